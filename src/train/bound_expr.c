@@ -32,8 +32,7 @@ bool ry_bound_put(ry_emitter *emitter, ry_bound_expr *outer, int input, const ry
                                        &emitter->graph->arena, &joint, emitter->error))) {
         return false;
     }
-    memmove(outer->in + input, outer->in + input + 1,
-            (size_t)(others - input) * sizeof *outer->in);
+    memmove(outer->in + input, outer->in + input + 1, (size_t)(others - input) * sizeof *outer->in);
     memcpy(outer->in + others, inner->in, (size_t)inner->program->inputs * sizeof *inner->in);
     outer->program = joint;
     return true;
@@ -76,8 +75,8 @@ bool ry_bound_pick(ry_emitter *emitter, const ry_bound_expr *from, const int *ou
         return false;
     }
     memcpy(picked->in, from->in, sizeof picked->in);
-    return done(emitter, ry_expr_pick(from->program, outputs, summed, count,
-                                      &emitter->graph->arena, &picked->program, emitter->error)) &&
+    return done(emitter, ry_expr_pick(from->program, outputs, summed, count, &emitter->graph->arena,
+                                      &picked->program, emitter->error)) &&
            tidy(emitter, picked);
 }
 

@@ -27,8 +27,7 @@ bool ry_bound_parse(ry_emitter *emitter, const char *text, int inputs, const ry_
                     ry_bound_expr *bound);
 /* Output 0 of `inner` in place of an input of `outer`, whose inputs before that one keep their
  * places. */
-bool ry_bound_put(ry_emitter *emitter, ry_bound_expr *outer, int input,
-                  const ry_bound_expr *inner);
+bool ry_bound_put(ry_emitter *emitter, ry_bound_expr *outer, int input, const ry_bound_expr *inner);
 /* Some outputs, some of them summed; without inputs that are not used, and each value once. */
 bool ry_bound_pick(ry_emitter *emitter, const ry_bound_expr *from, const int *outputs,
                    const bool *summed, int count, ry_bound_expr *picked);

@@ -2,8 +2,6 @@
 /* Nodes that training adds to a graph. */
 #include "train/emitter.h"
 
-#include "expr/expr.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -96,14 +94,20 @@ ry_value_id ry_emit(ry_emitter *emitter, ry_op op, const ry_attrs *attrs, int in
     return ry_emit_outputs(emitter, op, attrs, inputs, in, 1, NULL, &out) ? out : RY_NO_VALUE;
 }
 
-const struct ry_expr *ry_emit_program(ry_emitter *emitter, const char *text)
+static const ry_expr *parse(ry_emitter *emitter, const char *text,
+                            const ry_expr_parameter *parameters, int parameter_count)
 {
     const ry_expr *program = NULL;
     if (emitter->status == RYND_OK) {
-        emitter->status =
-            ry_expr_parse(text, NULL, 0, &emitter->graph->arena, &program, emitter->error);
+        emitter->status = ry_expr_parse(text, parameters, parameter_count, &emitter->graph->arena,
+                                        &program, emitter->error);
     }
     return emitter->status == RYND_OK ? program : NULL;
+}
+
+const ry_expr *ry_emit_program(ry_emitter *emitter, const char *text)
+{
+    return parse(emitter, text, NULL, 0);
 }
 
 ry_value_id ry_emit_reduce(ry_emitter *emitter, const char *text, const ry_ints *axes,
@@ -116,9 +120,18 @@ ry_value_id ry_emit_reduce(ry_emitter *emitter, const char *text, const ry_ints 
     return ry_emit(emitter, RY_OP_expr, &attrs, inputs, in);
 }
 
+ry_value_id ry_emit_expr_with(ry_emitter *emitter, const char *text,
+                              const ry_expr_parameter *parameters, int parameter_count, int inputs,
+                              const ry_value_id *in)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_expr);
+    attrs.expr.program = parse(emitter, text, parameters, parameter_count);
+    return ry_emit(emitter, RY_OP_expr, &attrs, inputs, in);
+}
+
 ry_value_id ry_emit_expr(ry_emitter *emitter, const char *text, int inputs, const ry_value_id *in)
 {
-    return ry_emit_reduce(emitter, text, &(ry_ints){.count = 0}, true, inputs, in);
+    return ry_emit_expr_with(emitter, text, NULL, 0, inputs, in);
 }
 
 ry_value_id ry_emit_sum_to(ry_emitter *emitter, ry_value_id value, const ry_shape *shape)

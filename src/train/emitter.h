@@ -8,6 +8,7 @@
 #ifndef RY_TRAIN_EMITTER_H
 #define RY_TRAIN_EMITTER_H
 
+#include "expr/expr.h"
 #include "graph/infer.h"
 
 typedef struct ry_emitter {
@@ -31,13 +32,16 @@ bool ry_emit_outputs(ry_emitter *emitter, ry_op op, const ry_attrs *attrs, int i
 bool ry_emit_into(ry_emitter *emitter, ry_op op, const ry_attrs *attrs, int inputs,
                   const ry_value_id *in, int outputs, const ry_value_id *out);
 
-/* An expression of the language (expr/expr.h), with numbers for the names in its text. */
+/* A pointwise expression of the language; the second with numbers for names in its text. */
 ry_value_id ry_emit_expr(ry_emitter *emitter, const char *text, int inputs, const ry_value_id *in);
+ry_value_id ry_emit_expr_with(ry_emitter *emitter, const char *text,
+                              const ry_expr_parameter *parameters, int parameter_count, int inputs,
+                              const ry_value_id *in);
 /* One that reduces, over `axes`. */
 ry_value_id ry_emit_reduce(ry_emitter *emitter, const char *text, const ry_ints *axes,
                            bool keepdims, int inputs, const ry_value_id *in);
 /* The program of a text, for nodes with several outputs; NULL on failure. */
-const struct ry_expr *ry_emit_program(ry_emitter *emitter, const char *text);
+const ry_expr *ry_emit_program(ry_emitter *emitter, const char *text);
 
 /* Sums over the dims by which `value` was broadcast from `shape`, and gives it that shape. */
 ry_value_id ry_emit_sum_to(ry_emitter *emitter, ry_value_id value, const ry_shape *shape);

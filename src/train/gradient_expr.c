@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gradient of expressions.
  *
- * The pointwise part, up to the reductions, is derived as one program (expr/expr_derive.c), from the
- * gradients of the outputs that do not reduce and of what the reductions read (gradient_expr_reduce.c
- * gives those). What an input was broadcast over is summed. Gradients that are summed over the same
- * dims, and those that are not summed, are one node. */
+ * The pointwise part, up to the reductions, is derived as one program (expr/expr_derive.c), from
+ * the gradients of the outputs that do not reduce and of what the reductions read
+ * (gradient_expr_reduce.c gives those). What an input was broadcast over is summed. Gradients that
+ * are summed over the same dims, and those that are not summed, are one node. */
 #include "train/gradient_expr.h"
 
 #include <string.h>
@@ -51,9 +51,8 @@ static void seed_outputs(const ry_gradient_call *call, ry_emitter *emitter,
 }
 
 /* The gradients of all inputs as one program; at[i]: its output of input i. */
-static rynd_status join(const ry_gradient_call *call, ry_emitter *emitter,
-                        const ry_expr_forward *f, const ry_expr_seed *seeds, int count,
-                        ry_bound_expr *all, int *at)
+static rynd_status join(const ry_gradient_call *call, ry_emitter *emitter, const ry_expr_forward *f,
+                        const ry_expr_seed *seeds, int count, ry_bound_expr *all, int *at)
 {
     int results[RY_EXPR_MAX_SEEDS];
     bool known[RY_EXPR_MAX_SEEDS];
@@ -64,12 +63,12 @@ static rynd_status join(const ry_gradient_call *call, ry_emitter *emitter,
         known[k] = seeds[k].known != RY_NO_VALUE;
     }
     RY_TRY(emitter->status);
-    RY_TRY(ry_expr_cut(f->program, NULL, 0, results, count, &call->graph->arena, &part,
-                       call->error));
-    RY_TRY(ry_expr_gradient(part,
-                            &(ry_expr_gradient_options){
-                                .inputs = f->inputs, .wanted = call->wanted, .known = known},
-                            &call->graph->arena, &all->program, at, call->error));
+    RY_TRY(
+        ry_expr_cut(f->program, NULL, 0, results, count, &call->graph->arena, &part, call->error));
+    RY_TRY(ry_expr_gradient(
+        part,
+        &(ry_expr_gradient_options){.inputs = f->inputs, .wanted = call->wanted, .known = known},
+        &call->graph->arena, &all->program, at, call->error));
     if (!all->program) {
         return RYND_OK;
     }

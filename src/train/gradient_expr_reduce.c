@@ -20,7 +20,7 @@ typedef struct reduction {
     int at; /* instruction */
     ry_expr_code code;
     ry_dtype type;
-    int source;           /* what it reads */
+    int source; /* what it reads */
     bool needed, source_needed;
     ry_value_id value;    /* its result, reduced dims kept as 1 */
     ry_value_id elements; /* `source` as a value */
@@ -86,9 +86,8 @@ static void find_outputs(reductions *r)
         }
         r->result[r->outputs] = instruction;
         r->dy[r->outputs] = ry_emit_reshape(r->emitter, r->call->dy[o], &shape);
-        r->y[r->outputs++] = f->reads_outputs
-                                 ? ry_emit_reshape(r->emitter, f->node.out[o], &shape)
-                                 : RY_NO_VALUE;
+        r->y[r->outputs++] =
+            f->reads_outputs ? ry_emit_reshape(r->emitter, f->node.out[o], &shape) : RY_NO_VALUE;
     }
 }
 
@@ -115,8 +114,7 @@ static rynd_status derive_outer(reductions *r, ry_bound_expr *outer, int *at)
         known[o] = r->y[o] != RY_NO_VALUE;
     }
     RY_TRY(ry_expr_gradient(
-        part,
-        &(ry_expr_gradient_options){.inputs = types, .wanted = wanted, .known = known},
+        part, &(ry_expr_gradient_options){.inputs = types, .wanted = wanted, .known = known},
         &r->call->graph->arena, &outer->program, at, r->call->error));
     for (int i = 0; i < inputs + r->count; i++) {
         outer->in[i] = RY_NO_VALUE;
@@ -143,8 +141,7 @@ static void find_values(reductions *r)
         if (source->code == RY_EXPR_input) {
             one->elements = r->forward->node.in[source->index];
         }
-        one->source_needed =
-            one->has_gradient && compares(one) && one->elements == RY_NO_VALUE;
+        one->source_needed = one->has_gradient && compares(one) && one->elements == RY_NO_VALUE;
         one->needed = one->needed || (one->has_gradient && (one->code == RY_EXPR_reduce_max ||
                                                             one->code == RY_EXPR_reduce_min));
         for (int o = 0; o < r->outputs && !one->source_needed; o++) {
@@ -267,9 +264,10 @@ static void seed_product(const reductions *r, const reduction *one, ry_expr_seed
     snprintf(text, sizeof text, "y0 = prod(select(x0 == 0, 1, x0)); y1 = sum(cast(x0 == 0, %s))",
              ry_dtype_name(count_type(one->type)));
     emit_text(r, text, 1, in, &in[1]);
-    seed_text(r, one,
-              "t = x3 * x1; y0 = select(x0 == 0, select(x2 == 1, t, 0), select(x2 == 0, t / x0, 0))", 3,
-              in, seed);
+    seed_text(
+        r, one,
+        "t = x3 * x1; y0 = select(x0 == 0, select(x2 == 1, t, 0), select(x2 == 0, t / x0, 0))", 3,
+        in, seed);
 }
 
 static void seed_sum(const reductions *r, const reduction *one, ry_expr_seed *seed)
@@ -338,8 +336,7 @@ static rynd_status seed_all(reductions *r, ry_expr_seed *seeds, int *count)
 }
 
 rynd_status ry_expr_seed_reductions(const ry_gradient_call *call, ry_emitter *emitter,
-                                    const ry_expr_forward *forward, ry_expr_seed *seeds,
-                                    int *count)
+                                    const ry_expr_forward *forward, ry_expr_seed *seeds, int *count)
 {
     const ry_allocator *allocator = call->graph->arena.allocator;
     reductions *r = ry_allocate_array(allocator, 1, sizeof *r);
