@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of pointwise programs: reverse accumulation, instruction by instruction, by the rules of
- * expr_gradients.inc. */
+/* Gradients of pointwise programs: reverse accumulation, instruction by instruction, by the rules
+ * of expr_gradients.inc. */
 #include "expr/expr_build.h"
 
 #include <string.h>
 
 /* min and max with a constant have two meanings in PyTorch, which differ where the operand is that
  * constant: relu, relu6 and hardtanh give 0 there, clamp gives 1. max(a, 0) is relu, and with a
- * positive constant above, min(max(a, 0), c) or max(min(a, c), 0), relu6; every other one is clamp's.
- * relu's and relu6's tell by the result, so that nobody need keep what went into them. */
+ * positive constant above, min(max(a, 0), c) or max(min(a, c), 0), relu6; every other one is
+ * clamp's. relu's and relu6's tell by the result, so that nobody need keep what went into them. */
 #define RELU_MAX  "b = x1; y = x3; g = x4; y0 = select(y <= b, 0, g)" /* y or a */
 #define RELU_MIN  "b = x1; y = x3; g = x4; y0 = select(y >= b, 0, g)"
 #define CLAMP_MAX "a = x0; b = x1; g = x4; y0 = select(a >= b, g, 0)"
@@ -24,9 +24,9 @@ typedef struct derivation {
     ry_arena *scratch; /* of the rules' programs */
     ry_dtype *types;   /* of the program's instructions */
     bool *active;      /* its value depends on a wanted input */
-    int *map;          /* the builder's instruction of each; of a known output, the input that has it */
-    int *adjoint;      /* the gradient of each so far */
-    int *around;       /* of the inner half of a relu6: the outer half; else -1 */
+    int *map;     /* the builder's instruction of each; of a known output, the input that has it */
+    int *adjoint; /* the gradient of each so far */
+    int *around;  /* of the inner half of a relu6: the outer half; else -1 */
     ry_error *error;
 } derivation;
 
@@ -109,8 +109,7 @@ static void copy(derivation *d, const int *input)
         d->map[i] = ry_expr_build_copy(d->builder, in, operand, input);
         for (int o = 0; d->options->known && o < program->outputs; o++) {
             if (d->options->known[o] && program->result[o] == i && worth_reading(d, i)) {
-                d->map[i] =
-                    ry_expr_build_input(d->builder, program->inputs + program->outputs + o);
+                d->map[i] = ry_expr_build_input(d->builder, program->inputs + program->outputs + o);
             }
         }
     }
@@ -237,8 +236,7 @@ static rynd_status derive(derivation *d, ry_arena *arena, const ry_expr **gradie
     }
     for (int o = 0; o < program->outputs; o++) {
         if (!d->options->given || d->options->given[o]) {
-            accumulate(d, program->result[o],
-                       ry_expr_build_input(d->builder, program->inputs + o));
+            accumulate(d, program->result[o], ry_expr_build_input(d->builder, program->inputs + o));
         }
     }
     for (int i = program->count - 1; i >= 0; i--) {
@@ -252,13 +250,11 @@ static rynd_status derive(derivation *d, ry_arena *arena, const ry_expr **gradie
     }
     if (results > RY_EXPR_MAX_OUTPUTS) {
         return ry_fail(d->error, RYND_ERROR_UNSUPPORTED,
-                       "the gradient of an expression by more than %d inputs",
-                       RY_EXPR_MAX_OUTPUTS);
+                       "the gradient of an expression by more than %d inputs", RY_EXPR_MAX_OUTPUTS);
     }
     return results == 0 ? RYND_OK
-                        : ry_expr_builder_finish(d->builder,
-                                                 program->inputs + 2 * program->outputs, result,
-                                                 results, arena, gradient, d->error);
+                        : ry_expr_builder_finish(d->builder, program->inputs + 2 * program->outputs,
+                                                 result, results, arena, gradient, d->error);
 }
 
 static rynd_status check(const ry_expr *program, ry_error *error)

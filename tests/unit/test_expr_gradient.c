@@ -100,8 +100,8 @@ static void is_as_short_as_by_hand(void **state)
         for (int k = 0; k < expected->inputs; k++) {
             map[k] = k;
         }
-        assert_int_equal(
-            ry_expr_rename(expected, map, gradient->inputs, &arena, &expected, &error), RYND_OK);
+        assert_int_equal(ry_expr_rename(expected, map, gradient->inputs, &arena, &expected, &error),
+                         RYND_OK);
         if (!ry_expr_equal(gradient, expected)) {
             fail_msg("the gradient of %s is %s, not %s", cases[i].text,
                      ry_expr_print(gradient, &arena), cases[i].gradient);
@@ -122,9 +122,7 @@ static void evaluate(const ry_expr *program, const double *x, double *y)
         switch (in->code) {
         case RY_EXPR_input: value[i] = x[in->index]; break;
         case RY_EXPR_constant: value[i] = in->value; break;
-        case RY_EXPR_cast:
-            value[i] = in->dtype == RY_bool ? operand[0] != 0 : operand[0];
-            break;
+        case RY_EXPR_cast: value[i] = in->dtype == RY_bool ? operand[0] != 0 : operand[0]; break;
         default: value[i] = ry_expr_scalar_f64(in->code, operand[0], operand[1], operand[2]);
         }
     }
@@ -162,8 +160,8 @@ static void check_differences(const char *text, const double *point, bool known)
             expected += (0.75 + o) * (above[o] - below[o]) / (2 * step);
         }
         if (!(fabs(got - expected) <= 1e-8 * (1 + fabs(expected)))) {
-            fail_msg("%s at %g, %g: the gradient of x%d is %.12g, differences say %.12g (%s)",
-                     text, point[0], point[1], i, got, expected,
+            fail_msg("%s at %g, %g: the gradient of x%d is %.12g, differences say %.12g (%s)", text,
+                     point[0], point[1], i, got, expected,
                      gradient ? ry_expr_print(gradient, &arena) : "0");
         }
     }
@@ -190,8 +188,8 @@ static void point_of(ry_expr_code code, int round, double *x)
     memcpy(x, list[round], 3 * sizeof *x);
 }
 
-/* Every function of floats has a row, and its gradient is that of differences, whether or not it may
- * read the result. */
+/* Every function of floats has a row, and its gradient is that of differences, whether or not it
+ * may read the result. */
 static void every_function(void **state)
 {
     (void)state;
@@ -326,9 +324,8 @@ static void nothing_where_there_is_none(void **state)
     options.inputs = whole;
     assert_int_equal(ry_expr_gradient(program, &options, &arena, &gradient, at, &error), RYND_OK);
     assert_null(gradient);
-    assert_int_equal(
-        ry_expr_gradient(parse("sum(x0)"), &options, &arena, &gradient, at, &error),
-        RYND_ERROR_UNSUPPORTED);
+    assert_int_equal(ry_expr_gradient(parse("sum(x0)"), &options, &arena, &gradient, at, &error),
+                     RYND_ERROR_UNSUPPORTED);
 }
 
 /* A long program is derived, or refused with a message: never in more than the bound. */
@@ -355,10 +352,10 @@ static void long_programs(void **state)
     const ry_dtype type = RY_f32;
     const bool wanted = true;
     const ry_expr *gradient;
-    assert_int_equal(
-        ry_expr_gradient(parse(text), &(ry_expr_gradient_options){&type, &wanted, NULL, NULL},
-                         &arena, &gradient, at, &error),
-        RYND_ERROR_UNSUPPORTED);
+    assert_int_equal(ry_expr_gradient(parse(text),
+                                      &(ry_expr_gradient_options){&type, &wanted, NULL, NULL},
+                                      &arena, &gradient, at, &error),
+                     RYND_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.text, "instructions"));
 }
 

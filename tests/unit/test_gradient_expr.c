@@ -49,8 +49,7 @@ static void make_net(expr_net *net, const expr_form *form)
     assert_int_equal(ry_graph_create(&ry_system_allocator, &net->graph, &error), RYND_OK);
     ry_graph *graph = net->graph;
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
-    if (ry_expr_parse(form->text, NULL, 0, &graph->arena, &attrs.expr.program, &error) !=
-        RYND_OK) {
+    if (ry_expr_parse(form->text, NULL, 0, &graph->arena, &attrs.expr.program, &error) != RYND_OK) {
         fail_msg("%s: %s", form->text, error.text);
     }
     attrs.expr.axes = form->axes;
@@ -228,8 +227,7 @@ static void ties_and_zeros(void **state)
 {
     (void)state;
     check_values("max(x0)", 4, (double[]){1, 3, 2, 3}, (double[]){0, 0.5, 0, 0.5});
-    check_values("min(x0)", 4, (double[]){1, 1, 1, 3},
-                 (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3, 0});
+    check_values("min(x0)", 4, (double[]){1, 1, 1, 3}, (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3, 0});
     check_values("max(x0 * 2)", 2, (double[]){1, 1}, (double[]){1, 1});
     check_values("prod(x0)", 3, (double[]){2, 3, 4}, (double[]){12, 8, 6});
     check_values("prod(x0)", 3, (double[]){2, 0, 4}, (double[]){0, 8, 0});
@@ -312,8 +310,10 @@ static void only_what_is_wanted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_form),           cmocka_unit_test(ties_and_zeros),
-        cmocka_unit_test(as_few_nodes_as_can_be), cmocka_unit_test(relu_reads_its_result),
+        cmocka_unit_test(every_form),
+        cmocka_unit_test(ties_and_zeros),
+        cmocka_unit_test(as_few_nodes_as_can_be),
+        cmocka_unit_test(relu_reads_its_result),
         cmocka_unit_test(only_what_is_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
