@@ -141,6 +141,40 @@ static int result_of(const derivation *d, int at)
     return is_relu(d, at) && !read ? d->map[d->program->code[at].operand[0]] : result;
 }
 
+/* select(e < 0, f, e), where f is 0 when e is: e times something, or expm1(e), or that times
+ * something. */
+static bool is_ramp(const ry_expr *program, int at)
+{
+    const ry_expr_instruction *in = &program->code[at], *code = program->code;
+    const int e = in->operand[2], f = in->operand[1];
+    const ry_expr_instruction *less = &code[in->operand[0]];
+    if (in->code != RY_EXPR_select || less->code != RY_EXPR_lt || less->operand[0] != e ||
+        code[less->operand[1]].code != RY_EXPR_constant || code[less->operand[1]].value != 0) {
+        return false;
+    }
+    for (int k = 0; k < 3; k++) {
+        const int factor = k < 2 ? code[f].operand[k] : f;
+        const bool is_e = factor == e && k < 2,
+                   is_expm1 = code[factor].code == RY_EXPR_expm1 && code[factor].operand[0] == e;
+        if ((is_e || is_expm1) && (k == 2 || code[f].code == RY_EXPR_mul)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What stands for the condition of a selection: leaky_relu, PReLU and elu have the gradient of the
+ * lower side at 0. */
+static int condition_of(const derivation *d, int at)
+{
+    const ry_expr_instruction *less = &d->program->code[d->program->code[at].operand[0]];
+    if (!is_ramp(d->program, at)) {
+        return d->map[d->program->code[at].operand[0]];
+    }
+    const int operand[3] = {d->map[less->operand[0]], d->map[less->operand[1]], 0};
+    return ry_expr_build(d->builder, RY_EXPR_le, operand);
+}
+
 static void accumulate(derivation *d, int at, int term)
 {
     const int operand[3] = {d->adjoint[at], term, 0};
@@ -186,6 +220,7 @@ static rynd_status apply_rule(derivation *d, int at)
     for (int k = 0; k < ry_expr_code_operands(in->code); k++) {
         input[A + k] = d->map[in->operand[k]];
     }
+    input[A] = in->code == RY_EXPR_select ? condition_of(d, at) : input[A];
     input[Y] = result_of(d, at);
     input[G] = d->adjoint[at];
     int *map = RY_TAKE(d->scratch, int, rule->count);

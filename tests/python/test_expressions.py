@@ -66,6 +66,8 @@ EDGES = [
     ("abs(x0)", torch.abs, [0.0]), ("max(x0, 0)", F.relu, [0.0, -0.0, 1]), ("min(max(x0, 0), 6)", F.relu6, [0.0, 6, 3]),
     ("min(max(x0, -1), 2)", lambda x: torch.clamp(x, -1, 2), [-1.0, 2, 0]), ("max(x0, 2)", lambda x: torch.clamp(x, min=2), [2.0, 1]),
     ("min(x0, 2)", lambda x: torch.clamp(x, max=2), [2.0, 3]), ("min(max(x0 / 6 + 0.5, 0), 1)", F.hardsigmoid, [-3.0, 3]),
+    ("select(x0 < 0, x0 * 0.1, x0)", lambda x: F.leaky_relu(x, 0.1), [0.0, -1, 1]),
+    ("select(x0 < 0, 2 * expm1(x0), x0)", lambda x: F.elu(x, 2.0), [0.0, -1, 1]),
     ("pow(x0, 0)", lambda x: torch.pow(x, 0), [0.0, 2]), ("pow(x0, 2)", lambda x: torch.pow(x, 2), [0.0, -2]),
     ("pow(x0, 0.5)", lambda x: torch.pow(x, 0.5), [0.0, 4]), ("sqrt(x0)", torch.sqrt, [0.0]),
 ]
