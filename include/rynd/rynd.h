@@ -17,6 +17,7 @@
 #include <rynd/status.h>
 #include <rynd/tensor.h>
 #include <rynd/text.h>
+#include <rynd/train.h>
 #include <rynd/tune.h>
 #include <rynd/wisdom.h>
 
