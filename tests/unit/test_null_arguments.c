@@ -85,6 +85,53 @@ static int end(void **state)
     return 0;
 }
 
+static void trainers(void **state)
+{
+    (void)state;
+    rynd_trainer *trainer = NULL, *made = NULL;
+    const rynd_trainer_options options = {.size = sizeof options, .batch = 1};
+    rynd_state_info info = {.size = sizeof info};
+    rynd_tensor tensor = {.data = NULL};
+    assert_int_equal(rynd_trainer_create(model, &options, &trainer), RYND_OK);
+    REFUSES(rynd_trainer_create, model, NULL, &options, &made);
+    REFUSES(rynd_trainer_create, trainer, model, &options, NULL);
+    /* without a batch its size is open */
+    TAKES(rynd_trainer_create, options,
+          rynd_trainer_create(model, NULL, &made) == RYND_ERROR_SHAPE);
+    IGNORES(rynd_trainer_destroy, trainer, NULL);
+    REFUSES(rynd_trainer_target, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_target, target, trainer, NULL);
+    REFUSES(rynd_trainer_step, trainer, NULL, &tensor, &tensor, 0, NULL);
+    REFUSES(rynd_trainer_step, inputs, trainer, NULL, &tensor, 0, NULL);
+    REFUSES(rynd_trainer_step, target, trainer, &tensor, NULL, 0, NULL);
+    TAKES(rynd_trainer_step, loss,
+          rynd_trainer_step(trainer, &tensor, &tensor, 0, NULL) == RYND_ERROR_SHAPE);
+    REFUSES(rynd_trainer_evaluate, trainer, NULL, &tensor, &tensor, NULL);
+    REFUSES(rynd_trainer_evaluate, inputs, trainer, NULL, &tensor, NULL);
+    REFUSES(rynd_trainer_evaluate, target, trainer, &tensor, NULL, NULL);
+    TAKES(rynd_trainer_evaluate, loss,
+          rynd_trainer_evaluate(trainer, &tensor, &tensor, NULL) == RYND_ERROR_SHAPE);
+    REFUSES(rynd_trainer_output, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_output, output, trainer, NULL);
+    TAKES(rynd_trainer_state_count, trainer, rynd_trainer_state_count(NULL) == 0);
+    REFUSES(rynd_trainer_state, trainer, NULL, 0, &info);
+    REFUSES(rynd_trainer_state, info, trainer, 0, NULL);
+    REFUSES(rynd_trainer_read, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_read, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_read, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_write, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_write, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_write, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_gradient, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_gradient, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_gradient, tensor, trainer, "w1", NULL);
+    TAKES(rynd_trainer_plan, trainer, rynd_trainer_plan(NULL) == NULL);
+    REFUSES(rynd_trainer_profile, trainer, NULL, 1);
+    TAKES(rynd_trainer_step_time, trainer, rynd_trainer_step_time(NULL, 0) == 0);
+    TAKES(rynd_trainer_memory, trainer, rynd_trainer_memory(NULL) == 0);
+    rynd_trainer_destroy(trainer);
+}
+
 static void contexts(void **state)
 {
     (void)state;
@@ -639,21 +686,14 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(tensors),
-        cmocka_unit_test(models),
-        cmocka_unit_test(plans),
-        cmocka_unit_test(sessions),
-        cmocka_unit_test(buffers),
-        cmocka_unit_test(events),
-        cmocka_unit_test(operators),
-        cmocka_unit_test(predictions),
-        cmocka_unit_test(tunings),
-        cmocka_unit_test(wisdom),
-        cmocka_unit_test(placements),
-        cmocka_unit_test(expressions),
-        cmocka_unit_test(none_is_left_out),
+        cmocka_unit_test(trainers),    cmocka_unit_test(contexts),
+        cmocka_unit_test(texts),       cmocka_unit_test(tensors),
+        cmocka_unit_test(models),      cmocka_unit_test(plans),
+        cmocka_unit_test(sessions),    cmocka_unit_test(buffers),
+        cmocka_unit_test(events),      cmocka_unit_test(operators),
+        cmocka_unit_test(predictions), cmocka_unit_test(tunings),
+        cmocka_unit_test(wisdom),      cmocka_unit_test(placements),
+        cmocka_unit_test(expressions), cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
