@@ -390,6 +390,40 @@ static void operators(void **state)
     REFUSES(rynd_op_memory, memory, op, NULL);
 }
 
+static void expressions(void **state)
+{
+    (void)state;
+    static const char problem[] = "expr x0=2:f32 y0=2:f32 program='x0 * 3'";
+    rynd_expr *expr = NULL, *gradient = NULL;
+    rynd_tensor x, y;
+    float data[2] = {1, 2};
+    REFUSES(rynd_expr_create, context, NULL, problem, NULL, &expr);
+    REFUSES(rynd_expr_create, text, context, NULL, NULL, &expr);
+    REFUSES(rynd_expr_create, expr, context, problem, NULL, NULL);
+    TAKES(rynd_expr_create, options,
+          rynd_expr_create(context, problem, NULL, &expr) == RYND_OK && expr);
+    REFUSES(rynd_expr_gradient, expr, NULL, NULL, &gradient);
+    REFUSES(rynd_expr_gradient, gradient, expr, NULL, NULL);
+    TAKES(rynd_expr_gradient, wanted,
+          rynd_expr_gradient(expr, NULL, &gradient) == RYND_OK && gradient);
+    rynd_expr_destroy(gradient);
+    TAKES(rynd_expr_input_count, expr, rynd_expr_input_count(NULL) == 0);
+    TAKES(rynd_expr_output_count, expr, rynd_expr_output_count(NULL) == 0);
+    REFUSES(rynd_expr_input, expr, NULL, 0, &x);
+    REFUSES(rynd_expr_input, tensor, expr, 0, NULL);
+    REFUSES(rynd_expr_output, expr, NULL, 0, &y);
+    REFUSES(rynd_expr_output, tensor, expr, 0, NULL);
+    assert_int_equal(rynd_expr_input(expr, 0, &x), RYND_OK);
+    x.data = data;
+    REFUSES(rynd_expr_execute, expr, NULL, &x, &x);
+    REFUSES(rynd_expr_execute, inputs, expr, NULL, &x);
+    REFUSES(rynd_expr_execute, outputs, expr, &x, NULL);
+    TAKES(rynd_expr_model, expr, rynd_expr_model(NULL) == NULL);
+    TAKES(rynd_expr_plan, expr, rynd_expr_plan(NULL) == NULL);
+    rynd_expr_destroy(expr);
+    IGNORES(rynd_expr_destroy, expr, NULL);
+}
+
 static int listen(void *user, const rynd_candidate *candidate)
 {
     (void)user;
@@ -666,6 +700,7 @@ int main(void)
         cmocka_unit_test(tunings),
         cmocka_unit_test(wisdom),
         cmocka_unit_test(placements),
+        cmocka_unit_test(expressions),
         cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
