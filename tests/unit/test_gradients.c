@@ -2,6 +2,7 @@
 /* The rule of each operator of gradients.inc, on odd shapes, beside differences in f64; a rule
  * without a case fails. */
 #include "gradient_cases_move.h"
+#include "gradient_cases_window.h"
 
 #include "train/gradient.h"
 
@@ -288,6 +289,18 @@ static const struct {
     CASE(matmul, matmul_dot),
     CASE(batch_norm, batch_norm_frozen),
     CASE(batch_norm, batch_norm_by_position),
+    CASE(batch_norm_train, trained_norm_plain),
+    CASE(batch_norm_train, trained_norm_relu),
+    CASE(batch_norm_train, trained_norm_clip),
+    CASE(batch_norm_train, trained_norm_residual),
+    CASE(pool, pool_largest),
+    CASE(pool, pool_average),
+    CASE(pool, pool_average_with_pad),
+    CASE(pool, pool_norm),
+    CASE(pool, pool_same),
+    CASE(resize, resize_nearest),
+    CASE(resize, resize_linear),
+    CASE(resize, resize_cubic),
     CASE(group_norm, group_norm),
     CASE(group_norm, instance_norm),
     CASE(layer_norm, layer_norm),
