@@ -102,6 +102,52 @@ static void test_long_sums(void **state)
     assert_true(measured > 0);
 }
 
+/* Elements of x that are infinite or NaN make those weights so that meet them, and no others. */
+static void test_nonfinite(void **state)
+{
+    (void)state;
+    static const char *const problems[] = {
+        "conv n=2 c=5 h=9 w=12 k=5 r=3 s=3 groups=5 dir=bwd_weights",
+        "conv n=2 c=8 h=10 w=11 k=8 r=3 s=2 pad=1,0 stride=2 groups=2 dir=bwd_weights",
+        "conv n=2 c=3 h=9 w=7 k=4 r=3 s=5 pad=1,3 dir=bwd_weights"};
+    const ry_kernel *reference = every_kernel_find("conv_ref");
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        kernel_case c;
+        kernel_case_parse(&c, problems[i]);
+        float *x = c.in[0].data;
+        const int64_t line = c.in[0].dim[3], plane = c.in[0].dim[2] * line;
+        x[line - 1] = INFINITY;
+        x[plane - line] = NAN;
+        x[plane + line + 1] = -INFINITY;
+        kernel_case_run(&c, reference, CASE_NCHW);
+        const int64_t count = ry_tensor_count(&c.out[0]);
+        bool *finite = test_malloc((size_t)count * sizeof *finite);
+        int64_t infinite = 0;
+        for (int64_t j = 0; j < count; j++) {
+            finite[j] = isfinite(kernel_case_get(&c, 0, j));
+            infinite += !finite[j];
+        }
+        assert_in_range(infinite, 1, count - 1);
+        for (size_t k = 0; k < every_kernel_count(); k++) {
+            const ry_kernel *kernel = every_kernel(k);
+            for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+                if (kernel->device != RY_DEVICE_cpu || !kernel_case_machine_has(kernel->isa) ||
+                    !kernel_case_applicable(&c, kernel, (case_layout)layout)) {
+                    continue;
+                }
+                kernel_case_run(&c, kernel, (case_layout)layout);
+                for (int64_t j = 0; j < count; j++) {
+                    if (isfinite(kernel_case_get(&c, 0, j)) != finite[j]) {
+                        fail_msg("%s: element %lld of %s", kernel->name, (long long)j, problems[i]);
+                    }
+                }
+            }
+        }
+        test_free(finite);
+        kernel_case_end(&c);
+    }
+}
+
 /* dw, then db where there is one, as so many threads compute them. */
 static void run_threads(const char *problem, unsigned threads, float *result)
 {
@@ -153,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bias),
         cmocka_unit_test(test_long_sums),
+        cmocka_unit_test(test_nonfinite),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,6 +256,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-RY_CPU_KERNEL(conv_bwd_weights_f32_igemm, conv, strict, .simd = RY_SIMD, .applicable = ry_wgrad_takes,
-              .knobs = ry_wgrad_knobs, .knob_count = WGRAD_KNOBS, .values = ry_wgrad_values,
-              .prepare = ry_wgrad_prepare, .initialise = ry_wgrad_initialise, .run = run);
+RY_CPU_KERNEL(conv_bwd_weights_f32_igemm, conv, strict, .simd = RY_SIMD,
+              .applicable = ry_wgrad_takes, .knobs = ry_wgrad_knobs, .knob_count = WGRAD_KNOBS,
+              .values = ry_wgrad_values, .prepare = ry_wgrad_prepare,
+              .initialise = ry_wgrad_initialise, .run = run);
