@@ -62,6 +62,9 @@ static bool belongs(const ry_graph *graph, const ry_node *node, int i, ry_value_
     if (id == RY_NO_VALUE || graph->values[id].constant) {
         return false;
     }
+    if (node->op == RY_OP_conv && node->attrs.conv.dir == RY_direction_bwd_weights) {
+        return i < 2; /* x and y's gradient, which gives weights */
+    }
     const ry_shape *shape = &graph->values[id].shape, *other = &graph->values[first].shape;
     return roles[node->op] == ALIGNED ? shape->rank == other->rank
                                       : i == 0 || ry_shape_equal(shape, other);

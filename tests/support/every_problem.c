@@ -128,7 +128,7 @@ const every_problem every_problems[] = {
     {F32, "conv c=9 h=13 w=12 k=35 r=11 s=11 pad=5 stride=2 bias=1 accuracy=bf16"},
     {F32, "convt c=51 h=6 w=6 k=36 r=5 s=5 stride=2 dilation=3 bias=1 act=gelu accuracy=bf16"},
     {F32, "conv c=34 h=6 w=5 k=23 r=7 s=5 pad=9,10,9,10 dilation=3,5 bias=1 accuracy=bf16"},
-    {REFERENCE, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 stride=2 dir=bwd_data"},
+    {F32, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 stride=2 dir=bwd_data"},
     {F32, "conv n=3 c=6 h=9 w=8 k=4 r=3 s=3 pad=1 groups=2 dir=bwd_weights bias=1"},
     {F32, "conv n=2 c=19 h=14 w=11 k=37 r=3 s=3 pad=1 dir=bwd_weights"},
     {F32, "conv n=3 c=37 h=14 w=13 k=37 r=3 s=3 pad=1 groups=37 dir=bwd_weights bias=1"},
