@@ -7,6 +7,7 @@
 #include <rynd/buffer.h>
 #include <rynd/context.h>
 #include <rynd/event.h>
+#include <rynd/expr.h>
 #include <rynd/machine.h>
 #include <rynd/model.h>
 #include <rynd/op.h>
@@ -17,6 +18,7 @@
 #include <rynd/status.h>
 #include <rynd/tensor.h>
 #include <rynd/text.h>
+#include <rynd/train.h>
 #include <rynd/tune.h>
 #include <rynd/wisdom.h>
 
