@@ -52,10 +52,9 @@ static void pack_dy(const wgrad_task *t, const wgrad_block *block, int64_t tile,
     }
 }
 
-static void add_bias(const wgrad_task *t, const float *panel, int64_t positions, int64_t step,
-                     bool first, float *bias)
+/* Sums of the panel's columns. */
+static void add_bias(const float *panel, int64_t positions, int64_t step, bool first, float *bias)
 {
-    (void)t;
     for (int64_t j = 0; j < step; j += RY_W) {
         ry_vf sum[4] = {ry_vf_zero(), ry_vf_zero(), ry_vf_zero(), ry_vf_zero()};
         for (int64_t i = 0; i < positions; i += 4) {
@@ -162,7 +161,7 @@ static void run_block(const wgrad_task *t, int64_t index, bool first)
         const int64_t tile = t->tile + i, step = panel_step(plan, tile);
         pack_dy(t, &block, tile, t->panel);
         if (plan->shape.bias && t->channel == 0) {
-            add_bias(t, t->panel, positions, step, first, t->bias + i * plan->tile_columns);
+            add_bias(t->panel, positions, step, first, t->bias + i * plan->tile_columns);
         }
         multiply(t, &block, tile, t->panel, first, t->sums + i * t->sums_tile);
     }
