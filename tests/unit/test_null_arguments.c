@@ -207,6 +207,15 @@ static void models(void **state)
     REFUSES(rynd_model_value, model, NULL, "x", &value);
     REFUSES(rynd_model_value, name, model, NULL, &value);
     REFUSES(rynd_model_value, info, model, "x", NULL);
+    void *data = NULL;
+    size_t length = 0;
+    REFUSES(rynd_model_save, model, NULL, "/nowhere/x.onnx", NULL, 0);
+    REFUSES(rynd_model_save, path, model, NULL, NULL, 0);
+    REFUSES(rynd_model_save, tensors, model, "/nowhere/x.onnx", NULL, 1);
+    REFUSES(rynd_model_save_memory, model, NULL, NULL, 0, &data, &length);
+    REFUSES(rynd_model_save_memory, tensors, model, NULL, 1, &data, &length);
+    REFUSES(rynd_model_save_memory, data, model, NULL, 0, NULL, &length);
+    REFUSES(rynd_model_save_memory, size, model, NULL, 0, &data, NULL);
 }
 
 static void plans(void **state)
