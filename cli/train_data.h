@@ -14,6 +14,8 @@ typedef struct cli_data_wish {
     int64_t factor;   /* of pairs without small pictures: how many times smaller they are made; 0 */
     rynd_dtype dtype; /* of an archive's x, which is converted where nothing is lost; NONE: any */
     bool classes;     /* an archive's y are indices of classes */
+    bool guess;       /* they are where they are of a type of whole numbers */
+    rynd_dtype target; /* of an archive's y where they are no classes; NONE: any */
 } cli_data_wish;
 
 /* One sample: pictures as the file has them (0 to 255), or rows of the set's arrays. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An archive with the arrays x and y: sample i is row i of both. x is of the model's dtype, y as it
- * is, or int64 where it holds classes; nothing else is done to them. */
+/* An archive with the arrays x and y: sample i is row i of both. They become of the model's types,
+ * y int64 where it holds classes, where no value is lost; nothing else is done to them. */
 #include "file_names.h"
 #include "files.h"
 #include "train_data.h"
@@ -87,6 +87,11 @@ static bool count_classes(cli_dataset *set, cli_failure *failure)
     return true;
 }
 
+static bool is_whole(rynd_dtype dtype)
+{
+    return dtype >= RYND_DTYPE_I8 && dtype <= RYND_DTYPE_U64;
+}
+
 static bool open_npz(cli_dataset *set, const cli_data_wish *wish, cli_failure *failure)
 {
     npz_set *own = set->own = calloc(1, sizeof *own);
@@ -112,9 +117,10 @@ static bool open_npz(cli_dataset *set, const cli_data_wish *wish, cli_failure *f
                         others);
     }
     set->count = (size_t)rows;
+    const bool classes = wish->classes || (wish->guess && is_whole(own->arrays[1].view.dtype));
     return convert(set, 0, wish->dtype, failure) &&
-           (!wish->classes ||
-            (convert(set, 1, RYND_DTYPE_I64, failure) && count_classes(set, failure)));
+           convert(set, 1, classes ? RYND_DTYPE_I64 : wish->target, failure) &&
+           (!classes || count_classes(set, failure));
 }
 
 static rynd_tensor row_of(const rynd_tensor *array, size_t index)
