@@ -18,6 +18,7 @@
 #include <rynd/status.h>
 #include <rynd/tensor.h>
 #include <rynd/text.h>
+#include <rynd/train.h>
 #include <rynd/tune.h>
 #include <rynd/wisdom.h>
 

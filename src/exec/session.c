@@ -134,6 +134,7 @@ static rynd_status build(ry_session *session, ry_error *error)
     RY_TRY(plan->device->table->stream_create(plan->device, &session->stream, error));
     RY_TRY(create_activations(session, error));
     RY_TRY(prepare_device(session, error));
+    RY_TRY(ry_session_create_states(session, error));
     for (size_t i = 0; i < plan->output_count; i++) {
         RY_TRY(ry_session_name_tensor(ry_session_own_output(session, i, error), "output",
                                       plan->outputs[i].name, error));

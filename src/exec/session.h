@@ -24,6 +24,13 @@ rynd_status ry_session_bind_input_place(ry_session *session, size_t index, ry_pl
                                         ry_error *error);
 rynd_status ry_session_bind_output_place(ry_session *session, size_t index, ry_place place,
                                          ry_error *error);
+/* What is kept from run to run, by its place in the plan's list. They wait for a run that was
+ * started. `data`: of the state's size, row-major. */
+rynd_status ry_session_read_state(ry_session *session, size_t state, void *data, ry_error *error);
+rynd_status ry_session_write_state(ry_session *session, size_t state, const void *data,
+                                   ry_error *error);
+/* Where it is on the device, as long as the session. */
+ry_place ry_session_state_place(const ry_session *session, size_t state);
 /* Puts a run into the session's stream, behind the one that was started before, which is waited
  * for. Waits for steps that fall back. The caller's memory is the session's until
  * ry_session_finish, which says what was wrong with the content of tensors, too; without a run it

@@ -92,6 +92,7 @@ static rynd_status bind_input(ry_session *session, size_t index, const ry_tensor
     const ry_plan *plan = session->plan;
     const ry_tensor *planned = &plan->inputs[index];
     ry_session_input_slot slot = {.bound = true};
+    RY_TRY(ry_session_check_input(session, index, error));
     RY_TRY(check_binding("input", plan->input_names[index], planned, tensor, error));
     RY_TRY(ry_session_finish(session, error));
     int64_t low = 0, high = 0;
@@ -116,6 +117,7 @@ rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_te
 rynd_status ry_session_bind_input_place(ry_session *session, size_t index, ry_place place,
                                         ry_error *error)
 {
+    RY_TRY(ry_session_check_input(session, index, error));
     RY_TRY(ry_session_finish(session, error));
     set_input(session, index, (ry_session_input_slot){.place = place, .bound = true});
     return RYND_OK;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static ry_place place_of(const ry_session *session, ry_spot spot, int64_t micro_batch)
+ry_place ry_session_place(const ry_session *session, ry_spot spot, int64_t micro_batch)
 {
     const size_t share = spot.share * (size_t)micro_batch;
     switch (spot.home) {
@@ -31,10 +31,10 @@ static void resolve_step(ry_session *session, size_t index, int64_t micro_batch)
     ry_place *place =
         ry_plan_falls_back(plan, step) ? session->operands : session->bound[index].arguments;
     for (int i = 0; i < step->problem.inputs; i++) {
-        *place++ = place_of(session, step->in[i], micro_batch);
+        *place++ = ry_session_place(session, step->in[i], micro_batch);
     }
     for (int i = 0; i < step->problem.outputs; i++) {
-        *place++ = place_of(session, step->out[i], micro_batch);
+        *place++ = ry_session_place(session, step->out[i], micro_batch);
     }
 }
 
@@ -85,7 +85,7 @@ static rynd_status write_output(ry_session *session, size_t index, ry_error *err
 {
     ry_session_output_slot *slot = &session->outputs[index];
     const ry_device_table *table = session->plan->device->table;
-    ry_place place = place_of(session, session->plan->outputs[index].spot, 0);
+    ry_place place = ry_session_place(session, session->plan->outputs[index].spot, 0);
     note_actual(session, index);
     if (slot->bound_place.buffer) {
         const bool written = slot->place.buffer == slot->bound_place.buffer;
@@ -168,11 +168,12 @@ static rynd_status start(ry_session *session, ry_error *error)
     RY_TRY(fault_bytes ? table->clear(session->stream, faults, fault_bytes, error) : RYND_OK);
     session->timed = session->timing;
     RY_TRY(ry_repeat_run(session, run_steps, error));
+    RY_TRY(ry_session_keep_states(session, error));
     RY_TRY(fault_bytes
                ? table->download(session->stream, session->host_faults, faults, fault_bytes, error)
                : RYND_OK);
     for (size_t i = 0; i < plan->output_count; i++) {
-        if (!plan->outputs[i].later) {
+        if (!plan->outputs[i].later && !plan->outputs[i].state) {
             RY_TRY(write_output(session, i, error));
         }
     }

@@ -69,6 +69,16 @@ static inline bool ry_session_writes_output(const ry_session *session, size_t in
     return spot->home == RY_HOME_OUTPUT && spot->index == index;
 }
 
+/* Where a spot is now, for one of the micro-batches. */
+ry_place ry_session_place(const ry_session *session, ry_spot spot, int64_t micro_batch);
+
+/* States' memory, with their initial content. */
+rynd_status ry_session_create_states(ry_session *session, ry_error *error);
+/* Behind the last step: what was not written in place goes there. */
+rynd_status ry_session_keep_states(ry_session *session, ry_error *error);
+/* Refuses an input that is a state. */
+rynd_status ry_session_check_input(const ry_session *session, size_t index, ry_error *error);
+
 /* Has memory of the session's own for an output that a step writes. */
 rynd_status ry_session_own_output(ry_session *session, size_t index, ry_error *error);
 

@@ -67,6 +67,8 @@ typedef enum ry_expr_class {
 const char *ry_expr_code_name(ry_expr_code code); /* as in the text: reduce_min is "min" */
 int ry_expr_code_operands(ry_expr_code code);
 ry_expr_class ry_expr_code_class(ry_expr_code code);
+/* Of a function of expr_gradients.inc the program there, with a b c y g as x0 ... x4; else NULL. */
+const char *ry_expr_code_gradient(ry_expr_code code);
 
 typedef struct ry_expr_instruction {
     ry_expr_code code;
@@ -115,6 +117,30 @@ rynd_status ry_expr_compose(const ry_expr *outer, int input, const ry_expr *inne
  * become one: mul(x0, sigmoid(x1)) by {0, 0} is silu. */
 rynd_status ry_expr_rename(const ry_expr *program, const int *map, int inputs, ry_arena *arena,
                            const ry_expr **renamed, ry_error *error);
+
+/* Instruction at[k] becomes a new input, of number inputs + k, and `results` the instructions of the
+ * outputs: what stands between them. Cut at its reductions, a program falls into pointwise ones. */
+rynd_status ry_expr_cut(const ry_expr *program, const int *at, int count, const int *results,
+                        int outputs, ry_arena *arena, const ry_expr **part, ry_error *error);
+
+/* The outputs named, of a program that does not reduce; those `summed` are summed over the axes. */
+rynd_status ry_expr_pick(const ry_expr *program, const int *outputs, const bool *summed, int count,
+                         ry_arena *arena, const ry_expr **picked, ry_error *error);
+
+/* The gradient of a program that does not reduce, by the rules of expr_gradients.inc: its inputs are
+ * the program's; then, for each output, the gradient of it; then the outputs themselves, where they
+ * are shorter to read than to compute. Inputs that it does not use are there all the same. */
+typedef struct ry_expr_gradient_options {
+    const ry_dtype *inputs; /* types of the program's inputs */
+    const bool *wanted;     /* of each input: its gradient is asked for */
+    const bool *given;      /* of each output: it has a gradient; NULL: all have */
+    const bool *known;      /* of each output: it may be read; NULL: none may */
+} ry_expr_gradient_options;
+
+/* at[i], of each input: which output of *gradient is its gradient; -1 where none is asked for or it
+ * is 0 everywhere. *gradient is NULL where all are. Of an input that is no float it is 0. */
+rynd_status ry_expr_gradient(const ry_expr *program, const ry_expr_gradient_options *options,
+                             ry_arena *arena, const ry_expr **gradient, int *at, ry_error *error);
 
 /* The type of each instruction for the inputs' types (types[count]); RYND_ERROR_SHAPE with a
  * message when operands disagree. A constant takes the type of the operand it meets, f32 where it

@@ -226,6 +226,19 @@ int ry_expr_build(ry_expr_builder *builder, ry_expr_code code, const int *operan
     return intern(builder, &instruction, side);
 }
 
+int ry_expr_build_copy(ry_expr_builder *builder, const ry_expr_instruction *instruction,
+                       const int *operand, const int *input)
+{
+    switch (instruction->code) {
+    case RY_EXPR_input: return input[instruction->index];
+    case RY_EXPR_constant: return ry_expr_build_constant(builder, instruction->value);
+    case RY_EXPR_cast:
+    case RY_EXPR_saturate:
+        return ry_expr_build_cast(builder, instruction->code, instruction->dtype, operand[0]);
+    default: return ry_expr_build(builder, instruction->code, operand);
+    }
+}
+
 void ry_expr_build_program(ry_expr_builder *builder, const ry_expr *program, const int *input,
                            int *map)
 {
@@ -235,15 +248,7 @@ void ry_expr_build_program(ry_expr_builder *builder, const ry_expr *program, con
         for (int k = 0; k < ry_expr_code_operands(in->code); k++) {
             operand[k] = map[in->operand[k]];
         }
-        switch (in->code) {
-        case RY_EXPR_input: map[i] = input[in->index]; break;
-        case RY_EXPR_constant: map[i] = ry_expr_build_constant(builder, in->value); break;
-        case RY_EXPR_cast:
-        case RY_EXPR_saturate:
-            map[i] = ry_expr_build_cast(builder, in->code, in->dtype, operand[0]);
-            break;
-        default: map[i] = ry_expr_build(builder, in->code, operand); break;
-        }
+        map[i] = ry_expr_build_copy(builder, in, operand, input);
     }
 }
 

@@ -40,6 +40,15 @@ int ry_expr_build_parameter(ry_expr_builder *builder, int index);
 int ry_expr_build_cast(ry_expr_builder *builder, ry_expr_code code, ry_dtype dtype, int operand);
 int ry_expr_build(ry_expr_builder *builder, ry_expr_code code, const int *operand);
 
+/* The same with the algebra of real numbers: 0 * a is 0, a * 1 and a + 0 are a, select(c, a, 0) +
+ * select(c, 0, b) is select(c, a, b). Not for programs as they are given, where 0 * inf is NaN and
+ * -0 + 0 is 0; for gradients, which consist of such terms. */
+int ry_expr_build_simple(ry_expr_builder *builder, ry_expr_code code, const int *operand);
+bool ry_expr_is_number(const ry_expr_builder *builder, int at, double value);
+
+/* Copies an instruction; `operand` and `input` are the builder's. */
+int ry_expr_build_copy(ry_expr_builder *builder, const ry_expr_instruction *instruction,
+                       const int *operand, const int *input);
 /* Copies a program's instructions; map[i] is the builder's instruction of i, input k becomes
  * `input[k]`, an instruction. */
 void ry_expr_build_program(ry_expr_builder *builder, const ry_expr *program, const int *input,

@@ -37,3 +37,14 @@ ry_expr_class ry_expr_code_class(ry_expr_code code)
 {
     return rows[code].class;
 }
+
+const char *ry_expr_code_gradient(ry_expr_code code)
+{
+    static const char *const gradients[RY_EXPR_CODES] = {
+#define RY_EXPR_GRADIENT(name, program) \
+    [RY_EXPR_##name] = "a = x0; b = x1; c = x2; y = x3; g = x4; " program,
+#include "expr/expr_gradients.inc"
+#undef RY_EXPR_GRADIENT
+    };
+    return gradients[code];
+}

@@ -244,6 +244,20 @@ bool ry_graph_add_output(ry_graph *graph, ry_value_id value)
     return true;
 }
 
+bool ry_graph_add_state(ry_graph *graph, ry_value_id input, ry_value_id output, const void *initial)
+{
+    ry_state *grown = ry_arena_grow(&graph->arena, graph->states, graph->state_count,
+                                    &graph->state_capacity, sizeof *grown);
+    if (!grown) {
+        return false;
+    }
+    graph->states = grown;
+    grown[graph->state_count++] = (ry_state){.input = (uint32_t)graph->input_count,
+                                             .output = (uint32_t)graph->output_count,
+                                             .initial = initial};
+    return ry_graph_add_input(graph, input) && ry_graph_add_output(graph, output);
+}
+
 void ry_graph_clear_outputs(ry_graph *graph)
 {
     for (size_t i = 0; i < graph->output_count; i++) {

@@ -35,6 +35,7 @@ typedef struct ry_value {
     uint32_t uses;
     uint32_t outputs; /* how often the graph's outputs do */
     bool bounded;     /* the shape is an upper bound: the extent depends on data */
+    bool initializer; /* a constant that the model lists as one: what training may change */
     bool folded;      /* a constant that planning made of others: the model has a node for it */
     /* a large constant whose address is no multiple of its element's size: read it with memcpy,
      * or copy it */
@@ -50,6 +51,15 @@ typedef struct ry_node {
     ry_value_id *in; /* RY_NO_VALUE: absent */
     ry_value_id *out;
 } ry_node;
+
+/* What lives between runs: an input of the graph and an output of the same type and shape, which is
+ * the input of the next run. */
+typedef struct ry_state {
+    uint32_t input, output; /* places in the graph's lists */
+    /* row-major content before the first run, at any address; NULL: zeros. Graphs and their copies
+     * share it, like constants' data */
+    const void *initial;
+} ry_state;
 
 /* What planning may still take for constants that it makes itself: a small file must not become
  * much memory. */
@@ -68,6 +78,8 @@ typedef struct ry_graph {
     size_t node_count, node_capacity;
     ry_value_id *inputs, *outputs;
     size_t input_count, input_capacity, output_count, output_capacity;
+    ry_state *states;
+    size_t state_count, state_capacity;
     const char **symbols;
     size_t symbol_count, symbol_capacity;
     struct ry_dim_form *forms; /* what each symbol is: graph_symbols.c */
@@ -105,6 +117,9 @@ ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const 
                              const ry_value_id *out);
 bool ry_graph_add_input(ry_graph *graph, ry_value_id value);
 bool ry_graph_add_output(ry_graph *graph, ry_value_id value);
+/* Adds both to the lists of inputs and outputs. */
+bool ry_graph_add_state(ry_graph *graph, ry_value_id input, ry_value_id output,
+                        const void *initial);
 void ry_graph_clear_outputs(ry_graph *graph); /* the list that was there keeps its content */
 
 /* Notes what whoever uses the graph should hear of though it is no error, for the callers to tell;

@@ -96,7 +96,9 @@ static bool copy_all(const ry_graph *graph, ry_graph *copy)
         copy_bytes(&copy->arena, graph->inputs, graph->input_count, sizeof *graph->inputs);
     copy->outputs =
         copy_bytes(&copy->arena, graph->outputs, graph->output_count, sizeof *graph->outputs);
-    if (!copy->name || !copy->nodes || !copy->inputs || !copy->outputs ||
+    copy->states =
+        copy_bytes(&copy->arena, graph->states, graph->state_count, sizeof *graph->states);
+    if (!copy->name || !copy->nodes || !copy->inputs || !copy->outputs || !copy->states ||
         !copy_symbols(graph, copy) || !copy_values(graph, copy)) {
         return false;
     }
@@ -106,6 +108,7 @@ static bool copy_all(const ry_graph *graph, ry_graph *copy)
     copy->node_count = copy->node_capacity = graph->node_count;
     copy->input_count = copy->input_capacity = graph->input_count;
     copy->output_count = copy->output_capacity = graph->output_count;
+    copy->state_count = copy->state_capacity = graph->state_count;
     for (size_t i = 0; i < graph->node_count; i++) {
         if (!copy_node(copy, &graph->nodes[i], &copy->nodes[i])) {
             return false;

@@ -64,6 +64,27 @@ static rynd_status check_inputs(const checked *c)
     return RYND_OK;
 }
 
+static rynd_status check_states(const checked *c)
+{
+    const ry_graph *graph = c->graph;
+    for (size_t i = 0; i < graph->state_count; i++) {
+        const ry_state *state = &graph->states[i];
+        if (state->input >= graph->input_count || state->output >= graph->output_count) {
+            return ry_fail(c->error, RYND_ERROR_FORMAT,
+                           "state %zu names an input or an output that there is not", i);
+        }
+        const ry_value *from = &graph->values[graph->inputs[state->input]],
+                       *to = &graph->values[graph->outputs[state->output]];
+        const bool known = to->dtype != RY_NONE && to->shape.rank >= 0;
+        if (known && (from->dtype != to->dtype || !ry_shape_equal(&from->shape, &to->shape))) {
+            return ry_fail(c->error, RYND_ERROR_SHAPE,
+                           "state '%s' becomes '%s', which has another type or shape", from->name,
+                           to->name);
+        }
+    }
+    return RYND_OK;
+}
+
 static rynd_status check_results(const checked *c, const ry_node *node)
 {
     const char *what[] = {
@@ -163,7 +184,8 @@ static rynd_status check_all(const checked *c)
     }
     RY_TRY(check_inputs(c));
     RY_TRY(check_nodes(c));
-    return check_outputs(c);
+    RY_TRY(check_outputs(c));
+    return check_states(c);
 }
 
 rynd_status ry_graph_verify(const ry_graph *graph, ry_error *error)

@@ -14,7 +14,7 @@ static void out_of_memory(ry_import *import)
 }
 
 /* "conv1_out/2": the model has no such name. */
-ry_value_id ry_emit_temporary(ry_import *import)
+ry_value_id ry_onnx_emit_temporary(ry_import *import)
 {
     if (import->status != RYND_OK) {
         return RY_NO_VALUE;
@@ -31,8 +31,8 @@ ry_value_id ry_emit_temporary(ry_import *import)
     return value;
 }
 
-void ry_emit_many(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
-                  const ry_value_id *in, int outputs, const ry_value_id *out)
+void ry_onnx_emit_many(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
+                       const ry_value_id *in, int outputs, const ry_value_id *out)
 {
     if (import->status != RYND_OK) {
         return;
@@ -50,17 +50,18 @@ void ry_emit_many(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs
     }
 }
 
-ry_value_id ry_emit(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
-                    const ry_value_id *in, ry_value_id to)
+ry_value_id ry_onnx_emit(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
+                         const ry_value_id *in, ry_value_id to)
 {
-    ry_value_id out = to == RY_NO_VALUE ? ry_emit_temporary(import) : to;
-    ry_emit_many(import, op, attrs, inputs, in, 1, &out);
+    ry_value_id out = to == RY_NO_VALUE ? ry_onnx_emit_temporary(import) : to;
+    ry_onnx_emit_many(import, op, attrs, inputs, in, 1, &out);
     return import->status == RYND_OK ? out : RY_NO_VALUE;
 }
 
-ry_value_id ry_emit_expr(ry_import *import, const char *text, const ry_expr_parameter *parameters,
-                         int parameter_count, const ry_reduction *reduction, int inputs,
-                         const ry_value_id *in, ry_value_id to)
+ry_value_id ry_onnx_emit_expr(ry_import *import, const char *text,
+                              const ry_expr_parameter *parameters, int parameter_count,
+                              const ry_reduction *reduction, int inputs, const ry_value_id *in,
+                              ry_value_id to)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
     if (import->status != RYND_OK) {
@@ -80,27 +81,27 @@ ry_value_id ry_emit_expr(ry_import *import, const char *text, const ry_expr_para
         attrs.expr.noop_empty = reduction->noop_empty;
         attrs.expr.axes = reduction->axes ? *reduction->axes : (ry_ints){0};
     }
-    return ry_emit(import, RY_OP_expr, &attrs, inputs, in, to);
+    return ry_onnx_emit(import, RY_OP_expr, &attrs, inputs, in, to);
 }
 
-ry_value_id ry_emit_expr1(ry_import *import, const char *text, ry_value_id x0)
+ry_value_id ry_onnx_emit_expr1(ry_import *import, const char *text, ry_value_id x0)
 {
-    return ry_emit_expr(import, text, NULL, 0, NULL, 1, &x0, RY_NO_VALUE);
+    return ry_onnx_emit_expr(import, text, NULL, 0, NULL, 1, &x0, RY_NO_VALUE);
 }
 
-ry_value_id ry_emit_expr2(ry_import *import, const char *text, ry_value_id x0, ry_value_id x1)
+ry_value_id ry_onnx_emit_expr2(ry_import *import, const char *text, ry_value_id x0, ry_value_id x1)
 {
     ry_value_id in[] = {x0, x1};
-    return ry_emit_expr(import, text, NULL, 0, NULL, 2, in, RY_NO_VALUE);
+    return ry_onnx_emit_expr(import, text, NULL, 0, NULL, 2, in, RY_NO_VALUE);
 }
 
-ry_value_id ry_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype, ry_value_id to)
+ry_value_id ry_onnx_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype, ry_value_id to)
 {
     if (import->status != RYND_OK) {
         return RY_NO_VALUE;
     }
     if (ry_import_dtype(import, x) == dtype) {
-        return to == RY_NO_VALUE ? x : ry_emit(import, RY_OP_identity, NULL, 1, &x, to);
+        return to == RY_NO_VALUE ? x : ry_onnx_emit(import, RY_OP_identity, NULL, 1, &x, to);
     }
     const char *text =
         ry_arena_format(import->reader->source.arena, "cast(x0, %s)", ry_dtype_name(dtype));
@@ -108,11 +109,11 @@ ry_value_id ry_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype, ry_va
         out_of_memory(import);
         return RY_NO_VALUE;
     }
-    return ry_emit_expr(import, text, NULL, 0, NULL, 1, &x, to);
+    return ry_onnx_emit_expr(import, text, NULL, 0, NULL, 1, &x, to);
 }
 
-ry_value_id ry_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape,
-                             const void *data)
+ry_value_id ry_onnx_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape,
+                                  const void *data)
 {
     if (import->status != RYND_OK) {
         return RY_NO_VALUE;
@@ -129,31 +130,31 @@ ry_value_id ry_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *
     return value;
 }
 
-ry_value_id ry_emit_i64s(ry_import *import, const ry_ints *numbers)
+ry_value_id ry_onnx_emit_i64s(ry_import *import, const ry_ints *numbers)
 {
     ry_shape shape = {.rank = 1, .dim = {numbers->count}};
-    return ry_emit_constant(import, RY_i64, &shape, numbers->at);
+    return ry_onnx_emit_constant(import, RY_i64, &shape, numbers->at);
 }
 
-ry_value_id ry_emit_scalar(ry_import *import, ry_dtype dtype, double number)
+ry_value_id ry_onnx_emit_scalar(ry_import *import, ry_dtype dtype, double number)
 {
     ry_shape shape = {.rank = 0};
     uint64_t data = 0;
     ry_set_f64(dtype, &data, 0, number);
-    return ry_emit_constant(import, dtype, &shape, &data);
+    return ry_onnx_emit_constant(import, dtype, &shape, &data);
 }
 
-ry_value_id ry_emit_reshape(ry_import *import, ry_value_id x, int rank, const int64_t *dim)
+ry_value_id ry_onnx_emit_reshape(ry_import *import, ry_value_id x, int rank, const int64_t *dim)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_reshape);
     attrs.reshape.shape.count = rank;
     memcpy(attrs.reshape.shape.at, dim, (size_t)rank * sizeof *dim);
-    return ry_emit(import, RY_OP_reshape, &attrs, 1, &x, RY_NO_VALUE);
+    return ry_onnx_emit(import, RY_OP_reshape, &attrs, 1, &x, RY_NO_VALUE);
 }
 
-void ry_emit_identity(ry_import *import, ry_value_id x, int output)
+void ry_onnx_emit_identity(ry_import *import, ry_value_id x, int output)
 {
     if (ry_import_wants(import, output)) {
-        ry_emit(import, RY_OP_identity, NULL, 1, &x, ry_import_out(import, output));
+        ry_onnx_emit(import, RY_OP_identity, NULL, 1, &x, ry_import_out(import, output));
     }
 }

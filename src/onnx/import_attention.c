@@ -44,7 +44,7 @@ static ry_value_id transpose(ry_import *import, ry_value_id x)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_transpose);
     attrs.transpose.perm = (ry_ints){.count = 4, .at = {0, 2, 1, 3}};
-    return ry_emit(import, RY_OP_transpose, &attrs, 1, &x, RY_NO_VALUE);
+    return ry_onnx_emit(import, RY_OP_transpose, &attrs, 1, &x, RY_NO_VALUE);
 }
 
 /* [batch, length, heads * size] becomes [batch, heads, length, size]. */
@@ -63,7 +63,7 @@ static ry_value_id split_heads(ry_import *import, int input, const char *attribu
                        attribute);
         return x;
     }
-    return transpose(import, ry_emit_reshape(import, x, 4, (int64_t[]){0, 0, heads, -1}));
+    return transpose(import, ry_onnx_emit_reshape(import, x, 4, (int64_t[]){0, 0, heads, -1}));
 }
 
 static ry_value_id join_heads(ry_import *import, ry_value_id y, ry_value_id to)
@@ -71,20 +71,20 @@ static ry_value_id join_heads(ry_import *import, ry_value_id y, ry_value_id to)
     ry_attrs attrs = ry_attrs_default(RY_OP_reshape);
     attrs.reshape.shape = (ry_ints){.count = 3, .at = {0, 0, -1}};
     y = transpose(import, y);
-    return ry_emit(import, RY_OP_reshape, &attrs, 1, &y, to);
+    return ry_onnx_emit(import, RY_OP_reshape, &attrs, 1, &y, to);
 }
 
 /* Keys or values, behind those of earlier calls; outputs 1 and 2 are these. */
 static ry_value_id with_past(const attention *a, ry_value_id x, int past, int present)
 {
     if (!has_past(a)) {
-        ry_emit_identity(a->import, x, present);
+        ry_onnx_emit_identity(a->import, x, present);
         return x;
     }
     ry_attrs attrs = ry_attrs_default(RY_OP_concat);
     attrs.concat.axis = 2;
     ry_value_id in[] = {ry_import_in(a->import, past), x};
-    return ry_emit(a->import, RY_OP_concat, &attrs, 2, in, ry_import_out(a->import, present));
+    return ry_onnx_emit(a->import, RY_OP_concat, &attrs, 2, in, ry_import_out(a->import, present));
 }
 
 /* Of a dim that may be open until a plan is made; a negative number then. */
@@ -100,12 +100,12 @@ static ry_value_id length_of(ry_import *import, ry_value_id x, int axis)
     ry_attrs attrs = ry_attrs_default(RY_OP_shape);
     attrs.shape.start = axis;
     attrs.shape.end = axis + 1;
-    return ry_emit(import, RY_OP_shape, &attrs, 1, &x, RY_NO_VALUE);
+    return ry_onnx_emit(import, RY_OP_shape, &attrs, 1, &x, RY_NO_VALUE);
 }
 
 static ry_value_id join(ry_import *import, int count, const ry_value_id *parts)
 {
-    return ry_emit(import, RY_OP_concat, NULL, count, parts, RY_NO_VALUE);
+    return ry_onnx_emit(import, RY_OP_concat, NULL, count, parts, RY_NO_VALUE);
 }
 
 /* Each head of keys or values serves a group of the queries' heads: [batch, heads, ...] is seen as
@@ -127,26 +127,26 @@ static ry_value_id repeat_heads(const attention *a, ry_value_id x)
     attrs.unsqueeze.axes = (ry_ints){.count = 1, .at = {2}};
     const ry_ints one_one = {.count = 2, .at = {1, 1}};
     ry_value_id all = length_of(import, a->q, 1),
-                group = ry_emit_expr2(import, "x0 / x1", all, length_of(import, x, 1));
-    ry_value_id ones = ry_emit_i64s(import, &one_one), wide[] = {ones, group, ones};
-    ry_value_id repeated[] = {ry_emit(import, RY_OP_unsqueeze, &attrs, 1, &x, RY_NO_VALUE),
+                group = ry_onnx_emit_expr2(import, "x0 / x1", all, length_of(import, x, 1));
+    ry_value_id ones = ry_onnx_emit_i64s(import, &one_one), wide[] = {ones, group, ones};
+    ry_value_id repeated[] = {ry_onnx_emit(import, RY_OP_unsqueeze, &attrs, 1, &x, RY_NO_VALUE),
                               join(import, 3, wide)};
     ry_value_id shape[] = {length_of(import, x, 0), all, length_of(import, x, 2),
                            length_of(import, x, 3)};
-    ry_value_id in[] = {ry_emit(import, RY_OP_expand, NULL, 2, repeated, RY_NO_VALUE),
+    ry_value_id in[] = {ry_onnx_emit(import, RY_OP_expand, NULL, 2, repeated, RY_NO_VALUE),
                         join(import, 4, shape)};
     attrs = ry_attrs_default(RY_OP_reshape);
     attrs.reshape.allow_zero = 1;
-    return ry_emit(import, RY_OP_reshape, &attrs, 2, in, RY_NO_VALUE);
+    return ry_onnx_emit(import, RY_OP_reshape, &attrs, 2, in, RY_NO_VALUE);
 }
 
 /* 0, 1, 2, ... below the length of x's dim 2. */
 static ry_value_id positions(ry_import *import, ry_value_id x)
 {
-    ry_value_id length = ry_emit_reshape(import, length_of(import, x, 2), 0, (int64_t[]){0});
-    ry_value_id in[] = {ry_emit_scalar(import, RY_i64, 0), length,
-                        ry_emit_scalar(import, RY_i64, 1)};
-    return ry_emit(import, RY_OP_range, NULL, 3, in, RY_NO_VALUE);
+    ry_value_id length = ry_onnx_emit_reshape(import, length_of(import, x, 2), 0, (int64_t[]){0});
+    ry_value_id in[] = {ry_onnx_emit_scalar(import, RY_i64, 0), length,
+                        ry_onnx_emit_scalar(import, RY_i64, 1)};
+    return ry_onnx_emit(import, RY_OP_range, NULL, 3, in, RY_NO_VALUE);
 }
 
 /* How many keys are before the first query, which broadcasts with the scores. */
@@ -156,11 +156,11 @@ static ry_value_id offset(const attention *a)
         return length_of(a->import, ry_import_in(a->import, 4), 2);
     }
     if (!has_lengths(a)) {
-        return ry_emit_scalar(a->import, RY_i64, 0);
+        return ry_onnx_emit_scalar(a->import, RY_i64, 0);
     }
     ry_value_id lengths =
-        ry_emit_reshape(a->import, ry_import_in(a->import, 6), 4, (int64_t[]){-1, 1, 1, 1});
-    return ry_emit_expr2(a->import, "x0 - x1", lengths, length_of(a->import, a->q, 2));
+        ry_onnx_emit_reshape(a->import, ry_import_in(a->import, 6), 4, (int64_t[]){-1, 1, 1, 1});
+    return ry_onnx_emit_expr2(a->import, "x0 - x1", lengths, length_of(a->import, a->q, 2));
 }
 
 /* Whether query i sees key j by position, as a bool that broadcasts with the scores; RY_NO_VALUE:
@@ -179,21 +179,22 @@ static ry_value_id seen(attention *a)
     if (!left && !right && !has_lengths(a)) {
         return RY_NO_VALUE;
     }
-    ry_value_id column = ry_emit_reshape(import, positions(import, a->q), 2, (int64_t[]){-1, 1}),
+    ry_value_id column =
+                    ry_onnx_emit_reshape(import, positions(import, a->q), 2, (int64_t[]){-1, 1}),
                 keys = positions(import, a->k);
-    ry_value_id in[] = {ry_emit_expr2(import, "x0 + x1", column, offset(a)), keys};
+    ry_value_id in[] = {ry_onnx_emit_expr2(import, "x0 + x1", column, offset(a)), keys};
     static const char *const texts[2][2] = {
         {NULL, "x1 <= x0 + right"}, {"x1 >= x0 - left", "(x1 >= x0 - left) & (x1 <= x0 + right)"}};
-    ry_value_id inside = left || right ? ry_emit_expr(import, texts[left][right], bounds, 2, NULL,
-                                                      2, in, RY_NO_VALUE)
+    ry_value_id inside = left || right ? ry_onnx_emit_expr(import, texts[left][right], bounds, 2,
+                                                           NULL, 2, in, RY_NO_VALUE)
                                        : RY_NO_VALUE;
     if (!has_lengths(a)) {
         return inside;
     }
     ry_value_id lengths =
-        ry_emit_reshape(import, ry_import_in(import, 6), 4, (int64_t[]){-1, 1, 1, 1});
-    ry_value_id valid = ry_emit_expr2(import, "x0 < x1", keys, lengths);
-    return inside == RY_NO_VALUE ? valid : ry_emit_expr2(import, "x0 & x1", inside, valid);
+        ry_onnx_emit_reshape(import, ry_import_in(import, 6), 4, (int64_t[]){-1, 1, 1, 1});
+    ry_value_id valid = ry_onnx_emit_expr2(import, "x0 < x1", keys, lengths);
+    return inside == RY_NO_VALUE ? valid : ry_onnx_emit_expr2(import, "x0 & x1", inside, valid);
 }
 
 /* A mask that is shorter than the keys hides those behind it, from opset 24 on. */
@@ -208,22 +209,22 @@ static ry_value_id lengthen(const attention *a, ry_value_id mask, ry_value_id *v
     }
     const ry_ints before = {.count = 2 * rank - 1};
     ry_value_id length = length_of(import, mask, rank - 1),
-                covered = ry_emit_expr2(import, "x0 < x1", positions(import, a->k), length);
-    *visible =
-        *visible == RY_NO_VALUE ? covered : ry_emit_expr2(import, "x0 & x1", *visible, covered);
+                covered = ry_onnx_emit_expr2(import, "x0 < x1", positions(import, a->k), length);
+    *visible = *visible == RY_NO_VALUE ? covered
+                                       : ry_onnx_emit_expr2(import, "x0 & x1", *visible, covered);
     ry_value_id pads[] = {
-        ry_emit_i64s(import, &before),
-        ry_emit_expr2(import, "max(x0 - x1, 0)", length_of(import, a->k, 2), length)};
+        ry_onnx_emit_i64s(import, &before),
+        ry_onnx_emit_expr2(import, "max(x0 - x1, 0)", length_of(import, a->k, 2), length)};
     ry_value_id in[] = {mask, join(import, 2, pads)};
-    return ry_emit(import, RY_OP_pad, NULL, 2, in, RY_NO_VALUE);
+    return ry_onnx_emit(import, RY_OP_pad, NULL, 2, in, RY_NO_VALUE);
 }
 
 /* -inf for the keys that are not to be seen. */
 static ry_value_id hide(const attention *a, ry_value_id visible)
 {
-    return ry_emit_cast(a->import,
-                        ry_emit_expr1(a->import, "cast(select(x0, 0, -inf), f32)", visible),
-                        a->dtype, RY_NO_VALUE);
+    return ry_onnx_emit_cast(
+        a->import, ry_onnx_emit_expr1(a->import, "cast(select(x0, 0, -inf), f32)", visible),
+        a->dtype, RY_NO_VALUE);
 }
 
 static void make_bias(attention *a)
@@ -237,14 +238,14 @@ static void make_bias(attention *a)
     mask = lengthen(a, mask, &visible);
     if (ry_import_dtype(a->import, mask) == RY_bool) {
         visible =
-            visible == RY_NO_VALUE ? mask : ry_emit_expr2(a->import, "x0 & x1", visible, mask);
+            visible == RY_NO_VALUE ? mask : ry_onnx_emit_expr2(a->import, "x0 & x1", visible, mask);
         a->bias = hide(a, visible);
         return;
     }
-    mask = ry_emit_cast(a->import, mask, a->dtype, RY_NO_VALUE);
+    mask = ry_onnx_emit_cast(a->import, mask, a->dtype, RY_NO_VALUE);
     a->bias = visible == RY_NO_VALUE
                   ? mask
-                  : ry_emit_expr2(a->import, "select(x0, x1, -inf)", visible, mask);
+                  : ry_onnx_emit_expr2(a->import, "select(x0, x1, -inf)", visible, mask);
 }
 
 /* Output 3 shows one stage of the scores. */
@@ -252,7 +253,7 @@ static void show(const attention *a, int stage, ry_value_id scores)
 {
     if (ry_import_int(a->import, "qk_matmul_output_mode") == stage &&
         ry_import_wants(a->import, 3)) {
-        ry_emit_cast(a->import, scores, a->dtype, ry_import_out(a->import, 3));
+        ry_onnx_emit_cast(a->import, scores, a->dtype, ry_import_out(a->import, 3));
     }
 }
 
@@ -269,12 +270,12 @@ static ry_value_id product(const attention *a)
     } else if (size >= 0) {
         attrs.matmul.alpha = 1 / sqrt((double)size);
     } else {
-        ry_value_id scale =
-            ry_emit_expr1(import, "reciprocal(sqrt(cast(x0, f32)))", length_of(import, a->q, 3));
-        in[0] = ry_emit_expr2(import, "x0 * x1", a->q,
-                              ry_emit_cast(import, scale, a->dtype, RY_NO_VALUE));
+        ry_value_id scale = ry_onnx_emit_expr1(import, "reciprocal(sqrt(cast(x0, f32)))",
+                                               length_of(import, a->q, 3));
+        in[0] = ry_onnx_emit_expr2(import, "x0 * x1", a->q,
+                                   ry_onnx_emit_cast(import, scale, a->dtype, RY_NO_VALUE));
     }
-    return ry_emit(import, RY_OP_matmul, &attrs, 2, in, RY_NO_VALUE);
+    return ry_onnx_emit(import, RY_OP_matmul, &attrs, 2, in, RY_NO_VALUE);
 }
 
 static ry_value_id raw_scores(const attention *a)
@@ -284,8 +285,8 @@ static ry_value_id raw_scores(const attention *a)
     show(a, AFTER_MATMUL, scores);
     ry_expr_parameter cap = {"cap", ry_import_float(import, "softcap")};
     if (cap.value > 0) {
-        scores =
-            ry_emit_expr(import, "cap * tanh(x0 / cap)", &cap, 1, NULL, 1, &scores, RY_NO_VALUE);
+        scores = ry_onnx_emit_expr(import, "cap * tanh(x0 / cap)", &cap, 1, NULL, 1, &scores,
+                                   RY_NO_VALUE);
     }
     show(a, AFTER_SOFTCAP, scores);
     return scores;
@@ -297,20 +298,23 @@ static ry_value_id weights(const attention *a)
 {
     ry_import *import = a->import;
     ry_value_id scores = raw_scores(a);
-    scores = a->bias == RY_NO_VALUE ? scores : ry_emit_expr2(import, "x0 + x1", scores, a->bias);
+    scores =
+        a->bias == RY_NO_VALUE ? scores : ry_onnx_emit_expr2(import, "x0 + x1", scores, a->bias);
     show(a, AFTER_BIAS, scores);
     ry_dtype precision = ry_import_type(import, "softmax_precision");
-    scores = ry_emit_cast(import, scores, precision == RY_NONE ? a->dtype : precision, RY_NO_VALUE);
+    scores =
+        ry_onnx_emit_cast(import, scores, precision == RY_NONE ? a->dtype : precision, RY_NO_VALUE);
     ry_attrs attrs = ry_attrs_default(RY_OP_softmax);
-    ry_value_id share = ry_emit(import, RY_OP_softmax, &attrs, 1, &scores, RY_NO_VALUE);
+    ry_value_id share = ry_onnx_emit(import, RY_OP_softmax, &attrs, 1, &scores, RY_NO_VALUE);
     if (a->may_hide_all) {
         ry_ints last = {.count = 1, .at = {-1}};
         ry_reduction how = {.axes = &last};
-        ry_value_id best = ry_emit_expr(import, "max(x0)", NULL, 0, &how, 1, &a->bias, RY_NO_VALUE);
-        share = ry_emit_expr2(import, "select(x0 == -inf, 0, x1)", best, share);
+        ry_value_id best =
+            ry_onnx_emit_expr(import, "max(x0)", NULL, 0, &how, 1, &a->bias, RY_NO_VALUE);
+        share = ry_onnx_emit_expr2(import, "select(x0 == -inf, 0, x1)", best, share);
     }
     show(a, AFTER_SOFTMAX, share);
-    return ry_emit_cast(import, share, a->dtype, RY_NO_VALUE);
+    return ry_onnx_emit_cast(import, share, a->dtype, RY_NO_VALUE);
 }
 
 static void check(const attention *a)
@@ -340,9 +344,9 @@ void ry_import_attention(ry_import *import)
     make_bias(&a);
     ry_attrs attrs = ry_attrs_default(RY_OP_matmul);
     ry_value_id in[] = {weights(&a),
-                        ry_emit_cast(import, repeat_heads(&a, a.v), a.dtype, RY_NO_VALUE)};
-    ry_value_id y =
-        ry_emit(import, RY_OP_matmul, &attrs, 2, in, flat ? RY_NO_VALUE : ry_import_out(import, 0));
+                        ry_onnx_emit_cast(import, repeat_heads(&a, a.v), a.dtype, RY_NO_VALUE)};
+    ry_value_id y = ry_onnx_emit(import, RY_OP_matmul, &attrs, 2, in,
+                                 flat ? RY_NO_VALUE : ry_import_out(import, 0));
     if (flat) {
         join_heads(import, y, ry_import_out(import, 0));
     }

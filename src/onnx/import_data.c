@@ -112,14 +112,14 @@ void ry_import_constant_of_shape(ry_import *import)
         attrs.constant_of_shape.integer =
             ry_dtype_is_float(tensor.dtype) ? 0 : ry_get_i64(tensor.dtype, tensor.data, 0);
     }
-    ry_emit(import, RY_OP_constant_of_shape, &attrs, 1, import->in, ry_import_out(import, 0));
+    ry_onnx_emit(import, RY_OP_constant_of_shape, &attrs, 1, import->in, ry_import_out(import, 0));
 }
 
 void ry_import_eye_like(ry_import *import)
 {
     ry_attrs attrs = ry_import_attrs(import, RY_OP_eye_like);
     attrs.eye_like.dtype = (int64_t)ry_import_type(import, "dtype");
-    ry_emit(import, RY_OP_eye_like, &attrs, 1, import->in, ry_import_out(import, 0));
+    ry_onnx_emit(import, RY_OP_eye_like, &attrs, 1, import->in, ry_import_out(import, 0));
 }
 
 /* Opset 1 to 12: the parts are an attribute (in opset 1 also an input, of the data's type). */
@@ -137,12 +137,13 @@ void ry_import_split_old(ry_import *import)
         ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "its parts must be a constant");
     }
     if (parts.count) {
-        in[1] = ry_emit_i64s(import, &parts);
+        in[1] = ry_onnx_emit_i64s(import, &parts);
     }
     for (int i = 0; i < import->node->outputs; i++) {
         out[i] = ry_import_out(import, i);
     }
-    ry_emit_many(import, RY_OP_split, &attrs, parts.count ? 2 : 1, in, import->node->outputs, out);
+    ry_onnx_emit_many(import, RY_OP_split, &attrs, parts.count ? 2 : 1, in, import->node->outputs,
+                      out);
 }
 
 /* Opset 1 to 5: how often, and along which axis. */
@@ -166,8 +167,8 @@ void ry_import_tile_1(ry_import *import)
     for (int i = 0; i < repeats.count; i++) {
         repeats.at[i] = i == where ? tiles.at[0] : 1;
     }
-    ry_value_id in[] = {ry_import_in(import, 0), ry_emit_i64s(import, &repeats)};
-    ry_emit(import, RY_OP_tile, NULL, 2, in, ry_import_out(import, 0));
+    ry_value_id in[] = {ry_import_in(import, 0), ry_onnx_emit_i64s(import, &repeats)};
+    ry_onnx_emit(import, RY_OP_tile, NULL, 2, in, ry_import_out(import, 0));
 }
 
 /* Without an axis the input is flattened. */
@@ -176,5 +177,5 @@ void ry_import_compress(ry_import *import)
     ry_attrs attrs = ry_attrs_default(RY_OP_compress);
     attrs.compress.flat = !ry_import_attribute(import, "axis");
     attrs.compress.axis = ry_import_int(import, "axis");
-    ry_emit(import, RY_OP_compress, &attrs, 2, import->in, ry_import_out(import, 0));
+    ry_onnx_emit(import, RY_OP_compress, &attrs, 2, import->in, ry_import_out(import, 0));
 }

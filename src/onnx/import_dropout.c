@@ -85,12 +85,13 @@ static const char *const all_true = "or(isnan(x0), x0 == x0)";
 static void inference(ry_import *import)
 {
     ry_value_id x = ry_import_in(import, 0);
-    ry_emit_identity(import, x, 0);
+    ry_onnx_emit_identity(import, x, 0);
     if (ry_import_wants(import, 1)) {
-        ry_value_id mask = ry_emit_expr1(import, all_true, x);
+        ry_value_id mask = ry_onnx_emit_expr1(import, all_true, x);
         /* Below opset 10 the mask has the data's type. */
-        ry_emit_cast(import, mask, import->node->opset < 10 ? ry_import_dtype(import, x) : RY_bool,
-                     ry_import_out(import, 1));
+        ry_onnx_emit_cast(import, mask,
+                          import->node->opset < 10 ? ry_import_dtype(import, x) : RY_bool,
+                          ry_import_out(import, 1));
     }
 }
 
@@ -111,13 +112,14 @@ void ry_import_dropout(ry_import *import)
         return;
     }
     if (!ry_import_has(import, 1)) {
-        ratio = ry_emit_scalar(import, RY_f32, 0.5);
+        ratio = ry_onnx_emit_scalar(import, RY_f32, 0.5);
     }
     ry_value_id keep_in[] = {uniform_like(import, x), training, ratio};
-    ry_value_id keep = ry_emit_expr(import, "or(or(not(x1), x2 == 0), x0 >= cast(x2, f64))", NULL,
-                                    0, NULL, 3, keep_in, ry_import_out(import, 1));
-    ry_value_id in[] = {
-        x, keep, ry_emit_cast(import, ratio, ry_import_dtype(import, x), RY_NO_VALUE), training};
-    ry_emit_expr(import, "select(x1, select(x3, x0 / (1 - x2), x0), 0)", NULL, 0, NULL, 4, in,
-                 ry_import_out(import, 0));
+    ry_value_id keep = ry_onnx_emit_expr(import, "or(or(not(x1), x2 == 0), x0 >= cast(x2, f64))",
+                                         NULL, 0, NULL, 3, keep_in, ry_import_out(import, 1));
+    ry_value_id in[] = {x, keep,
+                        ry_onnx_emit_cast(import, ratio, ry_import_dtype(import, x), RY_NO_VALUE),
+                        training};
+    ry_onnx_emit_expr(import, "select(x1, select(x3, x0 / (1 - x2), x0), 0)", NULL, 0, NULL, 4, in,
+                      ry_import_out(import, 0));
 }

@@ -6,7 +6,7 @@
 
 static void emit_last(ry_import *import, const char *text, int inputs, const ry_value_id *in)
 {
-    ry_emit_expr(import, text, NULL, 0, NULL, inputs, in, ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, text, NULL, 0, NULL, inputs, in, ry_import_out(import, 0));
 }
 
 /* Dims of size 1 behind x's own. */
@@ -20,7 +20,7 @@ static ry_value_id append_dims(ry_import *import, ry_value_id x, int count)
     for (int i = 0; i < count && i < RY_MAX_INTS; i++) {
         attrs.unsqueeze.axes.at[attrs.unsqueeze.axes.count++] = rank + i;
     }
-    return ry_emit(import, RY_OP_unsqueeze, &attrs, 1, &x, RY_NO_VALUE);
+    return ry_onnx_emit(import, RY_OP_unsqueeze, &attrs, 1, &x, RY_NO_VALUE);
 }
 
 /* Opset 1 to 6: with `axis` the second input's dims begin there among the first's; without it they
@@ -45,13 +45,13 @@ void ry_import_variadic(ry_import *import)
     int count = import->node->inputs;
     ry_value_id sum = ry_import_in(import, 0);
     if (count == 1) {
-        ry_emit_identity(import, sum, 0);
+        ry_onnx_emit_identity(import, sum, 0);
         return;
     }
     for (int i = 1; i < count; i++) {
         ry_value_id in[2] = {sum, ry_import_in(import, i)};
-        sum = ry_emit_expr(import, import->row->text, NULL, 0, NULL, 2, in,
-                           i + 1 < count ? RY_NO_VALUE : ry_import_out(import, 0));
+        sum = ry_onnx_emit_expr(import, import->row->text, NULL, 0, NULL, 2, in,
+                                i + 1 < count ? RY_NO_VALUE : ry_import_out(import, 0));
     }
 }
 
@@ -60,15 +60,15 @@ void ry_import_mean(ry_import *import)
     int count = import->node->inputs;
     ry_value_id sum = ry_import_in(import, 0);
     for (int i = 1; i + 1 < count; i++) {
-        sum = ry_emit_expr2(import, "x0 + x1", sum, ry_import_in(import, i));
+        sum = ry_onnx_emit_expr2(import, "x0 + x1", sum, ry_import_in(import, i));
     }
     if (count == 1) {
-        ry_emit_identity(import, sum, 0);
+        ry_onnx_emit_identity(import, sum, 0);
         return;
     }
     ry_value_id in[2] = {sum, ry_import_in(import, count - 1)};
     ry_expr_parameter n = {"n", count};
-    ry_emit_expr(import, "(x0 + x1) / n", &n, 1, NULL, 2, in, ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, "(x0 + x1) / n", &n, 1, NULL, 2, in, ry_import_out(import, 0));
 }
 
 /* texts[has low][has high] */
@@ -80,11 +80,11 @@ static void clip_to(ry_import *import, bool has_low, double low, bool has_high, 
     ry_expr_parameter parameters[] = {{"a", low}, {"b", high}};
     ry_value_id x = ry_import_in(import, 0);
     if (!has_low && !has_high) {
-        ry_emit_identity(import, x, 0);
+        ry_onnx_emit_identity(import, x, 0);
         return;
     }
-    ry_emit_expr(import, clip_texts[has_low][has_high], parameters, 2, NULL, 1, &x,
-                 ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, clip_texts[has_low][has_high], parameters, 2, NULL, 1, &x,
+                      ry_import_out(import, 0));
 }
 
 void ry_import_clip_old(ry_import *import)
@@ -133,10 +133,10 @@ void ry_import_pow(ry_import *import)
         emit_last(import, "pow(x0, x1)", 2, in);
     } else if (!ry_dtype_is_float(base) && ry_dtype_is_float(exponent)) {
         ry_value_id raised =
-            ry_emit_expr2(import, "pow(cast(x0, f64), cast(x1, f64))", in[0], in[1]);
-        ry_emit_cast(import, raised, base, ry_import_out(import, 0));
+            ry_onnx_emit_expr2(import, "pow(cast(x0, f64), cast(x1, f64))", in[0], in[1]);
+        ry_onnx_emit_cast(import, raised, base, ry_import_out(import, 0));
     } else {
-        in[1] = ry_emit_cast(import, in[1], base, RY_NO_VALUE);
+        in[1] = ry_onnx_emit_cast(import, in[1], base, RY_NO_VALUE);
         emit_last(import, "pow(x0, x1)", 2, in);
     }
 }
@@ -172,8 +172,8 @@ void ry_import_gelu(ry_import *import)
 void ry_import_swish(ry_import *import)
 {
     ry_expr_parameter alpha = {"alpha", ry_import_float(import, "alpha")};
-    ry_emit_expr(import, alpha.value == 1 ? "silu(x0)" : "x0 * sigmoid(alpha * x0)", &alpha, 1,
-                 NULL, 1, import->in, ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, alpha.value == 1 ? "silu(x0)" : "x0 * sigmoid(alpha * x0)", &alpha, 1,
+                      NULL, 1, import->in, ry_import_out(import, 0));
 }
 
 void ry_import_is_inf(ry_import *import)
@@ -205,7 +205,7 @@ void ry_import_cast(ry_import *import)
     if (dtype == RY_NONE) {
         ry_import_fail(import, RYND_ERROR_FORMAT, "its attribute 'to' is no data type");
     }
-    ry_emit_cast(import, ry_import_in(import, 0), dtype, ry_import_out(import, 0));
+    ry_onnx_emit_cast(import, ry_import_in(import, 0), dtype, ry_import_out(import, 0));
 }
 
 /* Opset 1 to 5 name the type in words. */
@@ -220,7 +220,8 @@ void ry_import_cast_old(ry_import *import)
     const char *to = ry_import_text(import, "to");
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(types[i].name, to) == 0) {
-            ry_emit_cast(import, ry_import_in(import, 0), types[i].dtype, ry_import_out(import, 0));
+            ry_onnx_emit_cast(import, ry_import_in(import, 0), types[i].dtype,
+                              ry_import_out(import, 0));
             return;
         }
     }
@@ -235,5 +236,5 @@ void ry_import_cast_like(ry_import *import)
     if (dtype == RY_NONE) {
         ry_import_fail(import, RYND_ERROR_UNSUPPORTED, "the type of its second input is not known");
     }
-    ry_emit_cast(import, ry_import_in(import, 0), dtype, ry_import_out(import, 0));
+    ry_onnx_emit_cast(import, ry_import_in(import, 0), dtype, ry_import_out(import, 0));
 }

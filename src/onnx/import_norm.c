@@ -8,7 +8,7 @@ static ry_value_id emit_reduced(ry_import *import, const char *text, ry_value_id
                                 const ry_ints *axes, bool drop, ry_value_id to)
 {
     ry_reduction how = {.axes = axes, .drop = drop};
-    return ry_emit_expr(import, text, NULL, 0, &how, 1, &x, to);
+    return ry_onnx_emit_expr(import, text, NULL, 0, &how, 1, &x, to);
 }
 
 /* momentum * old + (1 - momentum) * batch, in the old one's type; nothing when the node does not
@@ -17,10 +17,10 @@ static void running(ry_import *import, int output, ry_value_id old, ry_value_id 
 {
     if (ry_import_wants(import, output)) {
         ry_expr_parameter m = {"m", ry_import_float(import, "momentum")};
-        ry_value_id in[] = {old,
-                            ry_emit_cast(import, batch, ry_import_dtype(import, old), RY_NO_VALUE)};
-        ry_emit_expr(import, "m * x0 + (1 - m) * x1", &m, 1, NULL, 2, in,
-                     ry_import_out(import, output));
+        ry_value_id in[] = {
+            old, ry_onnx_emit_cast(import, batch, ry_import_dtype(import, old), RY_NO_VALUE)};
+        ry_onnx_emit_expr(import, "m * x0 + (1 - m) * x1", &m, 1, NULL, 2, in,
+                          ry_import_out(import, output));
     }
 }
 
@@ -36,7 +36,7 @@ static void batch_statistics(ry_import *import, ry_value_id x, ry_value_id *mean
         }
     }
     ry_value_id kept = emit_reduced(import, "mean(x0)", x, &axes, false, RY_NO_VALUE);
-    ry_value_id centred = ry_emit_expr2(import, "x0 - x1", x, kept);
+    ry_value_id centred = ry_onnx_emit_expr2(import, "x0 - x1", x, kept);
     *mean = emit_reduced(import, "mean(x0)", x, &axes, true, RY_NO_VALUE);
     *variance = emit_reduced(import, "mean(x0 * x0)", centred, &axes, true, RY_NO_VALUE);
 }
@@ -51,14 +51,14 @@ static void emit_batch_norm(ry_import *import, ry_value_id *in)
         same = same && ry_import_dtype(import, in[i]) == dtype;
     }
     if (same) {
-        ry_emit(import, RY_OP_batch_norm, &attrs, 5, in, ry_import_out(import, 0));
+        ry_onnx_emit(import, RY_OP_batch_norm, &attrs, 5, in, ry_import_out(import, 0));
         return;
     }
     for (int i = 0; i < 5; i++) {
-        in[i] = ry_emit_cast(import, in[i], dtype == RY_f64 ? RY_f64 : RY_f32, RY_NO_VALUE);
+        in[i] = ry_onnx_emit_cast(import, in[i], dtype == RY_f64 ? RY_f64 : RY_f32, RY_NO_VALUE);
     }
-    ry_value_id y = ry_emit(import, RY_OP_batch_norm, &attrs, 5, in, RY_NO_VALUE);
-    ry_emit_cast(import, y, dtype, ry_import_out(import, 0));
+    ry_value_id y = ry_onnx_emit(import, RY_OP_batch_norm, &attrs, 5, in, RY_NO_VALUE);
+    ry_onnx_emit_cast(import, y, dtype, ry_import_out(import, 0));
 }
 
 /* Training was told by outputs below opset 14: the running statistics are outputs 1 and 2, the
@@ -78,8 +78,8 @@ void ry_import_batch_norm(ry_import *import)
         batch_statistics(import, in[0], &mean, &variance);
         running(import, 1, in[3], mean);
         running(import, 2, in[4], variance);
-        ry_emit_identity(import, mean, 3);
-        ry_emit_identity(import, variance, 4);
+        ry_onnx_emit_identity(import, mean, 3);
+        ry_onnx_emit_identity(import, variance, 4);
         in[3] = mean;
         in[4] = variance;
     } else if (named) {
@@ -93,7 +93,7 @@ void ry_import_instance_norm(ry_import *import)
 {
     ry_attrs attrs = ry_import_attrs(import, RY_OP_group_norm);
     attrs.group_norm.groups = ry_import_dim(import, ry_import_in(import, 1), 0);
-    ry_emit(import, RY_OP_group_norm, &attrs, 3, import->in, ry_import_out(import, 0));
+    ry_onnx_emit(import, RY_OP_group_norm, &attrs, 3, import->in, ry_import_out(import, 0));
 }
 
 /* Opset 18 to 20: scale and bias have a number for each group; they are repeated for the group's
@@ -102,10 +102,10 @@ static ry_value_id repeat_for_channels(ry_import *import, ry_value_id numbers, i
                                        int64_t channels)
 {
     ry_ints shape = {.count = 2, .at = {groups, channels / groups}};
-    ry_value_id in[] = {ry_emit_reshape(import, numbers, 2, (int64_t[]){groups, 1}),
-                        ry_emit_i64s(import, &shape)};
-    ry_value_id wide = ry_emit(import, RY_OP_expand, NULL, 2, in, RY_NO_VALUE);
-    return ry_emit_reshape(import, wide, 1, &channels);
+    ry_value_id in[] = {ry_onnx_emit_reshape(import, numbers, 2, (int64_t[]){groups, 1}),
+                        ry_onnx_emit_i64s(import, &shape)};
+    ry_value_id wide = ry_onnx_emit(import, RY_OP_expand, NULL, 2, in, RY_NO_VALUE);
+    return ry_onnx_emit_reshape(import, wide, 1, &channels);
 }
 
 void ry_import_group_norm_18(ry_import *import)
@@ -122,7 +122,7 @@ void ry_import_group_norm_18(ry_import *import)
     for (int i = 1; i < 3; i++) {
         in[i] = repeat_for_channels(import, ry_import_in(import, i), groups, channels);
     }
-    ry_emit(import, RY_OP_group_norm, &attrs, 3, in, ry_import_out(import, 0));
+    ry_onnx_emit(import, RY_OP_group_norm, &attrs, 3, in, ry_import_out(import, 0));
 }
 
 /* The result has the scale's type. */
@@ -132,15 +132,15 @@ void ry_import_rms_norm(ry_import *import)
     ry_value_id in[2] = {ry_import_in(import, 0), ry_import_in(import, 1)};
     ry_dtype dtype = ry_import_dtype(import, in[1]);
     if (ry_import_dtype(import, in[0]) == dtype) {
-        ry_emit(import, RY_OP_layer_norm, &attrs, 2, in, ry_import_out(import, 0));
+        ry_onnx_emit(import, RY_OP_layer_norm, &attrs, 2, in, ry_import_out(import, 0));
         return;
     }
     ry_dtype wide = dtype == RY_f64 || ry_import_dtype(import, in[0]) == RY_f64 ? RY_f64 : RY_f32;
     for (int i = 0; i < 2; i++) {
-        in[i] = ry_emit_cast(import, in[i], wide, RY_NO_VALUE);
+        in[i] = ry_onnx_emit_cast(import, in[i], wide, RY_NO_VALUE);
     }
-    ry_value_id y = ry_emit(import, RY_OP_layer_norm, &attrs, 2, in, RY_NO_VALUE);
-    ry_emit_cast(import, y, dtype, ry_import_out(import, 0));
+    ry_value_id y = ry_onnx_emit(import, RY_OP_layer_norm, &attrs, 2, in, RY_NO_VALUE);
+    ry_onnx_emit_cast(import, y, dtype, ry_import_out(import, 0));
 }
 
 /* (x - mean) / (deviation + 1e-9), as ONNX's function defines it. */
@@ -152,11 +152,11 @@ void ry_import_mean_variance_norm(ry_import *import)
     }
     ry_value_id x = ry_import_in(import, 0);
     ry_value_id mean = emit_reduced(import, "mean(x0)", x, &axes, false, RY_NO_VALUE);
-    ry_value_id centred = ry_emit_expr2(import, "x0 - x1", x, mean);
+    ry_value_id centred = ry_onnx_emit_expr2(import, "x0 - x1", x, mean);
     ry_value_id deviation =
         emit_reduced(import, "sqrt(mean(x0 * x0))", centred, &axes, false, RY_NO_VALUE);
     ry_value_id in[] = {centred, deviation};
-    ry_emit_expr(import, "x0 / (x1 + 1e-9)", NULL, 0, NULL, 2, in, ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, "x0 / (x1 + 1e-9)", NULL, 0, NULL, 2, in, ry_import_out(import, 0));
 }
 
 /* A vector of zeros stays one, as ONNX's text says, which older releases left open. */
@@ -171,6 +171,6 @@ void ry_import_lp_norm(ry_import *import)
     ry_value_id in[] = {ry_import_in(import, 0), RY_NO_VALUE};
     in[1] = emit_reduced(import, p == 1 ? "sum(abs(x0))" : "sqrt(sum(x0 * x0))", in[0], &axes,
                          false, RY_NO_VALUE);
-    ry_emit_expr(import, "select(x1 == 0, 0, x0 / x1)", NULL, 0, NULL, 2, in,
-                 ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, "select(x1 == 0, 0, x0 / x1)", NULL, 0, NULL, 2, in,
+                      ry_import_out(import, 0));
 }

@@ -20,7 +20,7 @@ static ry_value_id along(ry_import *import, ry_value_id numbers, int axis, int r
     for (int i = 1; i < rank - axis; i++) {
         dim[i] = 1;
     }
-    return ry_emit_reshape(import, numbers, rank - axis, dim);
+    return ry_onnx_emit_reshape(import, numbers, rank - axis, dim);
 }
 
 /* A tensor with one number for each block of `block` positions along an axis: each number is
@@ -49,7 +49,7 @@ static ry_value_id repeat_blocks(ry_import *import, ry_value_id numbers, int axi
     }
     ry_attrs attrs = ry_attrs_default(RY_OP_gather);
     attrs.gather.axis = axis;
-    return ry_emit(import, RY_OP_gather, &attrs, 2, in, RY_NO_VALUE);
+    return ry_onnx_emit(import, RY_OP_gather, &attrs, 2, in, RY_NO_VALUE);
 }
 
 static bool is_one_number(const ry_import *import, ry_value_id value)
@@ -67,7 +67,7 @@ static ry_value_id spread(ry_import *import, ry_value_id x, ry_value_id numbers)
         return numbers;
     }
     if (is_one_number(import, numbers)) {
-        return ry_emit_reshape(import, numbers, 0, (int64_t[]){0});
+        return ry_onnx_emit_reshape(import, numbers, 0, (int64_t[]){0});
     }
     int axis = ry_axis(ry_import_int(import, "axis"), rank);
     int64_t block = ry_import_int(import, "block_size");
@@ -113,11 +113,11 @@ void ry_import_quantize_linear(ry_import *import)
     if (zero == RY_NO_VALUE) {
         const char *text =
             format_text(import, "saturate(round(cast(x0, f32) / cast(x1, f32))", dtype);
-        ry_emit_expr(import, text, NULL, 0, NULL, 2, in, ry_import_out(import, 0));
+        ry_onnx_emit_expr(import, text, NULL, 0, NULL, 2, in, ry_import_out(import, 0));
     } else {
         const char *text = format_text(
             import, "saturate(round(cast(x0, f32) / cast(x1, f32)) + cast(x2, f32)", dtype);
-        ry_emit_expr(import, text, NULL, 0, NULL, 3, in, ry_import_out(import, 0));
+        ry_onnx_emit_expr(import, text, NULL, 0, NULL, 3, in, ry_import_out(import, 0));
     }
 }
 
@@ -130,11 +130,11 @@ void ry_import_dequantize_linear(ry_import *import)
     ry_value_id in[] = {x, spread(import, x, scale), spread(import, x, zero)};
     if (zero == RY_NO_VALUE) {
         const char *text = format_text(import, "cast(cast(x0, f32) * cast(x1, f32)", dtype);
-        ry_emit_expr(import, text, NULL, 0, NULL, 2, in, ry_import_out(import, 0));
+        ry_onnx_emit_expr(import, text, NULL, 0, NULL, 2, in, ry_import_out(import, 0));
     } else {
         const char *text = format_text(
             import, "cast(cast(cast(x0, i32) - cast(x2, i32), f32) * cast(x1, f32)", dtype);
-        ry_emit_expr(import, text, NULL, 0, NULL, 3, in, ry_import_out(import, 0));
+        ry_onnx_emit_expr(import, text, NULL, 0, NULL, 3, in, ry_import_out(import, 0));
     }
 }
 
@@ -145,30 +145,30 @@ void ry_import_dynamic_quantize_linear(ry_import *import)
     ry_value_id x = ry_import_in(import, 0);
     ry_reduction how = {.drop = true};
     ry_value_id low =
-        ry_emit_expr(import, "l = min(x0); y0 = min(l, 0)", NULL, 0, &how, 1, &x, RY_NO_VALUE);
+        ry_onnx_emit_expr(import, "l = min(x0); y0 = min(l, 0)", NULL, 0, &how, 1, &x, RY_NO_VALUE);
     ry_value_id high =
-        ry_emit_expr(import, "h = max(x0); y0 = max(h, 0)", NULL, 0, &how, 1, &x, RY_NO_VALUE);
+        ry_onnx_emit_expr(import, "h = max(x0); y0 = max(h, 0)", NULL, 0, &how, 1, &x, RY_NO_VALUE);
     ry_value_id range[] = {low, high};
-    ry_value_id scale = ry_emit_expr(import, "select(x1 == x0, 1, (x1 - x0) / 255)", NULL, 0, NULL,
-                                     2, range, ry_import_out(import, 1));
+    ry_value_id scale = ry_onnx_emit_expr(import, "select(x1 == x0, 1, (x1 - x0) / 255)", NULL, 0,
+                                          NULL, 2, range, ry_import_out(import, 1));
     ry_value_id zero_in[] = {low, scale};
-    ry_value_id zero = ry_emit_expr(import, "saturate(neg(x0) / x1, u8)", NULL, 0, NULL, 2, zero_in,
-                                    ry_import_out(import, 2));
+    ry_value_id zero = ry_onnx_emit_expr(import, "saturate(neg(x0) / x1, u8)", NULL, 0, NULL, 2,
+                                         zero_in, ry_import_out(import, 2));
     ry_value_id in[] = {x, scale, zero};
-    ry_emit_expr(import, "saturate(round(x0 / x1) + cast(x2, f32), u8)", NULL, 0, NULL, 3, in,
-                 ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, "saturate(round(x0 / x1) + cast(x2, f32), u8)", NULL, 0, NULL, 3, in,
+                      ry_import_out(import, 0));
 }
 
 /* x - zero in i32; `axis` is the dim along which the zero point may vary. */
 static ry_value_id without_zero(ry_import *import, ry_value_id x, ry_value_id zero, int axis)
 {
     if (zero == RY_NO_VALUE) {
-        return ry_emit_cast(import, x, RY_i32, RY_NO_VALUE);
+        return ry_onnx_emit_cast(import, x, RY_i32, RY_NO_VALUE);
     }
     if (!is_one_number(import, zero)) {
         zero = along(import, zero, axis, ry_import_rank(import, x));
     }
-    return ry_emit_expr2(import, "cast(x0, i32) - cast(x1, i32)", x, zero);
+    return ry_onnx_emit_expr2(import, "cast(x0, i32) - cast(x1, i32)", x, zero);
 }
 
 /* Zero padding after the zero point is gone is padding with the zero point. */
@@ -177,7 +177,7 @@ void ry_import_conv_integer(ry_import *import)
     ry_attrs attrs = ry_import_attrs(import, RY_OP_conv);
     ry_value_id in[] = {without_zero(import, ry_import_in(import, 0), ry_import_in(import, 2), 1),
                         without_zero(import, ry_import_in(import, 1), ry_import_in(import, 3), 0)};
-    ry_emit(import, RY_OP_conv, &attrs, 2, in, ry_import_out(import, 0));
+    ry_onnx_emit(import, RY_OP_conv, &attrs, 2, in, ry_import_out(import, 0));
 }
 
 /* round(sum * (a_scale * b_scale / y_scale)) + y_zero, saturated to y_zero's type. in: sum,
@@ -190,7 +190,7 @@ static void requantise(ry_import *import, const ry_value_id *in)
                                    "saturate(round(cast(x0, f32) * (cast(x1, f32) * cast(x2, f32) "
                                    "/ cast(x3, f32))) + cast(x4, f32)",
                                    dtype);
-    ry_emit_expr(import, text, NULL, 0, NULL, 5, in, ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, text, NULL, 0, NULL, 5, in, ry_import_out(import, 0));
 }
 
 void ry_import_qlinear_conv(ry_import *import)
@@ -202,7 +202,7 @@ void ry_import_qlinear_conv(ry_import *import)
                         without_zero(import, w, ry_import_in(import, 5), 0),
                         ry_import_in(import, 8)};
     ry_value_id sum =
-        ry_emit(import, RY_OP_conv, &attrs, in[2] == RY_NO_VALUE ? 2 : 3, in, RY_NO_VALUE);
+        ry_onnx_emit(import, RY_OP_conv, &attrs, in[2] == RY_NO_VALUE ? 2 : 3, in, RY_NO_VALUE);
     ry_value_id w_scale = ry_import_in(import, 4);
     if (!is_one_number(import, w_scale)) {
         w_scale = along(import, w_scale, 1, rank);
@@ -219,7 +219,7 @@ static ry_value_id integer_product(ry_import *import, ry_value_id a, ry_value_id
     int a_rank = ry_import_rank(import, a);
     ry_value_id in[] = {without_zero(import, a, a_zero, a_rank > 1 ? a_rank - 2 : 0),
                         without_zero(import, b, b_zero, ry_import_rank(import, b) - 1)};
-    return ry_emit(import, RY_OP_matmul, &attrs, 2, in, to);
+    return ry_onnx_emit(import, RY_OP_matmul, &attrs, 2, in, to);
 }
 
 void ry_import_matmul_integer(ry_import *import)

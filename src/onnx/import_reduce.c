@@ -30,7 +30,7 @@ static ry_value_id emit_reduction(ry_import *import, const reduce *r, const char
         in[i] = values[i];
     }
     in[count] = ry_import_in(import, 1);
-    return ry_emit_expr(import, text, NULL, 0, &r->how, count + r->inputs - 1, in, to);
+    return ry_onnx_emit_expr(import, text, NULL, 0, &r->how, count + r->inputs - 1, in, to);
 }
 
 void ry_import_reduce(ry_import *import)
@@ -47,7 +47,7 @@ static ry_value_id as_float(ry_import *import, ry_value_id x)
     ry_dtype dtype = ry_import_dtype(import, x);
     return dtype == RY_NONE || ry_dtype_is_float(dtype)
                ? x
-               : ry_emit_cast(import, x, RY_f64, RY_NO_VALUE);
+               : ry_onnx_emit_cast(import, x, RY_f64, RY_NO_VALUE);
 }
 
 void ry_import_reduce_float(ry_import *import)
@@ -60,7 +60,7 @@ void ry_import_reduce_float(ry_import *import)
         return;
     }
     y = emit_reduction(import, &r, import->row->text, 1, &y, RY_NO_VALUE);
-    ry_emit_cast(import, y, ry_import_dtype(import, x), ry_import_out(import, 0));
+    ry_onnx_emit_cast(import, y, ry_import_dtype(import, x), ry_import_out(import, 0));
 }
 
 /* log(sum(exp(x))) = m + log(sum(exp(x - m))), m the largest x: nothing overflows. An infinite m is
@@ -80,10 +80,10 @@ void ry_import_reduce_log_sum_exp(ry_import *import)
     ry_value_id add_in[] = {
         sum, r.how.drop ? emit_reduction(import, &r, largest, 1, &y, RY_NO_VALUE) : m};
     bool direct = x == y;
-    sum = ry_emit_expr(import, "x0 + x1", NULL, 0, NULL, 2, add_in,
-                       direct ? ry_import_out(import, 0) : RY_NO_VALUE);
+    sum = ry_onnx_emit_expr(import, "x0 + x1", NULL, 0, NULL, 2, add_in,
+                            direct ? ry_import_out(import, 0) : RY_NO_VALUE);
     if (!direct) {
-        ry_emit_cast(import, sum, ry_import_dtype(import, x), ry_import_out(import, 0));
+        ry_onnx_emit_cast(import, sum, ry_import_dtype(import, x), ry_import_out(import, 0));
     }
 }
 
@@ -103,5 +103,5 @@ void ry_import_global_pool(ry_import *import)
             rank);
     }
     ry_reduction how = {.axes = &axes};
-    ry_emit_expr(import, import->row->text, NULL, 0, &how, 1, &x, ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, import->row->text, NULL, 0, &how, 1, &x, ry_import_out(import, 0));
 }

@@ -30,8 +30,8 @@ void ry_import_expr(ry_import *import)
 {
     ry_expr_parameter parameters[MAX_PARAMETERS];
     int count = row_parameters(import, parameters);
-    ry_emit_expr(import, import->row->text, parameters, count, NULL, import->node->inputs,
-                 import->in, ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, import->row->text, parameters, count, NULL, import->node->inputs,
+                      import->in, ry_import_out(import, 0));
 }
 
 /* A function of floats that ONNX also defines on integers: computed in f64, whose 53 bits hold what
@@ -46,9 +46,9 @@ void ry_import_expr_float(ry_import *import)
     }
     ry_expr_parameter parameters[MAX_PARAMETERS];
     int count = row_parameters(import, parameters);
-    x = ry_emit_cast(import, x, RY_f64, RY_NO_VALUE);
-    x = ry_emit_expr(import, import->row->text, parameters, count, NULL, 1, &x, RY_NO_VALUE);
-    ry_emit_cast(import, x, dtype, ry_import_out(import, 0));
+    x = ry_onnx_emit_cast(import, x, RY_f64, RY_NO_VALUE);
+    x = ry_onnx_emit_expr(import, import->row->text, parameters, count, NULL, 1, &x, RY_NO_VALUE);
+    ry_onnx_emit_cast(import, x, dtype, ry_import_out(import, 0));
 }
 
 /* The ONNX inputs and outputs as they are. */
@@ -64,5 +64,6 @@ void ry_import_node_row(ry_import *import)
     for (int i = 0; i < outputs; i++) {
         out[i] = ry_import_out(import, i);
     }
-    ry_emit_many(import, import->row->op, &attrs, import->node->inputs, import->in, outputs, out);
+    ry_onnx_emit_many(import, import->row->op, &attrs, import->node->inputs, import->in, outputs,
+                      out);
 }

@@ -33,8 +33,8 @@ void ry_import_conv(ry_import *import)
 {
     ry_attrs attrs = ry_import_attrs(import, import->row->op);
     check_kernel_shape(import, 1);
-    ry_emit(import, import->row->op, &attrs, import->node->inputs, import->in,
-            ry_import_out(import, 0));
+    ry_onnx_emit(import, import->row->op, &attrs, import->node->inputs, import->in,
+                 ry_import_out(import, 0));
 }
 
 static ry_value_id emit_floats(ry_import *import, int count, const double *numbers)
@@ -44,7 +44,7 @@ static ry_value_id emit_floats(ry_import *import, int count, const double *numbe
     for (int i = 0; i < count; i++) {
         data[i] = (float)numbers[i];
     }
-    return ry_emit_constant(import, RY_f32, &shape, data);
+    return ry_onnx_emit_constant(import, RY_f32, &shape, data);
 }
 
 static ry_value_id emit_resize(ry_import *import, ry_value_id x, ry_value_id scales, bool ceil,
@@ -55,7 +55,7 @@ static ry_value_id emit_resize(ry_import *import, ry_value_id x, ry_value_id sca
         attrs.resize.nearest = RY_resize_nearest_ceil;
     }
     ry_value_id in[] = {x, RY_NO_VALUE, scales};
-    return ry_emit(import, RY_OP_resize, &attrs, 3, in, to);
+    return ry_onnx_emit(import, RY_OP_resize, &attrs, 3, in, to);
 }
 
 /* Resize of opset 10 and Upsample: coordinates are asymmetric. Their text leaves the nearest pixel
@@ -121,7 +121,7 @@ void ry_import_roi_align(ry_import *import)
         ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
                        "its coordinate_transformation_mode '%s' is not known", coordinates);
     }
-    ry_emit(import, RY_OP_roi_align, &attrs, 3, import->in, ry_import_out(import, 0));
+    ry_onnx_emit(import, RY_OP_roi_align, &attrs, 3, import->in, ry_import_out(import, 0));
 }
 
 static bool is_crd(ry_import *import)
@@ -139,14 +139,14 @@ void ry_import_space_to_depth(ry_import *import)
 {
     ry_attrs attrs = ry_import_attrs(import, RY_OP_space_to_depth);
     attrs.space_to_depth.crd = is_crd(import);
-    ry_emit(import, RY_OP_space_to_depth, &attrs, 1, import->in, ry_import_out(import, 0));
+    ry_onnx_emit(import, RY_OP_space_to_depth, &attrs, 1, import->in, ry_import_out(import, 0));
 }
 
 void ry_import_depth_to_space(ry_import *import)
 {
     ry_attrs attrs = ry_import_attrs(import, RY_OP_depth_to_space);
     attrs.depth_to_space.crd = is_crd(import);
-    ry_emit(import, RY_OP_depth_to_space, &attrs, 1, import->in, ry_import_out(import, 0));
+    ry_onnx_emit(import, RY_OP_depth_to_space, &attrs, 1, import->in, ry_import_out(import, 0));
 }
 
 /* scale * x, and a bias for each channel. */
@@ -157,11 +157,11 @@ void ry_import_image_scaler(ry_import *import)
     ry_value_id in[2] = {ry_import_in(import, 0)};
     if (bias.count) {
         in[1] = emit_floats(import, bias.count, bias.at);
-        in[1] = ry_emit_reshape(import, in[1], 3, (int64_t[]){bias.count, 1, 1});
-        in[1] = ry_emit_cast(import, in[1], ry_import_dtype(import, in[0]), RY_NO_VALUE);
+        in[1] = ry_onnx_emit_reshape(import, in[1], 3, (int64_t[]){bias.count, 1, 1});
+        in[1] = ry_onnx_emit_cast(import, in[1], ry_import_dtype(import, in[0]), RY_NO_VALUE);
     }
-    ry_emit_expr(import, bias.count ? "x0 * scale + x1" : "x0 * scale", &scale, 1, NULL,
-                 bias.count ? 2 : 1, in, ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, bias.count ? "x0 * scale + x1" : "x0 * scale", &scale, 1, NULL,
+                      bias.count ? 2 : 1, in, ry_import_out(import, 0));
 }
 
 /* border: left, top, right, bottom. scale, when it is there: the height and width that stay. */
@@ -184,5 +184,5 @@ void ry_import_crop(ry_import *import)
             ry_import_fail(import, RYND_ERROR_SHAPE, "its border and scale are too large");
         }
     }
-    ry_emit(import, RY_OP_slice, &attrs, 1, import->in, ry_import_out(import, 0));
+    ry_onnx_emit(import, RY_OP_slice, &attrs, 1, import->in, ry_import_out(import, 0));
 }

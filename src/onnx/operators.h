@@ -10,7 +10,7 @@
  *   {
  *       ry_value_id x = ry_import_in(import, 0);
  *       ...
- *       ry_emit(import, RY_OP_expr, &attrs, 1, &x, ry_import_out(import, 0));
+ *       ry_onnx_emit(import, RY_OP_expr, &attrs, 1, &x, ry_import_out(import, 0));
  *   }
  *
  * The first failure is kept in the import; whatever is called after it does nothing and returns
@@ -111,11 +111,11 @@ rynd_status ry_import_check_attributes(ry_import *import);
 ry_attrs ry_import_attrs(ry_import *import, ry_op op);
 
 /* Emitting. `to` RY_NO_VALUE: a value is made up. Each returns the first output. */
-ry_value_id ry_emit(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
-                    const ry_value_id *in, ry_value_id to);
-void ry_emit_many(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
-                  const ry_value_id *in, int outputs, const ry_value_id *out);
-ry_value_id ry_emit_temporary(ry_import *import);
+ry_value_id ry_onnx_emit(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
+                         const ry_value_id *in, ry_value_id to);
+void ry_onnx_emit_many(ry_import *import, ry_op op, const ry_attrs *attrs, int inputs,
+                       const ry_value_id *in, int outputs, const ry_value_id *out);
+ry_value_id ry_onnx_emit_temporary(ry_import *import);
 
 typedef struct ry_reduction {
     const ry_ints *axes; /* NULL: none are stated (all, when the text reduces) */
@@ -124,19 +124,20 @@ typedef struct ry_reduction {
     bool noop_empty;
 } ry_reduction;
 
-ry_value_id ry_emit_expr(ry_import *import, const char *text, const ry_expr_parameter *parameters,
-                         int parameter_count, const ry_reduction *reduction, int inputs,
-                         const ry_value_id *in, ry_value_id to);
-ry_value_id ry_emit_expr1(ry_import *import, const char *text, ry_value_id x0);
-ry_value_id ry_emit_expr2(ry_import *import, const char *text, ry_value_id x0, ry_value_id x1);
+ry_value_id ry_onnx_emit_expr(ry_import *import, const char *text,
+                              const ry_expr_parameter *parameters, int parameter_count,
+                              const ry_reduction *reduction, int inputs, const ry_value_id *in,
+                              ry_value_id to);
+ry_value_id ry_onnx_emit_expr1(ry_import *import, const char *text, ry_value_id x0);
+ry_value_id ry_onnx_emit_expr2(ry_import *import, const char *text, ry_value_id x0, ry_value_id x1);
 /* x itself when it has the type and `to` is RY_NO_VALUE */
-ry_value_id ry_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype, ry_value_id to);
-ry_value_id ry_emit_reshape(ry_import *import, ry_value_id x, int rank, const int64_t *dim);
-void ry_emit_identity(ry_import *import, ry_value_id x, int output);
-ry_value_id ry_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape,
-                             const void *data); /* the data is copied */
-ry_value_id ry_emit_i64s(ry_import *import, const ry_ints *numbers);
-ry_value_id ry_emit_scalar(ry_import *import, ry_dtype dtype, double number);
+ry_value_id ry_onnx_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype, ry_value_id to);
+ry_value_id ry_onnx_emit_reshape(ry_import *import, ry_value_id x, int rank, const int64_t *dim);
+void ry_onnx_emit_identity(ry_import *import, ry_value_id x, int output);
+ry_value_id ry_onnx_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape,
+                                  const void *data); /* the data is copied */
+ry_value_id ry_onnx_emit_i64s(ry_import *import, const ry_ints *numbers);
+ry_value_id ry_onnx_emit_scalar(ry_import *import, ry_dtype dtype, double number);
 
 /* The functions that rows name, by file: import_<file>.c. */
 #define RY_IMPORTS(X)          \

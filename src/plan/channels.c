@@ -15,11 +15,15 @@ static const role roles[RY_OPS] = {
     [RY_OP_separable_conv] = SPATIAL,
     [RY_OP_deform_conv] = SPATIAL,
     [RY_OP_pool] = SPATIAL,
+    [RY_OP_pool_grad] = SPATIAL,
     [RY_OP_max_unpool] = SPATIAL,
     [RY_OP_batch_norm] = SPATIAL,
+    [RY_OP_batch_norm_train] = SPATIAL,
+    [RY_OP_batch_norm_grad] = SPATIAL,
     [RY_OP_group_norm] = SPATIAL,
     [RY_OP_lrn] = SPATIAL,
     [RY_OP_resize] = SPATIAL,
+    [RY_OP_resize_grad] = SPATIAL,
     [RY_OP_grid_sample] = SPATIAL,
     [RY_OP_roi_align] = SPATIAL,
     [RY_OP_depth_to_space] = SPATIAL,
@@ -61,6 +65,9 @@ static bool belongs(const ry_graph *graph, const ry_node *node, int i, ry_value_
     const ry_value_id id = operand(node, i);
     if (id == RY_NO_VALUE || graph->values[id].constant) {
         return false;
+    }
+    if (node->op == RY_OP_conv && node->attrs.conv.dir == RY_direction_bwd_weights) {
+        return i < 2; /* the image and its result's gradient; weights have no channels */
     }
     const ry_shape *shape = &graph->values[id].shape, *other = &graph->values[first].shape;
     return roles[node->op] == ALIGNED ? shape->rank == other->rank

@@ -129,6 +129,27 @@ static rynd_status list_outputs(ry_plan *plan, size_t model_outputs, const char 
     return RYND_OK;
 }
 
+static rynd_status list_states(ry_plan *plan, ry_error *error)
+{
+    const ry_graph *graph = plan->graph;
+    plan->states = RY_TAKE(&plan->arena, ry_plan_state, graph->state_count);
+    if (!plan->states) {
+        return ry_fail_memory(error);
+    }
+    if (plan->rest && graph->state_count) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                       "shapes depend on data: a network with state that is kept from run to run "
+                       "must be planned as a whole");
+    }
+    plan->state_count = graph->state_count;
+    for (size_t i = 0; i < graph->state_count; i++) {
+        const ry_state *state = &graph->states[i];
+        plan->states[i] = (ry_plan_state){
+            .input = state->input, .output = state->output, .initial = state->initial};
+    }
+    return RYND_OK;
+}
+
 /* Leaves in plan->graph what can be planned now, in plan->rest what cannot. */
 static rynd_status fold_and_split(ry_plan *plan, const ry_tensor *inputs, ry_error *error)
 {
@@ -152,6 +173,7 @@ static rynd_status fold_and_split(ry_plan *plan, const ry_tensor *inputs, ry_err
     RY_TRY(ry_plan_fold(graph, &target, &later, error));
     RY_TRY(ry_graph_compact(graph, error));
     RY_TRY(list_inputs(plan, inputs, error));
+    RY_TRY(list_states(plan, error));
     return list_outputs(plan, outputs, names, late, error);
 }
 

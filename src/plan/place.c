@@ -6,6 +6,7 @@
  * 0 | worker 1 | ...
  */
 #include "base/integer.h"
+#include "plan/in_place.h"
 #include "plan/memory_map.h"
 #include "plan/steps.h"
 #include "plan/uses.h"
@@ -97,6 +98,36 @@ static ry_lifetime lifetime_of(const placing *p, ry_value_id v)
     return life;
 }
 
+/* The content of the next run goes where the old is, if that can be. A step that makes it for two
+ * states writes it for the first. */
+static rynd_status place_states(const placing *p)
+{
+    ry_plan *plan = p->plan;
+    const ry_graph *graph = plan->graph;
+    for (size_t i = 0; i < plan->state_count; i++) {
+        ry_plan_state *state = &plan->states[i];
+        const ry_value_id old = graph->inputs[state->input],
+                          next = p->uses.root[graph->outputs[state->output]];
+        plan->outputs[state->output].state = true;
+        if (next == old) {
+            state->in_place = true; /* it stays as it is */
+            continue;
+        }
+        if (p->spot[next].home == RY_HOME_INPUT && !p->uses.made[next]) {
+            return ry_fail(p->error, RYND_ERROR_UNSUPPORTED,
+                           "state '%s' becomes the input '%s': only what a node computes can be "
+                           "kept",
+                           graph->values[old].name, graph->values[next].name);
+        }
+        if (p->spot[next].home == RY_HOME_ARENA &&
+            ry_plan_writes_in_place(plan, &p->uses, p->node_of_step, old, next)) {
+            state->in_place = true;
+            p->spot[next] = p->spot[old];
+        }
+    }
+    return RYND_OK;
+}
+
 /* Inputs are with the caller; a computed output goes straight to the buffer of the first output
  * that names it. */
 static rynd_status place_ends(const placing *p)
@@ -108,6 +139,7 @@ static rynd_status place_ends(const placing *p)
             p->spot[v] = (ry_spot){.home = RY_HOME_INPUT, .index = (uint32_t)i};
         }
     }
+    RY_TRY(place_states(p));
     size_t next = 0;
     for (size_t i = 0; i < p->plan->output_count; i++) {
         ry_plan_output *output = &p->plan->outputs[i];

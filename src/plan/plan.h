@@ -55,11 +55,20 @@ typedef struct ry_plan_output {
     const char *name;
     ry_tensor tensor; /* description; an upper bound when `bounded` */
     bool later;       /* computed by the rest: only the name is known */
+    bool state;       /* of a state: it is read as such */
     bool bounded;
     uint32_t actual; /* which row of the session's actual dims, when bounded */
     uint32_t rest;   /* which of the rest's outputs, when later */
     ry_spot spot;
 } ry_plan_output;
+
+/* What a session keeps from run to run (graph.h). */
+typedef struct ry_plan_state {
+    uint32_t input, output;
+    bool in_place;       /* what comes next is written where the old content is, which nobody reads
+                          * any more; else it is copied there after the last step */
+    const void *initial; /* NULL: zeros */
+} ry_plan_state;
 
 typedef struct ry_plan {
     ry_arena arena;
@@ -76,6 +85,8 @@ typedef struct ry_plan {
     ry_plan_output *outputs; /* the model's, then (from model_outputs on) what the rest needs */
     size_t model_outputs;
     ry_names input_index, output_index; /* of the model's inputs and outputs, by name */
+    size_t state_count;
+    ry_plan_state *states;
     size_t constant_count;
     ry_buffer **constants;
     ry_buffer *packed; /* packed weights, one buffer; NULL when none */

@@ -16,6 +16,7 @@ static bool is_window_op(ry_op op)
     case RY_OP_deform_conv:
     case RY_OP_col2im:
     case RY_OP_pool:
+    case RY_OP_pool_grad:
     case RY_OP_max_unpool: return true;
     default: return false;
     }

@@ -14,6 +14,7 @@ static const ry_window_lists lists[RY_OPS] = {
     [RY_OP_deform_conv] = {LISTS(deform_conv)},
     [RY_OP_col2im] = {LISTS(col2im), .taps = AT(col2im.block)},
     [RY_OP_pool] = {LISTS(pool), .auto_pad = AT(pool.auto_pad), .taps = AT(pool.kernel)},
+    [RY_OP_pool_grad] = {LISTS(pool_grad), .taps = AT(pool_grad.kernel)},
     [RY_OP_max_unpool] = {.stride = AT(max_unpool.stride),
                           .pads = AT(max_unpool.pads),
                           .taps = AT(max_unpool.kernel)},
@@ -36,7 +37,8 @@ static int64_t number(const ry_attrs *attrs, size_t at, int i, int64_t preset)
 
 static ry_direction direction_of(ry_op op, const ry_attrs *attrs)
 {
-    const bool transposed = op == RY_OP_convt || op == RY_OP_col2im || op == RY_OP_max_unpool;
+    const bool transposed = op == RY_OP_convt || op == RY_OP_col2im || op == RY_OP_max_unpool ||
+                            op == RY_OP_pool_grad;
     return op == RY_OP_conv ? attrs->conv.dir
            : transposed     ? RY_direction_bwd_data
                             : RY_direction_fwd;
@@ -48,7 +50,8 @@ ry_window ry_window_of_attrs(ry_op op, const ry_attrs *attrs, int rank, const in
     const ry_window_lists *list = &lists[op];
     ry_window w = {.direction = direction_of(op, attrs),
                    .rank = rank,
-                   .ceil_mode = op == RY_OP_pool && attrs->pool.ceil_mode};
+                   .ceil_mode = (op == RY_OP_pool && attrs->pool.ceil_mode) ||
+                                (op == RY_OP_pool_grad && attrs->pool_grad.ceil_mode)};
     w.auto_pad = list->auto_pad ? *(const ry_auto_pad *)attribute(attrs, list->auto_pad)
                                 : RY_auto_pad_explicit;
     for (int i = 0; i < rank; i++) {

@@ -14,15 +14,29 @@ static double exact_scale(double scale, int64_t in, int64_t out)
     return scale == quotient || (float)scale == (float)quotient ? quotient : scale;
 }
 
-void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axis)
+static ry_resize_attrs forward_attrs(const ry_problem *problem)
 {
-    const ry_resize_attrs *attrs = &problem->attrs.resize;
-    int64_t in = problem->in[0].dim[dim], out = problem->out[0].dim[dim];
+    const ry_resize_grad_attrs *grad = &problem->attrs.resize_grad;
+    if (problem->op == RY_OP_resize) {
+        return problem->attrs.resize;
+    }
+    return (ry_resize_attrs){.mode = grad->mode,
+                             .coordinates = grad->coordinates,
+                             .nearest = grad->nearest,
+                             .cubic_a = grad->cubic_a,
+                             .exclude_outside = grad->exclude_outside,
+                             .antialias = grad->antialias,
+                             .scales = grad->scales,
+                             .roi = grad->roi};
+}
+
+static void make(const ry_resize_attrs *attrs, int rank, int dim, int64_t in, int64_t out,
+                 ry_resize_axis *axis)
+{
     double scale = in ? (double)out / (double)in : 1;
     if (dim < attrs->scales.count && in) {
         scale = exact_scale(attrs->scales.at[dim], in, out);
     }
-    int rank = problem->in[0].rank;
     bool region = attrs->roi.count == 2 * rank;
     *axis = (ry_resize_axis){
         .in = in,
@@ -37,6 +51,17 @@ void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axi
         .cubic_a = attrs->cubic_a,
         .exclude_outside = attrs->exclude_outside != 0,
         .antialias = attrs->antialias != 0 && attrs->mode != RY_resize_mode_nearest};
+}
+
+void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axis)
+{
+    const ry_resize_attrs attrs = forward_attrs(problem);
+    const int64_t reads = problem->in[0].dim[dim], writes = problem->out[0].dim[dim];
+    if (problem->op == RY_OP_resize) {
+        make(&attrs, problem->in[0].rank, dim, reads, writes, axis);
+    } else {
+        make(&attrs, problem->in[0].rank, dim, writes, reads, axis);
+    }
 }
 
 bool ry_resize_axis_is_identity(const ry_resize_axis *axis)
@@ -196,4 +221,44 @@ int64_t ry_resize_taps(const ry_resize_axis *axis, int64_t out, int64_t *first, 
     *first = ry_resize_axis_is_identity(axis) ? out : nearest_index(axis, x);
     weights[0] = 1;
     return 1;
+}
+
+int64_t ry_resize_find_readers(const ry_resize_axis *axis, ry_resize_readers *readers, double *row)
+{
+    for (int64_t i = 0; i < axis->in; i++) {
+        readers[i] = (ry_resize_readers){0};
+    }
+    for (int64_t o = 0; o < axis->out; o++) {
+        int64_t first;
+        const int64_t count = ry_resize_taps(axis, o, &first, row);
+        for (int64_t i = first; i < first + count; i++) {
+            readers[i].first = readers[i].count ? readers[i].first : o;
+            readers[i].count = o + 1 - readers[i].first;
+        }
+    }
+    int64_t weights = 0;
+    for (int64_t i = 0; i < axis->in; i++) {
+        readers[i].weight = weights;
+        weights += readers[i].count;
+    }
+    return weights;
+}
+
+/* Outputs between two readers of a position may read others only: their weights stay 0. */
+void ry_resize_transpose(const ry_resize_axis *axis, const ry_resize_readers *readers, double *row,
+                         double *weights)
+{
+    for (int64_t i = 0; i < axis->in; i++) {
+        for (int64_t j = 0; j < readers[i].count; j++) {
+            weights[readers[i].weight + j] = 0;
+        }
+    }
+    for (int64_t o = 0; o < axis->out; o++) {
+        int64_t first;
+        const int64_t count = ry_resize_taps(axis, o, &first, row);
+        for (int64_t j = 0; j < count; j++) {
+            const ry_resize_readers *r = &readers[first + j];
+            weights[r->weight + o - r->first] = row[j];
+        }
+    }
 }

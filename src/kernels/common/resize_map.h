@@ -32,11 +32,24 @@ typedef struct ry_resize_axis {
     bool exclude_outside, antialias;
 } ry_resize_axis;
 
+/* of a resize, or of the one whose gradient the problem is */
 void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axis);
 bool ry_resize_axis_is_identity(const ry_resize_axis *axis);
 /* in the input, pixel centres at integers */
 double ry_resize_coordinate(const ry_resize_axis *axis, int64_t out);
 int64_t ry_resize_max_taps(const ry_resize_axis *axis); /* at least 1 */
 int64_t ry_resize_taps(const ry_resize_axis *axis, int64_t out, int64_t *first, double *weights);
+
+/* The transposed map, which a gradient takes: input position i is part of `count` outputs from
+ * `first` on, of output first + j with weights[weight + j]. */
+typedef struct ry_resize_readers {
+    int64_t first, count, weight;
+} ry_resize_readers;
+
+/* Describes all `axis->in` positions and returns how many weights they have together; `row` has
+ * room for ry_resize_max_taps. ry_resize_transpose then writes the weights. */
+int64_t ry_resize_find_readers(const ry_resize_axis *axis, ry_resize_readers *readers, double *row);
+void ry_resize_transpose(const ry_resize_axis *axis, const ry_resize_readers *readers, double *row,
+                         double *weights);
 
 #endif

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference resize: separable interpolation over any number of dims, from tables of taps made once.
- */
+/* Reference resize: separable interpolation over any number of dims, from tables of taps made once;
+ * and its gradient, which is the same of the transposed tables. */
 #include "kernels/common/resize_map.h"
 #include "kernels/ref/ref_common.h"
 
 /* The taps of one output position of one dim. state: for each dim, its positions' spans; behind
- * them all dims' weights. */
-typedef struct span {
-    int64_t first, count;
-    int64_t weight; /* offset of the first weight, in doubles, in the table of weights */
-} span;
+ * them all dims' weights, then room for a row of them. `weight` counts from the first of all. */
+typedef ry_resize_readers span;
 
 static size_t span_count(const ry_problem *p)
 {
@@ -138,3 +135,91 @@ static void run(const ry_cpu_launch *launch, size_t task)
 }
 
 RY_REF_KERNEL(resize, applicable, prepare, .run = run, .initialise = initialise);
+
+static int64_t longest_row(const ry_problem *p)
+{
+    int64_t longest = 1;
+    for (int d = 0; d < p->out[0].rank; d++) {
+        ry_resize_axis axis;
+        ry_resize_axis_make(p, d, &axis);
+        const int64_t taps = ry_resize_max_taps(&axis);
+        longest = longest < taps ? taps : longest;
+    }
+    return longest;
+}
+
+/* Weights of every dim, transposed; `row` has room for the longest row of them, `spans` for the
+ * longest dim. */
+static int64_t count_weights(const ry_problem *p, span *spans, double *row)
+{
+    int64_t count = 0;
+    for (int d = 0; d < p->out[0].rank; d++) {
+        ry_resize_axis axis;
+        ry_resize_axis_make(p, d, &axis);
+        count += ry_resize_find_readers(&axis, spans, row);
+    }
+    return count;
+}
+
+static rynd_status prepare_grad(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const ry_problem *p = query->problem;
+    RY_TRY(ry_ref_prepare_elements(query, prepared, error));
+    if (prepared->tasks[0] == 0) {
+        return RYND_OK;
+    }
+    const size_t positions = span_count(p), longest = (size_t)longest_row(p);
+    span *spans = ry_allocate(&ry_system_allocator, positions * sizeof *spans);
+    double *row = ry_allocate(&ry_system_allocator, longest * sizeof *row);
+    const bool enough = spans && row;
+    if (enough) {
+        prepared->state_size = positions * sizeof *spans +
+                               (longest + (size_t)count_weights(p, spans, row)) * sizeof *row;
+    }
+    ry_release(&ry_system_allocator, spans);
+    ry_release(&ry_system_allocator, row);
+    return enough ? RYND_OK : ry_fail_memory(error);
+}
+
+/* The row lies before the weights, which are counted from its begin. */
+static void initialise_grad(const ry_query *query, void *state)
+{
+    const ry_problem *problem = query->problem;
+    span *spans = state;
+    double *row = (double *)(void *)(spans + span_count(problem));
+    int64_t used = longest_row(problem);
+    for (int d = 0; d < problem->out[0].rank; d++) {
+        ry_resize_axis axis;
+        ry_resize_axis_make(problem, d, &axis);
+        const int64_t count = ry_resize_find_readers(&axis, spans, row);
+        for (int64_t i = 0; i < axis.in; i++) {
+            spans[i].weight += used;
+        }
+        ry_resize_transpose(&axis, spans, row, row);
+        used += count;
+        spans += axis.in;
+    }
+}
+
+/* An element outside of everything that was sampled has the gradient 0. */
+static void element_grad(const ry_cpu_launch *launch, const int64_t *index)
+{
+    const ry_tensor *dx = &launch->problem->out[0];
+    const span *spans = launch->state;
+    const double *weights = (const double *)(const void *)(spans + span_count(launch->problem));
+    ry_set_f64(ry_ref_dtype(dx), launch->out[0], ry_index_offset(dx, index),
+               interpolate(launch, index, spans, weights, 0, 0));
+}
+
+static bool applicable_grad(const ry_problem *problem)
+{
+    return ry_ref_floats(problem) && problem->in[0].rank == problem->out[0].rank;
+}
+
+static void run_grad(const ry_cpu_launch *launch, size_t task)
+{
+    ry_ref_each_output(launch, task, element_grad);
+}
+
+RY_REF_KERNEL(resize_grad, applicable_grad, prepare_grad, .run = run_grad,
+              .initialise = initialise_grad);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a session keeps from run to run: inputs in memory of its own, which the run's end leaves
+ * with the content of the next. */
+#include "exec/session.h"
+#include "exec/session_state.h"
+
+static size_t state_bytes(const ry_session *session, size_t state)
+{
+    const ry_plan *plan = session->plan;
+    return ry_tensor_bytes(&plan->inputs[plan->states[state].input]);
+}
+
+ry_place ry_session_state_place(const ry_session *session, size_t state)
+{
+    return session->inputs[session->plan->states[state].input].place;
+}
+
+static rynd_status create_state(ry_session *session, size_t index, ry_error *error)
+{
+    const ry_device_table *table = session->plan->device->table;
+    const ry_plan_state *state = &session->plan->states[index];
+    ry_session_input_slot *slot = &session->inputs[state->input];
+    const size_t bytes = state_bytes(session, index);
+    slot->bound = true;
+    if (bytes == 0) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_session_name_tensor(ry_session_take_buffer(session, bytes, &slot->own, error),
+                                  "state", session->plan->input_names[state->input], error));
+    slot->place = (ry_place){slot->own, 0};
+    return state->initial
+               ? table->upload(session->stream, slot->place, state->initial, bytes, error)
+               : table->clear(session->stream, slot->place, bytes, error);
+}
+
+rynd_status ry_session_create_states(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    for (size_t i = 0; i < plan->state_count; i++) {
+        RY_TRY(create_state(session, i, error));
+    }
+    return plan->state_count ? plan->device->table->synchronize(session->stream, error) : RYND_OK;
+}
+
+rynd_status ry_session_keep_states(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    for (size_t i = 0; i < plan->state_count; i++) {
+        const ry_plan_state *state = &plan->states[i];
+        const size_t bytes = state_bytes(session, i);
+        if (!state->in_place && bytes) {
+            const ry_place from = ry_session_place(session, plan->outputs[state->output].spot, 0);
+            RY_TRY(plan->device->table->copy(session->stream, ry_session_state_place(session, i),
+                                             from, bytes, error));
+        }
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_session_check_input(const ry_session *session, size_t index, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    for (size_t i = 0; i < plan->state_count; i++) {
+        if (plan->states[i].input == index) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT,
+                           "input '%s' is a state: the session has it, and keeps it from run to "
+                           "run",
+                           plan->input_names[index]);
+        }
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_session_read_state(ry_session *session, size_t state, void *data, ry_error *error)
+{
+    const ry_device_table *table = session->plan->device->table;
+    const size_t bytes = state_bytes(session, state);
+    RY_TRY(ry_session_finish(session, error));
+    if (bytes == 0) {
+        return RYND_OK;
+    }
+    RY_TRY(table->download(session->stream, data, ry_session_state_place(session, state), bytes,
+                           error));
+    return table->synchronize(session->stream, error);
+}
+
+rynd_status ry_session_write_state(ry_session *session, size_t state, const void *data,
+                                   ry_error *error)
+{
+    const ry_device_table *table = session->plan->device->table;
+    const size_t bytes = state_bytes(session, state);
+    RY_TRY(ry_session_finish(session, error));
+    if (bytes == 0) {
+        return RYND_OK;
+    }
+    RY_TRY(
+        table->upload(session->stream, ry_session_state_place(session, state), data, bytes, error));
+    return table->synchronize(session->stream, error);
+}
