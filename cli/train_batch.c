@@ -72,8 +72,14 @@ static bool form_pictures(cli_batch_form *form, cli_sample *sample, cli_failure 
         return fail_picture(wish, in, "input", failure);
     }
     form->to = extent_of(wish, &form->x_layout);
-    if ((form->to.height <= 0 || form->to.width <= 0) &&
-        !plain_extent(wish, sample, form->x_layout.channels, &form->to, failure)) {
+    const bool known = form->to.height > 0 && form->to.width > 0;
+    if (!known && wish->augment && wish->augment->area > 0) {
+        return cli_fail_usage(failure,
+                              "--random-area: input '%s' %s takes pictures of any size: say with "
+                              "--crop HxW to which parts are resized",
+                              in->name, cli_shape_of_value(in).text);
+    }
+    if (!known && !plain_extent(wish, sample, form->x_layout.channels, &form->to, failure)) {
         return false;
     }
     form->x = picture_tensor(&form->x_layout, rank, in->dtype, wish->batch, form->to.height,

@@ -384,6 +384,16 @@ def test_data_that_does_not_fit(rynd, net, data, folder, two_inputs, tmp_path):
     rynd("train", net, "--data", tmp_path / "d.npz", "--loss", "cross_entropy", "--batch", 4).failed("d.npz")
 
 
+def test_size_of_random_parts(ran, rynd, folder, tmp_path):
+    """A model that leaves its extents open wants --crop, or --dim."""
+    net = save(tmp_path / "open.onnx", [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("GlobalAveragePool", ["c"], ["g"]), helper.make_node("Flatten", ["g"], ["y"])],
+               [("x", "float32", ["N", 3, "H", "W"])], [("y", "float32", ["N", CLASSES])], {"w": np.ones((CLASSES, 3, 3, 3), "float32")})
+    options = ["--data", folder[0], "--batch", 4, "--random-area", "0.5", "--scale", "1/255"]
+    rynd("train", net, *options).failed("--random-area", "--crop HxW", code=2)
+    ran("train", net, *options, "--crop", "8x10")
+    ran("train", net, *options, "--dim", "H=8", "--dim", "W=9")
+
+
 def test_files_that_cannot_be_written(rynd, net, data, tmp_path):
     for option, name in (("-o", "no/out.onnx"), ("--checkpoint", "no/c.npz"), ("--log", "no/log.jsonl"), ("--plot", "no/p.svg")):
         rynd("train", net, "--data", data, "--batch", 16, option, tmp_path / name).failed(tmp_path / name)
