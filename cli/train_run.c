@@ -19,7 +19,8 @@ static unsigned reader_threads(const cli_train_settings *s)
     return s->common.threads ? (unsigned)s->common.threads : cores > 0 ? (unsigned)cores : 1;
 }
 
-/* "3/10 loss 0.1234 91.2% 1234/s, 1:02 left" */
+/* "3/10 loss 0.1234 91.2% 1234/s -1:02": epoch, loss, accuracy of the last validation, samples a
+ * second, time left */
 static void show(cli_train_run *run, double now)
 {
     char label[96], accuracy[16] = "", left[32];
@@ -36,9 +37,9 @@ static void show(cli_train_run *run, double now)
     } else {
         snprintf(left, sizeof left, "%" PRIu64 ":%02" PRIu64, minutes, (uint64_t)seconds % 60);
     }
-    snprintf(label, sizeof label, "%" PRIu64 "/%" PRIu64 " loss %.4g%s %.0f/s, %s left",
-             run->step / run->per_epoch + 1, (run->steps + run->per_epoch - 1) / run->per_epoch,
-             run->loss, accuracy, speed, left);
+    snprintf(label, sizeof label, "%" PRIu64 "/%" PRIu64 " loss %.4g%s %.0f/s -%s",
+             (run->step ? run->step - 1 : 0) / run->per_epoch + 1,
+             (run->steps + run->per_epoch - 1) / run->per_epoch, run->loss, accuracy, speed, left);
     run->progress.last = -1; /* the words change where the per cent do not */
     cli_progress_show(&run->progress, label, (double)run->step / (double)run->steps);
     run->shown = now;

@@ -55,6 +55,15 @@ static rynd_status damaged(const writer *w)
                    "change since it was loaded?");
 }
 
+static bool is_message(ry_slice bytes)
+{
+    ry_wire_field field;
+    bool bad = false;
+    while (ry_wire_next(&bytes, &field, &bad)) {
+    }
+    return !bad;
+}
+
 /* A message needs its length first: it is counted, then written. */
 static rynd_status put_inner(writer *w, const inner *in, ry_slice bytes, bool named)
 {
@@ -77,7 +86,9 @@ static rynd_status write_message(writer *w, const inner *table, ry_slice bytes, 
     bool bad = false;
     while (ry_wire_next(&bytes, &field, &bad)) {
         const inner *in = find_inner(table, &field);
-        if (in) {
+        /* What is no message rynd did not read: a function that nobody calls, a field that comes
+         * again. */
+        if (in && is_message(field.bytes)) {
             RY_TRY(put_inner(w, in, field.bytes, named));
         } else {
             ry_wire_put(w->out, field.whole.data, field.whole.size);
@@ -168,7 +179,12 @@ static void put_typed_data(ry_wire_out *out, const ry_tensor *tensor)
 static rynd_status write_tensor(writer *w, ry_slice bytes, bool named)
 {
     ry_onnx_TensorProto proto;
-    RY_TRY(RY_READER_DECODE(&w->reader, TensorProto, bytes, &proto));
+    const rynd_status status = RY_READER_DECODE(&w->reader, TensorProto, bytes, &proto);
+    if (status == RYND_ERROR_FORMAT) { /* likewise */
+        ry_wire_put(w->out, bytes.data, bytes.size);
+        return RYND_OK;
+    }
+    RY_TRY(status);
     const ry_onnx_replacement *other = named ? find_replacement(w, proto.name) : NULL;
     if (other) {
         RY_TRY(put_rest_of_tensor(w, bytes, false));

@@ -125,6 +125,45 @@ static void test_unchanged(void **state)
     onnx_bytes_free(&bytes);
 }
 
+/* What rynd does not read may be anything: a graph that comes again later, a function that nobody
+ * calls. */
+static void test_unread(void **state)
+{
+    (void)state;
+    static const uint8_t broken[] = {0x0a, 0x7f, 1, 2};
+    onnx_bytes whole = make(false), bytes = {0};
+    put_bytes(&bytes, 7, broken, sizeof broken);
+    onnx_bytes function = {0};
+    put_text(&function, 1, "f");
+    put_bytes(&function, 7, broken, sizeof broken);
+    put_message(&bytes, 25, function);
+    bytes.data = realloc(bytes.data, bytes.size + whole.size);
+    assert_non_null(bytes.data);
+    memcpy(bytes.data + bytes.size, whole.data, whole.size);
+    bytes.size += whole.size;
+    rynd_model *model = NULL;
+    void *data;
+    size_t size;
+    float w[] = {5, 6, 7};
+    const rynd_named_tensor tensor = vector("w", w);
+    if (rynd_model_load_memory(context, bytes.data, bytes.size, &model) != RYND_OK) {
+        fail_msg("%s", rynd_last_error());
+    }
+    assert_int_equal(rynd_model_save_memory(model, NULL, 0, &data, &size), RYND_OK);
+    assert_int_equal(size, bytes.size);
+    assert_memory_equal(data, bytes.data, size);
+    rynd_memory_free(context, data);
+    assert_int_equal(rynd_model_save_memory(model, &tensor, 1, &data, &size), RYND_OK);
+    onnx_bytes saved = {.data = data, .size = size};
+    rynd_model *other = load(&saved);
+    expect(other, 30, 52, 74);
+    rynd_model_destroy(other);
+    rynd_memory_free(context, data);
+    rynd_model_destroy(model);
+    onnx_bytes_free(&whole);
+    onnx_bytes_free(&bytes);
+}
+
 static bool has(const void *data, size_t size, const char *text)
 {
     const size_t length = strlen(text);
@@ -296,9 +335,9 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unchanged), cmocka_unit_test(test_replaced),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_files),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_unchanged), cmocka_unit_test(test_unread),
+        cmocka_unit_test(test_replaced),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_files),     cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
