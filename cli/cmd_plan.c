@@ -15,7 +15,7 @@
 
 typedef struct plan_settings {
     cli_common common;
-    bool knobs, explain;
+    bool knobs, explain, gradient;
     const char *step;
     int64_t forms;
 } plan_settings;
@@ -32,6 +32,8 @@ static const cli_option options[] = {
      "with --explain: that step of a model alone"},
     {"forms", 0, CLI_INTEGER, "N", NULL, 1, 1e6, offsetof(plan_settings, forms),
      "with --explain: the N best forms of each kernel (default 3; with --verbose all)"},
+    {"gradient", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, gradient),
+     "of a problem of expr: the plan of its gradient, and the programs of the steps"},
     {0},
 };
 /* clang-format on */
@@ -40,6 +42,7 @@ static const cli_option options[] = {
 typedef struct decisions {
     const rynd_plan *plan;
     const rynd_op *op;
+    bool problems; /* of a plan's steps: print them as text */
 } decisions;
 
 static size_t step_count(const decisions *d)
@@ -91,6 +94,19 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
     return done;
 }
 
+static bool print_problems(const decisions *d, cli_failure *failure)
+{
+    for (size_t i = 0; i < step_count(d); i++) {
+        rynd_step_info step;
+        if (!get_step(d, i, &step, failure)) {
+            return false;
+        }
+        cli_line(stdout, "%s", step.problem);
+    }
+    putchar('\n');
+    return true;
+}
+
 static bool print_text(const decisions *d, const rynd_memory *memory, cli_failure *failure)
 {
     static const char *const head[] = {"step", "op",  "kernel", "class", "knobs",
@@ -130,7 +146,7 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         return done;
     }
     printf("\n");
-    if (!print_micro_batches(d, failure)) {
+    if ((d->problems && !print_problems(d, failure)) || !print_micro_batches(d, failure)) {
         return false;
     }
     print_memory(memory);
@@ -256,11 +272,11 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
     if (!cli_setup_context(setup, common, failure)) {
         return false;
     }
-    if (cli_is_problem(name)) {
+    if (cli_is_problem(name) && !own->gradient) {
         if (!cli_setup_op(setup, common, name, NULL, op, failure)) {
             return false;
         }
-    } else if (!cli_setup_model(setup, name, failure) ||
+    } else if (!(own->gradient ? cli_setup_gradient : cli_setup_model)(setup, name, failure) ||
                !cli_setup_plan(setup, common, NULL, true, failure)) {
         return false;
     }
@@ -272,7 +288,7 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
                                                common->verbose ? SIZE_MAX : (size_t)own->forms};
         return cli_explain(setup->context, setup->plan, *op, &settings, common, failure);
     }
-    decisions d = {setup->plan, *op};
+    decisions d = {setup->plan, *op, own->gradient};
     if (own->knobs && !common->json) {
         return print_knobs(&d, failure);
     }

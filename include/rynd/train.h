@@ -39,7 +39,7 @@ typedef struct rynd_trainer_options {
     size_t size;
     rynd_loss loss;
     const char *output; /**< that the loss is of; NULL: the model's first */
-    /** INT64 or INT32: class numbers; NONE: INT64 for cross-entropy, else the output's type */
+    /** I64 or I32: class numbers; NONE: I64 for cross-entropy, else the output's type */
     rynd_dtype target;
     double label_smoothing;     /**< of cross-entropy: 0 to below 1 */
     double charbonnier_epsilon; /**< 0: 1e-3 */

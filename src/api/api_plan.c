@@ -262,6 +262,9 @@ rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
             all.activations += ry_tensor_bytes(&output->tensor);
         }
     }
+    for (size_t i = 0; i < p->state_count; i++) {
+        all.weights += ry_tensor_bytes(&p->inputs[p->states[i].input]);
+    }
     all.total = all.weights + all.activations + all.workspace;
     return ry_api_end(ry_api_info(memory, &all, sizeof all, "rynd_memory", &error), &error);
 }

@@ -10,6 +10,13 @@ static ry_session *session_of(const ry_trainer_run *run)
     return ry_run_session(run->session->run);
 }
 
+static bool is_same(const ry_tensor *a, const ry_tensor *b)
+{
+    const ry_shape shape = ry_tensor_shape(a), other = ry_tensor_shape(b);
+    return a->data && a->data == b->data && a->dtype == b->dtype &&
+           ry_shape_equal(&shape, &other) && ry_tensor_same_map(a, b);
+}
+
 /* One that is where it was is bound already. */
 static rynd_status bind_tensor(ry_trainer_run *run, size_t input, const char *what,
                                const rynd_tensor *given, ry_error *error)
@@ -21,7 +28,7 @@ static rynd_status bind_tensor(ry_trainer_run *run, size_t input, const char *wh
         return status;
     }
     ry_tensor *bound = &run->bound[input];
-    if (bound->data && bound->data == tensor.data && ry_tensor_same_map(bound, &tensor)) {
+    if (is_same(bound, &tensor)) {
         return RYND_OK;
     }
     bound->data = NULL;

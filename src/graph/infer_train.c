@@ -46,8 +46,7 @@ ry_infer_result ry_infer_op_batch_norm_train(ry_infer *infer)
     }
     RY_INFER_TRY(check_like(infer, 5, 0, "the residual has the input's shape"));
     RY_INFER_TRY(check_activation(infer, infer->node->attrs.batch_norm_train.activation));
-    if (ry_infer_known(&x->shape) && channels > 0 &&
-        ry_shape_elements(&x->shape) / channels == 1) {
+    if (ry_infer_known(&x->shape) && channels > 0 && ry_shape_elements(&x->shape) / channels == 1) {
         return ry_infer_bad(infer, 0,
                             "has one element a channel, whose variance is nothing: expected a "
                             "larger batch or image");
@@ -151,7 +150,8 @@ ry_infer_result ry_infer_op_pool_grad(ry_infer *infer)
 static ry_infer_result check_scales(ry_infer *infer, int rank)
 {
     const ry_resize_grad_attrs *a = &infer->node->attrs.resize_grad;
-    if ((a->scales.count && a->scales.count != rank) || (a->roi.count && a->roi.count != 2 * rank)) {
+    if ((a->scales.count && a->scales.count != rank) ||
+        (a->roi.count && a->roi.count != 2 * rank)) {
         return ry_infer_fail(infer, RYND_ERROR_SHAPE,
                              "scales has %d numbers and roi %d, expected %d and %d, or none",
                              a->scales.count, a->roi.count, rank, 2 * rank);

@@ -10,6 +10,7 @@
 typedef struct stepping {
     ry_graph *graph;
     ry_training *training;
+    ry_value_id rate;
     ry_optimizer_step step;
     ry_value_id *wanted, *gradient; /* of the parameters that are no statistics, in their order */
     size_t *index;                  /* of those among all */
@@ -184,12 +185,9 @@ static rynd_status clip(stepping *s)
 static rynd_status add_backward(stepping *s, ry_value_id loss)
 {
     const ry_training_options *options = &s->training->options;
-    const ry_shape scalar = {.rank = 0};
-    ry_value_id rate;
-    RY_TRY(add_input(s->graph, s->training->rate, RY_f64, &scalar, &rate, s->error));
     ry_emitter e = emitter_of(s->graph, "train/rate", s->error);
     s->step.scale = RY_NO_VALUE;
-    ry_emit_optimizer_step(&e, &options->optimizer, rate, "train/step", &s->step);
+    ry_emit_optimizer_step(&e, &options->optimizer, s->rate, "train/step", &s->step);
     const ry_value_id one = ry_emit_scalar(&e, ry_emit_dtype(&e, loss), 1);
     RY_TRY(e.status);
     const bool clips = options->clip_norm > 0;
@@ -245,9 +243,11 @@ static rynd_status drop_unreached(stepping *s)
 
 static rynd_status make_step(stepping *s, ry_arena *scratch)
 {
+    const ry_shape scalar = {.rank = 0};
     ry_value_id loss;
     RY_TRY(list_wanted(s, scratch));
     RY_TRY(add_loss(s->graph, s->training, &loss, s->error));
+    RY_TRY(add_input(s->graph, s->training->rate, RY_f64, &scalar, &s->rate, s->error));
     RY_TRY(train_batch_norms(s->graph, s->training, s->error));
     RY_TRY(add_backward(s, loss));
     RY_TRY(keep_gradients(s));

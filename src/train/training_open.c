@@ -56,6 +56,87 @@ static bool is_weight(const opening *o, ry_value_id v)
            value->shape.rank > 0;
 }
 
+/* Exporters write equal tensors once, and what was made of ones and zeros is equal at first:
+ * normalisations that share a vector with somebody get copies, "<vector>/<output>/scale" and so on,
+ * that go their own ways. */
+static rynd_status separate_vector(const opening *o, ry_node_id n, int i, bool *taken)
+{
+    static const char *const roles[] = {"", "scale", "bias", "mean", "variance"};
+    ry_graph *graph = o->graph;
+    const ry_node node = graph->nodes[n];
+    const ry_value_id v = node.in[i];
+    if (v == RY_NO_VALUE || !is_weight(o, v) || graph->values[v].shape.rank != 1) {
+        return RYND_OK;
+    }
+    if (!taken[v]) {
+        taken[v] = true;
+        return RYND_OK;
+    }
+    const ry_value old = graph->values[v];
+    const char *name = ry_arena_format(&graph->arena, "%s/%s/%s", old.name,
+                                       graph->values[node.out[0]].name, roles[i]);
+    const ry_value_id copy =
+        name ? ry_graph_add_constant(graph, name, old.dtype, &old.shape, old.constant)
+             : RY_NO_VALUE;
+    if (copy == RY_NO_VALUE) {
+        return ry_fail_memory(o->error);
+    }
+    graph->values[copy].initializer = true;
+    graph->values[copy].unaligned = old.unaligned;
+    ry_graph_set_input(graph, &graph->nodes[n], i, copy);
+    return RYND_OK;
+}
+
+/* PyTorch gives what it writes once a node and a name for each further use: that is a parameter of
+ * this name. */
+static void name_copies(const opening *o)
+{
+    ry_graph *graph = o->graph;
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        const ry_node *node = &graph->nodes[n];
+        if (node->op != RY_OP_identity || !is_weight(o, node->in[0])) {
+            continue;
+        }
+        const ry_value from = graph->values[node->in[0]];
+        ry_value *to = &graph->values[node->out[0]];
+        ry_graph_remove_node(graph, n);
+        to->constant = from.constant;
+        to->dtype = from.dtype;
+        to->shape = from.shape;
+        to->initializer = true;
+        to->unaligned = from.unaligned;
+    }
+}
+
+static bool is_norm(ry_op op)
+{
+    return op == RY_OP_batch_norm || op == RY_OP_group_norm || op == RY_OP_layer_norm;
+}
+
+static rynd_status separate_vectors(const opening *o, ry_arena *scratch)
+{
+    const ry_graph *graph = o->graph;
+    bool *taken = RY_TAKE(scratch, bool, graph->value_count);
+    if (!taken) {
+        return ry_fail_memory(o->error);
+    }
+    for (ry_node_id n = 0; n < graph->node_count; n++) { /* those of all others are theirs */
+        const ry_node *node = &graph->nodes[n];
+        for (int i = 0; i < node->inputs && !is_norm(node->op); i++) {
+            if (node->in[i] != RY_NO_VALUE) {
+                taken[node->in[i]] = true;
+            }
+        }
+    }
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        const int inputs = is_norm(graph->nodes[n].op) ? graph->nodes[n].inputs : 0;
+        for (int i = 1; i < inputs; i++) {
+            RY_TRY(separate_vector(o, n, i, taken));
+        }
+    }
+    return RYND_OK;
+}
+
 /* From the last node to the first. */
 static void look_back(const opening *o)
 {
@@ -174,6 +255,8 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
     ry_training *training = o->training;
     RY_TRY(ry_graph_compact(o->graph, o->error));
     RY_TRY(find_output(o));
+    name_copies(o);
+    RY_TRY(separate_vectors(o, scratch));
     const size_t count = o->graph->value_count;
     o->leads = RY_TAKE(scratch, bool, count);
     o->refuse = RY_TAKE(scratch, bool, count);

@@ -142,7 +142,9 @@ static void make_indices(ry_tensor *t, int64_t count)
 static void make_legal(kernel_case *c)
 {
     switch (c->op) {
-    case RY_OP_batch_norm: make_positive(&c->in[4]); break;
+    case RY_OP_batch_norm:
+    case RY_OP_batch_norm_train:
+    case RY_OP_batch_norm_grad: make_positive(&c->in[4]); break;
     case RY_OP_max_unpool: make_indices(&c->in[1], ry_tensor_count(&c->in[0])); break;
     case RY_OP_roi_align: make_indices(&c->in[2], c->in[0].dim[0]); break;
     default: break;

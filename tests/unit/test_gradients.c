@@ -2,6 +2,7 @@
 /* The rule of each operator of gradients.inc, on odd shapes, beside differences in f64; a rule
  * without a case fails. */
 #include "gradient_cases_move.h"
+#include "gradient_cases_window.h"
 
 #include "train/gradient.h"
 
@@ -248,43 +249,6 @@ static ry_value_id hardmax(gradient_case *c)
     return softmax_case(c, RY_softmax_kind_hardmax, -1, false);
 }
 
-static ry_value_id batch_norm_train(gradient_case *c)
-{
-    const ry_value_id in[5] = {gradient_input(c, DIMS(3, 3, 2, 3)), gradient_input(c, DIMS(3)),
-                               gradient_input(c, DIMS(3)), gradient_constant(c, -1, 1, DIMS(3)),
-                               gradient_constant(c, 0.5, 1, DIMS(3))};
-    ry_value_id out[5];
-    gradient_nodes(c, RY_OP_batch_norm_train, NULL, 5, in, 5, out);
-    return out[0];
-}
-
-static ry_value_id pool_case(gradient_case *c, ry_pool_kind kind, bool ceil_mode)
-{
-    ry_attrs attrs = ry_attrs_default(RY_OP_pool);
-    attrs.pool.kind = kind;
-    attrs.pool.kernel = (ry_ints){2, {3, 2}};
-    attrs.pool.stride = (ry_ints){2, {2, 3}};
-    attrs.pool.pads = (ry_ints){4, {1, 0, 1, 1}};
-    attrs.pool.ceil_mode = ceil_mode;
-    const ry_value_id x = gradient_input(c, DIMS(2, 3, 6, 7));
-    return gradient_node(c, RY_OP_pool, &attrs, 1, &x);
-}
-
-static ry_value_id pool_max(gradient_case *c)
-{
-    return pool_case(c, RY_pool_kind_max, false);
-}
-
-static ry_value_id pool_average(gradient_case *c)
-{
-    return pool_case(c, RY_pool_kind_average, true);
-}
-
-static ry_value_id pool_lp(gradient_case *c)
-{
-    return pool_case(c, RY_pool_kind_lp, false);
-}
-
 static ry_value_id expr_broadcast(gradient_case *c)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
@@ -315,9 +279,6 @@ static const struct {
     CASE(conv, conv_frozen),
     CASE(convt, convt_strided),
     CASE(convt, convt_padded),
-    CASE(pool, pool_max),
-    CASE(pool, pool_average),
-    CASE(pool, pool_lp),
     CASE(matmul, gemm),
     CASE(matmul, gemm_transposed),
     CASE(matmul, gemm_left_transposed),
@@ -328,7 +289,18 @@ static const struct {
     CASE(matmul, matmul_dot),
     CASE(batch_norm, batch_norm_frozen),
     CASE(batch_norm, batch_norm_by_position),
-    CASE(batch_norm_train, batch_norm_train),
+    CASE(batch_norm_train, trained_norm_plain),
+    CASE(batch_norm_train, trained_norm_relu),
+    CASE(batch_norm_train, trained_norm_clip),
+    CASE(batch_norm_train, trained_norm_residual),
+    CASE(pool, pool_largest),
+    CASE(pool, pool_average),
+    CASE(pool, pool_average_with_pad),
+    CASE(pool, pool_norm),
+    CASE(pool, pool_same),
+    CASE(resize, resize_nearest),
+    CASE(resize, resize_linear),
+    CASE(resize, resize_cubic),
     CASE(group_norm, group_norm),
     CASE(group_norm, instance_norm),
     CASE(layer_norm, layer_norm),

@@ -85,6 +85,53 @@ static int end(void **state)
     return 0;
 }
 
+static void trainers(void **state)
+{
+    (void)state;
+    rynd_trainer *trainer = NULL, *made = NULL;
+    const rynd_trainer_options options = {.size = sizeof options, .batch = 1};
+    rynd_state_info info = {.size = sizeof info};
+    rynd_tensor tensor = {.data = NULL};
+    assert_int_equal(rynd_trainer_create(model, &options, &trainer), RYND_OK);
+    REFUSES(rynd_trainer_create, model, NULL, &options, &made);
+    REFUSES(rynd_trainer_create, trainer, model, &options, NULL);
+    /* without a batch its size is open */
+    TAKES(rynd_trainer_create, options,
+          rynd_trainer_create(model, NULL, &made) == RYND_ERROR_SHAPE);
+    IGNORES(rynd_trainer_destroy, trainer, NULL);
+    REFUSES(rynd_trainer_target, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_target, target, trainer, NULL);
+    REFUSES(rynd_trainer_step, trainer, NULL, &tensor, &tensor, 0, NULL);
+    REFUSES(rynd_trainer_step, inputs, trainer, NULL, &tensor, 0, NULL);
+    REFUSES(rynd_trainer_step, target, trainer, &tensor, NULL, 0, NULL);
+    TAKES(rynd_trainer_step, loss,
+          rynd_trainer_step(trainer, &tensor, &tensor, 0, NULL) == RYND_ERROR_SHAPE);
+    REFUSES(rynd_trainer_evaluate, trainer, NULL, &tensor, &tensor, NULL);
+    REFUSES(rynd_trainer_evaluate, inputs, trainer, NULL, &tensor, NULL);
+    REFUSES(rynd_trainer_evaluate, target, trainer, &tensor, NULL, NULL);
+    TAKES(rynd_trainer_evaluate, loss,
+          rynd_trainer_evaluate(trainer, &tensor, &tensor, NULL) == RYND_ERROR_SHAPE);
+    REFUSES(rynd_trainer_output, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_output, output, trainer, NULL);
+    TAKES(rynd_trainer_state_count, trainer, rynd_trainer_state_count(NULL) == 0);
+    REFUSES(rynd_trainer_state, trainer, NULL, 0, &info);
+    REFUSES(rynd_trainer_state, info, trainer, 0, NULL);
+    REFUSES(rynd_trainer_read, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_read, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_read, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_write, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_write, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_write, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_gradient, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_gradient, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_gradient, tensor, trainer, "w1", NULL);
+    TAKES(rynd_trainer_plan, trainer, rynd_trainer_plan(NULL) == NULL);
+    REFUSES(rynd_trainer_profile, trainer, NULL, 1);
+    TAKES(rynd_trainer_step_time, trainer, rynd_trainer_step_time(NULL, 0) == 0);
+    TAKES(rynd_trainer_memory, trainer, rynd_trainer_memory(NULL) == 0);
+    rynd_trainer_destroy(trainer);
+}
+
 static void contexts(void **state)
 {
     (void)state;
@@ -366,6 +413,40 @@ static void operators(void **state)
     REFUSES(rynd_op_memory, memory, op, NULL);
 }
 
+static void expressions(void **state)
+{
+    (void)state;
+    static const char problem[] = "expr x0=2:f32 y0=2:f32 program='x0 * 3'";
+    rynd_expr *expr = NULL, *gradient = NULL;
+    rynd_tensor x, y;
+    float data[2] = {1, 2};
+    REFUSES(rynd_expr_create, context, NULL, problem, NULL, &expr);
+    REFUSES(rynd_expr_create, text, context, NULL, NULL, &expr);
+    REFUSES(rynd_expr_create, expr, context, problem, NULL, NULL);
+    TAKES(rynd_expr_create, options,
+          rynd_expr_create(context, problem, NULL, &expr) == RYND_OK && expr);
+    REFUSES(rynd_expr_gradient, expr, NULL, NULL, &gradient);
+    REFUSES(rynd_expr_gradient, gradient, expr, NULL, NULL);
+    TAKES(rynd_expr_gradient, wanted,
+          rynd_expr_gradient(expr, NULL, &gradient) == RYND_OK && gradient);
+    rynd_expr_destroy(gradient);
+    TAKES(rynd_expr_input_count, expr, rynd_expr_input_count(NULL) == 0);
+    TAKES(rynd_expr_output_count, expr, rynd_expr_output_count(NULL) == 0);
+    REFUSES(rynd_expr_input, expr, NULL, 0, &x);
+    REFUSES(rynd_expr_input, tensor, expr, 0, NULL);
+    REFUSES(rynd_expr_output, expr, NULL, 0, &y);
+    REFUSES(rynd_expr_output, tensor, expr, 0, NULL);
+    assert_int_equal(rynd_expr_input(expr, 0, &x), RYND_OK);
+    x.data = data;
+    REFUSES(rynd_expr_execute, expr, NULL, &x, &x);
+    REFUSES(rynd_expr_execute, inputs, expr, NULL, &x);
+    REFUSES(rynd_expr_execute, outputs, expr, &x, NULL);
+    TAKES(rynd_expr_model, expr, rynd_expr_model(NULL) == NULL);
+    TAKES(rynd_expr_plan, expr, rynd_expr_plan(NULL) == NULL);
+    rynd_expr_destroy(expr);
+    IGNORES(rynd_expr_destroy, expr, NULL);
+}
+
 static int listen(void *user, const rynd_candidate *candidate)
 {
     (void)user;
@@ -628,13 +709,22 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts),         cmocka_unit_test(texts),
-        cmocka_unit_test(randoms),          cmocka_unit_test(tensors),
-        cmocka_unit_test(models),           cmocka_unit_test(plans),
-        cmocka_unit_test(sessions),         cmocka_unit_test(buffers),
-        cmocka_unit_test(events),           cmocka_unit_test(operators),
-        cmocka_unit_test(predictions),      cmocka_unit_test(tunings),
-        cmocka_unit_test(wisdom),           cmocka_unit_test(placements),
+        cmocka_unit_test(trainers),
+        cmocka_unit_test(contexts),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(randoms),
+        cmocka_unit_test(tensors),
+        cmocka_unit_test(models),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(sessions),
+        cmocka_unit_test(buffers),
+        cmocka_unit_test(events),
+        cmocka_unit_test(operators),
+        cmocka_unit_test(predictions),
+        cmocka_unit_test(tunings),
+        cmocka_unit_test(wisdom),
+        cmocka_unit_test(placements),
+        cmocka_unit_test(expressions),
         cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -56,8 +56,7 @@ static void channel_train(const ry_cpu_launch *launch, const int64_t *channel)
     } while (next_of_channel(x, at));
     set(launch, 1, channel, mean);
     set(launch, 2, channel, inverse);
-    set(launch, 3, channel,
-        (1 - a->momentum) * get_at(launch, 3, channel) + a->momentum * mean);
+    set(launch, 3, channel, (1 - a->momentum) * get_at(launch, 3, channel) + a->momentum * mean);
     set(launch, 4, channel,
         (1 - a->momentum) * get_at(launch, 4, channel) + a->momentum * squares / (count - 1));
 }

@@ -21,7 +21,7 @@ static bool is_maximum(const ry_cpu_launch *launch, const ry_window *w, const pa
 {
     const ry_tensor *x = &launch->problem->in[1];
     int64_t first[RY_MAX_RANK], count[RY_MAX_RANK], step[RY_MAX_RANK] = {0},
-        at[RY_MAX_RANK] = {p->in[0], p->in[1]};
+                                                    at[RY_MAX_RANK] = {p->in[0], p->in[1]};
     for (int i = 0; i < w->rank; i++) {
         const ry_window_range taps = ry_window_taps(&w->axis[i], p->out[i + 2]);
         count[i] = taps.end - taps.begin;

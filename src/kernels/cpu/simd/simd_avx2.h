@@ -73,6 +73,12 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
     return _mm256_blendv_ps(c, b, _mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_LT_OQ));
 }
 
+/* 0 where a lane of `a` is at most b, v elsewhere (where one is NaN, too). */
+RY_INLINE ry_vf ry_vf_keep_above(ry_vf v, ry_vf a, ry_vf b)
+{
+    return _mm256_and_ps(v, _mm256_cmp_ps(a, b, _CMP_NLE_UQ));
+}
+
 RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b)
 {
     return _mm256_div_ps(a, b);

@@ -56,6 +56,12 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_LT_OQ), c, b);
 }
 
+/* 0 where a lane of `a` is at most b, v elsewhere (where one is NaN, too). */
+RY_INLINE ry_vf ry_vf_keep_above(ry_vf v, ry_vf a, ry_vf b)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_NLE_UQ), v);
+}
+
 RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b)
 {
     return _mm512_div_ps(a, b);

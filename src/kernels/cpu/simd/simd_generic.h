@@ -83,6 +83,11 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
 {
     return ry_vf_choose(a < ry_vf_zero(), b, c);
 }
+/* 0 where a lane of `a` is at most b, v elsewhere (where one is NaN, too). */
+RY_INLINE ry_vf ry_vf_keep_above(ry_vf v, ry_vf a, ry_vf b)
+{
+    return ry_vf_choose(a <= b, ry_vf_zero(), v);
+}
 RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b) { return a / b; }
 RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b) { return (ry_vf)((ry_vi)a | (ry_vi)b); }
 /* clang-format on */

@@ -65,6 +65,11 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
 {
     return vbslq_f32(vcltzq_f32(a), b, c);
 }
+/* 0 where a lane of `a` is at most b, v elsewhere (where one is NaN, too). */
+RY_INLINE ry_vf ry_vf_keep_above(ry_vf v, ry_vf a, ry_vf b)
+{
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(v), vcleq_f32(a, b)));
+}
 RY_INLINE ry_vf ry_vf_div(ry_vf a, ry_vf b) { return vdivq_f32(a, b); }
 RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b)
 {

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gradient of batch normalisation, f32, NCHW and NHWC (batch_sums_plan.h): the sums of y's
+ * gradient d, as it passes the activation, and of d * (x - mean); then
+ *
+ *   dx = d * scale * inv + (x - mean) * g + h
+ *
+ * where g and h, which are 0 for fixed statistics, follow from the sums (Ioffe and Szegedy,
+ * arXiv:1502.03167, section 3). */
+#include "kernels/cpu/norm/batch_rows.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
+
+typedef struct grad_to {
+    const float *dy, *x, *y; /* y where there is an activation */
+    float *dx, *dresidual;   /* dresidual may be NULL */
+    batch_bounds bounds;
+} grad_to;
+
+/* As in PyTorch, nothing passes at a bound itself. */
+RY_INLINE ry_vf passed(const grad_to *t, batch_block b, int64_t at, const bool active)
+{
+    const ry_vf d = batch_load(b, t->dy + at);
+    if (!active) {
+        return d;
+    }
+    const ry_vf y = batch_load(b, t->y + at);
+    return ry_vf_keep_above(ry_vf_keep_above(d, y, t->bounds.low), t->bounds.high, y);
+}
+
+/* Element `at` of a channel: into its two sums. Lanes behind the end of a row add 0. */
+RY_INLINE void sum_vector(const grad_to *t, batch_block b, int64_t at, ry_vf minus,
+                          const bool active, ry_vf *s, ry_vf *q)
+{
+    const ry_vf d = passed(t, b, at, active);
+    *s = ry_vf_add(*s, d);
+    *q = ry_vf_fma(d, ry_vf_add(batch_load(b, t->x + at), minus), *q);
+}
+
+RY_INLINE void sum_row(batch_block b, int64_t at, const grad_to *t, ry_vf minus, const bool active,
+                       ry_vf s[4], ry_vf q[4])
+{
+    for (int v = 0; v < b.vectors; v++) {
+        sum_vector(t, b, at + v * RY_W, minus, active, &s[v], &q[v]);
+    }
+}
+
+RY_INLINE void sum_block(batch_block b, int64_t at, const grad_to *t, const float *mean,
+                         int64_t count, int64_t channels, const bool active, float *out)
+{
+    ry_vf s[BATCH_VECTORS], q[BATCH_VECTORS], minus[BATCH_VECTORS];
+    for (int v = 0; v < b.vectors; v++) {
+        s[v] = q[v] = ry_vf_zero();
+        minus[v] = ry_vf_mul(batch_load(b, mean + at + v * RY_W), ry_vf_set(-1));
+    }
+    for (int64_t i = 0; i < count; i++) {
+        for (int v = 0; v < b.vectors; v++) {
+            sum_vector(t, b, i * channels + at + v * RY_W, minus[v], active, &s[v], &q[v]);
+        }
+    }
+    for (int v = 0; v < b.vectors; v++) {
+        batch_store(b, out + at + v * RY_W, s[v]);
+        batch_store(b, out + channels + at + v * RY_W, q[v]);
+    }
+}
+
+/* Memory of part `part` of channel c. */
+static grad_to part_of(const batch_work *w, const batch_part *part, int64_t c)
+{
+    const batch_sums_plan *s = w->s;
+    const ry_problem *problem = w->launch->problem;
+    const ry_batch_norm_grad_attrs *a = &problem->attrs.batch_norm_grad;
+    const int64_t at = (part->first * s->channels + (s->last ? 0 : c)) * s->length + part->from;
+    const batch_bounds bounds = batch_bounds_of(a->activation, a->act_alpha, a->act_beta);
+    const float *const *in = (const float *const *)w->launch->in;
+    float *const *out = (float *const *)w->launch->out;
+    return (grad_to){in[0] + at,
+                     in[1] + at,
+                     bounds.active ? in[5] + at : NULL,
+                     out[0] + at,
+                     ry_problem_has_output(problem, 3) ? out[3] + at : NULL,
+                     bounds};
+}
+
+RY_INLINE grad_to row_of(const batch_work *w, const grad_to *t, int64_t row, const bool active,
+                         const bool residual)
+{
+    const int64_t at = row * w->s->channels * w->s->length;
+    return (grad_to){t->dy + at,
+                     t->x + at,
+                     active ? t->y + at : NULL,
+                     t->dx + at,
+                     residual ? t->dresidual + at : NULL,
+                     t->bounds};
+}
+
+/* Inlined with constants. */
+RY_INLINE void sum_part(const batch_work *w, const grad_to *t, const batch_part *part, int64_t p,
+                        int64_t c, int64_t slot, const bool active)
+{
+    const batch_sums_plan *s = w->s;
+    const float *mean = w->launch->in[3];
+    float *out = batch_sums_at(&w->in, p, slot);
+    if (s->last) {
+        BATCH_EACH_BLOCK(s->channels, sum_block, t, mean, part->count, s->channels, active, out);
+        return;
+    }
+    ry_vf sum[4], products[4];
+    for (int k = 0; k < 4; k++) {
+        sum[k] = products[k] = ry_vf_zero();
+    }
+    for (int64_t row = 0; row < part->count; row++) {
+        const grad_to one = row_of(w, t, row, active, false);
+        BATCH_EACH_BLOCK(part->length, sum_row, &one, ry_vf_set(-mean[c]), active, sum, products);
+    }
+    out[0] = (float)batch_lanes(sum);
+    out[w->in.channels] = (float)batch_lanes(products);
+}
+
+static void sums(const batch_work *w, int64_t p, int64_t c, int64_t slot)
+{
+    const batch_part part = batch_part_of(w->s, p);
+    const grad_to t = part_of(w, &part, c);
+    if (t.bounds.active) {
+        sum_part(w, &t, &part, p, c, slot, true);
+    } else {
+        sum_part(w, &t, &part, p, c, slot, false);
+    }
+}
+
+static void store(const ry_cpu_launch *launch, int output, int64_t c, double value)
+{
+    if (ry_problem_has_output(launch->problem, output)) {
+        ((float *)launch->out[output])[c] = (float)value;
+    }
+}
+
+static void join(const batch_work *w, int64_t c, int64_t slot)
+{
+    const float *const *in = (const float *const *)w->launch->in;
+    const bool fixed = w->launch->problem->attrs.batch_norm_grad.fixed != 0;
+    const int64_t step = w->in.channels;
+    const double count = (double)(w->s->rows * w->s->length), inverse = (double)in[4][c],
+                 by = inverse * (double)in[2][c];
+    double sum = 0, products = 0;
+    for (int64_t p = 0; p < w->s->parts; p++) {
+        const float *of = batch_sums_at(&w->in, p, slot);
+        sum += (double)of[0];
+        products += (double)of[step];
+    }
+    float *factor = w->in.factors + slot;
+    factor[0] = -in[3][c];
+    factor[step] = (float)by;
+    factor[2 * step] = fixed ? 0 : (float)(-by * inverse * inverse * products / count);
+    factor[3 * step] = fixed ? 0 : (float)(-by * sum / count);
+    store(w->launch, 1, c, products * inverse);
+    store(w->launch, 2, c, sum);
+}
+
+RY_INLINE void grad_vector(const grad_to *t, batch_block b, int64_t at, const ry_vf factor[4],
+                           const bool active, const bool residual)
+{
+    const ry_vf d = passed(t, b, at, active);
+    const ry_vf x = ry_vf_add(batch_load(b, t->x + at), factor[0]);
+    batch_store(b, t->dx + at, ry_vf_fma(d, factor[1], ry_vf_fma(x, factor[2], factor[3])));
+    if (residual) {
+        batch_store(b, t->dresidual + at, d);
+    }
+}
+
+RY_INLINE void row_block(batch_block b, int64_t at, const grad_to *t, const ry_vf factor[4],
+                         const bool active, const bool residual)
+{
+    for (int v = 0; v < b.vectors; v++) {
+        grad_vector(t, b, at + v * RY_W, factor, active, residual);
+    }
+}
+
+RY_INLINE void position_block(batch_block b, int64_t at, const grad_to *t, const float *factors,
+                              int64_t step, int64_t count, const bool active, const bool residual)
+{
+    ry_vf factor[BATCH_VECTORS][4];
+    for (int v = 0; v < b.vectors; v++) {
+        for (int k = 0; k < 4; k++) {
+            factor[v][k] = batch_load(b, factors + k * step + at + v * RY_W);
+        }
+    }
+    for (int64_t i = 0; i < count; i++) {
+        for (int v = 0; v < b.vectors; v++) {
+            grad_vector(t, b, i * step + at + v * RY_W, factor[v], active, residual);
+        }
+    }
+}
+
+/* Inlined with constants. */
+RY_INLINE void apply_part(const batch_work *w, const grad_to *t, const batch_part *part,
+                          int64_t slot, const bool active, const bool residual)
+{
+    const batch_sums_plan *s = w->s;
+    const float *factors = w->in.factors + slot;
+    if (s->last) {
+        BATCH_EACH_BLOCK(s->channels, position_block, t, factors, s->channels, part->count, active,
+                         residual);
+        return;
+    }
+    ry_vf factor[4];
+    for (int k = 0; k < 4; k++) {
+        factor[k] = ry_vf_set(factors[k * w->in.channels]);
+    }
+    for (int64_t row = 0; row < part->count; row++) {
+        const grad_to one = row_of(w, t, row, active, residual);
+        BATCH_EACH_BLOCK(part->length, row_block, &one, factor, active, residual);
+    }
+}
+
+static void apply(const batch_work *w, int64_t p, int64_t c, int64_t slot)
+{
+    const batch_part part = batch_part_of(w->s, p);
+    const grad_to t = part_of(w, &part, c);
+    if (t.bounds.active && t.dresidual) {
+        apply_part(w, &t, &part, slot, true, true);
+    } else if (t.bounds.active) {
+        apply_part(w, &t, &part, slot, true, false);
+    } else if (t.dresidual) {
+        apply_part(w, &t, &part, slot, false, true);
+    } else {
+        apply_part(w, &t, &part, slot, false, false);
+    }
+}
+
+static void run(const ry_cpu_launch *launch, size_t task)
+{
+    batch_run(launch, task, sums, join, apply);
+}
+
+RY_CPU_KERNEL(batch_norm_grad_f32, batch_norm_grad, strict, .simd = RY_SIMD,
+              .applicable = ry_batch_norm_grad_applicable, .prepare = ry_batch_sums_prepare,
+              .initialise = ry_batch_sums_initialise, .run = run);
