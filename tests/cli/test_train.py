@@ -246,6 +246,27 @@ def test_interrupted(ran, net, data, tmp_path):
     assert (tmp_path / "part.onnx").read_bytes() == (tmp_path / "whole.onnx").read_bytes()
 
 
+def test_running_statistics_are_kept(ran, data, tmp_path):
+    """A batch normalisation's mean and variance go into the model and into the checkpoint."""
+    w = weights(1, 12) | {"s": np.ones(8, "float32"), "t": np.zeros(8, "float32"), "mean": np.zeros(8, "float32"), "var": np.ones(8, "float32")}
+    nodes = [helper.make_node("Conv", ["x", "w1"], ["c"], pads=[1] * 4), helper.make_node("BatchNormalization", ["c", "s", "t", "mean", "var"], ["n"]),
+             helper.make_node("Relu", ["n"], ["r"]), helper.make_node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+             helper.make_node("Flatten", ["p"], ["f"]), helper.make_node("Gemm", ["f", "w2", "b2"], ["y"])]
+    net = save(tmp_path / "net.onnx", nodes, [("x", "float32", ["N", 1, 12, 12])], [("y", "float32", ["N", CLASSES])], {name: w[name] for name in w if name != "b1"})
+    options = ["train", net, "--data", data, "--validate", data, "--batch", 16, "--lr", "0.02"]
+    ran(*options, "--epochs", 6, "-o", tmp_path / "whole.onnx")
+    ran(*options, "--epochs", 2, "-o", tmp_path / "part.onnx")
+    (result,) = ran(*options, "--epochs", 6, "-o", tmp_path / "part.onnx", "--resume", tmp_path / "part.checkpoint.npz", "--json").results
+    assert result["validation"]["accuracy"] > 0.9
+    assert (tmp_path / "part.onnx").read_bytes() == (tmp_path / "whole.onnx").read_bytes()
+    after = weights_of(tmp_path / "whole.onnx")
+    x = np.load(data)["x"]
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x[:, 0], ((0, 0), (1, 1), (1, 1))), (3, 3), (1, 2))
+    convolved = np.einsum("nhwrs,krs->nkhw", windows, after["w1"][:, 0])
+    np.testing.assert_allclose(after["mean"], convolved.mean((0, 2, 3)), atol=0.15)
+    assert np.abs(after["mean"]).max() > 0.01 and np.abs(after["var"] - 1).max() > 0.1
+
+
 # --- beside PyTorch ---
 
 
