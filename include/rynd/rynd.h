@@ -14,6 +14,7 @@
 #include <rynd/place.h>
 #include <rynd/plan.h>
 #include <rynd/predict.h>
+#include <rynd/random.h>
 #include <rynd/session.h>
 #include <rynd/status.h>
 #include <rynd/tensor.h>

@@ -174,6 +174,20 @@ static void texts(void **state)
     TAKES(rynd_op_is_problem, text, rynd_op_is_problem(NULL) == 0);
 }
 
+static void randoms(void **state)
+{
+    (void)state;
+    const rynd_random random = {.seed = 1};
+    float values[4];
+    uint64_t order[4];
+    REFUSES(rynd_random_uniform, random, NULL, 0, 4, values);
+    REFUSES(rynd_random_uniform, values, &random, 0, 4, NULL);
+    REFUSES(rynd_random_normal, random, NULL, 0, 4, values);
+    REFUSES(rynd_random_normal, values, &random, 0, 4, NULL);
+    REFUSES(rynd_random_permutation, random, NULL, 4, order);
+    REFUSES(rynd_random_permutation, order, &random, 4, NULL);
+}
+
 static void tensors(void **state)
 {
     (void)state;
@@ -240,6 +254,15 @@ static void models(void **state)
     REFUSES(rynd_model_value, model, NULL, "x", &value);
     REFUSES(rynd_model_value, name, model, NULL, &value);
     REFUSES(rynd_model_value, info, model, "x", NULL);
+    void *data = NULL;
+    size_t length = 0;
+    REFUSES(rynd_model_save, model, NULL, "/nowhere/x.onnx", NULL, 0);
+    REFUSES(rynd_model_save, path, model, NULL, NULL, 0);
+    REFUSES(rynd_model_save, tensors, model, "/nowhere/x.onnx", NULL, 1);
+    REFUSES(rynd_model_save_memory, model, NULL, NULL, 0, &data, &length);
+    REFUSES(rynd_model_save_memory, tensors, model, NULL, 1, &data, &length);
+    REFUSES(rynd_model_save_memory, data, model, NULL, 0, NULL, &length);
+    REFUSES(rynd_model_save_memory, size, model, NULL, 0, &data, NULL);
 }
 
 static void plans(void **state)
@@ -692,14 +715,23 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trainers),    cmocka_unit_test(contexts),
-        cmocka_unit_test(texts),       cmocka_unit_test(tensors),
-        cmocka_unit_test(models),      cmocka_unit_test(plans),
-        cmocka_unit_test(sessions),    cmocka_unit_test(buffers),
-        cmocka_unit_test(events),      cmocka_unit_test(operators),
-        cmocka_unit_test(predictions), cmocka_unit_test(tunings),
-        cmocka_unit_test(wisdom),      cmocka_unit_test(placements),
-        cmocka_unit_test(expressions), cmocka_unit_test(none_is_left_out),
+        cmocka_unit_test(trainers),
+        cmocka_unit_test(contexts),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(randoms),
+        cmocka_unit_test(tensors),
+        cmocka_unit_test(models),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(sessions),
+        cmocka_unit_test(buffers),
+        cmocka_unit_test(events),
+        cmocka_unit_test(operators),
+        cmocka_unit_test(predictions),
+        cmocka_unit_test(tunings),
+        cmocka_unit_test(wisdom),
+        cmocka_unit_test(placements),
+        cmocka_unit_test(expressions),
+        cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

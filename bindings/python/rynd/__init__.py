@@ -10,7 +10,7 @@ Nothing else needs to be installed; numpy, torch and tqdm are used where they ar
 
 from . import errors  # the extension looks for it
 from . import _rynd
-from . import wisdom
+from . import random, wisdom
 from .array import Array
 from .context import device_info, devices
 from .candidates import Candidate, Candidates, Prediction
@@ -30,7 +30,7 @@ __version__ = _rynd.version()
 
 __all__ = [
     "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "Expr", "expr", "Trainer", "State",
-    "conv1d", "conv2d", "conv3d", "from_torch", "place", "Placement", "PlacedPart", "Part", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
+    "conv1d", "conv2d", "conv3d", "from_torch", "place", "Placement", "PlacedPart", "Part", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
     "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

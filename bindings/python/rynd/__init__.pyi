@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from .errors import (ArgumentError as ArgumentError, ArgumentTypeError as ArgumentTypeError, BusyError as BusyError,
                      CancelledError as CancelledError, DeviceError as DeviceError, Error as Error, FileError as FileError,
                      FormatError as FormatError, MissingFileError as MissingFileError, NotFoundError as NotFoundError,
                      OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError, UnsupportedError as UnsupportedError)
 
-from . import wisdom as wisdom
+from . import random as random, wisdom as wisdom
 
 __version__: str
 __all__: list[str]
@@ -249,6 +249,10 @@ class Model:
              progress: Callable[[dict[str, Any]], object] | None = None, energy: bool = False) -> Tuning: ...
     def part(self, inputs: Sequence[str], outputs: Sequence[str], batch: int | None = None,
              dims: Mapping[str, int] | None = None) -> Part: ...
+    @overload
+    def save(self, path: None = None, tensors: Mapping[str, _Array] | None = None) -> bytes: ...
+    @overload
+    def save(self, path: str | os.PathLike[str], tensors: Mapping[str, _Array] | None = None) -> None: ...
 
 class Part:
     inputs: list[Value]

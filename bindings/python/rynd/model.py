@@ -141,6 +141,20 @@ class Model(_rynd.Caller):
         """
         return Part(self._first().part(list(inputs), list(outputs), batch or 0, list((dims or {}).items())), self._accuracy)
 
+    def save(self, path=None, tensors=None):
+        """Writes the model's ONNX file once more, with other values for some of its constants.
+
+        path: the file, written whole or not at all; None returns its bytes in place of writing them.
+        tensors: arrays by the name of an initializer (or of a Constant node's output), of its type and shape.
+
+        What rynd does not read (metadata, documentation) stays as it is; weights that were in other files are inside.
+        Raises NotFoundError (no such constant), ShapeError, FileError.
+        """
+        tensors = dict(tensors or {})
+        if path is None:
+            return self._first().save_memory(tensors)
+        return self._first().save(os.fspath(path), tensors)
+
     def _descriptions(self, inputs):
         if inputs is None:
             return None
