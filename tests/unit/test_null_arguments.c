@@ -686,22 +686,14 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trainers),
-        cmocka_unit_test(contexts),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(tensors),
-        cmocka_unit_test(models),
-        cmocka_unit_test(plans),
-        cmocka_unit_test(sessions),
-        cmocka_unit_test(buffers),
-        cmocka_unit_test(events),
-        cmocka_unit_test(operators),
-        cmocka_unit_test(predictions),
-        cmocka_unit_test(tunings),
-        cmocka_unit_test(wisdom),
-        cmocka_unit_test(placements),
-        cmocka_unit_test(expressions),
-        cmocka_unit_test(none_is_left_out),
+        cmocka_unit_test(trainers),    cmocka_unit_test(contexts),
+        cmocka_unit_test(texts),       cmocka_unit_test(tensors),
+        cmocka_unit_test(models),      cmocka_unit_test(plans),
+        cmocka_unit_test(sessions),    cmocka_unit_test(buffers),
+        cmocka_unit_test(events),      cmocka_unit_test(operators),
+        cmocka_unit_test(predictions), cmocka_unit_test(tunings),
+        cmocka_unit_test(wisdom),      cmocka_unit_test(placements),
+        cmocka_unit_test(expressions), cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
