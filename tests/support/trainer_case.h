@@ -33,18 +33,25 @@ typedef struct taught {
 } taught;
 
 /* A caller's allocator that counts. */
-static atomic_size_t calls;
+/* alive: blocks that were not given back; fails_at: the call that gets none, counted down; 0: none
+ */
+static atomic_size_t calls, alive, fails_at;
 
 static inline void *count_allocate(void *user, size_t size, size_t alignment)
 {
     (void)user;
     calls++;
+    if (fails_at && --fails_at == 0) {
+        return NULL;
+    }
+    alive++;
     return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
 }
 
 static inline void count_release(void *user, void *memory)
 {
     (void)user;
+    alive -= memory != NULL;
     free(memory);
 }
 

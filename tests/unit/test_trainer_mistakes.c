@@ -85,11 +85,39 @@ static void bad_batches_change_nothing(void **state)
     end(&other);
 }
 
+/* Each allocation fails in turn: it is told, and everything is given back. */
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    taught t;
+    rynd_trainer_options options = defaults();
+    options.momentum = 0.9;
+    options.clip_norm = 1;
+    begin(&t, 1, &options);
+    rynd_trainer *trainer = NULL;
+    size_t failed = 0;
+    for (rynd_status status = RYND_ERROR_OUT_OF_MEMORY; status != RYND_OK; failed++) {
+        const size_t before = alive;
+        fails_at = failed + 1;
+        status = rynd_trainer_create(t.model, &options, &trainer);
+        fails_at = 0;
+        if (status != RYND_OK) {
+            assert_int_equal(status, RYND_ERROR_OUT_OF_MEMORY);
+            assert_null(trainer);
+            assert_int_equal(alive, before);
+        }
+    }
+    assert_true(failed > 50);
+    rynd_trainer_destroy(trainer);
+    end(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(bad_batches_change_nothing),
+        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
