@@ -94,6 +94,34 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
     return done;
 }
 
+/* Nothing where all is as predicted, and nobody said so. */
+static bool print_form(const rynd_plan *plan, cli_failure *failure)
+{
+    rynd_plan_form form = {.size = sizeof form};
+    if (rynd_plan_get_form(plan, &form) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    if (form.knobs[0] || form.measured > 0) {
+        printf("plan: %s; %s\n", form.knobs[0] ? form.knobs : "as predicted", form.reason);
+    }
+    return true;
+}
+
+static bool add_form_json(const rynd_plan *plan, cJSON *result, cli_failure *failure)
+{
+    rynd_plan_form form = {.size = sizeof form};
+    if (rynd_plan_get_form(plan, &form) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    cJSON *object = cJSON_AddObjectToObject(result, "form");
+    cli_json_text(object, "knobs", form.knobs);
+    cli_json_text(object, "reason", form.reason);
+    cJSON_AddItemToObject(object, "measured",
+                          form.measured > 0 ? cJSON_CreateNumber(form.measured)
+                                            : cJSON_CreateNull());
+    return true;
+}
+
 static bool print_problems(const decisions *d, cli_failure *failure)
 {
     for (size_t i = 0; i < step_count(d); i++) {
@@ -149,6 +177,9 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
     if ((d->problems && !print_problems(d, failure)) || !print_micro_batches(d, failure)) {
         return false;
     }
+    if (!print_form(d->plan, failure)) {
+        return false;
+    }
     print_memory(memory);
     printf("planned in %s%s\n", cli_word_seconds(rynd_plan_time(d->plan)).text,
            rynd_plan_complete(d->plan)
@@ -189,6 +220,16 @@ static bool print_knobs(const decisions *d, cli_failure *failure)
                 cli_table_add(&table, "%s", step.kernel);
                 cli_table_add(&table, "%s", knob.values);
             }
+        }
+    }
+    for (size_t k = 0; done && k < rynd_plan_knob_count(d->plan, RYND_PLAN_WHOLE); k++) {
+        rynd_knob knob;
+        done = get_knob(d, RYND_PLAN_WHOLE, k, &knob, failure);
+        if (done) {
+            cli_table_add(&table, "plan.%s", knob.name);
+            cli_table_add(&table, "%s", knob.value);
+            cli_table_add(&table, "%s", "plan");
+            cli_table_add(&table, "%s", knob.values);
         }
     }
     if (!cli_table_print(&table, done ? stdout : NULL) && done) {
@@ -254,6 +295,10 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         }
     }
     cli_json_memory(result, "memory", memory);
+    if (d->plan && !add_form_json(d->plan, result, failure)) {
+        cJSON_Delete(document);
+        return false;
+    }
     if (d->plan) {
         cli_json_number(result, "plan_time", rynd_plan_time(d->plan));
         cJSON_AddBoolToObject(result, "complete", rynd_plan_complete(d->plan));
@@ -282,6 +327,9 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
     }
     if ((*op ? rynd_op_memory(*op, &memory) : rynd_plan_memory(setup->plan, &memory)) != RYND_OK) {
         return cli_fail_library(failure);
+    }
+    if (own->explain && setup->plan && !common->json && !print_form(setup->plan, failure)) {
+        return false;
     }
     if (own->explain) {
         const cli_explain_settings settings = {name, own->step,

@@ -31,7 +31,7 @@ static int begin(void **state)
 {
     (void)state;
     const rynd_context_options options = {.size = sizeof options, .threads = 2, .wisdom = "off"};
-    return rynd_context_create(&options, &context);
+    return rynd_context_create(&options, &context) != RYND_OK;
 }
 
 static int end(void **state)

@@ -286,6 +286,9 @@ static void plans(void **state)
     REFUSES(rynd_plan_step, info, plan, 0, NULL);
     rynd_knob knob = {.size = sizeof knob};
     TAKES(rynd_plan_knob_count, plan, rynd_plan_knob_count(NULL, 0) == 0);
+    rynd_plan_form form = {.size = sizeof form};
+    REFUSES(rynd_plan_get_form, plan, NULL, &form);
+    REFUSES(rynd_plan_get_form, form, plan, NULL);
     REFUSES(rynd_plan_knob, plan, NULL, 0, 0, &knob);
     REFUSES(rynd_plan_knob, knob, plan, 0, 0, NULL);
     TAKES(rynd_plan_complete, plan, rynd_plan_complete(NULL) == 0);
@@ -502,6 +505,9 @@ static void tunings(void **state)
     rynd_tuning_destroy(made);
     REFUSES(rynd_tuning_get_info, tuning, NULL, &info);
     REFUSES(rynd_tuning_get_info, info, tuning, NULL);
+    rynd_tuned_plan whole = {.size = sizeof whole};
+    REFUSES(rynd_tuning_plan, tuning, NULL, 0, &whole);
+    REFUSES(rynd_tuning_plan, plan, tuning, 0, NULL);
     REFUSES(rynd_tuning_problem, tuning, NULL, 0, &problem);
     REFUSES(rynd_tuning_problem, problem, tuning, 0, NULL);
     REFUSES(rynd_tuning_form, tuning, NULL, 0, 0, &form);

@@ -23,13 +23,14 @@ from .placement import FleetDevice, Part, PlacedPart, Placement, place
 from .plan import Knob, Memory, Plan, Profile, Session, Step, save_html
 from .sweeps import Sweep, SweepPoint, sweep
 from .torch_export import from_torch
-from .tuning import TunedForm, TunedProblem, Tuning, tune
+from .training import State, Trainer
+from .tuning import TunedForm, TunedPlan, TunedProblem, Tuning, tune
 
 __version__ = _rynd.version()
 
 __all__ = [
-    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "Expr", "expr",
-    "conv1d", "conv2d", "conv3d", "from_torch", "place", "Placement", "PlacedPart", "Part", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "wisdom", "Tuning", "TunedProblem", "TunedForm", "devices",
+    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "Expr", "expr", "Trainer", "State",
+    "conv1d", "conv2d", "conv3d", "from_torch", "place", "Placement", "PlacedPart", "Part", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
     "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

@@ -115,19 +115,20 @@ class Model(_rynd.Caller):
         return Plan(self._model_for(options), accuracy_number(accuracy or self._accuracy), batch or 0, dims or {},
                     self._descriptions(inputs), settings or {}, weights, progress)
 
-    def tune(self, budget=0.0, batch=None, dims=None, inputs=None, seed=1, weights=None, settings=None, keep=True, progress=None):
-        """Measures which kernels and forms are fastest for the steps of a plan, and returns a Tuning (see rynd.tune).
+    def tune(self, budget=0.0, batch=None, dims=None, inputs=None, seed=1, weights=None, settings=None, keep=True, progress=None,
+             energy=False):
+        """Measures which plan, and which kernels and forms for its steps, are fastest, and returns a Tuning (see rynd.tune).
 
         budget: seconds; 0: 20 at most.
-        batch, dims, inputs, settings: of the plan, as in `plan`; steps that have settings of their own are not tuned.
-        weights, keep, progress: as in rynd.tune.
+        batch, dims, inputs, settings: of the plan, as in `plan`; steps that have settings of their own are not tuned, nor is a plan that has ("plan").
+        weights, keep, progress, energy: as in rynd.tune.
 
         Plans that are made later take what was found, and so do later calls of this model; plans and sessions that are there already stay as
         they are.
         """
         choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
         tuning = Tuning(*_rynd.tune_model(self._model_for(self._options), accuracy_number(self._accuracy), batch or 0, list((dims or {}).items()),
-                                          self._descriptions(inputs), choices, float(budget), seed, weights_number(weights), keep, progress))
+                                          self._descriptions(inputs), choices, float(budget), seed, weights_number(weights), keep, energy, progress))
         self._plans.clear()
         self._forget()
         return tuning

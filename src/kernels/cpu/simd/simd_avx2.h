@@ -73,6 +73,16 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
     return _mm256_blendv_ps(c, b, _mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_LT_OQ));
 }
 
+/* Where v is larger than *best it becomes that, and *at becomes `mark`: NaN is larger than any
+ * number, and the first of equals stays. */
+RY_INLINE void ry_vf_keep_largest(ry_vf v, ry_vf mark, ry_vf *best, ry_vf *at)
+{
+    const __m256 larger = _mm256_and_ps(_mm256_cmp_ps(*best, *best, _CMP_ORD_Q),
+                                        _mm256_cmp_ps(v, *best, _CMP_NLE_UQ));
+    *best = _mm256_blendv_ps(*best, v, larger);
+    *at = _mm256_blendv_ps(*at, mark, larger);
+}
+
 /* 0 where a lane of `a` is at most b, v elsewhere (where one is NaN, too). */
 RY_INLINE ry_vf ry_vf_keep_above(ry_vf v, ry_vf a, ry_vf b)
 {

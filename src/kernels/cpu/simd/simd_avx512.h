@@ -56,6 +56,16 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_LT_OQ), c, b);
 }
 
+/* Where v is larger than *best it becomes that, and *at becomes `mark`: NaN is larger than any
+ * number, and the first of equals stays. */
+RY_INLINE void ry_vf_keep_largest(ry_vf v, ry_vf mark, ry_vf *best, ry_vf *at)
+{
+    const __mmask16 larger = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(*best, *best, _CMP_ORD_Q),
+                                                     v, *best, _CMP_NLE_UQ);
+    *best = _mm512_mask_mov_ps(*best, larger, v);
+    *at = _mm512_mask_mov_ps(*at, larger, mark);
+}
+
 /* 0 where a lane of `a` is at most b, v elsewhere (where one is NaN, too). */
 RY_INLINE ry_vf ry_vf_keep_above(ry_vf v, ry_vf a, ry_vf b)
 {

@@ -83,6 +83,14 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
 {
     return ry_vf_choose(a < ry_vf_zero(), b, c);
 }
+/* Where v is larger than *best it becomes that, and *at becomes `mark`: NaN is larger than any
+ * number, and the first of equals stays. */
+RY_INLINE void ry_vf_keep_largest(ry_vf v, ry_vf mark, ry_vf *best, ry_vf *at)
+{
+    const ry_vi larger = (v > *best) | ((v != v) & (*best == *best));
+    *best = ry_vf_choose(larger, v, *best);
+    *at = ry_vf_choose(larger, mark, *at);
+}
 /* 0 where a lane of `a` is at most b, v elsewhere (where one is NaN, too). */
 RY_INLINE ry_vf ry_vf_keep_above(ry_vf v, ry_vf a, ry_vf b)
 {

@@ -65,6 +65,14 @@ RY_INLINE ry_vf ry_vf_negative_select(ry_vf a, ry_vf b, ry_vf c)
 {
     return vbslq_f32(vcltzq_f32(a), b, c);
 }
+/* Where v is larger than *best it becomes that, and *at becomes `mark`: NaN is larger than any
+ * number, and the first of equals stays. */
+RY_INLINE void ry_vf_keep_largest(ry_vf v, ry_vf mark, ry_vf *best, ry_vf *at)
+{
+    const uint32x4_t larger = vbicq_u32(vceqq_f32(*best, *best), vcleq_f32(v, *best));
+    *best = vbslq_f32(larger, v, *best);
+    *at = vbslq_f32(larger, mark, *at);
+}
 /* 0 where a lane of `a` is at most b, v elsewhere (where one is NaN, too). */
 RY_INLINE ry_vf ry_vf_keep_above(ry_vf v, ry_vf a, ry_vf b)
 {

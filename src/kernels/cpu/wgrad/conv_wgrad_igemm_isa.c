@@ -4,6 +4,7 @@
 #include "base/integer.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/parts/pack_rows.h"
+#include "kernels/cpu/wgrad/wgrad_copy.h"
 #include "kernels/cpu/wgrad/wgrad_plan.h"
 #include "kernels/cpu/wgrad/wgrad_store.h"
 #include "kernels/cpu/wgrad/wgrad_tile.h"
@@ -15,8 +16,8 @@ typedef struct wgrad_task {
     const float *x; /* of the task's first channel */
     const float *dy;
     int64_t part, group, tile, tiles, channel, channels;
-    float *panel, *sums, *bias; /* sums and bias of the task's first tile */
-    int64_t sums_tile;          /* floats from the sums of a tile of k to those of the next */
+    float *panel, *copy, *sums, *bias; /* sums and bias of the task's first tile */
+    int64_t sums_tile; /* floats from the sums of a tile of k to those of the next */
 } wgrad_task;
 
 /* Output channels of a tile of k. */
@@ -51,10 +52,9 @@ static void pack_dy(const wgrad_task *t, const wgrad_block *block, int64_t tile,
     }
 }
 
-static void add_bias(const wgrad_task *t, const float *panel, int64_t positions, int64_t step,
-                     bool first, float *bias)
+/* Sums of the panel's columns. */
+static void add_bias(const float *panel, int64_t positions, int64_t step, bool first, float *bias)
 {
-    (void)t;
     for (int64_t j = 0; j < step; j += RY_W) {
         ry_vf sum[4] = {ry_vf_zero(), ry_vf_zero(), ry_vf_zero(), ry_vf_zero()};
         for (int64_t i = 0; i < positions; i += 4) {
@@ -76,22 +76,26 @@ static void set_loops(const wgrad_task *t, const wgrad_block *block, int64_t tap
     const int64_t first[WGRAD_SPACE] = {block->d, block->line, 0},
                   extent[WGRAD_SPACE] = {plan->outer_is_d ? block->outer : 1, block->lines,
                                          s->axis[2].out};
+    const wgrad_operand *x = plan->copied ? &plan->copy : &s->x;
     int64_t at[WGRAD_SPACE], begin[WGRAD_SPACE], count[WGRAD_SPACE];
     wgrad_tap_at(s, tap, at);
-    tile->a = t->x + block->image * s->x.image;
+    tile->a = plan->copied ? t->copy : t->x + block->image * x->image;
     for (int i = 0; i < WGRAD_SPACE; i++) {
         const ry_window_axis *axis = &s->axis[i];
-        const int64_t met = ry_window_at(axis, first[i], at[i]);
-        const ry_window_range range = ry_window_inside(axis->in, met, axis->stride, extent[i]);
+        const int64_t met =
+            plan->copied ? at[i] * axis->dilation : ry_window_at(axis, first[i], at[i]);
+        const ry_window_range range =
+            plan->copied ? (ry_window_range){0, extent[i]}
+                         : ry_window_inside(axis->in, met, axis->stride, extent[i]);
         begin[i] = range.begin;
         count[i] = range.end - range.begin;
-        tile->a += (met + range.begin * axis->stride) * s->x.step[i];
-        tile->a_step[i] = axis->stride * s->x.step[i];
+        tile->a += (met + range.begin * axis->stride) * x->step[i];
+        tile->a_step[i] = axis->stride * x->step[i];
     }
     const int64_t along = extent[2], plane = block->lines * along;
     tile->b = panel + (begin[0] * plane + begin[1] * along + begin[2]) * step;
     if (!plan->outer_is_d) {
-        tile->a_step[0] = s->x.image;
+        tile->a_step[0] = x->image;
         count[0] *= block->outer;
     }
     tile->b_step[0] = plane * step;
@@ -104,25 +108,43 @@ static void set_loops(const wgrad_task *t, const wgrad_block *block, int64_t tap
     }
 }
 
+/* `rows` rows of sums, a tile after the other: from run->a and run->c on, each `a_row` and `c_row`
+ * further. */
+static void multiply_rows(wgrad_tile run, int64_t rows, int64_t vectors)
+{
+    const int64_t pieces = ry_ceil_div(rows, RY_TILE_ROWS), each = rows / pieces,
+                  extra = rows % pieces;
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        const int64_t here = each + (piece < extra);
+        RY_ISA_SYMBOL(wgrad_tiles)[vectors - 1][here - 1](&run);
+        run.a += here * run.a_row;
+        run.c += here * run.c_row;
+    }
+}
+
 /* All taps of the task's channels, by one tile of k. */
 static void multiply(const wgrad_task *t, const wgrad_block *block, int64_t tile,
                      const float *panel, bool first, float *sums)
 {
     const wgrad_plan *plan = t->plan;
     const wgrad_shape *s = &plan->shape;
-    const int64_t step = panel_step(plan, tile), columns = plan->tile_columns;
-    const int64_t pieces = ry_ceil_div(t->channels, RY_TILE_ROWS), each = t->channels / pieces,
-                  extra = t->channels % pieces;
-    wgrad_tile run = {.a_row = s->x.channel, .c_row = s->taps * columns, .first = first};
-    for (int64_t tap = 0; tap < s->taps; tap++) {
+    const int64_t step = panel_step(plan, tile), columns = plan->tile_columns,
+                  channel = plan->copied ? plan->copy.channel : s->x.channel,
+                  along = s->axis[2].taps;
+    wgrad_tile run = {.a_row = channel, .c_row = s->taps * columns, .first = first};
+    for (int64_t tap = 0; tap < s->taps; tap += plan->taps_are_rows ? along : 1) {
         set_loops(t, block, tap, step, panel, &run);
-        const float *x = run.a;
-        for (int64_t piece = 0, channel = 0; piece < pieces; piece++) {
-            const int64_t rows = each + (piece < extra);
-            run.a = x + channel * s->x.channel;
-            run.c = sums + (channel * s->taps + tap) * columns;
-            RY_ISA_SYMBOL(wgrad_tiles)[step / RY_W - 1][rows - 1](&run);
-            channel += rows;
+        run.c = sums + tap * columns;
+        if (!plan->taps_are_rows) {
+            multiply_rows(run, t->channels, step / RY_W);
+            continue;
+        }
+        run.a_row = s->axis[2].dilation * plan->copy.step[2];
+        run.c_row = columns;
+        for (int64_t i = 0; i < t->channels; i++) {
+            multiply_rows(run, along, step / RY_W);
+            run.a += channel;
+            run.c += s->taps * columns;
         }
     }
 }
@@ -132,11 +154,14 @@ static void run_block(const wgrad_task *t, int64_t index, bool first)
     const wgrad_plan *plan = t->plan;
     const wgrad_block block = ry_wgrad_block(plan, index);
     const int64_t positions = block.outer * block.lines * plan->shape.axis[2].out;
+    if (plan->copied) {
+        ry_wgrad_copy(plan, &block, t->channels, t->x, t->copy);
+    }
     for (int64_t i = 0; i < t->tiles; i++) {
         const int64_t tile = t->tile + i, step = panel_step(plan, tile);
         pack_dy(t, &block, tile, t->panel);
         if (plan->shape.bias && t->channel == 0) {
-            add_bias(t, t->panel, positions, step, first, t->bias + i * plan->tile_columns);
+            add_bias(t->panel, positions, step, first, t->bias + i * plan->tile_columns);
         }
         multiply(t, &block, tile, t->panel, first, t->sums + i * t->sums_tile);
     }
@@ -156,6 +181,7 @@ static wgrad_task task_of(const ry_cpu_launch *launch, int64_t index)
                     .tile = k_block * plan->k_block,
                     .channel = c_block * plan->c_block,
                     .panel = (float *)(void *)(scratch + plan->panel),
+                    .copy = (float *)(void *)(scratch + plan->x),
                     .sums = (float *)(void *)(scratch + plan->sums),
                     .bias = (float *)(void *)(scratch + plan->bias)};
     t.tiles = ry_min(plan->k_block, plan->k_tiles - t.tile);

@@ -131,7 +131,7 @@ static int64_t usual_places(const wgrad_direct_plan *plan, const ry_machine *mac
 /* Multiply-adds of a vector, or what takes as long, of all tasks. */
 static double cycles_of(const wgrad_direct_plan *plan)
 {
-    const struct ry_wgrad_direct_costs *cost = &ry_costs_of(plan->width)->wgrad_direct;
+    const struct ry_wgrad_direct_costs *cost = &ry_costs_of(plan->costs)->wgrad_direct;
     const wgrad_shape *s = &plan->shape;
     const int64_t inputs = s->c, outputs = wgrad_unit_outputs(plan);
     const double vectors =
@@ -186,6 +186,7 @@ static void read_problem(const ry_query *query, wgrad_direct_plan *plan)
     wgrad_shape *s = &plan->shape;
     ry_wgrad_shape_of(query->problem, s);
     plan->width = query->kernel->simd.width;
+    plan->costs = ry_cost_column_of(query->target->machine, plan->width);
     const bool together = s->x.channel == 1 && s->dy.channel == 1 && s->groups > 1;
     plan->lanes = together && s->c == s->k && plan->width % s->k == 0 ? plan->width : 1;
     plan->units = plan->lanes > 1 ? ry_ceil_div(s->groups * s->k, plan->lanes) : s->groups;

@@ -19,6 +19,7 @@
 #ifndef RY_KERNELS_CPU_WGRAD_WGRAD_DIRECT_PLAN_H
 #define RY_KERNELS_CPU_WGRAD_WGRAD_DIRECT_PLAN_H
 
+#include "kernels/costs.h"
 #include "kernels/cpu/wgrad/wgrad_shape.h"
 
 enum { WGRAD_DIRECT_PARTS, WGRAD_DIRECT_PLACES, WGRAD_DIRECT_KNOBS };
@@ -30,6 +31,7 @@ enum { WGRAD_MAX_TAPS = 9 };
 typedef struct wgrad_direct_plan {
     wgrad_shape shape;
     int64_t width, lanes; /* lanes: floats of a place, 1 or a vector */
+    ry_cost_column costs;
     /* along each axis: places of a frame that have positions; all; how many residues */
     int64_t extent[WGRAD_SPACE], places[WGRAD_SPACE], residues[WGRAD_SPACE];
     int64_t images;                      /* of a frame */

@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-/* An image of a block of channels. */
+/* An image of some channels. */
 typedef struct block_image {
     const float *dy, *x;
     float *dx;
-    int64_t channels, width; /* from one position to the next; of the block */
+    int64_t channels, width; /* from one position to the next; of the channels */
 } block_image;
 
 static void clear(const block_image *b, int64_t first, int64_t end)
@@ -78,10 +78,15 @@ static void maximum_row(const pool_grad_plan *s, const block_image *b, const flo
         if (columns == 0) {
             continue;
         }
-        if (b->width == POOL_GRAD_BLOCK) {
-            maximum_position(b, dy, rows, count, first, columns, w->dilation, POOL_GRAD_BLOCK);
-        } else {
-            maximum_position(b, dy, rows, count, first, columns, w->dilation, b->width);
+        for (int64_t c = 0; c < b->width; c += POOL_GRAD_BLOCK) {
+            const block_image one = {b->dy, b->x + c, b->dx + c, b->channels, 0};
+            if (c + POOL_GRAD_BLOCK <= b->width) {
+                maximum_position(&one, dy + c, rows, count, first, columns, w->dilation,
+                                 POOL_GRAD_BLOCK);
+            } else {
+                maximum_position(&one, dy + c, rows, count, first, columns, w->dilation,
+                                 b->width - c);
+            }
         }
     }
 }
@@ -148,15 +153,15 @@ void RY_ISA_SYMBOL(pool_grad_channels)(const ry_cpu_launch *launch, const pool_g
                                        int64_t first, int64_t end)
 {
     pool_grad_row *rows = launch->scratch;
-    const int64_t units = s->maximum ? s->blocks : s->in_rows;
+    const int64_t units = s->maximum ? s->groups : s->in_rows;
     for (int64_t unit = first; unit < end; unit++) {
         const int64_t image = unit / units, at = unit % units;
         const float *dy = (const float *)launch->in[0] + image * s->out_size * s->channels;
-        const int64_t in = image * s->in_size * s->channels, c = at * POOL_GRAD_BLOCK;
+        const int64_t in = image * s->in_size * s->channels, c = at * s->width;
         if (s->maximum) {
             const block_image b = {dy + c, (const float *)launch->in[1] + in + c,
                                    (float *)launch->out[0] + in + c, s->channels,
-                                   ry_min(s->channels - c, POOL_GRAD_BLOCK)};
+                                   ry_min(s->channels - c, s->width)};
             maximum_image(s, &b, rows);
         } else {
             const int64_t line = pool_grad_along(s)->in * s->channels;

@@ -8,58 +8,92 @@
 #include <math.h>
 #include <string.h>
 
-/* What no position of an image is from its window's begin. */
-enum { NOWHERE = INT32_MIN };
-
-/* Of each output of a row, so many numbers: `first` is the element that its first tap inside meets,
- * less its own; best and where: the maximum so far, and where it is, likewise. */
+/* What a search through the rows of x needs, in scratch (pool_grad_plan.h). */
 typedef struct row_search {
-    int32_t *first, *where;
-    float *best;
+    int64_t *shift; /* of each tap along a row: where its elements begin in a copied row */
+    int32_t *meets; /* of each tap: the element that it meets, less an output's own */
+    int32_t *where; /* of each output: the number of its maximum's tap; -1: it has none */
+    float *first;   /* of each output: its first tap along a row that is inside; -1: none */
+    float *copies;  /* of input rows: the elements of each remainder by the stride together */
 } row_search;
 
-static void find_first(const ry_window_axis *w, int32_t *first)
+static row_search search_in(const pool_grad_plan *s, void *memory)
 {
-    for (int64_t o = 0; o < w->out; o++) {
+    const int64_t wide = pool_grad_wide(s);
+    row_search to = {.shift = memory};
+    to.meets = (int32_t *)(void *)(to.shift + pool_grad_along(s)->taps);
+    to.where = to.meets + s->row_taps * pool_grad_along(s)->taps;
+    to.first = (float *)(void *)(to.where + wide);
+    to.copies = to.first + wide;
+    return to;
+}
+
+/* What does not depend on the plane. Beside the copies of rows is what loses against anything. */
+static void begin_search(const pool_grad_plan *s, const row_search *to)
+{
+    const ry_window_axis *w = pool_grad_along(s);
+    for (int64_t tap = 0; tap < w->taps; tap++) {
+        const int64_t from = tap * w->dilation;
+        to->shift[tap] = from % w->stride * s->pitch + from / w->stride;
+    }
+    for (int64_t o = 0; o < pool_grad_wide(s); o++) {
         const ry_window_range taps = ry_window_taps(w, o);
-        first[o] =
-            taps.begin < taps.end ? (int32_t)(taps.begin * w->dilation - w->pad) : (int32_t)NOWHERE;
+        to->first[o] = o < w->out && taps.begin < taps.end ? (float)taps.begin : -1;
+    }
+    for (int64_t i = 0; i < s->row_taps * w->stride * s->pitch; i++) {
+        to->copies[i] = -INFINITY;
     }
 }
 
-/* One tap of every output: NaN is larger than any number, and the first of equals stays. */
-RY_INLINE void search_tap(float *restrict best, int32_t *restrict where, const float *restrict x,
-                          int64_t n, int64_t stride, int32_t from)
+RY_INLINE void copy_steps(float *restrict to, const float *restrict x, int64_t n, int64_t stride)
 {
-    for (int64_t o = 0; o < n; o++) {
-        const float v = x[o * stride], b = best[o];
-        const int larger = (v > b) | ((v != v) & (b == b));
-        best[o] = larger ? v : b;
-        where[o] = larger ? from : where[o];
+    for (int64_t i = 0; i < n; i++) {
+        to[i] = x[i * stride];
     }
 }
 
-static void search_row(const ry_window_axis *w, const pool_grad_row *rows, int64_t count,
-                       const float *x, const row_search *s)
+static void copy_row(const pool_grad_plan *s, float *to, const float *x)
 {
-    for (int64_t o = 0; o < w->out; o++) {
-        s->best[o] = -INFINITY;
-        s->where[o] = s->first[o] == NOWHERE ? (int32_t)NOWHERE : s->first[o] + (int32_t)rows[0].at;
+    const ry_window_axis *w = pool_grad_along(s);
+    for (int64_t first = 0; first < ry_min(w->stride, w->in); first++) {
+        const int64_t at = w->pad + first, n = ry_ceil_div(w->in - first, w->stride);
+        float *row = to + at % w->stride * s->pitch + at / w->stride;
+        if (w->stride == 1) {
+            copy_steps(row, x + first, n, 1);
+        } else if (w->stride == 2) {
+            copy_steps(row, x + first, n, 2);
+        } else {
+            copy_steps(row, x + first, n, w->stride);
+        }
+    }
+}
+
+/* The taps of `vectors` vectors of outputs from `o` on. */
+RY_INLINE void search_vectors(const pool_grad_plan *s, const row_search *to, int64_t count,
+                              int64_t o, const int vectors)
+{
+    const ry_window_axis *w = pool_grad_along(s);
+    ry_vf best[2], at[2];
+    for (int v = 0; v < vectors; v++) {
+        best[v] = ry_vf_set(-INFINITY);
+        at[v] = ry_vf_load(to->first + o + v * RY_W);
     }
     for (int64_t r = 0; r < count; r++) {
+        const float *row = to->copies + r * w->stride * s->pitch + o;
         for (int64_t tap = 0; tap < w->taps; tap++) {
-            const int64_t from = rows[r].at + tap * w->dilation - w->pad;
-            const ry_window_range o =
-                ry_window_inside(w->in, tap * w->dilation - w->pad, w->stride, w->out);
-            const float *at = x + from + o.begin * w->stride;
-            float *best = s->best + o.begin;
-            int32_t *where = s->where + o.begin;
-            switch (w->stride) {
-            case 1: search_tap(best, where, at, o.end - o.begin, 1, (int32_t)from); break;
-            case 2: search_tap(best, where, at, o.end - o.begin, 2, (int32_t)from); break;
-            default: search_tap(best, where, at, o.end - o.begin, w->stride, (int32_t)from); break;
+            const ry_vf mark = ry_vf_set((float)(r * w->taps + tap));
+            for (int v = 0; v < vectors; v++) {
+                ry_vf_keep_largest(ry_vf_load(row + to->shift[tap] + v * RY_W), mark, &best[v],
+                                   &at[v]);
             }
         }
+    }
+    float marks[2 * RY_W];
+    for (int v = 0; v < vectors; v++) {
+        ry_vf_store(marks + v * RY_W, at[v]);
+    }
+    for (int i = 0; i < vectors * RY_W; i++) {
+        to->where[o + i] = (int32_t)marks[i];
     }
 }
 
@@ -70,13 +104,23 @@ static void maximum_plane(const pool_grad_plan *s, const float *dy, const float 
     memset(dx, 0, (size_t)s->in_size * sizeof *dx);
     for (int64_t row = 0; row < s->out_rows; row++, dy += w->out) {
         const int64_t count = ry_pool_grad_taps(s, row, rows);
-        if (count == 0) {
-            continue;
+        for (int64_t r = 0; r < count; r++) {
+            copy_row(s, search->copies + r * w->stride * s->pitch, x + rows[r].at);
+            for (int64_t tap = 0; tap < w->taps; tap++) {
+                search->meets[r * w->taps + tap] =
+                    (int32_t)(rows[r].at + tap * w->dilation - w->pad);
+            }
         }
-        search_row(w, rows, count, x, search);
-        for (int64_t o = 0; o < w->out; o++) {
-            if (search->where[o] != NOWHERE) {
-                dx[search->where[o] + o * w->stride] += dy[o];
+        for (int64_t o = 0; o < w->out; o += 2 * RY_W) {
+            if (w->out - o > RY_W) {
+                search_vectors(s, search, count, o, 2);
+            } else {
+                search_vectors(s, search, count, o, 1);
+            }
+        }
+        for (int64_t o = 0; count > 0 && o < w->out; o++) {
+            if (search->where[o] >= 0) {
+                dx[search->meets[search->where[o]] + o * w->stride] += dy[o];
             }
         }
     }
@@ -136,18 +180,24 @@ static void find_shares(const pool_grad_plan *s, float *share)
     }
 }
 
+/* A window that is the image. */
+static void fill_plane(float *dx, int64_t n, float value)
+{
+    for (int64_t i = 0; i < n; i++) {
+        dx[i] = value;
+    }
+}
+
 static void run_planes(const ry_cpu_launch *launch, const pool_grad_plan *s, int64_t first,
                        int64_t end)
 {
     const ry_window_axis *w = pool_grad_along(s);
     pool_grad_row *rows = launch->scratch;
-    float *numbers =
-        (float *)((char *)launch->scratch + ((size_t)s->row_taps * sizeof *rows + 63) / 64 * 64);
-    int32_t *places = (int32_t *)(void *)(numbers + w->out);
-    const row_search search = {places, places + w->out, numbers};
-    float *share = numbers + w->out;
+    void *memory = (char *)launch->scratch + pool_grad_rows_size(s);
+    const row_search search = search_in(s, memory);
+    float *sum = memory, *share = sum + w->out;
     if (s->maximum) {
-        find_first(w, search.first);
+        begin_search(s, &search);
     } else {
         find_shares(s, share);
     }
@@ -157,10 +207,12 @@ static void run_planes(const ry_cpu_launch *launch, const pool_grad_plan *s, int
         if (s->maximum) {
             maximum_plane(s, dy, (const float *)launch->in[1] + plane * s->in_size, dx, rows,
                           &search);
-            continue;
-        }
-        for (int64_t row = 0; row < s->in_rows; row++) {
-            average_row(s, dy, row, dx + row * w->in, rows, numbers, share);
+        } else if (s->whole) {
+            fill_plane(dx, s->in_size, dy[0] / (float)s->in_size);
+        } else {
+            for (int64_t row = 0; row < s->in_rows; row++) {
+                average_row(s, dy, row, dx + row * w->in, rows, sum, share);
+            }
         }
     }
 }

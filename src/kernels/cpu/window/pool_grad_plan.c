@@ -2,13 +2,23 @@
 /* Which gradients of pooling the vector kernels take, their rows and their cost. */
 #include "kernels/cpu/window/pool_grad_plan.h"
 
-#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
 
 /* Beyond it offsets are no 32-bit numbers, and tables larger than they are worth. */
 enum { WIDEST = 1 << 22 };
+
+static bool covers_all(const ry_window *w)
+{
+    for (int i = 0; i < w->rank; i++) {
+        if (w->axis[i].out != 1 || w->axis[i].taps != w->axis[i].in || w->axis[i].dilation != 1 ||
+            w->axis[i].pad != 0) {
+            return false;
+        }
+    }
+    return true;
+}
 
 int64_t ry_pool_grad_counted(const pool_grad_plan *plan, const ry_window_axis *axis, int64_t o)
 {
@@ -87,10 +97,20 @@ void ry_pool_grad_initialise(const ry_query *query, void *state)
     }
     s->in_size = s->in_rows * along->in;
     s->out_size = s->out_rows * along->out;
-    s->blocks = s->maximum && s->last ? ry_ceil_div(s->channels, POOL_GRAD_BLOCK) : 1;
-    const int64_t wide = s->last ? ry_min(s->channels, POOL_GRAD_BLOCK) : 1;
-    s->units = dx->dim[0] * (s->last ? (s->maximum ? s->blocks : s->in_rows) : s->channels);
-    const int64_t elements = s->maximum || !s->last ? s->in_size * wide : along->in * s->channels;
+    s->whole = covers_all(&s->window);
+    s->vector = query->kernel->simd.width;
+    s->pitch = ry_max(pool_grad_wide(s) + (along->taps - 1) * along->dilation / along->stride,
+                      ry_ceil_div(along->pad + along->in, along->stride)) +
+               1;
+    /* all channels of an image, unless there are too few images for the cores */
+    const int64_t blocks = ry_ceil_div(s->channels, POOL_GRAD_BLOCK),
+                  wanted = ry_ceil_div(4 * (int64_t)query->target->machine->cores, dx->dim[0]);
+    s->width = ry_ceil_div(blocks, ry_min(blocks, wanted)) * POOL_GRAD_BLOCK;
+    s->groups = ry_ceil_div(s->channels, s->width);
+    s->units = dx->dim[0] * (s->last ? (s->maximum ? s->groups : s->in_rows) : s->channels);
+    const int64_t elements = !s->last     ? s->in_size
+                             : s->maximum ? s->in_size * ry_min(s->width, s->channels)
+                                          : along->in * s->channels;
     s->units_per_task = ry_lanes_per_task(query->target->machine, s->units, 4 * elements);
 }
 
@@ -138,7 +158,7 @@ bool ry_pool_grad_applicable(const ry_problem *problem)
 
 static double work_of(const ry_query *query, const pool_grad_plan *s)
 {
-    const struct ry_pool_costs *cost = &ry_costs_of(query->kernel->simd.width)->pool;
+    const struct ry_pool_costs *cost = &ry_costs_asked(query)->pool;
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
     const double in = (double)ry_tensor_count(&query->problem->out[0]),
                  out = (double)ry_tensor_count(&query->problem->in[0]);
@@ -157,16 +177,21 @@ rynd_status ry_pool_grad_prepare(const ry_query *query, ry_prepared *prepared, r
 {
     pool_grad_plan s;
     ry_pool_grad_initialise(query, &s);
-    size_t rows;
-    if (!ry_mul_size((size_t)s.row_taps, sizeof(pool_grad_row), &rows)) {
+    const ry_window_axis *along = pool_grad_along(&s);
+    const size_t taps = (size_t)along->taps, wide = (size_t)pool_grad_wide(&s);
+    /* copied rows; shifts, places of taps, and of each output a place and a tap, or two numbers */
+    size_t copied = 0;
+    if (s.maximum && !s.last &&
+        (!ry_mul_size((size_t)s.row_taps * sizeof(float), (size_t)along->stride, &copied) ||
+         !ry_mul_size(copied, (size_t)s.pitch, &copied) || copied > SIZE_MAX / 2)) {
         return ry_fail_memory(error);
     }
+    const size_t numbers =
+        taps * sizeof(int64_t) + ((size_t)s.row_taps * taps + 2 * wide) * sizeof(float) + copied;
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
-    /* rows, then three rows of numbers for each output of a row (NHWC: one) */
-    prepared->scratch =
-        (rows + 63) / 64 * 64 + (size_t)(3 * pool_grad_along(&s)->out + 15) / 16 * 64;
+    prepared->scratch = pool_grad_rows_size(&s) + (numbers + 63) / 64 * 64;
     ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }

@@ -3,12 +3,14 @@
  * set share.
  *
  *   max       by output positions in their order: the window's first maximum is found again in x,
- *             and gets the gradient. A task has whole planes (NCHW), or an image of a block of
- *             channels (NHWC), so that windows that overlap are one task's
+ *             and gets the gradient. A task has whole planes (NCHW), or an image of some channels
+ *             (NHWC), so that windows that overlap are one task's. NCHW copies the rows that a
+ *             window meets so that the same tap of neighbouring outputs is a vector
  *   average   by input rows: each is a sum of the output rows that it is part of */
 #ifndef RY_KERNELS_CPU_WINDOW_POOL_GRAD_PLAN_H
 #define RY_KERNELS_CPU_WINDOW_POOL_GRAD_PLAN_H
 
+#include "base/integer.h"
 #include "kernels/kernel.h"
 #include "problem/window.h"
 
@@ -22,9 +24,11 @@ typedef struct pool_grad_plan {
     int64_t channels;
     int64_t in_rows, out_rows;     /* of an image: all spatial dims but the last */
     int64_t in_size, out_size;     /* positions of an image */
-    int64_t blocks;                /* of channels, of a maximum in NHWC */
+    bool whole;                    /* an average over the whole image */
+    int64_t width, groups;         /* of a maximum in NHWC: channels of a unit, units of an image */
+    int64_t vector, pitch;         /* floats: of a vector, of a copied row's remainder */
     int64_t row_taps;              /* most input rows of an output row, or the reverse */
-    int64_t units, units_per_task; /* planes, images and blocks, or images and input rows */
+    int64_t units, units_per_task; /* planes, images and groups, or images and input rows */
 } pool_grad_plan;
 
 /* A row that takes part in another: where it begins, in positions of its image, and the share of
@@ -37,6 +41,18 @@ typedef struct pool_grad_row {
 static inline const ry_window_axis *pool_grad_along(const pool_grad_plan *plan)
 {
     return &plan->window.axis[plan->window.rank - 1];
+}
+
+/* Outputs of a row in whole vectors. */
+static inline int64_t pool_grad_wide(const pool_grad_plan *plan)
+{
+    return ry_ceil_div(pool_grad_along(plan)->out, plan->vector) * plan->vector;
+}
+
+/* Bytes of scratch for rows, before everything else there. */
+static inline size_t pool_grad_rows_size(const pool_grad_plan *plan)
+{
+    return ((size_t)plan->row_taps * sizeof(pool_grad_row) + 63) / 64 * 64;
 }
 
 /* Input rows of output row `row`, in row-major order; output rows of input row `row`. Both return
