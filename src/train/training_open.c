@@ -2,7 +2,7 @@
 /* Which constants of a model training changes: floating-point initializers, not those of one number
  * alone (rank 0), that an operator reads as an operand and not for a setting, and from which the
  * output is computed; and running statistics of batch normalisations. */
-#include "train/training.h"
+#include "train/initial.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -207,8 +207,12 @@ static rynd_status take(opening *o, ry_arena *arena)
         if (!name) {
             return ry_fail_memory(o->error);
         }
-        training->parameters[training->count++] = (ry_training_parameter){
-            .name = name, .value = v, .initial = value->constant, .statistic = o->mean[v]};
+        training->parameters[training->count++] =
+            (ry_training_parameter){.name = name,
+                                    .value = v,
+                                    .content = value->constant,
+                                    .initial = value->constant,
+                                    .statistic = o->mean[v]};
         value->constant = NULL;
     }
     return RYND_OK;
@@ -273,7 +277,10 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
     find_statistics(o);
     RY_TRY(take(o, arena));
     training->opened = training->count;
-    return check_patterns(o);
+    RY_TRY(check_patterns(o));
+    return training->options.init == RY_INIT_model
+               ? RYND_OK
+               : ry_training_initialise(o->graph, training, arena, o->error);
 }
 
 rynd_status ry_training_open(ry_graph *graph, const ry_training_options *options, ry_arena *arena,
