@@ -15,8 +15,9 @@
 typedef struct writer {
     ry_reader reader;
     const ry_onnx_replacement *replacements;
-    ry_names names; /* of the replacements */
-    bool *found;
+    ry_names names;     /* of the replacements */
+    bool *found, *copy; /* of each; copy: it is now an Identity of another constant */
+    size_t count;
     ry_wire_out *out;
 } writer;
 
@@ -80,12 +81,21 @@ static rynd_status put_inner(writer *w, const inner *in, ry_slice bytes, bool na
     return in->write(w, bytes, named);
 }
 
+static rynd_status is_replaced_copy(writer *w, ry_slice node, bool *is);
+
 static rynd_status write_message(writer *w, const inner *table, ry_slice bytes, bool named)
 {
     ry_wire_field field;
     bool bad = false;
     while (ry_wire_next(&bytes, &field, &bad)) {
         const inner *in = find_inner(table, &field);
+        bool dropped = false;
+        if (in && named && in->write == write_node) {
+            RY_TRY(is_replaced_copy(w, field.bytes, &dropped));
+        }
+        if (dropped) {
+            continue;
+        }
         /* What is no message rynd did not read: a function that nobody calls, a field that comes
          * again. */
         if (in && is_message(field.bytes)) {
@@ -97,9 +107,17 @@ static rynd_status write_message(writer *w, const inner *table, ry_slice bytes, 
     return bad ? damaged(w) : RYND_OK;
 }
 
+static void put_initializer(ry_wire_out *out, const ry_onnx_replacement *tensor);
+
 static rynd_status write_graph(writer *w, ry_slice bytes, bool named)
 {
-    return write_message(w, in_graph, bytes, named);
+    RY_TRY(write_message(w, in_graph, bytes, named));
+    for (size_t i = 0; i < w->count; i++) {
+        if (w->copy[i]) {
+            put_initializer(w->out, &w->replacements[i]);
+        }
+    }
+    return RYND_OK;
 }
 
 /* The names inside a function are its own. */
@@ -220,9 +238,40 @@ static void put_value(ry_wire_out *out, const ry_onnx_replacement *other)
     }
 }
 
+/* An initializer of its own in the place of an Identity. */
+static void put_initializer(ry_wire_out *out, const ry_onnx_replacement *tensor)
+{
+    enum { GRAPH_INITIALIZER = 5, NAME = 8 };
+    ry_wire_out count = {0};
+    for (int turn = 0; turn < 2; turn++) { /* counted, then written */
+        ry_wire_out *to = turn ? out : &count;
+        if (turn) {
+            ry_wire_put_head(out, GRAPH_INITIALIZER, count.size);
+        }
+        ry_wire_put_text(to, NAME, tensor->name);
+        put_typed_data(to, &tensor->tensor);
+    }
+}
+
+enum { OUTPUT = 2, OP_TYPE = 4, ATTRIBUTE = 5 }; /* of a node */
+
+static rynd_status is_replaced_copy(writer *w, ry_slice node, bool *is)
+{
+    ry_slice op, output;
+    if (!is_message(node)) {
+        return RYND_OK;
+    }
+    RY_TRY(last_field(w, node, OP_TYPE, &op));
+    if (ry_slice_is(op, "Identity")) {
+        RY_TRY(last_field(w, node, OUTPUT, &output));
+        const ry_onnx_replacement *other = find_replacement(w, output);
+        *is = other && w->copy[other - w->replacements];
+    }
+    return RYND_OK;
+}
+
 static rynd_status write_node(writer *w, ry_slice bytes, bool named)
 {
-    enum { OUTPUT = 2, OP_TYPE = 4, ATTRIBUTE = 5 };
     ry_slice op, output;
     RY_TRY(last_field(w, bytes, OP_TYPE, &op));
     const ry_onnx_replacement *other = NULL;
@@ -244,14 +293,27 @@ static rynd_status write_node(writer *w, ry_slice bytes, bool named)
     return bad ? damaged(w) : RYND_OK;
 }
 
+/* Exporters write equal constants once, and Identities for their further names: what such a one
+ * copies, as far as that goes. Sorted graphs have no circles. */
+static ry_value_id original_of(const ry_graph *graph, ry_value_id v)
+{
+    while (v != RY_NO_VALUE && !graph->values[v].constant) {
+        const ry_node_id n = graph->values[v].producer;
+        v = n != RY_NO_NODE && graph->nodes[n].op == RY_OP_identity ? graph->nodes[n].in[0]
+                                                                    : RY_NO_VALUE;
+    }
+    return v;
+}
+
 static rynd_status check_replacement(const writer *w, const ry_graph *graph, uint32_t i)
 {
     const ry_onnx_replacement *r = &w->replacements[i];
-    const ry_value_id id = ry_graph_find(graph, r->name);
+    const ry_value_id own = ry_graph_find(graph, r->name), id = original_of(graph, own);
     if (ry_names_find(&w->names, r->name) != i) {
         return ry_fail(w->reader.error, RYND_ERROR_ARGUMENT, "'%s' is given twice", r->name);
     }
-    if (id == RY_NO_VALUE || !graph->values[id].constant) {
+    w->copy[i] = id != own;
+    if (id == RY_NO_VALUE) {
         return ry_fail(w->reader.error, RYND_ERROR_NOT_FOUND,
                        "the model has no constant '%s' to be replaced", r->name);
     }
@@ -273,8 +335,10 @@ static rynd_status write_all(writer *w, const ry_onnx_model *model, size_t count
 {
     ry_arena *arena = w->reader.source.arena;
     w->found = RY_TAKE(arena, bool, count);
+    w->copy = RY_TAKE(arena, bool, count);
+    w->count = count;
     for (uint32_t i = 0; i < count; i++) {
-        if (!w->found || !ry_names_add(&w->names, arena, w->replacements[i].name, i)) {
+        if (!w->found || !w->copy || !ry_names_add(&w->names, arena, w->replacements[i].name, i)) {
             return ry_fail_memory(w->reader.error);
         }
         RY_TRY(check_replacement(w, model->graph, i));
@@ -284,7 +348,7 @@ static rynd_status write_all(writer *w, const ry_onnx_model *model, size_t count
         if (!w->found[i]) {
             return ry_fail(w->reader.error, RYND_ERROR_NOT_FOUND,
                            "'%s' is neither an initializer of the model's file nor the output of a "
-                           "Constant node, and cannot be replaced",
+                           "Constant node or of an Identity, and cannot be replaced",
                            w->replacements[i].name);
         }
     }
