@@ -37,6 +37,9 @@ static const cli_option options[] = {
      "weights are drawn towards 0 by D (default 0)"},
     {"clip", 0, CLI_NUMBER, "C", NULL, 1e-9, 1e9, OFFSET(clip),
      "gradients of a larger norm than C are made shorter"},
+    {"init", 0, CLI_CHOICE, "NAME", CLI_INITS, 0, 0, OFFSET(init),
+     "what the weights are at first: the model's (default), or fresh ones by --seed: normal numbers "
+     "after He, or uniform ones as PyTorch's layers are made"},
     {"freeze", 0, CLI_LIST, "PATTERN", NULL, 0, 0, OFFSET(freeze),
      "leave the weights of these names as they are (* and ?); may be repeated"},
     CLI_SCHEDULE_OPTIONS(OFFSET(schedule)),

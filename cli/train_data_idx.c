@@ -54,7 +54,9 @@ static void replace(char *path, const char *old, const char *with)
 {
     char *name = strrchr(path, '/'), *at = strstr(name ? name : path, old);
     if (at) {
-        memcpy(at, with, strlen(with)); /* of the same length */
+        for (; *with; at++, with++) { /* of the same length */
+            *at = *with;
+        }
     }
 }
 

@@ -23,6 +23,9 @@ static const struct {
 static const rynd_loss losses[] = {RYND_LOSS_CROSS_ENTROPY, RYND_LOSS_MSE, RYND_LOSS_L1,
                                    RYND_LOSS_CHARBONNIER, RYND_LOSS_BCE};
 
+/* In the order of CLI_INITS. */
+static const rynd_init inits[] = {RYND_INIT_MODEL, RYND_INIT_HE, RYND_INIT_UNIFORM};
+
 static int index_of(int chosen)
 {
     return chosen ? chosen - 1 : 0;
@@ -66,6 +69,8 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .accuracy = (rynd_accuracy)s->common.accuracy,
         .settings = s->common.settings.items,
         .setting_count = s->common.settings.count,
+        .init = inits[index_of(s->init)],
+        .init_seed = (uint64_t)s->seed,
     };
     *trainee = (cli_trainee){.setup = setup};
     if (!check_optimizer(s, failure)) {

@@ -10,6 +10,7 @@
 #include "train_settings.h"
 
 #define CLI_OPTIMIZERS "sgd|adam|adamw"
+#define CLI_INITS      "model|he|uniform"
 
 typedef struct cli_trainee {
     const cli_setup *setup;

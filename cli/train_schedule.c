@@ -20,7 +20,8 @@ static double stepped(const cli_schedule *s, const progress *p)
 {
     const uint64_t third = p->epochs > 3 ? (p->epochs + 2) / 3 : 1;
     const uint64_t every = s->decay_every ? (uint64_t)s->decay_every : third;
-    return pow(s->decay, (double)(p->epoch / every));
+    const uint64_t falls = p->epoch / every;
+    return pow(s->decay, (double)falls);
 }
 
 static double cosine(const cli_schedule *s, const progress *p)

@@ -33,6 +33,22 @@ typedef enum rynd_optimizer {
     RYND_OPTIMIZER_ADAMW, /**< weight decay beside the gradient, not in it */
 } rynd_optimizer;
 
+/** What parameters are before the first step. Fresh ones are numbers by what reads them, random
+ * ones functions of the seed, the parameter's name and the element's place: the same on every
+ * machine. The fan-in is how many products are added up in one element of the output.
+ * - weights of convolutions and products: by the rule below;
+ * - biases of both: 0 with HE, as their weights with UNIFORM;
+ * - other vectors that are added to something: 0;
+ * - normalisations: scale 1, bias 0, running mean 0, running variance 1;
+ * - all others (embeddings, slopes, scales), and frozen ones: the model's. */
+typedef enum rynd_init {
+    RYND_INIT_MODEL = 0, /**< the model's, to train on */
+    /** normal, of deviation sqrt(2 / fan-in): He et al., "Delving Deep into Rectifiers", ICCV 2015
+     */
+    RYND_INIT_HE,
+    RYND_INIT_UNIFORM, /**< from -1/sqrt(fan-in) to that, as PyTorch's layers are made */
+} rynd_init;
+
 /** Options. Set `size` to sizeof(rynd_trainer_options) and everything else that is not wanted to 0.
  * Borrowed during the call only. */
 typedef struct rynd_trainer_options {
@@ -67,6 +83,8 @@ typedef struct rynd_trainer_options {
     rynd_accuracy accuracy;
     const rynd_setting *settings; /**< as rynd_plan_options has them */
     size_t setting_count;
+    rynd_init init;
+    uint64_t init_seed; /**< of fresh numbers */
 } rynd_trainer_options;
 
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all

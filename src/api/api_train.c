@@ -102,6 +102,10 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: target is %d, none of rynd_dtype", (int)o->target);
     }
+    if ((unsigned)o->init > RYND_INIT_UNIFORM) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: init is %d, none of rynd_init", (int)o->init);
+    }
     if (o->nesterov && (o->momentum == 0 || o->optimizer != RYND_OPTIMIZER_SGD)) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: nesterov is of SGD with a momentum");
@@ -147,6 +151,11 @@ static ry_training_options training_options(const rynd_trainer_options *o)
         [RYND_LOSS_CHARBONNIER] = RY_LOSS_charbonnier,
         [RYND_LOSS_BCE] = RY_LOSS_bce,
     };
+    static const ry_init inits[] = {
+        [RYND_INIT_MODEL] = RY_INIT_model,
+        [RYND_INIT_HE] = RY_INIT_he,
+        [RYND_INIT_UNIFORM] = RY_INIT_uniform,
+    };
     return (ry_training_options){
         .loss = {.loss = losses[o->loss],
                  .label_smoothing = o->label_smoothing,
@@ -164,6 +173,8 @@ static ry_training_options training_options(const rynd_trainer_options *o)
         .freeze = o->freeze,
         .freeze_count = o->freeze_count,
         .keep_gradients = o->keep_gradients != 0,
+        .init = inits[o->init],
+        .init_seed = o->init_seed,
     };
 }
 

@@ -5,6 +5,7 @@
  * the model to its tensors is walked, so that what rynd does not know of (metadata, documentation,
  * fields of later versions) stays. */
 #include "graph/graph_names.h"
+#include "graph/own_vector.h"
 #include "onnx/onnx.h"
 #include "onnx/proto.h"
 #include "onnx/wire.h"
@@ -16,7 +17,11 @@ typedef struct writer {
     ry_reader reader;
     const ry_onnx_replacement *replacements;
     ry_names names; /* of the replacements */
-    bool *found;
+    const ry_graph *graph;
+    bool *found, *added; /* of each; added: the file has no constant of that name yet */
+    ry_node_id *norm;    /* of each: whose own vector it is (graph/own_vector.h), or none's */
+    int *input;
+    size_t count, own_vectors;
     ry_wire_out *out;
 } writer;
 
@@ -80,12 +85,21 @@ static rynd_status put_inner(writer *w, const inner *in, ry_slice bytes, bool na
     return in->write(w, bytes, named);
 }
 
+static rynd_status is_replaced_copy(writer *w, ry_slice node, bool *is);
+
 static rynd_status write_message(writer *w, const inner *table, ry_slice bytes, bool named)
 {
     ry_wire_field field;
     bool bad = false;
     while (ry_wire_next(&bytes, &field, &bad)) {
         const inner *in = find_inner(table, &field);
+        bool dropped = false;
+        if (in && named && in->write == write_node) {
+            RY_TRY(is_replaced_copy(w, field.bytes, &dropped));
+        }
+        if (dropped) {
+            continue;
+        }
         /* What is no message rynd did not read: a function that nobody calls, a field that comes
          * again. */
         if (in && is_message(field.bytes)) {
@@ -97,9 +111,17 @@ static rynd_status write_message(writer *w, const inner *table, ry_slice bytes, 
     return bad ? damaged(w) : RYND_OK;
 }
 
+static void put_initializer(ry_wire_out *out, const ry_onnx_replacement *tensor);
+
 static rynd_status write_graph(writer *w, ry_slice bytes, bool named)
 {
-    return write_message(w, in_graph, bytes, named);
+    RY_TRY(write_message(w, in_graph, bytes, named));
+    for (size_t i = 0; i < w->count; i++) {
+        if (w->added[i]) {
+            put_initializer(w->out, &w->replacements[i]);
+        }
+    }
+    return RYND_OK;
 }
 
 /* The names inside a function are its own. */
@@ -124,6 +146,20 @@ static rynd_status last_field(const writer *w, ry_slice bytes, uint64_t number, 
     while (ry_wire_next(&bytes, &field, &bad)) {
         if (field.number == number && field.wire == RY_WIRE_BYTES) {
             *content = field.bytes;
+        }
+    }
+    return bad ? damaged(w) : RYND_OK;
+}
+
+static rynd_status first_output(const writer *w, ry_slice node, ry_slice *name)
+{
+    enum { OUTPUT_FIELD = 2 };
+    ry_wire_field field;
+    bool bad = false;
+    *name = (ry_slice){0};
+    while (!name->data && ry_wire_next(&node, &field, &bad)) {
+        if (field.number == OUTPUT_FIELD && field.wire == RY_WIRE_BYTES) {
+            *name = field.bytes;
         }
     }
     return bad ? damaged(w) : RYND_OK;
@@ -220,15 +256,95 @@ static void put_value(ry_wire_out *out, const ry_onnx_replacement *other)
     }
 }
 
+/* One that the file had by an Identity, or shared with somebody. */
+static void put_initializer(ry_wire_out *out, const ry_onnx_replacement *tensor)
+{
+    enum { GRAPH_INITIALIZER = 5, NAME = 8 };
+    ry_wire_out count = {0};
+    for (int turn = 0; turn < 2; turn++) { /* counted, then written */
+        ry_wire_out *to = turn ? out : &count;
+        if (turn) {
+            ry_wire_put_head(out, GRAPH_INITIALIZER, count.size);
+        }
+        ry_wire_put_text(to, NAME, tensor->name);
+        put_typed_data(to, &tensor->tensor);
+    }
+}
+
+enum { INPUT = 1, OUTPUT = 2, OP_TYPE = 4, ATTRIBUTE = 5 }; /* of a node */
+
+static rynd_status is_replaced_copy(writer *w, ry_slice node, bool *is)
+{
+    ry_slice op, output;
+    if (!is_message(node)) {
+        return RYND_OK;
+    }
+    RY_TRY(last_field(w, node, OP_TYPE, &op));
+    if (ry_slice_is(op, "Identity")) {
+        RY_TRY(last_field(w, node, OUTPUT, &output));
+        const ry_onnx_replacement *other = find_replacement(w, output);
+        *is = other && w->added[other - w->replacements];
+    }
+    return RYND_OK;
+}
+
+/* The name of a normalisation's own vector, in the place of the shared one's; NULL: as it is. */
+static const char *own_vector(writer *w, ry_slice output, int input)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        const bool own = w->norm[i] != RY_NO_NODE && w->input[i] == input;
+        const ry_node *node = own ? &w->graph->nodes[w->norm[i]] : NULL;
+        if (own && ry_slice_is(output, w->graph->values[node->out[0]].name)) {
+            w->found[i] = true;
+            return w->replacements[i].name;
+        }
+    }
+    return NULL;
+}
+
+static rynd_status write_norm(writer *w, ry_slice bytes, ry_slice output)
+{
+    ry_wire_field field;
+    bool bad = false;
+    int input = 0;
+    while (ry_wire_next(&bytes, &field, &bad)) {
+        const bool reads = field.number == INPUT && field.wire == RY_WIRE_BYTES;
+        const char *name = reads ? own_vector(w, output, input++) : NULL;
+        if (name) {
+            ry_wire_put_text(w->out, INPUT, name);
+        } else {
+            ry_wire_put(w->out, field.whole.data, field.whole.size);
+        }
+    }
+    return bad ? damaged(w) : RYND_OK;
+}
+
+/* Whether the node that gives `output` is to have a vector of its own. */
+static bool gets_vector(const writer *w, ry_slice output)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        const ry_node_id n = w->norm[i];
+        if (n != RY_NO_NODE &&
+            ry_slice_is(output, w->graph->values[w->graph->nodes[n].out[0]].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static rynd_status write_node(writer *w, ry_slice bytes, bool named)
 {
-    enum { OUTPUT = 2, OP_TYPE = 4, ATTRIBUTE = 5 };
     ry_slice op, output;
     RY_TRY(last_field(w, bytes, OP_TYPE, &op));
     const ry_onnx_replacement *other = NULL;
     if (named && ry_slice_is(op, "Constant")) {
         RY_TRY(last_field(w, bytes, OUTPUT, &output));
         other = find_replacement(w, output);
+    } else if (named && w->own_vectors) {
+        RY_TRY(first_output(w, bytes, &output));
+        if (gets_vector(w, output)) {
+            return write_norm(w, bytes, output);
+        }
     }
     if (!other) {
         return write_message(w, in_node, bytes, named);
@@ -244,14 +360,34 @@ static rynd_status write_node(writer *w, ry_slice bytes, bool named)
     return bad ? damaged(w) : RYND_OK;
 }
 
-static rynd_status check_replacement(const writer *w, const ry_graph *graph, uint32_t i)
+/* Exporters write equal constants once, and Identities for their further names: what such a one
+ * copies, as far as that goes. Sorted graphs have no circles. */
+static ry_value_id original_of(const ry_graph *graph, ry_value_id v)
 {
+    while (v != RY_NO_VALUE && !graph->values[v].constant) {
+        const ry_node_id n = graph->values[v].producer;
+        v = n != RY_NO_NODE && graph->nodes[n].op == RY_OP_identity ? graph->nodes[n].in[0]
+                                                                    : RY_NO_VALUE;
+    }
+    return v;
+}
+
+static rynd_status check_replacement(writer *w, uint32_t i)
+{
+    const ry_graph *graph = w->graph;
     const ry_onnx_replacement *r = &w->replacements[i];
-    const ry_value_id id = ry_graph_find(graph, r->name);
+    const ry_value_id own = ry_graph_find(graph, r->name);
+    ry_value_id id = original_of(graph, own);
+    w->norm[i] = RY_NO_NODE;
+    if (own == RY_NO_VALUE && ry_own_vector_find(graph, r->name, &w->norm[i], &w->input[i])) {
+        id = original_of(graph, graph->nodes[w->norm[i]].in[w->input[i]]);
+        w->own_vectors++;
+    }
     if (ry_names_find(&w->names, r->name) != i) {
         return ry_fail(w->reader.error, RYND_ERROR_ARGUMENT, "'%s' is given twice", r->name);
     }
-    if (id == RY_NO_VALUE || !graph->values[id].constant) {
+    w->added[i] = id != own;
+    if (id == RY_NO_VALUE) {
         return ry_fail(w->reader.error, RYND_ERROR_NOT_FOUND,
                        "the model has no constant '%s' to be replaced", r->name);
     }
@@ -273,18 +409,24 @@ static rynd_status write_all(writer *w, const ry_onnx_model *model, size_t count
 {
     ry_arena *arena = w->reader.source.arena;
     w->found = RY_TAKE(arena, bool, count);
+    w->added = RY_TAKE(arena, bool, count);
+    w->norm = RY_TAKE(arena, ry_node_id, count);
+    w->input = RY_TAKE(arena, int, count);
+    w->count = count;
+    w->graph = model->graph;
     for (uint32_t i = 0; i < count; i++) {
-        if (!w->found || !ry_names_add(&w->names, arena, w->replacements[i].name, i)) {
+        if (!w->found || !w->added || !w->norm || !w->input ||
+            !ry_names_add(&w->names, arena, w->replacements[i].name, i)) {
             return ry_fail_memory(w->reader.error);
         }
-        RY_TRY(check_replacement(w, model->graph, i));
+        RY_TRY(check_replacement(w, i));
     }
     RY_TRY(write_message(w, in_model, w->reader.source.bytes, true));
     for (size_t i = 0; i < count; i++) {
         if (!w->found[i]) {
             return ry_fail(w->reader.error, RYND_ERROR_NOT_FOUND,
                            "'%s' is neither an initializer of the model's file nor the output of a "
-                           "Constant node, and cannot be replaced",
+                           "Constant node or of an Identity, and cannot be replaced",
                            w->replacements[i].name);
         }
     }

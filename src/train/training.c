@@ -225,7 +225,7 @@ static rynd_status drop_unreached(stepping *s)
     for (size_t i = 0; i < training->count; i++) {
         const ry_training_parameter p = training->parameters[i];
         if (p.state == UINT32_MAX) {
-            s->graph->values[p.value].constant = p.initial;
+            s->graph->values[p.value].constant = p.content;
         } else {
             training->parameters[i] = training->parameters[kept];
             training->parameters[kept++] = p;
@@ -274,7 +274,7 @@ rynd_status ry_training_make_loss(ry_graph *graph, const ry_training *training, 
 {
     ry_value_id loss;
     for (size_t i = training->count; i < training->opened; i++) {
-        graph->values[training->parameters[i].value].constant = training->parameters[i].initial;
+        graph->values[training->parameters[i].value].constant = training->parameters[i].content;
     }
     RY_TRY(add_loss(graph, training, &loss, error));
     for (size_t i = 0; i < training->count; i++) {

@@ -15,6 +15,9 @@
 #include "train/loss.h"
 #include "train/optimizer.h"
 
+/* What parameters are at first: train/initial.h. */
+typedef enum ry_init { RY_INIT_model, RY_INIT_he, RY_INIT_uniform } ry_init;
+
 typedef struct ry_training_options {
     ry_loss_options loss;
     ry_optimizer_options optimizer;
@@ -24,13 +27,16 @@ typedef struct ry_training_options {
     const char *const *freeze; /* patterns of names, with * and ?: what matches stays as it is */
     size_t freeze_count;
     bool keep_gradients; /* as outputs */
+    ry_init init;
+    uint64_t init_seed;
 } ry_training_options;
 
 /* A parameter, or a running statistic. */
 typedef struct ry_training_parameter {
     const char *name;
     ry_value_id value;
-    const void *initial; /* the model's content */
+    const void *content; /* the model's */
+    const void *initial; /* the same, or a fresh one */
     bool statistic;
     uint32_t state;    /* its place among the step's states */
     uint32_t gradient; /* its place among the step's outputs; UINT32_MAX: not kept */

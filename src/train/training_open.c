@@ -2,7 +2,8 @@
 /* Which constants of a model training changes: floating-point initializers, not those of one number
  * alone (rank 0), that an operator reads as an operand and not for a setting, and from which the
  * output is computed; and running statistics of batch normalisations. */
-#include "train/training.h"
+#include "graph/own_vector.h"
+#include "train/initial.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -57,11 +58,9 @@ static bool is_weight(const opening *o, ry_value_id v)
 }
 
 /* Exporters write equal tensors once, and what was made of ones and zeros is equal at first:
- * normalisations that share a vector with somebody get copies, "<vector>/<output>/scale" and so on,
- * that go their own ways. */
+ * normalisations that share a vector with somebody get copies (graph/own_vector.h). */
 static rynd_status separate_vector(const opening *o, ry_node_id n, int i, bool *taken)
 {
-    static const char *const roles[] = {"", "scale", "bias", "mean", "variance"};
     ry_graph *graph = o->graph;
     const ry_node node = graph->nodes[n];
     const ry_value_id v = node.in[i];
@@ -73,8 +72,7 @@ static rynd_status separate_vector(const opening *o, ry_node_id n, int i, bool *
         return RYND_OK;
     }
     const ry_value old = graph->values[v];
-    const char *name = ry_arena_format(&graph->arena, "%s/%s/%s", old.name,
-                                       graph->values[node.out[0]].name, roles[i]);
+    const char *name = ry_own_vector_name(graph, &node, i, &graph->arena);
     const ry_value_id copy =
         name ? ry_graph_add_constant(graph, name, old.dtype, &old.shape, old.constant)
              : RY_NO_VALUE;
@@ -108,11 +106,6 @@ static void name_copies(const opening *o)
     }
 }
 
-static bool is_norm(ry_op op)
-{
-    return op == RY_OP_batch_norm || op == RY_OP_group_norm || op == RY_OP_layer_norm;
-}
-
 static rynd_status separate_vectors(const opening *o, ry_arena *scratch)
 {
     const ry_graph *graph = o->graph;
@@ -122,14 +115,14 @@ static rynd_status separate_vectors(const opening *o, ry_arena *scratch)
     }
     for (ry_node_id n = 0; n < graph->node_count; n++) { /* those of all others are theirs */
         const ry_node *node = &graph->nodes[n];
-        for (int i = 0; i < node->inputs && !is_norm(node->op); i++) {
+        for (int i = 0; i < node->inputs && !ry_is_norm(node->op); i++) {
             if (node->in[i] != RY_NO_VALUE) {
                 taken[node->in[i]] = true;
             }
         }
     }
     for (ry_node_id n = 0; n < graph->node_count; n++) {
-        const int inputs = is_norm(graph->nodes[n].op) ? graph->nodes[n].inputs : 0;
+        const int inputs = ry_is_norm(graph->nodes[n].op) ? graph->nodes[n].inputs : 0;
         for (int i = 1; i < inputs; i++) {
             RY_TRY(separate_vector(o, n, i, taken));
         }
@@ -207,8 +200,12 @@ static rynd_status take(opening *o, ry_arena *arena)
         if (!name) {
             return ry_fail_memory(o->error);
         }
-        training->parameters[training->count++] = (ry_training_parameter){
-            .name = name, .value = v, .initial = value->constant, .statistic = o->mean[v]};
+        training->parameters[training->count++] =
+            (ry_training_parameter){.name = name,
+                                    .value = v,
+                                    .content = value->constant,
+                                    .initial = value->constant,
+                                    .statistic = o->mean[v]};
         value->constant = NULL;
     }
     return RYND_OK;
@@ -273,7 +270,10 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
     find_statistics(o);
     RY_TRY(take(o, arena));
     training->opened = training->count;
-    return check_patterns(o);
+    RY_TRY(check_patterns(o));
+    return training->options.init == RY_INIT_model
+               ? RYND_OK
+               : ry_training_initialise(o->graph, training, arena, o->error);
 }
 
 rynd_status ry_training_open(ry_graph *graph, const ry_training_options *options, ry_arena *arena,

@@ -117,6 +117,49 @@ def test_trained_model_in_another_engine(ran, net, data, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), session.run(None, {"x": x})[0], rtol=1e-4, atol=1e-4)
 
 
+def test_names_for_one_tensor_become_tensors(ran, tmp_path):
+    """Exporters write equal tensors once, with Identities for their further names; what trains apart is written apart, and can be trained again."""
+    random = np.random.default_rng(1)
+    nodes = [helper.make_node("Identity", ["b1"], ["b2"]), helper.make_node("Identity", ["b2"], ["b3"]), helper.make_node("MatMul", ["x", "w1"], ["h"]),
+             helper.make_node("Add", ["h", "b1"], ["a"]), helper.make_node("Relu", ["a"], ["r"]), helper.make_node("MatMul", ["r", "w2"], ["m"]),
+             helper.make_node("Add", ["m", "b2"], ["s"]), helper.make_node("Relu", ["s"], ["t"]), helper.make_node("Add", ["t", "b3"], ["y"])]
+    arrays = {"w1": random.standard_normal((6, 4)), "w2": random.standard_normal((4, 4)), "b1": np.zeros(4)}
+    net = save(tmp_path / "net.onnx", nodes, [("x", "float32", ["N", 6])], [("y", "float32", ["N", 4])],
+               {name: array.astype("float32") for name, array in arrays.items()})
+    np.savez(tmp_path / "data.npz", x=random.random((8, 6), "float32"), y=3 + random.random((8, 4), "float32"))
+    for path in (net, tmp_path / "out.onnx"):
+        ran("train", path, "--data", tmp_path / "data.npz", "--batch", 8, "--epochs", 3, "-o", tmp_path / "out.onnx")
+        onnx.checker.check_model(onnx.load(tmp_path / "out.onnx"), full_check=True)
+        found = weights_of(tmp_path / "out.onnx")
+        assert set(found) == {"w1", "w2", "b1", "b2", "b3"}
+        assert all(np.abs(found[one] - found[other]).max() > 0 for one, other in (("b1", "b2"), ("b2", "b3"), ("b1", "b3")))
+
+
+def test_shared_vectors_become_vectors(ran, tmp_path):
+    """Normalisations that share what is equal at first go their own ways, and are written so."""
+    random = np.random.default_rng(1)
+    nodes = [helper.make_node("Conv", ["x", "w1"], ["c"], name="first"), helper.make_node("BatchNormalization", ["c", "ones", "zeros", "zeros", "ones"], ["n"]),
+             helper.make_node("Relu", ["n"], ["r"]), helper.make_node("Conv", ["r", "w2"], ["d"]),
+             helper.make_node("BatchNormalization", ["d", "ones", "zeros", "zeros", "ones"], ["y"], epsilon=1e-3)]
+    arrays = {"w1": random.standard_normal((4, 3, 1, 1)), "w2": random.standard_normal((4, 4, 1, 1)), "ones": np.ones(4), "zeros": np.zeros(4)}
+    net = save(tmp_path / "net.onnx", nodes, [("x", "float32", ["N", 3, 5, 5])], [("y", "float32", ["N", 4, 5, 5])],
+               {name: array.astype("float32") for name, array in arrays.items()})
+    x, y = random.random((8, 3, 5, 5), "float32"), 3 + random.random((8, 4, 5, 5), "float32")
+    np.savez(tmp_path / "data.npz", x=x, y=y)
+    np.save(tmp_path / "x.npy", x)
+    own = {"zeros/n/mean", "ones/n/variance", "ones/y/scale", "zeros/y/bias", "zeros/y/mean", "ones/y/variance"}
+    for path in (net, tmp_path / "out.onnx"):
+        (result,) = ran("train", path, "--data", tmp_path / "data.npz", "--validate", tmp_path / "data.npz", "--batch", 8, "--epochs", 3, "-o", tmp_path / "out.onnx",
+                        "--json").results
+        model = onnx.load(tmp_path / "out.onnx")
+        onnx.checker.check_model(model, full_check=True)
+        assert set(weights_of(tmp_path / "out.onnx")) == set(arrays) | own
+        assert [list(node.input)[1:] for node in model.graph.node if node.op_type == "BatchNormalization"] == [
+            ["ones", "zeros", "zeros/n/mean", "ones/n/variance"], ["ones/y/scale", "zeros/y/bias", "zeros/y/mean", "ones/y/variance"]]
+        ran("run", tmp_path / "out.onnx", "-i", tmp_path / "x.npy", "-o", tmp_path / "y.npy")
+        assert abs(((np.load(tmp_path / "y.npy") - y) ** 2).mean() / result["validation"]["loss"] - 1) < 1e-4
+
+
 def test_idx(ran, net, tmp_path):
     pictures, labels = samples(48)
     (tmp_path / "train-images-idx3-ubyte").write_bytes(idx(pictures))

@@ -49,6 +49,22 @@ def test_frozen_parameters_are_no_states(conv_model):
     assert [state.name for state in trainer.states if state.kind == "parameter"] == ["v"]
 
 
+def test_fresh_parameters(conv_model):
+    def made(**options):
+        trainer = rynd.Trainer(conv_model, loss="mse", batch=4, **options)
+        return {state.name: numpy.array(trainer.read(state.name)) for state in trainer.states if state.kind == "parameter"}
+
+    own, one, same, other = made(), made(init="he", init_seed=3), made(init="he", init_seed=3), made(init="he")
+    fan = int(numpy.prod(own["w"].shape[1:]))
+    assert (one["w"] == same["w"]).all() and (one["w"] != other["w"]).any() and (one["w"] != own["w"]).any()
+    assert (one["b"] == 0).all() and 0.5 < one["w"].std() / (2 / fan) ** 0.5 < 2
+    assert 0 < numpy.abs(made(init="uniform")["b"]).max() <= fan**-0.5
+    with pytest.raises(rynd.ArgumentError, match="no 'xavier', only model, he, uniform"):
+        made(init="xavier")
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        made(init="he", init_seed="one")
+
+
 def test_mistakes_are_told(conv_model):
     x, target = batch()
     trainer = rynd.Trainer(conv_model, loss="mse", batch=4)

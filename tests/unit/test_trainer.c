@@ -299,6 +299,43 @@ static void rows_of_probabilities_are_classes(void **state)
     end(&rows);
 }
 
+/* Numbers of rynd_random_normal by seed and name, whose places are FNV-1a's of 64 bits. */
+static void fresh_parameters_are_by_seed_and_name(void **state)
+{
+    (void)state;
+    static float numbers[ROOM], expected[ROOM];
+    taught t;
+    rynd_trainer_options options = defaults();
+    options.init = RYND_INIT_HE;
+    options.init_seed = 7;
+    begin(&t, 1, &options);
+    size_t weights = 0;
+    for (size_t i = 0; i < rynd_trainer_state_count(t.trainer); i++) {
+        rynd_state_info info = {.size = sizeof info};
+        assert_int_equal(rynd_trainer_state(t.trainer, i, &info), RYND_OK);
+        if (info.kind != RYND_STATE_PARAMETER || info.tensor.rank != 4) {
+            continue;
+        }
+        uint64_t place = 0xcbf29ce484222325u;
+        for (const char *c = info.name; *c; c++) {
+            place = (place ^ (unsigned char)*c) * 0x100000001b3u;
+        }
+        const rynd_random random = {7, (uint32_t)(place >> 32), (uint32_t)place};
+        const int64_t *dim = info.tensor.dim, fan = dim[1] * dim[2] * dim[3];
+        const size_t count = (size_t)(dim[0] * fan);
+        info.tensor.data = numbers;
+        assert_true(count <= ROOM);
+        assert_int_equal(rynd_trainer_read(t.trainer, info.name, &info.tensor), RYND_OK);
+        assert_int_equal(rynd_random_normal(&random, 0, count, expected), RYND_OK);
+        for (size_t k = 0; k < count; k++) {
+            assert_true(numbers[k] == expected[k] * (float)sqrt(2 / (double)fan));
+        }
+        weights++;
+    }
+    assert_int_equal(weights, 2);
+    end(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +348,7 @@ int main(void)
         cmocka_unit_test(steps_take_no_memory),
         cmocka_unit_test(targets_are_described),
         cmocka_unit_test(rows_of_probabilities_are_classes),
+        cmocka_unit_test(fresh_parameters_are_by_seed_and_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

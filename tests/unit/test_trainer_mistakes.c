@@ -48,6 +48,9 @@ static void bad_options_are_refused(void **state)
     options = defaults();
     options.loss = (rynd_loss)99;
     refuses(&t, &options, RYND_ERROR_ARGUMENT, "loss 99");
+    options = defaults();
+    options.init = (rynd_init)3;
+    refuses(&t, &options, RYND_ERROR_ARGUMENT, "init is 3");
     end(&t);
 }
 
@@ -93,6 +96,7 @@ static void memory_runs_out(void **state)
     rynd_trainer_options options = defaults();
     options.momentum = 0.9;
     options.clip_norm = 1;
+    options.init = RYND_INIT_HE;
     begin(&t, 1, &options);
     rynd_trainer *trainer = NULL;
     size_t failed = 0;

@@ -12,6 +12,7 @@ from .plan import Step
 
 LOSSES = ("cross_entropy", "mse", "l1", "charbonnier", "bce")
 OPTIMIZERS = ("sgd", "adam", "adamw")
+INITS = ("model", "he", "uniform")
 KINDS = ("parameter", "statistic", "optimizer")
 
 State = namedtuple("State", "name kind dtype shape")
@@ -47,6 +48,7 @@ class Trainer(_rynd.Trainer):
     norm_momentum: how much of a batch's statistics goes into the running ones of batch normalisations.
     freeze: patterns of parameters that stay as they are, with * and ?.
     keep_gradients: for `gradient`.
+    init: "model", to train on; "he" or "uniform", fresh parameters by init_seed.
     batch, dims, inputs, accuracy, settings: as in Model.plan.
 
     Raises UnsupportedError (an operator without a gradient, by name; nothing to train), ShapeError, NotFoundError, ArgumentError, OutOfMemoryError.
@@ -54,13 +56,13 @@ class Trainer(_rynd.Trainer):
 
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
                 momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.1, freeze=(),
-                keep_gradients=False, batch=None, dims=None, inputs=None, accuracy=None, settings=None):
+                keep_gradients=False, init="model", init_seed=0, batch=None, dims=None, inputs=None, accuracy=None, settings=None):
         model = model if isinstance(model, Model) else load(model)
         choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
         numbers = (label_smoothing, charbonnier_epsilon, momentum, weight_decay, beta1, beta2, epsilon, clip_norm, norm_momentum)
         self = super().__new__(cls, model._model_for(model._options), _number("loss", loss, LOSSES), output,
                                _number("optimizer", optimizer, OPTIMIZERS), target, [freeze] if isinstance(freeze, str) else list(freeze),
-                               accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients),
+                               accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients), _number("init", init, INITS), init_seed,
                                tuple(float(number) for number in numbers), batch or 0, list((dims or {}).items()), model._descriptions(inputs),
                                choices)
         self._model = model

@@ -72,11 +72,12 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
 {
     PyObject *model, *target, *freeze, *dims, *inputs, *choices;
     rynd_trainer_options o = {.size = sizeof o};
-    int loss, optimizer, accuracy;
+    int loss, optimizer, accuracy, init;
+    unsigned long long seed;
     long long batch;
-    if (named || !PyArg_ParseTuple(args, "O!iziOO!ipp(ddddddddd)LOOO:Trainer", py_model_type,
+    if (named || !PyArg_ParseTuple(args, "O!iziOO!ippiK(ddddddddd)LOOO:Trainer", py_model_type,
                                    &model, &loss, &o.output, &optimizer, &target, &PyList_Type,
-                                   &freeze, &accuracy, &o.nesterov, &o.keep_gradients,
+                                   &freeze, &accuracy, &o.nesterov, &o.keep_gradients, &init, &seed,
                                    &o.label_smoothing, &o.charbonnier_epsilon, &o.momentum,
                                    &o.weight_decay, &o.beta1, &o.beta2, &o.epsilon, &o.clip_norm,
                                    &o.norm_momentum, &batch, &dims, &inputs, &choices)) {
@@ -88,6 +89,8 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     }
     self->model = (model_object *)PY_TAKE(model);
     o.loss = (rynd_loss)loss;
+    o.init = (rynd_init)init;
+    o.init_seed = seed;
     o.optimizer = (rynd_optimizer)optimizer;
     const char **patterns = NULL;
     py_plan_request request = {.options = {.size = sizeof request.options}};
