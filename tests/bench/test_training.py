@@ -20,7 +20,7 @@ def training(*arguments):
 def test_network(tmp_path):
     pytest.importorskip("torchvision")
     out = tmp_path / "training.json"
-    done = training("--nets", "resnet18", "--batch", 2, "--size", 64, "--rounds", 2, "--out", out)
+    done = training("--nets", "resnet18", "--batch", 2, "--rounds", 2, "--out", out)
     assert done.returncode == 0, done.stdout + done.stderr
     (result,) = json.loads(out.read_text())["results"]
     assert not result["failures"]
@@ -35,7 +35,7 @@ def test_network(tmp_path):
 
 
 def test_errors(tmp_path):
-    for arguments, word in ((["--nets", "nosuchnet"], "nosuchnet"), (["--rounds", 0], "positive"), (["--size", 8], "size"), (["--build", "/nowhere"], "/nowhere"),
+    for arguments, word in ((["--nets", "nosuchnet"], "nosuchnet"), (["--rounds", 0], "positive"), (["--build", "/nowhere"], "/nowhere"),
                             (["--python", "/nowhere"], "/nowhere"), (["--python", "/bin/false"], "/bin/false")):
         done = training("--out", tmp_path / "training.json", *arguments)
         assert done.returncode == 2 and word in done.stderr, (arguments, done.stderr)
