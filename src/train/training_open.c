@@ -18,8 +18,11 @@ typedef struct opening {
     ry_error *error;
 } opening;
 
-/* Of an operator's inputs: a bit for each that is an operand, which a gradient may come to. */
-static unsigned operands_of(ry_op op)
+/* Of an operator's inputs: a bit for each that is an operand, which a gradient may come to. The last
+ * bit counts for all further ones. */
+enum { LAST_BIT = 31 };
+
+static uint32_t operands_of(ry_op op)
 {
     enum { FIRST = 1u << 0, FIRST_TWO = 3u, FIRST_THREE = 7u, ALL = ~0u };
     switch (op) {
@@ -143,7 +146,7 @@ static void look_back(const opening *o)
         }
         for (int i = 0; i < node->inputs; i++) {
             const ry_value_id v = node->in[i];
-            const bool operand = i < 32 && operands_of(node->op) >> i & 1u;
+            const bool operand = operands_of(node->op) >> (i < LAST_BIT ? i : LAST_BIT) & 1u;
             if (v != RY_NO_VALUE && operand) {
                 o->leads[v] |= leads;
             } else if (v != RY_NO_VALUE) {

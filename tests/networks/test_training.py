@@ -9,6 +9,7 @@ import numpy
 import pytest
 import torch
 import torch.nn.functional as F
+from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import rynd_ctypes as rynd  # noqa: E402  (found by the line above)
@@ -172,3 +173,20 @@ def test_frozen_layers():
         optimizer.step()
         assert trainer.step([x], labels, 0.1) == pytest.approx(loss.item(), rel=1e-4)
     assert set(trainer.states()) == {"train/step", "narrow.weight", "narrow.bias", "last.weight", "last.bias"}
+
+
+def test_operator_of_many_inputs():
+    """Each of 40 parts that are joined is trained."""
+    count = 40
+    nodes = [helper.make_node("Mul", ["x", f"w{i}"], [f"m{i}"]) for i in range(count)]
+    nodes.append(helper.make_node("Concat", [f"m{i}" for i in range(count)], ["y"], axis=1))
+    weights = [numpy_helper.from_array(numpy.full((1, 3), i + 1, numpy.float32), f"w{i}") for i in range(count)]
+    graph = helper.make_graph(nodes, "joined", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (2, 3))],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, (2, 3 * count))], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
+    trainer = rynd.Trainer(rynd.Model(rynd.Context(threads=1), model), loss="mse", keep_gradients=1)
+    x = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    trainer.step([x], numpy.zeros((2, 3 * count), numpy.float32), 0.0)
+    for i in range(count):
+        wanted = 2 * (i + 1) * (x**2).sum(0, keepdims=True) / (6 * count)
+        numpy.testing.assert_allclose(trainer.gradient(f"w{i}"), wanted, rtol=1e-5)

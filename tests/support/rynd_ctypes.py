@@ -152,6 +152,7 @@ SIGNATURES = {
     "rynd_trainer_state": (c_int, c_void_p, c_size_t, POINTER(StateInfo)),
     "rynd_trainer_read": (c_int, c_void_p, c_char_p, POINTER(Tensor)),
     "rynd_trainer_gradient": (c_int, c_void_p, c_char_p, POINTER(Tensor)),
+    "rynd_trainer_plan": (c_void_p, c_void_p),
     "rynd_trainer_memory": (c_size_t, c_void_p),
     "rynd_op_create": (c_int, c_void_p, c_char_p, POINTER(OpOptions), POINTER(c_void_p)),
     "rynd_op_destroy": (None, c_void_p),
@@ -263,6 +264,16 @@ class Model(Handle):
         return info.name.decode(), DTYPES[info.dtype], shape
 
 
+def steps_of(plan):
+    rows = []
+    for index in range(LIBRARY.rynd_plan_step_count(plan)):
+        info = sized(StepInfo)
+        call("rynd_plan_step", plan, index, byref(info))
+        rows.append({name: value.decode() if isinstance(value, bytes) else value
+                     for name, value in ((field, getattr(info, field)) for field, _ in StepInfo._fields_[1:])})
+    return rows
+
+
 class Plan(Handle):
     """feeds: arrays by input name, for their shapes; with_data: also for their content."""
 
@@ -294,13 +305,7 @@ class Plan(Handle):
         return {name: getattr(memory, name) for name, _ in Memory._fields_[1:]}
 
     def steps(self):
-        rows = []
-        for index in range(LIBRARY.rynd_plan_step_count(self.pointer)):
-            info = sized(StepInfo)
-            call("rynd_plan_step", self.pointer, index, byref(info))
-            rows.append({name: value.decode() if isinstance(value, bytes) else value
-                         for name, value in ((field, getattr(info, field)) for field, _ in StepInfo._fields_[1:])})
-        return rows
+        return steps_of(self.pointer)
 
 
 class Session(Handle):
@@ -419,6 +424,9 @@ class Trainer(Handle):
 
     def evaluate(self, inputs, target):
         return self._go("rynd_trainer_evaluate", inputs, target)
+
+    def steps(self):
+        return steps_of(LIBRARY.rynd_trainer_plan(self.pointer))
 
     def output(self):
         tensor = Tensor()
