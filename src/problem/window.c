@@ -37,8 +37,8 @@ static int64_t number(const ry_attrs *attrs, size_t at, int i, int64_t preset)
 
 static ry_direction direction_of(ry_op op, const ry_attrs *attrs)
 {
-    const bool transposed = op == RY_OP_convt || op == RY_OP_col2im || op == RY_OP_max_unpool ||
-                            op == RY_OP_pool_grad;
+    const bool transposed =
+        op == RY_OP_convt || op == RY_OP_col2im || op == RY_OP_max_unpool || op == RY_OP_pool_grad;
     return op == RY_OP_conv ? attrs->conv.dir
            : transposed     ? RY_direction_bwd_data
                             : RY_direction_fwd;
