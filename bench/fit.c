@@ -8,8 +8,9 @@
  * between. Coefficients of the families named, or of all, go up and down one after another as long
  * as that makes predictions better: the logarithm of predicted over measured time, forms that are
  * far from the best of their problem counting less, and the regret of choosing by the predictions.
- * One problem in four only checks. Prints "family name class value" for each coefficient that has
- * changed, and to stderr how it goes. */
+ * One problem in four only checks. Prints "family name column value" for each coefficient that has
+ * changed, "form family checks seconds best error" for each form (best: of the seconds of its
+ * problem's; error: the logarithm of predicted over measured time), and to stderr how it goes. */
 #include "api/handles.h"
 #include "base/number.h"
 #include "graph/infer.h"
@@ -24,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LINE = 2048, CLASSES = 2, LINE_WIDTH = 16, CHECKED = 4 };
+enum { MAX_LINE = 2048, CHECKED = 4 };
 
 /* Of the loss: how far from the best a form counts half; where errors count by themselves rather
  * than their squares; how sharply the least prediction is chosen; what regret counts; what it costs
@@ -33,18 +34,23 @@ static const double HALF_WEIGHT = 1, HUBER = 0.4, SHARPNESS = 25, REGRET = 2, ST
 
 static const double FIRST_STEP = 0.4, MIN_STEP = 0.02, GAIN = 1e-6;
 
-static ry_costs costs[CLASSES] = {
+static ry_costs costs[RY_COST_COLUMNS] = {
 #define RY_COSTS(family) .family = {
 #define RY_COSTS_END(family) \
     }                        \
     ,
     {
-#define RY_COST(name, part, line) .name = part,
+#define RY_COST(name, parts, lines, intel) .name = parts,
 #include "kernels/costs.inc"
 #undef RY_COST
     },
     {
-#define RY_COST(name, part, line) .name = line,
+#define RY_COST(name, parts, lines, intel) .name = lines,
+#include "kernels/costs.inc"
+#undef RY_COST
+    },
+    {
+#define RY_COST(name, parts, lines, intel) .name = intel,
 #include "kernels/costs.inc"
 #undef RY_COST
     },
@@ -53,9 +59,9 @@ static ry_costs costs[CLASSES] = {
 };
 
 /* In place of the library's. */
-const ry_costs *ry_costs_of(int64_t width)
+const ry_costs *ry_costs_of(ry_cost_column column)
 {
-    return &costs[width >= LINE_WIDTH];
+    return &costs[column];
 }
 
 static ry_gpu_costs gpu_costs[RY_GPU_COST_ROWS] = {
@@ -83,7 +89,7 @@ const ry_gpu_costs *ry_gpu_costs_of(const ry_machine *machine)
 
 typedef struct coefficient {
     const char *family, *name;
-    int class;
+    int column;
     double *value, start, step;
     size_t *rows; /* whose predictions it changes */
     size_t count;
@@ -312,10 +318,10 @@ static void predict_all(fitting *f)
     }
 }
 
-static void add(fitting *f, const char *family, const char *name, int class, double *value)
+static void add(fitting *f, const char *family, const char *name, int column, double *value)
 {
     f->all = grown(f->all, f->count, sizeof *f->all);
-    f->all[f->count++] = (coefficient){family, name, class, value, *value, FIRST_STEP, NULL, 0};
+    f->all[f->count++] = (coefficient){family, name, column, value, *value, FIRST_STEP, NULL, 0};
 }
 
 static bool is_wanted(const char *family, const char *name, char **wanted, int count)
@@ -331,16 +337,16 @@ static bool is_wanted(const char *family, const char *name, char **wanted, int c
     return count == 0;
 }
 
-/* Those that are wanted, of both classes. */
+/* Those that are wanted, of all columns. */
 static void list_coefficients(fitting *f, char **wanted, int count)
 {
     const char *family = "";
-    for (int class = 0; class < CLASSES; class ++) {
-        double *value = (double *)(void *)&costs[class];
+    for (int column = 0; column < RY_COST_COLUMNS; column++) {
+        double *value = (double *)(void *)&costs[column];
 #define RY_COSTS(group) family = #group;
-#define RY_COST(name, part, line)                  \
+#define RY_COST(name, parts, lines, intel)         \
     if (is_wanted(family, #name, wanted, count)) { \
-        add(f, family, #name, class, value);       \
+        add(f, family, #name, column, value);      \
     }                                              \
     value++;
 #define RY_COSTS_END(group)
@@ -423,6 +429,19 @@ static void fit(fitting *f, int rounds)
     }
 }
 
+/* How well each is predicted now. */
+static void print_forms(const fitting *f)
+{
+    for (const group *g = f->groups; g < f->groups + f->group_count; g++) {
+        for (const row *r = &f->rows[g->first]; r < &f->rows[g->end]; r++) {
+            if (isfinite(r->error)) {
+                printf("form %s %d %.4g %.4g %.4g\n", r->kernel->family, g->checks, r->seconds,
+                       g->best, r->error);
+            }
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     static fitting f;
@@ -460,9 +479,10 @@ int main(int argc, char **argv)
     report(&f, "after", true);
     for (const coefficient *c = f.all; c < f.all + f.count; c++) {
         if (*c->value != c->start) {
-            printf("%s %s %d %.4g\n", c->family, c->name, c->class, *c->value);
+            printf("%s %s %d %.4g\n", c->family, c->name, c->column, *c->value);
         }
     }
+    print_forms(&f);
     ry_arena_free(&f.arena);
     rynd_context_destroy(context);
     return 0;

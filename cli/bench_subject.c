@@ -50,9 +50,9 @@ static bool make_described(cli_tensor *tensor, const rynd_tensor *description, u
 }
 
 static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common *common,
-                       cli_failure *failure)
+                       bool gradient, cli_failure *failure)
 {
-    if (!cli_setup_model(setup, subject->name, failure) ||
+    if (!(gradient ? cli_setup_gradient : cli_setup_model)(setup, subject->name, failure) ||
         !cli_setup_plan(setup, common, NULL, false, failure)) {
         return false;
     }
@@ -161,11 +161,12 @@ static bool open_problem(cli_subject *subject, cli_setup *setup, const cli_commo
 }
 
 bool cli_subject_open(cli_subject *subject, cli_setup *setup, const cli_common *common,
-                      const char *name, cli_failure *failure)
+                      const char *name, bool gradient, cli_failure *failure)
 {
     *subject = (cli_subject){.name = name};
-    return cli_is_problem(name) ? open_problem(subject, setup, common, failure)
-                                : open_model(subject, setup, common, failure);
+    return cli_is_problem(name) && !gradient
+               ? open_problem(subject, setup, common, failure)
+               : open_model(subject, setup, common, gradient, failure);
 }
 
 bool cli_subject_run(cli_subject *subject, cli_failure *failure)

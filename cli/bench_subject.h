@@ -23,10 +23,11 @@ typedef struct cli_subject {
  * are valid as indices: the same for the same seed. */
 void cli_fill_random(const rynd_tensor *tensor, uint64_t seed);
 
-/* On such inputs. The weights and bias of a convolution are constants, packed beforehand, as
- * in a model. setup has a context; the caller frees the subject also when this fails. */
+/* On such inputs; gradient: of the problem's gradient. The weights and bias of a convolution are
+ * constants, packed beforehand, as in a model. setup has a context; the caller frees the subject
+ * also when this fails. */
 bool cli_subject_open(cli_subject *subject, cli_setup *setup, const cli_common *common,
-                      const char *name, cli_failure *failure);
+                      const char *name, bool gradient, cli_failure *failure);
 bool cli_subject_run(cli_subject *subject, cli_failure *failure);
 void cli_subject_close(cli_subject *subject);
 

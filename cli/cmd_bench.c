@@ -17,6 +17,7 @@ typedef struct bench_settings {
     cli_common common;
     double min_time;
     int64_t rounds, warmup;
+    bool gradient;
 } bench_settings;
 
 static const bench_settings defaults = {.min_time = 0.5, .rounds = 5, .warmup = 2};
@@ -31,6 +32,8 @@ static const cli_option options[] = {
      "and for N runs at least (default 5)"},
     {"warmup", 0, CLI_INTEGER, "N", NULL, 0, 1e9, OFFSET(warmup),
      "runs before, which are not counted (default 2)"},
+    {"gradient", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(gradient),
+     "of problems of expr: time their gradients"},
     {0},
 };
 /* clang-format on */
@@ -152,7 +155,8 @@ static bool bench_one(bench *b, const char *name, cli_failure *failure)
     cli_subject subject;
     cli_samples samples = {0};
     cli_peak_memory_reset();
-    bool done = cli_subject_open(&subject, &b->setup, &b->settings->common, name, failure) &&
+    bool done = cli_subject_open(&subject, &b->setup, &b->settings->common, name,
+                                 b->settings->gradient, failure) &&
                 measure(b, &subject, &samples, failure);
     outcome o = {.time = cli_samples_statistics(&samples), .peak_memory = cli_peak_memory()};
     if (done) {

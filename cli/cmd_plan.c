@@ -15,7 +15,7 @@
 
 typedef struct plan_settings {
     cli_common common;
-    bool knobs, explain;
+    bool knobs, explain, gradient;
     const char *step;
     int64_t forms;
 } plan_settings;
@@ -32,6 +32,8 @@ static const cli_option options[] = {
      "with --explain: that step of a model alone"},
     {"forms", 0, CLI_INTEGER, "N", NULL, 1, 1e6, offsetof(plan_settings, forms),
      "with --explain: the N best forms of each kernel (default 3; with --verbose all)"},
+    {"gradient", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, gradient),
+     "of a problem of expr: the plan of its gradient, and the programs of the steps"},
     {0},
 };
 /* clang-format on */
@@ -40,6 +42,7 @@ static const cli_option options[] = {
 typedef struct decisions {
     const rynd_plan *plan;
     const rynd_op *op;
+    bool problems; /* of a plan's steps: print them as text */
 } decisions;
 
 static size_t step_count(const decisions *d)
@@ -91,6 +94,47 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
     return done;
 }
 
+/* Nothing where all is as predicted, and nobody said so. */
+static bool print_form(const rynd_plan *plan, cli_failure *failure)
+{
+    rynd_plan_form form = {.size = sizeof form};
+    if (rynd_plan_get_form(plan, &form) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    if (form.knobs[0] || form.measured > 0) {
+        printf("plan: %s; %s\n", form.knobs[0] ? form.knobs : "as predicted", form.reason);
+    }
+    return true;
+}
+
+static bool add_form_json(const rynd_plan *plan, cJSON *result, cli_failure *failure)
+{
+    rynd_plan_form form = {.size = sizeof form};
+    if (rynd_plan_get_form(plan, &form) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    cJSON *object = cJSON_AddObjectToObject(result, "form");
+    cli_json_text(object, "knobs", form.knobs);
+    cli_json_text(object, "reason", form.reason);
+    cJSON_AddItemToObject(object, "measured",
+                          form.measured > 0 ? cJSON_CreateNumber(form.measured)
+                                            : cJSON_CreateNull());
+    return true;
+}
+
+static bool print_problems(const decisions *d, cli_failure *failure)
+{
+    for (size_t i = 0; i < step_count(d); i++) {
+        rynd_step_info step;
+        if (!get_step(d, i, &step, failure)) {
+            return false;
+        }
+        cli_line(stdout, "%s", step.problem);
+    }
+    putchar('\n');
+    return true;
+}
+
 static bool print_text(const decisions *d, const rynd_memory *memory, cli_failure *failure)
 {
     static const char *const head[] = {"step", "op",  "kernel", "class", "knobs",
@@ -130,7 +174,10 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         return done;
     }
     printf("\n");
-    if (!print_micro_batches(d, failure)) {
+    if ((d->problems && !print_problems(d, failure)) || !print_micro_batches(d, failure)) {
+        return false;
+    }
+    if (!print_form(d->plan, failure)) {
         return false;
     }
     print_memory(memory);
@@ -173,6 +220,16 @@ static bool print_knobs(const decisions *d, cli_failure *failure)
                 cli_table_add(&table, "%s", step.kernel);
                 cli_table_add(&table, "%s", knob.values);
             }
+        }
+    }
+    for (size_t k = 0; done && k < rynd_plan_knob_count(d->plan, RYND_PLAN_WHOLE); k++) {
+        rynd_knob knob;
+        done = get_knob(d, RYND_PLAN_WHOLE, k, &knob, failure);
+        if (done) {
+            cli_table_add(&table, "plan.%s", knob.name);
+            cli_table_add(&table, "%s", knob.value);
+            cli_table_add(&table, "%s", "plan");
+            cli_table_add(&table, "%s", knob.values);
         }
     }
     if (!cli_table_print(&table, done ? stdout : NULL) && done) {
@@ -238,6 +295,10 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         }
     }
     cli_json_memory(result, "memory", memory);
+    if (d->plan && !add_form_json(d->plan, result, failure)) {
+        cJSON_Delete(document);
+        return false;
+    }
     if (d->plan) {
         cli_json_number(result, "plan_time", rynd_plan_time(d->plan));
         cJSON_AddBoolToObject(result, "complete", rynd_plan_complete(d->plan));
@@ -256,23 +317,26 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
     if (!cli_setup_context(setup, common, failure)) {
         return false;
     }
-    if (cli_is_problem(name)) {
+    if (cli_is_problem(name) && !own->gradient) {
         if (!cli_setup_op(setup, common, name, NULL, op, failure)) {
             return false;
         }
-    } else if (!cli_setup_model(setup, name, failure) ||
+    } else if (!(own->gradient ? cli_setup_gradient : cli_setup_model)(setup, name, failure) ||
                !cli_setup_plan(setup, common, NULL, true, failure)) {
         return false;
     }
     if ((*op ? rynd_op_memory(*op, &memory) : rynd_plan_memory(setup->plan, &memory)) != RYND_OK) {
         return cli_fail_library(failure);
     }
+    if (own->explain && setup->plan && !common->json && !print_form(setup->plan, failure)) {
+        return false;
+    }
     if (own->explain) {
         const cli_explain_settings settings = {name, own->step,
                                                common->verbose ? SIZE_MAX : (size_t)own->forms};
         return cli_explain(setup->context, setup->plan, *op, &settings, common, failure);
     }
-    decisions d = {setup->plan, *op};
+    decisions d = {setup->plan, *op, own->gradient};
     if (own->knobs && !common->json) {
         return print_knobs(&d, failure);
     }

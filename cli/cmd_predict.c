@@ -11,13 +11,15 @@
 
 typedef struct predict_settings {
     cli_common common;
-    bool steps;
+    bool steps, gradient;
 } predict_settings;
 
 /* clang-format off */
 static const cli_option options[] = {
     {"steps", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(predict_settings, steps),
      "print each step's time, too, and what it is made of"},
+    {"gradient", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(predict_settings, gradient),
+     "of problems of expr: predict their gradients"},
     {0},
 };
 /* clang-format on */
@@ -33,10 +35,11 @@ typedef struct predict {
 static bool open_subject(predict *p, const char *name, cli_failure *failure)
 {
     const cli_common *common = &p->settings->common;
-    if (cli_is_problem(name)) {
+    const bool gradient = p->settings->gradient;
+    if (cli_is_problem(name) && !gradient) {
         return cli_setup_op(&p->setup, common, name, NULL, &p->op, failure);
     }
-    return cli_setup_model(&p->setup, name, failure) &&
+    return (gradient ? cli_setup_gradient : cli_setup_model)(&p->setup, name, failure) &&
            cli_setup_plan(&p->setup, common, NULL, true, failure);
 }
 

@@ -269,7 +269,8 @@ static bool profile_model(profile *p, cli_failure *failure)
     const cli_common *common = &p->settings->common;
     if (!cli_setup_context(&p->setup, common, failure) ||
         !cli_limit_open(&p->limit, p->setup.context, common, failure) ||
-        !cli_subject_open(&p->subject, &p->setup, common, common->arguments.items[0], failure)) {
+        !cli_subject_open(&p->subject, &p->setup, common, common->arguments.items[0], false,
+                          failure)) {
         return false;
     }
     p->steps = rynd_plan_step_count(p->setup.plan);

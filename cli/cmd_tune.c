@@ -78,7 +78,10 @@ static int on_progress(void *user, const rynd_tune_progress *p)
 {
     tune_run *t = user;
     char label[96];
-    if (!p->problem[0]) {
+    if (!p->problem[0] && p->knobs[0]) {
+        snprintf(label, sizeof label, "plan %zu/%zu: %.3fx with %s", p->index + 1, p->count,
+                 p->ratio, p->knobs);
+    } else if (!p->problem[0]) {
         snprintf(label, sizeof label, "whole runs in turns: %.3fx", p->ratio);
     } else if (p->left) {
         snprintf(label, sizeof label, "%zu/%zu: %zu left, %.2fx, saves %s", p->index + 1, p->count,
@@ -162,6 +165,7 @@ static bool tune_one(tune_run *t, const char *name, cli_failure *failure)
         .progress = on_progress,
         .progress_user = t,
         .without_wisdom = t->settings->random != 0,
+        .energy = t->settings->samples != NULL,
     };
     const bool model = !t->settings->random && !cli_is_problem(name);
     bool done = model ? tune_model(t, name, &own, &tuning, failure)
@@ -276,9 +280,10 @@ const cli_command cli_command_tune = {
     .text = "Every form of every kernel that takes a problem is compared with the reference, then "
             "timed in turns with the others; the\n"
             "untuned choice stays unless another one is faster by 2% and beyond noise. Of a model "
-            "the distinct problems of its steps are\n"
-            "tuned, and the plan that comes of it is compared with the untuned one, run by run. "
-            "Ctrl-C ends it and keeps what was learned.",
+            "plans of other layouts, fusions and\n"
+            "micro-batches are timed first, then the distinct problems of the best plan's steps; "
+            "what comes of it is compared with the untuned\n"
+            "plan, run by run. Ctrl-C ends it and keeps what was learned.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(tune_settings),

@@ -23,7 +23,7 @@ _rynd() {
         option=$previous
     fi
     if [[ $option == -* ]]; then
-        choices=$(sed -n "s/^  \(-., \)\?$option .*(\([a-z0-9|]*\))$/\2/p" <<<"$help")
+        choices=$(sed -n "s/^  \(-., \)\?$option .*(\([a-z0-9_|]*\))$/\2/p" <<<"$help")
         if [[ -n $choices ]]; then
             mapfile -t COMPREPLY < <(compgen -W "${choices//|/ }" -- "$current")
             return

@@ -70,6 +70,27 @@ bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure)
     return true;
 }
 
+bool cli_setup_gradient(cli_setup *setup, const char *problem, cli_failure *failure)
+{
+    rynd_expr *expr;
+    if (!cli_is_problem(problem)) {
+        return cli_fail_usage(failure,
+                              "--gradient is of an expression: give a problem of expr "
+                              "(docs/problems.md), not '%s'",
+                              problem);
+    }
+    double begin = cli_now();
+    if (rynd_expr_create(setup->context, problem, NULL, &expr) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    const bool done =
+        rynd_expr_gradient(expr, NULL, &setup->gradient) == RYND_OK || cli_fail_library(failure);
+    rynd_expr_destroy(expr);
+    setup->model = rynd_expr_model(setup->gradient);
+    setup->load_time = cli_now() - begin;
+    return done;
+}
+
 /* The library leaves dims alone that a model fixes; a batch that changes nothing must not look as
  * if it did. */
 static bool check_batch(const cli_setup *setup, const cli_common *common, cli_failure *failure)
@@ -137,7 +158,11 @@ bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tenso
 void cli_setup_close_model(cli_setup *setup)
 {
     rynd_plan_destroy(setup->plan);
-    rynd_model_destroy(setup->model);
+    if (!setup->gradient) {
+        rynd_model_destroy(setup->model);
+    }
+    rynd_expr_destroy(setup->gradient);
+    setup->gradient = NULL;
     setup->plan = NULL;
     setup->model = NULL;
 }

@@ -10,13 +10,16 @@ typedef struct cli_setup {
     rynd_context *context;
     rynd_model *model;
     rynd_plan *plan;
-    double load_time; /* seconds that loading the model took */
+    rynd_expr *gradient; /* has the model; NULL: there is none */
+    double load_time;    /* seconds that loading the model took */
 } cli_setup;
 
 /* Does this build have the kind of device that --device names? */
 bool cli_check_device(const cli_common *common, cli_failure *failure);
 bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *failure);
 bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure);
+/* The gradient of a problem of expr, as the model. */
+bool cli_setup_gradient(cli_setup *setup, const char *problem, cli_failure *failure);
 /* inputs: one for each of the model's, or NULL. */
 bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs,
                     bool without_weights, cli_failure *failure);

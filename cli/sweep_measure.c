@@ -55,7 +55,7 @@ static bool open_all(measuring *m, cli_setup *setup, const cli_common *common,
     for (size_t i = 0; i < m->sweep->count; i++) {
         double seconds;
         cli_progress_show(progress, "preparing", (double)i / (double)m->sweep->count);
-        if (!cli_subject_open(&m->subjects[i], setup, common, m->sweep->points[i].problem,
+        if (!cli_subject_open(&m->subjects[i], setup, common, m->sweep->points[i].problem, false,
                               failure) ||
             !time_runs(&m->subjects[i], 1, &seconds, failure) ||
             !time_runs(&m->subjects[i], 1, &seconds, failure)) {

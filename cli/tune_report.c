@@ -145,6 +145,15 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
     }
     const char *ended = info.ended ? "; ended before all was tried" : "";
     const char *used = cli_word_seconds(info.used).text;
+    if (model && info.plans > 1) {
+        rynd_tuned_plan taken = {.size = sizeof taken};
+        if (rynd_tuning_plan(tuning, info.plan, &taken) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        cli_line(file, "%s: %zu of %zu other plans timed: %s", name, info.plans - 1,
+                 info.plans_listed,
+                 info.plan ? taken.knobs : "the untuned layouts, fusions and micro-batches stay");
+    }
     if (!model) {
         cli_line(file, "%s: %s in %s%s", name,
                  info.taken ? "another form is faster" : "the untuned choice stays", used, ended);
@@ -208,6 +217,31 @@ static void add_problem_json(cJSON *problems, const tuned_row *row)
                           ratio > 0 ? cJSON_CreateNumber(ratio) : cJSON_CreateNull());
 }
 
+static bool add_plans_json(cJSON *object, const rynd_tuning *tuning, const rynd_tuning_info *info,
+                           cli_failure *failure)
+{
+    cJSON *plans = cJSON_AddArrayToObject(object, "plans");
+    for (size_t i = 0; i < info->plans; i++) {
+        rynd_tuned_plan plan = {.size = sizeof plan};
+        if (rynd_tuning_plan(tuning, i, &plan) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        cJSON *o = cli_json_object_in(plans);
+        cli_json_text(o, "knobs", plan.knobs);
+        cli_json_number(o, "predicted", plan.predicted);
+        cli_json_number(o, "n", (double)plan.n);
+        cli_json_number(o, "mean", plan.mean);
+        cli_json_number(o, "variance", plan.variance);
+        cli_json_number(o, "median", plan.median);
+        cli_json_number(o, "min", plan.min);
+        cli_json_number(o, "max", plan.max);
+        cli_json_number(o, "ratio", plan.ratio);
+        cJSON_AddBoolToObject(o, "taken", i == info->plan);
+    }
+    cli_json_number(object, "plans_listed", (double)info->plans_listed);
+    return true;
+}
+
 bool cli_tune_add_json(cJSON *results, const char *name, const rynd_tuning *tuning, bool model,
                        cli_failure *failure)
 {
@@ -228,6 +262,9 @@ bool cli_tune_add_json(cJSON *results, const char *name, const rynd_tuning *tuni
     cli_json_number(o, "budget", info.budget);
     cli_json_number(o, "used", info.used);
     cJSON_AddBoolToObject(o, "ended", info.ended);
+    if (model && !add_plans_json(o, tuning, &info, failure)) {
+        return false;
+    }
     if (model) {
         cJSON *whole = cJSON_AddObjectToObject(o, "model");
         cli_json_number(whole, "before", info.before);

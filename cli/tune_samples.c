@@ -22,7 +22,7 @@ static const struct {
 
 static const char columns[] = ",accuracy,kernel,knobs,verdict,untuned,weights,flop,bytes,tasks,"
                               "packed,workspace,predicted,samples,"
-                              "mean,variance,median,min,max,device,isa,threads\n";
+                              "mean,variance,median,min,max,energy,device,isa,threads\n";
 
 static bool add(cli_tune_samples *s, cli_failure *failure, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -178,6 +178,7 @@ static bool add_csv(cli_tune_samples *s, const rynd_tuned_problem *problem,
                rynd_tuned_verdict_text(form->verdict), untuned, problem->cold ? "cold" : "warm",
                form->flop, form->bytes, form->tasks, form->packed, form->workspace, form->predicted,
                form->n, form->mean, form->variance, form->median, form->min, form->max) &&
+           (form->joule > 0 ? add(s, failure, ",%.9g", form->joule) : add(s, failure, ",")) &&
            add(s, failure, ",%s,%s,%u\n", s->device, s->isa, s->threads);
 }
 
@@ -195,10 +196,12 @@ static bool add_line(cli_tune_samples *s, const rynd_tuned_problem *problem,
                form->workspace) &&
            add(s, failure,
                "\"predicted\": %.9g, \"samples\": %zu, \"mean\": %.9g, \"variance\": %.9g, "
-               "\"median\": %.9g, \"min\": %.9g, \"max\": %.9g, \"device\": \"%s\", "
-               "\"isa\": \"%s\", \"threads\": %u}\n",
+               "\"median\": %.9g, \"min\": %.9g, \"max\": %.9g, ",
                form->predicted, form->n, form->mean, form->variance, form->median, form->min,
-               form->max, s->device, s->isa, s->threads);
+               form->max) &&
+           (form->joule <= 0 || add(s, failure, "\"energy\": %.9g, ", form->joule)) &&
+           add(s, failure, "\"device\": \"%s\", \"isa\": \"%s\", \"threads\": %u}\n", s->device,
+               s->isa, s->threads);
 }
 
 bool cli_tune_samples_add(cli_tune_samples *samples, const rynd_tuning *tuning,

@@ -30,6 +30,7 @@ static void add_record(cJSON *result, const rynd_wisdom_record *record)
     cli_json_number(result, "max", record->max);
     cli_json_number(result, "predicted", record->predicted);
     cli_json_number(result, "time", (double)record->time);
+    cJSON_AddBoolToObject(result, "cold", record->cold);
     cJSON_AddBoolToObject(result, "here", record->here);
     cJSON_AddBoolToObject(result, "current", record->current);
 }

@@ -131,3 +131,14 @@ def drawn(count, seed, flop=4e9, size=2**28):
         if min(p.out) >= 1 and flop / 1000 <= p.flop <= flop and p.bytes <= size:
             layers.append(Subject(write(p), "random", p.n, write(p)))
     return layers
+
+
+def swept(text):
+    """The points of a sweep: a problem of which one word has a range, `pad=0..8` or `w=200..260:4`, smallest first."""
+    words = text.split()
+    at, = [i for i, word in enumerate(words) if ".." in word]
+    name, span = words[at].split("=")
+    ends, _, step = span.partition(":")
+    first, last = map(int, ends.split(".."))
+    points = [(value, words[:at] + [f"{name}={value}"] + words[at + 1:]) for value in range(first, last + 1, int(step or 1))]
+    return [Subject(f"{name}={value}", "sweep", 1, write(parse(" ".join(point)))) for value, point in points]

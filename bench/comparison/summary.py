@@ -143,3 +143,16 @@ def worst_lines(subjects, count=20):
         span = f"{n['low']:.2f}..{n['high']:.2f}"
         lines.append(f"{n['ratio']:>6.2f}x {span:>13} {milliseconds(seconds):>9} {s['flop'] / seconds * 1e-9:>8.1f}  {PEERS[n['peer']]:10}  {s['name']}")
     return lines
+
+
+def dominance(entries, key):
+    """D_max of a sweep: the largest time of a point over the least of those that contain it, which come after it; and that point's name."""
+    times = [(entry["name"], statistics.median(entry["turns"][key])) for entry in entries if entry["turns"].get(key)]
+    return max(((time / min(later for _, later in times[i:]), name) for i, (name, time) in enumerate(times)), default=None)
+
+
+def dominance_lines(entries):
+    """A line for each engine, the most even one first."""
+    keys = dict.fromkeys(key for entry in entries for key in entry["turns"])
+    found = sorted((dominance(entries, key), key) for key in keys)
+    return [f"{'D_max':18} {'at':>8}"] + [f"{key:18} {name:>8} {value:6.2f}" for (value, name), key in found]

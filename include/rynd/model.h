@@ -30,6 +30,28 @@ RYND_API rynd_status rynd_model_load_memory(rynd_context *context, const void *d
 /** Frees a model; NULL is allowed. Its plans must be gone. */
 RYND_API void rynd_model_destroy(rynd_model *model);
 
+/** A tensor that a model knows by a name. Borrowed during the call that takes it. */
+typedef struct rynd_named_tensor {
+    const char *name;
+    rynd_tensor tensor;
+} rynd_named_tensor;
+
+/** Writes a model's ONNX file once more, with other values for some of its constants. What rynd
+ * does not read (metadata, documentation, ...) is copied as it is; weights that were in other files
+ * are inside. Each of `tensors` (`count` of them; NULL where it is 0) names an initializer, or the
+ * output of a Constant node, and has its dtype and shape, and any strides. The file is written
+ * whole or not at all: beside, with fsync, then renamed over `path`, or over what `path` links to;
+ * it may be the model's own. Many threads may save one model. Fails with ARGUMENT (a constant named
+ * twice, too), NOT_FOUND (no such constant), SHAPE, UNSUPPORTED (the model was made by
+ * rynd_model_part; more than 2 GiB), IO, OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_model_save(const rynd_model *model, const char *path,
+                                     const rynd_named_tensor *tensors, size_t count);
+/** As rynd_model_save, into memory that the caller frees with rynd_memory_free by the model's
+ * context. On failure *data is NULL and *size 0. */
+RYND_API rynd_status rynd_model_save_memory(const rynd_model *model,
+                                            const rynd_named_tensor *tensors, size_t count,
+                                            void **data, size_t *size);
+
 /** Which part of a model. Set `size` to sizeof(rynd_part_options) and everything else that is not
  * wanted to 0. Borrowed during the call only. */
 typedef struct rynd_part_options {

@@ -33,7 +33,8 @@ typedef struct rynd_dim {
 /** A choice of the caller's own: which kernel a step has, or the value of one of its kernel's knobs
  *  (rynd_plan_knob tells which there are). What is not set is chosen as if nothing were. */
 typedef struct rynd_setting {
-    const char *step;  /**< its name (rynd_step_info); of an operator made alone it may be NULL */
+    const char *step;  /**< its name (rynd_step_info), or "plan" for a knob of the plan itself
+                        * (RYND_PLAN_WHOLE); of an operator made alone it may be NULL */
     const char *knob;  /**< "kernel", or a knob's name */
     const char *value; /**< the kernel's name, whatever its accuracy; a number or a word */
 } rynd_setting;
@@ -119,6 +120,22 @@ typedef struct rynd_step_info {
     uint64_t source;
 } rynd_step_info;
 
+/** How the plan decides about the network as a whole: layouts, fusions, micro-batches. Strings live
+ * as long as the plan. */
+typedef struct rynd_plan_form {
+    size_t size;        /**< set by the caller to sizeof(rynd_plan_form) */
+    const char *knobs;  /**< what is not 100 percent: "channels_last=80"; "": all is as predicted */
+    const char *reason; /**< "predicted", "set", or "measured 12.1 ms (wisdom)" */
+    double measured;    /**< seconds of a run when the plan was tuned; 0: it was not */
+} rynd_plan_form;
+
+/** Fails with ARGUMENT. */
+RYND_API rynd_status rynd_plan_get_form(const rynd_plan *plan, rynd_plan_form *form);
+
+/** In the place of a step: the plan itself. Its knobs are percent of what is predicted, so that
+ * decisions that are in doubt may be turned; in a setting it is called "plan". */
+#define RYND_PLAN_WHOLE ((size_t)-1)
+
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan); /**< 0 for NULL */
 /** Fails with ARGUMENT when index is out of range. */
 RYND_API rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *info);
@@ -134,7 +151,7 @@ typedef struct rynd_knob {
     int main;
 } rynd_knob;
 
-/** How many there are; 0 for NULL and out of range. */
+/** How many there are; 0 for NULL and out of range. step: its index, or RYND_PLAN_WHOLE. */
 RYND_API size_t rynd_plan_knob_count(const rynd_plan *plan, size_t step);
 /** Any thread. Fails with ARGUMENT when step or index is out of range. */
 RYND_API rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index,

@@ -7,16 +7,19 @@
 #include <rynd/buffer.h>
 #include <rynd/context.h>
 #include <rynd/event.h>
+#include <rynd/expr.h>
 #include <rynd/machine.h>
 #include <rynd/model.h>
 #include <rynd/op.h>
 #include <rynd/place.h>
 #include <rynd/plan.h>
 #include <rynd/predict.h>
+#include <rynd/random.h>
 #include <rynd/session.h>
 #include <rynd/status.h>
 #include <rynd/tensor.h>
 #include <rynd/text.h>
+#include <rynd/train.h>
 #include <rynd/tune.h>
 #include <rynd/wisdom.h>
 

@@ -25,7 +25,7 @@ typedef enum rynd_tune_weights {
 /** How far tuning is. Strings live during the call. */
 typedef struct rynd_tune_progress {
     size_t size;
-    const char *problem;        /**< that is being tuned; "": plans are compared */
+    const char *problem;        /**< that is being tuned; "": plans are compared as a whole */
     size_t index, count;        /**< of that problem, and how many there are */
     size_t looked, forms;       /**< forms of it that were tried, of so many */
     size_t left;                /**< forms that may still be the best; 0: not all were tried */
@@ -51,6 +51,10 @@ typedef struct rynd_tune_options {
      * stays. NULL: nobody. */
     int (*progress)(void *user, const rynd_tune_progress *progress);
     void *progress_user;
+    /** 1: after the race, the energy of a run of each form that raced is measured, for 50 ms each
+     * beyond the budget, where the machine has a meter: of the CPU's packages as a whole. 0, and of
+     * other devices: it is not */
+    int energy;
 } rynd_tune_options;
 
 /** Measures every form of every kernel that takes a problem on the context's device and threads.
@@ -63,8 +67,10 @@ typedef struct rynd_tune_options {
 RYND_API rynd_status rynd_tune_problem(rynd_context *context, const char *problem,
                                        const rynd_tune_options *options, rynd_tuning **tuning);
 
-/** The same for the distinct problems of a plan's steps that have more than one form, those that
- * take longest first. Then a plan is made with what was found, and both run in
+/** Of a model, first plans of other layouts, fusions and micro-batches run in turns with the best
+ * so far, each planned as a whole (unless the settings have some of that: "plan.KNOB"). Then the
+ * same as of a problem for the distinct problems of the best plan's steps that have more than one
+ * form, those that take longest first. Then a plan is made with what was found, and both run in
  * turns: a form whose steps are not faster there is given up; of what is left, where the plan as a
  * whole is not faster beyond noise, the untuned choices stay, in the wisdom, too. `plan`: the
  * plan's options, or NULL; steps that its settings name are not tuned. Fails as rynd_plan_create
@@ -89,10 +95,30 @@ typedef struct rynd_tuning_info {
      * 0: the untuned choices stay */
     int taken;
     int ended; /**< 1: `progress` ended it */
+    /** of a model: plans of other layouts, fusions and micro-batches that were listed; the plans
+     * that were timed (rynd_tuning_plan), the untuned one the first; and which of them is taken */
+    size_t plans_listed, plans, plan;
 } rynd_tuning_info;
 
 /** Fails with ARGUMENT. */
 RYND_API rynd_status rynd_tuning_get_info(const rynd_tuning *tuning, rynd_tuning_info *info);
+
+/** A plan of a model that was timed as a whole. Times in seconds; strings live as long as the
+ * tuning. */
+typedef struct rynd_tuned_plan {
+    size_t size;       /**< set by the caller to sizeof(rynd_tuned_plan) */
+    const char *knobs; /**< what is not 100 percent: "channels_last=80"; "" of the untuned one */
+    double predicted;
+    size_t n; /**< runs */
+    double mean, variance, median, min, max;
+    /** of its time over that of the best plan before it, paired in turns; 1 of the untuned one */
+    double ratio;
+    int faster; /**< 1: it was the best from then on */
+} rynd_tuned_plan;
+
+/** Fails with ARGUMENT when index is out of range. */
+RYND_API rynd_status rynd_tuning_plan(const rynd_tuning *tuning, size_t index,
+                                      rynd_tuned_plan *plan);
 
 /** A problem that was tuned. Strings live as long as the tuning. */
 typedef struct rynd_tuned_problem {
@@ -138,6 +164,7 @@ typedef struct rynd_tuned_form {
     double flop, bytes;                      /**< that it does, and moves */
     size_t tasks;                            /**< of all phases */
     size_t packed, workspace;                /**< bytes: of weights, and of all threads' memory */
+    double joule; /**< that a run takes, with its data in the caches; 0: not measured */
 } rynd_tuned_form;
 
 /** Fails with ARGUMENT when problem or form is out of range. */

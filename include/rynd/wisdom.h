@@ -41,6 +41,7 @@ typedef struct rynd_wisdom_record {
     int64_t time;                            /**< when it was measured: seconds since 1970 */
     int here;    /**< 1: it is of the context's machine (of the CPU's beside a device, too) */
     int current; /**< 1: this library has the kernel, compiled from the same source */
+    int cold;    /**< 1: constants (weights) came from memory in each run; 0: from the caches */
 } rynd_wisdom_record;
 
 /** Which records. Set `size` to sizeof(rynd_wisdom_filter) and what is not wanted to NULL. A text
@@ -123,7 +124,8 @@ typedef struct rynd_wisdom_check_options {
 
 /** Measures a sample of the records of a filter (NULL: all) again that hold here: of the context's
  * machine and number of threads, of kernels that this library has from the same source, not
- * rejected. Each runs alone, on random inputs, with its caches warm. Nothing is written. Fails with
+ * rejected. Each runs alone, on random inputs, with its constants in memory or in the
+ * caches as its record says. Nothing is written. Fails with
  * ARGUMENT, UNSUPPORTED (plans for another machine: nothing can run), IO, OUT_OF_MEMORY, CANCELLED.
  */
 RYND_API rynd_status rynd_wisdom_check(rynd_context *context, const rynd_wisdom_filter *filter,

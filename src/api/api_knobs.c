@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Knobs and settings as the caller sees them. */
 #include "api/handles.h"
+#include "base/number.h"
 #include "kernels/form.h"
 
 #include <stdio.h>
@@ -41,4 +42,72 @@ rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, si
                         sizeof all.value);
     ry_form_print_values(&query, (int)index, all.values, sizeof all.values);
     return ry_api_info(knob, &all, sizeof all, "rynd_knob", error);
+}
+
+/* Of the plan itself: percent of what is predicted. */
+static rynd_status plan_knob(const ry_plan *plan, size_t index, rynd_knob *knob, ry_error *error)
+{
+    if (index >= RY_PLAN_KNOBS) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "knob %zu: the plan has %d", index,
+                       RY_PLAN_KNOBS);
+    }
+    rynd_knob all = {.size = sizeof all, .name = ry_plan_knob_name((ry_plan_knob)index), .main = 1};
+    snprintf(all.value, sizeof all.value, "%d", plan->form.percent[index]);
+    snprintf(all.values, sizeof all.values, "0 to %d percent of %s", RY_PLAN_MOST,
+             ry_plan_knob_what((ry_plan_knob)index));
+    return ry_api_info(knob, &all, sizeof all, "rynd_knob", error);
+}
+
+size_t rynd_plan_knob_count(const rynd_plan *plan, size_t step)
+{
+    return !plan                     ? 0
+           : step == RYND_PLAN_WHOLE ? RY_PLAN_KNOBS
+           : step < plan->plan->step_count
+               ? (size_t)plan->plan->steps[step].prepared.kernel->knob_count
+               : 0;
+}
+
+rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index, rynd_knob *knob)
+{
+    RY_API_REQUIRE(plan, knob);
+    ry_error error = {""};
+    const ry_plan *p = plan->plan;
+    if (step == RYND_PLAN_WHOLE) {
+        return ry_api_end(plan_knob(p, index, knob, &error), &error);
+    }
+    if (step >= p->step_count) {
+        return ry_api_end(
+            ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", step, p->step_count),
+            &error);
+    }
+    return ry_api_end(ry_api_knob(&p->steps[step].prepared, ry_plan_step_device(p, &p->steps[step]),
+                                  index, knob, &error),
+                      &error);
+}
+
+/* "predicted", "set", "measured 12.1 ms (wisdom)". */
+rynd_status ry_api_describe_form(rynd_plan *plan, ry_error *error)
+{
+    const ry_plan *p = plan->plan;
+    char knobs[RY_PLAN_FORM_TEXT], milliseconds[RY_NUMBER_SIZE];
+    ry_plan_form_print(&p->form, knobs);
+    ry_number_print_fixed(p->measured * 1e3, 2, milliseconds);
+    plan->form = (rynd_plan_form){
+        .size = sizeof plan->form,
+        .knobs = ry_arena_format(&plan->texts, "%s", knobs),
+        .reason = p->origin == RY_PLAN_SET ? "set"
+                  : p->origin == RY_PLAN_MEASURED
+                      ? ry_arena_format(&plan->texts, "measured %s ms (wisdom)", milliseconds)
+                      : "predicted",
+        .measured = p->measured,
+    };
+    return plan->form.knobs && plan->form.reason ? RYND_OK : ry_fail_memory(error);
+}
+
+rynd_status rynd_plan_get_form(const rynd_plan *plan, rynd_plan_form *form)
+{
+    RY_API_REQUIRE(plan, form);
+    ry_error error = {""};
+    return ry_api_end(ry_api_info(form, &plan->form, sizeof *form, "rynd_plan_form", &error),
+                      &error);
 }

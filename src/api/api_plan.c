@@ -197,6 +197,7 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
         .progress_user = options->progress_user,
     };
     RY_TRY(ry_plan_create(model->context->device, model->onnx.graph, &internal, &p->plan, error));
+    RY_TRY(ry_api_describe_form(p, error));
     return describe_steps(p, error);
 }
 
@@ -262,6 +263,9 @@ rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
             all.activations += ry_tensor_bytes(&output->tensor);
         }
     }
+    for (size_t i = 0; i < p->state_count; i++) {
+        all.weights += ry_tensor_bytes(&p->inputs[p->states[i].input]);
+    }
     all.total = all.weights + all.activations + all.workspace;
     return ry_api_end(ry_api_info(memory, &all, sizeof all, "rynd_memory", &error), &error);
 }
@@ -287,28 +291,6 @@ rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *
     }
     return ry_api_end(
         ry_api_info(info, &plan->steps[index], sizeof *info, "rynd_step_info", &error), &error);
-}
-
-size_t rynd_plan_knob_count(const rynd_plan *plan, size_t step)
-{
-    return plan && step < plan->plan->step_count
-               ? (size_t)plan->plan->steps[step].prepared.kernel->knob_count
-               : 0;
-}
-
-rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index, rynd_knob *knob)
-{
-    RY_API_REQUIRE(plan, knob);
-    ry_error error = {""};
-    if (step >= plan->plan->step_count) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT, "step %zu: the plan has %zu", step,
-                                  plan->plan->step_count),
-                          &error);
-    }
-    return ry_api_end(ry_api_knob(&plan->plan->steps[step].prepared,
-                                  ry_plan_step_device(plan->plan, &plan->plan->steps[step]), index,
-                                  knob, &error),
-                      &error);
 }
 
 int rynd_plan_complete(const rynd_plan *plan)

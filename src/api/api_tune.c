@@ -122,6 +122,7 @@ static rynd_status describe_forms(rynd_tuning *tuning, ry_tuning_entry *e, ry_er
             .packed = ry_prepared_packed(prepared),
             .workspace = ry_prepared_workspace(prepared) +
                          prepared->scratch * tuning->context->device->workers,
+            .joule = form->joule,
         };
         if (!e->forms[i].knobs) {
             return ry_fail_memory(error);
@@ -139,11 +140,15 @@ rynd_status ry_api_tune_entry(rynd_tuning *tuning, const rynd_tune_options *opti
     const ry_target host = ry_target_here(device->host);
     target.network_bytes = e->network_bytes;
     listener l = {tuning, options, e, all, tuning->info.used};
+    ry_meter meter;
+    const bool metered =
+        options->energy && device->table->kind == RY_DEVICE_cpu && ry_meter_open(NULL, &meter);
     ry_tune_options internal = {
         .budget = budget,
         .seed = options->seed,
         .cold = e->cold,
         .memory = TUNE_MEMORY,
+        .energy = metered ? &meter : NULL,
         .listen = options->progress ? listen : NULL,
         .listen_user = &l,
     };

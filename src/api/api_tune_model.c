@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tuning a model: the problems of its plan, then the plan. */
 #include "api/api_tune_model.h"
+#include "api/api_tune_plans.h"
+
+#include "plan/choose_form.h"
 
 #include "predict/predict.h"
 #include "tune/candidates.h"
@@ -9,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the budget, for comparing plans at the end; and what no budget is needed beyond. */
-static const double COMPARE_SHARE = 0.2, DEFAULT_BUDGET = 20;
+/* Of the budget: for plans of other forms at the beginning, and for comparing at the end; what no
+ * budget is needed beyond; and so many runs of the network are what plans of other forms take. */
+static const double PLANS_SHARE = 0.25, COMPARE_SHARE = 0.2, DEFAULT_BUDGET = 20, PLANS_RUNS = 200;
 
 unsigned ry_api_step_constants(const ry_step *step)
 {
@@ -154,6 +158,9 @@ static rynd_status tune_entries(rynd_tuning *tuning, const rynd_tune_options *op
 
 static bool found_something(const rynd_tuning *tuning)
 {
+    if (tuning->plans && tuning->plans->taken) {
+        return true;
+    }
     for (size_t i = 0; i < tuning->count; i++) {
         if (tuning->entries[i].tuned.taken) {
             return true;
@@ -169,6 +176,59 @@ static bool are_far(const rynd_plan *plan)
     return ry_machine_is_far(plan->plan->device->machine, (double)weights);
 }
 
+/* Is some of the plan's form the caller's choice? */
+static bool is_plan_set(const rynd_plan_options *options)
+{
+    for (size_t i = 0; i < options->setting_count; i++) {
+        if (strcmp(options->settings[i].step, RY_PLAN_ITSELF) == 0 &&
+            ry_plan_knob_find(options->settings[i].knob) != RY_PLAN_KNOBS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static double default_budget(const rynd_tuning *tuning, const rynd_plan *plan, size_t count)
+{
+    double budget = 0, seconds = 0;
+    for (size_t i = 0; i < count; i++) {
+        const ry_tuning_entry *e = &tuning->entries[i];
+        budget += ry_tune_default_budget(e->seconds / (double)e->steps);
+    }
+    for (size_t i = 0; i < plan->plan->step_count; i++) {
+        seconds += step_seconds(plan->plan, i);
+    }
+    budget += PLANS_RUNS * seconds;
+    return fmin(DEFAULT_BUDGET, budget / (1 - COMPARE_SHARE));
+}
+
+static bool are_cold(const rynd_plan *plan, const rynd_tune_options *options)
+{
+    const bool cold = options->weights == RYND_TUNE_WEIGHTS_DEFAULT
+                          ? are_far(plan)
+                          : options->weights == RYND_TUNE_WEIGHTS_COLD;
+    return cold && plan->context->device->table->kind == RY_DEVICE_cpu;
+}
+
+/* The form of the plan; where another one is taken, the plan and the problems of its steps take the
+ * place of those of the untuned plan. */
+static rynd_status tune_plan(rynd_tuning *tuning, rynd_model *model,
+                             const rynd_plan_options *untuned, const rynd_tune_options *options,
+                             rynd_plan **plan, size_t *count, ry_error *error)
+{
+    RY_TRY(ry_api_tune_plans(tuning, model, *plan, untuned, options,
+                             PLANS_SHARE * tuning->info.budget, error));
+    if (tuning->plans->taken == 0) {
+        return RYND_OK;
+    }
+    ry_form_known known = {.form = ry_api_tuned_plan_form(tuning)};
+    const ry_adviser adviser = ry_api_form_adviser(&known);
+    rynd_plan_destroy(*plan);
+    *plan = NULL;
+    RY_TRY(ry_api_plan_create(model, untuned, &adviser, plan, error));
+    return ry_api_list_problems(tuning, *plan, untuned, are_cold(*plan, options), count, error);
+}
+
 static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
                               const rynd_plan_options *given, const rynd_tune_options *options,
                               rynd_plan **plan, ry_error *error)
@@ -179,20 +239,12 @@ static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
     untuned.size = sizeof untuned;
     untuned.without_weights = 1;
     RY_TRY(ry_api_plan_create(model, &untuned, NULL, plan, error));
-    const bool cold = options->weights == RYND_TUNE_WEIGHTS_DEFAULT
-                          ? are_far(*plan)
-                          : options->weights == RYND_TUNE_WEIGHTS_COLD;
     size_t count;
-    RY_TRY(ry_api_list_problems(tuning, *plan, &untuned,
-                                cold && model->context->device->table->kind == RY_DEVICE_cpu,
-                                &count, error));
-    tuning->info.budget = options->budget;
-    for (size_t i = 0; i < count && options->budget == 0; i++) {
-        const ry_tuning_entry *e = &tuning->entries[i];
-        tuning->info.budget =
-            fmin(DEFAULT_BUDGET,
-                 tuning->info.budget +
-                     ry_tune_default_budget(e->seconds / (double)e->steps) / (1 - COMPARE_SHARE));
+    RY_TRY(ry_api_list_problems(tuning, *plan, &untuned, are_cold(*plan, options), &count, error));
+    tuning->info.budget =
+        options->budget > 0 ? options->budget : default_budget(tuning, *plan, count);
+    if (!is_plan_set(&untuned)) {
+        RY_TRY(tune_plan(tuning, model, &untuned, options, plan, &count, error));
     }
     RY_TRY(tune_entries(tuning, options, count, error));
     if (!found_something(tuning) || tuning->info.ended) {

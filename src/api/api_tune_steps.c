@@ -3,6 +3,7 @@
  * the core's units are and whether the other threads are awake: a form that is faster alone need
  * not be so there. */
 #include "api/api_tune_model.h"
+#include "api/api_tune_runner.h"
 #include "tune/sample_statistics.h"
 
 #include <string.h>
@@ -12,12 +13,6 @@ enum { ROUNDS = 7 };
 typedef struct step_times {
     double untuned[ROUNDS], tuned[ROUNDS];
 } step_times;
-
-static rynd_status failed(rynd_status status, ry_error *error)
-{
-    ry_error_write(error, "%s", rynd_last_error());
-    return status;
-}
 
 static bool same_problems(const rynd_plan *a, const rynd_plan *b)
 {
@@ -36,7 +31,7 @@ static rynd_status run_rounds(rynd_session *untuned, rynd_session *tuned, size_t
         rynd_status status = rynd_session_run(untuned);
         status = status == RYND_OK ? rynd_session_run(tuned) : status;
         if (status != RYND_OK) {
-            return failed(status, error);
+            return ry_api_failed(status, error);
         }
         for (size_t i = 0; i < steps; i++) {
             times[i].untuned[round] = rynd_session_step_time(untuned, i);
@@ -52,12 +47,12 @@ static rynd_status time_steps(rynd_session *untuned, rynd_session *tuned, size_t
     rynd_status status = rynd_session_profile(untuned, 1);
     status = status == RYND_OK ? rynd_session_profile(tuned, 1) : status;
     if (status != RYND_OK) {
-        return failed(status, error);
+        return ry_api_failed(status, error);
     }
     RY_TRY(run_rounds(untuned, tuned, steps, times, error));
     status = rynd_session_profile(untuned, 0);
     status = status == RYND_OK ? rynd_session_profile(tuned, 0) : status;
-    return status == RYND_OK ? RYND_OK : failed(status, error);
+    return status == RYND_OK ? RYND_OK : ry_api_failed(status, error);
 }
 
 /* Of all steps of an entry's problem. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was measured, as records of wisdom. */
-#include "api/api_tuning.h"
+#include "api/api_tune_plans.h"
 #include "kernels/kernel_source.h"
 
 #include <math.h>
@@ -20,13 +20,26 @@ static ry_wisdom_key key_of(const rynd_tuning *tuning, const ry_tuning_entry *en
                            .machine = tuning->context->fingerprint};
 }
 
+static ry_wisdom_key plan_key(const rynd_tuning *tuning)
+{
+    return (ry_wisdom_key){.problem = tuning->plans->network,
+                           .threads = ry_threads_count(tuning->context->threads),
+                           .machine = tuning->context->fingerprint};
+}
+
+static bool claim(const rynd_tuning *tuning, const rynd_tune_options *options,
+                  const ry_wisdom_key *key, double budget)
+{
+    enum { GRACE = 60, MOST = 1000000 };
+    return ry_wisdom_claim(wisdom_of(tuning, options), key, GRACE + (int64_t)fmin(MOST, budget));
+}
+
 /* A lease ends by itself some time after the budget is spent. */
 bool ry_api_tuned_claim(const rynd_tuning *tuning, const rynd_tune_options *options,
                         const ry_tuning_entry *entry, double budget)
 {
-    enum { GRACE = 60, MOST = 1000000 };
     const ry_wisdom_key key = key_of(tuning, entry);
-    return ry_wisdom_claim(wisdom_of(tuning, options), &key, GRACE + (int64_t)fmin(MOST, budget));
+    return claim(tuning, options, &key, budget);
 }
 
 void ry_api_tuned_disclaim(const rynd_tuning *tuning, const rynd_tune_options *options,
@@ -39,7 +52,7 @@ void ry_api_tuned_disclaim(const rynd_tuning *tuning, const rynd_tune_options *o
 /* Wisdom takes the least median. Of forms that are equal within noise, or were only looked at, that
  * would be chance's choice: none has less than the one that is taken. */
 static ry_wisdom_record record_of(const rynd_tuned_form *form, const ry_prepared *prepared,
-                                  double least, int64_t now)
+                                  bool cold, double least, int64_t now)
 {
     const bool wrong = form->verdict == RYND_TUNED_REJECTED;
     return (ry_wisdom_record){
@@ -55,6 +68,7 @@ static ry_wisdom_record record_of(const rynd_tuned_form *form, const ry_prepared
         .max = fmax(form->max, wrong ? 0 : least),
         .predicted = form->predicted,
         .time = now,
+        .cold = cold,
     };
 }
 
@@ -65,6 +79,27 @@ static bool is_worth_keeping(const rynd_tuned_form *form)
                            strncmp(form->reason, "wrong: ", strlen("wrong: ")) == 0);
 }
 
+/* Of forms that were all looked at, the kernels, each once: what an earlier tuning measured of them
+ * is forgotten. Where the budget ended before, what is known stays. */
+static size_t list_kernels(const ry_tuning_entry *entry, ry_wisdom_kernel *kernels)
+{
+    size_t count = 0;
+    for (int i = 0; i < entry->tuned.count; i++) {
+        const ry_kernel *kernel = entry->tuned.forms[i].prepared.kernel;
+        bool listed = false;
+        if (entry->forms[i].verdict == RYND_TUNED_UNTRIED) {
+            return 0;
+        }
+        for (size_t k = 0; k < count && !listed; k++) {
+            listed = strcmp(kernels[k].kernel, kernel->name) == 0;
+        }
+        if (!listed) {
+            kernels[count++] = (ry_wisdom_kernel){kernel->name, ry_kernel_source(kernel)};
+        }
+    }
+    return count;
+}
+
 rynd_status ry_api_tuned_keep(const rynd_tuning *tuning, const rynd_tune_options *options,
                               const ry_tuning_entry *entry, int taken, ry_error *error)
 {
@@ -73,20 +108,74 @@ rynd_status ry_api_tuned_keep(const rynd_tuning *tuning, const rynd_tune_options
     ry_arena arena;
     ry_arena_init(&arena, &tuning->context->allocator);
     ry_wisdom_record *records = RY_TAKE(&arena, ry_wisdom_record, entry->tuned.count);
+    ry_wisdom_kernel *kernels = RY_TAKE(&arena, ry_wisdom_kernel, entry->tuned.count);
     const double least = entry->tuned.count ? entry->forms[taken].median : 0;
     const int64_t now = (int64_t)time(NULL);
     size_t count = 0;
-    for (int i = 0; records && i < entry->tuned.count; i++) {
+    for (int i = 0; records && kernels && i < entry->tuned.count; i++) {
         const rynd_tuned_form *form = &entry->forms[i];
         if (is_worth_keeping(form)) {
-            records[count++] = record_of(form, &entry->tuned.forms[i].prepared,
+            records[count++] = record_of(form, &entry->tuned.forms[i].prepared, entry->cold,
                                          i == taken ? least : least * (1 + 1e-6), now);
         }
     }
-    const rynd_status status = !records ? ry_fail_memory(error)
-                               : wisdom && count
-                                   ? ry_wisdom_put(wisdom, &key, records, count, error)
-                                   : RYND_OK;
+    const rynd_status status =
+        !records || !kernels ? ry_fail_memory(error)
+        : wisdom && count ? ry_wisdom_replace(wisdom, &key, kernels, list_kernels(entry, kernels),
+                                              records, count, error)
+                          : RYND_OK;
+    ry_arena_free(&arena);
+    return status;
+}
+
+bool ry_api_plans_claim(const rynd_tuning *tuning, const rynd_tune_options *options, double budget)
+{
+    const ry_wisdom_key key = plan_key(tuning);
+    return claim(tuning, options, &key, budget);
+}
+
+void ry_api_plans_disclaim(const rynd_tuning *tuning, const rynd_tune_options *options)
+{
+    const ry_wisdom_key key = plan_key(tuning);
+    ry_wisdom_disclaim(wisdom_of(tuning, options), &key);
+}
+
+rynd_status ry_api_plans_keep(const rynd_tuning *tuning, const rynd_tune_options *options,
+                              size_t taken, ry_error *error)
+{
+    const ry_tuned_plans *plans = tuning->plans;
+    const ry_wisdom_key key = plan_key(tuning);
+    const ry_wisdom_kernel plan = {RY_PLAN_KERNEL, 0};
+    ry_wisdom *wisdom = wisdom_of(tuning, options);
+    ry_arena arena;
+    ry_arena_init(&arena, &tuning->context->allocator);
+    ry_wisdom_record *records = RY_TAKE(&arena, ry_wisdom_record, plans->count);
+    const double least = plans->items[taken].median;
+    const int64_t now = (int64_t)time(NULL);
+    size_t count = 0;
+    for (size_t i = 0; records && i < plans->count; i++) {
+        const rynd_tuned_plan *item = &plans->items[i];
+        const double floor = i == taken ? least : least * (1 + 1e-6);
+        if (item->n > 0) {
+            records[count++] = (ry_wisdom_record){
+                .kernel = RY_PLAN_KERNEL,
+                .form = item->knobs,
+                .source = plans->steps[i],
+                .samples = (int64_t)item->n,
+                .mean = item->mean,
+                .variance = item->variance,
+                .median = fmax(item->median, floor),
+                .min = item->min,
+                .max = fmax(item->max, floor),
+                .predicted = item->predicted,
+                .time = now,
+            };
+        }
+    }
+    const rynd_status status =
+        !records          ? ry_fail_memory(error)
+        : wisdom && count ? ry_wisdom_replace(wisdom, &key, &plan, 1, records, count, error)
+                          : RYND_OK;
     ry_arena_free(&arena);
     return status;
 }

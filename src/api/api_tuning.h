@@ -4,6 +4,7 @@
 #define RY_API_API_TUNING_H
 
 #include "api/handles.h"
+#include "plan/plan_identity.h"
 #include "tune/tune_problem.h"
 
 typedef struct ry_tuning_entry {
@@ -24,8 +25,9 @@ struct rynd_tuning {
     rynd_context *context;
     ry_arena arena;
     rynd_tuning_info info;
-    double saved; /* seconds of a run, by what was taken so far */
-    size_t count; /* entries that are tuned: those that the caller sees */
+    double saved;                 /* seconds of a run, by what was taken so far */
+    struct ry_tuned_plans *plans; /* of a model (api_tune_plans.h); NULL: only its problems */
+    size_t count;                 /* entries that are tuned: those that the caller sees */
     ry_tuning_entry *entries;
 };
 

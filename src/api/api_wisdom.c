@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wisdom of a context: which file it is, and what plans learn of it. */
-#include "api/handles.h"
+#include "api/api_tune_plans.h"
 #include "kernels/form.h"
 #include "kernels/kernel_source.h"
 
@@ -49,6 +49,35 @@ static bool advise(void *user, const ry_problem *problem, unsigned constants,
                                .machine = ry_api_fingerprint(context, target->machine)};
     const bool found =
         key.problem && ry_wisdom_best(context->wisdom, &key, is_known, &q, &arena, &record);
+    ry_arena_free(&arena);
+    return found;
+}
+
+/* Knows this build the knobs? Whether they make the steps that were measured, the plan will see. */
+static bool is_known_plan(void *user, const ry_wisdom_record *record)
+{
+    ry_plan_form form;
+    ry_plan_advice *advice = user;
+    if (strcmp(record->kernel, RY_PLAN_KERNEL) != 0 || !ry_plan_form_parse(record->form, &form)) {
+        return false;
+    }
+    *advice = (ry_plan_advice){.steps = record->source, .seconds = record->median};
+    ry_plan_form_print(&form, advice->form);
+    return true;
+}
+
+static bool advise_plan(void *user, const char *network, const ry_target *target,
+                        ry_plan_advice *advice)
+{
+    rynd_context *context = user;
+    ry_arena arena;
+    ry_wisdom_record record;
+    ry_arena_init(&arena, &context->allocator);
+    const ry_wisdom_key key = {.problem = network,
+                               .threads = ry_threads_count(context->threads),
+                               .machine = ry_api_fingerprint(context, target->machine)};
+    const bool found =
+        ry_wisdom_best(context->wisdom, &key, is_known_plan, advice, &arena, &record);
     ry_arena_free(&arena);
     return found;
 }
@@ -118,7 +147,7 @@ rynd_status ry_api_open_wisdom(rynd_context *context, const rynd_context_options
     ry_wisdom_fingerprint(context->device == context->host ? &context->machine
                                                            : &context->host_machine,
                           context->host_fingerprint);
-    context->adviser = (ry_adviser){advise, context};
+    context->adviser = (ry_adviser){advise, context, advise_plan};
     if (!ry_wisdom_path(options->wisdom, context->wisdom_path)) {
         return RYND_OK;
     }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records measured again: how far what was true once is true now. */
-#include "api/handles.h"
+#include "api/api_tune_plans.h"
 #include "base/clock.h"
+#include "kernels/form.h"
+#include "tune/trial.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { COUNT = 20, MIN_SAMPLES = 5, MAX_SAMPLES = 10000 };
 static const double SECONDS = 0.1;
-
-/* An operator in the form of a record, with memory for what it reads and writes. */
-typedef struct subject {
-    rynd_op *op;
-    const void **in;
-    void **out;
-    ry_arena arena; /* of all of it */
-} subject;
 
 /* SplitMix64 (Steele, Lea, Flood, 2014): the same numbers in every run. */
 static uint64_t next_random(uint64_t *state)
@@ -26,164 +20,25 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Floats from -1 to 1; other elements are 0 or 1, and so good as indices and lengths. */
-static void fill(const rynd_tensor *tensor, size_t bytes, uint64_t seed)
-{
-    const size_t size = ry_dtype_size((ry_dtype)tensor->dtype);
-    uint8_t *at = tensor->data;
-    memset(at, 0, bytes);
-    for (size_t i = 0; i + size <= bytes; i += size) {
-        const uint64_t random = next_random(&seed);
-        const float value = (float)(random >> 40) * 0x1p-23f - 1;
-        if (tensor->dtype == RYND_DTYPE_F32) {
-            memcpy(at + i, &value, sizeof value);
-        } else if (tensor->dtype == RYND_DTYPE_F64) {
-            const double wide = value;
-            memcpy(at + i, &wide, sizeof wide);
-        } else if (tensor->dtype == RYND_DTYPE_F16 || tensor->dtype == RYND_DTYPE_BF16) {
-            /* 0.5 in either format, with bits of the fraction: the last of the exponent is clear */
-            const uint16_t half = (uint16_t)((tensor->dtype == RYND_DTYPE_F16 ? 0x3800 : 0x3f00) |
-                                             (random & 0x7f) | (random >> 8 & 0x8000));
-            memcpy(at + i, &half, sizeof half);
-        } else if (random & 1) {
-            at[i] = 1;
-        }
-    }
-}
-
-static rynd_status take_tensor(subject *s, rynd_tensor *tensor, bool input, uint64_t seed,
-                               ry_error *error)
-{
-    if (tensor->dtype == RYND_DTYPE_NONE) {
-        return RYND_OK;
-    }
-    const size_t bytes = ry_tensor_span(tensor);
-    if (bytes == 0 && ry_tensor_count(tensor) > 0) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "an operand has a negative stride");
-    }
-    tensor->data = ry_arena_take_aligned(&s->arena, bytes ? bytes : 1);
-    if (!tensor->data) {
-        return ry_fail_memory(error);
-    }
-    if (input) {
-        fill(tensor, bytes, seed);
-    }
-    return RYND_OK;
-}
-
-/* Functions of the library keep their message for the thread. */
-static rynd_status failed(rynd_status status, ry_error *error)
-{
-    ry_error_write(error, "%s", rynd_last_error());
-    return status;
-}
-
-static rynd_status create_op(rynd_context *context, const ry_wisdom_row *row,
-                             const rynd_setting *settings, size_t count, const rynd_tensor *inputs,
-                             rynd_op **op, ry_error *error)
-{
-    const rynd_op_options options = {.size = sizeof options,
-                                     .inputs = inputs,
-                                     .constants = inputs ? 0 : row->key.constants,
-                                     .settings = settings,
-                                     .setting_count = count};
-    const rynd_status status = rynd_op_create(context, row->key.problem, &options, op);
-    return status == RYND_OK ? RYND_OK : failed(status, error);
-}
-
-/* "mr=14 nr=32" as settings, after the kernel's: two of a word's places at least for each. */
-static rynd_status make_settings(subject *s, const ry_wisdom_record *record,
-                                 rynd_setting **settings, size_t *count, ry_error *error)
-{
-    char *form = ry_arena_string(&s->arena, record->form, strlen(record->form)), *rest = NULL;
-    *settings = RY_TAKE(&s->arena, rynd_setting, strlen(record->form) / 2 + 2);
-    if (!form || !*settings) {
-        return ry_fail_memory(error);
-    }
-    *count = 0;
-    (*settings)[(*count)++] = (rynd_setting){NULL, "kernel", record->kernel};
-    for (char *word = strtok_r(form, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        char *equals = strchr(word, '=');
-        if (!equals) {
-            return ry_fail(error, RYND_ERROR_FORMAT, "form '%s' is no list of KNOB=VALUE",
-                           record->form);
-        }
-        *equals = 0;
-        (*settings)[(*count)++] = (rynd_setting){NULL, word, equals + 1};
-    }
-    return RYND_OK;
-}
-
-/* Memory for the operands of an operator that can only be looked at; *inputs are for the one that
- * runs: those that keep their values have their memory there. */
-static rynd_status make_operands(subject *s, const ry_wisdom_row *row, rynd_tensor **inputs,
-                                 ry_error *error)
-{
-    const size_t ins = rynd_op_input_count(s->op), outs = rynd_op_output_count(s->op);
-    *inputs = RY_TAKE(&s->arena, rynd_tensor, ins + 1);
-    s->in = RY_TAKE(&s->arena, const void *, ins + 1);
-    s->out = RY_TAKE(&s->arena, void *, outs + 1);
-    if (!*inputs || !s->in || !s->out) {
-        return ry_fail_memory(error);
-    }
-    for (size_t i = 0; i < ins; i++) {
-        rynd_tensor *tensor = &(*inputs)[i];
-        const rynd_status status = rynd_op_input(s->op, i, tensor);
-        RY_TRY(status == RYND_OK ? take_tensor(s, tensor, true, i + 1, error)
-                                 : failed(status, error));
-        s->in[i] = tensor->data;
-        tensor->data = i < 32 && (row->key.constants >> i & 1u) ? tensor->data : NULL;
-    }
-    for (size_t i = 0; i < outs; i++) {
-        rynd_tensor tensor;
-        const rynd_status status = rynd_op_output(s->op, i, &tensor);
-        RY_TRY(status == RYND_OK ? take_tensor(s, &tensor, false, 0, error)
-                                 : failed(status, error));
-        s->out[i] = tensor.data;
-    }
-    return RYND_OK;
-}
-
-/* Made twice: to learn the shapes, and with the values of the constants. */
-static rynd_status open_subject(rynd_context *context, const ry_wisdom_row *row, subject *s,
-                                ry_error *error)
-{
-    rynd_setting *settings;
-    rynd_tensor *inputs;
-    size_t count;
-    RY_TRY(make_settings(s, &row->record, &settings, &count, error));
-    RY_TRY(create_op(context, row, settings, count, NULL, &s->op, error));
-    RY_TRY(make_operands(s, row, &inputs, error));
-    rynd_op_destroy(s->op);
-    return create_op(context, row, settings, count, inputs, &s->op, error);
-}
-
 static int by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static rynd_status time_subject(subject *s, double least, rynd_wisdom_drift *drift, ry_error *error)
+static rynd_status time_trial(ry_trial *trial, ry_arena *arena, double least,
+                              rynd_wisdom_drift *drift, ry_error *error)
 {
+    const double begin = ry_clock_seconds();
     size_t count = 0;
-    double total = 0, *seconds = RY_TAKE(&s->arena, double, MAX_SAMPLES);
+    double *seconds = RY_TAKE(arena, double, MAX_SAMPLES);
     if (!seconds) {
         return ry_fail_memory(error);
     }
-    for (int warm = 2; count < MAX_SAMPLES && (count < MIN_SAMPLES || total < least);) {
-        const double begin = ry_clock_seconds();
-        const rynd_status status = rynd_op_execute(s->op, s->in, s->out);
-        const double taken = ry_clock_seconds() - begin;
-        if (status != RYND_OK) {
-            return failed(status, error);
-        }
-        if (warm > 0) {
-            warm--;
-            continue;
-        }
-        seconds[count++] = taken;
-        total += taken;
+    RY_TRY(ry_trial_run(trial, error));
+    RY_TRY(ry_trial_measure(trial, &seconds[0], error)); /* warms up, and is not counted */
+    while (count < MAX_SAMPLES && (count < MIN_SAMPLES || ry_clock_seconds() - begin < least)) {
+        RY_TRY(ry_trial_measure(trial, &seconds[count++], error));
     }
     qsort(seconds, count, sizeof *seconds, by_size);
     drift->samples = (int64_t)count;
@@ -193,29 +48,65 @@ static rynd_status time_subject(subject *s, double least, rynd_wisdom_drift *dri
     return RYND_OK;
 }
 
+/* In the record's form. */
+static rynd_status prepare(const ry_wisdom_row *row, const ry_problem *problem,
+                           const ry_target *target, ry_prepared *prepared, ry_error *error)
+{
+    const ry_kernel *kernel = ry_kernel_find(row->record.kernel);
+    ry_form form;
+    ry_query query = {kernel, problem, target, NULL};
+    if (!kernel || !ry_kernel_takes(kernel, problem, target)) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "the kernel does not take the problem");
+    }
+    RY_TRY(ry_form_parse(&query, row->record.form, &form, error));
+    query.form = &form;
+    return ry_prepare(&query, row->key.constants, prepared, error);
+}
+
+/* As it was measured when it was tuned: its constants in the caches, or not. */
+static rynd_status measure_in(ry_arena *arena, ry_device *device, const ry_wisdom_row *row,
+                              double least, rynd_wisdom_drift *drift, ry_error *error)
+{
+    const ry_target target = ry_target_of(device);
+    ry_problem problem;
+    ry_prepared prepared;
+    ry_operands operands = {0};
+    ry_trial trial = {0};
+    RY_TRY(ry_problem_parse(row->key.problem, arena, &problem, error));
+    RY_TRY(ry_problem_check(&problem, device->allocator, error));
+    RY_TRY(prepare(row, &problem, &target, &prepared, error));
+    rynd_status status = ry_operands_make(&operands, device, &problem, 1, arena, error);
+    if (status == RYND_OK) {
+        status = ry_trial_make(&trial, &prepared, row->key.constants, row->record.cold != 0,
+                               &operands, &target, error);
+    }
+    status = status == RYND_OK ? time_trial(&trial, arena, least, drift, error) : status;
+    ry_trial_free(&trial);
+    ry_operands_free(&operands);
+    return status;
+}
+
 static rynd_status measure(rynd_context *context, const ry_wisdom_row *row, double least,
                            rynd_wisdom_drift *drift, ry_error *error)
 {
-    subject s = {0};
-    ry_arena_init(&s.arena, &context->allocator);
-    rynd_status status = open_subject(context, row, &s, error);
-    status = status != RYND_OK ? status : time_subject(&s, least, drift, error);
+    ry_arena arena;
+    ry_arena_init(&arena, &context->allocator);
+    const rynd_status status = measure_in(&arena, context->device, row, least, drift, error);
     if (status != RYND_OK) {
         ry_error_prefix(error, "%s %s: %.200s: ", row->record.kernel, row->record.form,
                         row->key.problem);
     }
-    rynd_op_destroy(s.op);
-    ry_arena_free(&s.arena);
+    ry_arena_free(&arena);
     return status;
 }
 
-/* Can the record be measured here, and say something? */
+/* Can the record be measured here, and say something? A plan's needs its network. */
 static bool holds_here(const rynd_context *context, const ry_wisdom_row *row)
 {
     rynd_wisdom_record shown;
     ry_api_wisdom_record(context, &row->key, &row->record, &shown);
-    return shown.current && !row->record.rejected &&
-           row->key.threads == ry_threads_count(context->threads) &&
+    return shown.current && strcmp(row->record.kernel, RY_PLAN_KERNEL) != 0 &&
+           !row->record.rejected && row->key.threads == ry_threads_count(context->threads) &&
            strcmp(row->key.machine, context->fingerprint) == 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of wisdom for the caller: shown, exported, taken in, forgotten. */
-#include "api/handles.h"
+#include "api/api_tune_plans.h"
 #include "kernels/kernel_source.h"
 #include "wisdom/wisdom_lines.h"
 
@@ -32,8 +32,13 @@ static bool is_here(const rynd_context *context, const char *machine)
            strcmp(machine, context->host_fingerprint) == 0;
 }
 
+/* Of a plan it shows when the network is planned. */
 static bool is_current(const ry_wisdom_record *record)
 {
+    ry_plan_form form;
+    if (strcmp(record->kernel, RY_PLAN_KERNEL) == 0) {
+        return ry_plan_form_parse(record->form, &form);
+    }
     const ry_kernel *kernel = ry_kernel_find(record->kernel);
     return kernel && ry_kernel_source(kernel) == record->source;
 }
@@ -61,6 +66,7 @@ void ry_api_wisdom_record(const rynd_context *context, const ry_wisdom_key *key,
         .time = record->time,
         .here = is_here(context, key->machine),
         .current = is_current(record),
+        .cold = (int)record->cold,
     };
 }
 
@@ -109,8 +115,9 @@ rynd_status rynd_wisdom_line(const rynd_wisdom_record *record, char *to, size_t 
         return ry_api_end(status, &error);
     }
     const ry_wisdom_key key = {r.problem, r.constants, r.threads, r.machine};
-    const ry_wisdom_record own = {r.kernel,   r.form,   r.source, r.rejected, r.samples,   r.mean,
-                                  r.variance, r.median, r.min,    r.max,      r.predicted, r.time};
+    const ry_wisdom_record own = {r.kernel,    r.form,     r.source,        r.rejected, r.samples,
+                                  r.mean,      r.variance, r.median,        r.min,      r.max,
+                                  r.predicted, r.time,     (unsigned)r.cold};
     const char *wrong = ry_wisdom_complaint(&key, &own);
     if (wrong) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,

@@ -49,6 +49,7 @@ struct rynd_plan {
     ry_accuracy accuracy;
     ry_arena texts;
     rynd_step_info *steps;
+    rynd_plan_form form;
 };
 
 struct rynd_fleet {
@@ -197,6 +198,9 @@ rynd_status ry_api_check_runs(const ry_device *device, ry_error *error);
 /* A knob of a prepared kernel, for a struct of the caller's. */
 rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, size_t index,
                         rynd_knob *knob, ry_error *error);
+
+/* Sets plan->form, as the caller sees it. */
+rynd_status ry_api_describe_form(rynd_plan *plan, ry_error *error);
 
 /* As rynd_op_predict. */
 rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *context,

@@ -118,8 +118,9 @@ rynd_status ry_expr_compose(const ry_expr *outer, int input, const ry_expr *inne
 rynd_status ry_expr_rename(const ry_expr *program, const int *map, int inputs, ry_arena *arena,
                            const ry_expr **renamed, ry_error *error);
 
-/* Instruction at[k] becomes a new input, of number inputs + k, and `results` the instructions of the
- * outputs: what stands between them. Cut at its reductions, a program falls into pointwise ones. */
+/* Instruction at[k] becomes a new input, of number inputs + k, and `results` the instructions of
+ * the outputs: what stands between them. Cut at its reductions, a program falls into pointwise
+ * ones. */
 rynd_status ry_expr_cut(const ry_expr *program, const int *at, int count, const int *results,
                         int outputs, ry_arena *arena, const ry_expr **part, ry_error *error);
 
@@ -127,9 +128,9 @@ rynd_status ry_expr_cut(const ry_expr *program, const int *at, int count, const 
 rynd_status ry_expr_pick(const ry_expr *program, const int *outputs, const bool *summed, int count,
                          ry_arena *arena, const ry_expr **picked, ry_error *error);
 
-/* The gradient of a program that does not reduce, by the rules of expr_gradients.inc: its inputs are
- * the program's; then, for each output, the gradient of it; then the outputs themselves, where they
- * are shorter to read than to compute. Inputs that it does not use are there all the same. */
+/* The gradient of a program that does not reduce, by the rules of expr_gradients.inc: its inputs
+ * are the program's; then, for each output, the gradient of it; then the outputs themselves, where
+ * they are shorter to read than to compute. Inputs that it does not use are there all the same. */
 typedef struct ry_expr_gradient_options {
     const ry_dtype *inputs; /* types of the program's inputs */
     const bool *wanted;     /* of each input: its gradient is asked for */

@@ -43,9 +43,8 @@ rynd_status ry_expr_cut(const ry_expr *program, const int *at, int count, const 
     int result[RY_EXPR_MAX_OUTPUTS];
     *part = NULL;
     if (program->inputs + count > RY_EXPR_MAX_INPUTS || outputs > RY_EXPR_MAX_OUTPUTS) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                       "an expression of %d inputs and %d outputs", program->inputs + count,
-                       outputs);
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "an expression of %d inputs and %d outputs",
+                       program->inputs + count, outputs);
     }
     RY_TRY(begin(&p, program, arena, error));
     for (int i = 0; i < program->count; i++) {
@@ -82,8 +81,8 @@ rynd_status ry_expr_pick(const ry_expr *program, const int *outputs, const bool 
         const int operand[3] = {p.map[program->result[outputs[o]]], 0, 0};
         result[o] = summed[o] ? ry_expr_build(&p.builder, RY_EXPR_sum, operand) : operand[0];
     }
-    rynd_status status = ry_expr_builder_finish(&p.builder, program->inputs, result, count, arena,
-                                                picked, error);
+    rynd_status status =
+        ry_expr_builder_finish(&p.builder, program->inputs, result, count, arena, picked, error);
     end(&p, arena);
     return status;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of pointwise programs: reverse accumulation, instruction by instruction, by the rules of
- * expr_gradients.inc. */
+/* Gradients of pointwise programs: reverse accumulation, instruction by instruction, by the rules
+ * of expr_gradients.inc. */
 #include "expr/expr_build.h"
 
 #include <string.h>
 
 /* min and max with a constant have two meanings in PyTorch, which differ where the operand is that
  * constant: relu, relu6 and hardtanh give 0 there, clamp gives 1. max(a, 0) is relu, and with a
- * positive constant above, min(max(a, 0), c) or max(min(a, c), 0), relu6; every other one is clamp's.
- * relu's and relu6's tell by the result, so that nobody need keep what went into them. */
-#define RELU_MAX  "b = x1; y = x3; g = x4; y0 = select(y <= b, 0, g)"
+ * positive constant above, min(max(a, 0), c) or max(min(a, c), 0), relu6; every other one is
+ * clamp's. relu's and relu6's tell by the result, so that nobody need keep what went into them. */
+#define RELU_MAX  "b = x1; y = x3; g = x4; y0 = select(y <= b, 0, g)" /* y or a */
 #define RELU_MIN  "b = x1; y = x3; g = x4; y0 = select(y >= b, 0, g)"
 #define CLAMP_MAX "a = x0; b = x1; g = x4; y0 = select(a >= b, g, 0)"
 #define CLAMP_MIN "a = x0; b = x1; g = x4; y0 = select(a <= b, g, 0)"
@@ -24,9 +24,9 @@ typedef struct derivation {
     ry_arena *scratch; /* of the rules' programs */
     ry_dtype *types;   /* of the program's instructions */
     bool *active;      /* its value depends on a wanted input */
-    int *map;          /* the builder's instruction of each; of a known output, the input that has it */
-    int *adjoint;      /* the gradient of each so far */
-    int *around;       /* of the inner half of a relu6: the outer half; else -1 */
+    int *map;     /* the builder's instruction of each; of a known output, the input that has it */
+    int *adjoint; /* the gradient of each so far */
+    int *around;  /* of the inner half of a relu6: the outer half; else -1 */
     ry_error *error;
 } derivation;
 
@@ -109,11 +109,17 @@ static void copy(derivation *d, const int *input)
         d->map[i] = ry_expr_build_copy(d->builder, in, operand, input);
         for (int o = 0; d->options->known && o < program->outputs; o++) {
             if (d->options->known[o] && program->result[o] == i && worth_reading(d, i)) {
-                d->map[i] =
-                    ry_expr_build_input(d->builder, program->inputs + program->outputs + o);
+                d->map[i] = ry_expr_build_input(d->builder, program->inputs + program->outputs + o);
             }
         }
     }
+}
+
+static bool is_relu(const derivation *d, int at)
+{
+    return is_bound(d->program, at) &&
+           (in_pair(d, at) ||
+            (d->program->code[at].code == RY_EXPR_max && bound_of(d->program, at) == 0));
 }
 
 static const char *rule_of(const derivation *d, int at)
@@ -123,8 +129,50 @@ static const char *rule_of(const derivation *d, int at)
         return ry_expr_code_gradient(code);
     }
     const bool is_max = code == RY_EXPR_max;
-    const bool relu = in_pair(d, at) || (is_max && bound_of(d->program, at) == 0);
-    return relu ? (is_max ? RELU_MAX : RELU_MIN) : (is_max ? CLAMP_MAX : CLAMP_MIN);
+    return is_relu(d, at) ? (is_max ? RELU_MAX : RELU_MIN) : (is_max ? CLAMP_MAX : CLAMP_MIN);
+}
+
+/* What stands for y in a rule. relu's and relu6's results tell as much as their operands, which are
+ * taken where the result cannot be read. */
+static int result_of(const derivation *d, int at)
+{
+    const int result = d->map[d->around[at] >= 0 ? d->around[at] : at];
+    const bool read = result >= 0 && d->builder->code[result].code == RY_EXPR_input;
+    return is_relu(d, at) && !read ? d->map[d->program->code[at].operand[0]] : result;
+}
+
+/* select(e < 0, f, e), where f is 0 when e is: e times something, or expm1(e), or that times
+ * something. */
+static bool is_ramp(const ry_expr *program, int at)
+{
+    const ry_expr_instruction *in = &program->code[at], *code = program->code;
+    const int e = in->operand[2], f = in->operand[1];
+    const ry_expr_instruction *less = &code[in->operand[0]];
+    if (in->code != RY_EXPR_select || less->code != RY_EXPR_lt || less->operand[0] != e ||
+        code[less->operand[1]].code != RY_EXPR_constant || code[less->operand[1]].value != 0) {
+        return false;
+    }
+    for (int k = 0; k < 3; k++) {
+        const int factor = k < 2 ? code[f].operand[k] : f;
+        const bool is_e = factor == e && k < 2,
+                   is_expm1 = code[factor].code == RY_EXPR_expm1 && code[factor].operand[0] == e;
+        if ((is_e || is_expm1) && (k == 2 || code[f].code == RY_EXPR_mul)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What stands for the condition of a selection: leaky_relu, PReLU and elu have the gradient of the
+ * lower side at 0. */
+static int condition_of(const derivation *d, int at)
+{
+    const ry_expr_instruction *less = &d->program->code[d->program->code[at].operand[0]];
+    if (!is_ramp(d->program, at)) {
+        return d->map[d->program->code[at].operand[0]];
+    }
+    const int operand[3] = {d->map[less->operand[0]], d->map[less->operand[1]], 0};
+    return ry_expr_build(d->builder, RY_EXPR_le, operand);
 }
 
 static void accumulate(derivation *d, int at, int term)
@@ -172,7 +220,8 @@ static rynd_status apply_rule(derivation *d, int at)
     for (int k = 0; k < ry_expr_code_operands(in->code); k++) {
         input[A + k] = d->map[in->operand[k]];
     }
-    input[Y] = d->map[d->around[at] >= 0 ? d->around[at] : at];
+    input[A] = in->code == RY_EXPR_select ? condition_of(d, at) : input[A];
+    input[Y] = result_of(d, at);
     input[G] = d->adjoint[at];
     int *map = RY_TAKE(d->scratch, int, rule->count);
     bool *needed = RY_TAKE(d->scratch, bool, rule->count);
@@ -222,8 +271,7 @@ static rynd_status derive(derivation *d, ry_arena *arena, const ry_expr **gradie
     }
     for (int o = 0; o < program->outputs; o++) {
         if (!d->options->given || d->options->given[o]) {
-            accumulate(d, program->result[o],
-                       ry_expr_build_input(d->builder, program->inputs + o));
+            accumulate(d, program->result[o], ry_expr_build_input(d->builder, program->inputs + o));
         }
     }
     for (int i = program->count - 1; i >= 0; i--) {
@@ -237,13 +285,11 @@ static rynd_status derive(derivation *d, ry_arena *arena, const ry_expr **gradie
     }
     if (results > RY_EXPR_MAX_OUTPUTS) {
         return ry_fail(d->error, RYND_ERROR_UNSUPPORTED,
-                       "the gradient of an expression by more than %d inputs",
-                       RY_EXPR_MAX_OUTPUTS);
+                       "the gradient of an expression by more than %d inputs", RY_EXPR_MAX_OUTPUTS);
     }
     return results == 0 ? RYND_OK
-                        : ry_expr_builder_finish(d->builder,
-                                                 program->inputs + 2 * program->outputs, result,
-                                                 results, arena, gradient, d->error);
+                        : ry_expr_builder_finish(d->builder, program->inputs + 2 * program->outputs,
+                                                 result, results, arena, gradient, d->error);
 }
 
 static rynd_status check(const ry_expr *program, ry_error *error)

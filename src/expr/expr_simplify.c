@@ -52,15 +52,15 @@ static int build(ry_expr_builder *builder, ry_expr_code code, int a, int b)
     return ry_expr_build(builder, code, (const int[3]){a, b, 0});
 }
 
-/* code(select(c, p, 0), b) as select(c, code(p, b), 0); b is not used by a function of one. Within a
- * selection it ends, lest deep nests be built anew by each function. */
+/* code(select(c, p, 0), b) as select(c, code(p, b), 0); b is not used by a function of one. Within
+ * a selection it ends, lest deep nests be built anew by each function. */
 static int within(ry_expr_builder *builder, ry_expr_code code, const ry_expr_instruction *select,
                   int b)
 {
     int side[2];
     for (int k = 0; k < 2; k++) {
         const int p = select->operand[k + 1];
-        side[k] = ry_expr_is_number(builder, p, 0)  ? p
+        side[k] = ry_expr_is_number(builder, p, 0) ? p
                   : is(builder, p, RY_EXPR_select) ? build(builder, code, p, b)
                                                    : two(builder, code, p, b);
     }
@@ -71,8 +71,7 @@ static int within(ry_expr_builder *builder, ry_expr_code code, const ry_expr_ins
 static bool join_masks(ry_expr_builder *builder, int a, int b, int *joined)
 {
     ry_expr_instruction p, q;
-    if (!is_masked(builder, a, &p) || !is_masked(builder, b, &q) ||
-        p.operand[0] != q.operand[0]) {
+    if (!is_masked(builder, a, &p) || !is_masked(builder, b, &q) || p.operand[0] != q.operand[0]) {
         return false;
     }
     *joined = choose(builder, p.operand[0], two(builder, RY_EXPR_add, p.operand[1], q.operand[1]),
@@ -170,9 +169,8 @@ static int mul(ry_expr_builder *builder, int a, int b)
     if (is_constant(builder, a) && !is_constant(builder, b)) {
         return scale(builder, b, a);
     }
-    return is_constant(builder, b) && !is_constant(builder, a)
-               ? scale(builder, a, b)
-               : build(builder, RY_EXPR_mul, a, b);
+    return is_constant(builder, b) && !is_constant(builder, a) ? scale(builder, a, b)
+                                                               : build(builder, RY_EXPR_mul, a, b);
 }
 
 static int quotient(ry_expr_builder *builder, int a, int b)

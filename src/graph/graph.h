@@ -35,6 +35,7 @@ typedef struct ry_value {
     uint32_t uses;
     uint32_t outputs; /* how often the graph's outputs do */
     bool bounded;     /* the shape is an upper bound: the extent depends on data */
+    bool initializer; /* a constant that the model lists as one: what training may change */
     bool folded;      /* a constant that planning made of others: the model has a node for it */
     /* a large constant whose address is no multiple of its element's size: read it with memcpy,
      * or copy it */

@@ -2,26 +2,30 @@
 /* The coefficients as they were fitted. */
 #include "kernels/costs.h"
 
-#include "kernels/cpu/parts/tile_lines.h"
-
 #define RY_COSTS(family) .family = {
 #define RY_COSTS_END(family) \
     }                        \
     ,
 
-static const ry_costs of_parts = {
-#define RY_COST(name, part, line) .name = part,
+static const ry_costs columns[RY_COST_COLUMNS] = {
+    {
+#define RY_COST(name, parts, lines, intel) .name = parts,
 #include "kernels/costs.inc"
 #undef RY_COST
-};
-
-static const ry_costs of_lines = {
-#define RY_COST(name, part, line) .name = line,
+    },
+    {
+#define RY_COST(name, parts, lines, intel) .name = lines,
 #include "kernels/costs.inc"
 #undef RY_COST
+    },
+    {
+#define RY_COST(name, parts, lines, intel) .name = intel,
+#include "kernels/costs.inc"
+#undef RY_COST
+    },
 };
 
-const ry_costs *ry_costs_of(int64_t width)
+const ry_costs *ry_costs_of(ry_cost_column column)
 {
-    return width < RY_LINE_FLOATS ? &of_parts : &of_lines;
+    return &columns[column];
 }

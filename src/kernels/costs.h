@@ -4,11 +4,22 @@
 #ifndef RY_KERNELS_COSTS_H
 #define RY_KERNELS_COSTS_H
 
-#include <stdint.h>
+#include "kernels/kernel.h"
+#include "machine/machine.h"
+
+/* The columns of the tables: whose vectors and cores a coefficient was fitted for. Work is in
+ * multiply-adds, of which Intel's cores begin two of a line in a cycle, but move no more lines
+ * meanwhile than those that begin one. */
+typedef enum ry_cost_column {
+    RY_COSTS_PARTS, /* vectors shorter than a cache line, and what has none */
+    RY_COSTS_LINES, /* vectors that are lines */
+    RY_COSTS_INTEL, /* the same, on Intel's cores */
+    RY_COST_COLUMNS
+} ry_cost_column;
 
 typedef struct ry_costs {
-#define RY_COSTS(family)          struct ry_##family##_costs {
-#define RY_COST(name, part, line) double name;
+#define RY_COSTS(family)                   struct ry_##family##_costs {
+#define RY_COST(name, parts, lines, intel) double name;
 #define RY_COSTS_END(family) \
     }                        \
     family;
@@ -20,7 +31,20 @@ typedef struct ry_costs {
 #undef RY_COSTS_END
 } ry_costs;
 
-/* Those of vectors of `width` floats. bench/fit has its own, which it changes. */
-const ry_costs *ry_costs_of(int64_t width);
+/* Of vectors of `width` floats (0: it has none) on that machine. */
+ry_cost_column ry_cost_column_of(const ry_machine *machine, int64_t width);
+
+/* bench/fit has its own, which it changes. */
+const ry_costs *ry_costs_of(ry_cost_column column);
+
+static inline const ry_costs *ry_costs_on(const ry_machine *machine, int64_t width)
+{
+    return ry_costs_of(ry_cost_column_of(machine, width));
+}
+
+static inline const ry_costs *ry_costs_asked(const ry_query *query)
+{
+    return ry_costs_on(query->target->machine, query->kernel->simd.width);
+}
 
 #endif

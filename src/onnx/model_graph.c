@@ -139,6 +139,7 @@ static rynd_status add_initializers(builder *b)
             ry_graph_add_constant(b->graph, tensor.name, tensor.dtype, &tensor.shape, tensor.data);
         RY_TRY(know(b, tensor.name, value));
         b->graph->values[value].unaligned = tensor.unaligned;
+        b->graph->values[value].initializer = true;
     }
     return RYND_OK;
 }

@@ -8,11 +8,16 @@
 
 #include "graph/graph.h"
 
+struct ry_wire_out;
+
 typedef struct ry_onnx_model {
     ry_graph *graph; /* symbols unbound, shapes inferred as far as they go */
     int64_t ir_version;
     int64_t opset; /* of the default domain */
     const char *producer, *path;
+    const void *bytes; /* the file's, as they were read; NULL: made from another model */
+    size_t byte_count;
+    const char *folder;                /* of external data; NULL: none is read */
     struct ry_mapping *mappings;       /* the file, and external data files */
     const struct ry_onnx_usage *usage; /* the file's operators */
     size_t usage_count;
@@ -34,6 +39,18 @@ rynd_status ry_onnx_load_memory(const void *data, size_t size, const char *folde
  * memory (ry_mapping_unneeded). */
 void ry_onnx_unneeded(const void *model, const void *data, size_t size);
 void ry_onnx_free(ry_onnx_model *model);
+
+/* A constant of a model with other values. */
+typedef struct ry_onnx_replacement {
+    const char *name;
+    ry_tensor tensor; /* of the constant's dtype and shape; row-major */
+} ry_onnx_replacement;
+
+/* Writes the model's file once more, field by field as it is there, but for the data of the
+ * initializers (or outputs of Constant nodes) that are replaced; what was in other files is inside
+ * then. Call it with an `out` that only counts first: what can fail then does. */
+rynd_status ry_onnx_write(const ry_onnx_model *model, const ry_onnx_replacement *replacements,
+                          size_t count, struct ry_wire_out *out, ry_error *error);
 
 /* A TensorProto file (.pb). The tensor's data and name live in the arena. */
 rynd_status ry_onnx_tensor_read(const void *data, size_t size, ry_arena *arena, const char **name,

@@ -109,6 +109,12 @@ static rynd_status load(ry_slice bytes, const char *folder, const ry_allocator *
     ry_error own;
     error = error ? error : &own; /* messages are built from it */
     RY_TRY(ry_graph_create(allocator, &model->graph, error));
+    model->bytes = bytes.data;
+    model->byte_count = bytes.size;
+    if (folder) {
+        model->folder = folder = ry_arena_string(&model->graph->arena, folder, strlen(folder));
+        RY_TRY(folder ? RYND_OK : ry_fail_memory(error));
+    }
     ry_arena scratch;
     ry_arena_init(&scratch, allocator);
     ry_reader reader = {.source = {.bytes = bytes, .arena = &scratch},

@@ -2,12 +2,12 @@
 /* TensorProto files (.pb): reading one whole, and writing one. */
 #include "onnx/onnx.h"
 #include "onnx/proto.h"
+#include "onnx/wire.h"
 
 #include <string.h>
 
 /* Field numbers of TensorProto. */
 enum { FIELD_DIMS = 1, FIELD_DATA_TYPE = 2, FIELD_NAME = 8, FIELD_RAW_DATA = 9 };
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 
 rynd_status ry_onnx_tensor_read(const void *data, size_t size, ry_arena *arena, const char **name,
                                 ry_tensor *tensor, ry_error *error)
@@ -35,52 +35,25 @@ rynd_status ry_onnx_tensor_read(const void *data, size_t size, ry_arena *arena, 
     return status;
 }
 
-/* Counts what it would write when `at` is NULL. */
-typedef struct writer {
-    uint8_t *at;
-    size_t size;
-} writer;
-
-static void put(writer *w, const void *bytes, size_t count)
-{
-    if (w->at && count) {
-        memcpy(w->at + w->size, bytes, count);
-    }
-    w->size += count;
-}
-
-static void put_varint(writer *w, uint64_t number)
-{
-    uint8_t bytes[10];
-    size_t count = 0;
-    do {
-        bytes[count++] = (uint8_t)(number > 127 ? (number & 127) | 128 : number);
-        number >>= 7;
-    } while (number);
-    put(w, bytes, count);
-}
-
-static void put_tag(writer *w, unsigned field, unsigned wire)
-{
-    put_varint(w, field << 3 | wire);
-}
-
 /* All but the data. */
-static void put_head(writer *w, const char *name, const ry_tensor *tensor, size_t bytes)
+static void put_head(ry_wire_out *out, const char *name, const ry_tensor *tensor, size_t bytes)
 {
     for (int i = 0; i < tensor->rank; i++) {
-        put_tag(w, FIELD_DIMS, WIRE_VARINT);
-        put_varint(w, (uint64_t)tensor->dim[i]);
+        ry_wire_put_number(out, FIELD_DIMS, (uint64_t)tensor->dim[i]);
     }
-    put_tag(w, FIELD_DATA_TYPE, WIRE_VARINT);
-    put_varint(w, (uint64_t)ry_dtype_to_onnx((ry_dtype)tensor->dtype));
+    ry_wire_put_number(out, FIELD_DATA_TYPE, (uint64_t)ry_dtype_to_onnx((ry_dtype)tensor->dtype));
     if (name && *name) {
-        put_tag(w, FIELD_NAME, WIRE_BYTES);
-        put_varint(w, strlen(name));
-        put(w, name, strlen(name));
+        ry_wire_put_text(out, FIELD_NAME, name);
     }
-    put_tag(w, FIELD_RAW_DATA, WIRE_BYTES);
-    put_varint(w, bytes);
+    ry_wire_put_head(out, FIELD_RAW_DATA, bytes);
+}
+
+static bool put_memory(void *user, const void *bytes, size_t count)
+{
+    uint8_t **at = user;
+    memcpy(*at, bytes, count);
+    *at += count;
+    return true;
 }
 
 rynd_status ry_onnx_tensor_write(const char *name, const ry_tensor *tensor, ry_arena *arena,
@@ -90,17 +63,17 @@ rynd_status ry_onnx_tensor_write(const char *name, const ry_tensor *tensor, ry_a
     size_t bytes = ry_tensor_bytes(tensor);
     ry_tensor packed =
         ry_tensor_row_major((ry_dtype)tensor->dtype, &shape, ry_arena_take(arena, bytes, 1));
-    writer w = {0};
-    put_head(&w, name, tensor, bytes);
-    w.at = ry_arena_take(arena, w.size + bytes, 1);
-    if (!packed.data || !w.at) {
+    ry_wire_out count = {0};
+    put_head(&count, name, tensor, bytes);
+    *size = (size_t)count.size + bytes;
+    uint8_t *at = ry_arena_take(arena, *size, 1);
+    if (!packed.data || !at) {
         return ry_fail_memory(error);
     }
+    *data = at;
     ry_tensor_copy(&packed, tensor);
-    w.size = 0;
-    put_head(&w, name, tensor, bytes);
-    put(&w, packed.data, bytes);
-    *data = w.at;
-    *size = w.size;
+    ry_wire_out out = {.put = put_memory, .user = &at};
+    put_head(&out, name, tensor, bytes);
+    ry_wire_put(&out, packed.data, bytes);
     return RYND_OK;
 }

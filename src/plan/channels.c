@@ -67,7 +67,7 @@ static bool belongs(const ry_graph *graph, const ry_node *node, int i, ry_value_
         return false;
     }
     if (node->op == RY_OP_conv && node->attrs.conv.dir == RY_direction_bwd_weights) {
-        return i < 2; /* the image and its result's gradient; weights have no channels */
+        return i < 2; /* x and y's gradient, which gives weights */
     }
     const ry_shape *shape = &graph->values[id].shape, *other = &graph->values[first].shape;
     return roles[node->op] == ALIGNED ? shape->rank == other->rank

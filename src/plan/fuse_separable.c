@@ -3,6 +3,7 @@
  * a block of MobileNet, need not leave the caches. */
 #include "plan/fuse_separable.h"
 
+#include "plan/choose_form.h"
 #include "plan/fold.h"
 #include "predict/choices.h"
 
@@ -156,7 +157,14 @@ static rynd_status fuse(fusing *f, ry_node_id depthwise, ry_node_id pointwise)
     RY_TRY(seconds_of(f, &second, &apart[1]));
     RY_TRY(seconds_of(f, &joined, &together));
     set_layouts(f, &first, &second, false);
-    if (together >= apart[0] + apart[1]) {
+    const double counted = ry_plan_counted(&f->plan->form, RY_PLAN_separable, together);
+    const bool better = together < apart[0] + apart[1], taken = counted < apart[0] + apart[1];
+    f->plan->asked |= 1u << RY_PLAN_separable;
+    if (taken != better) {
+        RY_TRY(ry_plan_concern(f->plan, first.name, f->error));
+        RY_TRY(ry_plan_concern(f->plan, second.name, f->error));
+    }
+    if (!taken) {
         return RYND_OK;
     }
     ry_graph_remove_node(graph, depthwise);

@@ -11,6 +11,7 @@
 
 #include "graph/rewrite.h"
 #include "graph/shuffle_conv.h"
+#include "plan/choose_form.h"
 #include "plan/fold.h"
 #include "predict/choices.h"
 
@@ -84,7 +85,12 @@ static rynd_status is_faster_joined(fusing *f, const ry_shuffle_conv *pair, bool
     }
     f->channels_last[conv->in[0]] = f->channels_last[conv->out[0]] =
         f->channels_last[shuffle->out[0]] = false;
-    *faster = together < apart;
+    f->plan->asked |= 1u << RY_PLAN_shuffles;
+    *faster = ry_plan_counted(&f->plan->form, RY_PLAN_shuffles, together) < apart;
+    if (*faster != (together < apart)) {
+        RY_TRY(ry_plan_concern(f->plan, conv->name, f->error));
+        RY_TRY(ry_plan_concern(f->plan, shuffle->name, f->error));
+    }
     return RYND_OK;
 }
 

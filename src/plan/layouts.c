@@ -10,6 +10,7 @@
 
 #include "plan/aliases.h"
 #include "plan/channels.h"
+#include "plan/choose_form.h"
 #include "plan/cut.h"
 #include "plan/fold.h"
 #include "plan/plan_progress.h"
@@ -23,8 +24,9 @@ enum { MAX_TRIALS = 64 };
 typedef struct layouts {
     ry_plan *plan;
     ry_accuracy accuracy;
-    ry_arena arena; /* until the choice is made */
-    bool *channels; /* of each value: has it any (channels.h)? */
+    ry_plan_form form; /* how predicted times are counted */
+    ry_arena arena;    /* until the choice is made */
+    bool *channels;    /* of each value: has it any (channels.h)? */
     /* is it computed or read while running, has it channels, and do its two layouts differ? */
     bool *matters;
     bool *free;              /* may it be in either? */
@@ -108,8 +110,9 @@ static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry
     }
 }
 
-/* Predicted seconds of a node whose operands all are in one layout, except one value, which is in
- * the other or as it is given: nothing for a transpose that so becomes an alias. */
+/* Predicted seconds, as they are counted, of a node whose operands all are in one layout, except
+ * one value, which is in the other or as it is given: nothing for a transpose that so becomes an
+ * alias. */
 static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_value_id except,
                                 double *seconds)
 {
@@ -132,7 +135,8 @@ static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_v
     if (!choice.prepared.kernel) {
         return ry_plan_fail_kernel(node, &problem, l->error);
     }
-    *seconds = choice.seconds;
+    *seconds =
+        last ? ry_plan_counted(&l->form, RY_PLAN_channels_last, choice.seconds) : choice.seconds;
     return RYND_OK;
 }
 
@@ -148,7 +152,7 @@ static rynd_status copy_seconds(layouts *l, const ry_tensor *from, const ry_tens
                              .out = to};
     ry_choice choice;
     RY_TRY(ry_choices_find(l->plan->choices, &copy, 0, &choice, l->error));
-    *seconds = RY_STEP_SECONDS + choice.seconds;
+    *seconds = ry_plan_counted(&l->form, RY_PLAN_conversions, RY_STEP_SECONDS + choice.seconds);
     return RYND_OK;
 }
 
@@ -269,22 +273,46 @@ static bool has_choice(layouts *l, const ry_node *node)
     return l->operand_count > 0 && ry_op_get_class(node->op) != RY_CLASS_VIEW;
 }
 
-static rynd_status label(layouts *l)
+/* The cheapest layouts: labels of vertices. */
+static rynd_status label(layouts *l, bool **labels)
 {
     const ry_graph *graph = l->plan->graph;
     const size_t vertices = RY_CUT_LABELS + (size_t)l->nodes + l->values;
-    l->labels = RY_TAKE(&l->arena, bool, vertices);
+    *labels = RY_TAKE(&l->arena, bool, vertices);
     ry_cut cut;
-    if (!l->labels || vertices > UINT32_MAX || !ry_cut_start(&cut, &l->arena, (uint32_t)vertices)) {
+    if (!*labels || vertices > UINT32_MAX || !ry_cut_start(&cut, &l->arena, (uint32_t)vertices)) {
         return ry_fail_memory(l->error);
     }
     for (ry_node_id n = 0; n < l->nodes; n++) {
-        RY_TRY(ry_plan_advance(l->plan, RY_STAGE_LAYOUTS, n, l->nodes, l->error));
+        if (labels == &l->labels) {
+            RY_TRY(ry_plan_advance(l->plan, RY_STAGE_LAYOUTS, n, l->nodes, l->error));
+        }
         if (has_choice(l, &graph->nodes[n])) {
             RY_TRY(add_node(l, &cut, n));
         }
     }
-    ry_cut_solve(&cut, l->labels);
+    ry_cut_solve(&cut, *labels);
+    return RYND_OK;
+}
+
+/* Notes the nodes that would work in the other layout if every time counted as it is predicted. */
+static rynd_status concern_others(layouts *l)
+{
+    const ry_plan_form form = l->form;
+    bool *predicted;
+    l->plan->asked |= 1u << RY_PLAN_channels_last | 1u << RY_PLAN_conversions;
+    if (form.percent[RY_PLAN_channels_last] == RY_PLAN_PREDICTED &&
+        form.percent[RY_PLAN_conversions] == RY_PLAN_PREDICTED) {
+        return RYND_OK;
+    }
+    l->form = ry_plan_form_predicted();
+    RY_TRY(label(l, &predicted));
+    l->form = form;
+    for (ry_node_id n = 0; n < l->nodes; n++) {
+        if (predicted[node_vertex(n)] != l->labels[node_vertex(n)]) {
+            RY_TRY(ry_plan_concern(l->plan, l->plan->graph->nodes[n].name, l->error));
+        }
+    }
     return RYND_OK;
 }
 
@@ -430,13 +458,14 @@ static rynd_status choose(layouts *l)
     RY_TRY(take_layouts(l));
     RY_TRY(ry_plan_find_channels(l->plan->graph, &l->arena, &l->channels, l->error));
     find_free_values(l);
-    RY_TRY(label(l));
+    RY_TRY(label(l, &l->labels));
+    RY_TRY(concern_others(l));
     return bridge_all(l);
 }
 
 rynd_status ry_plan_choose_layouts(ry_plan *plan, ry_accuracy accuracy, ry_error *error)
 {
-    layouts l = {.plan = plan, .accuracy = accuracy, .error = error};
+    layouts l = {.plan = plan, .accuracy = accuracy, .form = plan->form, .error = error};
     ry_arena_init(&l.arena, plan->arena.allocator);
     const rynd_status status = choose(&l);
     ry_arena_free(&l.arena);

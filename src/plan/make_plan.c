@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "graph/graph_names.h"
 #include "graph/rewrite.h"
+#include "plan/choose_form.h"
 #include "plan/fold.h"
 #include "plan/fold_cost.h"
 #include "plan/fuse_separable.h"
@@ -189,8 +190,10 @@ static double constant_bytes(const ry_graph *graph)
     return bytes;
 }
 
+/* *stale: the form that is known makes other steps than those that were measured, and the plan was
+ * left there. */
 static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_options *options,
-                         ry_error *error)
+                         bool asked, bool *stale, ry_error *error)
 {
     RY_TRY(ry_graph_clone(graph, &plan->graph, error));
     ry_plan_give_allowance(plan->graph);
@@ -199,6 +202,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     plan->network_bytes = constant_bytes(plan->graph);
     plan->choices->target.network_bytes = plan->network_bytes;
     plan->choices->host.network_bytes = plan->network_bytes;
+    RY_TRY(ry_plan_choose_form(plan, options->accuracy, asked, error));
     RY_TRY(ry_plan_fuse_separable(plan, options->accuracy, error));
     RY_TRY(ry_plan_fuse_shuffles(plan, options->accuracy, error));
     RY_TRY(ry_plan_choose_layouts(plan, options->accuracy, error));
@@ -208,15 +212,21 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
         plan->settings, plan->rest ? ": those that are planned while running cannot be set" : "",
         error));
     RY_TRY(ry_plan_choose_micro_batches(plan, options->accuracy, node_of_step, error));
+    RY_TRY(ry_plan_is_stale(plan, stale, error));
+    if (*stale) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_plan_tell_concerned(plan, error));
     RY_TRY(ry_plan_place(plan, node_of_step, error));
     return options->skip_packing ? RYND_OK : ry_plan_pack(plan, options, error);
 }
 
-rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options,
-                           ry_plan **plan, ry_error *error)
+/* asked: the adviser is asked for the form. *plan is NULL where what he knows is stale. */
+static rynd_status create(ry_device *device, const ry_graph *graph, const ry_plan_options *options,
+                          bool asked, ry_plan **plan, ry_error *error)
 {
-    double start = ry_clock_seconds();
     ry_choices choices;
+    bool stale = false;
     ry_plan *p = ry_allocate_array(device->allocator, 1, sizeof *p);
     if (!p) {
         return ry_fail_memory(error);
@@ -234,16 +244,30 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
     p->without_weights = options->skip_packing;
     p->progress = options->progress;
     p->progress_user = options->progress_user;
-    rynd_status status = settings.used ? build(p, graph, options, error) : ry_fail_memory(error);
+    rynd_status status =
+        settings.used ? build(p, graph, options, asked, &stale, error) : ry_fail_memory(error);
     p->choices = NULL;
     p->settings = NULL;
     p->progress = NULL;
     ry_choices_free(&choices);
-    if (status != RYND_OK) {
+    if (status != RYND_OK || stale) {
         ry_plan_destroy(p);
-        return status;
+        p = NULL;
     }
-    p->seconds = ry_clock_seconds() - start;
     *plan = p;
+    return status;
+}
+
+rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options,
+                           ry_plan **plan, ry_error *error)
+{
+    const double start = ry_clock_seconds();
+    ry_plan *made;
+    RY_TRY(create(device, graph, options, true, &made, error));
+    if (!made) {
+        RY_TRY(create(device, graph, options, false, &made, error));
+    }
+    made->seconds = ry_clock_seconds() - start;
+    *plan = made;
     return RYND_OK;
 }

@@ -7,11 +7,13 @@
  * what is alive there is stored whole, and passes through memory on its way. */
 #include "plan/micro_batches.h"
 
+#include "plan/choose_form.h"
 #include "plan/uses.h"
 #include "predict/predict.h"
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 enum { MAX_CHOICES = 24 };
 
@@ -28,7 +30,7 @@ typedef struct cutting {
     /* bytes of the steps before and this one, if it takes that choice */
     double (*least)[MAX_CHOICES];
     uint8_t (*before)[MAX_CHOICES]; /* the choice of the step before it */
-    size_t kept;                    /* bytes that stay in the caches between steps */
+    size_t kept;                    /* bytes that stay in the caches between steps, as counted */
     double each;                    /* what a micro-batch of a step costs besides, in bytes */
 } cutting;
 
@@ -127,6 +129,7 @@ static double step_cost(const cutting *c, size_t step, int choice)
 
 static void find_in_bounds(const cutting *c)
 {
+    memset(c->alive, 0, c->plan->step_count * sizeof *c->alive);
     for (ry_value_id v = 0; v < c->plan->graph->value_count; v++) {
         if (c->uses.made[v]) {
             c->alive[c->uses.first[v]] += (double)ry_plan_value_bytes(c->plan, v);
@@ -197,23 +200,50 @@ static void list_choices(cutting *c)
     }
 }
 
-static rynd_status cut(cutting *c, ry_accuracy accuracy, ry_arena *scratch, ry_error *error)
+/* Of each step: which of the choices, where so many bytes stay in the caches. */
+static void choose(cutting *c, size_t kept, uint8_t *chosen)
+{
+    c->kept = kept;
+    find_in_bounds(c);
+    for (size_t s = 0; s < c->plan->step_count; s++) {
+        extend(c, s);
+    }
+    trace(c, chosen);
+}
+
+/* Notes the steps that get another share of the batch in what are predicted to be the caches. */
+static rynd_status concern_others(cutting *c, size_t kept, const uint8_t *chosen,
+                                  uint8_t *predicted, ry_error *error)
+{
+    c->plan->asked |= 1u << RY_PLAN_micro_batches;
+    if (kept == c->kept) {
+        return RYND_OK;
+    }
+    choose(c, kept, predicted);
+    for (size_t s = 0; s < c->plan->step_count; s++) {
+        if (predicted[s] != chosen[s]) {
+            RY_TRY(ry_plan_concern(c->plan, c->plan->steps[s].name, error));
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status cut(cutting *c, size_t kept, ry_accuracy accuracy, ry_arena *scratch,
+                       ry_error *error)
 {
     ry_plan *plan = c->plan;
     c->alive = RY_TAKE(scratch, double, plan->step_count);
     c->least = ry_arena_take(scratch, plan->step_count, sizeof *c->least);
     c->before = ry_arena_take(scratch, plan->step_count, sizeof *c->before);
-    uint8_t *chosen = RY_TAKE(scratch, uint8_t, plan->step_count);
-    if (!c->alive || !c->least || !c->before || !chosen) {
+    uint8_t *chosen = RY_TAKE(scratch, uint8_t, plan->step_count),
+            *predicted = RY_TAKE(scratch, uint8_t, plan->step_count);
+    if (!c->alive || !c->least || !c->before || !chosen || !predicted) {
         return ry_fail_memory(error);
     }
     RY_TRY(ry_plan_find_uses(plan, c->node_of_step, &c->uses, error));
-    find_in_bounds(c);
     list_choices(c);
-    for (size_t s = 0; s < plan->step_count; s++) {
-        extend(c, s);
-    }
-    trace(c, chosen);
+    choose(c, (size_t)ry_plan_counted(&plan->form, RY_PLAN_micro_batches, (double)kept), chosen);
+    RY_TRY(concern_others(c, kept, chosen, predicted, error));
     for (size_t s = 0; s < plan->step_count; s++) {
         if (chosen[s]) {
             RY_TRY(ry_plan_make_step(plan, node_of(c, s), accuracy, c->images[chosen[s]],
@@ -240,16 +270,14 @@ rynd_status ry_plan_choose_micro_batches(ry_plan *plan, ry_accuracy accuracy,
                                          const ry_node_id *node_of_step, ry_error *error)
 {
     const ry_machine *machine = plan->device->machine;
-    cutting c = {.plan = plan,
-                 .node_of_step = node_of_step,
-                 .batch = batch_of(plan->graph),
-                 /* what stays in the caches of a device beside the CPU is not known */
-                 .kept = plan->device->host_memory ? ry_machine_kept_bytes(machine) : 0};
+    cutting c = {.plan = plan, .node_of_step = node_of_step, .batch = batch_of(plan->graph)};
+    /* what stays in the caches of a device beside the CPU is not known */
+    const size_t kept = plan->device->host_memory ? ry_machine_kept_bytes(machine) : 0;
     plan->batch_splits = RY_TAKE(&plan->arena, ry_batch_split, plan->step_count);
     if (!plan->batch_splits) {
         return ry_fail_memory(error);
     }
-    if (c.batch <= 1 || plan->step_count == 0 || c.kept == 0) {
+    if (c.batch <= 1 || plan->step_count == 0 || kept == 0) {
         for (size_t s = 0; s < plan->step_count; s++) {
             add_batch_split(plan, s, 1);
         }
@@ -258,7 +286,7 @@ rynd_status ry_plan_choose_micro_batches(ry_plan *plan, ry_accuracy accuracy,
     c.each = RY_STEP_SECONDS * machine->level[RYND_LEVEL_DRAM].bandwidth.all;
     ry_arena scratch;
     ry_arena_init(&scratch, plan->device->allocator);
-    const rynd_status status = cut(&c, accuracy, &scratch, error);
+    const rynd_status status = cut(&c, kept, accuracy, &scratch, error);
     ry_arena_free(&scratch);
     return status;
 }

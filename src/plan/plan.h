@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "graph/infer.h"
 #include "kernels/prepared.h"
+#include "plan/plan_form.h"
 #include "plan/value_layouts.h"
 
 /* Where a value lives. */
@@ -62,6 +63,12 @@ typedef struct ry_plan_output {
     ry_spot spot;
 } ry_plan_output;
 
+/* Why a plan has its form. */
+typedef enum ry_plan_origin {
+    RY_PLAN_PREDICTED_ONLY, /* nobody said anything else */
+    RY_PLAN_SET,            /* by the caller */
+    RY_PLAN_MEASURED,       /* by the adviser */
+} ry_plan_origin;
 /* What a session keeps from run to run (graph.h). */
 typedef struct ry_plan_state {
     uint32_t input, output;
@@ -102,10 +109,16 @@ typedef struct ry_plan {
     size_t bounded_count;
     /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
     ry_graph *rest;
-    double network_bytes;         /* of its constants: kernels are chosen within it (ry_target) */
-    double seconds;               /* that making it took */
-    struct ry_choices *choices;   /* kernels chosen so far, while it is made */
-    struct ry_settings *settings; /* the caller's own choices, while it is made */
+    double network_bytes; /* of its constants: kernels are chosen within it (ry_target) */
+    double seconds;       /* that making it took */
+    ry_plan_form form;    /* of its decisions about the network as a whole */
+    ry_plan_origin origin;
+    double measured;            /* seconds of a run, by who advised the form; 0: not known */
+    uint64_t measured_steps;    /* ry_plan_hash_steps of the plan that was measured; 0: any */
+    unsigned asked;             /* bit k: something in the network depends on knob k of the form */
+    ry_names concerned;         /* nodes that are decided otherwise than predicted */
+    struct ry_choices *choices; /* kernels chosen so far, while it is made */
+    struct ry_settings *settings;     /* the caller's own choices, while it is made */
     const struct ry_adviser *adviser; /* who knows of problems that were measured; NULL: nobody */
     int (*progress)(void *user, size_t done, size_t all); /* while it is made; NULL: nobody */
     void *progress_user;

@@ -12,12 +12,22 @@ typedef struct ry_advice {
     double seconds; /* that it took */
 } ry_advice;
 
+/* What somebody knows of a network as a whole. */
+typedef struct ry_plan_advice {
+    char form[192]; /* of the plan, as ry_plan_form_print (plan/plan_form.h) */
+    uint64_t steps; /* what the plan was that was measured (plan/plan_identity.h); 0: any */
+    double seconds; /* that a run took */
+} ry_plan_advice;
+
 /* Any thread may ask. */
 typedef struct ry_adviser {
     /* false: nothing is known. `constants`: bit i, input i keeps its value. */
     bool (*advise)(void *user, const ry_problem *problem, unsigned constants,
                    const ry_target *target, ry_advice *advice);
     void *user;
+    /* the same of a network (ry_plan_print_network). NULL: nobody knows */
+    bool (*advise_plan)(void *user, const char *network, const ry_target *target,
+                        ry_plan_advice *advice);
 } ry_adviser;
 
 /* What the adviser (NULL: nobody) says, where its kernel takes the problem at its accuracy and has

@@ -7,9 +7,15 @@
 #include "kernels/costs.h"
 #include "kernels/prepared.h"
 
-static const struct ry_prediction_costs *costs_of(const ry_prepared *prepared)
+static ry_cost_column column_of(const ry_prepared *prepared, const ry_machine *machine)
 {
-    return &ry_costs_of(prepared->kernel->simd.width)->prediction;
+    return ry_cost_column_of(machine, prepared->kernel->simd.width);
+}
+
+static const struct ry_prediction_costs *costs_of(const ry_prepared *prepared,
+                                                  const ry_machine *machine)
+{
+    return &ry_costs_of(column_of(prepared, machine))->prediction;
 }
 
 /* Of a core, where so many of them work. */
@@ -24,7 +30,7 @@ static double per_core(rynd_rate rate, const ry_machine *machine, unsigned threa
 static double memory_seconds(const ry_prepared *prepared, const ry_machine *machine,
                              unsigned threads, double bytes, double around)
 {
-    const struct ry_prediction_costs *cost = costs_of(prepared);
+    const struct ry_prediction_costs *cost = costs_of(prepared, machine);
     const bool kept = !prepared->kernel->reference;
     const double l2 = cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2),
                  l3 = cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3);
@@ -40,17 +46,19 @@ static double memory_seconds(const ry_prepared *prepared, const ry_machine *mach
     return bytes * (from_cache + from_memory) / threads;
 }
 
-static double overlapped(const ry_prepared *prepared, double arithmetic, double memory)
+static double overlapped(const ry_prepared *prepared, const ry_machine *machine, double arithmetic,
+                         double memory)
 {
-    const double exposed = costs_of(prepared)->exposed;
+    const double exposed = costs_of(prepared, machine)->exposed;
     return arithmetic > memory ? arithmetic + exposed * memory : memory + exposed * arithmetic;
 }
 
 /* Of a phase, all threads together. */
-static double phase_work(const ry_prepared *prepared, int phase, unsigned slots)
+static double phase_work(const ry_prepared *prepared, const ry_machine *machine, int phase,
+                         unsigned slots)
 {
     return ry_spread_work(&prepared->work[phase], prepared->tasks[phase], slots,
-                          prepared->kernel->simd.width);
+                          column_of(prepared, machine));
 }
 
 static double run_work(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
@@ -58,13 +66,13 @@ static double run_work(const ry_prepared *prepared, const ry_machine *machine, u
     const unsigned slots = ry_machine_slots(machine, threads);
     double work = 0;
     for (int i = 0; i < prepared->phases; i++) {
-        work += phase_work(prepared, i, slots);
+        work += phase_work(prepared, machine, i, slots);
     }
     if (work > 0) {
         return work;
     }
-    const ry_work counted = {prepared->counts.flop / costs_of(prepared)->efficiency, 0};
-    return ry_spread_work(&counted, prepared->tasks[0], slots, prepared->kernel->simd.width);
+    const ry_work counted = {prepared->counts.flop / costs_of(prepared, machine)->efficiency, 0};
+    return ry_spread_work(&counted, prepared->tasks[0], slots, column_of(prepared, machine));
 }
 
 /* Of the phases after packing. */
@@ -107,16 +115,16 @@ static double operand_seconds(const ry_prepared *prepared, const ry_machine *mac
            memory_seconds(prepared, machine, threads, read, network_bytes);
 }
 
-static double reference_share(const ry_prepared *prepared)
+static double reference_share(const ry_prepared *prepared, const ry_machine *machine)
 {
-    return prepared->kernel->reference ? costs_of(prepared)->reference : 1;
+    return prepared->kernel->reference ? costs_of(prepared, machine)->reference : 1;
 }
 
 static double run_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
-    return overlapped(prepared, arithmetic_seconds(prepared, machine, threads),
+    return overlapped(prepared, machine, arithmetic_seconds(prepared, machine, threads),
                       operand_seconds(prepared, machine, threads, 0, 0)) /
-           reference_share(prepared);
+           reference_share(prepared, machine);
 }
 
 static double pack_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
@@ -128,9 +136,9 @@ static double pack_seconds(const ry_prepared *prepared, const ry_machine *machin
     }
     const ry_work packing = {prepared->pack_work, 0};
     const double work =
-        ry_spread_work(&packing, prepared->pack_tasks, threads, prepared->kernel->simd.width);
+        ry_spread_work(&packing, prepared->pack_tasks, threads, column_of(prepared, machine));
     const double arithmetic = work / (per_core(machine->f32, machine, threads) * threads);
-    return prepared->packs ? overlapped(prepared, arithmetic,
+    return prepared->packs ? overlapped(prepared, machine, arithmetic,
                                         memory_seconds(prepared, machine, threads, bytes, bytes))
                            : 0;
 }
@@ -139,7 +147,7 @@ static double region_seconds(const ry_prepared *prepared, const ry_machine *mach
                              unsigned threads)
 {
     const int phases = prepared->phases + prepared->packs;
-    return threads > 1 ? costs_of(prepared)->region * machine->region_seconds * phases : 0;
+    return threads > 1 ? costs_of(prepared, machine)->region * machine->region_seconds * phases : 0;
 }
 
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
@@ -152,7 +160,8 @@ ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine
                           unsigned constants)
 {
     ry_parts parts = {
-        .arithmetic = arithmetic_seconds(prepared, machine, threads) / reference_share(prepared),
+        .arithmetic =
+            arithmetic_seconds(prepared, machine, threads) / reference_share(prepared, machine),
         .overhead = region_seconds(prepared, machine, threads),
         .pack = pack_seconds(prepared, machine, threads),
         .bytes = prepared->counts.bytes,
@@ -164,14 +173,14 @@ ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine
 static ry_time parts_of(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
                         double factor, double memory)
 {
-    const double share = reference_share(prepared);
+    const double share = reference_share(prepared, machine);
     ry_time time = {
         .arithmetic = arithmetic_seconds(prepared, machine, threads) * factor / share,
         .memory = memory / share,
         .overhead = region_seconds(prepared, machine, threads),
     };
     time.all = pack_seconds(prepared, machine, threads) +
-               overlapped(prepared, time.arithmetic, time.memory) + time.overhead;
+               overlapped(prepared, machine, time.arithmetic, time.memory) + time.overhead;
     return time;
 }
 

@@ -48,6 +48,9 @@ static inline bool ry_problem_has_output(const ry_problem *problem, int i)
  *                          (with bias=1: db too)
  *   accuracy               strict, near32 (the default), tf32, bf16, int8
  *
+ * A parsed data gradient is the transposed convolution of dy that it is: dir=bwd_data is read, and
+ * convt is written.
+ *
  * Every other operator, and a convolution that does not fit the short form (mixed layouts or
  * types), is `name x0=1x64x112x112:f32[:nhwc] ... y0=... attribute=value ... accuracy=...`: absent
  * inputs are left out, a scalar is `scalar:f32`, other layouts give their strides (`:12,1,4`),

@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "expr/expr.h"
+#include "problem/window.h"
 
 #include <string.h>
 
@@ -420,6 +421,28 @@ static rynd_status fail_operator(const char *name, size_t length, ry_error *erro
                    length > 60 ? 60 : (int)length, name);
 }
 
+/* A data gradient whose shapes fit together is the transposed convolution that it is, of the same
+ * operands; others are refused as they are (ry_problem_check). */
+static void make_transposed(ry_problem *problem)
+{
+    const ry_tensor *dy = problem->in, *w = dy + 1, *dx = problem->out;
+    if (problem->op != RY_OP_conv || problem->attrs.conv.dir != RY_direction_bwd_data ||
+        problem->inputs < 2 || problem->outputs < 1 || dx->rank < 3 || dy->rank != dx->rank ||
+        w->rank != dx->rank) {
+        return;
+    }
+    ry_window forward = ry_window_of(problem);
+    forward.direction = RY_direction_fwd;
+    for (int i = 0; i < forward.rank; i++) {
+        if (ry_window_extent(&forward, i) != dy->dim[2 + i]) {
+            return;
+        }
+    }
+    problem->attrs = ry_window_data_gradient_attrs(&problem->attrs, forward.rank, dx->dim + 2,
+                                                   dy->dim + 2, w->dim + 2);
+    problem->op = RY_OP_convt;
+}
+
 rynd_status ry_problem_parse(const char *text, ry_arena *arena, ry_problem *problem,
                              ry_error *error)
 {
@@ -431,9 +454,11 @@ rynd_status ry_problem_parse(const char *text, ry_arena *arena, ry_problem *prob
             continue;
         }
         const char *words = name + length;
-        return is_conv((ry_op)op) && !is_generic(words)
+        RY_TRY(is_conv((ry_op)op) && !is_generic(words)
                    ? ry_problem_parse_short((ry_op)op, words, text, arena, problem, error)
-                   : parse_generic((ry_op)op, words, text, arena, problem, error);
+                   : parse_generic((ry_op)op, words, text, arena, problem, error));
+        make_transposed(problem);
+        return RYND_OK;
     }
     return fail_operator(name, length, error);
 }

@@ -174,6 +174,27 @@ ry_window ry_window_data_gradient(const ry_window *forward)
     return w;
 }
 
+ry_attrs ry_window_data_gradient_attrs(const ry_attrs *conv, int rank, const int64_t *x,
+                                       const int64_t *y, const int64_t *taps)
+{
+    const ry_window forward = ry_window_of_attrs(RY_OP_conv, conv, rank, x, y, taps),
+                    gradient = ry_window_data_gradient(&forward);
+    ry_attrs attrs = ry_attrs_default(RY_OP_convt);
+    ry_convt_attrs *convt = &attrs.convt;
+    convt->groups = conv->conv.groups;
+    convt->stride.count = convt->dilation.count = convt->output_padding.count = rank;
+    convt->pads.count = 2 * rank;
+    for (int i = 0; i < rank; i++) {
+        const ry_window_axis *axis = &gradient.axis[i];
+        convt->stride.at[i] = axis->stride;
+        convt->dilation.at[i] = axis->dilation;
+        convt->output_padding.at[i] = axis->output_padding;
+        convt->pads.at[i] = axis->pad;
+        convt->pads.at[i + rank] = axis->pad_end;
+    }
+    return attrs;
+}
+
 ry_window_axis ry_window_mirror(const ry_window_axis *axis)
 {
     const int64_t before = ry_window_reach(axis) - 1;

@@ -118,6 +118,9 @@ ry_window_readers ry_window_phase(const ry_window_axis *axis, int64_t in);
  * same weights: the window that gives all of x, the elements behind the last position's last tap by
  * output padding. */
 ry_window ry_window_data_gradient(const ry_window *forward);
+/* The same as attributes of convt, of conv's and of the extents of x, y and the window. */
+ry_attrs ry_window_data_gradient_attrs(const ry_attrs *conv, int rank, const int64_t *x,
+                                       const int64_t *y, const int64_t *taps);
 /* The transposed convolution of unit stride as a forward one, of the taps in reverse order: `in`
  * and `out` change places. */
 ry_window_axis ry_window_mirror(const ry_window_axis *axis);

@@ -129,7 +129,7 @@ bool ry_bound_emit(ry_emitter *emitter, const ry_bound_expr *bound, const ry_exp
     attrs.expr.program = covered.program;
     attrs.expr.axes = covered.program->reduces ? frame->axes : (ry_ints){.count = 0};
     attrs.expr.keepdims = 1;
-    attrs.expr.noop_empty = 1;
+    attrs.expr.noop_empty = covered.program->reduces && frame->axes.count == 0;
     return ry_emit_outputs(emitter, RY_OP_expr, &attrs, covered.program->inputs, covered.in,
                            covered.program->outputs, NULL, out);
 }

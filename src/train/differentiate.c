@@ -6,10 +6,6 @@
 #include "train/gradient.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <string.h>
-
-enum { MAX_TERMS = 16 }; /* of one sum */
 
 /* One reader's share of a value's gradient. */
 typedef struct share {
@@ -98,44 +94,27 @@ static rynd_status send(differentiating *d, ry_value_id to, ry_value_id gradient
     return RYND_OK;
 }
 
-/* x0 + x1 + ... of `count` values. */
-static ry_value_id add(ry_emitter *e, int count, const ry_value_id *terms)
-{
-    char text[8 * MAX_TERMS] = "x0";
-    for (int i = 1; i < count; i++) {
-        snprintf(text + strlen(text), sizeof text - strlen(text), " + x%d", i);
-    }
-    return count == 1 ? terms[0] : ry_emit_expr(e, text, count, terms);
-}
-
 /* The sum of the shares that came to a value; RY_NO_VALUE: none did. */
 static rynd_status collect(differentiating *d, ry_value_id v)
 {
-    ry_value_id terms[MAX_TERMS];
-    int count = 0;
+    size_t count = 0;
     if (d->sum[v] != RY_NO_VALUE || !d->shares[v]) {
         return RYND_OK;
     }
+    for (const share *s = d->shares[v]; s; s = s->before) {
+        count++;
+    }
     const char *name = ry_arena_format(&d->graph->arena, "%s/gradient", d->graph->values[v].name);
+    ry_value_id *terms = RY_TAKE(&d->scratch, ry_value_id, count);
     ry_emitter e = {.graph = d->graph, .name = name, .error = d->error};
-    if (!name) {
+    if (!name || !terms) {
         return fail_memory(d);
     }
-    share *first = NULL; /* turned around: the first that came */
-    for (share *s = d->shares[v], *before; s; s = before) {
-        before = s->before;
-        s->before = first;
-        first = s;
+    size_t at = count;
+    for (const share *s = d->shares[v]; s; s = s->before) {
+        terms[--at] = s->gradient;
     }
-    for (share *s = first; s; s = s->before) {
-        if (count == MAX_TERMS) {
-            terms[0] = add(&e, count, terms);
-            count = 1;
-        }
-        terms[count++] = s->gradient;
-    }
-    d->shares[v] = first;
-    d->sum[v] = add(&e, count, terms);
+    d->sum[v] = ry_emit_sum(&e, count, terms);
     return e.status;
 }
 

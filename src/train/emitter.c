@@ -4,6 +4,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+enum { MAX_TERMS = 16 }; /* of one sum */
 
 rynd_status ry_emit_fail(ry_emitter *emitter, rynd_status status, const char *format, ...)
 {
@@ -94,8 +97,8 @@ ry_value_id ry_emit(ry_emitter *emitter, ry_op op, const ry_attrs *attrs, int in
     return ry_emit_outputs(emitter, op, attrs, inputs, in, 1, NULL, &out) ? out : RY_NO_VALUE;
 }
 
-static const ry_expr *parse(ry_emitter *emitter, const char *text,
-                            const ry_expr_parameter *parameters, int parameter_count)
+const ry_expr *ry_emit_program_with(ry_emitter *emitter, const char *text,
+                                    const ry_expr_parameter *parameters, int parameter_count)
 {
     const ry_expr *program = NULL;
     if (emitter->status == RYND_OK) {
@@ -107,7 +110,7 @@ static const ry_expr *parse(ry_emitter *emitter, const char *text,
 
 const ry_expr *ry_emit_program(ry_emitter *emitter, const char *text)
 {
-    return parse(emitter, text, NULL, 0);
+    return ry_emit_program_with(emitter, text, NULL, 0);
 }
 
 ry_value_id ry_emit_reduce(ry_emitter *emitter, const char *text, const ry_ints *axes,
@@ -125,13 +128,39 @@ ry_value_id ry_emit_expr_with(ry_emitter *emitter, const char *text,
                               const ry_value_id *in)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
-    attrs.expr.program = parse(emitter, text, parameters, parameter_count);
+    attrs.expr.program = ry_emit_program_with(emitter, text, parameters, parameter_count);
     return ry_emit(emitter, RY_OP_expr, &attrs, inputs, in);
 }
 
 ry_value_id ry_emit_expr(ry_emitter *emitter, const char *text, int inputs, const ry_value_id *in)
 {
     return ry_emit_expr_with(emitter, text, NULL, 0, inputs, in);
+}
+
+/* At most MAX_TERMS of them. */
+static ry_value_id sum_few(ry_emitter *emitter, int count, const ry_value_id *values)
+{
+    char text[8 * MAX_TERMS] = "x0";
+    for (int i = 1; i < count; i++) {
+        snprintf(text + strlen(text), sizeof text - strlen(text), " + x%d", i);
+    }
+    return count == 1 ? values[0] : ry_emit_expr(emitter, text, count, values);
+}
+
+ry_value_id ry_emit_sum(ry_emitter *emitter, size_t count, const ry_value_id *values)
+{
+    ry_value_id terms[MAX_TERMS];
+    int used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (used == MAX_TERMS) {
+            terms[0] = sum_few(emitter, used, terms);
+            used = 1;
+        }
+        if (values[i] != RY_NO_VALUE) {
+            terms[used++] = values[i];
+        }
+    }
+    return used == 0 ? RY_NO_VALUE : sum_few(emitter, used, terms);
 }
 
 ry_value_id ry_emit_sum_to(ry_emitter *emitter, ry_value_id value, const ry_shape *shape)

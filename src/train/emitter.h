@@ -42,7 +42,12 @@ ry_value_id ry_emit_reduce(ry_emitter *emitter, const char *text, const ry_ints 
                            bool keepdims, int inputs, const ry_value_id *in);
 /* The program of a text, for nodes with several outputs; NULL on failure. */
 const ry_expr *ry_emit_program(ry_emitter *emitter, const char *text);
+const ry_expr *ry_emit_program_with(ry_emitter *emitter, const char *text,
+                                    const ry_expr_parameter *parameters, int parameter_count);
 
+/* Of values of one shape: ((v0 + v1) + ..) in this order, in few nodes. RY_NO_VALUE counts nothing;
+ * it is the sum where all are. */
+ry_value_id ry_emit_sum(ry_emitter *emitter, size_t count, const ry_value_id *values);
 /* Sums over the dims by which `value` was broadcast from `shape`, and gives it that shape. */
 ry_value_id ry_emit_sum_to(ry_emitter *emitter, ry_value_id value, const ry_shape *shape);
 /* `value` broadcast to a shape. */

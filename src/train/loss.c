@@ -90,9 +90,8 @@ static ry_value_id rows_of_labels(ry_emitter *e, const ry_loss_options *options,
 static ry_value_id smoothed(ry_emitter *e, const ry_loss_options *options, ry_value_id target,
                             int64_t classes)
 {
-    const ry_expr_parameter numbers[] = {
-        {"keep", 1 - options->label_smoothing},
-        {"spread", options->label_smoothing / (double)classes}};
+    const ry_expr_parameter numbers[] = {{"keep", 1 - options->label_smoothing},
+                                         {"spread", options->label_smoothing / (double)classes}};
     return options->label_smoothing == 0
                ? target
                : ry_emit_expr_with(e, "x0 * keep + spread", numbers, 2, 1, &target);
@@ -104,9 +103,10 @@ static ry_value_id mean(ry_emitter *e, ry_value_id terms, int64_t times)
 {
     const ry_value_id mean =
         ry_emit_reduce(e, "mean(x0)", &(ry_ints){.count = 0}, false, 1, &terms);
-    return times == 1 ? mean
-                      : ry_emit_expr_with(e, "x0 * times",
-                                          &(ry_expr_parameter){"times", (double)times}, 1, 1, &mean);
+    return times == 1
+               ? mean
+               : ry_emit_expr_with(e, "x0 * times", &(ry_expr_parameter){"times", (double)times}, 1,
+                                   1, &mean);
 }
 
 ry_value_id ry_emit_loss(ry_emitter *emitter, const ry_loss_options *options, ry_value_id output,

@@ -18,6 +18,9 @@ static const double DROPPED = 1.5;
 /* Of the budget: the rest is for the race. */
 static const double LOOK_SHARE = 0.6;
 
+/* For the meter of energy. */
+static const double METERED_SECONDS = 0.05;
+
 /* A form that is held: made ready to run. */
 typedef struct slot {
     ry_trial trial;
@@ -315,6 +318,30 @@ static void judge(tuning *t)
     }
 }
 
+/* Runs that follow one another for as long as the meter's steps, of a millisecond, are a few
+ * percent of. */
+static rynd_status meter_form(tuning *t, slot *s, ry_error *error)
+{
+    const double begin = now(t);
+    int64_t runs = 0;
+    ry_meter_take(t->options->energy);
+    do {
+        RY_TRY(run_once(t, s, error));
+        runs++;
+    } while (now(t) - begin < METERED_SECONDS);
+    t->tuned->forms[s->form].joule = ry_meter_take(t->options->energy) / (double)runs;
+    return RYND_OK;
+}
+
+/* Of the forms that raced, after it: reading a meter takes time. */
+static rynd_status meter_forms(tuning *t, ry_error *error)
+{
+    for (int i = 0; t->options->energy && i < t->race.count && !t->tuned->stopped; i++) {
+        RY_TRY(meter_form(t, &t->slots[t->racers[i]], error));
+    }
+    return RYND_OK;
+}
+
 static rynd_status make_lists(tuning *t, unsigned workers, ry_error *error)
 {
     ry_candidates all;
@@ -357,7 +384,7 @@ static rynd_status tune(tuning *t, ry_device *device, const ry_target *host, ry_
     list_racers(t);
     RY_TRY(run_race(t, error));
     judge(t);
-    return RYND_OK;
+    return meter_forms(t, error);
 }
 
 rynd_status ry_tune_problem(const ry_problem *problem, unsigned constants, ry_device *device,

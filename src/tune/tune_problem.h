@@ -12,6 +12,7 @@
 #define RY_TUNE_TUNE_PROBLEM_H
 
 #include "kernels/prepared.h"
+#include "machine/meter.h"
 #include "tune/sample_statistics.h"
 #include "tune/trial.h"
 
@@ -28,6 +29,7 @@ typedef struct ry_measured_form {
     double predicted;     /* seconds */
     ry_statistics time;   /* of its measurements, in counted rounds and at the first look */
     double ratio;         /* of its time over the untuned one's, paired; 0: it did not race */
+    double joule;         /* that a run takes; 0: not measured */
     ry_verdict verdict;
     const char *reason; /* why it was rejected; "" */
 } ry_measured_form;
@@ -67,6 +69,7 @@ typedef struct ry_tune_options {
     bool cold;                  /* constants come from memory (trial.h) */
     size_t memory;              /* bytes that the candidates that race may take together */
     const ry_tune_meter *meter; /* NULL: the clock and the device */
+    ry_meter *energy;           /* reads what the forms that raced take; NULL: nothing does */
     bool (*listen)(void *user, const ry_tune_news *news); /* NULL: nobody */
     void *listen_user;
 } ry_tune_options;

@@ -51,6 +51,7 @@ typedef struct ry_wisdom_record {
     double mean, variance, median, min, max; /* seconds */
     double predicted;                        /* seconds; 0: not known */
     int64_t time;                            /* seconds since 1970 */
+    unsigned cold; /* 1: constants came from memory in each run; 0: from the caches, if they fit */
 } ry_wisdom_record;
 
 /* Of the machine that a record is of: vendor, family, model, instruction set, cores and the kind or
@@ -91,6 +92,18 @@ bool ry_wisdom_best(ry_wisdom *wisdom, const ry_wisdom_key *key,
  * OUT_OF_MEMORY. */
 rynd_status ry_wisdom_put(ry_wisdom *wisdom, const ry_wisdom_key *key,
                           const ry_wisdom_record *records, size_t count, ry_error *error);
+
+/* A kernel whose records are forgotten. */
+typedef struct ry_wisdom_kernel {
+    const char *kernel;
+    uint64_t source; /* 0: of any */
+} ry_wisdom_kernel;
+
+/* The same, but what the key has of these kernels is forgotten with it: what was measured at
+ * another time, beside other load, is not compared with what is measured now. */
+rynd_status ry_wisdom_replace(ry_wisdom *wisdom, const ry_wisdom_key *key,
+                              const ry_wisdom_kernel *kernels, size_t kernel_count,
+                              const ry_wisdom_record *records, size_t count, ry_error *error);
 
 /* Takes the lease of a key for so many seconds, so that two do not measure the same thing; false:
  * another has it (a thread of this process, too), or the wisdom is frozen. A lease ends by

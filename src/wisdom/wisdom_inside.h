@@ -23,8 +23,9 @@ typedef enum ry_wisdom_statement {
     RY_WISDOM_COUNT_CHANGE,
     RY_WISDOM_COUNT_CLEAR,
     RY_WISDOM_PUT,
-    RY_WISDOM_GET,   /* the record of a key, kernel, form and source */
-    RY_WISDOM_VISIT, /* all records, sorted */
+    RY_WISDOM_FORGET, /* the records of a key that are of a kernel and a source; source 0: any */
+    RY_WISDOM_GET,    /* the record of a key, kernel, form and source */
+    RY_WISDOM_VISIT,  /* all records, sorted */
     RY_WISDOM_LEASE,
     RY_WISDOM_LEND,
     RY_WISDOM_RETURN,
@@ -84,7 +85,7 @@ void ry_wisdom_give_up(ry_wisdom *wisdom, int result);
 
 /* wisdom_rows.c */
 
-enum { RY_WISDOM_COLUMNS = 16 }; /* of a record */
+enum { RY_WISDOM_COLUMNS = 17 }; /* of a record */
 
 /* The first RY_WISDOM_COLUMNS parameters of a statement; texts must stay until it is reset. */
 void ry_wisdom_bind(sqlite3_stmt *statement, const ry_wisdom_key *key,

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef enum kind { TEXT, MAYBE, HEX, UNSIGNED, INTEGER, SECONDS } kind;
+/* A FLAG is there where it is not 0, as 1. */
+typedef enum kind { TEXT, MAYBE, HEX, UNSIGNED, FLAG, INTEGER, SECONDS } kind;
 
 typedef struct field {
     const char *name;
@@ -37,6 +38,7 @@ static const field fields[] = {
     {"max", SECONDS, RECORD(max)},
     {"predicted", SECONDS, RECORD(predicted)},
     {"time", INTEGER, RECORD(time)},
+    {"cold", FLAG, RECORD(cold)},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -68,6 +70,7 @@ static void add_value(ry_text *text, kind as, const void *at)
         }
         break;
     case HEX: ry_text_add(text, "\"%016" PRIx64 "\"", *(const uint64_t *)at); break;
+    case FLAG:
     case UNSIGNED: ry_text_add(text, "%u", *(const unsigned *)at); break;
     case INTEGER: ry_text_add(text, "%" PRId64, *(const int64_t *)at); break;
     default: ry_number_print(*(const double *)at, number); ry_text_add(text, "%s", number);
@@ -78,8 +81,11 @@ void ry_wisdom_print_line(const ry_wisdom_key *key, const ry_wisdom_record *reco
 {
     const ry_wisdom_row row = {*key, *record};
     for (int i = 0; i < FIELDS; i++) {
-        ry_text_add(text, "%s\"%s\":", i ? "," : "{", fields[i].name);
-        add_value(text, fields[i].kind, (const char *)&row + fields[i].offset);
+        const void *at = (const char *)&row + fields[i].offset;
+        if (fields[i].kind != FLAG || *(const unsigned *)at) {
+            ry_text_add(text, "%s\"%s\":", i ? "," : "{", fields[i].name);
+            add_value(text, fields[i].kind, at);
+        }
     }
     ry_text_add(text, "}");
 }
@@ -226,10 +232,10 @@ static rynd_status take_number(reader *r, kind as, void *to)
         return ry_number_parse(word, length, to) ? RYND_OK : fail(r, "that is no number");
     }
     if (!ry_integer_parse(word, length, &whole) ||
-        (as == UNSIGNED && (whole < 0 || whole > UINT32_MAX))) {
+        (as != INTEGER && (whole < 0 || whole > (as == FLAG ? 1 : UINT32_MAX)))) {
         return fail(r, "a whole number within its range is missing");
     }
-    if (as == UNSIGNED) {
+    if (as != INTEGER) {
         *(unsigned *)to = (unsigned)whole;
     } else {
         *(int64_t *)to = whole;
@@ -301,7 +307,7 @@ rynd_status ry_wisdom_parse_line(const char *line, size_t length, ry_arena *aren
         return fail(&r, "something stands behind the record");
     }
     for (int i = 0; i < FIELDS; i++) {
-        if (!(seen >> i & 1u) && fields[i].kind != MAYBE) {
+        if (!(seen >> i & 1u) && fields[i].kind != MAYBE && fields[i].kind != FLAG) {
             return ry_fail(error, RYND_ERROR_FORMAT, "it has no \"%s\"", fields[i].name);
         }
     }

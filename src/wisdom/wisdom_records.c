@@ -170,8 +170,29 @@ bool ry_wisdom_best(ry_wisdom *wisdom, const ry_wisdom_key *key,
     return found;
 }
 
-static int write_records(ry_wisdom *w, const ry_wisdom_key *key, const ry_wisdom_record *records,
-                         size_t count)
+/* What is put, and what goes with it. */
+typedef struct change {
+    const ry_wisdom_key *key;
+    const ry_wisdom_kernel *kernels;
+    size_t kernel_count;
+    const ry_wisdom_record *records;
+    size_t count;
+} change;
+
+/* Others read everything anew after it. */
+static int forget_kernels(ry_wisdom *w, const change *c)
+{
+    int result = c->kernel_count ? ry_wisdom_run(w, RY_WISDOM_COUNT_CLEAR) : SQLITE_OK;
+    for (size_t i = 0; result == SQLITE_OK && i < c->kernel_count; i++) {
+        const ry_wisdom_record of = {
+            .kernel = c->kernels[i].kernel, .form = "", .source = c->kernels[i].source};
+        ry_wisdom_bind(w->connection.statement[RY_WISDOM_FORGET], c->key, &of);
+        result = ry_wisdom_run(w, RY_WISDOM_FORGET);
+    }
+    return result;
+}
+
+static int write_records(ry_wisdom *w, const change *c)
 {
     sqlite3_stmt *put = w->connection.statement[RY_WISDOM_PUT];
     int result = ry_wisdom_run(w, RY_WISDOM_BEGIN);
@@ -179,8 +200,9 @@ static int write_records(ry_wisdom *w, const ry_wisdom_key *key, const ry_wisdom
         return result;
     }
     result = ry_wisdom_run(w, RY_WISDOM_COUNT_CHANGE);
-    for (size_t i = 0; result == SQLITE_OK && i < count; i++) {
-        ry_wisdom_bind(put, key, &records[i]);
+    result = result != SQLITE_OK ? result : forget_kernels(w, c);
+    for (size_t i = 0; result == SQLITE_OK && i < c->count; i++) {
+        ry_wisdom_bind(put, c->key, &c->records[i]);
         result = ry_wisdom_run(w, RY_WISDOM_PUT);
     }
     result = result != SQLITE_OK ? result : ry_wisdom_run(w, RY_WISDOM_COMMIT);
@@ -191,40 +213,49 @@ static int write_records(ry_wisdom *w, const ry_wisdom_key *key, const ry_wisdom
 }
 
 /* What was written is in the cache, too, or is read when its key is asked for. */
-static void remember(ry_wisdom *w, const ry_wisdom_key *key, const ry_wisdom_record *records,
-                     size_t count)
+static void remember(ry_wisdom *w, const change *c)
 {
-    ry_wisdom_group *group = ry_wisdom_cache_find(&w->cache, key);
-    for (size_t i = 0; group && i < count; i++) {
-        if (!ry_wisdom_cache_put(&w->cache, group, &records[i])) {
+    if (c->kernel_count) {
+        ry_wisdom_cache_free(&w->cache);
+    }
+    ry_wisdom_group *group = ry_wisdom_cache_find(&w->cache, c->key);
+    for (size_t i = 0; group && i < c->count; i++) {
+        if (!ry_wisdom_cache_put(&w->cache, group, &c->records[i])) {
             ry_wisdom_cache_free(&w->cache);
             return;
         }
     }
 }
 
-static rynd_status put(ry_wisdom *w, const ry_wisdom_key *key, const ry_wisdom_record *records,
-                       size_t count, ry_error *error)
+static rynd_status put(ry_wisdom *w, const change *c, ry_error *error)
 {
     int result = SQLITE_NOMEM;
     for (int tries = 0;
          tries < RY_WISDOM_TRIES && result != SQLITE_OK && ry_wisdom_is_open(w, true); tries++) {
-        result = write_records(w, key, records, count);
+        result = write_records(w, c);
         if (result != SQLITE_OK) {
             ry_wisdom_give_up(w, result);
         }
     }
     if (result != SQLITE_OK) {
         return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "out of memory for %zu records of wisdom",
-                       count);
+                       c->count);
     }
-    remember(w, key, records, count);
+    remember(w, c);
     return RYND_OK;
 }
 
 rynd_status ry_wisdom_put(ry_wisdom *wisdom, const ry_wisdom_key *key,
                           const ry_wisdom_record *records, size_t count, ry_error *error)
 {
+    return ry_wisdom_replace(wisdom, key, NULL, 0, records, count, error);
+}
+
+rynd_status ry_wisdom_replace(ry_wisdom *wisdom, const ry_wisdom_key *key,
+                              const ry_wisdom_kernel *kernels, size_t kernel_count,
+                              const ry_wisdom_record *records, size_t count, ry_error *error)
+{
+    const change c = {key, kernels, kernel_count, records, count};
     if (!wisdom || count == 0) {
         return RYND_OK;
     }
@@ -242,7 +273,7 @@ rynd_status ry_wisdom_put(ry_wisdom *wisdom, const ry_wisdom_key *key,
         }
     }
     ry_wisdom_lock(wisdom);
-    const rynd_status status = put(wisdom, key, records, count, error);
+    const rynd_status status = put(wisdom, &c, error);
     ry_wisdom_unlock(wisdom);
     return status;
 }

@@ -49,6 +49,7 @@ const char *ry_wisdom_complaint(const ry_wisdom_key *key, const ry_wisdom_record
            : measured && !(is_time(r->max) && r->max >= r->median)           ? "max"
            : !(isfinite(r->predicted) && r->predicted >= 0)                  ? "predicted"
            : r->time < 0                                                     ? "time"
+           : r->cold > 1                                                     ? "cold"
                                                                              : NULL;
 }
 
@@ -93,6 +94,7 @@ void ry_wisdom_bind(sqlite3_stmt *s, const ry_wisdom_key *key, const ry_wisdom_r
         sqlite3_bind_double(s, 10 + i, numbers[i]);
     }
     sqlite3_bind_int64(s, 16, record->time);
+    sqlite3_bind_int64(s, 17, record->cold);
 }
 
 /* NULL where it is none, or has a byte 0. */
@@ -113,11 +115,12 @@ static bool integer_of(sqlite3_stmt *s, int column, int64_t *value)
 
 bool ry_wisdom_row_of(sqlite3_stmt *s, ry_wisdom_row *row)
 {
-    int64_t constants, threads, source, samples, time;
+    int64_t constants, threads, source, samples, time, cold;
     const bool whole = integer_of(s, 2, &constants) && integer_of(s, 3, &threads) &&
                        integer_of(s, 6, &source) && integer_of(s, 8, &samples) &&
-                       integer_of(s, 15, &time);
-    if (!whole || constants < 0 || constants > UINT32_MAX || threads < 0 || threads > UINT32_MAX) {
+                       integer_of(s, 15, &time) && integer_of(s, 16, &cold);
+    if (!whole || constants < 0 || constants > UINT32_MAX || threads < 0 || threads > UINT32_MAX ||
+        cold < 0 || cold > 1) {
         return false;
     }
     for (int column = 9; column < 15; column++) {
@@ -141,6 +144,7 @@ bool ry_wisdom_row_of(sqlite3_stmt *s, ry_wisdom_row *row)
         .max = sqlite3_column_double(s, 13),
         .predicted = sqlite3_column_double(s, 14),
         .time = time,
+        .cold = (unsigned)cold,
     };
     return (taken || row->record.rejected) && !ry_wisdom_complaint(&row->key, &row->record);
 }

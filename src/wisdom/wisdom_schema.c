@@ -12,7 +12,7 @@
 #include <time.h>
 
 /* "RYND", of the file's header, and the version of the tables. */
-enum { APPLICATION = 0x52594e44, VERSION = 1 };
+enum { APPLICATION = 0x52594e44, VERSION = 2 };
 
 /* A row, a statement and a text may have so many bytes: more is not from here. */
 enum { MAX_LENGTH = 1 << 20 };
@@ -23,13 +23,15 @@ enum { NAPS = 1000 };
 
 /* The file has these tables, by these texts, or it is not a wisdom: what else a file may hold
  * (triggers, views, computed columns) is nothing that we would run. */
+#define RECORD_TABLE(last)                                                                        \
+    "CREATE TABLE record(machine TEXT NOT NULL,problem TEXT NOT NULL,constants INTEGER NOT NULL," \
+    "threads INTEGER NOT NULL,kernel TEXT NOT NULL,form TEXT NOT NULL,source INTEGER NOT NULL,"   \
+    "rejected TEXT,samples INTEGER NOT NULL,mean REAL NOT NULL,variance REAL NOT NULL,"           \
+    "median REAL NOT NULL,min REAL NOT NULL,max REAL NOT NULL,predicted REAL NOT NULL,"           \
+    "time INTEGER NOT NULL," last "changed INTEGER NOT NULL,"                                     \
+    "PRIMARY KEY(machine,problem,constants,threads,kernel,form,source)) WITHOUT ROWID"
 static const char *const tables[] = {
-    "CREATE TABLE record(machine TEXT NOT NULL,problem TEXT NOT NULL,constants INTEGER NOT NULL,"
-    "threads INTEGER NOT NULL,kernel TEXT NOT NULL,form TEXT NOT NULL,source INTEGER NOT NULL,"
-    "rejected TEXT,samples INTEGER NOT NULL,mean REAL NOT NULL,variance REAL NOT NULL,"
-    "median REAL NOT NULL,min REAL NOT NULL,max REAL NOT NULL,predicted REAL NOT NULL,"
-    "time INTEGER NOT NULL,changed INTEGER NOT NULL,"
-    "PRIMARY KEY(machine,problem,constants,threads,kernel,form,source)) WITHOUT ROWID",
+    RECORD_TABLE("cold INTEGER NOT NULL,"),
     "CREATE INDEX record_changed ON record(machine,changed)",
     "CREATE TABLE lease(machine TEXT NOT NULL,problem TEXT NOT NULL,constants INTEGER NOT NULL,"
     "threads INTEGER NOT NULL,host TEXT NOT NULL,process INTEGER NOT NULL,born INTEGER NOT NULL,"
@@ -38,9 +40,13 @@ static const char *const tables[] = {
 };
 enum { TABLES = sizeof tables / sizeof *tables };
 
+/* Version 1 did not say where weights were: as tables[0] without that column. Its records are taken
+ * for warm ones. */
+static const char first_record[] = RECORD_TABLE("");
+
 #define COLUMNS                                                                            \
     "machine,problem,constants,threads,kernel,form,source,rejected,samples,mean,variance," \
-    "median,min,max,predicted,time"
+    "median,min,max,predicted,time,cold"
 #define KEY    "machine=?1 AND problem=?2 AND constants=?3 AND threads=?4"
 #define SORTED "machine,problem,constants,threads,kernel,form,source"
 
@@ -56,7 +62,8 @@ static const char *const statements[RY_WISDOM_STATEMENTS] = {
     [RY_WISDOM_COUNT_CHANGE] = "UPDATE state SET changes=changes+1",
     [RY_WISDOM_COUNT_CLEAR] = "UPDATE state SET clears=clears+1",
     [RY_WISDOM_PUT] = "REPLACE INTO record VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,"
-                      "?15,?16,(SELECT changes FROM state))",
+                      "?15,?16,?17,(SELECT changes FROM state))",
+    [RY_WISDOM_FORGET] = "DELETE FROM record WHERE " KEY " AND kernel=?5 AND (?7=0 OR source=?7)",
     [RY_WISDOM_GET] =
         "SELECT " COLUMNS " FROM record WHERE " KEY " AND kernel=?5 AND form=?6 AND source=?7",
     [RY_WISDOM_VISIT] = "SELECT " COLUMNS " FROM record ORDER BY " SORTED,
@@ -89,10 +96,10 @@ static int number_of(sqlite3 *db, const char *text, int64_t *number)
     return sqlite3_finalize(statement);
 }
 
-static bool is_table(const char *text)
+static bool is_table(const char *text, int64_t version)
 {
     for (int i = 0; i < TABLES; i++) {
-        if (strcmp(tables[i], text) == 0) {
+        if (strcmp(i == 0 && version == 1 ? first_record : tables[i], text) == 0) {
             return true;
         }
     }
@@ -101,7 +108,7 @@ static bool is_table(const char *text)
 
 /* How many of the tables there are; -1: something else is there, too. What SQLite makes for itself
  * has no text or a name of its own. */
-static int count_tables(sqlite3 *db, int *count)
+static int count_tables(sqlite3 *db, int64_t version, int *count)
 {
     sqlite3_stmt *statement;
     int result = sqlite3_prepare_v2(
@@ -113,7 +120,7 @@ static int count_tables(sqlite3 *db, int *count)
     *count = 0;
     while (sqlite3_step(statement) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(statement, 0);
-        *count = *count < 0 || !text || !is_table(text) ? -1 : *count + 1;
+        *count = *count < 0 || !text || !is_table(text, version) ? -1 : *count + 1;
     }
     return sqlite3_finalize(statement);
 }
@@ -124,24 +131,26 @@ static int fail(char *why, size_t size, const char *what)
     return SQLITE_NOTADB;
 }
 
-/* Is it a wisdom, or empty? Nothing is written before that is known. */
-static int check_tables(sqlite3 *db, bool *empty, char *why, size_t size)
+/* What a file is: nothing is written before that is known. */
+typedef enum content { EMPTY, OLD, CURRENT } content;
+
+static int check_tables(sqlite3 *db, content *is, char *why, size_t size)
 {
     int64_t application, version;
     int count;
     int result = number_of(db, "PRAGMA application_id", &application);
     result = result != SQLITE_OK ? result : number_of(db, "PRAGMA user_version", &version);
-    result = result != SQLITE_OK ? result : count_tables(db, &count);
+    result = result != SQLITE_OK ? result : count_tables(db, version, &count);
     if (result != SQLITE_OK) {
         return result;
     }
-    *empty = application == 0 && version == 0 && count == 0;
-    if (*empty) {
+    *is = application == 0 && version == 0 && count == 0 ? EMPTY : version == 1 ? OLD : CURRENT;
+    if (*is == EMPTY) {
         return SQLITE_OK;
     }
     return application != APPLICATION ? fail(why, size, "it is another program's database")
            : version > VERSION        ? fail(why, size, "it was written by a later version of rynd")
-           : version != VERSION || count != TABLES
+           : version < 1 || count != TABLES
                ? fail(why, size, "its tables are not those of a wisdom")
                : SQLITE_OK;
 }
@@ -151,25 +160,45 @@ static int execute(sqlite3 *db, const char *text)
     return sqlite3_exec(db, text, NULL, NULL, NULL);
 }
 
+static int make_new(sqlite3 *db)
+{
+    int result = SQLITE_OK;
+    for (int i = 0; result == SQLITE_OK && i < TABLES; i++) {
+        result = execute(db, tables[i]);
+    }
+    return result != SQLITE_OK ? result : execute(db, "INSERT INTO state VALUES(1,0,0)");
+}
+
+/* The table of records anew, with the column that it lacks. */
+static int make_current(sqlite3 *db)
+{
+    int result = execute(db, "ALTER TABLE record RENAME TO first;DROP INDEX record_changed");
+    result = result != SQLITE_OK ? result : execute(db, tables[0]);
+    return result != SQLITE_OK
+               ? result
+               : execute(db, "CREATE INDEX record_changed ON record(machine,changed);"
+                             "INSERT INTO record SELECT machine,problem,constants,threads,kernel,"
+                             "form,source,rejected,samples,mean,variance,median,min,max,predicted,"
+                             "time,0,changed FROM first;DROP TABLE first;"
+                             "UPDATE state SET clears=clears+1");
+}
+
 /* In one transaction; another process may have made them meanwhile. */
 static int make_tables(sqlite3 *db, char *why, size_t size)
 {
     char header[96];
-    bool empty = false;
+    content is = CURRENT;
     snprintf(header, sizeof header, "PRAGMA application_id=%d;PRAGMA user_version=%d", APPLICATION,
              VERSION);
     int result = execute(db, "BEGIN IMMEDIATE");
     if (result != SQLITE_OK) {
         return result;
     }
-    result = check_tables(db, &empty, why, size);
-    for (int i = 0; empty && result == SQLITE_OK && i < TABLES; i++) {
-        result = execute(db, tables[i]);
+    result = check_tables(db, &is, why, size);
+    if (is != CURRENT && result == SQLITE_OK) {
+        result = is == EMPTY ? make_new(db) : make_current(db);
     }
-    if (empty && result == SQLITE_OK) {
-        result = execute(db, "INSERT INTO state VALUES(1,0,0)");
-    }
-    if (empty && result == SQLITE_OK) {
+    if (is != CURRENT && result == SQLITE_OK) {
         result = execute(db, header);
     }
     if (result == SQLITE_OK) {
@@ -260,17 +289,17 @@ int ry_wisdom_connect(const char *path, ry_wisdom_connection *connection, char *
 {
     *connection = (ry_wisdom_connection){0};
     why[0] = 0;
-    bool empty = false;
+    content is = CURRENT;
     int result = open_file(path ? path : ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
                            &connection->db);
     if (result == SQLITE_OK && sqlite3_db_readonly(connection->db, "main") == 1) {
         result = SQLITE_READONLY;
     }
-    result = result != SQLITE_OK ? result : check_tables(connection->db, &empty, why, size);
+    result = result != SQLITE_OK ? result : check_tables(connection->db, &is, why, size);
     if (result == SQLITE_OK && path) {
         result = set_journal(connection->db, why, size);
     }
-    if (result == SQLITE_OK && empty) {
+    if (result == SQLITE_OK && is != CURRENT) {
         result = make_tables(connection->db, why, size);
     }
     result = result != SQLITE_OK ? result : prepare_statements(connection);
@@ -281,7 +310,7 @@ int ry_wisdom_copy(sqlite3 *from, ry_wisdom_connection *connection, char *why, s
 {
     *connection = (ry_wisdom_connection){0};
     why[0] = 0;
-    bool empty = false;
+    content is = CURRENT;
     int result = open_file(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &connection->db);
     if (result == SQLITE_OK) {
         sqlite3_backup *backup = sqlite3_backup_init(connection->db, "main", from, "main");
@@ -292,8 +321,8 @@ int ry_wisdom_copy(sqlite3 *from, ry_wisdom_connection *connection, char *why, s
         }
         result = backup ? sqlite3_backup_finish(backup) : sqlite3_errcode(connection->db);
     }
-    result = result != SQLITE_OK ? result : check_tables(connection->db, &empty, why, size);
-    if (result == SQLITE_OK && empty) {
+    result = result != SQLITE_OK ? result : check_tables(connection->db, &is, why, size);
+    if (result == SQLITE_OK && is != CURRENT) {
         result = make_tables(connection->db, why, size);
     }
     result = result != SQLITE_OK ? result : prepare_statements(connection);

@@ -137,6 +137,17 @@ def test_random_layers():
         assert problem.c % problem.groups == 0 and problem.k % problem.groups == 0
 
 
+def test_sweep():
+    points = subjects.swept("conv c=3 h=225 w=225 k=32 r=3 s=3 pad=0..8:4")
+    assert [p.name for p in points] == ["pad=0", "pad=4", "pad=8"]
+    assert points[1].problem == "conv n=1 c=3 h=225 w=225 k=32 r=3 s=3 pad=4"
+    entries = [{"name": p.name, "turns": {"rynd": [t], "mnn": [1, 1, 9]}} for p, t in zip(points, (3, 1, 2))]
+    assert summary.dominance(entries, "rynd") == (3, "pad=0")
+    assert [line.split()[0] for line in summary.dominance_lines(entries)] == ["D_max", "mnn", "rynd"]
+    refused = compare("--sweep", "conv c=3 h=9 w=9 k=4")
+    assert refused.returncode == 2 and "has not one range" in refused.stderr
+
+
 def test_limits():
     def seconds(text, accuracy="near32", peaks=PEAKS):
         return limits.limit([text], accuracy, peaks)

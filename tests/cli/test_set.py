@@ -87,3 +87,39 @@ def test_knobs_are_listed(two_convolutions):
     for node in nodes_of(two_convolutions):
         values = {knob["name"]: knob["value"] for knob in node["knob_values"]}
         assert node["knobs"] == " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def form_of(*arguments):
+    (result,) = ran("plan", *arguments, "--json").results
+    return result["form"], [n["problem"] for n in result["nodes"]] + [n["problem"] for n in result["conversions"]]
+
+
+def test_the_plan_itself(two_convolutions, tmp_path):
+    """Its knobs turn layouts, and what is computed stays the same."""
+    form, problems = form_of(two_convolutions)
+    assert form == {"knobs": "", "reason": "predicted", "measured": None}
+    outputs, turned = [], []
+    for i, value in enumerate([0, 1000]):
+        setting = ["--set", f"plan.channels_last={value}"]
+        form, other = form_of(two_convolutions, *setting)
+        assert form == {"knobs": f"channels_last={value}", "reason": "set", "measured": None}
+        turned.append(other)
+        ran("run", two_convolutions, "-i", tmp_path / "x.npy", "-o", tmp_path / f"z{i}.npy", *setting)
+        outputs.append(np.load(tmp_path / f"z{i}.npy"))
+    assert turned[0] != turned[1] and problems in turned
+    assert np.abs(outputs[0] - outputs[1]).max() <= 1e-4 * np.abs(outputs[1]).max()
+    text = ran("plan", two_convolutions, "--set", f"plan.channels_last={1000 if turned[0] == problems else 0}").out
+    explained = ran("plan", two_convolutions, "--explain", "--set", "plan.conversions=70").out
+    assert explained.startswith("plan: conversions=70; set\n")
+    assert "plan: channels_last=" in text and "; the plan is set: channels_last=" in text
+
+
+def test_knobs_of_the_plan(two_convolutions):
+    lines = ran("plan", two_convolutions, "--knobs", "--set", "plan.conversions=70").out.splitlines()
+    (row,) = [line.split() for line in lines if line.startswith("plan.conversions ")]
+    assert row[1:3] == ["70", "plan"] and "percent" in row
+
+
+def test_wrong_settings_of_the_plan(two_convolutions):
+    run_rynd("plan", two_convolutions, "--set", "plan.warp=1").failed("warp", "channels_last")
+    run_rynd("plan", two_convolutions, "--set", "plan.shuffles=many").failed("plan.shuffles", "many", "0 to 1000")

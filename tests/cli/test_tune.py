@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -82,6 +83,14 @@ def test_model(ran, small_net):
     assert model["ratio"] < 1 if model["tuned"] else True
     assert all(p["steps"] >= 1 and p["forms"] > 1 for p in entry["problems"])
     assert len({p["problem"] for p in entry["problems"]}) == len(entry["problems"])
+    plans = entry["plans"]
+    assert plans == [] or plans[0]["knobs"] == "" and sum(p["taken"] for p in plans) == 1
+    assert len(plans) <= entry["plans_listed"] + 1
+
+
+def test_a_plan_that_is_set_is_not_tuned(ran, small_net):
+    (entry,) = ran("tune", small_net, "--budget", 0.3, "--json", "--batch", 1, "--set", "plan.channels_last=80").results
+    assert entry["plans"] == [] and entry["plans_listed"] == 0 and entry["problems"]
 
 
 def samples(path):
@@ -106,6 +115,37 @@ def test_samples(ran, tmp_path, name):
         assert (row["act"], row["dtype"], row["layout"], row["accuracy"]) == ("relu", "f32", "nchw", "near32")
     assert sum(str(r["untuned"]) in ("1", "True") for r in convolutions) == 1
     assert len({(r["kernel"], r["knobs"]) for r in convolutions}) == len(convolutions)
+
+
+@pytest.mark.parametrize("name", ["s.csv", "s.jsonl"])
+def test_energy_of_samples(ran, tmp_path, monkeypatch, name):
+    """Of a meter that counts a joule a millisecond; without one the column is empty, or not there."""
+    package = tmp_path / "intel-rapl:0"
+    package.mkdir()
+    (package / "max_energy_range_uj").write_text("1000000000000\n")
+    (package / "energy_uj").write_text("0\n")
+    counts = threading.Event()
+
+    def count():
+        joules = 0
+        while not counts.is_set():
+            joules += 1
+            new = tmp_path / "new"
+            new.write_text(f"{joules * 1000000}\n")
+            new.rename(package / "energy_uj")
+            time.sleep(0.001)
+
+    monkeypatch.setenv("RYND_METER", str(tmp_path))
+    counter = threading.Thread(target=count)
+    counter.start()
+    ran("tune", PROBLEM, *QUICK, "--samples", tmp_path / name)
+    counts.set()
+    counter.join()
+    metered = [float(row["energy"]) for row in samples(tmp_path / name) if row.get("energy")]
+    assert metered and min(metered) > 0
+    monkeypatch.setenv("RYND_METER", "off")
+    ran("tune", PROBLEM, *QUICK, "--samples", tmp_path / name)
+    assert not any(row.get("energy") for row in samples(tmp_path / name))
 
 
 def random_problems(ran, path, *options):

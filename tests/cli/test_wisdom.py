@@ -69,6 +69,20 @@ def test_plans_take_what_was_measured(ran, tmp_path, record):
     assert ran("plan", PROBLEM, "--json", "--set", "kernel=conv_ref").results[0]["nodes"][0]["kernel"] == "conv_ref"
 
 
+def test_where_weights_were(ran, tmp_path, record):
+    """A record that was measured with weights in memory says so, and is checked so; a line without the word is of warm ones."""
+    cold = dict(record, cold=1)
+    ran("wisdom", "import", write(tmp_path / "r.jsonl", cold))
+    assert [r["cold"] for r in ran("wisdom", "show", "--json").results] == [True]
+    ran("wisdom", "export", tmp_path / "e.jsonl")
+    assert (tmp_path / "e.jsonl").read_text() == lines(cold)
+    assert len(ran("wisdom", "check", "--json").results) == 1
+    run_rynd("wisdom", "import", write(tmp_path / "w.jsonl", dict(record, cold=2))).failed("w.jsonl", "line 1")
+    ran("wisdom", "clear")
+    ran("wisdom", "import", write(tmp_path / "r.jsonl", record))
+    assert [r["cold"] for r in ran("wisdom", "show", "--json").results] == [False]
+
+
 def test_a_step_of_a_model(ran, tmp_path, record, small_net):
     node = ran("plan", small_net, "--batch", 1, "--set", f"first_conv.kernel={KERNEL}", "--json").results[0]["nodes"][0]
     own = dict(record, problem=node["problem"], form=node["knobs"], constants=6 if "bias=1" in node["problem"] else 2)

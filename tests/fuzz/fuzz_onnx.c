@@ -110,6 +110,27 @@ static void run(const rynd_model *model, rynd_plan *plan)
     rynd_session_destroy(session);
 }
 
+/* A model that was read can be written; what is written is read, and written as the same bytes. */
+static void write_twice(const rynd_model *model)
+{
+    rynd_model *again = NULL;
+    void *first = NULL, *second = NULL;
+    size_t size = 0, size_again = 0;
+    rynd_status status = rynd_model_save_memory(model, NULL, 0, &first, &size);
+    need_message(status);
+    if (status != RYND_OK) {
+        abort();
+    }
+    if (rynd_model_load_memory(context, first, size, &again) != RYND_OK ||
+        rynd_model_save_memory(again, NULL, 0, &second, &size_again) != RYND_OK ||
+        size != size_again || memcmp(first, second, size) != 0) {
+        abort();
+    }
+    rynd_model_destroy(again);
+    rynd_memory_free(context, first);
+    rynd_memory_free(context, second);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     rynd_model *model = NULL;
@@ -123,6 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     need_message(status);
     if (status == RYND_OK) {
         look(model);
+        write_twice(model);
         status = rynd_plan_create(model, &options, &plan);
         need_message(status);
     }

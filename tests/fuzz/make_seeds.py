@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the seed corpora of the fuzzers: make_seeds.py FOLDER   (one folder in it for each fuzzer)"""
+import gzip
 import io
 import pathlib
 import sys
@@ -71,6 +72,13 @@ def jpeg():
         saved(kinds["RGB"].convert("CMYK").save, format="JPEG")]
 
 
+def idx():
+    """Pictures and classes, whole, cut and packed."""
+    plain = [bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3]) + bytes(range(12)), bytes([0, 0, 8, 1, 0, 0, 0, 4, 1, 2, 3, 4]),
+             bytes([0, 0, 8, 4, *[0, 0, 0, 2] * 4]) + bytes(16), bytes([0, 0, 13, 1, 0, 0, 0, 1, 0, 0, 0, 0])]
+    return plain + [seed[:-2] for seed in plain] + [gzip.compress(seed, mtime=0) for seed in plain]
+
+
 def models():
     """Choices at random: each seed is a model of up to twelve nodes."""
     random = numpy.random.default_rng(0)
@@ -103,6 +111,7 @@ SEEDS = {
     "npz": npz,
     "png": png,
     "jpeg": jpeg,
+    "idx": idx,
 }
 
 

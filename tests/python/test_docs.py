@@ -10,8 +10,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECIPES = re.findall(r"### (\d+\. [^\n]*)\n.*?```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
 
 
-def test_there_are_eleven():
-    assert len(RECIPES) == 11
+def test_there_are_twelve():
+    assert len(RECIPES) == 12
 
 
 @pytest.mark.parametrize("title, code", RECIPES, ids=[title for title, _ in RECIPES])

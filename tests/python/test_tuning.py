@@ -87,3 +87,30 @@ def test_model_and_wisdom(conv_model, tmp_path):
     for problem in tuning.problems:
         form = problem.choice if tuning.taken else problem.default
         assert (steps[problem.problem].kernel, steps[problem.problem].knobs) == (form.kernel, form.knobs)
+
+
+def test_plans(conv_model, tmp_path):
+    """Of a model other plans are timed, too; what is taken is what a plan has that is made later."""
+    model = rynd.load(conv_model, wisdom=tmp_path / "w.db")
+    tuning = model.tune(budget=0.5, batch=1)
+    assert tuning.plans == [] or tuning.plans[0].knobs == "" and tuning.plan < len(tuning.plans) <= tuning.plans_listed + 1
+    assert all(plan.predicted > 0 and "rynd.TunedPlan" in repr(plan) for plan in tuning.plans)
+    form = model.plan(batch=1).form
+    assert form.knobs == (tuning.plans[tuning.plan].knobs if tuning.plans else "")
+    assert form.reason.startswith("measured" if form.measured else "predicted")
+
+
+def test_plans_by_hand(conv_model):
+    model = rynd.load(conv_model)
+    plan = model.plan(batch=1, settings={"plan": {"channels_last": 1000}})
+    assert plan.form == ("channels_last=1000", "set", 0)
+    assert [knob.value for knob in plan.knobs()] == ["1000"] + ["100"] * 4 and plan.knobs()[0].name == "channels_last"
+    assert model.plan(batch=1).form == ("", "predicted", 0)
+    with pytest.raises(rynd.ArgumentError, match="plan has no knob 'warp'"):
+        model.plan(batch=1, settings={"plan": {"warp": 1}})
+
+
+def test_energy(monkeypatch):
+    monkeypatch.setenv("RYND_METER", "off")
+    (problem,) = rynd.tune(PROBLEM, budget=0.02, energy=True, keep=False).problems
+    assert all(form.joule == 0 for form in problem.forms)

@@ -21,6 +21,21 @@ static int64_t out_size(bool transposed, int64_t in, int64_t k, int64_t stride, 
     return in + before + after < reach ? 0 : (in + before + after - reach) / stride + 1;
 }
 
+/* x and w to y as x and dy to dw. */
+static void to_weights(product_case *c)
+{
+    const ry_tensor w = c->in[1];
+    ry_conv_attrs *conv = &c->problem.attrs.conv;
+    conv->dir = RY_direction_bwd_weights;
+    conv->activation = RY_activation_none;
+    conv->act_alpha = conv->act_beta = 0;
+    c->problem.inputs = 2;
+    c->in[1] = c->out[0];
+    c->in[2] = c->in[3] = (ry_tensor){0};
+    c->out[0] = w;
+    c->terms = (double)ry_tensor_count(&c->in[1]) / (double)w.dim[0];
+}
+
 bool random_conv(product_case *c, const conv_limits *l)
 {
     *c = (product_case){.problem = {.accuracy = RY_ACCURACY_bf16,
@@ -32,7 +47,9 @@ bool random_conv(product_case *c, const conv_limits *l)
     const int space = (int)case_between(1, 3);
     const int64_t size = space == 3 ? (l->size + 2) / 3 : l->size,
                   kernel = space == 3 && l->kernel > 3 ? 3 : l->kernel;
-    const int64_t groups = case_between(0, 3) ? 1 : case_between(1, 4),
+    const int64_t groups = l->groups            ? case_between(1, l->groups)
+                           : case_between(0, 3) ? 1
+                                                : case_between(1, 4),
                   batch = case_between(0, 2) ? 1 : case_between(1, 4);
     const int64_t most = l->channels / groups > 0 ? l->channels / groups : 1;
     int64_t in = case_between(1, most), out = case_between(1, most);
@@ -104,5 +121,8 @@ bool random_conv(product_case *c, const conv_limits *l)
         *(l->transposed ? &convt->act_beta : &conv->act_beta) = 0.5;
     }
     c->terms = (double)(in * w_dim[2] * (space > 1 ? w_dim[3] : 1) * (space > 2 ? w_dim[4] : 1));
+    if (l->weights) {
+        to_weights(c);
+    }
     return true;
 }

@@ -95,6 +95,19 @@ class OpOptions(Structure):
     _fields_ = [("size", c_size_t), ("accuracy", c_int), ("inputs", POINTER(Tensor)), ("outputs", POINTER(Tensor)), ("kernel", c_char_p)]
 
 
+class TrainerOptions(Structure):
+    _fields_ = [("size", c_size_t), ("loss", c_int), ("output", c_char_p), ("target", c_int), ("label_smoothing", c_double),
+                ("charbonnier_epsilon", c_double), ("optimizer", c_int), ("momentum", c_double), ("nesterov", c_int), ("weight_decay", c_double),
+                ("beta1", c_double), ("beta2", c_double), ("epsilon", c_double), ("clip_norm", c_double), ("norm_momentum", c_double),
+                ("freeze", POINTER(c_char_p)), ("freeze_count", c_size_t), ("keep_gradients", c_int), ("dims", POINTER(Dim)),
+                ("dim_count", c_size_t), ("inputs", POINTER(Tensor)), ("batch", c_int64), ("accuracy", c_int), ("settings", c_void_p),
+                ("setting_count", c_size_t)]
+
+
+class StateInfo(Structure):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("kind", c_int), ("tensor", Tensor)]
+
+
 def sized(struct):
     """A zeroed struct with its size field set."""
     value = struct()
@@ -130,6 +143,16 @@ SIGNATURES = {
     "rynd_session_output": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
     "rynd_session_memory": (c_size_t, c_void_p),
     "rynd_session_copied": (c_size_t, c_void_p),
+    "rynd_trainer_create": (c_int, c_void_p, POINTER(TrainerOptions), POINTER(c_void_p)),
+    "rynd_trainer_destroy": (None, c_void_p),
+    "rynd_trainer_step": (c_int, c_void_p, POINTER(Tensor), POINTER(Tensor), c_double, POINTER(c_double)),
+    "rynd_trainer_evaluate": (c_int, c_void_p, POINTER(Tensor), POINTER(Tensor), POINTER(c_double)),
+    "rynd_trainer_output": (c_int, c_void_p, POINTER(Tensor)),
+    "rynd_trainer_state_count": (c_size_t, c_void_p),
+    "rynd_trainer_state": (c_int, c_void_p, c_size_t, POINTER(StateInfo)),
+    "rynd_trainer_read": (c_int, c_void_p, c_char_p, POINTER(Tensor)),
+    "rynd_trainer_gradient": (c_int, c_void_p, c_char_p, POINTER(Tensor)),
+    "rynd_trainer_memory": (c_size_t, c_void_p),
     "rynd_op_create": (c_int, c_void_p, c_char_p, POINTER(OpOptions), POINTER(c_void_p)),
     "rynd_op_destroy": (None, c_void_p),
     "rynd_op_input_count": (c_size_t, c_void_p),
@@ -364,3 +387,56 @@ def run(context, source, inputs, with_data=True, **options):
         inputs = {name: array for (name, _, _), array in zip(model.inputs, inputs)}
     feeds = {name: numpy.ascontiguousarray(array).reshape(numpy.shape(array)) for name, array in inputs.items()}
     return Session(Plan(model, feeds, with_data, **options)).run(feeds)
+
+
+LOSSES = {"cross_entropy": 0, "mse": 1, "l1": 2, "charbonnier": 3, "bce": 4}
+OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
+
+
+class Trainer(Handle):
+    """Steps of training; options by the names of rynd_trainer_options."""
+
+    destroy = "rynd_trainer_destroy"
+
+    def __init__(self, model, loss="cross_entropy", optimizer="sgd", freeze=(), **numbers):
+        super().__init__(model)
+        options = sized(TrainerOptions)
+        options.loss, options.optimizer = LOSSES[loss], OPTIMIZERS[optimizer]
+        patterns = (c_char_p * len(freeze))(*(pattern.encode() for pattern in freeze))
+        options.freeze, options.freeze_count = (patterns, len(freeze)) if freeze else (None, 0)
+        for name, value in numbers.items():
+            setattr(options, name, value)
+        call("rynd_trainer_create", model.pointer, byref(options), byref(self.pointer))
+
+    def _go(self, function, inputs, target, *more):
+        loss = c_double()
+        tensors = (Tensor * len(inputs))(*(Tensor.of(array) for array in inputs))
+        call(function, self.pointer, tensors, byref(Tensor.of(target)), *more, byref(loss))
+        return loss.value
+
+    def step(self, inputs, target, rate):
+        return self._go("rynd_trainer_step", inputs, target, c_double(rate))
+
+    def evaluate(self, inputs, target):
+        return self._go("rynd_trainer_evaluate", inputs, target)
+
+    def output(self):
+        tensor = Tensor()
+        call("rynd_trainer_output", self.pointer, byref(tensor))
+        return tensor.array()
+
+    def states(self):
+        """Copies, by name."""
+        found = {}
+        for i in range(LIBRARY.rynd_trainer_state_count(self.pointer)):
+            info = sized(StateInfo)
+            call("rynd_trainer_state", self.pointer, i, byref(info))
+            array = numpy.empty(tuple(info.tensor.dim[: info.tensor.rank]), DTYPES[info.tensor.dtype])
+            call("rynd_trainer_read", self.pointer, info.name, byref(Tensor.of(array)))
+            found[info.name.decode()] = array
+        return found
+
+    def gradient(self, name):
+        tensor = Tensor()
+        call("rynd_trainer_gradient", self.pointer, name.encode(), byref(tensor))
+        return tensor.array()

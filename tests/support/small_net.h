@@ -35,6 +35,7 @@ static inline void small_net_begin(small_net *n, double bandwidth)
     n->device = (ry_device){
         .isa = cpu.isa, .machine = &n->machine, .host = &n->device, .host_memory = true};
     n->plan.device = &n->device;
+    n->plan.form = ry_plan_form_predicted();
     ry_arena_init(&n->plan.arena, &ry_system_allocator);
     const ry_target target = {RY_DEVICE_cpu, cpu.isa, &n->machine, 0};
     ry_choices_init(&n->choices, &ry_system_allocator, &target, NULL);

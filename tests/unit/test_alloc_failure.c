@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory runs out at the n-th allocation, for every n while a small model is loaded, planned and
- * run, while an operator is made and run, and while a model is placed: an error that says so, no
- * leak, no crash. Allocations are counted where the library asks its context's hooks, and where it
- * asks the C library (a kernel's `prepare` does): the linker puts __wrap_aligned_alloc in the place
- * of aligned_alloc. */
+ * run, while an operator or an expression with its gradient is made and run, and while a model is
+ * placed: an error that says so, no leak, no crash. Allocations are counted where the library asks
+ * its context's hooks, and where it asks the C library (a kernel's `prepare` does): the linker puts
+ * __wrap_aligned_alloc in the place of aligned_alloc. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,6 +76,7 @@ typedef struct attempt {
     rynd_model *model;
     rynd_plan *plan;
     rynd_session *session;
+    rynd_expr *expr, *gradient;
     rynd_op *op;
     rynd_fleet *fleet;
     rynd_placement *placement;
@@ -148,8 +149,35 @@ static rynd_status use_place(attempt *a, counting *c)
     return status;
 }
 
+/* And for an expression and its gradient. */
+static rynd_status use_expr(attempt *a, counting *c)
+{
+    static const char problem[] =
+        "expr x0=2x3:f32 x1=3:f32 y0=2x3:f32 y1=2:f32 "
+        "program='y0 = x0 * x1; y1 = max(y0) * prod(x0)' axes=1 keepdims=0";
+    static float x[6], x1[3], dy[6], dy1[2], dx[6], dx1[3];
+    const rynd_allocator allocator = {take, give_back, c};
+    const rynd_context_options context_options = {
+        .size = sizeof context_options, .threads = 1, .allocator = &allocator};
+    const int64_t dim[] = {2, 3};
+    const rynd_tensor in[] = {
+        rynd_tensor_of(x, RYND_DTYPE_F32, 2, dim), rynd_tensor_of(x1, RYND_DTYPE_F32, 1, dim + 1),
+        rynd_tensor_of(dy, RYND_DTYPE_F32, 2, dim), rynd_tensor_of(dy1, RYND_DTYPE_F32, 1, dim)};
+    const rynd_tensor out[] = {rynd_tensor_of(dx, RYND_DTYPE_F32, 2, dim),
+                               rynd_tensor_of(dx1, RYND_DTYPE_F32, 1, dim + 1)};
+    counted = c;
+    rynd_status status = rynd_context_create(&context_options, &a->context);
+    status = status ? status : rynd_expr_create(a->context, problem, NULL, &a->expr);
+    status = status ? status : rynd_expr_gradient(a->expr, NULL, &a->gradient);
+    status = status ? status : rynd_expr_execute(a->gradient, in, out);
+    counted = NULL;
+    return status;
+}
+
 static void finish(attempt *a)
 {
+    rynd_expr_destroy(a->gradient);
+    rynd_expr_destroy(a->expr);
     rynd_placement_destroy(a->placement);
     rynd_fleet_destroy(a->fleet);
     rynd_op_destroy(a->op);
@@ -192,6 +220,7 @@ static void one_allocation_fails(void **state)
     fail_each(use_model, false);
     fail_each(use_op, false);
     fail_each(use_place, false);
+    fail_each(use_expr, false);
 }
 
 static void all_later_allocations_fail(void **state)
@@ -200,6 +229,7 @@ static void all_later_allocations_fail(void **state)
     fail_each(use_model, true);
     fail_each(use_op, true);
     fail_each(use_place, true);
+    fail_each(use_expr, true);
 }
 
 /* A session that runs takes no memory: what it needs was taken when it was made. */

@@ -78,15 +78,15 @@ static void is_as_short_as_by_hand(void **state)
         {"min(max(x0, 0), 6)", "select(x2 <= 0, 0, select(x2 >= 6, 0, x1))", true},
         {"max(min(x0, 6), 0)", "select(x2 >= 6, 0, select(x2 <= 0, 0, x1))", true},
         {"min(max(x0, -1), 2)", "select(x0 >= -1, select(max(x0, -1) <= 2, x1, 0), 0)", false},
-        {"select(x0 < 0, x0 * 0.1, x0)", "select(x0 < 0, x1 * 0.1, x1)", false},
+        {"select(x0 < 0, x0 * 0.1, x0)", "select(x0 <= 0, x1 * 0.1, x1)", false},
         {"sigmoid(x0)", "x1 * (x2 * (1 - x2))", true},
         {"tanh(x0)", "x1 * (1 - x2 * x2)", true},
         {"exp(x0)", "x1 * x2", true},
         {"sqrt(x0)", "x1 / (x2 * 2)", true},
         {"silu(x0)", "t0 = sigmoid(x0); y0 = x1 * (t0 * (x0 * (1 - t0) + 1))", true},
         {"x0 * min(max(x0 * 0.25 + 0.5, 0), 1)",
-         "t0 = min(max(x0 * 0.25 + 0.5, 0), 1); y0 = x1 * t0 + "
-         "select(t0 <= 0, 0, select(t0 >= 1, 0, x0 * x1) * 0.25)",
+         "t0 = x0 * 0.25 + 0.5; t1 = max(t0, 0); y0 = x1 * min(t1, 1) + "
+         "select(t0 <= 0, 0, select(t1 >= 1, 0, x0 * x1) * 0.25)",
          true},
         {"x0 - floor(x0)", "x1", false},
         {"cast(x0, f32) * 2", "cast(x1 * 2, f64)", false},
@@ -100,8 +100,8 @@ static void is_as_short_as_by_hand(void **state)
         for (int k = 0; k < expected->inputs; k++) {
             map[k] = k;
         }
-        assert_int_equal(
-            ry_expr_rename(expected, map, gradient->inputs, &arena, &expected, &error), RYND_OK);
+        assert_int_equal(ry_expr_rename(expected, map, gradient->inputs, &arena, &expected, &error),
+                         RYND_OK);
         if (!ry_expr_equal(gradient, expected)) {
             fail_msg("the gradient of %s is %s, not %s", cases[i].text,
                      ry_expr_print(gradient, &arena), cases[i].gradient);
@@ -122,9 +122,7 @@ static void evaluate(const ry_expr *program, const double *x, double *y)
         switch (in->code) {
         case RY_EXPR_input: value[i] = x[in->index]; break;
         case RY_EXPR_constant: value[i] = in->value; break;
-        case RY_EXPR_cast:
-            value[i] = in->dtype == RY_bool ? operand[0] != 0 : operand[0];
-            break;
+        case RY_EXPR_cast: value[i] = in->dtype == RY_bool ? operand[0] != 0 : operand[0]; break;
         default: value[i] = ry_expr_scalar_f64(in->code, operand[0], operand[1], operand[2]);
         }
     }
@@ -162,8 +160,8 @@ static void check_differences(const char *text, const double *point, bool known)
             expected += (0.75 + o) * (above[o] - below[o]) / (2 * step);
         }
         if (!(fabs(got - expected) <= 1e-8 * (1 + fabs(expected)))) {
-            fail_msg("%s at %g, %g: the gradient of x%d is %.12g, differences say %.12g (%s)",
-                     text, point[0], point[1], i, got, expected,
+            fail_msg("%s at %g, %g: the gradient of x%d is %.12g, differences say %.12g (%s)", text,
+                     point[0], point[1], i, got, expected,
                      gradient ? ry_expr_print(gradient, &arena) : "0");
         }
     }
@@ -172,7 +170,7 @@ static void check_differences(const char *text, const double *point, bool known)
 /* Where a function of the list is smooth. */
 static void point_of(ry_expr_code code, int round, double *x)
 {
-    static const double anywhere[][3] = {{0.3, 1.7, 0.4}, {-1.2, 0.6, 2.5}, {2.3, -0.7, -1.4}};
+    static const double anywhere[][3] = {{0.3, 1.7, 0.4}, {-1.2, 0.7, 2.5}, {2.3, -0.7, -1.4}};
     static const double inside[][3] = {{0.3, 0.7, 0}, {-0.6, 0.9, 0}, {0.85, 0.2, 0}};
     static const double above[][3] = {{1.3, 1.7, 0}, {2.6, -0.6, 0}, {4.5, 3.25, 0}};
     const double(*list)[3] = anywhere;
@@ -190,8 +188,8 @@ static void point_of(ry_expr_code code, int round, double *x)
     memcpy(x, list[round], 3 * sizeof *x);
 }
 
-/* Every function of floats has a row, and its gradient is that of differences, whether or not it may
- * read the result. */
+/* Every function of floats has a row, and its gradient is that of differences, whether or not it
+ * may read the result. */
 static void every_function(void **state)
 {
     (void)state;
@@ -226,7 +224,7 @@ static void every_function(void **state)
         }
         functions++;
     }
-    assert_true(functions > 40);
+    assert_true(functions >= 36);
 }
 
 static void composed(void **state)
@@ -284,6 +282,12 @@ static void edges_are_those_of_pytorch(void **state)
         {"pow(x0, 0)", {0}, {0}},
         {"pow(x0, 1)", {0}, {1}},
         {"sqrt(x0)", {0}, {INFINITY}},
+        {"select(x0 < 0, x0 * 0.25, x0)", {0}, {0.25}},
+        {"select(x0 < 0, x0 * x1, x0)", {0, 3}, {3, 0}},
+        {"select(x0 < 0, 2 * expm1(x0), x0)", {0}, {2}},
+        {"select(x0 < 0, expm1(x0), x0)", {0}, {1}},
+        {"select(x0 < 0, 7, x0)", {0}, {1}},
+        {"select(x0 < x1, x0 * 2, x0)", {0, 0}, {1, 0}},
         {"sign(x0)", {0}, {0}},
         {"round(x0)", {0.5}, {0}},
         {"select(x0 > 0, x0, x1)", {0, 5}, {0, 1}},
@@ -326,9 +330,8 @@ static void nothing_where_there_is_none(void **state)
     options.inputs = whole;
     assert_int_equal(ry_expr_gradient(program, &options, &arena, &gradient, at, &error), RYND_OK);
     assert_null(gradient);
-    assert_int_equal(
-        ry_expr_gradient(parse("sum(x0)"), &options, &arena, &gradient, at, &error),
-        RYND_ERROR_UNSUPPORTED);
+    assert_int_equal(ry_expr_gradient(parse("sum(x0)"), &options, &arena, &gradient, at, &error),
+                     RYND_ERROR_UNSUPPORTED);
 }
 
 /* A long program is derived, or refused with a message: never in more than the bound. */
@@ -355,10 +358,10 @@ static void long_programs(void **state)
     const ry_dtype type = RY_f32;
     const bool wanted = true;
     const ry_expr *gradient;
-    assert_int_equal(
-        ry_expr_gradient(parse(text), &(ry_expr_gradient_options){&type, &wanted, NULL, NULL},
-                         &arena, &gradient, at, &error),
-        RYND_ERROR_UNSUPPORTED);
+    assert_int_equal(ry_expr_gradient(parse(text),
+                                      &(ry_expr_gradient_options){&type, &wanted, NULL, NULL},
+                                      &arena, &gradient, at, &error),
+                     RYND_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.text, "instructions"));
 }
 

@@ -85,6 +85,53 @@ static int end(void **state)
     return 0;
 }
 
+static void trainers(void **state)
+{
+    (void)state;
+    rynd_trainer *trainer = NULL, *made = NULL;
+    const rynd_trainer_options options = {.size = sizeof options, .batch = 1};
+    rynd_state_info info = {.size = sizeof info};
+    rynd_tensor tensor = {.data = NULL};
+    assert_int_equal(rynd_trainer_create(model, &options, &trainer), RYND_OK);
+    REFUSES(rynd_trainer_create, model, NULL, &options, &made);
+    REFUSES(rynd_trainer_create, trainer, model, &options, NULL);
+    /* without a batch its size is open */
+    TAKES(rynd_trainer_create, options,
+          rynd_trainer_create(model, NULL, &made) == RYND_ERROR_SHAPE);
+    IGNORES(rynd_trainer_destroy, trainer, NULL);
+    REFUSES(rynd_trainer_target, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_target, target, trainer, NULL);
+    REFUSES(rynd_trainer_step, trainer, NULL, &tensor, &tensor, 0, NULL);
+    REFUSES(rynd_trainer_step, inputs, trainer, NULL, &tensor, 0, NULL);
+    REFUSES(rynd_trainer_step, target, trainer, &tensor, NULL, 0, NULL);
+    TAKES(rynd_trainer_step, loss,
+          rynd_trainer_step(trainer, &tensor, &tensor, 0, NULL) == RYND_ERROR_SHAPE);
+    REFUSES(rynd_trainer_evaluate, trainer, NULL, &tensor, &tensor, NULL);
+    REFUSES(rynd_trainer_evaluate, inputs, trainer, NULL, &tensor, NULL);
+    REFUSES(rynd_trainer_evaluate, target, trainer, &tensor, NULL, NULL);
+    TAKES(rynd_trainer_evaluate, loss,
+          rynd_trainer_evaluate(trainer, &tensor, &tensor, NULL) == RYND_ERROR_SHAPE);
+    REFUSES(rynd_trainer_output, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_output, output, trainer, NULL);
+    TAKES(rynd_trainer_state_count, trainer, rynd_trainer_state_count(NULL) == 0);
+    REFUSES(rynd_trainer_state, trainer, NULL, 0, &info);
+    REFUSES(rynd_trainer_state, info, trainer, 0, NULL);
+    REFUSES(rynd_trainer_read, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_read, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_read, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_write, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_write, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_write, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_gradient, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_gradient, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_gradient, tensor, trainer, "w1", NULL);
+    TAKES(rynd_trainer_plan, trainer, rynd_trainer_plan(NULL) == NULL);
+    REFUSES(rynd_trainer_profile, trainer, NULL, 1);
+    TAKES(rynd_trainer_step_time, trainer, rynd_trainer_step_time(NULL, 0) == 0);
+    TAKES(rynd_trainer_memory, trainer, rynd_trainer_memory(NULL) == 0);
+    rynd_trainer_destroy(trainer);
+}
+
 static void contexts(void **state)
 {
     (void)state;
@@ -125,6 +172,20 @@ static void texts(void **state)
     TAKES(rynd_text_escape, text, rynd_text_escape(NULL, RYND_ESCAPE_LINE, room, sizeof room) == 0);
     TAKES(rynd_text_escape, to, rynd_text_escape("abc", RYND_ESCAPE_LINE, NULL, 0) == 3);
     TAKES(rynd_op_is_problem, text, rynd_op_is_problem(NULL) == 0);
+}
+
+static void randoms(void **state)
+{
+    (void)state;
+    const rynd_random random = {.seed = 1};
+    float values[4];
+    uint64_t order[4];
+    REFUSES(rynd_random_uniform, random, NULL, 0, 4, values);
+    REFUSES(rynd_random_uniform, values, &random, 0, 4, NULL);
+    REFUSES(rynd_random_normal, random, NULL, 0, 4, values);
+    REFUSES(rynd_random_normal, values, &random, 0, 4, NULL);
+    REFUSES(rynd_random_permutation, random, NULL, 4, order);
+    REFUSES(rynd_random_permutation, order, &random, 4, NULL);
 }
 
 static void tensors(void **state)
@@ -193,6 +254,15 @@ static void models(void **state)
     REFUSES(rynd_model_value, model, NULL, "x", &value);
     REFUSES(rynd_model_value, name, model, NULL, &value);
     REFUSES(rynd_model_value, info, model, "x", NULL);
+    void *data = NULL;
+    size_t length = 0;
+    REFUSES(rynd_model_save, model, NULL, "/nowhere/x.onnx", NULL, 0);
+    REFUSES(rynd_model_save, path, model, NULL, NULL, 0);
+    REFUSES(rynd_model_save, tensors, model, "/nowhere/x.onnx", NULL, 1);
+    REFUSES(rynd_model_save_memory, model, NULL, NULL, 0, &data, &length);
+    REFUSES(rynd_model_save_memory, tensors, model, NULL, 1, &data, &length);
+    REFUSES(rynd_model_save_memory, data, model, NULL, 0, NULL, &length);
+    REFUSES(rynd_model_save_memory, size, model, NULL, 0, &data, NULL);
 }
 
 static void plans(void **state)
@@ -216,6 +286,9 @@ static void plans(void **state)
     REFUSES(rynd_plan_step, info, plan, 0, NULL);
     rynd_knob knob = {.size = sizeof knob};
     TAKES(rynd_plan_knob_count, plan, rynd_plan_knob_count(NULL, 0) == 0);
+    rynd_plan_form form = {.size = sizeof form};
+    REFUSES(rynd_plan_get_form, plan, NULL, &form);
+    REFUSES(rynd_plan_get_form, form, plan, NULL);
     REFUSES(rynd_plan_knob, plan, NULL, 0, 0, &knob);
     REFUSES(rynd_plan_knob, knob, plan, 0, 0, NULL);
     TAKES(rynd_plan_complete, plan, rynd_plan_complete(NULL) == 0);
@@ -343,6 +416,40 @@ static void operators(void **state)
     REFUSES(rynd_op_memory, memory, op, NULL);
 }
 
+static void expressions(void **state)
+{
+    (void)state;
+    static const char problem[] = "expr x0=2:f32 y0=2:f32 program='x0 * 3'";
+    rynd_expr *expr = NULL, *gradient = NULL;
+    rynd_tensor x, y;
+    float data[2] = {1, 2};
+    REFUSES(rynd_expr_create, context, NULL, problem, NULL, &expr);
+    REFUSES(rynd_expr_create, text, context, NULL, NULL, &expr);
+    REFUSES(rynd_expr_create, expr, context, problem, NULL, NULL);
+    TAKES(rynd_expr_create, options,
+          rynd_expr_create(context, problem, NULL, &expr) == RYND_OK && expr);
+    REFUSES(rynd_expr_gradient, expr, NULL, NULL, &gradient);
+    REFUSES(rynd_expr_gradient, gradient, expr, NULL, NULL);
+    TAKES(rynd_expr_gradient, wanted,
+          rynd_expr_gradient(expr, NULL, &gradient) == RYND_OK && gradient);
+    rynd_expr_destroy(gradient);
+    TAKES(rynd_expr_input_count, expr, rynd_expr_input_count(NULL) == 0);
+    TAKES(rynd_expr_output_count, expr, rynd_expr_output_count(NULL) == 0);
+    REFUSES(rynd_expr_input, expr, NULL, 0, &x);
+    REFUSES(rynd_expr_input, tensor, expr, 0, NULL);
+    REFUSES(rynd_expr_output, expr, NULL, 0, &y);
+    REFUSES(rynd_expr_output, tensor, expr, 0, NULL);
+    assert_int_equal(rynd_expr_input(expr, 0, &x), RYND_OK);
+    x.data = data;
+    REFUSES(rynd_expr_execute, expr, NULL, &x, &x);
+    REFUSES(rynd_expr_execute, inputs, expr, NULL, &x);
+    REFUSES(rynd_expr_execute, outputs, expr, &x, NULL);
+    TAKES(rynd_expr_model, expr, rynd_expr_model(NULL) == NULL);
+    TAKES(rynd_expr_plan, expr, rynd_expr_plan(NULL) == NULL);
+    rynd_expr_destroy(expr);
+    IGNORES(rynd_expr_destroy, expr, NULL);
+}
+
 static int listen(void *user, const rynd_candidate *candidate)
 {
     (void)user;
@@ -398,6 +505,9 @@ static void tunings(void **state)
     rynd_tuning_destroy(made);
     REFUSES(rynd_tuning_get_info, tuning, NULL, &info);
     REFUSES(rynd_tuning_get_info, info, tuning, NULL);
+    rynd_tuned_plan whole = {.size = sizeof whole};
+    REFUSES(rynd_tuning_plan, tuning, NULL, 0, &whole);
+    REFUSES(rynd_tuning_plan, plan, tuning, 0, NULL);
     REFUSES(rynd_tuning_problem, tuning, NULL, 0, &problem);
     REFUSES(rynd_tuning_problem, problem, tuning, 0, NULL);
     REFUSES(rynd_tuning_form, tuning, NULL, 0, 0, &form);
@@ -605,13 +715,23 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts),   cmocka_unit_test(texts),
-        cmocka_unit_test(tensors),    cmocka_unit_test(models),
-        cmocka_unit_test(plans),      cmocka_unit_test(sessions),
-        cmocka_unit_test(buffers),    cmocka_unit_test(events),
-        cmocka_unit_test(operators),  cmocka_unit_test(predictions),
-        cmocka_unit_test(tunings),    cmocka_unit_test(wisdom),
-        cmocka_unit_test(placements), cmocka_unit_test(none_is_left_out),
+        cmocka_unit_test(trainers),
+        cmocka_unit_test(contexts),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(randoms),
+        cmocka_unit_test(tensors),
+        cmocka_unit_test(models),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(sessions),
+        cmocka_unit_test(buffers),
+        cmocka_unit_test(events),
+        cmocka_unit_test(operators),
+        cmocka_unit_test(predictions),
+        cmocka_unit_test(tunings),
+        cmocka_unit_test(wisdom),
+        cmocka_unit_test(placements),
+        cmocka_unit_test(expressions),
+        cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

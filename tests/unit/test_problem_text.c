@@ -41,8 +41,9 @@ static const pair shorts[] = {
     {"conv c=4 h=9 w=9 k=8 r=3 s=3 layout=nhwc dtype=f16 accuracy=bf16", "conv n=1 c=4 h=9 w=9 k=8 r=3 s=3 dtype=f16 layout=nhwc accuracy=bf16"},
     {"conv c=1 h=9 w=9 k=1 r=3 s=3 layout=nhwc", "conv n=1 c=1 h=9 w=9 k=1 r=3 s=3"}, /* the same memory */
     {"conv c=1 h=9 w=9 k=8 r=3 s=3 layout=nhwc", "conv n=1 c=1 h=9 w=9 k=8 r=3 s=3 layout=nhwc"},
-    {"conv c=4 h=9 w=9 k=8 r=3 s=3 dir=bwd_data", "conv n=1 c=4 h=9 w=9 k=8 r=3 s=3 dir=bwd_data"},
-    {"conv c=4 h=10 w=9 k=8 r=3 s=3 stride=2 dir=bwd_data layout=nhwc", "conv n=1 c=4 h=10 w=9 k=8 r=3 s=3 stride=2 layout=nhwc dir=bwd_data"},
+    {"conv c=4 h=9 w=9 k=8 r=3 s=3 dir=bwd_data", "convt n=1 c=8 h=7 w=7 k=4 r=3 s=3"},
+    {"conv c=4 h=10 w=9 k=8 r=3 s=3 stride=2 dir=bwd_data layout=nhwc", "convt n=1 c=8 h=4 w=4 k=4 r=3 s=3 stride=2 opad=1,0 layout=nhwc"},
+    {"conv n=2 c=6 h=9 w=9 k=8 r=3 s=3 pad=1,0,2,1 dilation=2 groups=2 dir=bwd_data dtype=f16 accuracy=strict", "convt n=2 c=8 h=8 w=6 k=6 r=3 s=3 pad=1,0,2,1 dilation=2 groups=2 dtype=f16 accuracy=strict"},
     {"convt c=4 h=9 w=9 k=8 r=6 s=6 pad=2 stride=2,3 bias=phases", "convt n=1 c=4 h=9 w=9 k=8 r=6 s=6 pad=2 stride=2,3 bias=phases"},
     {"conv c=4 h=9 w=9 k=8 r=3 s=3 dir=bwd_weights bias=1", "conv n=1 c=4 h=9 w=9 k=8 r=3 s=3 bias=1 dir=bwd_weights"},
     {"conv c=4 h=9 w=9 k=8 r=3 s=3 accuracy=strict", "conv n=1 c=4 h=9 w=9 k=8 r=3 s=3 accuracy=strict"},

@@ -140,6 +140,53 @@ static void bounds_with_constant_numbers_reach_the_epilogue(void **state)
     end(&f);
 }
 
+/* A gradient's output has a stated shape. */
+static ry_value_id gradient(fixture *f, ry_direction direction, ry_value_id a, ry_value_id b,
+                            const int64_t *dim)
+{
+    const ry_shape shape = ry_shape_of(4, dim);
+    ry_attrs attrs = ry_attrs_default(RY_OP_conv);
+    attrs.conv.dir = direction;
+    attrs.conv.stride = (ry_ints){2, {2, 2}};
+    attrs.conv.pads = (ry_ints){4, {1, 0, 0, 1}};
+    const ry_value_id out = ry_graph_add_value(f->graph, NULL, RY_f32, &shape);
+    const ry_node_id id = ry_graph_add_node(f->graph, RY_OP_conv, NULL, "Test", &attrs, 2,
+                                            (ry_value_id[]){a, b}, 1, &out);
+    rynd_status status;
+    assert_int_equal(ry_infer_node(f->graph, &f->graph->nodes[id], &f->error, &status),
+                     RY_INFER_DONE);
+    return out;
+}
+
+static void data_gradient_is_a_transposed_convolution(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    const ry_value_id dy = input(&f, 4, (int64_t[]){2, 5, 3, 4}),
+                      w = constant(&f, 4, (int64_t[]){5, 4, 3, 2}, 0);
+    rewrite(&f, gradient(&f, RY_direction_bwd_data, dy, w, (int64_t[]){2, 4, 7, 8}));
+    const ry_convt_attrs *a = &only(f.graph, RY_OP_convt)->attrs.convt;
+    assert_int_equal(f.graph->node_count, 1);
+    assert_int_equal(a->output_padding.at[0], 1);
+    assert_int_equal(a->output_padding.at[1], 1);
+    end(&f);
+}
+
+static void padding_moves_into_a_weight_gradient(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    ry_attrs attrs = ry_attrs_default(RY_OP_pad);
+    attrs.pad.pads = (ry_ints){8, {0, 0, 1, 0, 0, 0, 0, 1}};
+    ry_value_id x = input(&f, 4, (int64_t[]){2, 4, 6, 7}),
+                dy = input(&f, 4, (int64_t[]){2, 5, 3, 4});
+    x = node(&f, RY_OP_pad, &attrs, 1, &x);
+    rewrite(&f, gradient(&f, RY_direction_bwd_weights, x, dy, (int64_t[]){5, 4, 3, 2}));
+    assert_int_equal(f.graph->node_count, 1);
+    assert_int_equal(only(f.graph, RY_OP_conv)->attrs.conv.pads.at[0], 2);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +196,8 @@ int main(void)
         cmocka_unit_test(leaky_relu_is_recognised_by_its_slope),
         cmocka_unit_test(activations_with_constant_numbers_reach_the_epilogue),
         cmocka_unit_test(bounds_with_constant_numbers_reach_the_epilogue),
+        cmocka_unit_test(data_gradient_is_a_transposed_convolution),
+        cmocka_unit_test(padding_moves_into_a_weight_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "api/api_tuning.h"
 
 #include "tiny_model.h"
+#include "wisdom_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,36 +18,6 @@
 
 static const char PROBLEM[] = "conv n=1 c=16 h=20 w=20 k=24 r=3 s=3 pad=1";
 enum { CONSTANTS = 6 };
-
-static char folder[] = "/tmp/rynd-tune-XXXXXX", path[64];
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (!mkdtemp(folder)) {
-        return 1;
-    }
-    snprintf(path, sizeof path, "%s/wisdom.db", folder);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
-}
-
-static void forget(void)
-{
-    char name[96];
-    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        snprintf(name, sizeof name, "%s%s", path, ends[i]);
-        unlink(name);
-    }
-}
 
 static rynd_context *open_context(const char *wisdom, int frozen)
 {
@@ -87,15 +58,15 @@ static void expect_form(const char *wisdom, const rynd_tuned_form *form, bool me
 static void operators_take_what_was_taken(void **state)
 {
     (void)state;
-    forget();
-    rynd_context *context = open_context(path, 0);
+    wisdom_file_forget();
+    rynd_context *context = open_context(wisdom_path, 0);
     rynd_tuning *tuning = tune(context, 0);
     rynd_tuned_problem problem = {.size = sizeof problem};
     rynd_tuned_form form = {.size = sizeof form};
     assert_int_equal(rynd_tuning_problem(tuning, 0, &problem), RYND_OK);
     assert_int_equal(rynd_tuning_form(tuning, 0, problem.taken, &form), RYND_OK);
     assert_false(problem.elsewhere);
-    expect_form(path, &form, true);
+    expect_form(wisdom_path, &form, true);
     rynd_tuning_destroy(tuning);
     rynd_context_destroy(context);
 }
@@ -103,12 +74,12 @@ static void operators_take_what_was_taken(void **state)
 static void without_wisdom_nothing_is_kept(void **state)
 {
     (void)state;
-    forget();
-    rynd_context *context = open_context(path, 0);
+    wisdom_file_forget();
+    rynd_context *context = open_context(wisdom_path, 0);
     rynd_tuning *tuning = tune(context, 1);
     rynd_tuned_form form = {.size = sizeof form};
     assert_int_equal(rynd_tuning_form(tuning, 0, 0, &form), RYND_OK);
-    expect_form(path, &form, false);
+    expect_form(wisdom_path, &form, false);
     rynd_tuning_destroy(tuning);
     rynd_context_destroy(context);
 }
@@ -118,8 +89,8 @@ static void without_wisdom_nothing_is_kept(void **state)
 static void the_verdict_is_kept_not_chance(void **state)
 {
     (void)state;
-    forget();
-    rynd_context *context = open_context(path, 0);
+    wisdom_file_forget();
+    rynd_context *context = open_context(wisdom_path, 0);
     rynd_tuning *tuning = tune(context, 0);
     const rynd_tune_options options = {.size = sizeof options};
     ry_error error;
@@ -129,7 +100,7 @@ static void the_verdict_is_kept_not_chance(void **state)
             continue;
         }
         assert_int_equal(ry_api_tuned_keep(tuning, &options, entry, taken, &error), RYND_OK);
-        expect_form(path, &entry->forms[taken], true);
+        expect_form(wisdom_path, &entry->forms[taken], true);
     }
     rynd_tuning_destroy(tuning);
     rynd_context_destroy(context);
@@ -138,8 +109,8 @@ static void the_verdict_is_kept_not_chance(void **state)
 static void another_process_has_the_problem(void **state)
 {
     (void)state;
-    forget();
-    rynd_context *context = open_context(path, 0), *other = open_context(path, 0);
+    wisdom_file_forget();
+    rynd_context *context = open_context(wisdom_path, 0), *other = open_context(wisdom_path, 0);
     rynd_tuning *first = tune(context, 0);
     const ry_wisdom_key key = {first->entries[0].text, first->entries[0].constants, 2,
                                context->fingerprint};
@@ -165,7 +136,7 @@ static void a_frozen_context_measures_nothing(void **state)
 {
     (void)state;
     static uint8_t bytes[TINY_MODEL_CAPACITY];
-    rynd_context *context = open_context(path, 1);
+    rynd_context *context = open_context(wisdom_path, 1);
     rynd_tuning *tuning;
     rynd_model *model;
     const rynd_plan_options plan = {.size = sizeof plan, .batch = 1};
@@ -197,8 +168,8 @@ static void plans_take_what_was_taken(void **state)
 {
     (void)state;
     static uint8_t bytes[TINY_MODEL_CAPACITY];
-    forget();
-    rynd_context *context = open_context(path, 0);
+    wisdom_file_forget();
+    rynd_context *context = open_context(wisdom_path, 0);
     rynd_model *model;
     rynd_plan *plan;
     rynd_tuning *tuning;
@@ -234,5 +205,5 @@ int main(void)
         cmocka_unit_test(a_frozen_context_measures_nothing),
         cmocka_unit_test(plans_take_what_was_taken),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, wisdom_file_set_up, wisdom_file_tear_down);
 }

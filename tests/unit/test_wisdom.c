@@ -3,6 +3,8 @@
 #define _DEFAULT_SOURCE /* usleep */
 #include "wisdom/wisdom.h"
 
+#include "wisdom_file.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,40 +18,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static char folder[] = "/tmp/rynd_wisdom_XXXXXX";
-static char path[128];
-
-static void remove_files(void)
-{
-    static const char *const ends[] = {"", "-wal", "-shm"};
-    for (int i = 0; i < 3; i++) {
-        char name[160];
-        snprintf(name, sizeof name, "%s%s", path, ends[i]);
-        remove(name);
-    }
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(path, sizeof path, "%s/w.db", mkdtemp(folder) ? folder : "");
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_files();
-    return rmdir(folder);
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    remove_files();
-    return 0;
-}
 
 static char fast[] = "fast";
 static const ry_wisdom_key key = {"conv n=1", 6, 2, "here"};
@@ -108,7 +76,7 @@ static void test_best(void **state)
     ry_arena arena;
     ry_arena_init(&arena, &ry_system_allocator);
     for (int file = 0; file < 2; file++) {
-        ry_wisdom *w = open_wisdom(file ? path : NULL, false);
+        ry_wisdom *w = open_wisdom(file ? wisdom_path : NULL, false);
         ry_wisdom_record r;
         assert_false(ry_wisdom_best(w, &key, all, NULL, &arena, &r));
         put(w, &key, record("slow", "a=1", 3e-5));
@@ -135,7 +103,7 @@ static void test_best(void **state)
         }
         ry_wisdom_close(w);
     }
-    ry_wisdom *again = open_wisdom(path, false);
+    ry_wisdom *again = open_wisdom(wisdom_path, false);
     assert_string_equal(best(again, &key, &arena), "middle");
     ry_wisdom_close(again);
     ry_arena_free(&arena);
@@ -146,7 +114,7 @@ static void test_another_process(void **state)
     (void)state;
     ry_arena arena;
     ry_arena_init(&arena, &ry_system_allocator);
-    ry_wisdom *a = open_wisdom(path, false), *b = open_wisdom(path, false);
+    ry_wisdom *a = open_wisdom(wisdom_path, false), *b = open_wisdom(wisdom_path, false);
     put(a, &key, record("first", "", 2e-5));
     assert_string_equal(best(b, &key, &arena), "first");
     const ry_wisdom_key other = {"conv n=3", 0, 1, "here"};
@@ -193,12 +161,12 @@ static void test_nothing(void **state)
     /* nor is a file made by asking */
     ry_arena arena;
     ry_arena_init(&arena, &ry_system_allocator);
-    ry_wisdom *w = open_wisdom(path, false);
+    ry_wisdom *w = open_wisdom(wisdom_path, false);
     assert_string_equal(best(w, &key, &arena), "");
     ry_wisdom_disclaim(w, &key);
     ry_wisdom_close(w);
     ry_arena_free(&arena);
-    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(access(wisdom_path, F_OK), -1);
     char long_path[RY_WISDOM_PATH + 1];
     memset(long_path, 'a', sizeof long_path - 1);
     long_path[sizeof long_path - 1] = 0;
@@ -210,7 +178,7 @@ static void test_nothing(void **state)
 static void test_what_a_record_may_have(void **state)
 {
     (void)state;
-    ry_wisdom *w = open_wisdom(path, false);
+    ry_wisdom *w = open_wisdom(wisdom_path, false);
     ry_error error = {""};
     const ry_wisdom_record good = record("k", "", 1e-5);
     char huge[RY_WISDOM_PROBLEM + 1];
@@ -254,11 +222,11 @@ static void test_frozen(void **state)
     ry_error error = {""};
     const ry_wisdom_record r = record("late", "", 1e-6);
     size_t count;
-    ry_wisdom *nothing = open_wisdom(path, true);
+    ry_wisdom *nothing = open_wisdom(wisdom_path, true);
     ry_wisdom_load(nothing);
-    ry_wisdom *w = open_wisdom(path, false);
+    ry_wisdom *w = open_wisdom(wisdom_path, false);
     put(w, &key, record("early", "", 2e-5));
-    ry_wisdom *frozen = open_wisdom(path, true);
+    ry_wisdom *frozen = open_wisdom(wisdom_path, true);
     ry_wisdom_load(frozen);
     put(w, &key, r);
     assert_string_equal(best(w, &key, &arena), "late");
@@ -282,7 +250,7 @@ static void test_merge(void **state)
     ry_arena arena;
     ry_arena_init(&arena, &ry_system_allocator);
     ry_error error = {""};
-    ry_wisdom *w = open_wisdom(path, false);
+    ry_wisdom *w = open_wisdom(wisdom_path, false);
     put(w, &key, record("k", "", 2e-5));
     ry_wisdom_row rows[2] = {{key, record("k", "", 1e-5)}, {key, record("l", "", 3e-5)}};
     size_t taken;
@@ -323,7 +291,7 @@ static rynd_status note(void *user, const ry_wisdom_key *k, const ry_wisdom_reco
 static void test_visit(void **state)
 {
     (void)state;
-    ry_wisdom *w = open_wisdom(path, false);
+    ry_wisdom *w = open_wisdom(wisdom_path, false);
     ry_error error = {""};
     const ry_wisdom_key keys[] = {{"b", 0, 10, "x"}, {"b", 0, 9, "x"}, {"a", 0, 1, "y"}};
     put(w, &keys[0], record("k", "", 1));
@@ -388,18 +356,55 @@ static void test_paths(void **state)
     setenv("RYND_WISDOM", "off", 1);
 }
 
+static double best_median(ry_wisdom *w, const ry_wisdom_key *k)
+{
+    ry_arena arena;
+    ry_wisdom_record r;
+    ry_arena_init(&arena, &ry_system_allocator);
+    const bool found = ry_wisdom_best(w, k, all, NULL, &arena, &r);
+    ry_arena_free(&arena);
+    return found ? r.median : 0;
+}
+
+/* What a key had of some kernels goes with a new measurement, for other processes, too; the rest
+ * stays. */
+static void test_replace(void **state)
+{
+    (void)state;
+    const ry_wisdom_key another = {"conv n=2", 6, 2, "here"};
+    ry_wisdom *w = open_wisdom(wisdom_path, false), *other = open_wisdom(wisdom_path, false);
+    ry_error error;
+    const ry_wisdom_record before[] = {record("a", "x=1", 1e-5), record("a", "x=2", 2e-5),
+                                       record("b", "", 3e-5)};
+    const ry_wisdom_record after = record("a", "x=2", 9e-5);
+    const ry_wisdom_kernel kernels[] = {{"a", after.source}, {"b", after.source + 1}};
+    assert_int_equal(ry_wisdom_put(w, &key, before, 3, &error), RYND_OK);
+    assert_int_equal(ry_wisdom_put(w, &another, before, 3, &error), RYND_OK);
+    assert_true(best_median(other, &key) == 1e-5 && best_median(w, &key) == 1e-5);
+    assert_int_equal(ry_wisdom_replace(w, &key, kernels, 2, &after, 1, &error), RYND_OK);
+    assert_true(best_median(w, &key) == 3e-5); /* of another source */
+    usleep((useconds_t)(RY_WISDOM_REFRESH * 2e6));
+    assert_true(best_median(other, &key) == 3e-5);
+    const ry_wisdom_kernel any = {"b", 0};
+    assert_int_equal(ry_wisdom_replace(w, &key, &any, 1, &after, 1, &error), RYND_OK);
+    assert_true(best_median(w, &key) == 9e-5 && best_median(w, &another) == 1e-5);
+    ry_wisdom_close(other);
+    ry_wisdom_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_best, clean),
-        cmocka_unit_test_setup(test_another_process, clean),
-        cmocka_unit_test_setup(test_nothing, clean),
-        cmocka_unit_test_setup(test_what_a_record_may_have, clean),
-        cmocka_unit_test_setup(test_frozen, clean),
-        cmocka_unit_test_setup(test_merge, clean),
-        cmocka_unit_test_setup(test_visit, clean),
+        cmocka_unit_test_setup(test_best, wisdom_file_clean),
+        cmocka_unit_test_setup(test_another_process, wisdom_file_clean),
+        cmocka_unit_test_setup(test_nothing, wisdom_file_clean),
+        cmocka_unit_test_setup(test_what_a_record_may_have, wisdom_file_clean),
+        cmocka_unit_test_setup(test_frozen, wisdom_file_clean),
+        cmocka_unit_test_setup(test_merge, wisdom_file_clean),
+        cmocka_unit_test_setup(test_visit, wisdom_file_clean),
+        cmocka_unit_test_setup(test_replace, wisdom_file_clean),
         cmocka_unit_test(test_fingerprint),
         cmocka_unit_test(test_paths),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, wisdom_file_set_up, wisdom_file_tear_down);
 }

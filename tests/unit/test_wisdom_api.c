@@ -5,6 +5,7 @@
 #include "kernels/kernel_source.h"
 #include "tiny_model.h"
 #include "wisdom/wisdom.h"
+#include "wisdom_file.h"
 
 #include <rynd/rynd.h>
 
@@ -22,40 +23,13 @@
 static const char PROBLEM[] = "conv n=1 c=16 h=10 w=10 k=16 r=3 s=3 pad=1";
 static const char OTHER[] = "conv_fwd_f32_igemm_generic"; /* not what is predicted to be best */
 
-static char folder[] = "/tmp/rynd_wisdom_api_XXXXXX";
-static char path[128], exported[128];
-
-static void remove_files(void)
-{
-    static const char *const ends[] = {"", "-wal", "-shm"};
-    for (int i = 0; i < 3; i++) {
-        char name[160];
-        snprintf(name, sizeof name, "%s%s", path, ends[i]);
-        remove(name);
-    }
-    remove(exported);
-}
+static char exported[128];
 
 static int set_up(void **state)
 {
-    (void)state;
-    snprintf(path, sizeof path, "%s/w.db", mkdtemp(folder) ? folder : "");
-    snprintf(exported, sizeof exported, "%s/w.jsonl", folder);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_files();
-    return rmdir(folder);
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    remove_files();
-    return 0;
+    const int status = wisdom_file_set_up(state);
+    snprintf(exported, sizeof exported, "%s/w.jsonl", wisdom_folder);
+    return status;
 }
 
 /* At the instruction set that has only OTHER's kind, so that forms are the same on each machine. */
@@ -115,7 +89,7 @@ static void put(const sample *s)
 {
     ry_wisdom *w;
     ry_error error = {""};
-    assert_int_equal(ry_wisdom_open(path, false, &ry_system_allocator, &w, &error), RYND_OK);
+    assert_int_equal(ry_wisdom_open(wisdom_path, false, &ry_system_allocator, &w, &error), RYND_OK);
     assert_int_equal(ry_wisdom_put(w, &s->key, &s->record, 1, &error), RYND_OK);
     ry_wisdom_close(w);
 }
@@ -144,18 +118,18 @@ static void test_taken(void **state)
     (void)state;
     sample s;
     make_sample(&s);
-    assert_false(is_taken_by(path, 2));
+    assert_false(is_taken_by(wisdom_path, 2));
     put(&s);
-    assert_true(is_taken_by(path, 2));
+    assert_true(is_taken_by(wisdom_path, 2));
     assert_false(is_taken_by("off", 2));
-    assert_false(is_taken_by(path, 1));
+    assert_false(is_taken_by(wisdom_path, 1));
     assert_false(is_taken_by(NULL, 2)); /* RYND_WISDOM is off in tests */
-    assert_int_equal(setenv("RYND_WISDOM", path, 1), 0);
+    assert_int_equal(setenv("RYND_WISDOM", wisdom_path, 1), 0);
     assert_true(is_taken_by(NULL, 2));
     assert_false(is_taken_by("off", 2));
     assert_int_equal(setenv("RYND_WISDOM", "off", 1), 0);
     /* what the caller sets goes before */
-    rynd_context *context = open_context(path, 2, 0);
+    rynd_context *context = open_context(wisdom_path, 2, 0);
     rynd_step_info info;
     rynd_op *op = make_op(context, "conv_ref", &info);
     assert_string_equal(info.kernel, "conv_ref");
@@ -182,17 +156,17 @@ static void test_passed_over(void **state)
         default: s.key.machine = "another"; break;
         }
         put(&s);
-        assert_false(is_taken_by(path, 2));
+        assert_false(is_taken_by(wisdom_path, 2));
     }
     put(&good);
-    assert_true(is_taken_by(path, 2));
+    assert_true(is_taken_by(wisdom_path, 2));
 }
 
 /* A kernel that is not as accurate as the problem asks is not taken, however fast. */
 static void test_accuracy(void **state)
 {
     (void)state;
-    rynd_context *context = open_context(path, 2, 0);
+    rynd_context *context = open_context(wisdom_path, 2, 0);
     const rynd_op_options options = {
         .size = sizeof options, .kernel = "conv_fwd_f32_winograd_generic", .constants = 2};
     rynd_op *op;
@@ -225,12 +199,12 @@ static void test_frozen(void **state)
     (void)state;
     sample s;
     make_sample(&s);
-    rynd_context *before = open_context(path, 2, 1);
+    rynd_context *before = open_context(wisdom_path, 2, 1);
     assert_int_equal(setenv("RYND_FREEZE", "1", 1), 0);
-    rynd_context *also = open_context(path, 2, 0);
+    rynd_context *also = open_context(wisdom_path, 2, 0);
     rynd_device_info info = {.size = sizeof info};
     assert_int_equal(rynd_context_info(also, &info), RYND_OK);
-    assert_true(info.frozen && strcmp(info.wisdom, path) == 0);
+    assert_true(info.frozen && strcmp(info.wisdom, wisdom_path) == 0);
     assert_int_equal(setenv("RYND_FREEZE", "yes", 1), 0);
     rynd_context *none;
     assert_int_equal(rynd_context_create(NULL, &none), RYND_ERROR_ARGUMENT);
@@ -239,8 +213,8 @@ static void test_frozen(void **state)
     put(&s);
     assert_false(is_taken(before));
     assert_false(is_taken(also));
-    rynd_context *after = open_context(path, 2, 1);
-    rynd_context *other = open_context(path, 2, 0);
+    rynd_context *after = open_context(wisdom_path, 2, 1);
+    rynd_context *other = open_context(wisdom_path, 2, 0);
     assert_int_equal(rynd_wisdom_clear(also, NULL, NULL), RYND_ERROR_ARGUMENT);
     assert_int_equal(rynd_wisdom_clear(other, NULL, NULL), RYND_OK);
     assert_true(is_taken(after));
@@ -257,7 +231,7 @@ static void test_plan(void **state)
     (void)state;
     uint8_t bytes[TINY_MODEL_CAPACITY];
     const size_t size = tiny_model(bytes);
-    rynd_context *context = open_context(path, 2, 0);
+    rynd_context *context = open_context(wisdom_path, 2, 0);
     const rynd_plan_options options = {.size = sizeof options, .batch = 1};
     rynd_model *model;
     rynd_plan *plan;
@@ -305,7 +279,7 @@ static void test_records(void **state)
     sample s;
     make_sample(&s);
     put(&s);
-    rynd_context *context = open_context(path, 2, 0);
+    rynd_context *context = open_context(wisdom_path, 2, 0);
     double medians = 0;
     size_t count = 0;
     assert_int_equal(rynd_wisdom_show(context, NULL, copy_record, &medians), RYND_OK);
@@ -325,21 +299,21 @@ static void test_records(void **state)
     assert_int_equal(rynd_wisdom_import(context, exported, &counted), RYND_OK);
     assert_true(counted.read == 1 && counted.taken == 0);
     char other[160];
-    snprintf(other, sizeof other, "%s.other", path);
+    snprintf(other, sizeof other, "%s.other", wisdom_path);
     rynd_context *second = open_context(other, 2, 0);
-    assert_int_equal(rynd_wisdom_merge(second, path, &counted), RYND_OK);
+    assert_int_equal(rynd_wisdom_merge(second, wisdom_path, &counted), RYND_OK);
     assert_true(counted.read == 1 && counted.taken == 1);
     assert_int_equal(rynd_wisdom_merge(second, "/nowhere/w.db", NULL), RYND_ERROR_IO);
     assert_int_equal(rynd_wisdom_merge(second, exported, NULL), RYND_ERROR_FORMAT);
     assert_non_null(strstr(rynd_last_error(), exported));
     assert_true(is_taken(second));
     counted.size = 3;
-    assert_int_equal(rynd_wisdom_merge(second, path, &counted), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_wisdom_merge(second, wisdom_path, &counted), RYND_ERROR_ARGUMENT);
     rynd_context_destroy(second);
     rynd_context_destroy(context);
     static const char *const ends[] = {"", "-wal", "-shm"};
     for (int i = 0; i < 3; i++) {
-        snprintf(other, sizeof other, "%s.other%s", path, ends[i]);
+        snprintf(other, sizeof other, "%s.other%s", wisdom_path, ends[i]);
         remove(other);
     }
 }
@@ -366,7 +340,7 @@ static void test_line(void **state)
     char line[2048], written[2048];
     make_sample(&s);
     put(&s);
-    rynd_context *context = open_context(path, 2, 0);
+    rynd_context *context = open_context(wisdom_path, 2, 0);
     assert_int_equal(rynd_wisdom_show(context, NULL, keep_line, line), RYND_OK);
     assert_int_equal(rynd_wisdom_export(context, NULL, exported, NULL), RYND_OK);
     FILE *file = fopen(exported, "r");
@@ -398,7 +372,7 @@ static void test_check(void **state)
     (void)state;
     sample s;
     make_sample(&s);
-    rynd_context *context = open_context(path, 2, 0);
+    rynd_context *context = open_context(wisdom_path, 2, 0);
     int count = 0;
     assert_int_equal(rynd_wisdom_check(context, NULL, NULL, note_drift, &count), RYND_OK);
     assert_int_equal(count, 0);
@@ -440,35 +414,35 @@ static void test_warning(void **state)
 {
     (void)state;
     char text[2000] = "";
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(wisdom_path, "w");
     fputs("not a database", file);
     fclose(file);
     rynd_context *context;
     const rynd_context_options options = {
-        .size = sizeof options, .wisdom = path, .log = note_warning, .log_user = text};
+        .size = sizeof options, .wisdom = wisdom_path, .log = note_warning, .log_user = text};
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
     assert_string_equal(text, "");
     assert_false(is_taken(context));
     assert_false(is_taken(context));
-    assert_non_null(strstr(text, path));
+    assert_non_null(strstr(text, wisdom_path));
     assert_null(strstr(text, "more than one"));
     assert_int_equal(rynd_wisdom_clear(context, NULL, NULL), RYND_ERROR_IO);
-    assert_non_null(strstr(rynd_last_error(), path));
+    assert_non_null(strstr(rynd_last_error(), wisdom_path));
     rynd_context_destroy(context);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_taken, clean),
-        cmocka_unit_test_setup(test_passed_over, clean),
-        cmocka_unit_test_setup(test_accuracy, clean),
-        cmocka_unit_test_setup(test_frozen, clean),
-        cmocka_unit_test_setup(test_plan, clean),
-        cmocka_unit_test_setup(test_records, clean),
-        cmocka_unit_test_setup(test_line, clean),
-        cmocka_unit_test_setup(test_check, clean),
-        cmocka_unit_test_setup(test_warning, clean),
+        cmocka_unit_test_setup(test_taken, wisdom_file_clean),
+        cmocka_unit_test_setup(test_passed_over, wisdom_file_clean),
+        cmocka_unit_test_setup(test_accuracy, wisdom_file_clean),
+        cmocka_unit_test_setup(test_frozen, wisdom_file_clean),
+        cmocka_unit_test_setup(test_plan, wisdom_file_clean),
+        cmocka_unit_test_setup(test_records, wisdom_file_clean),
+        cmocka_unit_test_setup(test_line, wisdom_file_clean),
+        cmocka_unit_test_setup(test_check, wisdom_file_clean),
+        cmocka_unit_test_setup(test_warning, wisdom_file_clean),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, wisdom_file_tear_down);
 }

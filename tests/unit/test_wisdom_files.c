@@ -3,6 +3,8 @@
  * warning says so, and the file is as it was. */
 #include "wisdom/wisdom.h"
 
+#include "wisdom_file.h"
+
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,40 +21,13 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/rynd_wisdom_files_XXXXXX";
-static char path[128];
 static const ry_wisdom_key key = {"conv n=1", 6, 2, "here"};
-
-static void remove_files(void)
-{
-    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
-    for (int i = 0; i < 4; i++) {
-        char name[160];
-        snprintf(name, sizeof name, "%s%s", path, ends[i]);
-        remove(name);
-    }
-}
 
 static int set_up(void **state)
 {
-    (void)state;
-    snprintf(path, sizeof path, "%s/w.db", mkdtemp(folder) ? folder : "");
+    const int status = wisdom_file_set_up(state);
     signal(SIGXFSZ, SIG_IGN);
-    return chmod(folder, 0777);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_files();
-    return rmdir(folder);
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    remove_files();
-    return 0;
+    return status ? status : chmod(wisdom_folder, 0777);
 }
 
 static ry_wisdom_record record(const char *kernel, double median)
@@ -91,7 +66,8 @@ static ry_wisdom *open_wisdom(warnings *w)
     ry_wisdom *wisdom;
     ry_error error = {""};
     *w = (warnings){0};
-    assert_int_equal(ry_wisdom_open(path, false, &ry_system_allocator, &wisdom, &error), RYND_OK);
+    assert_int_equal(ry_wisdom_open(wisdom_path, false, &ry_system_allocator, &wisdom, &error),
+                     RYND_OK);
     ry_wisdom_on_warning(wisdom, warn, w);
     return wisdom;
 }
@@ -121,12 +97,12 @@ static void make_file(void)
     put(wisdom, "kept", 2e-5);
     ry_wisdom_close(wisdom);
     assert_int_equal(w.count, 0);
-    assert_int_equal(access(path, R_OK), 0);
+    assert_int_equal(access(wisdom_path, R_OK), 0);
 }
 
 static void write_file(const void *bytes, size_t size)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(wisdom_path, "w");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
@@ -134,7 +110,7 @@ static void write_file(const void *bytes, size_t size)
 
 static size_t read_file(void *bytes, size_t room)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(wisdom_path, "r");
     assert_non_null(file);
     const size_t size = fread(bytes, 1, room, file);
     fclose(file);
@@ -155,7 +131,7 @@ static void is_memory_only(const char *known, const char *why)
     put(wisdom, "newer", 1e-6);
     finds(wisdom, "newer");
     assert_int_equal(w.count, 1);
-    assert_non_null(strstr(w.text, path));
+    assert_non_null(strstr(w.text, wisdom_path));
     if (!strstr(w.text, why)) {
         fail_msg("'%s' is not in '%s'", why, w.text);
     }
@@ -163,7 +139,7 @@ static void is_memory_only(const char *known, const char *why)
     const ry_wisdom_row row = {key, record("imported", 1e-7)};
     assert_int_equal(ry_wisdom_merge(wisdom, &row, 1, &count, &error), RYND_ERROR_IO);
     assert_int_equal(ry_wisdom_clear(wisdom, NULL, &count, &error), RYND_ERROR_IO);
-    assert_non_null(strstr(error.text, path));
+    assert_non_null(strstr(error.text, wisdom_path));
     finds(wisdom, "newer");
     assert_true(ry_wisdom_claim(wisdom, &key, 10));
     ry_wisdom_close(wisdom);
@@ -209,7 +185,7 @@ static void test_damage(void **state)
             random = random * 1664525 + 1013904223;
             bad[(random >> 8) % (round % 3 == 1 ? 200 : size)] = (uint8_t)random;
         }
-        remove_files();
+        wisdom_file_forget();
         write_file(bad, length);
         warnings w;
         ry_wisdom *wisdom = open_wisdom(&w);
@@ -230,7 +206,7 @@ static void test_damage(void **state)
 static void execute(const char *text)
 {
     sqlite3 *db;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_open(wisdom_path, &db), SQLITE_OK);
     char *message = NULL;
     if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK) {
         fail_msg("%s: %s", text, message);
@@ -243,20 +219,20 @@ static void test_not_ours(void **state)
     (void)state;
     execute("CREATE TABLE bookmarks(name TEXT)");
     is_refused("another program's database");
-    remove_files();
+    wisdom_file_forget();
     make_file();
-    execute("PRAGMA journal_mode=DELETE; PRAGMA user_version=2");
+    execute("PRAGMA journal_mode=DELETE; PRAGMA user_version=3");
     is_refused("later version");
-    remove_files();
+    wisdom_file_forget();
     make_file();
     execute("PRAGMA journal_mode=DELETE; CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM "
             "record; END");
     is_refused("tables");
-    remove_files();
+    wisdom_file_forget();
     make_file();
     execute("PRAGMA journal_mode=DELETE; DROP INDEX record_changed");
     is_refused("tables");
-    remove_files();
+    wisdom_file_forget();
     make_file();
     execute("PRAGMA journal_mode=DELETE; DROP TABLE lease; CREATE VIEW lease AS SELECT 1");
     is_refused("tables");
@@ -265,18 +241,18 @@ static void test_not_ours(void **state)
 static void test_not_a_file(void **state)
 {
     (void)state;
-    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(mkdir(wisdom_path, 0777), 0);
     is_memory_only("", "not a regular file");
-    assert_int_equal(rmdir(path), 0);
-    assert_int_equal(mkfifo(path, 0666), 0);
+    assert_int_equal(rmdir(wisdom_path), 0);
+    assert_int_equal(mkfifo(wisdom_path, 0666), 0);
     is_memory_only("", "not a regular file");
-    remove_files();
-    assert_int_equal(symlink("/dev/full", path), 0);
+    wisdom_file_forget();
+    assert_int_equal(symlink("/dev/full", wisdom_path), 0);
     is_memory_only("", "not a regular file");
-    remove_files();
-    assert_int_equal(symlink("/proc/nowhere/w.db", path), 0);
+    wisdom_file_forget();
+    assert_int_equal(symlink("/proc/nowhere/w.db", wisdom_path), 0);
     is_memory_only("", "");
-    remove_files();
+    wisdom_file_forget();
     write_file("", 0); /* an empty one becomes a wisdom */
     make_file();
 }
@@ -293,21 +269,21 @@ static void test_read_only(void **state)
 {
     (void)state;
     make_file();
-    assert_int_equal(chmod(path, 0444), 0);
+    assert_int_equal(chmod(wisdom_path, 0444), 0);
     be_nobody(true);
     is_memory_only("kept", "");
     be_nobody(false);
-    assert_int_equal(chmod(folder, 0555), 0);
+    assert_int_equal(chmod(wisdom_folder, 0555), 0);
     be_nobody(true);
     is_memory_only("kept", "");
     be_nobody(false);
-    assert_int_equal(chmod(folder, 0777), 0);
-    assert_int_equal(chmod(path, 0), 0);
+    assert_int_equal(chmod(wisdom_folder, 0777), 0);
+    assert_int_equal(chmod(wisdom_path, 0), 0);
     be_nobody(true);
     is_memory_only("", "");
     be_nobody(false);
-    remove_files();
-    assert_int_equal(chmod(folder, 0555), 0);
+    wisdom_file_forget();
+    assert_int_equal(chmod(wisdom_folder, 0555), 0);
     be_nobody(true);
     warnings w; /* nothing is there, and nothing can be made */
     ry_wisdom *wisdom = open_wisdom(&w);
@@ -318,7 +294,7 @@ static void test_read_only(void **state)
     assert_int_equal(w.count, 1);
     ry_wisdom_close(wisdom);
     be_nobody(false);
-    assert_int_equal(chmod(folder, 0777), 0);
+    assert_int_equal(chmod(wisdom_folder, 0777), 0);
 }
 
 static void limit_size(rlim_t bytes)
@@ -358,7 +334,7 @@ static void test_full(void **state)
     assert_int_equal(count, 1);
     assert_int_equal(w.count, 0);
     ry_wisdom_close(wisdom);
-    remove_files();
+    wisdom_file_forget();
     limit_size(0);
     wisdom = open_wisdom(&w);
     put(wisdom, "new", 1);
@@ -375,7 +351,7 @@ static void test_locked(void **state)
     for (int exclusive = 0; exclusive < 2; exclusive++) {
         sqlite3 *db;
         make_file();
-        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_open(wisdom_path, &db), SQLITE_OK);
         assert_int_equal(sqlite3_exec(db,
                                       exclusive ? "PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; "
                                                   "UPDATE state SET changes=changes"
@@ -393,7 +369,7 @@ static void test_locked(void **state)
         assert_non_null(strstr(w.text, "locked"));
         ry_wisdom_close(wisdom);
         sqlite3_close(db);
-        remove_files();
+        wisdom_file_forget();
     }
 }
 
@@ -402,18 +378,20 @@ static void test_hostile_rows(void **state)
 {
     (void)state;
     static const char *const values[] = {
-        "'',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k',x'6100',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,x'61','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'a'||char(27)||'[2J','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,0,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,10,-1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,9e999,1e-9,9e999,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,'fast',1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,'ten',1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,x'00',10,1e-9,0,1e-9,1e-9,1e-9,0,0",
-        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,-5",
-        "'conv n=1',6,2,hex(zeroblob(100)),'',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0",
+        "'',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k',x'6100',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,x'61','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'a'||char(27)||'[2J','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,0,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,10,-1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,9e999,1e-9,9e999,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,'fast',1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,'ten',1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,x'00',10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,-5,0",
+        "'conv n=1',6,2,hex(zeroblob(100)),'',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,0",
+        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,2",
+        "'conv n=1',6,2,'k','',1,NULL,10,1e-9,0,1e-9,1e-9,1e-9,0,0,'yes'",
     };
     make_file();
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -432,17 +410,60 @@ static void test_hostile_rows(void **state)
     ry_wisdom_close(wisdom);
 }
 
+/* A file of version 1, whose records do not say where weights were, gets the column, with what it
+ * holds; a frozen wisdom reads it as it is. */
+static void test_first_version(void **state)
+{
+    (void)state;
+    static const char first[] =
+        "CREATE TABLE record(machine TEXT NOT NULL,problem TEXT NOT NULL,constants INTEGER NOT "
+        "NULL,threads INTEGER NOT NULL,kernel TEXT NOT NULL,form TEXT NOT NULL,source INTEGER NOT "
+        "NULL,rejected TEXT,samples INTEGER NOT NULL,mean REAL NOT NULL,variance REAL NOT NULL,"
+        "median REAL NOT NULL,min REAL NOT NULL,max REAL NOT NULL,predicted REAL NOT NULL,"
+        "time INTEGER NOT NULL,changed INTEGER NOT NULL,"
+        "PRIMARY KEY(machine,problem,constants,threads,kernel,form,source)) WITHOUT ROWID";
+    make_file();
+    execute("DROP TABLE record");
+    execute(first);
+    execute("CREATE INDEX record_changed ON record(machine,changed)");
+    execute("INSERT INTO record VALUES('here','conv n=1',6,2,'old','',1,NULL,3,1e-5,0.0,1e-5,1e-5,"
+            "1e-5,0.0,7,1); PRAGMA user_version=1; PRAGMA journal_mode=DELETE");
+    for (int frozen = 1; frozen >= 0; frozen--) {
+        ry_wisdom *wisdom;
+        ry_wisdom_record r;
+        ry_arena arena;
+        ry_error error;
+        ry_arena_init(&arena, &ry_system_allocator);
+        assert_int_equal(
+            ry_wisdom_open(wisdom_path, frozen != 0, &ry_system_allocator, &wisdom, &error),
+            RYND_OK);
+        assert_true(ry_wisdom_best(wisdom, &key, all, NULL, &arena, &r));
+        assert_true(strcmp(r.kernel, "old") == 0 && r.time == 7 && r.cold == 0);
+        if (!frozen) {
+            ry_wisdom_record cold = record("new", 1e-6);
+            cold.cold = 1;
+            assert_int_equal(ry_wisdom_put(wisdom, &key, &cold, 1, &error), RYND_OK);
+            assert_true(ry_wisdom_best(wisdom, &key, all, NULL, &arena, &r));
+            assert_int_equal(r.cold, 1);
+        }
+        assert_null(ry_wisdom_failure(wisdom));
+        ry_wisdom_close(wisdom);
+        ry_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_garbage, clean),
-        cmocka_unit_test_setup(test_damage, clean),
-        cmocka_unit_test_setup(test_not_ours, clean),
-        cmocka_unit_test_setup(test_not_a_file, clean),
-        cmocka_unit_test_setup(test_read_only, clean),
-        cmocka_unit_test_setup(test_full, clean),
-        cmocka_unit_test_setup(test_locked, clean),
-        cmocka_unit_test_setup(test_hostile_rows, clean),
+        cmocka_unit_test_setup(test_garbage, wisdom_file_clean),
+        cmocka_unit_test_setup(test_damage, wisdom_file_clean),
+        cmocka_unit_test_setup(test_not_ours, wisdom_file_clean),
+        cmocka_unit_test_setup(test_not_a_file, wisdom_file_clean),
+        cmocka_unit_test_setup(test_read_only, wisdom_file_clean),
+        cmocka_unit_test_setup(test_full, wisdom_file_clean),
+        cmocka_unit_test_setup(test_locked, wisdom_file_clean),
+        cmocka_unit_test_setup(test_hostile_rows, wisdom_file_clean),
+        cmocka_unit_test_setup(test_first_version, wisdom_file_clean),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, wisdom_file_tear_down);
 }

@@ -4,6 +4,8 @@
 #define _DEFAULT_SOURCE /* usleep */
 #include "wisdom/wisdom.h"
 
+#include "wisdom_file.h"
+
 #include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -20,40 +22,7 @@
 
 enum { PROCESSES = 16, PUTS = 200 };
 
-static char folder[] = "/tmp/rynd_wisdom_processes_XXXXXX";
-static char path[128];
 static const ry_wisdom_key key = {"conv n=1", 6, 2, "here"};
-
-static void remove_files(void)
-{
-    static const char *const ends[] = {"", "-wal", "-shm"};
-    for (int i = 0; i < 3; i++) {
-        char name[160];
-        snprintf(name, sizeof name, "%s%s", path, ends[i]);
-        remove(name);
-    }
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(path, sizeof path, "%s/w.db", mkdtemp(folder) ? folder : "");
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_files();
-    return rmdir(folder);
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    remove_files();
-    return 0;
-}
 
 static void count_warning(void *user, const char *message)
 {
@@ -64,7 +33,7 @@ static void count_warning(void *user, const char *message)
 static ry_wisdom *open_wisdom(int *warnings)
 {
     ry_wisdom *w = NULL;
-    ry_wisdom_open(path, false, &ry_system_allocator, &w, NULL);
+    ry_wisdom_open(wisdom_path, false, &ry_system_allocator, &w, NULL);
     ry_wisdom_on_warning(w, count_warning, warnings);
     return w;
 }
@@ -146,7 +115,7 @@ static void check_integrity(void)
 {
     sqlite3 *db;
     sqlite3_stmt *statement;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_open(wisdom_path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &statement, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
@@ -269,9 +238,9 @@ static void test_forked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_killed, clean),
-        cmocka_unit_test_setup(test_leases, clean),
-        cmocka_unit_test_setup(test_forked, clean),
+        cmocka_unit_test_setup(test_killed, wisdom_file_clean),
+        cmocka_unit_test_setup(test_leases, wisdom_file_clean),
+        cmocka_unit_test_setup(test_forked, wisdom_file_clean),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, wisdom_file_set_up, wisdom_file_tear_down);
 }

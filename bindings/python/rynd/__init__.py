@@ -10,25 +10,27 @@ Nothing else needs to be installed; numpy, torch and tqdm are used where they ar
 
 from . import errors  # the extension looks for it
 from . import _rynd
-from . import wisdom
+from . import random, wisdom
 from .array import Array
 from .context import device_info, devices
 from .candidates import Candidate, Candidates, Prediction
 from .errors import (ArgumentError, ArgumentTypeError, BusyError, CancelledError, DeviceError, Error, FileError, FormatError, MissingFileError,
                      NotFoundError, OutOfMemoryError, ShapeError, UnsupportedError)
+from .expressions import Expr, expr
 from .model import Model, Node, Value, load
 from .operators import Op, conv1d, conv2d, conv3d
 from .placement import FleetDevice, Part, PlacedPart, Placement, place
 from .plan import Knob, Memory, Plan, Profile, Session, Step, save_html
 from .sweeps import Sweep, SweepPoint, sweep
 from .torch_export import from_torch
-from .tuning import TunedForm, TunedProblem, Tuning, tune
+from .training import State, Trainer
+from .tuning import TunedForm, TunedPlan, TunedProblem, Tuning, tune
 
 __version__ = _rynd.version()
 
 __all__ = [
-    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op",
-    "conv1d", "conv2d", "conv3d", "from_torch", "place", "Placement", "PlacedPart", "Part", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "wisdom", "Tuning", "TunedProblem", "TunedForm", "devices",
+    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "Expr", "expr", "Trainer", "State",
+    "conv1d", "conv2d", "conv3d", "from_torch", "place", "Placement", "PlacedPart", "Part", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
     "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

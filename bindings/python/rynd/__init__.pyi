@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from .errors import (ArgumentError as ArgumentError, ArgumentTypeError as ArgumentTypeError, BusyError as BusyError,
                      CancelledError as CancelledError, DeviceError as DeviceError, Error as Error, FileError as FileError,
                      FormatError as FormatError, MissingFileError as MissingFileError, NotFoundError as NotFoundError,
                      OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError, UnsupportedError as UnsupportedError)
 
-from . import wisdom as wisdom
+from . import random as random, wisdom as wisdom
 
 __version__: str
 __all__: list[str]
@@ -97,6 +97,11 @@ class Candidates(list[Candidate]):
     @property
     def refused(self) -> list[Candidate]: ...
 
+class PlanForm(NamedTuple):
+    knobs: str
+    reason: str
+    measured: float
+
 class Knob(NamedTuple):
     name: str
     value: str
@@ -145,6 +150,19 @@ class TunedForm:
     tasks: int
     packed: int
     workspace: int
+    joule: float
+
+class TunedPlan:
+    knobs: str
+    predicted: float
+    n: int
+    mean: float
+    variance: float
+    median: float
+    min: float
+    max: float
+    ratio: float
+    faster: bool
 
 class TunedProblem:
     problem: str
@@ -167,6 +185,9 @@ class TunedProblem:
 
 class Tuning:
     problems: list[TunedProblem]
+    plans: list[TunedPlan]
+    plans_listed: int
+    plan: int
     budget: float
     used: float
     before: float
@@ -197,7 +218,9 @@ class Plan:
     def explain(self, step: Step | int | str) -> Candidates: ...
     @property
     def steps(self) -> list[Step]: ...
-    def knobs(self, step: Step | int | str) -> list[Knob]: ...
+    @property
+    def form(self) -> PlanForm: ...
+    def knobs(self, step: Step | int | str | None = None) -> list[Knob]: ...
     def session(self) -> Session: ...
     def _repr_html_(self) -> str: ...
 
@@ -223,9 +246,13 @@ class Model:
     def tune(self, budget: float = 0.0, batch: int | None = None, dims: Mapping[str, int] | None = None,
              inputs: Mapping[str, _Description] | None = None, seed: int = 1, weights: str | None = None,
              settings: Mapping[str, _Settings] | None = None, keep: bool = True,
-             progress: Callable[[dict[str, Any]], object] | None = None) -> Tuning: ...
+             progress: Callable[[dict[str, Any]], object] | None = None, energy: bool = False) -> Tuning: ...
     def part(self, inputs: Sequence[str], outputs: Sequence[str], batch: int | None = None,
              dims: Mapping[str, int] | None = None) -> Part: ...
+    @overload
+    def save(self, path: None = None, tensors: Mapping[str, _Array] | None = None) -> bytes: ...
+    @overload
+    def save(self, path: str | os.PathLike[str], tensors: Mapping[str, _Array] | None = None) -> None: ...
 
 class Part:
     inputs: list[Value]
@@ -282,6 +309,56 @@ class Op:
     def explain(self) -> Candidates: ...
     def run(self, *arrays: _Array) -> _Result: ...
 
+class Expr:
+    def __init__(self, text: str, *inputs: _Description, axes: int | Sequence[int] | None = None, keepdims: bool = False,
+                 accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
+                 profile: str | None = None, wisdom: str | os.PathLike[str] | None = None, frozen: bool | None = None) -> None: ...
+    @property
+    def inputs(self) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]: ...
+    @property
+    def outputs(self) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]: ...
+    @property
+    def steps(self) -> list[Step]: ...
+    @property
+    def model(self) -> Part: ...
+    def gradient(self, wanted: int | Iterable[int] | None = None) -> Expr: ...
+    def predict(self) -> Prediction: ...
+    def run(self, *arrays: _Array) -> _Result: ...
+
+def expr(text: str, *arrays: _Array, axes: int | Sequence[int] | None = None, keepdims: bool = False, accuracy: str | None = None,
+         device: str | None = None, threads: int | None = None) -> _Result: ...
+class State(NamedTuple):
+    name: str
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+
+_Batch = _Array | Sequence[_Array] | Mapping[str, _Array]
+
+class Trainer:
+    states: list[State]
+    def __init__(self, model: Model | str | os.PathLike[str] | bytes, loss: str = "cross_entropy", output: str | None = None,
+                 target: str | None = None, label_smoothing: float = 0.0, charbonnier_epsilon: float = 1e-3, optimizer: str = "sgd",
+                 momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0, beta1: float = 0.9, beta2: float = 0.999,
+                 epsilon: float = 1e-8, clip_norm: float = 0.0, norm_momentum: float = 0.1, freeze: str | Iterable[str] = (),
+                 keep_gradients: bool = False, batch: int | None = None, dims: Mapping[str, int] | None = None,
+                 inputs: Mapping[str, _Description] | None = None, accuracy: str | None = None,
+                 settings: Mapping[str, _Settings] | None = None) -> None: ...
+    def step(self, inputs: _Batch, target: _Array, learning_rate: float) -> float: ...
+    def evaluate(self, inputs: _Batch, target: _Array) -> float: ...
+    @property
+    def output(self) -> Array: ...
+    @property
+    def target(self) -> tuple[str, tuple[int, ...]]: ...
+    def read(self, name: str) -> Array: ...
+    def write(self, name: str, array: _Array) -> None: ...
+    def gradient(self, name: str) -> Array: ...
+    @property
+    def steps(self) -> list[Step]: ...
+    def predict(self) -> Prediction: ...
+    @property
+    def memory(self) -> int: ...
+
 def load(source: str | os.PathLike[str] | bytes, device: str | None = None, threads: int | None = None, accuracy: str | None = None,
          isa: str | None = None, profile: str | None = None, wisdom: str | os.PathLike[str] | None = None,
              frozen: bool | None = None) -> Model: ...
@@ -332,7 +409,7 @@ def sweep(problem: str, measure: bool = False, seconds: float = 2, rounds: int =
 def tune(problem: str, budget: float = 0.0, seed: int = 1, weights: str | None = None, constants: int | None = None,
          accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
          profile: str | None = None, wisdom: str | os.PathLike[str] | None = None, frozen: bool | None = None, keep: bool = True,
-         progress: Callable[[dict[str, Any]], object] | None = None) -> Tuning: ...
+         progress: Callable[[dict[str, Any]], object] | None = None, energy: bool = False) -> Tuning: ...
 def devices() -> list[str]: ...
 def device_info(device: str | None = None, threads: int | None = None) -> dict[str, Any]: ...
 def place(models: Model | Sequence[Model], devices: str | os.PathLike[str], objective: str = "latency", batch: int | None = None,

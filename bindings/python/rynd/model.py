@@ -115,19 +115,20 @@ class Model(_rynd.Caller):
         return Plan(self._model_for(options), accuracy_number(accuracy or self._accuracy), batch or 0, dims or {},
                     self._descriptions(inputs), settings or {}, weights, progress)
 
-    def tune(self, budget=0.0, batch=None, dims=None, inputs=None, seed=1, weights=None, settings=None, keep=True, progress=None):
-        """Measures which kernels and forms are fastest for the steps of a plan, and returns a Tuning (see rynd.tune).
+    def tune(self, budget=0.0, batch=None, dims=None, inputs=None, seed=1, weights=None, settings=None, keep=True, progress=None,
+             energy=False):
+        """Measures which plan, and which kernels and forms for its steps, are fastest, and returns a Tuning (see rynd.tune).
 
         budget: seconds; 0: 20 at most.
-        batch, dims, inputs, settings: of the plan, as in `plan`; steps that have settings of their own are not tuned.
-        weights, keep, progress: as in rynd.tune.
+        batch, dims, inputs, settings: of the plan, as in `plan`; steps that have settings of their own are not tuned, nor is a plan that has ("plan").
+        weights, keep, progress, energy: as in rynd.tune.
 
         Plans that are made later take what was found, and so do later calls of this model; plans and sessions that are there already stay as
         they are.
         """
         choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
         tuning = Tuning(*_rynd.tune_model(self._model_for(self._options), accuracy_number(self._accuracy), batch or 0, list((dims or {}).items()),
-                                          self._descriptions(inputs), choices, float(budget), seed, weights_number(weights), keep, progress))
+                                          self._descriptions(inputs), choices, float(budget), seed, weights_number(weights), keep, energy, progress))
         self._plans.clear()
         self._forget()
         return tuning
@@ -139,6 +140,20 @@ class Model(_rynd.Caller):
         Raises NotFoundError (no such value), ArgumentError (outputs need more than the inputs), ShapeError (a dimension is open).
         """
         return Part(self._first().part(list(inputs), list(outputs), batch or 0, list((dims or {}).items())), self._accuracy)
+
+    def save(self, path=None, tensors=None):
+        """Writes the model's ONNX file once more, with other values for some of its constants.
+
+        path: the file, written whole or not at all; None returns its bytes in place of writing them.
+        tensors: arrays by the name of an initializer (or of a Constant node's output), of its type and shape.
+
+        What rynd does not read (metadata, documentation) stays as it is; weights that were in other files are inside.
+        Raises NotFoundError (no such constant), ShapeError, FileError.
+        """
+        tensors = dict(tensors or {})
+        if path is None:
+            return self._first().save_memory(tensors)
+        return self._first().save(os.fspath(path), tensors)
 
     def _descriptions(self, inputs):
         if inputs is None:

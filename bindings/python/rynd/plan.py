@@ -12,6 +12,10 @@ Memory.__doc__ = """Bytes: `activations` is exact; `total` is all that a session
 Knob = namedtuple("Knob", "name value values main")
 Knob.__doc__ = """A knob of a step's kernel: its value, the legal ones, and whether tuning tries them."""
 
+PlanForm = namedtuple("PlanForm", "knobs reason measured")
+PlanForm.__doc__ = """How a plan decides about layouts, fusions and micro-batches: the knobs that are not 100 percent ("channels_last=80"; "": all is as
+predicted), why ("predicted", "set", "measured 12.1 ms (wisdom)"), and seconds of a run when it was tuned, or 0."""
+
 
 class Step:
     """A step of a plan: a node (several when fused) and what was chosen for it.
@@ -83,9 +87,14 @@ class Plan(_rynd.Plan):
         """What the choice for a step (a Step, its index or its name) was made among: Candidates. Nothing is run."""
         return Candidates(self._explain(self._index(step)))
 
-    def knobs(self, step):
-        """The knobs of a step (a Step, its index or its name), as a list of Knob."""
-        return [Knob(*knob) for knob in self._knobs(self._index(step))]
+    @property
+    def form(self):
+        """How it decides about the network as a whole, as a PlanForm."""
+        return PlanForm(*self._form())
+
+    def knobs(self, step=None):
+        """The knobs of a step (a Step, its index or its name), or without one of the plan itself ("plan" in settings), as a list of Knob."""
+        return [Knob(*knob) for knob in self._knobs(-1 if step is None else self._index(step))]
 
     def _index(self, step):
         if isinstance(step, Step):

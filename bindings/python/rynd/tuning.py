@@ -18,7 +18,8 @@ def weights_number(word):
 
 class TunedForm:
     """A form of a kernel, measured. Attributes: kernel, knobs, verdict ("taken", "equal", "slower", "rejected", "untried"), reason (why it was
-    rejected), predicted, n (measurements), mean, variance, median, min, max (seconds), flop, bytes, tasks, packed, workspace."""
+    rejected), predicted, n (measurements), mean, variance, median, min, max (seconds), flop, bytes, tasks, packed, workspace,
+    joule (of a run; 0: not measured)."""
 
     def __init__(self, facts):
         self.__dict__.update(facts)
@@ -50,13 +51,26 @@ class TunedProblem:
         return f"rynd.TunedProblem({self.problem!r}, {self.choice.kernel!r}, ratio={self.ratio:.3f})"
 
 
+class TunedPlan:
+    """A plan of a model that was timed as a whole. Attributes: knobs ("channels_last=80"; "" of the untuned one), predicted, n (runs), mean,
+    variance, median, min, max (seconds), ratio (of its time over that of the best plan before it, paired), faster."""
+
+    def __init__(self, facts):
+        self.__dict__.update(facts)
+
+    def __repr__(self):
+        return f"rynd.TunedPlan({self.knobs!r}, ratio={self.ratio:.3f})"
+
+
 class Tuning:
-    """What tuning measured. `problems` is a list of TunedProblem; `budget` and `used` are seconds; of a model `before` and `after` are
+    """What tuning measured. `problems` is a list of TunedProblem; of a model `plans` is a list of TunedPlan, the untuned one the first, of
+    `plans_listed` and that one, and `plan` the index of the one that is taken; `budget` and `used` are seconds; of a model `before` and `after` are
     the medians of whole runs, `ratio` is after over before, paired, and `runs` how many; `taken` says whether what was found is taken, and
     `ended` whether `progress` ended it. Prints as a table."""
 
-    def __init__(self, info, problems):
+    def __init__(self, info, problems, plans):
         self.__dict__.update(info)
+        self.plans = [TunedPlan(plan) for plan in plans]
         self.problems = [TunedProblem(problem) for problem in problems]
 
     def __repr__(self):
@@ -69,7 +83,7 @@ class Tuning:
 
 
 def tune(problem, budget=0.0, seed=1, weights=None, constants=None, accuracy=None, device=None, threads=None, isa=None, profile=None, wisdom=None,
-         frozen=None, keep=True, progress=None):
+         frozen=None, keep=True, progress=None, energy=False):
     """Measures every form of every kernel that takes a problem, and returns a Tuning. What is made later takes the fastest.
 
         rynd.tune("conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1")
@@ -79,6 +93,7 @@ def tune(problem, budget=0.0, seed=1, weights=None, constants=None, accuracy=Non
     constants: bit i: input i is constant; by default w and bias of convolutions and matrix products.
     wisdom: the file that what is measured goes to, as in rynd.load; frozen: nothing is measured then (UnsupportedError).
     keep: False keeps nothing.
+    energy: True measures what a run takes of energy, too, where the machine has a meter: TunedForm.joule.
     progress: called with a dict of how far it is; returning something true ends it, and what was learned stays.
 
     Raises ArgumentError, FormatError (the text), UnsupportedError (no kernel takes it; frozen), ShapeError, OutOfMemoryError.
@@ -86,4 +101,4 @@ def tune(problem, budget=0.0, seed=1, weights=None, constants=None, accuracy=Non
     if constants is None:
         constants = 6 if problem.split(" ", 1)[0] in ("conv", "convt", "matmul") and "dir=bwd" not in problem else 0
     return Tuning(*_rynd.tune_problem(context(device, threads, isa, profile, wisdom, frozen), problem, accuracy_number(accuracy), constants, float(budget), seed,
-                                      weights_number(weights), keep, progress))
+                                      weights_number(weights), keep, energy, progress))

@@ -19,9 +19,9 @@ from . import _rynd
 from .context import context
 from .errors import ArgumentError, MissingFileError
 
-Record = namedtuple("Record", "machine problem constants threads kernel form source rejected samples mean variance median min max predicted time here current")
+Record = namedtuple("Record", "machine problem constants threads kernel form source rejected samples mean variance median min max predicted time cold here current")
 Record.__doc__ = """How long a kernel in one form took for a problem, in seconds. `here`: it is of this machine; `current`: this build has the kernel,
-compiled from the same source. `rejected`: why it is never to be taken, or None."""
+compiled from the same source. `rejected`: why it is never to be taken, or None. `cold`: weights came from memory in each run, not from the caches."""
 Taken = namedtuple("Taken", "read taken foreign")
 Taken.__doc__ = """Records of a file, those of them that were not there or are preferred to what was, and those of other machines."""
 Drift = namedtuple("Drift", "record samples median min max ratio")
@@ -35,7 +35,8 @@ def _file(path):
 
 
 def _record(line, here, current):
-    return Record(**json.loads(line), here=here, current=current)
+    facts = {"cold": 0} | json.loads(line)
+    return Record(**facts | {"cold": bool(facts["cold"])}, here=here, current=current)
 
 
 def show(machine=None, kernel=None, problem=None, **options):

@@ -19,6 +19,7 @@ class Record(NamedTuple):
     max: float
     predicted: float
     time: int
+    cold: bool
     here: bool
     current: bool
 

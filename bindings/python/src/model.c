@@ -2,6 +2,7 @@
 /* Model: an ONNX file as loaded for a context. */
 #include "errors.h"
 #include "extension.h"
+#include "save.h"
 #include "settings.h"
 
 #include <stdio.h>
@@ -301,6 +302,8 @@ static PyObject *model_part(PyObject *object, PyObject *args)
 
 static PyMethodDef model_methods[] = {
     {"part", model_part, METH_VARARGS, "(inputs, outputs, batch, dims): a Model of a part."},
+    {"save", py_model_save, METH_VARARGS, "(path, {name: array})."},
+    {"save_memory", py_model_save_memory, METH_VARARGS, "({name: array}): bytes."},
     {"inputs", model_inputs, METH_NOARGS, "[(name, dtype, dims)]; an open dim is its name."},
     {"outputs", model_outputs, METH_NOARGS, "As inputs()."},
     {"info", model_info, METH_NOARGS, "Facts as a dict."},

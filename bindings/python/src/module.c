@@ -2,6 +2,7 @@
 /* The module rynd._rynd: its types and functions. */
 #include "errors.h"
 #include "lend.h"
+#include "save.h"
 #include "tune.h"
 #include "wisdom.h"
 
@@ -66,6 +67,7 @@ static PyObject *devices(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef functions[] = {
+    {"random", py_random, METH_VARARGS, "(kind, seed, stream, step, first, count): an array."},
     {"describe", describe, METH_O, "(dtype, shape, strides in elements) of any array."},
     {"set_result_type", set_result_type, METH_O, "What results are made of."},
     {"version", version, METH_NOARGS, "The library's version."},

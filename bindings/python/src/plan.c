@@ -112,6 +112,15 @@ static PyObject *plan_knobs(PyObject *self, PyObject *step)
     return knobs;
 }
 
+static PyObject *plan_form(PyObject *self, PyObject *unused)
+{
+    rynd_plan_form form = {.size = sizeof form};
+    (void)unused;
+    const rynd_status status = rynd_plan_get_form(((plan_object *)self)->plan, &form);
+    return status == RYND_OK ? Py_BuildValue("(ssd)", form.knobs, form.reason, form.measured)
+                             : py_raise(status);
+}
+
 static PyObject *plan_seconds(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -167,7 +176,9 @@ static PyMethodDef plan_methods[] = {
     {"_memory", plan_memory, METH_NOARGS, "(weights, activations, workspace, total), in bytes."},
     {"_step_count", plan_step_count, METH_NOARGS, "How many steps there are."},
     {"_step", plan_step, METH_O, "A step, as a dict."},
-    {"_knobs", plan_knobs, METH_O, "[(name, value, legal values, main)] of a step's kernel."},
+    {"_knobs", plan_knobs, METH_O,
+     "[(name, value, legal values, main)] of a step's kernel; -1: of the plan itself."},
+    {"_form", plan_form, METH_NOARGS, "(knobs, reason, measured seconds) of the plan itself."},
     {"_plan_seconds", plan_seconds, METH_NOARGS, "How long making the plan took."},
     {"_predict", plan_predict, METH_O, "Seconds of a run, of a step or (None) of all."},
     {"_explain", plan_explain, METH_O, "All candidates for a step."},

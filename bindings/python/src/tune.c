@@ -32,13 +32,13 @@ static PyObject *describe_form(const rynd_tuning *tuning, size_t problem, size_t
     const rynd_status status = rynd_tuning_form(tuning, problem, index, &f);
     return status != RYND_OK
                ? py_raise(status)
-               : Py_BuildValue("{sssssssssdsnsdsdsdsdsdsdsdsnsnsn}", "kernel", f.kernel, "knobs",
+               : Py_BuildValue("{sssssssssdsnsdsdsdsdsdsdsdsnsnsnsd}", "kernel", f.kernel, "knobs",
                                f.knobs, "verdict", rynd_tuned_verdict_text(f.verdict), "reason",
                                f.reason, "predicted", f.predicted, "n", (Py_ssize_t)f.n, "mean",
                                f.mean, "variance", f.variance, "median", f.median, "min", f.min,
                                "max", f.max, "flop", f.flop, "bytes", f.bytes, "tasks",
                                (Py_ssize_t)f.tasks, "packed", (Py_ssize_t)f.packed, "workspace",
-                               (Py_ssize_t)f.workspace);
+                               (Py_ssize_t)f.workspace, "joule", f.joule);
 }
 
 static PyObject *describe_forms(const rynd_tuning *tuning, size_t problem, size_t count)
@@ -72,6 +72,31 @@ static PyObject *describe_problem(const rynd_tuning *tuning, size_t index)
                  : NULL;
 }
 
+static PyObject *describe_plan(const rynd_tuning *tuning, size_t index)
+{
+    rynd_tuned_plan p = {.size = sizeof p};
+    const rynd_status status = rynd_tuning_plan(tuning, index, &p);
+    return status != RYND_OK
+               ? py_raise(status)
+               : Py_BuildValue("{sssdsnsdsdsdsdsdsdsO}", "knobs", p.knobs, "predicted", p.predicted,
+                               "n", (Py_ssize_t)p.n, "mean", p.mean, "variance", p.variance,
+                               "median", p.median, "min", p.min, "max", p.max, "ratio", p.ratio,
+                               "faster", p.faster ? Py_True : Py_False);
+}
+
+static PyObject *describe_plans(const rynd_tuning *tuning, size_t count)
+{
+    PyObject *plans = PyList_New(0);
+    for (size_t i = 0; plans && i < count; i++) {
+        PyObject *plan = describe_plan(tuning, i);
+        if (!plan || PyList_Append(plans, plan) != 0) {
+            Py_CLEAR(plans);
+        }
+        Py_XDECREF(plan);
+    }
+    return plans;
+}
+
 static PyObject *describe(const rynd_tuning *tuning)
 {
     rynd_tuning_info info = {.size = sizeof info};
@@ -84,12 +109,17 @@ static PyObject *describe(const rynd_tuning *tuning)
         }
         Py_XDECREF(problem);
     }
-    return problems ? Py_BuildValue("({sdsdsdsdsdsnsOsO}N)", "budget", info.budget, "used",
-                                    info.used, "before", info.before, "after", info.after, "ratio",
-                                    info.ratio, "runs", (Py_ssize_t)info.runs, "taken",
-                                    info.taken ? Py_True : Py_False, "ended",
-                                    info.ended ? Py_True : Py_False, problems)
-                    : NULL;
+    PyObject *plans = problems ? describe_plans(tuning, info.plans) : NULL;
+    if (!plans) {
+        Py_XDECREF(problems);
+        return NULL;
+    }
+    return Py_BuildValue("({sdsdsdsdsdsnsOsOsnsn}NN)", "budget", info.budget, "used", info.used,
+                         "before", info.before, "after", info.after, "ratio", info.ratio, "runs",
+                         (Py_ssize_t)info.runs, "taken", info.taken ? Py_True : Py_False, "ended",
+                         info.ended ? Py_True : Py_False, "plans_listed",
+                         (Py_ssize_t)info.plans_listed, "plan", (Py_ssize_t)info.plan, problems,
+                         plans);
 }
 
 /* An exception that ended it (Ctrl-C) goes on; what was measured until then is kept all the same.
@@ -110,19 +140,20 @@ PyObject *py_tune_problem(PyObject *module, PyObject *args)
 {
     PyObject *context, *report;
     const char *problem;
-    int accuracy, weights, keep;
+    int accuracy, weights, keep, energy;
     unsigned long long seed;
     rynd_tune_options options = {.size = sizeof options, .progress = hear};
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!siIdKipO:tune_problem", py_context_type, &context, &problem,
+    if (!PyArg_ParseTuple(args, "O!siIdKippO:tune_problem", py_context_type, &context, &problem,
                           &accuracy, &options.constants, &options.budget, &seed, &weights, &keep,
-                          &report)) {
+                          &energy, &report)) {
         return NULL;
     }
     options.accuracy = (rynd_accuracy)accuracy;
     options.seed = seed;
     options.weights = (rynd_tune_weights)weights;
     options.without_wisdom = !keep;
+    options.energy = energy;
     options.progress_user = report == Py_None ? NULL : report;
     rynd_tuning *tuning = NULL;
     rynd_status status;
@@ -136,13 +167,13 @@ PyObject *py_tune_model(PyObject *module, PyObject *args)
     PyObject *model, *dims, *inputs, *choices, *report;
     py_plan_request request = {.options = {.size = sizeof request.options}};
     rynd_tune_options options = {.size = sizeof options, .progress = hear};
-    int accuracy, weights, keep;
+    int accuracy, weights, keep, energy;
     long long batch;
     unsigned long long seed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!iLO!OO!dKipO:tune_model", py_model_type, &model, &accuracy,
+    if (!PyArg_ParseTuple(args, "O!iLO!OO!dKippO:tune_model", py_model_type, &model, &accuracy,
                           &batch, &PyList_Type, &dims, &inputs, &PyList_Type, &choices,
-                          &options.budget, &seed, &weights, &keep, &report)) {
+                          &options.budget, &seed, &weights, &keep, &energy, &report)) {
         return NULL;
     }
     if (!py_plan_request_take(&request, accuracy, batch, dims, inputs, choices)) {
@@ -152,6 +183,7 @@ PyObject *py_tune_model(PyObject *module, PyObject *args)
     options.seed = seed;
     options.weights = (rynd_tune_weights)weights;
     options.without_wisdom = !keep;
+    options.energy = energy;
     options.progress_user = report == Py_None ? NULL : report;
     rynd_tuning *tuning = NULL;
     rynd_status status;

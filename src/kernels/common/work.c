@@ -6,25 +6,25 @@
 
 double ry_stream_work(const ry_machine *machine, double bytes)
 {
-    const struct ry_stream_costs *cost = &ry_costs_of(0)->stream;
+    const struct ry_stream_costs *cost = &ry_costs_of(RY_COSTS_PARTS)->stream;
     const double rate = machine->level[RYND_LEVEL_L2].bandwidth.one * cost->rate;
     return rate > 0 ? bytes / rate * machine->f32.one : 0;
 }
 
 double ry_far_lines_work(const ry_machine *machine, double lines)
 {
-    const struct ry_stream_costs *cost = &ry_costs_of(0)->stream;
+    const struct ry_stream_costs *cost = &ry_costs_of(RY_COSTS_PARTS)->stream;
     return lines * machine->level[RYND_LEVEL_DRAM].latency.one * cost->far_latency *
            machine->f32.one;
 }
 
 double ry_overlapped_work(double a, double b)
 {
-    const struct ry_stream_costs *cost = &ry_costs_of(0)->stream;
+    const struct ry_stream_costs *cost = &ry_costs_of(RY_COSTS_PARTS)->stream;
     return a > b ? a + cost->exposed * b : b + cost->exposed * a;
 }
 
-double ry_spread_work(const ry_work *work, size_t tasks, unsigned cores, int width)
+double ry_spread_work(const ry_work *work, size_t tasks, unsigned cores, ry_cost_column costs)
 {
     if (cores <= 1 || tasks == 0) {
         return work->all;
@@ -36,7 +36,7 @@ double ry_spread_work(const ry_work *work, size_t tasks, unsigned cores, int wid
     const double at_most = work->all + others * largest;
     const double even = rounds < at_most ? rounds : at_most;
     return (even > work->all ? even : work->all) +
-           ry_costs_of(width)->prediction.uneven * others * largest;
+           ry_costs_of(costs)->prediction.uneven * others * largest;
 }
 
 void ry_count_work(double work, double bytes, ry_prepared *prepared)

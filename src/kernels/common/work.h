@@ -5,6 +5,7 @@
 #ifndef RY_KERNELS_COMMON_WORK_H
 #define RY_KERNELS_COMMON_WORK_H
 
+#include "kernels/costs.h"
 #include "kernels/kernel.h"
 #include "machine/machine.h"
 
@@ -26,7 +27,7 @@ static inline ry_work ry_work_of_cycles(ry_work cycles, int64_t width)
 
 /* A phase's work as so many cores take for it together: tasks are handed out one by one, and cores
  * wait for the last. */
-double ry_spread_work(const ry_work *work, size_t tasks, unsigned cores, int width);
+double ry_spread_work(const ry_work *work, size_t tasks, unsigned cores, ry_cost_column costs);
 
 /* Sets work and counts; bytes: all that is read and written, in as many passes as it takes. */
 void ry_count_work(double work, double bytes, ry_prepared *prepared);

@@ -71,7 +71,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     for (int64_t rows = 1; rows <= MOST_ROWS; rows *= 2) {
         const ry_work work = {work_of(&w, ry_gpu_costs_of(machine), rows), 0};
         const size_t tasks = (size_t)ry_ceil_div(items_of(&w, rows), ITEMS);
-        const double spread = ry_spread_work(&work, tasks, slots, 0);
+        const double spread = ry_spread_work(&work, tasks, slots, RY_COSTS_PARTS);
         if (shares(&w, rows) && ry_form_allows(query, KNOB_ROWS, rows) && spread < least) {
             least = spread;
             prepared->form.value[KNOB_ROWS] = rows;

@@ -133,7 +133,7 @@ static rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry
                                   (sums * (cost->gemv_many + (double)few * (2 + cost->gemv_few)) +
                                    cost->gemv_output * (double)few * ITEMS),
                               0};
-        const double spread = ry_spread_work(&work, (size_t)tasks, slots, 0);
+        const double spread = ry_spread_work(&work, (size_t)tasks, slots, RY_COSTS_PARTS);
         if (ry_form_allows(query, KNOB_LANES, lanes) && spread < least && tasks < INT32_MAX) {
             least = spread;
             prepared->form.value[KNOB_LANES] = lanes;

@@ -211,9 +211,10 @@ static void fill(const ry_gpu_product *product, const ry_machine *machine, int w
 
 static double work_of(const ry_prepared *prepared, unsigned slots)
 {
-    return ry_spread_work(&prepared->work[0], prepared->tasks[0], slots, 0) +
-           (prepared->phases > 1 ? ry_spread_work(&prepared->work[1], prepared->tasks[1], slots, 0)
-                                 : 0);
+    return ry_spread_work(&prepared->work[0], prepared->tasks[0], slots, RY_COSTS_PARTS) +
+           (prepared->phases > 1
+                ? ry_spread_work(&prepared->work[1], prepared->tasks[1], slots, RY_COSTS_PARTS)
+                : 0);
 }
 
 rynd_status ry_gpu_tile_prepare(const ry_query *query, const ry_gpu_product *product,

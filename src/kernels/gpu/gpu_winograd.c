@@ -196,7 +196,8 @@ static double work_of(const ry_prepared *prepared, unsigned slots)
 {
     double work = 0;
     for (int phase = 0; phase < PHASES; phase++) {
-        work += ry_spread_work(&prepared->work[phase], prepared->tasks[phase], slots, 0);
+        work +=
+            ry_spread_work(&prepared->work[phase], prepared->tasks[phase], slots, RY_COSTS_PARTS);
     }
     return work;
 }

@@ -42,7 +42,7 @@ static void initialise(const ry_query *query, void *memory)
 /* The loops of convert_row: those to and from bfloat16 and from float16 keep up with moving. */
 static double work_of(const ry_query *query)
 {
-    const struct ry_move_costs *cost = &ry_costs_of(query->kernel->simd.width)->move;
+    const struct ry_move_costs *cost = &ry_costs_asked(query)->move;
     const ry_dtype from = (ry_dtype)query->problem->in[0].dtype,
                    to = (ry_dtype)query->problem->out[0].dtype;
     const double count = (double)ry_tensor_count(&query->problem->out[0]);

@@ -20,7 +20,7 @@ static bool applicable(const ry_problem *problem)
 
 static void count_moves(const ry_query *query, const ry_indexed *x, ry_prepared *prepared)
 {
-    const struct ry_move_costs *cost = &ry_costs_of(query->kernel->simd.width)->move;
+    const struct ry_move_costs *cost = &ry_costs_asked(query)->move;
     const double positions = (double)ry_indexed_positions(x);
     const double slice = cost->position + ry_box_work(&x->slice, query->target->machine);
     ry_count_work(positions * slice, positions * ry_box_moved(&x->slice), prepared);

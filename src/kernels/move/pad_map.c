@@ -89,7 +89,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     prepared->state_size = sizeof state + (size_t)entries * sizeof(int64_t);
     const double moved = 2 * (double)ry_tensor_bytes(y);
     const double work = ry_stream_work(query->target->machine, moved) +
-                        (double)state.rows * ry_costs_of(0)->move.edge_row;
+                        (double)state.rows * ry_costs_asked(query)->move.edge_row;
     ry_count_work(work, moved, prepared);
     return RYND_OK;
 }

@@ -5,8 +5,9 @@
 
 #include "kernels/cpu/amx/split_plan.h"
 
-/* Operations at the machine's f32 peak that take as long as the plan, and as its packing. */
-double ry_split_work(const split_plan *plan, const struct rynd_machine *machine);
-double ry_split_pack_work(const split_plan *plan);
+/* Operations at the machine's f32 peak that take as long as the plan's phases, its copies and its
+ * products, and as its packing. */
+void ry_split_count(const split_plan *plan, const struct rynd_machine *machine, ry_work work[2]);
+double ry_split_pack_work(const split_plan *plan, const struct rynd_machine *machine);
 
 #endif

@@ -22,9 +22,13 @@ rynd_status ry_split_prepare(const ry_query *query, ry_prepared *prepared, ry_er
                               .pack_tasks = (size_t)(plan.geometry.groups * plan.oc_blocks),
                               .scratch = ry_aligned(plan.scratch),
                               .workspace = plan.workspace,
-                              .work = {{ry_split_work(&plan, query->target->machine), 0}},
-                              .pack_work = ry_split_pack_work(&plan),
+                              .pack_work = ry_split_pack_work(&plan, query->target->machine),
                               .form = {{plan.flat, plan.block, plan.oc_blocks_per_task}}};
+    ry_split_count(&plan, query->target->machine, prepared->work);
+    /* the copies go from core to core: what writing and reading takes beside x, which is read once
+     */
+    prepared->counts = (ry_counts){ry_problem_flop(query->problem),
+                                   ry_problem_bytes(query->problem) + (double)plan.workspace};
     return RYND_OK;
 }
 

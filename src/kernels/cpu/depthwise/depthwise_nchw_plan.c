@@ -318,8 +318,8 @@ static void find_edges(int width, depthwise_nchw_plan *plan)
 static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine *machine,
                                int64_t plane_work, int width)
 {
-    const int64_t task_work =
-                      ry_machine_task_products(machine, ry_costs_of(width)->depthwise_nchw.task),
+    const int64_t task_work = ry_machine_task_products(
+                      machine, ry_costs_on(machine, width)->depthwise_nchw.task),
                   enough = depthwise_tasks_enough(machine);
     const int64_t planes = plan->geometry.batch * plan->outputs;
     int64_t channels = ry_min(plan->outputs, ry_ceil_div(task_work, plane_work));
@@ -336,8 +336,8 @@ static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *ma
                            int64_t plane_work, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t task_work =
-                      ry_machine_task_products(machine, ry_costs_of(width)->depthwise_nchw.task),
+    const int64_t task_work = ry_machine_task_products(
+                      machine, ry_costs_on(machine, width)->depthwise_nchw.task),
                   enough = depthwise_tasks_enough(machine);
     const int64_t parts = ry_min(ry_ceil_div(enough, g->batch * plan->channel_blocks),
                                  ry_max(1, plane_work / task_work));
@@ -367,9 +367,10 @@ static void choose_tasks(const ry_query *query, depthwise_nchw_plan *plan)
 
 /* Cycles of a vector of a row: of a tap, and of its start and end. Rows that are left over when
  * strips are full load their vectors for one row alone. */
-static double count_cycles(const depthwise_nchw_plan *plan, int width)
+static double count_cycles(const ry_query *query, const depthwise_nchw_plan *plan)
 {
-    const struct ry_depthwise_nchw_costs *cost = &ry_costs_of(width)->depthwise_nchw;
+    const struct ry_depthwise_nchw_costs *cost = &ry_costs_asked(query)->depthwise_nchw;
+    const int width = query->kernel->simd.width;
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = ry_ceil_div(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS;
     const int64_t alone =
@@ -435,7 +436,7 @@ bool ry_depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *p
     set_text(query, plan);
     plan->fetches = fetches(query, plan);
     find_edges(query->kernel->simd.width, plan);
-    plan->cycles = count_cycles(plan, query->kernel->simd.width);
+    plan->cycles = count_cycles(query, plan);
     return true;
 }
 

@@ -165,7 +165,7 @@ static int64_t best_pixels(const depthwise_axis *axis)
 /* Cycles of a vector of a tap. */
 static double tap_cycles(const depthwise_nhwc_plan *plan, int mix)
 {
-    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(plan->lanes)->depthwise_nhwc;
+    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(plan->costs)->depthwise_nhwc;
     const double tap[][3] = {{cost->tap, cost->tap_strided, cost->tap_any},
                              {cost->tap_mixed, cost->tap_mixed_strided, cost->tap_mixed_any},
                              {cost->tap_wide, cost->tap_wide_strided, cost->tap_wide_any}};
@@ -315,9 +315,9 @@ static void choose_ring(int width, const ry_machine *machine, depthwise_nhwc_pla
 }
 
 /* As many tasks as there is work for, and as keep all cores busy. */
-static int64_t tasks_enough(int width, const ry_machine *machine, const depthwise_nhwc_plan *plan)
+static int64_t tasks_enough(const ry_machine *machine, const depthwise_nhwc_plan *plan)
 {
-    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(width)->depthwise_nhwc;
+    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(plan->costs)->depthwise_nhwc;
     const ry_conv_geometry *g = &plan->geometry;
     const double pixels = (double)(g->batch * plan->lines * g->out[2]);
     const double taps = ry_depthwise_axis_mean(&plan->axis[0]) *
@@ -373,8 +373,7 @@ static void choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
 {
     const int width = query->kernel->simd.width;
     const ry_machine *machine = query->target->machine;
-    const int64_t enough = tasks_enough(width, machine, plan),
-                  part = ry_form_wanted(query, NHWC_PART);
+    const int64_t enough = tasks_enough(machine, plan), part = ry_form_wanted(query, NHWC_PART);
     plan->rows = ry_form_wanted(query, NHWC_TASK_ROWS);
     if (plan->rows == RY_KNOB_FREE && !plan->staged) {
         plan->rows = choose_rows(machine, plan, enough, 0);
@@ -461,8 +460,7 @@ static void place(int width, depthwise_nhwc_plan *plan)
  * behind the sums, of addresses. */
 static double count_cycles(const ry_query *query, const depthwise_nhwc_plan *plan)
 {
-    const struct ry_depthwise_nhwc_costs *cost =
-        &ry_costs_of(query->kernel->simd.width)->depthwise_nhwc;
+    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(plan->costs)->depthwise_nhwc;
     const ry_conv_geometry *g = &plan->geometry;
     const int width = query->kernel->simd.width;
     const double vectors = (double)(g->batch * ry_ceil_div(plan->outputs, plan->lanes));
@@ -498,6 +496,7 @@ static void read_problem(const ry_query *query, depthwise_nhwc_plan *plan)
     plan->outputs = g->groups * g->channels_out;
     plan->lanes = query->kernel->simd.width;
     plan->lines = g->out[0] * g->out[1];
+    plan->costs = ry_cost_column_of(query->target->machine, query->kernel->simd.width);
     plan->mix = plan->depth > 1 || plan->multiplier > 1;
     float low, high;
     plan->staged = plan->planes_in || ry_type_of(&problem->in[0]) != RY_f32;

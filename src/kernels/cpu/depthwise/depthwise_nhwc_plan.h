@@ -29,6 +29,7 @@
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 
+#include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_axis.h"
 #include "kernels/kernel.h"
 
@@ -64,10 +65,11 @@ typedef struct depthwise_reading {
 typedef struct depthwise_nhwc_plan {
     ry_conv_geometry geometry;
     ry_conv_phase phase;
-    int64_t depth;       /* input channels of a group */
-    int64_t multiplier;  /* output channels of a group */
-    int64_t outputs;     /* channels of y */
-    int64_t lanes;       /* of them in a vector */
+    int64_t depth;      /* input channels of a group */
+    int64_t multiplier; /* output channels of a group */
+    int64_t outputs;    /* channels of y */
+    int64_t lanes;      /* of them in a vector */
+    ry_cost_column costs;
     int64_t packed_step; /* floats of all vectors */
     int64_t packed;      /* floats of all weights and the bias */
     depthwise_axis axis[RY_SPACE];

@@ -54,7 +54,7 @@ static double element_cost(const ry_expr_plan *plan, const ry_expr_step *step, b
 
 double ry_expr_work(const ry_query *query, const ry_expr_plan *plan)
 {
-    const struct ry_expr_costs *cost = &ry_costs_of(query->kernel->simd.width)->expr;
+    const struct ry_expr_costs *cost = &ry_costs_asked(query)->expr;
     const bool near = query->kernel->accuracy != RY_ACCURACY_strict;
     const ry_expr_step *step = ry_expr_plan_part(plan, plan->steps_at);
     const ry_expr_operand *operand = ry_expr_plan_part(plan, plan->operands_at);

@@ -81,7 +81,8 @@ void ry_igemm_list_values(const igemm_plan *plan, ry_dtype dtype, igemm_knob kno
     case IGEMM_KNOB_APART: list_range(values, 0, any_joins(plan), 1); break;
     case IGEMM_KNOB_SPLIT:
         list_range(values, 0,
-                   ry_igemm_rows_in_bounds(plan) <= ry_costs_of(plan->width)->igemm.rows_in_bounds,
+                   ry_igemm_rows_in_bounds(plan) <=
+                       ry_costs_of(plan->sizes.costs)->igemm.rows_in_bounds,
                    1);
         break;
     case IGEMM_KNOB_K_BLOCK:

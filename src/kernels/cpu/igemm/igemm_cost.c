@@ -13,7 +13,7 @@
 
 static const struct ry_igemm_costs *costs_of(const igemm_plan *plan)
 {
-    return &ry_costs_of(plan->width)->igemm;
+    return &ry_costs_of(plan->sizes.costs)->igemm;
 }
 
 /* Of the loads of one gathered vector whose lanes are in so many rows of the grid. */
@@ -261,7 +261,7 @@ static double copy_cycles(const igemm_plan *plan)
 double ry_igemm_cost_of(const igemm_plan *plan, igemm_count *count)
 {
     const unsigned cores = plan->alone ? 1 : (unsigned)plan->sizes.threads;
-    const int width = (int)plan->width;
+    const ry_cost_column costs = plan->sizes.costs;
     if (plan->copied) {
         count->gather = (ry_work){copy_cycles(plan), 0};
         count->gathers = (size_t)plan->gathers;
@@ -270,6 +270,6 @@ double ry_igemm_cost_of(const igemm_plan *plan, igemm_count *count)
     }
     const bool gathers = igemm_has_gathering(plan);
     const double phase = plan->copied || (plan->shared && !plan->alone) ? plan->sizes.phase : 0;
-    return ry_spread_work(&count->work, count->tasks, cores, width) +
-           (gathers ? ry_spread_work(&count->gather, count->gathers, cores, width) : 0) + phase;
+    return ry_spread_work(&count->work, count->tasks, cores, costs) +
+           (gathers ? ry_spread_work(&count->gather, count->gathers, cores, costs) : 0) + phase;
 }

@@ -489,6 +489,7 @@ static igemm_sizes sizes_of(const ry_machine *machine, int width)
                          .weights = (int64_t)(WEIGHTS_SHARE * second),
                          .kept = (int64_t)ry_machine_kept_bytes(machine),
                          .threads = ry_max(machine->cores, 1),
+                         .costs = ry_cost_column_of(machine, width),
                          .task = cycles_in(machine, width, machine->task_seconds),
                          .phase =
                              machine->cores * cycles_in(machine, width, machine->region_seconds)};

@@ -36,6 +36,7 @@
 #ifndef RY_KERNELS_CPU_IGEMM_IGEMM_PLAN_H
 #define RY_KERNELS_CPU_IGEMM_IGEMM_PLAN_H
 
+#include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 
 enum { IGEMM_MAX_K_BLOCK = 1024, IGEMM_MAX_BUNDLE = 16 };
@@ -82,6 +83,7 @@ typedef struct igemm_sizes {
     int64_t kept; /* what stays in the caches from step to step */
     int64_t threads;
     double task, phase; /* cycles: taking a task; the threads meet */
+    ry_cost_column costs;
 } igemm_sizes;
 
 typedef struct igemm_phase {

@@ -193,7 +193,7 @@ static void find_tasks(kn2row_plan *plan, int64_t rows)
 
 static const struct ry_kn2row_costs *costs_of(const kn2row_plan *plan)
 {
-    return &ry_costs_of(kn2row_product_plan(plan)->width)->kn2row;
+    return &ry_costs_of(kn2row_product_plan(plan)->sizes.costs)->kn2row;
 }
 
 /* Of the sums of a row of all phases, and its way to y. */
@@ -239,16 +239,17 @@ static double count_cycles(kn2row_plan *plan, int width)
 {
     const igemm_plan *product = kn2row_product_plan(plan);
     const unsigned cores = (unsigned)plan->sizes.threads;
+    const ry_cost_column costs = product->sizes.costs;
     plan->work = count_sums(plan, width);
-    const double sums = ry_spread_work(&plan->work, (size_t)plan->tasks, cores, width);
+    const double sums = ry_spread_work(&plan->work, (size_t)plan->tasks, cores, costs);
     if (plan->row_block.out > 0) {
         return sums;
     }
     const bool gathers = igemm_has_gathering(product);
-    return sums + ry_spread_work(&product->count.work, (size_t)product->tasks, cores, width) +
+    return sums + ry_spread_work(&product->count.work, (size_t)product->tasks, cores, costs) +
            product->sizes.phase +
            (gathers
-                ? ry_spread_work(&product->count.gather, (size_t)product->gathers, cores, width) +
+                ? ry_spread_work(&product->count.gather, (size_t)product->gathers, cores, costs) +
                       product->sizes.phase
                 : 0);
 }

@@ -73,7 +73,7 @@ void ry_float24_values(const ry_query *query, int knob, ry_knob_values *values)
 
 rynd_status ry_float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const struct ry_matmul_costs *cost = &ry_costs_of(query->kernel->simd.width)->matmul;
+    const struct ry_matmul_costs *cost = &ry_costs_asked(query)->matmul;
     float24_plan plan;
     if (!make_plan(query, &plan)) {
         return ry_form_fail(query, error);

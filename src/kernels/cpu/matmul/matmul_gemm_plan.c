@@ -98,6 +98,7 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
     name_residual(plan);
     const matmul_operand *c = &s->of[MATMUL_C], *r = &s->of[MATMUL_RESIDUAL], *y = &s->of[MATMUL_Y];
     plan->width = simd->width;
+    plan->costs = ry_cost_column_of(query->target->machine, simd->width);
     plan->tile_rows = simd->rows;
     plan->tile_columns = (int64_t)simd->vectors * simd->width;
     plan->pairs = query->kernel->accuracy == RY_ACCURACY_bf16;
@@ -116,15 +117,15 @@ static double a_cycles(const gemm_plan *plan)
     const bool crowded =
         plan->a == GEMM_A_ALONG_K && plan->shape.of[MATMUL_A].row % ALIASED == 0 && plan->rows > 1;
     const double tiles = (double)ry_ceil_div(plan->columns, plan->tile_columns);
-    return plan->a == GEMM_A_PACKED ? ry_costs_of(plan->width)->matmul.pack_a
-           : crowded                ? tiles * ry_costs_of(plan->width)->matmul.crowded
+    return plan->a == GEMM_A_PACKED ? ry_costs_of(plan->costs)->matmul.pack_a
+           : crowded                ? tiles * ry_costs_of(plan->costs)->matmul.crowded
                                     : 0;
 }
 
 /* Multiply-adds of a vector, or what takes as long, of a task. */
 static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
 {
-    const struct ry_matmul_costs *cost = &ry_costs_of(plan->width)->matmul;
+    const struct ry_matmul_costs *cost = &ry_costs_of(plan->costs)->matmul;
     const matmul_shape *s = &plan->shape;
     const matmul_operand *b = &s->of[MATMUL_B];
     const bool far = ry_machine_is_far(machine, 4 * (double)s->k * (double)s->n *
@@ -224,7 +225,7 @@ static bool make_plan(const ry_query *query, gemm_plan *plan)
     } else if (!choose_blocks(query, plan)) {
         return false;
     }
-    if (packed == RY_KNOB_FREE && a_cycles(plan) > ry_costs_of(plan->width)->matmul.pack_a) {
+    if (packed == RY_KNOB_FREE && a_cycles(plan) > ry_costs_of(plan->costs)->matmul.pack_a) {
         plan->a = GEMM_A_PACKED;
     }
     lay_out_scratch(plan, query->target->machine);

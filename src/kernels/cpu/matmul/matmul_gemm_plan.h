@@ -8,6 +8,7 @@
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_GEMM_PLAN_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_GEMM_PLAN_H
 
+#include "kernels/costs.h"
 #include "kernels/cpu/matmul/matmul_shape.h"
 
 typedef enum gemm_a { GEMM_A_ALONG_K, GEMM_A_ALONG_M, GEMM_A_PACKED } gemm_a;
@@ -18,6 +19,7 @@ extern const ry_knob ry_gemm_knobs[GEMM_KNOBS];
 typedef struct gemm_plan {
     matmul_shape shape;
     int64_t width, tile_rows, tile_columns;
+    ry_cost_column costs;
     gemm_a a;
     bool direct; /* tiles are written to y itself */
     bool column_bias, integer;

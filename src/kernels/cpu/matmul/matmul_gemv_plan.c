@@ -132,7 +132,7 @@ void ry_gemv_values(const ry_query *query, int knob, ry_knob_values *values)
 /* Multiply-adds of a vector, or what takes as long. */
 static double cycles_of(const gemv_plan *plan, const ry_query *query)
 {
-    const struct ry_matmul_costs *cost = &ry_costs_of(query->kernel->simd.width)->matmul;
+    const struct ry_matmul_costs *cost = &ry_costs_asked(query)->matmul;
     const matmul_shape *s = &plan->shape;
     const double width = query->kernel->simd.width, m = (double)s->m, k = (double)s->k,
                  n = (double)s->n;
@@ -152,19 +152,19 @@ rynd_status ry_gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_err
         return ry_form_fail(query, error);
     }
     const size_t packed = (size_t)(plan.shape.n * plan.shape.k) * sizeof(uint16_t);
-    *prepared = (ry_prepared){
-        .phases = 1,
-        .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
-        .state_size = ry_aligned(sizeof plan),
-        .packed = plan.rounded ? ry_aligned(packed) : 0,
-        .pack_tasks = plan.rounded ? (size_t)plan.column_blocks : 0,
-        .pack_work = plan.rounded
-                         ? (double)(plan.shape.n * plan.shape.k) * 2 * query->kernel->simd.width *
-                               ry_costs_of(query->kernel->simd.width)->matmul.pack_rounded
-                         : 0,
-        .scratch = plan.scratch,
-        .work = {{cycles_of(&plan, query) * 2 * query->kernel->simd.width, 0}},
-        .form = {{plan.columns, plan.k_block}}};
+    *prepared =
+        (ry_prepared){.phases = 1,
+                      .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
+                      .state_size = ry_aligned(sizeof plan),
+                      .packed = plan.rounded ? ry_aligned(packed) : 0,
+                      .pack_tasks = plan.rounded ? (size_t)plan.column_blocks : 0,
+                      .pack_work = plan.rounded ? (double)(plan.shape.n * plan.shape.k) * 2 *
+                                                      query->kernel->simd.width *
+                                                      ry_costs_asked(query)->matmul.pack_rounded
+                                                : 0,
+                      .scratch = plan.scratch,
+                      .work = {{cycles_of(&plan, query) * 2 * query->kernel->simd.width, 0}},
+                      .form = {{plan.columns, plan.k_block}}};
     return RYND_OK;
 }
 

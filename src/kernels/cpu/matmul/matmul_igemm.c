@@ -18,7 +18,7 @@ void ry_matmul_igemm_values(const ry_query *query, int knob, ry_knob_values *val
 /* Multiply-adds of a vector that take as long as packing the right operand. */
 static double pack_cycles(const ry_query *query, const matmul_as_conv *conv)
 {
-    const struct ry_matmul_costs *cost = &ry_costs_of(query->kernel->simd.width)->matmul;
+    const struct ry_matmul_costs *cost = &ry_costs_asked(query)->matmul;
     const ry_tensor *w = &conv->in[1];
     const double elements = (double)(w->dim[0] * w->dim[1]),
                  vectors = elements / query->kernel->simd.width;

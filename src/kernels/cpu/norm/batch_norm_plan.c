@@ -35,7 +35,7 @@ bool ry_batch_norm_applicable(const ry_problem *problem)
 
 static double work_of(const ry_query *query, const batch_norm_plan *s, size_t tasks)
 {
-    const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
+    const struct ry_norm_costs *cost = &ry_costs_asked(query)->norm;
     const double bytes = ry_problem_bytes(query->problem),
                  count = (double)ry_tensor_count(&query->problem->in[0]);
     const double moved = ry_stream_work(query->target->machine, bytes);

@@ -109,7 +109,7 @@ static double bytes_of(const ry_query *query, const batch_sums_plan *s)
 
 static double work_of(const ry_query *query, const batch_sums_plan *s)
 {
-    const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
+    const struct ry_norm_costs *cost = &ry_costs_asked(query)->norm;
     const bool grad = query->problem->op == RY_OP_batch_norm_grad;
     const double count = (double)ry_tensor_count(&query->problem->in[0]);
     const double channels = (double)s->channels * (double)s->parts * cost->train_channel;

@@ -51,7 +51,7 @@ bool ry_group_norm_applicable(const ry_problem *problem)
 
 rynd_status ry_group_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
+    const struct ry_norm_costs *cost = &ry_costs_asked(query)->norm;
     (void)error;
     group_norm_plan s;
     ry_group_norm_initialise(query, &s);

@@ -53,7 +53,7 @@ bool ry_layer_norm_applicable(const ry_problem *problem)
 
 rynd_status ry_layer_norm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
+    const struct ry_norm_costs *cost = &ry_costs_asked(query)->norm;
     (void)error;
     layer_norm_plan s;
     ry_layer_norm_initialise(query, &s);

@@ -26,7 +26,7 @@ bool ry_lrn_applicable(const ry_problem *problem)
 
 rynd_status ry_lrn_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const struct ry_norm_costs *cost = &ry_costs_of(query->kernel->simd.width)->norm;
+    const struct ry_norm_costs *cost = &ry_costs_asked(query)->norm;
     (void)error;
     ry_lane_blocks s;
     ry_lrn_initialise(query, &s);

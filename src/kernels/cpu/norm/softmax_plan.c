@@ -33,9 +33,10 @@ bool ry_softmax_applicable(const ry_problem *problem)
 }
 
 /* Lines of full vectors: the rows, or each step along the columns of a block. */
-static double work_of(const ry_lanes *lanes, int width)
+static double work_of(const ry_query *query, const ry_lanes *lanes)
 {
-    const struct ry_norm_costs *cost = &ry_costs_of(width)->norm;
+    const struct ry_norm_costs *cost = &ry_costs_asked(query)->norm;
+    const int width = query->kernel->simd.width;
     const bool rows = lanes->inner == 1;
     const double lines = (double)lanes->outer * (double)(rows ? 1 : lanes->length);
     const double line = (double)ry_round_up(rows ? lanes->length : lanes->inner, width);
@@ -49,8 +50,7 @@ rynd_status ry_softmax_prepare(const ry_query *query, ry_prepared *prepared, ry_
     ry_lane_blocks s;
     ry_softmax_initialise(query, &s);
     ry_lane_blocks_prepare(&s, prepared);
-    ry_count_work(work_of(&s.lanes, query->kernel->simd.width), ry_problem_bytes(problem),
-                  prepared);
+    ry_count_work(work_of(query, &s.lanes), ry_problem_bytes(problem), prepared);
     if (problem->in[0].dtype != RYND_DTYPE_F32) { /* a block, and its result */
         int64_t columns = s.lanes.inner < RY_LANE_COLUMNS ? s.lanes.inner : RY_LANE_COLUMNS;
         prepared->scratch = (size_t)(2 * s.lanes.length * columns + 15) / 16 * 64;

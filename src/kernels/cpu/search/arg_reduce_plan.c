@@ -53,7 +53,7 @@ bool ry_arg_reduce_applicable(const ry_problem *problem)
 
 rynd_status ry_arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const struct ry_search_costs *cost = &ry_costs_of(query->kernel->simd.width)->search;
+    const struct ry_search_costs *cost = &ry_costs_asked(query)->search;
     (void)error;
     ry_lane_blocks s;
     ry_arg_reduce_initialise(query, &s);

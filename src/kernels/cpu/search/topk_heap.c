@@ -60,8 +60,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
         return ry_fail_memory(error);
     }
     prepared->scratch = (k * sizeof(uint64_t) + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
-    const double refused = (double)s.lanes.length * ry_costs_of(0)->search.refused;
-    const double sorted = (double)k * log2((double)k + 1) * ry_costs_of(0)->search.sorted;
+    const double refused = (double)s.lanes.length * ry_costs_asked(query)->search.refused;
+    const double sorted = (double)k * log2((double)k + 1) * ry_costs_asked(query)->search.sorted;
     ry_count_work((double)s.units * (refused + sorted), ry_problem_bytes(problem), prepared);
     return RYND_OK;
 }

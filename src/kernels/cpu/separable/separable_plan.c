@@ -120,7 +120,7 @@ static void read_problem(const ry_problem *problem, separable_plan *plan)
 
 static const struct ry_separable_costs *costs_of(const separable_plan *plan)
 {
-    return &ry_costs_of(plan->width)->separable;
+    return &ry_costs_of(plan->costs)->separable;
 }
 
 /* Time that a row costs in a task of so many rows, against one without a neighbour: all cores, or
@@ -184,6 +184,7 @@ void ry_separable_initialise(const ry_query *query, void *state)
     memset(plan, 0, sizeof *plan);
     read_problem(problem, plan);
     plan->width = simd->width;
+    plan->costs = ry_cost_column_of(query->target->machine, simd->width);
     plan->tile_rows = ry_min(simd->rows, MAX_ROWS);
     plan->tile_columns = (int64_t)simd->width * simd->vectors;
     plan->oc_blocks = ry_ceil_div(plan->outputs, plan->tile_columns);

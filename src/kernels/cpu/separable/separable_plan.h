@@ -12,6 +12,7 @@
 #ifndef RY_KERNELS_CPU_SEPARABLE_SEPARABLE_PLAN_H
 #define RY_KERNELS_CPU_SEPARABLE_SEPARABLE_PLAN_H
 
+#include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 typedef struct separable_plan {
@@ -20,6 +21,7 @@ typedef struct separable_plan {
     /* y's and the residual's rows follow each other without a gap */
     int64_t y_batch, y_pixel, r_batch, r_pixel;
     int64_t width; /* of a vector */
+    ry_cost_column costs;
     int64_t tile_rows, tile_columns, oc_blocks;
     int64_t rows, task_rows, tasks;  /* output rows of a strip, of a task; tasks of an image */
     int64_t m_step;                  /* floats from pixel to pixel of the block */

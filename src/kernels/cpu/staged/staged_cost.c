@@ -10,7 +10,7 @@ typedef struct ry_staged_costs costs;
 
 static const costs *costs_of(const staged_plan *plan)
 {
-    return &ry_costs_of(plan->width)->staged;
+    return &ry_costs_of(plan->costs)->staged;
 }
 
 static double max(double a, double b)

@@ -219,6 +219,7 @@ static void read_problem(const ry_query *query, staged_plan *plan)
         plan->phase[p].at = phase[p];
     }
     plan->width = query->kernel->simd.width;
+    plan->costs = ry_cost_column_of(query->target->machine, plan->width);
     plan->interleave = ry_conv_interleaved_phases(problem, &g);
     plan->beside = lies_beside(problem, &g, &phase[0]);
     find_slices(plan);
@@ -322,7 +323,7 @@ static int64_t choose_groups(const ry_query *query, const staged_plan *plan, int
     const int64_t work =
         plan->images * plan->rows * plan->columns * g->taps * g->channels_in * g->channels_out;
     const int64_t pays = ry_ceil_div(
-        ry_machine_task_products(machine, ry_costs_of(plan->width)->staged.min_task), work);
+        ry_machine_task_products(machine, ry_costs_of(plan->costs)->staged.min_task), work);
     const int64_t each =
         tasks / pays < min_tasks(machine) ? ry_max(1, tasks / min_tasks(machine)) : pays;
     return ry_ceil_div(g->groups, ry_ceil_div(g->groups, ry_min(each, g->groups)));
@@ -367,7 +368,7 @@ static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
         width);
     plan->work = ry_staged_work(query, plan);
     return ry_spread_work(&plan->work, (size_t)plan->tasks, query->target->machine->cores,
-                          (int)plan->width);
+                          plan->costs);
 }
 
 /* Whole rows, or the parts of rows that take the fewest cycles: of pixels with their channels.

@@ -34,6 +34,7 @@
 #ifndef RY_KERNELS_CPU_STAGED_STAGED_PLAN_H
 #define RY_KERNELS_CPU_STAGED_STAGED_PLAN_H
 
+#include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/kernel.h"
 
@@ -102,7 +103,8 @@ typedef struct staged_plan {
     int64_t rows, row_blocks, images, image_blocks, groups, group_blocks; /* of a task */
     int64_t k_block;                                                      /* channels */
     int64_t width, oc_blocks, max_oc_block; /* of a vector; of output channels */
-    int64_t interleave;                     /* phases that write to a row of y in turn; 1: none */
+    ry_cost_column costs;
+    int64_t interleave; /* phases that write to a row of y in turn; 1: none */
     /* y's (and the residual's) pixels are its channels, few of them, and nothing else */
     bool beside;
     bool transposed;      /* CHANNELS: y's pixels are next to each other */

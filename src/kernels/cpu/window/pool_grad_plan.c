@@ -158,7 +158,7 @@ bool ry_pool_grad_applicable(const ry_problem *problem)
 
 static double work_of(const ry_query *query, const pool_grad_plan *s)
 {
-    const struct ry_pool_costs *cost = &ry_costs_of(query->kernel->simd.width)->pool;
+    const struct ry_pool_costs *cost = &ry_costs_asked(query)->pool;
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
     const double in = (double)ry_tensor_count(&query->problem->out[0]),
                  out = (double)ry_tensor_count(&query->problem->in[0]);

@@ -152,9 +152,9 @@ static double vectors(int64_t count, int width)
 }
 
 /* NCHW: rows joined, then the steps along the row that they give. */
-static double row_work(const pool_plan *s, int64_t down, int width)
+static double row_work(const pool_plan *s, int64_t down, int width,
+                       const struct ry_pool_costs *cost)
 {
-    const struct ry_pool_costs *cost = &ry_costs_of(width)->pool;
     const ry_window_axis *w = pool_along(&s->window);
     const double out = vectors(w->out, width);
     const bool halves = w->stride == 2 && w->dilation == 1 && (w->taps == 2 || w->taps == 3);
@@ -165,7 +165,7 @@ static double row_work(const pool_plan *s, int64_t down, int width)
 
 static double work_of(const ry_query *query, const pool_plan *s)
 {
-    const struct ry_pool_costs *cost = &ry_costs_of(query->kernel->simd.width)->pool;
+    const struct ry_pool_costs *cost = &ry_costs_asked(query)->pool;
     const ry_window_axis *w = pool_along(&s->window);
     const int width = query->kernel->simd.width;
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
@@ -178,7 +178,7 @@ static double work_of(const ry_query *query, const pool_plan *s)
         return planes * (cost->plane + vectors(s->in_size, width) * cost->sum);
     }
     if (s->path == POOL_ROWS) {
-        return ry_overlapped_work(rows * row_work(s, down, width), moved);
+        return ry_overlapped_work(rows * row_work(s, down, width, cost), moved);
     }
     const int64_t loads = s->separable ? loads_reduced(w, down) : loads_direct(w, down);
     const double each = (double)loads * vectors(s->channels, width) * cost->load;

@@ -166,7 +166,7 @@ enum { RING_SHARE = 16 };
 /* NHWC: rows of a larger ring take time to be read. */
 static double pixels_work(const ry_query *query, const resize_plan *s)
 {
-    const struct ry_resize_costs *cost = &ry_costs_of(query->kernel->simd.width)->resize;
+    const struct ry_resize_costs *cost = &ry_costs_asked(query)->resize;
     const ry_machine *machine = query->target->machine;
     const int width = query->kernel->simd.width;
     const double pixels = (double)s->outer * (double)s->height.out * (double)s->width.out,
@@ -184,8 +184,8 @@ static double pixels_work(const ry_query *query, const resize_plan *s)
 static double work_of(const ry_query *query, const resize_plan *s)
 {
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
-    return moved + (s->inner == 1 ? rows_work(s, &ry_costs_of(query->kernel->simd.width)->resize)
-                                  : pixels_work(query, s));
+    return moved +
+           (s->inner == 1 ? rows_work(s, &ry_costs_asked(query)->resize) : pixels_work(query, s));
 }
 
 rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

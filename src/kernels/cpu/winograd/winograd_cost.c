@@ -10,7 +10,7 @@
 
 static const struct ry_winograd_costs *costs_of(const winograd_plan *plan)
 {
-    return &ry_costs_of(plan->width)->winograd;
+    return &ry_costs_of(plan->limits.costs)->winograd;
 }
 
 /* Operations of a vector in the transform of one axis, of the inputs and of the products. */
@@ -179,11 +179,12 @@ double ry_winograd_cost(const winograd_plan *plan)
     ry_winograd_count(plan, work);
     const unsigned cores = (unsigned)plan->limits.cores;
     if (!plan->shared) {
-        return ry_spread_work(&work[0], blocks, cores, (int)plan->width);
+        return ry_spread_work(&work[0], blocks, cores, plan->limits.costs);
     }
-    return ry_spread_work(&work[0], blocks * (size_t)plan->channel_parts, cores, (int)plan->width) +
+    return ry_spread_work(&work[0], blocks * (size_t)plan->channel_parts, cores,
+                          plan->limits.costs) +
            ry_spread_work(&work[1], blocks * (size_t)plan->oc_block_ranges, cores,
-                          (int)plan->width) +
+                          plan->limits.costs) +
            plan->limits.region;
 }
 

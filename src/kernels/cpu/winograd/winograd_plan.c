@@ -400,7 +400,8 @@ static winograd_limits limits_of(const ry_query *query)
     winograd_limits l = {.cores = m->cores,
                          .l1 = ry_machine_core_bytes(m, RYND_LEVEL_L1),
                          .l2 = ry_machine_core_bytes(m, RYND_LEVEL_L2),
-                         .kept = (int64_t)ry_machine_kept_bytes(m)};
+                         .kept = (int64_t)ry_machine_kept_bytes(m),
+                         .costs = ry_cost_column_of(m, simd->width)};
     const double rate = m->f32.one / (2.0 * simd->width),
                  all = m->level[RYND_LEVEL_DRAM].bandwidth.all;
     l.kept = l.kept > 0 ? l.kept : l.l2;

@@ -41,6 +41,7 @@
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
+#include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/cpu/winograd/winograd_points.h"
@@ -62,6 +63,7 @@ typedef struct winograd_limits {
     int64_t kept;        /* bytes that caches keep from step to step of a network */
     double memory;       /* of a float from memory, where all cores read */
     double task, region; /* of taking a task; of a step of tasks, on all cores together */
+    ry_cost_column costs;
 } winograd_limits;
 
 /* Tile of one axis: outputs origin, origin + dilation, ... of each phase. */

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training: steps of a model by a loss and an optimizer."""
+
+from collections import namedtuple
+
+from . import _rynd
+from .candidates import Prediction
+from .context import accuracy_number
+from .errors import ArgumentError
+from .model import Model, load
+from .plan import Step
+
+LOSSES = ("cross_entropy", "mse", "l1", "charbonnier", "bce")
+OPTIMIZERS = ("sgd", "adam", "adamw")
+KINDS = ("parameter", "statistic", "optimizer")
+
+State = namedtuple("State", "name kind dtype shape")
+State.__doc__ = """What lives from step to step: `kind` is "parameter", "statistic" (a running mean or variance) or "optimizer"."""
+
+
+def _number(what, name, names):
+    if name not in names:
+        raise ArgumentError(f"{what}: there is no '{name}', only {', '.join(names)}")
+    return names.index(name)
+
+
+def _list(inputs, model):
+    if isinstance(inputs, dict):
+        missing = [value.name for value in model.inputs if value.name not in inputs]
+        if missing:
+            raise ArgumentError(f"inputs: '{missing[0]}' is missing")
+        return [inputs[value.name] for value in model.inputs]
+    return list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+
+
+class Trainer(_rynd.Trainer):
+    """Trains a model, in memory of its own: docs/training.md. One thread at a time.
+
+        trainer = rynd.Trainer("network.onnx", loss="cross_entropy", optimizer="sgd", momentum=0.9, batch=32)
+        loss = trainer.step(x, labels, learning_rate=0.01)
+
+    model: a Model, or what rynd.load takes.
+    loss: "cross_entropy", "mse", "l1", "charbonnier", "bce"; output: the name of what it is of, the model's first otherwise.
+    target: "i64", "i32" (class numbers), "f32"; what is usual for the loss otherwise.
+    optimizer: "sgd" (momentum, nesterov, weight_decay), "adam", "adamw" (beta1, beta2, epsilon, weight_decay).
+    clip_norm: how long all gradients together may be; 0: as long as they are.
+    norm_momentum: how much of a batch's statistics goes into the running ones of batch normalisations.
+    freeze: patterns of parameters that stay as they are, with * and ?.
+    keep_gradients: for `gradient`.
+    batch, dims, inputs, accuracy, settings: as in Model.plan.
+
+    Raises UnsupportedError (an operator without a gradient, by name; nothing to train), ShapeError, NotFoundError, ArgumentError, OutOfMemoryError.
+    """
+
+    def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
+                momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.1, freeze=(),
+                keep_gradients=False, batch=None, dims=None, inputs=None, accuracy=None, settings=None):
+        model = model if isinstance(model, Model) else load(model)
+        choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
+        numbers = (label_smoothing, charbonnier_epsilon, momentum, weight_decay, beta1, beta2, epsilon, clip_norm, norm_momentum)
+        self = super().__new__(cls, model._model_for(model._options), _number("loss", loss, LOSSES), output,
+                               _number("optimizer", optimizer, OPTIMIZERS), target, [freeze] if isinstance(freeze, str) else list(freeze),
+                               accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients),
+                               tuple(float(number) for number in numbers), batch or 0, list((dims or {}).items()), model._descriptions(inputs),
+                               choices)
+        self._model = model
+        return self
+
+    def __init__(self, *args, **kwargs):
+        self.states = [State(name, KINDS[kind], dtype, shape) for name, kind, (dtype, shape, _) in self._states()]
+        self._by_name = {state.name: state for state in self.states}
+
+    def step(self, inputs, target, learning_rate):
+        """One step, forward, loss, backward and update; the loss before it, a float.
+
+        inputs: an array, a tuple of them in the model's order, or a dict by name.
+        Raises ShapeError (another shape; a class number outside the classes: nothing has changed then), ArgumentError.
+        """
+        return self._step(_list(inputs, self._model), target, float(learning_rate))
+
+    def evaluate(self, inputs, target):
+        """The loss with the parameters as they are, as in inference. Nothing changes."""
+        return self._evaluate(_list(inputs, self._model), target)
+
+    @property
+    def output(self):
+        """What the loss was of in the last step or evaluation, as an Array."""
+        return self._output()
+
+    @property
+    def target(self):
+        """(dtype, shape) of the target."""
+        return self._target()[:2]
+
+    def read(self, name):
+        """A copy of a state, as an Array. Raises NotFoundError."""
+        state = self._by_name.get(name)
+        return self._read(name, (state.dtype, state.shape, None) if state else ("f32", (), None))
+
+    def write(self, name, array):
+        """Sets a state. Raises NotFoundError, ShapeError."""
+        self._write(name, array)
+
+    def gradient(self, name):
+        """A copy of a parameter's gradient in the last step, where keep_gradients was set."""
+        return self._gradient(name)
+
+    @property
+    def steps(self):
+        """What a step runs by, as a list of Step."""
+        return [Step(index, step) for index, step in enumerate(self._steps())]
+
+    def predict(self):
+        """How long a step takes, as a Prediction. Nothing is run."""
+        return Prediction(*self._predict())
+
+    @property
+    def memory(self):
+        """Bytes that it holds for steps and evaluations, states included."""
+        return self._memory()
+
+    def __repr__(self):
+        parameters = sum(state.kind == "parameter" for state in self.states)
+        return f"rynd.Trainer({self._model.path or 'a model of memory'}: {parameters} parameters, {len(self.steps)} steps)"

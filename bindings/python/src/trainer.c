@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trainer: steps of training on arrays. */
+#include "array.h"
+#include "errors.h"
+#include "lend.h"
+#include "plan_request.h"
+
+#include <string.h>
+
+typedef struct trainer_object {
+    PyObject_HEAD model_object *model;
+    rynd_trainer *trainer;
+    bool running;
+    int inputs;
+    py_lent *lent; /* room for a step's: the inputs, then the target */
+    rynd_tensor *in;
+} trainer_object;
+
+/* A list of str, whose texts live as long as it; freed by the caller. */
+static bool take_patterns(PyObject *list, const char ***patterns, size_t *count)
+{
+    const Py_ssize_t size = PyList_Size(list);
+    *patterns = PyMem_Calloc((size_t)size + 1, sizeof **patterns);
+    if (!*patterns) {
+        return PyErr_NoMemory() != NULL;
+    }
+    for (Py_ssize_t i = 0; i < size; i++) {
+        (*patterns)[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
+        if (!(*patterns)[i]) {
+            return false;
+        }
+    }
+    *count = (size_t)size;
+    return true;
+}
+
+static bool take_target(PyObject *target, rynd_dtype *dtype)
+{
+    if (target == Py_None) {
+        return true;
+    }
+    const char *name = PyUnicode_AsUTF8AndSize(target, NULL);
+    *dtype = name ? py_dtype_of(name) : RYND_DTYPE_NONE;
+    return name && (*dtype != RYND_DTYPE_NONE ||
+                    py_fail_value("target: there is no dtype '%s'", name) != NULL);
+}
+
+static rynd_status create(trainer_object *self, rynd_trainer_options *options,
+                          const py_plan_request *request)
+{
+    rynd_status status;
+    options->dims = request->dims;
+    options->dim_count = request->options.dim_count;
+    options->inputs = request->inputs;
+    options->batch = request->options.batch;
+    options->accuracy = request->options.accuracy;
+    options->settings = request->options.settings;
+    options->setting_count = request->options.setting_count;
+    Py_BEGIN_ALLOW_THREADS status =
+        rynd_trainer_create(self->model->model, options, &self->trainer);
+    Py_END_ALLOW_THREADS if (status == RYND_OK)
+    {
+        self->inputs = (int)rynd_model_input_count(self->model->model);
+        self->lent = PyMem_Calloc((size_t)self->inputs + 1, sizeof *self->lent);
+        self->in = PyMem_Calloc((size_t)self->inputs + 1, sizeof *self->in);
+        status = self->lent && self->in ? RYND_OK : RYND_ERROR_OUT_OF_MEMORY;
+    }
+    return status;
+}
+
+static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    PyObject *model, *target, *freeze, *dims, *inputs, *choices;
+    rynd_trainer_options o = {.size = sizeof o};
+    int loss, optimizer, accuracy;
+    long long batch;
+    if (named || !PyArg_ParseTuple(args, "O!iziOO!ipp(ddddddddd)LOOO:Trainer", py_model_type,
+                                   &model, &loss, &o.output, &optimizer, &target, &PyList_Type,
+                                   &freeze, &accuracy, &o.nesterov, &o.keep_gradients,
+                                   &o.label_smoothing, &o.charbonnier_epsilon, &o.momentum,
+                                   &o.weight_decay, &o.beta1, &o.beta2, &o.epsilon, &o.clip_norm,
+                                   &o.norm_momentum, &batch, &dims, &inputs, &choices)) {
+        return NULL;
+    }
+    trainer_object *self = (trainer_object *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        return NULL;
+    }
+    self->model = (model_object *)PY_TAKE(model);
+    o.loss = (rynd_loss)loss;
+    o.optimizer = (rynd_optimizer)optimizer;
+    const char **patterns = NULL;
+    py_plan_request request = {.options = {.size = sizeof request.options}};
+    rynd_status status = RYND_ERROR_ARGUMENT;
+    if (take_patterns(freeze, &patterns, &o.freeze_count) && take_target(target, &o.target) &&
+        py_plan_request_take(&request, accuracy, batch, dims, inputs, choices)) {
+        o.freeze = patterns;
+        status = create(self, &o, &request);
+    }
+    py_plan_request_free(&request);
+    PyMem_Free(patterns);
+    if (status != RYND_OK) {
+        py_raise(status);
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void trainer_free(PyObject *object)
+{
+    trainer_object *self = (trainer_object *)object;
+    rynd_trainer_destroy(self->trainer);
+    PyMem_Free(self->lent);
+    PyMem_Free(self->in);
+    Py_XDECREF((PyObject *)self->model);
+    py_free(object);
+}
+
+/* --- a step, or an evaluation --- */
+
+static bool lend_all(trainer_object *self, PyObject *inputs, PyObject *target)
+{
+    if (PyList_Size(inputs) != self->inputs) {
+        return py_fail_type("%zd arrays are given, and the model has %d inputs",
+                            PyList_Size(inputs), self->inputs) != NULL;
+    }
+    for (int i = 0; i < self->inputs; i++) {
+        if (!py_lend(PyList_GetItem(inputs, i), self->model->input_labels[i], false,
+                     &self->lent[i])) {
+            return false;
+        }
+        self->in[i] = self->lent[i].tensor;
+    }
+    return py_lend(target, "target", false, &self->lent[self->inputs]);
+}
+
+static PyObject *go(trainer_object *self, bool evaluates, double rate)
+{
+    const rynd_tensor *target = &self->lent[self->inputs].tensor;
+    double loss = 0;
+    rynd_status status;
+    Py_BEGIN_ALLOW_THREADS status =
+        evaluates ? rynd_trainer_evaluate(self->trainer, self->in, target, &loss)
+                  : rynd_trainer_step(self->trainer, self->in, target, rate, &loss);
+    Py_END_ALLOW_THREADS return status == RYND_OK ? PyFloat_FromDouble(loss) : py_raise(status);
+}
+
+static PyObject *run(trainer_object *self, PyObject *inputs, PyObject *target, bool evaluates,
+                     double rate)
+{
+    if (self->running) {
+        return py_fail_busy("this trainer runs in another thread");
+    }
+    self->running = true;
+    PyObject *loss = lend_all(self, inputs, target) ? go(self, evaluates, rate) : NULL;
+    for (int i = 0; i <= self->inputs; i++) {
+        py_give_back(&self->lent[i]);
+        self->lent[i] = (py_lent){.owner = NULL};
+    }
+    self->running = false;
+    return loss;
+}
+
+static PyObject *trainer_step(PyObject *object, PyObject *args)
+{
+    PyObject *inputs, *target;
+    double rate;
+    return PyArg_ParseTuple(args, "O!Od:step", &PyList_Type, &inputs, &target, &rate)
+               ? run((trainer_object *)object, inputs, target, false, rate)
+               : NULL;
+}
+
+static PyObject *trainer_evaluate(PyObject *object, PyObject *args)
+{
+    PyObject *inputs, *target;
+    return PyArg_ParseTuple(args, "O!O:evaluate", &PyList_Type, &inputs, &target)
+               ? run((trainer_object *)object, inputs, target, true, 0)
+               : NULL;
+}
+
+/* --- what it keeps --- */
+
+/* An array of the type and shape of `like`. */
+static array_object *new_array(const rynd_tensor *like)
+{
+    py_pool *pool =
+        py_pool_create((size_t)rynd_tensor_elements(like) * rynd_dtype_size(like->dtype));
+    if (!pool) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    array_object *array = py_array_new(like, pool);
+    py_pool_drop(pool);
+    return array;
+}
+
+/* A copy of memory that is the trainer's. */
+static PyObject *copy_of(rynd_status status, const rynd_tensor *tensor)
+{
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    array_object *array = new_array(tensor);
+    if (array && tensor->data) {
+        memcpy(array->tensor.data, tensor->data,
+               (size_t)rynd_tensor_elements(tensor) * rynd_dtype_size(tensor->dtype));
+    }
+    return (PyObject *)array;
+}
+
+static PyObject *trainer_output(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    rynd_tensor tensor;
+    const rynd_status status = rynd_trainer_output(((trainer_object *)object)->trainer, &tensor);
+    return copy_of(status, &tensor);
+}
+
+static PyObject *trainer_gradient(PyObject *object, PyObject *name)
+{
+    rynd_tensor tensor;
+    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    if (!text) {
+        return NULL;
+    }
+    const rynd_status status =
+        rynd_trainer_gradient(((trainer_object *)object)->trainer, text, &tensor);
+    return copy_of(status, &tensor);
+}
+
+static PyObject *trainer_target(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    rynd_tensor tensor;
+    const rynd_status status = rynd_trainer_target(((trainer_object *)object)->trainer, &tensor);
+    return status == RYND_OK ? py_describe(&tensor) : py_raise(status);
+}
+
+/* [(name, kind, (dtype, shape, strides))] */
+static PyObject *trainer_states(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const rynd_trainer *trainer = ((trainer_object *)object)->trainer;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < rynd_trainer_state_count(trainer); i++) {
+        rynd_state_info info = {.size = sizeof info};
+        const rynd_status status = rynd_trainer_state(trainer, i, &info);
+        PyObject *tensor = status == RYND_OK ? py_describe(&info.tensor) : py_raise(status);
+        PyObject *one = tensor ? Py_BuildValue("(siN)", info.name, (int)info.kind, tensor) : NULL;
+        if (!one || PyList_Append(list, one) != 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
+static PyObject *trainer_read(PyObject *object, PyObject *args)
+{
+    trainer_object *self = (trainer_object *)object;
+    const char *name;
+    PyObject *description;
+    rynd_tensor like = {.data = NULL};
+    if (!PyArg_ParseTuple(args, "sO:read", &name, &description) ||
+        !py_take_description(description, &like)) {
+        return NULL;
+    }
+    array_object *array = new_array(&like);
+    if (!array) {
+        return NULL;
+    }
+    const rynd_status status = rynd_trainer_read(self->trainer, name, &array->tensor);
+    if (status != RYND_OK) {
+        Py_DECREF((PyObject *)array);
+        return py_raise(status);
+    }
+    return (PyObject *)array;
+}
+
+static PyObject *trainer_write(PyObject *object, PyObject *args)
+{
+    const char *name;
+    PyObject *given;
+    py_lent lent = {.owner = NULL};
+    if (!PyArg_ParseTuple(args, "sO:write", &name, &given) || !py_lend(given, name, false, &lent)) {
+        return NULL;
+    }
+    const rynd_status status =
+        rynd_trainer_write(((trainer_object *)object)->trainer, name, &lent.tensor);
+    py_give_back(&lent);
+    return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
+/* --- its plan --- */
+
+static PyObject *trainer_steps(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const rynd_plan *plan = rynd_trainer_plan(((trainer_object *)object)->trainer);
+    PyObject *steps = PyList_New(0);
+    for (size_t i = 0; steps && i < rynd_plan_step_count(plan); i++) {
+        rynd_step_info info = {.size = sizeof info};
+        const rynd_status status = rynd_plan_step(plan, i, &info);
+        PyObject *step = status == RYND_OK ? py_step(&info) : py_raise(status);
+        if (!step || PyList_Append(steps, step) != 0) {
+            Py_CLEAR(steps);
+        }
+        Py_XDECREF(step);
+    }
+    return steps;
+}
+
+static PyObject *trainer_predict(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    rynd_prediction prediction = {.size = sizeof prediction};
+    const rynd_status status =
+        rynd_plan_predict(rynd_trainer_plan(((trainer_object *)object)->trainer), &prediction);
+    return status == RYND_OK ? py_prediction(&prediction) : py_raise(status);
+}
+
+static PyObject *trainer_memory(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(rynd_trainer_memory(((trainer_object *)object)->trainer));
+}
+
+static PyMethodDef trainer_methods[] = {
+    {"_step", trainer_step, METH_VARARGS, "A step; the loss before it."},
+    {"_evaluate", trainer_evaluate, METH_VARARGS, "The loss as in inference."},
+    {"_output", trainer_output, METH_NOARGS, "What the loss was of."},
+    {"_gradient", trainer_gradient, METH_O, "A parameter's gradient."},
+    {"_target", trainer_target, METH_NOARGS, "Description of the target."},
+    {"_states", trainer_states, METH_NOARGS, "Names, kinds and descriptions."},
+    {"_read", trainer_read, METH_VARARGS, "A state, by name and description."},
+    {"_write", trainer_write, METH_VARARGS, "Sets a state."},
+    {"_steps", trainer_steps, METH_NOARGS, "What a step runs by, as dicts."},
+    {"_predict", trainer_predict, METH_NOARGS, "What a step takes."},
+    {"_memory", trainer_memory, METH_NOARGS, "Bytes that it holds."},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot trainer_slots[] = {{Py_tp_doc, "A trainer of a model."},
+                                      {Py_tp_new, trainer_new},
+                                      {Py_tp_dealloc, trainer_free},
+                                      {Py_tp_methods, trainer_methods},
+                                      {0, NULL}};
+
+PyType_Spec py_trainer_spec = {"rynd._rynd.Trainer", sizeof(trainer_object), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, trainer_slots};

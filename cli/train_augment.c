@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of pictures, flips and colours at random. */
+#include "train_augment.h"
+
+#include "resample.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one sample: what is drawn stands at fixed places, so that one option does not change what
+ * another draws. Tries of a part take four numbers each. */
+enum {
+    FLIP,
+    BRIGHTNESS,
+    CONTRAST,
+    SATURATION,
+    PLACE_Y,
+    PLACE_X,
+    TRIES = 8,
+    TRY = 4,
+    MOST_TRIES = 10
+};
+enum { NUMBERS = 64 };
+
+static void draw_numbers(const cli_draw *draw, float numbers[NUMBERS])
+{
+    const rynd_random random = {draw->seed, CLI_STREAM_AUGMENT, draw->epoch};
+    rynd_random_uniform(&random, (uint64_t)draw->sample * NUMBERS, NUMBERS, numbers);
+}
+
+/* 0 to count-1. */
+static int64_t place(float number, int64_t count)
+{
+    return (int64_t)((double)number * (double)count);
+}
+
+static void cut(cli_image *image, int64_t top, int64_t left, int64_t height, int64_t width)
+{
+    const size_t row = (size_t)width * (size_t)image->channels;
+    for (int64_t y = 0; y < height; y++) {
+        memmove(image->pixels + (size_t)y * row,
+                image->pixels + ((top + y) * image->width + left) * image->channels,
+                row * sizeof *image->pixels);
+    }
+    image->height = height;
+    image->width = width;
+}
+
+/* torchvision's RandomResizedCrop, but for the ratio of the sides, which is 1 + u/3 or its inverse:
+ * no function of the C library's is needed that other machines have other bits of. */
+static void cut_part(cli_image *image, double least, const float numbers[NUMBERS])
+{
+    const double area = (double)image->height * (double)image->width;
+    for (int turn = 0; turn < MOST_TRIES; turn++) {
+        const float *n = numbers + TRIES + turn * TRY;
+        const double part = area * (least + (1 - least) * (double)n[0]);
+        const double side = (double)n[1] * 2 - 1, longer = 1 + fabs(side) / 3;
+        const double ratio = side < 0 ? 1 / longer : longer;
+        const int64_t width = (int64_t)floor(sqrt(part * ratio) + 0.5);
+        const int64_t height = (int64_t)floor(sqrt(part / ratio) + 0.5);
+        if (width >= 1 && height >= 1 && width <= image->width && height <= image->height) {
+            cut(image, place(n[2], image->height - height + 1),
+                place(n[3], image->width - width + 1), height, width);
+            return;
+        }
+    }
+    /* A very long picture: its middle, of the longest sides that the ratio allows. */
+    const int64_t shorter = image->height < image->width ? image->height : image->width;
+    const int64_t most = shorter * 4 / 3 > 0 ? shorter * 4 / 3 : 1;
+    cli_image_crop(image, image->height < most ? image->height : most,
+                   image->width < most ? image->width : most);
+}
+
+static bool pad(cli_image *image, int64_t by, const char *name, cli_failure *failure)
+{
+    cli_image padded;
+    if (by == 0) {
+        return true;
+    }
+    if (!cli_image_make(&padded, image->height + 2 * by, image->width + 2 * by, image->channels,
+                        name, failure)) {
+        return false;
+    }
+    const size_t row = (size_t)image->width * (size_t)image->channels;
+    for (int64_t y = 0; y < image->height; y++) {
+        memcpy(padded.pixels + ((y + by) * padded.width + by) * padded.channels,
+               image->pixels + (size_t)y * row, row * sizeof *padded.pixels);
+    }
+    padded.bits = image->bits;
+    free(image->pixels);
+    *image = padded;
+    return true;
+}
+
+static bool fail_small(const cli_image *image, cli_extent to, const char *name,
+                       cli_failure *failure)
+{
+    return cli_fail(failure,
+                    "'%s' is a picture of %" PRId64 "x%" PRId64
+                    " (height x width): no part of %" PRId64 "x%" PRId64
+                    " can be cut out of it; enlarge it with --size",
+                    name, image->height, image->width, to.height, to.width);
+}
+
+static void flip(cli_image *image)
+{
+    const int channels = image->channels;
+    for (int64_t y = 0; y < image->height; y++) {
+        float *row = image->pixels + y * image->width * channels;
+        for (int64_t a = 0, b = image->width - 1; a < b; a++, b--) {
+            for (int c = 0; c < channels; c++) {
+                const float saved = row[a * channels + c];
+                row[a * channels + c] = row[b * channels + c];
+                row[b * channels + c] = saved;
+            }
+        }
+    }
+}
+
+static float clamp(float value)
+{
+    return value < 0 ? 0 : value > 255 ? 255 : value;
+}
+
+static float grey_of(const float *pixel, int channels)
+{
+    return channels == 1 ? pixel[0] : 0.299f * pixel[0] + 0.587f * pixel[1] + 0.114f * pixel[2];
+}
+
+/* Between a pixel and grey, or beyond: of the picture's mean (contrast), or of its own
+ * (saturation). */
+static void change_colours(cli_image *image, double jitter, const float numbers[NUMBERS])
+{
+    const size_t count = (size_t)(image->height * image->width);
+    const int channels = image->channels;
+    float factor[3];
+    double sum = 0;
+    for (int i = 0; i < 3; i++) {
+        factor[i] = (float)(1 + jitter * (2 * (double)numbers[BRIGHTNESS + i] - 1));
+    }
+    for (size_t i = 0; i < count * (size_t)channels; i++) {
+        image->pixels[i] = clamp(image->pixels[i] * factor[0]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)grey_of(image->pixels + i * (size_t)channels, channels);
+    }
+    const float mean = (float)(sum / (double)count);
+    for (size_t i = 0; i < count; i++) {
+        float *pixel = image->pixels + i * (size_t)channels;
+        for (int c = 0; c < channels; c++) {
+            pixel[c] = clamp(mean + factor[1] * (pixel[c] - mean));
+        }
+        const float grey = grey_of(pixel, channels);
+        for (int c = 0; c < channels; c++) {
+            pixel[c] = clamp(grey + factor[2] * (pixel[c] - grey));
+        }
+    }
+}
+
+bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_extent to,
+                         cli_image *image, const char *name, cli_failure *failure)
+{
+    float numbers[NUMBERS];
+    draw_numbers(draw, numbers);
+    if (augment->area > 0) {
+        cut_part(image, augment->area, numbers);
+        if (!cli_image_resize(image, to.height, to.width, failure)) {
+            return false;
+        }
+    } else if (augment->pad >= 0) {
+        if (!pad(image, augment->pad, name, failure)) {
+            return false;
+        }
+        if (image->height < to.height || image->width < to.width) {
+            return fail_small(image, to, name, failure);
+        }
+        cut(image, place(numbers[PLACE_Y], image->height - to.height + 1),
+            place(numbers[PLACE_X], image->width - to.width + 1), to.height, to.width);
+    }
+    if (augment->flip && numbers[FLIP] < 0.5f) {
+        flip(image);
+    }
+    if (augment->jitter > 0) {
+        change_colours(image, augment->jitter, numbers);
+    }
+    return true;
+}
+
+bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_extent to,
+                      cli_sample *sample, const char *name, cli_failure *failure)
+{
+    cli_image *low = &sample->picture, *high = &sample->target;
+    float numbers[NUMBERS] = {0};
+    const int64_t factor = high->height / low->height;
+    if (to.height > low->height || to.width > low->width) {
+        return fail_small(low, to, name, failure);
+    }
+    int64_t top = (low->height - to.height) / 2, left = (low->width - to.width) / 2;
+    if (draw) {
+        draw_numbers(draw, numbers);
+        top = place(numbers[PLACE_Y], low->height - to.height + 1);
+        left = place(numbers[PLACE_X], low->width - to.width + 1);
+    }
+    cut(low, top, left, to.height, to.width);
+    cut(high, top * factor, left * factor, to.height * factor, to.width * factor);
+    if (draw && augment->flip && numbers[FLIP] < 0.5f) {
+        flip(low);
+        flip(high);
+    }
+    return true;
+}

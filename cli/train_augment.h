@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pictures of a training set made other ones, at random: parts, places, mirrored, other colours.
+ * What is done to a picture is a function of seed, epoch and sample alone. */
+#ifndef CLI_TRAIN_AUGMENT_H
+#define CLI_TRAIN_AUGMENT_H
+
+#include "options.h"
+#include "train_data.h"
+
+typedef struct cli_augment {
+    double area;   /* the smallest part of a picture's area; 0: not given */
+    int64_t pad;   /* pixels of zeros around it before the crop; -1: not given */
+    bool flip;     /* mirrored, left and right, every second time */
+    double jitter; /* factors of brightness, contrast and saturation: 1 - jitter to 1 + jitter */
+} cli_augment;
+
+/* The rows of an option table; `at` is the offset of the cli_augment in the settings. */
+/* clang-format off */
+#define CLI_AUGMENT_OPTIONS(at)                                                                  \
+    {"random-area", 0, CLI_NUMBER, "A", NULL, 0.01, 1, (at) + offsetof(cli_augment, area),       \
+     "while training, in the place of --size and --crop: cut out a part of A to all of a picture's "\
+     "area, its sides' ratio 3/4 to 4/3, and resize it"},                                        \
+    {"random-crop", 0, CLI_INTEGER, "PAD", NULL, 0, 1024, (at) + offsetof(cli_augment, pad),     \
+     "while training: PAD pixels of zeros on each side, then crop at a random place"},           \
+    {"flip", 0, CLI_FLAG, NULL, NULL, 0, 0, (at) + offsetof(cli_augment, flip),                  \
+     "while training: mirror every second picture"},                                             \
+    {"jitter", 0, CLI_NUMBER, "J", NULL, 0, 1, (at) + offsetof(cli_augment, jitter),             \
+     "while training: brightness, contrast and saturation times 1-J to 1+J"}
+/* clang-format on */
+
+/* Whose numbers. */
+typedef struct cli_draw {
+    uint64_t seed;
+    uint32_t epoch;
+    size_t sample;
+} cli_draw;
+
+/* Streams of random numbers (rynd/random.h) that training takes for itself; those of layers are
+ * counted from 0 on. */
+enum { CLI_STREAM_ORDER = 0x7f000000, CLI_STREAM_AUGMENT, CLI_STREAM_PLACES };
+
+/* Of one picture: area or pad, then flip, then colours, to pictures of this size (which the
+ * picture must have already where neither area nor pad is given). */
+bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_extent to,
+                         cli_image *image, const char *name, cli_failure *failure);
+
+/* Of a pair: a part of the small picture of this size, at a random place (draw NULL: the middle),
+ * and the same part of the large one; both mirrored where `flip` says so. */
+bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_extent to,
+                      cli_sample *sample, const char *name, cli_failure *failure);
+
+#endif

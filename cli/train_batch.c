@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shapes of batches, and their content. */
+#include "train_batch.h"
+
+#include "wording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool fail_picture(const cli_batch_wish *wish, const rynd_value_info *value, const char *what,
+                         cli_failure *failure)
+{
+    return cli_fail(failure,
+                    "'%s' has pictures, but %s '%s' %s is none: it has no dimension of 1 or 3 "
+                    "channels; give an .npz of x and y",
+                    wish->set->path, what, value->name, cli_shape_of_value(value).text);
+}
+
+/* Of one picture in x: 0 where nothing says it yet. */
+static cli_extent extent_of(const cli_batch_wish *wish, const cli_picture_layout *layout)
+{
+    const cli_preprocess *p = wish->preprocess;
+    cli_extent to = {wish->input->dim[layout->height], wish->input->dim[layout->width]};
+    const cli_extent said = p->crop.width ? p->crop : p->size.height ? p->size : (cli_extent){0};
+    to.height = to.height > 0 ? to.height : said.height;
+    to.width = to.width > 0 ? to.width : said.width;
+    return to;
+}
+
+/* As a picture is when it is put, without anything at random. */
+static bool plain_extent(const cli_batch_wish *wish, cli_sample *sample, int channels,
+                         cli_extent *to, cli_failure *failure)
+{
+    char did[128] = "";
+    cli_image *image = &sample->picture;
+    if (!wish->set->pairs && !cli_preprocess_apply(wish->preprocess, image, channels,
+                                                   wish->set->path, did, sizeof did, failure)) {
+        return false;
+    }
+    to->height = to->height > 0 ? to->height : image->height;
+    to->width = to->width > 0 ? to->width : image->width;
+    return true;
+}
+
+/* Row-major of a layout. */
+static rynd_tensor picture_tensor(const cli_picture_layout *layout, int rank, rynd_dtype dtype,
+                                  int64_t batch, int64_t height, int64_t width)
+{
+    int64_t dim[RYND_MAX_RANK] = {0};
+    dim[layout->height] = height;
+    dim[layout->width] = width;
+    if (layout->channel >= 0) {
+        dim[layout->channel] = layout->channels;
+    }
+    if (layout->batch >= 0) {
+        dim[layout->batch] = batch;
+    }
+    return rynd_tensor_of(NULL, dtype, rank, dim);
+}
+
+static bool form_pictures(cli_batch_form *form, cli_sample *sample, cli_failure *failure)
+{
+    static const int64_t open[4] = {-1, -1, -1, -1};
+    const cli_batch_wish *wish = &form->wish;
+    const rynd_value_info *in = wish->input, *out = wish->output;
+    const int rank = in->rank < 0 ? 4 : in->rank;
+    const int64_t factor = wish->set->pairs ? sample->target.height / sample->picture.height : 1;
+    if (!cli_picture_layout_of(rank, in->rank < 0 ? open : in->dim, sample->picture.channels,
+                               &form->x_layout) ||
+        form->x_layout.batch < 0) {
+        return fail_picture(wish, in, "input", failure);
+    }
+    form->to = extent_of(wish, &form->x_layout);
+    const bool known = form->to.height > 0 && form->to.width > 0;
+    if (!known && wish->augment && wish->augment->area > 0) {
+        return cli_fail_usage(failure,
+                              "--random-area: input '%s' %s takes pictures of any size: say with "
+                              "--crop HxW to which parts are resized",
+                              in->name, cli_shape_of_value(in).text);
+    }
+    if (!known && !plain_extent(wish, sample, form->x_layout.channels, &form->to, failure)) {
+        return false;
+    }
+    form->x = picture_tensor(&form->x_layout, rank, in->dtype, wish->batch, form->to.height,
+                             form->to.width);
+    if (wish->set->pairs) {
+        const int out_rank = out->rank < 0 ? 4 : out->rank;
+        if (!cli_picture_layout_of(out_rank, out->rank < 0 ? open : out->dim,
+                                   sample->target.channels, &form->y_layout) ||
+            form->y_layout.batch < 0) {
+            return fail_picture(wish, out, "output", failure);
+        }
+        form->y = picture_tensor(&form->y_layout, out_rank, out->dtype, wish->batch,
+                                 form->to.height * factor, form->to.width * factor);
+    }
+    return true;
+}
+
+static rynd_tensor batch_of(const rynd_tensor *row, int64_t batch)
+{
+    int64_t dim[RYND_MAX_RANK] = {batch};
+    const int rank = row->rank < RYND_MAX_RANK ? row->rank : RYND_MAX_RANK - 1;
+    memcpy(dim + 1, row->dim, (size_t)rank * sizeof *dim);
+    return rynd_tensor_of(NULL, row->dtype, rank + 1, dim);
+}
+
+/* The model's input takes it? */
+static bool check_x(const cli_batch_form *form, cli_failure *failure)
+{
+    const rynd_value_info *in = form->wish.input;
+    bool same = in->rank < 0 || in->rank == form->x.rank;
+    for (int i = 0; same && i < in->rank; i++) {
+        same = in->dim[i] < 0 || in->dim[i] == form->x.dim[i];
+    }
+    return same ? true
+                : cli_fail(failure, "'%s': batches are %s, but input '%s' is %s%s",
+                           form->wish.set->path, cli_shape_of_tensor(&form->x).text, in->name,
+                           cli_shape_of_value(in).text,
+                           in->rank > 0 && in->dim[0] > 0 && in->dim[0] != form->x.dim[0]
+                               ? ": give its first dimension as --batch"
+                               : "");
+}
+
+/* The first sample that can be read; the others are found out later. */
+static bool first_sample(const cli_dataset *set, cli_sample *sample, cli_failure *failure)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        cli_failure broken = {0};
+        if (set->kind->read(set, i, sample, &broken)) {
+            return true;
+        }
+        if (i + 1 == set->count) {
+            *failure = broken;
+            return cli_fail_prefix(
+                failure, "none of the %zu samples of '%s' can be read: ", set->count, set->path);
+        }
+    }
+    return false;
+}
+
+bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_failure *failure)
+{
+    cli_sample sample;
+    *form = (cli_batch_form){.wish = *wish};
+    if (!first_sample(wish->set, &sample, failure)) {
+        return false;
+    }
+    form->pictures = sample.picture.pixels != NULL;
+    bool good = true;
+    if (form->pictures) {
+        good = form_pictures(form, &sample, failure);
+    } else {
+        form->x = batch_of(&sample.x, wish->batch);
+        form->y = batch_of(&sample.y, wish->batch);
+    }
+    if (form->pictures && !wish->set->pairs) {
+        form->y = rynd_tensor_of(NULL, RYND_DTYPE_I64, 1, &wish->batch);
+    }
+    cli_sample_free(&sample);
+    return good && check_x(form, failure);
+}
+
+static bool check_extent(const cli_batch_form *form, const cli_image *image, cli_failure *failure)
+{
+    const cli_extent to = form->to;
+    if (image->height == to.height && image->width == to.width) {
+        return true;
+    }
+    return cli_fail(failure,
+                    "'%s' has a picture of %" PRId64 "x%" PRId64 " (height x width) where %" PRId64
+                    "x%" PRId64 " is wanted: give --size %" PRId64 "x%" PRId64
+                    ", or --size N and --crop %" PRId64 "x%" PRId64,
+                    form->wish.set->path, image->height, image->width, to.height, to.width,
+                    to.height, to.width, to.height, to.width);
+}
+
+static bool put_picture(const cli_batch_form *form, const cli_draw *draw, cli_image *image,
+                        const rynd_tensor *x, int64_t at, cli_failure *failure)
+{
+    const cli_augment *augment = form->wish.augment;
+    const char *path = form->wish.set->path;
+    cli_preprocess left = *form->wish.preprocess;
+    char did[128] = "";
+    if (augment) {
+        /* What is at random stands in the place of the crop, and of the size where it makes its
+         * own. */
+        cli_preprocess first = {.size = left.size, .crop = left.crop, .scale = 1};
+        cli_preprocess_settle(&first);
+        first.size = augment->area > 0 ? (cli_extent){0} : first.size;
+        first.crop = augment->area > 0 || augment->pad >= 0 ? (cli_extent){0} : first.crop;
+        left.size = left.crop = (cli_extent){0};
+        if (!cli_preprocess_apply(&first, image, image->channels, path, did, sizeof did, failure) ||
+            !cli_augment_picture(augment, draw, form->to, image, path, failure)) {
+            return false;
+        }
+    }
+    if (!cli_preprocess_apply(&left, image, form->x_layout.channels, path, did, sizeof did,
+                              failure) ||
+        !check_extent(form, image, failure)) {
+        return false;
+    }
+    cli_picture_put(x, &form->x_layout, at, image);
+    return true;
+}
+
+static bool put_pair(const cli_batch_form *form, const cli_draw *draw, cli_sample *sample,
+                     const rynd_tensor *x, const rynd_tensor *y, int64_t at, cli_failure *failure)
+{
+    static const cli_augment nothing = {.pad = -1};
+    const cli_augment *augment = form->wish.augment;
+    const char *path = form->wish.set->path;
+    cli_preprocess values = *form->wish.preprocess;
+    char did[128] = "";
+    const int64_t factor = form->y.dim[form->y_layout.height] / form->to.height;
+    values.size = values.crop = (cli_extent){0};
+    if (sample->target.height != sample->picture.height * factor) {
+        return cli_fail(failure,
+                        "'%s': the large pictures are not all %" PRId64 " times as large as the "
+                        "small ones",
+                        path, factor);
+    }
+    if (!cli_augment_pair(augment ? augment : &nothing, augment ? draw : NULL, form->to, sample,
+                          path, failure) ||
+        !cli_preprocess_apply(&values, &sample->picture, form->x_layout.channels, path, did,
+                              sizeof did, failure) ||
+        !cli_preprocess_apply(&values, &sample->target, form->y_layout.channels, path, did,
+                              sizeof did, failure)) {
+        return false;
+    }
+    cli_picture_put(x, &form->x_layout, at, &sample->picture);
+    cli_picture_put(y, &form->y_layout, at, &sample->target);
+    return true;
+}
+
+static void put_row(const rynd_tensor *batch, int64_t at, const rynd_tensor *row)
+{
+    const size_t size = (size_t)rynd_tensor_elements(row) * rynd_dtype_size(row->dtype);
+    memcpy((char *)batch->data + (size_t)at * size, row->data, size);
+}
+
+bool cli_batch_put(const cli_batch_form *form, const cli_draw *draw, cli_sample *sample,
+                   const rynd_tensor *x, const rynd_tensor *y, int64_t at, cli_failure *failure)
+{
+    if (!form->pictures) {
+        put_row(x, at, &sample->x);
+        put_row(y, at, &sample->y);
+        return true;
+    }
+    if (form->wish.set->pairs) {
+        return put_pair(form, draw, sample, x, y, at, failure);
+    }
+    ((int64_t *)y->data)[at] = sample->label;
+    return put_picture(form, draw, &sample->picture, x, at, failure);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a batch looks like, by the model's input and the data, and samples put into it. */
+#ifndef CLI_TRAIN_BATCH_H
+#define CLI_TRAIN_BATCH_H
+
+#include "picture_layout.h"
+#include "preprocess.h"
+#include "train_augment.h"
+
+/* What a batch is made by; borrowed. */
+typedef struct cli_batch_wish {
+    const cli_dataset *set;
+    const rynd_value_info *input, *output; /* the model's */
+    const cli_preprocess *preprocess;      /* settled */
+    const cli_augment *augment;            /* NULL: nothing at random, as in validation */
+    int64_t batch;
+} cli_batch_wish;
+
+typedef struct cli_batch_form {
+    cli_batch_wish wish;
+    rynd_tensor x, y;                      /* descriptions: data NULL */
+    cli_picture_layout x_layout, y_layout; /* of pictures */
+    cli_extent to;                         /* the extents of a picture in x */
+    bool pictures;                         /* x holds pictures */
+} cli_batch_form;
+
+/* Shapes of x and y of `batch` samples. Open extents of the input are those of --crop, of --size,
+ * or of the first sample that can be read. y is i64 [batch] where samples have labels. */
+bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_failure *failure);
+
+/* Augments, preprocesses and puts a sample into place `at` of x and y; `sample` is used up, not
+ * freed. A failure is for the user to repair: the sample does not fit the model. Any thread, for
+ * different places. */
+bool cli_batch_put(const cli_batch_form *form, const cli_draw *draw, cli_sample *sample,
+                   const rynd_tensor *x, const rynd_tensor *y, int64_t at, cli_failure *failure);
+
+#endif

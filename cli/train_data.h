@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data to train on: samples by index, from a folder of pictures, pairs of pictures, IDX files or an
+ * archive of arrays. One reader a file, train_data_<kind>.c; the table of them is train_data.c. */
+#ifndef CLI_TRAIN_DATA_H
+#define CLI_TRAIN_DATA_H
+
+#include "held_tensor.h"
+#include "image.h"
+
+typedef struct cli_dataset cli_dataset;
+
+/* What is wished of a set besides its path. */
+typedef struct cli_data_wish {
+    int64_t factor;   /* of pairs without small pictures: how many times smaller they are made; 0 */
+    rynd_dtype dtype; /* of an archive's x, which is converted where nothing is lost; NONE: any */
+    bool classes;     /* an archive's y are indices of classes */
+    bool guess;       /* they are where they are of a type of whole numbers */
+    rynd_dtype target; /* of an archive's y where they are no classes; NONE: any */
+} cli_data_wish;
+
+/* One sample: pictures as the file has them (0 to 255), or rows of the set's arrays. */
+typedef struct cli_sample {
+    cli_image picture, target; /* pixels NULL: there is none; owned */
+    rynd_tensor x, y;          /* one row of each array; dtype NONE: there is none; borrowed */
+    int64_t label;             /* the index of its class; -1: it has none */
+} cli_sample;
+
+void cli_sample_free(cli_sample *sample);
+
+/* A reader. Its functions fail with messages that name the file. */
+typedef struct cli_dataset_kind {
+    const char *name; /* "pictures in folders of classes" */
+    bool (*recognises)(const char *path);
+    bool (*open)(cli_dataset *set, const cli_data_wish *wish, cli_failure *failure);
+    /* Any thread, several at once. A failure means that this sample is broken. */
+    bool (*read)(const cli_dataset *set, size_t index, cli_sample *sample, cli_failure *failure);
+    void (*close)(cli_dataset *set);
+} cli_dataset_kind;
+
+extern const cli_dataset_kind cli_data_folder, cli_data_pairs, cli_data_idx, cli_data_npz;
+
+struct cli_dataset {
+    const cli_dataset_kind *kind;
+    const char *path; /* borrowed */
+    size_t count;     /* samples: at least 1 */
+    /* of classes, by label; NULL where they have none; owned */
+    char **classes;
+    size_t class_count; /* 0: samples have no labels */
+    bool pairs;         /* pictures have pictures as targets */
+    void *own;          /* the reader's */
+};
+
+/* Finds out what is there, and opens it. */
+bool cli_dataset_open(cli_dataset *set, const char *path, const cli_data_wish *wish,
+                      cli_failure *failure);
+void cli_dataset_close(cli_dataset *set);
+
+/* The names in a folder that `wanted` takes, without those that begin with a dot, sorted by their
+ * bytes; free each, and the list. */
+bool cli_folder_list(const char *folder, bool (*wanted)(const char *path, const char *name),
+                     char ***names, size_t *count, cli_failure *failure);
+void cli_names_free(char **names, size_t count);
+/* A regular file with a picture's extension; a folder. */
+bool cli_is_picture_file(const char *path, const char *name);
+bool cli_is_inner_folder(const char *path, const char *name);
+/* "folder/name"; free() it. NULL: out of memory. */
+char *cli_path_join(const char *folder, const char *name);
+
+#endif

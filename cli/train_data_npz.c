@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An archive with the arrays x and y: sample i is row i of both. They become of the model's types,
+ * y int64 where it holds classes, where no value is lost; nothing else is done to them. */
+#include "file_names.h"
+#include "files.h"
+#include "train_data.h"
+#include "wording.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { ARRAYS = 2 };
+
+typedef struct npz_set {
+    const char *path;
+    cli_tensor arrays[ARRAYS];
+    int at; /* which one is being read */
+} npz_set;
+
+static const char *const names[ARRAYS] = {"x", "y"};
+
+static bool recognises(const char *path)
+{
+    return strcasecmp(cli_extension(path), "npz") == 0 && !cli_is_folder(path);
+}
+
+static bool wants(void *user, const char *name)
+{
+    npz_set *own = user;
+    own->at = -1;
+    for (int i = 0; name && i < ARRAYS; i++) {
+        own->at = strcmp(name, names[i]) == 0 ? i : own->at;
+    }
+    return own->at >= 0;
+}
+
+static bool fits(void *user, const rynd_tensor *head, cli_failure *failure)
+{
+    const npz_set *own = user;
+    if (own->arrays[own->at].view.dtype != RYND_DTYPE_NONE) {
+        return cli_fail(failure, "'%s' has two arrays '%s'", own->path, names[own->at]);
+    }
+    return head->rank >= 1 && rynd_tensor_elements(head) > 0
+               ? true
+               : cli_fail(failure, "'%s': array '%s' is %s: there are no rows in it", own->path,
+                          names[own->at], cli_shape_of_tensor(head).text);
+}
+
+/* Rows are read as memory: Fortran's order becomes C's. */
+static bool take(void *user, cli_tensor *tensor, cli_failure *failure)
+{
+    npz_set *own = user;
+    cli_tensor *to = &own->arrays[own->at];
+    if (!cli_is_row_major(&tensor->view)) {
+        return cli_tensor_copy_of(&tensor->view, to, failure);
+    }
+    *to = *tensor;
+    *tensor = (cli_tensor){0};
+    return true;
+}
+
+static bool convert(cli_dataset *set, int array, rynd_dtype dtype, cli_failure *failure)
+{
+    npz_set *own = set->own;
+    cli_conversion done;
+    return dtype == RYND_DTYPE_NONE ||
+           cli_tensor_convert(&own->arrays[array], dtype, &done, failure) ||
+           cli_fail_prefix(failure, "'%s': array '%s': ", set->path, names[array]);
+}
+
+/* Indices of classes are counted from 0. */
+static bool count_classes(cli_dataset *set, cli_failure *failure)
+{
+    const rynd_tensor *y = &((npz_set *)set->own)->arrays[1].view;
+    const int64_t *labels = y->data, count = rynd_tensor_elements(y);
+    int64_t most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (labels[i] < 0) {
+            return cli_fail(failure, "'%s': y has the class %" PRId64 "; they are counted from 0",
+                            set->path, labels[i]);
+        }
+        most = labels[i] > most ? labels[i] : most;
+    }
+    set->class_count = (size_t)most + 1;
+    return true;
+}
+
+static bool is_whole(rynd_dtype dtype)
+{
+    return dtype >= RYND_DTYPE_I8 && dtype <= RYND_DTYPE_U64;
+}
+
+static bool open_npz(cli_dataset *set, const cli_data_wish *wish, cli_failure *failure)
+{
+    npz_set *own = set->own = calloc(1, sizeof *own);
+    if (!own) {
+        return cli_fail_memory(failure);
+    }
+    own->path = set->path;
+    const cli_receiver receiver = {
+        .user = own, .wants = wants, .fits = fits, .take = take, .elements = -1};
+    if (!cli_tensors_read(NULL, set->path, &receiver, failure)) {
+        return false;
+    }
+    for (int i = 0; i < ARRAYS; i++) {
+        if (own->arrays[i].view.dtype == RYND_DTYPE_NONE) {
+            return cli_fail(failure,
+                            "'%s' has no array '%s'; x (inputs) and y (targets) are wanted",
+                            set->path, names[i]);
+        }
+    }
+    const int64_t rows = own->arrays[0].view.dim[0], others = own->arrays[1].view.dim[0];
+    if (rows != others) {
+        return cli_fail(failure, "'%s': x has %" PRId64 " rows, and y %" PRId64, set->path, rows,
+                        others);
+    }
+    set->count = (size_t)rows;
+    const bool classes = wish->classes || (wish->guess && is_whole(own->arrays[1].view.dtype));
+    return convert(set, 0, wish->dtype, failure) &&
+           convert(set, 1, classes ? RYND_DTYPE_I64 : wish->target, failure) &&
+           (!classes || count_classes(set, failure));
+}
+
+static rynd_tensor row_of(const rynd_tensor *array, size_t index)
+{
+    rynd_tensor row = rynd_tensor_of(NULL, array->dtype, array->rank - 1,
+                                     array->rank > 1 ? array->dim + 1 : NULL);
+    row.data =
+        (char *)array->data + index * (size_t)array->stride[0] * rynd_dtype_size(array->dtype);
+    return row;
+}
+
+static bool read_sample(const cli_dataset *set, size_t index, cli_sample *sample,
+                        cli_failure *failure)
+{
+    const npz_set *own = set->own;
+    (void)failure;
+    *sample = (cli_sample){.label = -1,
+                           .x = row_of(&own->arrays[0].view, index),
+                           .y = row_of(&own->arrays[1].view, index)};
+    return true;
+}
+
+static void close_npz(cli_dataset *set)
+{
+    npz_set *own = set->own;
+    for (int i = 0; own && i < ARRAYS; i++) {
+        cli_tensor_free(&own->arrays[i]);
+    }
+    free(own);
+}
+
+const cli_dataset_kind cli_data_npz = {
+    .name = "an archive of x and y",
+    .recognises = recognises,
+    .open = open_npz,
+    .read = read_sample,
+    .close = close_npz,
+};

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ring of batches. Threads take one sample of the oldest batch that is not complete at a time; a
+ * batch whose samples are all there is taken in its turn, and its place is used again once it was
+ * given back. */
+#include "train_loader.h"
+
+#include "ending.h"
+#include "notes.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Batches ahead of the one that is used: two make up for a slow picture. */
+enum { RING = 3, MOST_THREADS = 256 };
+
+typedef struct place {
+    cli_tensor x, y;
+    unsigned char *own;   /* of each sample: it stands at its place of the order */
+    int64_t handed, done; /* samples given to threads; put */
+    cli_failure failure;  /* of the first sample that failed */
+    int64_t failed;       /* which that is */
+} place;
+
+/* The order of an epoch. At most RING batches are worked on, so at most as many epochs. */
+typedef struct epoch_order {
+    bool made;
+    uint32_t epoch;
+    uint64_t *samples;
+} epoch_order;
+
+struct cli_loader {
+    cli_loader_options options;
+    uint64_t batches; /* of an epoch */
+    uint64_t oldest;  /* batch that was not given back */
+    uint64_t working; /* that samples are handed out of */
+    bool taken, stop;
+    place ring[RING];
+    epoch_order orders[RING + 1];
+    unsigned char *broken; /* of each sample: it was named */
+    size_t broken_count;
+    pthread_mutex_t lock;
+    pthread_cond_t room, ready;
+    pthread_t threads[MOST_THREADS];
+    unsigned thread_count;
+};
+
+uint64_t cli_loader_batches(const cli_dataset *set, int64_t batch, bool whole)
+{
+    const uint64_t count = set->count, size = (uint64_t)batch;
+    return count / size + (whole && count % size ? 1 : 0);
+}
+
+static uint32_t epoch_of(const cli_loader *l, uint64_t batch)
+{
+    return (uint32_t)(batch / l->batches);
+}
+
+/* NULL: out of memory. With the lock held. */
+static const uint64_t *order_of(cli_loader *l, uint32_t epoch)
+{
+    epoch_order *order = &l->orders[epoch % (RING + 1)];
+    const size_t count = l->options.form->wish.set->count;
+    if (order->made && order->epoch == epoch) {
+        return order->samples;
+    }
+    order->samples = order->samples ? order->samples : malloc(count * sizeof *order->samples);
+    if (!order->samples) {
+        return NULL;
+    }
+    const rynd_random random = {l->options.seed, CLI_STREAM_ORDER, epoch};
+    if (l->options.shuffle) {
+        rynd_random_permutation(&random, count, order->samples);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            order->samples[i] = i;
+        }
+    }
+    order->made = true;
+    order->epoch = epoch;
+    return order->samples;
+}
+
+/* Says that a sample is broken, once. */
+static void note_broken(cli_loader *l, size_t sample, const cli_failure *why)
+{
+    pthread_mutex_lock(&l->lock);
+    if (!l->broken[sample]) {
+        l->broken[sample] = 1;
+        l->broken_count++;
+        cli_note(l->options.common, "%s; it is skipped", why->text);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* The sample at a place of the order, or the next one that can be read. */
+static bool read_sample(cli_loader *l, const uint64_t *order, uint64_t at, cli_sample *sample,
+                        size_t *index, cli_failure *failure)
+{
+    const cli_dataset *set = l->options.form->wish.set;
+    for (size_t tries = 0; tries < set->count; tries++) {
+        cli_failure broken = {0};
+        *index = (size_t)order[(at + tries) % set->count];
+        if (set->kind->read(set, *index, sample, &broken)) {
+            return true;
+        }
+        note_broken(l, *index, &broken);
+    }
+    return cli_fail(failure, "none of the %zu samples of '%s' can be read", set->count, set->path);
+}
+
+static bool make_sample(cli_loader *l, uint64_t batch, int64_t at, const uint64_t *order,
+                        cli_failure *failure)
+{
+    const cli_batch_form *form = l->options.form;
+    const place *p = &l->ring[batch % RING];
+    const uint64_t position = batch % l->batches * (uint64_t)form->wish.batch + (uint64_t)at;
+    cli_draw draw = {l->options.seed, epoch_of(l, batch), 0};
+    cli_sample sample;
+    if (!read_sample(l, order, position, &sample, &draw.sample, failure)) {
+        return false;
+    }
+    p->own[at] = position < form->wish.set->count && draw.sample == order[position];
+    const bool good = cli_batch_put(form, &draw, &sample, &p->x.view, &p->y.view, at, failure);
+    cli_sample_free(&sample);
+    return good;
+}
+
+/* With the lock held; it is free while the sample is made. */
+static void work_on_sample(cli_loader *l)
+{
+    const uint64_t batch = l->working;
+    place *p = &l->ring[batch % RING];
+    const int64_t size = l->options.form->wish.batch, at = p->handed++;
+    const uint64_t *order = order_of(l, epoch_of(l, batch));
+    if (p->handed == size) {
+        l->working++;
+        pthread_cond_broadcast(&l->room);
+    }
+    pthread_mutex_unlock(&l->lock);
+    cli_failure failure = {0};
+    const bool good =
+        order ? make_sample(l, batch, at, order, &failure) : cli_fail_memory(&failure);
+    pthread_mutex_lock(&l->lock);
+    if (!good && (p->failed < 0 || at < p->failed)) {
+        p->failed = at;
+        p->failure = failure;
+    }
+    if (++p->done == size) {
+        pthread_cond_signal(&l->ready);
+    }
+}
+
+static void *work(void *user)
+{
+    cli_loader *l = user;
+    pthread_mutex_lock(&l->lock);
+    while (!l->stop && l->working < l->options.end) {
+        if (l->working >= l->oldest + RING) {
+            pthread_cond_wait(&l->room, &l->lock);
+        } else {
+            work_on_sample(l);
+        }
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+static bool make_places(cli_loader *l, cli_failure *failure)
+{
+    const cli_batch_form *form = l->options.form;
+    for (int i = 0; i < RING; i++) {
+        place *p = &l->ring[i];
+        p->failed = -1;
+        p->own = calloc((size_t)form->wish.batch, 1);
+        if (!p->own) {
+            return cli_fail_memory(failure);
+        }
+        if (!cli_tensor_make(&p->x, form->x.dtype, form->x.rank, form->x.dim, failure) ||
+            !cli_tensor_make(&p->y, form->y.dtype, form->y.rank, form->y.dim, failure)) {
+            return false;
+        }
+    }
+    l->broken = calloc(form->wish.set->count, 1);
+    return l->broken ? true : cli_fail_memory(failure);
+}
+
+static bool start_threads(cli_loader *l, cli_failure *failure)
+{
+    sigset_t before;
+    const unsigned wanted = l->options.threads < MOST_THREADS ? l->options.threads : MOST_THREADS;
+    cli_ending_hold(&before); /* signals are for the first thread */
+    for (unsigned i = 0; i < wanted; i++) {
+        if (pthread_create(&l->threads[i], NULL, work, l) != 0) {
+            break;
+        }
+        l->thread_count++;
+    }
+    cli_ending_release(&before);
+    return l->thread_count ? true : cli_fail(failure, "no thread can be made to read samples");
+}
+
+cli_loader *cli_loader_start(const cli_loader_options *options, cli_failure *failure)
+{
+    const cli_batch_wish *wish = &options->form->wish;
+    cli_loader *l = calloc(1, sizeof *l);
+    if (!l) {
+        cli_fail_memory(failure);
+        return NULL;
+    }
+    l->options = *options;
+    l->batches = cli_loader_batches(wish->set, wish->batch, options->whole);
+    l->oldest = l->working = options->first;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->room, NULL);
+    pthread_cond_init(&l->ready, NULL);
+    bool good =
+        l->batches > 0 || cli_fail(failure, "'%s' has %zu samples, less than a batch of %lld",
+                                   wish->set->path, wish->set->count, (long long)wish->batch);
+    good = good && make_places(l, failure) && start_threads(l, failure);
+    if (!good) {
+        cli_loader_stop(l);
+        return NULL;
+    }
+    return l;
+}
+
+bool cli_loader_take(cli_loader *l, cli_batch *batch, cli_failure *failure)
+{
+    const int64_t size = l->options.form->wish.batch;
+    *batch = (cli_batch){.number = l->oldest};
+    if (l->oldest >= l->options.end) {
+        return true;
+    }
+    const place *p = &l->ring[l->oldest % RING];
+    pthread_mutex_lock(&l->lock);
+    while (p->done < size) {
+        pthread_cond_wait(&l->ready, &l->lock);
+    }
+    l->taken = true;
+    pthread_mutex_unlock(&l->lock);
+    if (p->failed >= 0) {
+        *failure = p->failure;
+        return false;
+    }
+    batch->epoch = epoch_of(l, l->oldest);
+    batch->x = p->x.view;
+    batch->y = p->y.view;
+    batch->own = p->own;
+    const uint64_t first = l->oldest % l->batches * (uint64_t)size;
+    const uint64_t left = l->options.form->wish.set->count - first;
+    batch->count = left < (uint64_t)size ? (int64_t)left : size;
+    return true;
+}
+
+void cli_loader_give(cli_loader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    if (l->taken) {
+        place *p = &l->ring[l->oldest % RING];
+        p->handed = p->done = 0;
+        l->taken = false;
+        l->oldest++;
+        pthread_cond_broadcast(&l->room);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+size_t cli_loader_broken(const cli_loader *loader)
+{
+    cli_loader *l = (cli_loader *)(uintptr_t)loader;
+    pthread_mutex_lock(&l->lock);
+    const size_t count = l->broken_count;
+    pthread_mutex_unlock(&l->lock);
+    return count;
+}
+
+void cli_loader_stop(cli_loader *l)
+{
+    if (!l) {
+        return;
+    }
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_broadcast(&l->room);
+    pthread_mutex_unlock(&l->lock);
+    for (unsigned i = 0; i < l->thread_count; i++) {
+        pthread_join(l->threads[i], NULL);
+    }
+    for (int i = 0; i < RING; i++) {
+        cli_tensor_free(&l->ring[i].x);
+        cli_tensor_free(&l->ring[i].y);
+        free(l->ring[i].own);
+    }
+    for (int i = 0; i < RING + 1; i++) {
+        free(l->orders[i].samples);
+    }
+    free(l->broken);
+    pthread_cond_destroy(&l->ready);
+    pthread_cond_destroy(&l->room);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}

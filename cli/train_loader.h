@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches of a set, made by threads ahead of whoever takes them.
+ *
+ * Which samples a batch has, and what is done to them, is a function of seed and number alone:
+ *
+ *   batch b is of epoch b / batches, and has the places (b % batches) * batch ... of its order;
+ *   the order is the permutation of (seed, epoch), or the set's own without shuffling;
+ *   the last, incomplete batch of an epoch is left out while training.
+ *
+ * A sample that cannot be read is named once and counted, and its place is taken by the next of the
+ * order that can. */
+#ifndef CLI_TRAIN_LOADER_H
+#define CLI_TRAIN_LOADER_H
+
+#include "train_batch.h"
+
+typedef struct cli_loader cli_loader;
+
+typedef struct cli_loader_options {
+    const cli_batch_form *form; /* borrowed */
+    const cli_common *common;   /* for notes */
+    uint64_t seed;
+    bool shuffle;
+    bool whole;     /* the last batch of an epoch, too: its rest is filled with the first samples */
+    uint64_t first; /* the number of the first batch */
+    uint64_t end;   /* of the one behind the last; UINT64_MAX: none */
+    unsigned threads; /* at least 1 */
+} cli_loader_options;
+
+typedef struct cli_batch {
+    uint64_t number;
+    uint32_t epoch;
+    rynd_tensor x, y;
+    int64_t count; /* samples at the beginning of it: less than all in the last batch */
+    /* of each: it is the order's own, not one in the place of another */
+    const unsigned char *own;
+} cli_batch;
+
+/* Batches of an epoch. */
+uint64_t cli_loader_batches(const cli_dataset *set, int64_t batch, bool whole);
+
+/* NULL when it fails. */
+cli_loader *cli_loader_start(const cli_loader_options *options, cli_failure *failure);
+/* Waits for the next batch and takes it; it stays until cli_loader_give. At the end batch->count is
+ * 0. One thread only. */
+bool cli_loader_take(cli_loader *loader, cli_batch *batch, cli_failure *failure);
+void cli_loader_give(cli_loader *loader);
+size_t cli_loader_broken(const cli_loader *loader); /* samples that could not be read */
+/* Waits for the samples at hand only. NULL is allowed. */
+void cli_loader_stop(cli_loader *loader);
+
+#endif

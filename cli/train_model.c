@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings into a trainer, and the trainer's states in and out. */
+#include "train_model.h"
+
+#include "output_file.h"
+#include "wording.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* In the order of CLI_OPTIMIZERS. */
+static const struct {
+    const char *name;
+    rynd_optimizer optimizer;
+    double momentum; /* where none is given */
+} optimizers[] = {
+    {"sgd", RYND_OPTIMIZER_SGD, 0.9},
+    {"adam", RYND_OPTIMIZER_ADAM, 0},
+    {"adamw", RYND_OPTIMIZER_ADAMW, 0},
+};
+
+/* In the order of CLI_LOSSES. */
+static const rynd_loss losses[] = {RYND_LOSS_CROSS_ENTROPY, RYND_LOSS_MSE, RYND_LOSS_L1,
+                                   RYND_LOSS_CHARBONNIER, RYND_LOSS_BCE};
+
+static int index_of(int chosen)
+{
+    return chosen ? chosen - 1 : 0;
+}
+
+const char *cli_optimizer_name(int optimizer)
+{
+    return optimizers[index_of(optimizer)].name;
+}
+
+static bool check_optimizer(const cli_train_settings *s, cli_failure *failure)
+{
+    const bool sgd = optimizers[index_of(s->optimizer)].optimizer == RYND_OPTIMIZER_SGD;
+    if (!sgd && (s->momentum >= 0 || s->nesterov)) {
+        return cli_fail_usage(failure, "--momentum and --nesterov are for --optimizer sgd");
+    }
+    return s->momentum != 0 || !s->nesterov
+               ? true
+               : cli_fail_usage(failure, "--nesterov needs a --momentum above 0");
+}
+
+bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_train_settings *s,
+                      const cli_score_rule *rule, const cli_batch_form *form, cli_failure *failure)
+{
+    const double momentum = optimizers[index_of(s->optimizer)].momentum;
+    const rynd_trainer_options options = {
+        .size = sizeof options,
+        .loss = losses[rule->loss],
+        .label_smoothing = rule->label_smoothing,
+        .charbonnier_epsilon = rule->epsilon,
+        .optimizer = optimizers[index_of(s->optimizer)].optimizer,
+        .momentum = s->momentum >= 0 ? s->momentum : momentum,
+        .nesterov = s->nesterov,
+        .weight_decay = s->weight_decay,
+        .clip_norm = s->clip,
+        .freeze = s->freeze.items,
+        .freeze_count = s->freeze.count,
+        .dims = s->common.dims.items,
+        .dim_count = s->common.dims.count,
+        .inputs = &form->x,
+        .accuracy = (rynd_accuracy)s->common.accuracy,
+        .settings = s->common.settings.items,
+        .setting_count = s->common.settings.count,
+    };
+    *trainee = (cli_trainee){.setup = setup};
+    if (!check_optimizer(s, failure)) {
+        return false;
+    }
+    rynd_tensor target;
+    if (rynd_trainer_create(setup->model, &options, &trainee->trainer) != RYND_OK ||
+        rynd_trainer_target(trainee->trainer, &target) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    bool same = target.dtype == form->y.dtype && target.rank == form->y.rank;
+    for (int i = 0; same && i < target.rank; i++) {
+        same = target.dim[i] == form->y.dim[i];
+    }
+    return same ? true
+                : cli_fail(failure, "'%s': batches of targets are %s %s, but the loss is of %s %s",
+                           form->wish.set->path, rynd_dtype_name(form->y.dtype),
+                           cli_shape_of_tensor(&form->y).text, rynd_dtype_name(target.dtype),
+                           cli_shape_of_tensor(&target).text);
+}
+
+void cli_trainee_close(cli_trainee *trainee)
+{
+    rynd_trainer_destroy(trainee->trainer);
+    trainee->trainer = NULL;
+}
+
+bool cli_trainee_step(cli_trainee *trainee, const cli_batch *batch, double rate, double *loss,
+                      rynd_tensor *output, cli_failure *failure)
+{
+    return (rynd_trainer_step(trainee->trainer, &batch->x, &batch->y, rate, loss) == RYND_OK &&
+            rynd_trainer_output(trainee->trainer, output) == RYND_OK) ||
+           cli_fail_library(failure);
+}
+
+bool cli_trainee_evaluate(cli_trainee *trainee, const cli_batch *batch, rynd_tensor *output,
+                          cli_failure *failure)
+{
+    double loss;
+    return (rynd_trainer_evaluate(trainee->trainer, &batch->x, &batch->y, &loss) == RYND_OK &&
+            rynd_trainer_output(trainee->trainer, output) == RYND_OK) ||
+           cli_fail_library(failure);
+}
+
+static bool copy_state(cli_trainee *trainee, size_t index, rynd_state_info *info, cli_tensor *to,
+                       cli_failure *failure)
+{
+    *info = (rynd_state_info){.size = sizeof *info};
+    if (rynd_trainer_state(trainee->trainer, index, info) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    const rynd_tensor *t = &info->tensor;
+    if (!cli_tensor_make(to, t->dtype, t->rank, t->dim, failure)) {
+        return false;
+    }
+    to->name = strdup(info->name);
+    if (!to->name) {
+        return cli_fail_memory(failure);
+    }
+    return rynd_trainer_read(trainee->trainer, info->name, &to->view) == RYND_OK ||
+           cli_fail_library(failure);
+}
+
+bool cli_trainee_states(cli_trainee *trainee, cli_checkpoint *checkpoint, cli_failure *failure)
+{
+    const size_t count = rynd_trainer_state_count(trainee->trainer);
+    checkpoint->states = calloc(count + 1, sizeof *checkpoint->states);
+    if (!checkpoint->states) {
+        return cli_fail_memory(failure);
+    }
+    checkpoint->count = count;
+    for (size_t i = 0; i < count; i++) {
+        rynd_state_info info;
+        if (!copy_state(trainee, i, &info, &checkpoint->states[i], failure)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool cli_trainee_restore(cli_trainee *trainee, const cli_checkpoint *checkpoint, const char *path,
+                         cli_failure *failure)
+{
+    const size_t count = rynd_trainer_state_count(trainee->trainer);
+    if (checkpoint->count != count) {
+        return cli_fail(failure,
+                        "'%s' has %zu states, but this run %zu: it is of another model, or of "
+                        "other --freeze",
+                        path, checkpoint->count, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const cli_tensor *state = &checkpoint->states[i];
+        if (rynd_trainer_write(trainee->trainer, state->name, &state->view) != RYND_OK) {
+            cli_fail_library(failure);
+            return cli_fail_prefix(failure, "'%s': ", path);
+        }
+    }
+    return true;
+}
+
+/* Parameters and statistics: what the model's file has. */
+static bool copy_weights(cli_trainee *trainee, cli_tensor *held, rynd_named_tensor *tensors,
+                         size_t *taken, cli_failure *failure)
+{
+    for (size_t i = 0; i < rynd_trainer_state_count(trainee->trainer); i++) {
+        rynd_state_info info = {.size = sizeof info};
+        if (rynd_trainer_state(trainee->trainer, i, &info) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        if (info.kind == RYND_STATE_OPTIMIZER) {
+            continue;
+        }
+        cli_tensor *to = &held[(*taken)++];
+        if (!copy_state(trainee, i, &info, to, failure)) {
+            return false;
+        }
+        tensors[*taken - 1] = (rynd_named_tensor){to->name, to->view};
+    }
+    return true;
+}
+
+bool cli_trainee_save(cli_trainee *trainee, const char *path, cli_failure *failure)
+{
+    const size_t count = rynd_trainer_state_count(trainee->trainer);
+    cli_tensor *held = calloc(count + 1, sizeof *held);
+    rynd_named_tensor *tensors = calloc(count + 1, sizeof *tensors);
+    size_t taken = 0, size = 0;
+    void *data = NULL;
+    bool done = held && tensors ? copy_weights(trainee, held, tensors, &taken, failure)
+                                : cli_fail_memory(failure);
+    if (done &&
+        rynd_model_save_memory(trainee->setup->model, tensors, taken, &data, &size) != RYND_OK) {
+        done = cli_fail_library(failure);
+    }
+    done = done && cli_file_write(path, data, size, failure);
+    rynd_memory_free(trainee->setup->context, data);
+    for (size_t i = 0; i < taken; i++) {
+        cli_tensor_free(&held[i]);
+    }
+    free(held);
+    free(tensors);
+    return done;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a training run needs before its first step: model, data, shapes of batches, trainer. */
+#include "train_run.h"
+
+#include "wording.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Open dims that --dim says. */
+static void settle_dims(const cli_train_run *run, rynd_value_info *input)
+{
+    const cli_dims *dims = &run->settings->common.dims;
+    for (int d = 0; d < input->rank; d++) {
+        for (size_t i = 0; input->dim[d] < 0 && i < dims->count; i++) {
+            if (strcmp(dims->items[i].symbol, input->symbol[d]) == 0) {
+                input->dim[d] = dims->items[i].value;
+            }
+        }
+    }
+}
+
+/* The model's one input and first output. */
+static bool look_at_model(const cli_train_run *run, rynd_value_info *input, rynd_value_info *output,
+                          cli_failure *failure)
+{
+    const rynd_model *model = run->setup.model;
+    *input = (rynd_value_info){.size = sizeof *input};
+    *output = (rynd_value_info){.size = sizeof *output};
+    if (rynd_model_input_count(model) != 1) {
+        return cli_fail(failure, "'%s' has %zu inputs; rynd train takes models of one input",
+                        run->settings->common.arguments.items[0], rynd_model_input_count(model));
+    }
+    if (rynd_model_input(model, 0, input) != RYND_OK ||
+        rynd_model_output(model, 0, output) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    settle_dims(run, input);
+    return true;
+}
+
+static bool has_classes(const cli_dataset *set)
+{
+    return set->class_count > 0;
+}
+
+/* An archive's y are classes for a loss of classes, which its reader must know beforehand. */
+static bool open_data(cli_train_run *run, const rynd_value_info *input, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    const cli_data_wish wish = {.factor = s->factor,
+                                .dtype = input->dtype,
+                                .target = run->output.dtype,
+                                .classes = s->loss - 1 == CLI_LOSS_CROSS_ENTROPY,
+                                .guess = s->loss == 0};
+    if (!cli_dataset_open(&run->data, s->data, &wish, failure) ||
+        (s->validate && !cli_dataset_open(&run->validation, s->validate, &wish, failure))) {
+        return false;
+    }
+    if (s->validate && run->validation.kind != run->data.kind) {
+        return cli_fail(failure, "'%s' holds %s, but '%s' %s", s->data, run->data.kind->name,
+                        s->validate, run->validation.kind->name);
+    }
+    if (s->factor && !run->data.pairs) {
+        return cli_fail_usage(failure, "--factor is for pairs of pictures; '%s' holds %s", s->data,
+                              run->data.kind->name);
+    }
+    return true;
+}
+
+static bool check_class_names(const cli_train_run *run, cli_failure *failure)
+{
+    const cli_dataset *a = &run->data, *b = &run->validation;
+    bool same = !b->kind || !a->classes || a->class_count == b->class_count;
+    for (size_t i = 0; same && b->kind && a->classes && i < a->class_count; i++) {
+        same = strcmp(a->classes[i], b->classes[i]) == 0;
+    }
+    return same ? true
+                : cli_fail(failure, "'%s' and '%s' have not the same folders of classes", a->path,
+                           b->path);
+}
+
+/* An output [N, C, ...] has a number for each class. */
+static bool check_class_count(const cli_train_run *run, cli_failure *failure)
+{
+    const rynd_value_info *out = &run->output;
+    const size_t count = run->data.class_count > run->validation.class_count
+                             ? run->data.class_count
+                             : run->validation.class_count;
+    if (out->rank < 2 || out->dim[1] < 0 || count <= (size_t)out->dim[1]) {
+        return true;
+    }
+    return cli_fail(failure, "'%s' has %zu classes, but output '%s' %s has room for %" PRId64,
+                    run->data.path, count, out->name, cli_shape_of_value(out).text, out->dim[1]);
+}
+
+static bool settle_loss(cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    const bool classes = has_classes(&run->data);
+    const int loss = s->loss ? s->loss - 1 : classes ? CLI_LOSS_CROSS_ENTROPY : CLI_LOSS_MSE;
+    if ((loss == CLI_LOSS_CROSS_ENTROPY) != classes) {
+        return cli_fail_usage(failure, "--loss %s: '%s' %s", cli_loss_name(loss), s->data,
+                              classes ? "has classes; give cross_entropy" : "has no classes");
+    }
+    if (s->label_smoothing > 0 && loss != CLI_LOSS_CROSS_ENTROPY) {
+        return cli_fail_usage(failure, "--label-smoothing is for --loss cross_entropy");
+    }
+    run->rule = (cli_score_rule){loss, s->label_smoothing, s->epsilon};
+    return check_class_names(run, failure) && (!classes || check_class_count(run, failure));
+}
+
+/* What is at random must have something to work on, and know to what size. */
+static bool check_augment(const cli_train_run *run, cli_failure *failure)
+{
+    const cli_augment *a = &run->settings->augment;
+    const bool place = a->area > 0 || a->pad >= 0, any = place || a->flip || a->jitter > 0;
+    const bool rows = run->data.kind == &cli_data_npz;
+    if (a->area > 0 && a->pad >= 0) {
+        return cli_fail_usage(failure, "--random-area and --random-crop: give one of them");
+    }
+    if (rows && any) {
+        return cli_fail_usage(failure,
+                              "'%s' is an archive of arrays: --random-area, "
+                              "--random-crop, --flip and --jitter are for pictures",
+                              run->settings->data);
+    }
+    if (run->data.pairs && (place || a->jitter > 0)) {
+        return cli_fail_usage(failure, "--random-area, --random-crop and --jitter are not for "
+                                       "pairs of pictures: --crop takes a random place of a pair");
+    }
+    return !run->data.pairs || !run->settings->preprocess.size.width
+               ? true
+               : cli_fail_usage(failure, "--size is not for pairs of pictures, whose sizes belong "
+                                         "together");
+}
+
+/* --batch, what the model fixes, or 32. */
+static int64_t batch_of(const cli_train_settings *s, const rynd_value_info *input)
+{
+    const int64_t fixed = input->rank > 0 ? input->dim[0] : -1;
+    return s->common.batch ? s->common.batch : fixed > 0 ? fixed : 32;
+}
+
+static bool form_batches(cli_train_run *run, const rynd_value_info *input,
+                         const rynd_value_info *output, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    cli_batch_wish wish = {.set = &run->data,
+                           .input = input,
+                           .output = output,
+                           .preprocess = &s->preprocess,
+                           .augment = &s->augment,
+                           .batch = batch_of(s, input)};
+    if (!cli_batch_form_of(&wish, &run->form, failure)) {
+        return false;
+    }
+    wish.set = &run->validation;
+    wish.augment = NULL;
+    return !s->validate || cli_batch_form_of(&wish, &run->validation_form, failure);
+}
+
+static bool count_steps(cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    const int64_t batch = run->form.wish.batch;
+    run->per_epoch = cli_loader_batches(&run->data, batch, false);
+    if (run->per_epoch == 0) {
+        return cli_fail(failure,
+                        "'%s' has %zu samples, less than a batch of %" PRId64
+                        "; give a smaller --batch",
+                        s->data, run->data.count, batch);
+    }
+    const uint64_t epochs = s->epochs ? (uint64_t)s->epochs : s->steps ? UINT32_MAX : 1;
+    const uint64_t all =
+        run->per_epoch > UINT64_MAX / epochs ? UINT64_MAX : epochs * run->per_epoch;
+    run->steps = s->steps && (uint64_t)s->steps < all ? (uint64_t)s->steps : all;
+    return true;
+}
+
+/* What two runs must have in common so that one can go on with the other's checkpoint. How long a
+ * run lasts is of it only where the rate depends on that. */
+static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    const cli_preprocess *p = &s->preprocess;
+    const cli_augment *a = &s->augment;
+    const cli_schedule *c = &s->schedule;
+    enum { ROOM = 1024 };
+    char text[ROOM];
+    snprintf(text, ROOM,
+             "samples=%zu batch=%" PRId64 " seed=%" PRId64 " order=%s loss=%s smoothing=%.17g "
+             "epsilon=%.17g optimizer=%s momentum=%.17g nesterov=%d weight-decay=%.17g clip=%.17g "
+             "lr=%.17g schedule=%d warmup=%" PRId64 " decay-every=%" PRId64
+             " decay=%.17g lr-last=%.17g steps=%" PRIu64 " size=%" PRId64 "x%" PRId64
+             " crop=%" PRId64 "x%" PRId64 " scale=%.17g mean=%.17g,%.17g,%.17g "
+             "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64 " flip=%d jitter=%.17g",
+             run->data.count, run->form.wish.batch, s->seed, s->ordered ? "own" : "random",
+             cli_loss_name(run->rule.loss), s->label_smoothing, s->epsilon,
+             cli_optimizer_name(s->optimizer), s->momentum, s->nesterov, s->weight_decay, s->clip,
+             c->rate, c->kind, c->warmup, c->decay_every, c->decay, c->last,
+             c->kind > 1 ? run->steps : 0, p->size.height, p->size.width, p->crop.height,
+             p->crop.width, p->scale, p->mean.value[0], p->mean.value[1], p->mean.value[2],
+             p->std.value[0], p->std.value[1], p->std.value[2], p->order, a->area, a->pad, a->flip,
+             a->jitter);
+    run->fingerprint = strdup(text);
+    return run->fingerprint ? true : cli_fail_memory(failure);
+}
+
+/* Names the first word that differs. */
+static bool check_fingerprint(const cli_train_run *run, const char *saved, cli_failure *failure)
+{
+    const char *a = saved, *b = run->fingerprint;
+    while (*a && *b) {
+        const size_t n = strcspn(a, " "), m = strcspn(b, " ");
+        if (n != m || memcmp(a, b, n) != 0) {
+            break;
+        }
+        a += n + (a[n] == ' ');
+        b += m + (b[m] == ' ');
+    }
+    return !*a && !*b
+               ? true
+               : cli_fail(failure,
+                          "'%s' was made by a run of %.*s, and this one is of %.*s: it cannot go "
+                          "on with the same bits; give the same options",
+                          run->settings->resume, (int)strcspn(a, " "), a, (int)strcspn(b, " "), b);
+}
+
+static bool resume(cli_train_run *run, cli_failure *failure)
+{
+    const char *path = run->settings->resume;
+    cli_checkpoint checkpoint;
+    if (!path) {
+        return true;
+    }
+    if (!cli_checkpoint_read(path, &checkpoint, failure)) {
+        return false;
+    }
+    const bool good = check_fingerprint(run, checkpoint.settings, failure) &&
+                      cli_trainee_restore(&run->trainee, &checkpoint, path, failure);
+    run->step = checkpoint.step;
+    cli_checkpoint_free(&checkpoint);
+    return good;
+}
+
+/* OUT.onnx gives OUT.checkpoint.npz. */
+static bool name_checkpoint(cli_train_run *run, cli_failure *failure)
+{
+    static const char end[] = ".checkpoint.npz";
+    const cli_train_settings *s = run->settings;
+    if (!s->checkpoint && !s->output) {
+        return true;
+    }
+    const char *from = s->checkpoint ? s->checkpoint : s->output;
+    const char *dot = strrchr(from, '.'); /* the option's check wants one, but for devices */
+    const size_t length = s->checkpoint || !dot ? strlen(from) : (size_t)(dot - from);
+    run->checkpoint = malloc(length + sizeof end);
+    if (!run->checkpoint) {
+        return cli_fail_memory(failure);
+    }
+    snprintf(run->checkpoint, length + sizeof end, "%.*s%s", (int)length, from,
+             s->checkpoint ? "" : end);
+    return true;
+}
+
+bool cli_train_open(cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    rynd_value_info *input = &run->input, *output = &run->output;
+    run->loss = NAN;
+    cli_progress_show(&run->progress, "loading the model", 0);
+    return name_checkpoint(run, failure) && cli_setup_context(&run->setup, &s->common, failure) &&
+           cli_setup_model(&run->setup, s->common.arguments.items[0], failure) &&
+           look_at_model(run, input, output, failure) && open_data(run, input, failure) &&
+           settle_loss(run, failure) && check_augment(run, failure) &&
+           form_batches(run, input, output, failure) && count_steps(run, failure) &&
+           make_fingerprint(run, failure) &&
+           cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, failure) &&
+           resume(run, failure);
+}
+
+void cli_train_close(cli_train_run *run)
+{
+    cli_train_log_close(&run->log);
+    cli_trainee_close(&run->trainee);
+    cli_dataset_close(&run->validation);
+    cli_dataset_close(&run->data);
+    cli_setup_close(&run->setup);
+    free(run->checkpoint);
+    free(run->fingerprint);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run would take, and what it gave: as text, or as one JSON document. */
+#include "json_out.h"
+#include "line.h"
+#include "statistics.h"
+#include "train_run.h"
+#include "wording.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+/* Elements of what is learnt. */
+static bool count_parameters(const cli_train_run *run, int64_t *count, cli_failure *failure)
+{
+    const rynd_trainer *trainer = run->trainee.trainer;
+    *count = 0;
+    for (size_t i = 0; i < rynd_trainer_state_count(trainer); i++) {
+        rynd_state_info info = {.size = sizeof info};
+        if (rynd_trainer_state(trainer, i, &info) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        *count += info.kind == RYND_STATE_PARAMETER ? rynd_tensor_elements(&info.tensor) : 0;
+    }
+    return true;
+}
+
+static double batches_memory(const cli_train_run *run)
+{
+    const rynd_tensor *x = &run->form.x, *y = &run->form.y;
+    return (double)rynd_tensor_elements(x) * (double)rynd_dtype_size(x->dtype) +
+           (double)rynd_tensor_elements(y) * (double)rynd_dtype_size(y->dtype);
+}
+
+static void print_forecast(const cli_train_run *run, int64_t parameters,
+                           const rynd_prediction *step)
+{
+    const uint64_t left = run->steps - run->step;
+    const double memory = (double)rynd_trainer_memory(run->trainee.trainer);
+    printf("data        %zu samples (%s)", run->data.count, run->data.kind->name);
+    if (run->data.class_count) {
+        printf(", %zu classes", run->data.class_count);
+    }
+    printf("\nbatch       %s -> %s\n", cli_shape_of_tensor(&run->form.x).text,
+           cli_shape_of_tensor(&run->form.y).text);
+    printf("parameters  %s\n", cli_word_count((double)parameters).text);
+    printf("steps       %" PRIu64 ", of which %" PRIu64 " are left; %" PRIu64 " an epoch\n",
+           run->steps, left, run->per_epoch);
+    printf("memory      %s, and %s a batch that is read\n", cli_word_bytes(memory).text,
+           cli_word_bytes(batches_memory(run)).text);
+    printf("time        %s a step (%s to %s), %s an epoch, %s in all\n",
+           cli_word_seconds(step->median).text, cli_word_seconds(step->low).text,
+           cli_word_seconds(step->high).text,
+           cli_word_seconds(step->median * (double)run->per_epoch).text,
+           cli_word_seconds(step->median * (double)left).text);
+}
+
+bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure)
+{
+    int64_t parameters;
+    rynd_prediction step = {.size = sizeof step};
+    if (!count_parameters(run, &parameters, failure)) {
+        return false;
+    }
+    if (rynd_plan_predict(rynd_trainer_plan(run->trainee.trainer), &step) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    if (!run->settings->common.json) {
+        print_forecast(run, parameters, &step);
+        return true;
+    }
+    cJSON *results, *document = cli_json_begin("train", &results);
+    cJSON *result = cli_json_object_in(results);
+    cli_json_text(result, "name", run->settings->common.arguments.items[0]);
+    cli_json_number(result, "samples", (double)run->data.count);
+    cli_json_number(result, "parameters", (double)parameters);
+    cli_json_number(result, "steps", (double)run->steps);
+    cli_json_number(result, "steps_per_epoch", (double)run->per_epoch);
+    cli_json_time(result, &step);
+    cli_json_number(result, "epoch_time", step.median * (double)run->per_epoch);
+    cli_json_number(result, "memory", (double)rynd_trainer_memory(run->trainee.trainer));
+    cli_json_number(result, "batch_memory", batches_memory(run));
+    return cli_json_print(document, failure);
+}
+
+static double speed_of(const cli_train_run *run)
+{
+    const double samples = (double)(run->step - run->begin_step) * (double)run->form.wish.batch;
+    return run->seconds > 0 ? samples / run->seconds : 0;
+}
+
+static void print_validation(const cli_train_run *run)
+{
+    const cli_score *score = &run->last;
+    const double samples = (double)score->samples;
+    if (score->samples == 0) {
+        return;
+    }
+    printf("validation  loss %.6g", score->loss / samples);
+    if (score->classes) {
+        printf(", %.2f%% right", 100 * score->right / samples);
+    }
+    printf(", %zu samples\n", score->samples);
+}
+
+static void print_result(const cli_train_run *run)
+{
+    const cli_train_settings *s = run->settings;
+    if (run->interrupted) {
+        printf("interrupted at step %" PRIu64 " of %" PRIu64 "\n", run->step, run->steps);
+    } else {
+        printf("steps       %" PRIu64 "\n", run->step);
+    }
+    printf("loss        %.9g\n", run->loss);
+    print_validation(run);
+    printf("time        %s, %.0f samples a second; peak memory %s\n",
+           cli_word_seconds(run->seconds).text, speed_of(run),
+           cli_word_bytes(cli_peak_memory()).text);
+    if (run->broken + run->validation_broken) {
+        printf("skipped     %zu samples that could not be read\n",
+               run->broken + run->validation_broken);
+    }
+    if (s->output) {
+        cli_line(stdout, "model       %s", s->output);
+    }
+    if (run->checkpoint) {
+        cli_line(stdout, "checkpoint  %s%s", run->checkpoint,
+                 run->interrupted ? " (go on with --resume)" : "");
+    }
+}
+
+static void add_validation(cJSON *result, const cli_score *score)
+{
+    if (score->samples == 0) {
+        cJSON_AddNullToObject(result, "validation");
+        return;
+    }
+    cJSON *validation = cJSON_AddObjectToObject(result, "validation");
+    cli_json_number(validation, "loss", score->loss / (double)score->samples);
+    cli_json_number(validation, "accuracy",
+                    score->classes ? score->right / (double)score->samples : NAN);
+    cli_json_number(validation, "samples", (double)score->samples);
+}
+
+bool cli_train_print_result(const cli_train_run *run, cli_failure *failure)
+{
+    if (!run->settings->common.json) {
+        print_result(run);
+        return true;
+    }
+    cJSON *results, *document = cli_json_begin("train", &results);
+    cJSON *result = cli_json_object_in(results);
+    cli_json_text(result, "name", run->settings->common.arguments.items[0]);
+    cli_json_number(result, "step", (double)run->step);
+    cli_json_number(result, "steps", (double)run->steps);
+    cli_json_number(result, "loss", run->loss);
+    add_validation(result, &run->last);
+    cli_json_number(result, "time", run->seconds);
+    cli_json_number(result, "samples_per_second", speed_of(run));
+    cli_json_number(result, "peak_memory", cli_peak_memory());
+    cli_json_number(result, "skipped", (double)(run->broken + run->validation_broken));
+    cJSON_AddBoolToObject(result, "interrupted", run->interrupted);
+    cli_json_text(result, "output", run->settings->output);
+    cli_json_text(result, "checkpoint", run->checkpoint);
+    return cli_json_print(document, failure);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of a run, and what is done between them. */
+#include "train_run.h"
+
+#include "ending.h"
+#include "statistics.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Decoding shares the cores with the steps: one thread a core fills the gaps. */
+static unsigned reader_threads(const cli_train_settings *s)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return s->common.threads ? (unsigned)s->common.threads : cores > 0 ? (unsigned)cores : 1;
+}
+
+/* "3/10 loss 0.1234 91.2% 1234/s -1:02": epoch, loss, accuracy of the last validation, samples a
+ * second, time left */
+static void show(cli_train_run *run, double now)
+{
+    char label[96], accuracy[16] = "", left[32];
+    const double done = (double)(run->step - run->begin_step), spent = now - run->begin;
+    const double seconds = done > 0 ? spent / done * (double)(run->steps - run->step) : 0;
+    const double speed = spent > 0 ? done * (double)run->form.wish.batch / spent : 0;
+    const uint64_t minutes = (uint64_t)seconds / 60;
+    if (run->last.samples && run->last.classes) {
+        snprintf(accuracy, sizeof accuracy, " %.1f%%",
+                 100 * run->last.right / (double)run->last.samples);
+    }
+    if (minutes >= 60) {
+        snprintf(left, sizeof left, "%" PRIu64 "h%02" PRIu64, minutes / 60, minutes % 60);
+    } else {
+        snprintf(left, sizeof left, "%" PRIu64 ":%02" PRIu64, minutes, (uint64_t)seconds % 60);
+    }
+    snprintf(label, sizeof label, "%" PRIu64 "/%" PRIu64 " loss %.4g%s %.0f/s -%s",
+             (run->step ? run->step - 1 : 0) / run->per_epoch + 1,
+             (run->steps + run->per_epoch - 1) / run->per_epoch, run->loss, accuracy, speed, left);
+    run->progress.last = -1; /* the words change where the per cent do not */
+    cli_progress_show(&run->progress, label, (double)run->step / (double)run->steps);
+    run->shown = now;
+}
+
+static bool write_checkpoint(cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    cli_checkpoint checkpoint = {.step = run->step};
+    if (s->output && !cli_trainee_save(&run->trainee, s->output, failure)) {
+        return false;
+    }
+    if (!run->checkpoint) {
+        return true;
+    }
+    checkpoint.settings = strdup(run->fingerprint);
+    const bool done = checkpoint.settings
+                          ? cli_trainee_states(&run->trainee, &checkpoint, failure) &&
+                                cli_checkpoint_write(run->checkpoint, &checkpoint, failure)
+                          : cli_fail_memory(failure);
+    cli_checkpoint_free(&checkpoint);
+    return done;
+}
+
+static bool write_plot(const cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    return !s->plot || cli_train_plot(&run->log, s->common.arguments.items[0],
+                                      cli_loss_name(run->rule.loss), s->plot, failure);
+}
+
+static bool score_batches(cli_train_run *run, cli_loader *loader, cli_score *score,
+                          cli_failure *failure)
+{
+    for (;;) {
+        cli_batch batch;
+        rynd_tensor output;
+        if (!cli_loader_take(loader, &batch, failure)) {
+            return false;
+        }
+        if (batch.count == 0) {
+            return true;
+        }
+        if (!cli_trainee_evaluate(&run->trainee, &batch, &output, failure)) {
+            return false;
+        }
+        cli_score_add(score, &run->rule, &output, &batch.y, batch.own);
+        cli_loader_give(loader);
+    }
+}
+
+static bool validate(cli_train_run *run, cli_failure *failure)
+{
+    const cli_batch_form *form = &run->validation_form;
+    const cli_loader_options options = {
+        .form = form,
+        .common = &run->settings->common,
+        .whole = true,
+        .end = cli_loader_batches(&run->validation, form->wish.batch, true),
+        .threads = reader_threads(run->settings),
+    };
+    cli_score score = {0};
+    cli_loader *loader = cli_loader_start(&options, failure);
+    const bool done = loader && score_batches(run, loader, &score, failure);
+    run->validation_broken = loader ? cli_loader_broken(loader) : 0;
+    cli_loader_stop(loader);
+    if (!done) {
+        return false;
+    }
+    run->last = score;
+    const double samples = (double)score.samples;
+    const cli_log_validation row = {
+        .step = run->step,
+        .epoch = (run->step - 1) / run->per_epoch,
+        .samples = score.samples,
+        .loss = score.loss / samples,
+        .accuracy = score.classes ? score.right / samples : -1,
+        .seconds = cli_now() - run->begin,
+    };
+    return cli_train_log_validation(&run->log, &row, failure);
+}
+
+static bool log_step(cli_train_run *run, const cli_batch *batch, const rynd_tensor *output,
+                     double rate, double seconds, cli_failure *failure)
+{
+    cli_log_step row = {
+        .step = run->step,
+        .epoch = (run->step - 1) / run->per_epoch,
+        .loss = run->loss,
+        .rate = rate,
+        .accuracy = -1,
+        .images_per_second = seconds > 0 ? (double)batch->count / seconds : 0,
+        .seconds = cli_now() - run->begin,
+        .memory = cli_peak_memory(),
+    };
+    if (run->data.class_count) {
+        /* all count: what stands in the place of a broken sample was learnt from, too */
+        cli_score score = {0};
+        cli_score_add(&score, &run->rule, output, &batch->y, NULL);
+        row.accuracy = score.right / (double)score.samples;
+    }
+    return cli_train_log_step(&run->log, &row, failure);
+}
+
+/* A loss that is no number never becomes one again: the weights before it are in the checkpoint. */
+static bool check_loss(const cli_train_run *run, double rate, cli_failure *failure)
+{
+    if (isfinite(run->loss)) {
+        return true;
+    }
+    return cli_fail(failure,
+                    "the loss is %s at step %" PRIu64 " (epoch %" PRIu64
+                    ", rate %g): a smaller --lr, --warmup or --clip may help%s%s",
+                    isnan(run->loss) ? "not a number" : "infinite", run->step,
+                    (run->step - 1) / run->per_epoch + 1, rate,
+                    run->saved ? "; the last good checkpoint is " : "",
+                    run->saved ? run->checkpoint ? run->checkpoint : run->settings->output : "");
+}
+
+static bool one_step(cli_train_run *run, cli_loader *loader, cli_failure *failure)
+{
+    const double begin = cli_now();
+    const double rate =
+        cli_schedule_rate(&run->settings->schedule, run->step, run->steps, run->per_epoch);
+    cli_batch batch;
+    rynd_tensor output;
+    if (!cli_loader_take(loader, &batch, failure) ||
+        !cli_trainee_step(&run->trainee, &batch, rate, &run->loss, &output, failure)) {
+        return false;
+    }
+    run->step++;
+    const bool good = log_step(run, &batch, &output, rate, cli_now() - begin, failure) &&
+                      check_loss(run, rate, failure);
+    cli_loader_give(loader);
+    const double now = cli_now(), redraw = 0.1;
+    if (good && now - run->shown > redraw) {
+        show(run, now);
+    }
+    return good;
+}
+
+/* What is due behind a step: validation, checkpoint, plot. */
+static bool between(cli_train_run *run, cli_failure *failure)
+{
+    const uint64_t every = run->settings->every ? (uint64_t)run->settings->every : run->per_epoch;
+    const bool last = run->step == run->steps;
+    const bool epoch = run->step % run->per_epoch == 0 || last;
+    if (epoch && run->validation.kind && !validate(run, failure)) {
+        return false;
+    }
+    if (!(run->step % every == 0 || last)) {
+        return true;
+    }
+    if (!write_checkpoint(run, failure)) {
+        return false;
+    }
+    run->saved = run->checkpoint || run->settings->output;
+    return write_plot(run, failure);
+}
+
+static bool all_steps(cli_train_run *run, cli_loader *loader, cli_failure *failure)
+{
+    run->begin = run->shown = cli_now();
+    run->begin_step = run->step;
+    while (run->step < run->steps) {
+        if (!one_step(run, loader, failure) || !between(run, failure)) {
+            return false;
+        }
+        if (cli_ending_was_asked()) {
+            run->interrupted = run->step < run->steps;
+            break;
+        }
+    }
+    /* between() wrote what it did at this step already */
+    return !run->interrupted || (write_checkpoint(run, failure) && write_plot(run, failure));
+}
+
+static bool log_start(cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    char model[1024], data[1024], fields[4096];
+    rynd_text_escape(s->common.arguments.items[0], RYND_ESCAPE_JSON, model, sizeof model);
+    rynd_text_escape(s->data, RYND_ESCAPE_JSON, data, sizeof data);
+    snprintf(fields, sizeof fields,
+             "\"row\":\"start\",\"rynd\":\"%s\",\"model\":%s,\"data\":%s,\"from\":%" PRIu64
+             ",\"steps\":%" PRIu64 ",\"per_epoch\":%" PRIu64 ",\"settings\":\"%s\"",
+             rynd_version(), model, data, run->step, run->steps, run->per_epoch, run->fingerprint);
+    return cli_train_log_row(&run->log, fields, failure);
+}
+
+static bool log_end(cli_train_run *run, const char *why)
+{
+    char fields[256];
+    cli_failure ignored = {0};
+    snprintf(fields, sizeof fields,
+             "\"row\":\"end\",\"why\":\"%s\",\"seconds\":%.6f,\"skipped\":%zu", why,
+             cli_now() - run->begin, run->broken);
+    return cli_train_log_row(&run->log, fields, &ignored);
+}
+
+static bool train(cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    const cli_loader_options options = {
+        .form = &run->form,
+        .common = &s->common,
+        .seed = (uint64_t)s->seed,
+        .shuffle = !s->ordered,
+        .first = run->step,
+        .end = run->steps,
+        .threads = reader_threads(s),
+    };
+    if (run->step >= run->steps) {
+        return cli_fail(failure,
+                        "'%s' is of step %" PRIu64 ", and this run ends at %" PRIu64
+                        ": give more --epochs or --steps",
+                        s->resume, run->step, run->steps);
+    }
+    if (!cli_train_log_open(&run->log, s->log, s->resume != NULL, run->step, failure) ||
+        !log_start(run, failure)) {
+        return false;
+    }
+    cli_loader *loader = cli_loader_start(&options, failure);
+    cli_ending_waits(); /* from here on somebody's wish to end it is heard between two steps */
+    const bool done = loader && all_steps(run, loader, failure);
+    run->seconds = cli_now() - run->begin;
+    run->broken = loader ? cli_loader_broken(loader) : 0;
+    cli_loader_stop(loader);
+    log_end(run, !done ? "failed" : run->interrupted ? "interrupted" : "done");
+    return done;
+}
+
+bool cli_train(const cli_train_settings *settings, cli_failure *failure)
+{
+    cli_train_run run = {.settings = settings};
+    cli_progress_begin(&run.progress, &settings->common);
+    bool done = cli_train_open(&run, failure) && (settings->dry_run || train(&run, failure));
+    cli_progress_end(&run.progress);
+    if (done) {
+        done = settings->dry_run ? cli_train_print_forecast(&run, failure)
+                                 : cli_train_print_result(&run, failure);
+    }
+    cli_train_close(&run);
+    if (done) {
+        cli_ending_give_in();
+    }
+    return done;
+}

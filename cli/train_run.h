@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A training run from its settings: opens everything, goes through the steps, writes what was
+ * asked for. */
+#ifndef CLI_TRAIN_RUN_H
+#define CLI_TRAIN_RUN_H
+
+#include "progress.h"
+#include "train_loader.h"
+#include "train_log.h"
+#include "train_model.h"
+
+typedef struct cli_train_run {
+    const cli_train_settings *settings;
+    cli_setup setup;
+    rynd_value_info input, output; /* the model's first */
+    cli_dataset data, validation;  /* kind NULL: not there */
+    cli_batch_form form, validation_form;
+    cli_score_rule rule;
+    cli_trainee trainee;
+    cli_train_log log;
+    cli_progress progress;
+    char *checkpoint;     /* path; NULL: none is written */
+    char *fingerprint;    /* what decides about bits */
+    uint64_t step, steps; /* done; in all */
+    uint64_t per_epoch;
+    double begin; /* cli_now: of the first step */
+    uint64_t begin_step;
+    double shown;                     /* when the bar was drawn last */
+    double loss;                      /* of the last step; NaN before the first */
+    cli_score last;                   /* validation; samples 0: none yet */
+    size_t broken, validation_broken; /* samples that could not be read */
+    double seconds;                   /* of all steps and what was between them */
+    bool saved, interrupted;          /* a checkpoint was written; somebody ended it */
+} cli_train_run;
+
+/* Opens model, data and trainer; nothing has run then. */
+bool cli_train_open(cli_train_run *run, cli_failure *failure);
+void cli_train_close(cli_train_run *run);
+
+/* The whole command. */
+bool cli_train(const cli_train_settings *settings, cli_failure *failure);
+
+/* Prints what a run would take, or what it gave. */
+bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure);
+bool cli_train_print_result(const cli_train_run *run, cli_failure *failure);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The learning rate as a function of the step. */
+#ifndef CLI_TRAIN_SCHEDULE_H
+#define CLI_TRAIN_SCHEDULE_H
+
+#include "options.h"
+
+typedef struct cli_schedule {
+    double rate;         /* the largest */
+    int kind;            /* 1 + index into the names below; 0: constant */
+    int64_t warmup;      /* steps in which the rate grows to it */
+    int64_t decay_every; /* epochs; 0: a third of all */
+    double decay;        /* what it is multiplied by then */
+    double last;         /* the part of it that cosine ends at */
+} cli_schedule;
+
+#define CLI_SCHEDULES "constant|step|cosine"
+#define CLI_SCHEDULE_DEFAULTS      \
+    {                              \
+        .rate = 0.01, .decay = 0.1 \
+    }
+
+/* The rows of an option table; `at` is the offset of the cli_schedule in the settings. */
+/* clang-format off */
+#define CLI_SCHEDULE_OPTIONS(at)                                                                 \
+    {"lr", 0, CLI_NUMBER, "R", NULL, 0, 1e6, (at) + offsetof(cli_schedule, rate),                \
+     "learning rate (default 0.01)"},                                                            \
+    {"schedule", 0, CLI_CHOICE, "NAME", CLI_SCHEDULES, 0, 0, (at) + offsetof(cli_schedule, kind), \
+     "how the rate falls: constant (default); step: by --decay every --decay-every epochs; cosine: to "\
+     "--lr-last of it, along half a wave"},                                                      \
+    {"warmup", 0, CLI_INTEGER, "N", NULL, 0, 1e9, (at) + offsetof(cli_schedule, warmup),         \
+     "the rate grows from R/N to R in the first N steps (default 0)"},                           \
+    {"decay-every", 0, CLI_INTEGER, "N", NULL, 1, 1e9, (at) + offsetof(cli_schedule, decay_every), \
+     "epochs between two falls of --schedule step (default: a third of all)"},                   \
+    {"decay", 0, CLI_NUMBER, "G", NULL, 0, 1, (at) + offsetof(cli_schedule, decay),              \
+     "what the rate is multiplied by at each of them (default 0.1)"},                            \
+    {"lr-last", 0, CLI_NUMBER, "F", NULL, 0, 1, (at) + offsetof(cli_schedule, last),             \
+     "part of R that --schedule cosine ends at (default 0)"}
+/* clang-format on */
+
+/* Of a step, counted from 0, of `steps` in all, `per_epoch` of them in an epoch. */
+double cli_schedule_rate(const cli_schedule *schedule, uint64_t step, uint64_t steps,
+                         uint64_t per_epoch);
+
+/* Options that say something about another schedule than the chosen one are refused. */
+bool cli_schedule_check(const cli_schedule *schedule, cli_failure *failure);
+
+#endif

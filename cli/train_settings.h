@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The settings of `rynd train`, shared by its parts. */
+#ifndef CLI_TRAIN_SETTINGS_H
+#define CLI_TRAIN_SETTINGS_H
+
+#include "preprocess.h"
+#include "train_augment.h"
+#include "train_schedule.h"
+
+typedef struct cli_train_settings {
+    cli_common common;
+    const char *data, *validate;
+    int64_t factor; /* of pairs without small pictures; 0: not given */
+    /* what is learnt: 1 + index into the choices, 0: not given */
+    int loss, optimizer;
+    double momentum, weight_decay, label_smoothing, epsilon, clip;
+    bool nesterov;
+    cli_list freeze;
+    cli_schedule schedule;
+    /* how long */
+    int64_t epochs, steps; /* 0: not given */
+    int64_t seed;
+    bool ordered; /* --no-shuffle */
+    /* pictures */
+    cli_preprocess preprocess;
+    cli_augment augment;
+    /* files */
+    const char *output, *checkpoint, *resume, *log, *plot;
+    int64_t every; /* steps between checkpoints; 0: an epoch */
+    bool dry_run;
+} cli_train_settings;
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file train.h
+ *  @brief Trains a model: steps on the caller's batches, from a loss and an optimizer. */
+#ifndef RYND_TRAIN_H
+#define RYND_TRAIN_H
+
+#include <rynd/predict.h>
+#include <rynd/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Opaque. One thread at a time. */
+typedef struct rynd_trainer rynd_trainer;
+
+/** What is made small: a mean, as PyTorch's loss of that name has it. `y` is the model's output,
+ * `t` the target, of y's shape where nothing else is said. */
+typedef enum rynd_loss {
+    /** y is [N, C, ..], before any softmax; t are class numbers [N, ..], or rows of probabilities
+     * of y's shape */
+    RYND_LOSS_CROSS_ENTROPY = 0,
+    RYND_LOSS_MSE,         /**< (y - t)^2 */
+    RYND_LOSS_L1,          /**< |y - t| */
+    RYND_LOSS_CHARBONNIER, /**< sqrt((y - t)^2 + epsilon^2) */
+    RYND_LOSS_BCE,         /**< binary cross-entropy; y are logits, before any sigmoid */
+} rynd_loss;
+
+/** How parameters change, as PyTorch's optimizer of that name. */
+typedef enum rynd_optimizer {
+    RYND_OPTIMIZER_SGD = 0,
+    RYND_OPTIMIZER_ADAM,
+    RYND_OPTIMIZER_ADAMW, /**< weight decay beside the gradient, not in it */
+} rynd_optimizer;
+
+/** Options. Set `size` to sizeof(rynd_trainer_options) and everything else that is not wanted to 0.
+ * Borrowed during the call only. */
+typedef struct rynd_trainer_options {
+    size_t size;
+    rynd_loss loss;
+    const char *output; /**< that the loss is of; NULL: the model's first */
+    /** I64 or I32: class numbers; NONE: I64 for cross-entropy, else the output's type */
+    rynd_dtype target;
+    double label_smoothing;     /**< of cross-entropy: 0 to below 1 */
+    double charbonnier_epsilon; /**< 0: 1e-3 */
+    rynd_optimizer optimizer;
+    double momentum;     /**< of SGD: 0 to below 1 */
+    int nesterov;        /**< of SGD with a momentum */
+    double weight_decay; /**< at least 0 */
+    double beta1, beta2; /**< of Adam: below 1; 0: 0.9 and 0.999 */
+    double epsilon;      /**< of Adam; 0: 1e-8 */
+    double clip_norm;    /**< gradients together are at most so long; 0: as long as they are */
+    /** how much of a batch's statistics goes into the running ones of batch normalisations; 0: 0.1
+     */
+    double norm_momentum;
+    /** Names of parameters that stay as they are, with * and ? (fnmatch). Nothing is computed that
+     * only they would need; a batch normalisation whose scale and bias stay keeps its statistics,
+     * too. NOT_FOUND for one that matches nothing. NULL when freeze_count is 0. */
+    const char *const *freeze;
+    size_t freeze_count;
+    int keep_gradients; /**< 1: for rynd_trainer_gradient */
+    /** Sizes, as rynd_plan_options has them; the content of inputs does not count. */
+    const rynd_dim *dims;
+    size_t dim_count;
+    const rynd_tensor *inputs;
+    int64_t batch;
+    rynd_accuracy accuracy;
+    const rynd_setting *settings; /**< as rynd_plan_options has them */
+    size_t setting_count;
+} rynd_trainer_options;
+
+/** Makes a trainer of a model, which must outlive it and does not change. options NULL: all
+ * defaults. What is trained: the model's floating-point initializers of at least one dim from which
+ * the output is computed, in float32. Batch normalisations use the batch's statistics, and keep
+ * running ones. Fails with ARGUMENT, NOT_FOUND (an output, a pattern), SHAPE (an open dim, an
+ * output that the loss is not of), UNSUPPORTED (nothing to train; an operator that has no gradient,
+ * which the message names; shapes that depend on data; other types), OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *options,
+                                         rynd_trainer **trainer);
+/** Frees a trainer; NULL is allowed. */
+RYND_API void rynd_trainer_destroy(rynd_trainer *trainer);
+
+/** What a target must be: type and shape; data is NULL. Fails with ARGUMENT. */
+RYND_API rynd_status rynd_trainer_target(const rynd_trainer *trainer, rynd_tensor *target);
+
+/** One step: forward, loss, backward, update. inputs: one for each of the model's, in its order, of
+ * the planned types and shapes and any strides; borrowed until the next call with others. `loss`
+ * receives that of the parameters before the step; NULL is allowed. The same bits at any number of
+ * threads. Memory is taken only where tensors are others than in the step before. Fails with
+ * ARGUMENT (data NULL, a learning rate that is no number), SHAPE (another type or shape, a class
+ * number outside 0 to C - 1: the message tells where): then nothing has changed. */
+RYND_API rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
+                                       const rynd_tensor *target, double learning_rate,
+                                       double *loss);
+
+/** Loss and output with the parameters as they are, as in inference: running statistics, and
+ * nothing changes. The first call plans, and takes memory. Fails as rynd_trainer_create and
+ * rynd_trainer_step. */
+RYND_API rynd_status rynd_trainer_evaluate(rynd_trainer *trainer, const rynd_tensor *inputs,
+                                           const rynd_tensor *target, double *loss);
+
+/** The output that the loss was of, of the last step or evaluation; valid until the next. Fails
+ * with ARGUMENT where there was none. */
+RYND_API rynd_status rynd_trainer_output(const rynd_trainer *trainer, rynd_tensor *output);
+
+/** What a state is. */
+typedef enum rynd_state_kind {
+    RYND_STATE_PARAMETER = 0, /**< by the name that the model has for it */
+    RYND_STATE_STATISTIC,     /**< a running mean or variance, by that name, too */
+    RYND_STATE_OPTIMIZER,     /**< "train/step", the number of steps; "<parameter>/momentum" of SGD;
+                               * "<parameter>/mean" and "<parameter>/variance" of Adam */
+} rynd_state_kind;
+
+/** What lives from step to step: with all of it in a file, training goes on as if it had never
+ * stopped, to the bit. */
+typedef struct rynd_state_info {
+    size_t size;      /**< set by the caller to sizeof(rynd_state_info) */
+    const char *name; /**< unique; lives as long as the trainer */
+    rynd_state_kind kind;
+    rynd_tensor tensor; /**< type and shape; data is NULL */
+} rynd_state_info;
+
+RYND_API size_t rynd_trainer_state_count(const rynd_trainer *trainer); /**< 0 for NULL */
+/** By index; the order is the same for the same model and options. Fails with ARGUMENT when it is
+ * out of range. */
+RYND_API rynd_status rynd_trainer_state(const rynd_trainer *trainer, size_t index,
+                                        rynd_state_info *info);
+/** Copies a state to or from the caller's memory, of its type and shape and any strides. Fails with
+ * NOT_FOUND (the name), SHAPE, ARGUMENT. */
+RYND_API rynd_status rynd_trainer_read(rynd_trainer *trainer, const char *name,
+                                       const rynd_tensor *tensor);
+RYND_API rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name,
+                                        const rynd_tensor *tensor);
+
+/** The gradient of a parameter in the last step, before clipping and without weight decay: valid
+ * until the next. Fails with NOT_FOUND (the name), ARGUMENT where gradients are not kept, or there
+ * was no step. */
+RYND_API rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const char *name,
+                                           rynd_tensor *tensor);
+
+/** The plan of a step, to be looked at and predicted (rynd_plan_step, rynd_plan_predict,
+ * rynd_plan_memory); it lives as long as the trainer. NULL for NULL. */
+RYND_API const rynd_plan *rynd_trainer_plan(const rynd_trainer *trainer);
+/** As rynd_session_profile and rynd_session_step_time, of the plan's steps. */
+RYND_API rynd_status rynd_trainer_profile(rynd_trainer *trainer, int on);
+RYND_API double rynd_trainer_step_time(const rynd_trainer *trainer, size_t step);
+/** Bytes that it holds for steps and evaluations, states included; 0 for NULL. */
+RYND_API size_t rynd_trainer_memory(const rynd_trainer *trainer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

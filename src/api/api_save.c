@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models written once more, with other weights. */
+#include "api/handles.h"
+#include "base/whole_file.h"
+#include "onnx/wire.h"
+
+#include <string.h>
+
+/* The caller's tensors as the writer takes them: row-major, copied where they are not. */
+static rynd_status take_tensors(const rynd_named_tensor *tensors, size_t count, ry_arena *arena,
+                                ry_onnx_replacement **replacements, ry_error *error)
+{
+    ry_onnx_replacement *taken = RY_TAKE(arena, ry_onnx_replacement, count);
+    if (!taken) {
+        return ry_fail_memory(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        ry_tensor *tensor = &taken[i].tensor;
+        taken[i].name = tensors[i].name;
+        if (!tensors[i].name) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "tensor %zu has no name", i);
+        }
+        rynd_status status = ry_api_take_tensor(&tensors[i].tensor, tensor, error);
+        if (status == RYND_OK && !tensor->data && ry_tensor_count(tensor) > 0) {
+            status = ry_fail(error, RYND_ERROR_ARGUMENT, "its data is NULL");
+        }
+        if (status != RYND_OK) {
+            ry_error_prefix(error, "tensor '%s': ", taken[i].name);
+            return status;
+        }
+        if (ry_tensor_present(tensor) && !ry_tensor_is_row_major(tensor)) {
+            const ry_shape shape = ry_tensor_shape(tensor);
+            const ry_tensor packed = ry_tensor_row_major(
+                (ry_dtype)tensor->dtype, &shape, ry_arena_take(arena, ry_tensor_bytes(tensor), 1));
+            RY_TRY(packed.data ? RYND_OK : ry_fail_memory(error));
+            ry_tensor_copy(&packed, tensor);
+            *tensor = packed;
+        }
+    }
+    *replacements = taken;
+    return RYND_OK;
+}
+
+static bool put_in_file(void *user, const void *bytes, size_t count)
+{
+    return ry_whole_file_put(user, bytes, count);
+}
+
+static rynd_status write_file(const rynd_model *model, const ry_onnx_replacement *replacements,
+                              size_t count, const char *path, ry_error *error)
+{
+    ry_whole_file file;
+    RY_TRY(ry_whole_file_begin(&file, path, &model->context->allocator, error));
+    ry_wire_out out = {.put = put_in_file, .user = &file};
+    const rynd_status status = ry_onnx_write(&model->onnx, replacements, count, &out, error);
+    const rynd_status ended = ry_whole_file_end(&file, status == RYND_OK, error);
+    return status != RYND_OK ? status : ended;
+}
+
+typedef struct block {
+    uint8_t *at, *end;
+} block;
+
+/* A file that changed since it was counted is an error, not an overflow. */
+static bool put_in_memory(void *user, const void *bytes, size_t count)
+{
+    block *to = user;
+    if (count > (size_t)(to->end - to->at)) {
+        return false;
+    }
+    memcpy(to->at, bytes, count);
+    to->at += count;
+    return true;
+}
+
+static rynd_status write_memory(const rynd_model *model, const ry_onnx_replacement *replacements,
+                                size_t count, size_t size, void **data, ry_error *error)
+{
+    uint8_t *made = ry_allocate(&model->context->allocator, size);
+    if (!made) {
+        return ry_fail_memory(error);
+    }
+    block to = {made, made + size};
+    ry_wire_out out = {.put = put_in_memory, .user = &to};
+    rynd_status status = ry_onnx_write(&model->onnx, replacements, count, &out, error);
+    if (status == RYND_OK && (out.failed || to.at != to.end)) {
+        status = ry_fail(error, RYND_ERROR_IO, "the model's file changed while it was read");
+    }
+    if (status != RYND_OK) {
+        ry_release(&model->context->allocator, made);
+        return status;
+    }
+    *data = made;
+    return RYND_OK;
+}
+
+/* To a file (path), or to memory. */
+static rynd_status save(const rynd_model *model, const rynd_named_tensor *tensors, size_t count,
+                        const char *path, void **data, size_t *size)
+{
+    ry_error error = {""};
+    ry_arena arena;
+    ry_onnx_replacement *replacements = NULL;
+    ry_wire_out counted = {0};
+    ry_arena_init(&arena, &model->context->allocator);
+    rynd_status status = take_tensors(tensors, count, &arena, &replacements, &error);
+    if (status == RYND_OK) {
+        status = ry_onnx_write(&model->onnx, replacements, count, &counted, &error);
+    }
+    if (status == RYND_OK && path) {
+        status = write_file(model, replacements, count, path, &error);
+    } else if (status == RYND_OK) {
+        status = write_memory(model, replacements, count, (size_t)counted.size, data, &error);
+        *size = status == RYND_OK ? (size_t)counted.size : 0;
+    }
+    ry_arena_free(&arena);
+    return ry_api_end(status, &error);
+}
+
+rynd_status rynd_model_save(const rynd_model *model, const char *path,
+                            const rynd_named_tensor *tensors, size_t count)
+{
+    RY_API_REQUIRE(model, path);
+    if (count) {
+        RY_API_REQUIRE(tensors);
+    }
+    return save(model, tensors, count, path, NULL, NULL);
+}
+
+rynd_status rynd_model_save_memory(const rynd_model *model, const rynd_named_tensor *tensors,
+                                   size_t count, void **data, size_t *size)
+{
+    RY_API_REQUIRE(model, data, size);
+    *data = NULL;
+    *size = 0;
+    if (count) {
+        RY_API_REQUIRE(tensors);
+    }
+    return save(model, tensors, count, NULL, data, size);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trainers: from options to a plan of a step. */
+#include "api/trainer.h"
+#include "plan/fold.h"
+#include "plan/fold_cost.h"
+#include "plan/make_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_error *error)
+{
+    const char *path = trainer->model->onnx.path;
+    if (path && *path && status == RYND_ERROR_OUT_OF_MEMORY) {
+        ry_error_prefix(error, "%s: ", path);
+    }
+    return ry_api_end(status, error);
+}
+
+static ry_session *session_of(const ry_trainer_run *run)
+{
+    return ry_run_session(run->session->run);
+}
+
+rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
+                                  const rynd_trainer_options *options, ry_trainer_run *run,
+                                  ry_error *error)
+{
+    rynd_context *context = trainer->model->context;
+    rynd_plan_options plan = {.size = sizeof plan, .accuracy = trainer->accuracy};
+    if (options) {
+        plan.settings = options->settings;
+        plan.setting_count = options->setting_count;
+    }
+    RY_TRY(ry_api_part_of(trainer->model, context, graph, &run->model, error));
+    run->model->onnx.path = NULL; /* whoever asked puts it in front */
+    RY_TRY(ry_api_plan_create(run->model, &plan, ry_api_adviser(context), &run->plan, error));
+    run->bound =
+        ry_allocate_array(&context->allocator, run->plan->plan->input_count, sizeof *run->bound);
+    run->session = ry_allocate_array(&context->allocator, 1, sizeof *run->session);
+    if (!run->bound || !run->session) {
+        return ry_fail_memory(error);
+    }
+    run->session->plan = run->plan;
+    return ry_run_create(run->plan->plan, run->plan->accuracy, &run->session->run, error);
+}
+
+void ry_trainer_run_destroy(ry_trainer_run *run)
+{
+    if (run->model) {
+        const ry_allocator *allocator = &run->model->context->allocator;
+        rynd_session_destroy(run->session);
+        rynd_plan_destroy(run->plan);
+        ry_release(allocator, run->bound);
+        rynd_model_destroy(run->model);
+    }
+    *run = (ry_trainer_run){0};
+}
+
+static rynd_status check_range(const char *name, double value, double low, double below,
+                               ry_error *error)
+{
+    return value >= low && value < below
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_ARGUMENT,
+                         "rynd_trainer_options: %s is %g: give %g to %s", name, value, low,
+                         below == 1 ? "below 1" : "any number above");
+}
+
+static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
+{
+    const struct {
+        const char *name;
+        double value, below;
+    } numbers[] = {
+        {"label_smoothing", o->label_smoothing, 1},
+        {"charbonnier_epsilon", o->charbonnier_epsilon, (double)INFINITY},
+        {"momentum", o->momentum, 1},
+        {"weight_decay", o->weight_decay, (double)INFINITY},
+        {"beta1", o->beta1, 1},
+        {"beta2", o->beta2, 1},
+        {"epsilon", o->epsilon, (double)INFINITY},
+        {"clip_norm", o->clip_norm, (double)INFINITY},
+        {"norm_momentum", o->norm_momentum, (double)INFINITY},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        RY_TRY(check_range(numbers[i].name, numbers[i].value, 0, numbers[i].below, error));
+    }
+    if (o->norm_momentum > 1) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: norm_momentum is %g: give 0 to 1", o->norm_momentum);
+    }
+    if ((unsigned)o->loss > RYND_LOSS_BCE || (unsigned)o->optimizer > RYND_OPTIMIZER_ADAMW) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: loss %d or optimizer %d is none of their lists",
+                       (int)o->loss, (int)o->optimizer);
+    }
+    if ((unsigned)o->target >= RY_DTYPES) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: target is %d, none of rynd_dtype", (int)o->target);
+    }
+    if (o->nesterov && (o->momentum == 0 || o->optimizer != RYND_OPTIMIZER_SGD)) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: nesterov is of SGD with a momentum");
+    }
+    if (o->batch < 0 || (o->freeze_count && !o->freeze)) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       o->batch < 0 ? "rynd_trainer_options: batch is negative: give at least 1"
+                                    : "rynd_trainer_options: freeze_count is not 0 and freeze is "
+                                      "NULL");
+    }
+    for (size_t i = 0; i < o->freeze_count; i++) {
+        if (!o->freeze[i]) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_options: freeze[%zu] is NULL",
+                           i);
+        }
+    }
+    return ry_api_check_accuracy(o->accuracy, error);
+}
+
+static double or_default(double given, double preset)
+{
+    return given != 0 ? given : preset;
+}
+
+static ry_optimizer optimizer_of(const rynd_trainer_options *o)
+{
+    switch (o->optimizer) {
+    case RYND_OPTIMIZER_ADAM: return RY_OPTIMIZER_adam;
+    case RYND_OPTIMIZER_ADAMW: return RY_OPTIMIZER_adamw;
+    case RYND_OPTIMIZER_SGD: break;
+    }
+    return o->momentum == 0 ? RY_OPTIMIZER_sgd
+           : o->nesterov    ? RY_OPTIMIZER_sgd_nesterov
+                            : RY_OPTIMIZER_sgd_momentum;
+}
+
+static ry_training_options training_options(const rynd_trainer_options *o)
+{
+    static const ry_loss losses[] = {
+        [RYND_LOSS_CROSS_ENTROPY] = RY_LOSS_cross_entropy,
+        [RYND_LOSS_MSE] = RY_LOSS_mse,
+        [RYND_LOSS_L1] = RY_LOSS_l1,
+        [RYND_LOSS_CHARBONNIER] = RY_LOSS_charbonnier,
+        [RYND_LOSS_BCE] = RY_LOSS_bce,
+    };
+    return (ry_training_options){
+        .loss = {.loss = losses[o->loss],
+                 .label_smoothing = o->label_smoothing,
+                 .epsilon = or_default(o->charbonnier_epsilon, 1e-3),
+                 .target = (ry_dtype)o->target},
+        .optimizer = {.optimizer = optimizer_of(o),
+                      .momentum = o->momentum,
+                      .decay = o->weight_decay,
+                      .beta1 = or_default(o->beta1, 0.9),
+                      .beta2 = or_default(o->beta2, 0.999),
+                      .epsilon = or_default(o->epsilon, 1e-8)},
+        .output = o->output,
+        .clip_norm = o->clip_norm,
+        .norm_momentum = or_default(o->norm_momentum, 0.1),
+        .freeze = o->freeze,
+        .freeze_count = o->freeze_count,
+        .keep_gradients = o->keep_gradients != 0,
+    };
+}
+
+/* Shapes of the model's inputs, without content. */
+static rynd_status take_inputs(const rynd_trainer *t, const rynd_tensor *given,
+                               const ry_tensor **inputs, ry_arena *arena, ry_error *error)
+{
+    ry_tensor *taken = given ? RY_TAKE(arena, ry_tensor, t->inputs) : NULL;
+    if (given && !taken) {
+        return ry_fail_memory(error);
+    }
+    for (size_t i = 0; given && i < t->inputs; i++) {
+        if (given[i].dtype == RYND_DTYPE_NONE) {
+            continue;
+        }
+        const rynd_status status = ry_api_take_tensor(&given[i], &taken[i], error);
+        if (status != RYND_OK) {
+            ry_error_prefix(error, "rynd_trainer_options: input %zu: ", i);
+            return status;
+        }
+        taken[i].data = NULL;
+    }
+    *inputs = taken;
+    return RYND_OK;
+}
+
+/* Sizes are bound, and what does not depend on parameters is folded. */
+static rynd_status bind(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
+{
+    ry_plan_options plan = {.batch = o->batch, .dim_count = o->dim_count};
+    const ry_target target = ry_target_here(t->model->context->host);
+    bool *later;
+    RY_TRY(ry_api_take_dims(o->dims, o->dim_count, "rynd_trainer_options", &t->arena, &plan.dims,
+                            error));
+    RY_TRY(take_inputs(t, o->inputs, &plan.inputs, &t->arena, error));
+    RY_TRY(ry_plan_bind_inputs(t->graph, &plan, error));
+    ry_plan_give_allowance(t->graph);
+    RY_TRY(ry_plan_fold(t->graph, &target, &later, error));
+    for (ry_node_id n = 0; n < t->graph->node_count; n++) {
+        const ry_node *node = &t->graph->nodes[n];
+        if (node->op != RY_OP_dead && later[n]) {
+            return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                           "node '%s' (%s): a shape depends on data, and such models are not "
+                           "trained",
+                           node->name, node->source);
+        }
+    }
+    return ry_graph_compact(t->graph, error);
+}
+
+static rynd_status make_step(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
+{
+    ry_graph *graph;
+    RY_TRY(ry_graph_clone(t->graph, &graph, error));
+    const rynd_status status = ry_training_make_step(graph, &t->training, error);
+    if (status != RYND_OK) {
+        ry_graph_destroy(graph);
+        return status;
+    }
+    RY_TRY(ry_trainer_run_create(t, graph, o, &t->step, error));
+    const ry_plan *plan = t->step.plan->plan;
+    t->target = plan->inputs[t->inputs];
+    t->names = RY_TAKE(&t->arena, const char *, plan->state_count);
+    if (!t->names) {
+        return ry_fail_memory(error);
+    }
+    for (size_t i = 0; i < plan->state_count; i++) {
+        t->names[i] = plan->input_names[plan->states[i].input];
+    }
+    const ry_shape scalar = {.rank = 0};
+    const ry_tensor rate = ry_tensor_row_major(RY_f64, &scalar, &t->learning_rate);
+    return ry_session_bind_input(session_of(&t->step), t->inputs + 1, &rate, error);
+}
+
+static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
+{
+    RY_TRY(check_options(o, error));
+    RY_TRY(ry_api_check_runs(t->model->context->device, error));
+    t->accuracy = o->accuracy;
+    t->inputs = t->model->onnx.graph->input_count;
+    const ry_training_options options = training_options(o);
+    RY_TRY(ry_graph_clone(t->model->onnx.graph, &t->graph, error));
+    RY_TRY(ry_training_open(t->graph, &options, &t->arena, &t->training, error));
+    RY_TRY(bind(t, o, error));
+    RY_TRY(make_step(t, o, error));
+    /* the caller's, for the call only */
+    t->training.options.output = NULL;
+    t->training.options.freeze = NULL;
+    t->training.options.freeze_count = 0;
+    return RYND_OK;
+}
+
+rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *given,
+                                rynd_trainer **trainer)
+{
+    RY_API_REQUIRE(model, trainer);
+    *trainer = NULL;
+    ry_error error = {""};
+    rynd_trainer_options options;
+    rynd_status status =
+        ry_api_options(&options, sizeof options, given, "rynd_trainer_options", &error);
+    rynd_trainer *t = NULL;
+    if (status == RYND_OK) {
+        t = ry_allocate_array(&model->context->allocator, 1, sizeof *t);
+        status = t ? RYND_OK : ry_fail_memory(&error);
+    }
+    if (status == RYND_OK) {
+        t->model = model;
+        ry_arena_init(&t->arena, &model->context->allocator);
+        status = create(t, &options, &error);
+    }
+    if (status != RYND_OK) {
+        if (model->onnx.path && *model->onnx.path && status != RYND_ERROR_ARGUMENT) {
+            ry_error_prefix(&error, "%s: ", model->onnx.path);
+        }
+        rynd_trainer_destroy(t);
+        return ry_api_end(status, &error);
+    }
+    *trainer = t;
+    return RYND_OK;
+}
+
+void rynd_trainer_destroy(rynd_trainer *trainer)
+{
+    if (trainer) {
+        ry_trainer_run_destroy(&trainer->evaluation);
+        ry_trainer_run_destroy(&trainer->step);
+        ry_graph_destroy(trainer->graph);
+        ry_arena_free(&trainer->arena);
+        ry_release(&trainer->model->context->allocator, trainer);
+    }
+}
+
+const rynd_plan *rynd_trainer_plan(const rynd_trainer *trainer)
+{
+    return trainer ? trainer->step.plan : NULL;
+}
+
+rynd_status rynd_trainer_profile(rynd_trainer *trainer, int on)
+{
+    RY_API_REQUIRE(trainer);
+    return rynd_session_profile(trainer->step.session, on);
+}
+
+double rynd_trainer_step_time(const rynd_trainer *trainer, size_t step)
+{
+    return trainer ? rynd_session_step_time(trainer->step.session, step) : 0;
+}
+
+size_t rynd_trainer_memory(const rynd_trainer *trainer)
+{
+    return trainer ? rynd_session_memory(trainer->step.session) +
+                         rynd_session_memory(trainer->evaluation.session)
+                   : 0;
+}

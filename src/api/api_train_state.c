@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a trainer keeps from step to step, and gradients, by name. */
+#include "api/trainer.h"
+
+#include <string.h>
+
+static ry_session *session_of(const rynd_trainer *t)
+{
+    return ry_run_session(t->step.session->run);
+}
+
+static const ry_training_parameter *parameter_of(const rynd_trainer *t, size_t state)
+{
+    for (size_t i = 0; i < t->training.count; i++) {
+        if (t->training.parameters[i].state == state) {
+            return &t->training.parameters[i];
+        }
+    }
+    return NULL;
+}
+
+static const ry_tensor *description_of(const rynd_trainer *t, size_t state)
+{
+    const ry_plan *plan = t->step.plan->plan;
+    return &plan->inputs[plan->states[state].input];
+}
+
+size_t rynd_trainer_state_count(const rynd_trainer *trainer)
+{
+    return trainer ? trainer->step.plan->plan->state_count : 0;
+}
+
+rynd_status rynd_trainer_state(const rynd_trainer *trainer, size_t index, rynd_state_info *info)
+{
+    RY_API_REQUIRE(trainer, info);
+    ry_error error = {""};
+    if (index >= rynd_trainer_state_count(trainer)) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
+                                  "rynd_trainer_state: %zu is out of range: there are %zu", index,
+                                  rynd_trainer_state_count(trainer)),
+                          &error);
+    }
+    const ry_training_parameter *p = parameter_of(trainer, index);
+    const rynd_state_info all = {.size = sizeof all,
+                                 .name = trainer->names[index],
+                                 .kind = !p             ? RYND_STATE_OPTIMIZER
+                                         : p->statistic ? RYND_STATE_STATISTIC
+                                                        : RYND_STATE_PARAMETER,
+                                 .tensor = *description_of(trainer, index)};
+    return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_state_info", &error), &error);
+}
+
+static rynd_status find_state(const rynd_trainer *t, const char *name, size_t *state,
+                              ry_error *error)
+{
+    for (size_t i = 0; i < rynd_trainer_state_count(t); i++) {
+        if (strcmp(t->names[i], name) == 0) {
+            *state = i;
+            return RYND_OK;
+        }
+    }
+    return ry_fail(error, RYND_ERROR_NOT_FOUND, "the trainer has no state '%s'", name);
+}
+
+/* The state, and the caller's tensor, which must be of its type and shape. */
+static rynd_status find_pair(const rynd_trainer *t, const char *name, const rynd_tensor *given,
+                             size_t *state, ry_tensor *tensor, ry_error *error)
+{
+    RY_TRY(find_state(t, name, state, error));
+    rynd_status status = ry_api_take_tensor(given, tensor, error);
+    const ry_tensor *own = description_of(t, *state);
+    const ry_shape wanted = ry_tensor_shape(own), shape = ry_tensor_shape(tensor);
+    if (status == RYND_OK && (own->dtype != tensor->dtype || !ry_shape_equal(&wanted, &shape))) {
+        char is[256], was[256];
+        status = ry_fail(
+            error, RYND_ERROR_SHAPE, "it is %s %s, given %s %s",
+            ry_dtype_name((ry_dtype)own->dtype), ry_shape_text(NULL, &wanted, was, sizeof was),
+            ry_dtype_name((ry_dtype)tensor->dtype), ry_shape_text(NULL, &shape, is, sizeof is));
+    }
+    if (status == RYND_OK && !tensor->data && ry_tensor_count(tensor) > 0) {
+        status = ry_fail(error, RYND_ERROR_ARGUMENT, "the data is NULL");
+    }
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "state '%s': ", name);
+    }
+    return status;
+}
+
+/* Row-major memory of its own beside the caller's tensor. */
+static rynd_status take_copy(const rynd_trainer *t, const ry_tensor *tensor, ry_tensor *copy,
+                             ry_error *error)
+{
+    const ry_shape shape = ry_tensor_shape(tensor);
+    void *data = ry_allocate(&t->model->context->allocator, ry_tensor_bytes(tensor) + 1);
+    *copy = ry_tensor_row_major((ry_dtype)tensor->dtype, &shape, data);
+    return data ? RYND_OK : ry_fail_memory(error);
+}
+
+static rynd_status read_state(rynd_trainer *t, const char *name, const rynd_tensor *given,
+                              ry_error *error)
+{
+    size_t state = 0;
+    ry_tensor tensor, copy;
+    RY_TRY(find_pair(t, name, given, &state, &tensor, error));
+    RY_TRY(ry_api_check_writable(&tensor, error));
+    RY_TRY(take_copy(t, &tensor, &copy, error));
+    const rynd_status status = ry_session_read_state(session_of(t), state, copy.data, error);
+    if (status == RYND_OK) {
+        ry_tensor_copy(&tensor, &copy);
+    }
+    ry_release(&t->model->context->allocator, copy.data);
+    return status;
+}
+
+static rynd_status write_state(rynd_trainer *t, const char *name, const rynd_tensor *given,
+                               ry_error *error)
+{
+    size_t state = 0;
+    ry_tensor tensor, copy;
+    RY_TRY(find_pair(t, name, given, &state, &tensor, error));
+    RY_TRY(take_copy(t, &tensor, &copy, error));
+    ry_tensor_copy(&copy, &tensor);
+    const rynd_status status = ry_session_write_state(session_of(t), state, copy.data, error);
+    ry_release(&t->model->context->allocator, copy.data);
+    return status;
+}
+
+rynd_status rynd_trainer_read(rynd_trainer *trainer, const char *name, const rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(trainer, name, tensor);
+    ry_error error = {""};
+    return ry_trainer_end(trainer, read_state(trainer, name, tensor, &error), &error);
+}
+
+rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name, const rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(trainer, name, tensor);
+    ry_error error = {""};
+    return ry_trainer_end(trainer, write_state(trainer, name, tensor, &error), &error);
+}
+
+static rynd_status gradient(const rynd_trainer *t, const char *name, rynd_tensor *tensor,
+                            ry_error *error)
+{
+    size_t state = 0;
+    RY_TRY(find_state(t, name, &state, error));
+    const ry_training_parameter *p = parameter_of(t, state);
+    if (!p || p->statistic) {
+        return ry_fail(error, RYND_ERROR_NOT_FOUND, "state '%s' is no parameter", name);
+    }
+    if (p->gradient == UINT32_MAX || !t->stepped) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_gradient: %s",
+                       t->stepped ? "gradients are not kept: set keep_gradients"
+                                  : "there was no step yet");
+    }
+    ry_session_output(session_of(t), p->gradient, tensor);
+    return RYND_OK;
+}
+
+rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const char *name,
+                                  rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(trainer, name, tensor);
+    ry_error error = {""};
+    return ry_api_end(gradient(trainer, name, tensor, &error), &error);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps and evaluations of a trainer. */
+#include "api/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+static ry_session *session_of(const ry_trainer_run *run)
+{
+    return ry_run_session(run->session->run);
+}
+
+static bool is_same(const ry_tensor *a, const ry_tensor *b)
+{
+    const ry_shape shape = ry_tensor_shape(a), other = ry_tensor_shape(b);
+    return a->data && a->data == b->data && a->dtype == b->dtype &&
+           ry_shape_equal(&shape, &other) && ry_tensor_same_map(a, b);
+}
+
+/* One that is where it was is bound already. */
+static rynd_status bind_tensor(ry_trainer_run *run, size_t input, const char *what,
+                               const rynd_tensor *given, ry_error *error)
+{
+    ry_tensor tensor;
+    const rynd_status status = ry_api_take_tensor(given, &tensor, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "%s '%s': ", what, run->plan->plan->input_names[input]);
+        return status;
+    }
+    ry_tensor *bound = &run->bound[input];
+    if (is_same(bound, &tensor)) {
+        return RYND_OK;
+    }
+    bound->data = NULL;
+    RY_TRY(ry_session_bind_input(session_of(run), input, &tensor, error));
+    *bound = tensor;
+    return RYND_OK;
+}
+
+/* Class numbers outside the classes: one_hot would make nothing of them, and negative ones count
+ * from the end. */
+static rynd_status check_labels(const rynd_trainer *t, const rynd_tensor *target, ry_error *error)
+{
+    const ry_plan *plan = t->step.plan->plan;
+    const ry_tensor *output = &plan->outputs[1].tensor;
+    if (ry_dtype_is_float((ry_dtype)target->dtype) || ry_tensor_count(target) == 0) {
+        return RYND_OK;
+    }
+    int64_t index[RY_MAX_RANK] = {0};
+    const ry_shape shape = ry_tensor_shape(target);
+    do {
+        const int64_t number =
+            ry_get_i64((ry_dtype)target->dtype, target->data, ry_index_offset(target, index));
+        if (number < 0 || number >= output->dim[1]) {
+            char at[16 * RY_MAX_RANK];
+            const ry_shape where = ry_shape_of(target->rank, index);
+            return ry_fail(error, RYND_ERROR_SHAPE,
+                           "target '%s' has the class number %lld at %s, expected 0 to %lld",
+                           t->training.target, (long long)number,
+                           ry_shape_text(NULL, &where, at, sizeof at),
+                           (long long)(output->dim[1] - 1));
+        }
+    } while (ry_index_next(shape.rank, shape.dim, index));
+    return RYND_OK;
+}
+
+static rynd_status bind_all(rynd_trainer *t, ry_trainer_run *run, const rynd_tensor *inputs,
+                            const rynd_tensor *target, ry_error *error)
+{
+    for (size_t i = 0; i < t->inputs; i++) {
+        RY_TRY(bind_tensor(run, i, "input", &inputs[i], error));
+    }
+    RY_TRY(bind_tensor(run, t->inputs, "target", target, error));
+    return check_labels(t, &run->bound[t->inputs], error);
+}
+
+static rynd_status go(rynd_trainer *t, const ry_trainer_run *run, double *loss, ry_error *error)
+{
+    ry_tensor tensor;
+    RY_TRY(ry_session_run(session_of(run), error));
+    t->last = run;
+    ry_session_output(session_of(run), 0, &tensor);
+    if (loss) {
+        *loss = ry_get_f64((ry_dtype)tensor.dtype, tensor.data, 0);
+    }
+    return RYND_OK;
+}
+
+static rynd_status step(rynd_trainer *t, const rynd_tensor *inputs, const rynd_tensor *target,
+                        double learning_rate, double *loss, ry_error *error)
+{
+    if (!isfinite(learning_rate)) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_step: the learning rate is %g: give a number", learning_rate);
+    }
+    RY_TRY(bind_all(t, &t->step, inputs, target, error));
+    t->learning_rate = learning_rate;
+    RY_TRY(go(t, &t->step, loss, error));
+    t->stepped = true;
+    return RYND_OK;
+}
+
+rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
+                              const rynd_tensor *target, double learning_rate, double *loss)
+{
+    RY_API_REQUIRE(trainer, inputs, target);
+    ry_error error = {""};
+    return ry_trainer_end(trainer, step(trainer, inputs, target, learning_rate, loss, &error),
+                          &error);
+}
+
+/* Parameters are read where the steps keep them. */
+static rynd_status bind_parameters(rynd_trainer *t, ry_error *error)
+{
+    for (size_t i = 0; i < t->training.count; i++) {
+        const ry_place place =
+            ry_session_state_place(session_of(&t->step), t->training.parameters[i].state);
+        RY_TRY(ry_session_bind_input_place(session_of(&t->evaluation), t->inputs + 1 + i, place,
+                                           error));
+    }
+    return RYND_OK;
+}
+
+static rynd_status make_evaluation(rynd_trainer *t, ry_error *error)
+{
+    ry_graph *graph;
+    RY_TRY(ry_graph_clone(t->graph, &graph, error));
+    rynd_status status = ry_training_make_loss(graph, &t->training, error);
+    if (status != RYND_OK) {
+        ry_graph_destroy(graph);
+        return status;
+    }
+    status = ry_trainer_run_create(t, graph, NULL, &t->evaluation, error);
+    if (status == RYND_OK) {
+        status = bind_parameters(t, error);
+    }
+    if (status != RYND_OK) {
+        ry_trainer_run_destroy(&t->evaluation);
+    }
+    return status;
+}
+
+static rynd_status evaluate(rynd_trainer *t, const rynd_tensor *inputs, const rynd_tensor *target,
+                            double *loss, ry_error *error)
+{
+    if (!t->evaluation.session) {
+        RY_TRY(make_evaluation(t, error));
+    }
+    RY_TRY(bind_all(t, &t->evaluation, inputs, target, error));
+    return go(t, &t->evaluation, loss, error);
+}
+
+rynd_status rynd_trainer_evaluate(rynd_trainer *trainer, const rynd_tensor *inputs,
+                                  const rynd_tensor *target, double *loss)
+{
+    RY_API_REQUIRE(trainer, inputs, target);
+    ry_error error = {""};
+    return ry_trainer_end(trainer, evaluate(trainer, inputs, target, loss, &error), &error);
+}
+
+rynd_status rynd_trainer_output(const rynd_trainer *trainer, rynd_tensor *output)
+{
+    RY_API_REQUIRE(trainer, output);
+    ry_error error = {""};
+    if (!trainer->last) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
+                                  "rynd_trainer_output: there was no step and no evaluation yet"),
+                          &error);
+    }
+    ry_session_output(session_of(trainer->last), 1, output);
+    return RYND_OK;
+}
+
+rynd_status rynd_trainer_target(const rynd_trainer *trainer, rynd_tensor *target)
+{
+    RY_API_REQUIRE(trainer, target);
+    *target = trainer->target;
+    target->data = NULL;
+    return RYND_OK;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the trainer share. */
+#ifndef RY_API_TRAINER_H
+#define RY_API_TRAINER_H
+
+#include "api/handles.h"
+#include "train/training.h"
+
+/* A plan of one of a trainer's graphs, and its session. */
+typedef struct ry_trainer_run {
+    rynd_model *model; /* of the graph */
+    rynd_plan *plan;
+    rynd_session *session;
+    ry_tensor *bound; /* of each of its inputs: what was bound last */
+} ry_trainer_run;
+
+struct rynd_trainer {
+    rynd_model *model; /* the caller's */
+    ry_arena arena;
+    ry_training training;
+    ry_graph *graph;    /* bound and folded, of which both runs are made */
+    size_t inputs;      /* of the model */
+    ry_tensor target;   /* its description */
+    const char **names; /* of states */
+    ry_trainer_run step, evaluation;
+    const ry_trainer_run *last; /* that ran; NULL: none */
+    bool stepped;               /* the step ran, and gradients are its */
+    double learning_rate;       /* of the step in hand: an input */
+    rynd_accuracy accuracy;
+};
+
+/* A plan and a session of a graph, which is the run's then, also when this fails. options NULL: of
+ * the trainer's accuracy only. */
+rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
+                                  const rynd_trainer_options *options, ry_trainer_run *run,
+                                  ry_error *error);
+void ry_trainer_run_destroy(ry_trainer_run *run);
+
+/* "model.onnx: " before a message that does not speak of the caller's arguments. */
+rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_error *error);
+
+#endif

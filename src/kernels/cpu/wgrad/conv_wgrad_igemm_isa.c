@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel: the weight gradient of convolutions as a product of dy and the windows of x, which are
+ * nowhere gathered (wgrad_plan.h). */
+#include "base/integer.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/parts/pack_rows.h"
+#include "kernels/cpu/wgrad/wgrad_copy.h"
+#include "kernels/cpu/wgrad/wgrad_plan.h"
+#include "kernels/cpu/wgrad/wgrad_store.h"
+#include "kernels/cpu/wgrad/wgrad_tile.h"
+
+#include <string.h>
+
+typedef struct wgrad_task {
+    const wgrad_plan *plan;
+    const float *x; /* of the task's first channel */
+    const float *dy;
+    int64_t part, group, tile, tiles, channel, channels;
+    float *panel, *copy, *sums, *bias; /* sums and bias of the task's first tile */
+    int64_t sums_tile; /* floats from the sums of a tile of k to those of the next */
+} wgrad_task;
+
+/* Output channels of a tile of k. */
+static int64_t columns_of(const wgrad_plan *plan, int64_t tile)
+{
+    return ry_min(plan->tile_columns, plan->shape.k - tile * plan->tile_columns);
+}
+
+static int64_t panel_step(const wgrad_plan *plan, int64_t tile)
+{
+    return ry_round_up(columns_of(plan, tile), RY_W);
+}
+
+/* [position][columns] of a block, its lines and then its images one after another. */
+static void pack_dy(const wgrad_task *t, const wgrad_block *block, int64_t tile, float *panel)
+{
+    const wgrad_plan *plan = t->plan;
+    const wgrad_operand *dy = &plan->shape.dy;
+    const int64_t along = plan->shape.axis[2].out, columns = columns_of(plan, tile),
+                  step = panel_step(plan, tile);
+    const int64_t outer_step = plan->outer_is_d ? dy->step[0] : dy->image;
+    const float *from = t->dy + block->image * dy->image + block->d * dy->step[0] +
+                        block->line * dy->step[1] + tile * plan->tile_columns * dy->channel;
+    const bool joined = dy->step[1] == along * dy->step[2];
+    const int64_t pieces = joined ? 1 : block->lines, piece = block->lines / pieces * along;
+    for (int64_t outer = 0; outer < block->outer; outer++) {
+        for (int64_t i = 0; i < pieces; i++, panel += piece * step) {
+            RY_ISA_SYMBOL(pack_micropanel)
+            (RY_f32, from + outer * outer_step + i * dy->step[1], dy->step[2], dy->channel, piece,
+             columns, step, panel);
+        }
+    }
+}
+
+/* Sums of the panel's columns. */
+static void add_bias(const float *panel, int64_t positions, int64_t step, bool first, float *bias)
+{
+    for (int64_t j = 0; j < step; j += RY_W) {
+        ry_vf sum[4] = {ry_vf_zero(), ry_vf_zero(), ry_vf_zero(), ry_vf_zero()};
+        for (int64_t i = 0; i < positions; i += 4) {
+            for (int64_t lane = 0; lane < ry_min(4, positions - i); lane++) {
+                sum[lane] = ry_vf_add(sum[lane], ry_vf_load(panel + (i + lane) * step + j));
+            }
+        }
+        const ry_vf all = ry_vf_add(ry_vf_add(sum[0], sum[1]), ry_vf_add(sum[2], sum[3]));
+        ry_vf_store(bias + j, first ? all : ry_vf_add(ry_vf_load(bias + j), all));
+    }
+}
+
+/* The loops of a tap over a block: from where on, how often, and how far apart. */
+static void set_loops(const wgrad_task *t, const wgrad_block *block, int64_t tap, int64_t step,
+                      const float *panel, wgrad_tile *tile)
+{
+    const wgrad_plan *plan = t->plan;
+    const wgrad_shape *s = &plan->shape;
+    const int64_t first[WGRAD_SPACE] = {block->d, block->line, 0},
+                  extent[WGRAD_SPACE] = {plan->outer_is_d ? block->outer : 1, block->lines,
+                                         s->axis[2].out};
+    const wgrad_operand *x = plan->copied ? &plan->copy : &s->x;
+    int64_t at[WGRAD_SPACE], begin[WGRAD_SPACE], count[WGRAD_SPACE];
+    wgrad_tap_at(s, tap, at);
+    tile->a = plan->copied ? t->copy : t->x + block->image * x->image;
+    for (int i = 0; i < WGRAD_SPACE; i++) {
+        const ry_window_axis *axis = &s->axis[i];
+        const int64_t met =
+            plan->copied ? at[i] * axis->dilation : ry_window_at(axis, first[i], at[i]);
+        const ry_window_range range =
+            plan->copied ? (ry_window_range){0, extent[i]}
+                         : ry_window_inside(axis->in, met, axis->stride, extent[i]);
+        begin[i] = range.begin;
+        count[i] = range.end - range.begin;
+        tile->a += (met + range.begin * axis->stride) * x->step[i];
+        tile->a_step[i] = axis->stride * x->step[i];
+    }
+    const int64_t along = extent[2], plane = block->lines * along;
+    tile->b = panel + (begin[0] * plane + begin[1] * along + begin[2]) * step;
+    if (!plan->outer_is_d) {
+        tile->a_step[0] = x->image;
+        count[0] *= block->outer;
+    }
+    tile->b_step[0] = plane * step;
+    tile->b_step[1] = along * step;
+    tile->b_step[2] = step;
+    memcpy(tile->count, count, sizeof count);
+    if (s->plain && tile->a_step[1] == along * tile->a_step[2]) {
+        tile->count[2] *= tile->count[1];
+        tile->count[1] = 1;
+    }
+}
+
+/* `rows` rows of sums, a tile after the other: from run->a and run->c on, each `a_row` and `c_row`
+ * further. */
+static void multiply_rows(wgrad_tile run, int64_t rows, int64_t vectors)
+{
+    const int64_t pieces = ry_ceil_div(rows, RY_TILE_ROWS), each = rows / pieces,
+                  extra = rows % pieces;
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        const int64_t here = each + (piece < extra);
+        RY_ISA_SYMBOL(wgrad_tiles)[vectors - 1][here - 1](&run);
+        run.a += here * run.a_row;
+        run.c += here * run.c_row;
+    }
+}
+
+/* All taps of the task's channels, by one tile of k. */
+static void multiply(const wgrad_task *t, const wgrad_block *block, int64_t tile,
+                     const float *panel, bool first, float *sums)
+{
+    const wgrad_plan *plan = t->plan;
+    const wgrad_shape *s = &plan->shape;
+    const int64_t step = panel_step(plan, tile), columns = plan->tile_columns,
+                  channel = plan->copied ? plan->copy.channel : s->x.channel,
+                  along = s->axis[2].taps;
+    wgrad_tile run = {.a_row = channel, .c_row = s->taps * columns, .first = first};
+    for (int64_t tap = 0; tap < s->taps; tap += plan->taps_are_rows ? along : 1) {
+        set_loops(t, block, tap, step, panel, &run);
+        run.c = sums + tap * columns;
+        if (!plan->taps_are_rows) {
+            multiply_rows(run, t->channels, step / RY_W);
+            continue;
+        }
+        run.a_row = s->axis[2].dilation * plan->copy.step[2];
+        run.c_row = columns;
+        for (int64_t i = 0; i < t->channels; i++) {
+            multiply_rows(run, along, step / RY_W);
+            run.a += channel;
+            run.c += s->taps * columns;
+        }
+    }
+}
+
+static void run_block(const wgrad_task *t, int64_t index, bool first)
+{
+    const wgrad_plan *plan = t->plan;
+    const wgrad_block block = ry_wgrad_block(plan, index);
+    const int64_t positions = block.outer * block.lines * plan->shape.axis[2].out;
+    if (plan->copied) {
+        ry_wgrad_copy(plan, &block, t->channels, t->x, t->copy);
+    }
+    for (int64_t i = 0; i < t->tiles; i++) {
+        const int64_t tile = t->tile + i, step = panel_step(plan, tile);
+        pack_dy(t, &block, tile, t->panel);
+        if (plan->shape.bias && t->channel == 0) {
+            add_bias(t->panel, positions, step, first, t->bias + i * plan->tile_columns);
+        }
+        multiply(t, &block, tile, t->panel, first, t->sums + i * t->sums_tile);
+    }
+}
+
+static wgrad_task task_of(const ry_cpu_launch *launch, int64_t index)
+{
+    const wgrad_plan *plan = launch->state;
+    const wgrad_shape *s = &plan->shape;
+    char *scratch = launch->scratch;
+    const int64_t c_block = index % plan->c_blocks,
+                  k_block = index / plan->c_blocks % plan->k_blocks,
+                  group = index / plan->c_blocks / plan->k_blocks % s->groups;
+    wgrad_task t = {.plan = plan,
+                    .part = index / plan->c_blocks / plan->k_blocks / s->groups,
+                    .group = group,
+                    .tile = k_block * plan->k_block,
+                    .channel = c_block * plan->c_block,
+                    .panel = (float *)(void *)(scratch + plan->panel),
+                    .copy = (float *)(void *)(scratch + plan->x),
+                    .sums = (float *)(void *)(scratch + plan->sums),
+                    .bias = (float *)(void *)(scratch + plan->bias)};
+    t.tiles = ry_min(plan->k_block, plan->k_tiles - t.tile);
+    t.channels = ry_min(plan->c_block, s->c - t.channel);
+    t.x = (const float *)launch->in[0] + (group * s->c + t.channel) * s->x.channel;
+    t.dy = (const float *)launch->in[1] + group * s->k * s->dy.channel;
+    t.sums_tile = plan->c_block * s->taps * plan->tile_columns;
+    if (plan->parts > 1) {
+        float *part = (float *)launch->workspace + t.part * plan->part_floats;
+        const int64_t tile = group * plan->k_tiles + t.tile;
+        t.sums_tile = wgrad_rows(plan) * plan->tile_columns;
+        t.sums = part + tile * t.sums_tile + t.channel * s->taps * plan->tile_columns;
+        t.bias = part + plan->bias_floats + tile * plan->tile_columns;
+    }
+    return t;
+}
+
+/* Sums of a part without blocks, which are added all the same. */
+static void clear(const wgrad_task *t)
+{
+    const wgrad_plan *plan = t->plan;
+    for (int64_t i = 0; i < t->tiles; i++) {
+        memset(t->sums + i * t->sums_tile, 0,
+               (size_t)(t->channels * plan->shape.taps * plan->tile_columns) * sizeof *t->sums);
+        memset(t->bias + i * plan->tile_columns, 0, (size_t)plan->tile_columns * sizeof *t->bias);
+    }
+}
+
+static void multiply_part(const ry_cpu_launch *launch, size_t index)
+{
+    const wgrad_task t = task_of(launch, (int64_t)index);
+    const wgrad_plan *plan = t.plan;
+    const int64_t begin = t.part * plan->blocks / plan->parts,
+                  end = (t.part + 1) * plan->blocks / plan->parts;
+    if (begin == end) {
+        clear(&t);
+    }
+    for (int64_t block = begin; block < end; block++) {
+        run_block(&t, block, block == begin);
+    }
+    for (int64_t i = 0; plan->parts == 1 && i < t.tiles; i++) {
+        const wgrad_piece piece = {.group = t.group,
+                                   .channel = (t.tile + i) * plan->tile_columns,
+                                   .channels = columns_of(plan, t.tile + i),
+                                   .row = t.channel * plan->shape.taps,
+                                   .rows = t.channels * plan->shape.taps,
+                                   .pitch = plan->tile_columns};
+        RY_ISA_SYMBOL(wgrad_store)(&plan->shape, &piece, t.sums + i * t.sums_tile, launch->out[0]);
+        if (plan->shape.bias && t.channel == 0) {
+            RY_ISA_SYMBOL(wgrad_store_bias)
+            (&plan->shape, &piece, t.bias + i * plan->tile_columns, launch->out[1]);
+        }
+    }
+}
+
+/* Pairs, then pairs of pairs, ...: an order of sums that depends on the number of parts alone. The
+ * first part's place has them all. */
+static void add_parts(float *sums, int64_t count, int64_t parts, int64_t part_floats)
+{
+    for (int64_t apart = 1; apart < parts; apart *= 2) {
+        for (int64_t part = 0; part + apart < parts; part += 2 * apart) {
+            float *to = sums + part * part_floats, *from = to + apart * part_floats;
+            for (int64_t i = 0; i < count; i += RY_W) {
+                ry_vf_store(to + i, ry_vf_add(ry_vf_load(to + i), ry_vf_load(from + i)));
+            }
+        }
+    }
+}
+
+static void finish(const ry_cpu_launch *launch, size_t index)
+{
+    const wgrad_plan *plan = launch->state;
+    const int64_t columns = plan->tile_columns, rows = wgrad_rows(plan),
+                  tile = (int64_t)index / plan->finishes,
+                  row = (int64_t)index % plan->finishes * plan->finish_rows;
+    const wgrad_piece piece = {.group = tile / plan->k_tiles,
+                               .channel = tile % plan->k_tiles * columns,
+                               .channels = columns_of(plan, tile % plan->k_tiles),
+                               .row = row,
+                               .rows = ry_min(plan->finish_rows, rows - row),
+                               .pitch = columns};
+    float *sums = (float *)launch->workspace + (tile * rows + row) * columns;
+    add_parts(sums, piece.rows * columns, plan->parts, plan->part_floats);
+    RY_ISA_SYMBOL(wgrad_store)(&plan->shape, &piece, sums, launch->out[0]);
+    if (plan->shape.bias && row == 0) {
+        float *bias = (float *)launch->workspace + plan->bias_floats + tile * columns;
+        add_parts(bias, columns, plan->parts, plan->part_floats);
+        RY_ISA_SYMBOL(wgrad_store_bias)(&plan->shape, &piece, bias, launch->out[1]);
+    }
+}
+
+static void run(const ry_cpu_launch *launch, size_t task)
+{
+    if (launch->phase == 0) {
+        multiply_part(launch, task);
+    } else {
+        finish(launch, task);
+    }
+}
+
+RY_CPU_KERNEL(conv_bwd_weights_f32_igemm, conv, strict, .simd = RY_SIMD,
+              .applicable = ry_wgrad_takes, .knobs = ry_wgrad_knobs, .knob_count = WGRAD_KNOBS,
+              .values = ry_wgrad_values, .prepare = ry_wgrad_prepare,
+              .initialise = ry_wgrad_initialise, .run = run);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts a weight gradient into blocks, parts and tasks: the cheapest by a count of cycles, in units
+ * of one vector's multiply-add. */
+#include "kernels/cpu/wgrad/wgrad_plan.h"
+
+#include "base/integer.h"
+#include "kernels/common/work.h"
+#include "kernels/costs.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
+
+#include <string.h>
+
+const ry_knob ry_wgrad_knobs[WGRAD_KNOBS] = {
+    [WGRAD_PARTS] = {"parts", NULL, true},          [WGRAD_COPIED] = {"copied", NULL, true},
+    [WGRAD_K_TILES] = {"k_tiles", NULL, false},     [WGRAD_CHANNELS] = {"channels", NULL, false},
+    [WGRAD_POSITIONS] = {"positions", NULL, false},
+};
+
+/* Floats of the sums that a task of the second phase adds for each part: they stay in L1. */
+enum { FINISH_FLOATS = 2048 };
+
+/* Channels so many floats apart, more than so many of them, meet in one set of the first-level
+ * cache. */
+enum { ALIASED = 1024, CROWD = 8 };
+
+/* Of a block: the panel of one tile of k takes two thirds of the first-level cache. */
+static int64_t usual_positions(const wgrad_plan *plan, const ry_machine *machine)
+{
+    return ry_max(32,
+                  ry_machine_core_bytes(machine, RYND_LEVEL_L1) * 2 / 3 / 4 / plan->tile_columns);
+}
+
+static void cut_blocks(wgrad_plan *plan, int64_t positions)
+{
+    const wgrad_shape *s = &plan->shape;
+    const int64_t d = s->axis[0].out, lines = s->axis[1].out, along = s->axis[2].out;
+    plan->outer_is_d = d > 1;
+    plan->outer_extent = d > 1 ? d : s->images;
+    const int64_t fit = ry_clamp(positions / along, 1, lines);
+    plan->line_block = ry_ceil_div(lines, ry_ceil_div(lines, fit));
+    plan->outer_block =
+        plan->line_block < lines ? 1 : ry_clamp(positions / (along * lines), 1, plan->outer_extent);
+    plan->outer_block =
+        ry_ceil_div(plan->outer_extent, ry_ceil_div(plan->outer_extent, plan->outer_block));
+    plan->line_blocks = ry_ceil_div(lines, plan->line_block);
+    plan->outer_blocks = ry_ceil_div(plan->outer_extent, plan->outer_block);
+    plan->blocks = plan->line_blocks * plan->outer_blocks * (plan->outer_is_d ? s->images : 1);
+}
+
+wgrad_block ry_wgrad_block(const wgrad_plan *plan, int64_t index)
+{
+    const int64_t line = index % plan->line_blocks * plan->line_block,
+                  outer = index / plan->line_blocks % plan->outer_blocks * plan->outer_block;
+    return (wgrad_block){.image = plan->outer_is_d ? index / plan->line_blocks / plan->outer_blocks
+                                                   : outer,
+                         .d = plan->outer_is_d ? outer : 0,
+                         .line = line,
+                         .outer = ry_min(plan->outer_block, plan->outer_extent - outer),
+                         .lines = ry_min(plan->line_block, plan->shape.axis[1].out - line)};
+}
+
+/* Vectors of tiles [0, tiles) of k. */
+static int64_t vectors_of(const wgrad_plan *plan, int64_t tiles)
+{
+    return ry_ceil_div(ry_min(tiles * plan->tile_columns, plan->shape.k), plan->width);
+}
+
+/* A position of a tile: its products, or where they are few, what one waits for the one before. */
+static double tile_cycles(double products, const struct ry_wgrad_costs *cost)
+{
+    return cost->product * (products > cost->latency ? products : cost->latency);
+}
+
+/* A position of all tiles of a task with `rows` rows of sums, for one tap of each row's. */
+static double rows_cycles(const wgrad_plan *plan, int64_t rows, const struct ry_wgrad_costs *cost)
+{
+    const int64_t full = plan->tile_columns / plan->width,
+                  vectors = vectors_of(plan, plan->k_block),
+                  tiles = ry_ceil_div(rows, plan->tile_rows), narrow = vectors % full;
+    const double each = (double)rows / (double)tiles;
+    return (double)tiles * ((double)(vectors / full) * tile_cycles(each * (double)full, cost) +
+                            (narrow ? tile_cycles(each * (double)narrow, cost) : 0));
+}
+
+/* The same for all taps. */
+static double position_cycles(const wgrad_plan *plan, const struct ry_wgrad_costs *cost)
+{
+    const int64_t along = plan->shape.axis[2].taps;
+    return plan->taps_are_rows
+               ? (double)(plan->c_block * plan->shape.taps / along) * rows_cycles(plan, along, cost)
+               : (double)plan->shape.taps * rows_cycles(plan, plan->c_block, cost);
+}
+
+/* Floats of a block's copy of x. */
+static double region_floats(const wgrad_plan *plan)
+{
+    double floats = (double)plan->c_block * (double)(plan->outer_is_d ? 1 : plan->outer_block);
+    for (int i = 0; i < WGRAD_SPACE; i++) {
+        floats *= (double)plan->region[i];
+    }
+    return floats;
+}
+
+static double pack_cycles(const wgrad_plan *plan, const struct ry_wgrad_costs *cost)
+{
+    const wgrad_operand *dy = &plan->shape.dy;
+    return dy->channel == 1   ? cost->pack_row
+           : dy->step[2] == 1 ? cost->pack_column
+                              : cost->pack_other * (double)plan->width;
+}
+
+/* Of the largest task. */
+static double task_cycles(const wgrad_plan *plan, double inside)
+{
+    const struct ry_wgrad_costs *cost = &ry_costs_of(plan->costs)->wgrad;
+    const wgrad_shape *s = &plan->shape;
+    const double blocks = (double)ry_ceil_div(plan->blocks, plan->parts),
+                 lines =
+                     (double)(s->images * s->axis[0].out * s->axis[1].out) / (double)plan->parts,
+                 positions = lines * (double)s->axis[2].out;
+    const double vectors = (double)vectors_of(plan, plan->k_block), taps = (double)s->taps;
+    const double tiles = (double)(plan->k_block * ry_ceil_div(plan->c_block, plan->tile_rows));
+    const bool crowded = !plan->copied && s->x.channel % ALIASED == 0 && plan->c_block > CROWD;
+    const double products = positions * (plan->copied ? 1 : inside) * position_cycles(plan, cost) *
+                            (crowded ? cost->crowded : 1);
+    const double copy =
+        plan->copied ? blocks * region_floats(plan) / (double)plan->width * cost->copy : 0;
+    const double around = taps * tiles * (lines * cost->line + blocks * cost->tile_call) +
+                          blocks * taps * (double)plan->c_block * vectors * cost->tile;
+    const double stored = plan->parts > 1 ? cost->part
+                          : s->dense      ? cost->store
+                                          : cost->store_other * (double)plan->width;
+    return products + copy + around + positions * vectors * pack_cycles(plan, cost) +
+           taps * (double)plan->c_block * vectors * stored + cost->task;
+}
+
+/* Of the second phase, all of it. */
+static double finish_cycles(const wgrad_plan *plan)
+{
+    const struct ry_wgrad_costs *cost = &ry_costs_of(plan->costs)->wgrad;
+    const wgrad_shape *s = &plan->shape;
+    const double vectors = (double)s->groups * (double)wgrad_rows(plan) *
+                           (double)vectors_of(plan, plan->k_tiles),
+                 store = s->dense ? cost->store : cost->store_other * (double)plan->width;
+    return plan->parts == 1 ? 0 : vectors * ((double)plan->parts * cost->part + store);
+}
+
+static int64_t tasks_of(const wgrad_plan *plan)
+{
+    return plan->parts * plan->shape.groups * plan->k_blocks * plan->c_blocks;
+}
+
+/* What a block meets of x along each axis. */
+static void set_region(wgrad_plan *plan)
+{
+    const int64_t block[WGRAD_SPACE] = {plan->outer_is_d ? plan->outer_block : 1, plan->line_block,
+                                        plan->shape.axis[2].out};
+    for (int i = 0; i < WGRAD_SPACE; i++) {
+        const ry_window_axis *axis = &plan->shape.axis[i];
+        plan->region[i] = (block[i] - 1) * axis->stride + ry_window_reach(axis);
+    }
+}
+
+static void set_task(wgrad_plan *plan, bool copied, int64_t k_block, int64_t c_block, int64_t parts)
+{
+    const struct ry_wgrad_costs *cost = &ry_costs_of(plan->costs)->wgrad;
+    plan->copied = copied;
+    plan->k_block = k_block;
+    plan->c_block = c_block;
+    plan->parts = parts;
+    plan->k_blocks = ry_ceil_div(plan->k_tiles, k_block);
+    plan->c_blocks = ry_ceil_div(plan->shape.c, c_block);
+    plan->taps_are_rows = false;
+    const double of_channels = position_cycles(plan, cost);
+    plan->taps_are_rows = copied;
+    plan->taps_are_rows = copied && position_cycles(plan, cost) < of_channels;
+}
+
+/* Channels of the n-th cut into tasks: whole tiles. */
+static int64_t channels_of(const wgrad_plan *plan, int64_t cuts)
+{
+    const int64_t tiles = ry_ceil_div(plan->shape.c, plan->tile_rows);
+    return ry_min(plan->shape.c, ry_ceil_div(tiles, cuts) * plan->tile_rows);
+}
+
+/* Do sums of a task and its panels stay in the second-level cache? */
+static bool fits(const wgrad_plan *plan, const ry_machine *machine)
+{
+    const double columns = (double)(plan->k_block * plan->tile_columns);
+    const double sums = columns * (double)plan->c_block * (double)plan->shape.taps,
+                 panel = columns * (double)(plan->outer_block * plan->line_block) *
+                         (double)plan->shape.axis[2].out;
+    return (sums + panel + (plan->copied ? region_floats(plan) : 0)) * 4 <=
+           (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 2 / 3;
+}
+
+static bool wanted(const ry_query *query, const wgrad_plan *plan)
+{
+    return ry_form_allows(query, WGRAD_PARTS, plan->parts) &&
+           ry_form_allows(query, WGRAD_COPIED, plan->copied) &&
+           ry_form_allows(query, WGRAD_K_TILES, plan->k_block) &&
+           ry_form_allows(query, WGRAD_CHANNELS, plan->c_block);
+}
+
+/* Copies of one channel of a block that are larger are none that a cache has. */
+static bool may_copy(const wgrad_plan *plan)
+{
+    enum { LARGEST_COPY = 1 << 20 };
+    wgrad_plan one = *plan;
+    one.c_block = 1;
+    return region_floats(&one) < LARGEST_COPY;
+}
+
+/* The candidates of each knob, ascending. */
+static void list(const ry_query *query, const wgrad_plan *plan, int knob, ry_knob_values *values)
+{
+    const int64_t c_tiles = ry_ceil_div(plan->shape.c, plan->tile_rows);
+    *values = (ry_knob_values){0};
+    const int64_t set = ry_form_wanted(query, knob);
+    if (set != RY_KNOB_FREE) {
+        *values = (ry_knob_values){1, {set}};
+    } else if (knob == WGRAD_PARTS) {
+        for (int64_t parts = 1; parts <= ry_min(WGRAD_MAX_PARTS, plan->blocks);
+             parts = ry_next_parts(parts)) {
+            ry_knob_values_add(values, parts);
+        }
+    } else if (knob == WGRAD_COPIED) {
+        *values = may_copy(plan) ? (ry_knob_values){2, {0, 1}} : (ry_knob_values){1, {0}};
+    } else if (knob == WGRAD_K_TILES) {
+        for (int64_t cuts = 1; cuts <= plan->k_tiles; cuts = ry_next_parts(cuts)) {
+            ry_knob_values_add(values, ry_ceil_div(plan->k_tiles, cuts));
+        }
+        ry_knob_values_add(values, 1);
+    } else {
+        for (int64_t cuts = 1; cuts <= c_tiles; cuts = ry_next_parts(cuts)) {
+            ry_knob_values_add(values, channels_of(plan, cuts));
+        }
+        ry_knob_values_add(values, channels_of(plan, c_tiles));
+    }
+}
+
+static void choose_task(const ry_query *query, wgrad_plan *plan)
+{
+    ry_knob_values parts, copied, k_tiles, channels;
+    list(query, plan, WGRAD_PARTS, &parts);
+    list(query, plan, WGRAD_COPIED, &copied);
+    list(query, plan, WGRAD_K_TILES, &k_tiles);
+    list(query, plan, WGRAD_CHANNELS, &channels);
+    const ry_machine *machine = query->target->machine;
+    const double inside = ry_wgrad_share_inside(&plan->shape);
+    wgrad_plan best = *plan;
+    double least = 0;
+    for (int i = 0; i < copied.count * parts.count * k_tiles.count * channels.count; i++) {
+        const int of = i / copied.count / parts.count, k = of % k_tiles.count,
+                  c = of / k_tiles.count, x = i % copied.count;
+        set_task(plan, copied.value[x], k_tiles.value[k], channels.value[c],
+                 parts.value[i / copied.count % parts.count]);
+        /* what takes the least memory is always there */
+        const bool smallest = k == 0 && c == 0 && x == 0;
+        if (!wanted(query, plan) || !(smallest || fits(plan, machine))) {
+            continue;
+        }
+        const double spent =
+            task_cycles(plan, inside) * (double)(tasks_of(plan) + machine->cores - 1) +
+            finish_cycles(plan);
+        if (least == 0 || spent < least) {
+            least = spent;
+            best = *plan;
+        }
+    }
+    *plan = best;
+}
+
+static int64_t images_of(const wgrad_plan *plan)
+{
+    return plan->outer_is_d ? 1 : plan->outer_block;
+}
+
+static void set_copy(wgrad_plan *plan)
+{
+    enum { LINE = 16 };
+    wgrad_operand *to = &plan->copy;
+    const bool last = plan->shape.x.channel == 1;
+    to->step[2] = last ? ry_round_up(plan->c_block, LINE) : 1;
+    to->step[1] = to->step[2] * plan->region[2];
+    to->step[0] = to->step[1] * plan->region[1];
+    to->image = to->step[0] * plan->region[0];
+    to->channel = last ? 1 : (ry_ceil_div(to->image * images_of(plan), LINE) | 1) * LINE;
+}
+
+static void lay_out(wgrad_plan *plan)
+{
+    const wgrad_shape *s = &plan->shape;
+    const int64_t rows = wgrad_rows(plan), columns = plan->tile_columns,
+                  positions = plan->outer_block * plan->line_block * s->axis[2].out;
+    plan->bias_floats = s->groups * plan->k_tiles * rows * columns;
+    plan->part_floats = plan->bias_floats + s->groups * plan->k_tiles * columns;
+    plan->finish_rows = ry_max(1, FINISH_FLOATS / columns);
+    plan->finishes = ry_ceil_div(rows, plan->finish_rows);
+    size_t at = 0;
+    plan->panel = at, at += ry_aligned((size_t)(plan->k_block * positions * columns) * 4);
+    plan->x = at;
+    if (plan->copied) {
+        set_copy(plan);
+        const int64_t floats = s->x.channel == 1 ? plan->copy.image * images_of(plan)
+                                                 : plan->copy.channel * plan->c_block;
+        at += ry_aligned((size_t)floats * 4);
+    }
+    plan->sums = at;
+    plan->bias = at;
+    if (plan->parts == 1) {
+        at += ry_aligned((size_t)(plan->k_block * plan->c_block * s->taps * columns) * 4);
+        plan->bias = at, at += ry_aligned((size_t)(plan->k_block * columns) * 4);
+    }
+    plan->scratch = at;
+}
+
+static void read_problem(const ry_query *query, wgrad_plan *plan)
+{
+    const ry_simd *simd = &query->kernel->simd;
+    memset(plan, 0, sizeof *plan);
+    ry_wgrad_shape_of(query->problem, &plan->shape);
+    plan->width = simd->width;
+    plan->costs = ry_cost_column_of(query->target->machine, simd->width);
+    plan->tile_rows = simd->rows;
+    plan->tile_columns = (int64_t)simd->vectors * simd->width;
+    plan->k_tiles = ry_ceil_div(plan->shape.k, plan->tile_columns);
+    const int64_t positions = ry_form_wanted(query, WGRAD_POSITIONS);
+    cut_blocks(plan, positions == RY_KNOB_FREE ? usual_positions(plan, query->target->machine)
+                                               : positions);
+    set_region(plan);
+}
+
+static void make_plan(const ry_query *query, wgrad_plan *plan)
+{
+    read_problem(query, plan);
+    choose_task(query, plan);
+    lay_out(plan);
+}
+
+void ry_wgrad_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    wgrad_plan plan;
+    const ry_query freely = {query->kernel, query->problem, query->target, NULL};
+    read_problem(&freely, &plan);
+    if (knob != WGRAD_POSITIONS) {
+        list(&freely, &plan, knob, values);
+        return;
+    }
+    *values = (ry_knob_values){0};
+    const int64_t usual = usual_positions(&plan, query->target->machine);
+    for (int64_t positions = usual / 4; positions <= 4 * usual; positions *= 2) {
+        ry_knob_values_add(values, positions);
+    }
+    ry_knob_values_add(values, usual);
+}
+
+rynd_status ry_wgrad_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    wgrad_plan plan;
+    make_plan(query, &plan);
+    const wgrad_shape *s = &plan.shape;
+    const int64_t positions = ry_form_wanted(query, WGRAD_POSITIONS);
+    const double task = task_cycles(&plan, ry_wgrad_share_inside(s)), finish = finish_cycles(&plan);
+    *prepared = (ry_prepared){
+        .phases = plan.parts > 1 ? 2 : 1,
+        .tasks = {(size_t)tasks_of(&plan),
+                  plan.parts > 1 ? (size_t)(s->groups * plan.k_tiles * plan.finishes) : 0},
+        .state_size = ry_aligned(sizeof plan),
+        .workspace = plan.parts > 1 ? (size_t)(plan.parts * plan.part_floats) * 4 : 0,
+        .scratch = plan.scratch,
+        .work = {ry_work_of_cycles((ry_work){task * (double)tasks_of(&plan), 0}, plan.width),
+                 ry_work_of_cycles((ry_work){finish, 0}, plan.width)},
+        .form = {{plan.parts, plan.copied, plan.k_block, plan.c_block,
+                  positions == RY_KNOB_FREE ? usual_positions(&plan, query->target->machine)
+                                            : positions}}};
+    return RYND_OK;
+}
+
+void ry_wgrad_initialise(const ry_query *query, void *state)
+{
+    make_plan(query, state);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the implicit GEMM of a weight gradient is cut into tasks, and what its kernels are asked
+ * before they run.
+ *
+ * The sum over images and positions goes block by block: a block is some lines of an image (a line
+ * is along the last spatial dim), or some whole images. A task computes some tiles of output
+ * channels by some input channels, with all their taps, over the blocks of a part: of each block it
+ * packs dy into panels [position][tile's columns], one for each tile of output channels, and
+ * multiplies them by x where it is stored, or by a copy of what the block meets of it: with zeros
+ * for padding, and channels a number of cache lines apart that is odd. The rows of a tile are
+ * channels, or, of a copy and where channels are few, the taps along the last dim.
+ *
+ * Parts are as many as the plan says, whatever the number of threads is. Where there is one, a task
+ * writes its piece of dw; else each part has sums of its own in the workspace, which a second phase
+ * adds in pairs of pairs.
+ *
+ *     sums of a part:  [group][tile of k][c][tap][tile's columns] [group][tile of k][bias]  */
+#ifndef RY_KERNELS_CPU_WGRAD_WGRAD_PLAN_H
+#define RY_KERNELS_CPU_WGRAD_WGRAD_PLAN_H
+
+#include "kernels/costs.h"
+#include "kernels/cpu/wgrad/wgrad_shape.h"
+
+enum { WGRAD_PARTS, WGRAD_COPIED, WGRAD_K_TILES, WGRAD_CHANNELS, WGRAD_POSITIONS, WGRAD_KNOBS };
+extern const ry_knob ry_wgrad_knobs[WGRAD_KNOBS];
+
+enum { WGRAD_MAX_PARTS = 64 };
+
+typedef struct wgrad_plan {
+    wgrad_shape shape;
+    int64_t width, tile_rows, tile_columns;
+    ry_cost_column costs;
+    /* What a block has of the outer loop, which goes over images, or of images with a third dim
+     * over that, and of lines; how many blocks that makes along each, and of all images. */
+    bool outer_is_d;
+    int64_t outer_extent, outer_block, line_block, outer_blocks, line_blocks, blocks;
+    int64_t parts, k_tiles; /* of a group */
+    /* of a task, and how many of them */
+    int64_t k_block, c_block, k_blocks, c_blocks;
+    bool copied, taps_are_rows;
+    int64_t region[WGRAD_SPACE]; /* what a block meets of an image */
+    wgrad_operand copy;          /* how a copy is stored; from its first channel, image, ... */
+    /* rows of sums that a task of the second phase adds, and how many such tasks a tile has */
+    int64_t finish_rows, finishes;
+    int64_t part_floats, bias_floats; /* sums of a part; where in them the bias is */
+    size_t panel, x, sums, bias, scratch;
+} wgrad_plan;
+
+/* What a block has: from image, d and line on. */
+typedef struct wgrad_block {
+    int64_t image, d, line, outer, lines;
+} wgrad_block;
+
+wgrad_block ry_wgrad_block(const wgrad_plan *plan, int64_t index);
+/* Rows of sums of a tile of k. */
+static inline int64_t wgrad_rows(const wgrad_plan *plan)
+{
+    return plan->shape.c * plan->shape.taps;
+}
+
+void ry_wgrad_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status ry_wgrad_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_wgrad_initialise(const ry_query *query, void *state);
+
+#endif

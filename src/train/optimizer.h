@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimizers as nodes: what a parameter becomes, and what is kept beside it. */
+#ifndef RY_TRAIN_OPTIMIZER_H
+#define RY_TRAIN_OPTIMIZER_H
+
+#include "train/emitter.h"
+
+typedef enum ry_optimizer {
+#define RY_OPTIMIZER(name, rates, rates_text, moments, first, second, text) RY_OPTIMIZER_##name,
+#include "train/optimizers.inc"
+#undef RY_OPTIMIZER
+    RY_OPTIMIZERS
+} ry_optimizer;
+
+enum { RY_MAX_RATES = 3, RY_MAX_MOMENTS = 2 };
+
+typedef struct ry_optimizer_options {
+    ry_optimizer optimizer;
+    double momentum, decay, beta1, beta2, epsilon;
+} ry_optimizer_options;
+
+/* What is the same for all parameters of a step. */
+typedef struct ry_optimizer_step {
+    ry_value_id rate[RY_MAX_RATES]; /* scalars of f32 */
+    ry_value_id scale;              /* of all gradients, a scalar of f32; RY_NO_VALUE: none */
+} ry_optimizer_step;
+
+/* learning_rate: a scalar of f64. Keeps the number of steps, as the state `name`. */
+void ry_emit_optimizer_step(ry_emitter *emitter, const ry_optimizer_options *options,
+                            ry_value_id learning_rate, const char *name, ry_optimizer_step *step);
+
+/* One step of a parameter (f32, in the graph without a producer, and not yet among its inputs) by
+ * its gradient. Makes it a state, with `initial`; and its moments, "<parameter>/momentum". */
+void ry_emit_update(ry_emitter *emitter, const ry_optimizer_options *options,
+                    const ry_optimizer_step *step, ry_value_id parameter, ry_value_id gradient,
+                    const void *initial);
+
+/* What gradients are multiplied by so that the root of the sum of all their squares is at most
+ * `norm`: norm / (root + 1e-6), 1 at most. RY_NO_VALUE among them counts nothing. */
+ry_value_id ry_emit_clip_scale(ry_emitter *emitter, size_t count, const ry_value_id *gradients,
+                               double norm);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the graphs of training: of a step, and of the loss alone. */
+#include "train/training.h"
+
+#include "train/differentiate.h"
+
+#include <string.h>
+
+/* While a step's graph is made. */
+typedef struct stepping {
+    ry_graph *graph;
+    ry_training *training;
+    ry_value_id rate;
+    ry_optimizer_step step;
+    ry_value_id *wanted, *gradient; /* of the parameters that are no statistics, in their order */
+    size_t *index;                  /* of those among all */
+    size_t count;
+    ry_error *error;
+} stepping;
+
+static ry_emitter emitter_of(ry_graph *graph, const char *name, ry_error *error)
+{
+    return (ry_emitter){.graph = graph, .name = name, .error = error};
+}
+
+static rynd_status add_input(ry_graph *graph, const char *name, ry_dtype dtype,
+                             const ry_shape *shape, ry_value_id *value, ry_error *error)
+{
+    *value = ry_graph_add_value(graph, name, dtype, shape);
+    return *value != RY_NO_VALUE && ry_graph_add_input(graph, *value) ? RYND_OK
+                                                                      : ry_fail_memory(error);
+}
+
+/* The loss as output 0, what it is of as output 1; what leads to other outputs is gone. */
+static rynd_status add_loss(ry_graph *graph, const ry_training *training, ry_value_id *loss,
+                            ry_error *error)
+{
+    const ry_value output = graph->values[training->output];
+    const ry_loss_options *options = &training->options.loss;
+    ry_dtype dtype;
+    ry_shape shape;
+    ry_value_id target;
+    const rynd_status status =
+        ry_loss_target(options, output.dtype, &output.shape, &dtype, &shape, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "output '%s': ", output.name);
+        return status;
+    }
+    ry_graph_clear_outputs(graph);
+    if (!ry_graph_add_output(graph, training->output)) {
+        return ry_fail_memory(error);
+    }
+    RY_TRY(ry_graph_compact(graph, error));
+    RY_TRY(add_input(graph, training->target, dtype, &shape, &target, error));
+    ry_emitter e = emitter_of(graph, "train/loss", error);
+    *loss = ry_emit_loss(&e, options, training->output, target);
+    RY_TRY(e.status);
+    ry_graph_clear_outputs(graph);
+    return ry_graph_add_output(graph, *loss) && ry_graph_add_output(graph, training->output)
+               ? RYND_OK
+               : ry_fail_memory(error);
+}
+
+static ry_training_parameter *statistic_of(const ry_training *training, ry_value_id value)
+{
+    for (size_t i = 0; i < training->count; i++) {
+        ry_training_parameter *p = &training->parameters[i];
+        if (p->statistic && p->value == value) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static ry_value_id next_of(ry_graph *graph, ry_value_id value)
+{
+    const char *name = ry_arena_format(&graph->arena, "%s/next", graph->values[value].name);
+    return name ? ry_graph_add_value(graph, name, RY_NONE, NULL) : RY_NO_VALUE;
+}
+
+/* Statistics of the batch, and running ones that take them in. */
+static rynd_status train_batch_norm(ry_graph *graph, const ry_training *training, ry_node_id n,
+                                    ry_training_parameter *const running[2], ry_error *error)
+{
+    enum { OUTPUTS = 5 };
+    ry_value_id *out = RY_TAKE(&graph->arena, ry_value_id, OUTPUTS);
+    if (!out) {
+        return ry_fail_memory(error);
+    }
+    out[0] = graph->nodes[n].out[0];
+    for (int i = 1; i < OUTPUTS; i++) {
+        out[i] = i < 3 ? ry_graph_add_value(graph, NULL, RY_NONE, NULL)
+                       : next_of(graph, running[i - 3]->value);
+        if (out[i] == RY_NO_VALUE) {
+            return ry_fail_memory(error);
+        }
+        graph->values[out[i]].producer = n;
+    }
+    ry_node *node = &graph->nodes[n];
+    const double epsilon = node->attrs.batch_norm.epsilon;
+    node->op = RY_OP_batch_norm_train;
+    node->attrs = ry_attrs_default(RY_OP_batch_norm_train);
+    node->attrs.batch_norm_train.epsilon = epsilon;
+    node->attrs.batch_norm_train.momentum = training->options.norm_momentum;
+    node->out = out;
+    node->outputs = OUTPUTS;
+    rynd_status status;
+    ry_infer_node(graph, node, error, &status);
+    RY_TRY(status);
+    for (int i = 0; i < 2; i++) {
+        running[i]->state = (uint32_t)graph->state_count;
+        if (!ry_graph_add_state(graph, running[i]->value, out[3 + i], running[i]->initial)) {
+            return ry_fail_memory(error);
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status train_batch_norms(ry_graph *graph, const ry_training *training, ry_error *error)
+{
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        const ry_node *node = &graph->nodes[n];
+        if (node->op != RY_OP_batch_norm) {
+            continue;
+        }
+        ry_training_parameter *const running[2] = {statistic_of(training, node->in[3]),
+                                                   statistic_of(training, node->in[4])};
+        if (running[0] && running[1]) {
+            RY_TRY(train_batch_norm(graph, training, n, running, error));
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status update(stepping *s, size_t i)
+{
+    ry_training_parameter *p = &s->training->parameters[s->index[i]];
+    const char *name = ry_arena_format(&s->graph->arena, "%s/update", p->name);
+    ry_emitter e = emitter_of(s->graph, name, s->error);
+    if (!name) {
+        return ry_fail_memory(s->error);
+    }
+    p->state = (uint32_t)s->graph->state_count;
+    ry_emit_update(&e, &s->training->options.optimizer, &s->step, p->value, s->gradient[i],
+                   p->initial);
+    return e.status;
+}
+
+/* As soon as its gradient is there, so that no gradient is kept for long. */
+static rynd_status reached(void *user, size_t index, ry_value_id gradient)
+{
+    stepping *s = user;
+    return gradient == RY_NO_VALUE ? RYND_OK : update(s, index);
+}
+
+static rynd_status list_wanted(stepping *s, ry_arena *scratch)
+{
+    const ry_training *training = s->training;
+    s->wanted = RY_TAKE(scratch, ry_value_id, training->count);
+    s->gradient = RY_TAKE(scratch, ry_value_id, training->count);
+    s->index = RY_TAKE(scratch, size_t, training->count);
+    if (!s->wanted || !s->gradient || !s->index) {
+        return ry_fail_memory(s->error);
+    }
+    for (size_t i = 0; i < training->count; i++) {
+        if (!training->parameters[i].statistic) {
+            s->index[s->count] = i;
+            s->wanted[s->count++] = training->parameters[i].value;
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status clip(stepping *s)
+{
+    ry_emitter e = emitter_of(s->graph, "train/clip", s->error);
+    s->step.scale = ry_emit_clip_scale(&e, s->count, s->gradient, s->training->options.clip_norm);
+    RY_TRY(e.status);
+    for (size_t i = 0; i < s->count; i++) {
+        RY_TRY(reached(s, i, s->gradient[i]));
+    }
+    return RYND_OK;
+}
+
+static rynd_status add_backward(stepping *s, ry_value_id loss)
+{
+    const ry_training_options *options = &s->training->options;
+    ry_emitter e = emitter_of(s->graph, "train/rate", s->error);
+    s->step.scale = RY_NO_VALUE;
+    ry_emit_optimizer_step(&e, &options->optimizer, s->rate, "train/step", &s->step);
+    const ry_value_id one = ry_emit_scalar(&e, ry_emit_dtype(&e, loss), 1);
+    RY_TRY(e.status);
+    const bool clips = options->clip_norm > 0;
+    const ry_differentiation what = {.of = loss,
+                                     .dy = one,
+                                     .count = s->count,
+                                     .wanted = s->wanted,
+                                     .gradient = s->gradient,
+                                     .reached = clips ? NULL : reached,
+                                     .user = s};
+    RY_TRY(ry_differentiate(s->graph, &what, s->error));
+    return clips ? clip(s) : RYND_OK;
+}
+
+static rynd_status keep_gradients(stepping *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        ry_training_parameter *p = &s->training->parameters[s->index[i]];
+        p->gradient = UINT32_MAX;
+        if (s->training->options.keep_gradients && s->gradient[i] != RY_NO_VALUE) {
+            p->gradient = (uint32_t)s->graph->output_count;
+            if (!ry_graph_add_output(s->graph, s->gradient[i])) {
+                return ry_fail_memory(s->error);
+            }
+        }
+    }
+    return RYND_OK;
+}
+
+/* What no gradient came to is a constant again. */
+static rynd_status drop_unreached(stepping *s)
+{
+    ry_training *training = s->training;
+    size_t kept = 0;
+    for (size_t i = 0; i < training->count; i++) {
+        const ry_training_parameter p = training->parameters[i];
+        if (p.state == UINT32_MAX) {
+            s->graph->values[p.value].constant = p.initial;
+        } else {
+            training->parameters[i] = training->parameters[kept];
+            training->parameters[kept++] = p;
+        }
+    }
+    training->count = kept;
+    for (size_t i = 0; i < kept; i++) {
+        if (!training->parameters[i].statistic) {
+            return RYND_OK;
+        }
+    }
+    return ry_fail(s->error, RYND_ERROR_UNSUPPORTED,
+                   "no gradient reaches any parameter: nothing would be trained");
+}
+
+static rynd_status make_step(stepping *s, ry_arena *scratch)
+{
+    const ry_shape scalar = {.rank = 0};
+    ry_value_id loss;
+    RY_TRY(list_wanted(s, scratch));
+    RY_TRY(add_loss(s->graph, s->training, &loss, s->error));
+    RY_TRY(add_input(s->graph, s->training->rate, RY_f64, &scalar, &s->rate, s->error));
+    RY_TRY(train_batch_norms(s->graph, s->training, s->error));
+    RY_TRY(add_backward(s, loss));
+    RY_TRY(keep_gradients(s));
+    RY_TRY(drop_unreached(s));
+    RY_TRY(ry_graph_verify(s->graph, s->error));
+    RY_TRY(ry_graph_compact(s->graph, s->error));
+    return ry_graph_infer(s->graph, s->error);
+}
+
+rynd_status ry_training_make_step(ry_graph *graph, ry_training *training, ry_error *error)
+{
+    stepping s = {.graph = graph, .training = training, .error = error};
+    ry_arena scratch;
+    for (size_t i = 0; i < training->count; i++) {
+        training->parameters[i].state = training->parameters[i].gradient = UINT32_MAX;
+    }
+    ry_arena_init(&scratch, graph->arena.allocator);
+    const rynd_status status = make_step(&s, &scratch);
+    ry_arena_free(&scratch);
+    return status;
+}
+
+rynd_status ry_training_make_loss(ry_graph *graph, const ry_training *training, ry_error *error)
+{
+    ry_value_id loss;
+    for (size_t i = training->count; i < training->opened; i++) {
+        graph->values[training->parameters[i].value].constant = training->parameters[i].initial;
+    }
+    RY_TRY(add_loss(graph, training, &loss, error));
+    for (size_t i = 0; i < training->count; i++) {
+        if (!ry_graph_add_input(graph, training->parameters[i].value)) {
+            return ry_fail_memory(error);
+        }
+    }
+    RY_TRY(ry_graph_verify(graph, error));
+    return ry_graph_infer(graph, error);
+}

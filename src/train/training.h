@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a model's graph to one of a step of training: forward, loss, backward, update.
+ *
+ *   ry_training_open        before sizes are bound and constants folded: which constants are
+ *                           parameters, which from then on are no constants
+ *   ry_training_make_step   a graph of one step: parameters, moments and running statistics are
+ *                           its states
+ *   ry_training_make_loss   a graph of the loss alone, as in inference, of the same values
+ *
+ * Both are made of copies of the same bound graph, in which ids mean the same. */
+#ifndef RY_TRAIN_TRAINING_H
+#define RY_TRAIN_TRAINING_H
+
+#include "graph/graph.h"
+#include "train/loss.h"
+#include "train/optimizer.h"
+
+typedef struct ry_training_options {
+    ry_loss_options loss;
+    ry_optimizer_options optimizer;
+    const char *output;        /* that the loss is of; NULL: the first */
+    double clip_norm;          /* 0: gradients are as large as they are */
+    double norm_momentum;      /* of running statistics: what a batch counts */
+    const char *const *freeze; /* patterns of names, with * and ?: what matches stays as it is */
+    size_t freeze_count;
+    bool keep_gradients; /* as outputs */
+} ry_training_options;
+
+/* A parameter, or a running statistic. */
+typedef struct ry_training_parameter {
+    const char *name;
+    ry_value_id value;
+    const void *initial; /* the model's content */
+    bool statistic;
+    uint32_t state;    /* its place among the step's states */
+    uint32_t gradient; /* its place among the step's outputs; UINT32_MAX: not kept */
+} ry_training_parameter;
+
+typedef struct ry_training {
+    ry_training_options options; /* borrowed names and patterns */
+    ry_value_id output;          /* that the loss is of */
+    size_t count, opened;
+    /* in the order of the model's constants; behind `count`: those that stay constants */
+    ry_training_parameter *parameters;
+    const char *target, *rate; /* names of the step's inputs; `target` of the loss', too */
+    /* of both graphs: output 0 is the loss, 1 what it is of */
+} ry_training;
+
+/* `graph` is a copy of a model's, sorted here; lists live in the arena. Fails where there is
+ * nothing to train, or a pattern matches nothing. */
+rynd_status ry_training_open(ry_graph *graph, const ry_training_options *options, ry_arena *arena,
+                             ry_training *training, ry_error *error);
+
+/* `graph`: a copy of the graph that was opened and then bound, folded and inferred. Fills in the
+ * states' places, and drops parameters that no gradient reaches: they are constants again. */
+rynd_status ry_training_make_step(ry_graph *graph, ry_training *training, ry_error *error);
+
+/* The same, of a further copy, after that; parameters are inputs, behind those of the model and the
+ * target, in their order. */
+rynd_status ry_training_make_loss(ry_graph *graph, const ry_training *training, ry_error *error);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which constants of a model training changes: floating-point initializers, not those of one number
+ * alone (rank 0), that an operator reads as an operand and not for a setting, and from which the
+ * output is computed; and running statistics of batch normalisations. */
+#include "train/training.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+typedef struct opening {
+    ry_graph *graph;
+    ry_training *training;
+    bool *leads;  /* of each value: to the output */
+    bool *refuse; /* of each value: some node reads it as a setting */
+    bool *mean;   /* of each value: a running statistic */
+    bool *used;   /* of each pattern: it matches something */
+    ry_error *error;
+} opening;
+
+/* Of an operator's inputs: a bit for each that is an operand, which a gradient may come to. */
+static unsigned operands_of(ry_op op)
+{
+    enum { FIRST = 1u << 0, FIRST_TWO = 3u, FIRST_THREE = 7u, ALL = ~0u };
+    switch (op) {
+    case RY_OP_expr:
+    case RY_OP_concat:
+    case RY_OP_einsum:
+    case RY_OP_conv:
+    case RY_OP_convt:
+    case RY_OP_matmul:
+    case RY_OP_deform_conv: return ALL;
+    case RY_OP_batch_norm:
+    case RY_OP_group_norm:
+    case RY_OP_layer_norm: return FIRST_THREE;
+    case RY_OP_grid_sample: return FIRST_TWO;
+    default: return FIRST;
+    }
+}
+
+static bool is_frozen(opening *o, const char *name)
+{
+    const ry_training_options *options = &o->training->options;
+    bool frozen = false;
+    for (size_t i = 0; i < options->freeze_count; i++) {
+        if (fnmatch(options->freeze[i], name, 0) == 0) {
+            o->used[i] = frozen = true;
+        }
+    }
+    return frozen;
+}
+
+static bool is_weight(const opening *o, ry_value_id v)
+{
+    const ry_value *value = &o->graph->values[v];
+    return value->constant && value->initializer && ry_dtype_is_float(value->dtype) &&
+           value->shape.rank > 0;
+}
+
+/* Exporters write equal tensors once, and what was made of ones and zeros is equal at first:
+ * normalisations that share a vector with somebody get copies, "<vector>/<output>/scale" and so on,
+ * that go their own ways. */
+static rynd_status separate_vector(const opening *o, ry_node_id n, int i, bool *taken)
+{
+    static const char *const roles[] = {"", "scale", "bias", "mean", "variance"};
+    ry_graph *graph = o->graph;
+    const ry_node node = graph->nodes[n];
+    const ry_value_id v = node.in[i];
+    if (v == RY_NO_VALUE || !is_weight(o, v) || graph->values[v].shape.rank != 1) {
+        return RYND_OK;
+    }
+    if (!taken[v]) {
+        taken[v] = true;
+        return RYND_OK;
+    }
+    const ry_value old = graph->values[v];
+    const char *name = ry_arena_format(&graph->arena, "%s/%s/%s", old.name,
+                                       graph->values[node.out[0]].name, roles[i]);
+    const ry_value_id copy =
+        name ? ry_graph_add_constant(graph, name, old.dtype, &old.shape, old.constant)
+             : RY_NO_VALUE;
+    if (copy == RY_NO_VALUE) {
+        return ry_fail_memory(o->error);
+    }
+    graph->values[copy].initializer = true;
+    graph->values[copy].unaligned = old.unaligned;
+    ry_graph_set_input(graph, &graph->nodes[n], i, copy);
+    return RYND_OK;
+}
+
+/* PyTorch gives what it writes once a node and a name for each further use: that is a parameter of
+ * this name. */
+static void name_copies(const opening *o)
+{
+    ry_graph *graph = o->graph;
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        const ry_node *node = &graph->nodes[n];
+        if (node->op != RY_OP_identity || !is_weight(o, node->in[0])) {
+            continue;
+        }
+        const ry_value from = graph->values[node->in[0]];
+        ry_value *to = &graph->values[node->out[0]];
+        ry_graph_remove_node(graph, n);
+        to->constant = from.constant;
+        to->dtype = from.dtype;
+        to->shape = from.shape;
+        to->initializer = true;
+        to->unaligned = from.unaligned;
+    }
+}
+
+static bool is_norm(ry_op op)
+{
+    return op == RY_OP_batch_norm || op == RY_OP_group_norm || op == RY_OP_layer_norm;
+}
+
+static rynd_status separate_vectors(const opening *o, ry_arena *scratch)
+{
+    const ry_graph *graph = o->graph;
+    bool *taken = RY_TAKE(scratch, bool, graph->value_count);
+    if (!taken) {
+        return ry_fail_memory(o->error);
+    }
+    for (ry_node_id n = 0; n < graph->node_count; n++) { /* those of all others are theirs */
+        const ry_node *node = &graph->nodes[n];
+        for (int i = 0; i < node->inputs && !is_norm(node->op); i++) {
+            if (node->in[i] != RY_NO_VALUE) {
+                taken[node->in[i]] = true;
+            }
+        }
+    }
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        const int inputs = is_norm(graph->nodes[n].op) ? graph->nodes[n].inputs : 0;
+        for (int i = 1; i < inputs; i++) {
+            RY_TRY(separate_vector(o, n, i, taken));
+        }
+    }
+    return RYND_OK;
+}
+
+/* From the last node to the first. */
+static void look_back(const opening *o)
+{
+    const ry_graph *graph = o->graph;
+    o->leads[o->training->output] = true;
+    for (size_t n = graph->node_count; n-- > 0;) {
+        const ry_node *node = &graph->nodes[n];
+        bool leads = false;
+        for (int i = 0; i < node->outputs; i++) {
+            leads |= node->out[i] != RY_NO_VALUE && o->leads[node->out[i]];
+        }
+        for (int i = 0; i < node->inputs; i++) {
+            const ry_value_id v = node->in[i];
+            const bool operand = i < 32 && operands_of(node->op) >> i & 1u;
+            if (v != RY_NO_VALUE && operand) {
+                o->leads[v] |= leads;
+            } else if (v != RY_NO_VALUE) {
+                o->refuse[v] = true;
+            }
+        }
+    }
+}
+
+/* A batch normalisation whose parameters all stay as they are works as in inference. */
+static void find_statistics(opening *o)
+{
+    const ry_graph *graph = o->graph;
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        const ry_node *node = &graph->nodes[n];
+        if (node->op != RY_OP_batch_norm || !node->attrs.batch_norm.spatial ||
+            !o->leads[node->out[0]]) {
+            continue;
+        }
+        const ry_value_id mean = node->in[3], variance = node->in[4];
+        bool trains = mean != variance;
+        for (int i = 3; i < 5; i++) {
+            trains = trains && is_weight(o, node->in[i]) && graph->values[node->in[i]].uses == 1 &&
+                     !is_frozen(o, graph->values[node->in[i]].name);
+        }
+        const bool scale =
+                       is_weight(o, node->in[1]) && is_frozen(o, graph->values[node->in[1]].name),
+                   bias =
+                       is_weight(o, node->in[2]) && is_frozen(o, graph->values[node->in[2]].name);
+        o->mean[mean] = o->mean[variance] = trains && !(scale && bias);
+    }
+}
+
+static rynd_status take(opening *o, ry_arena *arena)
+{
+    ry_graph *graph = o->graph;
+    ry_training *training = o->training;
+    training->parameters = RY_TAKE(arena, ry_training_parameter, graph->value_count);
+    if (!training->parameters) {
+        return ry_fail_memory(o->error);
+    }
+    for (ry_value_id v = 0; v < graph->value_count; v++) {
+        ry_value *value = &graph->values[v];
+        const bool weight = is_weight(o, v) && o->leads[v] && !o->refuse[v];
+        if (!o->mean[v] && !(weight && !is_frozen(o, value->name))) {
+            continue;
+        }
+        if (value->dtype != RY_f32) {
+            return ry_fail(o->error, RYND_ERROR_UNSUPPORTED,
+                           "parameter '%s' is %s: only float32 is trained; convert the model",
+                           value->name, ry_dtype_name(value->dtype));
+        }
+        const char *name = ry_arena_format(arena, "%s", value->name);
+        if (!name) {
+            return ry_fail_memory(o->error);
+        }
+        training->parameters[training->count++] = (ry_training_parameter){
+            .name = name, .value = v, .initial = value->constant, .statistic = o->mean[v]};
+        value->constant = NULL;
+    }
+    return RYND_OK;
+}
+
+static rynd_status check_patterns(const opening *o)
+{
+    const ry_training_options *options = &o->training->options;
+    size_t weights = 0;
+    for (size_t i = 0; i < options->freeze_count; i++) {
+        if (!o->used[i]) {
+            return ry_fail(o->error, RYND_ERROR_NOT_FOUND,
+                           "the pattern '%s' matches no parameter of the model",
+                           options->freeze[i]);
+        }
+    }
+    for (size_t i = 0; i < o->training->count; i++) {
+        weights += !o->training->parameters[i].statistic;
+    }
+    return weights ? RYND_OK
+                   : ry_fail(o->error, RYND_ERROR_UNSUPPORTED,
+                             "nothing to train: output '%s' depends on no floating-point "
+                             "initializer%s",
+                             o->graph->values[o->training->output].name,
+                             options->freeze_count ? " that is not frozen" : "");
+}
+
+static rynd_status find_output(opening *o)
+{
+    const char *name = o->training->options.output;
+    const ry_graph *graph = o->graph;
+    for (size_t i = 0; i < graph->output_count; i++) {
+        if (!name || strcmp(graph->values[graph->outputs[i]].name, name) == 0) {
+            o->training->output = graph->outputs[i];
+            return RYND_OK;
+        }
+    }
+    return ry_fail(o->error, RYND_ERROR_NOT_FOUND, "the model has no output '%s'",
+                   name ? name : "0");
+}
+
+static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
+{
+    ry_training *training = o->training;
+    RY_TRY(ry_graph_compact(o->graph, o->error));
+    RY_TRY(find_output(o));
+    name_copies(o);
+    RY_TRY(separate_vectors(o, scratch));
+    const size_t count = o->graph->value_count;
+    o->leads = RY_TAKE(scratch, bool, count);
+    o->refuse = RY_TAKE(scratch, bool, count);
+    o->mean = RY_TAKE(scratch, bool, count);
+    o->used = RY_TAKE(scratch, bool, training->options.freeze_count);
+    if (!o->leads || !o->refuse || !o->mean || !o->used) {
+        return ry_fail_memory(o->error);
+    }
+    training->target = ry_graph_find(o->graph, "target") == RY_NO_VALUE ? "target" : "train/target";
+    training->rate = ry_graph_find(o->graph, "learning_rate") == RY_NO_VALUE
+                         ? "learning_rate"
+                         : "train/learning_rate";
+    look_back(o);
+    find_statistics(o);
+    RY_TRY(take(o, arena));
+    training->opened = training->count;
+    return check_patterns(o);
+}
+
+rynd_status ry_training_open(ry_graph *graph, const ry_training_options *options, ry_arena *arena,
+                             ry_training *training, ry_error *error)
+{
+    opening o = {.graph = graph, .training = training, .error = error};
+    ry_arena scratch;
+    *training = (ry_training){.options = *options};
+    ry_arena_init(&scratch, graph->arena.allocator);
+    const rynd_status status = open_graph(&o, &scratch, arena);
+    ry_arena_free(&scratch);
+    return status;
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trainers on arrays."""
+import numpy
+import pytest
+
+import rynd
+
+
+def batch(n=4):
+    random = numpy.random.default_rng(2)
+    return random.standard_normal((n, 3, 20, 24), dtype=numpy.float32), random.standard_normal((n, 8, 10, 12), dtype=numpy.float32)
+
+
+def test_losses_fall(conv_model):
+    x, target = batch()
+    trainer = rynd.Trainer(conv_model, loss="mse", optimizer="adam", batch=4)
+    assert trainer.target == ("f32", (4, 8, 10, 12))
+    losses = [trainer.step(x, target, 0.01) for _ in range(20)]
+    assert losses[-1] < 0.9 * losses[0]
+    assert trainer.evaluate({"x": x}, target) < losses[-1]
+    assert trainer.output.shape == (4, 8, 10, 12)
+    assert trainer.memory > 0 and trainer.predict().median > 0
+    assert any("dir=bwd_weights" in step.problem for step in trainer.steps)
+
+
+def test_first_step_is_the_gradient(conv_model):
+    x, target = batch()
+    trainer = rynd.Trainer(rynd.load(conv_model), loss="mse", keep_gradients=True, batch=4)
+    before = numpy.array(trainer.read("w"))
+    trainer.step([x], target, 0.5)
+    assert numpy.allclose(numpy.array(trainer.read("w")), before - 0.5 * numpy.array(trainer.gradient("w")), atol=1e-6)
+
+
+def test_states_go_from_one_trainer_to_another(conv_model):
+    x, target = batch()
+    one, other = (rynd.Trainer(conv_model, loss="l1", momentum=0.9, batch=4) for _ in range(2))
+    kinds = {state.name: state.kind for state in one.states}
+    assert kinds == {"train/step": "optimizer", "w": "parameter", "w/momentum": "optimizer", "b": "parameter", "b/momentum": "optimizer",
+                     "v": "parameter", "v/momentum": "optimizer"}
+    for _ in range(3):
+        one.step(x, target, 0.1)
+    for state in one.states:
+        other.write(state.name, one.read(state.name))
+    assert one.step(x, target, 0.1) == other.step(x, target, 0.1)
+
+
+def test_frozen_parameters_are_no_states(conv_model):
+    trainer = rynd.Trainer(conv_model, loss="mse", freeze="[wb]", batch=4)
+    assert [state.name for state in trainer.states if state.kind == "parameter"] == ["v"]
+
+
+def test_mistakes_are_told(conv_model):
+    x, target = batch()
+    trainer = rynd.Trainer(conv_model, loss="mse", batch=4)
+    with pytest.raises(rynd.ShapeError, match="input 'x'"):
+        trainer.step(x[:2], target, 0.1)
+    with pytest.raises(rynd.NotFoundError, match="no state 'z'"):
+        trainer.read("z")
+    with pytest.raises(rynd.ArgumentError, match="keep_gradients"):
+        trainer.step(x, target, 0.1)
+        trainer.gradient("w")
+    with pytest.raises(rynd.ArgumentError, match="no 'hinge'"):
+        rynd.Trainer(conv_model, loss="hinge", batch=4)
+    with pytest.raises(rynd.ShapeError):
+        rynd.Trainer(conv_model, loss="mse")
+    with pytest.raises(rynd.ArgumentError, match="'x' is missing"):
+        trainer.step({"y": x}, target, 0.1)

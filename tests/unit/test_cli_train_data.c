@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data to train on: every reader, what each refuses, what is done at random, and batches that are
+ * the same at any number of threads and from any beginning. */
+#define _XOPEN_SOURCE 700
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "files.h"
+#include "train_loader.h"
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static char root[] = "/tmp/test_train_data.XXXXXX";
+static const cli_data_wish no_wish = {0};
+static const cli_common quiet = {.level = CLI_ERROR};
+
+static int begin(void **state)
+{
+    (void)state;
+    return mkdtemp(root) ? 0 : 1;
+}
+
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place)
+{
+    (void)about, (void)kind, (void)place;
+    return remove(path);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *at(const char *name)
+{
+    static char path[4][256];
+    static int turn;
+    turn = (turn + 1) % 4;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
+    return path[turn];
+}
+
+static void make_folder(const char *name)
+{
+    assert_int_equal(mkdir(at(name), 0777), 0);
+}
+
+static void write_bytes(const char *name, const void *data, size_t size)
+{
+    FILE *file = fopen(at(name), "wb");
+    assert_true(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
+}
+
+/* Every pixel has its place's value: red x, green y, blue `blue`. */
+static void write_picture(const char *name, int height, int width, int blue)
+{
+    cli_image image;
+    cli_failure failure = {0};
+    assert_true(cli_image_make(&image, height, width, 3, name, &failure));
+    for (int i = 0; i < height * width; i++) {
+        image.pixels[3 * i] = (float)(i % width);
+        image.pixels[3 * i + 1] = (float)(i / width);
+        image.pixels[3 * i + 2] = (float)blue;
+    }
+    assert_true(cli_image_write(at(name), &image, &failure));
+    cli_image_free(&image);
+}
+
+static void expect_refused(const char *name, const cli_data_wish *wish, const char *part)
+{
+    cli_dataset set;
+    cli_failure failure = {0};
+    const bool opened = cli_dataset_open(&set, at(name), wish, &failure);
+    if (opened || !strstr(failure.text, part)) {
+        fail_msg("'%s' (%d) does not say '%s'", failure.text, opened, part);
+    }
+}
+
+static cli_dataset open_set(const char *path, const cli_data_wish *wish)
+{
+    cli_dataset set;
+    cli_failure failure = {0};
+    if (!cli_dataset_open(&set, path, wish, &failure)) {
+        fail_msg("%s", failure.text);
+    }
+    return set;
+}
+
+static void test_folder(void **state)
+{
+    (void)state;
+    make_folder("classes");
+    expect_refused("classes", &no_wish, "has no folders of pictures");
+    make_folder("classes/b");
+    expect_refused("classes", &no_wish, "is a class without a picture");
+    make_folder("classes/a");
+    make_folder("classes/.hidden");
+    write_picture("classes/b/2.png", 4, 5, 2);
+    write_picture("classes/b/10.PNG", 4, 5, 10);
+    write_picture("classes/a/1.png", 4, 5, 1);
+    write_bytes("classes/b/notes.txt", "x", 1);
+    const char *path = at("classes");
+    cli_dataset set = open_set(path, &no_wish);
+    assert_int_equal(set.count, 3);
+    assert_int_equal(set.class_count, 2);
+    assert_string_equal(set.classes[0], "a");
+    assert_string_equal(set.classes[1], "b");
+    static const int blue[] = {1, 10, 2}, labels[] = {0, 1, 1};
+    for (size_t i = 0; i < 3; i++) {
+        cli_sample sample;
+        cli_failure failure = {0};
+        assert_true(set.kind->read(&set, i, &sample, &failure));
+        assert_true(sample.picture.height == 4 && sample.picture.width == 5);
+        assert_true(sample.picture.pixels[2] == (float)blue[i] && sample.label == labels[i]);
+        cli_sample_free(&sample);
+    }
+    cli_dataset_close(&set);
+    expect_refused("nowhere", &no_wish, "No such file");
+    write_bytes("text", "text", 4);
+    expect_refused("text", &no_wish, "is no data to train on");
+}
+
+static void test_pairs(void **state)
+{
+    (void)state;
+    const cli_data_wish by_two = {.factor = 2};
+    make_folder("pairs");
+    make_folder("pairs/high");
+    expect_refused("pairs", &no_wish, "has no picture");
+    write_picture("pairs/high/a.png", 9, 12, 3);
+    write_picture("pairs/high/b.png", 8, 8, 4);
+    expect_refused("pairs", &no_wish, "--factor N");
+    char path[256];
+    snprintf(path, sizeof path, "%s", at("pairs"));
+    cli_dataset set = open_set(path, &by_two);
+    cli_sample sample;
+    cli_failure failure = {0};
+    assert_true(set.pairs && set.count == 2 && set.class_count == 0);
+    assert_true(set.kind->read(&set, 0, &sample, &failure));
+    assert_true(sample.picture.height == 4 && sample.picture.width == 6);
+    assert_true(sample.target.height == 8 && sample.target.width == 12);
+    cli_sample_free(&sample);
+    cli_dataset_close(&set);
+    make_folder("pairs/low");
+    write_picture("pairs/low/a.png", 3, 4, 3);
+    expect_refused("pairs", &no_wish, "'high/b.png' has no picture of that name in 'low'");
+    write_picture("pairs/low/c.png", 3, 4, 3);
+    expect_refused("pairs", &no_wish, "'high/b.png' has no picture of that name in 'low'");
+    assert_int_equal(rename(at("pairs/low/c.png"), at("pairs/low/b.png")), 0);
+    set = open_set(path, &no_wish);
+    assert_true(set.kind->read(&set, 0, &sample, &failure));
+    assert_true(sample.picture.height == 3 && sample.target.height == 9);
+    cli_sample_free(&sample);
+    assert_false(set.kind->read(&set, 1, &sample, &failure));
+    assert_non_null(strstr(failure.text, "not a whole number of times as large"));
+    cli_dataset_close(&set);
+}
+
+static const unsigned char pictures[] = {0, 0, 8, 3, 0, 0, 0, 2, 0,  0,  0,  2,  0,  0,
+                                         0, 3, 1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16};
+static const unsigned char labels[] = {0, 0, 8, 1, 0, 0, 0, 2, 7, 4};
+
+static void write_packed(const char *name, const void *data, size_t size)
+{
+    gzFile file = gzopen(at(name), "wb");
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, data, (unsigned)size), size);
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
+static void check_idx(const char *path)
+{
+    cli_dataset set = open_set(path, &no_wish);
+    cli_sample sample;
+    cli_failure failure = {0};
+    assert_true(set.count == 2 && set.class_count == 8);
+    assert_true(set.kind->read(&set, 1, &sample, &failure));
+    assert_true(sample.label == 4 && sample.picture.channels == 1);
+    assert_true(sample.picture.height == 2 && sample.picture.width == 3);
+    assert_true(sample.picture.pixels[0] == 11 && sample.picture.pixels[5] == 16);
+    cli_sample_free(&sample);
+    cli_dataset_close(&set);
+}
+
+static void test_idx(void **state)
+{
+    (void)state;
+    write_bytes("train-images-idx3-ubyte", pictures, sizeof pictures);
+    expect_refused("train-images-idx3-ubyte", &no_wish,
+                   "there is no file of the pictures' classes");
+    write_packed("train-labels-idx1-ubyte.gz", labels, sizeof labels);
+    check_idx(at("train-images-idx3-ubyte"));
+    write_packed("train-images-idx3-ubyte.gz", pictures, sizeof pictures);
+    check_idx(at("train-images-idx3-ubyte.gz"));
+    write_bytes("t-images", pictures, sizeof pictures - 1);
+    expect_refused("t-images", &no_wish, "its header tells of 12 bytes, but 11 follow");
+    write_packed("t-images.gz", pictures, sizeof pictures - 1);
+    expect_refused("t-images.gz", &no_wish, "its header tells of 12 bytes, but 11 follow");
+    unsigned char changed[sizeof pictures + 1] = {0};
+    memcpy(changed, pictures, sizeof pictures);
+    write_bytes("t-images", changed, sizeof changed);
+    expect_refused("t-images", &no_wish, "there is more behind its 12 bytes");
+    changed[2] = 13;
+    write_bytes("t-images", changed, sizeof pictures);
+    expect_refused("t-images", &no_wish, "type 0x0d and rank 3");
+    memcpy(changed + 2, "\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff", 10);
+    write_bytes("t-images", changed, sizeof pictures);
+    expect_refused("t-images", &no_wish, "together they are too many");
+    write_packed("t-images.gz", changed, 7);
+    expect_refused("t-images.gz", &no_wish, "it ends inside its header");
+    write_bytes("t-images.gz", "\x1f\x8b\x08\x00xxxxxxxxxxxx", 16);
+    expect_refused("t-images.gz", &no_wish, "cannot");
+    write_bytes("u-images", pictures, sizeof pictures);
+    write_bytes("u-labels", labels, 9);
+    expect_refused("u-images", &no_wish, "u-labels' is truncated");
+    write_bytes("u-labels", "\0\0\x08\x01\0\0\0\x01\x05", 9);
+    expect_refused("u-images", &no_wish, "has 2 pictures, but");
+}
+
+static void write_arrays(const char *name, const rynd_tensor *x, const rynd_tensor *y)
+{
+    const rynd_tensor tensors[] = {*x, *y};
+    const char *const names[] = {"x", y->rank < 0 ? "z" : "y"};
+    cli_failure failure = {0};
+    if (!cli_tensors_write(NULL, at(name), tensors, names, y->data ? 2 : 1, &failure)) {
+        fail_msg("%s", failure.text);
+    }
+}
+
+static void test_npz(void **state)
+{
+    (void)state;
+    double x[] = {1, 2, 3, 4, 5, 6};
+    int32_t y[] = {2, 0, 1};
+    const int64_t dim[] = {3, 2};
+    rynd_tensor tx = rynd_tensor_of(x, RYND_DTYPE_F64, 2, dim),
+                ty = rynd_tensor_of(y, RYND_DTYPE_I32, 1, dim);
+    write_arrays("a.npz", &tx, &ty);
+    char path[256];
+    snprintf(path, sizeof path, "%s", at("a.npz"));
+    cli_sample sample;
+    cli_failure failure = {0};
+    cli_dataset set = open_set(path, &no_wish);
+    assert_true(set.kind->read(&set, 1, &sample, &failure));
+    assert_true(sample.x.dtype == RYND_DTYPE_F64 && ((double *)sample.x.data)[1] == 4);
+    assert_true(sample.y.rank == 0 && *(int32_t *)sample.y.data == 0 && sample.label == -1);
+    cli_dataset_close(&set);
+    const cli_data_wish wish = {.dtype = RYND_DTYPE_F32, .classes = true};
+    set = open_set(path, &wish);
+    assert_true(set.count == 3 && set.class_count == 3);
+    assert_true(set.kind->read(&set, 2, &sample, &failure));
+    assert_true(sample.x.dtype == RYND_DTYPE_F32 && ((float *)sample.x.data)[0] == 5);
+    assert_true(sample.y.dtype == RYND_DTYPE_I64 && *(int64_t *)sample.y.data == 1);
+    cli_dataset_close(&set);
+    y[1] = -1;
+    write_arrays("a.npz", &tx, &ty);
+    expect_refused("a.npz", &wish, "y has the class -1");
+    ty = rynd_tensor_of(y, RYND_DTYPE_I32, 1, (const int64_t[]){2});
+    write_arrays("a.npz", &tx, &ty);
+    expect_refused("a.npz", &no_wish, "x has 3 rows, and y 2");
+    ty.data = NULL;
+    write_arrays("a.npz", &tx, &ty);
+    expect_refused("a.npz", &no_wish, "has no array");
+}
+
+/* Twenty pictures of two classes; of blue 0 to 19 by their index. */
+static void make_many(const char *name)
+{
+    char picture[64];
+    make_folder(name);
+    for (int i = 0; i < 20; i++) {
+        snprintf(picture, sizeof picture, "%s/%d", name, i / 10);
+        if (i % 10 == 0) {
+            make_folder(picture);
+        }
+        snprintf(picture, sizeof picture, "%s/%d/%d.png", name, i / 10, i % 10);
+        write_picture(picture, 12, 10, i);
+    }
+}
+
+static const rynd_value_info input = {.name = "x",
+                                      .dtype = RYND_DTYPE_F32,
+                                      .rank = 4,
+                                      .dim = {-1, 3, 8, 8},
+                                      .symbol = {"N", "", "", ""}};
+static const rynd_value_info output = {
+    .name = "y", .dtype = RYND_DTYPE_F32, .rank = 2, .dim = {-1, 2}, .symbol = {"N", ""}};
+
+enum { BATCH = 3, VALUES = BATCH * 3 * 8 * 8, BATCHES = 14 };
+
+typedef struct record {
+    float x[VALUES];
+    int64_t y[BATCH];
+} record;
+
+/* The batches first ... BATCHES-1, of six an epoch. */
+static void collect(const cli_dataset *set, const cli_augment *augment, unsigned threads,
+                    uint64_t seed, uint64_t first, record *to)
+{
+    cli_preprocess preprocess = {.size = {8, 8}, .scale = 0.5};
+    cli_batch_form form;
+    cli_failure failure = {0};
+    cli_batch batch;
+    cli_preprocess_settle(&preprocess);
+    const cli_batch_wish wish = {set, &input, &output, &preprocess, augment, BATCH};
+    if (!cli_batch_form_of(&wish, &form, &failure)) {
+        fail_msg("%s", failure.text);
+    }
+    const cli_loader_options options = {.form = &form,
+                                        .common = &quiet,
+                                        .seed = seed,
+                                        .shuffle = true,
+                                        .first = first,
+                                        .end = BATCHES,
+                                        .threads = threads};
+    cli_loader *loader = cli_loader_start(&options, &failure);
+    assert_non_null(loader);
+    for (uint64_t b = first; b < BATCHES; b++) {
+        assert_true(cli_loader_take(loader, &batch, &failure));
+        assert_true(batch.number == b && batch.epoch == b / 6 && batch.count == BATCH);
+        memcpy(to[b].x, batch.x.data, sizeof to[b].x);
+        memcpy(to[b].y, batch.y.data, sizeof to[b].y);
+        cli_loader_give(loader);
+    }
+    assert_true(cli_loader_take(loader, &batch, &failure) && batch.count == 0);
+    cli_loader_stop(loader);
+}
+
+static void test_batches(void **state)
+{
+    (void)state;
+    static record plain[BATCHES], other[BATCHES];
+    const cli_augment augments[] = {{.pad = -1},
+                                    {.pad = -1, .area = 0.3, .flip = true},
+                                    {.pad = 2, .flip = true, .jitter = 0.5}};
+    make_many("many");
+    char path[256];
+    snprintf(path, sizeof path, "%s", at("many"));
+    cli_dataset set = open_set(path, &no_wish);
+    for (size_t a = 0; a < sizeof augments / sizeof *augments; a++) {
+        collect(&set, &augments[a], 1, 7, 0, plain);
+        for (unsigned threads = 2; threads < 8; threads += 2) {
+            collect(&set, &augments[a], threads, 7, 0, other);
+            assert_memory_equal(plain, other, sizeof plain);
+        }
+        collect(&set, &augments[a], 3, 7, 8, other); /* from within the second epoch on */
+        assert_memory_equal(plain + 8, other + 8, 6 * sizeof *plain);
+        collect(&set, &augments[a], 1, 8, 0, other);
+        assert_true(memcmp(plain, other, sizeof plain) != 0);
+    }
+    /* each sample once in an epoch, but for the two that are left out; other ones in the next */
+    collect(&set, &augments[0], 2, 7, 0, plain);
+    bool seen[2][20] = {{false}};
+    for (int b = 0; b < 12; b++) {
+        for (int i = 0; i < BATCH; i++) {
+            const int blue = (int)(2 * plain[b].x[(i * 3 + 2) * 64]);
+            assert_true(blue >= 0 && blue < 20 && !seen[b / 6][blue]);
+            assert_int_equal(plain[b].y[i], blue / 10);
+            seen[b / 6][blue] = true;
+        }
+    }
+    cli_dataset_close(&set);
+}
+
+/* A broken picture's place is taken by the next one; all broken: an error. */
+static void test_broken(void **state)
+{
+    (void)state;
+    static record batches[BATCHES];
+    const cli_augment nothing = {.pad = -1};
+    make_many("torn");
+    write_bytes("torn/1/3.png", "\x89PNG no", 7);
+    char path[256];
+    snprintf(path, sizeof path, "%s", at("torn"));
+    cli_dataset set = open_set(path, &no_wish);
+    collect(&set, &nothing, 2, 7, 0, batches);
+    int count = 0;
+    for (int b = 0; b < 12; b++) {
+        for (int i = 0; i < BATCH; i++) {
+            const int blue = (int)(2 * batches[b].x[(i * 3 + 2) * 64]);
+            assert_true(blue != 13);
+            count++;
+        }
+    }
+    assert_int_equal(count, 36);
+    cli_dataset_close(&set);
+    assert_int_equal(nftw(at("torn/0"), remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    for (int i = 0; i < 10; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "torn/1/%d.png", i);
+        write_bytes(name, "no", 2);
+    }
+    set = open_set(path, &no_wish);
+    cli_preprocess preprocess = {.scale = 1};
+    cli_batch_form form;
+    cli_failure failure = {0};
+    cli_preprocess_settle(&preprocess);
+    const cli_batch_wish wish = {&set, &input, &output, &preprocess, &nothing, BATCH};
+    assert_false(cli_batch_form_of(&wish, &form, &failure));
+    assert_non_null(strstr(failure.text, "none of the 10 samples"));
+    cli_dataset_close(&set);
+}
+
+/* The whole set in its order: the last batch has two samples that count. */
+static void test_whole(void **state)
+{
+    (void)state;
+    cli_dataset set = open_set(at("many"), &no_wish);
+    cli_preprocess preprocess = {.size = {8, 8}, .scale = 1};
+    cli_batch_form form;
+    cli_failure failure = {0};
+    cli_batch batch;
+    cli_preprocess_settle(&preprocess);
+    const cli_batch_wish wish = {&set, &input, &output, &preprocess, NULL, BATCH};
+    assert_true(cli_batch_form_of(&wish, &form, &failure));
+    assert_int_equal(cli_loader_batches(&set, BATCH, true), 7);
+    const cli_loader_options options = {
+        .form = &form, .common = &quiet, .whole = true, .end = 7, .threads = 2};
+    cli_loader *loader = cli_loader_start(&options, &failure);
+    assert_non_null(loader);
+    for (int b = 0; b < 7; b++) {
+        assert_true(cli_loader_take(loader, &batch, &failure));
+        assert_int_equal(batch.count, b < 6 ? 3 : 2);
+        for (int i = 0; i < BATCH; i++) {
+            const float blue = ((float *)batch.x.data)[(i * 3 + 2) * 64];
+            assert_true(blue == (float)((b * BATCH + i) % 20));
+            assert_int_equal(batch.own[i], b * BATCH + i < 20);
+        }
+        cli_loader_give(loader);
+    }
+    cli_loader_stop(loader);
+    cli_dataset_close(&set);
+}
+
+/* What does not fit the model is an error, with what to do. */
+static void test_misfits(void **state)
+{
+    (void)state;
+    cli_dataset set = open_set(at("many"), &no_wish);
+    cli_preprocess preprocess = {.size = {9, 9}, .scale = 1};
+    cli_batch_form form;
+    cli_failure failure = {0};
+    cli_batch batch;
+    cli_preprocess_settle(&preprocess);
+    const cli_batch_wish wish = {&set, &input, &output, &preprocess, NULL, BATCH};
+    assert_true(cli_batch_form_of(&wish, &form, &failure));
+    const cli_loader_options options = {.form = &form, .common = &quiet, .end = 1, .threads = 2};
+    cli_loader *loader = cli_loader_start(&options, &failure);
+    assert_non_null(loader);
+    assert_false(cli_loader_take(loader, &batch, &failure));
+    assert_non_null(strstr(failure.text, "a picture of 9x9 (height x width) where 8x8 is wanted"));
+    cli_loader_stop(loader);
+    cli_loader_options large = options;
+    form.wish.batch = 21;
+    assert_null(cli_loader_start(&large, &failure));
+    assert_non_null(strstr(failure.text, "has 20 samples, less than a batch of 21"));
+    rynd_value_info flat = input;
+    flat.dim[1] = 5;
+    const cli_batch_wish odd = {&set, &flat, &output, &preprocess, NULL, BATCH};
+    assert_false(cli_batch_form_of(&odd, &form, &failure));
+    assert_non_null(strstr(failure.text, "it has no dimension of 1 or 3 channels"));
+    cli_dataset_close(&set);
+}
+
+/* Both pictures of a pair are cut at the same place, and mirrored together. */
+static void test_pairs_at_random(void **state)
+{
+    (void)state;
+    make_folder("sr");
+    make_folder("sr/high");
+    make_folder("sr/low");
+    write_picture("sr/low/a.png", 20, 30, 1);
+    cli_image large;
+    cli_failure failure = {0};
+    assert_true(cli_image_make(&large, 40, 60, 3, "a", &failure));
+    for (int i = 0; i < 40 * 60; i++) { /* red and green: of the small pixel that it belongs to */
+        large.pixels[3 * i] = (float)(i % 60 / 2);
+        large.pixels[3 * i + 1] = (float)(i / 60 / 2);
+    }
+    assert_true(cli_image_write(at("sr/high/a.png"), &large, &failure));
+    cli_image_free(&large);
+    char path[256];
+    snprintf(path, sizeof path, "%s", at("sr"));
+    cli_dataset set = open_set(path, &no_wish);
+    const cli_augment augment = {.pad = -1, .flip = true};
+    bool mirrored = false, straight = false, moved = false;
+    for (uint32_t epoch = 0; epoch < 20; epoch++) {
+        const cli_draw draw = {1, epoch, 0};
+        cli_sample s;
+        assert_true(set.kind->read(&set, 0, &s, &failure));
+        assert_true(cli_augment_pair(&augment, &draw, (cli_extent){5, 6}, &s, path, &failure));
+        assert_true(s.picture.height == 5 && s.picture.width == 6);
+        assert_true(s.target.height == 10 && s.target.width == 12);
+        for (int y = 0; y < 10; y++) {
+            for (int x = 0; x < 12; x++) {
+                const float *l = s.picture.pixels + 3 * ((y / 2) * 6 + x / 2);
+                const float *h = s.target.pixels + 3 * (y * 12 + x);
+                assert_true(l[0] == h[0] && l[1] == h[1]);
+            }
+        }
+        mirrored = mirrored || s.picture.pixels[0] > s.picture.pixels[3];
+        straight = straight || s.picture.pixels[0] < s.picture.pixels[3];
+        moved = moved || s.picture.pixels[1] != 7;
+        cli_sample_free(&s);
+    }
+    assert_true(mirrored && straight && moved);
+    cli_dataset_close(&set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_idx),
+        cmocka_unit_test(test_npz),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_misfits),
+        cmocka_unit_test(test_pairs_at_random),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

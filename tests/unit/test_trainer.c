@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The trainer through the public interface, on a small network: losses fall, gradients are those of
+ * differences, states come back as they went, any number of threads gives the same bits, memory
+ * does not grow, and what is wrong is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tiny_model.h"
+#include <rynd/rynd.h>
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 6, IMAGE = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE };
+
+typedef struct taught {
+    rynd_context *context;
+    uint8_t model_bytes[TINY_MODEL_CAPACITY];
+    rynd_model *model;
+    rynd_trainer *trainer;
+    float images[IMAGE];
+    int64_t labels[BATCH];
+    rynd_tensor input, target;
+} taught;
+
+/* A caller's allocator that counts. */
+static atomic_size_t calls;
+
+static void *count_allocate(void *user, size_t size, size_t alignment)
+{
+    (void)user;
+    calls++;
+    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void count_release(void *user, void *memory)
+{
+    (void)user;
+    free(memory);
+}
+
+static rynd_tensor row_major(rynd_dtype dtype, int rank, const int64_t *dim, void *data)
+{
+    rynd_tensor t = {.data = data, .dtype = dtype, .rank = rank};
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        t.dim[i] = dim[i];
+        t.stride[i] = stride;
+        stride *= dim[i];
+    }
+    return t;
+}
+
+static void begin(taught *t, unsigned threads, const rynd_trainer_options *options)
+{
+    static const rynd_allocator counted = {count_allocate, count_release, NULL};
+    const rynd_context_options context = {
+        .size = sizeof context, .threads = threads, .allocator = &counted};
+    memset(t, 0, sizeof *t);
+    assert_int_equal(rynd_context_create(&context, &t->context), RYND_OK);
+    const size_t size = tiny_model(t->model_bytes);
+    assert_int_equal(rynd_model_load_memory(t->context, t->model_bytes, size, &t->model), RYND_OK);
+    if (rynd_trainer_create(t->model, options, &t->trainer) != RYND_OK) {
+        fail_msg("%s", rynd_last_error());
+    }
+    tiny_values(t->images, IMAGE, 5);
+    for (int i = 0; i < BATCH; i++) {
+        t->labels[i] = i * 3 % TINY_CLASSES;
+    }
+    t->input = row_major(RYND_DTYPE_F32, 4, (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE},
+                         t->images);
+    t->target = row_major(RYND_DTYPE_I64, 1, (int64_t[]){BATCH}, t->labels);
+}
+
+static void end(taught *t)
+{
+    rynd_trainer_destroy(t->trainer);
+    rynd_model_destroy(t->model);
+    rynd_context_destroy(t->context);
+}
+
+static double step(taught *t, double rate)
+{
+    double loss = 0;
+    if (rynd_trainer_step(t->trainer, &t->input, &t->target, rate, &loss) != RYND_OK) {
+        fail_msg("%s", rynd_last_error());
+    }
+    return loss;
+}
+
+static double evaluate(taught *t)
+{
+    double loss = 0;
+    if (rynd_trainer_evaluate(t->trainer, &t->input, &t->target, &loss) != RYND_OK) {
+        fail_msg("%s", rynd_last_error());
+    }
+    return loss;
+}
+
+static rynd_trainer_options defaults(void)
+{
+    return (rynd_trainer_options){.size = sizeof(rynd_trainer_options), .batch = BATCH};
+}
+
+static const struct {
+    const char *name;
+    rynd_trainer_options options;
+    double rate;
+} methods[] = {
+    {"sgd", {.optimizer = RYND_OPTIMIZER_SGD}, 0.1},
+    {"sgd, momentum", {.momentum = 0.9, .weight_decay = 1e-4}, 0.1},
+    {"sgd, nesterov", {.momentum = 0.9, .nesterov = 1}, 0.1},
+    {"adam", {.optimizer = RYND_OPTIMIZER_ADAM, .weight_decay = 1e-4}, 0.01},
+    {"adamw", {.optimizer = RYND_OPTIMIZER_ADAMW, .weight_decay = 1e-2}, 0.01},
+    {"clipped", {.clip_norm = 0.05}, 0.5},
+    {"smoothed", {.label_smoothing = 0.1}, 0.5},
+};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+static rynd_trainer_options method(size_t i)
+{
+    rynd_trainer_options options = methods[i].options;
+    options.size = sizeof options;
+    options.batch = BATCH;
+    return options;
+}
+
+static void losses_fall(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < METHODS; i++) {
+        taught t;
+        const rynd_trainer_options options = method(i);
+        begin(&t, 2, &options);
+        const double first = step(&t, methods[i].rate);
+        double last = first;
+        for (int k = 0; k < 30; k++) {
+            last = step(&t, methods[i].rate);
+        }
+        if (!(last < first - 0.01)) {
+            fail_msg("%s: the loss went from %g to %g", methods[i].name, first, last);
+        }
+        end(&t);
+    }
+}
+
+/* All states, one behind another. */
+static size_t read_all(taught *t, float *to, size_t room)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
+        rynd_state_info info = {.size = sizeof info};
+        assert_int_equal(rynd_trainer_state(t->trainer, i, &info), RYND_OK);
+        size_t floats = info.tensor.dtype == RYND_DTYPE_F64 ? 2 : 1;
+        for (int d = 0; d < info.tensor.rank; d++) {
+            floats *= (size_t)info.tensor.dim[d];
+        }
+        assert_true(used + floats <= room);
+        used += used % 2; /* where it is a double */
+        info.tensor.data = to + used;
+        assert_int_equal(rynd_trainer_read(t->trainer, info.name, &info.tensor), RYND_OK);
+        used += floats;
+    }
+    return used;
+}
+
+enum { ROOM = 4096 };
+
+static void any_number_of_threads_gives_the_same_bits(void **state)
+{
+    (void)state;
+    static const unsigned threads[] = {1, 2, 3, 7};
+    for (size_t m = 0; m < METHODS; m++) {
+        static float expected[ROOM], got[ROOM];
+        double loss = 0;
+        for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+            taught t;
+            const rynd_trainer_options options = method(m);
+            begin(&t, threads[i], &options);
+            double last = 0;
+            for (int k = 0; k < 5; k++) {
+                last = step(&t, methods[m].rate);
+            }
+            const size_t count = read_all(&t, i ? got : expected, ROOM);
+            loss = i ? loss : last;
+            assert_memory_equal(&loss, &last, sizeof loss);
+            assert_memory_equal(expected, i ? got : expected, count * sizeof *got);
+            end(&t);
+        }
+    }
+}
+
+/* Going on from states that were read is going on. */
+static void states_come_back(void **state)
+{
+    (void)state;
+    taught one, other;
+    static float numbers[ROOM];
+    const rynd_trainer_options options = method(3);
+    begin(&one, 2, &options);
+    begin(&other, 2, &options);
+    for (int k = 0; k < 3; k++) {
+        step(&one, 0.01);
+    }
+    bool has_step = false;
+    for (size_t i = 0; i < rynd_trainer_state_count(one.trainer); i++) {
+        rynd_state_info info = {.size = sizeof info};
+        assert_int_equal(rynd_trainer_state(one.trainer, i, &info), RYND_OK);
+        info.tensor.data = numbers;
+        assert_int_equal(rynd_trainer_read(one.trainer, info.name, &info.tensor), RYND_OK);
+        assert_int_equal(rynd_trainer_write(other.trainer, info.name, &info.tensor), RYND_OK);
+        if (strcmp(info.name, "train/step") == 0) {
+            has_step = true;
+            double steps;
+            memcpy(&steps, numbers, sizeof steps);
+            assert_true(steps == 3);
+        }
+    }
+    assert_true(has_step);
+    for (int k = 0; k < 3; k++) {
+        assert_true(step(&one, 0.01) == step(&other, 0.01));
+    }
+    end(&one);
+    end(&other);
+}
+
+static void check_gradient(taught *t, const char *name, int count)
+{
+    float *weights = calloc((size_t)count, sizeof *weights), *gradient = calloc((size_t)count, 4);
+    rynd_tensor tensor;
+    step(t, 0);
+    assert_int_equal(rynd_trainer_gradient(t->trainer, name, &tensor), RYND_OK);
+    memcpy(gradient, tensor.data, (size_t)count * sizeof *gradient);
+    tensor.data = weights;
+    assert_int_equal(rynd_trainer_read(t->trainer, name, &tensor), RYND_OK);
+    for (int i = 0; i < count; i += 3) {
+        const float at = weights[i], by = 1.0f / 512;
+        weights[i] = at + by;
+        assert_int_equal(rynd_trainer_write(t->trainer, name, &tensor), RYND_OK);
+        const double above = evaluate(t);
+        weights[i] = at - by;
+        assert_int_equal(rynd_trainer_write(t->trainer, name, &tensor), RYND_OK);
+        const double below = evaluate(t), wanted = (above - below) / (2 * (double)by);
+        weights[i] = at;
+        assert_int_equal(rynd_trainer_write(t->trainer, name, &tensor), RYND_OK);
+        if (!(fabs((double)gradient[i] - wanted) < 2e-4)) {
+            fail_msg("%s: the gradient is %g at %d, by differences %g", name, (double)gradient[i],
+                     i, wanted);
+        }
+    }
+    free(weights);
+    free(gradient);
+}
+
+static void gradients_are_those_of_differences(void **state)
+{
+    (void)state;
+    taught t;
+    rynd_trainer_options options = defaults();
+    options.keep_gradients = 1;
+    begin(&t, 2, &options);
+    check_gradient(&t, "w1", 6 * TINY_CHANNELS * 9);
+    check_gradient(&t, "b1", 6);
+    check_gradient(&t, "w2", 36);
+    check_gradient(&t, "w3", TINY_CLASSES * 6);
+    check_gradient(&t, "b3", TINY_CLASSES);
+    end(&t);
+}
+
+static bool has_state(taught *t, const char *name)
+{
+    for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
+        rynd_state_info info = {.size = sizeof info};
+        assert_int_equal(rynd_trainer_state(t->trainer, i, &info), RYND_OK);
+        if (strcmp(info.name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Behind what is frozen nothing is computed: no step of the plan is a convolution's gradient. */
+static void frozen_layers_stay(void **state)
+{
+    (void)state;
+    static const char *const freeze[] = {"[wb]1", "w2"};
+    taught t;
+    rynd_trainer_options options = defaults();
+    options.freeze = freeze;
+    options.freeze_count = 2;
+    begin(&t, 2, &options);
+    const double first = step(&t, 0.5);
+    for (int k = 0; k < 20; k++) {
+        step(&t, 0.5);
+    }
+    assert_true(step(&t, 0.5) < first);
+    assert_false(has_state(&t, "w1"));
+    assert_false(has_state(&t, "w2"));
+    assert_true(has_state(&t, "w3"));
+    const rynd_plan *plan = rynd_trainer_plan(t.trainer);
+    for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
+        rynd_step_info info = {.size = sizeof info};
+        assert_int_equal(rynd_plan_step(plan, i, &info), RYND_OK);
+        assert_null(strstr(info.problem, "dir=bwd"));
+        assert_null(strstr(info.problem, "convt "));
+    }
+    end(&t);
+}
+
+static void outputs_and_evaluations(void **state)
+{
+    (void)state;
+    taught t;
+    const rynd_trainer_options options = defaults();
+    rynd_tensor output;
+    begin(&t, 2, &options);
+    assert_int_equal(rynd_trainer_output(t.trainer, &output), RYND_ERROR_ARGUMENT);
+    const double before = evaluate(&t), loss = step(&t, 0.5), after = evaluate(&t);
+    assert_true(fabs(before - loss) < 1e-5);
+    assert_true(after < before);
+    assert_int_equal(rynd_trainer_output(t.trainer, &output), RYND_OK);
+    assert_int_equal(output.rank, 2);
+    assert_int_equal(output.dim[1], TINY_CLASSES);
+    assert_true(evaluate(&t) == after);
+    rynd_prediction prediction = {.size = sizeof prediction};
+    rynd_memory memory = {.size = sizeof memory};
+    assert_int_equal(rynd_plan_predict(rynd_trainer_plan(t.trainer), &prediction), RYND_OK);
+    assert_true(prediction.median > 0);
+    assert_int_equal(rynd_plan_memory(rynd_trainer_plan(t.trainer), &memory), RYND_OK);
+    assert_true(memory.weights > (6 * 27 + 6 + 36 + 35) * sizeof(float));
+    assert_int_equal(rynd_trainer_profile(t.trainer, 1), RYND_OK);
+    step(&t, 0.5);
+    double seconds = 0;
+    for (size_t i = 0; i < rynd_plan_step_count(rynd_trainer_plan(t.trainer)); i++) {
+        seconds += rynd_trainer_step_time(t.trainer, i);
+    }
+    assert_true(seconds > 0);
+    end(&t);
+}
+
+static void steps_take_no_memory(void **state)
+{
+    (void)state;
+    taught t;
+    const rynd_trainer_options options = method(3);
+    begin(&t, 2, &options);
+    for (int k = 0; k < 10; k++) {
+        step(&t, 1e-3);
+    }
+    const size_t before = calls, memory = rynd_trainer_memory(t.trainer);
+    for (int k = 0; k < 1000; k++) {
+        step(&t, 1e-3);
+    }
+    assert_int_equal(calls, before);
+    assert_int_equal(rynd_trainer_memory(t.trainer), memory);
+    assert_true(memory > 0);
+    end(&t);
+}
+
+static void targets_are_described(void **state)
+{
+    (void)state;
+    taught t;
+    rynd_tensor target;
+    rynd_trainer_options options = defaults();
+    begin(&t, 1, &options);
+    assert_int_equal(rynd_trainer_target(t.trainer, &target), RYND_OK);
+    assert_int_equal(target.dtype, RYND_DTYPE_I64);
+    assert_int_equal(target.rank, 1);
+    assert_int_equal(target.dim[0], BATCH);
+    end(&t);
+    options.target = RYND_DTYPE_F32;
+    begin(&t, 1, &options);
+    assert_int_equal(rynd_trainer_target(t.trainer, &target), RYND_OK);
+    assert_int_equal(target.dtype, RYND_DTYPE_F32);
+    assert_int_equal(target.rank, 2);
+    end(&t);
+}
+
+/* Rows of probabilities that are all on one class are that class. */
+static void rows_of_probabilities_are_classes(void **state)
+{
+    (void)state;
+    taught labels, rows;
+    float probabilities[BATCH * TINY_CLASSES] = {0};
+    rynd_trainer_options options = defaults();
+    options.label_smoothing = 0.2;
+    begin(&labels, 1, &options);
+    options.target = RYND_DTYPE_F32;
+    begin(&rows, 1, &options);
+    for (int i = 0; i < BATCH; i++) {
+        probabilities[i * TINY_CLASSES + labels.labels[i]] = 1;
+    }
+    rows.target = row_major(RYND_DTYPE_F32, 2, (int64_t[]){BATCH, TINY_CLASSES}, probabilities);
+    assert_true(fabs(step(&labels, 0) - step(&rows, 0)) < 1e-6);
+    end(&labels);
+    end(&rows);
+}
+
+/* What the options of a trainer must say, in its message. */
+static void refuses(taught *t, const rynd_trainer_options *options, rynd_status status,
+                    const char *text)
+{
+    rynd_trainer *trainer;
+    assert_int_equal(rynd_trainer_create(t->model, options, &trainer), status);
+    if (!strstr(rynd_last_error(), text)) {
+        fail_msg("'%s' does not say '%s'", rynd_last_error(), text);
+    }
+    assert_null(trainer);
+}
+
+static void bad_options_are_refused(void **state)
+{
+    (void)state;
+    taught t;
+    static const char *const nothing[] = {"w9*"}, *const all[] = {"*"};
+    rynd_trainer_options options = defaults();
+    begin(&t, 1, &options);
+    options.batch = 0;
+    refuses(&t, &options, RYND_ERROR_SHAPE, "batch");
+    options = defaults();
+    options.output = "z";
+    refuses(&t, &options, RYND_ERROR_NOT_FOUND, "no output 'z'");
+    options = defaults();
+    options.freeze = nothing;
+    options.freeze_count = 1;
+    refuses(&t, &options, RYND_ERROR_NOT_FOUND, "'w9*' matches no parameter");
+    options.freeze = all;
+    refuses(&t, &options, RYND_ERROR_UNSUPPORTED, "nothing to train");
+    options = defaults();
+    options.momentum = 1;
+    refuses(&t, &options, RYND_ERROR_ARGUMENT, "momentum is 1");
+    options = defaults();
+    options.label_smoothing = -0.1;
+    refuses(&t, &options, RYND_ERROR_ARGUMENT, "label_smoothing is -0.1");
+    options = defaults();
+    options.nesterov = 1;
+    refuses(&t, &options, RYND_ERROR_ARGUMENT, "nesterov");
+    options = defaults();
+    options.loss = RYND_LOSS_MSE;
+    options.target = RYND_DTYPE_I64;
+    refuses(&t, &options, RYND_ERROR_UNSUPPORTED, "mse has targets of type f32, not i64");
+    options = defaults();
+    options.loss = (rynd_loss)99;
+    refuses(&t, &options, RYND_ERROR_ARGUMENT, "loss 99");
+    end(&t);
+}
+
+static void bad_batches_change_nothing(void **state)
+{
+    (void)state;
+    taught t, other;
+    const rynd_trainer_options options = method(1);
+    begin(&t, 2, &options);
+    begin(&other, 2, &options);
+    step(&t, 0.1);
+    step(&other, 0.1);
+    t.labels[2] = TINY_CLASSES;
+    assert_int_equal(rynd_trainer_step(t.trainer, &t.input, &t.target, 0.1, NULL),
+                     RYND_ERROR_SHAPE);
+    assert_non_null(strstr(rynd_last_error(), "class number 5 at 2, expected 0 to 4"));
+    t.labels[2] = -1;
+    assert_int_equal(rynd_trainer_step(t.trainer, &t.input, &t.target, 0.1, NULL),
+                     RYND_ERROR_SHAPE);
+    t.labels[2] = other.labels[2];
+    rynd_tensor small = t.input;
+    small.dim[0]--;
+    assert_int_equal(rynd_trainer_step(t.trainer, &small, &t.target, 0.1, NULL), RYND_ERROR_SHAPE);
+    assert_int_equal(rynd_trainer_step(t.trainer, &t.input, &t.target, (double)NAN, NULL),
+                     RYND_ERROR_ARGUMENT);
+    assert_true(step(&t, 0.1) == step(&other, 0.1));
+    rynd_tensor tensor = small;
+    assert_int_equal(rynd_trainer_read(t.trainer, "w1", &tensor), RYND_ERROR_SHAPE);
+    assert_non_null(strstr(rynd_last_error(), "state 'w1'"));
+    assert_int_equal(rynd_trainer_write(t.trainer, "w9", &tensor), RYND_ERROR_NOT_FOUND);
+    assert_int_equal(rynd_trainer_gradient(t.trainer, "w1", &tensor), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_trainer_gradient(t.trainer, "train/step", &tensor), RYND_ERROR_NOT_FOUND);
+    end(&t);
+    end(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(losses_fall),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(states_come_back),
+        cmocka_unit_test(gradients_are_those_of_differences),
+        cmocka_unit_test(frozen_layers_stay),
+        cmocka_unit_test(outputs_and_evaluations),
+        cmocka_unit_test(steps_take_no_memory),
+        cmocka_unit_test(targets_are_described),
+        cmocka_unit_test(rows_of_probabilities_are_classes),
+        cmocka_unit_test(bad_options_are_refused),
+        cmocka_unit_test(bad_batches_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

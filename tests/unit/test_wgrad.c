@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weight gradients with the bias's against the reference in float64, in every form; same bits at
+ * any number of threads; no more error than twice that of a plain sum, however long the sum is. */
+#include "kernel_case.h"
+
+#include <rynd/rynd.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define F32 2e-6
+
+/* With the gradient of the bias, and in every form. */
+static const char *const with_bias[] = {
+    "conv n=3 c=6 h=9 w=8 k=4 r=3 s=3 pad=1 groups=2 dir=bwd_weights bias=1",
+    "conv n=5 c=3 h=21 w=20 k=33 r=7 s=7 pad=3 stride=2 dir=bwd_weights bias=1",
+    "conv n=2 c=17 h=14 w=15 k=35 r=3 s=3 pad=1 dir=bwd_weights bias=1",
+    "conv n=3 c=40 h=7 w=7 k=70 dir=bwd_weights bias=1",
+    "conv n=9 c=19 h=3 w=3 k=19 r=3 s=3 pad=1 groups=19 dir=bwd_weights bias=1",
+    "conv n=2 c=24 h=30 w=31 k=24 r=5 s=5 pad=2 stride=2 groups=24 dir=bwd_weights bias=1",
+    "conv n=2 c=8 h=11 w=10 k=12 r=3 s=3 pad=1 groups=4 dir=bwd_weights bias=1",
+    "conv n=2 c=5 d=4 h=7 w=8 k=4 t=3 r=2 s=3 pad=1 dir=bwd_weights bias=1",
+    "conv n=4 c=5 w=70 k=6 s=5 pad=2 stride=3 dir=bwd_weights bias=1",
+};
+
+static void test_bias(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof with_bias / sizeof *with_bias; i++) {
+        kernel_case c;
+        kernel_case_parse(&c, with_bias[i]);
+        c.forms = true;
+        assert_true(kernel_case_check_all(&c, F32, NULL) > 0);
+        kernel_case_end(&c);
+    }
+}
+
+/* Root of the mean square difference to float64, over that of the same sum in float32 in the order
+ * of memory. */
+static double error_beside_plain(kernel_case *c, const ry_kernel *kernel)
+{
+    const ry_tensor *x = &c->in[0], *dy = &c->in[1];
+    const int64_t positions = x->dim[2] * x->dim[3];
+    const float *xs = x->data, *ys = dy->data;
+    double plain = 0, kernels = 0;
+    kernel_case_run(c, kernel, CASE_NCHW);
+    for (int64_t k = 0; k < dy->dim[1]; k++) {
+        for (int64_t ch = 0; ch < x->dim[1]; ch++) {
+            double exact = 0;
+            float sum = 0;
+            for (int64_t i = 0; i < x->dim[0] * positions; i++) {
+                const int64_t n = i / positions, o = i % positions;
+                const float a = xs[(n * x->dim[1] + ch) * positions + o],
+                            b = ys[(n * dy->dim[1] + k) * positions + o];
+                exact += (double)a * b;
+                sum += a * b;
+            }
+            const double got = kernel_case_get(c, 0, k * x->dim[1] + ch);
+            plain += (sum - exact) * (sum - exact);
+            kernels += (got - exact) * (got - exact);
+        }
+    }
+    return sqrt(kernels / plain);
+}
+
+/* Sums of 200,000 positive products: what one running sum loses, blocks may not lose as well. */
+static void test_long_sums(void **state)
+{
+    (void)state;
+    static const char *const problems[] = {
+        "conv n=2 c=3 h=317 w=316 k=5 dir=bwd_weights accuracy=strict"};
+    int measured = 0;
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        kernel_case c;
+        kernel_case_parse(&c, problems[i]);
+        for (int t = 0; t < 2; t++) {
+            float *data = c.in[t].data;
+            for (int64_t j = 0; j < ry_tensor_count(&c.in[t]); j++) {
+                data[j] = fabsf(data[j]);
+            }
+        }
+        for (size_t j = 0; j < every_kernel_count(); j++) {
+            const ry_kernel *kernel = every_kernel(j);
+            if (!kernel->reference && kernel->device == RY_DEVICE_cpu &&
+                kernel_case_machine_has(kernel->isa) &&
+                kernel_case_applicable(&c, kernel, CASE_NCHW)) {
+                const double times = error_beside_plain(&c, kernel);
+                if (!(times <= 2)) {
+                    fail_msg("%s has %g times the error of a plain sum", kernel->name, times);
+                }
+                measured++;
+            }
+        }
+        kernel_case_end(&c);
+    }
+    assert_true(measured > 0);
+}
+
+/* Elements of x that are infinite or NaN make those weights so that meet them, and no others. */
+static void test_nonfinite(void **state)
+{
+    (void)state;
+    static const char *const problems[] = {
+        "conv n=2 c=5 h=9 w=12 k=5 r=3 s=3 groups=5 dir=bwd_weights",
+        "conv n=2 c=8 h=10 w=11 k=8 r=3 s=2 pad=1,0 stride=2 groups=2 dir=bwd_weights",
+        "conv n=2 c=3 h=9 w=7 k=4 r=3 s=5 pad=1,3 dir=bwd_weights"};
+    const ry_kernel *reference = every_kernel_find("conv_ref");
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        kernel_case c;
+        kernel_case_parse(&c, problems[i]);
+        float *x = c.in[0].data;
+        const int64_t line = c.in[0].dim[3], plane = c.in[0].dim[2] * line;
+        x[line - 1] = INFINITY;
+        x[plane - line] = NAN;
+        x[plane + line + 1] = -INFINITY;
+        kernel_case_run(&c, reference, CASE_NCHW);
+        const int64_t count = ry_tensor_count(&c.out[0]);
+        bool *finite = test_malloc((size_t)count * sizeof *finite);
+        int64_t infinite = 0;
+        for (int64_t j = 0; j < count; j++) {
+            finite[j] = isfinite(kernel_case_get(&c, 0, j));
+            infinite += !finite[j];
+        }
+        assert_in_range(infinite, 1, count - 1);
+        for (size_t k = 0; k < every_kernel_count(); k++) {
+            const ry_kernel *kernel = every_kernel(k);
+            for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+                if (kernel->device != RY_DEVICE_cpu || !kernel_case_machine_has(kernel->isa) ||
+                    !kernel_case_applicable(&c, kernel, (case_layout)layout)) {
+                    continue;
+                }
+                kernel_case_run(&c, kernel, (case_layout)layout);
+                for (int64_t j = 0; j < count; j++) {
+                    if (isfinite(kernel_case_get(&c, 0, j)) != finite[j]) {
+                        fail_msg("%s: element %lld of %s", kernel->name, (long long)j, problems[i]);
+                    }
+                }
+            }
+        }
+        test_free(finite);
+        kernel_case_end(&c);
+    }
+}
+
+/* dw, then db where there is one, as so many threads compute them. */
+static void run_threads(const char *problem, unsigned threads, float *result)
+{
+    rynd_context *context = NULL;
+    rynd_op *op = NULL;
+    const rynd_context_options options = {.size = sizeof options, .threads = threads};
+    assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
+    assert_int_equal(rynd_op_create(context, problem, NULL, &op), RYND_OK);
+    float *in[2];
+    void *out[2] = {result, NULL};
+    for (size_t i = 0; i < 2; i++) {
+        rynd_tensor tensor;
+        assert_int_equal(rynd_op_input(op, i, &tensor), RYND_OK);
+        const int64_t count = ry_tensor_count(&tensor);
+        in[i] = test_malloc((size_t)count * sizeof(float));
+        for (int64_t j = 0; j < count; j++) {
+            in[i][j] = (float)(j * 7 % 1013) / 1013.0f - 0.4f;
+        }
+    }
+    rynd_tensor dw;
+    assert_int_equal(rynd_op_output(op, 0, &dw), RYND_OK);
+    out[1] = result + ry_tensor_count(&dw);
+    assert_int_equal(rynd_op_execute(op, (const void *const *)in, out), RYND_OK);
+    test_free(in[0]);
+    test_free(in[1]);
+    rynd_op_destroy(op);
+    rynd_context_destroy(context);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    static const unsigned threads[] = {2, 3, 7};
+    enum { ROOM = 70 * 40 * 9 + 70 };
+    static float one[ROOM], other[ROOM];
+    for (size_t i = 0; i < sizeof with_bias / sizeof *with_bias; i++) {
+        memset(one, 0, sizeof one);
+        run_threads(with_bias[i], 1, one);
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+            memset(other, 0, sizeof other);
+            run_threads(with_bias[i], threads[t], other);
+            assert_memory_equal(one, other, sizeof one);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bias),
+        cmocka_unit_test(test_long_sums),
+        cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
