@@ -37,8 +37,11 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
     RY_TRY(ry_api_plan_create(run->model, &plan, ry_api_adviser(context), &run->plan, error));
     run->bound =
         ry_allocate_array(&context->allocator, run->plan->plan->input_count, sizeof *run->bound);
+    if (!run->bound) {
+        return ry_fail_memory(error);
+    }
     run->session = ry_allocate_array(&context->allocator, 1, sizeof *run->session);
-    if (!run->bound || !run->session) {
+    if (!run->session) {
         return ry_fail_memory(error);
     }
     run->session->plan = run->plan;

@@ -1,113 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The trainer through the public interface, on a small network: losses fall, gradients are those of
  * differences, states come back as they went, any number of threads gives the same bits, memory
- * does not grow, and what is wrong is told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tiny_model.h"
-#include <rynd/rynd.h>
-
-#include <math.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { BATCH = 6, IMAGE = BATCH * TINY_CHANNELS * TINY_SIDE * TINY_SIDE };
-
-typedef struct taught {
-    rynd_context *context;
-    uint8_t model_bytes[TINY_MODEL_CAPACITY];
-    rynd_model *model;
-    rynd_trainer *trainer;
-    float images[IMAGE];
-    int64_t labels[BATCH];
-    rynd_tensor input, target;
-} taught;
-
-/* A caller's allocator that counts. */
-static atomic_size_t calls;
-
-static void *count_allocate(void *user, size_t size, size_t alignment)
-{
-    (void)user;
-    calls++;
-    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-static void count_release(void *user, void *memory)
-{
-    (void)user;
-    free(memory);
-}
-
-static rynd_tensor row_major(rynd_dtype dtype, int rank, const int64_t *dim, void *data)
-{
-    rynd_tensor t = {.data = data, .dtype = dtype, .rank = rank};
-    int64_t stride = 1;
-    for (int i = rank - 1; i >= 0; i--) {
-        t.dim[i] = dim[i];
-        t.stride[i] = stride;
-        stride *= dim[i];
-    }
-    return t;
-}
-
-static void begin(taught *t, unsigned threads, const rynd_trainer_options *options)
-{
-    static const rynd_allocator counted = {count_allocate, count_release, NULL};
-    const rynd_context_options context = {
-        .size = sizeof context, .threads = threads, .allocator = &counted};
-    memset(t, 0, sizeof *t);
-    assert_int_equal(rynd_context_create(&context, &t->context), RYND_OK);
-    const size_t size = tiny_model(t->model_bytes);
-    assert_int_equal(rynd_model_load_memory(t->context, t->model_bytes, size, &t->model), RYND_OK);
-    if (rynd_trainer_create(t->model, options, &t->trainer) != RYND_OK) {
-        fail_msg("%s", rynd_last_error());
-    }
-    tiny_values(t->images, IMAGE, 5);
-    for (int i = 0; i < BATCH; i++) {
-        t->labels[i] = i * 3 % TINY_CLASSES;
-    }
-    t->input = row_major(RYND_DTYPE_F32, 4, (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE},
-                         t->images);
-    t->target = row_major(RYND_DTYPE_I64, 1, (int64_t[]){BATCH}, t->labels);
-}
-
-static void end(taught *t)
-{
-    rynd_trainer_destroy(t->trainer);
-    rynd_model_destroy(t->model);
-    rynd_context_destroy(t->context);
-}
-
-static double step(taught *t, double rate)
-{
-    double loss = 0;
-    if (rynd_trainer_step(t->trainer, &t->input, &t->target, rate, &loss) != RYND_OK) {
-        fail_msg("%s", rynd_last_error());
-    }
-    return loss;
-}
-
-static double evaluate(taught *t)
-{
-    double loss = 0;
-    if (rynd_trainer_evaluate(t->trainer, &t->input, &t->target, &loss) != RYND_OK) {
-        fail_msg("%s", rynd_last_error());
-    }
-    return loss;
-}
-
-static rynd_trainer_options defaults(void)
-{
-    return (rynd_trainer_options){.size = sizeof(rynd_trainer_options), .batch = BATCH};
-}
+ * does not grow. */
+#include "trainer_case.h"
 
 static const struct {
     const char *name;
@@ -404,88 +299,6 @@ static void rows_of_probabilities_are_classes(void **state)
     end(&rows);
 }
 
-/* What the options of a trainer must say, in its message. */
-static void refuses(taught *t, const rynd_trainer_options *options, rynd_status status,
-                    const char *text)
-{
-    rynd_trainer *trainer;
-    assert_int_equal(rynd_trainer_create(t->model, options, &trainer), status);
-    if (!strstr(rynd_last_error(), text)) {
-        fail_msg("'%s' does not say '%s'", rynd_last_error(), text);
-    }
-    assert_null(trainer);
-}
-
-static void bad_options_are_refused(void **state)
-{
-    (void)state;
-    taught t;
-    static const char *const nothing[] = {"w9*"}, *const all[] = {"*"};
-    rynd_trainer_options options = defaults();
-    begin(&t, 1, &options);
-    options.batch = 0;
-    refuses(&t, &options, RYND_ERROR_SHAPE, "batch");
-    options = defaults();
-    options.output = "z";
-    refuses(&t, &options, RYND_ERROR_NOT_FOUND, "no output 'z'");
-    options = defaults();
-    options.freeze = nothing;
-    options.freeze_count = 1;
-    refuses(&t, &options, RYND_ERROR_NOT_FOUND, "'w9*' matches no parameter");
-    options.freeze = all;
-    refuses(&t, &options, RYND_ERROR_UNSUPPORTED, "nothing to train");
-    options = defaults();
-    options.momentum = 1;
-    refuses(&t, &options, RYND_ERROR_ARGUMENT, "momentum is 1");
-    options = defaults();
-    options.label_smoothing = -0.1;
-    refuses(&t, &options, RYND_ERROR_ARGUMENT, "label_smoothing is -0.1");
-    options = defaults();
-    options.nesterov = 1;
-    refuses(&t, &options, RYND_ERROR_ARGUMENT, "nesterov");
-    options = defaults();
-    options.loss = RYND_LOSS_MSE;
-    options.target = RYND_DTYPE_I64;
-    refuses(&t, &options, RYND_ERROR_UNSUPPORTED, "mse has targets of type f32, not i64");
-    options = defaults();
-    options.loss = (rynd_loss)99;
-    refuses(&t, &options, RYND_ERROR_ARGUMENT, "loss 99");
-    end(&t);
-}
-
-static void bad_batches_change_nothing(void **state)
-{
-    (void)state;
-    taught t, other;
-    const rynd_trainer_options options = method(1);
-    begin(&t, 2, &options);
-    begin(&other, 2, &options);
-    step(&t, 0.1);
-    step(&other, 0.1);
-    t.labels[2] = TINY_CLASSES;
-    assert_int_equal(rynd_trainer_step(t.trainer, &t.input, &t.target, 0.1, NULL),
-                     RYND_ERROR_SHAPE);
-    assert_non_null(strstr(rynd_last_error(), "class number 5 at 2, expected 0 to 4"));
-    t.labels[2] = -1;
-    assert_int_equal(rynd_trainer_step(t.trainer, &t.input, &t.target, 0.1, NULL),
-                     RYND_ERROR_SHAPE);
-    t.labels[2] = other.labels[2];
-    rynd_tensor small = t.input;
-    small.dim[0]--;
-    assert_int_equal(rynd_trainer_step(t.trainer, &small, &t.target, 0.1, NULL), RYND_ERROR_SHAPE);
-    assert_int_equal(rynd_trainer_step(t.trainer, &t.input, &t.target, (double)NAN, NULL),
-                     RYND_ERROR_ARGUMENT);
-    assert_true(step(&t, 0.1) == step(&other, 0.1));
-    rynd_tensor tensor = small;
-    assert_int_equal(rynd_trainer_read(t.trainer, "w1", &tensor), RYND_ERROR_SHAPE);
-    assert_non_null(strstr(rynd_last_error(), "state 'w1'"));
-    assert_int_equal(rynd_trainer_write(t.trainer, "w9", &tensor), RYND_ERROR_NOT_FOUND);
-    assert_int_equal(rynd_trainer_gradient(t.trainer, "w1", &tensor), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_trainer_gradient(t.trainer, "train/step", &tensor), RYND_ERROR_NOT_FOUND);
-    end(&t);
-    end(&other);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,8 +311,6 @@ int main(void)
         cmocka_unit_test(steps_take_no_memory),
         cmocka_unit_test(targets_are_described),
         cmocka_unit_test(rows_of_probabilities_are_classes),
-        cmocka_unit_test(bad_options_are_refused),
-        cmocka_unit_test(bad_batches_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
