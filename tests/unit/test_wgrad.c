@@ -27,6 +27,7 @@ static const char *const with_bias[] = {
     "conv n=2 c=8 h=11 w=10 k=12 r=3 s=3 pad=1 groups=4 dir=bwd_weights bias=1",
     "conv n=2 c=5 d=4 h=7 w=8 k=4 t=3 r=2 s=3 pad=1 dir=bwd_weights bias=1",
     "conv n=4 c=5 w=70 k=6 s=5 pad=2 stride=3 dir=bwd_weights bias=1",
+    "conv n=2 c=2 h=5 w=1 k=20 r=3 s=3 pad=4,3 dir=bwd_weights bias=1",
 };
 
 static void test_bias(void **state)
@@ -39,6 +40,17 @@ static void test_bias(void **state)
         assert_true(kernel_case_check_all(&c, F32, NULL) > 0);
         kernel_case_end(&c);
     }
+}
+
+/* More tiles than one running sum has in Winograd's form. */
+static void test_many_blocks(void **state)
+{
+    (void)state;
+    kernel_case c;
+    kernel_case_parse(&c, "conv n=1 c=3 h=70 w=71 k=5 r=3 s=3 pad=1 dir=bwd_weights bias=1");
+    c.forms = true;
+    assert_true(kernel_case_check_all(&c, 1e-5, NULL) > 0);
+    kernel_case_end(&c);
 }
 
 /* Root of the mean square difference to float64, over that of the same sum in float32 in the order
@@ -109,7 +121,8 @@ static void test_nonfinite(void **state)
     static const char *const problems[] = {
         "conv n=2 c=5 h=9 w=12 k=5 r=3 s=3 groups=5 dir=bwd_weights",
         "conv n=2 c=8 h=10 w=11 k=8 r=3 s=2 pad=1,0 stride=2 groups=2 dir=bwd_weights",
-        "conv n=2 c=3 h=9 w=7 k=4 r=3 s=5 pad=1,3 dir=bwd_weights"};
+        "conv n=2 c=3 h=9 w=7 k=4 r=3 s=5 pad=1,3 dir=bwd_weights",
+        "conv n=2 c=3 h=9 w=7 k=35 r=3 s=3 pad=1 dir=bwd_weights"};
     const ry_kernel *reference = every_kernel_find("conv_ref");
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
         kernel_case c;
@@ -197,9 +210,8 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bias),
-        cmocka_unit_test(test_long_sums),
-        cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_bias),      cmocka_unit_test(test_many_blocks),
+        cmocka_unit_test(test_long_sums), cmocka_unit_test(test_nonfinite),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
