@@ -81,6 +81,65 @@ static double error_beside_plain(kernel_case *c, const ry_kernel *kernel)
     return sqrt(kernels / plain);
 }
 
+/* dw of a 3x3 window with one line of padding, in float64. */
+static double exact_weight(const kernel_case *c, int64_t k, int64_t channel, int64_t i, int64_t j)
+{
+    const ry_tensor *x = &c->in[0], *dy = &c->in[1];
+    const int64_t height = x->dim[2], width = x->dim[3];
+    const float *xs = x->data, *ys = dy->data;
+    double sum = 0;
+    for (int64_t at = 0; at < x->dim[0] * height * width; at++) {
+        const int64_t n = at / height / width, row = at / width % height + i - 1,
+                      column = at % width + j - 1;
+        if (row >= 0 && row < height && column >= 0 && column < width) {
+            const int64_t plane = n * x->dim[1] + channel, of_dy = n * dy->dim[1] + k;
+            sum += (double)xs[(plane * height + row) * width + column] *
+                   ys[of_dy * height * width + at % (height * width)];
+        }
+    }
+    return sum;
+}
+
+/* What the class near32 promises: the root of the mean square error is at most 1e-5 of the
+ * result's.
+ */
+static void test_near32(void **state)
+{
+    (void)state;
+    kernel_case c;
+    kernel_case_parse(&c, "conv n=2 c=11 h=30 w=31 k=19 r=3 s=3 pad=1 dir=bwd_weights");
+    const int64_t count = ry_tensor_count(&c.out[0]);
+    double *exact = test_malloc((size_t)count * sizeof *exact), squares = 0;
+    int measured = 0;
+    for (int64_t e = 0; e < count; e++) {
+        exact[e] = exact_weight(&c, e / 9 / 11, e / 9 % 11, e % 9 / 3, e % 3);
+        squares += exact[e] * exact[e];
+    }
+    for (size_t k = 0; k < every_kernel_count(); k++) {
+        const ry_kernel *kernel = every_kernel(k);
+        for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+            if (kernel->device != RY_DEVICE_cpu || kernel->accuracy != RY_ACCURACY_near32 ||
+                !kernel_case_machine_has(kernel->isa) ||
+                !kernel_case_applicable(&c, kernel, (case_layout)layout)) {
+                continue;
+            }
+            double errors = 0;
+            kernel_case_run(&c, kernel, (case_layout)layout);
+            for (int64_t e = 0; e < count; e++) {
+                const double error = kernel_case_get(&c, 0, e) - exact[e];
+                errors += error * error;
+            }
+            if (!(sqrt(errors / squares) <= 1e-5)) {
+                fail_msg("%s: relative error %g", kernel->name, sqrt(errors / squares));
+            }
+            measured++;
+        }
+    }
+    assert_true(measured > 0);
+    test_free(exact);
+    kernel_case_end(&c);
+}
+
 /* Sums of 200,000 positive products: what one running sum loses, blocks may not lose as well. */
 static void test_long_sums(void **state)
 {
@@ -211,8 +270,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bias),      cmocka_unit_test(test_many_blocks),
-        cmocka_unit_test(test_long_sums), cmocka_unit_test(test_nonfinite),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_near32),    cmocka_unit_test(test_long_sums),
+        cmocka_unit_test(test_nonfinite), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
