@@ -7,7 +7,7 @@
 
 ry_cost_column ry_cost_column_of(const ry_machine *machine, int64_t width)
 {
-    return width < RY_LINE_FLOATS                            ? RY_COSTS_PARTS
+    return width < RY_LINE_FLOATS                         ? RY_COSTS_PARTS
            : strcmp(machine->vendor, "GenuineIntel") == 0 ? RY_COSTS_INTEL
                                                           : RY_COSTS_LINES;
 }
