@@ -3,6 +3,7 @@
 #include "train/training.h"
 
 #include "train/differentiate.h"
+#include "train/fuse_norm.h"
 
 #include <string.h>
 
@@ -249,6 +250,7 @@ static rynd_status make_step(stepping *s, ry_arena *scratch)
     RY_TRY(add_loss(s->graph, s->training, &loss, s->error));
     RY_TRY(add_input(s->graph, s->training->rate, RY_f64, &scalar, &s->rate, s->error));
     RY_TRY(train_batch_norms(s->graph, s->training, s->error));
+    RY_TRY(ry_training_fuse_norms(s->graph, s->error));
     RY_TRY(add_backward(s, loss));
     RY_TRY(keep_gradients(s));
     RY_TRY(drop_unreached(s));

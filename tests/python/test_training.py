@@ -44,6 +44,18 @@ def test_states_go_from_one_trainer_to_another(conv_model):
     assert one.step(x, target, 0.1) == other.step(x, target, 0.1)
 
 
+def test_a_profile_has_all_steps_and_leaves_parameters(conv_model):
+    x, target = batch()
+    trainer = rynd.Trainer(conv_model, loss="mse", batch=4)
+    before = numpy.array(trainer.read("w"))
+    profile = trainer.profile(x, target, rounds=2)
+    assert [step.name for step, _ in profile.steps] == [step.name for step in trainer.steps]
+    assert all(seconds >= 0 for _, seconds in profile.steps) and profile.seconds > 0
+    assert "bwd_weights" in " ".join(step.problem for step, _ in profile.steps) and "all steps:" in str(profile)
+    assert (numpy.array(trainer.read("w")) == before).all()
+    assert numpy.array(trainer.read("train/step")) == 2
+
+
 def test_frozen_parameters_are_no_states(conv_model):
     trainer = rynd.Trainer(conv_model, loss="mse", freeze="[wb]", batch=4)
     assert [state.name for state in trainer.states if state.kind == "parameter"] == ["v"]

@@ -27,6 +27,7 @@ static const char *const with_bias[] = {
     "conv n=2 c=8 h=11 w=10 k=12 r=3 s=3 pad=1 groups=4 dir=bwd_weights bias=1",
     "conv n=2 c=5 d=4 h=7 w=8 k=4 t=3 r=2 s=3 pad=1 dir=bwd_weights bias=1",
     "conv n=4 c=5 w=70 k=6 s=5 pad=2 stride=3 dir=bwd_weights bias=1",
+    "conv n=2 c=2 h=5 w=1 k=20 r=3 s=3 pad=4,3 dir=bwd_weights bias=1",
 };
 
 static void test_bias(void **state)
@@ -39,6 +40,17 @@ static void test_bias(void **state)
         assert_true(kernel_case_check_all(&c, F32, NULL) > 0);
         kernel_case_end(&c);
     }
+}
+
+/* More tiles than one running sum has in Winograd's form. */
+static void test_many_blocks(void **state)
+{
+    (void)state;
+    kernel_case c;
+    kernel_case_parse(&c, "conv n=1 c=3 h=70 w=71 k=5 r=3 s=3 pad=1 dir=bwd_weights bias=1");
+    c.forms = true;
+    assert_true(kernel_case_check_all(&c, 1e-5, NULL) > 0);
+    kernel_case_end(&c);
 }
 
 /* Root of the mean square difference to float64, over that of the same sum in float32 in the order
@@ -67,6 +79,65 @@ static double error_beside_plain(kernel_case *c, const ry_kernel *kernel)
         }
     }
     return sqrt(kernels / plain);
+}
+
+/* dw of a 3x3 window with one line of padding, in float64. */
+static double exact_weight(const kernel_case *c, int64_t k, int64_t channel, int64_t i, int64_t j)
+{
+    const ry_tensor *x = &c->in[0], *dy = &c->in[1];
+    const int64_t height = x->dim[2], width = x->dim[3];
+    const float *xs = x->data, *ys = dy->data;
+    double sum = 0;
+    for (int64_t at = 0; at < x->dim[0] * height * width; at++) {
+        const int64_t n = at / height / width, row = at / width % height + i - 1,
+                      column = at % width + j - 1;
+        if (row >= 0 && row < height && column >= 0 && column < width) {
+            const int64_t plane = n * x->dim[1] + channel, of_dy = n * dy->dim[1] + k;
+            sum += (double)xs[(plane * height + row) * width + column] *
+                   ys[of_dy * height * width + at % (height * width)];
+        }
+    }
+    return sum;
+}
+
+/* What the class near32 promises: the root of the mean square error is at most 1e-5 of the
+ * result's.
+ */
+static void test_near32(void **state)
+{
+    (void)state;
+    kernel_case c;
+    kernel_case_parse(&c, "conv n=2 c=11 h=30 w=31 k=19 r=3 s=3 pad=1 dir=bwd_weights");
+    const int64_t count = ry_tensor_count(&c.out[0]);
+    double *exact = test_malloc((size_t)count * sizeof *exact), squares = 0;
+    int measured = 0;
+    for (int64_t e = 0; e < count; e++) {
+        exact[e] = exact_weight(&c, e / 9 / 11, e / 9 % 11, e % 9 / 3, e % 3);
+        squares += exact[e] * exact[e];
+    }
+    for (size_t k = 0; k < every_kernel_count(); k++) {
+        const ry_kernel *kernel = every_kernel(k);
+        for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+            if (kernel->device != RY_DEVICE_cpu || kernel->accuracy != RY_ACCURACY_near32 ||
+                !kernel_case_machine_has(kernel->isa) ||
+                !kernel_case_applicable(&c, kernel, (case_layout)layout)) {
+                continue;
+            }
+            double errors = 0;
+            kernel_case_run(&c, kernel, (case_layout)layout);
+            for (int64_t e = 0; e < count; e++) {
+                const double error = kernel_case_get(&c, 0, e) - exact[e];
+                errors += error * error;
+            }
+            if (!(sqrt(errors / squares) <= 1e-5)) {
+                fail_msg("%s: relative error %g", kernel->name, sqrt(errors / squares));
+            }
+            measured++;
+        }
+    }
+    assert_true(measured > 0);
+    test_free(exact);
+    kernel_case_end(&c);
 }
 
 /* Sums of 200,000 positive products: what one running sum loses, blocks may not lose as well. */
@@ -109,7 +180,8 @@ static void test_nonfinite(void **state)
     static const char *const problems[] = {
         "conv n=2 c=5 h=9 w=12 k=5 r=3 s=3 groups=5 dir=bwd_weights",
         "conv n=2 c=8 h=10 w=11 k=8 r=3 s=2 pad=1,0 stride=2 groups=2 dir=bwd_weights",
-        "conv n=2 c=3 h=9 w=7 k=4 r=3 s=5 pad=1,3 dir=bwd_weights"};
+        "conv n=2 c=3 h=9 w=7 k=4 r=3 s=5 pad=1,3 dir=bwd_weights",
+        "conv n=2 c=3 h=9 w=7 k=35 r=3 s=3 pad=1 dir=bwd_weights"};
     const ry_kernel *reference = every_kernel_find("conv_ref");
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
         kernel_case c;
@@ -197,10 +269,9 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bias),
-        cmocka_unit_test(test_long_sums),
-        cmocka_unit_test(test_nonfinite),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_bias),      cmocka_unit_test(test_many_blocks),
+        cmocka_unit_test(test_near32),    cmocka_unit_test(test_long_sums),
+        cmocka_unit_test(test_nonfinite), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ from .candidates import Prediction
 from .context import accuracy_number
 from .errors import ArgumentError
 from .model import Model, load
-from .plan import Step
+from .plan import Profile, Step
 
 LOSSES = ("cross_entropy", "mse", "l1", "charbonnier", "bce")
 OPTIMIZERS = ("sgd", "adam", "adamw")
@@ -115,6 +115,21 @@ class Trainer(_rynd.Trainer):
     def predict(self):
         """How long a step takes, as a Prediction. Nothing is run."""
         return Prediction(*self._predict())
+
+    def profile(self, inputs, target, learning_rate=0.0, rounds=3):
+        """Takes a few steps on one batch and returns the fastest one's Profile: seconds of all that a step runs by.
+
+        They are real steps, which move what the optimizer keeps and running statistics; parameters stay as they are with a learning rate of 0.
+        """
+        self._profile(True)
+        try:
+            runs = []
+            for _ in range(max(1, rounds)):
+                self.step(inputs, target, learning_rate)
+                runs.append(self._step_seconds())
+        finally:
+            self._profile(False)
+        return Profile(self, min(runs, key=sum))
 
     @property
     def memory(self):

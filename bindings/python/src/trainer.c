@@ -323,6 +323,32 @@ static PyObject *trainer_predict(PyObject *object, PyObject *unused)
     return status == RYND_OK ? py_prediction(&prediction) : py_raise(status);
 }
 
+static PyObject *trainer_profile(PyObject *object, PyObject *on)
+{
+    const int wanted = PyObject_IsTrue(on);
+    if (wanted < 0) {
+        return NULL;
+    }
+    const rynd_status status = rynd_trainer_profile(((trainer_object *)object)->trainer, wanted);
+    return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
+static PyObject *trainer_step_seconds(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    rynd_trainer *trainer = ((trainer_object *)object)->trainer;
+    const size_t steps = rynd_plan_step_count(rynd_trainer_plan(trainer));
+    PyObject *list = PyList_New(0);
+    for (size_t s = 0; list && s < steps; s++) {
+        PyObject *seconds = PyFloat_FromDouble(rynd_trainer_step_time(trainer, s));
+        if (!seconds || PyList_Append(list, seconds) != 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(seconds);
+    }
+    return list;
+}
+
 static PyObject *trainer_memory(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -340,6 +366,8 @@ static PyMethodDef trainer_methods[] = {
     {"_write", trainer_write, METH_VARARGS, "Sets a state."},
     {"_steps", trainer_steps, METH_NOARGS, "What a step runs by, as dicts."},
     {"_predict", trainer_predict, METH_NOARGS, "What a step takes."},
+    {"_profile", trainer_profile, METH_O, "Records the times of what later steps run by."},
+    {"_step_seconds", trainer_step_seconds, METH_NOARGS, "Of the last step, one for each."},
     {"_memory", trainer_memory, METH_NOARGS, "Bytes that it holds."},
     {NULL, NULL, 0, NULL}};
 

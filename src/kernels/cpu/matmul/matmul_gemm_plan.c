@@ -122,6 +122,22 @@ static double a_cycles(const gemm_plan *plan)
                                     : 0;
 }
 
+/* Of the pages that a task's rows of y begin on and go through, where y is larger than the caches:
+ * narrow tasks come to every page again and again. */
+static double page_cycles(const gemm_plan *plan, const ry_machine *machine)
+{
+    enum { PAGE = 4096 };
+    const matmul_shape *s = &plan->shape;
+    const matmul_operand *y = &s->of[MATMUL_Y];
+    const double size = (double)ry_dtype_size(y->dtype),
+                 bytes = size * (double)s->m * (double)s->n * (double)s->batches;
+    if (y->column != 1 || !ry_machine_is_far(machine, bytes)) {
+        return 0;
+    }
+    return ry_costs_of(plan->costs)->matmul.page_far * (double)plan->rows *
+           (1 + size * (double)plan->columns / PAGE);
+}
+
 /* Multiply-adds of a vector, or what takes as long, of a task. */
 static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
 {
@@ -139,7 +155,9 @@ static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
     const double tiles = (double)(ry_ceil_div(plan->rows, plan->tile_rows) *
                                   ry_ceil_div(plan->columns, plan->tile_columns));
     return (double)s->k * (vectors * (rows * cost->product + pack) + rows * a_cycles(plan)) +
-           k_blocks * (vectors * rows * cost->tile + tiles * cost->tile_call) + cost->task;
+           k_blocks * (vectors * rows * cost->tile + tiles * cost->tile_call +
+                       page_cycles(plan, machine)) +
+           cost->task;
 }
 
 /* Of all cores, with what the last of them wait. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* V = B^T d B of blocks of tiles. */
 #include "base/integer.h"
+#include "kernels/cpu/parts/winograd_transform.h"
 #include "kernels/cpu/winograd/winograd.h"
-#include "kernels/cpu/winograd/winograd_transform.h"
 
 #include <assert.h>
 

@@ -2,8 +2,8 @@
 /* y = A^T M A of blocks of tiles, with bias, residual and activation. */
 #include "base/integer.h"
 #include "kernels/cpu/parts/activation.h"
+#include "kernels/cpu/parts/winograd_transform.h"
 #include "kernels/cpu/winograd/winograd.h"
-#include "kernels/cpu/winograd/winograd_transform.h"
 
 /* Transforms along the height: from M to [output row][column]. */
 typedef void (*up_function)(const float *m, int64_t m_point, int64_t columns, float *to);

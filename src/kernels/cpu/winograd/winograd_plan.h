@@ -44,7 +44,7 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/cpu/parts/tile_lines.h"
-#include "kernels/cpu/winograd/winograd_points.h"
+#include "kernels/cpu/parts/winograd_points.h"
 
 enum {
     WINOGRAD_POINTS_H,

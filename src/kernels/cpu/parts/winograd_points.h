@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The magnitudes of the finite points beside 0. With six points 5/8 and 3/2 halve the error of the
  * usual 1 and 2 (docs/accuracy.md). */
-#ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_POINTS_H
-#define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_POINTS_H
+#ifndef RY_KERNELS_CPU_PARTS_WINOGRAD_POINTS_H
+#define RY_KERNELS_CPU_PARTS_WINOGRAD_POINTS_H
 
 #define WINOGRAD_MAX_POINTS 8 /* of one axis */
 #define WINOGRAD_MAX_OUTPUTS \

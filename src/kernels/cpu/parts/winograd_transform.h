@@ -6,11 +6,11 @@
  * The rows of B^T are the coefficients of the products of (x - q) over the other finite points q.
  * Those of +a and -a share their even and odd parts: x (x^2 - b^2) ... (x + a) = (x^2 + a x) (x^2 -
  * b^2) .... */
-#ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_TRANSFORM_H
-#define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_TRANSFORM_H
+#ifndef RY_KERNELS_CPU_PARTS_WINOGRAD_TRANSFORM_H
+#define RY_KERNELS_CPU_PARTS_WINOGRAD_TRANSFORM_H
 
+#include "kernels/cpu/parts/winograd_points.h"
 #include "kernels/cpu/simd/simd.h"
-#include "kernels/cpu/winograd/winograd_points.h"
 
 RY_INLINE ry_vf winograd_difference(ry_vf a, ry_vf b)
 {

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts a weight gradient in Winograd's form into parts, blocks and tasks: the cheapest by a count
+ * of cycles, in units of one vector's multiply-add. */
+#include "kernels/cpu/wgrad/wgrad_winograd_plan.h"
+
+#include "base/integer.h"
+#include "kernels/common/work.h"
+#include "kernels/form.h"
+
+#include <string.h>
+
+const ry_knob ry_wgrad_winograd_knobs[WGRAD_WINOGRAD_KNOBS] = {
+    [WGRAD_WINOGRAD_PARTS] = {"parts", NULL, true},
+    [WGRAD_WINOGRAD_TILES] = {"tiles", NULL, true},
+    [WGRAD_WINOGRAD_CHANNELS] = {"channels", NULL, false},
+    [WGRAD_WINOGRAD_FILTERS] = {"filters", NULL, false},
+};
+
+enum { MAX_PARTS = 64, LINE_FLOATS = 16 };
+/* Floats of the sums that a task of the second phase adds for each part: they stay in L1. */
+enum { FINISH_FLOATS = 2048 };
+
+static const int64_t blocks_of_tiles[] = {16, 32, 64};
+
+static bool is_plain(const ry_window_axis *axis)
+{
+    return axis->taps == WGRAD_TAPS && axis->stride == 1 && axis->dilation == 1;
+}
+
+bool ry_wgrad_winograd_takes(const ry_problem *problem)
+{
+    if (!ry_wgrad_takes(problem)) {
+        return false;
+    }
+    wgrad_shape s;
+    ry_wgrad_shape_of(problem, &s);
+    return is_plain(&s.axis[2]) && is_plain(&s.axis[1]) && s.axis[0].taps == 1 &&
+           s.axis[0].in == 1 && s.axis[0].out == 1;
+}
+
+static int64_t point_step(int64_t floats)
+{
+    return (ry_ceil_div(floats, LINE_FLOATS) | 1) * LINE_FLOATS;
+}
+
+static int64_t tasks_of(const wgrad_winograd_plan *plan)
+{
+    return plan->parts * plan->shape.groups * plan->k_blocks * plan->c_blocks;
+}
+
+/* A task's rows of products, and its vectors of columns: a step of all of its tiles. */
+static double step_cycles(const wgrad_winograd_plan *plan,
+                          const struct ry_wgrad_winograd_costs *cost)
+{
+    const int64_t pieces = ry_ceil_div(plan->c_block, plan->tile_rows),
+                  vectors = plan->k_block / plan->width, full = vectors / plan->tile_vectors,
+                  rest = vectors % plan->tile_vectors;
+    const double each = (double)plan->c_block / (double)pieces,
+                 whole = each * (double)plan->tile_vectors, narrow = each * (double)rest;
+    return (double)pieces * cost->product *
+           ((double)full * (whole > cost->latency ? whole : cost->latency) +
+            (rest ? (narrow > cost->latency ? narrow : cost->latency) : 0));
+}
+
+/* Of the largest task. */
+static double task_cycles(const wgrad_winograd_plan *plan)
+{
+    const struct ry_wgrad_winograd_costs *cost = &ry_costs_of(plan->costs)->wgrad_winograd;
+    const double tiles = (double)ry_ceil_div(plan->tiles, plan->parts),
+                 blocks = (double)ry_ceil_div((int64_t)tiles, plan->block),
+                 c = (double)ry_ceil_div(plan->c_block, plan->width),
+                 k = (double)(plan->k_block / plan->width), pairs = (double)plan->c_block * k;
+    const double calls = (double)(ry_ceil_div(plan->c_block, plan->tile_rows) *
+                                  ry_ceil_div(plan->k_block, plan->width * plan->tile_vectors));
+    const double around = blocks * WGRAD_POINTS * (calls * cost->call + pairs * cost->sum);
+    const double staged = cost->staged * ((plan->x_staged ? c * WGRAD_IN * WGRAD_OUT : 0) +
+                                          (plan->dy_staged ? k * WGRAD_OUT * WGRAD_OUT : 0));
+    const double transforms = c * cost->input + k * cost->gradient + staged;
+    const double flushes = (double)ry_ceil_div((int64_t)blocks, WGRAD_SUM_BLOCKS);
+    return tiles * (WGRAD_POINTS * step_cycles(plan, cost) + transforms) + around +
+           pairs * (flushes * cost->output +
+                    WGRAD_WINDOW * (plan->parts > 1 ? cost->part : cost->store)) +
+           cost->task;
+}
+
+/* Of the second phase, all of it. */
+static double finish_cycles(const wgrad_winograd_plan *plan)
+{
+    const struct ry_wgrad_winograd_costs *cost = &ry_costs_of(plan->costs)->wgrad_winograd;
+    const wgrad_shape *s = &plan->shape;
+    const double vectors =
+        (double)(s->groups * s->c * WGRAD_WINDOW) * (double)(plan->pitch / plan->width);
+    return plan->parts == 1 ? 0 : vectors * ((double)plan->parts * cost->part + cost->store);
+}
+
+static void set_task(wgrad_winograd_plan *plan, int64_t parts, int64_t block, int64_t c_block,
+                     int64_t k_block)
+{
+    plan->parts = parts;
+    plan->block = block;
+    plan->c_block = c_block;
+    plan->k_block = k_block;
+    plan->c_blocks = ry_ceil_div(plan->shape.c, c_block);
+    plan->k_blocks = ry_ceil_div(plan->shape.k, k_block);
+    plan->v_point = point_step(block * wgrad_v_row(plan));
+    plan->u_point = point_step(block * k_block);
+    plan->m_point = point_step(c_block * k_block);
+}
+
+/* Floats of the lines that a block's tiles of one row meet, at most. */
+static int64_t stage_floats(const wgrad_winograd_plan *plan)
+{
+    const int64_t across = ry_min(plan->block, plan->along) * WGRAD_OUT;
+    const int64_t x = WGRAD_IN * (across + WGRAD_TAPS - 1) * wgrad_v_row(plan),
+                  dy = WGRAD_OUT * across * plan->k_block;
+    return ry_max(plan->x_staged ? x : 0, plan->dy_staged ? dy : 0);
+}
+
+/* Do products, operands and lines of a task stay in the second-level cache? */
+static bool fits(const wgrad_winograd_plan *plan, const ry_machine *machine)
+{
+    const double floats =
+        (double)WGRAD_POINTS * (double)(plan->v_point + plan->u_point + plan->m_point) +
+        (double)stage_floats(plan);
+    return floats * 4 <= (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 3 / 4;
+}
+
+/* Channels of each cut of `count` of them, in full vectors where there are several. */
+static void list_cuts(int64_t count, int64_t unit, bool round, ry_knob_values *values)
+{
+    const int64_t units = ry_ceil_div(count, unit);
+    for (int64_t cuts = 1; cuts <= units; cuts = ry_next_parts(cuts)) {
+        const int64_t size = ry_ceil_div(units, cuts) * unit;
+        ry_knob_values_add(values, round ? size : ry_min(size, count));
+    }
+    ry_knob_values_add(values, round ? unit : ry_min(unit, count));
+}
+
+/* The candidates of each knob, ascending. */
+static void list(const ry_query *query, const wgrad_winograd_plan *plan, int knob,
+                 ry_knob_values *values)
+{
+    const int64_t set = ry_form_wanted(query, knob);
+    *values = (ry_knob_values){0};
+    if (set != RY_KNOB_FREE) {
+        *values = (ry_knob_values){1, {set}};
+    } else if (knob == WGRAD_WINOGRAD_PARTS) {
+        for (int64_t parts = 1; parts <= ry_min(MAX_PARTS, plan->tiles);
+             parts = ry_next_parts(parts)) {
+            ry_knob_values_add(values, parts);
+        }
+    } else if (knob == WGRAD_WINOGRAD_TILES) {
+        for (size_t i = 0; i < sizeof blocks_of_tiles / sizeof *blocks_of_tiles; i++) {
+            ry_knob_values_add(values, blocks_of_tiles[i]);
+        }
+    } else if (knob == WGRAD_WINOGRAD_CHANNELS) {
+        list_cuts(plan->shape.c, plan->width, false, values);
+    } else {
+        list_cuts(plan->shape.k, plan->width, true, values);
+    }
+}
+
+static void choose_task(const ry_query *query, wgrad_winograd_plan *plan)
+{
+    ry_knob_values at[WGRAD_WINOGRAD_KNOBS];
+    int all = 1;
+    for (int knob = 0; knob < WGRAD_WINOGRAD_KNOBS; knob++) {
+        list(query, plan, knob, &at[knob]);
+        all *= at[knob].count;
+    }
+    const ry_machine *machine = query->target->machine;
+    wgrad_winograd_plan best = *plan;
+    double least = 0;
+    for (int i = 0; i < all; i++) {
+        int64_t value[WGRAD_WINOGRAD_KNOBS];
+        int rest = i;
+        bool smallest = true; /* what takes the least memory is always there */
+        for (int knob = 0; knob < WGRAD_WINOGRAD_KNOBS; knob++) {
+            const int of = rest % at[knob].count;
+            value[knob] = at[knob].value[of];
+            smallest = smallest && (knob == WGRAD_WINOGRAD_PARTS || of == 0);
+            rest /= at[knob].count;
+        }
+        set_task(plan, value[WGRAD_WINOGRAD_PARTS], value[WGRAD_WINOGRAD_TILES],
+                 value[WGRAD_WINOGRAD_CHANNELS], value[WGRAD_WINOGRAD_FILTERS]);
+        if (!smallest && !fits(plan, machine)) {
+            continue;
+        }
+        const double spent =
+            task_cycles(plan) * (double)(tasks_of(plan) + machine->cores - 1) + finish_cycles(plan);
+        if (least == 0 || spent < least) {
+            least = spent;
+            best = *plan;
+        }
+    }
+    *plan = best;
+}
+
+static void lay_out(wgrad_winograd_plan *plan)
+{
+    const wgrad_shape *s = &plan->shape;
+    const size_t points = WGRAD_POINTS * sizeof(float);
+    size_t at = 0;
+    plan->bias_floats = s->groups * s->c * WGRAD_WINDOW * plan->pitch;
+    plan->part_floats = plan->bias_floats + s->groups * plan->pitch;
+    plan->finish_channels = ry_clamp(FINISH_FLOATS / WGRAD_WINDOW / plan->pitch, 1, s->c);
+    plan->finishes = ry_ceil_div(s->c, plan->finish_channels);
+    plan->v = at, at += ry_aligned((size_t)plan->v_point * points);
+    plan->u = at, at += ry_aligned((size_t)plan->u_point * points);
+    plan->m = at, at += ry_aligned((size_t)plan->m_point * points);
+    plan->stage = at, at += ry_aligned((size_t)stage_floats(plan) * sizeof(float));
+    plan->sums = at;
+    if (plan->parts == 1) {
+        at += ry_aligned((size_t)(plan->c_block * WGRAD_WINDOW * plan->k_block) * sizeof(float));
+    }
+    plan->bias = at, at += ry_aligned((size_t)(2 * plan->k_block) * sizeof(float));
+    plan->scratch = at;
+}
+
+static void read_problem(const ry_query *query, wgrad_winograd_plan *plan)
+{
+    const ry_simd *simd = &query->kernel->simd;
+    memset(plan, 0, sizeof *plan);
+    ry_wgrad_shape_of(query->problem, &plan->shape);
+    const wgrad_shape *s = &plan->shape;
+    plan->width = simd->width;
+    plan->tile_rows = simd->rows;
+    plan->tile_vectors = simd->vectors;
+    plan->costs = ry_cost_column_of(query->target->machine, simd->width);
+    plan->down = ry_ceil_div(s->axis[1].out, WGRAD_OUT);
+    plan->along = ry_ceil_div(s->axis[2].out, WGRAD_OUT);
+    plan->tiles = s->images * plan->down * plan->along;
+    plan->pitch = ry_round_up(s->k, plan->width);
+    plan->x_staged = s->x.channel != 1;
+    plan->dy_staged = s->dy.channel != 1;
+}
+
+void ry_wgrad_winograd_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    wgrad_winograd_plan plan;
+    const ry_query freely = {query->kernel, query->problem, query->target, NULL};
+    read_problem(&freely, &plan);
+    list(&freely, &plan, knob, values);
+}
+
+void ry_wgrad_winograd_initialise(const ry_query *query, void *state)
+{
+    wgrad_winograd_plan *plan = state;
+    read_problem(query, plan);
+    choose_task(query, plan);
+    lay_out(plan);
+}
+
+rynd_status ry_wgrad_winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    wgrad_winograd_plan plan;
+    ry_wgrad_winograd_initialise(query, &plan);
+    const wgrad_shape *s = &plan.shape;
+    const double task = task_cycles(&plan), finish = finish_cycles(&plan);
+    const double products =
+        (double)plan.tiles * WGRAD_POINTS * (double)(s->groups * s->c) * (double)s->k;
+    *prepared = (ry_prepared){
+        .phases = plan.parts > 1 ? 2 : 1,
+        .tasks = {(size_t)tasks_of(&plan),
+                  plan.parts > 1 ? (size_t)(s->groups * plan.finishes) : 0},
+        .state_size = ry_aligned(sizeof plan),
+        .workspace = plan.parts > 1 ? (size_t)(plan.parts * plan.part_floats) * 4 : 0,
+        .scratch = plan.scratch,
+        .work = {ry_work_of_cycles((ry_work){task * (double)tasks_of(&plan), 0}, plan.width),
+                 ry_work_of_cycles((ry_work){finish, 0}, plan.width)},
+        .counts = {2 * products, ry_problem_bytes(query->problem)},
+        .form = {{plan.parts, plan.block, plan.c_block, plan.k_block}}};
+    return RYND_OK;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The weight gradient of 3x3 windows of unit stride in Winograd's form.
+ *
+ * dy is cut into tiles of 4x4 positions, which meet tiles of 6x6 of x. Along an axis the three
+ * taps' sums are a convolution of six numbers of x by four of dy, in the points of the forward form
+ * with six (parts/winograd_transform.h), where dy takes the place of the weights:
+ *
+ *     V[p][tile][c] = (B^T x B)[p]      U[p][tile][k] = (G dy G^T)[p]
+ *     M[p][c][k] = sum over tiles of V[p][tile][c] U[p][tile][k]        dw[c][k] = A^T M A
+ *
+ * 36 products for each tile and pair of channels replace 144. Beyond its image x is 0, and so is
+ * dy.
+ *
+ * A task has some input channels by some output channels, and the tiles of a part, block by block:
+ * of a block V and U are made, from x and dy where their channels are next to each other, else from
+ * lines of them that are transposed before, and multiplied while they are in the second-level
+ * cache, beside M. Every WGRAD_SUM_BLOCKS blocks M is transformed and added to the sums, so that no
+ * running sum is long.
+ *
+ *     sums of a part:  [group][c][tap][pitch] [group][bias: pitch]      pitch: k in full vectors
+ *
+ * as for the implicit GEMM (wgrad_plan.h) parts are as many as the plan says, and a second phase
+ * adds them. Sums that are not finite are computed again from positions alone: what a tile holds
+ * beside a tap's own elements would be in them, too. */
+#ifndef RY_KERNELS_CPU_WGRAD_WGRAD_WINOGRAD_PLAN_H
+#define RY_KERNELS_CPU_WGRAD_WGRAD_WINOGRAD_PLAN_H
+
+#include "kernels/costs.h"
+#include "kernels/cpu/wgrad/wgrad_shape.h"
+
+enum {
+    WGRAD_WINOGRAD_PARTS,
+    WGRAD_WINOGRAD_TILES,
+    WGRAD_WINOGRAD_CHANNELS,
+    WGRAD_WINOGRAD_FILTERS,
+    WGRAD_WINOGRAD_KNOBS
+};
+extern const ry_knob ry_wgrad_winograd_knobs[WGRAD_WINOGRAD_KNOBS];
+
+enum {
+    WGRAD_OUT = 4,                          /* positions of a tile, along an axis */
+    WGRAD_TAPS = 3,                         /* of the window */
+    WGRAD_IN = WGRAD_OUT + WGRAD_TAPS - 1,  /* elements of x that it meets, and points */
+    WGRAD_POINTS = WGRAD_IN * WGRAD_IN,     /* of a tile */
+    WGRAD_WINDOW = WGRAD_TAPS * WGRAD_TAPS, /* taps of the window */
+    WGRAD_SUM_BLOCKS = 16                   /* blocks whose products are one running sum */
+};
+
+typedef struct wgrad_winograd_plan {
+    wgrad_shape shape;
+    int64_t width, tile_rows, tile_vectors; /* of the instruction set, and of a tile of products */
+    ry_cost_column costs;
+    int64_t down, along, tiles; /* of an image, along each axis; of all images */
+    int64_t block, parts;       /* tiles of a block */
+    /* of a task, in full vectors where there are more; how many such tasks */
+    int64_t c_block, k_block, c_blocks, k_blocks;
+    bool x_staged, dy_staged;          /* channels are not next to each other */
+    int64_t v_point, u_point, m_point; /* floats from point to point: odd numbers of cache lines */
+    int64_t pitch, bias_floats, part_floats;
+    int64_t finish_channels, finishes; /* a task of the second phase has so many of a group's c */
+    size_t v, u, m, stage, sums, bias, scratch;
+} wgrad_winograd_plan;
+
+/* Channels of a task's V in full vectors. */
+static inline int64_t wgrad_v_row(const wgrad_winograd_plan *plan)
+{
+    return (plan->c_block + plan->width - 1) / plan->width * plan->width;
+}
+
+bool ry_wgrad_winograd_takes(const ry_problem *problem);
+void ry_wgrad_winograd_values(const ry_query *query, int knob, ry_knob_values *values);
+rynd_status ry_wgrad_winograd_prepare(const ry_query *query, ry_prepared *prepared,
+                                      ry_error *error);
+/* state: a wgrad_winograd_plan */
+void ry_wgrad_winograd_initialise(const ry_query *query, void *state);
+
+#endif
