@@ -363,10 +363,7 @@ bool accuracy_is_measured(const ry_kernel *kernel)
 {
     const bool sums = (kernel->op == RY_OP_conv && !strstr(kernel->name, "_bwd_weights_")) ||
                       kernel->op == RY_OP_convt || kernel->op == RY_OP_matmul;
-    /* sums over all images' positions have cases of their own: test_wgrad.c */
-    const bool weights = strstr(kernel->name, "_bwd_weights_") != NULL;
-    return sums && !weights && kernel->device == RY_DEVICE_cpu &&
-           kernel_case_machine_has(kernel->isa) &&
+    return sums && kernel->device == RY_DEVICE_cpu && kernel_case_machine_has(kernel->isa) &&
            (strstr(kernel->name, "_f32_") || strstr(kernel->name, "_bf16_"));
 }
 
