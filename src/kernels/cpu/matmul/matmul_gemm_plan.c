@@ -122,8 +122,8 @@ static double a_cycles(const gemm_plan *plan)
                                     : 0;
 }
 
-/* Of the pages that a task's rows of y begin on and go through, where y is larger than the caches:
- * narrow tasks come to every page again and again. */
+/* Of the pages that a task's rows of y begin on and go through, where y is larger than a core's
+ * caches: narrow tasks come to every page again and again. */
 static double page_cycles(const gemm_plan *plan, const ry_machine *machine)
 {
     enum { PAGE = 4096 };
@@ -131,7 +131,7 @@ static double page_cycles(const gemm_plan *plan, const ry_machine *machine)
     const matmul_operand *y = &s->of[MATMUL_Y];
     const double size = (double)ry_dtype_size(y->dtype),
                  bytes = size * (double)s->m * (double)s->n * (double)s->batches;
-    if (y->column != 1 || !ry_machine_is_far(machine, bytes)) {
+    if (y->column != 1 || bytes <= (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2)) {
         return 0;
     }
     return ry_costs_of(plan->costs)->matmul.page_far * (double)plan->rows *
