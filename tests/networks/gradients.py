@@ -20,7 +20,7 @@ NETWORKS = """alexnet resnet18 resnet50 vgg16 densenet121 densenet161 googlenet 
 # Residual sums, channels split and shuffled, depthwise windows and gates, channels joined; elementwise kinks.
 QUICK = ["resnet18", "shufflenet_v2_x1_0", "mobilenet_v3_small", "squeezenet1_0", "resnet18.fixed"]
 # Those whose max-pools see values nearer to each other than the default class rounds: they are compared in the class strict.
-STRICT = ["inception_v3"]
+STRICT = ["googlenet", "inception_v3"]
 BATCH, CLASSES = 2, 1000
 NOISE = 2  # how often PyTorch's largest error in float32 rynd's may be, where that is above the tolerance
 NOTHING = 1e-9  # of the network's largest gradient: what in float64 is rounding
