@@ -18,8 +18,8 @@ typedef struct opening {
     ry_error *error;
 } opening;
 
-/* Of an operator's inputs: a bit for each that is an operand, which a gradient may come to. The last
- * bit counts for all further ones. */
+/* Of an operator's inputs: a bit for each that is an operand, which a gradient may come to. The
+ * last bit counts for all further ones. */
 enum { LAST_BIT = 31 };
 
 static uint32_t operands_of(ry_op op)
