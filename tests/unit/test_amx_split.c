@@ -271,7 +271,7 @@ static void chosen_where_they_pay(void **state)
     (void)state;
     const char *dense = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1",
                *image = "conv c=3 h=224 w=224 k=64 r=7 s=7 stride=2 pad=3",
-               *pointwise = "conv c=256 h=28 w=28 k=128",
+               *pointwise = "conv c=512 h=28 w=28 k=512",
                *depthwise = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 groups=64";
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);

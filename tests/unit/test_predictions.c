@@ -30,6 +30,11 @@ static void products(void **state)
         {"matmul x0=4x2048:f32 x1=2048x2048:f32 y0=4x2048:f32", "_gemv_", 0},
         {"matmul x0=12x197x64:f32 x1=12x64x197:f32 y0=12x197x197:f32", "_gemm_", 0},
     };
+    /* the large matrix does not fit the caches */
+    ry_machine machine = *every_kernel_target(RY_ISA_avx512)->machine;
+    ry_target target = *every_kernel_target(RY_ISA_avx512);
+    machine.level[RYND_LEVEL_L3].bytes = (size_t)32 << 20;
+    target.machine = &machine;
     for (size_t i = 0;
          kernel_case_machine_has(RY_ISA_avx512) && i < sizeof products / sizeof *products; i++) {
         kernel_case c;
@@ -38,9 +43,9 @@ static void products(void **state)
         const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
         ry_choice choice;
         ry_error error;
-        assert_int_equal(ry_predict_choose(&problem, every_kernel_target(RY_ISA_avx512),
-                                           products[i].constants, NULL, &choice, &error),
-                         RYND_OK);
+        assert_int_equal(
+            ry_predict_choose(&problem, &target, products[i].constants, NULL, &choice, &error),
+            RYND_OK);
         if (!strstr(choice.prepared.kernel->name, products[i].method)) {
             fail_msg("%s: %s is chosen", products[i].problem, choice.prepared.kernel->name);
         }
