@@ -30,8 +30,7 @@ static const char *const problems[] = {
     "expr x0=7x33:f32 y0=7x33:f32 program='max(x0, 0)'",
     "expr x0=7x33:f32 y0=7x33:f32 program='gelu(x0) * tanh(x0)'",
     "expr x0=7x33:f32 x1=33:f32 y0=7x33:f32 program='silu(x0 * x1)'",
-    "expr x0=7x33:f32 x1=7x1:f32 y0=7x33:f32 y1=7x33:f32 program='y0 = x0 / (2 + x1 * x1); y1 = "
-    "mish(x0)'",
+    "expr x0=7x33:f32 x1=7x1:f32 y0=7x33:f32 y1=7x33:f32 program='y0=x0/(2+x1*x1); y1=mish(x0)'",
     "expr x0=7x33:f32 y0=7:f32 program='sqrt(sum(x0 * x0))' axes=1 keepdims=0",
     "expr x0=7x33:f32 y0=7x1:f32 program='mean(exp(x0))' axes=1",
     "expr x0=3x5x7:f32 y0=3x1x7:f32 program='max(x0)' axes=1",
