@@ -17,7 +17,9 @@ bool ry_bound_parse(ry_emitter *emitter, const char *text, int inputs, const ry_
                     ry_bound_expr *bound)
 {
     bound->program = ry_emit_program(emitter, text);
-    memcpy(bound->in, in, (size_t)inputs * sizeof *in);
+    for (int i = 0; i < inputs; i++) {
+        bound->in[i] = in[i];
+    }
     return bound->program != NULL;
 }
 

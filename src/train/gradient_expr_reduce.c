@@ -233,7 +233,9 @@ static void seed_text(const reductions *r, const reduction *one, const char *tex
                       const ry_value_id *in, ry_expr_seed *seed)
 {
     ry_value_id all[4];
-    memcpy(all, in, (size_t)inputs * sizeof *in);
+    for (int i = 0; i < inputs; i++) {
+        all[i] = in[i];
+    }
     all[inputs] = RY_NO_VALUE;
     if (ry_bound_parse(r->emitter, text, inputs + 1, all, &seed->gradient)) {
         ry_bound_put(r->emitter, &seed->gradient, inputs, &one->gradient);
