@@ -248,18 +248,7 @@ static PyObject *expr_model(PyObject *object, PyObject *unused)
 static PyObject *expr_steps(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    const rynd_plan *plan = rynd_expr_plan(((expr_object *)object)->expr);
-    PyObject *steps = PyList_New(0);
-    for (size_t i = 0; steps && i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info info = {.size = sizeof info};
-        const rynd_status status = rynd_plan_step(plan, i, &info);
-        PyObject *step = status == RYND_OK ? py_step(&info) : py_raise(status);
-        if (!step || PyList_Append(steps, step) != 0) {
-            Py_CLEAR(steps);
-        }
-        Py_XDECREF(step);
-    }
-    return steps;
+    return py_steps(rynd_expr_plan(((expr_object *)object)->expr));
 }
 
 /* [(dtype, shape, strides)] of what `get` gives. */

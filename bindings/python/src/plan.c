@@ -75,6 +75,21 @@ PyObject *py_step(const rynd_step_info *info)
         (Py_ssize_t)info->activations, "workspace", (Py_ssize_t)info->workspace, "source", source);
 }
 
+PyObject *py_steps(const rynd_plan *plan)
+{
+    PyObject *steps = PyList_New(0);
+    for (size_t i = 0; steps && i < rynd_plan_step_count(plan); i++) {
+        rynd_step_info info = {.size = sizeof info};
+        const rynd_status status = rynd_plan_step(plan, i, &info);
+        PyObject *step = status == RYND_OK ? py_step(&info) : py_raise(status);
+        if (!step || PyList_Append(steps, step) != 0) {
+            Py_CLEAR(steps);
+        }
+        Py_XDECREF(step);
+    }
+    return steps;
+}
+
 static PyObject *plan_step(PyObject *self, PyObject *index)
 {
     const Py_ssize_t i = PyLong_AsSsize_t(index);

@@ -16,6 +16,7 @@ void py_settings_free(py_settings *settings);
 
 /* A step as a dict. */
 PyObject *py_step(const rynd_step_info *info);
+PyObject *py_steps(const rynd_plan *plan); /* a list of all of them */
 /* dims: a list of (symbol, number), which keeps the texts alive; the caller frees *dims by
  * PyMem_Free also when this fails. */
 bool py_dims_take(PyObject *list, rynd_dim **dims, size_t *count);

@@ -300,18 +300,7 @@ static PyObject *trainer_write(PyObject *object, PyObject *args)
 static PyObject *trainer_steps(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    const rynd_plan *plan = rynd_trainer_plan(((trainer_object *)object)->trainer);
-    PyObject *steps = PyList_New(0);
-    for (size_t i = 0; steps && i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info info = {.size = sizeof info};
-        const rynd_status status = rynd_plan_step(plan, i, &info);
-        PyObject *step = status == RYND_OK ? py_step(&info) : py_raise(status);
-        if (!step || PyList_Append(steps, step) != 0) {
-            Py_CLEAR(steps);
-        }
-        Py_XDECREF(step);
-    }
-    return steps;
+    return py_steps(rynd_trainer_plan(((trainer_object *)object)->trainer));
 }
 
 static PyObject *trainer_predict(PyObject *object, PyObject *unused)
