@@ -103,7 +103,7 @@ static rynd_status join_pairs(fusing *f, bool *any)
     }
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         ry_shuffle_conv pair;
-        bool faster;
+        bool faster = false;
         if (!ry_shuffle_conv_of(graph, n, &pair)) {
             continue;
         }
