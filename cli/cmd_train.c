@@ -37,6 +37,9 @@ static const cli_option options[] = {
      "weights are drawn towards 0 by D (default 0)"},
     {"clip", 0, CLI_NUMBER, "C", NULL, 1e-9, 1e9, OFFSET(clip),
      "gradients of a larger norm than C are made shorter"},
+    {"accumulate", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(accumulate),
+     "a step takes N batches one after another, and the mean of their gradients: as one batch of N "
+     "times the size, in the memory of one (default 1)"},
     {"init", 0, CLI_CHOICE, "NAME", CLI_INITS, 0, 0, OFFSET(init),
      "what the weights are at first: the model's (default), or fresh ones by --seed: normal numbers "
      "after He, or uniform ones as PyTorch's layers are made"},

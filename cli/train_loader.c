@@ -210,7 +210,8 @@ cli_loader *cli_loader_start(const cli_loader_options *options, cli_failure *fai
         return NULL;
     }
     l->options = *options;
-    l->batches = cli_loader_batches(wish->set, wish->batch, options->whole);
+    l->batches = options->batches ? options->batches
+                                  : cli_loader_batches(wish->set, wish->batch, options->whole);
     l->oldest = l->working = options->first;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);

@@ -21,9 +21,10 @@ typedef struct cli_loader_options {
     const cli_common *common;   /* for notes */
     uint64_t seed;
     bool shuffle;
-    bool whole;     /* the last batch of an epoch, too: its rest is filled with the first samples */
-    uint64_t first; /* the number of the first batch */
-    uint64_t end;   /* of the one behind the last; UINT64_MAX: none */
+    bool whole; /* the last batch of an epoch, too: its rest is filled with the first samples */
+    uint64_t batches; /* that are taken of each epoch; 0: as many as there are */
+    uint64_t first;   /* the number of the first batch */
+    uint64_t end;     /* of the one behind the last; UINT64_MAX: none */
     unsigned threads; /* at least 1 */
 } cli_loader_options;
 

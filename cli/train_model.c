@@ -71,6 +71,7 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .setting_count = s->common.settings.count,
         .init = inits[index_of(s->init)],
         .init_seed = (uint64_t)s->seed,
+        .accumulate = s->accumulate,
     };
     *trainee = (cli_trainee){.setup = setup};
     if (!check_optimizer(s, failure)) {

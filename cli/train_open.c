@@ -168,7 +168,14 @@ static bool count_steps(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
     const int64_t batch = run->form.wish.batch;
-    run->per_epoch = cli_loader_batches(&run->data, batch, false);
+    run->accumulate = s->accumulate ? (uint64_t)s->accumulate : 1;
+    run->per_epoch = cli_loader_batches(&run->data, batch, false) / run->accumulate;
+    if (run->per_epoch == 0 && run->accumulate > 1) {
+        return cli_fail(failure,
+                        "'%s' has %zu samples, less than %" PRIu64 " batches of %" PRId64
+                        "; give a smaller --batch or --accumulate",
+                        s->data, run->data.count, run->accumulate, batch);
+    }
     if (run->per_epoch == 0) {
         return cli_fail(failure,
                         "'%s' has %zu samples, less than a batch of %" PRId64
@@ -191,14 +198,17 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
     const cli_augment *a = &s->augment;
     const cli_schedule *c = &s->schedule;
     enum { ROOM = 1024 };
-    char text[ROOM];
+    char text[ROOM], more[64] = "";
+    if (run->accumulate > 1) { /* checkpoints without it are of steps of one batch */
+        snprintf(more, sizeof more, " accumulate=%" PRIu64, run->accumulate);
+    }
     snprintf(text, ROOM,
              "samples=%zu batch=%" PRId64 " seed=%" PRId64 " order=%s loss=%s smoothing=%.17g "
              "epsilon=%.17g optimizer=%s momentum=%.17g nesterov=%d weight-decay=%.17g clip=%.17g "
              "lr=%.17g schedule=%d warmup=%" PRId64 " decay-every=%" PRId64
              " decay=%.17g lr-last=%.17g steps=%" PRIu64 " size=%" PRId64 "x%" PRId64
              " crop=%" PRId64 "x%" PRId64 " scale=%.17g mean=%.17g,%.17g,%.17g "
-             "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64 " flip=%d jitter=%.17g",
+             "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64 " flip=%d jitter=%.17g%s",
              run->data.count, run->form.wish.batch, s->seed, s->ordered ? "own" : "random",
              cli_loss_name(run->rule.loss), s->label_smoothing, s->epsilon,
              cli_optimizer_name(s->optimizer), s->momentum, s->nesterov, s->weight_decay, s->clip,
@@ -206,7 +216,7 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
              c->kind > 1 ? run->steps : 0, p->size.height, p->size.width, p->crop.height,
              p->crop.width, p->scale, p->mean.value[0], p->mean.value[1], p->mean.value[2],
              p->std.value[0], p->std.value[1], p->std.value[2], p->order, a->area, a->pad, a->flip,
-             a->jitter);
+             a->jitter, more);
     run->fingerprint = strdup(text);
     return run->fingerprint ? true : cli_fail_memory(failure);
 }

@@ -41,8 +41,12 @@ static void print_forecast(const cli_train_run *run, int64_t parameters,
     if (run->data.class_count) {
         printf(", %zu classes", run->data.class_count);
     }
-    printf("\nbatch       %s -> %s\n", cli_shape_of_tensor(&run->form.x).text,
+    printf("\nbatch       %s -> %s", cli_shape_of_tensor(&run->form.x).text,
            cli_shape_of_tensor(&run->form.y).text);
+    if (run->accumulate > 1) {
+        printf(", %" PRIu64 " of them a step", run->accumulate);
+    }
+    putchar('\n');
     printf("parameters  %s\n", cli_word_count((double)parameters).text);
     printf("steps       %" PRIu64 ", of which %" PRIu64 " are left; %" PRIu64 " an epoch\n",
            run->steps, left, run->per_epoch);
@@ -55,15 +59,29 @@ static void print_forecast(const cli_train_run *run, int64_t parameters,
            cli_word_seconds(step->median * (double)left).text);
 }
 
+/* Of all batches of a step, and of the update where that is apart. */
+static bool predict_step(const cli_train_run *run, rynd_prediction *step, cli_failure *failure)
+{
+    const rynd_trainer *trainer = run->trainee.trainer;
+    const rynd_plan *update = rynd_trainer_update_plan(trainer);
+    rynd_prediction more = {.size = sizeof more};
+    if (rynd_plan_predict(rynd_trainer_plan(trainer), step) != RYND_OK ||
+        (update && rynd_plan_predict(update, &more) != RYND_OK)) {
+        return cli_fail_library(failure);
+    }
+    const double times = (double)run->accumulate;
+    step->low = times * step->low + more.low;
+    step->median = times * step->median + more.median;
+    step->high = times * step->high + more.high;
+    return true;
+}
+
 bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure)
 {
     int64_t parameters;
     rynd_prediction step = {.size = sizeof step};
-    if (!count_parameters(run, &parameters, failure)) {
+    if (!count_parameters(run, &parameters, failure) || !predict_step(run, &step, failure)) {
         return false;
-    }
-    if (rynd_plan_predict(rynd_trainer_plan(run->trainee.trainer), &step) != RYND_OK) {
-        return cli_fail_library(failure);
     }
     if (!run->settings->common.json) {
         print_forecast(run, parameters, &step);
@@ -85,7 +103,7 @@ bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure)
 
 static double speed_of(const cli_train_run *run)
 {
-    const double samples = (double)(run->step - run->begin_step) * (double)run->form.wish.batch;
+    const double samples = (double)(run->step - run->begin_step) * cli_train_samples(run);
     return run->seconds > 0 ? samples / run->seconds : 0;
 }
 

@@ -26,7 +26,7 @@ static void show(cli_train_run *run, double now)
     char label[96], accuracy[16] = "", left[32];
     const double done = (double)(run->step - run->begin_step), spent = now - run->begin;
     const double seconds = done > 0 ? spent / done * (double)(run->steps - run->step) : 0;
-    const double speed = spent > 0 ? done * (double)run->form.wish.batch / spent : 0;
+    const double speed = spent > 0 ? done * cli_train_samples(run) / spent : 0;
     const uint64_t minutes = (uint64_t)seconds / 60;
     if (run->last.samples && run->last.classes) {
         snprintf(accuracy, sizeof accuracy, " %.1f%%",
@@ -122,25 +122,19 @@ static bool validate(cli_train_run *run, cli_failure *failure)
     return cli_train_log_validation(&run->log, &row, failure);
 }
 
-static bool log_step(cli_train_run *run, const cli_batch *batch, const rynd_tensor *output,
-                     double rate, double seconds, cli_failure *failure)
+static bool log_step(cli_train_run *run, const cli_score *score, double rate, double seconds,
+                     cli_failure *failure)
 {
-    cli_log_step row = {
+    const cli_log_step row = {
         .step = run->step,
         .epoch = (run->step - 1) / run->per_epoch,
         .loss = run->loss,
         .rate = rate,
-        .accuracy = -1,
-        .images_per_second = seconds > 0 ? (double)batch->count / seconds : 0,
+        .accuracy = run->data.class_count ? score->right / (double)score->samples : -1,
+        .images_per_second = seconds > 0 ? cli_train_samples(run) / seconds : 0,
         .seconds = cli_now() - run->begin,
         .memory = cli_peak_memory(),
     };
-    if (run->data.class_count) {
-        /* all count: what stands in the place of a broken sample was learnt from, too */
-        cli_score score = {0};
-        cli_score_add(&score, &run->rule, output, &batch->y, NULL);
-        row.accuracy = score.right / (double)score.samples;
-    }
     return cli_train_log_step(&run->log, &row, failure);
 }
 
@@ -159,21 +153,42 @@ static bool check_loss(const cli_train_run *run, double rate, cli_failure *failu
                     run->saved ? run->checkpoint ? run->checkpoint : run->settings->output : "");
 }
 
+/* The batches of a step, which make one update together. */
+static bool learn(cli_train_run *run, cli_loader *loader, double rate, cli_score *score,
+                  cli_failure *failure)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < run->accumulate; i++) {
+        cli_batch batch;
+        rynd_tensor output;
+        double loss;
+        if (!cli_loader_take(loader, &batch, failure) ||
+            !cli_trainee_step(&run->trainee, &batch, rate, &loss, &output, failure)) {
+            return false;
+        }
+        sum += loss;
+        if (run->data.class_count) {
+            /* all count: what stands in the place of a broken sample was learnt from, too */
+            cli_score_add(score, &run->rule, &output, &batch.y, NULL);
+        }
+        cli_loader_give(loader);
+    }
+    run->loss = sum / (double)run->accumulate;
+    return true;
+}
+
 static bool one_step(cli_train_run *run, cli_loader *loader, cli_failure *failure)
 {
     const double begin = cli_now();
     const double rate =
         cli_schedule_rate(&run->settings->schedule, run->step, run->steps, run->per_epoch);
-    cli_batch batch;
-    rynd_tensor output;
-    if (!cli_loader_take(loader, &batch, failure) ||
-        !cli_trainee_step(&run->trainee, &batch, rate, &run->loss, &output, failure)) {
+    cli_score score = {0};
+    if (!learn(run, loader, rate, &score, failure)) {
         return false;
     }
     run->step++;
-    const bool good = log_step(run, &batch, &output, rate, cli_now() - begin, failure) &&
-                      check_loss(run, rate, failure);
-    cli_loader_give(loader);
+    const bool good =
+        log_step(run, &score, rate, cli_now() - begin, failure) && check_loss(run, rate, failure);
     const double now = cli_now(), redraw = 0.1;
     if (good && now - run->shown > redraw) {
         show(run, now);
@@ -248,8 +263,10 @@ static bool train(cli_train_run *run, cli_failure *failure)
         .common = &s->common,
         .seed = (uint64_t)s->seed,
         .shuffle = !s->ordered,
-        .first = run->step,
-        .end = run->steps,
+        .batches = run->per_epoch * run->accumulate,
+        .first = run->step * run->accumulate,
+        .end =
+            run->steps > UINT64_MAX / run->accumulate ? UINT64_MAX : run->steps * run->accumulate,
         .threads = reader_threads(s),
     };
     if (run->step >= run->steps) {

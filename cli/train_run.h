@@ -21,6 +21,7 @@ typedef struct cli_train_run {
     cli_progress progress;
     char *checkpoint;     /* path; NULL: none is written */
     char *fingerprint;    /* what decides about bits */
+    uint64_t accumulate;  /* batches of a step */
     uint64_t step, steps; /* done; in all */
     uint64_t per_epoch;
     double begin; /* cli_now: of the first step */
@@ -36,6 +37,12 @@ typedef struct cli_train_run {
 /* Opens model, data and trainer; nothing has run then. */
 bool cli_train_open(cli_train_run *run, cli_failure *failure);
 void cli_train_close(cli_train_run *run);
+
+/* Samples of a step. */
+static inline double cli_train_samples(const cli_train_run *run)
+{
+    return (double)run->accumulate * (double)run->form.wish.batch;
+}
 
 /* The whole command. */
 bool cli_train(const cli_train_settings *settings, cli_failure *failure);

@@ -15,6 +15,7 @@ typedef struct cli_train_settings {
     int loss, optimizer, init;
     double momentum, weight_decay, label_smoothing, epsilon, clip;
     bool nesterov;
+    int64_t accumulate; /* batches of a step; 0: not given */
     cli_list freeze;
     cli_schedule schedule;
     /* how long */

@@ -85,6 +85,11 @@ typedef struct rynd_trainer_options {
     size_t setting_count;
     rynd_init init;
     uint64_t init_seed; /**< of fresh numbers */
+    /** Micro-batches of one update; 0: 1. Each call of rynd_trainer_step takes one of `batch`
+     * samples, and adds its gradients to sums, which are memory of the parameters' size; every
+     * accumulate-th call updates by their mean: as one batch of all, but for the statistics of
+     * batch normalisations, which are of each micro-batch. */
+    int64_t accumulate;
 } rynd_trainer_options;
 
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all
@@ -101,12 +106,13 @@ RYND_API void rynd_trainer_destroy(rynd_trainer *trainer);
 /** What a target must be: type and shape; data is NULL. Fails with ARGUMENT. */
 RYND_API rynd_status rynd_trainer_target(const rynd_trainer *trainer, rynd_tensor *target);
 
-/** One step: forward, loss, backward, update. inputs: one for each of the model's, in its order, of
- * the planned types and shapes and any strides; borrowed until the next call with others. `loss`
- * receives that of the parameters before the step; NULL is allowed. The same bits at any number of
- * threads. Memory is taken only where tensors are others than in the step before. Fails with
- * ARGUMENT (data NULL, a learning rate that is no number), SHAPE (another type or shape, a class
- * number outside 0 to C - 1: the message tells where): then nothing has changed. */
+/** One step: forward, loss, backward, update; with `accumulate` the update is made by every
+ * accumulate-th call, with the learning rate of that one. inputs: one for each of the model's, in
+ * its order, of the planned types and shapes and any strides; borrowed until the next call with
+ * others. `loss` receives that of the parameters before the step; NULL is allowed. The same bits at
+ * any number of threads. Memory is taken only where tensors are others than in the step before.
+ * Fails with ARGUMENT (data NULL, a learning rate that is no number), SHAPE (another type or shape,
+ * a class number outside 0 to C - 1: the message tells where): then nothing has changed. */
 RYND_API rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
                                        const rynd_tensor *target, double learning_rate,
                                        double *loss);
@@ -130,7 +136,7 @@ typedef enum rynd_state_kind {
 } rynd_state_kind;
 
 /** What lives from step to step: with all of it in a file, training goes on as if it had never
- * stopped, to the bit. */
+ * stopped, to the bit. Gradients that were summed up since the last update are not of it. */
 typedef struct rynd_state_info {
     size_t size;      /**< set by the caller to sizeof(rynd_state_info) */
     const char *name; /**< unique; lives as long as the trainer */
@@ -151,14 +157,17 @@ RYND_API rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name,
                                         const rynd_tensor *tensor);
 
 /** The gradient of a parameter in the last step, before clipping and without weight decay: valid
- * until the next. Fails with NOT_FOUND (the name), ARGUMENT where gradients are not kept, or there
- * was no step. */
+ * until the next. With `accumulate` it is the mean of an update, right behind it. Fails with
+ * NOT_FOUND (the name), ARGUMENT where gradients are not kept, or there was no step. */
 RYND_API rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const char *name,
                                            rynd_tensor *tensor);
 
 /** The plan of a step, to be looked at and predicted (rynd_plan_step, rynd_plan_predict,
  * rynd_plan_memory); it lives as long as the trainer. NULL for NULL. */
 RYND_API const rynd_plan *rynd_trainer_plan(const rynd_trainer *trainer);
+/** With `accumulate`: that of the update, which every accumulate-th step makes besides. NULL where
+ * each step updates, and for NULL. */
+RYND_API const rynd_plan *rynd_trainer_update_plan(const rynd_trainer *trainer);
 /** As rynd_session_profile and rynd_session_step_time, of the plan's steps. */
 RYND_API rynd_status rynd_trainer_profile(rynd_trainer *trainer, int on);
 RYND_API double rynd_trainer_step_time(const rynd_trainer *trainer, size_t step);

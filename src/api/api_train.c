@@ -17,11 +17,6 @@ rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_e
     return ry_api_end(status, error);
 }
 
-static ry_session *session_of(const ry_trainer_run *run)
-{
-    return ry_run_session(run->session->run);
-}
-
 rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
                                   const rynd_trainer_options *options, ry_trainer_run *run,
                                   ry_error *error)
@@ -116,6 +111,11 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
                                     : "rynd_trainer_options: freeze_count is not 0 and freeze is "
                                       "NULL");
     }
+    if (o->accumulate < 0) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: accumulate is %lld: give at least 1 micro-batch",
+                       (long long)o->accumulate);
+    }
     for (size_t i = 0; i < o->freeze_count; i++) {
         if (!o->freeze[i]) {
             return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_options: freeze[%zu] is NULL",
@@ -173,6 +173,7 @@ static ry_training_options training_options(const rynd_trainer_options *o)
         .freeze = o->freeze,
         .freeze_count = o->freeze_count,
         .keep_gradients = o->keep_gradients != 0,
+        .accumulate = o->accumulate,
         .init = inits[o->init],
         .init_seed = o->init_seed,
     };
@@ -225,6 +226,79 @@ static rynd_status bind(rynd_trainer *t, const rynd_trainer_options *o, ry_error
     return ry_graph_compact(t->graph, error);
 }
 
+static void add_state(rynd_trainer *t, const ry_trainer_run *run, uint32_t index)
+{
+    const ry_plan *plan = run->plan->plan;
+    ry_trainer_state *state = &t->states[t->state_count];
+    *state = (ry_trainer_state){
+        .name = plan->input_names[plan->states[index].input], .run = run, .index = index};
+    for (size_t i = 0; i < t->training.count; i++) {
+        const ry_training_parameter *p = &t->training.parameters[i];
+        if (run == &t->step && p->sum == index) {
+            return; /* it does not outlive an update */
+        }
+        if (ry_trainer_run_of(t, p) == run && p->state == index) {
+            state->parameter = p;
+        }
+    }
+    t->state_count++;
+}
+
+static rynd_status list_states(rynd_trainer *t, ry_error *error)
+{
+    const ry_trainer_run *runs[] = {&t->update, &t->step};
+    size_t count = 0;
+    for (size_t r = 0; r < 2; r++) {
+        count += runs[r]->plan ? runs[r]->plan->plan->state_count : 0;
+    }
+    t->states = RY_TAKE(&t->arena, ry_trainer_state, count);
+    if (!t->states) {
+        return ry_fail_memory(error);
+    }
+    for (size_t r = 0; r < 2; r++) {
+        const size_t own = runs[r]->plan ? runs[r]->plan->plan->state_count : 0;
+        for (uint32_t i = 0; i < own; i++) {
+            add_state(t, runs[r], i);
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status bind_scalar(const ry_trainer_run *run, size_t input, ry_dtype dtype,
+                               void *number, ry_error *error)
+{
+    const ry_shape scalar = {.rank = 0};
+    const ry_tensor tensor = ry_tensor_row_major(dtype, &scalar, number);
+    return ry_session_bind_input(ry_trainer_session(run), input, &tensor, error);
+}
+
+/* Each run reads where the other keeps. */
+static rynd_status bind_update(rynd_trainer *t, ry_error *error)
+{
+    size_t sums = 0;
+    for (size_t i = 0; i < t->training.count; i++) {
+        const ry_training_parameter *p = &t->training.parameters[i];
+        if (p->statistic) {
+            continue;
+        }
+        ry_session *step = ry_trainer_session(&t->step), *update = ry_trainer_session(&t->update);
+        RY_TRY(ry_session_bind_input_place(step, p->input, ry_session_state_place(update, p->state),
+                                           error));
+        RY_TRY(ry_session_bind_input_place(update, 1 + sums++, ry_session_state_place(step, p->sum),
+                                           error));
+    }
+    return bind_scalar(&t->update, 0, RY_f64, &t->learning_rate, error);
+}
+
+static rynd_status make_update(rynd_trainer *t, ry_error *error)
+{
+    ry_graph *graph;
+    RY_TRY(ry_training_make_update(t->graph, &t->training, &graph, error));
+    RY_TRY(ry_trainer_run_create(t, graph, NULL, &t->update, error));
+    RY_TRY(bind_update(t, error));
+    return bind_scalar(&t->step, t->inputs + 1, RY_f32, &t->more, error);
+}
+
 static rynd_status make_step(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
 {
     ry_graph *graph;
@@ -235,18 +309,11 @@ static rynd_status make_step(rynd_trainer *t, const rynd_trainer_options *o, ry_
         return status;
     }
     RY_TRY(ry_trainer_run_create(t, graph, o, &t->step, error));
-    const ry_plan *plan = t->step.plan->plan;
-    t->target = plan->inputs[t->inputs];
-    t->names = RY_TAKE(&t->arena, const char *, plan->state_count);
-    if (!t->names) {
-        return ry_fail_memory(error);
-    }
-    for (size_t i = 0; i < plan->state_count; i++) {
-        t->names[i] = plan->input_names[plan->states[i].input];
-    }
-    const ry_shape scalar = {.rank = 0};
-    const ry_tensor rate = ry_tensor_row_major(RY_f64, &scalar, &t->learning_rate);
-    return ry_session_bind_input(session_of(&t->step), t->inputs + 1, &rate, error);
+    t->target = t->step.plan->plan->inputs[t->inputs];
+    RY_TRY(t->accumulate > 1
+               ? make_update(t, error)
+               : bind_scalar(&t->step, t->inputs + 1, RY_f64, &t->learning_rate, error));
+    return list_states(t, error);
 }
 
 static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
@@ -254,6 +321,7 @@ static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_err
     RY_TRY(check_options(o, error));
     RY_TRY(ry_api_check_runs(t->model->context->device, error));
     t->accuracy = o->accuracy;
+    t->accumulate = o->accumulate ? o->accumulate : 1;
     t->inputs = t->model->onnx.graph->input_count;
     const ry_training_options options = training_options(o);
     RY_TRY(ry_graph_clone(t->model->onnx.graph, &t->graph, error));
@@ -301,6 +369,7 @@ void rynd_trainer_destroy(rynd_trainer *trainer)
 {
     if (trainer) {
         ry_trainer_run_destroy(&trainer->evaluation);
+        ry_trainer_run_destroy(&trainer->update);
         ry_trainer_run_destroy(&trainer->step);
         ry_graph_destroy(trainer->graph);
         ry_arena_free(&trainer->arena);
@@ -311,6 +380,11 @@ void rynd_trainer_destroy(rynd_trainer *trainer)
 const rynd_plan *rynd_trainer_plan(const rynd_trainer *trainer)
 {
     return trainer ? trainer->step.plan : NULL;
+}
+
+const rynd_plan *rynd_trainer_update_plan(const rynd_trainer *trainer)
+{
+    return trainer ? trainer->update.plan : NULL;
 }
 
 rynd_status rynd_trainer_profile(rynd_trainer *trainer, int on)
@@ -327,6 +401,7 @@ double rynd_trainer_step_time(const rynd_trainer *trainer, size_t step)
 size_t rynd_trainer_memory(const rynd_trainer *trainer)
 {
     return trainer ? rynd_session_memory(trainer->step.session) +
+                         rynd_session_memory(trainer->update.session) +
                          rynd_session_memory(trainer->evaluation.session)
                    : 0;
 }

@@ -4,30 +4,15 @@
 
 #include <string.h>
 
-static ry_session *session_of(const rynd_trainer *t)
+static const ry_tensor *description_of(const ry_trainer_state *state)
 {
-    return ry_run_session(t->step.session->run);
-}
-
-static const ry_training_parameter *parameter_of(const rynd_trainer *t, size_t state)
-{
-    for (size_t i = 0; i < t->training.count; i++) {
-        if (t->training.parameters[i].state == state) {
-            return &t->training.parameters[i];
-        }
-    }
-    return NULL;
-}
-
-static const ry_tensor *description_of(const rynd_trainer *t, size_t state)
-{
-    const ry_plan *plan = t->step.plan->plan;
-    return &plan->inputs[plan->states[state].input];
+    const ry_plan *plan = state->run->plan->plan;
+    return &plan->inputs[plan->states[state->index].input];
 }
 
 size_t rynd_trainer_state_count(const rynd_trainer *trainer)
 {
-    return trainer ? trainer->step.plan->plan->state_count : 0;
+    return trainer ? trainer->state_count : 0;
 }
 
 rynd_status rynd_trainer_state(const rynd_trainer *trainer, size_t index, rynd_state_info *info)
@@ -40,22 +25,23 @@ rynd_status rynd_trainer_state(const rynd_trainer *trainer, size_t index, rynd_s
                                   rynd_trainer_state_count(trainer)),
                           &error);
     }
-    const ry_training_parameter *p = parameter_of(trainer, index);
+    const ry_trainer_state *state = &trainer->states[index];
+    const ry_training_parameter *p = state->parameter;
     const rynd_state_info all = {.size = sizeof all,
-                                 .name = trainer->names[index],
+                                 .name = state->name,
                                  .kind = !p             ? RYND_STATE_OPTIMIZER
                                          : p->statistic ? RYND_STATE_STATISTIC
                                                         : RYND_STATE_PARAMETER,
-                                 .tensor = *description_of(trainer, index)};
+                                 .tensor = *description_of(state)};
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_state_info", &error), &error);
 }
 
-static rynd_status find_state(const rynd_trainer *t, const char *name, size_t *state,
-                              ry_error *error)
+static rynd_status find_state(const rynd_trainer *t, const char *name,
+                              const ry_trainer_state **state, ry_error *error)
 {
-    for (size_t i = 0; i < rynd_trainer_state_count(t); i++) {
-        if (strcmp(t->names[i], name) == 0) {
-            *state = i;
+    for (size_t i = 0; i < t->state_count; i++) {
+        if (strcmp(t->states[i].name, name) == 0) {
+            *state = &t->states[i];
             return RYND_OK;
         }
     }
@@ -64,11 +50,11 @@ static rynd_status find_state(const rynd_trainer *t, const char *name, size_t *s
 
 /* The state, and the caller's tensor, which must be of its type and shape. */
 static rynd_status find_pair(const rynd_trainer *t, const char *name, const rynd_tensor *given,
-                             size_t *state, ry_tensor *tensor, ry_error *error)
+                             const ry_trainer_state **state, ry_tensor *tensor, ry_error *error)
 {
     RY_TRY(find_state(t, name, state, error));
     rynd_status status = ry_api_take_tensor(given, tensor, error);
-    const ry_tensor *own = description_of(t, *state);
+    const ry_tensor *own = description_of(*state);
     const ry_shape wanted = ry_tensor_shape(own), shape = ry_tensor_shape(tensor);
     if (status == RYND_OK && (own->dtype != tensor->dtype || !ry_shape_equal(&wanted, &shape))) {
         char is[256], was[256];
@@ -99,12 +85,13 @@ static rynd_status take_copy(const rynd_trainer *t, const ry_tensor *tensor, ry_
 static rynd_status read_state(rynd_trainer *t, const char *name, const rynd_tensor *given,
                               ry_error *error)
 {
-    size_t state = 0;
+    const ry_trainer_state *state;
     ry_tensor tensor, copy;
     RY_TRY(find_pair(t, name, given, &state, &tensor, error));
     RY_TRY(ry_api_check_writable(&tensor, error));
     RY_TRY(take_copy(t, &tensor, &copy, error));
-    const rynd_status status = ry_session_read_state(session_of(t), state, copy.data, error);
+    const rynd_status status =
+        ry_session_read_state(ry_trainer_session(state->run), state->index, copy.data, error);
     if (status == RYND_OK) {
         ry_tensor_copy(&tensor, &copy);
     }
@@ -115,12 +102,13 @@ static rynd_status read_state(rynd_trainer *t, const char *name, const rynd_tens
 static rynd_status write_state(rynd_trainer *t, const char *name, const rynd_tensor *given,
                                ry_error *error)
 {
-    size_t state = 0;
+    const ry_trainer_state *state;
     ry_tensor tensor, copy;
     RY_TRY(find_pair(t, name, given, &state, &tensor, error));
     RY_TRY(take_copy(t, &tensor, &copy, error));
     ry_tensor_copy(&copy, &tensor);
-    const rynd_status status = ry_session_write_state(session_of(t), state, copy.data, error);
+    const rynd_status status =
+        ry_session_write_state(ry_trainer_session(state->run), state->index, copy.data, error);
     ry_release(&t->model->context->allocator, copy.data);
     return status;
 }
@@ -142,18 +130,19 @@ rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name, const ry
 static rynd_status gradient(const rynd_trainer *t, const char *name, rynd_tensor *tensor,
                             ry_error *error)
 {
-    size_t state = 0;
+    const ry_trainer_state *state;
     RY_TRY(find_state(t, name, &state, error));
-    const ry_training_parameter *p = parameter_of(t, state);
+    const ry_training_parameter *p = state->parameter;
     if (!p || p->statistic) {
         return ry_fail(error, RYND_ERROR_NOT_FOUND, "state '%s' is no parameter", name);
     }
-    if (p->gradient == UINT32_MAX || !t->stepped) {
+    if (p->gradient == UINT32_MAX || !t->updated) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_gradient: %s",
-                       t->stepped ? "gradients are not kept: set keep_gradients"
-                                  : "there was no step yet");
+                       p->gradient == UINT32_MAX ? "gradients are not kept: set keep_gradients"
+                       : t->accumulate > 1       ? "there was no update yet by all micro-batches"
+                                                 : "there was no step yet");
     }
-    ry_session_output(session_of(t), p->gradient, tensor);
+    ry_session_output(ry_trainer_session(state->run), p->gradient, tensor);
     return RYND_OK;
 }
 

@@ -5,11 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static ry_session *session_of(const ry_trainer_run *run)
-{
-    return ry_run_session(run->session->run);
-}
-
 static bool is_same(const ry_tensor *a, const ry_tensor *b)
 {
     const ry_shape shape = ry_tensor_shape(a), other = ry_tensor_shape(b);
@@ -32,7 +27,7 @@ static rynd_status bind_tensor(ry_trainer_run *run, size_t input, const char *wh
         return RYND_OK;
     }
     bound->data = NULL;
-    RY_TRY(ry_session_bind_input(session_of(run), input, &tensor, error));
+    RY_TRY(ry_session_bind_input(ry_trainer_session(run), input, &tensor, error));
     *bound = tensor;
     return RYND_OK;
 }
@@ -77,9 +72,9 @@ static rynd_status bind_all(rynd_trainer *t, ry_trainer_run *run, const rynd_ten
 static rynd_status go(rynd_trainer *t, const ry_trainer_run *run, double *loss, ry_error *error)
 {
     ry_tensor tensor;
-    RY_TRY(ry_session_run(session_of(run), error));
+    RY_TRY(ry_session_run(ry_trainer_session(run), error));
     t->last = run;
-    ry_session_output(session_of(run), 0, &tensor);
+    ry_session_output(ry_trainer_session(run), 0, &tensor);
     if (loss) {
         *loss = ry_get_f64((ry_dtype)tensor.dtype, tensor.data, 0);
     }
@@ -95,9 +90,16 @@ static rynd_status step(rynd_trainer *t, const rynd_tensor *inputs, const rynd_t
     }
     RY_TRY(bind_all(t, &t->step, inputs, target, error));
     t->learning_rate = learning_rate;
+    t->more = t->summed > 0;
     RY_TRY(go(t, &t->step, loss, error));
-    t->stepped = true;
-    return RYND_OK;
+    t->summed++;
+    if (t->summed < t->accumulate) {
+        t->updated = false; /* what the sums hold now is not the mean */
+        return RYND_OK;
+    }
+    t->summed = 0;
+    t->updated = true;
+    return t->update.session ? ry_session_run(ry_trainer_session(&t->update), error) : RYND_OK;
 }
 
 rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
@@ -113,10 +115,11 @@ rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
 static rynd_status bind_parameters(rynd_trainer *t, ry_error *error)
 {
     for (size_t i = 0; i < t->training.count; i++) {
+        const ry_training_parameter *p = &t->training.parameters[i];
         const ry_place place =
-            ry_session_state_place(session_of(&t->step), t->training.parameters[i].state);
-        RY_TRY(ry_session_bind_input_place(session_of(&t->evaluation), t->inputs + 1 + i, place,
-                                           error));
+            ry_session_state_place(ry_trainer_session(ry_trainer_run_of(t, p)), p->state);
+        RY_TRY(ry_session_bind_input_place(ry_trainer_session(&t->evaluation), t->inputs + 1 + i,
+                                           place, error));
     }
     return RYND_OK;
 }
@@ -167,7 +170,7 @@ rynd_status rynd_trainer_output(const rynd_trainer *trainer, rynd_tensor *output
                                   "rynd_trainer_output: there was no step and no evaluation yet"),
                           &error);
     }
-    ry_session_output(session_of(trainer->last), 1, output);
+    ry_session_output(ry_trainer_session(trainer->last), 1, output);
     return RYND_OK;
 }
 

@@ -14,17 +14,29 @@ typedef struct ry_trainer_run {
     ry_tensor *bound; /* of each of its inputs: what was bound last */
 } ry_trainer_run;
 
+/* What is kept from step to step: a state of one of the runs. */
+typedef struct ry_trainer_state {
+    const char *name;
+    const ry_trainer_run *run;
+    uint32_t index;                         /* among the run's states */
+    const ry_training_parameter *parameter; /* NULL: it is the optimizer's */
+} ry_trainer_state;
+
 struct rynd_trainer {
     rynd_model *model; /* the caller's */
     ry_arena arena;
     ry_training training;
-    ry_graph *graph;    /* bound and folded, of which both runs are made */
-    size_t inputs;      /* of the model */
-    ry_tensor target;   /* its description */
-    const char **names; /* of states */
-    ry_trainer_run step, evaluation;
+    ry_graph *graph;  /* bound and folded, of which both runs are made */
+    size_t inputs;    /* of the model */
+    ry_tensor target; /* its description */
+    ry_trainer_state *states;
+    size_t state_count;
+    /* a step sums up gradients, and `update` is there, where several make one update */
+    ry_trainer_run step, update, evaluation;
+    int64_t accumulate, summed; /* micro-batches of an update, and of the one in hand so far */
+    float more;                 /* whether there was one before: an input */
     const ry_trainer_run *last; /* that ran; NULL: none */
-    bool stepped;               /* the step ran, and gradients are its */
+    bool updated;               /* there was an update, and gradients are its */
     double learning_rate;       /* of the step in hand: an input */
     rynd_accuracy accuracy;
 };
@@ -35,6 +47,18 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
                                   const rynd_trainer_options *options, ry_trainer_run *run,
                                   ry_error *error);
 void ry_trainer_run_destroy(ry_trainer_run *run);
+
+static inline ry_session *ry_trainer_session(const ry_trainer_run *run)
+{
+    return ry_run_session(run->session->run);
+}
+
+/* Which run changes a parameter or a statistic. */
+static inline const ry_trainer_run *ry_trainer_run_of(const rynd_trainer *trainer,
+                                                      const ry_training_parameter *parameter)
+{
+    return trainer->accumulate > 1 && !parameter->statistic ? &trainer->update : &trainer->step;
+}
 
 /* "model.onnx: " before a message that does not speak of the caller's arguments. */
 rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_error *error);

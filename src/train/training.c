@@ -2,6 +2,7 @@
 /* Makes the graphs of training: of a step, and of the loss alone. */
 #include "train/training.h"
 
+#include "train/accumulate.h"
 #include "train/differentiate.h"
 #include "train/fuse_norm.h"
 
@@ -11,7 +12,7 @@
 typedef struct stepping {
     ry_graph *graph;
     ry_training *training;
-    ry_value_id rate;
+    ry_value_id rate; /* or, where gradients are summed up, whether this one is not the first */
     ry_optimizer_step step;
     ry_value_id *wanted, *gradient; /* of the parameters that are no statistics, in their order */
     size_t *index;                  /* of those among all */
@@ -147,11 +148,27 @@ static rynd_status update(stepping *s, size_t i)
     return e.status;
 }
 
+static rynd_status add_to_sum(const stepping *s, size_t i, ry_value_id gradient)
+{
+    ry_training_parameter *p = &s->training->parameters[s->index[i]];
+    const char *name = ry_arena_format(&s->graph->arena, "%s/gradient/sum", p->name);
+    ry_emitter e = emitter_of(s->graph, name, s->error);
+    if (!name) {
+        return ry_fail_memory(s->error);
+    }
+    p->sum = (uint32_t)s->graph->state_count;
+    ry_emit_to_sum(&e, gradient, s->rate);
+    return e.status;
+}
+
 /* As soon as its gradient is there, so that no gradient is kept for long. */
 static rynd_status reached(void *user, size_t index, ry_value_id gradient)
 {
     stepping *s = user;
-    return gradient == RY_NO_VALUE ? RYND_OK : update(s, index);
+    if (gradient == RY_NO_VALUE) {
+        return RYND_OK;
+    }
+    return ry_training_accumulates(s->training) ? add_to_sum(s, index, gradient) : update(s, index);
 }
 
 static rynd_status list_wanted(stepping *s, ry_arena *scratch)
@@ -186,14 +203,18 @@ static rynd_status clip(stepping *s)
 static rynd_status add_backward(stepping *s, ry_value_id loss)
 {
     const ry_training_options *options = &s->training->options;
+    const bool accumulates = ry_training_accumulates(s->training);
     ry_emitter e = emitter_of(s->graph, "train/rate", s->error);
     s->step.scale = RY_NO_VALUE;
-    ry_emit_optimizer_step(&e, &options->optimizer, s->rate, "train/step", &s->step);
-    const ry_value_id one = ry_emit_scalar(&e, ry_emit_dtype(&e, loss), 1);
+    if (!accumulates) {
+        ry_emit_optimizer_step(&e, &options->optimizer, s->rate, "train/step", &s->step);
+    }
+    const double share = accumulates ? 1 / (double)options->accumulate : 1;
+    const ry_value_id dy = ry_emit_scalar(&e, ry_emit_dtype(&e, loss), share);
     RY_TRY(e.status);
-    const bool clips = options->clip_norm > 0;
+    const bool clips = options->clip_norm > 0 && !accumulates;
     const ry_differentiation what = {.of = loss,
-                                     .dy = one,
+                                     .dy = dy,
                                      .count = s->count,
                                      .wanted = s->wanted,
                                      .gradient = s->gradient,
@@ -208,7 +229,8 @@ static rynd_status keep_gradients(stepping *s)
     for (size_t i = 0; i < s->count; i++) {
         ry_training_parameter *p = &s->training->parameters[s->index[i]];
         p->gradient = UINT32_MAX;
-        if (s->training->options.keep_gradients && s->gradient[i] != RY_NO_VALUE) {
+        if (s->training->options.keep_gradients && s->gradient[i] != RY_NO_VALUE &&
+            !ry_training_accumulates(s->training)) {
             p->gradient = (uint32_t)s->graph->output_count;
             if (!ry_graph_add_output(s->graph, s->gradient[i])) {
                 return ry_fail_memory(s->error);
@@ -225,7 +247,7 @@ static rynd_status drop_unreached(stepping *s)
     size_t kept = 0;
     for (size_t i = 0; i < training->count; i++) {
         const ry_training_parameter p = training->parameters[i];
-        if (p.state == UINT32_MAX) {
+        if (p.state == UINT32_MAX && p.sum == UINT32_MAX) {
             s->graph->values[p.value].constant = p.content;
         } else {
             training->parameters[i] = training->parameters[kept];
@@ -242,18 +264,38 @@ static rynd_status drop_unreached(stepping *s)
                    "no gradient reaches any parameter: nothing would be trained");
 }
 
+/* They are states of the update's graph. */
+static rynd_status read_parameters(const stepping *s)
+{
+    const ry_training *training = s->training;
+    for (size_t i = 0; i < training->count && ry_training_accumulates(training); i++) {
+        ry_training_parameter *p = &training->parameters[i];
+        if (p->statistic) {
+            continue;
+        }
+        p->input = (uint32_t)s->graph->input_count;
+        if (!ry_graph_add_input(s->graph, p->value)) {
+            return ry_fail_memory(s->error);
+        }
+    }
+    return RYND_OK;
+}
+
 static rynd_status make_step(stepping *s, ry_arena *scratch)
 {
+    const bool accumulates = ry_training_accumulates(s->training);
+    const char *rate = accumulates ? "train/more" : s->training->rate;
     const ry_shape scalar = {.rank = 0};
     ry_value_id loss;
     RY_TRY(list_wanted(s, scratch));
     RY_TRY(add_loss(s->graph, s->training, &loss, s->error));
-    RY_TRY(add_input(s->graph, s->training->rate, RY_f64, &scalar, &s->rate, s->error));
+    RY_TRY(add_input(s->graph, rate, accumulates ? RY_f32 : RY_f64, &scalar, &s->rate, s->error));
     RY_TRY(train_batch_norms(s->graph, s->training, s->error));
     RY_TRY(ry_training_fuse_norms(s->graph, s->error));
     RY_TRY(add_backward(s, loss));
     RY_TRY(keep_gradients(s));
     RY_TRY(drop_unreached(s));
+    RY_TRY(read_parameters(s));
     RY_TRY(ry_graph_verify(s->graph, s->error));
     RY_TRY(ry_graph_compact(s->graph, s->error));
     return ry_graph_infer(s->graph, s->error);
@@ -264,7 +306,8 @@ rynd_status ry_training_make_step(ry_graph *graph, ry_training *training, ry_err
     stepping s = {.graph = graph, .training = training, .error = error};
     ry_arena scratch;
     for (size_t i = 0; i < training->count; i++) {
-        training->parameters[i].state = training->parameters[i].gradient = UINT32_MAX;
+        ry_training_parameter *p = &training->parameters[i];
+        p->state = p->sum = p->gradient = UINT32_MAX;
     }
     ry_arena_init(&scratch, graph->arena.allocator);
     const rynd_status status = make_step(&s, &scratch);

@@ -6,6 +6,7 @@
  *   ry_training_make_step   a graph of one step: parameters, moments and running statistics are
  *                           its states
  *   ry_training_make_loss   a graph of the loss alone, as in inference, of the same values
+ *   ry_training_make_update where a step sums up gradients: a graph of the update
  *
  * Both are made of copies of the same bound graph, in which ids mean the same. */
 #ifndef RY_TRAIN_TRAINING_H
@@ -27,6 +28,9 @@ typedef struct ry_training_options {
     const char *const *freeze; /* patterns of names, with * and ?: what matches stays as it is */
     size_t freeze_count;
     bool keep_gradients; /* as outputs */
+    /* micro-batches of an update; above 1 a step changes running statistics and sums of gradients
+     * only, which are of the mean over all micro-batches, and parameters are inputs of it */
+    int64_t accumulate;
     ry_init init;
     uint64_t init_seed;
 } ry_training_options;
@@ -38,8 +42,12 @@ typedef struct ry_training_parameter {
     const void *content; /* the model's */
     const void *initial; /* the same, or a fresh one */
     bool statistic;
-    uint32_t state;    /* its place among the step's states */
-    uint32_t gradient; /* its place among the step's outputs; UINT32_MAX: not kept */
+    /* its place among the states of the graph that changes it: the step's, but for parameters of
+     * which gradients are summed up the update's */
+    uint32_t state;
+    uint32_t input;    /* of those: its place among the step's inputs */
+    uint32_t sum;      /* of its gradients, among the step's states; UINT32_MAX: none */
+    uint32_t gradient; /* among the outputs of the graph that changes it; UINT32_MAX: not kept */
 } ry_training_parameter;
 
 typedef struct ry_training {
@@ -48,7 +56,10 @@ typedef struct ry_training {
     size_t count, opened;
     /* in the order of the model's constants; behind `count`: those that stay constants */
     ry_training_parameter *parameters;
-    const char *target, *rate; /* names of the step's inputs; `target` of the loss', too */
+    /* names of the step's inputs behind those of the model; `target` of the loss', too. Where
+     * gradients are summed up, "train/more" stands in the place of the rate: not 0 when there was a
+     * micro-batch before */
+    const char *target, *rate;
     /* of both graphs: output 0 is the loss, 1 what it is of */
 } ry_training;
 
@@ -61,8 +72,21 @@ rynd_status ry_training_open(ry_graph *graph, const ry_training_options *options
  * states' places, and drops parameters that no gradient reaches: they are constants again. */
 rynd_status ry_training_make_step(ry_graph *graph, ry_training *training, ry_error *error);
 
-/* The same, of a further copy, after that; parameters are inputs, behind those of the model and the
- * target, in their order. */
+/* Does a step sum up gradients, and leave parameters as they are? */
+static inline bool ry_training_accumulates(const ry_training *training)
+{
+    return training->options.accumulate > 1;
+}
+
+/* Where a step sums up gradients: a graph of the update alone. Its inputs are the learning rate,
+ * then the sums of the parameters that have one, in their order, then its states: parameters and
+ * moments. With keep_gradients the sums are its outputs, too. `model`: what the step's graph is a
+ * copy of. */
+rynd_status ry_training_make_update(const ry_graph *model, ry_training *training, ry_graph **graph,
+                                    ry_error *error);
+
+/* The same as ry_training_make_step, of a further copy, after that; parameters are inputs,
+ * behind those of the model and the target, in their order. */
 rynd_status ry_training_make_loss(ry_graph *graph, const ry_training *training, ry_error *error);
 
 #endif

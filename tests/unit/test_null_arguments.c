@@ -126,6 +126,7 @@ static void trainers(void **state)
     REFUSES(rynd_trainer_gradient, name, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_gradient, tensor, trainer, "w1", NULL);
     TAKES(rynd_trainer_plan, trainer, rynd_trainer_plan(NULL) == NULL);
+    TAKES(rynd_trainer_update_plan, trainer, rynd_trainer_update_plan(NULL) == NULL);
     REFUSES(rynd_trainer_profile, trainer, NULL, 1);
     TAKES(rynd_trainer_step_time, trainer, rynd_trainer_step_time(NULL, 0) == 0);
     TAKES(rynd_trainer_memory, trainer, rynd_trainer_memory(NULL) == 0);

@@ -51,6 +51,9 @@ static void bad_options_are_refused(void **state)
     options = defaults();
     options.init = (rynd_init)3;
     refuses(&t, &options, RYND_ERROR_ARGUMENT, "init is 3");
+    options = defaults();
+    options.accumulate = -2;
+    refuses(&t, &options, RYND_ERROR_ARGUMENT, "accumulate is -2");
     end(&t);
 }
 
@@ -89,11 +92,11 @@ static void bad_batches_change_nothing(void **state)
 }
 
 /* Each allocation fails in turn: it is told, and everything is given back. */
-static void memory_runs_out(void **state)
+static void run_out_of_memory(int64_t accumulate)
 {
-    (void)state;
     taught t;
     rynd_trainer_options options = defaults();
+    options.accumulate = accumulate;
     options.momentum = 0.9;
     options.clip_norm = 1;
     options.init = RYND_INIT_HE;
@@ -114,6 +117,13 @@ static void memory_runs_out(void **state)
     assert_true(failed > 50);
     rynd_trainer_destroy(trainer);
     end(&t);
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    run_out_of_memory(1);
+    run_out_of_memory(2);
 }
 
 int main(void)

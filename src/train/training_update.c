@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the graph of an update by sums of gradients. */
+#include "train/training.h"
+
+typedef struct updating {
+    const ry_graph *model;
+    ry_training *training;
+    ry_graph *graph;
+    ry_value_id *sum; /* of each parameter that has one; in the order of all */
+    ry_optimizer_step step;
+    ry_error *error;
+} updating;
+
+static bool has_sum(const ry_training_parameter *p)
+{
+    return p->sum != UINT32_MAX;
+}
+
+static rynd_status add_input(const updating *u, const char *name, ry_dtype dtype,
+                             const ry_shape *shape, ry_value_id *value)
+{
+    *value = ry_graph_add_value(u->graph, name, dtype, shape);
+    return *value != RY_NO_VALUE && ry_graph_add_input(u->graph, *value) ? RYND_OK
+                                                                         : ry_fail_memory(u->error);
+}
+
+static rynd_status add_sums(const updating *u)
+{
+    for (size_t i = 0; i < u->training->count; i++) {
+        ry_training_parameter *p = &u->training->parameters[i];
+        const ry_value *like = &u->model->values[p->value];
+        if (!has_sum(p)) {
+            u->sum[i] = RY_NO_VALUE;
+            continue;
+        }
+        const char *name = ry_arena_format(&u->graph->arena, "%s/gradient", p->name);
+        if (!name) {
+            return ry_fail_memory(u->error);
+        }
+        RY_TRY(add_input(u, name, like->dtype, &like->shape, &u->sum[i]));
+        if (u->training->options.keep_gradients) {
+            p->gradient = (uint32_t)u->graph->output_count;
+            if (!ry_graph_add_output(u->graph, u->sum[i])) {
+                return ry_fail_memory(u->error);
+            }
+        }
+    }
+    return RYND_OK;
+}
+
+static rynd_status update(const updating *u, size_t i)
+{
+    ry_training_parameter *p = &u->training->parameters[i];
+    const ry_value *like = &u->model->values[p->value];
+    const ry_value_id value = ry_graph_add_value(u->graph, p->name, like->dtype, &like->shape);
+    const char *name = ry_arena_format(&u->graph->arena, "%s/update", p->name);
+    if (value == RY_NO_VALUE || !name) {
+        return ry_fail_memory(u->error);
+    }
+    ry_emitter e = {.graph = u->graph, .name = name, .error = u->error};
+    p->state = (uint32_t)u->graph->state_count;
+    ry_emit_update(&e, &u->training->options.optimizer, &u->step, value, u->sum[i], p->initial);
+    return e.status;
+}
+
+static rynd_status make(updating *u)
+{
+    const ry_training_options *options = &u->training->options;
+    const ry_shape scalar = {.rank = 0};
+    ry_value_id rate;
+    RY_TRY(add_input(u, u->training->rate, RY_f64, &scalar, &rate));
+    RY_TRY(add_sums(u));
+    ry_emitter e = {.graph = u->graph, .name = "train/rate", .error = u->error};
+    u->step.scale = RY_NO_VALUE;
+    ry_emit_optimizer_step(&e, &options->optimizer, rate, "train/step", &u->step);
+    if (options->clip_norm > 0) {
+        e.name = "train/clip";
+        u->step.scale = ry_emit_clip_scale(&e, u->training->count, u->sum, options->clip_norm);
+    }
+    RY_TRY(e.status);
+    for (size_t i = 0; i < u->training->count; i++) {
+        if (has_sum(&u->training->parameters[i])) {
+            RY_TRY(update(u, i));
+        }
+    }
+    RY_TRY(ry_graph_verify(u->graph, u->error));
+    RY_TRY(ry_graph_compact(u->graph, u->error));
+    return ry_graph_infer(u->graph, u->error);
+}
+
+rynd_status ry_training_make_update(const ry_graph *model, ry_training *training, ry_graph **graph,
+                                    ry_error *error)
+{
+    updating u = {.model = model, .training = training, .error = error};
+    *graph = NULL;
+    RY_TRY(ry_graph_create(model->arena.allocator, &u.graph, error));
+    u.sum = RY_TAKE(&u.graph->arena, ry_value_id, training->count);
+    const rynd_status status = u.sum ? make(&u) : ry_fail_memory(error);
+    if (status != RYND_OK) {
+        ry_graph_destroy(u.graph);
+        return status;
+    }
+    *graph = u.graph;
+    return RYND_OK;
+}
