@@ -40,6 +40,9 @@ static const cli_option options[] = {
     {"accumulate", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(accumulate),
      "a step takes N batches one after another, and the mean of their gradients: as one batch of N "
      "times the size, in the memory of one (default 1)"},
+    {"memory-limit", 0, CLI_TEXT, "BYTES", NULL, 0, 0, OFFSET(memory_limit),
+     "what a step may take, as 1500000000, 800M or 1.5G (1G is 1024M): what does not fit is computed "
+     "again where it is needed, which takes time and gives the same bits"},
     {"init", 0, CLI_CHOICE, "NAME", CLI_INITS, 0, 0, OFFSET(init),
      "what the weights are at first: the model's (default), or fresh ones by --seed: normal numbers "
      "after He, or uniform ones as PyTorch's layers are made"},

@@ -3,6 +3,7 @@
 #include "train_model.h"
 
 #include "output_file.h"
+#include "size.h"
 #include "wording.h"
 
 #include <stdlib.h>
@@ -51,7 +52,7 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
                       const cli_score_rule *rule, const cli_batch_form *form, cli_failure *failure)
 {
     const double momentum = optimizers[index_of(s->optimizer)].momentum;
-    const rynd_trainer_options options = {
+    rynd_trainer_options options = {
         .size = sizeof options,
         .loss = losses[rule->loss],
         .label_smoothing = rule->label_smoothing,
@@ -74,7 +75,9 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .accumulate = s->accumulate,
     };
     *trainee = (cli_trainee){.setup = setup};
-    if (!check_optimizer(s, failure)) {
+    if (!check_optimizer(s, failure) ||
+        (s->memory_limit &&
+         !cli_size_read(s->memory_limit, "memory-limit", &options.memory_limit, failure))) {
         return false;
     }
     rynd_tensor target;

@@ -16,6 +16,7 @@ typedef struct cli_train_settings {
     double momentum, weight_decay, label_smoothing, epsilon, clip;
     bool nesterov;
     int64_t accumulate; /* batches of a step; 0: not given */
+    const char *memory_limit;
     cli_list freeze;
     cli_schedule schedule;
     /* how long */

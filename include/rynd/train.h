@@ -90,6 +90,12 @@ typedef struct rynd_trainer_options {
      * accumulate-th call updates by their mean: as one batch of all, but for the statistics of
      * batch normalisations, which are of each micro-batch. */
     int64_t accumulate;
+    /** Bytes that rynd_trainer_memory may say before the first evaluation: weights, what the
+     * optimizer keeps, sums of gradients, values of a step and workspace; 0: any. Where a step
+     * would take more, values of the forward pass are not kept for the backward pass, but
+     * recomputed there: those for which least time is predicted. The same bits come of it.
+     * OUT_OF_MEMORY where that is not enough, with the least that is possible. */
+    size_t memory_limit;
 } rynd_trainer_options;
 
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all

@@ -169,7 +169,7 @@ static rynd_status take_inputs(const ry_graph *graph, const rynd_tensor *given, 
 }
 
 static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_options *options,
-                          const ry_adviser *adviser, ry_error *error)
+                          const ry_adviser *adviser, ry_api_memory memory, ry_error *error)
 {
     const ry_tensor *inputs;
     const ry_dim_binding *dims;
@@ -192,6 +192,9 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
         .settings = options->settings,
         .setting_count = options->setting_count,
         .adviser = adviser,
+        .memory_limit = memory.limit,
+        .memory_beside = memory.beside,
+        .memory_least = memory.least,
         .skip_packing = options->without_weights != 0,
         .progress = options->progress,
         .progress_user = options->progress_user,
@@ -204,13 +207,20 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
 rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
                                const ry_adviser *adviser, rynd_plan **plan, ry_error *error)
 {
+    return ry_api_plan_create_within(model, options, adviser, (ry_api_memory){0}, plan, error);
+}
+
+rynd_status ry_api_plan_create_within(rynd_model *model, const rynd_plan_options *options,
+                                      const ry_adviser *adviser, ry_api_memory memory,
+                                      rynd_plan **plan, ry_error *error)
+{
     rynd_plan *p = ry_allocate_array(&model->context->allocator, 1, sizeof *p);
     rynd_status status = p ? RYND_OK : ry_fail_memory(error);
     if (status == RYND_OK) {
         p->context = model->context;
         p->path = model->onnx.path;
         ry_arena_init(&p->texts, &model->context->allocator);
-        status = create(p, model, options, adviser, error);
+        status = create(p, model, options, adviser, memory, error);
     }
     if (status != RYND_OK) {
         if (model->onnx.path && *model->onnx.path && status != RYND_ERROR_ARGUMENT) {

@@ -18,8 +18,8 @@ rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_e
 }
 
 rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
-                                  const rynd_trainer_options *options, ry_trainer_run *run,
-                                  ry_error *error)
+                                  const rynd_trainer_options *options, ry_api_memory memory,
+                                  ry_trainer_run *run, ry_error *error)
 {
     rynd_context *context = trainer->model->context;
     rynd_plan_options plan = {.size = sizeof plan, .accuracy = trainer->accuracy};
@@ -29,7 +29,8 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
     }
     RY_TRY(ry_api_part_of(trainer->model, context, graph, &run->model, error));
     run->model->onnx.path = NULL; /* whoever asked puts it in front */
-    RY_TRY(ry_api_plan_create(run->model, &plan, ry_api_adviser(context), &run->plan, error));
+    RY_TRY(ry_api_plan_create_within(run->model, &plan, ry_api_adviser(context), memory, &run->plan,
+                                     error));
     run->bound =
         ry_allocate_array(&context->allocator, run->plan->plan->input_count, sizeof *run->bound);
     if (!run->bound) {
@@ -290,29 +291,78 @@ static rynd_status bind_update(rynd_trainer *t, ry_error *error)
     return bind_scalar(&t->update, 0, RY_f64, &t->learning_rate, error);
 }
 
+/* Its memory counts in the limit of the step's. */
 static rynd_status make_update(rynd_trainer *t, ry_error *error)
 {
     ry_graph *graph;
+    if (t->accumulate <= 1) {
+        return RYND_OK;
+    }
     RY_TRY(ry_training_make_update(t->graph, &t->training, &graph, error));
-    RY_TRY(ry_trainer_run_create(t, graph, NULL, &t->update, error));
+    return ry_trainer_run_create(t, graph, NULL, (ry_api_memory){0}, &t->update, error);
+}
+
+/* *over: bytes that it takes beyond the limit, where it can be made. */
+static rynd_status try_step_run(rynd_trainer *t, const ry_graph *graph,
+                                const rynd_trainer_options *o, ry_api_memory memory, size_t *over,
+                                ry_error *error)
+{
+    ry_graph *copy;
+    *over = 0;
+    RY_TRY(ry_graph_clone(graph, &copy, error));
+    RY_TRY(ry_trainer_run_create(t, copy, o, memory, &t->step, error));
+    const size_t taken = rynd_trainer_memory(t);
+    if (memory.limit == 0 || taken <= memory.limit) {
+        return RYND_OK;
+    }
+    *over = taken - memory.limit;
+    ry_trainer_run_destroy(&t->step);
+    return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY,
+                   "a step of training takes %zu bytes, the memory limit is %zu", taken,
+                   memory.limit);
+}
+
+/* What a session keeps for itself, some bytes for each step, is known when it is there: where that
+ * is too much, further plans leave room for it, the last one for more than it will be. */
+static rynd_status make_step_run(rynd_trainer *t, const ry_graph *graph,
+                                 const rynd_trainer_options *o, ry_error *error)
+{
+    enum { TRIES = 3, STEP_BYTES = 2048 };
+    size_t over = 0, least = 0;
+    ry_api_memory memory = {o->memory_limit, rynd_session_memory(t->update.session), &least};
+    for (int i = 0; i < TRIES; i++) {
+        memory.beside += over;
+        const rynd_status status = try_step_run(t, graph, o, memory, &over, error);
+        if (over == 0 && least == 0) { /* it is there, or fails for another reason */
+            return status;
+        }
+        ry_trainer_run_destroy(&t->step);
+        if (least) {
+            break;
+        }
+    }
+    memory.beside = rynd_session_memory(t->update.session) + STEP_BYTES * graph->node_count;
+    return try_step_run(t, graph, o, memory, &over, error);
+}
+
+static rynd_status make_runs(rynd_trainer *t, ry_graph *graph, const rynd_trainer_options *o,
+                             ry_error *error)
+{
+    RY_TRY(ry_training_make_step(graph, &t->training, error));
+    RY_TRY(make_update(t, error));
+    RY_TRY(make_step_run(t, graph, o, error));
+    t->target = t->step.plan->plan->inputs[t->inputs];
+    if (t->accumulate <= 1) {
+        return bind_scalar(&t->step, t->inputs + 1, RY_f64, &t->learning_rate, error);
+    }
     RY_TRY(bind_update(t, error));
     return bind_scalar(&t->step, t->inputs + 1, RY_f32, &t->more, error);
 }
 
 static rynd_status make_step(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
 {
-    ry_graph *graph;
-    RY_TRY(ry_graph_clone(t->graph, &graph, error));
-    const rynd_status status = ry_training_make_step(graph, &t->training, error);
-    if (status != RYND_OK) {
-        ry_graph_destroy(graph);
-        return status;
-    }
-    RY_TRY(ry_trainer_run_create(t, graph, o, &t->step, error));
-    t->target = t->step.plan->plan->inputs[t->inputs];
-    RY_TRY(t->accumulate > 1
-               ? make_update(t, error)
-               : bind_scalar(&t->step, t->inputs + 1, RY_f64, &t->learning_rate, error));
+    RY_TRY(ry_graph_clone(t->graph, &t->step_graph, error));
+    RY_TRY(make_runs(t, t->step_graph, o, error));
     return list_states(t, error);
 }
 
@@ -371,6 +421,7 @@ void rynd_trainer_destroy(rynd_trainer *trainer)
         ry_trainer_run_destroy(&trainer->evaluation);
         ry_trainer_run_destroy(&trainer->update);
         ry_trainer_run_destroy(&trainer->step);
+        ry_graph_destroy(trainer->step_graph);
         ry_graph_destroy(trainer->graph);
         ry_arena_free(&trainer->arena);
         ry_release(&trainer->model->context->allocator, trainer);

@@ -133,7 +133,7 @@ static rynd_status make_evaluation(rynd_trainer *t, ry_error *error)
         ry_graph_destroy(graph);
         return status;
     }
-    status = ry_trainer_run_create(t, graph, NULL, &t->evaluation, error);
+    status = ry_trainer_run_create(t, graph, NULL, (ry_api_memory){0}, &t->evaluation, error);
     if (status == RYND_OK) {
         status = bind_parameters(t, error);
     }

@@ -210,6 +210,14 @@ rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *c
  * it does not fail. */
 rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
                                const ry_adviser *adviser, rynd_plan **plan, ry_error *error);
+/* The same within bytes of memory (ry_plan_options). */
+typedef struct ry_api_memory {
+    size_t limit, beside; /* limit 0: any */
+    size_t *least;
+} ry_api_memory;
+rynd_status ry_api_plan_create_within(rynd_model *model, const rynd_plan_options *options,
+                                      const ry_adviser *adviser, ry_api_memory memory,
+                                      rynd_plan **plan, ry_error *error);
 
 /* As rynd_op_explain. */
 rynd_status ry_api_explain_op(const ry_prepared *prepared, unsigned constants,

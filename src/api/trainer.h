@@ -26,9 +26,10 @@ struct rynd_trainer {
     rynd_model *model; /* the caller's */
     ry_arena arena;
     ry_training training;
-    ry_graph *graph;  /* bound and folded, of which both runs are made */
-    size_t inputs;    /* of the model */
-    ry_tensor target; /* its description */
+    ry_graph *graph;      /* bound and folded, of which both runs are made */
+    ry_graph *step_graph; /* of a step, whose constants its plan reads */
+    size_t inputs;        /* of the model */
+    ry_tensor target;     /* its description */
     ry_trainer_state *states;
     size_t state_count;
     /* a step sums up gradients, and `update` is there, where several make one update */
@@ -44,8 +45,8 @@ struct rynd_trainer {
 /* A plan and a session of a graph, which is the run's then, also when this fails. options NULL: of
  * the trainer's accuracy only. */
 rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
-                                  const rynd_trainer_options *options, ry_trainer_run *run,
-                                  ry_error *error);
+                                  const rynd_trainer_options *options, ry_api_memory memory,
+                                  ry_trainer_run *run, ry_error *error);
 void ry_trainer_run_destroy(ry_trainer_run *run);
 
 static inline ry_session *ry_trainer_session(const ry_trainer_run *run)

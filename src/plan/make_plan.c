@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a plan: bind, fold, split, rewrite, fuse, lay out, choose, place, pack. */
+/* Makes a plan: bind, fold, split, rewrite, fuse, lay out, choose, recompute, place,
+ * pack. */
 #include "plan/make_plan.h"
 
 #include "base/clock.h"
@@ -12,6 +13,7 @@
 #include "plan/fuse_shuffle.h"
 #include "plan/layouts.h"
 #include "plan/micro_batches.h"
+#include "plan/recompute.h"
 #include "plan/split.h"
 #include "plan/steps.h"
 #include "predict/choices.h"
@@ -216,6 +218,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     if (*stale) {
         return RYND_OK;
     }
+    RY_TRY(ry_plan_recompute(plan, options, &node_of_step, error));
     RY_TRY(ry_plan_tell_concerned(plan, error));
     RY_TRY(ry_plan_place(plan, node_of_step, error));
     return options->skip_packing ? RYND_OK : ry_plan_pack(plan, options, error);

@@ -142,7 +142,11 @@ typedef struct ry_plan_options {
     /* asked which kernel a problem shall have (predict/advice.h), for the plan's rest, too: must
      * outlive the plan. NULL: nobody is */
     const struct ry_adviser *adviser;
-    bool skip_packing; /* for measuring, and for commands that never run the plan */
+    /* Bytes that a session may take, with `memory_beside` of what is not of this plan; 0: any. Of
+     * graphs of training: what does not fit is recomputed (recompute.h). */
+    size_t memory_limit, memory_beside;
+    size_t *memory_least; /* receives what is possible, where the limit is not; NULL: nobody asks */
+    bool skip_packing;    /* for measuring, and for commands that never run the plan */
     int (*progress)(void *user, size_t done, size_t all); /* plan_progress.h; NULL: nobody hears */
     void *progress_user;
 } ry_plan_options;

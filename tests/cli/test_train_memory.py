@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rynd train does to take less memory: several batches for one step."""
+"""What rynd train does to take less memory: several batches for one step, recomputation within a limit."""
 
-import json
+import re
 
 import numpy as np
 import pytest
 from conftest import save
 from onnx import helper
-from test_train import CLASSES, classifier, losses, rows, samples, weights, weights_of
+from test_train import CLASSES, classifier, losses, rows, samples, weights_of
 
 
 @pytest.fixture
@@ -62,3 +62,57 @@ def test_forecast_of_several_batches(ran, rynd, net, data):
     assert "4 of them a step" in ran("train", net, "--data", data, "--batch", 4, "--accumulate", 4, "--dry-run").out
     rynd("train", net, "--data", data, "--batch", 16, "--accumulate", 5).failed("70 samples, less than 5 batches of 16", "--accumulate")
     rynd("train", net, "--data", data, "--accumulate", 0).failed("--accumulate", code=2)
+
+
+# --- recomputation ---
+
+
+@pytest.fixture
+def deep(tmp_path):
+    """Eight convolutions with batch normalisations, every second one with a skip; most of the memory is activations."""
+    random = np.random.default_rng(3)
+    arrays = {"w": 0.05 * random.standard_normal((16 * 12 * 12, CLASSES))}
+    nodes, x, skip = [], "x", None
+    for i in range(8):
+        arrays |= {f"w{i}": 0.2 * random.standard_normal((16, 1 if i == 0 else 16, 3, 3)), f"s{i}": np.ones(16), f"t{i}": np.zeros(16), f"m{i}": np.zeros(16), f"v{i}": np.ones(16)}
+        nodes += [helper.make_node("Conv", [x, f"w{i}"], [f"c{i}"], pads=[1] * 4), helper.make_node("BatchNormalization", [f"c{i}"] + [f"{k}{i}" for k in "stmv"], [f"n{i}"])]
+        if i % 2 and skip:
+            nodes.append(helper.make_node("Add", [f"n{i}", skip], [f"a{i}"]))
+        nodes.append(helper.make_node("Relu", [nodes[-1].output[0]], [f"r{i}"]))
+        x, skip = f"r{i}", f"r{i}" if i % 2 else skip
+    nodes += [helper.make_node("Flatten", [x], ["f"]), helper.make_node("MatMul", ["f", "w"], ["y"])]
+    return save(tmp_path / "deep.onnx", nodes, [("x", "float32", ["N", 1, 12, 12])], [("y", "float32", ["N", CLASSES])], {name: a.astype("float32") for name, a in arrays.items()})
+
+
+def forecast(ran, *options):
+    (result,) = ran("train", *options, "--dry-run", "--json").results
+    return result["memory"], result["time"]["median"]
+
+
+@pytest.mark.parametrize("options", [["--batch", 32], ["--batch", 8, "--accumulate", 4, "--optimizer", "adam", "--clip", "1"]])
+def test_recomputed_bits_are_the_same(ran, rynd, deep, data, tmp_path, options):
+    """Within any limit, at any number of threads: running statistics, which a step that runs again must not change twice, among them."""
+    options = [deep, "--data", data, "--lr", "0.01", *options]
+    most_threads = ["--threads", 7]  # each thread has some memory of its own
+    memory, time = forecast(ran, *options, *most_threads)
+    least = int(re.search(r"at least (\d+) bytes", rynd("train", *options, *most_threads, "--memory-limit", "1K").failed("memory limit of 1024 bytes").err)[1])
+    assert least < 0.92 * memory
+    limits = [memory, int(0.93 * memory), (least + memory) // 2, least]
+    found = [forecast(ran, *options, *most_threads, "--memory-limit", limit) for limit in limits]
+    assert all(taken <= limit for (taken, _), limit in zip(found, limits))
+    assert found[0] == (memory, time)
+    times = [seconds for _, seconds in found]
+    assert time < times[-1] < 1.6 * time and time <= min(times) and max(times) == times[-1]
+    seen = set()
+    for limit, threads in [(memory, 2), *((limit, threads) for limit in limits[1:] for threads in (1, 2, 3, 7))]:
+        ran("train", *options, "--epochs", 3, "--memory-limit", limit, "--threads", threads, "-o", tmp_path / "out.onnx", "--log", tmp_path / "log.jsonl")
+        seen.add((tuple(losses(tmp_path / "log.jsonl")), (tmp_path / "out.onnx").read_bytes(), (tmp_path / "out.checkpoint.npz").read_bytes()))
+    assert len(seen) == 1
+
+
+def test_sizes_of_memory(ran, rynd, net, data):
+    memory, _ = forecast(ran, net, "--data", data, "--batch", 8)
+    for text in ("1.5G", "512M", "524288K", "1T", "2MiB", str(memory)):
+        assert forecast(ran, net, "--data", data, "--batch", 8, "--memory-limit", text)[0] == memory
+    for text in ("M", "1.5X", "-1G", "0", "1e9G", "1GB", "nan", "99999999T"):
+        rynd("train", net, "--data", data, f"--memory-limit={text}").failed("--memory-limit", "800M", code=2)

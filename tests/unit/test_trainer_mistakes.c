@@ -54,6 +54,10 @@ static void bad_options_are_refused(void **state)
     options = defaults();
     options.accumulate = -2;
     refuses(&t, &options, RYND_ERROR_ARGUMENT, "accumulate is -2");
+    options = defaults();
+    options.memory_limit = 1000;
+    refuses(&t, &options, RYND_ERROR_OUT_OF_MEMORY,
+            "a memory limit of 1000 bytes is not possible: it takes at least");
     end(&t);
 }
 
@@ -91,12 +95,15 @@ static void bad_batches_change_nothing(void **state)
     end(&other);
 }
 
+enum { ENOUGH = 1 << 30 };
+
 /* Each allocation fails in turn: it is told, and everything is given back. */
-static void run_out_of_memory(int64_t accumulate)
+static void run_out_of_memory(int64_t accumulate, size_t memory_limit)
 {
     taught t;
     rynd_trainer_options options = defaults();
     options.accumulate = accumulate;
+    options.memory_limit = memory_limit;
     options.momentum = 0.9;
     options.clip_norm = 1;
     options.init = RYND_INIT_HE;
@@ -122,8 +129,9 @@ static void run_out_of_memory(int64_t accumulate)
 static void memory_runs_out(void **state)
 {
     (void)state;
-    run_out_of_memory(1);
-    run_out_of_memory(2);
+    run_out_of_memory(1, 0);
+    run_out_of_memory(2, 0);
+    run_out_of_memory(1, ENOUGH);
 }
 
 int main(void)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan's steps as the numbers that recomputation is decided by. */
+#ifndef RY_PLAN_RECOMPUTE_MODEL_H
+#define RY_PLAN_RECOMPUTE_MODEL_H
+
+#include "plan/recompute_schedule.h"
+#include "plan/uses.h"
+
+enum { RY_NO_INDEX = UINT32_MAX };
+
+typedef struct ry_recompute_model {
+    ry_recompute_graph graph;
+    uint32_t *index; /* of each value of the plan: that of its root; RY_NO_INDEX: no step makes it
+                      */
+    size_t rest;     /* bytes of a session beside what lives in the arena by lifetimes */
+} ry_recompute_model;
+
+/* Of a plan whose steps are made and which is not placed; lists are in the arena. The forward pass
+ * is everything up to the step that makes the graph's output 0. */
+rynd_status ry_recompute_model_create(const ry_plan *plan, const ry_node_id *node_of_step,
+                                      const ry_uses *uses, ry_arena *arena,
+                                      ry_recompute_model *model, ry_error *error);
+
+#endif
