@@ -93,3 +93,33 @@ def test_mistakes_are_told(conv_model):
         rynd.Trainer(conv_model, loss="mse")
     with pytest.raises(rynd.ArgumentError, match="'x' is missing"):
         trainer.step({"y": x}, target, 0.1)
+
+
+def test_micro_batches_make_one_update(conv_model):
+    x, target = batch(4)
+    whole = rynd.Trainer(conv_model, loss="mse", momentum=0.9, batch=4)
+    parts = rynd.Trainer(conv_model, loss="mse", momentum=0.9, batch=2, accumulate=2, keep_gradients=True)
+    before = numpy.array(parts.read("w"))
+    for _ in range(3):
+        loss = whole.step(x, target, 0.1)
+        first = parts.step(x[:2], target[:2], 0.1)
+        if before is not None:
+            assert (numpy.array(parts.read("w")) == before).all()
+            before = None
+        assert abs((first + parts.step(x[2:], target[2:], 0.1)) / 2 - loss) < 1e-5
+    assert numpy.allclose(numpy.array(parts.read("w")), numpy.array(whole.read("w")), atol=1e-5)
+    assert numpy.array(parts.gradient("w")).shape == numpy.array(parts.read("w")).shape
+    with pytest.raises(rynd.Error, match="accumulate is -1"):
+        rynd.Trainer(conv_model, loss="mse", batch=2, accumulate=-1)
+
+
+def test_a_limit_of_memory(conv_model):
+    x, target = batch()
+    free = rynd.Trainer(conv_model, loss="mse", batch=4)
+    limited = rynd.Trainer(conv_model, loss="mse", batch=4, memory_limit=free.memory)
+    assert limited.memory <= free.memory
+    assert [limited.step(x, target, 0.1) for _ in range(3)] == [free.step(x, target, 0.1) for _ in range(3)]
+    with pytest.raises(MemoryError, match="a memory limit of 1000 bytes is not possible: it takes at least"):
+        rynd.Trainer(conv_model, loss="mse", batch=4, memory_limit=1000)
+    with pytest.raises(ValueError, match="memory_limit"):
+        rynd.Trainer(conv_model, loss="mse", batch=4, memory_limit=-1)

@@ -25,6 +25,13 @@ def _number(what, name, names):
     return names.index(name)
 
 
+def _limit(memory_limit):
+    """Bytes, of which the extension's 0 is any number."""
+    if memory_limit is not None and memory_limit < 1:
+        raise ArgumentError(f"memory_limit is {memory_limit}: give bytes, or None")
+    return memory_limit or 0
+
+
 def _list(inputs, model):
     if isinstance(inputs, dict):
         missing = [value.name for value in model.inputs if value.name not in inputs]
@@ -48,6 +55,8 @@ class Trainer(_rynd.Trainer):
     norm_momentum: how much of a batch's statistics goes into the running ones of batch normalisations.
     freeze: patterns of parameters that stay as they are, with * and ?.
     keep_gradients: for `gradient`.
+    accumulate: how many calls of `step`, each with a micro-batch of `batch`, make one update, by the mean of their gradients.
+    memory_limit: bytes that `memory` may be before the first evaluation; what does not fit is recomputed in the backward pass, to the same bits. None: any.
     init: "model", to train on; "he" or "uniform", fresh parameters by init_seed.
     batch, dims, inputs, accuracy, settings: as in Model.plan.
 
@@ -56,13 +65,13 @@ class Trainer(_rynd.Trainer):
 
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
                 momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.1, freeze=(),
-                keep_gradients=False, init="model", init_seed=0, batch=None, dims=None, inputs=None, accuracy=None, settings=None):
+                keep_gradients=False, init="model", init_seed=0, accumulate=1, memory_limit=None, batch=None, dims=None, inputs=None, accuracy=None, settings=None):
         model = model if isinstance(model, Model) else load(model)
         choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
         numbers = (label_smoothing, charbonnier_epsilon, momentum, weight_decay, beta1, beta2, epsilon, clip_norm, norm_momentum)
         self = super().__new__(cls, model._model_for(model._options), _number("loss", loss, LOSSES), output,
                                _number("optimizer", optimizer, OPTIMIZERS), target, [freeze] if isinstance(freeze, str) else list(freeze),
-                               accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients), _number("init", init, INITS), init_seed,
+                               accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients), _number("init", init, INITS), init_seed, accumulate, _limit(memory_limit),
                                tuple(float(number) for number in numbers), batch or 0, list((dims or {}).items()), model._descriptions(inputs),
                                choices)
         self._model = model
