@@ -40,6 +40,9 @@ static const cli_option options[] = {
     {"init", 0, CLI_CHOICE, "NAME", CLI_INITS, 0, 0, OFFSET(init),
      "what the weights are at first: the model's (default), or fresh ones by --seed: normal numbers "
      "after He, or uniform ones as PyTorch's layers are made"},
+    {"dropout", 0, CLI_CHOICE, "NAME", CLI_DROPOUTS, 0, 0, OFFSET(dropout),
+     "what the model's Dropout nodes do in a step: drop as the model says (default), by --seed, or "
+     "nothing"},
     {"freeze", 0, CLI_LIST, "PATTERN", NULL, 0, 0, OFFSET(freeze),
      "leave the weights of these names as they are (* and ?); may be repeated"},
     CLI_SCHEDULE_OPTIONS(OFFSET(schedule)),

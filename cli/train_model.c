@@ -26,6 +26,9 @@ static const rynd_loss losses[] = {RYND_LOSS_CROSS_ENTROPY, RYND_LOSS_MSE, RYND_
 /* In the order of CLI_INITS. */
 static const rynd_init inits[] = {RYND_INIT_MODEL, RYND_INIT_HE, RYND_INIT_UNIFORM};
 
+/* In the order of CLI_DROPOUTS. */
+static const rynd_dropout dropouts[] = {RYND_DROPOUT_MODEL, RYND_DROPOUT_OFF};
+
 static int index_of(int chosen)
 {
     return chosen ? chosen - 1 : 0;
@@ -71,6 +74,8 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .setting_count = s->common.settings.count,
         .init = inits[index_of(s->init)],
         .init_seed = (uint64_t)s->seed,
+        .dropout = dropouts[index_of(s->dropout)],
+        .dropout_seed = (uint64_t)s->seed,
     };
     *trainee = (cli_trainee){.setup = setup};
     if (!check_optimizer(s, failure)) {

@@ -198,7 +198,8 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
              "lr=%.17g schedule=%d warmup=%" PRId64 " decay-every=%" PRId64
              " decay=%.17g lr-last=%.17g steps=%" PRIu64 " size=%" PRId64 "x%" PRId64
              " crop=%" PRId64 "x%" PRId64 " scale=%.17g mean=%.17g,%.17g,%.17g "
-             "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64 " flip=%d jitter=%.17g",
+             "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64 " flip=%d jitter=%.17g "
+             "dropout=%s",
              run->data.count, run->form.wish.batch, s->seed, s->ordered ? "own" : "random",
              cli_loss_name(run->rule.loss), s->label_smoothing, s->epsilon,
              cli_optimizer_name(s->optimizer), s->momentum, s->nesterov, s->weight_decay, s->clip,
@@ -206,7 +207,7 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
              c->kind > 1 ? run->steps : 0, p->size.height, p->size.width, p->crop.height,
              p->crop.width, p->scale, p->mean.value[0], p->mean.value[1], p->mean.value[2],
              p->std.value[0], p->std.value[1], p->std.value[2], p->order, a->area, a->pad, a->flip,
-             a->jitter);
+             a->jitter, s->dropout > 1 ? "off" : "model");
     run->fingerprint = strdup(text);
     return run->fingerprint ? true : cli_fail_memory(failure);
 }

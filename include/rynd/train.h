@@ -49,6 +49,16 @@ typedef enum rynd_init {
     RYND_INIT_UNIFORM, /**< from -1/sqrt(fan-in) to that, as PyTorch's layers are made */
 } rynd_init;
 
+/** What a step does with the model's Dropout nodes, whether or not the file says that they train;
+ * evaluation passes everything. */
+typedef enum rynd_dropout {
+    /** drops the node's ratio of the elements, and scales the others by 1 / (1 - ratio): element i
+     * (row-major) of the n-th node, from 0, where number i of rynd_random_uniform is below the
+     * ratio, for seed dropout_seed, stream 0x64726f70 + n, and the number of steps before */
+    RYND_DROPOUT_MODEL = 0,
+    RYND_DROPOUT_OFF, /**< passes everything, too */
+} rynd_dropout;
+
 /** Options. Set `size` to sizeof(rynd_trainer_options) and everything else that is not wanted to 0.
  * Borrowed during the call only. */
 typedef struct rynd_trainer_options {
@@ -85,6 +95,8 @@ typedef struct rynd_trainer_options {
     size_t setting_count;
     rynd_init init;
     uint64_t init_seed; /**< of fresh numbers */
+    rynd_dropout dropout;
+    uint64_t dropout_seed; /**< of what is dropped; ranks that share a batch need different ones */
 } rynd_trainer_options;
 
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all

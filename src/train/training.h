@@ -29,6 +29,8 @@ typedef struct ry_training_options {
     bool keep_gradients; /* as outputs */
     ry_init init;
     uint64_t init_seed;
+    bool no_dropout;
+    uint64_t dropout_seed;
 } ry_training_options;
 
 /* A parameter, or a running statistic. */

@@ -3,6 +3,7 @@
  * alone (rank 0), that an operator reads as an operand and not for a setting, and from which the
  * output is computed; and running statistics of batch normalisations. */
 #include "graph/own_vector.h"
+#include "train/drop.h"
 #include "train/initial.h"
 
 #include <fnmatch.h>
@@ -95,7 +96,7 @@ static void name_copies(const opening *o)
     ry_graph *graph = o->graph;
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         const ry_node *node = &graph->nodes[n];
-        if (node->op != RY_OP_identity || !is_weight(o, node->in[0])) {
+        if (node->op != RY_OP_identity || node->drop != 0 || !is_weight(o, node->in[0])) {
             continue;
         }
         const ry_value from = graph->values[node->in[0]];
@@ -255,6 +256,7 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
     ry_training *training = o->training;
     RY_TRY(ry_graph_compact(o->graph, o->error));
     RY_TRY(find_output(o));
+    RY_TRY(ry_training_open_drops(o->graph, !training->options.no_dropout, o->error));
     name_copies(o);
     RY_TRY(separate_vectors(o, scratch));
     const size_t count = o->graph->value_count;

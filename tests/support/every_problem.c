@@ -198,6 +198,8 @@ const every_problem every_problems[] = {
     {F32, "softmax x0=3x19x4x5:f32 y0=3x19x4x5:f32 axis=1 kind=log_softmax"},
     {F32, "softmax x0=3x4x5:f32 y0=3x4x5:f32 axis=1 flatten=1"},
     {REFERENCE, "softmax x0=3x19x4:f32 y0=3x19x4:f32 axis=1 kind=hardmax"},
+    {F32, "dropout x0=3x19x7:f32 x1=scalar:f64 y0=3x19x7:f32 ratio=0.3 seed=7 stream=3"},
+    {REFERENCE, "dropout x0=3x19:f16 x1=scalar:f64 y0=3x19:f16"},
     {REFERENCE, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1"},
     {REFERENCE, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1 product=1"},
     {EXACT, "arg_reduce x0=3x19x4:f32 y0=3x1x4:i64 axis=1"},

@@ -213,6 +213,16 @@ static ry_value_id layer_norm_plain(gradient_case *c)
     return layer_norm_case(c, false, false);
 }
 
+static ry_value_id dropout(gradient_case *c)
+{
+    const double steps = 5;
+    ry_attrs attrs = ry_attrs_default(RY_OP_dropout);
+    attrs.dropout = (ry_dropout_attrs){.ratio = 0.4, .seed = 3, .stream = 8};
+    const ry_value_id x = gradient_input(c, DIMS(3, 4, 5)),
+                      step = ry_graph_add_scalar(c->graph, RY_f64, steps);
+    return gradient_node(c, RY_OP_dropout, &attrs, 2, (ry_value_id[]){x, step});
+}
+
 static ry_value_id lrn(gradient_case *c)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_lrn);
@@ -306,6 +316,7 @@ static const struct {
     CASE(layer_norm, layer_norm),
     CASE(layer_norm, rms_norm),
     CASE(layer_norm, layer_norm_plain),
+    CASE(dropout, dropout),
     CASE(lrn, lrn),
     CASE(softmax, softmax),
     CASE(softmax, softmax_flat),

@@ -56,7 +56,7 @@ class Trainer(_rynd.Trainer):
 
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
                 momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.1, freeze=(),
-                keep_gradients=False, init="model", init_seed=0, batch=None, dims=None, inputs=None, accuracy=None, settings=None):
+                keep_gradients=False, init="model", init_seed=0, dropout="model", dropout_seed=0, batch=None, dims=None, inputs=None, accuracy=None, settings=None):
         model = model if isinstance(model, Model) else load(model)
         choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
         numbers = (label_smoothing, charbonnier_epsilon, momentum, weight_decay, beta1, beta2, epsilon, clip_norm, norm_momentum)
