@@ -81,7 +81,7 @@ static ry_value_id uniform_like(ry_import *import, ry_value_id x)
     return mask;
 }
 
-/* Training takes input 0 instead, and drops `ratio` (NaN: not known) of it by numbers of its own. */
+/* Training takes input 0 instead, and drops `ratio` (NaN: not known) of it by its own numbers. */
 static void let_training_drop(ry_import *import, double ratio)
 {
     if (!ry_import_failed(import) && ry_import_wants(import, 0)) {

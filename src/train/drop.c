@@ -67,8 +67,8 @@ rynd_status ry_gradient_dropout(const ry_gradient_call *call)
     ry_emitter e = ry_gradient_emitter(call);
     const ry_node node = ry_gradient_node(call);
     if (call->wanted[0]) {
-        call->dx[0] = ry_emit(&e, RY_OP_dropout, &node.attrs, 2,
-                              (ry_value_id[]){call->dy[0], node.in[1]});
+        call->dx[0] =
+            ry_emit(&e, RY_OP_dropout, &node.attrs, 2, (ry_value_id[]){call->dy[0], node.in[1]});
     }
     return e.status;
 }

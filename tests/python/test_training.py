@@ -2,6 +2,7 @@
 """Trainers on arrays."""
 import numpy
 import pytest
+from onnx import helper, numpy_helper
 
 import rynd
 
@@ -75,6 +76,32 @@ def test_fresh_parameters(conv_model):
         made(init="xavier")
     with pytest.raises((TypeError, ValueError, OverflowError)):
         made(init="he", init_seed="one")
+
+
+def test_dropout(tmp_path):
+    """An element stays where rynd's own number is at least the ratio; evaluation drops nothing."""
+    nodes = [helper.make_node("Dropout", ["x"], ["d"], ratio=0.25), helper.make_node("MatMul", ["d", "w"], ["y"])]
+    values = [helper.make_tensor_value_info(name, 1, [4, 8]) for name in "xy"]
+    w = numpy_helper.from_array(numpy.eye(8, dtype="float32"), "w")
+    model = helper.make_model(helper.make_graph(nodes, "drops", values[:1], values[1:], [w]), opset_imports=[helper.make_opsetid("", 10)], ir_version=8)
+    x = numpy.ones((4, 8), "float32")
+
+    def outputs(**options):
+        trainer = rynd.Trainer(model.SerializeToString(), loss="mse", **options)
+        given = []
+        for _ in range(2):
+            trainer.step(x, x, 0.0)
+            given.append(numpy.array(trainer.output))
+        trainer.evaluate(x, x)
+        assert (numpy.array(trainer.output) == 1).all()
+        return given
+
+    for step, y in enumerate(outputs(dropout_seed=3)):
+        numbers = numpy.array(rynd.random.uniform(32, seed=3, stream=0x64726f70, step=step)).reshape(4, 8)
+        assert (y == numpy.where(numbers < 0.25, 0, numpy.float32(1 / 0.75))).all()
+    assert all((y == 1).all() for y in outputs(dropout="off"))
+    with pytest.raises(rynd.ArgumentError, match="dropout: there is no 'on', only model, off"):
+        outputs(dropout="on")
 
 
 def test_mistakes_are_told(conv_model):

@@ -13,6 +13,7 @@ from .plan import Profile, Step
 LOSSES = ("cross_entropy", "mse", "l1", "charbonnier", "bce")
 OPTIMIZERS = ("sgd", "adam", "adamw")
 INITS = ("model", "he", "uniform")
+DROPOUTS = ("model", "off")
 KINDS = ("parameter", "statistic", "optimizer")
 
 State = namedtuple("State", "name kind dtype shape")
@@ -49,6 +50,7 @@ class Trainer(_rynd.Trainer):
     freeze: patterns of parameters that stay as they are, with * and ?.
     keep_gradients: for `gradient`.
     init: "model", to train on; "he" or "uniform", fresh parameters by init_seed.
+    dropout: what Dropout nodes do in a step: "model", drop by dropout_seed; "off", nothing.
     batch, dims, inputs, accuracy, settings: as in Model.plan.
 
     Raises UnsupportedError (an operator without a gradient, by name; nothing to train), ShapeError, NotFoundError, ArgumentError, OutOfMemoryError.
@@ -63,6 +65,7 @@ class Trainer(_rynd.Trainer):
         self = super().__new__(cls, model._model_for(model._options), _number("loss", loss, LOSSES), output,
                                _number("optimizer", optimizer, OPTIMIZERS), target, [freeze] if isinstance(freeze, str) else list(freeze),
                                accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients), _number("init", init, INITS), init_seed,
+                               _number("dropout", dropout, DROPOUTS), dropout_seed,
                                tuple(float(number) for number in numbers), batch or 0, list((dims or {}).items()), model._descriptions(inputs),
                                choices)
         self._model = model

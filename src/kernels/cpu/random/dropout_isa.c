@@ -5,60 +5,26 @@
 #include "kernels/common/dropout.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/random/dropout_plan.h"
-#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/simd/philox_lanes.h"
 
-/* The words of RY_DROPOUT_BLOCKS blocks, each word in a row of its own: ry_philox of each, in an
- * order that compilers make vectors of. */
-typedef struct words {
-    uint32_t row[4][RY_DROPOUT_BLOCKS];
-} words;
+_Static_assert((int)RY_DROPOUT_GROUP == (int)RY_PHILOX_WORDS,
+               "a group is what is made side by side");
 
-static void next_round(words *w, uint32_t key0, uint32_t key1)
-{
-    for (int l = 0; l < RY_DROPOUT_BLOCKS; l++) {
-        const ry_philox_block c = ry_philox_round(
-            (ry_philox_block){{w->row[0][l], w->row[1][l], w->row[2][l], w->row[3][l]}}, key0,
-            key1);
-        w->row[0][l] = c.word[0];
-        w->row[1][l] = c.word[1];
-        w->row[2][l] = c.word[2];
-        w->row[3][l] = c.word[3];
-    }
-}
-
-static void draw(const ry_random *random, uint64_t block, words *w)
-{
-    uint32_t key0 = (uint32_t)random->seed, key1 = (uint32_t)(random->seed >> 32);
-    for (int l = 0; l < RY_DROPOUT_BLOCKS; l++) {
-        w->row[0][l] = (uint32_t)(block + (uint64_t)l);
-        w->row[1][l] = (uint32_t)((block + (uint64_t)l) >> 32);
-        w->row[2][l] = random->step;
-        w->row[3][l] = random->stream;
-    }
-    for (int round = 0; round < 10; round++) {
-        next_round(w, key0, key1);
-        key0 += UINT32_C(0x9E3779B9);
-        key1 += UINT32_C(0xBB67AE85);
-    }
-}
-
-/* y[4 l + k] is decided by word k of block l. */
 static void group(const ry_dropout *drop, uint64_t block, const float *restrict x,
                   float *restrict y, int64_t count)
 {
     const float scale = (float)drop->scale;
-    words w;
-    draw(&drop->random, block, &w);
-    if (count == RY_DROPOUT_GROUP) {
-        for (int l = 0; l < RY_DROPOUT_BLOCKS; l++) {
-            for (int k = 0; k < 4; k++) {
-                y[4 * l + k] = w.row[k][l] < drop->least ? 0 : x[4 * l + k] * scale;
-            }
+    const uint32_t least = drop->least;
+    uint32_t word[RY_PHILOX_WORDS];
+    ry_philox_words(&drop->random, block, word);
+    if (count == RY_PHILOX_WORDS) {
+        for (int i = 0; i < RY_PHILOX_WORDS; i++) {
+            y[i] = word[i] < least ? 0 : x[i] * scale;
         }
-        return;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        y[i] = w.row[i % 4][i / 4] < drop->least ? 0 : x[i] * scale;
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            y[i] = word[i] < least ? 0 : x[i] * scale;
+        }
     }
 }
 

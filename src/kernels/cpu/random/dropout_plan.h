@@ -5,8 +5,8 @@
 
 #include "kernels/kernel.h"
 
-/* Philox's blocks, of four elements each, that are computed side by side. */
-enum { RY_DROPOUT_BLOCKS = 16, RY_DROPOUT_GROUP = 4 * RY_DROPOUT_BLOCKS };
+/* Elements whose numbers are made side by side (simd/philox_lanes.h). */
+enum { RY_DROPOUT_GROUP = 64 };
 
 typedef struct ry_dropout_plan {
     int64_t count;            /* of elements */
