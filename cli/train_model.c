@@ -68,7 +68,8 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .freeze_count = s->freeze.count,
         .dims = s->common.dims.items,
         .dim_count = s->common.dims.count,
-        .inputs = &form->x,
+        .inputs = form->x,
+        .output = s->loss_of,
         .accuracy = (rynd_accuracy)s->common.accuracy,
         .settings = s->common.settings.items,
         .setting_count = s->common.settings.count,
@@ -106,7 +107,7 @@ void cli_trainee_close(cli_trainee *trainee)
 bool cli_trainee_step(cli_trainee *trainee, const cli_batch *batch, double rate, double *loss,
                       rynd_tensor *output, cli_failure *failure)
 {
-    return (rynd_trainer_step(trainee->trainer, &batch->x, &batch->y, rate, loss) == RYND_OK &&
+    return (rynd_trainer_step(trainee->trainer, batch->x, &batch->y, rate, loss) == RYND_OK &&
             rynd_trainer_output(trainee->trainer, output) == RYND_OK) ||
            cli_fail_library(failure);
 }
@@ -115,7 +116,7 @@ bool cli_trainee_evaluate(cli_trainee *trainee, const cli_batch *batch, rynd_ten
                           cli_failure *failure)
 {
     double loss;
-    return (rynd_trainer_evaluate(trainee->trainer, &batch->x, &batch->y, &loss) == RYND_OK &&
+    return (rynd_trainer_evaluate(trainee->trainer, batch->x, &batch->y, &loss) == RYND_OK &&
             rynd_trainer_output(trainee->trainer, output) == RYND_OK) ||
            cli_fail_library(failure);
 }

@@ -12,8 +12,10 @@
 typedef struct cli_train_run {
     const cli_train_settings *settings;
     cli_setup setup;
-    rynd_value_info input, output; /* the model's first */
-    cli_dataset data, validation;  /* kind NULL: not there */
+    /* the model's, and what the loss is of */
+    rynd_value_info inputs[CLI_TRAIN_INPUTS], output;
+    size_t input_count, output_index;
+    cli_dataset data, validation; /* kind NULL: not there */
     cli_batch_form form, validation_form;
     cli_score_rule rule;
     cli_trainee trainee;

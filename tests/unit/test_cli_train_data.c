@@ -254,14 +254,15 @@ static void test_npz(void **state)
     cli_failure failure = {0};
     cli_dataset set = open_set(path, &no_wish);
     assert_true(set.kind->read(&set, 1, &sample, &failure));
-    assert_true(sample.x.dtype == RYND_DTYPE_F64 && ((double *)sample.x.data)[1] == 4);
+    assert_true(sample.x[0].dtype == RYND_DTYPE_F64 && ((double *)sample.x[0].data)[1] == 4);
     assert_true(sample.y.rank == 0 && *(int32_t *)sample.y.data == 0 && sample.label == -1);
     cli_dataset_close(&set);
-    const cli_data_wish wish = {.dtype = RYND_DTYPE_F32, .classes = true};
+    const rynd_value_info input = {.name = "in", .dtype = RYND_DTYPE_F32};
+    const cli_data_wish wish = {.inputs = &input, .input_count = 1, .classes = true};
     set = open_set(path, &wish);
     assert_true(set.count == 3 && set.class_count == 3);
     assert_true(set.kind->read(&set, 2, &sample, &failure));
-    assert_true(sample.x.dtype == RYND_DTYPE_F32 && ((float *)sample.x.data)[0] == 5);
+    assert_true(sample.x[0].dtype == RYND_DTYPE_F32 && ((float *)sample.x[0].data)[0] == 5);
     assert_true(sample.y.dtype == RYND_DTYPE_I64 && *(int64_t *)sample.y.data == 1);
     cli_dataset_close(&set);
     y[1] = -1;
@@ -314,7 +315,7 @@ static void collect(const cli_dataset *set, const cli_augment *augment, unsigned
     cli_failure failure = {0};
     cli_batch batch;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {set, &input, &output, &preprocess, augment, BATCH};
+    const cli_batch_wish wish = {set, &input, &output, 1, &preprocess, augment, BATCH};
     if (!cli_batch_form_of(&wish, &form, &failure)) {
         fail_msg("%s", failure.text);
     }
@@ -330,7 +331,7 @@ static void collect(const cli_dataset *set, const cli_augment *augment, unsigned
     for (uint64_t b = first; b < BATCHES; b++) {
         assert_true(cli_loader_take(loader, &batch, &failure));
         assert_true(batch.number == b && batch.epoch == b / 6 && batch.count == BATCH);
-        memcpy(to[b].x, batch.x.data, sizeof to[b].x);
+        memcpy(to[b].x, batch.x[0].data, sizeof to[b].x);
         memcpy(to[b].y, batch.y.data, sizeof to[b].y);
         cli_loader_give(loader);
     }
@@ -407,7 +408,7 @@ static void test_broken(void **state)
     cli_batch_form form;
     cli_failure failure = {0};
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, &preprocess, &nothing, BATCH};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, &nothing, BATCH};
     assert_false(cli_batch_form_of(&wish, &form, &failure));
     assert_non_null(strstr(failure.text, "none of the 10 samples"));
     cli_dataset_close(&set);
@@ -423,7 +424,7 @@ static void test_whole(void **state)
     cli_failure failure = {0};
     cli_batch batch;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, &preprocess, NULL, BATCH};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH};
     assert_true(cli_batch_form_of(&wish, &form, &failure));
     assert_int_equal(cli_loader_batches(&set, BATCH, true), 7);
     const cli_loader_options options = {
@@ -434,7 +435,7 @@ static void test_whole(void **state)
         assert_true(cli_loader_take(loader, &batch, &failure));
         assert_int_equal(batch.count, b < 6 ? 3 : 2);
         for (int i = 0; i < BATCH; i++) {
-            const float blue = ((float *)batch.x.data)[(i * 3 + 2) * 64];
+            const float blue = ((float *)batch.x[0].data)[(i * 3 + 2) * 64];
             assert_true(blue == (float)((b * BATCH + i) % 20));
             assert_int_equal(batch.own[i], b * BATCH + i < 20);
         }
@@ -454,7 +455,7 @@ static void test_misfits(void **state)
     cli_failure failure = {0};
     cli_batch batch;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, &preprocess, NULL, BATCH};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH};
     assert_true(cli_batch_form_of(&wish, &form, &failure));
     const cli_loader_options options = {.form = &form, .common = &quiet, .end = 1, .threads = 2};
     cli_loader *loader = cli_loader_start(&options, &failure);
@@ -468,7 +469,7 @@ static void test_misfits(void **state)
     assert_non_null(strstr(failure.text, "has 20 samples, less than a batch of 21"));
     rynd_value_info flat = input;
     flat.dim[1] = 5;
-    const cli_batch_wish odd = {&set, &flat, &output, &preprocess, NULL, BATCH};
+    const cli_batch_wish odd = {&set, &flat, &output, 1, &preprocess, NULL, BATCH};
     assert_false(cli_batch_form_of(&odd, &form, &failure));
     assert_non_null(strstr(failure.text, "it has no dimension of 1 or 3 channels"));
     cli_dataset_close(&set);
