@@ -25,7 +25,7 @@ enum { LAST_BIT = 31 };
 
 static uint32_t operands_of(ry_op op)
 {
-    enum { FIRST = 1u << 0, FIRST_TWO = 3u, FIRST_THREE = 7u, ALL = ~0u };
+    enum { FIRST = 1u << 0, FIRST_TWO = 3u, FIRST_THREE = 7u, FIRST_AND_THIRD = 5u, ALL = ~0u };
     switch (op) {
     case RY_OP_expr:
     case RY_OP_concat:
@@ -37,6 +37,8 @@ static uint32_t operands_of(ry_op op)
     case RY_OP_batch_norm:
     case RY_OP_group_norm:
     case RY_OP_layer_norm: return FIRST_THREE;
+    case RY_OP_scatter_elements:
+    case RY_OP_scatter_nd: return FIRST_AND_THIRD;
     case RY_OP_grid_sample: return FIRST_TWO;
     default: return FIRST;
     }

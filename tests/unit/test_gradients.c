@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rule of each operator of gradients.inc, on odd shapes, beside differences in f64; a rule
  * without a case fails. */
+#include "gradient_cases_index.h"
 #include "gradient_cases_move.h"
 #include "gradient_cases_window.h"
 
@@ -327,6 +328,21 @@ static const struct {
     CASE(gather, gather_one),
     CASE(gather_elements, gather_elements),
     CASE(gather_nd, gather_nd),
+    CASE(scatter_elements, scatter_elements),
+    CASE(scatter_elements, scatter_elements_adds),
+    CASE(scatter_nd, scatter_nd),
+    CASE(scatter_nd, scatter_nd_adds),
+    CASE(max_unpool, max_unpool),
+    CASE(topk, topk),
+    CASE(cumsum, cumsum),
+    CASE(cumsum, cumsum_exclusive),
+    CASE(cumsum, cumsum_reverse),
+    CASE(trilu, trilu),
+    CASE(reverse_sequence, reverse_sequence),
+    CASE(einsum, einsum_product),
+    CASE(einsum, einsum_implied),
+    CASE(einsum, einsum_alone),
+    CASE(einsum, einsum_ellipsis),
     CASE(concat, concat),
     CASE(split, split),
     CASE(slice, slice),
