@@ -35,8 +35,8 @@ typedef struct cli_draw {
     size_t sample;
 } cli_draw;
 
-/* Streams of random numbers (rynd/random.h) that training takes for itself; those of layers are
- * counted from 0 on. */
+/* Streams of random numbers (rynd/random.h) that training takes for itself; those of
+ * dropouts begin at 0x64726f70 (rynd/train.h). */
 enum { CLI_STREAM_ORDER = 0x7f000000, CLI_STREAM_AUGMENT, CLI_STREAM_PLACES };
 
 /* Of one picture: area or pad, then flip, then colours, to pictures of this size (which the
