@@ -82,6 +82,12 @@ static bool form_pictures(cli_batch_form *form, cli_sample *sample, cli_failure 
     if (!known && !plain_extent(wish, sample, form->x_layout.channels, &form->to, failure)) {
         return false;
     }
+    if (wish->augment && wish->augment->turn && form->to.height != form->to.width) {
+        return cli_fail_usage(failure,
+                              "--turn: a quarter turn of %" PRId64 "x%" PRId64
+                              " (height x width) does not fit input '%s'; give a square --crop",
+                              form->to.height, form->to.width, in->name);
+    }
     form->x[0] = picture_tensor(&form->x_layout, rank, in->dtype, wish->batch, form->to.height,
                                 form->to.width);
     if (wish->set->pairs) {

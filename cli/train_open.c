@@ -145,7 +145,8 @@ static bool settle_loss(cli_train_run *run, cli_failure *failure)
 static bool check_augment(const cli_train_run *run, cli_failure *failure)
 {
     const cli_augment *a = &run->settings->augment;
-    const bool place = a->area > 0 || a->pad >= 0, any = place || a->flip || a->jitter > 0;
+    const bool place = a->area > 0 || a->pad >= 0,
+               any = place || a->flip || a->turn || a->jitter > 0;
     const bool rows = run->data.kind == &cli_data_npz;
     if (a->area > 0 && a->pad >= 0) {
         return cli_fail_usage(failure, "--random-area and --random-crop: give one of them");
@@ -153,7 +154,7 @@ static bool check_augment(const cli_train_run *run, cli_failure *failure)
     if (rows && any) {
         return cli_fail_usage(failure,
                               "'%s' is an archive of arrays: --random-area, "
-                              "--random-crop, --flip and --jitter are for pictures",
+                              "--random-crop, --flip, --turn and --jitter are for pictures",
                               run->settings->data);
     }
     if (run->data.pairs && (place || a->jitter > 0)) {
@@ -225,7 +226,8 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
              "lr=%.17g schedule=%d warmup=%" PRId64 " decay-every=%" PRId64
              " decay=%.17g lr-last=%.17g steps=%" PRIu64 " size=%" PRId64 "x%" PRId64
              " crop=%" PRId64 "x%" PRId64 " scale=%.17g mean=%.17g,%.17g,%.17g "
-             "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64 " flip=%d jitter=%.17g "
+             "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64
+             " flip=%d turn=%d jitter=%.17g "
              "dropout=%s output=%zu",
              run->data.count, run->form.wish.batch, s->seed, s->ordered ? "own" : "random",
              cli_loss_name(run->rule.loss), s->label_smoothing, s->epsilon,
@@ -234,7 +236,7 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
              c->kind > 1 ? run->steps : 0, p->size.height, p->size.width, p->crop.height,
              p->crop.width, p->scale, p->mean.value[0], p->mean.value[1], p->mean.value[2],
              p->std.value[0], p->std.value[1], p->std.value[2], p->order, a->area, a->pad, a->flip,
-             a->jitter, s->dropout > 1 ? "off" : "model", run->output_index);
+             a->turn, a->jitter, s->dropout > 1 ? "off" : "model", run->output_index);
     run->fingerprint = strdup(text);
     return run->fingerprint ? true : cli_fail_memory(failure);
 }

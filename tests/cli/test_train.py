@@ -210,7 +210,7 @@ def test_pairs(ran, tmp_path, made):
             if name == "high" or not made:
                 (tmp_path / "sr" / name).mkdir(parents=True, exist_ok=True)
                 image.save(tmp_path / "sr" / name / f"{number}.png")
-    ran("train", net, "--data", tmp_path / "sr", *(["--factor", 2] if made else []), "--crop", "12", "--flip", "--scale", "1/255", "--loss", "l1", "--optimizer", "adam",
+    ran("train", net, "--data", tmp_path / "sr", *(["--factor", 2] if made else []), "--crop", "12", "--flip", "--turn", "--scale", "1/255", "--loss", "l1", "--optimizer", "adam",
         "--lr", "0.01", "--batch", 3, "--epochs", 60, "--validate", tmp_path / "sr", "--log", tmp_path / "log.jsonl")
     log = losses(tmp_path / "log.jsonl")
     assert np.mean(log[-10:]) < 0.3 * np.mean(log[:4])
@@ -421,6 +421,7 @@ def test_another_run_does_not_go_on(ran, rynd, net, data, tmp_path):
     (["--data", "{data}", "--decay", "0.5"], ["--schedule step"]),
     (["--data", "{data}", "--lr-last", "0.5"], ["--schedule cosine"]),
     (["--data", "{data}", "--flip"], ["--flip", "archive of arrays"]),
+    (["--data", "{data}", "--turn"], ["--turn", "archive of arrays"]),
     (["--data", "{data}", "--factor", "2"], ["--factor", "pairs"]),
     (["--data", "{data}", "-o", "out.txt"], ["--output", "'out.txt'", ".onnx"]),
     (["--data", "{data}", "--checkpoint", "c"], ["--checkpoint", "'c'", ".npz"]),
