@@ -76,8 +76,8 @@ static void test_strided(void **state)
 static void test_groups(void **state)
 {
     (void)state;
-    check_many(10, (conv_limits){
-                       .channels = 40, .size = 20, .kernel = 5, .dtype = RY_f32, .groups = 40});
+    check_many(
+        10, (conv_limits){.channels = 40, .size = 20, .kernel = 5, .dtype = RY_f32, .groups = 40});
 }
 
 static void test_half_types(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weight gradients of GPUs in some forms and every layout, with the bias' gradient; and of very many
- * terms. */
+/* Weight gradients of GPUs in some forms and every layout, with the bias' gradient; and of very
+ * many terms. */
 #include "gpu_run.h"
 #include "kernel_case.h"
 #include "kernels/form.h"

@@ -11,8 +11,8 @@
 #include "kernels/gpu/gpu_texts.h"
 
 enum {
-    GROUPS = 512,  /* that fill a device */
-    SHORTEST = 8,  /* elements of an item that are worth another part */
+    GROUPS = 512,   /* that fill a device */
+    SHORTEST = 8,   /* elements of an item that are worth another part */
     MOST_PARTS = 64 /* each is joined by every group of its channels */
 };
 
@@ -58,8 +58,7 @@ static bool per_channel(const ry_problem *problem, int first, int end)
             return false;
         }
     }
-    return outputs_fit(problem) && problem->in[0].rank >= 2 &&
-           ry_tensor_count(&problem->in[0]) > 0;
+    return outputs_fit(problem) && problem->in[0].rank >= 2 && ry_tensor_count(&problem->in[0]) > 0;
 }
 
 static bool takes_train(const ry_problem *problem)
@@ -90,8 +89,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     prepared->group[1] = prepared->group[0];
     prepared->workspace = (size_t)(2 * p.parts * p.channels) * sizeof(float);
     ry_count_work(elements * OPERATIONS, 2 * ry_problem_bytes(problem), prepared);
-    prepared->work[1] = (ry_work){
-        elements * OPERATIONS + (double)tasks * (double)group * (double)p.parts * 4, 0};
+    prepared->work[1] =
+        (ry_work){elements * OPERATIONS + (double)tasks * (double)group * (double)p.parts * 4, 0};
     prepared->counts.flop += prepared->work[1].all;
     return RYND_OK;
 }

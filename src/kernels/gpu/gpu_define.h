@@ -17,7 +17,8 @@ void ry_gpu_define(ry_text *text, const char *name, int64_t number);
  * STORE(p, at, v) of output 0. */
 void ry_gpu_define_types(ry_text *text, const ry_problem *problem, bool wide);
 
-/* HAS_OUT_i of each output; TYPE_Y_i and STORE_i(p, at, v) of those behind the first that are there.
+/* HAS_OUT_i of each output; TYPE_Y_i and STORE_i(p, at, v) of those behind the first that are
+ * there.
  */
 void ry_gpu_define_outputs(ry_text *text, const ry_problem *problem);
 

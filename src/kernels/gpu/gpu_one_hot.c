@@ -65,8 +65,7 @@ static void define_offsets(const ry_problem *problem, int axis, ry_text *text)
 
 static void define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
 {
-    static const char *const units[] = {
-        [1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong"};
+    static const char *const units[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong"};
     const ry_problem *problem = query->problem;
     const ry_dtype index = (ry_dtype)problem->in[0].dtype;
     const ry_tensor *y = &problem->out[0];

@@ -146,12 +146,11 @@ static rynd_status prepare_gradient(const ry_query *query, ry_prepared *prepared
         taps *= (double)axis->taps;
     }
     ry_gpu_group_prepare(group, ry_ceil_div(elements, group), prepared);
-    ry_count_work((double)ry_round_up(elements, group) *
-                      (windows * (problem->attrs.pool_grad.kind == RY_pool_kind_max
-                                      ? 4 * taps + 20
-                                      : 20) +
-                       40),
-                  ry_problem_bytes(problem), prepared);
+    ry_count_work(
+        (double)ry_round_up(elements, group) *
+            (windows * (problem->attrs.pool_grad.kind == RY_pool_kind_max ? 4 * taps + 20 : 20) +
+             40),
+        ry_problem_bytes(problem), prepared);
     return RYND_OK;
 }
 

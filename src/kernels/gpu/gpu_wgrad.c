@@ -85,8 +85,7 @@ static ry_gpu_product product_of(const ry_query *query, bool panel)
                             .columns = w.columns,
                             .terms = w.terms,
                             .window = true,
-                            .terms_along =
-                                panel || !ry_gpu_wgrad_along_channels(query->problem),
+                            .terms_along = panel || !ry_gpu_wgrad_along_channels(query->problem),
                             .operands = ry_gpu_operands_of(query)};
 }
 

@@ -49,10 +49,10 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
         return ry_fail(error, RYND_ERROR_UNSUPPORTED, "more groups than a launch has");
     }
     ry_gpu_group_prepare(group, p.groups, prepared);
-    ry_count_work(items * (terms * ((double)p.chunk *
-                                        (cost->depthwise_load + cost->depthwise_product) +
-                                    cost->depthwise_weight) +
-                           cost->depthwise_output * (double)p.chunk),
+    ry_count_work(items *
+                      (terms * ((double)p.chunk * (cost->depthwise_load + cost->depthwise_product) +
+                                cost->depthwise_weight) +
+                       cost->depthwise_output * (double)p.chunk),
                   ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }
