@@ -97,8 +97,8 @@ static void agrees_with_the_cpu(void **state)
         }
         for (size_t i = 0; i < count; i++) {
             if (!(fabsf(got[i] - expected[i]) <= 1e-4f * fmaxf(1, fabsf(expected[i])))) {
-                fail_msg("%s: number %zu of the states is %.9g, on the CPU %.9g", methods[m].name, i,
-                         (double)got[i], (double)expected[i]);
+                fail_msg("%s: number %zu of the states is %.9g, on the CPU %.9g", methods[m].name,
+                         i, (double)got[i], (double)expected[i]);
             }
         }
     }

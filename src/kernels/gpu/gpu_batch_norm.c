@@ -4,6 +4,7 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/gpu/expr_text.h"
+#include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_lanes.h"
@@ -76,21 +77,20 @@ static bool takes_gradient(const ry_problem *problem)
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    enum { OPERATIONS = 20 }; /* of an element in a phase: its places, most of all */
     const ry_problem *problem = query->problem;
     const int64_t group = ry_gpu_group_size(query, 256);
     const norm_plan p = plan_of(problem, group);
     const int64_t tasks = ry_ceil_div(p.channels, p.lanes) * p.parts;
-    const double elements = (double)ry_round_up(p.channels, p.lanes) * (double)p.elements;
+    const double elements = (double)ry_round_up(p.channels, p.lanes) * (double)p.elements,
+                 work = elements * ry_gpu_costs_of(query->target->machine)->batch_norm_element;
     (void)error;
     ry_gpu_group_prepare(group, tasks, prepared);
     prepared->phases = 2;
     prepared->tasks[1] = prepared->tasks[0];
     prepared->group[1] = prepared->group[0];
     prepared->workspace = (size_t)(2 * p.parts * p.channels) * sizeof(float);
-    ry_count_work(elements * OPERATIONS, 2 * ry_problem_bytes(problem), prepared);
-    prepared->work[1] =
-        (ry_work){elements * OPERATIONS + (double)tasks * (double)group * (double)p.parts * 4, 0};
+    ry_count_work(work, 2 * ry_problem_bytes(problem), prepared);
+    prepared->work[1] = (ry_work){work + (double)tasks * (double)group * (double)p.parts * 4, 0};
     prepared->counts.flop += prepared->work[1].all;
     return RYND_OK;
 }

@@ -3,6 +3,7 @@
  * strides in memory. */
 #include "base/integer.h"
 #include "kernels/common/work.h"
+#include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
@@ -135,6 +136,7 @@ static bool takes_gradient(const ry_problem *problem)
 static rynd_status prepare_gradient(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const ry_problem *problem = query->problem;
+    const ry_gpu_costs *cost = ry_gpu_costs_of(query->target->machine);
     const ry_window window = ry_window_of(problem);
     const int64_t group = ry_gpu_group_size(query, 128);
     const int64_t elements = ry_tensor_count(&problem->out[0]);
@@ -146,11 +148,11 @@ static rynd_status prepare_gradient(const ry_query *query, ry_prepared *prepared
         taps *= (double)axis->taps;
     }
     ry_gpu_group_prepare(group, ry_ceil_div(elements, group), prepared);
-    ry_count_work(
-        (double)ry_round_up(elements, group) *
-            (windows * (problem->attrs.pool_grad.kind == RY_pool_kind_max ? 4 * taps + 20 : 20) +
-             40),
-        ry_problem_bytes(problem), prepared);
+    taps = problem->attrs.pool_grad.kind == RY_pool_kind_max ? taps : 0;
+    ry_count_work((double)ry_round_up(elements, group) *
+                      (windows * (cost->pool_grad_tap * taps + cost->pool_grad_window) +
+                       cost->pool_grad_output),
+                  ry_problem_bytes(problem), prepared);
     return RYND_OK;
 }
 
