@@ -45,6 +45,8 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
         return ry_fail_memory(error);
     }
     run->session->plan = run->plan;
+    run->plan->plan->unneeded = ry_onnx_unneeded;
+    run->plan->plan->unneeded_user = &trainer->model->onnx;
     return ry_run_create(run->plan->plan, run->plan->accuracy, &run->session->run, error);
 }
 
