@@ -3,6 +3,7 @@
  * dilation, groups, padding, layout and type. */
 #include "gpu_product.h"
 #include "gpu_run.h"
+#include "machine/machine.h"
 #include "random_conv.h"
 
 #include <setjmp.h>
@@ -87,12 +88,42 @@ static void test_half_types(void **state)
     check_many(4, (conv_limits){.channels = 20, .size = 12, .kernel = 3, .dtype = RY_bf16});
 }
 
+/* Where a device has no matrix units, none of their kernels takes anything. */
+static void test_matrix_units(void **state)
+{
+    (void)state;
+    static const char *const units[] = {"conv_bwd_weights_half_units_gpu",
+                                        "conv_bwd_weights_tf32_units_gpu",
+                                        "conv_bwd_weights_bf16_units_gpu"};
+    static const conv_limits limits[] = {
+        {.channels = 70, .size = 12, .kernel = 3, .dtype = RY_f32, .weights = true},
+        {.channels = 20, .size = 17, .kernel = 3, .dtype = RY_f32, .stride = 5, .weights = true},
+        {.channels = 40, .size = 12, .kernel = 3, .dtype = RY_f16, .weights = true},
+        {.channels = 40, .size = 12, .kernel = 3, .dtype = RY_bf16, .weights = true},
+    };
+    need_device();
+    int checked = 0;
+    for (size_t i = 0; i < 3 * sizeof limits / sizeof *limits; i++) {
+        product_case c;
+        if (random_conv(&c, &limits[i / 3])) {
+            c.problem.accuracy = RY_ACCURACY_bf16;
+            case_fill(&c);
+            for (size_t k = 0; k < sizeof units / sizeof *units; k++) {
+                checked += gpu_product_check(&c, units[k], "conv_ref", 1);
+            }
+            case_free(&c);
+        }
+    }
+    assert_true(gpu_run_target()->machine->matrix_units ? checked > 10 : checked == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),        cmocka_unit_test(test_channels),
         cmocka_unit_test(test_large_images), cmocka_unit_test(test_strided),
         cmocka_unit_test(test_groups),       cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_matrix_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,23 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
 static const char *const entries[] = {"pack", "run", "join"};
 static const ry_gpu_kernel igemm = {ry_gpu_text_igemm, entries, 3, define};
 
-RY_GPU_KERNEL(conv_bwd_weights_f32_igemm_gpu, conv, strict, .knobs = ry_gpu_tile_knobs,
-              .knob_count = RY_GPU_TILE_KNOBS, .applicable = ry_gpu_wgrad_takes, .values = values,
-              .prepare = prepare, .gpu = &igemm, .packed_inputs = 1u << 1);
+static bool takes_halves(const ry_problem *problem)
+{
+    return ry_gpu_wgrad_takes(problem) && ry_gpu_operands_are_halves(problem);
+}
+
+static bool takes_others(const ry_problem *problem)
+{
+    return ry_gpu_wgrad_takes(problem) && !ry_gpu_operands_are_halves(problem);
+}
+
+#define ROW(symbol, class, takes, units)                                                  \
+    RY_GPU_KERNEL(symbol, conv, class, .knobs = ry_gpu_tile_knobs,                        \
+                  .knob_count = RY_GPU_TILE_KNOBS, .applicable = takes, .values = values, \
+                  .prepare = prepare, .matrix_units = units, .gpu = &igemm,               \
+                  .packed_inputs = 1u << 1)
+
+ROW(conv_bwd_weights_f32_igemm_gpu, strict, ry_gpu_wgrad_takes, false);
+ROW(conv_bwd_weights_half_units_gpu, near32, takes_halves, true);
+ROW(conv_bwd_weights_tf32_units_gpu, tf32, takes_others, true);
+ROW(conv_bwd_weights_bf16_units_gpu, bf16, takes_others, true);
