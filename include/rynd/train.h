@@ -102,9 +102,10 @@ typedef struct rynd_trainer_options {
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all
  * defaults. What is trained: the model's floating-point initializers of at least one dim from which
  * the output is computed, in float32. Batch normalisations use the batch's statistics, and keep
- * running ones. Fails with ARGUMENT, NOT_FOUND (an output, a pattern), SHAPE (an open dim, an
- * output that the loss is not of), UNSUPPORTED (nothing to train; an operator that has no gradient,
- * which the message names; shapes that depend on data; other types), OUT_OF_MEMORY. */
+ * running ones. It trains on the device of the model's context, where states live. Fails with
+ * ARGUMENT, NOT_FOUND (an output, a pattern), SHAPE (an open dim, an output that the loss is not
+ * of), UNSUPPORTED (nothing to train; an operator that has no gradient, which the message names;
+ * shapes that depend on data; other types), DEVICE, OUT_OF_MEMORY. */
 RYND_API rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *options,
                                          rynd_trainer **trainer);
 /** Frees a trainer; NULL is allowed. */

@@ -270,6 +270,27 @@ def test_resumed_after_kill(ran, net, data, tmp_path, optimizer):
     assert [row["loss"] for row in rows(tmp_path / "part.jsonl", "validation")] == [row["loss"] for row in rows(tmp_path / "whole.jsonl", "validation")]
 
 
+def test_on_a_device(ran, rynd, net, data, tmp_path):
+    """Beside the CPU's losses, the same bits again, and where it was stopped and went on; a checkpoint goes from device to device."""
+    if rynd("devices", "--device", "opencl").code:
+        pytest.skip("there is no device beside the CPU (Debian: pocl-opencl-icd is one)")
+    options = ["--data", data, "--validate", data, "--batch", 8, "--lr", "0.1", "--device"]
+
+    def train(name, device, epochs, *more):
+        ran("train", net, *options, device, "--epochs", epochs, "-o", tmp_path / f"{name}.onnx", "--log", tmp_path / f"{name}.jsonl", *more)
+        return (tmp_path / f"{name}.onnx").read_bytes(), losses(tmp_path / f"{name}.jsonl")
+
+    _, by_cpu = train("cpu", "cpu", 2)
+    whole, there = train("whole", "opencl", 2)
+    assert np.allclose(there, by_cpu, rtol=1e-4)
+    train("part", "opencl", 1)
+    resumed = train("part", "opencl", 2, "--resume", tmp_path / "part.checkpoint.npz")
+    assert resumed == (whole, there)
+    train("moved", "cpu", 1)
+    _, moved = train("moved", "opencl", 2, "--resume", tmp_path / "moved.checkpoint.npz")
+    assert np.allclose(moved, by_cpu, rtol=1e-4)
+
+
 def test_interrupted(ran, net, data, tmp_path):
     """Ctrl-C saves, says where, and ends the process as if nothing had caught it."""
     options = ["train", net, "--data", data, "--batch", 8, "--steps", "100000", "--lr", "0.05"]

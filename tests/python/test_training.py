@@ -57,6 +57,26 @@ def test_a_profile_has_all_steps_and_leaves_parameters(conv_model):
     assert numpy.array(trainer.read("train/step")) == 2
 
 
+def test_trains_on_a_device(conv_model):
+    device = next((name for name in rynd.devices() if name != "cpu"), None)
+    if device is None:
+        pytest.skip("there is no device beside the CPU")
+    x, target = batch()
+
+    def train(device):
+        trainer = rynd.Trainer(rynd.load(conv_model, device=device), loss="mse", optimizer="adam", batch=4)
+        losses = [trainer.step(x, target, 0.01) for _ in range(3)] + [trainer.evaluate(x, target)]
+        return trainer, losses, {state.name: numpy.array(trainer.read(state.name)) for state in trainer.states}
+
+    trainer, there, states = train(device)
+    _, by_cpu, expected = train("cpu")
+    assert numpy.allclose(there, by_cpu, rtol=1e-5) and train(device)[1] == there
+    assert all(numpy.allclose(states[name], expected[name], atol=1e-4) for name in expected)
+    assert all(step.kernel.endswith("_gpu") for step in trainer.steps)
+    trainer.write("w", expected["w"])
+    assert (numpy.array(trainer.read("w")) == expected["w"]).all()
+
+
 def test_frozen_parameters_are_no_states(conv_model):
     trainer = rynd.Trainer(conv_model, loss="mse", freeze="[wb]", batch=4)
     assert [state.name for state in trainer.states if state.kind == "parameter"] == ["v"]

@@ -67,13 +67,17 @@ static inline rynd_tensor row_major(rynd_dtype dtype, int rank, const int64_t *d
     return t;
 }
 
-static inline void begin(taught *t, unsigned threads, const rynd_trainer_options *options)
+/* device NULL: the CPU. */
+static inline void begin_on(taught *t, const char *device, unsigned threads,
+                            const rynd_trainer_options *options)
 {
     static const rynd_allocator counted = {count_allocate, count_release, NULL};
     const rynd_context_options context = {
-        .size = sizeof context, .threads = threads, .allocator = &counted};
+        .size = sizeof context, .device = device, .threads = threads, .allocator = &counted};
     memset(t, 0, sizeof *t);
-    assert_int_equal(rynd_context_create(&context, &t->context), RYND_OK);
+    if (rynd_context_create(&context, &t->context) != RYND_OK) {
+        fail_msg("%s", rynd_last_error());
+    }
     const size_t size = tiny_model(t->model_bytes);
     assert_int_equal(rynd_model_load_memory(t->context, t->model_bytes, size, &t->model), RYND_OK);
     if (rynd_trainer_create(t->model, options, &t->trainer) != RYND_OK) {
@@ -86,6 +90,11 @@ static inline void begin(taught *t, unsigned threads, const rynd_trainer_options
     t->input = row_major(RYND_DTYPE_F32, 4, (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE},
                          t->images);
     t->target = row_major(RYND_DTYPE_I64, 1, (int64_t[]){BATCH}, t->labels);
+}
+
+static inline void begin(taught *t, unsigned threads, const rynd_trainer_options *options)
+{
+    begin_on(t, NULL, threads, options);
 }
 
 static inline void end(taught *t)
