@@ -4,6 +4,7 @@
 #ifndef RYND_TRAIN_H
 #define RYND_TRAIN_H
 
+#include <rynd/exchange.h>
 #include <rynd/predict.h>
 #include <rynd/session.h>
 
@@ -85,6 +86,15 @@ typedef struct rynd_trainer_options {
     size_t setting_count;
     rynd_init init;
     uint64_t init_seed; /**< of fresh numbers */
+    /** The way to other ranks that train the same: with it a step is one of all of them together,
+     * and `batch` is this rank's part, as large as the others'. Gradients, running statistics and
+     * the loss are means over the ranks; batch normalisations use the statistics of the rank's own
+     * part. The struct is borrowed during the call, what it leads to as long as the trainer. CPU
+     * only. NULL: there are no others. */
+    const rynd_exchange *exchange;
+    /** Gradients go through the exchange in buckets that are full with so many bytes, while the
+     * backward pass goes on; 0: 8 MiB. The same on all ranks. */
+    size_t bucket_bytes;
 } rynd_trainer_options;
 
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all
@@ -92,7 +102,9 @@ typedef struct rynd_trainer_options {
  * the output is computed, in float32. Batch normalisations use the batch's statistics, and keep
  * running ones. Fails with ARGUMENT, NOT_FOUND (an output, a pattern), SHAPE (an open dim, an
  * output that the loss is not of), UNSUPPORTED (nothing to train; an operator that has no gradient,
- * which the message names; shapes that depend on data; other types), OUT_OF_MEMORY. */
+ * which the message names; shapes that depend on data; other types), OUT_OF_MEMORY. With an
+ * exchange every rank makes its trainer, and then makes as many steps: a step waits for the other
+ * ranks, and where one fails they wait for ever, unless the exchange ends them (rynd_mpi_abort). */
 RYND_API rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *options,
                                          rynd_trainer **trainer);
 /** Frees a trainer; NULL is allowed. */
@@ -103,10 +115,12 @@ RYND_API rynd_status rynd_trainer_target(const rynd_trainer *trainer, rynd_tenso
 
 /** One step: forward, loss, backward, update. inputs: one for each of the model's, in its order, of
  * the planned types and shapes and any strides; borrowed until the next call with others. `loss`
- * receives that of the parameters before the step; NULL is allowed. The same bits at any number of
- * threads. Memory is taken only where tensors are others than in the step before. Fails with
- * ARGUMENT (data NULL, a learning rate that is no number), SHAPE (another type or shape, a class
- * number outside 0 to C - 1: the message tells where): then nothing has changed. */
+ * receives that of the parameters before the step, of all ranks' samples; NULL is allowed. The same
+ * bits at any number of threads, and of the same number of ranks. Memory is taken only where
+ * tensors are others than in the step before. Fails with ARGUMENT (data NULL, a learning rate that
+ * is no number), SHAPE (another type or shape, a class number outside 0 to C - 1: the message tells
+ * where): then nothing has changed; DEVICE where the exchange failed: the trainer makes no further
+ * step. */
 RYND_API rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
                                        const rynd_tensor *target, double learning_rate,
                                        double *loss);

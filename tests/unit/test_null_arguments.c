@@ -132,6 +132,14 @@ static void trainers(void **state)
     rynd_trainer_destroy(trainer);
 }
 
+static void exchanges(void **state)
+{
+    (void)state;
+    REFUSES(rynd_mpi_open, exchange, NULL);
+    IGNORES(rynd_mpi_close, exchange, NULL);
+    IGNORES(rynd_mpi_abort, exchange, NULL, 1);
+}
+
 static void contexts(void **state)
 {
     (void)state;
@@ -716,6 +724,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trainers),
+        cmocka_unit_test(exchanges),
         cmocka_unit_test(contexts),
         cmocka_unit_test(texts),
         cmocka_unit_test(randoms),
