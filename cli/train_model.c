@@ -48,7 +48,8 @@ static bool check_optimizer(const cli_train_settings *s, cli_failure *failure)
 }
 
 bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_train_settings *s,
-                      const cli_score_rule *rule, const cli_batch_form *form, cli_failure *failure)
+                      const cli_score_rule *rule, const cli_batch_form *form,
+                      const cli_ranks *ranks, cli_failure *failure)
 {
     const double momentum = optimizers[index_of(s->optimizer)].momentum;
     const rynd_trainer_options options = {
@@ -71,6 +72,7 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .setting_count = s->common.settings.count,
         .init = inits[index_of(s->init)],
         .init_seed = (uint64_t)s->seed,
+        .exchange = cli_ranks_exchange(ranks),
     };
     *trainee = (cli_trainee){.setup = setup};
     if (!check_optimizer(s, failure)) {

@@ -139,11 +139,23 @@ static bool check_augment(const cli_train_run *run, cli_failure *failure)
                                          "together");
 }
 
-/* --batch, what the model fixes, or 32. */
-static int64_t batch_of(const cli_train_settings *s, const rynd_value_info *input)
+/* --batch, what the model fixes for each rank, or 32. */
+static int64_t batch_of(const cli_train_run *run, const rynd_value_info *input)
 {
+    const cli_train_settings *s = run->settings;
     const int64_t fixed = input->rank > 0 ? input->dim[0] : -1;
-    return s->common.batch ? s->common.batch : fixed > 0 ? fixed : 32;
+    return s->common.batch ? s->common.batch : fixed > 0 ? fixed * run->ranks.ranks : 32;
+}
+
+static bool check_parts(const cli_train_run *run, cli_failure *failure)
+{
+    const int ranks = run->ranks.ranks;
+    return run->batch % ranks == 0
+               ? true
+               : cli_fail_usage(failure,
+                                "a batch of %" PRId64 " has no equal parts for %d ranks: give a "
+                                "--batch that %d divides",
+                                run->batch, ranks, ranks);
 }
 
 static bool form_batches(cli_train_run *run, const rynd_value_info *input,
@@ -154,9 +166,10 @@ static bool form_batches(cli_train_run *run, const rynd_value_info *input,
                            .input = input,
                            .output = output,
                            .preprocess = &s->preprocess,
-                           .augment = &s->augment,
-                           .batch = batch_of(s, input)};
-    if (!cli_batch_form_of(&wish, &run->form, failure)) {
+                           .augment = &s->augment};
+    run->batch = batch_of(run, input);
+    wish.batch = run->batch / run->ranks.ranks;
+    if (!check_parts(run, failure) || !cli_batch_form_of(&wish, &run->form, failure)) {
         return false;
     }
     wish.set = &run->validation;
@@ -167,7 +180,7 @@ static bool form_batches(cli_train_run *run, const rynd_value_info *input,
 static bool count_steps(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
-    const int64_t batch = run->form.wish.batch;
+    const int64_t batch = run->batch;
     run->per_epoch = cli_loader_batches(&run->data, batch, false);
     if (run->per_epoch == 0) {
         return cli_fail(failure,
@@ -199,7 +212,7 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
              " decay=%.17g lr-last=%.17g steps=%" PRIu64 " size=%" PRId64 "x%" PRId64
              " crop=%" PRId64 "x%" PRId64 " scale=%.17g mean=%.17g,%.17g,%.17g "
              "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64 " flip=%d jitter=%.17g",
-             run->data.count, run->form.wish.batch, s->seed, s->ordered ? "own" : "random",
+             run->data.count, run->batch, s->seed, s->ordered ? "own" : "random",
              cli_loss_name(run->rule.loss), s->label_smoothing, s->epsilon,
              cli_optimizer_name(s->optimizer), s->momentum, s->nesterov, s->weight_decay, s->clip,
              c->rate, c->kind, c->warmup, c->decay_every, c->decay, c->last,
@@ -280,7 +293,8 @@ bool cli_train_open(cli_train_run *run, cli_failure *failure)
            settle_loss(run, failure) && check_augment(run, failure) &&
            form_batches(run, input, output, failure) && count_steps(run, failure) &&
            make_fingerprint(run, failure) &&
-           cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, failure) &&
+           cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, &run->ranks,
+                            failure) &&
            resume(run, failure);
 }
 
