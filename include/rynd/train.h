@@ -170,6 +170,20 @@ RYND_API rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name,
 RYND_API rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const char *name,
                                            rynd_tensor *tensor);
 
+/** A bucket of the exchange with other ranks: what is added up at once. */
+typedef struct rynd_bucket_info {
+    size_t size;    /**< set by the caller to sizeof(rynd_bucket_info) */
+    size_t bytes;   /**< of floats: gradients, running statistics, the loss */
+    size_t made;    /**< the step of the plan behind which all of it is there */
+    size_t awaited; /**< the step that waits for the sums; as many as there are: none does */
+} rynd_bucket_info;
+
+/** In the order in which they go through the exchange; 0 without one, and for NULL. */
+RYND_API size_t rynd_trainer_bucket_count(const rynd_trainer *trainer);
+/** Fails with ARGUMENT when the index is out of range. */
+RYND_API rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index,
+                                         rynd_bucket_info *info);
+
 /** The plan of a step, to be looked at and predicted (rynd_plan_step, rynd_plan_predict,
  * rynd_plan_memory); it lives as long as the trainer. NULL for NULL. */
 RYND_API const rynd_plan *rynd_trainer_plan(const rynd_trainer *trainer);

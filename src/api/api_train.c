@@ -337,6 +337,26 @@ void rynd_trainer_destroy(rynd_trainer *trainer)
     }
 }
 
+size_t rynd_trainer_bucket_count(const rynd_trainer *trainer)
+{
+    return trainer && trainer->sharing ? ry_sharing_bucket_count(trainer->sharing) : 0;
+}
+
+rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index, rynd_bucket_info *info)
+{
+    RY_API_REQUIRE(trainer, info);
+    ry_error error = {""};
+    const size_t count = rynd_trainer_bucket_count(trainer);
+    if (index >= count) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
+                                  "rynd_trainer_bucket: %zu is out of range: there are %zu", index,
+                                  count),
+                          &error);
+    }
+    const rynd_bucket_info all = ry_sharing_bucket(trainer->sharing, index);
+    return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_bucket_info", &error), &error);
+}
+
 const rynd_plan *rynd_trainer_plan(const rynd_trainer *trainer)
 {
     return trainer ? trainer->step.plan : NULL;

@@ -202,6 +202,14 @@ static void after(void *user, size_t step)
     }
 }
 
+/* With what is between segments. */
+static size_t floats_of(const ry_sharing *s, size_t index)
+{
+    const segment *first = &s->segments[s->buckets[index].first],
+                  *last = &s->segments[s->buckets[index].end - 1];
+    return (size_t)(last->at - first->at) + last->bytes / sizeof(float);
+}
+
 static rynd_status start_exchange(ry_sharing *s, const ry_allocator *allocator,
                                   const rynd_exchange *exchange, ry_error *error)
 {
@@ -210,10 +218,7 @@ static rynd_status start_exchange(ry_sharing *s, const ry_allocator *allocator,
         return ry_fail_memory(error);
     }
     for (size_t i = 0; i < s->bucket_count; i++) {
-        const segment *first = &s->segments[s->buckets[i].first],
-                      *last = &s->segments[s->buckets[i].end - 1];
-        const size_t count = (size_t)(last->at - first->at) + last->bytes / sizeof(float);
-        list[i] = (ry_bucket){first->at, count};
+        list[i] = (ry_bucket){s->segments[s->buckets[i].first].at, floats_of(s, i)};
     }
     return ry_exchanger_create(allocator, exchange, list, s->bucket_count, &s->exchanger, error);
 }
@@ -285,6 +290,20 @@ rynd_status ry_sharing_finish(ry_sharing *s, ry_error *error)
 double ry_sharing_loss(const ry_sharing *s)
 {
     return (double)s->segments[s->segment_count - 1].at[0] / s->ranks;
+}
+
+size_t ry_sharing_bucket_count(const ry_sharing *s)
+{
+    return s->bucket_count;
+}
+
+rynd_bucket_info ry_sharing_bucket(const ry_sharing *s, size_t index)
+{
+    const bucket *b = &s->buckets[index];
+    return (rynd_bucket_info){.size = sizeof(rynd_bucket_info),
+                              .bytes = floats_of(s, index) * sizeof(float),
+                              .made = b->made,
+                              .awaited = b->awaited};
 }
 
 size_t ry_sharing_memory(const ry_sharing *s)

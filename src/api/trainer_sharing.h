@@ -15,7 +15,7 @@
 #include "exec/session.h"
 #include "train/exchanged.h"
 
-#include <rynd/exchange.h>
+#include <rynd/train.h>
 
 typedef struct ry_sharing ry_sharing;
 
@@ -35,6 +35,8 @@ rynd_status ry_sharing_begin(ry_sharing *sharing, ry_error *error);
 rynd_status ry_sharing_finish(ry_sharing *sharing, ry_error *error);
 /* Of the last step: the mean over all ranks. */
 double ry_sharing_loss(const ry_sharing *sharing);
+size_t ry_sharing_bucket_count(const ry_sharing *sharing);
+rynd_bucket_info ry_sharing_bucket(const ry_sharing *sharing, size_t index);
 /* Bytes of its buckets. */
 size_t ry_sharing_memory(const ry_sharing *sharing);
 

@@ -212,6 +212,42 @@ static void different_trainings_are_refused(void **state)
     }
 }
 
+static int no_exchange(void *user, float *data, size_t count)
+{
+    (void)user, (void)data, (void)count;
+    return 0;
+}
+
+/* The steps of the backward pass go on behind a bucket, and updates wait for it. */
+static void buckets_are_told(void **state)
+{
+    (void)state;
+    taught t;
+    const rynd_exchange alone = {.size = sizeof alone, .ranks = 1, .all_reduce = no_exchange};
+    rynd_bucket_info info = {.size = sizeof info}, before = {.size = sizeof before};
+    rynd_trainer_options options = defaults();
+    options.exchange = &alone;
+    options.bucket_bytes = 1;
+    begin(&t, 1, &options);
+    const size_t count = rynd_trainer_bucket_count(t.trainer);
+    const size_t steps = rynd_plan_step_count(rynd_trainer_plan(t.trainer));
+    assert_int_equal(count, 6); /* five parameters, and the loss */
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(rynd_trainer_bucket(t.trainer, i, &info), RYND_OK);
+        assert_true(info.bytes > 0 && info.made < info.awaited && info.awaited <= steps);
+        assert_true((info.awaited == steps) == (i + 1 == count));
+    }
+    rynd_trainer_bucket(t.trainer, 0, &before);
+    rynd_trainer_bucket(t.trainer, count - 2, &info);
+    assert_true(before.made < info.made && before.awaited > info.made);
+    assert_int_equal(rynd_trainer_bucket(t.trainer, count, &info), RYND_ERROR_ARGUMENT);
+    end(&t);
+    options = defaults();
+    begin(&t, 1, &options);
+    assert_int_equal(rynd_trainer_bucket_count(t.trainer), 0);
+    end(&t);
+}
+
 static int broken_exchange(void *user, float *data, size_t count)
 {
     int *summed = user;
@@ -300,6 +336,7 @@ int main(void)
         cmocka_unit_test(buckets_of_any_size),
         cmocka_unit_test(gradients_are_means),
         cmocka_unit_test(different_trainings_are_refused),
+        cmocka_unit_test(buckets_are_told),
         cmocka_unit_test(a_broken_exchange_ends_the_steps),
         cmocka_unit_test(bad_exchanges_are_refused),
         cmocka_unit_test(mpi_alone),
