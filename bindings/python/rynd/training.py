@@ -126,9 +126,9 @@ class Trainer(_rynd.Trainer):
         """What goes through the exchange, as a list of Bucket."""
         return [Bucket(*bucket) for bucket in self._buckets()]
 
-    def predict(self):
-        """How long a step takes, as a Prediction. Nothing is run."""
-        return Prediction(*self._predict())
+    def predict(self, step=None):
+        """How long a step takes, or one of what it runs by (a Step of `steps`, or its index), as a Prediction. Nothing is run."""
+        return Prediction(*self._predict(step.index if isinstance(step, Step) else step))
 
     def profile(self, inputs, target, learning_rate=0.0, rounds=3):
         """Takes a few steps on one batch and returns the fastest one's Profile: seconds of all that a step runs by.

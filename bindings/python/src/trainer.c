@@ -313,12 +313,17 @@ static PyObject *trainer_steps(PyObject *object, PyObject *unused)
     return py_steps(rynd_trainer_plan(((trainer_object *)object)->trainer));
 }
 
-static PyObject *trainer_predict(PyObject *object, PyObject *unused)
+static PyObject *trainer_predict(PyObject *object, PyObject *step)
 {
-    (void)unused;
+    const rynd_plan *plan = rynd_trainer_plan(((trainer_object *)object)->trainer);
+    const Py_ssize_t index = step == Py_None ? 0 : PyLong_AsSsize_t(step);
+    if (index == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
     rynd_prediction prediction = {.size = sizeof prediction};
-    const rynd_status status =
-        rynd_plan_predict(rynd_trainer_plan(((trainer_object *)object)->trainer), &prediction);
+    const rynd_status status = step == Py_None
+                                   ? rynd_plan_predict(plan, &prediction)
+                                   : rynd_plan_predict_step(plan, (size_t)index, &prediction);
     return status == RYND_OK ? py_prediction(&prediction) : py_raise(status);
 }
 
@@ -385,7 +390,7 @@ static PyMethodDef trainer_methods[] = {
     {"_read", trainer_read, METH_VARARGS, "A state, by name and description."},
     {"_write", trainer_write, METH_VARARGS, "Sets a state."},
     {"_steps", trainer_steps, METH_NOARGS, "What a step runs by, as dicts."},
-    {"_predict", trainer_predict, METH_NOARGS, "What a step takes."},
+    {"_predict", trainer_predict, METH_O, "Seconds of a step, or of one of what it runs by."},
     {"_profile", trainer_profile, METH_O, "Records the times of what later steps run by."},
     {"_step_seconds", trainer_step_seconds, METH_NOARGS, "Of the last step, one for each."},
     {"_buckets", trainer_buckets, METH_NOARGS, "What ranks add up at once."},
