@@ -30,15 +30,16 @@ typedef struct rynd_exchange {
     int local_ranks; /**< ranks on this rank's machine, which share its cores; 0: not known */
 } rynd_exchange;
 
-/** How many processes this one was started with, by what MPI's launchers (mpirun, srun) leave in
- * the environment; 1 where it was started alone. Opens nothing. */
+/** How many processes this one was started with, by what Open MPI's mpirun, or a launcher that
+ * speaks PMI, leaves in the environment; 1 where it was started alone. Opens nothing. */
 RYND_API int rynd_mpi_ranks(void);
 
 /** Fills in an exchange over all processes that mpirun started, and begins MPI. Its sums are a
  * ring's: reduce-scatter, then all-gather, by messages between neighbours, so that the order of
  * additions depends on nothing but the number of ranks. A rank that waits sleeps. Once a process.
  * Fails with UNSUPPORTED where librynd_mpi.so is not beside the library, or MPI not there (the
- * message says what to install), ARGUMENT where it was opened before. */
+ * message says what to install) or another's mpirun started the processes, ARGUMENT where it was
+ * opened before. */
 RYND_API rynd_status rynd_mpi_open(rynd_exchange *exchange);
 /** Ends MPI; every rank does, at its end. The exchange must not be used any more. NULL, and one
  * that is not MPI's: nothing happens. */

@@ -26,6 +26,13 @@ static rynd_status open_mpi(rynd_exchange *exchange, ry_error *error)
     if (wrong) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED, "%s", wrong);
     }
+    const int started = ry_mpi_ranks();
+    if (started > 1 && started != ranks) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                       "%d processes were started, and the MPI that librynd_mpi.so was built with "
+                       "knows of %d: start them with its own mpirun",
+                       started, ranks);
+    }
     mpi.ring = (ry_ring){.rank = rank,
                          .ranks = ranks,
                          .shift = mpi.module->shift,

@@ -2,8 +2,6 @@
 /* The thread, and the marks by which both sides know how far a round is. */
 #include "exchange/exchanger.h"
 
-#include "base/clock.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -18,7 +16,6 @@ struct ry_exchanger {
     size_t done;   /* buckets that are added up */
     size_t waited; /* buckets that the owner has back */
     bool failed, stop;
-    double seconds;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t thread;
@@ -120,7 +117,6 @@ void ry_exchanger_begin(ry_exchanger *x, size_t bucket)
 
 rynd_status ry_exchanger_wait(ry_exchanger *x, size_t bucket, ry_error *error)
 {
-    const double begin = ry_clock_seconds();
     pthread_mutex_lock(&x->lock);
     while (x->done <= bucket && !x->failed) {
         pthread_cond_wait(&x->changed, &x->lock);
@@ -131,15 +127,9 @@ rynd_status ry_exchanger_wait(ry_exchanger *x, size_t bucket, ry_error *error)
         memset(x->begun, 0, x->count * sizeof *x->begun);
     }
     pthread_mutex_unlock(&x->lock);
-    x->seconds += ry_clock_seconds() - begin;
     return failed ? ry_fail(error, RYND_ERROR_DEVICE,
                             "rank %d of %d: the exchange with the other ranks failed: go on from "
                             "a checkpoint",
                             x->exchange.rank, x->exchange.ranks)
                   : RYND_OK;
-}
-
-double ry_exchanger_waited(const ry_exchanger *x)
-{
-    return x->seconds;
 }

@@ -32,7 +32,5 @@ void ry_exchanger_destroy(ry_exchanger *exchanger);
 void ry_exchanger_begin(ry_exchanger *exchanger, size_t bucket);
 /* Fails where all_reduce did, from then on always. */
 rynd_status ry_exchanger_wait(ry_exchanger *exchanger, size_t bucket, ry_error *error);
-/* Seconds that all calls of ry_exchanger_wait waited. */
-double ry_exchanger_waited(const ry_exchanger *exchanger);
 
 #endif

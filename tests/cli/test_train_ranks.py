@@ -211,6 +211,17 @@ def test_broken_pictures_of_all_ranks_are_counted(net, tmp_path):
     assert "skipped     2 samples" in out
 
 
+def test_started_by_another_mpirun(net, data):
+    """Processes that do not know of each other would write the same files."""
+    process = subprocess.run(command(0, net, "--data", data), env=ENVIRONMENT | {"PMI_SIZE": "3"}, capture_output=True, text=True, timeout=120)
+    assert process.returncode == 1 and "3 processes were started" in process.stderr and "knows of 1" in process.stderr
+
+
+def test_no_module(net, data):
+    process = subprocess.run(command(0, net, "--data", data), env=ENVIRONMENT | {"PMI_SIZE": "3", "RYND_MPI_LIBRARY": "/nowhere.so"}, capture_output=True, text=True)
+    assert process.returncode == 1 and process.stderr.startswith("rynd: ") and "/nowhere.so" in process.stderr
+
+
 def test_dry_run_tells_of_ranks(net, data):
     out = train(2, net, "--data", data, "--batch", 16, "--dry-run")
     assert "ranks       2, each with its part of 16 samples" in out and "batch       [8, 1, 12, 12]" in out

@@ -9,6 +9,8 @@ import threading
 
 import numpy
 import pytest
+from conftest import save
+from onnx import TensorProto, helper
 
 import rynd
 
@@ -83,6 +85,31 @@ def test_threads_make_the_steps_of_one(conv_model):
         assert len(buckets) == (1 if bucket_bytes == 0 else 4)  # w, b, v, and the loss
         assert calls == len(buckets) * STEPS + 1  # the first compares what they train
         assert all(bucket.bytes > 0 and bucket.made < bucket.awaited <= len(alone.steps) + 9 for bucket in buckets)
+
+
+def test_gradients_that_others_read_are_copied(folder):
+    """a and b are added to the input and to each other: their gradients are one value, which the activation before them reads, too."""
+    nodes = [helper.make_node("Add", ["x", "a"], ["s"]), helper.make_node("Mul", ["s", "s"], ["m"]), helper.make_node("Add", ["m", "b"], ["y"])]
+    a, b = numpy.full((1, 4), 0.5, "float32"), numpy.zeros((1, 4), "float32")
+    ends = [("x", TensorProto.FLOAT, [1, 4])], [("y", TensorProto.FLOAT, [1, 4])]
+    model = save(folder / "added.onnx", nodes, *ends, [("a", a), ("b", b)])
+    meeting, told = Meeting(PARTS), [None] * PARTS
+    x, target = (numpy.random.default_rng(5).standard_normal((PARTS, 1, 4), dtype=numpy.float32) for _ in range(2))
+
+    def run(rank):
+        trainer = rynd.Trainer(model, loss="mse", exchange=Rank(meeting, rank), bucket_bytes=1)
+        loss = trainer.step(x[rank], target[rank], 0.1)
+        told[rank] = loss, numpy.array(trainer.read("a")), numpy.array(trainer.read("b"))
+
+    threads = [threading.Thread(target=run, args=[rank]) for rank in range(PARTS)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    away = (x + a) ** 2 + b - target
+    gradient = 2 * away / 4
+    for loss, new_a, new_b in told:
+        numpy.testing.assert_allclose(loss, (away ** 2).mean(), rtol=1e-6)
+        numpy.testing.assert_allclose(new_b, b - 0.1 * gradient.mean(0), rtol=1e-5, atol=1e-7)
+        numpy.testing.assert_allclose(new_a, a - 0.1 * (gradient * 2 * (x + a)).mean(0), rtol=1e-5, atol=1e-7)
 
 
 def test_what_all_reduce_raises_is_raised_by_the_step(conv_model):

@@ -248,6 +248,50 @@ static void buckets_are_told(void **state)
     end(&t);
 }
 
+static void steps_take_no_memory(void **state)
+{
+    (void)state;
+    taught t;
+    const rynd_exchange alone = {.size = sizeof alone, .ranks = 1, .all_reduce = no_exchange};
+    rynd_trainer_options options = defaults();
+    options.exchange = &alone;
+    options.bucket_bytes = 256;
+    begin(&t, 2, &options);
+    step(&t, 0.1);
+    const size_t before = calls;
+    for (int i = 0; i < 5; i++) {
+        step(&t, 0.1);
+    }
+    assert_int_equal(calls, before);
+    end(&t);
+    assert_int_equal(alive, 0);
+}
+
+/* Each allocation in turn fails: a message, and nothing is left behind. */
+static void memory_may_fail(void **state)
+{
+    (void)state;
+    taught t;
+    rynd_trainer *trainer = NULL;
+    const rynd_exchange alone = {.size = sizeof alone, .ranks = 1, .all_reduce = no_exchange};
+    rynd_trainer_options options = defaults();
+    options.exchange = &alone;
+    begin_model(&t, 1);
+    rynd_status status = RYND_ERROR_OUT_OF_MEMORY;
+    const size_t before = alive;
+    for (size_t at = 1; status != RYND_OK; at++) {
+        fails_at = at;
+        status = rynd_trainer_create(t.model, &options, &trainer);
+        fails_at = 0;
+        if (status != RYND_OK) {
+            assert_int_equal(status, RYND_ERROR_OUT_OF_MEMORY);
+            assert_int_equal(alive, before);
+        }
+    }
+    rynd_trainer_destroy(trainer);
+    end(&t);
+}
+
 static int broken_exchange(void *user, float *data, size_t count)
 {
     int *summed = user;
@@ -337,6 +381,8 @@ int main(void)
         cmocka_unit_test(gradients_are_means),
         cmocka_unit_test(different_trainings_are_refused),
         cmocka_unit_test(buckets_are_told),
+        cmocka_unit_test(steps_take_no_memory),
+        cmocka_unit_test(memory_may_fail),
         cmocka_unit_test(a_broken_exchange_ends_the_steps),
         cmocka_unit_test(bad_exchanges_are_refused),
         cmocka_unit_test(mpi_alone),
