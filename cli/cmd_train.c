@@ -123,7 +123,9 @@ const cli_command cli_command_train = {
         "Pictures become tensors as `rynd run` has them: 0 to 255 unless --scale, --mean, --std "
         "or --preset say otherwise.\n"
         "The same command gives the same bits, at any number of threads, also where it was "
-        "interrupted and went on with --resume.",
+        "interrupted and went on with --resume.\n"
+        "mpirun -n N rynd train ... trains in N processes, each with its part of a batch, whose "
+        "size is of all together.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(cli_train_settings),

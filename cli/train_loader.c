@@ -39,7 +39,6 @@ struct cli_loader {
     place ring[RING];
     epoch_order orders[RING + 1];
     unsigned char *broken; /* of each sample: it was named */
-    size_t broken_count;
     pthread_mutex_t lock;
     pthread_cond_t room, ready;
     pthread_t threads[MOST_THREADS];
@@ -55,6 +54,15 @@ uint64_t cli_loader_batches(const cli_dataset *set, int64_t batch, bool whole)
 static uint32_t epoch_of(const cli_loader *l, uint64_t batch)
 {
     return (uint32_t)(batch / l->batches);
+}
+
+/* Where this loader's part of a batch begins in the order of its epoch. */
+static uint64_t first_of(const cli_loader *l, uint64_t batch)
+{
+    const uint64_t size = (uint64_t)l->options.form->wish.batch;
+    const uint64_t part =
+        batch % l->batches * (uint64_t)l->options.parts + (uint64_t)l->options.part;
+    return part * size;
 }
 
 /* NULL: out of memory. With the lock held. */
@@ -88,7 +96,6 @@ static void note_broken(cli_loader *l, size_t sample, const cli_failure *why)
     pthread_mutex_lock(&l->lock);
     if (!l->broken[sample]) {
         l->broken[sample] = 1;
-        l->broken_count++;
         cli_note(l->options.common, "%s; it is skipped", why->text);
     }
     pthread_mutex_unlock(&l->lock);
@@ -115,7 +122,7 @@ static bool make_sample(cli_loader *l, uint64_t batch, int64_t at, const uint64_
 {
     const cli_batch_form *form = l->options.form;
     const place *p = &l->ring[batch % RING];
-    const uint64_t position = batch % l->batches * (uint64_t)form->wish.batch + (uint64_t)at;
+    const uint64_t position = first_of(l, batch) + (uint64_t)at;
     cli_draw draw = {l->options.seed, epoch_of(l, batch), 0};
     cli_sample sample;
     if (!read_sample(l, order, position, &sample, &draw.sample, failure)) {
@@ -219,14 +226,15 @@ cli_loader *cli_loader_start(const cli_loader_options *options, cli_failure *fai
         return NULL;
     }
     l->options = *options;
-    l->batches = cli_loader_batches(wish->set, wish->batch, options->whole);
+    l->batches = cli_loader_batches(wish->set, wish->batch * options->parts, options->whole);
     l->oldest = l->working = options->first;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);
     pthread_cond_init(&l->ready, NULL);
     bool good =
-        l->batches > 0 || cli_fail(failure, "'%s' has %zu samples, less than a batch of %lld",
-                                   wish->set->path, wish->set->count, (long long)wish->batch);
+        l->batches > 0 ||
+        cli_fail(failure, "'%s' has %zu samples, less than a batch of %lld", wish->set->path,
+                 wish->set->count, (long long)wish->batch * options->parts);
     good = good && make_places(l, failure) && start_threads(l, failure);
     if (!good) {
         cli_loader_stop(l);
@@ -259,8 +267,8 @@ bool cli_loader_take(cli_loader *l, cli_batch *batch, cli_failure *failure)
     }
     batch->y = p->y.view;
     batch->own = p->own;
-    const uint64_t first = l->oldest % l->batches * (uint64_t)size;
-    const uint64_t left = l->options.form->wish.set->count - first;
+    const uint64_t first = first_of(l, l->oldest), all = l->options.form->wish.set->count;
+    const uint64_t left = all > first ? all - first : 0;
     batch->count = left < (uint64_t)size ? (int64_t)left : size;
     return true;
 }
@@ -278,13 +286,9 @@ void cli_loader_give(cli_loader *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-size_t cli_loader_broken(const cli_loader *loader)
+const unsigned char *cli_loader_broken(const cli_loader *l)
 {
-    cli_loader *l = (cli_loader *)(uintptr_t)loader;
-    pthread_mutex_lock(&l->lock);
-    const size_t count = l->broken_count;
-    pthread_mutex_unlock(&l->lock);
-    return count;
+    return l->broken;
 }
 
 void cli_loader_stop(cli_loader *l)

@@ -51,7 +51,8 @@ static bool check_optimizer(const cli_train_settings *s, cli_failure *failure)
 }
 
 bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_train_settings *s,
-                      const cli_score_rule *rule, const cli_batch_form *form, cli_failure *failure)
+                      const cli_score_rule *rule, const cli_batch_form *form,
+                      const cli_ranks *ranks, cli_failure *failure)
 {
     const double momentum = optimizers[index_of(s->optimizer)].momentum;
     const rynd_trainer_options options = {
@@ -76,7 +77,9 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .init = inits[index_of(s->init)],
         .init_seed = (uint64_t)s->seed,
         .dropout = dropouts[index_of(s->dropout)],
-        .dropout_seed = (uint64_t)s->seed,
+        /* ranks drop by numbers of their own: their samples are others */
+        .dropout_seed = (uint64_t)s->seed + ((uint64_t)ranks->rank << 32),
+        .exchange = cli_ranks_exchange(ranks),
     };
     *trainee = (cli_trainee){.setup = setup};
     if (!check_optimizer(s, failure)) {

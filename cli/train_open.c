@@ -167,11 +167,23 @@ static bool check_augment(const cli_train_run *run, cli_failure *failure)
                                          "together");
 }
 
-/* --batch, what the model fixes, or 32. */
-static int64_t batch_of(const cli_train_settings *s, const rynd_value_info *input)
+/* --batch, what the model fixes for each rank, or 32. */
+static int64_t batch_of(const cli_train_run *run, const rynd_value_info *input)
 {
+    const cli_train_settings *s = run->settings;
     const int64_t fixed = input->rank > 0 ? input->dim[0] : -1;
-    return s->common.batch ? s->common.batch : fixed > 0 ? fixed : 32;
+    return s->common.batch ? s->common.batch : fixed > 0 ? fixed * run->ranks.ranks : 32;
+}
+
+static bool check_parts(const cli_train_run *run, cli_failure *failure)
+{
+    const int ranks = run->ranks.ranks;
+    return run->batch % ranks == 0
+               ? true
+               : cli_fail_usage(failure,
+                                "a batch of %" PRId64 " has no equal parts for %d ranks: give a "
+                                "--batch that %d divides",
+                                run->batch, ranks, ranks);
 }
 
 static bool form_batches(cli_train_run *run, cli_failure *failure)
@@ -182,9 +194,10 @@ static bool form_batches(cli_train_run *run, cli_failure *failure)
                            .input_count = run->input_count,
                            .output = &run->output,
                            .preprocess = &s->preprocess,
-                           .augment = &s->augment,
-                           .batch = batch_of(s, run->inputs)};
-    if (!cli_batch_form_of(&wish, &run->form, failure)) {
+                           .augment = &s->augment};
+    run->batch = batch_of(run, run->inputs);
+    wish.batch = run->batch / run->ranks.ranks;
+    if (!check_parts(run, failure) || !cli_batch_form_of(&wish, &run->form, failure)) {
         return false;
     }
     wish.set = &run->validation;
@@ -195,7 +208,7 @@ static bool form_batches(cli_train_run *run, cli_failure *failure)
 static bool count_steps(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
-    const int64_t batch = run->form.wish.batch;
+    const int64_t batch = run->batch;
     run->per_epoch = cli_loader_batches(&run->data, batch, false);
     if (run->per_epoch == 0) {
         return cli_fail(failure,
@@ -229,7 +242,7 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
              "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64
              " flip=%d turn=%d jitter=%.17g "
              "dropout=%s output=%zu",
-             run->data.count, run->form.wish.batch, s->seed, s->ordered ? "own" : "random",
+             run->data.count, run->batch, s->seed, s->ordered ? "own" : "random",
              cli_loss_name(run->rule.loss), s->label_smoothing, s->epsilon,
              cli_optimizer_name(s->optimizer), s->momentum, s->nesterov, s->weight_decay, s->clip,
              c->rate, c->kind, c->warmup, c->decay_every, c->decay, c->last,
@@ -308,7 +321,8 @@ bool cli_train_open(cli_train_run *run, cli_failure *failure)
            look_at_model(run, failure) && open_data(run, failure) && settle_loss(run, failure) &&
            check_augment(run, failure) && form_batches(run, failure) && count_steps(run, failure) &&
            make_fingerprint(run, failure) &&
-           cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, failure) &&
+           cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, &run->ranks,
+                            failure) &&
            resume(run, failure);
 }
 

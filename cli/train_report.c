@@ -53,6 +53,10 @@ static void print_forecast(const cli_train_run *run, int64_t parameters,
         printf(" %s", cli_shape_of_tensor(&run->form.x[i]).text);
     }
     printf(" -> %s\n", cli_shape_of_tensor(&run->form.y).text);
+    if (run->ranks.ranks > 1) {
+        printf("ranks       %d, each with its part of %" PRId64 " samples\n", run->ranks.ranks,
+               run->batch);
+    }
     printf("parameters  %s\n", cli_word_count((double)parameters).text);
     printf("steps       %" PRIu64 ", of which %" PRIu64 " are left; %" PRIu64 " an epoch\n",
            run->steps, left, run->per_epoch);
@@ -83,6 +87,7 @@ bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure)
     cJSON *result = cli_json_object_in(results);
     cli_json_text(result, "name", run->settings->common.arguments.items[0]);
     cli_json_number(result, "samples", (double)run->data.count);
+    cli_json_number(result, "ranks", run->ranks.ranks);
     cli_json_number(result, "parameters", (double)parameters);
     cli_json_number(result, "steps", (double)run->steps);
     cli_json_number(result, "steps_per_epoch", (double)run->per_epoch);
@@ -95,7 +100,7 @@ bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure)
 
 static double speed_of(const cli_train_run *run)
 {
-    const double samples = (double)(run->step - run->begin_step) * (double)run->form.wish.batch;
+    const double samples = (double)(run->step - run->begin_step) * (double)run->batch;
     return run->seconds > 0 ? samples / run->seconds : 0;
 }
 
@@ -120,6 +125,9 @@ static void print_result(const cli_train_run *run)
         printf("interrupted at step %" PRIu64 " of %" PRIu64 "\n", run->step, run->steps);
     } else {
         printf("steps       %" PRIu64 "\n", run->step);
+    }
+    if (run->ranks.ranks > 1) {
+        printf("ranks       %d\n", run->ranks.ranks);
     }
     printf("loss        %.9g\n", run->loss);
     print_validation(run);
@@ -163,6 +171,7 @@ bool cli_train_print_result(const cli_train_run *run, cli_failure *failure)
     cli_json_text(result, "name", run->settings->common.arguments.items[0]);
     cli_json_number(result, "step", (double)run->step);
     cli_json_number(result, "steps", (double)run->steps);
+    cli_json_number(result, "ranks", run->ranks.ranks);
     cli_json_number(result, "loss", run->loss);
     add_validation(result, &run->last);
     cli_json_number(result, "time", run->seconds);

@@ -4,6 +4,7 @@
 #ifndef RYND_TRAIN_H
 #define RYND_TRAIN_H
 
+#include <rynd/exchange.h>
 #include <rynd/predict.h>
 #include <rynd/session.h>
 
@@ -97,6 +98,15 @@ typedef struct rynd_trainer_options {
     uint64_t init_seed; /**< of fresh numbers */
     rynd_dropout dropout;
     uint64_t dropout_seed; /**< of what is dropped; ranks that share a batch need different ones */
+    /** The way to other ranks that train the same: with it a step is one of all of them together,
+     * and `batch` is this rank's part, as large as the others'. Gradients, running statistics and
+     * the loss are means over the ranks; batch normalisations use the statistics of the rank's own
+     * part. The struct is borrowed during the call, what it leads to as long as the trainer. CPU
+     * only. NULL: there are no others. */
+    const rynd_exchange *exchange;
+    /** Gradients go through the exchange in buckets that are full with so many bytes, while the
+     * backward pass goes on; 0: 8 MiB. The same on all ranks. */
+    size_t bucket_bytes;
 } rynd_trainer_options;
 
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all
@@ -105,7 +115,9 @@ typedef struct rynd_trainer_options {
  * running ones. It trains on the device of the model's context, where states live. Fails with
  * ARGUMENT, NOT_FOUND (an output, a pattern), SHAPE (an open dim, an output that the loss is not
  * of), UNSUPPORTED (nothing to train; an operator that has no gradient, which the message names;
- * shapes that depend on data; other types), DEVICE, OUT_OF_MEMORY. */
+ * shapes that depend on data; other types), DEVICE, OUT_OF_MEMORY. With an exchange every rank
+ * makes its trainer, and then makes as many steps: a step waits for the other ranks, and where one
+ * fails they wait for ever, unless the exchange ends them (rynd_mpi_abort). */
 RYND_API rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *options,
                                          rynd_trainer **trainer);
 /** Frees a trainer; NULL is allowed. */
@@ -116,10 +128,12 @@ RYND_API rynd_status rynd_trainer_target(const rynd_trainer *trainer, rynd_tenso
 
 /** One step: forward, loss, backward, update. inputs: one for each of the model's, in its order, of
  * the planned types and shapes and any strides; borrowed until the next call with others. `loss`
- * receives that of the parameters before the step; NULL is allowed. The same bits at any number of
- * threads. Memory is taken only where tensors are others than in the step before. Fails with
- * ARGUMENT (data NULL, a learning rate that is no number), SHAPE (another type or shape, a class
- * number outside 0 to C - 1: the message tells where): then nothing has changed. */
+ * receives that of the parameters before the step, of all ranks' samples; NULL is allowed. The same
+ * bits at any number of threads, and of the same number of ranks. Memory is taken only where
+ * tensors are others than in the step before. Fails with ARGUMENT (data NULL, a learning rate that
+ * is no number), SHAPE (another type or shape, a class number outside 0 to C - 1: the message tells
+ * where): then nothing has changed; DEVICE where the exchange failed: the trainer makes no further
+ * step. */
 RYND_API rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
                                        const rynd_tensor *target, double learning_rate,
                                        double *loss);
@@ -168,6 +182,20 @@ RYND_API rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name,
  * was no step. */
 RYND_API rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const char *name,
                                            rynd_tensor *tensor);
+
+/** A bucket of the exchange with other ranks: what is added up at once. */
+typedef struct rynd_bucket_info {
+    size_t size;    /**< set by the caller to sizeof(rynd_bucket_info) */
+    size_t bytes;   /**< of floats: gradients, running statistics, the loss */
+    size_t made;    /**< the step of the plan behind which all of it is there */
+    size_t awaited; /**< the step that waits for the sums; as many as there are: none does */
+} rynd_bucket_info;
+
+/** In the order in which they go through the exchange; 0 without one, and for NULL. */
+RYND_API size_t rynd_trainer_bucket_count(const rynd_trainer *trainer);
+/** Fails with ARGUMENT when the index is out of range. */
+RYND_API rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index,
+                                         rynd_bucket_info *info);
 
 /** The plan of a step, to be looked at and predicted (rynd_plan_step, rynd_plan_predict,
  * rynd_plan_memory); it lives as long as the trainer. NULL for NULL. */

@@ -17,6 +17,10 @@ rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_e
     return ry_api_end(status, error);
 }
 
+/* Of an exchange: large enough that bandwidth counts and not the latency of its messages, small
+ * enough that the last, which nothing hides, is soon over. */
+enum { BUCKET_BYTES = 8 << 20 };
+
 static ry_session *session_of(const ry_trainer_run *run)
 {
     return ry_run_session(run->session->run);
@@ -70,6 +74,23 @@ static rynd_status check_range(const char *name, double value, double low, doubl
                : ry_fail(error, RYND_ERROR_ARGUMENT,
                          "rynd_trainer_options: %s is %g: give %g to %s", name, value, low,
                          below == 1 ? "below 1" : "any number above");
+}
+
+static rynd_status check_exchange(const rynd_exchange *e, ry_error *error)
+{
+    if (!e) {
+        return RYND_OK;
+    }
+    if (e->size != sizeof *e || !e->all_reduce) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_options: exchange has %s",
+                       e->all_reduce ? "another size than sizeof(rynd_exchange)" : "no all_reduce");
+    }
+    return e->ranks >= 1 && e->rank >= 0 && e->rank < e->ranks
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_ARGUMENT,
+                         "rynd_trainer_options: exchange is of rank %d of %d: give 0 to below as "
+                         "many as there are",
+                         e->rank, e->ranks);
 }
 
 static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
@@ -129,6 +150,7 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
                            i);
         }
     }
+    RY_TRY(check_exchange(o->exchange, error));
     return ry_api_check_accuracy(o->accuracy, error);
 }
 
@@ -184,6 +206,7 @@ static ry_training_options training_options(const rynd_trainer_options *o)
         .init_seed = o->init_seed,
         .no_dropout = o->dropout == RYND_DROPOUT_OFF,
         .dropout_seed = o->dropout_seed,
+        .ranks = o->exchange ? o->exchange->ranks : 0,
     };
 }
 
@@ -255,7 +278,12 @@ static rynd_status make_step(rynd_trainer *t, const rynd_trainer_options *o, ry_
     }
     const ry_shape scalar = {.rank = 0};
     const ry_tensor rate = ry_tensor_row_major(RY_f64, &scalar, &t->learning_rate);
-    return ry_session_bind_input(session_of(&t->step), t->inputs + 1, &rate, error);
+    RY_TRY(ry_session_bind_input(session_of(&t->step), t->inputs + 1, &rate, error));
+    const size_t bucket = o->bucket_bytes ? o->bucket_bytes : BUCKET_BYTES;
+    return o->exchange
+               ? ry_sharing_create(t->arena.allocator, o->exchange, bucket, &t->training.exchanged,
+                                   session_of(&t->step), plan, &t->sharing, error)
+               : RYND_OK;
 }
 
 static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
@@ -309,12 +337,33 @@ rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *g
 void rynd_trainer_destroy(rynd_trainer *trainer)
 {
     if (trainer) {
+        ry_sharing_destroy(trainer->sharing);
         ry_trainer_run_destroy(&trainer->evaluation);
         ry_trainer_run_destroy(&trainer->step);
         ry_graph_destroy(trainer->graph);
         ry_arena_free(&trainer->arena);
         ry_release(&trainer->model->context->allocator, trainer);
     }
+}
+
+size_t rynd_trainer_bucket_count(const rynd_trainer *trainer)
+{
+    return trainer && trainer->sharing ? ry_sharing_bucket_count(trainer->sharing) : 0;
+}
+
+rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index, rynd_bucket_info *info)
+{
+    RY_API_REQUIRE(trainer, info);
+    ry_error error = {""};
+    const size_t count = rynd_trainer_bucket_count(trainer);
+    if (index >= count) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
+                                  "rynd_trainer_bucket: %zu is out of range: there are %zu", index,
+                                  count),
+                          &error);
+    }
+    const rynd_bucket_info all = ry_sharing_bucket(trainer->sharing, index);
+    return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_bucket_info", &error), &error);
 }
 
 const rynd_plan *rynd_trainer_plan(const rynd_trainer *trainer)
@@ -336,6 +385,7 @@ double rynd_trainer_step_time(const rynd_trainer *trainer, size_t step)
 size_t rynd_trainer_memory(const rynd_trainer *trainer)
 {
     return trainer ? rynd_session_memory(trainer->step.session) +
-                         rynd_session_memory(trainer->evaluation.session)
+                         rynd_session_memory(trainer->evaluation.session) +
+                         (trainer->sharing ? ry_sharing_memory(trainer->sharing) : 0)
                    : 0;
 }

@@ -4,6 +4,7 @@
 #define RY_API_TRAINER_H
 
 #include "api/handles.h"
+#include "api/trainer_sharing.h"
 #include "train/training.h"
 
 /* A plan of one of a trainer's graphs, and its session. */
@@ -23,6 +24,7 @@ struct rynd_trainer {
     ry_tensor target;   /* its description */
     const char **names; /* of states */
     ry_trainer_run step, evaluation;
+    ry_sharing *sharing;        /* with other ranks, of the step; NULL: there are none */
     const ry_trainer_run *last; /* that ran; NULL: none */
     bool stepped;               /* the step ran, and gradients are its */
     double learning_rate;       /* of the step in hand: an input */

@@ -126,8 +126,11 @@ void ry_emit_update(ry_emitter *emitter, const ry_optimizer_options *options,
 }
 
 ry_value_id ry_emit_clip_scale(ry_emitter *emitter, size_t count, const ry_value_id *gradients,
-                               double norm)
+                               double norm, int ranks)
 {
+    const ry_expr_parameter numbers[] = {{"norm", norm}, {"part", 1.0 / ranks}};
+    const char *text = ranks > 1 ? "min(norm / (sqrt(x0) * part + 1e-6), 1) * part"
+                                 : "min(norm / (sqrt(x0) + 1e-6), 1)";
     ry_arena *arena = &emitter->graph->arena;
     ry_value_id *squares = RY_TAKE(arena, ry_value_id, count);
     if (failed_memory(emitter, squares != NULL)) {
@@ -140,7 +143,5 @@ ry_value_id ry_emit_clip_scale(ry_emitter *emitter, size_t count, const ry_value
                                           &gradients[i]);
     }
     const ry_value_id sum = ry_emit_sum(emitter, count, squares);
-    return sum == RY_NO_VALUE ? sum
-                              : ry_emit_expr_with(emitter, "min(norm / (sqrt(x0) + 1e-6), 1)",
-                                                  &(ry_expr_parameter){"norm", norm}, 1, 1, &sum);
+    return sum == RY_NO_VALUE ? sum : ry_emit_expr_with(emitter, text, numbers, 2, 1, &sum);
 }

@@ -37,8 +37,9 @@ void ry_emit_update(ry_emitter *emitter, const ry_optimizer_options *options,
                     const void *initial);
 
 /* What gradients are multiplied by so that the root of the sum of all their squares is at most
- * `norm`: norm / (root + 1e-6), 1 at most. RY_NO_VALUE among them counts nothing. */
+ * `norm`: norm / (root + 1e-6), 1 at most. RY_NO_VALUE among them counts nothing. ranks: they are
+ * sums over so many, and clipped are the means, which the factor makes of them, too. */
 ry_value_id ry_emit_clip_scale(ry_emitter *emitter, size_t count, const ry_value_id *gradients,
-                               double norm);
+                               double norm, int ranks);
 
 #endif

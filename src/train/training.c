@@ -17,6 +17,8 @@ typedef struct stepping {
     ry_value_id *wanted, *gradient; /* of the parameters that are no statistics, in their order */
     size_t *index;                  /* of those among all */
     size_t count;
+    size_t *order; /* those that a gradient came to, as it did: updates wait for all of it */
+    size_t reached;
     ry_error *error;
 } stepping;
 
@@ -110,6 +112,10 @@ static rynd_status train_batch_norm(ry_graph *graph, const ry_training *training
     ry_infer_node(graph, node, error, &status);
     RY_TRY(status);
     for (int i = 0; i < 2; i++) {
+        running[i]->next = out[3 + i];
+        if (training->options.ranks) {
+            continue; /* its state is the mean over all ranks */
+        }
         running[i]->state = (uint32_t)graph->state_count;
         if (!ry_graph_add_state(graph, running[i]->value, out[3 + i], running[i]->initial)) {
             return ry_fail_memory(error);
@@ -155,13 +161,24 @@ static rynd_status reached(void *user, size_t index, ry_value_id gradient)
     return gradient == RY_NO_VALUE ? RYND_OK : update(s, index);
 }
 
+/* Or once all are there. */
+static rynd_status note_reached(void *user, size_t index, ry_value_id gradient)
+{
+    stepping *s = user;
+    if (gradient != RY_NO_VALUE) {
+        s->order[s->reached++] = index;
+    }
+    return RYND_OK;
+}
+
 static rynd_status list_wanted(stepping *s, ry_arena *scratch)
 {
     const ry_training *training = s->training;
     s->wanted = RY_TAKE(scratch, ry_value_id, training->count);
     s->gradient = RY_TAKE(scratch, ry_value_id, training->count);
     s->index = RY_TAKE(scratch, size_t, training->count);
-    if (!s->wanted || !s->gradient || !s->index) {
+    s->order = RY_TAKE(scratch, size_t, training->count);
+    if (!s->wanted || !s->gradient || !s->index || !s->order) {
         return ry_fail_memory(s->error);
     }
     for (size_t i = 0; i < training->count; i++) {
@@ -173,13 +190,65 @@ static rynd_status list_wanted(stepping *s, ry_arena *scratch)
     return RYND_OK;
 }
 
+/* A running statistic's state is the mean of what it becomes on each rank. */
+static rynd_status exchange_statistics(stepping *s)
+{
+    ry_training *training = s->training;
+    ry_emitter e = emitter_of(s->graph, "train/statistics", s->error);
+    for (size_t i = 0; i < training->count; i++) {
+        ry_training_parameter *p = &training->parameters[i];
+        ry_value_id sum;
+        if (!p->statistic || p->next == RY_NO_VALUE) {
+            continue;
+        }
+        RY_TRY(ry_exchange_value(s->graph, &training->exchanged, p->next, p->name, &sum, s->error));
+        const ry_value_id mean = ry_emit_mean(&e, &training->exchanged, sum);
+        RY_TRY(e.status);
+        p->state = (uint32_t)s->graph->state_count;
+        if (!ry_graph_add_state(s->graph, p->value, mean, p->initial)) {
+            return ry_fail_memory(s->error);
+        }
+    }
+    return RYND_OK;
+}
+
+/* From here on a gradient is its sum over all ranks, and the factor makes a mean of it. */
+static rynd_status exchange(stepping *s)
+{
+    ry_exchanged_list *list = &s->training->exchanged;
+    ry_emitter e = emitter_of(s->graph, "train/exchange", s->error);
+    for (size_t i = 0; i < s->reached; i++) {
+        ry_value_id *gradient = &s->gradient[s->order[i]];
+        const char *name = s->training->parameters[s->index[s->order[i]]].name;
+        name = ry_arena_format(&s->graph->arena, "%s/gradient", name);
+        if (!name) {
+            return ry_fail_memory(s->error);
+        }
+        RY_TRY(ry_exchange_value(s->graph, list, *gradient, name, gradient, s->error));
+    }
+    s->step.scale = ry_emit_part(&e, list);
+    RY_TRY(e.status);
+    RY_TRY(exchange_statistics(s));
+    return ry_exchange_loss(s->graph, list, s->error);
+}
+
 static rynd_status clip(stepping *s)
 {
+    const ry_training_options *options = &s->training->options;
     ry_emitter e = emitter_of(s->graph, "train/clip", s->error);
-    s->step.scale = ry_emit_clip_scale(&e, s->count, s->gradient, s->training->options.clip_norm);
-    RY_TRY(e.status);
-    for (size_t i = 0; i < s->count; i++) {
-        RY_TRY(reached(s, i, s->gradient[i]));
+    s->step.scale = ry_emit_clip_scale(&e, s->count, s->gradient, options->clip_norm,
+                                       options->ranks ? options->ranks : 1);
+    return e.status;
+}
+
+/* What waits for all gradients. */
+static rynd_status update_later(stepping *s)
+{
+    const ry_training_options *options = &s->training->options;
+    RY_TRY(options->ranks ? exchange(s) : RYND_OK);
+    RY_TRY(options->clip_norm > 0 ? clip(s) : RYND_OK);
+    for (size_t i = 0; i < s->reached; i++) {
+        RY_TRY(update(s, s->order[i]));
     }
     return RYND_OK;
 }
@@ -192,16 +261,16 @@ static rynd_status add_backward(stepping *s, ry_value_id loss)
     ry_emit_optimizer_step(&e, &options->optimizer, s->rate, s->before, &s->step);
     const ry_value_id one = ry_emit_scalar(&e, ry_emit_dtype(&e, loss), 1);
     RY_TRY(e.status);
-    const bool clips = options->clip_norm > 0;
+    const bool later = options->clip_norm > 0 || options->ranks;
     const ry_differentiation what = {.of = loss,
                                      .dy = one,
                                      .count = s->count,
                                      .wanted = s->wanted,
                                      .gradient = s->gradient,
-                                     .reached = clips ? NULL : reached,
+                                     .reached = later ? note_reached : reached,
                                      .user = s};
     RY_TRY(ry_differentiate(s->graph, &what, s->error));
-    return clips ? clip(s) : RYND_OK;
+    return later ? update_later(s) : RYND_OK;
 }
 
 static rynd_status keep_gradients(stepping *s)
@@ -211,7 +280,12 @@ static rynd_status keep_gradients(stepping *s)
         p->gradient = UINT32_MAX;
         if (s->training->options.keep_gradients && s->gradient[i] != RY_NO_VALUE) {
             p->gradient = (uint32_t)s->graph->output_count;
-            if (!ry_graph_add_output(s->graph, s->gradient[i])) {
+            ry_emitter e = emitter_of(s->graph, "train/mean", s->error);
+            const ry_value_id mean = s->training->options.ranks
+                                         ? ry_emit_mean(&e, &s->training->exchanged, s->gradient[i])
+                                         : s->gradient[i];
+            RY_TRY(e.status);
+            if (!ry_graph_add_output(s->graph, mean)) {
                 return ry_fail_memory(s->error);
             }
         }
@@ -270,7 +344,9 @@ rynd_status ry_training_make_step(ry_graph *graph, ry_training *training, ry_err
     stepping s = {.graph = graph, .training = training, .error = error};
     ry_arena scratch;
     for (size_t i = 0; i < training->count; i++) {
-        training->parameters[i].state = training->parameters[i].gradient = UINT32_MAX;
+        ry_training_parameter *p = &training->parameters[i];
+        p->state = p->gradient = UINT32_MAX;
+        p->next = RY_NO_VALUE;
     }
     ry_arena_init(&scratch, graph->arena.allocator);
     const rynd_status status = make_step(&s, &scratch);

@@ -12,6 +12,7 @@
 #define RY_TRAIN_TRAINING_H
 
 #include "graph/graph.h"
+#include "train/exchanged.h"
 #include "train/loss.h"
 #include "train/optimizer.h"
 
@@ -31,6 +32,8 @@ typedef struct ry_training_options {
     uint64_t init_seed;
     bool no_dropout;
     uint64_t dropout_seed;
+    int ranks; /* that the step is shared among, each with its part of the batch; 0: there is no
+                * exchange */
 } ry_training_options;
 
 /* A parameter, or a running statistic. */
@@ -42,6 +45,7 @@ typedef struct ry_training_parameter {
     bool statistic;
     uint32_t state;    /* its place among the step's states */
     uint32_t gradient; /* its place among the step's outputs; UINT32_MAX: not kept */
+    ry_value_id next;  /* of a statistic that is exchanged: what it becomes on this rank */
 } ry_training_parameter;
 
 typedef struct ry_training {
@@ -51,6 +55,8 @@ typedef struct ry_training {
     /* in the order of the model's constants; behind `count`: those that stay constants */
     ry_training_parameter *parameters;
     const char *target, *rate; /* names of the step's inputs; `target` of the loss', too */
+    /* in the order in which they are there: gradients, running statistics, the loss */
+    ry_exchanged_list exchanged;
     /* of both graphs: output 0 is the loss, 1 what it is of */
 } ry_training;
 

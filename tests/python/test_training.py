@@ -21,6 +21,10 @@ def test_losses_fall(conv_model):
     assert trainer.evaluate({"x": x}, target) < losses[-1]
     assert trainer.output.shape == (4, 8, 10, 12)
     assert trainer.memory > 0 and trainer.predict().median > 0
+    parts = [trainer.predict(step).median for step in trainer.steps]
+    assert all(part > 0 for part in parts) and trainer.predict(0).median == parts[0] and sum(parts) > 0.5 * trainer.predict().median
+    with pytest.raises(rynd.ArgumentError):
+        trainer.predict(len(parts))
     assert any("dir=bwd_weights" in step.problem for step in trainer.steps)
 
 

@@ -326,7 +326,8 @@ static void collect(const cli_dataset *set, const cli_augment *augment, unsigned
                                         .shuffle = true,
                                         .first = first,
                                         .end = BATCHES,
-                                        .threads = threads};
+                                        .threads = threads,
+                                        .parts = 1};
     cli_loader *loader = cli_loader_start(&options, &failure);
     assert_non_null(loader);
     for (uint64_t b = first; b < BATCHES; b++) {
@@ -415,6 +416,63 @@ static void test_broken(void **state)
     cli_dataset_close(&set);
 }
 
+/* What the batches of a loader begin with, and how many samples of each count. */
+static void read_parts(int64_t batch, int part, int parts, float *blues, int64_t *counts)
+{
+    cli_dataset set = open_set(at("many"), &no_wish);
+    cli_preprocess preprocess = {.size = {8, 8}, .scale = 1};
+    cli_batch_form form;
+    cli_failure failure = {0};
+    cli_batch taken;
+    cli_preprocess_settle(&preprocess);
+    const cli_batch_wish wish = {&set, &input, &output, &preprocess, NULL, batch};
+    assert_true(cli_batch_form_of(&wish, &form, &failure));
+    const uint64_t end = cli_loader_batches(&set, batch * parts, true);
+    const cli_loader_options options = {.form = &form,
+                                        .common = &quiet,
+                                        .seed = 3,
+                                        .shuffle = true,
+                                        .whole = true,
+                                        .end = end,
+                                        .threads = 2,
+                                        .part = part,
+                                        .parts = parts};
+    cli_loader *loader = cli_loader_start(&options, &failure);
+    assert_non_null(loader);
+    for (uint64_t b = 0; b < end; b++) {
+        assert_true(cli_loader_take(loader, &taken, &failure));
+        counts[b] = taken.count;
+        for (int64_t i = 0; i < batch && taken.count; i++) {
+            const int64_t place = ((int64_t)b * parts + part) * batch + i;
+            blues[place] = ((float *)taken.x.data)[(i * 3 + 2) * 64];
+            assert_int_equal(taken.own[i], place < 20);
+        }
+        cli_loader_give(loader);
+    }
+    cli_loader_stop(loader);
+    cli_dataset_close(&set);
+}
+
+/* Parts of batches are together what one loader makes; of the last batch the third part is empty.
+ */
+static void test_parts(void **state)
+{
+    (void)state;
+    float whole[24] = {0}, parted[24] = {0};
+    int64_t counts[4], part_counts[3][4];
+    read_parts(6, 0, 1, whole, counts);
+    for (int part = 0; part < 3; part++) {
+        read_parts(2, part, 3, parted, part_counts[part]);
+    }
+    assert_memory_equal(whole, parted, 20 * sizeof *whole);
+    for (int b = 0; b < 4; b++) {
+        assert_int_equal(counts[b], b < 3 ? 6 : 2);
+        assert_int_equal(part_counts[0][b], 2);
+        assert_int_equal(part_counts[1][b], b < 3 ? 2 : 0);
+        assert_int_equal(part_counts[2][b], b < 3 ? 2 : 0);
+    }
+}
+
 /* The whole set in its order: the last batch has two samples that count. */
 static void test_whole(void **state)
 {
@@ -429,7 +487,7 @@ static void test_whole(void **state)
     assert_true(cli_batch_form_of(&wish, &form, &failure));
     assert_int_equal(cli_loader_batches(&set, BATCH, true), 7);
     const cli_loader_options options = {
-        .form = &form, .common = &quiet, .whole = true, .end = 7, .threads = 2};
+        .form = &form, .common = &quiet, .whole = true, .end = 7, .threads = 2, .parts = 1};
     cli_loader *loader = cli_loader_start(&options, &failure);
     assert_non_null(loader);
     for (int b = 0; b < 7; b++) {
@@ -458,7 +516,8 @@ static void test_misfits(void **state)
     cli_preprocess_settle(&preprocess);
     const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH};
     assert_true(cli_batch_form_of(&wish, &form, &failure));
-    const cli_loader_options options = {.form = &form, .common = &quiet, .end = 1, .threads = 2};
+    const cli_loader_options options = {
+        .form = &form, .common = &quiet, .end = 1, .threads = 2, .parts = 1};
     cli_loader *loader = cli_loader_start(&options, &failure);
     assert_non_null(loader);
     assert_false(cli_loader_take(loader, &batch, &failure));
@@ -566,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_misfits),
         cmocka_unit_test(test_pairs_at_random),
         cmocka_unit_test(test_pairs_are_turned),
