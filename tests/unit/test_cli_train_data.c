@@ -425,7 +425,7 @@ static void read_parts(int64_t batch, int part, int parts, float *blues, int64_t
     cli_failure failure = {0};
     cli_batch taken;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, &preprocess, NULL, batch};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, batch};
     assert_true(cli_batch_form_of(&wish, &form, &failure));
     const uint64_t end = cli_loader_batches(&set, batch * parts, true);
     const cli_loader_options options = {.form = &form,
@@ -444,7 +444,7 @@ static void read_parts(int64_t batch, int part, int parts, float *blues, int64_t
         counts[b] = taken.count;
         for (int64_t i = 0; i < batch && taken.count; i++) {
             const int64_t place = ((int64_t)b * parts + part) * batch + i;
-            blues[place] = ((float *)taken.x.data)[(i * 3 + 2) * 64];
+            blues[place] = ((float *)taken.x[0].data)[(i * 3 + 2) * 64];
             assert_int_equal(taken.own[i], place < 20);
         }
         cli_loader_give(loader);
