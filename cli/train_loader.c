@@ -16,7 +16,7 @@
 enum { RING = 3, MOST_THREADS = 256 };
 
 typedef struct place {
-    cli_tensor x, y;
+    cli_tensor x[CLI_TRAIN_INPUTS], y;
     unsigned char *own;   /* of each sample: it stands at its place of the order */
     int64_t handed, done; /* samples given to threads; put */
     cli_failure failure;  /* of the first sample that failed */
@@ -39,7 +39,6 @@ struct cli_loader {
     place ring[RING];
     epoch_order orders[RING + 1];
     unsigned char *broken; /* of each sample: it was named */
-    size_t broken_count;
     pthread_mutex_t lock;
     pthread_cond_t room, ready;
     pthread_t threads[MOST_THREADS];
@@ -55,6 +54,15 @@ uint64_t cli_loader_batches(const cli_dataset *set, int64_t batch, bool whole)
 static uint32_t epoch_of(const cli_loader *l, uint64_t batch)
 {
     return (uint32_t)(batch / l->batches);
+}
+
+/* Where this loader's part of a batch begins in the order of its epoch. */
+static uint64_t first_of(const cli_loader *l, uint64_t batch)
+{
+    const uint64_t size = (uint64_t)l->options.form->wish.batch;
+    const uint64_t part =
+        batch % l->batches * (uint64_t)l->options.parts + (uint64_t)l->options.part;
+    return part * size;
 }
 
 /* NULL: out of memory. With the lock held. */
@@ -88,7 +96,6 @@ static void note_broken(cli_loader *l, size_t sample, const cli_failure *why)
     pthread_mutex_lock(&l->lock);
     if (!l->broken[sample]) {
         l->broken[sample] = 1;
-        l->broken_count++;
         cli_note(l->options.common, "%s; it is skipped", why->text);
     }
     pthread_mutex_unlock(&l->lock);
@@ -115,14 +122,18 @@ static bool make_sample(cli_loader *l, uint64_t batch, int64_t at, const uint64_
 {
     const cli_batch_form *form = l->options.form;
     const place *p = &l->ring[batch % RING];
-    const uint64_t position = batch % l->batches * (uint64_t)form->wish.batch + (uint64_t)at;
+    const uint64_t position = first_of(l, batch) + (uint64_t)at;
     cli_draw draw = {l->options.seed, epoch_of(l, batch), 0};
     cli_sample sample;
     if (!read_sample(l, order, position, &sample, &draw.sample, failure)) {
         return false;
     }
     p->own[at] = position < form->wish.set->count && draw.sample == order[position];
-    const bool good = cli_batch_put(form, &draw, &sample, &p->x.view, &p->y.view, at, failure);
+    rynd_tensor x[CLI_TRAIN_INPUTS];
+    for (size_t i = 0; i < form->wish.input_count; i++) {
+        x[i] = p->x[i].view;
+    }
+    const bool good = cli_batch_put(form, &draw, &sample, x, &p->y.view, at, failure);
     cli_sample_free(&sample);
     return good;
 }
@@ -177,8 +188,13 @@ static bool make_places(cli_loader *l, cli_failure *failure)
         if (!p->own) {
             return cli_fail_memory(failure);
         }
-        if (!cli_tensor_make(&p->x, form->x.dtype, form->x.rank, form->x.dim, failure) ||
-            !cli_tensor_make(&p->y, form->y.dtype, form->y.rank, form->y.dim, failure)) {
+        for (size_t k = 0; k < form->wish.input_count; k++) {
+            const rynd_tensor *x = &form->x[k];
+            if (!cli_tensor_make(&p->x[k], x->dtype, x->rank, x->dim, failure)) {
+                return false;
+            }
+        }
+        if (!cli_tensor_make(&p->y, form->y.dtype, form->y.rank, form->y.dim, failure)) {
             return false;
         }
     }
@@ -210,15 +226,17 @@ cli_loader *cli_loader_start(const cli_loader_options *options, cli_failure *fai
         return NULL;
     }
     l->options = *options;
-    l->batches = options->batches ? options->batches
-                                  : cli_loader_batches(wish->set, wish->batch, options->whole);
+    l->batches = options->batches
+                     ? options->batches
+                     : cli_loader_batches(wish->set, wish->batch * options->parts, options->whole);
     l->oldest = l->working = options->first;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);
     pthread_cond_init(&l->ready, NULL);
     bool good =
-        l->batches > 0 || cli_fail(failure, "'%s' has %zu samples, less than a batch of %lld",
-                                   wish->set->path, wish->set->count, (long long)wish->batch);
+        l->batches > 0 ||
+        cli_fail(failure, "'%s' has %zu samples, less than a batch of %lld", wish->set->path,
+                 wish->set->count, (long long)wish->batch * options->parts);
     good = good && make_places(l, failure) && start_threads(l, failure);
     if (!good) {
         cli_loader_stop(l);
@@ -246,11 +264,13 @@ bool cli_loader_take(cli_loader *l, cli_batch *batch, cli_failure *failure)
         return false;
     }
     batch->epoch = epoch_of(l, l->oldest);
-    batch->x = p->x.view;
+    for (size_t i = 0; i < l->options.form->wish.input_count; i++) {
+        batch->x[i] = p->x[i].view;
+    }
     batch->y = p->y.view;
     batch->own = p->own;
-    const uint64_t first = l->oldest % l->batches * (uint64_t)size;
-    const uint64_t left = l->options.form->wish.set->count - first;
+    const uint64_t first = first_of(l, l->oldest), all = l->options.form->wish.set->count;
+    const uint64_t left = all > first ? all - first : 0;
     batch->count = left < (uint64_t)size ? (int64_t)left : size;
     return true;
 }
@@ -268,13 +288,9 @@ void cli_loader_give(cli_loader *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-size_t cli_loader_broken(const cli_loader *loader)
+const unsigned char *cli_loader_broken(const cli_loader *l)
 {
-    cli_loader *l = (cli_loader *)(uintptr_t)loader;
-    pthread_mutex_lock(&l->lock);
-    const size_t count = l->broken_count;
-    pthread_mutex_unlock(&l->lock);
-    return count;
+    return l->broken;
 }
 
 void cli_loader_stop(cli_loader *l)
@@ -290,7 +306,9 @@ void cli_loader_stop(cli_loader *l)
         pthread_join(l->threads[i], NULL);
     }
     for (int i = 0; i < RING; i++) {
-        cli_tensor_free(&l->ring[i].x);
+        for (int k = 0; k < CLI_TRAIN_INPUTS; k++) {
+            cli_tensor_free(&l->ring[i].x[k]);
+        }
         cli_tensor_free(&l->ring[i].y);
         free(l->ring[i].own);
     }

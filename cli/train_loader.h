@@ -5,7 +5,8 @@
  *
  *   batch b is of epoch b / batches, and has the places (b % batches) * batch ... of its order;
  *   the order is the permutation of (seed, epoch), or the set's own without shuffling;
- *   the last, incomplete batch of an epoch is left out while training.
+ *   the last, incomplete batch of an epoch is left out while training;
+ *   of several ranks each makes a part of every batch, as large as the others'.
  *
  * A sample that cannot be read is named once and counted, and its place is taken by the next of the
  * order that can. */
@@ -17,7 +18,7 @@
 typedef struct cli_loader cli_loader;
 
 typedef struct cli_loader_options {
-    const cli_batch_form *form; /* borrowed */
+    const cli_batch_form *form; /* borrowed; its batch is this loader's part */
     const cli_common *common;   /* for notes */
     uint64_t seed;
     bool shuffle;
@@ -26,27 +27,31 @@ typedef struct cli_loader_options {
     uint64_t first;   /* the number of the first batch */
     uint64_t end;     /* of the one behind the last; UINT64_MAX: none */
     unsigned threads; /* at least 1 */
+    int part, parts;  /* of each batch: which of so many this loader makes; parts at least 1 */
 } cli_loader_options;
 
 typedef struct cli_batch {
     uint64_t number;
     uint32_t epoch;
-    rynd_tensor x, y;
-    int64_t count; /* samples at the beginning of it: less than all in the last batch */
+    rynd_tensor x[CLI_TRAIN_INPUTS], y; /* an x for each of the form's inputs */
+    int64_t count; /* samples at the beginning of it: less than all, or none, in the last batch */
     /* of each: it is the order's own, not one in the place of another */
     const unsigned char *own;
 } cli_batch;
 
-/* Batches of an epoch. */
+/* Batches of an epoch; `batch` is of all parts. */
 uint64_t cli_loader_batches(const cli_dataset *set, int64_t batch, bool whole);
 
 /* NULL when it fails. */
 cli_loader *cli_loader_start(const cli_loader_options *options, cli_failure *failure);
-/* Waits for the next batch and takes it; it stays until cli_loader_give. At the end batch->count is
- * 0. One thread only. */
+/* Waits for the next batch and takes it; it stays until cli_loader_give. At the end, and where this
+ * part of the last batch has no sample, batch->count is 0. One thread only. */
 bool cli_loader_take(cli_loader *loader, cli_batch *batch, cli_failure *failure);
 void cli_loader_give(cli_loader *loader);
-size_t cli_loader_broken(const cli_loader *loader); /* samples that could not be read */
+/* Of each sample: 1: it could not be read. While no batch is made any more, or by who took the
+ * last.
+ */
+const unsigned char *cli_loader_broken(const cli_loader *loader);
 /* Waits for the samples at hand only. NULL is allowed. */
 void cli_loader_stop(cli_loader *loader);
 

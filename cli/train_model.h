@@ -6,11 +6,13 @@
 #include "setup.h"
 #include "train_checkpoint.h"
 #include "train_loader.h"
+#include "train_ranks.h"
 #include "train_score.h"
 #include "train_settings.h"
 
 #define CLI_OPTIMIZERS "sgd|adam|adamw"
 #define CLI_INITS      "model|he|uniform"
+#define CLI_DROPOUTS   "model|off"
 
 typedef struct cli_trainee {
     const cli_setup *setup;
@@ -21,7 +23,7 @@ const char *cli_optimizer_name(int optimizer);
 
 bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup,
                       const cli_train_settings *settings, const cli_score_rule *rule,
-                      const cli_batch_form *form, cli_failure *failure);
+                      const cli_batch_form *form, const cli_ranks *ranks, cli_failure *failure);
 void cli_trainee_close(cli_trainee *trainee);
 
 /* One step. *output (of the forward pass) is valid until the next call. */

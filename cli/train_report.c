@@ -25,11 +25,18 @@ static bool count_parameters(const cli_train_run *run, int64_t *count, cli_failu
     return true;
 }
 
+static double bytes_of(const rynd_tensor *t)
+{
+    return (double)rynd_tensor_elements(t) * (double)rynd_dtype_size(t->dtype);
+}
+
 static double batches_memory(const cli_train_run *run)
 {
-    const rynd_tensor *x = &run->form.x, *y = &run->form.y;
-    return (double)rynd_tensor_elements(x) * (double)rynd_dtype_size(x->dtype) +
-           (double)rynd_tensor_elements(y) * (double)rynd_dtype_size(y->dtype);
+    double bytes = bytes_of(&run->form.y);
+    for (size_t i = 0; i < run->form.wish.input_count; i++) {
+        bytes += bytes_of(&run->form.x[i]);
+    }
+    return bytes;
 }
 
 static void print_forecast(const cli_train_run *run, int64_t parameters,
@@ -41,12 +48,19 @@ static void print_forecast(const cli_train_run *run, int64_t parameters,
     if (run->data.class_count) {
         printf(", %zu classes", run->data.class_count);
     }
-    printf("\nbatch       %s -> %s", cli_shape_of_tensor(&run->form.x).text,
-           cli_shape_of_tensor(&run->form.y).text);
+    printf("\nbatch      ");
+    for (size_t i = 0; i < run->form.wish.input_count; i++) {
+        printf(" %s", cli_shape_of_tensor(&run->form.x[i]).text);
+    }
+    printf(" -> %s", cli_shape_of_tensor(&run->form.y).text);
     if (run->accumulate > 1) {
         printf(", %" PRIu64 " of them a step", run->accumulate);
     }
     putchar('\n');
+    if (run->ranks.ranks > 1) {
+        printf("ranks       %d, each with its part of %" PRId64 " samples\n", run->ranks.ranks,
+               run->batch);
+    }
     printf("parameters  %s\n", cli_word_count((double)parameters).text);
     printf("steps       %" PRIu64 ", of which %" PRIu64 " are left; %" PRIu64 " an epoch\n",
            run->steps, left, run->per_epoch);
@@ -91,6 +105,7 @@ bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure)
     cJSON *result = cli_json_object_in(results);
     cli_json_text(result, "name", run->settings->common.arguments.items[0]);
     cli_json_number(result, "samples", (double)run->data.count);
+    cli_json_number(result, "ranks", run->ranks.ranks);
     cli_json_number(result, "parameters", (double)parameters);
     cli_json_number(result, "steps", (double)run->steps);
     cli_json_number(result, "steps_per_epoch", (double)run->per_epoch);
@@ -128,6 +143,9 @@ static void print_result(const cli_train_run *run)
         printf("interrupted at step %" PRIu64 " of %" PRIu64 "\n", run->step, run->steps);
     } else {
         printf("steps       %" PRIu64 "\n", run->step);
+    }
+    if (run->ranks.ranks > 1) {
+        printf("ranks       %d\n", run->ranks.ranks);
     }
     printf("loss        %.9g\n", run->loss);
     print_validation(run);
@@ -171,6 +189,7 @@ bool cli_train_print_result(const cli_train_run *run, cli_failure *failure)
     cli_json_text(result, "name", run->settings->common.arguments.items[0]);
     cli_json_number(result, "step", (double)run->step);
     cli_json_number(result, "steps", (double)run->steps);
+    cli_json_number(result, "ranks", run->ranks.ranks);
     cli_json_number(result, "loss", run->loss);
     add_validation(result, &run->last);
     cli_json_number(result, "time", run->seconds);

@@ -49,6 +49,9 @@ static bool write_checkpoint(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
     cli_checkpoint checkpoint = {.step = run->step};
+    if (run->ranks.rank != 0) {
+        return true; /* all have the same weights */
+    }
     if (s->output && !cli_trainee_save(&run->trainee, s->output, failure)) {
         return false;
     }
@@ -91,6 +94,20 @@ static bool score_batches(cli_train_run *run, cli_loader *loader, cli_score *sco
     }
 }
 
+/* Of all ranks' parts. */
+static bool share_score(cli_train_run *run, cli_score *score, cli_failure *failure)
+{
+    double sums[] = {score->loss, score->right, (double)score->samples};
+    if (!cli_ranks_sum(&run->ranks, sums, 3, failure)) {
+        return false;
+    }
+    score->loss = sums[0];
+    score->right = sums[1];
+    score->samples = (size_t)sums[2];
+    score->classes = run->data.class_count > 0;
+    return true;
+}
+
 static bool validate(cli_train_run *run, cli_failure *failure)
 {
     const cli_batch_form *form = &run->validation_form;
@@ -98,15 +115,19 @@ static bool validate(cli_train_run *run, cli_failure *failure)
         .form = form,
         .common = &run->settings->common,
         .whole = true,
-        .end = cli_loader_batches(&run->validation, form->wish.batch, true),
+        .end = cli_loader_batches(&run->validation, run->batch, true),
         .threads = reader_threads(run->settings),
+        .part = run->ranks.rank,
+        .parts = run->ranks.ranks,
     };
     cli_score score = {0};
     cli_loader *loader = cli_loader_start(&options, failure);
     const bool done = loader && score_batches(run, loader, &score, failure);
-    run->validation_broken = loader ? cli_loader_broken(loader) : 0;
+    const bool shared = done && share_score(run, &score, failure) &&
+                        cli_ranks_count(&run->ranks, cli_loader_broken(loader),
+                                        run->validation.count, &run->validation_broken, failure);
     cli_loader_stop(loader);
-    if (!done) {
+    if (!shared) {
         return false;
     }
     run->last = score;
@@ -122,7 +143,21 @@ static bool validate(cli_train_run *run, cli_failure *failure)
     return cli_train_log_validation(&run->log, &row, failure);
 }
 
-static bool log_step(cli_train_run *run, const cli_score *score, double rate, double seconds,
+/* The part of a step's samples whose largest output is their class; and whether anybody wants the
+ * run to end: all ranks must end at the same step. */
+static bool share_step(cli_train_run *run, const cli_score *score, double *accuracy,
+                       cli_failure *failure)
+{
+    double sums[] = {score->right, (double)score->samples, cli_ending_was_asked()};
+    if (!cli_ranks_sum(&run->ranks, sums, 3, failure)) {
+        return false;
+    }
+    *accuracy = run->data.class_count ? sums[0] / sums[1] : -1;
+    run->ending = sums[2] > 0;
+    return true;
+}
+
+static bool log_step(cli_train_run *run, double accuracy, double rate, double seconds,
                      cli_failure *failure)
 {
     const cli_log_step row = {
@@ -130,7 +165,7 @@ static bool log_step(cli_train_run *run, const cli_score *score, double rate, do
         .epoch = (run->step - 1) / run->per_epoch,
         .loss = run->loss,
         .rate = rate,
-        .accuracy = run->data.class_count ? score->right / (double)score->samples : -1,
+        .accuracy = accuracy,
         .images_per_second = seconds > 0 ? cli_train_samples(run) / seconds : 0,
         .seconds = cli_now() - run->begin,
         .memory = cli_peak_memory(),
@@ -183,12 +218,15 @@ static bool one_step(cli_train_run *run, cli_loader *loader, cli_failure *failur
     const double rate =
         cli_schedule_rate(&run->settings->schedule, run->step, run->steps, run->per_epoch);
     cli_score score = {0};
+    double accuracy;
     if (!learn(run, loader, rate, &score, failure)) {
         return false;
     }
     run->step++;
-    const bool good =
-        log_step(run, &score, rate, cli_now() - begin, failure) && check_loss(run, rate, failure);
+    const double seconds = cli_now() - begin;
+    const bool good = share_step(run, &score, &accuracy, failure) &&
+                      log_step(run, accuracy, rate, seconds, failure) &&
+                      check_loss(run, rate, failure);
     const double now = cli_now(), redraw = 0.1;
     if (good && now - run->shown > redraw) {
         show(run, now);
@@ -223,7 +261,7 @@ static bool all_steps(cli_train_run *run, cli_loader *loader, cli_failure *failu
         if (!one_step(run, loader, failure) || !between(run, failure)) {
             return false;
         }
-        if (cli_ending_was_asked()) {
+        if (run->ending) {
             run->interrupted = run->step < run->steps;
             break;
         }
@@ -240,8 +278,9 @@ static bool log_start(cli_train_run *run, cli_failure *failure)
     rynd_text_escape(s->data, RYND_ESCAPE_JSON, data, sizeof data);
     snprintf(fields, sizeof fields,
              "\"row\":\"start\",\"rynd\":\"%s\",\"model\":%s,\"data\":%s,\"from\":%" PRIu64
-             ",\"steps\":%" PRIu64 ",\"per_epoch\":%" PRIu64 ",\"settings\":\"%s\"",
-             rynd_version(), model, data, run->step, run->steps, run->per_epoch, run->fingerprint);
+             ",\"steps\":%" PRIu64 ",\"per_epoch\":%" PRIu64 ",\"ranks\":%d,\"settings\":\"%s\"",
+             rynd_version(), model, data, run->step, run->steps, run->per_epoch, run->ranks.ranks,
+             run->fingerprint);
     return cli_train_log_row(&run->log, fields, failure);
 }
 
@@ -268,6 +307,8 @@ static bool train(cli_train_run *run, cli_failure *failure)
         .end =
             run->steps > UINT64_MAX / run->accumulate ? UINT64_MAX : run->steps * run->accumulate,
         .threads = reader_threads(s),
+        .part = run->ranks.rank,
+        .parts = run->ranks.ranks,
     };
     if (run->step >= run->steps) {
         return cli_fail(failure,
@@ -281,25 +322,58 @@ static bool train(cli_train_run *run, cli_failure *failure)
     }
     cli_loader *loader = cli_loader_start(&options, failure);
     cli_ending_waits(); /* from here on somebody's wish to end it is heard between two steps */
-    const bool done = loader && all_steps(run, loader, failure);
+    bool done = loader && all_steps(run, loader, failure);
     run->seconds = cli_now() - run->begin;
-    run->broken = loader ? cli_loader_broken(loader) : 0;
+    cli_failure ignored = {0};
+    const cli_ranks alone = {.ranks = 1}; /* others do not listen to a rank that failed */
+    if (loader && !cli_ranks_count(done ? &run->ranks : &alone, cli_loader_broken(loader),
+                                   run->data.count, &run->broken, done ? failure : &ignored)) {
+        done = false;
+    }
     cli_loader_stop(loader);
     log_end(run, !done ? "failed" : run->interrupted ? "interrupted" : "done");
     return done;
 }
 
+static bool print(const cli_train_run *run, cli_failure *failure)
+{
+    if (run->ranks.rank != 0) {
+        return true;
+    }
+    return run->settings->dry_run ? cli_train_print_forecast(run, failure)
+                                  : cli_train_print_result(run, failure);
+}
+
+static bool train_as_rank(cli_train_run *run, cli_failure *failure)
+{
+    if (run->ranks.rank == 0) {
+        cli_progress_begin(&run->progress, &run->settings->common);
+    }
+    bool done = cli_train_open(run, failure) && (run->settings->dry_run || train(run, failure));
+    cli_progress_end(&run->progress);
+    done = done && print(run, failure);
+    if (!done) {
+        cli_ranks_fail(&run->ranks, failure); /* the others wait for this one */
+    }
+    cli_train_close(run);
+    return done;
+}
+
 bool cli_train(const cli_train_settings *settings, cli_failure *failure)
 {
-    cli_train_run run = {.settings = settings};
-    cli_progress_begin(&run.progress, &settings->common);
-    bool done = cli_train_open(&run, failure) && (settings->dry_run || train(&run, failure));
-    cli_progress_end(&run.progress);
-    if (done) {
-        done = settings->dry_run ? cli_train_print_forecast(&run, failure)
-                                 : cli_train_print_result(&run, failure);
+    cli_train_settings own = *settings;
+    cli_train_run run = {.settings = &own};
+    if (!cli_ranks_open(&run.ranks, failure)) {
+        return false;
     }
-    cli_train_close(&run);
+    if (run.ranks.ranks > 1 && own.common.threads == 0) {
+        own.common.threads = cli_ranks_threads(&run.ranks);
+    }
+    if (run.ranks.rank != 0) {
+        own.log = own.plot = NULL; /* of rank 0, as models and checkpoints */
+    }
+    const bool done = train_as_rank(&run, failure);
+    cli_ranks_close(&run.ranks);
     if (done) {
         cli_ending_give_in();
     }

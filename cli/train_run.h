@@ -11,10 +11,14 @@
 
 typedef struct cli_train_run {
     const cli_train_settings *settings;
+    cli_ranks ranks;
     cli_setup setup;
-    rynd_value_info input, output; /* the model's first */
-    cli_dataset data, validation;  /* kind NULL: not there */
-    cli_batch_form form, validation_form;
+    /* the model's, and what the loss is of */
+    rynd_value_info inputs[CLI_TRAIN_INPUTS], output;
+    size_t input_count, output_index;
+    cli_dataset data, validation;         /* kind NULL: not there */
+    cli_batch_form form, validation_form; /* of this rank's part of a batch */
+    int64_t batch;                        /* samples of a step, of all ranks */
     cli_score_rule rule;
     cli_trainee trainee;
     cli_train_log log;
@@ -32,6 +36,7 @@ typedef struct cli_train_run {
     size_t broken, validation_broken; /* samples that could not be read */
     double seconds;                   /* of all steps and what was between them */
     bool saved, interrupted;          /* a checkpoint was written; somebody ended it */
+    bool ending;                      /* a rank was asked to end */
 } cli_train_run;
 
 /* Opens model, data and trainer; nothing has run then. */
@@ -41,7 +46,7 @@ void cli_train_close(cli_train_run *run);
 /* Samples of a step. */
 static inline double cli_train_samples(const cli_train_run *run)
 {
-    return (double)run->accumulate * (double)run->form.wish.batch;
+    return (double)run->accumulate * (double)run->batch;
 }
 
 /* The whole command. */

@@ -7,6 +7,7 @@
 #include <rynd/buffer.h>
 #include <rynd/context.h>
 #include <rynd/event.h>
+#include <rynd/exchange.h>
 #include <rynd/expr.h>
 #include <rynd/machine.h>
 #include <rynd/model.h>

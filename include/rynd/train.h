@@ -4,6 +4,7 @@
 #ifndef RYND_TRAIN_H
 #define RYND_TRAIN_H
 
+#include <rynd/exchange.h>
 #include <rynd/predict.h>
 #include <rynd/session.h>
 
@@ -49,6 +50,16 @@ typedef enum rynd_init {
     RYND_INIT_UNIFORM, /**< from -1/sqrt(fan-in) to that, as PyTorch's layers are made */
 } rynd_init;
 
+/** What a step does with the model's Dropout nodes, whether or not the file says that they train;
+ * evaluation passes everything. */
+typedef enum rynd_dropout {
+    /** drops the node's ratio of the elements, and scales the others by 1 / (1 - ratio): element i
+     * (row-major) of the n-th node, from 0, where number i of rynd_random_uniform is below the
+     * ratio, for seed dropout_seed, stream 0x64726f70 + n, and the number of steps before */
+    RYND_DROPOUT_MODEL = 0,
+    RYND_DROPOUT_OFF, /**< passes everything, too */
+} rynd_dropout;
+
 /** Options. Set `size` to sizeof(rynd_trainer_options) and everything else that is not wanted to 0.
  * Borrowed during the call only. */
 typedef struct rynd_trainer_options {
@@ -85,6 +96,17 @@ typedef struct rynd_trainer_options {
     size_t setting_count;
     rynd_init init;
     uint64_t init_seed; /**< of fresh numbers */
+    rynd_dropout dropout;
+    uint64_t dropout_seed; /**< of what is dropped; ranks that share a batch need different ones */
+    /** The way to other ranks that train the same: with it a step is one of all of them together,
+     * and `batch` is this rank's part, as large as the others'. Gradients, running statistics and
+     * the loss are means over the ranks; batch normalisations use the statistics of the rank's own
+     * part. The struct is borrowed during the call, what it leads to as long as the trainer. CPU
+     * only. NULL: there are no others. */
+    const rynd_exchange *exchange;
+    /** Gradients go through the exchange in buckets that are full with so many bytes, while the
+     * backward pass goes on; 0: 8 MiB. The same on all ranks. */
+    size_t bucket_bytes;
     /** Micro-batches of one update; 0: 1. Each call of rynd_trainer_step takes one of `batch`
      * samples, and adds its gradients to sums, which are memory of the parameters' size; every
      * accumulate-th call updates by their mean: as one batch of all, but for the statistics of
@@ -101,9 +123,12 @@ typedef struct rynd_trainer_options {
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all
  * defaults. What is trained: the model's floating-point initializers of at least one dim from which
  * the output is computed, in float32. Batch normalisations use the batch's statistics, and keep
- * running ones. Fails with ARGUMENT, NOT_FOUND (an output, a pattern), SHAPE (an open dim, an
- * output that the loss is not of), UNSUPPORTED (nothing to train; an operator that has no gradient,
- * which the message names; shapes that depend on data; other types), OUT_OF_MEMORY. */
+ * running ones. It trains on the device of the model's context, where states live. Fails with
+ * ARGUMENT, NOT_FOUND (an output, a pattern), SHAPE (an open dim, an output that the loss is not
+ * of), UNSUPPORTED (nothing to train; an operator that has no gradient, which the message names;
+ * shapes that depend on data; other types), DEVICE, OUT_OF_MEMORY. With an exchange every rank
+ * makes its trainer, and then makes as many steps: a step waits for the other ranks, and where one
+ * fails they wait for ever, unless the exchange ends them (rynd_mpi_abort). */
 RYND_API rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *options,
                                          rynd_trainer **trainer);
 /** Frees a trainer; NULL is allowed. */
@@ -115,10 +140,12 @@ RYND_API rynd_status rynd_trainer_target(const rynd_trainer *trainer, rynd_tenso
 /** One step: forward, loss, backward, update; with `accumulate` the update is made by every
  * accumulate-th call, with the learning rate of that one. inputs: one for each of the model's, in
  * its order, of the planned types and shapes and any strides; borrowed until the next call with
- * others. `loss` receives that of the parameters before the step; NULL is allowed. The same bits at
- * any number of threads. Memory is taken only where tensors are others than in the step before.
- * Fails with ARGUMENT (data NULL, a learning rate that is no number), SHAPE (another type or shape,
- * a class number outside 0 to C - 1: the message tells where): then nothing has changed. */
+ * others. `loss` receives that of the parameters before the step, of all ranks' samples; NULL is
+ * allowed. The same bits at any number of threads, and of the same number of ranks. Memory is taken
+ * only where tensors are others than in the step before. Fails with ARGUMENT (data NULL, a learning
+ * rate that is no number), SHAPE (another type or shape, a class number outside 0 to C - 1: the
+ * message tells where): then nothing has changed; DEVICE where the exchange failed: the trainer
+ * makes no further step. */
 RYND_API rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
                                        const rynd_tensor *target, double learning_rate,
                                        double *loss);
@@ -137,7 +164,8 @@ RYND_API rynd_status rynd_trainer_output(const rynd_trainer *trainer, rynd_tenso
 typedef enum rynd_state_kind {
     RYND_STATE_PARAMETER = 0, /**< by the name that the model has for it */
     RYND_STATE_STATISTIC,     /**< a running mean or variance, by that name, too */
-    RYND_STATE_OPTIMIZER,     /**< "train/step", the number of steps; "<parameter>/momentum" of SGD;
+    RYND_STATE_OPTIMIZER,     /**< "train/step", the number of updates; with `accumulate`
+                               * "train/micro_batch", that of steps; "<parameter>/momentum" of SGD;
                                * "<parameter>/mean" and "<parameter>/variance" of Adam */
 } rynd_state_kind;
 
@@ -167,6 +195,20 @@ RYND_API rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name,
  * NOT_FOUND (the name), ARGUMENT where gradients are not kept, or there was no step. */
 RYND_API rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const char *name,
                                            rynd_tensor *tensor);
+
+/** A bucket of the exchange with other ranks: what is added up at once. */
+typedef struct rynd_bucket_info {
+    size_t size;    /**< set by the caller to sizeof(rynd_bucket_info) */
+    size_t bytes;   /**< of floats: gradients, running statistics, the loss */
+    size_t made;    /**< the step of the plan behind which all of it is there */
+    size_t awaited; /**< the step that waits for the sums; as many as there are: none does */
+} rynd_bucket_info;
+
+/** In the order in which they go through the exchange; 0 without one, and for NULL. */
+RYND_API size_t rynd_trainer_bucket_count(const rynd_trainer *trainer);
+/** Fails with ARGUMENT when the index is out of range. */
+RYND_API rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index,
+                                         rynd_bucket_info *info);
 
 /** The plan of a step, to be looked at and predicted (rynd_plan_step, rynd_plan_predict,
  * rynd_plan_memory); it lives as long as the trainer. NULL for NULL. */

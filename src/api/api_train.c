@@ -17,6 +17,10 @@ rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_e
     return ry_api_end(status, error);
 }
 
+/* Of an exchange: large enough that bandwidth counts and not the latency of its messages, small
+ * enough that the last, which nothing hides, is soon over. */
+enum { BUCKET_BYTES = 8 << 20 };
+
 rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
                                   const rynd_trainer_options *options, ry_api_memory memory,
                                   ry_trainer_run *run, ry_error *error)
@@ -41,6 +45,8 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
         return ry_fail_memory(error);
     }
     run->session->plan = run->plan;
+    run->plan->plan->unneeded = ry_onnx_unneeded;
+    run->plan->plan->unneeded_user = &trainer->model->onnx;
     return ry_run_create(run->plan->plan, run->plan->accuracy, &run->session->run, error);
 }
 
@@ -64,6 +70,23 @@ static rynd_status check_range(const char *name, double value, double low, doubl
                : ry_fail(error, RYND_ERROR_ARGUMENT,
                          "rynd_trainer_options: %s is %g: give %g to %s", name, value, low,
                          below == 1 ? "below 1" : "any number above");
+}
+
+static rynd_status check_exchange(const rynd_exchange *e, ry_error *error)
+{
+    if (!e) {
+        return RYND_OK;
+    }
+    if (e->size != sizeof *e || !e->all_reduce) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_options: exchange has %s",
+                       e->all_reduce ? "another size than sizeof(rynd_exchange)" : "no all_reduce");
+    }
+    return e->ranks >= 1 && e->rank >= 0 && e->rank < e->ranks
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_ARGUMENT,
+                         "rynd_trainer_options: exchange is of rank %d of %d: give 0 to below as "
+                         "many as there are",
+                         e->rank, e->ranks);
 }
 
 static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
@@ -102,6 +125,11 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: init is %d, none of rynd_init", (int)o->init);
     }
+    if ((unsigned)o->dropout > RYND_DROPOUT_OFF) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: dropout is %d, none of rynd_dropout",
+                       (int)o->dropout);
+    }
     if (o->nesterov && (o->momentum == 0 || o->optimizer != RYND_OPTIMIZER_SGD)) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: nesterov is of SGD with a momentum");
@@ -117,12 +145,19 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
                        "rynd_trainer_options: accumulate is %lld: give at least 1 micro-batch",
                        (long long)o->accumulate);
     }
+    if (o->accumulate > 1 && o->exchange) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: accumulate is %lld, and there is an exchange: give a "
+                       "larger batch instead, or more ranks",
+                       (long long)o->accumulate);
+    }
     for (size_t i = 0; i < o->freeze_count; i++) {
         if (!o->freeze[i]) {
             return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_options: freeze[%zu] is NULL",
                            i);
         }
     }
+    RY_TRY(check_exchange(o->exchange, error));
     return ry_api_check_accuracy(o->accuracy, error);
 }
 
@@ -177,6 +212,9 @@ static ry_training_options training_options(const rynd_trainer_options *o)
         .accumulate = o->accumulate,
         .init = inits[o->init],
         .init_seed = o->init_seed,
+        .no_dropout = o->dropout == RYND_DROPOUT_OFF,
+        .dropout_seed = o->dropout_seed,
+        .ranks = o->exchange ? o->exchange->ranks : 0,
     };
 }
 
@@ -363,7 +401,12 @@ static rynd_status make_step(rynd_trainer *t, const rynd_trainer_options *o, ry_
 {
     RY_TRY(ry_graph_clone(t->graph, &t->step_graph, error));
     RY_TRY(make_runs(t, t->step_graph, o, error));
-    return list_states(t, error);
+    RY_TRY(list_states(t, error));
+    const size_t bucket = o->bucket_bytes ? o->bucket_bytes : BUCKET_BYTES;
+    return o->exchange ? ry_sharing_create(t->arena.allocator, o->exchange, bucket,
+                                           &t->training.exchanged, ry_trainer_session(&t->step),
+                                           t->step.plan->plan, &t->sharing, error)
+                       : RYND_OK;
 }
 
 static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
@@ -418,6 +461,7 @@ rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *g
 void rynd_trainer_destroy(rynd_trainer *trainer)
 {
     if (trainer) {
+        ry_sharing_destroy(trainer->sharing);
         ry_trainer_run_destroy(&trainer->evaluation);
         ry_trainer_run_destroy(&trainer->update);
         ry_trainer_run_destroy(&trainer->step);
@@ -426,6 +470,26 @@ void rynd_trainer_destroy(rynd_trainer *trainer)
         ry_arena_free(&trainer->arena);
         ry_release(&trainer->model->context->allocator, trainer);
     }
+}
+
+size_t rynd_trainer_bucket_count(const rynd_trainer *trainer)
+{
+    return trainer && trainer->sharing ? ry_sharing_bucket_count(trainer->sharing) : 0;
+}
+
+rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index, rynd_bucket_info *info)
+{
+    RY_API_REQUIRE(trainer, info);
+    ry_error error = {""};
+    const size_t count = rynd_trainer_bucket_count(trainer);
+    if (index >= count) {
+        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
+                                  "rynd_trainer_bucket: %zu is out of range: there are %zu", index,
+                                  count),
+                          &error);
+    }
+    const rynd_bucket_info all = ry_sharing_bucket(trainer->sharing, index);
+    return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_bucket_info", &error), &error);
 }
 
 const rynd_plan *rynd_trainer_plan(const rynd_trainer *trainer)
@@ -453,6 +517,7 @@ size_t rynd_trainer_memory(const rynd_trainer *trainer)
 {
     return trainer ? rynd_session_memory(trainer->step.session) +
                          rynd_session_memory(trainer->update.session) +
-                         rynd_session_memory(trainer->evaluation.session)
+                         rynd_session_memory(trainer->evaluation.session) +
+                         (trainer->sharing ? ry_sharing_memory(trainer->sharing) : 0)
                    : 0;
 }

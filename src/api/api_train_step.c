@@ -69,9 +69,25 @@ static rynd_status bind_all(rynd_trainer *t, ry_trainer_run *run, const rynd_ten
     return check_labels(t, &run->bound[t->inputs], error);
 }
 
+/* The loss of a step is in a bucket, and the session has no memory for it. */
+static rynd_status go_shared(rynd_trainer *t, double *loss, ry_error *error)
+{
+    RY_TRY(ry_sharing_begin(t->sharing, error));
+    RY_TRY(ry_session_run(ry_trainer_session(&t->step), error));
+    RY_TRY(ry_sharing_finish(t->sharing, error));
+    t->last = &t->step;
+    if (loss) {
+        *loss = ry_sharing_loss(t->sharing);
+    }
+    return RYND_OK;
+}
+
 static rynd_status go(rynd_trainer *t, const ry_trainer_run *run, double *loss, ry_error *error)
 {
     ry_tensor tensor;
+    if (t->sharing && run == &t->step) {
+        return go_shared(t, loss, error);
+    }
     RY_TRY(ry_session_run(ry_trainer_session(run), error));
     t->last = run;
     ry_session_output(ry_trainer_session(run), 0, &tensor);

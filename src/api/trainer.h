@@ -4,6 +4,7 @@
 #define RY_API_TRAINER_H
 
 #include "api/handles.h"
+#include "api/trainer_sharing.h"
 #include "train/training.h"
 
 /* A plan of one of a trainer's graphs, and its session. */
@@ -36,6 +37,7 @@ struct rynd_trainer {
     ry_trainer_run step, update, evaluation;
     int64_t accumulate, summed; /* micro-batches of an update, and of the one in hand so far */
     float more;                 /* whether there was one before: an input */
+    ry_sharing *sharing;        /* with other ranks, of the step; NULL: there are none */
     const ry_trainer_run *last; /* that ran; NULL: none */
     bool updated;               /* there was an update, and gradients are its */
     double learning_rate;       /* of the step in hand: an input */

@@ -266,6 +266,11 @@ rynd_status ry_session_set_timing(ry_session *session, bool on, ry_error *error)
     return RYND_OK;
 }
 
+void ry_session_set_watch(ry_session *session, const ry_session_watch *watch)
+{
+    session->watch = watch;
+}
+
 const double *ry_session_times(const ry_session *session)
 {
     return session->times;

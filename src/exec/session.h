@@ -4,6 +4,7 @@
 #ifndef RY_EXEC_SESSION_H
 #define RY_EXEC_SESSION_H
 
+#include "exec/session_watch.h"
 #include "plan/plan.h"
 
 typedef struct ry_session ry_session;
@@ -37,12 +38,16 @@ ry_place ry_session_state_place(const ry_session *session, size_t state);
  * does nothing. */
 rynd_status ry_session_start(ry_session *session, ry_error *error);
 rynd_status ry_session_finish(ry_session *session, ry_error *error);
+/* NULL: nobody watches. The struct stays the caller's, and must outlive the session's runs. */
+void ry_session_set_watch(ry_session *session, const ry_session_watch *watch);
 /* Both. */
 rynd_status ry_session_run(ry_session *session, ry_error *error);
 ry_stream *ry_session_stream(ry_session *session);
 /* An output of the plan that is not `later`. Valid until the next run; the data is the session's
  * (or the bound memory). */
 void ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor);
+/* Where steps write it on the device, of a plan's output that is not `later`. */
+ry_place ry_session_output_place(const ry_session *session, size_t index);
 size_t ry_session_memory(const ry_session *session); /* bytes of arena and staging */
 /* Bytes of inputs and outputs that each run copies on the host. */
 size_t ry_session_copied(const ry_session *session);

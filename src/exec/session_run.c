@@ -23,6 +23,11 @@ ry_place ry_session_place(const ry_session *session, ry_spot spot, int64_t micro
     return (ry_place){NULL, 0};
 }
 
+ry_place ry_session_output_place(const ry_session *session, size_t index)
+{
+    return ry_session_place(session, session->plan->outputs[index].spot, 0);
+}
+
 /* Inputs and outputs may have been bound anew since the last run. */
 static void resolve_step(ry_session *session, size_t index, int64_t micro_batch)
 {
@@ -140,6 +145,21 @@ static rynd_status run_step(ry_session *session, size_t index, int64_t micro_bat
     return check_fault(session, index, &bound->fault, error);
 }
 
+/* The same, and whoever watches is told. */
+static rynd_status run_watched(ry_session *session, size_t index, int64_t micro_batch, bool last,
+                               size_t *mark, ry_error *error)
+{
+    const ry_session_watch *watch = session->watch;
+    if (watch && micro_batch == 0) {
+        RY_TRY(watch->before(watch->user, index, error));
+    }
+    RY_TRY(run_step(session, index, micro_batch, mark, error));
+    if (watch && last) {
+        watch->after(watch->user, index);
+    }
+    return RYND_OK;
+}
+
 static rynd_status run_steps(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
@@ -147,8 +167,9 @@ static rynd_status run_steps(ry_session *session, ry_error *error)
     for (size_t i = 0; i < plan->batch_split_count; i++) {
         const ry_batch_split *split = &plan->batch_splits[i];
         for (int64_t micro_batch = 0; micro_batch < split->micro_batches; micro_batch++) {
+            const bool last = micro_batch + 1 == split->micro_batches;
             for (size_t s = split->first; s < split->end; s++) {
-                RY_TRY(run_step(session, s, micro_batch, &mark, error));
+                RY_TRY(run_watched(session, s, micro_batch, last, &mark, error));
             }
         }
     }

@@ -4,9 +4,8 @@
 #define RY_EXEC_SESSION_STATE_H
 
 #include "exec/fallback.h"
+#include "exec/session_watch.h"
 #include "exec/transfer.h"
-
-typedef struct ry_session ry_session;
 
 typedef struct ry_session_input_slot {
     ry_place place;        /* where steps read: the caller's memory, or a copy */
@@ -36,6 +35,8 @@ typedef struct ry_repeat {
     bool refused;        /* the driver would not: not tried again */
 } ry_repeat;
 
+typedef struct ry_session ry_session;
+
 struct ry_session {
     const ry_plan *plan;
     ry_arena arena;
@@ -50,7 +51,8 @@ struct ry_session {
     int64_t (*actual)[RY_MAX_RANK];
     ry_bound *bound; /* of each step */
     ry_repeat repeat;
-    bool running; /* started, and not finished */
+    const ry_session_watch *watch; /* NULL: nobody */
+    bool running;                  /* started, and not finished */
     bool timing, timed;
     double *times;   /* of each step in the last run */
     ry_event **mark; /* before each step, in the order they run, and behind the last; none while

@@ -52,15 +52,10 @@ static void emit_program(ry_emitter *e, const char *text, const ry_optimizer_opt
 }
 
 void ry_emit_optimizer_step(ry_emitter *emitter, const ry_optimizer_options *options,
-                            ry_value_id learning_rate, const char *name, ry_optimizer_step *step)
+                            ry_value_id learning_rate, ry_value_id before, ry_optimizer_step *step)
 {
     const method *m = &methods[options->optimizer];
-    const ry_shape scalar = {.rank = 0};
     ry_value_id rates[RY_MAX_RATES];
-    const ry_value_id before = ry_graph_add_value(emitter->graph, name, RY_f64, &scalar);
-    if (failed_memory(emitter, before != RY_NO_VALUE)) {
-        return;
-    }
     const ry_value_id count = ry_emit_expr(emitter, "x0 + 1", 1, &before);
     emit_program(emitter, m->rates_text, options, 2, (ry_value_id[]){learning_rate, count},
                  m->rates, rates);
@@ -131,8 +126,11 @@ void ry_emit_update(ry_emitter *emitter, const ry_optimizer_options *options,
 }
 
 ry_value_id ry_emit_clip_scale(ry_emitter *emitter, size_t count, const ry_value_id *gradients,
-                               double norm)
+                               double norm, int ranks)
 {
+    const ry_expr_parameter numbers[] = {{"norm", norm}, {"part", 1.0 / ranks}};
+    const char *text = ranks > 1 ? "min(norm / (sqrt(x0) * part + 1e-6), 1) * part"
+                                 : "min(norm / (sqrt(x0) + 1e-6), 1)";
     ry_arena *arena = &emitter->graph->arena;
     ry_value_id *squares = RY_TAKE(arena, ry_value_id, count);
     if (failed_memory(emitter, squares != NULL)) {
@@ -145,7 +143,5 @@ ry_value_id ry_emit_clip_scale(ry_emitter *emitter, size_t count, const ry_value
                                           &gradients[i]);
     }
     const ry_value_id sum = ry_emit_sum(emitter, count, squares);
-    return sum == RY_NO_VALUE ? sum
-                              : ry_emit_expr_with(emitter, "min(norm / (sqrt(x0) + 1e-6), 1)",
-                                                  &(ry_expr_parameter){"norm", norm}, 1, 1, &sum);
+    return sum == RY_NO_VALUE ? sum : ry_emit_expr_with(emitter, text, numbers, 2, 1, &sum);
 }

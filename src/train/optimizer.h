@@ -25,9 +25,10 @@ typedef struct ry_optimizer_step {
     ry_value_id scale;              /* of all gradients, a scalar of f32; RY_NO_VALUE: none */
 } ry_optimizer_step;
 
-/* learning_rate: a scalar of f64. Keeps the number of steps, as the state `name`. */
+/* learning_rate: a scalar of f64; before: the number of steps until then, another, in the graph
+ * without a producer, which becomes a state. */
 void ry_emit_optimizer_step(ry_emitter *emitter, const ry_optimizer_options *options,
-                            ry_value_id learning_rate, const char *name, ry_optimizer_step *step);
+                            ry_value_id learning_rate, ry_value_id before, ry_optimizer_step *step);
 
 /* One step of a parameter (f32, in the graph without a producer, and not yet among its inputs) by
  * its gradient. Makes it a state, with `initial`; and its moments, "<parameter>/momentum". */
@@ -36,8 +37,9 @@ void ry_emit_update(ry_emitter *emitter, const ry_optimizer_options *options,
                     const void *initial);
 
 /* What gradients are multiplied by so that the root of the sum of all their squares is at most
- * `norm`: norm / (root + 1e-6), 1 at most. RY_NO_VALUE among them counts nothing. */
+ * `norm`: norm / (root + 1e-6), 1 at most. RY_NO_VALUE among them counts nothing. ranks: they are
+ * sums over so many, and clipped are the means, which the factor makes of them, too. */
 ry_value_id ry_emit_clip_scale(ry_emitter *emitter, size_t count, const ry_value_id *gradients,
-                               double norm);
+                               double norm, int ranks);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "train/accumulate.h"
 #include "train/differentiate.h"
+#include "train/drop.h"
 #include "train/fuse_norm.h"
 
 #include <string.h>
@@ -12,11 +13,14 @@
 typedef struct stepping {
     ry_graph *graph;
     ry_training *training;
-    ry_value_id rate; /* or, where gradients are summed up, whether this one is not the first */
+    ry_value_id rate;   /* or, where gradients are summed up, whether this one is not the first */
+    ry_value_id before; /* steps, or micro-batches, until this one */
     ry_optimizer_step step;
     ry_value_id *wanted, *gradient; /* of the parameters that are no statistics, in their order */
     size_t *index;                  /* of those among all */
     size_t count;
+    size_t *order; /* those that a gradient came to, as it did: updates wait for all of it */
+    size_t reached;
     ry_error *error;
 } stepping;
 
@@ -110,6 +114,10 @@ static rynd_status train_batch_norm(ry_graph *graph, const ry_training *training
     ry_infer_node(graph, node, error, &status);
     RY_TRY(status);
     for (int i = 0; i < 2; i++) {
+        running[i]->next = out[3 + i];
+        if (training->options.ranks) {
+            continue; /* its state is the mean over all ranks */
+        }
         running[i]->state = (uint32_t)graph->state_count;
         if (!ry_graph_add_state(graph, running[i]->value, out[3 + i], running[i]->initial)) {
             return ry_fail_memory(error);
@@ -171,13 +179,24 @@ static rynd_status reached(void *user, size_t index, ry_value_id gradient)
     return ry_training_accumulates(s->training) ? add_to_sum(s, index, gradient) : update(s, index);
 }
 
+/* Or once all are there. */
+static rynd_status note_reached(void *user, size_t index, ry_value_id gradient)
+{
+    stepping *s = user;
+    if (gradient != RY_NO_VALUE) {
+        s->order[s->reached++] = index;
+    }
+    return RYND_OK;
+}
+
 static rynd_status list_wanted(stepping *s, ry_arena *scratch)
 {
     const ry_training *training = s->training;
     s->wanted = RY_TAKE(scratch, ry_value_id, training->count);
     s->gradient = RY_TAKE(scratch, ry_value_id, training->count);
     s->index = RY_TAKE(scratch, size_t, training->count);
-    if (!s->wanted || !s->gradient || !s->index) {
+    s->order = RY_TAKE(scratch, size_t, training->count);
+    if (!s->wanted || !s->gradient || !s->index || !s->order) {
         return ry_fail_memory(s->error);
     }
     for (size_t i = 0; i < training->count; i++) {
@@ -189,13 +208,65 @@ static rynd_status list_wanted(stepping *s, ry_arena *scratch)
     return RYND_OK;
 }
 
+/* A running statistic's state is the mean of what it becomes on each rank. */
+static rynd_status exchange_statistics(stepping *s)
+{
+    ry_training *training = s->training;
+    ry_emitter e = emitter_of(s->graph, "train/statistics", s->error);
+    for (size_t i = 0; i < training->count; i++) {
+        ry_training_parameter *p = &training->parameters[i];
+        ry_value_id sum;
+        if (!p->statistic || p->next == RY_NO_VALUE) {
+            continue;
+        }
+        RY_TRY(ry_exchange_value(s->graph, &training->exchanged, p->next, p->name, &sum, s->error));
+        const ry_value_id mean = ry_emit_mean(&e, &training->exchanged, sum);
+        RY_TRY(e.status);
+        p->state = (uint32_t)s->graph->state_count;
+        if (!ry_graph_add_state(s->graph, p->value, mean, p->initial)) {
+            return ry_fail_memory(s->error);
+        }
+    }
+    return RYND_OK;
+}
+
+/* From here on a gradient is its sum over all ranks, and the factor makes a mean of it. */
+static rynd_status exchange(stepping *s)
+{
+    ry_exchanged_list *list = &s->training->exchanged;
+    ry_emitter e = emitter_of(s->graph, "train/exchange", s->error);
+    for (size_t i = 0; i < s->reached; i++) {
+        ry_value_id *gradient = &s->gradient[s->order[i]];
+        const char *name = s->training->parameters[s->index[s->order[i]]].name;
+        name = ry_arena_format(&s->graph->arena, "%s/gradient", name);
+        if (!name) {
+            return ry_fail_memory(s->error);
+        }
+        RY_TRY(ry_exchange_value(s->graph, list, *gradient, name, gradient, s->error));
+    }
+    s->step.scale = ry_emit_part(&e, list);
+    RY_TRY(e.status);
+    RY_TRY(exchange_statistics(s));
+    return ry_exchange_loss(s->graph, list, s->error);
+}
+
 static rynd_status clip(stepping *s)
 {
+    const ry_training_options *options = &s->training->options;
     ry_emitter e = emitter_of(s->graph, "train/clip", s->error);
-    s->step.scale = ry_emit_clip_scale(&e, s->count, s->gradient, s->training->options.clip_norm);
-    RY_TRY(e.status);
-    for (size_t i = 0; i < s->count; i++) {
-        RY_TRY(reached(s, i, s->gradient[i]));
+    s->step.scale = ry_emit_clip_scale(&e, s->count, s->gradient, options->clip_norm,
+                                       options->ranks ? options->ranks : 1);
+    return e.status;
+}
+
+/* What waits for all gradients. */
+static rynd_status update_later(stepping *s)
+{
+    const ry_training_options *options = &s->training->options;
+    RY_TRY(options->ranks ? exchange(s) : RYND_OK);
+    RY_TRY(options->clip_norm > 0 ? clip(s) : RYND_OK);
+    for (size_t i = 0; i < s->reached; i++) {
+        RY_TRY(update(s, s->order[i]));
     }
     return RYND_OK;
 }
@@ -207,21 +278,21 @@ static rynd_status add_backward(stepping *s, ry_value_id loss)
     ry_emitter e = emitter_of(s->graph, "train/rate", s->error);
     s->step.scale = RY_NO_VALUE;
     if (!accumulates) {
-        ry_emit_optimizer_step(&e, &options->optimizer, s->rate, "train/step", &s->step);
+        ry_emit_optimizer_step(&e, &options->optimizer, s->rate, s->before, &s->step);
     }
     const double share = accumulates ? 1 / (double)options->accumulate : 1;
     const ry_value_id dy = ry_emit_scalar(&e, ry_emit_dtype(&e, loss), share);
     RY_TRY(e.status);
-    const bool clips = options->clip_norm > 0 && !accumulates;
+    const bool later = (options->clip_norm > 0 && !accumulates) || options->ranks;
     const ry_differentiation what = {.of = loss,
                                      .dy = dy,
                                      .count = s->count,
                                      .wanted = s->wanted,
                                      .gradient = s->gradient,
-                                     .reached = clips ? NULL : reached,
+                                     .reached = later ? note_reached : reached,
                                      .user = s};
     RY_TRY(ry_differentiate(s->graph, &what, s->error));
-    return clips ? clip(s) : RYND_OK;
+    return later ? update_later(s) : RYND_OK;
 }
 
 static rynd_status keep_gradients(stepping *s)
@@ -232,7 +303,12 @@ static rynd_status keep_gradients(stepping *s)
         if (s->training->options.keep_gradients && s->gradient[i] != RY_NO_VALUE &&
             !ry_training_accumulates(s->training)) {
             p->gradient = (uint32_t)s->graph->output_count;
-            if (!ry_graph_add_output(s->graph, s->gradient[i])) {
+            ry_emitter e = emitter_of(s->graph, "train/mean", s->error);
+            const ry_value_id mean = s->training->options.ranks
+                                         ? ry_emit_mean(&e, &s->training->exchanged, s->gradient[i])
+                                         : s->gradient[i];
+            RY_TRY(e.status);
+            if (!ry_graph_add_output(s->graph, mean)) {
                 return ry_fail_memory(s->error);
             }
         }
@@ -281,6 +357,15 @@ static rynd_status read_parameters(const stepping *s)
     return RYND_OK;
 }
 
+/* What is random is another in each of them. */
+static rynd_status count_micro_batches(const stepping *s)
+{
+    ry_emitter e = emitter_of(s->graph, "train/micro_batch/next", s->error);
+    const ry_value_id next = ry_emit_expr(&e, "x0 + 1", 1, &s->before);
+    RY_TRY(e.status);
+    return ry_graph_add_state(s->graph, s->before, next, NULL) ? RYND_OK : ry_fail_memory(s->error);
+}
+
 static rynd_status make_step(stepping *s, ry_arena *scratch)
 {
     const bool accumulates = ry_training_accumulates(s->training);
@@ -290,6 +375,13 @@ static rynd_status make_step(stepping *s, ry_arena *scratch)
     RY_TRY(list_wanted(s, scratch));
     RY_TRY(add_loss(s->graph, s->training, &loss, s->error));
     RY_TRY(add_input(s->graph, rate, accumulates ? RY_f32 : RY_f64, &scalar, &s->rate, s->error));
+    s->before = ry_graph_add_value(s->graph, accumulates ? "train/micro_batch" : "train/step",
+                                   RY_f64, &scalar);
+    if (s->before == RY_NO_VALUE) {
+        return ry_fail_memory(s->error);
+    }
+    RY_TRY(accumulates ? count_micro_batches(s) : RYND_OK);
+    RY_TRY(ry_training_add_drops(s->graph, s->training->options.dropout_seed, s->before, s->error));
     RY_TRY(train_batch_norms(s->graph, s->training, s->error));
     RY_TRY(ry_training_fuse_norms(s->graph, s->error));
     RY_TRY(add_backward(s, loss));
@@ -308,6 +400,7 @@ rynd_status ry_training_make_step(ry_graph *graph, ry_training *training, ry_err
     for (size_t i = 0; i < training->count; i++) {
         ry_training_parameter *p = &training->parameters[i];
         p->state = p->sum = p->gradient = UINT32_MAX;
+        p->next = RY_NO_VALUE;
     }
     ry_arena_init(&scratch, graph->arena.allocator);
     const rynd_status status = make_step(&s, &scratch);

@@ -13,6 +13,7 @@
 #define RY_TRAIN_TRAINING_H
 
 #include "graph/graph.h"
+#include "train/exchanged.h"
 #include "train/loss.h"
 #include "train/optimizer.h"
 
@@ -33,6 +34,10 @@ typedef struct ry_training_options {
     int64_t accumulate;
     ry_init init;
     uint64_t init_seed;
+    bool no_dropout;
+    uint64_t dropout_seed;
+    int ranks; /* that the step is shared among, each with its part of the batch; 0: there is no
+                * exchange */
 } ry_training_options;
 
 /* A parameter, or a running statistic. */
@@ -48,6 +53,7 @@ typedef struct ry_training_parameter {
     uint32_t input;    /* of those: its place among the step's inputs */
     uint32_t sum;      /* of its gradients, among the step's states; UINT32_MAX: none */
     uint32_t gradient; /* among the outputs of the graph that changes it; UINT32_MAX: not kept */
+    ry_value_id next;  /* of a statistic that is exchanged: what it becomes on this rank */
 } ry_training_parameter;
 
 typedef struct ry_training {
@@ -60,6 +66,8 @@ typedef struct ry_training {
      * gradients are summed up, "train/more" stands in the place of the rate: not 0 when there was a
      * micro-batch before */
     const char *target, *rate;
+    /* in the order in which they are there: gradients, running statistics, the loss */
+    ry_exchanged_list exchanged;
     /* of both graphs: output 0 is the loss, 1 what it is of */
 } ry_training;
 

@@ -72,10 +72,14 @@ static rynd_status make(updating *u)
     RY_TRY(add_sums(u));
     ry_emitter e = {.graph = u->graph, .name = "train/rate", .error = u->error};
     u->step.scale = RY_NO_VALUE;
-    ry_emit_optimizer_step(&e, &options->optimizer, rate, "train/step", &u->step);
+    const ry_value_id before = ry_graph_add_value(u->graph, "train/step", RY_f64, &scalar);
+    if (before == RY_NO_VALUE) {
+        return ry_fail_memory(u->error);
+    }
+    ry_emit_optimizer_step(&e, &options->optimizer, rate, before, &u->step);
     if (options->clip_norm > 0) {
         e.name = "train/clip";
-        u->step.scale = ry_emit_clip_scale(&e, u->training->count, u->sum, options->clip_norm);
+        u->step.scale = ry_emit_clip_scale(&e, u->training->count, u->sum, options->clip_norm, 1);
     }
     RY_TRY(e.status);
     for (size_t i = 0; i < u->training->count; i++) {

@@ -91,6 +91,7 @@ static void trainers(void **state)
     rynd_trainer *trainer = NULL, *made = NULL;
     const rynd_trainer_options options = {.size = sizeof options, .batch = 1};
     rynd_state_info info = {.size = sizeof info};
+    rynd_bucket_info bucket = {.size = sizeof bucket};
     rynd_tensor tensor = {.data = NULL};
     assert_int_equal(rynd_trainer_create(model, &options, &trainer), RYND_OK);
     REFUSES(rynd_trainer_create, model, NULL, &options, &made);
@@ -125,12 +126,23 @@ static void trainers(void **state)
     REFUSES(rynd_trainer_gradient, trainer, NULL, "w1", &tensor);
     REFUSES(rynd_trainer_gradient, name, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_gradient, tensor, trainer, "w1", NULL);
+    TAKES(rynd_trainer_bucket_count, trainer, rynd_trainer_bucket_count(NULL) == 0);
+    REFUSES(rynd_trainer_bucket, trainer, NULL, 0, &bucket);
+    REFUSES(rynd_trainer_bucket, info, trainer, 0, NULL);
     TAKES(rynd_trainer_plan, trainer, rynd_trainer_plan(NULL) == NULL);
     TAKES(rynd_trainer_update_plan, trainer, rynd_trainer_update_plan(NULL) == NULL);
     REFUSES(rynd_trainer_profile, trainer, NULL, 1);
     TAKES(rynd_trainer_step_time, trainer, rynd_trainer_step_time(NULL, 0) == 0);
     TAKES(rynd_trainer_memory, trainer, rynd_trainer_memory(NULL) == 0);
     rynd_trainer_destroy(trainer);
+}
+
+static void exchanges(void **state)
+{
+    (void)state;
+    REFUSES(rynd_mpi_open, exchange, NULL);
+    IGNORES(rynd_mpi_close, exchange, NULL);
+    IGNORES(rynd_mpi_abort, exchange, NULL, 1);
 }
 
 static void contexts(void **state)
@@ -716,23 +728,15 @@ static void none_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trainers),
-        cmocka_unit_test(contexts),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(randoms),
-        cmocka_unit_test(tensors),
-        cmocka_unit_test(models),
-        cmocka_unit_test(plans),
-        cmocka_unit_test(sessions),
-        cmocka_unit_test(buffers),
-        cmocka_unit_test(events),
-        cmocka_unit_test(operators),
-        cmocka_unit_test(predictions),
-        cmocka_unit_test(tunings),
-        cmocka_unit_test(wisdom),
-        cmocka_unit_test(placements),
-        cmocka_unit_test(expressions),
-        cmocka_unit_test(none_is_left_out),
+        cmocka_unit_test(trainers),    cmocka_unit_test(exchanges),
+        cmocka_unit_test(contexts),    cmocka_unit_test(texts),
+        cmocka_unit_test(randoms),     cmocka_unit_test(tensors),
+        cmocka_unit_test(models),      cmocka_unit_test(plans),
+        cmocka_unit_test(sessions),    cmocka_unit_test(buffers),
+        cmocka_unit_test(events),      cmocka_unit_test(operators),
+        cmocka_unit_test(predictions), cmocka_unit_test(tunings),
+        cmocka_unit_test(wisdom),      cmocka_unit_test(placements),
+        cmocka_unit_test(expressions), cmocka_unit_test(none_is_left_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -21,15 +21,16 @@ from .model import Model, Node, Value, load
 from .operators import Op, conv1d, conv2d, conv3d
 from .placement import FleetDevice, Part, PlacedPart, Placement, place
 from .plan import Knob, Memory, Plan, Profile, Session, Step, save_html
+from .ranks import Exchange, mpi, mpi_ranks
 from .sweeps import Sweep, SweepPoint, sweep
 from .torch_export import from_torch
-from .training import State, Trainer
+from .training import Bucket, State, Trainer
 from .tuning import TunedForm, TunedPlan, TunedProblem, Tuning, tune
 
 __version__ = _rynd.version()
 
 __all__ = [
-    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "Expr", "expr", "Trainer", "State",
+    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
     "conv1d", "conv2d", "conv3d", "from_torch", "place", "Placement", "PlacedPart", "Part", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
     "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",

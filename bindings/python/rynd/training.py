@@ -13,10 +13,14 @@ from .plan import Profile, Step
 LOSSES = ("cross_entropy", "mse", "l1", "charbonnier", "bce")
 OPTIMIZERS = ("sgd", "adam", "adamw")
 INITS = ("model", "he", "uniform")
+DROPOUTS = ("model", "off")
 KINDS = ("parameter", "statistic", "optimizer")
 
 State = namedtuple("State", "name kind dtype shape")
 State.__doc__ = """What lives from step to step: `kind` is "parameter", "statistic" (a running mean or variance) or "optimizer"."""
+
+Bucket = namedtuple("Bucket", "bytes made awaited")
+Bucket.__doc__ = """What ranks add up at once: it is there behind step `made`, and step `awaited` waits for the sums (as many as there are: none does)."""
 
 
 def _number(what, name, names):
@@ -58,22 +62,30 @@ class Trainer(_rynd.Trainer):
     accumulate: how many calls of `step`, each with a micro-batch of `batch`, make one update, by the mean of their gradients.
     memory_limit: bytes that `memory` may be before the first evaluation; what does not fit is recomputed in the backward pass, to the same bits. None: any.
     init: "model", to train on; "he" or "uniform", fresh parameters by init_seed.
+    dropout: what Dropout nodes do in a step: "model", drop by dropout_seed; "off", nothing.
     batch, dims, inputs, accuracy, settings: as in Model.plan.
+    exchange: the way to other ranks that train the same: rynd.mpi(), or any object with rank, ranks and all_reduce(array), which adds up a writable
+    memoryview of float32 over all ranks in place, called by another thread. batch is this rank's part then. bucket_bytes: how much is added up at once;
+    0: 8 MiB.
 
     Raises UnsupportedError (an operator without a gradient, by name; nothing to train), ShapeError, NotFoundError, ArgumentError, OutOfMemoryError.
     """
 
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
                 momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.1, freeze=(),
-                keep_gradients=False, init="model", init_seed=0, accumulate=1, memory_limit=None, batch=None, dims=None, inputs=None, accuracy=None, settings=None):
+                 keep_gradients=False, init="model", init_seed=0, dropout="model", dropout_seed=0, accumulate=1, memory_limit=None, batch=None, dims=None, inputs=None, accuracy=None, settings=None,
+                 exchange=None, bucket_bytes=0):
+        if not 0 <= bucket_bytes < 1 << 48:
+            raise ArgumentError(f"bucket_bytes is {bucket_bytes}: give a number of bytes, or 0")
         model = model if isinstance(model, Model) else load(model)
         choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
         numbers = (label_smoothing, charbonnier_epsilon, momentum, weight_decay, beta1, beta2, epsilon, clip_norm, norm_momentum)
         self = super().__new__(cls, model._model_for(model._options), _number("loss", loss, LOSSES), output,
                                _number("optimizer", optimizer, OPTIMIZERS), target, [freeze] if isinstance(freeze, str) else list(freeze),
-                               accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients), _number("init", init, INITS), init_seed, accumulate, _limit(memory_limit),
+                               accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients), _number("init", init, INITS), init_seed,
+                               _number("dropout", dropout, DROPOUTS), dropout_seed, accumulate, _limit(memory_limit),
                                tuple(float(number) for number in numbers), batch or 0, list((dims or {}).items()), model._descriptions(inputs),
-                               choices)
+                               choices, exchange, bucket_bytes)
         self._model = model
         return self
 
@@ -121,9 +133,14 @@ class Trainer(_rynd.Trainer):
         """What a step runs by, as a list of Step."""
         return [Step(index, step) for index, step in enumerate(self._steps())]
 
-    def predict(self):
-        """How long a step takes, as a Prediction. Nothing is run."""
-        return Prediction(*self._predict())
+    @property
+    def buckets(self):
+        """What goes through the exchange, as a list of Bucket."""
+        return [Bucket(*bucket) for bucket in self._buckets()]
+
+    def predict(self, step=None):
+        """How long a step takes, or one of what it runs by (a Step of `steps`, or its index), as a Prediction. Nothing is run."""
+        return Prediction(*self._predict(step.index if isinstance(step, Step) else step))
 
     def profile(self, inputs, target, learning_rate=0.0, rounds=3):
         """Takes a few steps on one batch and returns the fastest one's Profile: seconds of all that a step runs by.

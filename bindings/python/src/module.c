@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module rynd._rynd: its types and functions. */
 #include "errors.h"
+#include "exchange.h"
 #include "lend.h"
 #include "save.h"
 #include "tune.h"
@@ -72,6 +73,7 @@ static PyMethodDef functions[] = {
     {"set_result_type", set_result_type, METH_O, "What results are made of."},
     {"version", version, METH_NOARGS, "The library's version."},
     {"devices", devices, METH_NOARGS, "The names of all devices."},
+    {"mpi_ranks", py_mpi_ranks, METH_NOARGS, "Processes that mpirun started."},
     {"tune_problem", py_tune_problem, METH_VARARGS, "Tunes a problem."},
     {"tune_model", py_tune_model, METH_VARARGS, "Tunes a model."},
     {"wisdom_show", py_wisdom_show, METH_VARARGS, "Lines of records, here and current."},

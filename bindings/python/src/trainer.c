@@ -2,6 +2,7 @@
 /* Trainer: steps of training on arrays. */
 #include "array.h"
 #include "errors.h"
+#include "exchange.h"
 #include "lend.h"
 #include "plan_request.h"
 
@@ -14,6 +15,7 @@ typedef struct trainer_object {
     int inputs;
     py_lent *lent; /* room for a step's: the inputs, then the target */
     rynd_tensor *in;
+    py_exchange exchange; /* with other ranks */
 } trainer_object;
 
 /* A list of str, whose texts live as long as it; freed by the caller. */
@@ -56,6 +58,7 @@ static rynd_status create(trainer_object *self, rynd_trainer_options *options,
     options->accuracy = request->options.accuracy;
     options->settings = request->options.settings;
     options->setting_count = request->options.setting_count;
+    options->exchange = self->exchange.object ? &self->exchange.exchange : NULL;
     Py_BEGIN_ALLOW_THREADS status =
         rynd_trainer_create(self->model->model, options, &self->trainer);
     Py_END_ALLOW_THREADS if (status == RYND_OK)
@@ -70,19 +73,19 @@ static rynd_status create(trainer_object *self, rynd_trainer_options *options,
 
 static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
-    PyObject *model, *target, *freeze, *dims, *inputs, *choices;
+    PyObject *model, *target, *freeze, *dims, *inputs, *choices, *exchange;
     rynd_trainer_options o = {.size = sizeof o};
-    int loss, optimizer, accuracy, init;
-    unsigned long long seed;
-    long long batch, accumulate;
+    int loss, optimizer, accuracy, init, dropout;
+    unsigned long long seed, dropout_seed;
+    long long batch, bucket, accumulate;
     Py_ssize_t memory_limit;
-    if (named ||
-        !PyArg_ParseTuple(args, "O!iziOO!ippiKLn(ddddddddd)LOOO:Trainer", py_model_type, &model,
-                          &loss, &o.output, &optimizer, &target, &PyList_Type, &freeze, &accuracy,
-                          &o.nesterov, &o.keep_gradients, &init, &seed, &accumulate, &memory_limit,
-                          &o.label_smoothing, &o.charbonnier_epsilon, &o.momentum, &o.weight_decay,
-                          &o.beta1, &o.beta2, &o.epsilon, &o.clip_norm, &o.norm_momentum, &batch,
-                          &dims, &inputs, &choices)) {
+    if (named || !PyArg_ParseTuple(
+                     args, "O!iziOO!ippiKiKLn(ddddddddd)LOOOOL:Trainer", py_model_type, &model,
+                     &loss, &o.output, &optimizer, &target, &PyList_Type, &freeze, &accuracy,
+                     &o.nesterov, &o.keep_gradients, &init, &seed, &dropout, &dropout_seed,
+                     &accumulate, &memory_limit, &o.label_smoothing, &o.charbonnier_epsilon,
+                     &o.momentum, &o.weight_decay, &o.beta1, &o.beta2, &o.epsilon, &o.clip_norm,
+                     &o.norm_momentum, &batch, &dims, &inputs, &choices, &exchange, &bucket)) {
         return NULL;
     }
     trainer_object *self = (trainer_object *)PyType_GenericAlloc(type, 0);
@@ -95,11 +98,15 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     o.init_seed = seed;
     o.accumulate = accumulate;
     o.memory_limit = memory_limit > 0 ? (size_t)memory_limit : 0;
+    o.dropout = (rynd_dropout)dropout;
+    o.dropout_seed = dropout_seed;
+    o.bucket_bytes = (size_t)bucket;
     o.optimizer = (rynd_optimizer)optimizer;
     const char **patterns = NULL;
     py_plan_request request = {.options = {.size = sizeof request.options}};
     rynd_status status = RYND_ERROR_ARGUMENT;
-    if (take_patterns(freeze, &patterns, &o.freeze_count) && take_target(target, &o.target) &&
+    if (py_exchange_take(exchange, &self->exchange) &&
+        take_patterns(freeze, &patterns, &o.freeze_count) && take_target(target, &o.target) &&
         py_plan_request_take(&request, accuracy, batch, dims, inputs, choices)) {
         o.freeze = patterns;
         status = create(self, &o, &request);
@@ -107,7 +114,7 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     py_plan_request_free(&request);
     PyMem_Free(patterns);
     if (status != RYND_OK) {
-        py_raise(status);
+        (void)(py_exchange_raise(&self->exchange) || py_raise(status));
         Py_DECREF((PyObject *)self);
         return NULL;
     }
@@ -117,7 +124,8 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
 static void trainer_free(PyObject *object)
 {
     trainer_object *self = (trainer_object *)object;
-    rynd_trainer_destroy(self->trainer);
+    Py_BEGIN_ALLOW_THREADS rynd_trainer_destroy(self->trainer); /* it waits for its exchange */
+    Py_END_ALLOW_THREADS py_exchange_drop(&self->exchange);
     PyMem_Free(self->lent);
     PyMem_Free(self->in);
     Py_XDECREF((PyObject *)self->model);
@@ -150,7 +158,11 @@ static PyObject *go(trainer_object *self, bool evaluates, double rate)
     Py_BEGIN_ALLOW_THREADS status =
         evaluates ? rynd_trainer_evaluate(self->trainer, self->in, target, &loss)
                   : rynd_trainer_step(self->trainer, self->in, target, rate, &loss);
-    Py_END_ALLOW_THREADS return status == RYND_OK ? PyFloat_FromDouble(loss) : py_raise(status);
+    Py_END_ALLOW_THREADS if (status != RYND_OK && py_exchange_raise(&self->exchange))
+    {
+        return NULL;
+    }
+    return status == RYND_OK ? PyFloat_FromDouble(loss) : py_raise(status);
 }
 
 static PyObject *run(trainer_object *self, PyObject *inputs, PyObject *target, bool evaluates,
@@ -307,12 +319,17 @@ static PyObject *trainer_steps(PyObject *object, PyObject *unused)
     return py_steps(rynd_trainer_plan(((trainer_object *)object)->trainer));
 }
 
-static PyObject *trainer_predict(PyObject *object, PyObject *unused)
+static PyObject *trainer_predict(PyObject *object, PyObject *step)
 {
-    (void)unused;
+    const rynd_plan *plan = rynd_trainer_plan(((trainer_object *)object)->trainer);
+    const Py_ssize_t index = step == Py_None ? 0 : PyLong_AsSsize_t(step);
+    if (index == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
     rynd_prediction prediction = {.size = sizeof prediction};
-    const rynd_status status =
-        rynd_plan_predict(rynd_trainer_plan(((trainer_object *)object)->trainer), &prediction);
+    const rynd_status status = step == Py_None
+                                   ? rynd_plan_predict(plan, &prediction)
+                                   : rynd_plan_predict_step(plan, (size_t)index, &prediction);
     return status == RYND_OK ? py_prediction(&prediction) : py_raise(status);
 }
 
@@ -342,6 +359,27 @@ static PyObject *trainer_step_seconds(PyObject *object, PyObject *unused)
     return list;
 }
 
+/* [(bytes, made, awaited)] */
+static PyObject *trainer_buckets(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const rynd_trainer *trainer = ((trainer_object *)object)->trainer;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < rynd_trainer_bucket_count(trainer); i++) {
+        rynd_bucket_info info = {.size = sizeof info};
+        const rynd_status status = rynd_trainer_bucket(trainer, i, &info);
+        PyObject *one = status == RYND_OK
+                            ? Py_BuildValue("(nnn)", (Py_ssize_t)info.bytes, (Py_ssize_t)info.made,
+                                            (Py_ssize_t)info.awaited)
+                            : py_raise(status);
+        if (!one || PyList_Append(list, one) != 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
 static PyObject *trainer_memory(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -358,9 +396,10 @@ static PyMethodDef trainer_methods[] = {
     {"_read", trainer_read, METH_VARARGS, "A state, by name and description."},
     {"_write", trainer_write, METH_VARARGS, "Sets a state."},
     {"_steps", trainer_steps, METH_NOARGS, "What a step runs by, as dicts."},
-    {"_predict", trainer_predict, METH_NOARGS, "What a step takes."},
+    {"_predict", trainer_predict, METH_O, "Seconds of a step, or of one of what it runs by."},
     {"_profile", trainer_profile, METH_O, "Records the times of what later steps run by."},
     {"_step_seconds", trainer_step_seconds, METH_NOARGS, "Of the last step, one for each."},
+    {"_buckets", trainer_buckets, METH_NOARGS, "What ranks add up at once."},
     {"_memory", trainer_memory, METH_NOARGS, "Bytes that it holds."},
     {NULL, NULL, 0, NULL}};
 
