@@ -69,9 +69,9 @@ def test_forecast_of_several_batches(ran, rynd, net, data):
 
 @pytest.fixture
 def deep(tmp_path):
-    """Eight convolutions with batch normalisations, every second one with a skip; most of the memory is activations."""
+    """Eight convolutions with batch normalisations, every second one with a skip, and dropouts; most of the memory is activations."""
     random = np.random.default_rng(3)
-    arrays = {"w": 0.05 * random.standard_normal((16 * 12 * 12, CLASSES))}
+    arrays = {"w": 0.05 * random.standard_normal((16 * 12 * 12, CLASSES)), "ratio": np.float32(0.25)}
     nodes, x, skip = [], "x", None
     for i in range(8):
         arrays |= {f"w{i}": 0.2 * random.standard_normal((16, 1 if i == 0 else 16, 3, 3)), f"s{i}": np.ones(16), f"t{i}": np.zeros(16), f"m{i}": np.zeros(16), f"v{i}": np.ones(16)}
@@ -80,6 +80,9 @@ def deep(tmp_path):
             nodes.append(helper.make_node("Add", [f"n{i}", skip], [f"a{i}"]))
         nodes.append(helper.make_node("Relu", [nodes[-1].output[0]], [f"r{i}"]))
         x, skip = f"r{i}", f"r{i}" if i % 2 else skip
+        if i % 3 == 2:
+            nodes.append(helper.make_node("Dropout", [x, "ratio"], [f"d{i}"]))
+            x = f"d{i}"
     nodes += [helper.make_node("Flatten", [x], ["f"]), helper.make_node("MatMul", ["f", "w"], ["y"])]
     return save(tmp_path / "deep.onnx", nodes, [("x", "float32", ["N", 1, 12, 12])], [("y", "float32", ["N", CLASSES])], {name: a.astype("float32") for name, a in arrays.items()})
 
