@@ -16,7 +16,8 @@ static const cli_train_settings defaults = {
 static const cli_option options[] = {
     {"data", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(data),
      "what to learn from: a folder with a folder of pictures for each class; a folder with pairs of "
-     "pictures, low/NAME and high/NAME; an .npz of x and y; an IDX file of pictures (MNIST's format, "
+     "pictures, low/NAME and high/NAME; an .npz of x and y (of several inputs one array by the name "
+     "of each, and y); an IDX file of pictures (MNIST's format, "
      ".gz too) with the file of their classes beside it"},
     {"validate", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(validate),
      "data of the same kind to judge by behind each epoch"},
@@ -24,6 +25,8 @@ static const cli_option options[] = {
      "of pairs without a folder 'low': make the small pictures of the large ones, N times smaller"},
     {"loss", 0, CLI_CHOICE, "NAME", CLI_LOSSES, 0, 0, OFFSET(loss),
      "what is made small (default: cross_entropy where the data has classes, else mse)"},
+    {"loss-of", 0, CLI_TEXT, "OUTPUT", NULL, 0, 0, OFFSET(loss_of),
+     "the output that the loss is of (default: the model's first)"},
     {"label-smoothing", 0, CLI_NUMBER, "S", NULL, 0, 0.999, OFFSET(label_smoothing),
      "of cross_entropy: a part S of each target is spread over all classes (default 0)"},
     {"epsilon", 0, CLI_NUMBER, "E", NULL, 1e-12, 1, OFFSET(epsilon),
@@ -40,6 +43,9 @@ static const cli_option options[] = {
     {"init", 0, CLI_CHOICE, "NAME", CLI_INITS, 0, 0, OFFSET(init),
      "what the weights are at first: the model's (default), or fresh ones by --seed: normal numbers "
      "after He, or uniform ones as PyTorch's layers are made"},
+    {"dropout", 0, CLI_CHOICE, "NAME", CLI_DROPOUTS, 0, 0, OFFSET(dropout),
+     "what the model's Dropout nodes do in a step: drop as the model says (default), by --seed, or "
+     "nothing"},
     {"freeze", 0, CLI_LIST, "PATTERN", NULL, 0, 0, OFFSET(freeze),
      "leave the weights of these names as they are (* and ?); may be repeated"},
     CLI_SCHEDULE_OPTIONS(OFFSET(schedule)),

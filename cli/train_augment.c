@@ -18,6 +18,7 @@ enum {
     SATURATION,
     PLACE_Y,
     PLACE_X,
+    TURN,
     TRIES = 8,
     TRY = 4,
     MOST_TRIES = 10
@@ -119,6 +120,37 @@ static void flip(cli_image *image)
     }
 }
 
+/* The places that a quarter turn to the left moves round: each to the one before it. */
+static void move_round(const cli_image *image, int64_t y, int64_t x)
+{
+    const int channels = image->channels;
+    const int64_t n = image->width, last = n - 1;
+    float *const at[4] = {image->pixels + (y * n + x) * channels,
+                          image->pixels + (x * n + last - y) * channels,
+                          image->pixels + ((last - y) * n + last - x) * channels,
+                          image->pixels + ((last - x) * n + y) * channels};
+    for (int c = 0; c < channels; c++) {
+        const float first = at[0][c];
+        for (int i = 0; i < 3; i++) {
+            at[i][c] = at[i + 1][c];
+        }
+        at[3][c] = first;
+    }
+}
+
+/* A square, by none to three quarters. */
+static void turn(cli_image *image, float number)
+{
+    const int64_t n = image->width;
+    for (int64_t quarters = place(number, 4); quarters > 0; quarters--) {
+        for (int64_t y = 0; y < n / 2; y++) {
+            for (int64_t x = 0; x < (n + 1) / 2; x++) {
+                move_round(image, y, x);
+            }
+        }
+    }
+}
+
 static float clamp(float value)
 {
     return value < 0 ? 0 : value > 255 ? 255 : value;
@@ -182,6 +214,9 @@ bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_e
     if (augment->flip && numbers[FLIP] < 0.5f) {
         flip(image);
     }
+    if (augment->turn) {
+        turn(image, numbers[TURN]);
+    }
     if (augment->jitter > 0) {
         change_colours(image, augment->jitter, numbers);
     }
@@ -208,6 +243,10 @@ bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_exte
     if (draw && augment->flip && numbers[FLIP] < 0.5f) {
         flip(low);
         flip(high);
+    }
+    if (draw && augment->turn) {
+        turn(low, numbers[TURN]);
+        turn(high, numbers[TURN]);
     }
     return true;
 }

@@ -11,6 +11,7 @@ typedef struct cli_augment {
     double area;   /* the smallest part of a picture's area; 0: not given */
     int64_t pad;   /* pixels of zeros around it before the crop; -1: not given */
     bool flip;     /* mirrored, left and right, every second time */
+    bool turn;     /* by a number of quarters, 0 to 3; pictures are square then */
     double jitter; /* factors of brightness, contrast and saturation: 1 - jitter to 1 + jitter */
 } cli_augment;
 
@@ -24,6 +25,8 @@ typedef struct cli_augment {
      "while training: PAD pixels of zeros on each side, then crop at a random place"},           \
     {"flip", 0, CLI_FLAG, NULL, NULL, 0, 0, (at) + offsetof(cli_augment, flip),                  \
      "while training: mirror every second picture"},                                             \
+    {"turn", 0, CLI_FLAG, NULL, NULL, 0, 0, (at) + offsetof(cli_augment, turn),                  \
+     "while training: turn pictures by 0, 1, 2 or 3 quarters; they must be square"},             \
     {"jitter", 0, CLI_NUMBER, "J", NULL, 0, 1, (at) + offsetof(cli_augment, jitter),             \
      "while training: brightness, contrast and saturation times 1-J to 1+J"}
 /* clang-format on */
@@ -35,17 +38,17 @@ typedef struct cli_draw {
     size_t sample;
 } cli_draw;
 
-/* Streams of random numbers (rynd/random.h) that training takes for itself; those of layers are
- * counted from 0 on. */
+/* Streams of random numbers (rynd/random.h) that training takes for itself; those of
+ * dropouts begin at 0x64726f70 (rynd/train.h). */
 enum { CLI_STREAM_ORDER = 0x7f000000, CLI_STREAM_AUGMENT, CLI_STREAM_PLACES };
 
-/* Of one picture: area or pad, then flip, then colours, to pictures of this size (which the
+/* Of one picture: area or pad, then flip, turn and colours, to pictures of this size (which the
  * picture must have already where neither area nor pad is given). */
 bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_extent to,
                          cli_image *image, const char *name, cli_failure *failure);
 
 /* Of a pair: a part of the small picture of this size, at a random place (draw NULL: the middle),
- * and the same part of the large one; both mirrored where `flip` says so. */
+ * and the same part of the large one; both mirrored and turned where the options say so. */
 bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_extent to,
                       cli_sample *sample, const char *name, cli_failure *failure);
 

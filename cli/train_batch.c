@@ -21,7 +21,7 @@ static bool fail_picture(const cli_batch_wish *wish, const rynd_value_info *valu
 static cli_extent extent_of(const cli_batch_wish *wish, const cli_picture_layout *layout)
 {
     const cli_preprocess *p = wish->preprocess;
-    cli_extent to = {wish->input->dim[layout->height], wish->input->dim[layout->width]};
+    cli_extent to = {wish->inputs->dim[layout->height], wish->inputs->dim[layout->width]};
     const cli_extent said = p->crop.width ? p->crop : p->size.height ? p->size : (cli_extent){0};
     to.height = to.height > 0 ? to.height : said.height;
     to.width = to.width > 0 ? to.width : said.width;
@@ -63,7 +63,7 @@ static bool form_pictures(cli_batch_form *form, cli_sample *sample, cli_failure 
 {
     static const int64_t open[4] = {-1, -1, -1, -1};
     const cli_batch_wish *wish = &form->wish;
-    const rynd_value_info *in = wish->input, *out = wish->output;
+    const rynd_value_info *in = wish->inputs, *out = wish->output;
     const int rank = in->rank < 0 ? 4 : in->rank;
     const int64_t factor = wish->set->pairs ? sample->target.height / sample->picture.height : 1;
     if (!cli_picture_layout_of(rank, in->rank < 0 ? open : in->dim, sample->picture.channels,
@@ -82,8 +82,14 @@ static bool form_pictures(cli_batch_form *form, cli_sample *sample, cli_failure 
     if (!known && !plain_extent(wish, sample, form->x_layout.channels, &form->to, failure)) {
         return false;
     }
-    form->x = picture_tensor(&form->x_layout, rank, in->dtype, wish->batch, form->to.height,
-                             form->to.width);
+    if (wish->augment && wish->augment->turn && form->to.height != form->to.width) {
+        return cli_fail_usage(failure,
+                              "--turn: a quarter turn of %" PRId64 "x%" PRId64
+                              " (height x width) does not fit input '%s'; give a square --crop",
+                              form->to.height, form->to.width, in->name);
+    }
+    form->x[0] = picture_tensor(&form->x_layout, rank, in->dtype, wish->batch, form->to.height,
+                                form->to.width);
     if (wish->set->pairs) {
         const int out_rank = out->rank < 0 ? 4 : out->rank;
         if (!cli_picture_layout_of(out_rank, out->rank < 0 ? open : out->dim,
@@ -106,20 +112,31 @@ static rynd_tensor batch_of(const rynd_tensor *row, int64_t batch)
 }
 
 /* The model's input takes it? */
-static bool check_x(const cli_batch_form *form, cli_failure *failure)
+static bool check_input(const cli_batch_form *form, size_t input, cli_failure *failure)
 {
-    const rynd_value_info *in = form->wish.input;
-    bool same = in->rank < 0 || in->rank == form->x.rank;
+    const rynd_value_info *in = &form->wish.inputs[input];
+    const rynd_tensor *x = &form->x[input];
+    bool same = in->rank < 0 || in->rank == x->rank;
     for (int i = 0; same && i < in->rank; i++) {
-        same = in->dim[i] < 0 || in->dim[i] == form->x.dim[i];
+        same = in->dim[i] < 0 || in->dim[i] == x->dim[i];
     }
     return same ? true
                 : cli_fail(failure, "'%s': batches are %s, but input '%s' is %s%s",
-                           form->wish.set->path, cli_shape_of_tensor(&form->x).text, in->name,
+                           form->wish.set->path, cli_shape_of_tensor(x).text, in->name,
                            cli_shape_of_value(in).text,
-                           in->rank > 0 && in->dim[0] > 0 && in->dim[0] != form->x.dim[0]
+                           in->rank > 0 && in->dim[0] > 0 && in->dim[0] != x->dim[0]
                                ? ": give its first dimension as --batch"
                                : "");
+}
+
+static bool check_inputs(const cli_batch_form *form, cli_failure *failure)
+{
+    for (size_t i = 0; i < form->wish.input_count; i++) {
+        if (!check_input(form, i, failure)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* The first sample that can be read; the others are found out later. */
@@ -151,14 +168,16 @@ bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_fai
     if (form->pictures) {
         good = form_pictures(form, &sample, failure);
     } else {
-        form->x = batch_of(&sample.x, wish->batch);
+        for (size_t i = 0; i < wish->input_count; i++) {
+            form->x[i] = batch_of(&sample.x[i], wish->batch);
+        }
         form->y = batch_of(&sample.y, wish->batch);
     }
     if (form->pictures && !wish->set->pairs) {
         form->y = rynd_tensor_of(NULL, RYND_DTYPE_I64, 1, &wish->batch);
     }
     cli_sample_free(&sample);
-    return good && check_x(form, failure);
+    return good && check_inputs(form, failure);
 }
 
 static bool check_extent(const cli_batch_form *form, const cli_image *image, cli_failure *failure)
@@ -243,7 +262,9 @@ bool cli_batch_put(const cli_batch_form *form, const cli_draw *draw, cli_sample 
                    const rynd_tensor *x, const rynd_tensor *y, int64_t at, cli_failure *failure)
 {
     if (!form->pictures) {
-        put_row(x, at, &sample->x);
+        for (size_t i = 0; i < form->wish.input_count; i++) {
+            put_row(&x[i], at, &sample->x[i]);
+        }
         put_row(y, at, &sample->y);
         return true;
     }

@@ -10,15 +10,16 @@
 /* What a batch is made by; borrowed. */
 typedef struct cli_batch_wish {
     const cli_dataset *set;
-    const rynd_value_info *input, *output; /* the model's */
-    const cli_preprocess *preprocess;      /* settled */
-    const cli_augment *augment;            /* NULL: nothing at random, as in validation */
+    const rynd_value_info *inputs, *output; /* the model's, and what the loss is of */
+    size_t input_count;                     /* 1 where the set has pictures */
+    const cli_preprocess *preprocess;       /* settled */
+    const cli_augment *augment;             /* NULL: nothing at random, as in validation */
     int64_t batch;
 } cli_batch_wish;
 
 typedef struct cli_batch_form {
     cli_batch_wish wish;
-    rynd_tensor x, y;                      /* descriptions: data NULL */
+    rynd_tensor x[CLI_TRAIN_INPUTS], y;    /* descriptions: data NULL */
     cli_picture_layout x_layout, y_layout; /* of pictures */
     cli_extent to;                         /* the extents of a picture in x */
     bool pictures;                         /* x holds pictures */
@@ -28,9 +29,9 @@ typedef struct cli_batch_form {
  * or of the first sample that can be read. y is i64 [batch] where samples have labels. */
 bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_failure *failure);
 
-/* Augments, preprocesses and puts a sample into place `at` of x and y; `sample` is used up, not
- * freed. A failure is for the user to repair: the sample does not fit the model. Any thread, for
- * different places. */
+/* Augments, preprocesses and puts a sample into place `at` of x, a tensor an input, and y; `sample`
+ * is used up, not freed. A failure is for the user to repair: the sample does not fit the model.
+ * Any thread, for different places. */
 bool cli_batch_put(const cli_batch_form *form, const cli_draw *draw, cli_sample *sample,
                    const rynd_tensor *x, const rynd_tensor *y, int64_t at, cli_failure *failure);
 

@@ -9,20 +9,26 @@
 
 typedef struct cli_dataset cli_dataset;
 
+enum { CLI_TRAIN_INPUTS = 16 }; /* of a model, at most */
+
 /* What is wished of a set besides its path. */
 typedef struct cli_data_wish {
-    int64_t factor;   /* of pairs without small pictures: how many times smaller they are made; 0 */
-    rynd_dtype dtype; /* of an archive's x, which is converted where nothing is lost; NONE: any */
-    bool classes;     /* an archive's y are indices of classes */
-    bool guess;       /* they are where they are of a type of whole numbers */
-    rynd_dtype target; /* of an archive's y where they are no classes; NONE: any */
+    int64_t factor; /* of pairs without small pictures: how many times smaller they are made; 0 */
+    /* the model's: an archive has an array `x` for the only one, or one of the name of each, which
+     * are converted where nothing is lost; 0: x of any type */
+    const rynd_value_info *inputs;
+    size_t input_count; /* at most CLI_TRAIN_INPUTS */
+    bool classes;       /* an archive's y are indices of classes */
+    bool guess;         /* they are where they are of a type of whole numbers */
+    rynd_dtype target;  /* of an archive's y where they are no classes; NONE: any */
 } cli_data_wish;
 
 /* One sample: pictures as the file has them (0 to 255), or rows of the set's arrays. */
 typedef struct cli_sample {
     cli_image picture, target; /* pixels NULL: there is none; owned */
-    rynd_tensor x, y;          /* one row of each array; dtype NONE: there is none; borrowed */
-    int64_t label;             /* the index of its class; -1: it has none */
+    /* one row of each array; dtype NONE: there is none; borrowed */
+    rynd_tensor x[CLI_TRAIN_INPUTS], y;
+    int64_t label; /* the index of its class; -1: it has none */
 } cli_sample;
 
 void cli_sample_free(cli_sample *sample);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An archive with the arrays x and y: sample i is row i of both. They become of the model's types,
- * y int64 where it holds classes, where no value is lost; nothing else is done to them. */
+/* An archive with the arrays x, or one of the name of each of several inputs, and y: sample i is
+ * row i of all. They become of the model's types, y int64 where it holds classes, where no value is
+ * lost; nothing else is done to them. */
 #include "file_names.h"
 #include "files.h"
 #include "train_data.h"
@@ -11,15 +12,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { ARRAYS = 2 };
-
 typedef struct npz_set {
     const char *path;
-    cli_tensor arrays[ARRAYS];
-    int at; /* which one is being read */
+    size_t inputs; /* arrays; behind them y */
+    const char *names[CLI_TRAIN_INPUTS + 1];
+    cli_tensor arrays[CLI_TRAIN_INPUTS + 1];
+    size_t at; /* which one is being read */
 } npz_set;
-
-static const char *const names[ARRAYS] = {"x", "y"};
 
 static bool recognises(const char *path)
 {
@@ -29,23 +28,25 @@ static bool recognises(const char *path)
 static bool wants(void *user, const char *name)
 {
     npz_set *own = user;
-    own->at = -1;
-    for (int i = 0; name && i < ARRAYS; i++) {
-        own->at = strcmp(name, names[i]) == 0 ? i : own->at;
+    for (size_t i = 0; name && i <= own->inputs; i++) {
+        if (strcmp(name, own->names[i]) == 0) {
+            own->at = i;
+            return true;
+        }
     }
-    return own->at >= 0;
+    return false;
 }
 
 static bool fits(void *user, const rynd_tensor *head, cli_failure *failure)
 {
     const npz_set *own = user;
     if (own->arrays[own->at].view.dtype != RYND_DTYPE_NONE) {
-        return cli_fail(failure, "'%s' has two arrays '%s'", own->path, names[own->at]);
+        return cli_fail(failure, "'%s' has two arrays '%s'", own->path, own->names[own->at]);
     }
     return head->rank >= 1 && rynd_tensor_elements(head) > 0
                ? true
                : cli_fail(failure, "'%s': array '%s' is %s: there are no rows in it", own->path,
-                          names[own->at], cli_shape_of_tensor(head).text);
+                          own->names[own->at], cli_shape_of_tensor(head).text);
 }
 
 /* Rows are read as memory: Fortran's order becomes C's. */
@@ -61,19 +62,20 @@ static bool take(void *user, cli_tensor *tensor, cli_failure *failure)
     return true;
 }
 
-static bool convert(cli_dataset *set, int array, rynd_dtype dtype, cli_failure *failure)
+static bool convert(cli_dataset *set, size_t array, rynd_dtype dtype, cli_failure *failure)
 {
     npz_set *own = set->own;
     cli_conversion done;
     return dtype == RYND_DTYPE_NONE ||
            cli_tensor_convert(&own->arrays[array], dtype, &done, failure) ||
-           cli_fail_prefix(failure, "'%s': array '%s': ", set->path, names[array]);
+           cli_fail_prefix(failure, "'%s': array '%s': ", set->path, own->names[array]);
 }
 
 /* Indices of classes are counted from 0. */
 static bool count_classes(cli_dataset *set, cli_failure *failure)
 {
-    const rynd_tensor *y = &((npz_set *)set->own)->arrays[1].view;
+    const npz_set *own = set->own;
+    const rynd_tensor *y = &own->arrays[own->inputs].view;
     const int64_t *labels = y->data, count = rynd_tensor_elements(y);
     int64_t most = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -92,6 +94,44 @@ static bool is_whole(rynd_dtype dtype)
     return dtype >= RYND_DTYPE_I8 && dtype <= RYND_DTYPE_U64;
 }
 
+static bool name_arrays(npz_set *own, const cli_data_wish *wish, cli_failure *failure)
+{
+    own->inputs = wish->input_count > 1 ? wish->input_count : 1;
+    own->names[0] = "x";
+    for (size_t i = 0; own->inputs > 1 && i < own->inputs; i++) {
+        own->names[i] = wish->inputs[i].name;
+        if (strcmp(own->names[i], "y") == 0) {
+            return cli_fail(failure,
+                            "'%s': the model has an input 'y', as targets are called; give the "
+                            "input another name",
+                            own->path);
+        }
+    }
+    own->names[own->inputs] = "y";
+    return true;
+}
+
+static bool check_arrays(const npz_set *own, cli_failure *failure)
+{
+    const rynd_tensor *first = &own->arrays[0].view;
+    for (size_t i = 0; i <= own->inputs; i++) {
+        if (own->arrays[i].view.dtype == RYND_DTYPE_NONE) {
+            return cli_fail(failure, "'%s' has no array '%s'; %s and y (targets) are wanted",
+                            own->path, own->names[i],
+                            own->inputs > 1 ? "one by the name of each of the model's inputs"
+                                            : "x (inputs)");
+        }
+    }
+    for (size_t i = 1; i <= own->inputs; i++) {
+        const int64_t rows = own->arrays[i].view.dim[0];
+        if (rows != first->dim[0]) {
+            return cli_fail(failure, "'%s': %s has %" PRId64 " rows, and %s %" PRId64, own->path,
+                            own->names[0], first->dim[0], own->names[i], rows);
+        }
+    }
+    return true;
+}
+
 static bool open_npz(cli_dataset *set, const cli_data_wish *wish, cli_failure *failure)
 {
     npz_set *own = set->own = calloc(1, sizeof *own);
@@ -101,25 +141,19 @@ static bool open_npz(cli_dataset *set, const cli_data_wish *wish, cli_failure *f
     own->path = set->path;
     const cli_receiver receiver = {
         .user = own, .wants = wants, .fits = fits, .take = take, .elements = -1};
-    if (!cli_tensors_read(NULL, set->path, &receiver, failure)) {
+    if (!name_arrays(own, wish, failure) ||
+        !cli_tensors_read(NULL, set->path, &receiver, failure) || !check_arrays(own, failure)) {
         return false;
     }
-    for (int i = 0; i < ARRAYS; i++) {
-        if (own->arrays[i].view.dtype == RYND_DTYPE_NONE) {
-            return cli_fail(failure,
-                            "'%s' has no array '%s'; x (inputs) and y (targets) are wanted",
-                            set->path, names[i]);
+    set->count = (size_t)own->arrays[0].view.dim[0];
+    for (size_t i = 0; i < wish->input_count; i++) {
+        if (!convert(set, i, wish->inputs[i].dtype, failure)) {
+            return false;
         }
     }
-    const int64_t rows = own->arrays[0].view.dim[0], others = own->arrays[1].view.dim[0];
-    if (rows != others) {
-        return cli_fail(failure, "'%s': x has %" PRId64 " rows, and y %" PRId64, set->path, rows,
-                        others);
-    }
-    set->count = (size_t)rows;
-    const bool classes = wish->classes || (wish->guess && is_whole(own->arrays[1].view.dtype));
-    return convert(set, 0, wish->dtype, failure) &&
-           convert(set, 1, classes ? RYND_DTYPE_I64 : wish->target, failure) &&
+    const rynd_dtype target = own->arrays[own->inputs].view.dtype;
+    const bool classes = wish->classes || (wish->guess && is_whole(target));
+    return convert(set, own->inputs, classes ? RYND_DTYPE_I64 : wish->target, failure) &&
            (!classes || count_classes(set, failure));
 }
 
@@ -137,16 +171,17 @@ static bool read_sample(const cli_dataset *set, size_t index, cli_sample *sample
 {
     const npz_set *own = set->own;
     (void)failure;
-    *sample = (cli_sample){.label = -1,
-                           .x = row_of(&own->arrays[0].view, index),
-                           .y = row_of(&own->arrays[1].view, index)};
+    *sample = (cli_sample){.label = -1, .y = row_of(&own->arrays[own->inputs].view, index)};
+    for (size_t i = 0; i < own->inputs; i++) {
+        sample->x[i] = row_of(&own->arrays[i].view, index);
+    }
     return true;
 }
 
 static void close_npz(cli_dataset *set)
 {
     npz_set *own = set->own;
-    for (int i = 0; own && i < ARRAYS; i++) {
+    for (size_t i = 0; own && i <= own->inputs; i++) {
         cli_tensor_free(&own->arrays[i]);
     }
     free(own);

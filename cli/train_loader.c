@@ -16,7 +16,7 @@
 enum { RING = 3, MOST_THREADS = 256 };
 
 typedef struct place {
-    cli_tensor x, y;
+    cli_tensor x[CLI_TRAIN_INPUTS], y;
     unsigned char *own;   /* of each sample: it stands at its place of the order */
     int64_t handed, done; /* samples given to threads; put */
     cli_failure failure;  /* of the first sample that failed */
@@ -129,7 +129,11 @@ static bool make_sample(cli_loader *l, uint64_t batch, int64_t at, const uint64_
         return false;
     }
     p->own[at] = position < form->wish.set->count && draw.sample == order[position];
-    const bool good = cli_batch_put(form, &draw, &sample, &p->x.view, &p->y.view, at, failure);
+    rynd_tensor x[CLI_TRAIN_INPUTS];
+    for (size_t i = 0; i < form->wish.input_count; i++) {
+        x[i] = p->x[i].view;
+    }
+    const bool good = cli_batch_put(form, &draw, &sample, x, &p->y.view, at, failure);
     cli_sample_free(&sample);
     return good;
 }
@@ -184,8 +188,13 @@ static bool make_places(cli_loader *l, cli_failure *failure)
         if (!p->own) {
             return cli_fail_memory(failure);
         }
-        if (!cli_tensor_make(&p->x, form->x.dtype, form->x.rank, form->x.dim, failure) ||
-            !cli_tensor_make(&p->y, form->y.dtype, form->y.rank, form->y.dim, failure)) {
+        for (size_t k = 0; k < form->wish.input_count; k++) {
+            const rynd_tensor *x = &form->x[k];
+            if (!cli_tensor_make(&p->x[k], x->dtype, x->rank, x->dim, failure)) {
+                return false;
+            }
+        }
+        if (!cli_tensor_make(&p->y, form->y.dtype, form->y.rank, form->y.dim, failure)) {
             return false;
         }
     }
@@ -253,7 +262,9 @@ bool cli_loader_take(cli_loader *l, cli_batch *batch, cli_failure *failure)
         return false;
     }
     batch->epoch = epoch_of(l, l->oldest);
-    batch->x = p->x.view;
+    for (size_t i = 0; i < l->options.form->wish.input_count; i++) {
+        batch->x[i] = p->x[i].view;
+    }
     batch->y = p->y.view;
     batch->own = p->own;
     const uint64_t first = first_of(l, l->oldest), all = l->options.form->wish.set->count;
@@ -293,7 +304,9 @@ void cli_loader_stop(cli_loader *l)
         pthread_join(l->threads[i], NULL);
     }
     for (int i = 0; i < RING; i++) {
-        cli_tensor_free(&l->ring[i].x);
+        for (int k = 0; k < CLI_TRAIN_INPUTS; k++) {
+            cli_tensor_free(&l->ring[i].x[k]);
+        }
         cli_tensor_free(&l->ring[i].y);
         free(l->ring[i].own);
     }

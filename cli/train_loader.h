@@ -32,7 +32,7 @@ typedef struct cli_loader_options {
 typedef struct cli_batch {
     uint64_t number;
     uint32_t epoch;
-    rynd_tensor x, y;
+    rynd_tensor x[CLI_TRAIN_INPUTS], y; /* an x for each of the form's inputs */
     int64_t count; /* samples at the beginning of it: less than all, or none, in the last batch */
     /* of each: it is the order's own, not one in the place of another */
     const unsigned char *own;

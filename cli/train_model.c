@@ -26,6 +26,9 @@ static const rynd_loss losses[] = {RYND_LOSS_CROSS_ENTROPY, RYND_LOSS_MSE, RYND_
 /* In the order of CLI_INITS. */
 static const rynd_init inits[] = {RYND_INIT_MODEL, RYND_INIT_HE, RYND_INIT_UNIFORM};
 
+/* In the order of CLI_DROPOUTS. */
+static const rynd_dropout dropouts[] = {RYND_DROPOUT_MODEL, RYND_DROPOUT_OFF};
+
 static int index_of(int chosen)
 {
     return chosen ? chosen - 1 : 0;
@@ -66,12 +69,16 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .freeze_count = s->freeze.count,
         .dims = s->common.dims.items,
         .dim_count = s->common.dims.count,
-        .inputs = &form->x,
+        .inputs = form->x,
+        .output = s->loss_of,
         .accuracy = (rynd_accuracy)s->common.accuracy,
         .settings = s->common.settings.items,
         .setting_count = s->common.settings.count,
         .init = inits[index_of(s->init)],
         .init_seed = (uint64_t)s->seed,
+        .dropout = dropouts[index_of(s->dropout)],
+        /* ranks drop by numbers of their own: their samples are others */
+        .dropout_seed = (uint64_t)s->seed + ((uint64_t)ranks->rank << 32),
         .exchange = cli_ranks_exchange(ranks),
     };
     *trainee = (cli_trainee){.setup = setup};
@@ -103,7 +110,7 @@ void cli_trainee_close(cli_trainee *trainee)
 bool cli_trainee_step(cli_trainee *trainee, const cli_batch *batch, double rate, double *loss,
                       rynd_tensor *output, cli_failure *failure)
 {
-    return (rynd_trainer_step(trainee->trainer, &batch->x, &batch->y, rate, loss) == RYND_OK &&
+    return (rynd_trainer_step(trainee->trainer, batch->x, &batch->y, rate, loss) == RYND_OK &&
             rynd_trainer_output(trainee->trainer, output) == RYND_OK) ||
            cli_fail_library(failure);
 }
@@ -112,7 +119,7 @@ bool cli_trainee_evaluate(cli_trainee *trainee, const cli_batch *batch, rynd_ten
                           cli_failure *failure)
 {
     double loss;
-    return (rynd_trainer_evaluate(trainee->trainer, &batch->x, &batch->y, &loss) == RYND_OK &&
+    return (rynd_trainer_evaluate(trainee->trainer, batch->x, &batch->y, &loss) == RYND_OK &&
             rynd_trainer_output(trainee->trainer, output) == RYND_OK) ||
            cli_fail_library(failure);
 }

@@ -12,6 +12,7 @@
 
 #define CLI_OPTIMIZERS "sgd|adam|adamw"
 #define CLI_INITS      "model|he|uniform"
+#define CLI_DROPOUTS   "model|off"
 
 typedef struct cli_trainee {
     const cli_setup *setup;

@@ -24,23 +24,42 @@ static void settle_dims(const cli_train_run *run, rynd_value_info *input)
     }
 }
 
-/* The model's one input and first output. */
-static bool look_at_model(const cli_train_run *run, rynd_value_info *input, rynd_value_info *output,
-                          cli_failure *failure)
+static bool find_output(cli_train_run *run, cli_failure *failure)
 {
     const rynd_model *model = run->setup.model;
-    *input = (rynd_value_info){.size = sizeof *input};
-    *output = (rynd_value_info){.size = sizeof *output};
-    if (rynd_model_input_count(model) != 1) {
-        return cli_fail(failure, "'%s' has %zu inputs; rynd train takes models of one input",
-                        run->settings->common.arguments.items[0], rynd_model_input_count(model));
+    const char *name = run->settings->loss_of;
+    for (size_t i = 0; i < rynd_model_output_count(model); i++) {
+        run->output = (rynd_value_info){.size = sizeof run->output};
+        if (rynd_model_output(model, i, &run->output) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        if (!name || strcmp(run->output.name, name) == 0) {
+            run->output_index = i;
+            return true;
+        }
     }
-    if (rynd_model_input(model, 0, input) != RYND_OK ||
-        rynd_model_output(model, 0, output) != RYND_OK) {
-        return cli_fail_library(failure);
+    return cli_fail(failure, "'%s' has no output '%s' for --loss-of; rynd inspect lists them",
+                    run->settings->common.arguments.items[0], name ? name : "");
+}
+
+/* The model's inputs, and what the loss is of. */
+static bool look_at_model(cli_train_run *run, cli_failure *failure)
+{
+    const rynd_model *model = run->setup.model;
+    run->input_count = rynd_model_input_count(model);
+    if (run->input_count < 1 || run->input_count > CLI_TRAIN_INPUTS) {
+        return cli_fail(failure, "'%s' has %zu inputs; rynd train takes models of 1 to %d",
+                        run->settings->common.arguments.items[0], run->input_count,
+                        CLI_TRAIN_INPUTS);
     }
-    settle_dims(run, input);
-    return true;
+    for (size_t i = 0; i < run->input_count; i++) {
+        run->inputs[i] = (rynd_value_info){.size = sizeof *run->inputs};
+        if (rynd_model_input(model, i, &run->inputs[i]) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        settle_dims(run, &run->inputs[i]);
+    }
+    return find_output(run, failure);
 }
 
 static bool has_classes(const cli_dataset *set)
@@ -49,17 +68,25 @@ static bool has_classes(const cli_dataset *set)
 }
 
 /* An archive's y are classes for a loss of classes, which its reader must know beforehand. */
-static bool open_data(cli_train_run *run, const rynd_value_info *input, cli_failure *failure)
+static bool open_data(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
     const cli_data_wish wish = {.factor = s->factor,
-                                .dtype = input->dtype,
+                                .inputs = run->inputs,
+                                .input_count = run->input_count,
                                 .target = run->output.dtype,
                                 .classes = s->loss - 1 == CLI_LOSS_CROSS_ENTROPY,
                                 .guess = s->loss == 0};
     if (!cli_dataset_open(&run->data, s->data, &wish, failure) ||
         (s->validate && !cli_dataset_open(&run->validation, s->validate, &wish, failure))) {
         return false;
+    }
+    if (run->input_count > 1 && run->data.kind != &cli_data_npz) {
+        return cli_fail(failure,
+                        "'%s' has %zu inputs, and '%s' holds %s: give an .npz with an array by "
+                        "the name of each, and y",
+                        s->common.arguments.items[0], run->input_count, s->data,
+                        run->data.kind->name);
     }
     if (s->validate && run->validation.kind != run->data.kind) {
         return cli_fail(failure, "'%s' holds %s, but '%s' %s", s->data, run->data.kind->name,
@@ -118,7 +145,8 @@ static bool settle_loss(cli_train_run *run, cli_failure *failure)
 static bool check_augment(const cli_train_run *run, cli_failure *failure)
 {
     const cli_augment *a = &run->settings->augment;
-    const bool place = a->area > 0 || a->pad >= 0, any = place || a->flip || a->jitter > 0;
+    const bool place = a->area > 0 || a->pad >= 0,
+               any = place || a->flip || a->turn || a->jitter > 0;
     const bool rows = run->data.kind == &cli_data_npz;
     if (a->area > 0 && a->pad >= 0) {
         return cli_fail_usage(failure, "--random-area and --random-crop: give one of them");
@@ -126,7 +154,7 @@ static bool check_augment(const cli_train_run *run, cli_failure *failure)
     if (rows && any) {
         return cli_fail_usage(failure,
                               "'%s' is an archive of arrays: --random-area, "
-                              "--random-crop, --flip and --jitter are for pictures",
+                              "--random-crop, --flip, --turn and --jitter are for pictures",
                               run->settings->data);
     }
     if (run->data.pairs && (place || a->jitter > 0)) {
@@ -158,16 +186,16 @@ static bool check_parts(const cli_train_run *run, cli_failure *failure)
                                 run->batch, ranks, ranks);
 }
 
-static bool form_batches(cli_train_run *run, const rynd_value_info *input,
-                         const rynd_value_info *output, cli_failure *failure)
+static bool form_batches(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
     cli_batch_wish wish = {.set = &run->data,
-                           .input = input,
-                           .output = output,
+                           .inputs = run->inputs,
+                           .input_count = run->input_count,
+                           .output = &run->output,
                            .preprocess = &s->preprocess,
                            .augment = &s->augment};
-    run->batch = batch_of(run, input);
+    run->batch = batch_of(run, run->inputs);
     wish.batch = run->batch / run->ranks.ranks;
     if (!check_parts(run, failure) || !cli_batch_form_of(&wish, &run->form, failure)) {
         return false;
@@ -211,7 +239,9 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
              "lr=%.17g schedule=%d warmup=%" PRId64 " decay-every=%" PRId64
              " decay=%.17g lr-last=%.17g steps=%" PRIu64 " size=%" PRId64 "x%" PRId64
              " crop=%" PRId64 "x%" PRId64 " scale=%.17g mean=%.17g,%.17g,%.17g "
-             "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64 " flip=%d jitter=%.17g",
+             "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64
+             " flip=%d turn=%d jitter=%.17g "
+             "dropout=%s output=%zu",
              run->data.count, run->batch, s->seed, s->ordered ? "own" : "random",
              cli_loss_name(run->rule.loss), s->label_smoothing, s->epsilon,
              cli_optimizer_name(s->optimizer), s->momentum, s->nesterov, s->weight_decay, s->clip,
@@ -219,7 +249,7 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
              c->kind > 1 ? run->steps : 0, p->size.height, p->size.width, p->crop.height,
              p->crop.width, p->scale, p->mean.value[0], p->mean.value[1], p->mean.value[2],
              p->std.value[0], p->std.value[1], p->std.value[2], p->order, a->area, a->pad, a->flip,
-             a->jitter);
+             a->turn, a->jitter, s->dropout > 1 ? "off" : "model", run->output_index);
     run->fingerprint = strdup(text);
     return run->fingerprint ? true : cli_fail_memory(failure);
 }
@@ -284,14 +314,12 @@ static bool name_checkpoint(cli_train_run *run, cli_failure *failure)
 bool cli_train_open(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
-    rynd_value_info *input = &run->input, *output = &run->output;
     run->loss = NAN;
     cli_progress_show(&run->progress, "loading the model", 0);
     return name_checkpoint(run, failure) && cli_setup_context(&run->setup, &s->common, failure) &&
            cli_setup_model(&run->setup, s->common.arguments.items[0], failure) &&
-           look_at_model(run, input, output, failure) && open_data(run, input, failure) &&
-           settle_loss(run, failure) && check_augment(run, failure) &&
-           form_batches(run, input, output, failure) && count_steps(run, failure) &&
+           look_at_model(run, failure) && open_data(run, failure) && settle_loss(run, failure) &&
+           check_augment(run, failure) && form_batches(run, failure) && count_steps(run, failure) &&
            make_fingerprint(run, failure) &&
            cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, &run->ranks,
                             failure) &&

@@ -25,11 +25,18 @@ static bool count_parameters(const cli_train_run *run, int64_t *count, cli_failu
     return true;
 }
 
+static double bytes_of(const rynd_tensor *t)
+{
+    return (double)rynd_tensor_elements(t) * (double)rynd_dtype_size(t->dtype);
+}
+
 static double batches_memory(const cli_train_run *run)
 {
-    const rynd_tensor *x = &run->form.x, *y = &run->form.y;
-    return (double)rynd_tensor_elements(x) * (double)rynd_dtype_size(x->dtype) +
-           (double)rynd_tensor_elements(y) * (double)rynd_dtype_size(y->dtype);
+    double bytes = bytes_of(&run->form.y);
+    for (size_t i = 0; i < run->form.wish.input_count; i++) {
+        bytes += bytes_of(&run->form.x[i]);
+    }
+    return bytes;
 }
 
 static void print_forecast(const cli_train_run *run, int64_t parameters,
@@ -41,8 +48,11 @@ static void print_forecast(const cli_train_run *run, int64_t parameters,
     if (run->data.class_count) {
         printf(", %zu classes", run->data.class_count);
     }
-    printf("\nbatch       %s -> %s\n", cli_shape_of_tensor(&run->form.x).text,
-           cli_shape_of_tensor(&run->form.y).text);
+    printf("\nbatch      ");
+    for (size_t i = 0; i < run->form.wish.input_count; i++) {
+        printf(" %s", cli_shape_of_tensor(&run->form.x[i]).text);
+    }
+    printf(" -> %s\n", cli_shape_of_tensor(&run->form.y).text);
     if (run->ranks.ranks > 1) {
         printf("ranks       %d, each with its part of %" PRId64 " samples\n", run->ranks.ranks,
                run->batch);

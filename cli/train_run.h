@@ -13,7 +13,9 @@ typedef struct cli_train_run {
     const cli_train_settings *settings;
     cli_ranks ranks;
     cli_setup setup;
-    rynd_value_info input, output;        /* the model's first */
+    /* the model's, and what the loss is of */
+    rynd_value_info inputs[CLI_TRAIN_INPUTS], output;
+    size_t input_count, output_index;
     cli_dataset data, validation;         /* kind NULL: not there */
     cli_batch_form form, validation_form; /* of this rank's part of a batch */
     int64_t batch;                        /* samples of a step, of all ranks */

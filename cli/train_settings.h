@@ -10,9 +10,10 @@
 typedef struct cli_train_settings {
     cli_common common;
     const char *data, *validate;
-    int64_t factor; /* of pairs without small pictures; 0: not given */
+    const char *loss_of; /* an output; NULL: the first */
+    int64_t factor;      /* of pairs without small pictures; 0: not given */
     /* what is learnt: 1 + index into the choices, 0: not given */
-    int loss, optimizer, init;
+    int loss, optimizer, init, dropout;
     double momentum, weight_decay, label_smoothing, epsilon, clip;
     bool nesterov;
     cli_list freeze;

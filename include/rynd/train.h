@@ -50,6 +50,16 @@ typedef enum rynd_init {
     RYND_INIT_UNIFORM, /**< from -1/sqrt(fan-in) to that, as PyTorch's layers are made */
 } rynd_init;
 
+/** What a step does with the model's Dropout nodes, whether or not the file says that they train;
+ * evaluation passes everything. */
+typedef enum rynd_dropout {
+    /** drops the node's ratio of the elements, and scales the others by 1 / (1 - ratio): element i
+     * (row-major) of the n-th node, from 0, where number i of rynd_random_uniform is below the
+     * ratio, for seed dropout_seed, stream 0x64726f70 + n, and the number of steps before */
+    RYND_DROPOUT_MODEL = 0,
+    RYND_DROPOUT_OFF, /**< passes everything, too */
+} rynd_dropout;
+
 /** Options. Set `size` to sizeof(rynd_trainer_options) and everything else that is not wanted to 0.
  * Borrowed during the call only. */
 typedef struct rynd_trainer_options {
@@ -86,6 +96,8 @@ typedef struct rynd_trainer_options {
     size_t setting_count;
     rynd_init init;
     uint64_t init_seed; /**< of fresh numbers */
+    rynd_dropout dropout;
+    uint64_t dropout_seed; /**< of what is dropped; ranks that share a batch need different ones */
     /** The way to other ranks that train the same: with it a step is one of all of them together,
      * and `batch` is this rank's part, as large as the others'. Gradients, running statistics and
      * the loss are means over the ranks; batch normalisations use the statistics of the rank's own
@@ -100,11 +112,12 @@ typedef struct rynd_trainer_options {
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all
  * defaults. What is trained: the model's floating-point initializers of at least one dim from which
  * the output is computed, in float32. Batch normalisations use the batch's statistics, and keep
- * running ones. Fails with ARGUMENT, NOT_FOUND (an output, a pattern), SHAPE (an open dim, an
- * output that the loss is not of), UNSUPPORTED (nothing to train; an operator that has no gradient,
- * which the message names; shapes that depend on data; other types), OUT_OF_MEMORY. With an
- * exchange every rank makes its trainer, and then makes as many steps: a step waits for the other
- * ranks, and where one fails they wait for ever, unless the exchange ends them (rynd_mpi_abort). */
+ * running ones. It trains on the device of the model's context, where states live. Fails with
+ * ARGUMENT, NOT_FOUND (an output, a pattern), SHAPE (an open dim, an output that the loss is not
+ * of), UNSUPPORTED (nothing to train; an operator that has no gradient, which the message names;
+ * shapes that depend on data; other types), DEVICE, OUT_OF_MEMORY. With an exchange every rank
+ * makes its trainer, and then makes as many steps: a step waits for the other ranks, and where one
+ * fails they wait for ever, unless the exchange ends them (rynd_mpi_abort). */
 RYND_API rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *options,
                                          rynd_trainer **trainer);
 /** Frees a trainer; NULL is allowed. */

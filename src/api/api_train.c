@@ -49,6 +49,8 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
         return ry_fail_memory(error);
     }
     run->session->plan = run->plan;
+    run->plan->plan->unneeded = ry_onnx_unneeded;
+    run->plan->plan->unneeded_user = &trainer->model->onnx;
     return ry_run_create(run->plan->plan, run->plan->accuracy, &run->session->run, error);
 }
 
@@ -127,6 +129,11 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: init is %d, none of rynd_init", (int)o->init);
     }
+    if ((unsigned)o->dropout > RYND_DROPOUT_OFF) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: dropout is %d, none of rynd_dropout",
+                       (int)o->dropout);
+    }
     if (o->nesterov && (o->momentum == 0 || o->optimizer != RYND_OPTIMIZER_SGD)) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: nesterov is of SGD with a momentum");
@@ -197,6 +204,8 @@ static ry_training_options training_options(const rynd_trainer_options *o)
         .keep_gradients = o->keep_gradients != 0,
         .init = inits[o->init],
         .init_seed = o->init_seed,
+        .no_dropout = o->dropout == RYND_DROPOUT_OFF,
+        .dropout_seed = o->dropout_seed,
         .ranks = o->exchange ? o->exchange->ranks : 0,
     };
 }

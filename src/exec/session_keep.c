@@ -28,9 +28,14 @@ static rynd_status create_state(ry_session *session, size_t index, ry_error *err
     RY_TRY(ry_session_name_tensor(ry_session_take_buffer(session, bytes, &slot->own, error),
                                   "state", session->plan->input_names[state->input], error));
     slot->place = (ry_place){slot->own, 0};
-    return state->initial
-               ? table->upload(session->stream, slot->place, state->initial, bytes, error)
-               : table->clear(session->stream, slot->place, bytes, error);
+    if (!state->initial) {
+        return table->clear(session->stream, slot->place, bytes, error);
+    }
+    RY_TRY(table->upload(session->stream, slot->place, state->initial, bytes, error));
+    if (session->plan->unneeded) {
+        session->plan->unneeded(session->plan->unneeded_user, state->initial, bytes);
+    }
+    return RYND_OK;
 }
 
 rynd_status ry_session_create_states(ry_session *session, ry_error *error)

@@ -50,6 +50,9 @@ typedef struct ry_node {
     int inputs, outputs;
     ry_value_id *in; /* RY_NO_VALUE: absent */
     ry_value_id *out;
+    /* training drops this part of input 0, and passes on the rest as output 0, in the place of what
+     * the node does (train/drop.h); 0: none; NaN: a part that is not known */
+    double drop;
 } ry_node;
 
 /* What lives between runs: an input of the graph and an output of the same type and shape, which is

@@ -35,6 +35,21 @@ static ry_infer_result check_activation(ry_infer *infer, ry_activation activatio
                                "gradient does not follow from what they give");
 }
 
+ry_infer_result ry_infer_op_dropout(ry_infer *infer)
+{
+    const ry_dropout_attrs *a = &infer->node->attrs.dropout;
+    if (!(a->ratio >= 0 && a->ratio < 1)) {
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "ratio is %g, expected 0 to below 1",
+                             a->ratio);
+    }
+    RY_INFER_TRY(ry_infer_check_rank(infer, 1, 0, 0));
+    if (ry_infer_in(infer, 1)->dtype != RY_f64) {
+        return ry_infer_bad(infer, 1, "is the number of steps, expected f64");
+    }
+    ry_infer_like(infer, 0, 0);
+    return RY_INFER_DONE;
+}
+
 ry_infer_result ry_infer_op_batch_norm_train(ry_infer *infer)
 {
     RY_INFER_TRY(ry_infer_check_rank(infer, 0, 2, RY_MAX_RANK));

@@ -6,6 +6,8 @@
  * 53 bits from two draws, as in its genrand_res53. */
 #include "onnx/operators.h"
 
+#include <math.h>
+
 enum { STATE = 624, SHIFT = 397 };
 
 /* The mask is a constant of the graph; a larger one is not worth its memory. */
@@ -79,6 +81,15 @@ static ry_value_id uniform_like(ry_import *import, ry_value_id x)
     return mask;
 }
 
+/* Training takes input 0 instead, and drops `ratio` (NaN: not known) of it by its own numbers. */
+static void let_training_drop(ry_import *import, double ratio)
+{
+    if (!ry_import_failed(import) && ry_import_wants(import, 0)) {
+        ry_graph *graph = import->graph;
+        graph->nodes[graph->values[ry_import_out(import, 0)].producer].drop = ratio;
+    }
+}
+
 /* True everywhere, of x's shape. */
 static const char *const all_true = "or(isnan(x0), x0 == x0)";
 
@@ -98,17 +109,21 @@ static void inference(ry_import *import)
 void ry_import_dropout_old(ry_import *import)
 {
     inference(import);
+    let_training_drop(import, ry_import_float(import, "ratio"));
 }
 
 void ry_import_dropout(ry_import *import)
 {
     ry_value_id x = ry_import_in(import, 0), ratio = ry_import_in(import, 1),
                 training = ry_import_in(import, 2);
-    double mode = 0, known_ratio = 1;
-    bool never =
+    double mode = 0, known_ratio = 0.5;
+    const bool known =
+        !ry_import_has(import, 1) || ry_import_scalar_of(import, ratio, &known_ratio);
+    const bool never =
         !ry_import_has(import, 2) || (ry_import_scalar_of(import, training, &mode) && mode == 0);
-    if (never || (ry_import_scalar_of(import, ratio, &known_ratio) && known_ratio == 0)) {
+    if (never || (known && known_ratio == 0)) {
         inference(import);
+        let_training_drop(import, known ? known_ratio : (double)NAN);
         return;
     }
     if (!ry_import_has(import, 1)) {
@@ -122,4 +137,5 @@ void ry_import_dropout(ry_import *import)
                         training};
     ry_onnx_emit_expr(import, "select(x1, select(x3, x0 / (1 - x2), x0), 0)", NULL, 0, NULL, 4, in,
                       ry_import_out(import, 0));
+    let_training_drop(import, known ? known_ratio : (double)NAN);
 }

@@ -19,11 +19,17 @@ static bool is_input_of(const ry_expr *program, int instruction, const bool *old
     return in->code == RY_EXPR_input && old[in->index];
 }
 
-/* old: of each of the program's inputs, is it what `output` overwrites? */
-static bool program_allows(const ry_expr *program, int output, const bool *old)
+/* old: of each of the program's inputs, is it what `output` overwrites? A GPU's work-item reads all
+ * that it needs of a position before it writes the first output there, and so does the CPU beside
+ * it, which computes in memory of its own. */
+static bool program_allows(const ry_expr *program, int output, const bool *old,
+                           ry_device_kind device)
 {
     const int result = program->result[output];
-    if (program->reduces || !reads_first(program->code[result].code)) {
+    if (program->reduces || device == RY_DEVICE_gpu) {
+        return !program->reduces;
+    }
+    if (!reads_first(program->code[result].code)) {
         return false;
     }
     for (int i = result + 1; i < program->count; i++) {
@@ -56,8 +62,7 @@ bool ry_plan_writes_in_place(const ry_plan *plan, const ry_uses *uses,
 {
     const ry_graph *graph = plan->graph;
     bool reads_old[RY_EXPR_MAX_INPUTS] = {false};
-    if (plan->device->table->kind != RY_DEVICE_cpu || !uses->made[next] ||
-        uses->last[old] > uses->first[next] || is_output(plan, uses, old)) {
+    if (!uses->made[next] || uses->last[old] > uses->first[next] || is_output(plan, uses, old)) {
         return false;
     }
     const size_t step = uses->first[next];
@@ -78,7 +83,8 @@ bool ry_plan_writes_in_place(const ry_plan *plan, const ry_uses *uses,
     }
     for (int o = 0; o < node->outputs; o++) {
         if (node->out[o] == next) {
-            return program_allows(node->attrs.expr.program, o, reads_old);
+            return program_allows(node->attrs.expr.program, o, reads_old,
+                                  plan->device->table->kind);
         }
     }
     return false;

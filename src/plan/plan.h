@@ -94,6 +94,9 @@ typedef struct ry_plan {
     ry_names input_index, output_index; /* of the model's inputs and outputs, by name */
     size_t state_count;
     ry_plan_state *states;
+    /* told of a state's initial content when a session has its copy, as in ry_plan_options */
+    void (*unneeded)(const void *user, const void *data, size_t size);
+    const void *unneeded_user;
     size_t constant_count;
     ry_buffer **constants;
     ry_buffer *packed; /* packed weights, one buffer; NULL when none */

@@ -210,7 +210,34 @@ typedef struct work {
     ry_expr_forward forward;
     ry_bound_expr all;
     ry_expr_seed seeds[RY_EXPR_MAX_SEEDS];
+    bool wanted[RY_EXPR_MAX_INPUTS + 1]; /* of a part of the inputs; the last may be the axes */
+    ry_value_id dx[RY_EXPR_MAX_INPUTS + 1];
 } work;
+
+/* A program has as many results as it may have outputs: of more inputs they are derived by turns.
+ */
+static rynd_status derive_all(const ry_gradient_call *call, work *w, bool reads_outputs)
+{
+    const int inputs = call->graph->nodes[call->node].inputs;
+    ry_gradient_call part = *call;
+    part.wanted = w->wanted;
+    part.dx = w->dx;
+    for (int first = 0, end; first < inputs; first = end) {
+        int count = 0;
+        memset(w->wanted, 0, sizeof w->wanted);
+        for (end = first; end < inputs && count < RY_EXPR_MAX_OUTPUTS; end++) {
+            w->wanted[end] = call->wanted[end];
+            count += call->wanted[end];
+        }
+        if (count > 0) {
+            RY_TRY(derive(&part, &w->forward, w->seeds, &w->all, reads_outputs));
+        }
+        for (int i = first; i < end; i++) {
+            call->dx[i] = count > 0 ? w->dx[i] : RY_NO_VALUE;
+        }
+    }
+    return RYND_OK;
+}
 
 static rynd_status gradient(const ry_gradient_call *call, bool reads_outputs)
 {
@@ -219,7 +246,7 @@ static rynd_status gradient(const ry_gradient_call *call, bool reads_outputs)
     if (!w) {
         return ry_fail_memory(call->error);
     }
-    const rynd_status status = derive(call, &w->forward, w->seeds, &w->all, reads_outputs);
+    const rynd_status status = derive_all(call, w, reads_outputs);
     if (status != RYND_OK) {
         const ry_node node = ry_gradient_node(call);
         ry_error_prefix(call->error, "the gradient of node '%s' (%s): ", node.name, node.source);

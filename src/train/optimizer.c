@@ -52,15 +52,10 @@ static void emit_program(ry_emitter *e, const char *text, const ry_optimizer_opt
 }
 
 void ry_emit_optimizer_step(ry_emitter *emitter, const ry_optimizer_options *options,
-                            ry_value_id learning_rate, const char *name, ry_optimizer_step *step)
+                            ry_value_id learning_rate, ry_value_id before, ry_optimizer_step *step)
 {
     const method *m = &methods[options->optimizer];
-    const ry_shape scalar = {.rank = 0};
     ry_value_id rates[RY_MAX_RATES];
-    const ry_value_id before = ry_graph_add_value(emitter->graph, name, RY_f64, &scalar);
-    if (failed_memory(emitter, before != RY_NO_VALUE)) {
-        return;
-    }
     const ry_value_id count = ry_emit_expr(emitter, "x0 + 1", 1, &before);
     emit_program(emitter, m->rates_text, options, 2, (ry_value_id[]){learning_rate, count},
                  m->rates, rates);

@@ -25,9 +25,10 @@ typedef struct ry_optimizer_step {
     ry_value_id scale;              /* of all gradients, a scalar of f32; RY_NO_VALUE: none */
 } ry_optimizer_step;
 
-/* learning_rate: a scalar of f64. Keeps the number of steps, as the state `name`. */
+/* learning_rate: a scalar of f64; before: the number of steps until then, another, in the graph
+ * without a producer, which becomes a state. */
 void ry_emit_optimizer_step(ry_emitter *emitter, const ry_optimizer_options *options,
-                            ry_value_id learning_rate, const char *name, ry_optimizer_step *step);
+                            ry_value_id learning_rate, ry_value_id before, ry_optimizer_step *step);
 
 /* One step of a parameter (f32, in the graph without a producer, and not yet among its inputs) by
  * its gradient. Makes it a state, with `initial`; and its moments, "<parameter>/momentum". */

@@ -3,6 +3,7 @@
 #include "train/training.h"
 
 #include "train/differentiate.h"
+#include "train/drop.h"
 #include "train/fuse_norm.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 typedef struct stepping {
     ry_graph *graph;
     ry_training *training;
-    ry_value_id rate;
+    ry_value_id rate, before; /* of learning; steps until this one */
     ry_optimizer_step step;
     ry_value_id *wanted, *gradient; /* of the parameters that are no statistics, in their order */
     size_t *index;                  /* of those among all */
@@ -257,7 +258,7 @@ static rynd_status add_backward(stepping *s, ry_value_id loss)
     const ry_training_options *options = &s->training->options;
     ry_emitter e = emitter_of(s->graph, "train/rate", s->error);
     s->step.scale = RY_NO_VALUE;
-    ry_emit_optimizer_step(&e, &options->optimizer, s->rate, "train/step", &s->step);
+    ry_emit_optimizer_step(&e, &options->optimizer, s->rate, s->before, &s->step);
     const ry_value_id one = ry_emit_scalar(&e, ry_emit_dtype(&e, loss), 1);
     RY_TRY(e.status);
     const bool later = options->clip_norm > 0 || options->ranks;
@@ -323,6 +324,11 @@ static rynd_status make_step(stepping *s, ry_arena *scratch)
     RY_TRY(list_wanted(s, scratch));
     RY_TRY(add_loss(s->graph, s->training, &loss, s->error));
     RY_TRY(add_input(s->graph, s->training->rate, RY_f64, &scalar, &s->rate, s->error));
+    s->before = ry_graph_add_value(s->graph, "train/step", RY_f64, &scalar);
+    if (s->before == RY_NO_VALUE) {
+        return ry_fail_memory(s->error);
+    }
+    RY_TRY(ry_training_add_drops(s->graph, s->training->options.dropout_seed, s->before, s->error));
     RY_TRY(train_batch_norms(s->graph, s->training, s->error));
     RY_TRY(ry_training_fuse_norms(s->graph, s->error));
     RY_TRY(add_backward(s, loss));

@@ -30,6 +30,8 @@ typedef struct ry_training_options {
     bool keep_gradients; /* as outputs */
     ry_init init;
     uint64_t init_seed;
+    bool no_dropout;
+    uint64_t dropout_seed;
     int ranks; /* that the step is shared among, each with its part of the batch; 0: there is no
                 * exchange */
 } ry_training_options;

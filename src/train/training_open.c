@@ -3,6 +3,7 @@
  * alone (rank 0), that an operator reads as an operand and not for a setting, and from which the
  * output is computed; and running statistics of batch normalisations. */
 #include "graph/own_vector.h"
+#include "train/drop.h"
 #include "train/initial.h"
 
 #include <fnmatch.h>
@@ -24,7 +25,7 @@ enum { LAST_BIT = 31 };
 
 static uint32_t operands_of(ry_op op)
 {
-    enum { FIRST = 1u << 0, FIRST_TWO = 3u, FIRST_THREE = 7u, ALL = ~0u };
+    enum { FIRST = 1u << 0, FIRST_TWO = 3u, FIRST_THREE = 7u, FIRST_AND_THIRD = 5u, ALL = ~0u };
     switch (op) {
     case RY_OP_expr:
     case RY_OP_concat:
@@ -36,6 +37,8 @@ static uint32_t operands_of(ry_op op)
     case RY_OP_batch_norm:
     case RY_OP_group_norm:
     case RY_OP_layer_norm: return FIRST_THREE;
+    case RY_OP_scatter_elements:
+    case RY_OP_scatter_nd: return FIRST_AND_THIRD;
     case RY_OP_grid_sample: return FIRST_TWO;
     default: return FIRST;
     }
@@ -95,7 +98,7 @@ static void name_copies(const opening *o)
     ry_graph *graph = o->graph;
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         const ry_node *node = &graph->nodes[n];
-        if (node->op != RY_OP_identity || !is_weight(o, node->in[0])) {
+        if (node->op != RY_OP_identity || node->drop != 0 || !is_weight(o, node->in[0])) {
             continue;
         }
         const ry_value from = graph->values[node->in[0]];
@@ -255,6 +258,7 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
     ry_training *training = o->training;
     RY_TRY(ry_graph_compact(o->graph, o->error));
     RY_TRY(find_output(o));
+    RY_TRY(ry_training_open_drops(o->graph, !training->options.no_dropout, o->error));
     name_copies(o);
     RY_TRY(separate_vectors(o, scratch));
     const size_t count = o->graph->value_count;

@@ -210,7 +210,7 @@ def test_pairs(ran, tmp_path, made):
             if name == "high" or not made:
                 (tmp_path / "sr" / name).mkdir(parents=True, exist_ok=True)
                 image.save(tmp_path / "sr" / name / f"{number}.png")
-    ran("train", net, "--data", tmp_path / "sr", *(["--factor", 2] if made else []), "--crop", "12", "--flip", "--scale", "1/255", "--loss", "l1", "--optimizer", "adam",
+    ran("train", net, "--data", tmp_path / "sr", *(["--factor", 2] if made else []), "--crop", "12", "--flip", "--turn", "--scale", "1/255", "--loss", "l1", "--optimizer", "adam",
         "--lr", "0.01", "--batch", 3, "--epochs", 60, "--validate", tmp_path / "sr", "--log", tmp_path / "log.jsonl")
     log = losses(tmp_path / "log.jsonl")
     assert np.mean(log[-10:]) < 0.3 * np.mean(log[:4])
@@ -268,6 +268,27 @@ def test_resumed_after_kill(ran, net, data, tmp_path, optimizer):
     assert checkpoint.read_bytes() == (tmp_path / "whole.checkpoint.npz").read_bytes()
     assert losses(tmp_path / "part.jsonl") == losses(tmp_path / "whole.jsonl")
     assert [row["loss"] for row in rows(tmp_path / "part.jsonl", "validation")] == [row["loss"] for row in rows(tmp_path / "whole.jsonl", "validation")]
+
+
+def test_on_a_device(ran, rynd, net, data, tmp_path):
+    """Beside the CPU's losses, the same bits again, and where it was stopped and went on; a checkpoint goes from device to device."""
+    if rynd("devices", "--device", "opencl").code:
+        pytest.skip("there is no device beside the CPU (Debian: pocl-opencl-icd is one)")
+    options = ["--data", data, "--validate", data, "--batch", 8, "--lr", "0.1", "--device"]
+
+    def train(name, device, epochs, *more):
+        ran("train", net, *options, device, "--epochs", epochs, "-o", tmp_path / f"{name}.onnx", "--log", tmp_path / f"{name}.jsonl", *more)
+        return (tmp_path / f"{name}.onnx").read_bytes(), losses(tmp_path / f"{name}.jsonl")
+
+    _, by_cpu = train("cpu", "cpu", 2)
+    whole, there = train("whole", "opencl", 2)
+    assert np.allclose(there, by_cpu, rtol=1e-4)
+    train("part", "opencl", 1)
+    resumed = train("part", "opencl", 2, "--resume", tmp_path / "part.checkpoint.npz")
+    assert resumed == (whole, there)
+    train("moved", "cpu", 1)
+    _, moved = train("moved", "opencl", 2, "--resume", tmp_path / "moved.checkpoint.npz")
+    assert np.allclose(moved, by_cpu, rtol=1e-4)
 
 
 def test_interrupted(ran, net, data, tmp_path):
@@ -421,6 +442,7 @@ def test_another_run_does_not_go_on(ran, rynd, net, data, tmp_path):
     (["--data", "{data}", "--decay", "0.5"], ["--schedule step"]),
     (["--data", "{data}", "--lr-last", "0.5"], ["--schedule cosine"]),
     (["--data", "{data}", "--flip"], ["--flip", "archive of arrays"]),
+    (["--data", "{data}", "--turn"], ["--turn", "archive of arrays"]),
     (["--data", "{data}", "--factor", "2"], ["--factor", "pairs"]),
     (["--data", "{data}", "-o", "out.txt"], ["--output", "'out.txt'", ".onnx"]),
     (["--data", "{data}", "--checkpoint", "c"], ["--checkpoint", "'c'", ".npz"]),
@@ -435,7 +457,7 @@ def test_wrong_usage(rynd, net, data, options, parts):
 def test_data_that_does_not_fit(rynd, net, data, folder, two_inputs, tmp_path):
     rynd("train", net, "--data", tmp_path / "none").failed("none", "No such file")
     rynd("train", net, "--data", data, "--batch", 65).failed("64 samples", "less than a batch of 65")
-    rynd("train", two_inputs, "--data", data).failed("2 inputs")
+    rynd("train", two_inputs, "--data", data).failed("no array 'a'", "model's inputs")
     rynd("train", net, "--data", folder[0], "--batch", 4).failed("16x16", "12x12", "--size")
     np.savez(tmp_path / "d.npz", x=np.zeros((8, 1, 12, 12), "float32"), y=np.full(8, CLASSES))
     rynd("train", net, "--data", tmp_path / "d.npz", "--batch", 4).failed("5 classes", "room for 4")

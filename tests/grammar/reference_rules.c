@@ -25,6 +25,7 @@ static const rule rules[RY_OPS] = {
     [RY_OP_layer_norm] = {RULE_SUM, 0, 0, 0},
     [RY_OP_lrn] = {RULE_SUM, 0, 0, 0},
     [RY_OP_softmax] = {RULE_SUM, 0, 0, 0},
+    [RY_OP_dropout] = {RULE_SUM, 2, 0, 0},
     [RY_OP_cumsum] = {RULE_SUM, 2, 0, 0},
     [RY_OP_arg_reduce] = {RULE_DECIDE, 0, 0, 0},
     [RY_OP_topk] = {RULE_MOVE, 2, 2, 0},

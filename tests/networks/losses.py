@@ -18,7 +18,7 @@ import numpy
 
 NETWORKS = "alexnet resnet18 resnet50 vgg16 mobilenet_v2".split()
 RATES = {"sgd": 1e-3, "adam": 1e-4}
-QUICK = ["resnet18.sgd", "resnet18.adam"]
+QUICK = ["resnet18.adam"]
 STEPS, BATCH, BATCHES, CLASSES = 20, 4, 5, 1000
 NOISE = 2  # as in gradients.py
 MOMENTUM = 0.9

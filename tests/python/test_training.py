@@ -2,6 +2,7 @@
 """Trainers on arrays."""
 import numpy
 import pytest
+from onnx import helper, numpy_helper
 
 import rynd
 
@@ -60,6 +61,26 @@ def test_a_profile_has_all_steps_and_leaves_parameters(conv_model):
     assert numpy.array(trainer.read("train/step")) == 2
 
 
+def test_trains_on_a_device(conv_model):
+    device = next((name for name in rynd.devices() if name != "cpu"), None)
+    if device is None:
+        pytest.skip("there is no device beside the CPU")
+    x, target = batch()
+
+    def train(device):
+        trainer = rynd.Trainer(rynd.load(conv_model, device=device), loss="mse", optimizer="adam", batch=4)
+        losses = [trainer.step(x, target, 0.01) for _ in range(3)] + [trainer.evaluate(x, target)]
+        return trainer, losses, {state.name: numpy.array(trainer.read(state.name)) for state in trainer.states}
+
+    trainer, there, states = train(device)
+    _, by_cpu, expected = train("cpu")
+    assert numpy.allclose(there, by_cpu, rtol=1e-5) and train(device)[1] == there
+    assert all(numpy.allclose(states[name], expected[name], atol=1e-4) for name in expected)
+    assert all(step.kernel.endswith("_gpu") for step in trainer.steps)
+    trainer.write("w", expected["w"])
+    assert (numpy.array(trainer.read("w")) == expected["w"]).all()
+
+
 def test_frozen_parameters_are_no_states(conv_model):
     trainer = rynd.Trainer(conv_model, loss="mse", freeze="[wb]", batch=4)
     assert [state.name for state in trainer.states if state.kind == "parameter"] == ["v"]
@@ -79,6 +100,32 @@ def test_fresh_parameters(conv_model):
         made(init="xavier")
     with pytest.raises((TypeError, ValueError, OverflowError)):
         made(init="he", init_seed="one")
+
+
+def test_dropout(tmp_path):
+    """An element stays where rynd's own number is at least the ratio; evaluation drops nothing."""
+    nodes = [helper.make_node("Dropout", ["x"], ["d"], ratio=0.25), helper.make_node("MatMul", ["d", "w"], ["y"])]
+    values = [helper.make_tensor_value_info(name, 1, [4, 8]) for name in "xy"]
+    w = numpy_helper.from_array(numpy.eye(8, dtype="float32"), "w")
+    model = helper.make_model(helper.make_graph(nodes, "drops", values[:1], values[1:], [w]), opset_imports=[helper.make_opsetid("", 10)], ir_version=8)
+    x = numpy.ones((4, 8), "float32")
+
+    def outputs(**options):
+        trainer = rynd.Trainer(model.SerializeToString(), loss="mse", **options)
+        given = []
+        for _ in range(2):
+            trainer.step(x, x, 0.0)
+            given.append(numpy.array(trainer.output))
+        trainer.evaluate(x, x)
+        assert (numpy.array(trainer.output) == 1).all()
+        return given
+
+    for step, y in enumerate(outputs(dropout_seed=3)):
+        numbers = numpy.array(rynd.random.uniform(32, seed=3, stream=0x64726f70, step=step)).reshape(4, 8)
+        assert (y == numpy.where(numbers < 0.25, 0, numpy.float32(1 / 0.75))).all()
+    assert all((y == 1).all() for y in outputs(dropout="off"))
+    with pytest.raises(rynd.ArgumentError, match="dropout: there is no 'on', only model, off"):
+        outputs(dropout="on")
 
 
 def test_mistakes_are_told(conv_model):

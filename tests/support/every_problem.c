@@ -188,6 +188,12 @@ const every_problem every_problems[] = {
     {F32, "batch_norm x0=2x19x5x7:f32 x1=19:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32"},
     {F32, "batch_norm_train x0=2x19x5x7:f32 x1=19:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32 y1=19:f32 y2=19:f32 y3=19:f32 y4=19:f32"},
     {F32, "batch_norm_grad x0=2x19x5x7:f32 x1=2x19x5x7:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32 y1=19:f32 y2=19:f32"},
+    {F32, "batch_norm_train x0=3x37x17x16:f32 x1=37:f32 x2=37:f32 x3=37:f32 x4=37:f32 x5=3x37x17x16:f32 y0=3x37x17x16:f32 y1=37:f32 y2=37:f32 activation=relu"},
+    {F32, "batch_norm_train x0=40x5:f32 x1=5:f32 x2=5:f32 x3=5:f32 x4=5:f32 y0=40x5:f32 y3=5:f32 y4=5:f32 activation=clip act_alpha=-0.5 act_beta=0.5 momentum=0.25"},
+    {F32, "batch_norm_grad x0=3x37x17x16:f32 x1=3x37x17x16:f32 x2=37:f32 x3=37:f32 x4=37:f32 x5=3x37x17x16:f32 y0=3x37x17x16:f32 y1=37:f32 y2=37:f32 "
+          "y3=3x37x17x16:f32 activation=relu"},
+    {F32, "batch_norm_grad x0=40x5:f32 x1=40x5:f32 x2=5:f32 x3=5:f32 x4=5:f32 x5=40x5:f32 y0=40x5:f32 y2=5:f32 activation=clip act_alpha=-0.5 act_beta=0.5 "
+          "fixed=1"},
     {F32, "group_norm x0=2x12x5x7:f32 x1=12:f32 x2=12:f32 y0=2x12x5x7:f32 groups=3"},
     {F32, "group_norm x0=2x5x9x8:f32 x1=5:f32 x2=5:f32 y0=2x5x9x8:f32 groups=5"},
     {F32, "layer_norm x0=3x5x33:f32 x1=33:f32 x2=33:f32 y0=3x5x33:f32 axis=2"},
@@ -198,6 +204,8 @@ const every_problem every_problems[] = {
     {F32, "softmax x0=3x19x4x5:f32 y0=3x19x4x5:f32 axis=1 kind=log_softmax"},
     {F32, "softmax x0=3x4x5:f32 y0=3x4x5:f32 axis=1 flatten=1"},
     {REFERENCE, "softmax x0=3x19x4:f32 y0=3x19x4:f32 axis=1 kind=hardmax"},
+    {F32, "dropout x0=3x19x7:f32 x1=scalar:f64 y0=3x19x7:f32 ratio=0.3 seed=7 stream=3"},
+    {REFERENCE, "dropout x0=3x19:f16 x1=scalar:f64 y0=3x19:f16"},
     {REFERENCE, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1"},
     {REFERENCE, "cumsum x0=3x19x4:f32 y0=3x19x4:f32 axis=1 product=1"},
     {EXACT, "arg_reduce x0=3x19x4:f32 y0=3x1x4:i64 axis=1"},
@@ -235,6 +243,9 @@ const every_problem every_problems[] = {
     {REFERENCE, "roi_align x0=2x5x9x8:f32 x1=6x4:f32 x2=6:i64 y0=6x5x3x2:f32 output_height=3 output_width=2 spatial_scale=8"},
     {F32, "pool_grad x0=2x5x4x4:f32 x1=2x5x9x8:f32 y0=2x5x9x8:f32 kernel=3,3 stride=2,2 pads=0,1,0,1 image=9,8"},
     {F32, "pool_grad x0=2x5x4x4:f32 y0=2x5x9x8:f32 kind=average kernel=3,3 stride=2,2 pads=0,1,0,1 image=9,8"},
+    {F32, "pool_grad x0=1x3x8x9:f32 x1=1x3x20x21:f32 y0=1x3x20x21:f32 kernel=3,2 stride=2,2 dilation=2,3 pads=0,1,0,0 image=20,21"},
+    {F32, "pool_grad x0=1x3x3x4x5:f32 y0=1x3x6x7x9:f32 kind=average kernel=3,3,3 stride=2,2,2 pads=1,1,1,0,1,1 count_include_pad=1 image=6,7,9"},
+    {F32, "pool_grad x0=2x4x16:f32 x1=2x4x33:f32 y0=2x4x33:f32 kernel=3 stride=2 image=33"},
     {REFERENCE, "resize_grad x0=2x5x12x21:f32 y0=2x5x6x7:f32 mode=linear image=2,5,6,7"},
     {REFERENCE, "max_unpool x0=1x3x4x5:f32 x1=1x3x4x5:i64 y0=1x3x8x10:f32 kernel=2,2 stride=2,2"},
     {F32, "separable_conv x0=2x35x9x11:f32:nhwc x1=35x1x3x3:f32 x2=35:f32 x3=37x35x1x1:f32 x4=37:f32 x5=2x37x9x11:f32:nhwc y0=2x37x9x11:f32:nhwc "

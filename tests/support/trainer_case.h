@@ -67,14 +67,16 @@ static inline rynd_tensor row_major(rynd_dtype dtype, int rank, const int64_t *d
     return t;
 }
 
-/* Everything but the trainer. */
-static inline void begin_model(taught *t, unsigned threads)
+/* Everything but the trainer; device NULL: the CPU. */
+static inline void begin_model_on(taught *t, const char *device, unsigned threads)
 {
     static const rynd_allocator counted = {count_allocate, count_release, NULL};
     const rynd_context_options context = {
-        .size = sizeof context, .threads = threads, .allocator = &counted};
+        .size = sizeof context, .device = device, .threads = threads, .allocator = &counted};
     memset(t, 0, sizeof *t);
-    assert_int_equal(rynd_context_create(&context, &t->context), RYND_OK);
+    if (rynd_context_create(&context, &t->context) != RYND_OK) {
+        fail_msg("%s", rynd_last_error());
+    }
     const size_t size = tiny_model(t->model_bytes);
     assert_int_equal(rynd_model_load_memory(t->context, t->model_bytes, size, &t->model), RYND_OK);
     tiny_values(t->images, IMAGE, 5);
@@ -86,12 +88,23 @@ static inline void begin_model(taught *t, unsigned threads)
     t->target = row_major(RYND_DTYPE_I64, 1, (int64_t[]){BATCH}, t->labels);
 }
 
-static inline void begin(taught *t, unsigned threads, const rynd_trainer_options *options)
+static inline void begin_model(taught *t, unsigned threads)
 {
-    begin_model(t, threads);
+    begin_model_on(t, NULL, threads);
+}
+
+static inline void begin_on(taught *t, const char *device, unsigned threads,
+                            const rynd_trainer_options *options)
+{
+    begin_model_on(t, device, threads);
     if (rynd_trainer_create(t->model, options, &t->trainer) != RYND_OK) {
         fail_msg("%s", rynd_last_error());
     }
+}
+
+static inline void begin(taught *t, unsigned threads, const rynd_trainer_options *options)
+{
+    begin_on(t, NULL, threads, options);
 }
 
 static inline void end(taught *t)

@@ -246,6 +246,42 @@ static void gradients(void **state)
     check_gradient("floor(x0) * x1", 2, NULL, 0, 0);
 }
 
+/* More inputs than a program has outputs: the product of 1 + i / 1024 of all. */
+static void gradients_by_many(void **state)
+{
+    (void)state;
+    enum { INPUTS = 253, ROOM = 8 * INPUTS };
+    char text[ROOM] = "x0";
+    static float x[INPUTS], dx[INPUTS], dy = 2;
+    static rynd_tensor in[INPUTS + 1], out[INPUTS];
+    const int64_t dim[] = {1};
+    double product = 1;
+    for (int i = 0; i < INPUTS; i++) {
+        x[i] = 1 + (float)i / 16384;
+        product *= (double)x[i];
+        in[i] = tensor(RYND_DTYPE_F32, 1, dim, &x[i]);
+        out[i] = tensor(RYND_DTYPE_F32, 1, dim, &dx[i]);
+        if (i > 0) {
+            snprintf(text + strlen(text), ROOM - strlen(text), " * x%d", i);
+        }
+    }
+    in[INPUTS] = tensor(RYND_DTYPE_F32, 1, dim, &dy);
+    const rynd_expr_options options = {.size = sizeof options, .inputs = in, .input_count = INPUTS};
+    rynd_expr *expr, *gradient;
+    OK(rynd_expr_create(context, text, &options, &expr));
+    OK(rynd_expr_gradient(expr, NULL, &gradient));
+    assert_int_equal(rynd_expr_output_count(gradient), INPUTS);
+    OK(rynd_expr_execute(gradient, in, out));
+    for (int i = 0; i < INPUTS; i++) {
+        const double wanted = 2 * product / (double)x[i];
+        if (!(fabs((double)dx[i] - wanted) < 1e-4 * wanted)) {
+            fail_msg("by x%d: %g, not %g", i, (double)dx[i], wanted);
+        }
+    }
+    rynd_expr_destroy(gradient);
+    rynd_expr_destroy(expr);
+}
+
 /* Only what is wanted; what is no float has none. */
 static void only_what_is_wanted(void **state)
 {
@@ -341,6 +377,7 @@ int main(void)
         cmocka_unit_test(of_a_problem),
         cmocka_unit_test(takes_strides),
         cmocka_unit_test(gradients),
+        cmocka_unit_test(gradients_by_many),
         cmocka_unit_test(only_what_is_wanted),
         cmocka_unit_test(refuses_what_does_not_fit),
     };

@@ -28,6 +28,7 @@ static const row rows[] = {
      "batch_norm x0=2x19x5x7:f32 x1=19:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32", 1e-6},
     {"group_norm_f32", "group_norm x0=2x12x5x7:f32 x1=12:f32 x2=12:f32 y0=2x12x5x7:f32 groups=3",
      1e-6},
+    {"dropout_f32", "dropout x0=3x19x7:f32 x1=scalar:f64 y0=3x19x7:f32 ratio=0.3 seed=7", 1e-6},
     {"lrn_f32", "lrn x0=2x19x5x7:f32 y0=2x19x5x7:f32 size=5", 1e-6},
     {"softmax_f32", "softmax x0=3x7x37:f32 y0=3x7x37:f32 axis=1", 1e-6},
     {"layer_norm_f32", "layer_norm x0=4x33:f32 x1=33:f32 y0=4x33:f32 axis=1", 1e-6},

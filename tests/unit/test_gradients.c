@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rule of each operator of gradients.inc, on odd shapes, beside differences in f64; a rule
  * without a case fails. */
+#include "gradient_cases_index.h"
 #include "gradient_cases_move.h"
 #include "gradient_cases_window.h"
 
@@ -213,6 +214,16 @@ static ry_value_id layer_norm_plain(gradient_case *c)
     return layer_norm_case(c, false, false);
 }
 
+static ry_value_id dropout(gradient_case *c)
+{
+    const double steps = 5;
+    ry_attrs attrs = ry_attrs_default(RY_OP_dropout);
+    attrs.dropout = (ry_dropout_attrs){.ratio = 0.4, .seed = 3, .stream = 8};
+    const ry_value_id x = gradient_input(c, DIMS(3, 4, 5)),
+                      step = ry_graph_add_scalar(c->graph, RY_f64, steps);
+    return gradient_node(c, RY_OP_dropout, &attrs, 2, (ry_value_id[]){x, step});
+}
+
 static ry_value_id lrn(gradient_case *c)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_lrn);
@@ -306,6 +317,7 @@ static const struct {
     CASE(layer_norm, layer_norm),
     CASE(layer_norm, rms_norm),
     CASE(layer_norm, layer_norm_plain),
+    CASE(dropout, dropout),
     CASE(lrn, lrn),
     CASE(softmax, softmax),
     CASE(softmax, softmax_flat),
@@ -316,6 +328,21 @@ static const struct {
     CASE(gather, gather_one),
     CASE(gather_elements, gather_elements),
     CASE(gather_nd, gather_nd),
+    CASE(scatter_elements, scatter_elements),
+    CASE(scatter_elements, scatter_elements_adds),
+    CASE(scatter_nd, scatter_nd),
+    CASE(scatter_nd, scatter_nd_adds),
+    CASE(max_unpool, max_unpool),
+    CASE(topk, topk),
+    CASE(cumsum, cumsum),
+    CASE(cumsum, cumsum_exclusive),
+    CASE(cumsum, cumsum_reverse),
+    CASE(trilu, trilu),
+    CASE(reverse_sequence, reverse_sequence),
+    CASE(einsum, einsum_product),
+    CASE(einsum, einsum_implied),
+    CASE(einsum, einsum_alone),
+    CASE(einsum, einsum_ellipsis),
     CASE(concat, concat),
     CASE(split, split),
     CASE(slice, slice),

@@ -13,6 +13,7 @@ from .plan import Profile, Step
 LOSSES = ("cross_entropy", "mse", "l1", "charbonnier", "bce")
 OPTIMIZERS = ("sgd", "adam", "adamw")
 INITS = ("model", "he", "uniform")
+DROPOUTS = ("model", "off")
 KINDS = ("parameter", "statistic", "optimizer")
 
 State = namedtuple("State", "name kind dtype shape")
@@ -52,6 +53,7 @@ class Trainer(_rynd.Trainer):
     freeze: patterns of parameters that stay as they are, with * and ?.
     keep_gradients: for `gradient`.
     init: "model", to train on; "he" or "uniform", fresh parameters by init_seed.
+    dropout: what Dropout nodes do in a step: "model", drop by dropout_seed; "off", nothing.
     batch, dims, inputs, accuracy, settings: as in Model.plan.
     exchange: the way to other ranks that train the same: rynd.mpi(), or any object with rank, ranks and all_reduce(array), which adds up a writable
     memoryview of float32 over all ranks in place, called by another thread. batch is this rank's part then. bucket_bytes: how much is added up at once;
@@ -62,8 +64,8 @@ class Trainer(_rynd.Trainer):
 
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
                 momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.1, freeze=(),
-                keep_gradients=False, init="model", init_seed=0, batch=None, dims=None, inputs=None, accuracy=None, settings=None,
-                exchange=None, bucket_bytes=0):
+                 keep_gradients=False, init="model", init_seed=0, dropout="model", dropout_seed=0, batch=None, dims=None, inputs=None, accuracy=None, settings=None,
+                 exchange=None, bucket_bytes=0):
         if not 0 <= bucket_bytes < 1 << 48:
             raise ArgumentError(f"bucket_bytes is {bucket_bytes}: give a number of bytes, or 0")
         model = model if isinstance(model, Model) else load(model)
@@ -72,6 +74,7 @@ class Trainer(_rynd.Trainer):
         self = super().__new__(cls, model._model_for(model._options), _number("loss", loss, LOSSES), output,
                                _number("optimizer", optimizer, OPTIMIZERS), target, [freeze] if isinstance(freeze, str) else list(freeze),
                                accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients), _number("init", init, INITS), init_seed,
+                               _number("dropout", dropout, DROPOUTS), dropout_seed,
                                tuple(float(number) for number in numbers), batch or 0, list((dims or {}).items()), model._descriptions(inputs),
                                choices, exchange, bucket_bytes)
         self._model = model

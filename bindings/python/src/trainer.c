@@ -75,15 +75,16 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
 {
     PyObject *model, *target, *freeze, *dims, *inputs, *choices, *exchange;
     rynd_trainer_options o = {.size = sizeof o};
-    int loss, optimizer, accuracy, init;
-    unsigned long long seed;
+    int loss, optimizer, accuracy, init, dropout;
+    unsigned long long seed, dropout_seed;
     long long batch, bucket;
-    if (named || !PyArg_ParseTuple(
-                     args, "O!iziOO!ippiK(ddddddddd)LOOOOL:Trainer", py_model_type, &model, &loss,
-                     &o.output, &optimizer, &target, &PyList_Type, &freeze, &accuracy, &o.nesterov,
-                     &o.keep_gradients, &init, &seed, &o.label_smoothing, &o.charbonnier_epsilon,
-                     &o.momentum, &o.weight_decay, &o.beta1, &o.beta2, &o.epsilon, &o.clip_norm,
-                     &o.norm_momentum, &batch, &dims, &inputs, &choices, &exchange, &bucket)) {
+    if (named ||
+        !PyArg_ParseTuple(args, "O!iziOO!ippiKiK(ddddddddd)LOOOOL:Trainer", py_model_type, &model,
+                          &loss, &o.output, &optimizer, &target, &PyList_Type, &freeze, &accuracy,
+                          &o.nesterov, &o.keep_gradients, &init, &seed, &dropout, &dropout_seed,
+                          &o.label_smoothing, &o.charbonnier_epsilon, &o.momentum, &o.weight_decay,
+                          &o.beta1, &o.beta2, &o.epsilon, &o.clip_norm, &o.norm_momentum, &batch,
+                          &dims, &inputs, &choices, &exchange, &bucket)) {
         return NULL;
     }
     trainer_object *self = (trainer_object *)PyType_GenericAlloc(type, 0);
@@ -94,6 +95,8 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     o.loss = (rynd_loss)loss;
     o.init = (rynd_init)init;
     o.init_seed = seed;
+    o.dropout = (rynd_dropout)dropout;
+    o.dropout_seed = dropout_seed;
     o.bucket_bytes = (size_t)bucket;
     o.optimizer = (rynd_optimizer)optimizer;
     const char **patterns = NULL;

@@ -44,7 +44,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     const ry_gpu_product product = product_of(query);
     const ry_gpu_window w = ry_gpu_window_of(query->problem);
     ry_gpu_define(text, "CONVOLUTION", 1);
-    ry_gpu_window_define(query->problem, text);
+    ry_gpu_window_define(query->problem, &w, text);
     ry_gpu_define(text, "BATCHES", w.groups);
     ry_gpu_define(text, "X_FLOATS", (ry_dtype)query->problem->in[0].dtype == RY_f32);
     ry_gpu_tile_define(&product, prepared, text);
@@ -56,6 +56,8 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "X_ALONG_K", w.x_along_channels);
     ry_gpu_define(text, "Y_ALONG_M", w.y_along_channels);
     ry_gpu_define(text, "TAPS_FIRST", !w.x_along_channels);
+    ry_gpu_define(text, "IMAGES_FIRST", 0);
+    ry_gpu_define(text, "SUMS_OF_W", 0);
 }
 
 static const char *const entries[] = {"pack", "run", "join"};

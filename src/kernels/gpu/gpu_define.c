@@ -52,3 +52,31 @@ void ry_gpu_define_types(ry_text *text, const ry_problem *problem, bool wide)
     ry_text_add(text, "#define TYPE_Y %s\n#define STORE(p, at, v) STORE_%s(p, at, v)\n", type_of(y),
                 ry_dtype_name((ry_dtype)y->dtype));
 }
+
+void ry_gpu_define_outputs(ry_text *text, const ry_problem *problem)
+{
+    for (int i = 0; i < problem->outputs; i++) {
+        const bool there = ry_problem_has_output(problem, i);
+        ry_text_add(text, "#define HAS_OUT_%d %d\n", i, there);
+        if (there && i > 0) {
+            const ry_tensor *y = &problem->out[i];
+            ry_text_add(text,
+                        "#define TYPE_Y_%d %s\n#define STORE_%d(p, at, v) STORE_%s(p, at, v)\n", i,
+                        type_of(y), i, ry_dtype_name((ry_dtype)y->dtype));
+        }
+    }
+}
+
+void ry_gpu_define_axis(ry_text *text, const char *name, int axis, int64_t number)
+{
+    ry_text_add(text, "#define %s_%d (%lld)\n", name, axis, (long long)number);
+}
+
+bool ry_gpu_is_along_channels(const ry_tensor *tensor)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 2; i < tensor->rank; i++) {
+        least = tensor->dim[i] > 1 && tensor->stride[i] < least ? tensor->stride[i] : least;
+    }
+    return tensor->dim[1] > 1 && tensor->stride[1] < least;
+}

@@ -17,4 +17,15 @@ void ry_gpu_define(ry_text *text, const char *name, int64_t number);
  * STORE(p, at, v) of output 0. */
 void ry_gpu_define_types(ry_text *text, const ry_problem *problem, bool wide);
 
+/* HAS_OUT_i of each output; TYPE_Y_i and STORE_i(p, at, v) of those behind the first that are
+ * there.
+ */
+void ry_gpu_define_outputs(ry_text *text, const ry_problem *problem);
+
+/* NAME_axis, of one of a window's axes. */
+void ry_gpu_define_axis(ry_text *text, const char *name, int axis, int64_t number);
+
+/* Is a tensor's dim 1 stored nearer together than those behind it? */
+bool ry_gpu_is_along_channels(const ry_tensor *tensor);
+
 #endif

@@ -95,7 +95,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
 {
     enum { UNROLLED = 128 };
     const ry_gpu_window w = ry_gpu_window_of(query->problem);
-    ry_gpu_window_define(query->problem, text);
+    ry_gpu_window_define(query->problem, &w, text);
     ry_gpu_define(text, "BATCHES", w.groups);
     ry_gpu_define(text, "PACK_ITEMS", ITEMS);
     ry_gpu_define(text, "GROUP_ITEMS", ITEMS);

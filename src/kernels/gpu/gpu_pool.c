@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling on a GPU: maximum and average, of one to three spatial dims and any strides in memory. */
+/* Pooling on a GPU, and its gradient: maximum and average, of one to three spatial dims and any
+ * strides in memory. */
 #include "base/integer.h"
 #include "kernels/common/work.h"
+#include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_texts.h"
 #include "problem/window.h"
-
-#include <stdio.h>
 
 enum { AXES = 3 };
 
@@ -60,42 +60,50 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static void define_axis(ry_text *text, const char *name, int axis, int64_t number)
+/* NAME_IMAGE, NAME_CHANNEL and NAME_STEP_axis. */
+static void define_steps(ry_text *text, const char *name, const ry_tensor *tensor)
 {
-    char full[32];
-    snprintf(full, sizeof full, "%s_%d", name, axis);
-    ry_gpu_define(text, full, number);
+    ry_text_add(text, "#define %s_IMAGE (%lld)\n#define %s_CHANNEL (%lld)\n", name,
+                (long long)tensor->stride[0], name, (long long)tensor->stride[1]);
+    for (int i = 0; i < AXES; i++) {
+        const int own = i - (AXES + 2 - tensor->rank);
+        ry_text_add(text, "#define %s_STEP_%d (%lld)\n", name, i,
+                    (long long)(own < 0 ? 0 : tensor->stride[own + 2]));
+    }
+}
+
+static void define_window(const ry_query *query, const ry_prepared *prepared, ry_text *text)
+{
+    const ry_problem *problem = query->problem;
+    const ry_window window = ry_window_of(problem);
+    const ry_tensor *image = &problem->in[0];
+    ry_gpu_define_types(text, problem, ry_gpu_is_wide(problem));
+    ry_gpu_group_define(prepared, text);
+    ry_gpu_define(text, "IMAGES", image->dim[0]);
+    ry_gpu_define(text, "CHANNELS", image->dim[1]);
+    for (int i = 0; i < AXES; i++) {
+        const int own = i - (AXES - window.rank);
+        const ry_window_axis axis = own < 0 ? RY_WINDOW_UNIT : window.axis[own];
+        ry_gpu_define_axis(text, "IN", i, axis.in);
+        ry_gpu_define_axis(text, "OUT", i, axis.out);
+        ry_gpu_define_axis(text, "TAPS", i, axis.taps);
+        ry_gpu_define_axis(text, "STRIDE", i, axis.stride);
+        ry_gpu_define_axis(text, "DILATION", i, axis.dilation);
+        ry_gpu_define_axis(text, "PAD", i, axis.pad);
+        ry_gpu_define_axis(text, "PAD_END", i, axis.pad_end);
+    }
 }
 
 static void define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
 {
     const ry_problem *problem = query->problem;
-    const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    const ry_window window = ry_window_of(problem);
-    ry_gpu_define_types(text, problem, ry_gpu_is_wide(problem));
-    ry_gpu_group_define(prepared, text);
+    define_window(query, prepared, text);
     ry_gpu_define(text, "MAXIMUM", problem->attrs.pool.kind == RY_pool_kind_max);
     ry_gpu_define(text, "COUNT_PAD", problem->attrs.pool.count_include_pad != 0);
-    ry_gpu_define(text, "IMAGES", x->dim[0]);
-    ry_gpu_define(text, "CHANNELS", x->dim[1]);
-    ry_gpu_define(text, "X_IMAGE", x->stride[0]);
-    ry_gpu_define(text, "X_CHANNEL", x->stride[1]);
-    ry_gpu_define(text, "Y_IMAGE", y->stride[0]);
-    ry_gpu_define(text, "Y_CHANNEL", y->stride[1]);
-    ry_gpu_define(text, "Y_ALONG_CHANNELS", y->stride[1] < y->stride[y->rank - 1]);
-    for (int i = 0; i < AXES; i++) {
-        const int own = i - (AXES - window.rank);
-        const ry_window_axis axis = own < 0 ? RY_WINDOW_UNIT : window.axis[own];
-        define_axis(text, "IN", i, axis.in);
-        define_axis(text, "OUT", i, axis.out);
-        define_axis(text, "TAPS", i, axis.taps);
-        define_axis(text, "STRIDE", i, axis.stride);
-        define_axis(text, "DILATION", i, axis.dilation);
-        define_axis(text, "PAD", i, axis.pad);
-        define_axis(text, "PAD_END", i, axis.pad_end);
-        define_axis(text, "X_STEP", i, own < 0 ? 0 : x->stride[own + 2]);
-        define_axis(text, "Y_STEP", i, own < 0 ? 0 : y->stride[own + 2]);
-    }
+    define_steps(text, "X", &problem->in[0]);
+    define_steps(text, "Y", &problem->out[0]);
+    ry_gpu_define(text, "Y_ALONG_CHANNELS",
+                  problem->out[0].stride[1] < problem->out[0].stride[problem->out[0].rank - 1]);
 }
 
 static const char *const entries[] = {"run"};
@@ -103,3 +111,68 @@ static const ry_gpu_kernel gpu = {ry_gpu_text_pool, entries, 1, define};
 
 RY_GPU_KERNEL(pool_gpu, pool, strict, RY_GPU_GROUP_KNOB_FIELDS, .applicable = applicable,
               .prepare = prepare, .gpu = &gpu);
+
+static bool takes_gradient(const ry_problem *problem)
+{
+    const ry_pool_grad_attrs *a = &problem->attrs.pool_grad;
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) ||
+        (a->kind == RY_pool_kind_max && !ry_problem_has_input(problem, 1)) ||
+        a->kind == RY_pool_kind_lp) {
+        return false;
+    }
+    const ry_tensor *dy = &problem->in[0], *dx = &problem->out[0];
+    if (dx->rank < 3 || dx->rank > 2 + AXES || a->kernel.count != dx->rank - 2 ||
+        !ry_gpu_is_float(dy) || !ry_gpu_is_float(dx) || ry_tensor_count(dy) == 0 ||
+        ry_tensor_count(dx) == 0 ||
+        (a->kind == RY_pool_kind_max && !ry_gpu_is_float(&problem->in[1]))) {
+        return false;
+    }
+    const ry_window window = ry_window_of(problem);
+    return is_ordinary(&window);
+}
+
+/* Windows that an element is in, and what each costs: of a maximum all of its elements are looked
+ * at. */
+static rynd_status prepare_gradient(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const ry_problem *problem = query->problem;
+    const ry_gpu_costs *cost = ry_gpu_costs_of(query->target->machine);
+    const ry_window window = ry_window_of(problem);
+    const int64_t group = ry_gpu_group_size(query, 128);
+    const int64_t elements = ry_tensor_count(&problem->out[0]);
+    double windows = 1, taps = 1;
+    (void)error;
+    for (int i = 0; i < window.rank; i++) {
+        const ry_window_axis *axis = &window.axis[i];
+        windows *= (double)ry_min(ry_ceil_div(ry_window_reach(axis), axis->stride), axis->out);
+        taps *= (double)axis->taps;
+    }
+    ry_gpu_group_prepare(group, ry_ceil_div(elements, group), prepared);
+    taps = problem->attrs.pool_grad.kind == RY_pool_kind_max ? taps : 0;
+    ry_count_work((double)ry_round_up(elements, group) *
+                      (windows * (cost->pool_grad_tap * taps + cost->pool_grad_window) +
+                       cost->pool_grad_output),
+                  ry_problem_bytes(problem), prepared);
+    return RYND_OK;
+}
+
+static void define_gradient(const ry_query *query, const ry_prepared *prepared, ry_text *text)
+{
+    const ry_problem *problem = query->problem;
+    const ry_tensor *dx = &problem->out[0];
+    const bool maximum = problem->attrs.pool_grad.kind == RY_pool_kind_max;
+    define_window(query, prepared, text);
+    ry_gpu_define(text, "MAXIMUM", maximum);
+    ry_gpu_define(text, "COUNT_PAD", problem->attrs.pool_grad.count_include_pad != 0);
+    define_steps(text, "DY", &problem->in[0]);
+    define_steps(text, "DX", dx);
+    if (maximum) {
+        define_steps(text, "X", &problem->in[1]);
+    }
+    ry_gpu_define(text, "DX_ALONG_CHANNELS", dx->stride[1] < dx->stride[dx->rank - 1]);
+}
+
+static const ry_gpu_kernel gradient = {ry_gpu_text_pool_grad, entries, 1, define_gradient};
+
+RY_GPU_KERNEL(pool_grad_gpu, pool_grad, strict, RY_GPU_GROUP_KNOB_FIELDS,
+              .applicable = takes_gradient, .prepare = prepare_gradient, .gpu = &gradient);

@@ -4,17 +4,23 @@
 #define RY_KERNELS_GPU_GPU_TEXTS_H
 
 extern const char ry_gpu_text_arg_reduce[];
+extern const char ry_gpu_text_batch_norm[];
+extern const char ry_gpu_text_batch_norm_grad[];
 extern const char ry_gpu_text_depthwise[];
 extern const char ry_gpu_text_fault[];
 extern const char ry_gpu_text_gather[];
 extern const char ry_gpu_text_gemv[];
 extern const char ry_gpu_text_group[];
 extern const char ry_gpu_text_igemm[];
+extern const char ry_gpu_text_lanes[];
 extern const char ry_gpu_text_measure[];
 extern const char ry_gpu_text_norm[];
+extern const char ry_gpu_text_one_hot[];
 extern const char ry_gpu_text_pool[];
+extern const char ry_gpu_text_pool_grad[];
 extern const char ry_gpu_text_resize[];
 extern const char ry_gpu_text_softmax[];
+extern const char ry_gpu_text_wgrad_depthwise[];
 extern const char ry_gpu_text_winograd[];
 
 #endif

@@ -148,16 +148,6 @@ bool ry_gpu_window_takes(const ry_problem *problem)
     return is_narrow(problem);
 }
 
-/* What is beside each other: channels, where their step is the smaller. */
-static bool is_along_channels(const ry_tensor *tensor)
-{
-    int64_t least = INT64_MAX;
-    for (int i = 2; i < tensor->rank; i++) {
-        least = tensor->dim[i] > 1 ? ry_min(least, tensor->stride[i]) : least;
-    }
-    return tensor->dim[1] > 1 && tensor->stride[1] < least;
-}
-
 ry_gpu_window ry_gpu_window_of(const ry_problem *problem)
 {
     const ry_window window = ry_window_of(problem);
@@ -168,10 +158,11 @@ ry_gpu_window ry_gpu_window_of(const ry_problem *problem)
                        .window = 1,
                        .phases = 1,
                        .terms = 1,
-                       .x_along_channels = is_along_channels(x),
-                       .y_along_channels = is_along_channels(y)};
+                       .x_along_channels = ry_gpu_is_along_channels(x),
+                       .y_along_channels = ry_gpu_is_along_channels(y)};
     w.channels = x->dim[1] / w.groups;
     w.rows = y->dim[1] / w.groups;
+    w.x_group = w.channels * x->stride[1];
     w.terms = w.channels;
     w.columns = w.images;
     for (int i = 0; i < RY_GPU_AXES; i++) {
@@ -276,25 +267,25 @@ static bool reads_all_taps(const ry_gpu_window *w)
     return all;
 }
 
-void ry_gpu_window_define(const ry_problem *problem, ry_text *text)
+void ry_gpu_window_define(const ry_problem *problem, const ry_gpu_window *w, ry_text *text)
 {
-    const ry_gpu_window w = ry_gpu_window_of(problem);
     const ry_tensor *weights = &problem->in[1];
     const bool forward = problem->op == RY_OP_conv;
-    ry_gpu_define_types(text, problem, w.wide);
-    ry_gpu_define(text, "IMAGES", w.images);
-    ry_gpu_define(text, "CHANNELS", w.channels);
-    ry_gpu_define(text, "ROWS", w.rows);
-    ry_gpu_define(text, "WINDOW", w.window);
-    ry_gpu_define(text, "PHASES", w.phases);
-    ry_gpu_define(text, "ALL_TAPS", reads_all_taps(&w));
+    ry_gpu_define_types(text, problem, w->wide);
+    ry_gpu_define(text, "IMAGES", w->images);
+    ry_gpu_define(text, "CHANNELS", w->channels);
+    ry_gpu_define(text, "ROWS", w->rows);
+    ry_gpu_define(text, "WINDOW", w->window);
+    ry_gpu_define(text, "PHASES", w->phases);
+    ry_gpu_define(text, "ALL_TAPS", reads_all_taps(w));
     ry_gpu_define(text, "X_IMAGE", problem->in[0].stride[0]);
     ry_gpu_define(text, "X_CHANNEL", problem->in[0].stride[1]);
+    ry_gpu_define(text, "X_GROUP", w->x_group);
     ry_gpu_define(text, "W_OUT", weights->stride[forward ? 0 : 1]);
     ry_gpu_define(text, "W_IN", weights->stride[forward ? 1 : 0]);
-    ry_gpu_define(text, "W_GROUP", weights->stride[0] * (forward ? w.rows : w.channels));
+    ry_gpu_define(text, "W_GROUP", weights->stride[0] * (forward ? w->rows : w->channels));
     for (int i = 0; i < RY_GPU_AXES; i++) {
-        define_axis(text, &w.axis[i], i);
+        define_axis(text, &w->axis[i], i);
     }
     define_end(text, problem);
 }

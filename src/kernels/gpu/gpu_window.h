@@ -24,6 +24,7 @@ typedef struct ry_gpu_axis {
 typedef struct ry_gpu_window {
     ry_gpu_axis axis[RY_GPU_AXES];
     int64_t images, groups, channels, rows; /* of a group: input, output channels */
+    int64_t x_group;                        /* elements of x between two groups */
     int64_t window;                         /* all taps */
     int64_t phases;
     int64_t terms, columns; /* of a sum, of sums of a channel: of the largest phase */
@@ -38,6 +39,6 @@ bool ry_gpu_window_takes(const ry_problem *problem);
 ry_gpu_window ry_gpu_window_of(const ry_problem *problem);
 
 /* Defines the window, the tensors' steps, ADD_BIAS, ADD_RESIDUAL, STORE_Y and `activate`. */
-void ry_gpu_window_define(const ry_problem *problem, ry_text *text);
+void ry_gpu_window_define(const ry_problem *problem, const ry_gpu_window *window, ry_text *text);
 
 #endif

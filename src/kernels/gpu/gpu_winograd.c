@@ -257,7 +257,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     const ry_gpu_product product = product_of(&w, points);
     ry_prepared of_product = *prepared;
     of_product.form = product_form(prepared->form.value[KNOB_TILE]);
-    ry_gpu_window_define(query->problem, text);
+    ry_gpu_window_define(query->problem, &w, text);
     ry_gpu_tile_define(&product, &of_product, text);
     ry_gpu_tile_define_packed(&product, &of_product, product.terms, w.x_along_channels, text);
     define_product(text, &w, &product);

@@ -6,6 +6,9 @@
  *     convolution  m: an output channel of a group, n: a position of a phase in any image of the
  *                  batch, k: an input channel and a tap
  *     product      m: a row of a, n: a column of b
+ *     weight gradient: a convolution, of x by y's gradient, whose images are input channels, whose
+ *                  channels are images, and whose positions and taps have changed places; SUMS_OF_W:
+ *                  groups behind those of the tiles sum a row of w each, the bias' gradient
  *
  * A work-group sums TILE_M by TILE_N of them, a work-item ITEM_M by ITEM_N, in chunks of at most
  * four that lie apart, so that neighbours read neighbours. While a tile of TILE_K is multiplied,
@@ -20,6 +23,9 @@
  * PANELS: where a core takes the work-items of a group one after another (a processor), a group is
  * one of them. It keeps TILE_K terms of its tile's columns in local memory and multiplies 8 by 32 at
  * a time in vectors, along the columns, or along the rows where x's terms are beside each other.
+ *
+ * Columns are positions beside each other, of an image behind an image; IMAGES_FIRST: all images' at
+ * a position, then the next.
  *
  * Defined for it: CONVOLUTION (of x, read by LOAD_X; 0: a product with MATRIX_B, whose elements of
  * TYPE_B are read by LOAD_B), PACKED_A (of PACKED_TERMS by PACKED_PITCH elements a batch, rows PANEL by
@@ -117,12 +123,20 @@ FUNCTION position position_of(int n, tile t)
     const int grid_0 = GRID_0(t.residue_0), grid_1 = GRID_1(t.residue_1),
               grid_2 = GRID_2(t.residue_2);
     position p;
+#if IMAGES_FIRST
+    p.image = n % IMAGES;
+    n /= IMAGES;
+#endif
     p.at_2 = n % grid_2;
     n /= grid_2;
     p.at_1 = n % grid_1;
     n /= grid_1;
+#if IMAGES_FIRST
+    p.at_0 = n;
+#else
     p.at_0 = n % grid_0;
     p.image = n / grid_0;
+#endif
     return p;
 }
 
@@ -198,10 +212,53 @@ KERNEL(pack)(ARGUMENTS)
         PACKED(STAGED)[at] = m < ROWS ? LOAD_W(IN(TYPE_1, 1), from) : (STAGED)0;
     }
 }
+
+#if SUMS_OF_W
+/* The sum over all terms of the row that channel `row` of all groups has in the first matrix, by
+ * the items of a group: short sums meet the longer ones. */
+FUNCTION void sum_row(GLOBAL const TYPE_1 *w, int row, TO_LOCAL float *room, GLOBAL TYPE_SUMS *sums)
+{
+    float all = 0.0f;
+    for (int at = ITEM; at < CHANNELS * WINDOW; at += 32 * ITEMS) {
+        float part = 0.0f;
+        for (int l = 0; l < 32; l++) {
+            const int k = at + l * ITEMS, tap = k % WINDOW;
+            part += k < CHANNELS * WINDOW
+                        ? LOAD_1(w, (INDEX)row * W_OUT + (INDEX)(k / WINDOW) * W_IN +
+                                        (INDEX)(tap / (WINDOW_2 * WINDOW_1)) * W_STEP_0 +
+                                        (INDEX)(tap / WINDOW_2 % WINDOW_1) * W_STEP_1 +
+                                        (INDEX)(tap % WINDOW_2) * W_STEP_2)
+                        : 0.0f;
+        }
+        all += part;
+    }
+    room[ITEM] = all;
+    BARRIER;
+    for (int span = ITEMS / 2; span > 0; span /= 2) {
+        if (ITEM < span) {
+            room[ITEM] += room[ITEM + span];
+        }
+        BARRIER;
+    }
+    if (ITEM == 0) {
+        STORE_SUMS(sums, (INDEX)row * SUMS_STEP, room[0]);
+    }
+}
+
+#define SUM_ROW                                                                             \
+    LOCAL float room[ITEMS];                                                                \
+    if (GROUP >= TILES_ALL * SPLITS) {                                                      \
+        sum_row(IN(TYPE_1, 1), GROUP - TILES_ALL * SPLITS, room, OUT(TYPE_SUMS, 1));        \
+        return;                                                                             \
+    }
+#else
+#define SUM_ROW
+#endif
 #else
 #define columns_of(t)    N
 #define terms_of(t)      TERMS
 #define weights_of(k, t) (k)
+#define SUM_ROW
 #endif
 
 /* Ends the item's sums: what is added to them, the activation, the store. */
@@ -382,6 +439,7 @@ KERNEL(run)(ARGUMENTS)
     LOCAL float w_tile[2 * SIZE_W];
     LOCAL float x_tile[2 * SIZE_X];
 #endif
+    SUM_ROW
     const tile t = tile_of(GROUP);
     const int begin = t.split * SPLIT_TERMS,
               end = SPLITS > 1 ? min(terms_of(t), begin + SPLIT_TERMS) : terms_of(t);
@@ -406,7 +464,7 @@ KERNEL(run)(ARGUMENTS)
         at_0[c] = p.at_0 * STRIDE_0 + FIRST_0(t.residue_0);
         at_1[c] = p.at_1 * STRIDE_1 + FIRST_1(t.residue_1);
         at_2[c] = p.at_2 * STRIDE_2 + FIRST_2(t.residue_2);
-        base[c] = (INDEX)p.image * X_IMAGE + (INDEX)t.batch * CHANNELS * X_CHANNEL +
+        base[c] = (INDEX)p.image * X_IMAGE + (INDEX)t.batch * X_GROUP +
                   (INDEX)at_0[c] * X_STEP_0 + (INDEX)at_1[c] * X_STEP_1 +
                   (INDEX)at_2[c] * X_STEP_2;
     }
@@ -480,35 +538,37 @@ FUNCTION int stretches_of(tile t, stretch *list)
         s->at_0 = s->at.at_0 * STRIDE_0 + FIRST_0(t.residue_0);
         s->at_1 = s->at.at_1 * STRIDE_1 + FIRST_1(t.residue_1);
         s->at_2 = s->at.at_2 * STRIDE_2 + FIRST_2(t.residue_2);
-        s->base = (INDEX)s->at.image * X_IMAGE + (INDEX)t.batch * CHANNELS * X_CHANNEL;
+        s->base = (INDEX)s->at.image * X_IMAGE + (INDEX)t.batch * X_GROUP;
         n += s->length;
     }
     return count;
 }
 
-/* What a stretch reads of a channel by a tap, zeros beside x. */
-FUNCTION void gather_stretch(GLOBAL const TYPE_0 *x, const stretch *s, term k, TO_LOCAL float *to)
+/* What a stretch reads of a channel by a tap, zeros beside x; or what its first position reads by
+ * that tap and those behind it: `length` elements that are `step` of x's apart. */
+FUNCTION void gather_row(GLOBAL const TYPE_0 *x, const stretch *s, term k, int length, int step,
+                         TO_LOCAL float *to)
 {
     const int i0 = s->at_0 + k.tap_0 * STEP_0, i1 = s->at_1 + k.tap_1 * STEP_1,
               i2 = s->at_2 + k.tap_2 * STEP_2;
     const int there = is_inside(MASK_0, i0, IN_0) && is_inside(MASK_1, i1, IN_1);
-    const int first = i2 < 0 ? min((-i2 + STRIDE_2 - 1) / STRIDE_2, s->length) : 0,
-              end = i2 < IN_2 ? min((IN_2 - 1 - i2) / STRIDE_2 + 1, s->length) : 0;
+    const int first = i2 < 0 ? min((-i2 + step - 1) / step, length) : 0,
+              end = i2 < IN_2 ? min((IN_2 - 1 - i2) / step + 1, length) : 0;
     const INDEX from = s->base + (INDEX)k.channel * X_CHANNEL + (INDEX)i0 * X_STEP_0 +
                        (INDEX)i1 * X_STEP_1 + (INDEX)i2 * X_STEP_2;
     int j = 0;
-    for (; j < (there ? first : s->length); j++) {
+    for (; j < (there ? first : length); j++) {
         to[j] = 0.0f;
     }
-#if X_FLOATS && STRIDE_2 == 1 && X_STEP_2 == 1
-    for (; j + 16 <= end; j += 16) {
+#if X_FLOATS && X_STEP_2 == 1
+    for (; step == 1 && j + 16 <= end; j += 16) {
         STORE16(to, j, LOAD16(x, from + j));
     }
 #endif
     for (; j < end; j++) {
-        to[j] = LOAD_0(x, from + (INDEX)j * (STRIDE_2 * X_STEP_2));
+        to[j] = LOAD_0(x, from + (INDEX)j * (step * X_STEP_2));
     }
-    for (; j < s->length; j++) {
+    for (; j < length; j++) {
         to[j] = 0.0f;
     }
 }
@@ -542,7 +602,16 @@ FUNCTION void gather_channels(GLOBAL const TYPE_0 *x, const stretch *s, term k, 
 FUNCTION void gather(GLOBAL const TYPE_0 *x, tile t, const stretch *list, int stretches, int k0,
                      int count, TO_LOCAL float *x_tile)
 {
-#if X_ALONG_K
+#if X_ALONG_K && TAPS_FIRST
+    for (int k = 0; k < count;) {
+        const term s = term_of(k0 + k, t);
+        const int taps = min(COUNT_2(t.residue_2) - s.tap_2, count - k);
+        for (int i = 0; i < stretches; i++) {
+            gather_row(x, &list[i], s, taps, STEP_2, x_tile + list[i].n * TILE_K + k);
+        }
+        k += taps;
+    }
+#elif X_ALONG_K
     for (int k = 0; k < count;) {
         const term s = term_of(k0 + k, t);
         const int channels = min(CHANNELS - s.channel, count - k);
@@ -555,7 +624,7 @@ FUNCTION void gather(GLOBAL const TYPE_0 *x, tile t, const stretch *list, int st
     for (int k = 0; k < count; k++) {
         const term s = term_of(k0 + k, t);
         for (int i = 0; i < stretches; i++) {
-            gather_stretch(x, &list[i], s, x_tile + k * TILE_N + list[i].n);
+            gather_row(x, &list[i], s, list[i].length, STRIDE_2, x_tile + k * TILE_N + list[i].n);
         }
     }
 #endif
@@ -673,6 +742,7 @@ KERNEL(run)(ARGUMENTS)
 {
     LOCAL float x_tile[TILE_K * TILE_N];
     LOCAL float sums[TILE_M * TILE_N];
+    SUM_ROW
     const tile t = tile_of(GROUP);
     const int rows = min(ROWS - t.m, TILE_M), columns = min(columns_of(t) - t.n, TILE_N);
     int w_rows[TILE_K];

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The dropout of dense float32 tensors, cut into tasks of whole groups of elements. */
+#ifndef RY_KERNELS_CPU_RANDOM_DROPOUT_PLAN_H
+#define RY_KERNELS_CPU_RANDOM_DROPOUT_PLAN_H
+
+#include "kernels/kernel.h"
+
+/* Elements whose numbers are made side by side (simd/philox_lanes.h). */
+enum { RY_DROPOUT_GROUP = 64 };
+
+typedef struct ry_dropout_plan {
+    int64_t count;            /* of elements */
+    int64_t elements_of_task; /* a multiple of the group */
+} ry_dropout_plan;
+
+bool ry_dropout_applicable(const ry_problem *problem);
+rynd_status ry_dropout_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_dropout_initialise(const ry_query *query, void *state); /* a ry_dropout_plan */
+
+#endif
