@@ -82,6 +82,18 @@ def test_same_bits(net, data, tmp_path):
         assert (tmp_path / f"{name}.checkpoint.npz").read_bytes() == (tmp_path / "a.checkpoint.npz").read_bytes()
 
 
+def test_ranks_drop_by_numbers_of_their_own(tmp_path):
+    """Of equal samples each rank drops something else: the loss is none of one rank's alone, and the same every time."""
+    net = save(tmp_path / "net.onnx", [helper.make_node("Dropout", ["x"], ["d"], ratio=0.5), helper.make_node("MatMul", ["d", "w"], ["y"])],
+               [("x", "float32", ["N", 64])], [("y", "float32", ["N", 4])], {"w": np.random.default_rng(1).standard_normal((64, 4)).astype("float32")}, 7)
+    np.savez(tmp_path / "data.npz", x=np.ones((2, 64), "float32"), y=np.zeros(2, "uint8"))
+    told = []
+    for run, (ranks, batch) in enumerate([(0, 1), (2, 2), (2, 2)]):
+        train(ranks, net, "--data", tmp_path / "data.npz", "--batch", batch, "--steps", 1, "--no-shuffle", "--log", tmp_path / f"{run}.jsonl")
+        told += losses(tmp_path / f"{run}.jsonl")
+    assert told[0] != told[1] == told[2]
+
+
 def test_running_statistics_are_means(data, tmp_path):
     """Each rank normalises by its own part; the running statistics are the means of theirs."""
     w = weights(1, 12) | {"s": np.ones(8, "float32"), "t": np.zeros(8, "float32"), "mean": np.zeros(8, "float32"), "var": np.ones(8, "float32")}
