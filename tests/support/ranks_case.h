@@ -96,6 +96,8 @@ static inline void run_ranks(rank_case *all, int ranks, void *(*run)(rank_thread
     }
     for (int i = 0; i < ranks; i++) {
         pthread_join(all->rank[i].thread, NULL);
+    }
+    for (int i = 0; i < ranks; i++) { /* the rank before used a mailbox, too */
         ry_ring_free(&all->rank[i].ring);
         pthread_mutex_destroy(&all->box[i].lock);
         pthread_cond_destroy(&all->box[i].changed);

@@ -14,7 +14,7 @@ static struct run {
     double rate;
     double loss[MOST_RANKS][STEPS];
     float weights[MOST_RANKS][ROOM], gradient[MOST_RANKS][ROOM];
-    size_t weight_count, gradient_count;
+    size_t weight_count;
     rynd_status created[MOST_RANKS], stepped[MOST_RANKS];
     char message[MOST_RANKS][256];
     bool odd; /* the last rank trains something else */
@@ -47,7 +47,9 @@ static void keep(taught *t, int rank)
         }
         used += elements(&info.tensor);
     }
-    run.weight_count = used;
+    if (rank == 0) {
+        run.weight_count = used; /* of each */
+    }
 }
 
 /* One rank's life. Assertions are the first thread's matter. */
