@@ -23,6 +23,10 @@ def step_seconds(steps, buckets, ranks, link):
     back = [None] * len(buckets)  # when each is added up
     begun = 0
     for index in range(len(steps) + 1):
+        while begun < len(buckets) and buckets[begun][1] <= index:
+            free = max(free, now) + all_reduce_seconds(buckets[begun][0], ranks, link)
+            back[begun] = free
+            begun += 1
         for number, bucket in enumerate(buckets):
             if bucket[2] == index and ranks > 1:
                 waited += max(0.0, back[number] - now)
@@ -30,11 +34,6 @@ def step_seconds(steps, buckets, ranks, link):
         if index == len(steps):
             return now, waited
         now += steps[index]
-        made = [bucket[1] <= index for bucket in buckets]
-        while begun < len(buckets) and made[begun]:
-            free = max(free, now) + all_reduce_seconds(buckets[begun][0], ranks, link)
-            back[begun] = free
-            begun += 1
 
 
 def fit_link(times, name="measured"):

@@ -200,11 +200,13 @@ RYND_API rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const ch
 typedef struct rynd_bucket_info {
     size_t size;    /**< set by the caller to sizeof(rynd_bucket_info) */
     size_t bytes;   /**< of floats: gradients, running statistics, the loss */
-    size_t made;    /**< the step of the plan behind which all of it is there */
+    size_t made;    /**< steps of the plan that run until all of it is there */
     size_t awaited; /**< the step that waits for the sums; as many as there are: none does */
 } rynd_bucket_info;
 
-/** In the order in which they go through the exchange; 0 without one, and for NULL. */
+/** In the order in which they go through the exchange; 0 without one, and for NULL. With
+ * `accumulate` they are of the update, and its plan's steps are counted: a micro-batch exchanges
+ * its running statistics and its loss only. */
 RYND_API size_t rynd_trainer_bucket_count(const rynd_trainer *trainer);
 /** Fails with ARGUMENT when the index is out of range. */
 RYND_API rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index,

@@ -53,6 +53,7 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
 void ry_trainer_run_destroy(ry_trainer_run *run)
 {
     if (run->model) {
+        ry_sharing_destroy(run->sharing);
         const ry_allocator *allocator = &run->model->context->allocator;
         rynd_session_destroy(run->session);
         rynd_plan_destroy(run->plan);
@@ -143,12 +144,6 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
     if (o->accumulate < 0) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: accumulate is %lld: give at least 1 micro-batch",
-                       (long long)o->accumulate);
-    }
-    if (o->accumulate > 1 && o->exchange) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: accumulate is %lld, and there is an exchange: give a "
-                       "larger batch instead, or more ranks",
                        (long long)o->accumulate);
     }
     for (size_t i = 0; i < o->freeze_count; i++) {
@@ -397,16 +392,23 @@ static rynd_status make_runs(rynd_trainer *t, ry_graph *graph, const rynd_traine
     return bind_scalar(&t->step, t->inputs + 1, RY_f32, &t->more, error);
 }
 
+static rynd_status share(ry_trainer_run *run, const rynd_trainer_options *o,
+                         const ry_exchanged_list *what, ry_error *error)
+{
+    const size_t bucket = o->bucket_bytes ? o->bucket_bytes : BUCKET_BYTES;
+    return ry_sharing_create(&run->model->context->allocator, o->exchange, bucket, what,
+                             ry_trainer_session(run), run->plan->plan, &run->sharing, error);
+}
+
 static rynd_status make_step(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
 {
     RY_TRY(ry_graph_clone(t->graph, &t->step_graph, error));
     RY_TRY(make_runs(t, t->step_graph, o, error));
     RY_TRY(list_states(t, error));
-    const size_t bucket = o->bucket_bytes ? o->bucket_bytes : BUCKET_BYTES;
-    return o->exchange ? ry_sharing_create(t->arena.allocator, o->exchange, bucket,
-                                           &t->training.exchanged, ry_trainer_session(&t->step),
-                                           t->step.plan->plan, &t->sharing, error)
-                       : RYND_OK;
+    RY_TRY(o->exchange ? share(&t->step, o, &t->training.exchanged, error) : RYND_OK);
+    return o->exchange && t->update.session
+               ? share(&t->update, o, &t->training.exchanged_sums, error)
+               : RYND_OK;
 }
 
 static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
@@ -461,7 +463,6 @@ rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *g
 void rynd_trainer_destroy(rynd_trainer *trainer)
 {
     if (trainer) {
-        ry_sharing_destroy(trainer->sharing);
         ry_trainer_run_destroy(&trainer->evaluation);
         ry_trainer_run_destroy(&trainer->update);
         ry_trainer_run_destroy(&trainer->step);
@@ -472,9 +473,17 @@ void rynd_trainer_destroy(rynd_trainer *trainer)
     }
 }
 
+/* The run that exchanges them. */
+static const ry_trainer_run *gradients_of(const rynd_trainer *trainer)
+{
+    return trainer->accumulate > 1 ? &trainer->update : &trainer->step;
+}
+
 size_t rynd_trainer_bucket_count(const rynd_trainer *trainer)
 {
-    return trainer && trainer->sharing ? ry_sharing_bucket_count(trainer->sharing) : 0;
+    return trainer && gradients_of(trainer)->sharing
+               ? ry_sharing_bucket_count(gradients_of(trainer)->sharing)
+               : 0;
 }
 
 rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index, rynd_bucket_info *info)
@@ -488,7 +497,7 @@ rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index, rynd_
                                   count),
                           &error);
     }
-    const rynd_bucket_info all = ry_sharing_bucket(trainer->sharing, index);
+    const rynd_bucket_info all = ry_sharing_bucket(gradients_of(trainer)->sharing, index);
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_bucket_info", &error), &error);
 }
 
@@ -513,11 +522,14 @@ double rynd_trainer_step_time(const rynd_trainer *trainer, size_t step)
     return trainer ? rynd_session_step_time(trainer->step.session, step) : 0;
 }
 
+static size_t memory_of(const ry_trainer_run *run)
+{
+    return rynd_session_memory(run->session) + (run->sharing ? ry_sharing_memory(run->sharing) : 0);
+}
+
 size_t rynd_trainer_memory(const rynd_trainer *trainer)
 {
-    return trainer ? rynd_session_memory(trainer->step.session) +
-                         rynd_session_memory(trainer->update.session) +
-                         rynd_session_memory(trainer->evaluation.session) +
-                         (trainer->sharing ? ry_sharing_memory(trainer->sharing) : 0)
+    return trainer ? memory_of(&trainer->step) + memory_of(&trainer->update) +
+                         memory_of(&trainer->evaluation)
                    : 0;
 }

@@ -69,30 +69,31 @@ static rynd_status bind_all(rynd_trainer *t, ry_trainer_run *run, const rynd_ten
     return check_labels(t, &run->bound[t->inputs], error);
 }
 
-/* The loss of a step is in a bucket, and the session has no memory for it. */
-static rynd_status go_shared(rynd_trainer *t, double *loss, ry_error *error)
+/* With the other ranks, where it has something of theirs. */
+static rynd_status run_once(const ry_trainer_run *run, ry_error *error)
 {
-    RY_TRY(ry_sharing_begin(t->sharing, error));
-    RY_TRY(ry_session_run(ry_trainer_session(&t->step), error));
-    RY_TRY(ry_sharing_finish(t->sharing, error));
-    t->last = &t->step;
-    if (loss) {
-        *loss = ry_sharing_loss(t->sharing);
+    RY_TRY(run->sharing ? ry_sharing_begin(run->sharing, error) : RYND_OK);
+    RY_TRY(ry_session_run(ry_trainer_session(run), error));
+    return run->sharing ? ry_sharing_finish(run->sharing, error) : RYND_OK;
+}
+
+/* The loss of a step that is shared is in a bucket, and the session has no memory for it. */
+static double loss_of(const ry_trainer_run *run)
+{
+    ry_tensor tensor;
+    if (run->sharing) {
+        return ry_sharing_loss(run->sharing);
     }
-    return RYND_OK;
+    ry_session_output(ry_trainer_session(run), 0, &tensor);
+    return ry_get_f64((ry_dtype)tensor.dtype, tensor.data, 0);
 }
 
 static rynd_status go(rynd_trainer *t, const ry_trainer_run *run, double *loss, ry_error *error)
 {
-    ry_tensor tensor;
-    if (t->sharing && run == &t->step) {
-        return go_shared(t, loss, error);
-    }
-    RY_TRY(ry_session_run(ry_trainer_session(run), error));
+    RY_TRY(run_once(run, error));
     t->last = run;
-    ry_session_output(ry_trainer_session(run), 0, &tensor);
     if (loss) {
-        *loss = ry_get_f64((ry_dtype)tensor.dtype, tensor.data, 0);
+        *loss = loss_of(run);
     }
     return RYND_OK;
 }
@@ -115,7 +116,7 @@ static rynd_status step(rynd_trainer *t, const rynd_tensor *inputs, const rynd_t
     }
     t->summed = 0;
     t->updated = true;
-    return t->update.session ? ry_session_run(ry_trainer_session(&t->update), error) : RYND_OK;
+    return t->update.session ? run_once(&t->update, error) : RYND_OK;
 }
 
 rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,

@@ -12,7 +12,8 @@ typedef struct ry_trainer_run {
     rynd_model *model; /* of the graph */
     rynd_plan *plan;
     rynd_session *session;
-    ry_tensor *bound; /* of each of its inputs: what was bound last */
+    ry_tensor *bound;    /* of each of its inputs: what was bound last */
+    ry_sharing *sharing; /* with other ranks; NULL: there are none, or it has nothing of theirs */
 } ry_trainer_run;
 
 /* What is kept from step to step: a state of one of the runs. */
@@ -37,7 +38,6 @@ struct rynd_trainer {
     ry_trainer_run step, update, evaluation;
     int64_t accumulate, summed; /* micro-batches of an update, and of the one in hand so far */
     float more;                 /* whether there was one before: an input */
-    ry_sharing *sharing;        /* with other ranks, of the step; NULL: there are none */
     const ry_trainer_run *last; /* that ran; NULL: none */
     bool updated;               /* there was an update, and gradients are its */
     double learning_rate;       /* of the step in hand: an input */

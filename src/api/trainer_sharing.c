@@ -14,12 +14,12 @@ typedef struct segment {
     float *at;
     size_t bytes;
     bool copied;          /* from the output's own place */
-    size_t made, awaited; /* the last step that writes it; the first that reads the sum */
+    size_t made, awaited; /* steps until it is there; the first that reads the sum */
 } segment;
 
 typedef struct bucket {
     size_t first, end;    /* segments */
-    size_t made, awaited; /* behind that step; before that */
+    size_t made, awaited; /* behind so many steps; before that one */
     bool back;            /* it was waited for in this run */
 } bucket;
 
@@ -40,16 +40,17 @@ struct ry_sharing {
     bool broken; /* a run ended in the middle: the ranks are apart */
 };
 
-static size_t last_writer(const ry_plan *plan, const ry_spot *spot)
+/* How many steps run until it is written. */
+static size_t steps_until(const ry_plan *plan, const ry_spot *spot)
 {
-    size_t last = 0;
+    size_t steps = 0;
     for (size_t s = 0; s < plan->step_count; s++) {
         for (int i = 0; i < plan->steps[s].problem.outputs; i++) {
             const ry_spot *out = &plan->steps[s].out[i];
-            last = out->home == spot->home && out->index == spot->index ? s : last;
+            steps = out->home == spot->home && out->index == spot->index ? s + 1 : steps;
         }
     }
-    return last;
+    return steps;
 }
 
 /* plan->step_count: nobody. */
@@ -74,7 +75,7 @@ static segment segment_of(const ry_plan *plan, const ry_exchanged *what)
         .output = what->output,
         .bytes = what->count * sizeof(float),
         .copied = !own || first_reader(plan, RY_HOME_OUTPUT, what->output) < plan->step_count,
-        .made = spot->home == RY_HOME_OUTPUT ? last_writer(plan, spot) : 0,
+        .made = spot->home == RY_HOME_OUTPUT ? steps_until(plan, spot) : 0,
         .awaited = what->input == UINT32_MAX ? plan->step_count
                                              : first_reader(plan, RY_HOME_INPUT, what->input),
     };
@@ -106,7 +107,7 @@ static rynd_status cut(ry_sharing *s, const ry_exchanged_list *what, size_t byte
         s->size += ry_aligned(own.bytes);
     }
     for (size_t i = 0; i < s->bucket_count; i++) {
-        if (s->buckets[i].made >= s->buckets[i].awaited) {
+        if (s->buckets[i].made > s->buckets[i].awaited) {
             return ry_fail(error, RYND_ERROR_UNSUPPORTED,
                            "a step reads the sum of gradients before all of them are there");
         }
@@ -191,15 +192,19 @@ static void fill(const ry_sharing *s, const bucket *b)
     }
 }
 
-static void after(void *user, size_t step)
+static void begin_made(ry_sharing *s, size_t steps)
 {
-    ry_sharing *s = user;
     for (size_t i = 0; i < s->bucket_count; i++) {
-        if (s->buckets[i].made == step) {
+        if (s->buckets[i].made == steps) {
             fill(s, &s->buckets[i]);
             ry_exchanger_begin(s->exchanger, i);
         }
     }
+}
+
+static void after(void *user, size_t step)
+{
+    begin_made(user, step + 1);
 }
 
 /* With what is between segments. */
@@ -274,6 +279,7 @@ rynd_status ry_sharing_begin(ry_sharing *s, ry_error *error)
                        "anew on all ranks, from a checkpoint");
     }
     s->broken = true; /* until the run's end */
+    begin_made(s, 0);
     return RYND_OK;
 }
 

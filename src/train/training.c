@@ -231,7 +231,7 @@ static rynd_status exchange_statistics(stepping *s)
 }
 
 /* From here on a gradient is its sum over all ranks, and the factor makes a mean of it. */
-static rynd_status exchange(stepping *s)
+static rynd_status exchange_gradients(stepping *s)
 {
     ry_exchanged_list *list = &s->training->exchanged;
     ry_emitter e = emitter_of(s->graph, "train/exchange", s->error);
@@ -245,9 +245,15 @@ static rynd_status exchange(stepping *s)
         RY_TRY(ry_exchange_value(s->graph, list, *gradient, name, gradient, s->error));
     }
     s->step.scale = ry_emit_part(&e, list);
-    RY_TRY(e.status);
+    return e.status;
+}
+
+/* Of sums of gradients that the update exchanges the rest. */
+static rynd_status exchange(stepping *s)
+{
+    RY_TRY(ry_training_accumulates(s->training) ? RYND_OK : exchange_gradients(s));
     RY_TRY(exchange_statistics(s));
-    return ry_exchange_loss(s->graph, list, s->error);
+    return ry_exchange_loss(s->graph, &s->training->exchanged, s->error);
 }
 
 static rynd_status clip(stepping *s)
@@ -263,7 +269,6 @@ static rynd_status clip(stepping *s)
 static rynd_status update_later(stepping *s)
 {
     const ry_training_options *options = &s->training->options;
-    RY_TRY(options->ranks ? exchange(s) : RYND_OK);
     RY_TRY(options->clip_norm > 0 ? clip(s) : RYND_OK);
     for (size_t i = 0; i < s->reached; i++) {
         RY_TRY(update(s, s->order[i]));
@@ -283,7 +288,7 @@ static rynd_status add_backward(stepping *s, ry_value_id loss)
     const double share = accumulates ? 1 / (double)options->accumulate : 1;
     const ry_value_id dy = ry_emit_scalar(&e, ry_emit_dtype(&e, loss), share);
     RY_TRY(e.status);
-    const bool later = (options->clip_norm > 0 && !accumulates) || options->ranks;
+    const bool later = !accumulates && (options->clip_norm > 0 || options->ranks);
     const ry_differentiation what = {.of = loss,
                                      .dy = dy,
                                      .count = s->count,
@@ -292,6 +297,7 @@ static rynd_status add_backward(stepping *s, ry_value_id loss)
                                      .reached = later ? note_reached : reached,
                                      .user = s};
     RY_TRY(ry_differentiate(s->graph, &what, s->error));
+    RY_TRY(options->ranks ? exchange(s) : RYND_OK);
     return later ? update_later(s) : RYND_OK;
 }
 

@@ -66,8 +66,9 @@ typedef struct ry_training {
      * gradients are summed up, "train/more" stands in the place of the rate: not 0 when there was a
      * micro-batch before */
     const char *target, *rate;
-    /* in the order in which they are there: gradients, running statistics, the loss */
-    ry_exchanged_list exchanged;
+    /* of a step, in the order in which they are there: gradients, running statistics, the loss.
+     * Where gradients are summed up they are not of it, but of the update: exchanged_sums */
+    ry_exchanged_list exchanged, exchanged_sums;
     /* of both graphs: output 0 is the loss, 1 what it is of */
 } ry_training;
 
@@ -88,7 +89,8 @@ static inline bool ry_training_accumulates(const ry_training *training)
 
 /* Where a step sums up gradients: a graph of the update alone. Its inputs are the learning rate,
  * then the sums of the parameters that have one, in their order, then its states: parameters and
- * moments. With keep_gradients the sums are its outputs, too. `model`: what the step's graph is a
+ * moments, with an exchange the sums over ranks. With keep_gradients the means are its outputs,
+ * too. `model`: what the step's graph is a
  * copy of. */
 rynd_status ry_training_make_update(const ry_graph *model, ry_training *training, ry_graph **graph,
                                     ry_error *error);

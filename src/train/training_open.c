@@ -277,12 +277,14 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
     find_statistics(o);
     RY_TRY(take(o, arena));
     training->opened = training->count;
-    training->exchanged =
-        (ry_exchanged_list){.items = RY_TAKE(arena, ry_exchanged, training->count + 1), /* and the
-                                                                                           loss */
-                            .ranks = training->options.ranks};
-    if (!training->exchanged.items) {
-        return ry_fail_memory(o->error);
+    const size_t room = training->count + 1; /* and the loss */
+    ry_exchanged_list *lists[] = {&training->exchanged, &training->exchanged_sums};
+    for (int i = 0; i < 2; i++) {
+        *lists[i] = (ry_exchanged_list){.items = RY_TAKE(arena, ry_exchanged, room),
+                                        .ranks = training->options.ranks};
+        if (!lists[i]->items) {
+            return ry_fail_memory(o->error);
+        }
     }
     RY_TRY(check_patterns(o));
     return training->options.init == RY_INIT_model

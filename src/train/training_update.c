@@ -38,11 +38,39 @@ static rynd_status add_sums(const updating *u)
             return ry_fail_memory(u->error);
         }
         RY_TRY(add_input(u, name, like->dtype, &like->shape, &u->sum[i]));
-        if (u->training->options.keep_gradients) {
-            p->gradient = (uint32_t)u->graph->output_count;
-            if (!ry_graph_add_output(u->graph, u->sum[i])) {
-                return ry_fail_memory(u->error);
-            }
+    }
+    return RYND_OK;
+}
+
+/* From here on a sum is of all ranks, and the factor makes a mean of it. */
+static rynd_status exchange(updating *u)
+{
+    ry_exchanged_list *list = &u->training->exchanged_sums;
+    ry_emitter e = {.graph = u->graph, .name = "train/exchange", .error = u->error};
+    for (size_t i = 0; i < u->training->count; i++) {
+        if (u->sum[i] != RY_NO_VALUE) {
+            const char *name = u->graph->values[u->sum[i]].name;
+            RY_TRY(ry_exchange_value(u->graph, list, u->sum[i], name, &u->sum[i], u->error));
+        }
+    }
+    u->step.scale = ry_emit_part(&e, list);
+    return e.status;
+}
+
+static rynd_status keep_gradients(const updating *u)
+{
+    const bool ranks = u->training->options.ranks > 0;
+    ry_emitter e = {.graph = u->graph, .name = "train/mean", .error = u->error};
+    for (size_t i = 0; i < u->training->count; i++) {
+        if (u->sum[i] == RY_NO_VALUE) {
+            continue;
+        }
+        const ry_value_id mean =
+            ranks ? ry_emit_mean(&e, &u->training->exchanged_sums, u->sum[i]) : u->sum[i];
+        RY_TRY(e.status);
+        u->training->parameters[i].gradient = (uint32_t)u->graph->output_count;
+        if (!ry_graph_add_output(u->graph, mean)) {
+            return ry_fail_memory(u->error);
         }
     }
     return RYND_OK;
@@ -68,10 +96,12 @@ static rynd_status make(updating *u)
     const ry_training_options *options = &u->training->options;
     const ry_shape scalar = {.rank = 0};
     ry_value_id rate;
-    RY_TRY(add_input(u, u->training->rate, RY_f64, &scalar, &rate));
-    RY_TRY(add_sums(u));
     ry_emitter e = {.graph = u->graph, .name = "train/rate", .error = u->error};
     u->step.scale = RY_NO_VALUE;
+    RY_TRY(add_input(u, u->training->rate, RY_f64, &scalar, &rate));
+    RY_TRY(add_sums(u));
+    RY_TRY(options->ranks ? exchange(u) : RYND_OK);
+    RY_TRY(options->keep_gradients ? keep_gradients(u) : RYND_OK);
     const ry_value_id before = ry_graph_add_value(u->graph, "train/step", RY_f64, &scalar);
     if (before == RY_NO_VALUE) {
         return ry_fail_memory(u->error);
@@ -79,7 +109,8 @@ static rynd_status make(updating *u)
     ry_emit_optimizer_step(&e, &options->optimizer, rate, before, &u->step);
     if (options->clip_norm > 0) {
         e.name = "train/clip";
-        u->step.scale = ry_emit_clip_scale(&e, u->training->count, u->sum, options->clip_norm, 1);
+        u->step.scale = ry_emit_clip_scale(&e, u->training->count, u->sum, options->clip_norm,
+                                           options->ranks ? options->ranks : 1);
     }
     RY_TRY(e.status);
     for (size_t i = 0; i < u->training->count; i++) {

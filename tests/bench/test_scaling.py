@@ -27,7 +27,7 @@ def test_a_ring_hands_on_each_byte_but_a_ranks_own():
 def test_steps_go_on_beside_the_exchange():
     # forward, two gradients, their updates: bucket 0 is there at 2, back at 3; bucket 1 at 3, back at 4.
     steps, fast = [1, 1, 1, 0.25, 0.25], scaling.Link("fast", 0.25, 400)
-    buckets = [(200, 1, 3), (200, 2, 4)]
+    buckets = [(200, 2, 3), (200, 3, 4)]
     assert scaling.all_reduce_seconds(200, 2, fast) == 1
     assert scaling.step_seconds(steps, buckets, 1, fast) == (3.5, 0)
     assert scaling.step_seconds(steps, buckets, 2, fast) == (4.25, 0.75)
@@ -37,7 +37,7 @@ def test_steps_go_on_beside_the_exchange():
 
 
 def test_a_bucket_that_no_step_awaits_is_waited_for_at_the_end():
-    assert scaling.step_seconds([1], [(0, 0, 1)], 2, LINK) == (2, 1)
+    assert scaling.step_seconds([1], [(0, 1, 1)], 2, LINK) == (2, 1)
 
 
 def test_links_are_found_again():

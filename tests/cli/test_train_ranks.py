@@ -53,7 +53,8 @@ def data(tmp_path):
     return tmp_path / "data.npz"
 
 
-@pytest.mark.parametrize("options", [["--lr", "0.05"], ["--optimizer", "adam", "--lr", "0.01", "--weight-decay", "0.01"], ["--lr", "0.2", "--clip", "0.1"]])
+@pytest.mark.parametrize("options", [["--lr", "0.05"], ["--optimizer", "adam", "--lr", "0.01", "--weight-decay", "0.01"], ["--lr", "0.2", "--clip", "0.1"],
+                                     ["--lr", "0.1", "--accumulate", "2"]])
 def test_losses_of_one_process(net, data, tmp_path, options):
     """20 steps of 1, 2 and 4 ranks; what validation says of all samples, though each rank looks at its part."""
     told = {}

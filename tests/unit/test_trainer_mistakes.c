@@ -14,18 +14,9 @@ static void refuses(taught *t, const rynd_trainer_options *options, rynd_status 
     assert_null(trainer);
 }
 
-static int add_nothing(void *user, float *data, size_t count)
-{
-    (void)user;
-    (void)data;
-    (void)count;
-    return 0;
-}
-
 static void bad_options_are_refused(void **state)
 {
     (void)state;
-    const rynd_exchange nobody = {.size = sizeof nobody, .ranks = 2, .all_reduce = add_nothing};
     taught t;
     static const char *const nothing[] = {"w9*"}, *const all[] = {"*"};
     rynd_trainer_options options = defaults();
@@ -63,9 +54,6 @@ static void bad_options_are_refused(void **state)
     options = defaults();
     options.accumulate = -2;
     refuses(&t, &options, RYND_ERROR_ARGUMENT, "accumulate is -2");
-    options.accumulate = 2;
-    options.exchange = &nobody;
-    refuses(&t, &options, RYND_ERROR_ARGUMENT, "accumulate is 2, and there is an exchange");
     options = defaults();
     options.memory_limit = 1000;
     refuses(&t, &options, RYND_ERROR_OUT_OF_MEMORY,

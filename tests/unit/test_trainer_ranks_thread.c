@@ -29,16 +29,28 @@ static size_t elements(const rynd_tensor *t)
     return count;
 }
 
+/* The parameter behind one, by names: trainers list them in orders of their own. */
+static bool next_parameter(const taught *t, const char *behind, rynd_state_info *next)
+{
+    bool any = false;
+    for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
+        rynd_state_info info = {.size = sizeof info};
+        rynd_trainer_state(t->trainer, i, &info);
+        if (info.kind == RYND_STATE_PARAMETER && strcmp(info.name, behind) > 0 &&
+            (!any || strcmp(info.name, next->name) < 0)) {
+            *next = info;
+            any = true;
+        }
+    }
+    return any;
+}
+
 static void keep(taught *t, int rank)
 {
     size_t used = 0;
-    for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
+    rynd_state_info info = {.name = ""};
+    while (next_parameter(t, info.name, &info)) {
         rynd_tensor gradient;
-        rynd_trainer_state(t->trainer, i, &info);
-        if (info.kind != RYND_STATE_PARAMETER) {
-            continue;
-        }
         info.tensor.data = run.weights[rank] + used;
         rynd_trainer_read(t->trainer, info.name, &info.tensor);
         if (run.options.keep_gradients &&
@@ -52,14 +64,34 @@ static void keep(taught *t, int rank)
     }
 }
 
+/* By a rank's part of the batch, in micro-batches where an update is of several; the loss is the
+ * mean of theirs. */
+static rynd_status learn(taught *t, const rank_thread *r, double *loss)
+{
+    const int64_t micro_batches = run.options.accumulate ? run.options.accumulate : 1,
+                  part = BATCH / r->ring.ranks / micro_batches;
+    rynd_status status = RYND_OK;
+    t->input.dim[0] = t->target.dim[0] = part;
+    *loss = 0;
+    for (int64_t i = 0; i < micro_batches && status == RYND_OK; i++) {
+        const int64_t first = (r->ring.rank * micro_batches + i) * part;
+        double own;
+        t->input.data = t->images + (size_t)first * IMAGE / BATCH;
+        t->target.data = t->labels + first;
+        status = rynd_trainer_step(t->trainer, &t->input, &t->target, run.rate, &own);
+        *loss += own / (double)micro_batches;
+    }
+    return status;
+}
+
 /* One rank's life. Assertions are the first thread's matter. */
 static void *live(rank_thread *r)
 {
     const int rank = r->ring.rank, ranks = r->ring.ranks;
-    const int64_t part = BATCH / ranks;
+    const int64_t micro_batches = run.options.accumulate ? run.options.accumulate : 1;
     rynd_trainer_options options = run.options;
     taught t;
-    options.batch = part;
+    options.batch = BATCH / ranks / micro_batches;
     begin_model(&t, 1);
     options.exchange = &r->exchange;
     static const char *const frozen[] = {"w2"};
@@ -68,13 +100,9 @@ static void *live(rank_thread *r)
         options.freeze_count = 1;
     }
     run.created[rank] = rynd_trainer_create(t.model, &options, &t.trainer);
-    t.input.dim[0] = t.target.dim[0] = part;
-    t.input.data = t.images + (size_t)(rank * part) * IMAGE / BATCH;
-    t.target.data = t.labels + rank * part;
     run.stepped[rank] = run.created[rank];
     for (int i = 0; i < STEPS && run.stepped[rank] == RYND_OK; i++) {
-        run.stepped[rank] =
-            rynd_trainer_step(t.trainer, &t.input, &t.target, run.rate, &run.loss[rank][i]);
+        run.stepped[rank] = learn(&t, r, &run.loss[rank][i]);
     }
     if (run.stepped[rank] != RYND_OK) {
         snprintf(run.message[rank], sizeof run.message[rank], "%s", rynd_last_error());
@@ -115,30 +143,61 @@ static void take_method(size_t m)
     run.options.bucket_bytes = 1;
 }
 
+/* The method's steps by one trainer, with all of the batch at once. */
+static void go_alone(double *losses)
+{
+    taught t;
+    rynd_trainer_options options = run.options;
+    options.batch = BATCH;
+    begin(&t, 1, &options);
+    for (int i = 0; i < STEPS; i++) {
+        losses[i] = step(&t, run.rate);
+    }
+    end(&t);
+}
+
+static void expect_losses(size_t m, int ranks, const double *alone)
+{
+    for (int i = 0; i < STEPS; i++) {
+        if (fabs(run.loss[0][i] - alone[i]) > 1e-5 * fabs(alone[i])) {
+            fail_msg("%s, %d ranks of %lld micro-batches, step %d: loss %.9g, alone %.9g",
+                     methods[m].name, ranks, (long long)run.options.accumulate, i, run.loss[0][i],
+                     alone[i]);
+        }
+    }
+}
+
 static void ranks_make_the_steps_of_one(void **state)
 {
     (void)state;
     static double alone[STEPS];
     for (size_t m = 0; m < METHODS; m++) {
-        taught t;
         take_method(m);
-        rynd_trainer_options options = run.options;
-        options.batch = BATCH;
-        begin(&t, 1, &options);
-        for (int i = 0; i < STEPS; i++) {
-            alone[i] = step(&t, run.rate);
-        }
-        end(&t);
+        go_alone(alone);
         for (int ranks = 1; ranks <= BATCH; ranks++) {
-            if (BATCH % ranks) {
-                continue;
+            if (BATCH % ranks == 0) {
+                go(ranks);
+                expect_losses(m, ranks, alone);
             }
-            go(ranks);
-            for (int i = 0; i < STEPS; i++) {
-                if (fabs(run.loss[0][i] - alone[i]) > 1e-5 * fabs(alone[i])) {
-                    fail_msg("%s, %d ranks, step %d: loss %.9g, alone %.9g", methods[m].name, ranks,
-                             i, run.loss[0][i], alone[i]);
-                }
+        }
+    }
+}
+
+/* Sums of gradients go through the exchange, once an update. */
+static void micro_batches_of_ranks_make_the_steps_of_one(void **state)
+{
+    (void)state;
+    static double alone[STEPS];
+    for (size_t m = 0; m < METHODS; m++) {
+        take_method(m);
+        go_alone(alone);
+        for (int ranks = 1; ranks <= BATCH / 2; ranks++) {
+            if (BATCH % (2 * ranks) == 0) {
+                run.options.accumulate = BATCH / ranks;
+                go(ranks);
+                expect_losses(m, ranks, alone);
+                assert_memory_equal(run.weights[0], run.weights[ranks - 1],
+                                    run.weight_count * sizeof(float));
             }
         }
     }
@@ -180,14 +239,14 @@ static void buckets_of_any_size(void **state)
 }
 
 /* Gradients that are kept are means, on every rank. */
-static void gradients_are_means(void **state)
+static void expect_means(int64_t accumulate)
 {
-    (void)state;
     static struct run one;
     take_method(0);
     run.options.keep_gradients = 1;
     go(1);
     one = run;
+    run.options.accumulate = accumulate;
     go(2);
     bool any = false;
     assert_memory_equal(run.gradient[0], run.gradient[1], run.weight_count * sizeof(float));
@@ -199,6 +258,13 @@ static void gradients_are_means(void **state)
         }
     }
     assert_true(any);
+}
+
+static void gradients_are_means(void **state)
+{
+    (void)state;
+    expect_means(0);
+    expect_means(BATCH / 2);
 }
 
 static void different_trainings_are_refused(void **state)
@@ -236,13 +302,22 @@ static void buckets_are_told(void **state)
     assert_int_equal(count, 6); /* five parameters, and the loss */
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(rynd_trainer_bucket(t.trainer, i, &info), RYND_OK);
-        assert_true(info.bytes > 0 && info.made < info.awaited && info.awaited <= steps);
+        assert_true(info.bytes > 0 && info.made <= info.awaited && info.awaited <= steps);
         assert_true((info.awaited == steps) == (i + 1 == count));
     }
     rynd_trainer_bucket(t.trainer, 0, &before);
     rynd_trainer_bucket(t.trainer, count - 2, &info);
-    assert_true(before.made < info.made && before.awaited > info.made);
+    assert_true(before.made < info.made && before.awaited >= info.made);
     assert_int_equal(rynd_trainer_bucket(t.trainer, count, &info), RYND_ERROR_ARGUMENT);
+    end(&t);
+    options.accumulate = 2; /* the gradients', which are there before the update begins */
+    begin(&t, 1, &options);
+    assert_int_equal(rynd_trainer_bucket_count(t.trainer), 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(rynd_trainer_bucket(t.trainer, i, &info), RYND_OK);
+        assert_true(info.bytes > 0 && info.made == 0 &&
+                    info.awaited < rynd_plan_step_count(rynd_trainer_update_plan(t.trainer)));
+    }
     end(&t);
     options = defaults();
     begin(&t, 1, &options);
@@ -378,6 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_make_the_steps_of_one),
+        cmocka_unit_test(micro_batches_of_ranks_make_the_steps_of_one),
         cmocka_unit_test(bits_are_the_same),
         cmocka_unit_test(buckets_of_any_size),
         cmocka_unit_test(gradients_are_means),
