@@ -38,18 +38,20 @@ typedef struct rynd_named_tensor {
 
 /** Writes a model's ONNX file once more, with other values for some of its constants. What rynd
  * does not read (metadata, documentation, ...) is copied as it is; weights that were in other files
- * are inside. Each of `tensors` (`count` of them; NULL where it is 0) names an initializer, the
- * output of a Constant node, that of an Identity of such a constant, which becomes an initializer
- * of its own, or a vector that a trainer gave to a normalisation which shared one
+ * are inside, but where the file would be larger than 2 GiB, protobuf's most: then they, and those
+ * that are replaced, are in "<path>.data" beside it. Each of `tensors` (`count` of them; NULL where
+ * it is 0) names an initializer, the output of a Constant node, that of an Identity of such a
+ * constant, which becomes an initializer of its own, or a vector that a trainer gave to a
+ * normalisation which shared one
  * ("<vector>/<output>/scale"), which is added; it has its dtype and shape, and any strides. The
  * file is written whole or not at all: beside, with fsync, then renamed over `path`, or over what
  * `path` links to; it may be the model's own. Many threads may save one model. Fails with ARGUMENT
  * (a constant named twice, too), NOT_FOUND (no such constant), SHAPE, UNSUPPORTED (the model was
- * made by rynd_model_part; more than 2 GiB), IO, OUT_OF_MEMORY. */
+ * made by rynd_model_part), IO, OUT_OF_MEMORY. */
 RYND_API rynd_status rynd_model_save(const rynd_model *model, const char *path,
                                      const rynd_named_tensor *tensors, size_t count);
 /** As rynd_model_save, into memory that the caller frees with rynd_memory_free by the model's
- * context. On failure *data is NULL and *size 0. */
+ * context. Fails with UNSUPPORTED above 2 GiB, too. On failure *data is NULL and *size 0. */
 RYND_API rynd_status rynd_model_save_memory(const rynd_model *model,
                                             const rynd_named_tensor *tensors, size_t count,
                                             void **data, size_t *size);

@@ -41,20 +41,60 @@ static rynd_status take_tensors(const rynd_named_tensor *tensors, size_t count, 
     return RYND_OK;
 }
 
+typedef struct saving {
+    const rynd_model *model;
+    ry_onnx_replacement *replacements;
+    size_t count;
+    ry_arena *arena;
+} saving;
+
 static bool put_in_file(void *user, const void *bytes, size_t count)
 {
     return ry_whole_file_put(user, bytes, count);
 }
 
-static rynd_status write_file(const rynd_model *model, const ry_onnx_replacement *replacements,
-                              size_t count, const char *path, ry_error *error)
+static rynd_status write_file(const saving *s, const char *path, ry_error *error)
 {
     ry_whole_file file;
-    RY_TRY(ry_whole_file_begin(&file, path, &model->context->allocator, error));
+    RY_TRY(ry_whole_file_begin(&file, path, &s->model->context->allocator, error));
     ry_wire_out out = {.put = put_in_file, .user = &file};
-    const rynd_status status = ry_onnx_write(&model->onnx, replacements, count, &out, error);
+    const ry_onnx_output to = {.model = &out};
+    const rynd_status status =
+        ry_onnx_write(&s->model->onnx, s->replacements, s->count, &to, error);
     const rynd_status ended = ry_whole_file_end(&file, status == RYND_OK, error);
     return status != RYND_OK ? status : ended;
+}
+
+/* The data's file gets its name first: whoever is stopped between the two leaves a model that is as
+ * it was, with a file beside that has the new weights in the old ones' places. */
+static rynd_status write_two_files(const saving *s, const char *path, const char *beside,
+                                   ry_error *error)
+{
+    const ry_allocator *allocator = &s->model->context->allocator;
+    const char *slash = strrchr(beside, '/');
+    ry_whole_file file, data;
+    RY_TRY(ry_whole_file_begin(&data, beside, allocator, error));
+    rynd_status status = ry_whole_file_begin(&file, path, allocator, error);
+    if (status != RYND_OK) {
+        ry_error unused = {""};
+        ry_whole_file_end(&data, false, &unused);
+        return status;
+    }
+    ry_wire_out out = {.put = put_in_file, .user = &file},
+                data_out = {.put = put_in_file, .user = &data};
+    const ry_onnx_output to = {
+        .model = &out, .location = slash ? slash + 1 : beside, .data = &data_out};
+    status = ry_onnx_write(&s->model->onnx, s->replacements, s->count, &to, error);
+    const rynd_status ended = ry_whole_file_end(&data, status == RYND_OK, error);
+    status = status != RYND_OK ? status : ended;
+    const rynd_status named = ry_whole_file_end(&file, status == RYND_OK, error);
+    return status != RYND_OK ? status : named;
+}
+
+static rynd_status write_large(const saving *s, const char *path, ry_error *error)
+{
+    const char *beside = ry_arena_format(s->arena, "%s.data", path);
+    return beside ? write_two_files(s, path, beside, error) : ry_fail_memory(error);
 }
 
 typedef struct block {
@@ -73,21 +113,22 @@ static bool put_in_memory(void *user, const void *bytes, size_t count)
     return true;
 }
 
-static rynd_status write_memory(const rynd_model *model, const ry_onnx_replacement *replacements,
-                                size_t count, size_t size, void **data, ry_error *error)
+static rynd_status write_memory(const saving *s, size_t size, void **data, ry_error *error)
 {
-    uint8_t *made = ry_allocate(&model->context->allocator, size);
+    const ry_allocator *allocator = &s->model->context->allocator;
+    uint8_t *made = ry_allocate(allocator, size);
     if (!made) {
         return ry_fail_memory(error);
     }
     block to = {made, made + size};
     ry_wire_out out = {.put = put_in_memory, .user = &to};
-    rynd_status status = ry_onnx_write(&model->onnx, replacements, count, &out, error);
+    rynd_status status = ry_onnx_write(&s->model->onnx, s->replacements, s->count,
+                                       &(ry_onnx_output){.model = &out}, error);
     if (status == RYND_OK && (out.failed || to.at != to.end)) {
         status = ry_fail(error, RYND_ERROR_IO, "the model's file changed while it was read");
     }
     if (status != RYND_OK) {
-        ry_release(&model->context->allocator, made);
+        ry_release(allocator, made);
         return status;
     }
     *data = made;
@@ -95,23 +136,38 @@ static rynd_status write_memory(const rynd_model *model, const ry_onnx_replaceme
 }
 
 /* To a file (path), or to memory. */
+static rynd_status write_counted(const saving *s, uint64_t size, const char *path, void **data,
+                                 size_t *written, ry_error *error)
+{
+    if (path) {
+        return size > RY_ONNX_MOST ? write_large(s, path, error) : write_file(s, path, error);
+    }
+    if (size > RY_ONNX_MOST) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                       "the model would be a message of %llu bytes, and one has at most 2 GiB: "
+                       "save it to a file, which may have another one beside it",
+                       (unsigned long long)size);
+    }
+    RY_TRY(write_memory(s, (size_t)size, data, error));
+    *written = (size_t)size;
+    return RYND_OK;
+}
+
 static rynd_status save(const rynd_model *model, const rynd_named_tensor *tensors, size_t count,
                         const char *path, void **data, size_t *size)
 {
     ry_error error = {""};
     ry_arena arena;
-    ry_onnx_replacement *replacements = NULL;
+    saving s = {.model = model, .count = count, .arena = &arena};
     ry_wire_out counted = {0};
     ry_arena_init(&arena, &model->context->allocator);
-    rynd_status status = take_tensors(tensors, count, &arena, &replacements, &error);
+    rynd_status status = take_tensors(tensors, count, &arena, &s.replacements, &error);
     if (status == RYND_OK) {
-        status = ry_onnx_write(&model->onnx, replacements, count, &counted, &error);
+        status = ry_onnx_write(&model->onnx, s.replacements, count,
+                               &(ry_onnx_output){.model = &counted}, &error);
     }
-    if (status == RYND_OK && path) {
-        status = write_file(model, replacements, count, path, &error);
-    } else if (status == RYND_OK) {
-        status = write_memory(model, replacements, count, (size_t)counted.size, data, &error);
-        *size = status == RYND_OK ? (size_t)counted.size : 0;
+    if (status == RYND_OK) {
+        status = write_counted(&s, counted.size, path, data, size, &error);
     }
     ry_arena_free(&arena);
     return ry_api_end(status, &error);

@@ -6,6 +6,7 @@
  * fields of later versions) stays. */
 #include "graph/graph_names.h"
 #include "graph/own_vector.h"
+#include "onnx/data_write.h"
 #include "onnx/onnx.h"
 #include "onnx/proto.h"
 #include "onnx/wire.h"
@@ -22,7 +23,7 @@ typedef struct writer {
     ry_node_id *norm;    /* of each: whose own vector it is (graph/own_vector.h), or none's */
     int *input;
     size_t count, own_vectors;
-    ry_wire_out *out;
+    ry_data_out to;
 } writer;
 
 /* How a message inside another is written; `named`: its tensors and nodes are the graph's own,
@@ -69,20 +70,17 @@ static bool is_message(ry_slice bytes)
     return !bad;
 }
 
-/* A message needs its length first: it is counted, then written. */
 static rynd_status put_inner(writer *w, const inner *in, ry_slice bytes, bool named)
 {
-    ry_wire_out *out = w->out, count = {0};
-    w->out = &count;
+    ry_data_count count;
+    ry_data_count_begin(&w->to, &count);
     const rynd_status status = in->write(w, bytes, named);
-    w->out = out;
-    RY_TRY(status);
-    ry_wire_put_head(out, (unsigned)in->field, count.size);
-    if (!out->put) {
-        out->size += count.size;
-        return RYND_OK;
+    if (status != RYND_OK) {
+        w->to.out = count.out;
+        return status;
     }
-    return in->write(w, bytes, named);
+    return ry_data_count_end(&w->to, &count, (unsigned)in->field) ? in->write(w, bytes, named)
+                                                                  : RYND_OK;
 }
 
 static rynd_status is_replaced_copy(writer *w, ry_slice node, bool *is);
@@ -105,20 +103,19 @@ static rynd_status write_message(writer *w, const inner *table, ry_slice bytes, 
         if (in && is_message(field.bytes)) {
             RY_TRY(put_inner(w, in, field.bytes, named));
         } else {
-            ry_wire_put(w->out, field.whole.data, field.whole.size);
+            ry_wire_put(w->to.out, field.whole.data, field.whole.size);
         }
     }
     return bad ? damaged(w) : RYND_OK;
 }
-
-static void put_initializer(ry_wire_out *out, const ry_onnx_replacement *tensor);
 
 static rynd_status write_graph(writer *w, ry_slice bytes, bool named)
 {
     RY_TRY(write_message(w, in_graph, bytes, named));
     for (size_t i = 0; i < w->count; i++) {
         if (w->added[i]) {
-            put_initializer(w->out, &w->replacements[i]);
+            /* one that the file had by an Identity, or shared with somebody */
+            ry_data_put_initializer(&w->to, w->replacements[i].name, &w->replacements[i].tensor);
         }
     }
     return RYND_OK;
@@ -189,27 +186,10 @@ static rynd_status put_rest_of_tensor(writer *w, ry_slice bytes, bool keep_type)
     bool bad = false;
     while (ry_wire_next(&bytes, &field, &bad)) {
         if (field.number > 31 || !(dropped >> field.number & 1)) {
-            ry_wire_put(w->out, field.whole.data, field.whole.size);
+            ry_wire_put(w->to.out, field.whole.data, field.whole.size);
         }
     }
     return bad ? damaged(w) : RYND_OK;
-}
-
-enum { TENSOR_DIMS = 1, TENSOR_DATA_TYPE = 2, TENSOR_RAW_DATA = 9 };
-
-static void put_data(ry_wire_out *out, const void *data, size_t size)
-{
-    ry_wire_put_head(out, TENSOR_RAW_DATA, size);
-    ry_wire_put(out, data, size);
-}
-
-static void put_typed_data(ry_wire_out *out, const ry_tensor *tensor)
-{
-    for (int i = 0; i < tensor->rank; i++) {
-        ry_wire_put_number(out, TENSOR_DIMS, (uint64_t)tensor->dim[i]);
-    }
-    ry_wire_put_number(out, TENSOR_DATA_TYPE, (uint64_t)ry_dtype_to_onnx((ry_dtype)tensor->dtype));
-    put_data(out, tensor->data, ry_tensor_bytes(tensor));
 }
 
 static rynd_status write_tensor(writer *w, ry_slice bytes, bool named)
@@ -217,58 +197,25 @@ static rynd_status write_tensor(writer *w, ry_slice bytes, bool named)
     ry_onnx_TensorProto proto;
     const rynd_status status = RY_READER_DECODE(&w->reader, TensorProto, bytes, &proto);
     if (status == RYND_ERROR_FORMAT) { /* likewise */
-        ry_wire_put(w->out, bytes.data, bytes.size);
+        ry_wire_put(w->to.out, bytes.data, bytes.size);
         return RYND_OK;
     }
     RY_TRY(status);
     const ry_onnx_replacement *other = named ? find_replacement(w, proto.name) : NULL;
     if (other) {
         RY_TRY(put_rest_of_tensor(w, bytes, false));
-        put_typed_data(w->out, &other->tensor);
+        ry_data_put_tensor(&w->to, &other->tensor);
         return RYND_OK;
     }
     if (proto.data_location != ry_onnx_TensorProto_DataLocation_EXTERNAL || !w->reader.folder) {
-        ry_wire_put(w->out, bytes.data, bytes.size);
+        ry_wire_put(w->to.out, bytes.data, bytes.size);
         return RYND_OK;
     }
     ry_tensor_record record;
     RY_TRY(ry_reader_tensor(&w->reader, bytes, "", w->reader.source.arena, &record));
     RY_TRY(put_rest_of_tensor(w, bytes, true));
-    put_data(w->out, record.data, (size_t)ry_shape_bytes(&record.shape, record.dtype));
+    ry_data_put(&w->to, record.data, (size_t)ry_shape_bytes(&record.shape, record.dtype));
     return RYND_OK;
-}
-
-/* The one attribute of a Constant whose output is replaced: "value", a tensor. */
-static void put_value(ry_wire_out *out, const ry_onnx_replacement *other)
-{
-    enum { NODE_ATTRIBUTE = 5, NAME = 1, TENSOR = 5, TYPE = 20 };
-    ry_wire_out tensor = {0}, attribute = {0};
-    put_typed_data(&tensor, &other->tensor);
-    for (int turn = 0; turn < 2; turn++) { /* counted, then written */
-        ry_wire_out *to = turn ? out : &attribute;
-        if (turn) {
-            ry_wire_put_head(out, NODE_ATTRIBUTE, attribute.size);
-        }
-        ry_wire_put_text(to, NAME, "value");
-        ry_wire_put_number(to, TYPE, RY_ATTRIBUTE_tensor);
-        ry_wire_put_head(to, TENSOR, tensor.size);
-        put_typed_data(to, &other->tensor);
-    }
-}
-
-/* One that the file had by an Identity, or shared with somebody. */
-static void put_initializer(ry_wire_out *out, const ry_onnx_replacement *tensor)
-{
-    enum { GRAPH_INITIALIZER = 5, NAME = 8 };
-    ry_wire_out count = {0};
-    for (int turn = 0; turn < 2; turn++) { /* counted, then written */
-        ry_wire_out *to = turn ? out : &count;
-        if (turn) {
-            ry_wire_put_head(out, GRAPH_INITIALIZER, count.size);
-        }
-        ry_wire_put_text(to, NAME, tensor->name);
-        put_typed_data(to, &tensor->tensor);
-    }
 }
 
 enum { INPUT = 1, OUTPUT = 2, OP_TYPE = 4, ATTRIBUTE = 5 }; /* of a node */
@@ -311,9 +258,9 @@ static rynd_status write_norm(writer *w, ry_slice bytes, ry_slice output)
         const bool reads = field.number == INPUT && field.wire == RY_WIRE_BYTES;
         const char *name = reads ? own_vector(w, output, input++) : NULL;
         if (name) {
-            ry_wire_put_text(w->out, INPUT, name);
+            ry_wire_put_text(w->to.out, INPUT, name);
         } else {
-            ry_wire_put(w->out, field.whole.data, field.whole.size);
+            ry_wire_put(w->to.out, field.whole.data, field.whole.size);
         }
     }
     return bad ? damaged(w) : RYND_OK;
@@ -353,10 +300,10 @@ static rynd_status write_node(writer *w, ry_slice bytes, bool named)
     bool bad = false;
     while (ry_wire_next(&bytes, &field, &bad)) {
         if (field.number != ATTRIBUTE) {
-            ry_wire_put(w->out, field.whole.data, field.whole.size);
+            ry_wire_put(w->to.out, field.whole.data, field.whole.size);
         }
     }
-    put_value(w->out, other);
+    ry_data_put_value(&w->to, &other->tensor); /* a Constant's one attribute */
     return bad ? damaged(w) : RYND_OK;
 }
 
@@ -434,9 +381,8 @@ static rynd_status write_all(writer *w, const ry_onnx_model *model, size_t count
 }
 
 rynd_status ry_onnx_write(const ry_onnx_model *model, const ry_onnx_replacement *replacements,
-                          size_t count, ry_wire_out *out, ry_error *error)
+                          size_t count, const ry_onnx_output *to, ry_error *error)
 {
-    const int64_t most = INT32_MAX; /* of a protobuf message */
     const ry_allocator *allocator = model->graph->arena.allocator;
     ry_mapping *mappings = NULL; /* its own: a model may be written by many threads at once */
     ry_arena scratch;
@@ -453,13 +399,8 @@ rynd_status ry_onnx_write(const ry_onnx_model *model, const ry_onnx_replacement 
                    .mappings = &mappings,
                    .error = error},
         .replacements = replacements,
-        .out = out};
-    rynd_status status = write_all(&w, model, count);
-    if (status == RYND_OK && out->size > (uint64_t)most) {
-        status = ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                         "the model would be a file of %llu bytes; an ONNX file has at most 2 GiB",
-                         (unsigned long long)out->size);
-    }
+        .to = {.out = to->model, .location = to->location, .beside = to->data}};
+    const rynd_status status = write_all(&w, model, count);
     ry_arena_free(&scratch);
     ry_mapping_close(allocator, mappings);
     return status;

@@ -46,11 +46,23 @@ typedef struct ry_onnx_replacement {
     ry_tensor tensor; /* of the constant's dtype and shape; row-major */
 } ry_onnx_replacement;
 
+/* Where a model's message goes, and the data of its larger tensors. */
+typedef struct ry_onnx_output {
+    struct ry_wire_out *model;
+    const char *location; /* of the file beside it, from its folder on; NULL: data is inside */
+    struct ry_wire_out *data;
+} ry_onnx_output;
+
+/* Bytes of the largest message that protobuf reads, and so of the largest file without another
+ * beside it. */
+#define RY_ONNX_MOST INT32_MAX
+
 /* Writes the model's file once more, field by field as it is there, but for the data of the
  * initializers (or outputs of Constant nodes) that are replaced; what was in other files is inside
- * then. Call it with an `out` that only counts first: what can fail then does. */
+ * then, or, with a location, all that is written anew and not small is there. Call it with outputs
+ * that only count first: what can fail then does. */
 rynd_status ry_onnx_write(const ry_onnx_model *model, const ry_onnx_replacement *replacements,
-                          size_t count, struct ry_wire_out *out, ry_error *error);
+                          size_t count, const ry_onnx_output *to, ry_error *error);
 
 /* A TensorProto file (.pb). The tensor's data and name live in the arena. */
 rynd_status ry_onnx_tensor_read(const void *data, size_t size, ry_arena *arena, const char **name,

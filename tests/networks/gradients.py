@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the gradients of all parameters of torchvision's networks, for cross-entropy of a batch of two, with PyTorch's in float64:
+"""Compares the gradients of all parameters of torchvision's networks, for cross-entropy of a batch, with PyTorch's in float64:
 
-    build/venv/bin/python tests/networks/gradients.py [NETWORK[.fixed]...]
+    build/venv/bin/python tests/networks/gradients.py [--batch N] [--accuracy CLASS] [NETWORK[.fixed]...]
     build/venv/bin/python tests/networks/gradients.py --all
+    build/venv/bin/python tests/networks/gradients.py --batch 16 --accuracy strict --all
 
 Batch normalisations use the batch's statistics, or, with .fixed, the running ones (and then are not trained). The largest difference of each parameter
 is at most 1e-4 of the largest element of its gradient, where PyTorch's own float32 is that near, else at most twice PyTorch's largest; half of the
-parameters are within 1e-4 in any case. A gradient that is 0 but for rounding (of a shift that the next batch normalisation takes away) is small."""
+parameters are within 1e-4 in any case. A gradient that is 0 but for rounding (of a shift that the next batch normalisation takes away) is small.
+
+The more pictures, the more max-pools see values that are nearer to each other than rounding: eight times as many need a class that rounds less."""
+import argparse
 import copy
 import statistics
 import sys
@@ -21,7 +25,7 @@ NETWORKS = """alexnet resnet18 resnet50 vgg16 densenet121 densenet161 googlenet 
 QUICK = ["resnet18", "shufflenet_v2_x1_0", "mobilenet_v3_small", "squeezenet1_0", "resnet18.fixed"]
 # Those whose max-pools see values nearer to each other than the default class rounds: they are compared in the class strict.
 STRICT = ["googlenet", "inception_v3"]
-BATCH, CLASSES = 2, 1000
+CLASSES = 1000
 NOISE = 2  # how often PyTorch's largest error in float32 rynd's may be, where that is above the tolerance
 NOTHING = 1e-9  # of the network's largest gradient: what in float64 is rounding
 NEARLY_NOTHING = 1e-5  # the same in float32
@@ -56,14 +60,15 @@ def compare(case):
     import torch
     from training_networks import network_of, onnx_of, shape_of
 
+    case, batch, accuracy = case.split("@")
     name, _, variant = case.partition(".")
-    x, labels = batch_of(shape_of(name, BATCH))
+    x, labels = batch_of(shape_of(name, int(batch)))
     network = network_of(name, x, variant == "fixed")
     exact = by_torch(network, x, labels, torch.float64)
     direct = by_torch(network, x, labels, torch.float32)
     # The auxiliary classifiers of googlenet and inception_v3 are not in the file.
     frozen = [key for key, parameter in network.named_parameters() if not parameter.requires_grad and not key.lower().startswith("aux")]
-    got = by_rynd(onnx_of(network, x), exact, frozen, x, labels, "strict" if name in STRICT else "default")
+    got = by_rynd(onnx_of(network, x), exact, frozen, x, labels, "strict" if name in STRICT else accuracy)
     largest = max(numpy.abs(gradient).max() for gradient in exact.values())
     nothing = {key for key, gradient in exact.items() if numpy.abs(gradient).max() <= NOTHING * largest}
     for key in nothing:
@@ -80,8 +85,15 @@ def compare(case):
 def main():
     if sys.argv[1:2] == ["--one"]:
         return compare(sys.argv[2])
-    chosen = sys.argv[1:] or QUICK
-    return cases.run_cases(__file__, NETWORKS + [f"{name}.fixed" for name in NETWORKS] if chosen == ["--all"] else chosen)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--accuracy", default="default", help="class of accuracy")
+    parser.add_argument("--all", action="store_true", help="every network, with a batch's statistics and with fixed ones")
+    parser.add_argument("cases", nargs="*")
+    arguments = parser.parse_args()
+    every = NETWORKS + [f"{name}.fixed" for name in NETWORKS]
+    wanted = arguments.cases or (every if arguments.all else QUICK)
+    return cases.run_cases(__file__, [f"{case}@{arguments.batch}@{arguments.accuracy}" for case in wanted])
 
 
 if __name__ == "__main__":

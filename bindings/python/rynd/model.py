@@ -147,7 +147,8 @@ class Model(_rynd.Caller):
         path: the file, written whole or not at all; None returns its bytes in place of writing them.
         tensors: arrays by the name of an initializer (or of a Constant node's output), of its type and shape.
 
-        What rynd does not read (metadata, documentation) stays as it is; weights that were in other files are inside.
+        What rynd does not read (metadata, documentation) stays as it is; weights that were in other files are inside, or, above 2 GiB, in
+        "<path>.data" beside it.
         Raises NotFoundError (no such constant), ShapeError, FileError.
         """
         tensors = dict(tensors or {})
