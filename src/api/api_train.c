@@ -121,6 +121,13 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: target is %d, none of rynd_dtype", (int)o->target);
     }
+    if (o->storage != RYND_DTYPE_NONE && o->storage != RYND_DTYPE_F32 &&
+        o->storage != RYND_DTYPE_BF16) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: storage is %d: give RYND_DTYPE_F32 or "
+                       "RYND_DTYPE_BF16",
+                       (int)o->storage);
+    }
     if ((unsigned)o->init > RYND_INIT_UNIFORM) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: init is %d, none of rynd_init", (int)o->init);
@@ -214,6 +221,7 @@ static ry_training_options training_options(const rynd_trainer_options *o)
         .init_seed = o->init_seed,
         .no_dropout = o->dropout == RYND_DROPOUT_OFF,
         .dropout_seed = o->dropout_seed,
+        .store_bf16 = o->storage == RYND_DTYPE_BF16,
         .ranks = o->exchange ? o->exchange->ranks : 0,
     };
 }
