@@ -186,21 +186,29 @@ static rynd_status put_forward(storing *s, ry_node_id n)
     return RYND_OK;
 }
 
+/* Does a node read x and y as bfloat16 itself? */
+static bool converts_itself(const storing *s, const ry_node *node)
+{
+    return node->op == RY_OP_batch_norm_grad && !is_kept(s, node->in[0]) &&
+           is_kept(s, node->in[1]) && (node->inputs <= 5 || is_kept(s, node->in[5]));
+}
+
 /* A cast for each reader: a shared one would live from the first to the last, and an expression
  * takes its own in (graph/rewrite_expr_chain.c), so that it converts while it reads. */
 static rynd_status put_backward(storing *s, ry_node_id n)
 {
     const ry_node node = s->graph->nodes[n];
+    const bool converts = converts_itself(s, &node);
     for (int i = 0; node.op != RY_OP_dead && i < node.inputs; i++) {
         const ry_value_id v = node.in[i];
         if (!is_kept(s, v)) {
             continue;
         }
-        ry_value_id wide;
-        RY_TRY(cast(s, s->narrow[v], RY_f32, &wide));
+        ry_value_id read = s->narrow[v];
+        RY_TRY(converts ? RYND_OK : cast(s, s->narrow[v], RY_f32, &read));
         for (int k = i; k < node.inputs; k++) {
             if (node.in[k] == v) {
-                ry_graph_set_input(s->graph, &s->graph->nodes[n], k, wide);
+                ry_graph_set_input(s->graph, &s->graph->nodes[n], k, read);
             }
         }
     }
