@@ -156,20 +156,45 @@ static rynd_status find_kept(storing *s)
     return RYND_OK;
 }
 
-/* The node is put at the end of the order. */
+/* Names what is made of a value after it and its new type; NULL: out of memory. */
+static const char *name_of(const storing *s, ry_value_id v, ry_dtype dtype)
+{
+    return ry_arena_format(&s->graph->arena, "%s/%s", s->graph->values[v].name,
+                           ry_dtype_name(dtype));
+}
+
+/* The node that the emitter added is put at the end of the order. */
+static rynd_status put_added(storing *s, const ry_emitter *emitter)
+{
+    RY_TRY(emitter->status);
+    s->order[s->count++] = s->graph->nodes[s->graph->node_count - 1];
+    return RYND_OK;
+}
+
 static rynd_status cast(storing *s, ry_value_id v, ry_dtype dtype, ry_value_id *made)
 {
-    const char *type = ry_dtype_name(dtype);
-    ry_emitter e = {.graph = s->graph, .error = s->error};
-    e.name = ry_arena_format(&s->graph->arena, "%s/%s", s->graph->values[v].name, type);
-    const char *text = ry_arena_format(&s->scratch, "cast(x0, %s)", type);
+    ry_emitter e = {.graph = s->graph, .name = name_of(s, v, dtype), .error = s->error};
+    const char *text = ry_arena_format(&s->scratch, "cast(x0, %s)", ry_dtype_name(dtype));
     if (!e.name || !text) {
         return ry_fail_memory(s->error);
     }
     *made = ry_emit_expr(&e, text, 1, &v);
-    RY_TRY(e.status);
-    s->order[s->count++] = s->graph->nodes[s->graph->node_count - 1];
-    return RYND_OK;
+    return put_added(s, &e);
+}
+
+/* A view of what is kept, too, is a view of that. */
+static rynd_status view(storing *s, const ry_node *node, ry_value_id *made)
+{
+    ry_emitter e = {
+        .graph = s->graph, .name = name_of(s, node->out[0], RY_bf16), .error = s->error};
+    ry_value_id *in = RY_TAKE(&s->scratch, ry_value_id, node->inputs);
+    if (!e.name || !in) {
+        return ry_fail_memory(s->error);
+    }
+    memcpy(in, node->in, (size_t)node->inputs * sizeof *in);
+    in[0] = s->narrow[node->in[0]];
+    *made = ry_emit(&e, node->op, &node->attrs, node->inputs, in);
+    return put_added(s, &e);
 }
 
 static rynd_status put_forward(storing *s, ry_node_id n)
@@ -178,10 +203,12 @@ static rynd_status put_forward(storing *s, ry_node_id n)
     s->order[s->count++] = node;
     for (int i = 0; node.op != RY_OP_dead && i < node.outputs; i++) {
         const ry_value_id v = node.out[i];
-        if (is_kept(s, v)) {
-            RY_TRY(cast(s, v, RY_bf16, &s->narrow[v]));
-            s->graph->values[s->narrow[v]].stored = true;
+        if (!is_kept(s, v)) {
+            continue;
         }
+        const bool viewed = ry_op_get_class(node.op) == RY_CLASS_VIEW && is_kept(s, node.in[0]);
+        RY_TRY(viewed ? view(s, &node, &s->narrow[v]) : cast(s, v, RY_bf16, &s->narrow[v]));
+        s->graph->values[s->narrow[v]].stored = true;
     }
     return RYND_OK;
 }

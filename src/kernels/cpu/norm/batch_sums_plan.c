@@ -46,8 +46,8 @@ void ry_batch_sums_initialise(const ry_query *query, void *state)
 static bool fit(const ry_problem *problem, const ry_tensor *tensors, int count)
 {
     const bool grad = problem->op == RY_OP_batch_norm_grad && tensors == problem->in;
-    const rynd_dtype large = grad && problem->in[1].dtype == RYND_DTYPE_BF16 ? RYND_DTYPE_BF16
-                                                                             : RYND_DTYPE_F32;
+    const rynd_dtype large =
+        grad && problem->in[1].dtype == RYND_DTYPE_BF16 ? RYND_DTYPE_BF16 : RYND_DTYPE_F32;
     for (int i = 0; i < count; i++) {
         const rynd_dtype dtype = grad && (i == 1 || i == 5) ? large : RYND_DTYPE_F32;
         if (ry_tensor_present(&tensors[i]) && tensors[i].dtype != dtype) {
