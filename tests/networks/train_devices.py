@@ -13,7 +13,6 @@ import cases
 import numpy
 
 NETWORKS = "alexnet resnet18 resnet50 vgg16 mobilenet_v2".split()
-STORAGES = {"f32": 1, "bf16": 3}  # rynd_dtype
 RATES = {"sgd": 1e-3, "adam": 1e-4}
 QUICK = ["resnet18.sgd", "mobilenet_v2.adam", "mobilenet_v2.sgd.bf16"]
 STEPS, BATCH, CLASSES = 3, 2, 1000
@@ -34,7 +33,7 @@ def compare(case):
 
     case, _, device = case.partition("@")
     name, optimizer, *storage = case.split(".")
-    storage = STORAGES[storage[0] if storage else "f32"]
+    storage = storage[0] if storage else "f32"
     lacks = rynd.lacks_device(device)
     if lacks:
         print(f"skipped: {lacks}")

@@ -397,6 +397,7 @@ def run(context, source, inputs, with_data=True, **options):
 
 LOSSES = {"cross_entropy": 0, "mse": 1, "l1": 2, "charbonnier": 3, "bce": 4}
 OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
+STORAGES = {"f32": 1, "bf16": 3}  # of rynd_dtype
 
 
 class Trainer(Handle):
@@ -404,10 +405,10 @@ class Trainer(Handle):
 
     destroy = "rynd_trainer_destroy"
 
-    def __init__(self, model, loss="cross_entropy", optimizer="sgd", freeze=(), **numbers):
+    def __init__(self, model, loss="cross_entropy", optimizer="sgd", freeze=(), storage="f32", **numbers):
         super().__init__(model)
         options = sized(TrainerOptions)
-        options.loss, options.optimizer = LOSSES[loss], OPTIMIZERS[optimizer]
+        options.loss, options.optimizer, options.storage = LOSSES[loss], OPTIMIZERS[optimizer], STORAGES[storage]
         patterns = (c_char_p * len(freeze))(*(pattern.encode() for pattern in freeze))
         options.freeze, options.freeze_count = (patterns, len(freeze)) if freeze else (None, 0)
         for name, value in numbers.items():
