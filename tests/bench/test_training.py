@@ -17,15 +17,14 @@ def training(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
-@pytest.mark.parametrize("storage", ["f32", "bf16"])
-def test_network(tmp_path, storage):
+def test_network(tmp_path):
     pytest.importorskip("torchvision")
     out = tmp_path / "training.json"
-    done = training("--nets", "resnet18", "--batch", 2, "--rounds", 2, "--storage", storage, "--out", out)
+    done = training("--nets", "resnet18", "--batch", 2, "--rounds", 2, "--storage", "bf16", "--out", out)
     assert done.returncode == 0, done.stdout + done.stderr
     document = json.loads(out.read_text())
     (result,) = document["results"]
-    assert document["storage"] == storage
+    assert document["storage"] == "bf16"
     assert not result["failures"]
     for key in ("rynd", "torch", "torch.nhwc"):
         first, second = result["losses"][key]
