@@ -98,7 +98,9 @@ static onnx_bytes chain(void)
 
 static void begin_network(network *n, onnx_bytes bytes, unsigned threads)
 {
-    const rynd_context_options context = {.size = sizeof context, .threads = threads};
+    static const rynd_allocator counted = {count_allocate, count_release, NULL};
+    const rynd_context_options context = {
+        .size = sizeof context, .threads = threads, .allocator = &counted};
     memset(n, 0, sizeof *n);
     n->bytes = bytes;
     assert_int_equal(rynd_context_create(&context, &n->context), RYND_OK);
@@ -324,6 +326,18 @@ static void add_middle(onnx_bytes *graph, const char *what)
     }
 }
 
+/* A first and a last convolution, and what is between them. */
+static onnx_bytes three(const char *middle)
+{
+    onnx_bytes graph = {0};
+    add_conv(&graph, "x", "w0", "p");
+    add_middle(&graph, middle);
+    add_conv(&graph, "q", "w1", "y");
+    add_input(&graph, make_value("x", 4, image));
+    add_output(&graph, make_value("y", 4, image));
+    return make_model(8, 15, graph);
+}
+
 static void what_is_compared_is_not_rounded(void **state)
 {
     (void)state;
@@ -339,13 +353,7 @@ static void what_is_compared_is_not_rounded(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static network n;
-        onnx_bytes graph = {0};
-        add_conv(&graph, "x", "w0", "p");
-        add_middle(&graph, cases[i].what);
-        add_conv(&graph, "q", "w1", "y");
-        add_input(&graph, make_value("x", 4, image));
-        add_output(&graph, make_value("y", 4, image));
-        begin_network(&n, make_model(8, 15, graph), 1);
+        begin_network(&n, three(cases[i].what), 1);
         const rynd_trainer_options options = options_of(RYND_DTYPE_BF16);
         create(&n, &options);
         if (steps_named(&n, cases[i].stays) != 0 ||
@@ -359,6 +367,29 @@ static void what_is_compared_is_not_rounded(void **state)
     }
 }
 
+/* Each allocation fails in turn: it is told, and everything is given back. */
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    static network n;
+    const rynd_trainer_options options = options_of(RYND_DTYPE_BF16);
+    size_t failed = 0;
+    begin_network(&n, three("view"), 1);
+    for (rynd_status status = RYND_ERROR_OUT_OF_MEMORY; status != RYND_OK; failed++) {
+        const size_t before = alive;
+        fails_at = failed + 1;
+        status = rynd_trainer_create(n.model, &options, &n.trainer);
+        fails_at = 0;
+        if (status != RYND_OK) {
+            assert_int_equal(status, RYND_ERROR_OUT_OF_MEMORY);
+            assert_int_equal(alive, before);
+        }
+    }
+    assert_true(failed > 50);
+    assert_true(steps_named(&n, "/bf16") > 0);
+    end_network(&n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +399,7 @@ int main(void)
         cmocka_unit_test(sums_of_micro_batches_are_of_rounded_activations),
         cmocka_unit_test(nothing_is_cast_where_nothing_is_kept),
         cmocka_unit_test(what_is_compared_is_not_rounded),
+        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
