@@ -89,29 +89,8 @@ static rynd_status check_exchange(const rynd_exchange *e, ry_error *error)
                          e->rank, e->ranks);
 }
 
-static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
+static rynd_status check_choices(const rynd_trainer_options *o, ry_error *error)
 {
-    const struct {
-        const char *name;
-        double value, below;
-    } numbers[] = {
-        {"label_smoothing", o->label_smoothing, 1},
-        {"charbonnier_epsilon", o->charbonnier_epsilon, (double)INFINITY},
-        {"momentum", o->momentum, 1},
-        {"weight_decay", o->weight_decay, (double)INFINITY},
-        {"beta1", o->beta1, 1},
-        {"beta2", o->beta2, 1},
-        {"epsilon", o->epsilon, (double)INFINITY},
-        {"clip_norm", o->clip_norm, (double)INFINITY},
-        {"norm_momentum", o->norm_momentum, (double)INFINITY},
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        RY_TRY(check_range(numbers[i].name, numbers[i].value, 0, numbers[i].below, error));
-    }
-    if (o->norm_momentum > 1) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: norm_momentum is %g: give 0 to 1", o->norm_momentum);
-    }
     if ((unsigned)o->loss > RYND_LOSS_BCE || (unsigned)o->optimizer > RYND_OPTIMIZER_ADAMW) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: loss %d or optimizer %d is none of their lists",
@@ -137,6 +116,33 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
                        "rynd_trainer_options: dropout is %d, none of rynd_dropout",
                        (int)o->dropout);
     }
+    return RYND_OK;
+}
+
+static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
+{
+    const struct {
+        const char *name;
+        double value, below;
+    } numbers[] = {
+        {"label_smoothing", o->label_smoothing, 1},
+        {"charbonnier_epsilon", o->charbonnier_epsilon, (double)INFINITY},
+        {"momentum", o->momentum, 1},
+        {"weight_decay", o->weight_decay, (double)INFINITY},
+        {"beta1", o->beta1, 1},
+        {"beta2", o->beta2, 1},
+        {"epsilon", o->epsilon, (double)INFINITY},
+        {"clip_norm", o->clip_norm, (double)INFINITY},
+        {"norm_momentum", o->norm_momentum, (double)INFINITY},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        RY_TRY(check_range(numbers[i].name, numbers[i].value, 0, numbers[i].below, error));
+    }
+    if (o->norm_momentum > 1) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: norm_momentum is %g: give 0 to 1", o->norm_momentum);
+    }
+    RY_TRY(check_choices(o, error));
     if (o->nesterov && (o->momentum == 0 || o->optimizer != RYND_OPTIMIZER_SGD)) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: nesterov is of SGD with a momentum");
