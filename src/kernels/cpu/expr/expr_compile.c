@@ -100,17 +100,13 @@ static bool is_half(ry_dtype dtype)
     return dtype == RY_f16 || dtype == RY_bf16;
 }
 
-/* A cast within what loops compute in: f32 of f16 or bf16, which were widened when they were read.
- */
+/* A cast to f32 of f16 or bf16, which were widened when they were read. */
 static bool changes_nothing(const compiler *c, int i)
 {
     const ry_expr_instruction *in = &c->program->code[i];
-    if (in->code != RY_EXPR_cast || c->program->code[in->operand[0]].code == RY_EXPR_constant) {
-        return false;
-    }
-    const ry_dtype from = c->types[in->operand[0]];
-    return loop_type(from) == loop_type(in->dtype) && !is_half(in->dtype) &&
-           (in->dtype != RY_bool || from == RY_bool) && !is_result(c, i);
+    return in->code == RY_EXPR_cast && in->dtype == RY_f32 &&
+           c->program->code[in->operand[0]].code != RY_EXPR_constant &&
+           is_half(c->types[in->operand[0]]) && !is_result(c, i);
 }
 
 /* What stands for an instruction that changes nothing. */
