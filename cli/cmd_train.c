@@ -46,6 +46,9 @@ static const cli_option options[] = {
     {"memory-limit", 0, CLI_TEXT, "BYTES", NULL, 0, 0, OFFSET(memory_limit),
      "what a step may take, as 1500000000, 800M or 1.5G (1G is 1024M): what does not fit is computed "
      "again where it is needed, which takes time and gives the same bits"},
+    {"storage", 0, CLI_CHOICE, "TYPE", CLI_STORAGES, 0, 0, OFFSET(storage),
+     "how activations are kept for the backward pass: f32 (default), or bf16, in half the memory: "
+     "gradients are then those of rounded activations"},
     {"init", 0, CLI_CHOICE, "NAME", CLI_INITS, 0, 0, OFFSET(init),
      "what the weights are at first: the model's (default), or fresh ones by --seed: normal numbers "
      "after He, or uniform ones as PyTorch's layers are made"},

@@ -30,6 +30,9 @@ static const rynd_init inits[] = {RYND_INIT_MODEL, RYND_INIT_HE, RYND_INIT_UNIFO
 /* In the order of CLI_DROPOUTS. */
 static const rynd_dropout dropouts[] = {RYND_DROPOUT_MODEL, RYND_DROPOUT_OFF};
 
+/* In the order of CLI_STORAGES. */
+static const rynd_dtype storages[] = {RYND_DTYPE_F32, RYND_DTYPE_BF16};
+
 static int index_of(int chosen)
 {
     return chosen ? chosen - 1 : 0;
@@ -38,6 +41,11 @@ static int index_of(int chosen)
 const char *cli_optimizer_name(int optimizer)
 {
     return optimizers[index_of(optimizer)].name;
+}
+
+rynd_dtype cli_storage(const cli_train_settings *settings)
+{
+    return storages[index_of(settings->storage)];
 }
 
 static bool check_optimizer(const cli_train_settings *s, cli_failure *failure)
@@ -78,6 +86,7 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .init = inits[index_of(s->init)],
         .init_seed = (uint64_t)s->seed,
         .accumulate = s->accumulate,
+        .storage = cli_storage(s),
         .dropout = dropouts[index_of(s->dropout)],
         /* ranks drop by numbers of their own: their samples are others */
         .dropout_seed = (uint64_t)s->seed + ((uint64_t)ranks->rank << 32),

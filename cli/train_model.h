@@ -13,6 +13,7 @@
 #define CLI_OPTIMIZERS "sgd|adam|adamw"
 #define CLI_INITS      "model|he|uniform"
 #define CLI_DROPOUTS   "model|off"
+#define CLI_STORAGES   "f32|bf16"
 
 typedef struct cli_trainee {
     const cli_setup *setup;
@@ -20,6 +21,8 @@ typedef struct cli_trainee {
 } cli_trainee;
 
 const char *cli_optimizer_name(int optimizer);
+/* Of activations, whether or not it was given. */
+rynd_dtype cli_storage(const cli_train_settings *settings);
 
 bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup,
                       const cli_train_settings *settings, const cli_score_rule *rule,

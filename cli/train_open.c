@@ -243,6 +243,10 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
     if (run->accumulate > 1) { /* checkpoints without it are of steps of one batch */
         snprintf(more, sizeof more, " accumulate=%" PRIu64, run->accumulate);
     }
+    if (cli_storage(s) != RYND_DTYPE_F32) { /* those without it are of float32 */
+        snprintf(more + strlen(more), sizeof more - strlen(more), " storage=%s",
+                 rynd_dtype_name(cli_storage(s)));
+    }
     snprintf(text, ROOM,
              "samples=%zu batch=%" PRId64 " seed=%" PRId64 " order=%s loss=%s smoothing=%.17g "
              "epsilon=%.17g optimizer=%s momentum=%.17g nesterov=%d weight-decay=%.17g clip=%.17g "

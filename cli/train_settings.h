@@ -13,7 +13,7 @@ typedef struct cli_train_settings {
     const char *loss_of; /* an output; NULL: the first */
     int64_t factor;      /* of pairs without small pictures; 0: not given */
     /* what is learnt: 1 + index into the choices, 0: not given */
-    int loss, optimizer, init, dropout;
+    int loss, optimizer, init, dropout, storage;
     double momentum, weight_decay, label_smoothing, epsilon, clip;
     bool nesterov;
     int64_t accumulate; /* batches of a step; 0: not given */

@@ -118,6 +118,11 @@ typedef struct rynd_trainer_options {
      * recomputed there: those for which least time is predicted. The same bits come of it.
      * OUT_OF_MEMORY where that is not enough, with the least that is possible. */
     size_t memory_limit;
+    /** BF16: what the backward pass reads of the forward pass is kept for it as bfloat16, in half
+     * the memory: activations of 64 KiB and more. They are float32 where they are made and where
+     * they are read, and so are parameters, gradients, what the optimizer keeps and all sums.
+     * Gradients are those of rounded activations. F32, or NONE: they are kept as they are. */
+    rynd_dtype storage;
 } rynd_trainer_options;
 
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all

@@ -90,6 +90,36 @@ static rynd_status check_exchange(const rynd_exchange *e, ry_error *error)
                          e->rank, e->ranks);
 }
 
+static rynd_status check_choices(const rynd_trainer_options *o, ry_error *error)
+{
+    if ((unsigned)o->loss > RYND_LOSS_BCE || (unsigned)o->optimizer > RYND_OPTIMIZER_ADAMW) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: loss %d or optimizer %d is none of their lists",
+                       (int)o->loss, (int)o->optimizer);
+    }
+    if ((unsigned)o->target >= RY_DTYPES) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: target is %d, none of rynd_dtype", (int)o->target);
+    }
+    if (o->storage != RYND_DTYPE_NONE && o->storage != RYND_DTYPE_F32 &&
+        o->storage != RYND_DTYPE_BF16) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: storage is %d: give RYND_DTYPE_F32 or "
+                       "RYND_DTYPE_BF16",
+                       (int)o->storage);
+    }
+    if ((unsigned)o->init > RYND_INIT_UNIFORM) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: init is %d, none of rynd_init", (int)o->init);
+    }
+    if ((unsigned)o->dropout > RYND_DROPOUT_OFF) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: dropout is %d, none of rynd_dropout",
+                       (int)o->dropout);
+    }
+    return RYND_OK;
+}
+
 static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
 {
     const struct {
@@ -113,24 +143,7 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: norm_momentum is %g: give 0 to 1", o->norm_momentum);
     }
-    if ((unsigned)o->loss > RYND_LOSS_BCE || (unsigned)o->optimizer > RYND_OPTIMIZER_ADAMW) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: loss %d or optimizer %d is none of their lists",
-                       (int)o->loss, (int)o->optimizer);
-    }
-    if ((unsigned)o->target >= RY_DTYPES) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: target is %d, none of rynd_dtype", (int)o->target);
-    }
-    if ((unsigned)o->init > RYND_INIT_UNIFORM) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: init is %d, none of rynd_init", (int)o->init);
-    }
-    if ((unsigned)o->dropout > RYND_DROPOUT_OFF) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: dropout is %d, none of rynd_dropout",
-                       (int)o->dropout);
-    }
+    RY_TRY(check_choices(o, error));
     if (o->nesterov && (o->momentum == 0 || o->optimizer != RYND_OPTIMIZER_SGD)) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: nesterov is of SGD with a momentum");
@@ -209,6 +222,7 @@ static ry_training_options training_options(const rynd_trainer_options *o)
         .init_seed = o->init_seed,
         .no_dropout = o->dropout == RYND_DROPOUT_OFF,
         .dropout_seed = o->dropout_seed,
+        .store_bf16 = o->storage == RYND_DTYPE_BF16,
         .ranks = o->exchange ? o->exchange->ranks : 0,
     };
 }

@@ -37,6 +37,7 @@ typedef struct ry_value {
     bool bounded;     /* the shape is an upper bound: the extent depends on data */
     bool initializer; /* a constant that the model lists as one: what training may change */
     bool folded;      /* a constant that planning made of others: the model has a node for it */
+    bool stored;      /* it is there to be kept: no rewrite lets who reads it compute it instead */
     /* a large constant whose address is no multiple of its element's size: read it with memcpy,
      * or copy it */
     bool unaligned;

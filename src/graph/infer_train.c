@@ -10,17 +10,24 @@ static void set_statistic(ry_infer *infer, int i, const ry_value *x, int64_t cha
     ry_infer_set(infer, i, x->dtype == RY_f64 ? RY_f64 : RY_f32, &shape);
 }
 
-/* Is input i of the shape of input `as`? */
-static ry_infer_result check_like(ry_infer *infer, int i, int as, const char *what)
+/* Has input i the shape of input `as`? */
+static ry_infer_result check_shape(ry_infer *infer, int i, int as, const char *what)
 {
-    if (!ry_infer_has(infer, i)) {
-        return RY_INFER_DONE;
-    }
     const ry_shape *wanted = &ry_infer_in(infer, as)->shape;
     RY_INFER_TRY(ry_infer_check_rank(infer, i, wanted->rank, wanted->rank));
     for (int d = 0; d < wanted->rank; d++) {
         RY_INFER_TRY(ry_infer_check_dim(infer, i, d, wanted->dim[d], what));
     }
+    return RY_INFER_DONE;
+}
+
+/* And its type? */
+static ry_infer_result check_like(ry_infer *infer, int i, int as, const char *what)
+{
+    if (!ry_infer_has(infer, i)) {
+        return RY_INFER_DONE;
+    }
+    RY_INFER_TRY(check_shape(infer, i, as, what));
     return ry_infer_check_same_type(infer, i, as);
 }
 
@@ -80,12 +87,15 @@ ry_infer_result ry_infer_op_batch_norm_grad(ry_infer *infer)
     RY_INFER_TRY(ry_infer_check_rank(infer, 0, 2, RY_MAX_RANK));
     const ry_value *dy = ry_infer_in(infer, 0);
     const ry_activation activation = infer->node->attrs.batch_norm_grad.activation;
-    RY_INFER_TRY(check_like(infer, 1, 0, "the gradient's shape"));
+    RY_INFER_TRY(check_shape(infer, 1, 0, "the gradient's shape"));
+    if (ry_infer_in(infer, 1)->dtype != RY_bf16) { /* which training may have kept it as */
+        RY_INFER_TRY(ry_infer_check_same_type(infer, 1, 0));
+    }
     for (int i = 2; i < 5; i++) {
         RY_INFER_TRY(ry_infer_check_rank(infer, i, 1, 1));
         RY_INFER_TRY(ry_infer_check_dim(infer, i, 0, dy->shape.dim[1], "channels of the input"));
     }
-    RY_INFER_TRY(check_like(infer, 5, 0, "the gradient's shape"));
+    RY_INFER_TRY(check_like(infer, 5, 1, "the shape of x"));
     RY_INFER_TRY(check_activation(infer, activation));
     if (activation != RY_activation_none && !ry_infer_has(infer, 5)) {
         return ry_infer_fail(infer, RYND_ERROR_SHAPE,

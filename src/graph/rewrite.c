@@ -46,7 +46,7 @@ ry_node *ry_rewrite_inner(const ry_graph *graph, ry_value_id value, ry_op op)
 {
     ry_node *node = ry_rewrite_producer(graph, value);
     return node && node->op == op && ry_graph_use_count(graph, value) == 1 &&
-                   !ry_graph_is_output(graph, value)
+                   !ry_graph_is_output(graph, value) && !graph->values[value].stored
                ? node
                : NULL;
 }

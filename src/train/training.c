@@ -6,6 +6,7 @@
 #include "train/differentiate.h"
 #include "train/drop.h"
 #include "train/fuse_norm.h"
+#include "train/storage.h"
 
 #include <string.h>
 
@@ -21,6 +22,7 @@ typedef struct stepping {
     size_t count;
     size_t *order; /* those that a gradient came to, as it did: updates wait for all of it */
     size_t reached;
+    ry_storage_parts parts;
     ry_error *error;
 } stepping;
 
@@ -372,12 +374,22 @@ static rynd_status count_micro_batches(const stepping *s)
     return ry_graph_add_state(s->graph, s->before, next, NULL) ? RYND_OK : ry_fail_memory(s->error);
 }
 
+static rynd_status store_activations(stepping *s)
+{
+    s->parts.parameter = s->wanted;
+    s->parts.parameter_count = s->count;
+    return s->training->options.store_bf16 ? ry_training_store_bf16(s->graph, &s->parts, s->error)
+                                           : RYND_OK;
+}
+
 static rynd_status make_step(stepping *s, ry_arena *scratch)
 {
     const bool accumulates = ry_training_accumulates(s->training);
     const char *rate = accumulates ? "train/more" : s->training->rate;
     const ry_shape scalar = {.rank = 0};
     ry_value_id loss;
+    s->parts.values = s->graph->value_count;
+    s->parts.inputs = s->graph->input_count;
     RY_TRY(list_wanted(s, scratch));
     RY_TRY(add_loss(s->graph, s->training, &loss, s->error));
     RY_TRY(add_input(s->graph, rate, accumulates ? RY_f32 : RY_f64, &scalar, &s->rate, s->error));
@@ -390,10 +402,12 @@ static rynd_status make_step(stepping *s, ry_arena *scratch)
     RY_TRY(ry_training_add_drops(s->graph, s->training->options.dropout_seed, s->before, s->error));
     RY_TRY(train_batch_norms(s->graph, s->training, s->error));
     RY_TRY(ry_training_fuse_norms(s->graph, s->error));
+    s->parts.forward = s->graph->node_count;
     RY_TRY(add_backward(s, loss));
     RY_TRY(keep_gradients(s));
     RY_TRY(drop_unreached(s));
     RY_TRY(read_parameters(s));
+    RY_TRY(store_activations(s));
     RY_TRY(ry_graph_verify(s->graph, s->error));
     RY_TRY(ry_graph_compact(s->graph, s->error));
     return ry_graph_infer(s->graph, s->error);

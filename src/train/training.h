@@ -36,6 +36,7 @@ typedef struct ry_training_options {
     uint64_t init_seed;
     bool no_dropout;
     uint64_t dropout_seed;
+    bool store_bf16; /* what the backward pass reads of the forward pass */
     int ranks; /* that the step is shared among, each with its part of the batch; 0: there is no
                 * exchange */
 } ry_training_options;

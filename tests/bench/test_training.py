@@ -20,9 +20,11 @@ def training(*arguments):
 def test_network(tmp_path):
     pytest.importorskip("torchvision")
     out = tmp_path / "training.json"
-    done = training("--nets", "resnet18", "--batch", 2, "--rounds", 2, "--out", out)
+    done = training("--nets", "resnet18", "--batch", 2, "--rounds", 2, "--storage", "bf16", "--out", out)
     assert done.returncode == 0, done.stdout + done.stderr
-    (result,) = json.loads(out.read_text())["results"]
+    document = json.loads(out.read_text())
+    (result,) = document["results"]
+    assert document["storage"] == "bf16"
     assert not result["failures"]
     for key in ("rynd", "torch", "torch.nhwc"):
         first, second = result["losses"][key]
@@ -35,7 +37,7 @@ def test_network(tmp_path):
 
 
 def test_errors(tmp_path):
-    for arguments, word in ((["--nets", "nosuchnet"], "nosuchnet"), (["--rounds", 0], "positive"), (["--build", "/nowhere"], "/nowhere"),
+    for arguments, word in ((["--nets", "nosuchnet"], "nosuchnet"), (["--rounds", 0], "positive"), (["--storage", "f16"], "--storage"), (["--build", "/nowhere"], "/nowhere"),
                             (["--python", "/nowhere"], "/nowhere"), (["--python", "/bin/false"], "/bin/false")):
         done = training("--out", tmp_path / "training.json", *arguments)
         assert done.returncode == 2 and word in done.stderr, (arguments, done.stderr)

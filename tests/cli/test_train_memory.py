@@ -113,6 +113,41 @@ def test_recomputed_bits_are_the_same(ran, rynd, deep, data, tmp_path, options):
     assert len(seen) == 1
 
 
+# --- activations as bfloat16 ---
+
+
+@pytest.mark.parametrize("options", [["--batch", 32], ["--batch", 16, "--accumulate", 2, "--optimizer", "adam"]])
+def test_bf16_storage(ran, rynd, deep, data, tmp_path, options):
+    """Less memory; the same loss before the first update and others, but not far away, behind it; the same bits at any number of threads, recomputed or not."""
+    options = [deep, "--data", data, "--lr", "0.01", *options]
+    exact, rounded = (forecast(ran, *options, "--threads", 7, "--storage", storage)[0] for storage in ("f32", "bf16"))
+    assert forecast(ran, *options, "--threads", 7)[0] == exact
+    assert rounded < 0.85 * exact
+
+    def train(*more):
+        ran("train", *options, "--epochs", 3, *more, "-o", tmp_path / "out.onnx", "--log", tmp_path / "log.jsonl")
+        return losses(tmp_path / "log.jsonl"), (tmp_path / "out.onnx").read_bytes(), (tmp_path / "out.checkpoint.npz").read_bytes()
+
+    expected = train("--threads", 2)
+    assert train("--threads", 2, "--storage", "f32") == expected
+    got = train("--threads", 2, "--storage", "bf16")
+    assert np.isclose(got[0][0], expected[0][0], rtol=1e-6) and got[0] != expected[0]
+    assert np.allclose(got[0][:3], expected[0][:3], rtol=0.01)
+    limits = [[], ["--memory-limit", int(0.95 * rounded)]]
+    assert all(train("--threads", threads, "--storage", "bf16", *limit) == got for threads in (1, 2, 3) for limit in limits)
+
+
+def test_storage_belongs_to_a_checkpoint(ran, rynd, deep, data, tmp_path):
+    options = ["train", deep, "--data", data, "--batch", 32, "--lr", "0.01"]
+    whole, half = tmp_path / "whole.onnx", tmp_path / "half.onnx"
+    ran(*options, "--epochs", 4, "--storage", "bf16", "-o", whole)
+    ran(*options, "--epochs", 2, "--storage", "bf16", "-o", half)
+    rynd(*options, "--epochs", 4, "--resume", tmp_path / "half.checkpoint.npz", "-o", half).failed("storage=bf16")
+    ran(*options, "--epochs", 4, "--storage", "bf16", "--resume", tmp_path / "half.checkpoint.npz", "-o", half)
+    assert half.read_bytes() == whole.read_bytes()
+    rynd(*options, "--storage", "f16").failed("--storage", "f32|bf16", code=2)
+
+
 def test_sizes_of_memory(ran, rynd, net, data):
     memory, _ = forecast(ran, net, "--data", data, "--batch", 8)
     for text in ("1.5G", "512M", "524288K", "1T", "2MiB", str(memory)):

@@ -2,7 +2,8 @@
 """Trainers on arrays."""
 import numpy
 import pytest
-from onnx import helper, numpy_helper
+from conftest import save
+from onnx import TensorProto, helper, numpy_helper
 
 import rynd
 
@@ -162,6 +163,29 @@ def test_micro_batches_make_one_update(conv_model):
     assert numpy.array(parts.gradient("w")).shape == numpy.array(parts.read("w")).shape
     with pytest.raises(rynd.Error, match="accumulate is -1"):
         rynd.Trainer(conv_model, loss="mse", batch=2, accumulate=-1)
+
+
+@pytest.fixture
+def deep_model(folder):
+    """24 convolutions with relus between them: x [n, 4, 32, 32] -> y of its shape."""
+    random = numpy.random.default_rng(2)
+    weights = [(f"w{i}", 0.3 * random.standard_normal((4, 4, 3, 3), dtype=numpy.float32)) for i in range(24)]
+    nodes, x = [], "x"
+    for name, _ in weights:
+        nodes += [helper.make_node("Conv", [x, name], [f"p{name}"], pads=[1] * 4), helper.make_node("Relu", [f"p{name}"], [f"r{name}"])]
+        x = nodes[-1].output[0]
+    nodes[-2:] = [helper.make_node("Conv", nodes[-2].input, ["y"], pads=[1, 1, 1, 1])]
+    return save(folder / "deep.onnx", nodes, [("x", TensorProto.FLOAT, ["n", 4, 32, 32])], [("y", TensorProto.FLOAT, ["n", 4, 32, 32])], weights)
+
+
+def test_activations_as_bf16(deep_model):
+    x = numpy.random.default_rng(5).standard_normal((8, 4, 32, 32), numpy.float32)
+    exact, rounded = (rynd.Trainer(deep_model, loss="mse", batch=8, storage=storage) for storage in ("f32", "bf16"))
+    assert rounded.memory < 0.75 * exact.memory
+    losses = numpy.array([[trainer.step(x, x, 1e-4) for _ in range(3)] for trainer in (exact, rounded)])
+    assert numpy.isclose(losses[0, 0], losses[1, 0], rtol=1e-6) and losses[0, 2] != losses[1, 2] and numpy.allclose(losses[0], losses[1], rtol=1e-2)
+    with pytest.raises(ValueError, match="storage: there is no 'f16', only f32, bf16"):
+        rynd.Trainer(deep_model, storage="f16")
 
 
 def test_a_limit_of_memory(conv_model):

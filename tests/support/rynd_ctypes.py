@@ -7,7 +7,7 @@ profile of the machine, which would decide what kernels a test reaches.
 import ctypes
 import os
 import pathlib
-from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 
 import ml_dtypes
 import numpy
@@ -101,7 +101,8 @@ class TrainerOptions(Structure):
                 ("beta1", c_double), ("beta2", c_double), ("epsilon", c_double), ("clip_norm", c_double), ("norm_momentum", c_double),
                 ("freeze", POINTER(c_char_p)), ("freeze_count", c_size_t), ("keep_gradients", c_int), ("dims", POINTER(Dim)),
                 ("dim_count", c_size_t), ("inputs", POINTER(Tensor)), ("batch", c_int64), ("accuracy", c_int), ("settings", c_void_p),
-                ("setting_count", c_size_t)]
+                ("setting_count", c_size_t), ("init", c_int), ("init_seed", c_uint64), ("dropout", c_int), ("dropout_seed", c_uint64),
+                ("exchange", c_void_p), ("bucket_bytes", c_size_t), ("accumulate", c_int64), ("memory_limit", c_size_t), ("storage", c_int)]
 
 
 class StateInfo(Structure):
@@ -396,6 +397,7 @@ def run(context, source, inputs, with_data=True, **options):
 
 LOSSES = {"cross_entropy": 0, "mse": 1, "l1": 2, "charbonnier": 3, "bce": 4}
 OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
+STORAGES = {"f32": 1, "bf16": 3}  # of rynd_dtype
 
 
 class Trainer(Handle):
@@ -403,10 +405,10 @@ class Trainer(Handle):
 
     destroy = "rynd_trainer_destroy"
 
-    def __init__(self, model, loss="cross_entropy", optimizer="sgd", freeze=(), **numbers):
+    def __init__(self, model, loss="cross_entropy", optimizer="sgd", freeze=(), storage="f32", **numbers):
         super().__init__(model)
         options = sized(TrainerOptions)
-        options.loss, options.optimizer = LOSSES[loss], OPTIMIZERS[optimizer]
+        options.loss, options.optimizer, options.storage = LOSSES[loss], OPTIMIZERS[optimizer], STORAGES[storage]
         patterns = (c_char_p * len(freeze))(*(pattern.encode() for pattern in freeze))
         options.freeze, options.freeze_count = (patterns, len(freeze)) if freeze else (None, 0)
         for name, value in numbers.items():

@@ -94,7 +94,9 @@ static void test_train_alone(void **state)
     kernel_case_end(&c);
 }
 
-static void check_grad(size_t shape, ry_activation activation, bool residual, bool fixed)
+/* stored: the type of x and y */
+static void check_grad(size_t shape, ry_dtype stored, ry_activation activation, bool residual,
+                       bool fixed)
 {
     kernel_case c;
     kernel_case_begin(&c, RY_OP_batch_norm_grad);
@@ -103,12 +105,12 @@ static void check_grad(size_t shape, ry_activation activation, bool residual, bo
     c.attrs.batch_norm_grad.act_beta = 0.75;
     c.attrs.batch_norm_grad.fixed = fixed;
     kernel_case_random(&c, RY_f32, shapes[shape][0], 1);
-    kernel_case_random(&c, RY_f32, shapes[shape][0], 7);
+    kernel_case_random(&c, stored, shapes[shape][0], 7);
     vectors(&c, shape, 3);
     if (activation != RY_activation_none) {
-        kernel_case_random(&c, RY_f32, shapes[shape][0], 9);
-        ry_set_f64(RY_f32, c.in[5].data, 1, activation == RY_activation_clip ? 0.75 : 0);
-        ry_set_f64(RY_f32, c.in[5].data, 2, -0.25);
+        kernel_case_random(&c, stored, shapes[shape][0], 9);
+        ry_set_f64(stored, c.in[5].data, 1, activation == RY_activation_clip ? 0.75 : 0);
+        ry_set_f64(stored, c.in[5].data, 2, -0.25);
     }
     kernel_case_output(&c, RY_f32, shapes[shape][0]);
     kernel_case_output(&c, RY_f32, shapes[shape][1]);
@@ -125,7 +127,8 @@ static void test_grad(void **state)
     (void)state;
     for (size_t i = 0; i < SHAPES; i++) {
         for (int k = 0; k < 6; k++) {
-            check_grad(i, activations[k % 3], k >= 3, i % 3 == 2);
+            check_grad(i, RY_f32, activations[k % 3], k >= 3, i % 3 == 2);
+            check_grad(i, RY_bf16, activations[k % 3], k >= 3, i % 3 == 2);
         }
     }
 }

@@ -23,6 +23,9 @@ static const infer_case norms[] = {
     {"batch_norm_grad", "2x3x5:f32 2x3x5:f32 3:f32 3:f32 3:f32", "2x3x5:f32 3:f32 3:f32", NULL},
     {"batch_norm_grad activation=relu", "2x3x5:f32 2x3x5:f32 3:f32 3:f32 3:f32 2x3x5:f32", "2x3x5:f32 3:f32 3:f32 2x3x5:f32", NULL},
     {"batch_norm_grad activation=relu", "2x3x5:f32 2x3x5:f32 3:f32 3:f32 3:f32", "!needs y, which is absent", NULL},
+    {"batch_norm_grad activation=relu", "2x3x5:f32 2x3x5:bf16 3:f32 3:f32 3:f32 2x3x5:bf16", "2x3x5:f32 3:f32 3:f32", NULL},
+    {"batch_norm_grad activation=relu", "2x3x5:f32 2x3x5:bf16 3:f32 3:f32 3:f32 2x3x5:f32", "!must have the type of input 1", NULL},
+    {"batch_norm_grad", "2x3x5:f32 2x3x5:f16 3:f32 3:f32 3:f32", "!must have the type of input 0", NULL},
     {"batch_norm_grad", "2x3x5:f32 2x3x6:f32 3:f32 3:f32 3:f32", "!the gradient's shape", NULL},
     {"batch_norm_grad", "2x3x5:f32 2x3x5:f32 3:f32 4:f32 3:f32", "!channels of the input", NULL},
 };

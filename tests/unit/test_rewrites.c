@@ -113,6 +113,20 @@ static void residual_and_activation_go_into_conv(void **state)
     end(&f);
 }
 
+/* What is stored rounded is read rounded. */
+static void what_is_stored_stays(void **state)
+{
+    (void)state;
+    for (int stored = 0; stored < 2; stored++) {
+        fixture f = begin();
+        const ry_value_id narrow = expr1(&f, "cast(x0, bf16)", input(&f, 4, image));
+        f.graph->values[narrow].stored = stored;
+        rewrite(&f, expr1(&f, "cast(x0, f32) + 1", expr1(&f, "cast(x0, f32)", narrow)));
+        assert_int_equal(f.graph->node_count, stored ? 2 : 1);
+        end(&f);
+    }
+}
+
 static void shared_result_keeps_its_activation_apart(void **state)
 {
     (void)state;
@@ -465,6 +479,7 @@ int main(void)
         cmocka_unit_test(scale_and_bias_go_into_conv),
         cmocka_unit_test(scale_along_rows_stays),
         cmocka_unit_test(residual_and_activation_go_into_conv),
+        cmocka_unit_test(what_is_stored_stays),
         cmocka_unit_test(shared_result_keeps_its_activation_apart),
         cmocka_unit_test(spelled_activations_reach_the_epilogue),
         cmocka_unit_test(padding_goes_into_conv),

@@ -52,6 +52,9 @@ static void bad_options_are_refused(void **state)
     options.init = (rynd_init)3;
     refuses(&t, &options, RYND_ERROR_ARGUMENT, "init is 3");
     options = defaults();
+    options.storage = RYND_DTYPE_F16;
+    refuses(&t, &options, RYND_ERROR_ARGUMENT, "storage is 2: give RYND_DTYPE_F32");
+    options = defaults();
     options.accumulate = -2;
     refuses(&t, &options, RYND_ERROR_ARGUMENT, "accumulate is -2");
     options = defaults();

@@ -367,7 +367,7 @@ class Trainer:
                  momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0, beta1: float = 0.9, beta2: float = 0.999,
                  epsilon: float = 1e-8, clip_norm: float = 0.0, norm_momentum: float = 0.1, freeze: str | Iterable[str] = (),
                  keep_gradients: bool = False, init: str = "model", init_seed: int = 0, dropout: str = "model", dropout_seed: int = 0, accumulate: int = 1,
-                 memory_limit: int | None = None, batch: int | None = None, dims: Mapping[str, int] | None = None,
+                 memory_limit: int | None = None, storage: str = "f32", batch: int | None = None, dims: Mapping[str, int] | None = None,
                  inputs: Mapping[str, _Description] | None = None, accuracy: str | None = None,
                  settings: Mapping[str, _Settings] | None = None, exchange: _Ranks | None = None, bucket_bytes: int = 0) -> None: ...
     def step(self, inputs: _Batch, target: _Array, learning_rate: float) -> float: ...

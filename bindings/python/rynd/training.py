@@ -14,6 +14,7 @@ LOSSES = ("cross_entropy", "mse", "l1", "charbonnier", "bce")
 OPTIMIZERS = ("sgd", "adam", "adamw")
 INITS = ("model", "he", "uniform")
 DROPOUTS = ("model", "off")
+STORAGES = ("f32", "bf16")
 KINDS = ("parameter", "statistic", "optimizer")
 
 State = namedtuple("State", "name kind dtype shape")
@@ -61,6 +62,7 @@ class Trainer(_rynd.Trainer):
     keep_gradients: for `gradient`.
     accumulate: how many calls of `step`, each with a micro-batch of `batch`, make one update, by the mean of their gradients.
     memory_limit: bytes that `memory` may be before the first evaluation; what does not fit is recomputed in the backward pass, to the same bits. None: any.
+    storage: how activations are kept for the backward pass: "f32", or "bf16", in half the memory; gradients are then those of rounded activations.
     init: "model", to train on; "he" or "uniform", fresh parameters by init_seed.
     dropout: what Dropout nodes do in a step: "model", drop by dropout_seed; "off", nothing.
     batch, dims, inputs, accuracy, settings: as in Model.plan.
@@ -73,7 +75,7 @@ class Trainer(_rynd.Trainer):
 
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
                 momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.1, freeze=(),
-                 keep_gradients=False, init="model", init_seed=0, dropout="model", dropout_seed=0, accumulate=1, memory_limit=None, batch=None, dims=None, inputs=None, accuracy=None, settings=None,
+                 keep_gradients=False, init="model", init_seed=0, dropout="model", dropout_seed=0, accumulate=1, memory_limit=None, storage="f32", batch=None, dims=None, inputs=None, accuracy=None, settings=None,
                  exchange=None, bucket_bytes=0):
         if not 0 <= bucket_bytes < 1 << 48:
             raise ArgumentError(f"bucket_bytes is {bucket_bytes}: give a number of bytes, or 0")
@@ -84,6 +86,7 @@ class Trainer(_rynd.Trainer):
                                _number("optimizer", optimizer, OPTIMIZERS), target, [freeze] if isinstance(freeze, str) else list(freeze),
                                accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients), _number("init", init, INITS), init_seed,
                                _number("dropout", dropout, DROPOUTS), dropout_seed, accumulate, _limit(memory_limit),
+                               STORAGES[_number("storage", storage, STORAGES)],
                                tuple(float(number) for number in numbers), batch or 0, list((dims or {}).items()), model._descriptions(inputs),
                                choices, exchange, bucket_bytes)
         self._model = model

@@ -79,13 +79,15 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     unsigned long long seed, dropout_seed;
     long long batch, bucket, accumulate;
     Py_ssize_t memory_limit;
-    if (named || !PyArg_ParseTuple(
-                     args, "O!iziOO!ippiKiKLn(ddddddddd)LOOOOL:Trainer", py_model_type, &model,
-                     &loss, &o.output, &optimizer, &target, &PyList_Type, &freeze, &accuracy,
-                     &o.nesterov, &o.keep_gradients, &init, &seed, &dropout, &dropout_seed,
-                     &accumulate, &memory_limit, &o.label_smoothing, &o.charbonnier_epsilon,
-                     &o.momentum, &o.weight_decay, &o.beta1, &o.beta2, &o.epsilon, &o.clip_norm,
-                     &o.norm_momentum, &batch, &dims, &inputs, &choices, &exchange, &bucket)) {
+    const char *storage;
+    if (named ||
+        !PyArg_ParseTuple(args, "O!iziOO!ippiKiKLns(ddddddddd)LOOOOL:Trainer", py_model_type,
+                          &model, &loss, &o.output, &optimizer, &target, &PyList_Type, &freeze,
+                          &accuracy, &o.nesterov, &o.keep_gradients, &init, &seed, &dropout,
+                          &dropout_seed, &accumulate, &memory_limit, &storage, &o.label_smoothing,
+                          &o.charbonnier_epsilon, &o.momentum, &o.weight_decay, &o.beta1, &o.beta2,
+                          &o.epsilon, &o.clip_norm, &o.norm_momentum, &batch, &dims, &inputs,
+                          &choices, &exchange, &bucket)) {
         return NULL;
     }
     trainer_object *self = (trainer_object *)PyType_GenericAlloc(type, 0);
@@ -98,6 +100,7 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     o.init_seed = seed;
     o.accumulate = accumulate;
     o.memory_limit = memory_limit > 0 ? (size_t)memory_limit : 0;
+    o.storage = py_dtype_of(storage);
     o.dropout = (rynd_dropout)dropout;
     o.dropout_seed = dropout_seed;
     o.bucket_bytes = (size_t)bucket;

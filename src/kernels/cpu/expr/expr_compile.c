@@ -85,9 +85,43 @@ static int number_register(compiler *c, int instruction, uint8_t type)
     return reg;
 }
 
+static bool is_result(const compiler *c, int i)
+{
+    for (int o = 0; o < c->program->outputs; o++) {
+        if (c->program->result[o] == i) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_half(ry_dtype dtype)
+{
+    return dtype == RY_f16 || dtype == RY_bf16;
+}
+
+/* A cast to f32 of f16 or bf16, which were widened when they were read. */
+static bool changes_nothing(const compiler *c, int i)
+{
+    const ry_expr_instruction *in = &c->program->code[i];
+    return in->code == RY_EXPR_cast && in->dtype == RY_f32 &&
+           c->program->code[in->operand[0]].code != RY_EXPR_constant &&
+           is_half(c->types[in->operand[0]]) && !is_result(c, i);
+}
+
+/* What stands for an instruction that changes nothing. */
+static int source_of(const compiler *c, int i)
+{
+    while (changes_nothing(c, i)) {
+        i = c->program->code[i].operand[0];
+    }
+    return i;
+}
+
 /* The register of an operand, loaded if it is an input met for the first time. */
 static int value_of(compiler *c, int instruction, ry_dtype dtype)
 {
+    instruction = source_of(c, instruction);
     const ry_expr_instruction *in = &c->program->code[instruction];
     if (in->code == RY_EXPR_constant) {
         return number_register(c, instruction, loop_type(dtype));
@@ -192,8 +226,7 @@ static void emit_cast(compiler *c, int i, int y, int a, bool single)
 {
     const ry_expr_instruction *in = &c->program->code[i];
     uint8_t from = c->reg[a].type, to = loop_type(in->dtype);
-    bool half = in->code == RY_EXPR_cast && (in->dtype == RY_f16 || in->dtype == RY_bf16),
-         made = half && from != RY_LOOP_f32;
+    bool half = in->code == RY_EXPR_cast && is_half(in->dtype), made = half && from != RY_LOOP_f32;
     if (made) {
         int wide = c->plan->registers++;
         c->reg[wide] = single ? in_single(c, RY_LOOP_f32) : in_buffer(c, RY_LOOP_f32);
@@ -273,6 +306,23 @@ static void emit_reduction(compiler *c, int i, int value)
     }
 }
 
+/* A cast to f16 or bf16 that nobody but outputs reads. */
+static bool is_rounded_by_store(const compiler *c, int i, int from)
+{
+    const ry_expr_instruction *in = &c->program->code[i];
+    return in->code == RY_EXPR_cast && is_half(in->dtype) && c->reg[from].type == RY_LOOP_f32 &&
+           c->last_use[i] == i && is_result(c, i);
+}
+
+static void store_all(compiler *c, int i, int reg)
+{
+    for (int o = 0; o < c->plan->outputs; o++) {
+        if (c->program->result[o] == i) {
+            store(c, o, reg);
+        }
+    }
+}
+
 /* One instruction: its operands' registers, its own, the steps, and the stores of outputs that it
  * is. */
 static void compile_instruction(compiler *c, int i)
@@ -286,8 +336,11 @@ static void compile_instruction(compiler *c, int i)
         single = single && c->reg[value[k]].home == RY_HOME_SINGLE;
     }
     add_cost(c, in->code, operands > 0 ? c->reg[value[0]].type : (uint8_t)RY_LOOP_f32);
+    const bool stored = !single && is_rounded_by_store(c, i, value[0]);
     if (class == RY_EXPR_CLASS_REDUCE) {
         emit_reduction(c, i, value[0]);
+    } else if (stored) {
+        store_all(c, i, value[0]);
     } else {
         uint8_t type = loop_type(c->types[i]);
         int output = single ? -1 : direct_output(c, i);
@@ -311,11 +364,12 @@ static void compile_instruction(compiler *c, int i)
         }
     }
     for (int k = 0; k < operands; k++) {
-        if (c->last_use[in->operand[k]] == i && value[k] == in->operand[k]) {
+        const int source = source_of(c, in->operand[k]);
+        if (c->last_use[source] == i && value[k] == source) {
             release(c, value[k]);
         }
     }
-    if (c->last_use[i] == i && class != RY_EXPR_CLASS_REDUCE) {
+    if (c->last_use[i] == i && class != RY_EXPR_CLASS_REDUCE && !stored) {
         release(c, i);
     }
 }
@@ -331,10 +385,10 @@ static void find_uses(compiler *c)
             in->code != RY_EXPR_input && ry_expr_code_class(in->code) != RY_EXPR_CLASS_REDUCE;
         c->last_use[i] = (uint16_t)i;
         for (int k = 0; k < operands; k++) {
-            fixed = fixed && c->last_use[in->operand[k]] == UINT16_MAX;
+            fixed = fixed && c->last_use[source_of(c, in->operand[k])] == UINT16_MAX;
         }
         for (int k = 0; k < operands && !fixed; k++) {
-            uint16_t *last = &c->last_use[in->operand[k]];
+            uint16_t *last = &c->last_use[source_of(c, in->operand[k])];
             *last = *last == UINT16_MAX ? UINT16_MAX : (uint16_t)i;
         }
         c->last_use[i] = fixed ? UINT16_MAX : (uint16_t)i;
@@ -383,7 +437,7 @@ static void compile_pass(compiler *c, bool fixed, bool behind)
     for (int i = 0; i < c->program->count; i++) {
         ry_expr_code code = c->program->code[i].code;
         bool reduction = ry_expr_code_class(code) == RY_EXPR_CLASS_REDUCE;
-        if (code != RY_EXPR_input && code != RY_EXPR_constant &&
+        if (code != RY_EXPR_input && code != RY_EXPR_constant && !changes_nothing(c, i) &&
             (c->last_use[i] == UINT16_MAX) == fixed &&
             (c->program->reduced[i] && !reduction) == behind) {
             compile_instruction(c, i);

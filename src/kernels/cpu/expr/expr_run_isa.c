@@ -119,13 +119,25 @@ static void store_rows(size_t size, size_t rows, size_t n, const void *a, char *
                  : store_rows_8)(rows, n, a, base, row, step);
 }
 
+/* Rows of 16-bit floats that are converted where they are; shorter ones are gathered first. */
+static bool converts_in_place(const ry_expr_operand *operand, size_t n)
+{
+    return operand->inner == operand->size && n >= 32;
+}
+
 static void load(const runner *r, int p, void *y, size_t rows, size_t n)
 {
     const ry_expr_operand *operand = &r->operand[p];
     const ry_expr_half_converts *half = half_of(operand->dtype);
     const char *base = (const char *)r->launch->in[operand->index] + r->shift[p];
-    load_rows(operand->size, rows, n, half ? r->staging : y, base,
-              r->row + (size_t)p * r->row_stride + r->first, operand->inner);
+    const int64_t *row = r->row + (size_t)p * r->row_stride + r->first;
+    if (half && converts_in_place(operand, n)) {
+        for (size_t i = 0; i < rows; i++) {
+            half->load(n, (float *)y + i * n, base + row[i]);
+        }
+        return;
+    }
+    load_rows(operand->size, rows, n, half ? r->staging : y, base, row, operand->inner);
     if (half) {
         half->load(rows * n, y, r->staging);
     }
@@ -154,11 +166,17 @@ static void store(const runner *r, int p, const void *a, size_t rows, size_t n)
     const ry_expr_operand *operand = &r->operand[p];
     const ry_expr_half_converts *half = half_of(operand->dtype);
     char *base = (char *)r->launch->out[operand->index] + r->shift[p];
+    const int64_t *row = r->row + (size_t)p * r->row_stride + r->first;
+    if (half && converts_in_place(operand, n)) {
+        for (size_t i = 0; i < rows; i++) {
+            half->store(n, base + row[i], (const float *)a + i * n);
+        }
+        return;
+    }
     if (half) {
         half->store(rows * n, r->staging, a);
     }
-    store_rows(operand->size, rows, n, half ? r->staging : a, base,
-               r->row + (size_t)p * r->row_stride + r->first, operand->inner);
+    store_rows(operand->size, rows, n, half ? r->staging : a, base, row, operand->inner);
 }
 
 static char *accumulators(const runner *r, int reduction)

@@ -24,6 +24,11 @@ RY_INLINE ry_vf batch_load(batch_block b, const float *p)
     return b.part ? ry_vf_load_m(p, b.mask) : ry_vf_load(p);
 }
 
+RY_INLINE ry_vf batch_load_bf16(batch_block b, const uint16_t *p)
+{
+    return b.part ? ry_vf_load_bf16_m(p, b.mask) : ry_vf_load_bf16(p);
+}
+
 RY_INLINE void batch_store(batch_block b, float *p, ry_vf v)
 {
     if (b.part) {

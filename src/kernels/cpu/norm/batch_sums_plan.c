@@ -42,17 +42,22 @@ void ry_batch_sums_initialise(const ry_query *query, void *state)
     s->units_per_task = ry_lanes_per_task(machine, s->units, 4 * elements);
 }
 
-static bool all_f32(const ry_tensor *tensors, int count)
+/* f32; x and y of the gradient may both be bf16. */
+static bool fit(const ry_problem *problem, const ry_tensor *tensors, int count)
 {
+    const bool grad = problem->op == RY_OP_batch_norm_grad && tensors == problem->in;
+    const rynd_dtype large =
+        grad && problem->in[1].dtype == RYND_DTYPE_BF16 ? RYND_DTYPE_BF16 : RYND_DTYPE_F32;
     for (int i = 0; i < count; i++) {
-        if (ry_tensor_present(&tensors[i]) && tensors[i].dtype != RYND_DTYPE_F32) {
+        const rynd_dtype dtype = grad && (i == 1 || i == 5) ? large : RYND_DTYPE_F32;
+        if (ry_tensor_present(&tensors[i]) && tensors[i].dtype != dtype) {
             return false;
         }
     }
     return true;
 }
 
-/* Every operand is f32; those of x's rank are dense and in one layout, the others one dense row. */
+/* Those of x's rank are dense and in one layout, the others one dense row. */
 static bool alike(const ry_problem *problem, const ry_tensor *tensors, int count)
 {
     const ry_tensor *x = &problem->in[0];
@@ -64,7 +69,7 @@ static bool alike(const ry_problem *problem, const ry_tensor *tensors, int count
             return false;
         }
     }
-    return all_f32(tensors, count);
+    return fit(problem, tensors, count);
 }
 
 static bool applicable(const ry_problem *problem)
@@ -97,9 +102,11 @@ bool ry_batch_norm_grad_applicable(const ry_problem *problem)
 static double bytes_of(const ry_query *query, const batch_sums_plan *s)
 {
     const ry_problem *p = query->problem;
-    const double x = (double)ry_tensor_bytes(&p->in[0]), all = ry_problem_bytes(p);
-    double again = p->op == RY_OP_batch_norm_grad ? 2 * x : x;
-    again += p->op == RY_OP_batch_norm_grad && ry_problem_has_input(p, 5) ? x : 0;
+    const bool grad = p->op == RY_OP_batch_norm_grad;
+    const double all = ry_problem_bytes(p);
+    double again = (double)ry_tensor_bytes(&p->in[0]);
+    again += grad ? (double)ry_tensor_bytes(&p->in[1]) : 0;
+    again += grad && ry_problem_has_input(p, 5) ? (double)ry_tensor_bytes(&p->in[5]) : 0;
     const double channel = again / (double)s->channels;
     const bool kept =
         !s->last && !s->cut &&
