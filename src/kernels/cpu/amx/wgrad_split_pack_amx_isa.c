@@ -8,24 +8,22 @@
 
 enum { PLACES = 2 * RY_W }; /* of a vector of pairs */
 
-/* The first RY_W channels' vectors of parts. */
+/* The parts of RY_W pairs of vectors. */
 typedef struct square {
     ry_vf part[SPLIT_MAX_PARTS][RY_W];
 } square;
 
-/* What is left of an infinity is NaN: sums that are not finite are repaired. */
-RY_INLINE void split(ry_vf even, ry_vf odd, const int64_t splits, int i, square *to)
+/* The first, and then each what the parts before it leave. What is left of an infinity is NaN: sums
+ * that are not finite are repaired. */
+RY_INLINE ry_vf next_part(ry_vf *even, ry_vf *odd, bool last)
 {
-#pragma GCC unroll 3
-    for (int64_t part = 0; part < splits; part++) {
-        const ry_vi pairs = ry_vi_pairs_bf16(even, odd);
-        to->part[part][i] = (ry_vf)pairs;
-        if (part + 1 < splits) {
-            const ry_vf minus = ry_vf_set(-1.0f);
-            even = ry_vf_fma(minus, ry_vf_lows_bf16(pairs), even);
-            odd = ry_vf_fma(minus, ry_vf_highs_bf16(pairs), odd);
-        }
+    const ry_vi pairs = ry_vi_pairs_bf16(*even, *odd);
+    if (!last) {
+        const ry_vf minus = ry_vf_set(-1.0f);
+        *even = ry_vf_fma(minus, ry_vf_lows_bf16(pairs), *even);
+        *odd = ry_vf_fma(minus, ry_vf_highs_bf16(pairs), *odd);
     }
+    return (ry_vf)pairs;
 }
 
 RY_INLINE void store_pairs(uint16_t *to, ry_vf pairs)
@@ -139,36 +137,40 @@ static void keep_tally(const wgrad_split_source *s, int64_t channel, const tally
     }
 }
 
-/* RY_W channels of places from `at` on, a lane a channel. */
-RY_INLINE void split_places(const wgrad_split_source *s, int64_t channel, int64_t at,
-                            const int64_t splits, square *to)
+/* RY_W channels of some pairs of places, a lane a channel. */
+typedef struct pixels {
+    const float *const *from;
+    int64_t channel;
+    ry_vm lanes;
+    bool ranges;
+    tally tally;
+} pixels;
+
+RY_INLINE pixels pixels_at(const wgrad_split_source *s, const int64_t splits, int64_t at,
+                           int64_t channel)
 {
-    const ry_vm lanes = ry_vm_first(s->channels - channel);
-    const float *const *from = s->places_from + at;
-    const bool ranges = splits > 1 && s->ranges;
-    tally t = no_tally();
-#pragma GCC unroll 16
-    for (int i = 0; i < RY_W; i++) {
-        const ry_vf even = ry_vf_load_m(from[2 * i] + channel, lanes),
-                    odd = ry_vf_load_m(from[2 * i + 1] + channel, lanes);
-        if (ranges) {
-            widen(&t, even);
-            widen(&t, odd);
-        }
-        t.total = ry_vf_add(t.total, ry_vf_add(even, odd));
-        split(even, odd, splits, i, to);
+    return (pixels){.from = s->places_from + at,
+                    .channel = channel,
+                    .lanes = ry_vm_first(s->channels - channel),
+                    .ranges = splits > 1 && s->ranges,
+                    .tally = no_tally()};
+}
+
+RY_INLINE void load_pair(pixels *p, int i, ry_vf *even, ry_vf *odd)
+{
+    *even = ry_vf_load_m(p->from[2 * i] + p->channel, p->lanes);
+    *odd = ry_vf_load_m(p->from[2 * i + 1] + p->channel, p->lanes);
+    if (p->ranges) {
+        widen(&p->tally, *even);
+        widen(&p->tally, *odd);
     }
-    if (s->ranges || s->totals) {
-        keep_tally(s, channel, &t);
-    }
+    p->tally.total = ry_vf_add(p->tally.total, ry_vf_add(*even, *odd));
 }
 
 /* The staged channel's places from `at` on, a lane a pair of places. */
-RY_INLINE void split_staged(const float *row, int64_t at, const int64_t splits, int i, square *to)
+RY_INLINE void load_staged(const float *row, int64_t at, ry_vf *even, ry_vf *odd)
 {
-    ry_vf even, odd;
-    ry_vf_deinterleave(ry_vf_load(row + at), ry_vf_load(row + at + RY_W), &even, &odd);
-    split(even, odd, splits, i, to);
+    ry_vf_deinterleave(ry_vf_load(row + at), ry_vf_load(row + at + RY_W), even, odd);
 }
 
 RY_INLINE void rows_of_places(const wgrad_split_source *s, const int64_t splits, uint16_t *to,
@@ -177,7 +179,17 @@ RY_INLINE void rows_of_places(const wgrad_split_source *s, const int64_t splits,
     for (int64_t at = 0; at < s->places; at += PLACES) {
         for (int64_t c = 0; c < s->channels; c += RY_W) {
             square parts;
-            split_places(s, c, at, splits, &parts);
+            pixels from = pixels_at(s, splits, at, c);
+#pragma GCC unroll 16
+            for (int i = 0; i < RY_W; i++) {
+                ry_vf even, odd;
+                load_pair(&from, i, &even, &odd);
+#pragma GCC unroll 3
+                for (int64_t part = 0; part < splits; part++) {
+                    parts.part[part][i] = next_part(&even, &odd, part + 1 == splits);
+                }
+            }
+            keep_tally(s, c, &from.tally);
             for (int64_t part = 0; part < splits; part++) {
                 ry_vf_transpose(parts.part[part]);
                 uint16_t *into = to + part * apart + c * row + at;
@@ -196,10 +208,10 @@ RY_INLINE void rows_of_channels(const wgrad_split_source *s, const int64_t split
     for (int64_t c = 0; c < s->channels; c++, to += row) {
         stage_channel(s, c, s->stage);
         for (int64_t at = 0; at < s->places; at += PLACES) {
-            square parts;
-            split_staged(s->stage, at, splits, 0, &parts);
+            ry_vf even, odd;
+            load_staged(s->stage, at, &even, &odd);
             for (int64_t part = 0; part < splits; part++) {
-                store_pairs(to + part * apart + at, parts.part[part][0]);
+                store_pairs(to + part * apart + at, next_part(&even, &odd, part + 1 == splits));
             }
         }
     }
@@ -211,25 +223,24 @@ static uint16_t *pairs_at(uint16_t *to, int64_t splits, int64_t plane, int64_t a
     return to + c / SPLIT_LANES * splits * plane + at * SPLIT_LANES + c % SPLIT_LANES * 2;
 }
 
-/* Each pair of places `plane` elements from the one of the part before. */
-RY_INLINE void store_square(const square *parts, const int64_t splits, int64_t plane, uint16_t *to)
-{
-    for (int64_t part = 0; part < splits; part++, to += plane) {
-#pragma GCC unroll 16
-        for (int i = 0; i < RY_W; i++) {
-            store_pairs(to + i * WGRAD_SPLIT_PAIR, parts->part[part][i]);
-        }
-    }
-}
-
 RY_INLINE void pairs_of_places(const wgrad_split_source *s, const int64_t splits, int64_t plane,
                                uint16_t *to)
 {
     for (int64_t at = 0; at < s->places; at += PLACES) {
         for (int64_t c = 0; c < s->channels; c += RY_W) {
-            square parts;
-            split_places(s, c, at, splits, &parts);
-            store_square(&parts, splits, plane, pairs_at(to, splits, plane, at, c));
+            uint16_t *into = pairs_at(to, splits, plane, at, c);
+            pixels from = pixels_at(s, splits, at, c);
+#pragma GCC unroll 16
+            for (int i = 0; i < RY_W; i++) {
+                ry_vf even, odd;
+                load_pair(&from, i, &even, &odd);
+#pragma GCC unroll 3
+                for (int64_t part = 0; part < splits; part++) {
+                    store_pairs(into + part * plane + i * WGRAD_SPLIT_PAIR,
+                                next_part(&even, &odd, part + 1 == splits));
+                }
+            }
+            keep_tally(s, c, &from.tally);
         }
     }
 }
@@ -245,12 +256,21 @@ RY_INLINE void pairs_of_channels(const wgrad_split_source *s, const int64_t spli
             square parts;
 #pragma GCC unroll 16
             for (int i = 0; i < RY_W; i++) {
-                split_staged(s->stage + i * s->places, at, splits, i, &parts);
+                ry_vf even, odd;
+                load_staged(s->stage + i * s->places, at, &even, &odd);
+#pragma GCC unroll 3
+                for (int64_t part = 0; part < splits; part++) {
+                    parts.part[part][i] = next_part(&even, &odd, part + 1 == splits);
+                }
             }
-            for (int64_t part = 0; part < splits; part++) {
+            uint16_t *into = pairs_at(to, splits, plane, at, c);
+            for (int64_t part = 0; part < splits; part++, into += plane) {
                 ry_vf_transpose(parts.part[part]);
+#pragma GCC unroll 16
+                for (int i = 0; i < RY_W; i++) {
+                    store_pairs(into + i * WGRAD_SPLIT_PAIR, parts.part[part][i]);
+                }
             }
-            store_square(&parts, splits, plane, pairs_at(to, splits, plane, at, c));
         }
     }
 }

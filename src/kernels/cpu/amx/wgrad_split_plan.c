@@ -167,6 +167,19 @@ int64_t ry_wgrad_split_steps(const wgrad_split_plan *plan, const wgrad_split_blo
     return ry_ceil_div(places_of(plan, block->count), WGRAD_SPLIT_PAIR);
 }
 
+/* Behind `count` others, or as more elements of the last one, whose next element it has in the next
+ * place. */
+static int64_t add_run(wgrad_split_run *runs, int64_t count, wgrad_split_run run, int64_t step)
+{
+    wgrad_split_run *last = count > 0 ? &runs[count - 1] : NULL;
+    if (last && last->at + last->count == run.at && last->from + last->count * step == run.from) {
+        last->count += run.count;
+        return count;
+    }
+    runs[count] = run;
+    return count + 1;
+}
+
 /* The lines of ranges of elements along each axis, of places that begin with those of 0. */
 static int64_t list_runs(const wgrad_split_plan *plan, const wgrad_operand *operand,
                          const ry_window_range range[WGRAD_SPLIT_LEVELS],
@@ -175,19 +188,18 @@ static int64_t list_runs(const wgrad_split_plan *plan, const wgrad_operand *oper
 {
     const int64_t step[WGRAD_SPLIT_LEVELS] = {operand->image, operand->step[0], operand->step[1],
                                               operand->step[2]};
-    int64_t count = 0, at[WGRAD_SPLIT_LEVELS], from[WGRAD_SPLIT_LEVELS] = {0};
+    int64_t count = 0, at[WGRAD_SPLIT_LEVELS];
     const int64_t length = range[3].end - range[3].begin;
     for (at[0] = range[0].begin; length > 0 && at[0] < range[0].end; at[0]++) {
         for (at[1] = range[1].begin; at[1] < range[1].end; at[1]++) {
             for (at[2] = range[2].begin; at[2] < range[2].end; at[2]++) {
                 at[3] = range[3].begin;
-                wgrad_split_run *run = &runs[count++];
-                *run = (wgrad_split_run){.count = length};
+                wgrad_split_run run = {.count = length};
                 for (int i = 0; i < WGRAD_SPLIT_LEVELS; i++) {
-                    from[i] = first[i] + at[i] * stride[i];
-                    run->from += from[i] * step[i];
-                    run->at = (i > 0 ? run->at * plan->axis[i].pitch : 0) + at[i];
+                    run.from += (first[i] + at[i] * stride[i]) * step[i];
+                    run.at = (i > 0 ? run.at * plan->axis[i].pitch : 0) + at[i];
                 }
+                count = add_run(runs, count, run, stride[3] * step[3]);
             }
         }
     }
