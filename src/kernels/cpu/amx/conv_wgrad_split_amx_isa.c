@@ -7,15 +7,13 @@
 
 typedef struct wgrad_split_task {
     const wgrad_split_plan *plan;
-    int64_t part, group;
-    int64_t channel, channels;    /* of x, in its group */
-    int64_t out, outs;            /* of dy */
+    int64_t part;
+    wgrad_split_piece piece;
     bool first_of_x, first_of_dy; /* of the tasks that pack the same of it */
-    float *sums, *bias;           /* of the share, from the task's first row and column on */
-    split_range *x_ranges, *dy_ranges;
+    wgrad_split_sums of;
     uint16_t *x_copy, *dy_copy;
     int64_t x_residue, x_shift, dy_part; /* elements from copy to copy */
-    char *scratch;
+    char *scratch, *share;
 } wgrad_split_task;
 
 static wgrad_split_task task_of(const ry_cpu_launch *launch, int64_t index)
@@ -23,23 +21,21 @@ static wgrad_split_task task_of(const ry_cpu_launch *launch, int64_t index)
     const wgrad_split_plan *plan = launch->state;
     const wgrad_shape *s = &plan->shape;
     const int64_t c_block = index % plan->c_blocks,
-                  k_block = index / plan->c_blocks % plan->k_blocks,
-                  group = index / plan->c_blocks / plan->k_blocks % s->groups;
+                  k_block = index / plan->c_blocks % plan->k_blocks;
     wgrad_split_task t = {.plan = plan,
                           .part = index / plan->c_blocks / plan->k_blocks / s->groups,
-                          .group = group,
-                          .channel = c_block * plan->c_block * WGRAD_SPLIT_PAIR,
-                          .out = k_block * plan->k_block * WGRAD_SPLIT_PAIR,
-                          .first_of_x = k_block == 0,
-                          .first_of_dy = c_block == 0,
+                          .first_of_x = plan->parts == 1 || k_block == 0,
+                          .first_of_dy = plan->parts == 1 || c_block == 0,
                           .scratch = launch->scratch};
-    t.channels = ry_min(plan->c_block * WGRAD_SPLIT_PAIR, s->c - t.channel);
-    t.outs = ry_min(plan->k_block * WGRAD_SPLIT_PAIR, s->k - t.out);
-    const wgrad_split_share share = wgrad_split_share_at(plan, launch->workspace, t.part, group);
-    t.sums = share.sums + t.out * s->taps * plan->pitch + t.channel;
-    t.bias = share.bias + t.out;
-    t.x_ranges = share.x_ranges + t.channel;
-    t.dy_ranges = share.dy_ranges + t.out;
+    wgrad_split_piece *p = &t.piece;
+    p->group = index / plan->c_blocks / plan->k_blocks % s->groups;
+    p->channel = c_block * plan->c_block * WGRAD_SPLIT_PAIR;
+    p->channels = ry_min(plan->c_block * WGRAD_SPLIT_PAIR, s->c - p->channel);
+    p->out = k_block * plan->k_block * WGRAD_SPLIT_PAIR;
+    p->outs = ry_min(plan->k_block * WGRAD_SPLIT_PAIR, s->k - p->out);
+    t.share = plan->parts == 1 ? t.scratch + plan->sums
+                               : (char *)launch->workspace + (size_t)t.part * plan->share;
+    t.of = ry_wgrad_split_sums_of(plan, t.share, p);
     t.x_copy = (uint16_t *)(void *)(t.scratch + plan->x);
     t.dy_copy = (uint16_t *)(void *)(t.scratch + plan->dy);
     t.x_shift = plan->c_block * 2 * plan->splits * plan->plane;
@@ -52,19 +48,20 @@ static wgrad_split_task task_of(const ry_cpu_launch *launch, int64_t index)
 static void begin_task(const wgrad_split_task *t, bool blocks)
 {
     const wgrad_split_plan *plan = t->plan;
-    for (int64_t row = 0; !blocks && row < t->outs * plan->shape.taps; row++) {
-        memset(t->sums + row * plan->pitch, 0, (size_t)t->channels * sizeof *t->sums);
+    const wgrad_split_piece *p = &t->piece;
+    for (int64_t row = 0; !blocks && row < p->outs * plan->shape.taps; row++) {
+        memset(t->of.sums + row * plan->pitch, 0, (size_t)p->channels * sizeof *t->of.sums);
     }
     if (t->first_of_dy) {
-        memset(t->bias, 0, (size_t)t->outs * sizeof *t->bias);
+        memset(t->of.bias, 0, (size_t)p->outs * sizeof *t->of.bias);
     }
-    for (int64_t i = 0; t->first_of_x && i < t->channels; i++) {
-        t->x_ranges[i] = (split_range){UINT32_MAX, 0};
+    for (int64_t i = 0; t->first_of_x && i < p->channels; i++) {
+        t->of.x_ranges[i] = (split_range){UINT32_MAX, 0};
     }
-    for (int64_t i = 0; t->first_of_dy && i < t->outs; i++) {
-        t->dy_ranges[i] = (split_range){UINT32_MAX, 0};
+    for (int64_t i = 0; t->first_of_dy && i < p->outs; i++) {
+        t->of.dy_ranges[i] = (split_range){UINT32_MAX, 0};
     }
-    if ((t->channels | t->outs) % SPLIT_LANES) {
+    if ((p->channels | p->outs) % SPLIT_LANES) {
         memset(t->scratch + plan->x, 0, plan->stage - plan->x);
     }
 }
@@ -87,11 +84,11 @@ static void pack_x(const wgrad_split_task *t, const wgrad_split_block *block, co
 {
     const wgrad_split_plan *plan = t->plan;
     const wgrad_shape *s = &plan->shape;
-    wgrad_split_source source = source_of(t, &s->x, x, t->group * s->c + t->channel);
+    wgrad_split_source source = source_of(t, &s->x, x, t->piece.group * s->c + t->piece.channel);
     source.step *= s->axis[2].stride;
-    source.channels = t->channels;
+    source.channels = t->piece.channels;
     source.places = plan->places;
-    source.ranges = plan->splits > 1 && t->first_of_x ? t->x_ranges : NULL;
+    source.ranges = plan->splits > 1 && t->first_of_x ? t->of.x_ranges : NULL;
     for (int64_t residue = 0; residue < plan->residues; residue++) {
         uint16_t *to = t->x_copy + residue * t->x_residue;
         source.run_count = ry_wgrad_split_runs_of_x(
@@ -106,13 +103,13 @@ static void pack_dy(const wgrad_split_task *t, const wgrad_split_block *block, c
 {
     const wgrad_split_plan *plan = t->plan;
     const wgrad_shape *s = &plan->shape;
-    wgrad_split_source source = source_of(t, &s->dy, dy, t->group * s->k + t->out);
-    source.channels = t->outs;
+    wgrad_split_source source = source_of(t, &s->dy, dy, t->piece.group * s->k + t->piece.out);
+    source.channels = t->piece.outs;
     source.places = steps * WGRAD_SPLIT_PAIR;
     source.run_count = ry_wgrad_split_runs_of_dy(
         plan, block, (wgrad_split_run *)(void *)(t->scratch + plan->runs));
-    source.ranges = plan->splits > 1 && t->first_of_dy ? t->dy_ranges : NULL;
-    source.totals = s->bias && t->first_of_dy ? t->bias : NULL;
+    source.ranges = plan->splits > 1 && t->first_of_dy ? t->of.dy_ranges : NULL;
+    source.totals = s->bias && t->piece.channel == 0 ? t->of.bias : NULL;
     RY_ISA_SYMBOL(wgrad_split_pack_rows)
     (&source, plan->splits, t->dy_copy, plan->row, t->dy_part);
 }
@@ -122,8 +119,8 @@ static void multiply_pair(const wgrad_split_task *t, int64_t k, int64_t c, int64
                           bool first, ry_amx *tiles)
 {
     const wgrad_split_plan *plan = t->plan;
-    const int64_t taps = plan->shape.taps, rows = ry_min(WGRAD_SPLIT_PAIR, t->outs - k),
-                  columns = ry_min(WGRAD_SPLIT_PAIR, t->channels - c);
+    const int64_t taps = plan->shape.taps, rows = ry_min(WGRAD_SPLIT_PAIR, t->piece.outs - k),
+                  columns = ry_min(WGRAD_SPLIT_PAIR, t->piece.channels - c);
     wgrad_split_product product = {.dy = t->dy_copy + k * plan->row,
                                    .row = plan->row,
                                    .apart = t->dy_part,
@@ -140,7 +137,7 @@ static void multiply_pair(const wgrad_split_task *t, int64_t k, int64_t c, int64
         RY_ISA_SYMBOL(wgrad_split_multiply)(&product, plan->splits, tiles);
         RY_ISA_SYMBOL(wgrad_split_add)
         (product.sums, rows, columns, taps * plan->pitch, first,
-         t->sums + (k * taps + tap) * plan->pitch + c);
+         t->of.sums + (k * taps + tap) * plan->pitch + c);
     }
 }
 
@@ -158,13 +155,26 @@ static void multiply_part(const ry_cpu_launch *launch, size_t index)
         const int64_t steps = ry_wgrad_split_steps(plan, &block);
         pack_x(&t, &block, launch->in[0]);
         pack_dy(&t, &block, launch->in[1], steps);
-        for (int64_t c = 0; c < t.channels; c += WGRAD_SPLIT_PAIR) {
-            for (int64_t k = 0; k < t.outs; k += WGRAD_SPLIT_PAIR) {
+        for (int64_t c = 0; c < t.piece.channels; c += WGRAD_SPLIT_PAIR) {
+            for (int64_t k = 0; k < t.piece.outs; k += WGRAD_SPLIT_PAIR) {
                 multiply_pair(&t, k, c, steps, i == begin, &tiles);
             }
         }
     }
     ry_amx_end(&tiles);
+    if (plan->parts == 1) {
+        RY_ISA_SYMBOL(wgrad_split_finish)(launch, &t.piece, t.share);
+    }
+}
+
+static void add_shares(const ry_cpu_launch *launch, int64_t index)
+{
+    const wgrad_split_plan *plan = launch->state;
+    wgrad_split_piece piece = {.group = index / plan->finishes,
+                               .out = index % plan->finishes * plan->finish_channels,
+                               .channels = plan->shape.c};
+    piece.outs = ry_min(plan->finish_channels, plan->shape.k - piece.out);
+    RY_ISA_SYMBOL(wgrad_split_finish)(launch, &piece, launch->workspace);
 }
 
 static void run(const ry_cpu_launch *launch, size_t task)
@@ -172,7 +182,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     if (launch->phase == 0) {
         multiply_part(launch, task);
     } else {
-        RY_ISA_SYMBOL(wgrad_split_finish)(launch, (int64_t)task);
+        add_shares(launch, (int64_t)task);
     }
 }
 

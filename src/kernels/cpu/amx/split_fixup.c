@@ -50,8 +50,7 @@ split_guard ry_split_guard_of_sums(int64_t parts, double terms, split_range x, s
     guard.overflow = !finite || x_high * w_high * terms > 0x1p120;
     const double x_low = (double)float_of(x.low + 1), w_low = (double)float_of(w.low + 1),
                  unit = parts == 2 ? 0x1p-30 : 0x1p-46;
-    const bool normal =
-        x_low >= 0x1p-102 && w_low >= 0x1p-102 && x_low * w_low * unit >= 0x1p-126;
+    const bool normal = x_low >= 0x1p-102 && w_low >= 0x1p-102 && x_low * w_low * unit >= 0x1p-126;
     if (!normal) {
         const double limit = 0x1p-100 * terms * (16.0 + 3.0 * (x_high + w_high));
         guard.min = limit < 0x1p126 ? (float)limit : 0x1p126f;

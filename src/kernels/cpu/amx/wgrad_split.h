@@ -45,7 +45,8 @@ void RY_ISA_SYMBOL(wgrad_split_multiply)(const wgrad_split_product *product, int
 void RY_ISA_SYMBOL(wgrad_split_add)(const float *from, int64_t rows, int64_t columns, int64_t step,
                                     bool first, float *to);
 
-/* A task of the second phase. */
-void RY_ISA_SYMBOL(wgrad_split_finish)(const ry_cpu_launch *launch, int64_t index);
+/* Adds the shares' sums of a piece, whose first `share` is, and stores its weights and biases. */
+void RY_ISA_SYMBOL(wgrad_split_finish)(const ry_cpu_launch *launch, const wgrad_split_piece *piece,
+                                       void *share);
 
 #endif

@@ -167,17 +167,24 @@ static void choose_task(const ry_query *query, wgrad_split_plan *plan)
     *plan = best;
 }
 
+/* Of all channels, or where a task has all positions, of its own. */
 static void lay_out_share(wgrad_split_plan *plan)
 {
     const wgrad_shape *s = &plan->shape;
-    const int64_t rows = s->groups * s->k * s->taps;
+    const bool own = plan->parts == 1;
+    const int64_t c = own ? ry_min(s->c, plan->c_block * WGRAD_SPLIT_PAIR) : s->c,
+                  k = own ? ry_min(s->k, plan->k_block * WGRAD_SPLIT_PAIR) : s->k,
+                  groups = own ? 1 : s->groups;
+    /* an odd number of cache lines, as between rows of dy */
+    plan->pitch = (ry_ceil_div(c, SPLIT_LANES) | 1) * SPLIT_LANES;
     size_t at = 0;
-    at += ry_aligned((size_t)(rows * plan->pitch) * sizeof(float));
-    plan->bias = at, at += ry_aligned((size_t)(s->groups * s->k) * sizeof(float));
-    plan->x_ranges = at, at += ry_aligned((size_t)(s->groups * s->c) * sizeof(split_range));
-    plan->dy_ranges = at, at += ry_aligned((size_t)(s->groups * s->k) * sizeof(split_range));
+    at += ry_aligned((size_t)(groups * k * s->taps * plan->pitch) * sizeof(float));
+    plan->bias = at, at += ry_aligned((size_t)(groups * k) * sizeof(float));
+    plan->x_ranges = at, at += ry_aligned((size_t)(groups * c) * sizeof(split_range));
+    plan->dy_ranges = at, at += ry_aligned((size_t)(groups * k) * sizeof(split_range));
     plan->share = at;
-    plan->finish_channels = ry_clamp(FINISH_FLOATS / plan->parts / plan->pitch / s->taps, 1, s->k);
+    plan->finish_channels =
+        own ? k : ry_clamp(FINISH_FLOATS / plan->parts / plan->pitch / s->taps, 1, k);
     plan->finishes = ry_ceil_div(s->k, plan->finish_channels);
 }
 
@@ -199,6 +206,7 @@ static void lay_out_scratch(wgrad_split_plan *plan)
     plan->tile = at, at += ry_aligned(2 * SPLIT_TILE * sizeof(float));
     plan->merged = at,
     at += ry_aligned((size_t)(s->c + plan->finish_channels) * sizeof(split_range));
+    plan->sums = at, at += plan->parts == 1 ? plan->share : 0;
     plan->scratch = at;
 }
 
@@ -237,15 +245,19 @@ rynd_status ry_wgrad_split_prepare(const ry_query *query, ry_prepared *prepared,
     ry_wgrad_split_choose(query, &plan);
     const ry_machine *machine = query->target->machine;
     const wgrad_shape *s = &plan.shape;
-    const double tasks = (double)tasks_of(&plan);
+    const double tasks = (double)tasks_of(&plan), finish = finish_cycles(&plan);
     *prepared = (ry_prepared){
-        .phases = 2,
-        .tasks = {(size_t)tasks_of(&plan), (size_t)(s->groups * plan.finishes)},
+        .phases = plan.parts > 1 ? 2 : 1,
+        .tasks = {(size_t)tasks_of(&plan),
+                  plan.parts > 1 ? (size_t)(s->groups * plan.finishes) : 0},
         .state_size = ry_aligned(sizeof plan),
-        .workspace = (size_t)plan.parts * plan.share,
+        .workspace = plan.parts > 1 ? (size_t)plan.parts * plan.share : 0,
         .scratch = plan.scratch,
-        .work = {ry_work_of_cycles((ry_work){task_cycles(&plan, machine) * tasks, 0}, SPLIT_LANES),
-                 ry_work_of_cycles((ry_work){finish_cycles(&plan), 0}, SPLIT_LANES)},
+        .work = {ry_work_of_cycles(
+                     (ry_work){task_cycles(&plan, machine) * tasks + (plan.parts == 1 ? finish : 0),
+                               0},
+                     SPLIT_LANES),
+                 ry_work_of_cycles((ry_work){plan.parts > 1 ? finish : 0, 0}, SPLIT_LANES)},
         .form = {{plan.parts, plan.k_block, plan.c_block, ry_wgrad_split_positions(query)}}};
     return RYND_OK;
 }

@@ -48,50 +48,47 @@ static void merge(const split_range *from, int64_t count, int64_t of, size_t ste
     }
 }
 
-/* Output channels of a group. */
-typedef struct piece {
-    int64_t group, channel, channels;
-} piece;
-
-static void repair(const ry_cpu_launch *launch, const piece *p, const wgrad_split_share *share,
-                   float *sums)
+static void repair(const ry_cpu_launch *launch, const wgrad_split_piece *p,
+                   const wgrad_split_sums *of)
 {
     const wgrad_split_plan *plan = launch->state;
     const wgrad_shape *s = &plan->shape;
     split_range *of_x = (split_range *)(void *)((char *)launch->scratch + plan->merged),
-                *of_dy = of_x + s->c;
-    const float *x = (const float *)launch->in[0] + p->group * s->c * s->x.channel,
-                *dy = (const float *)launch->in[1] + p->group * s->k * s->dy.channel;
+                *of_dy = of_x + p->channels;
+    const float *x = (const float *)launch->in[0] + (p->group * s->c + p->channel) * s->x.channel,
+                *dy = (const float *)launch->in[1] + (p->group * s->k + p->out) * s->dy.channel;
     wgrad_split_ranges ranges = {of_dy, of_x, {UINT32_MAX, 0}};
     if (plan->splits > 1) {
-        merge(share->x_ranges, s->c, plan->parts, plan->share, of_x);
-        merge(share->dy_ranges + p->channel, p->channels, plan->parts, plan->share, of_dy);
-        merge(of_x, 1, s->c, sizeof *of_x, &ranges.any_x);
+        merge(of->x_ranges, p->channels, plan->parts, plan->share, of_x);
+        merge(of->dy_ranges, p->outs, plan->parts, plan->share, of_dy);
+        merge(of_x, 1, p->channels, sizeof *of_x, &ranges.any_x);
     }
-    for (int64_t row = 0; row < p->channels * s->taps; row++) {
-        ranges.dy = of_dy + row / s->taps;
-        ry_wgrad_split_repair(plan, x, dy, p->channel * s->taps + row, &ranges,
-                              sums + row * plan->pitch);
+    for (int64_t row = 0; row < p->outs * s->taps; row++) {
+        const int64_t k = row / s->taps;
+        ranges.dy = of_dy + k;
+        ry_wgrad_split_repair(plan, x, dy + k * s->dy.channel, row % s->taps, &ranges, p->channels,
+                              of->sums + row * plan->pitch);
     }
 }
 
 /* Rows of sums as they are: weights of a tap that are together. */
-static void store_rows(const wgrad_split_plan *plan, const float *sums, float *dw)
+static void store_rows(const wgrad_split_plan *plan, const float *sums, int64_t channels, float *dw)
 {
     const wgrad_shape *s = &plan->shape;
     for (int64_t tap = 0; tap < s->taps; tap++) {
         memcpy(dw + ry_wgrad_tap_offset(s, tap), sums + tap * plan->pitch,
-               (size_t)s->c * sizeof *dw);
+               (size_t)channels * sizeof *dw);
     }
 }
 
 /* dw[channel][tap] of sums[tap][channel]. */
-static void store_dense(const wgrad_split_plan *plan, const float *sums, float *dw)
+static void store_dense(const wgrad_split_plan *plan, const float *sums, int64_t channels,
+                        float *dw)
 {
     const wgrad_shape *s = &plan->shape;
     for (int64_t tap = 0; tap < s->taps; tap += RY_W) {
         const ry_vm lanes = ry_vm_first(s->taps - tap);
-        for (int64_t c = 0; c < s->c; c += RY_W) {
+        for (int64_t c = 0; c < channels; c += RY_W) {
             const float *from = sums + tap * plan->pitch + c;
             float *to = dw + c * s->taps + tap;
             ry_vf v[RY_W];
@@ -100,53 +97,51 @@ static void store_dense(const wgrad_split_plan *plan, const float *sums, float *
                 v[i] = tap + i < s->taps ? ry_vf_load(from + i * plan->pitch) : ry_vf_zero();
             }
             ry_vf_transpose(v);
-            for (int i = 0; i < RY_W && c + i < s->c; i++) {
+            for (int i = 0; i < RY_W && c + i < channels; i++) {
                 ry_vf_store_m(to + i * s->taps, lanes, v[i]);
             }
         }
     }
 }
 
-static void store(const wgrad_split_plan *plan, const float *sums, float *dw)
+/* The weights of an output channel. */
+static void store(const wgrad_split_plan *plan, const float *sums, int64_t channels, float *dw)
 {
     const wgrad_shape *s = &plan->shape;
     if (s->dw_c == 1) {
-        store_rows(plan, sums, dw);
+        store_rows(plan, sums, channels, dw);
         return;
     }
     if (s->dense) {
-        store_dense(plan, sums, dw);
+        store_dense(plan, sums, channels, dw);
         return;
     }
     for (int64_t tap = 0; tap < s->taps; tap++) {
         float *to = dw + ry_wgrad_tap_offset(s, tap);
-        for (int64_t c = 0; c < s->c; c++) {
+        for (int64_t c = 0; c < channels; c++) {
             to[c * s->dw_c] = sums[tap * plan->pitch + c];
         }
     }
 }
 
-void RY_ISA_SYMBOL(wgrad_split_finish)(const ry_cpu_launch *launch, int64_t index)
+void RY_ISA_SYMBOL(wgrad_split_finish)(const ry_cpu_launch *launch, const wgrad_split_piece *p,
+                                       void *share)
 {
     const wgrad_split_plan *plan = launch->state;
     const wgrad_shape *s = &plan->shape;
-    piece p = {.group = index / plan->finishes,
-               .channel = index % plan->finishes * plan->finish_channels};
-    p.channels = ry_min(plan->finish_channels, s->k - p.channel);
-    const wgrad_split_share share = wgrad_split_share_at(plan, launch->workspace, 0, p.group);
-    const int64_t channel_sums = s->taps * plan->pitch;
-    float *sums = share.sums + p.channel * channel_sums,
-          *dw = (float *)launch->out[0] + (p.group * s->k + p.channel) * s->dw_k;
-    add_parts(sums, p.channels * channel_sums, plan);
-    repair(launch, &p, &share, sums);
-    for (int64_t k = 0; k < p.channels; k++) {
-        store(plan, sums + k * channel_sums, dw + k * s->dw_k);
+    const wgrad_split_sums of = ry_wgrad_split_sums_of(plan, share, p);
+    const int64_t channel_sums = s->taps * plan->pitch, out = p->group * s->k + p->out;
+    float *dw = (float *)launch->out[0] + out * s->dw_k + p->channel * s->dw_c;
+    add_parts(of.sums, p->outs * channel_sums, plan);
+    repair(launch, p, &of);
+    for (int64_t k = 0; k < p->outs; k++) {
+        store(plan, of.sums + k * channel_sums, p->channels, dw + k * s->dw_k);
     }
-    if (s->bias) {
-        float *db = (float *)launch->out[1] + (p.group * s->k + p.channel) * s->db_step;
-        add_parts(share.bias + p.channel, p.channels, plan);
-        for (int64_t k = 0; k < p.channels; k++) {
-            db[k * s->db_step] = share.bias[p.channel + k];
+    if (s->bias && p->channel == 0) {
+        float *db = (float *)launch->out[1] + out * s->db_step;
+        add_parts(of.bias, p->outs, plan);
+        for (int64_t k = 0; k < p->outs; k++) {
+            db[k * s->db_step] = of.bias[k];
         }
     }
 }

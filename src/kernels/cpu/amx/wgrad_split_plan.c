@@ -127,7 +127,6 @@ void ry_wgrad_split_cut(const ry_problem *problem, int64_t splits, int64_t posit
     }
     plan->c_pairs = ry_ceil_div(s->c, WGRAD_SPLIT_PAIR);
     plan->k_pairs = ry_ceil_div(s->k, WGRAD_SPLIT_PAIR);
-    plan->pitch = (ry_ceil_div(s->c, SPLIT_LANES) | 1) * SPLIT_LANES;
 }
 
 bool ry_wgrad_split_is_possible(const ry_problem *problem)
@@ -231,6 +230,22 @@ int64_t ry_wgrad_split_runs_of_dy(const wgrad_split_plan *plan, const wgrad_spli
         range[i] = (ry_window_range){0, block->count[i]};
     }
     return list_runs(plan, &plan->shape.dy, range, block->begin, stride, runs);
+}
+
+wgrad_split_sums ry_wgrad_split_sums_of(const wgrad_split_plan *plan, void *share,
+                                        const wgrad_split_piece *p)
+{
+    const wgrad_shape *s = &plan->shape;
+    const bool own = plan->parts == 1; /* and nobody else's */
+    const int64_t out = own ? 0 : p->group * s->k + p->out,
+                  channel = own ? 0 : p->group * s->c + p->channel, column = own ? 0 : p->channel;
+    char *bytes = share;
+    return (wgrad_split_sums){
+        .sums = (float *)share + out * s->taps * plan->pitch + column,
+        .bias = (float *)(void *)(bytes + plan->bias) + out,
+        .x_ranges = (split_range *)(void *)(bytes + plan->x_ranges) + channel,
+        .dy_ranges = (split_range *)(void *)(bytes + plan->dy_ranges) + out,
+    };
 }
 
 wgrad_split_tap ry_wgrad_split_tap(const wgrad_split_plan *plan, int64_t tap)

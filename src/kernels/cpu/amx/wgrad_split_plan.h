@@ -18,11 +18,11 @@
  * `splits`. A task packs of each block of its share of the positions both operands for some input
  * and output channels, and adds for each tap and 32 by 32 channels what four tiles sum from zero:
  * no running sum is as long as the batch. Shares are as many as the plan says, whatever the number
- * of threads is; a second phase adds theirs in pairs of pairs, repairs what parts in bfloat16 could
- * not hold, and stores dw.
+ * of threads is. Where there is one, a task ends with its piece of dw; else a second phase adds
+ * theirs in pairs of pairs. What parts in bfloat16 could not hold is repaired before it is stored.
  *
- *     a share:  sums [group][channel of dy][tap][pitch], bias [group][channel of dy]
- *               ranges of x [group][channel], of dy [group][channel] */
+ *     sums:  [group][channel of dy][tap][pitch], bias [group][channel of dy],
+ *            ranges of x [group][channel], of dy [group][channel] */
 #ifndef RY_KERNELS_CPU_AMX_WGRAD_SPLIT_PLAN_H
 #define RY_KERNELS_CPU_AMX_WGRAD_SPLIT_PLAN_H
 
@@ -73,7 +73,7 @@ typedef struct wgrad_split_plan {
     int64_t pitch;                                /* floats of a row of sums */
     int64_t finish_channels, finishes;            /* of dy, of a task of the second phase */
     size_t bias, x_ranges, dy_ranges, share;      /* bytes in a share of the workspace */
-    size_t x, dy, stage, from, runs, tile, merged, scratch; /* bytes in a worker's scratch */
+    size_t x, dy, stage, from, runs, tile, merged, sums, scratch; /* bytes in a worker's scratch */
 } wgrad_split_plan;
 
 /* Begin and number of a block's positions at each level. */
@@ -104,24 +104,20 @@ typedef struct wgrad_split_tap {
 } wgrad_split_tap;
 wgrad_split_tap ry_wgrad_split_tap(const wgrad_split_plan *plan, int64_t tap);
 
-/* A share of the positions, of a group. */
-typedef struct wgrad_split_share {
+/* Of a task, or of one of the second phase: output and input channels of a group. */
+typedef struct wgrad_split_piece {
+    int64_t group, out, outs, channel, channels;
+} wgrad_split_piece;
+
+/* What is summed of a piece, from its first channels on; a share's, or, of a task that has all
+ * positions, its own. */
+typedef struct wgrad_split_sums {
     float *sums, *bias;
     split_range *x_ranges, *dy_ranges;
-} wgrad_split_share;
+} wgrad_split_sums;
 
-static inline wgrad_split_share wgrad_split_share_at(const wgrad_split_plan *plan, void *workspace,
-                                                     int64_t part, int64_t group)
-{
-    const wgrad_shape *s = &plan->shape;
-    char *share = (char *)workspace + (size_t)part * plan->share;
-    return (wgrad_split_share){
-        .sums = (float *)(void *)share + group * s->k * s->taps * plan->pitch,
-        .bias = (float *)(void *)(share + plan->bias) + group * s->k,
-        .x_ranges = (split_range *)(void *)(share + plan->x_ranges) + group * s->c,
-        .dy_ranges = (split_range *)(void *)(share + plan->dy_ranges) + group * s->k,
-    };
-}
+wgrad_split_sums ry_wgrad_split_sums_of(const wgrad_split_plan *plan, void *share,
+                                        const wgrad_split_piece *piece);
 
 /* Is it a weight gradient with enough channels a group and enough positions? */
 bool ry_wgrad_split_is_possible(const ry_problem *problem);
@@ -142,9 +138,11 @@ typedef struct wgrad_split_ranges {
     split_range any_x;
 } wgrad_split_ranges;
 
-/* Sums again, from x and dy of the group, what is not finite or smaller than what may have been
- * lost of it: a row of sums, of all input channels. Splits of 1 need no ranges. */
+/* Sums again what is not finite or smaller than what may have been lost of it: a row of sums of a
+ * tap and `channels` of x, from x of the first of them and dy of the row's channel. Splits of 1
+ * need no ranges. */
 void ry_wgrad_split_repair(const wgrad_split_plan *plan, const float *x, const float *dy,
-                           int64_t row, const wgrad_split_ranges *ranges, float *sums);
+                           int64_t tap, const wgrad_split_ranges *ranges, int64_t channels,
+                           float *sums);
 
 #endif

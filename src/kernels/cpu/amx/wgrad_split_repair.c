@@ -45,22 +45,22 @@ static bool are_finite(const float *sums, int64_t count)
 }
 
 void ry_wgrad_split_repair(const wgrad_split_plan *plan, const float *x, const float *dy,
-                           int64_t row, const wgrad_split_ranges *ranges, float *sums)
+                           int64_t tap, const wgrad_split_ranges *ranges, int64_t channels,
+                           float *sums)
 {
     const wgrad_shape *s = &plan->shape;
-    const int64_t k = row / s->taps, splits = plan->splits;
+    const int64_t splits = plan->splits;
     const double terms = (double)s->images * (double)s->positions;
-    const bool finite = are_finite(sums, s->c),
+    const bool finite = are_finite(sums, channels),
                small = splits > 1 &&
                        ry_split_guard_of_sums(splits, terms, ranges->any_x, *ranges->dy).min > 0;
-    for (int64_t c = 0; (!finite || small) && c < s->c; c++) {
+    for (int64_t c = 0; (!finite || small) && c < channels; c++) {
         const float size = fabsf(sums[c]),
                     min = small
                               ? ry_split_guard_of_sums(splits, terms, ranges->x[c], *ranges->dy).min
                               : 0;
         if (!(size <= FLT_MAX) || size < min) {
-            sums[c] =
-                (float)sum_again(s, x + c * s->x.channel, dy + k * s->dy.channel, row % s->taps);
+            sums[c] = (float)sum_again(s, x + c * s->x.channel, dy, tap);
         }
     }
 }
