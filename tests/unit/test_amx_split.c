@@ -272,7 +272,9 @@ static void chosen_where_they_pay(void **state)
     const char *dense = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1",
                *image = "conv c=3 h=224 w=224 k=64 r=7 s=7 stride=2 pad=3",
                *pointwise = "conv c=512 h=28 w=28 k=512",
-               *depthwise = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 groups=64";
+               *depthwise = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 groups=64",
+               *gradient = "conv n=16 c=256 h=14 w=14 k=256 r=3 s=3 pad=1 dir=bwd_weights",
+               *of_image = "conv n=16 c=3 h=224 w=224 k=64 r=7 s=7 stride=2 pad=3 dir=bwd_weights";
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     for (ry_isa isa = RY_ISA_generic; isa < RY_ISA_amx && isa <= cpu.isa; isa++) {
@@ -291,6 +293,11 @@ static void chosen_where_they_pay(void **state)
                             "conv_fwd_bf16_split_amx");
         assert_null(strstr(choice(image, RY_ACCURACY_near32, tiles)->name, "split"));
         assert_null(strstr(choice(depthwise, RY_ACCURACY_near32, tiles)->name, "split"));
+        assert_string_equal(choice(gradient, RY_ACCURACY_near32, tiles)->name,
+                            "conv_bwd_weights_f32_split_amx");
+        assert_string_equal(choice(gradient, RY_ACCURACY_bf16, tiles)->name,
+                            "conv_bwd_weights_bf16_split_amx");
+        assert_null(strstr(choice(of_image, RY_ACCURACY_bf16, tiles)->name, "split"));
     }
 }
 

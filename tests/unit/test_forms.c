@@ -42,6 +42,8 @@ static const row rows[] = {
     {"conv_fwd_f32_split", "conv n=2 c=35 h=9 w=11 k=70 r=3 s=3 pad=1 bias=1", 2e-5},
     {"conv_fwd_f32_split_strict", "conv c=34 h=23 w=7 k=33 r=3 s=2 pad=1,0 stride=2", 2e-6},
     {"conv_fwd_bf16_split", "conv c=32 d=3 h=5 w=6 k=40 t=2 r=3 s=3 groups=2", 2e-5},
+    {"conv_bwd_weights_f32_split",
+     "conv n=3 c=34 h=9 w=11 k=70 r=3 s=3 pad=1 stride=2 dir=bwd_weights", 2e-5},
     {"matmul_f32_split", "matmul x0=37x70:f32 x1=70x45:f32 y0=37x45:f32", 2e-5},
     {"conv_fwd_f32_depthwise_nchw", "conv n=2 c=5 h=9 w=7 k=5 r=3 s=3 pad=1 groups=5 bias=1", 1e-6},
     {"conv_fwd_f32_depthwise_nchw", "conv n=2 c=5 h=7 w=7 k=5 r=3 s=3 pad=1 groups=5 act=relu",

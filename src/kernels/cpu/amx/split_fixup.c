@@ -37,9 +37,8 @@ static float float_of(uint32_t bits)
  * units are normal numbers no sum or part can be subnormal. Otherwise each operation, and each part
  * that counts as zero, is wrong by 2^-126 at most: outputs 2^26 times larger than all that together
  * are right. */
-split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range w)
+split_guard ry_split_guard_of_sums(int64_t parts, double terms, split_range x, split_range w)
 {
-    const double terms = (double)(plan->geometry.channels_in * plan->geometry.taps);
     split_guard guard = {0};
     if (x.high == 0 || w.high == 0) {
         return guard; /* every product is zero */
@@ -50,14 +49,19 @@ split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range
                  w_high = finite ? (double)float_of(w.high) : 0x1p127;
     guard.overflow = !finite || x_high * w_high * terms > 0x1p120;
     const double x_low = (double)float_of(x.low + 1), w_low = (double)float_of(w.low + 1),
-                 oc_block = plan->parts == 2 ? 0x1p-30 : 0x1p-46;
-    const bool normal =
-        x_low >= 0x1p-102 && w_low >= 0x1p-102 && x_low * w_low * oc_block >= 0x1p-126;
+                 unit = parts == 2 ? 0x1p-30 : 0x1p-46;
+    const bool normal = x_low >= 0x1p-102 && w_low >= 0x1p-102 && x_low * w_low * unit >= 0x1p-126;
     if (!normal) {
         const double limit = 0x1p-100 * terms * (16.0 + 3.0 * (x_high + w_high));
         guard.min = limit < 0x1p126 ? (float)limit : 0x1p126f;
     }
     return guard;
+}
+
+split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range w)
+{
+    const double terms = (double)(plan->geometry.channels_in * plan->geometry.taps);
+    return ry_split_guard_of_sums(plan->parts, terms, x, w);
 }
 
 /* The first channel that a tap reads for position q; NULL: padding. */

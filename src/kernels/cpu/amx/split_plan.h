@@ -141,6 +141,8 @@ typedef struct split_guard {
     float min;
 } split_guard;
 
+/* Of sums of so many products of operands in 2 or 3 parts; of a convolution. */
+split_guard ry_split_guard_of_sums(int64_t parts, double terms, split_range x, split_range w);
 split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range w);
 
 /* Sums again those of `channels` outputs of each of the task's pixels that the guard tells of, in

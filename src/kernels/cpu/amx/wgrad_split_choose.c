@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts a weight gradient by tiles of split bfloat16 into shares and tasks: the cheapest by a count
+ * of cycles, in units of one vector's multiply-add. */
+#include "base/integer.h"
+#include "kernels/common/work.h"
+#include "kernels/cpu/amx/wgrad_split_plan.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
+
+const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS] = {
+    [WGRAD_SPLIT_PARTS] = {"parts", NULL, true},
+    [WGRAD_SPLIT_K_TILES] = {"k_tiles", NULL, false},
+    [WGRAD_SPLIT_CHANNELS] = {"channels", NULL, false},
+    [WGRAD_SPLIT_POSITIONS] = {"positions", NULL, false},
+};
+
+/* Floats of the sums that a task of the second phase adds for each share: they stay in L2. */
+enum { FINISH_FLOATS = 1 << 14 };
+
+/* 32 channels of dy of a block take this much of the first-level cache. */
+static int64_t usual_positions(const ry_query *query)
+{
+    const int64_t bytes = ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L1) * 2 / 3,
+                  position = WGRAD_SPLIT_PAIR * 2 * split_parts_of(query->kernel->accuracy);
+    return ry_max(2 * WGRAD_SPLIT_PAIR, bytes / position);
+}
+
+int64_t ry_wgrad_split_positions(const ry_query *query)
+{
+    const int64_t wanted = ry_form_wanted(query, WGRAD_SPLIT_POSITIONS);
+    return wanted == RY_KNOB_FREE ? usual_positions(query) : wanted;
+}
+
+/* Channels of so many pairs from the first one on, in vectors. */
+static double vectors_of(int64_t channels, int64_t pairs)
+{
+    return (double)ry_ceil_div(ry_min(channels, pairs * WGRAD_SPLIT_PAIR), SPLIT_LANES);
+}
+
+static double rows_of(const wgrad_split_plan *plan)
+{
+    return (double)(plan->shape.k * plan->shape.taps);
+}
+
+/* Packing of a block's places of one operand, of so many vectors of channels. */
+static double pack_cycles(const wgrad_split_plan *plan, const wgrad_operand *operand,
+                          double vectors, double places, bool transposed)
+{
+    const struct ry_wgrad_split_costs *cost = &ry_costs_of(plan->costs)->wgrad_split;
+    const double lines = places / (double)plan->axis[WGRAD_SPLIT_LEVELS - 1].pitch,
+                 staged = operand->channel == 1 ? 0 : lines * SPLIT_LANES * cost->run;
+    return vectors * (staged + places * (cost->pack + cost->pack_part * (double)(plan->splits - 1) +
+                                         (transposed ? cost->transpose : 0)));
+}
+
+/* Of all blocks of a task. */
+static double task_cycles(const wgrad_split_plan *plan, const ry_machine *machine)
+{
+    const struct ry_wgrad_split_costs *cost = &ry_costs_of(plan->costs)->wgrad_split;
+    const wgrad_shape *s = &plan->shape;
+    const double c = vectors_of(s->c, plan->c_block), k = vectors_of(s->k, plan->k_block),
+                 places = (double)(plan->steps * WGRAD_SPLIT_PAIR),
+                 blocks = (double)ry_ceil_div(plan->blocks, plan->parts);
+    const double sums = 2.0 * SPLIT_LANES * SPLIT_LANES * WGRAD_SPLIT_PAIR,
+                 peak = machine->bf16.one > 0 ? machine->f32.one / machine->bf16.one : 1,
+                 product = sums * peak / (2.0 * SPLIT_LANES) / cost->efficiency;
+    const double products = (double)(plan->splits * (plan->splits + 1) / 2 * plan->steps) * product;
+    const double tiles = c * k * (double)s->taps;
+    const double packed =
+        pack_cycles(plan, &s->x, c, (double)(plan->places * plan->residues), s->x.channel != 1) +
+        pack_cycles(plan, &s->dy, k, places, s->dy.channel == 1);
+    return blocks * (packed + tiles * (products + SPLIT_LANES * cost->sum + cost->tap / 4) +
+                     cost->block) +
+           cost->task;
+}
+
+/* Of the second phase, all of it. */
+static double finish_cycles(const wgrad_split_plan *plan)
+{
+    const struct ry_wgrad_split_costs *cost = &ry_costs_of(plan->costs)->wgrad_split;
+    const wgrad_shape *s = &plan->shape;
+    const double vectors = (double)s->groups * rows_of(plan) * vectors_of(s->c, plan->c_pairs),
+                 store = s->dense || s->dw_c == 1 ? cost->store : cost->store_other * SPLIT_LANES;
+    return vectors * ((double)(plan->parts - 1) * cost->share + store);
+}
+
+static int64_t tasks_of(const wgrad_split_plan *plan)
+{
+    return plan->parts * plan->shape.groups * plan->k_blocks * plan->c_blocks;
+}
+
+static void set_task(wgrad_split_plan *plan, int64_t parts, int64_t k_block, int64_t c_block)
+{
+    plan->parts = parts;
+    plan->k_block = k_block;
+    plan->c_block = c_block;
+    plan->k_blocks = ry_ceil_div(plan->k_pairs, k_block);
+    plan->c_blocks = ry_ceil_div(plan->c_pairs, c_block);
+}
+
+static int64_t x_elements(const wgrad_split_plan *plan)
+{
+    return plan->residues * plan->shifts * plan->splits * plan->c_block * 2 * plan->plane;
+}
+
+static int64_t dy_elements(const wgrad_split_plan *plan)
+{
+    return plan->splits * plan->k_block * WGRAD_SPLIT_PAIR * plan->row;
+}
+
+/* Do sums of a task and its operands stay in the second-level cache? */
+static bool fits(const wgrad_split_plan *plan, const ry_machine *machine)
+{
+    const double sums = (double)(plan->c_block * plan->k_block * WGRAD_SPLIT_PAIR *
+                                 WGRAD_SPLIT_PAIR * plan->shape.taps) *
+                        sizeof(float),
+                 operands = 2.0 * (double)(x_elements(plan) + dy_elements(plan));
+    return sums + operands <= (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 0.75;
+}
+
+/* The candidates of each knob but positions, ascending. */
+static void list(const ry_query *query, const wgrad_split_plan *plan, int knob,
+                 ry_knob_values *values)
+{
+    const int64_t set = ry_form_wanted(query, knob);
+    const int64_t pairs = knob == WGRAD_SPLIT_K_TILES ? plan->k_pairs : plan->c_pairs;
+    *values = (ry_knob_values){0};
+    if (set != RY_KNOB_FREE) {
+        *values = (ry_knob_values){1, {set}};
+    } else if (knob == WGRAD_SPLIT_PARTS) {
+        for (int64_t parts = 1; parts <= ry_min(WGRAD_SPLIT_MAX_PARTS, plan->blocks);
+             parts = ry_next_parts(parts)) {
+            ry_knob_values_add(values, parts);
+        }
+    } else {
+        for (int64_t cuts = 1; cuts <= pairs; cuts = ry_next_parts(cuts)) {
+            ry_knob_values_add(values, ry_ceil_div(pairs, cuts));
+        }
+        ry_knob_values_add(values, 1);
+    }
+}
+
+static void choose_task(const ry_query *query, wgrad_split_plan *plan)
+{
+    ry_knob_values parts, k_tiles, channels;
+    list(query, plan, WGRAD_SPLIT_PARTS, &parts);
+    list(query, plan, WGRAD_SPLIT_K_TILES, &k_tiles);
+    list(query, plan, WGRAD_SPLIT_CHANNELS, &channels);
+    const ry_machine *machine = query->target->machine;
+    wgrad_split_plan best = *plan;
+    double least = 0;
+    for (int i = 0; i < parts.count * k_tiles.count * channels.count; i++) {
+        const int k = i / parts.count % k_tiles.count, c = i / parts.count / k_tiles.count;
+        set_task(plan, parts.value[i % parts.count], k_tiles.value[k], channels.value[c]);
+        /* what takes the least memory is always there */
+        if (!(k == 0 && c == 0) && !fits(plan, machine)) {
+            continue;
+        }
+        const double spent =
+            task_cycles(plan, machine) * (double)(tasks_of(plan) + machine->cores - 1) +
+            finish_cycles(plan);
+        if (least == 0 || spent < least) {
+            least = spent;
+            best = *plan;
+        }
+    }
+    *plan = best;
+}
+
+/* Of all channels, or where a task has all positions, of its own. */
+static void lay_out_share(wgrad_split_plan *plan)
+{
+    const wgrad_shape *s = &plan->shape;
+    const bool own = plan->parts == 1;
+    const int64_t c = own ? ry_min(s->c, plan->c_block * WGRAD_SPLIT_PAIR) : s->c,
+                  k = own ? ry_min(s->k, plan->k_block * WGRAD_SPLIT_PAIR) : s->k,
+                  groups = own ? 1 : s->groups;
+    /* an odd number of cache lines, as between rows of dy */
+    plan->pitch = (ry_ceil_div(c, SPLIT_LANES) | 1) * SPLIT_LANES;
+    size_t at = 0;
+    at += ry_aligned((size_t)(groups * k * s->taps * plan->pitch) * sizeof(float));
+    plan->bias = at, at += ry_aligned((size_t)(groups * k) * sizeof(float));
+    plan->x_ranges = at, at += ry_aligned((size_t)(groups * c) * sizeof(split_range));
+    plan->dy_ranges = at, at += ry_aligned((size_t)(groups * k) * sizeof(split_range));
+    plan->share = at;
+    plan->finish_channels =
+        own ? k : ry_clamp(FINISH_FLOATS / plan->parts / plan->pitch / s->taps, 1, k);
+    plan->finishes = ry_ceil_div(s->k, plan->finish_channels);
+}
+
+static void lay_out_scratch(wgrad_split_plan *plan)
+{
+    const wgrad_shape *s = &plan->shape;
+    const int64_t channels = ry_max(plan->c_block, plan->k_block) * WGRAD_SPLIT_PAIR,
+                  stage = ry_max(SPLIT_LANES * plan->places, channels);
+    int64_t runs = plan->axis[0].block;
+    for (int i = 1; i < WGRAD_SPLIT_LEVELS - 1; i++) {
+        runs *= plan->axis[i].block + plan->axis[i].span;
+    }
+    size_t at = 0;
+    plan->x = at, at += ry_aligned((size_t)x_elements(plan) * sizeof(uint16_t));
+    plan->dy = at, at += ry_aligned((size_t)dy_elements(plan) * sizeof(uint16_t));
+    plan->stage = at, at += ry_aligned((size_t)stage * sizeof(float));
+    plan->from = at, at += ry_aligned((size_t)plan->places * sizeof(float *));
+    plan->runs = at, at += ry_aligned((size_t)runs * sizeof(wgrad_split_run));
+    plan->tile = at, at += ry_aligned(2 * SPLIT_TILE * sizeof(float));
+    plan->merged = at,
+    at += ry_aligned((size_t)(s->c + plan->finish_channels) * sizeof(split_range));
+    plan->sums = at, at += plan->parts == 1 ? plan->share : 0;
+    plan->scratch = at;
+}
+
+void ry_wgrad_split_choose(const ry_query *query, wgrad_split_plan *plan)
+{
+    ry_wgrad_split_cut(query->problem, split_parts_of(query->kernel->accuracy),
+                       ry_wgrad_split_positions(query), plan);
+    plan->costs = ry_cost_column_of(query->target->machine, SPLIT_LANES);
+    choose_task(query, plan);
+    lay_out_share(plan);
+    lay_out_scratch(plan);
+}
+
+void ry_wgrad_split_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    const ry_query freely = {query->kernel, query->problem, query->target, NULL};
+    const int64_t usual = usual_positions(query);
+    if (knob != WGRAD_SPLIT_POSITIONS) {
+        wgrad_split_plan plan;
+        ry_wgrad_split_cut(query->problem, split_parts_of(query->kernel->accuracy), usual, &plan);
+        list(&freely, &plan, knob, values);
+        return;
+    }
+    *values = (ry_knob_values){0};
+    for (int64_t positions = ry_max(WGRAD_SPLIT_PAIR, usual / 4); positions <= 4 * usual;
+         positions *= 2) {
+        ry_knob_values_add(values, positions);
+    }
+    ry_knob_values_add(values, usual);
+}
+
+rynd_status ry_wgrad_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    (void)error;
+    wgrad_split_plan plan;
+    ry_wgrad_split_choose(query, &plan);
+    const ry_machine *machine = query->target->machine;
+    const wgrad_shape *s = &plan.shape;
+    const double tasks = (double)tasks_of(&plan), finish = finish_cycles(&plan);
+    *prepared = (ry_prepared){
+        .phases = plan.parts > 1 ? 2 : 1,
+        .tasks = {(size_t)tasks_of(&plan),
+                  plan.parts > 1 ? (size_t)(s->groups * plan.finishes) : 0},
+        .state_size = ry_aligned(sizeof plan),
+        .workspace = plan.parts > 1 ? (size_t)plan.parts * plan.share : 0,
+        .scratch = plan.scratch,
+        .work = {ry_work_of_cycles(
+                     (ry_work){task_cycles(&plan, machine) * tasks + (plan.parts == 1 ? finish : 0),
+                               0},
+                     SPLIT_LANES),
+                 ry_work_of_cycles((ry_work){plan.parts > 1 ? finish : 0, 0}, SPLIT_LANES)},
+        .form = {{plan.parts, plan.k_block, plan.c_block, ry_wgrad_split_positions(query)}}};
+    return RYND_OK;
+}
+
+void ry_wgrad_split_initialise(const ry_query *query, void *state)
+{
+    ry_wgrad_split_choose(query, state);
+}
