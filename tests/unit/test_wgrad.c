@@ -28,6 +28,26 @@ static const char *const with_bias[] = {
     "conv n=2 c=5 d=4 h=7 w=8 k=4 t=3 r=2 s=3 pad=1 dir=bwd_weights bias=1",
     "conv n=4 c=5 w=70 k=6 s=5 pad=2 stride=3 dir=bwd_weights bias=1",
     "conv n=2 c=2 h=5 w=1 k=20 r=3 s=3 pad=4,3 dir=bwd_weights bias=1",
+    "conv n=3 c=37 h=9 w=10 k=37 r=3 s=3 pad=1 groups=37 layout=nhwc dir=bwd_weights bias=1",
+};
+
+/* Depthwise: windows of every piece (wgrad_taps.h), wider and higher than one, strides, dilation,
+ * padding of which whole windows are, images smaller than their windows, vectors with every tail,
+ * lines that are cut. */
+static const char *const depthwise[] = {
+    "conv n=2 c=35 h=9 w=10 k=35 r=2 s=4 pad=1,2 groups=35 dir=bwd_weights bias=1",
+    "conv n=3 c=16 h=12 w=11 k=16 r=5 s=5 pad=2 groups=16 dir=bwd_weights bias=1",
+    "conv n=2 c=33 h=10 w=13 k=33 r=7 s=7 pad=3 groups=33 dir=bwd_weights bias=1",
+    "conv n=2 c=18 h=13 w=12 k=18 r=11 s=9 pad=5,4 groups=18 dir=bwd_weights bias=1",
+    "conv n=2 c=40 h=13 w=14 k=40 r=3 s=3 pad=1 stride=2 groups=40 dir=bwd_weights bias=1",
+    "conv n=2 c=21 h=16 w=15 k=21 r=4 s=6 pad=3 stride=3 groups=21 dir=bwd_weights bias=1",
+    "conv n=2 c=20 h=12 w=13 k=20 r=3 s=3 pad=2 dilation=2 groups=20 dir=bwd_weights bias=1",
+    "conv n=2 c=19 h=2 w=2 k=19 r=5 s=5 pad=4 groups=19 dir=bwd_weights bias=1",
+    "conv n=1 c=7 h=3 w=4 k=7 r=3 s=3 pad=6,5 groups=7 dir=bwd_weights bias=1",
+    "conv n=3 c=17 h=8 w=1 k=17 r=5 s=1 pad=2,0 groups=17 dir=bwd_weights bias=1",
+    "conv n=2 c=34 w=300 k=34 s=3 pad=1 groups=34 dir=bwd_weights bias=1",
+    "conv n=1 c=530 h=3 w=150 k=530 r=3 s=3 pad=1 groups=530 dir=bwd_weights bias=1",
+    "conv n=1 c=2 w=4500 k=2 s=6 pad=7 stride=2 dilation=3 groups=2 dir=bwd_weights bias=1",
 };
 
 static void test_bias(void **state)
@@ -38,6 +58,18 @@ static void test_bias(void **state)
         kernel_case_parse(&c, with_bias[i]);
         c.forms = true;
         assert_true(kernel_case_check_all(&c, F32, NULL) > 0);
+        kernel_case_end(&c);
+    }
+}
+
+static void test_depthwise(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof depthwise / sizeof *depthwise; i++) {
+        kernel_case c;
+        kernel_case_parse(&c, depthwise[i]);
+        c.forms = true;
+        kernel_case_check_isas(&c, "conv_bwd_weights_f32_depthwise", F32);
         kernel_case_end(&c);
     }
 }
@@ -269,9 +301,10 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bias),      cmocka_unit_test(test_many_blocks),
-        cmocka_unit_test(test_near32),    cmocka_unit_test(test_long_sums),
-        cmocka_unit_test(test_nonfinite), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_bias),        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_many_blocks), cmocka_unit_test(test_near32),
+        cmocka_unit_test(test_long_sums),   cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

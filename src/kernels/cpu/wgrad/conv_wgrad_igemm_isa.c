@@ -237,20 +237,6 @@ static void multiply_part(const ry_cpu_launch *launch, size_t index)
     }
 }
 
-/* Pairs, then pairs of pairs, ...: an order of sums that depends on the number of parts alone. The
- * first part's place has them all. */
-static void add_parts(float *sums, int64_t count, int64_t parts, int64_t part_floats)
-{
-    for (int64_t apart = 1; apart < parts; apart *= 2) {
-        for (int64_t part = 0; part + apart < parts; part += 2 * apart) {
-            float *to = sums + part * part_floats, *from = to + apart * part_floats;
-            for (int64_t i = 0; i < count; i += RY_W) {
-                ry_vf_store(to + i, ry_vf_add(ry_vf_load(to + i), ry_vf_load(from + i)));
-            }
-        }
-    }
-}
-
 static void finish(const ry_cpu_launch *launch, size_t index)
 {
     const wgrad_plan *plan = launch->state;
@@ -264,11 +250,12 @@ static void finish(const ry_cpu_launch *launch, size_t index)
                                .rows = ry_min(plan->finish_rows, rows - row),
                                .pitch = columns};
     float *sums = (float *)launch->workspace + (tile * rows + row) * columns;
-    add_parts(sums, piece.rows * columns, plan->parts, plan->part_floats);
+    RY_ISA_SYMBOL(wgrad_add_parts)
+    (sums, piece.rows * columns, plan->parts, plan->part_floats);
     RY_ISA_SYMBOL(wgrad_store)(&plan->shape, &piece, sums, launch->out[0]);
     if (plan->shape.bias && row == 0) {
         float *bias = (float *)launch->workspace + plan->bias_floats + tile * columns;
-        add_parts(bias, columns, plan->parts, plan->part_floats);
+        RY_ISA_SYMBOL(wgrad_add_parts)(bias, columns, plan->parts, plan->part_floats);
         RY_ISA_SYMBOL(wgrad_store_bias)(&plan->shape, &piece, bias, launch->out[1]);
     }
 }

@@ -269,18 +269,6 @@ static void run_part(const ry_cpu_launch *launch, size_t index)
     }
 }
 
-/* Pairs, then pairs of pairs, ...: an order of sums that depends on the number of parts alone. The
- * first part's place has them all. */
-static void add_parts(const wgrad_winograd_plan *plan, float *sums, int64_t count)
-{
-    for (int64_t apart = 1; apart < plan->parts; apart *= 2) {
-        for (int64_t part = 0; part + apart < plan->parts; part += 2 * apart) {
-            float *to = sums + part * plan->part_floats;
-            add_to(to, to + apart * plan->part_floats, count);
-        }
-    }
-}
-
 static void finish(const ry_cpu_launch *launch, size_t index)
 {
     const wgrad_winograd_plan *plan = launch->state;
@@ -298,9 +286,10 @@ static void finish(const ry_cpu_launch *launch, size_t index)
     float *bias = s->bias && c == 0
                       ? (float *)launch->workspace + plan->bias_floats + group * plan->pitch
                       : NULL;
-    add_parts(plan, sums, piece.rows * plan->pitch);
+    RY_ISA_SYMBOL(wgrad_add_parts)
+    (sums, piece.rows * plan->pitch, plan->parts, plan->part_floats);
     if (bias) {
-        add_parts(plan, bias, plan->pitch);
+        RY_ISA_SYMBOL(wgrad_add_parts)(bias, plan->pitch, plan->parts, plan->part_floats);
     }
     store(launch, &piece, sums, bias);
 }

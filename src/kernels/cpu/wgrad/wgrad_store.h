@@ -17,4 +17,8 @@ void RY_ISA_SYMBOL(wgrad_store)(const wgrad_shape *shape, const wgrad_piece *pie
 void RY_ISA_SYMBOL(wgrad_store_bias)(const wgrad_shape *shape, const wgrad_piece *piece,
                                      const float *sums, float *db);
 
+/* `count` sums (full vectors) of every part, `part_floats` apart, into those of the first: pairs,
+ * then pairs of pairs, ...: an order that depends on the number of parts alone. */
+void RY_ISA_SYMBOL(wgrad_add_parts)(float *sums, int64_t count, int64_t parts, int64_t part_floats);
+
 #endif

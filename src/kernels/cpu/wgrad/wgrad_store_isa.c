@@ -52,3 +52,15 @@ void RY_ISA_SYMBOL(wgrad_store_bias)(const wgrad_shape *s, const wgrad_piece *pi
         db[channel * s->db_step] = sums[channel];
     }
 }
+
+void RY_ISA_SYMBOL(wgrad_add_parts)(float *sums, int64_t count, int64_t parts, int64_t part_floats)
+{
+    for (int64_t apart = 1; apart < parts; apart *= 2) {
+        for (int64_t part = 0; part + apart < parts; part += 2 * apart) {
+            float *to = sums + part * part_floats, *from = to + apart * part_floats;
+            for (int64_t i = 0; i < count; i += RY_W) {
+                ry_vf_store(to + i, ry_vf_add(ry_vf_load(to + i), ry_vf_load(from + i)));
+            }
+        }
+    }
+}
