@@ -234,8 +234,8 @@ static rynd_status fail_limit(const recomputing *r, size_t rest, size_t least)
     return ry_fail(
         r->error, RYND_ERROR_OUT_OF_MEMORY,
         "a step of training within a memory limit of %zu bytes is not possible: it takes "
-        "at least %zu bytes, %zu of them for weights, what is kept beside them and "
-        "workspace; give a larger limit or a smaller batch",
+        "at least %zu bytes, %zu of them for weights and what is kept beside them; give a larger "
+        "limit or a smaller batch",
         r->options->memory_limit, rest + least, rest);
 }
 
