@@ -25,7 +25,7 @@ static bool find_chains(ry_arena_content *content, ry_arena *scratch, chains *c)
         ry_overwrite *o = &content->overwrites[i];
         const ry_lifetime *old = &content->values[o->old], *next = &content->values[o->next];
         o->done = c->before[o->next] == NONE && c->behind[o->old] == NONE &&
-                  old->first < next->first && old->last == next->first;
+                  old->size == next->size && old->first < next->first && old->last == next->first;
         if (o->done) {
             c->before[o->next] = o->old;
             c->behind[o->old] = o->next;

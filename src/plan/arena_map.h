@@ -17,8 +17,8 @@ typedef struct ry_overwrite {
 typedef struct ry_arena_content {
     ry_lifetime *values, *workspaces;
     size_t value_count, workspace_count;
-    /* of one size, and in the order in which they are tried; those whose lives do not meet in one
-     * step are left out */
+    /* in the order in which they are tried; those whose sizes differ, or whose lives do not meet in
+     * one step, are left out */
     ry_overwrite *overwrites;
     size_t overwrite_count;
 } ry_arena_content;

@@ -103,8 +103,8 @@ bool ry_plan_may_overwrite(const ry_plan *plan, const ry_uses *uses, const ry_no
 {
     const ry_node *node = &plan->graph->nodes[node_of_step[step]];
     bool reads_old[RY_EXPR_MAX_INPUTS];
-    if (node->inputs > RY_EXPR_MAX_INPUTS ||
-        ry_plan_batch_split_of(plan, step)->micro_batches != 1 ||
+    const ry_batch_split *split = ry_plan_batch_split_of(plan, step);
+    if (node->inputs > RY_EXPR_MAX_INPUTS || (split->micro_batches != 1 && !split->rows) ||
         !find_readers(plan, uses, node, output, old, reads_old)) {
         return false;
     }

@@ -298,17 +298,22 @@ static rynd_status lay_out_arena(const placing *p)
     return RYND_OK;
 }
 
-/* Of a value that is whole, from the images of one micro-batch to those of the next. Negative ones
- * wrap, as offsets do that they are added to. */
-static size_t share_of(const placing *p, ry_value_id id, int64_t micro_batches)
+/* Of a value that is whole, from what a step's operand describes to the next share: along the dim
+ * in which it has only a part; 0: every share reads all of it. Negative ones wrap, as offsets do
+ * that they are added to. */
+static size_t share_of(const placing *p, ry_value_id id, const ry_tensor *operand)
 {
-    const ry_tensor *given = p->plan->layouts.given[id];
-    return given ? (size_t)(given->stride[0] * (given->dim[0] / micro_batches)) *
-                       ry_dtype_size((ry_dtype)given->dtype)
-                 : ry_plan_value_bytes(p->plan, id) / (size_t)micro_batches;
+    const ry_tensor all = ry_value_description(p->plan->graph, id, &p->plan->layouts);
+    for (int d = 0; d < all.rank; d++) {
+        if (operand->dim[d] != all.dim[d]) {
+            return (size_t)(all.stride[d] * operand->dim[d]) * ry_dtype_size((ry_dtype)all.dtype);
+        }
+    }
+    return 0;
 }
 
-static ry_spot spot_of(const placing *p, ry_value_id id, int64_t micro_batches)
+static ry_spot spot_of(const placing *p, ry_value_id id, const ry_tensor *operand,
+                       int64_t micro_batches)
 {
     if (id == RY_NO_VALUE) {
         return (ry_spot){0};
@@ -317,7 +322,7 @@ static ry_spot spot_of(const placing *p, ry_value_id id, int64_t micro_batches)
     ry_spot spot = p->spot[root];
     if (micro_batches > 1 && spot.home != RY_HOME_CONSTANT &&
         (spot.home != RY_HOME_ARENA || p->whole[root])) {
-        spot.share = share_of(p, id, micro_batches);
+        spot.share = share_of(p, id, operand);
     }
     return spot;
 }
@@ -335,11 +340,12 @@ static rynd_status place_steps(const placing *p)
             return ry_fail_memory(p->error);
         }
         for (int i = 0; i < node->inputs; i++) {
-            step->in[i] =
-                packed_input(step, i) ? (ry_spot){0} : spot_of(p, node->in[i], micro_batches);
+            step->in[i] = packed_input(step, i)
+                              ? (ry_spot){0}
+                              : spot_of(p, node->in[i], &step->problem.in[i], micro_batches);
         }
         for (int i = 0; i < node->outputs; i++) {
-            step->out[i] = spot_of(p, node->out[i], micro_batches);
+            step->out[i] = spot_of(p, node->out[i], &step->problem.out[i], micro_batches);
         }
         if (ry_op_get_class(node->op) == RY_CLASS_BOUNDED) {
             step->actual_row = (int64_t)plan->bounded_count;

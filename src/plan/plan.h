@@ -47,10 +47,11 @@ typedef struct ry_step {
 } ry_step;
 
 /* Steps that run one after another, `micro_batches` times, each time for the next share of the
- * batch (micro_batches.h). */
+ * batch (micro_batches.h), or of the rows of a product (product_rows.h). */
 typedef struct ry_batch_split {
     size_t first, end;     /* steps */
     int64_t micro_batches; /* 1: the whole batch at once */
+    bool rows;             /* shares are of rows */
 } ry_batch_split;
 
 typedef struct ry_plan_output {
