@@ -13,6 +13,6 @@
 rynd_status ry_plan_cut_products(ry_plan *plan, ry_accuracy accuracy,
                                  const ry_node_id *node_of_step, ry_error *error);
 
-enum { RY_PRODUCT_BYTES = 32 << 20 };
+enum { RY_PRODUCT_BYTES = 16 << 20 };
 
 #endif
