@@ -78,22 +78,54 @@ static bool map_chains(ry_arena_content *content, ry_arena *scratch, ry_lifetime
 }
 
 /* The largest workspace as one item that is always there. */
-static bool map_plain(const ry_arena_content *content, ry_arena *scratch, ry_lifetime *items,
-                      size_t *total)
+static ry_lifetime join_workspaces(const ry_arena_content *content)
 {
-    const size_t count = content->value_count;
-    ry_lifetime *workspace = &items[count];
-    *workspace = (ry_lifetime){0};
-    memcpy(items, content->values, count * sizeof *items);
-    for (size_t i = 0; i < count; i++) {
-        workspace->last = items[i].last > workspace->last ? items[i].last : workspace->last;
+    ry_lifetime joined = {0};
+    for (size_t i = 0; i < content->value_count; i++) {
+        const uint32_t last = content->values[i].last;
+        joined.last = last > joined.last ? last : joined.last;
     }
     for (size_t i = 0; i < content->workspace_count; i++) {
         const ry_lifetime *own = &content->workspaces[i];
-        workspace->size = own->size > workspace->size ? own->size : workspace->size;
-        workspace->last = own->last > workspace->last ? own->last : workspace->last;
+        joined.size = own->size > joined.size ? own->size : joined.size;
+        joined.last = own->last > joined.last ? own->last : joined.last;
     }
-    return ry_memory_map(items, count + 1, scratch, total);
+    return joined;
+}
+
+/* Can the plain map be smaller than `total`? Not if more is alive at some step. */
+static bool may_be_smaller(const ry_arena_content *content, const ry_lifetime *workspace,
+                           ry_arena *scratch, size_t total, bool *may)
+{
+    double *alive = RY_TAKE(scratch, double, (size_t)workspace->last + 2);
+    double sum = (double)workspace->size;
+    if (!alive) {
+        return false;
+    }
+    for (size_t i = 0; i < content->value_count; i++) {
+        alive[content->values[i].first] += (double)content->values[i].size;
+        alive[content->values[i].last + 1] -= (double)content->values[i].size;
+    }
+    *may = true;
+    for (uint32_t s = 0; *may && s <= workspace->last; s++) {
+        sum += alive[s];
+        *may = sum < (double)total;
+    }
+    return true;
+}
+
+/* *total: of the other map; it is left where the plain map cannot be smaller. */
+static bool map_plain(const ry_arena_content *content, ry_arena *scratch, ry_lifetime *items,
+                      size_t *total)
+{
+    const size_t count = content->value_count, most = *total;
+    bool may;
+    items[count] = join_workspaces(content);
+    if (!may_be_smaller(content, &items[count], scratch, most, &may)) {
+        return false;
+    }
+    memcpy(items, content->values, count * sizeof *items);
+    return !may || ry_memory_map(items, count + 1, scratch, total);
 }
 
 static void take_plain(ry_arena_content *content, const ry_lifetime *items)
@@ -112,11 +144,13 @@ static void take_plain(ry_arena_content *content, const ry_lifetime *items)
 
 bool ry_arena_map(ry_arena_content *content, ry_arena *scratch, size_t *total)
 {
-    size_t plain;
     ry_lifetime *items =
         RY_TAKE(scratch, ry_lifetime, content->value_count + content->workspace_count + 1);
-    if (!items || !map_chains(content, scratch, items, total) ||
-        !map_plain(content, scratch, items, &plain)) {
+    if (!items || !map_chains(content, scratch, items, total)) {
+        return false;
+    }
+    size_t plain = *total;
+    if (!map_plain(content, scratch, items, &plain)) {
         return false;
     }
     if (plain < *total) {
