@@ -85,7 +85,7 @@ double kernel_case_get(const kernel_case *c, int output, int64_t index); /* row-
 void kernel_case_expect(const kernel_case *c, int output, const double *expected, int64_t count,
                         double tolerance);
 
-/* Runs a CPU's kernel once more for each output that it may write over an input (kernel.h), and
+/* Runs a kernel once more for each output that it may write over an input (kernel.h), and
  * with as many of them together as there are: the bits must be those of kernel_case_bits. */
 void kernel_case_in_place(kernel_case *c, const ry_kernel *kernel, case_layout layout,
                           const unsigned char *bits, size_t size);

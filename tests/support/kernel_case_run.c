@@ -337,7 +337,7 @@ void kernel_case_in_place(kernel_case *c, const ry_kernel *kernel, case_layout l
                           const unsigned char *bits, size_t size)
 {
     int together[CASE_OPERANDS] = {0}, count = 0;
-    for (int o = 0; o < c->outputs && kernel->device == RY_DEVICE_cpu; o++) {
+    for (int o = 0; o < c->outputs; o++) {
         for (int i = 0; i < c->inputs && i < 32; i++) {
             if (!may_be_over(c, kernel, o, i)) {
                 continue;
