@@ -39,8 +39,25 @@ static double batches_memory(const cli_train_run *run)
     return bytes;
 }
 
+/* The step that has most of the session's memory. */
+static bool find_peak(const cli_train_run *run, rynd_step_info *peak, cli_failure *failure)
+{
+    const rynd_plan *plan = rynd_trainer_plan(run->trainee.trainer);
+    *peak = (rynd_step_info){.name = ""};
+    for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
+        rynd_step_info step = {.size = sizeof step};
+        if (rynd_plan_step(plan, i, &step) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        if (step.activations + step.workspace > peak->activations + peak->workspace) {
+            *peak = step;
+        }
+    }
+    return true;
+}
+
 static void print_forecast(const cli_train_run *run, int64_t parameters,
-                           const rynd_prediction *step)
+                           const rynd_prediction *step, const rynd_step_info *peak)
 {
     const uint64_t left = run->steps - run->step;
     const double memory = (double)rynd_trainer_memory(run->trainee.trainer);
@@ -66,6 +83,9 @@ static void print_forecast(const cli_train_run *run, int64_t parameters,
            run->steps, left, run->per_epoch);
     printf("memory      %s, and %s a batch that is read\n", cli_word_bytes(memory).text,
            cli_word_bytes(batches_memory(run)).text);
+    printf("            most at %s: %s of values, %s of its kernel\n", peak->name,
+           cli_word_bytes((double)peak->activations).text,
+           cli_word_bytes((double)peak->workspace).text);
     printf("time        %s a step (%s to %s), %s an epoch, %s in all\n",
            cli_word_seconds(step->median).text, cli_word_seconds(step->low).text,
            cli_word_seconds(step->high).text,
@@ -93,12 +113,14 @@ static bool predict_step(const cli_train_run *run, rynd_prediction *step, cli_fa
 bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure)
 {
     int64_t parameters;
+    rynd_step_info peak;
     rynd_prediction step = {.size = sizeof step};
-    if (!count_parameters(run, &parameters, failure) || !predict_step(run, &step, failure)) {
+    if (!count_parameters(run, &parameters, failure) || !predict_step(run, &step, failure) ||
+        !find_peak(run, &peak, failure)) {
         return false;
     }
     if (!run->settings->common.json) {
-        print_forecast(run, parameters, &step);
+        print_forecast(run, parameters, &step, &peak);
         return true;
     }
     cJSON *results, *document = cli_json_begin("train", &results);
@@ -113,6 +135,9 @@ bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure)
     cli_json_number(result, "epoch_time", step.median * (double)run->per_epoch);
     cli_json_number(result, "memory", (double)rynd_trainer_memory(run->trainee.trainer));
     cli_json_number(result, "batch_memory", batches_memory(run));
+    cli_json_text(result, "peak_step", peak.name);
+    cli_json_number(result, "peak_values", (double)peak.activations);
+    cli_json_number(result, "peak_workspace", (double)peak.workspace);
     return cli_json_print(document, failure);
 }
 

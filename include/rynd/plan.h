@@ -78,8 +78,9 @@ RYND_API rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options
 /** Frees a plan; NULL is allowed. Its sessions must be gone. */
 RYND_API void rynd_plan_destroy(rynd_plan *plan);
 
-/** Bytes. `activations` is the arena for values between nodes, exact; `total` is all that a session
- * with this plan takes, the model file's mapped weights included. */
+/** Bytes. `activations` is the arena for values between nodes, exact, with workspaces of kernels
+ * that have room between them; `workspace` is what kernels take beside it; `total` is all that a
+ * session with this plan takes, the model file's mapped weights included. */
 typedef struct rynd_memory {
     size_t size; /**< set by the caller to sizeof(rynd_memory) */
     size_t weights, activations, workspace, total;
@@ -109,8 +110,8 @@ typedef struct rynd_step_info {
     /** operations that the kernel does: fewer than `flop` in Winograd's form, more where it
      * fills whole vectors */
     double kernel_flop;
-    /** runs, each for a share of the batch: `problem` is one's, `flop`, `bytes` and
-     * `kernel_flop` are of all */
+    /** runs, each for a share of the batch, or of the rows of a large weight's gradient: `problem`
+     * is one's, `flop`, `bytes` and `kernel_flop` are of all */
     int64_t micro_batches;
     /** bytes of the session's memory that are in use while it runs: values between nodes, and the
      * kernel's own on all threads */

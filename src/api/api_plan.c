@@ -264,8 +264,8 @@ rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
     const ry_plan *p = plan->plan;
     rynd_memory all = {
         .weights = p->packed_size + p->constant_size,
-        .activations = p->workspace_offset,
-        .workspace = p->arena_size - p->workspace_offset,
+        .activations = p->values_size,
+        .workspace = p->arena_size - p->values_size,
     };
     for (size_t i = 0; i < p->output_count; i++) {
         const ry_plan_output *output = &p->outputs[i];

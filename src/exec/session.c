@@ -88,7 +88,7 @@ static rynd_status bind_steps(ry_session *session, ry_error *error)
             continue;
         }
         ry_bound_set_memory(bound, (ry_place){plan->packed, step->packed_offset},
-                            (ry_place){session->activations, plan->workspace_offset},
+                            (ry_place){session->activations, step->workspace_offset},
                             (ry_place){session->activations, plan->scratch_offset});
         ry_bound_set_fault(bound, (ry_place){session->faults, s * sizeof(ry_fault)});
     }

@@ -38,6 +38,7 @@
 #define RY_MAX_KNOBS       8
 #define RY_MAX_KNOB_VALUES 64
 #define RY_MAX_PHASES      4
+#define RY_MAX_OVER        4
 
 /* The value of a knob that the kernel chooses itself. */
 #define RY_KNOB_FREE INT64_MIN
@@ -202,6 +203,10 @@ typedef struct ry_kernel {
     const ry_gpu_kernel *gpu; /* in the place of initialise, pack and run; NULL: a CPU's */
     unsigned packed_inputs;   /* bit i: input i is packed */
     unsigned kept_inputs;     /* those of them that run reads, too, though rarely */
+    /* bit i of over[o]: output o may be where input i is, if both are stored in the same way. An
+     * element of such an input is read, for the last time, before any such output's element of that
+     * place is written, by the same task */
+    unsigned over[RY_MAX_OVER];
 } ry_kernel;
 
 /* The name of the file that a row is in, without its folder, which is the builder's own. */

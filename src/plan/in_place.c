@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise steps that overwrite what they read. */
+/* Steps that overwrite what they read: expressions by their programs, others by what their kernels
+ * say (kernel.h). */
 #include "plan/in_place.h"
 
 #include "expr/expr.h"
@@ -10,7 +11,16 @@
  * it. */
 static bool reads_first(ry_expr_code code)
 {
-    return code == RY_EXPR_add || code == RY_EXPR_sub || code == RY_EXPR_mul || code == RY_EXPR_div;
+    switch (code) {
+    case RY_EXPR_add:
+    case RY_EXPR_sub:
+    case RY_EXPR_mul:
+    case RY_EXPR_div:
+    case RY_EXPR_min:
+    case RY_EXPR_max:
+    case RY_EXPR_select: return true;
+    default: return false;
+    }
 }
 
 static bool is_input_of(const ry_expr *program, int instruction, const bool *old)
@@ -57,34 +67,63 @@ static bool is_output(const ry_plan *plan, const ry_uses *uses, ry_value_id root
     return false;
 }
 
+/* Of each input: is it `old`? False: one of them is stored in another way than the output. */
+static bool find_readers(const ry_plan *plan, const ry_uses *uses, const ry_node *node, int output,
+                         ry_value_id old, bool *reads_old)
+{
+    const ry_tensor there = ry_value_description(plan->graph, node->out[output], &plan->layouts);
+    for (int i = 0; i < node->inputs; i++) {
+        reads_old[i] = node->in[i] != RY_NO_VALUE && uses->root[node->in[i]] == old;
+        if (!reads_old[i]) {
+            continue;
+        }
+        const ry_tensor here = ry_value_description(plan->graph, node->in[i], &plan->layouts);
+        const ry_shape here_shape = ry_tensor_shape(&here), there_shape = ry_tensor_shape(&there);
+        if (here.dtype != there.dtype || !ry_shape_equal(&here_shape, &there_shape) ||
+            !ry_tensor_same_map(&here, &there)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool kernel_allows(const ry_kernel *kernel, int output, int inputs, const bool *reads_old)
+{
+    const unsigned over = output < RY_MAX_OVER ? kernel->over[output] : 0;
+    for (int i = 0; i < inputs; i++) {
+        if (reads_old[i] && (i >= 32 || !(over >> i & 1u))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ry_plan_may_overwrite(const ry_plan *plan, const ry_uses *uses, const ry_node_id *node_of_step,
+                           size_t step, int output, ry_value_id old)
+{
+    const ry_node *node = &plan->graph->nodes[node_of_step[step]];
+    bool reads_old[RY_EXPR_MAX_INPUTS];
+    const ry_batch_split *split = ry_plan_batch_split_of(plan, step);
+    if (node->inputs > RY_EXPR_MAX_INPUTS || (split->micro_batches != 1 && !split->rows) ||
+        !find_readers(plan, uses, node, output, old, reads_old)) {
+        return false;
+    }
+    return node->op == RY_OP_expr
+               ? program_allows(node->attrs.expr.program, output, reads_old,
+                                plan->device->table->kind)
+               : kernel_allows(plan->steps[step].prepared.kernel, output, node->inputs, reads_old);
+}
+
 bool ry_plan_writes_in_place(const ry_plan *plan, const ry_uses *uses,
                              const ry_node_id *node_of_step, ry_value_id old, ry_value_id next)
 {
-    const ry_graph *graph = plan->graph;
-    bool reads_old[RY_EXPR_MAX_INPUTS] = {false};
     if (!uses->made[next] || uses->last[old] > uses->first[next] || is_output(plan, uses, old)) {
         return false;
     }
-    const size_t step = uses->first[next];
-    const ry_node *node = &graph->nodes[node_of_step[step]];
-    if (node->op != RY_OP_expr || ry_plan_batch_split_of(plan, step)->micro_batches != 1) {
-        return false;
-    }
-    const ry_tensor there = ry_value_description(graph, next, &plan->layouts);
-    for (int i = 0; i < node->attrs.expr.program->inputs; i++) {
-        if (node->in[i] == RY_NO_VALUE || uses->root[node->in[i]] != old) {
-            continue;
-        }
-        const ry_tensor here = ry_value_description(graph, node->in[i], &plan->layouts);
-        if (!ry_tensor_same_map(&here, &there)) {
-            return false;
-        }
-        reads_old[i] = true;
-    }
+    const ry_node *node = &plan->graph->nodes[node_of_step[uses->first[next]]];
     for (int o = 0; o < node->outputs; o++) {
         if (node->out[o] == next) {
-            return program_allows(node->attrs.expr.program, o, reads_old,
-                                  plan->device->table->kind);
+            return ry_plan_may_overwrite(plan, uses, node_of_step, uses->first[next], o, old);
         }
     }
     return false;

@@ -13,6 +13,7 @@
 #include "plan/fuse_shuffle.h"
 #include "plan/layouts.h"
 #include "plan/micro_batches.h"
+#include "plan/product_rows.h"
 #include "plan/recompute.h"
 #include "plan/split.h"
 #include "plan/steps.h"
@@ -214,6 +215,7 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
         plan->settings, plan->rest ? ": those that are planned while running cannot be set" : "",
         error));
     RY_TRY(ry_plan_choose_micro_batches(plan, options->accuracy, node_of_step, error));
+    RY_TRY(ry_plan_cut_products(plan, options->accuracy, node_of_step, error));
     RY_TRY(ry_plan_is_stale(plan, stale, error));
     if (*stale) {
         return RYND_OK;

@@ -171,7 +171,7 @@ static void add_batch_split(ry_plan *plan, size_t step, int64_t micro_batches)
         last->end = step + 1;
     } else {
         plan->batch_splits[plan->batch_split_count++] =
-            (ry_batch_split){step, step + 1, micro_batches};
+            (ry_batch_split){step, step + 1, micro_batches, false};
     }
 }
 

@@ -2,12 +2,11 @@
 /* Gives every value a home: inputs and outputs in the caller's memory, constants where the file has
  * them, everything else packed into one arena.
  *
- *     arena:  | activations, by lifetime | workspace (the largest of any step) | scratch of worker
- * 0 | worker 1 | ...
+ *     arena:  | activations and workspaces, by lifetime | scratch of worker 0 | worker 1 | ... |
  */
 #include "base/integer.h"
+#include "plan/arena_map.h"
 #include "plan/in_place.h"
-#include "plan/memory_map.h"
 #include "plan/steps.h"
 #include "plan/uses.h"
 
@@ -163,76 +162,158 @@ static rynd_status fail_size(const placing *p, const char *what)
                    "out of memory: %s have more bytes than there are addresses", what);
 }
 
-static void note_activations(const placing *p, const ry_lifetime *life)
+/* What the arena holds, and whose it is: in the order of the steps that make it. */
+typedef struct contents {
+    ry_arena scratch;
+    ry_arena_content all;
+    ry_value_id *value; /* of each of the values */
+    uint32_t *index;    /* of each root: its place among the values; UINT32_MAX: none */
+    size_t *step;       /* of each of the workspaces */
+    size_t overwrite_capacity;
+} contents;
+
+static bool add_overwrite(contents *c, ry_value_id next, ry_value_id old)
 {
-    for (uint32_t s = life->first; s <= life->last; s++) {
-        p->plan->steps[s].activations += life->size;
+    ry_overwrite *list = ry_arena_grow(&c->scratch, c->all.overwrites, c->all.overwrite_count,
+                                       &c->overwrite_capacity, sizeof *list);
+    if (!list) {
+        return false;
+    }
+    c->all.overwrites = list;
+    list[c->all.overwrite_count++] = (ry_overwrite){c->index[next], c->index[old], false};
+    return true;
+}
+
+/* The places that a step's output may take: of what is read for the last time there. */
+static bool list_overwrites(const placing *p, contents *c, size_t step, int output)
+{
+    const ry_node *node = &p->plan->graph->nodes[p->node_of_step[step]];
+    for (int i = 0; i < node->inputs; i++) {
+        const ry_value_id old =
+            node->in[i] == RY_NO_VALUE ? RY_NO_VALUE : p->uses.root[node->in[i]];
+        if (old != RY_NO_VALUE && c->index[old] != UINT32_MAX && p->uses.last[old] == step &&
+            ry_plan_may_overwrite(p->plan, &p->uses, p->node_of_step, step, output, old) &&
+            !add_overwrite(c, node->out[output], old)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static rynd_status list_contents(const placing *p, contents *c)
+{
+    const ry_plan *plan = p->plan;
+    for (size_t s = 0; s < plan->step_count; s++) {
+        const ry_step *step = &plan->steps[s];
+        const ry_node *node = &plan->graph->nodes[p->node_of_step[s]];
+        for (int o = 0; o < node->outputs; o++) {
+            const ry_value_id v = node->out[o];
+            if (v == RY_NO_VALUE || p->spot[v].home != RY_HOME_ARENA) {
+                continue;
+            }
+            c->value[c->all.value_count] = v;
+            c->index[v] = (uint32_t)c->all.value_count;
+            c->all.values[c->all.value_count++] = lifetime_of(p, v);
+            if (!list_overwrites(p, c, s, o)) {
+                return ry_fail_memory(p->error);
+            }
+        }
+        if (!ry_plan_falls_back(plan, step) && ry_prepared_workspace(&step->prepared) > 0) {
+            c->step[c->all.workspace_count] = s;
+            c->all.workspaces[c->all.workspace_count++] =
+                (ry_lifetime){.size = ry_prepared_workspace(&step->prepared),
+                              .first = (uint32_t)s,
+                              .last = (uint32_t)s};
+        }
+    }
+    return RYND_OK;
+}
+
+/* Bytes of values while each step runs: what overwrites another is there from the next step on. */
+static void note_activations(const placing *p, const contents *c)
+{
+    for (size_t i = 0; i < c->all.value_count; i++) {
+        const ry_lifetime *life = &c->all.values[i];
+        for (uint32_t s = life->first; s <= life->last; s++) {
+            p->plan->steps[s].activations += life->size;
+        }
+    }
+    for (size_t i = 0; i < c->all.overwrite_count; i++) {
+        const ry_overwrite *o = &c->all.overwrites[i];
+        if (o->done) {
+            p->plan->steps[c->all.values[o->next].first].activations -= c->all.values[o->next].size;
+        }
     }
 }
 
-/* Offsets of activations; the scratch arena is the caller's. */
-static rynd_status lay_out_activations(const placing *p, ry_arena *scratch, size_t *total)
+static rynd_status lay_out_contents(const placing *p, contents *c, size_t *total)
 {
     const size_t count = p->plan->graph->value_count;
-    size_t used = 0;
-    ry_lifetime *items = RY_TAKE(scratch, ry_lifetime, count);
-    ry_value_id *value = RY_TAKE(scratch, ry_value_id, count);
-    if (!items || !value) {
+    ry_plan *plan = p->plan;
+    c->all.values = RY_TAKE(&c->scratch, ry_lifetime, count);
+    c->value = RY_TAKE(&c->scratch, ry_value_id, count);
+    c->index = RY_TAKE(&c->scratch, uint32_t, count);
+    c->all.workspaces = RY_TAKE(&c->scratch, ry_lifetime, plan->step_count);
+    c->step = RY_TAKE(&c->scratch, size_t, plan->step_count);
+    if (!c->all.values || !c->value || !c->index || !c->all.workspaces || !c->step) {
         return ry_fail_memory(p->error);
     }
-    for (ry_value_id v = 0; v < count; v++) {
-        if (p->uses.root[v] == v && p->spot[v].home == RY_HOME_ARENA) {
-            value[used] = v;
-            items[used++] = lifetime_of(p, v);
-        }
-    }
-    if (!ry_memory_map(items, used, scratch, total)) {
+    memset(c->index, 0xff, count * sizeof *c->index);
+    RY_TRY(list_contents(p, c));
+    if (!ry_arena_map(&c->all, &c->scratch, total)) {
         return ry_fail_memory(p->error);
     }
-    for (size_t i = 0; i < used; i++) {
-        p->spot[value[i]].offset = items[i].offset;
-        note_activations(p, &items[i]);
+    if (*total == SIZE_MAX) {
+        return fail_size(p, "values and workspaces that are needed at once");
     }
-    return *total == SIZE_MAX ? fail_size(p, "values that are needed at once") : RYND_OK;
+    for (size_t i = 0; i < c->all.value_count; i++) {
+        const size_t end = c->all.values[i].offset + ry_aligned(c->all.values[i].size);
+        p->spot[c->value[i]].offset = c->all.values[i].offset;
+        plan->values_size = end > plan->values_size ? end : plan->values_size;
+    }
+    for (size_t i = 0; i < c->all.workspace_count; i++) {
+        plan->steps[c->step[i]].workspace_offset = c->all.workspaces[i].offset;
+    }
+    note_activations(p, c);
+    return RYND_OK;
 }
 
 static rynd_status lay_out_arena(const placing *p)
 {
     ry_plan *plan = p->plan;
-    size_t workspace = 0, scratch = 0, scratches;
-    ry_arena arena;
-    ry_arena_init(&arena, plan->arena.allocator);
-    const rynd_status status = lay_out_activations(p, &arena, &plan->workspace_offset);
-    ry_arena_free(&arena);
+    size_t scratch = 0, scratches;
+    contents c = {.value = NULL};
+    ry_arena_init(&c.scratch, plan->arena.allocator);
+    const rynd_status status = lay_out_contents(p, &c, &plan->scratch_offset);
+    ry_arena_free(&c.scratch);
     RY_TRY(status);
     for (size_t s = 0; s < plan->step_count; s++) {
-        const ry_prepared *prepared = &plan->steps[s].prepared;
-        if (ry_plan_falls_back(plan, &plan->steps[s])) {
-            continue;
-        }
-        const size_t own = ry_prepared_workspace(prepared);
-        workspace = own > workspace ? own : workspace;
-        scratch = prepared->scratch > scratch ? prepared->scratch : scratch;
+        const size_t own = plan->steps[s].prepared.scratch;
+        scratch = !ry_plan_falls_back(plan, &plan->steps[s]) && own > scratch ? own : scratch;
     }
     if (!ry_mul_size(ry_aligned(scratch), plan->device->workers, &scratches) ||
-        !ry_add_size(plan->workspace_offset, ry_aligned(workspace), &plan->scratch_offset) ||
         !ry_add_size(plan->scratch_offset, scratches, &plan->arena_size)) {
         return fail_size(p, "activations, workspace and scratch");
     }
     return RYND_OK;
 }
 
-/* Of a value that is whole, from the images of one micro-batch to those of the next. Negative ones
- * wrap, as offsets do that they are added to. */
-static size_t share_of(const placing *p, ry_value_id id, int64_t micro_batches)
+/* Of a value that is whole, from what a step's operand describes to the next share: along the dim
+ * in which it has only a part; 0: every share reads all of it. Negative ones wrap, as offsets do
+ * that they are added to. */
+static size_t share_of(const placing *p, ry_value_id id, const ry_tensor *operand)
 {
-    const ry_tensor *given = p->plan->layouts.given[id];
-    return given ? (size_t)(given->stride[0] * (given->dim[0] / micro_batches)) *
-                       ry_dtype_size((ry_dtype)given->dtype)
-                 : ry_plan_value_bytes(p->plan, id) / (size_t)micro_batches;
+    const ry_tensor all = ry_value_description(p->plan->graph, id, &p->plan->layouts);
+    for (int d = 0; d < all.rank; d++) {
+        if (operand->dim[d] != all.dim[d]) {
+            return (size_t)(all.stride[d] * operand->dim[d]) * ry_dtype_size((ry_dtype)all.dtype);
+        }
+    }
+    return 0;
 }
 
-static ry_spot spot_of(const placing *p, ry_value_id id, int64_t micro_batches)
+static ry_spot spot_of(const placing *p, ry_value_id id, const ry_tensor *operand,
+                       int64_t micro_batches)
 {
     if (id == RY_NO_VALUE) {
         return (ry_spot){0};
@@ -241,7 +322,7 @@ static ry_spot spot_of(const placing *p, ry_value_id id, int64_t micro_batches)
     ry_spot spot = p->spot[root];
     if (micro_batches > 1 && spot.home != RY_HOME_CONSTANT &&
         (spot.home != RY_HOME_ARENA || p->whole[root])) {
-        spot.share = share_of(p, id, micro_batches);
+        spot.share = share_of(p, id, operand);
     }
     return spot;
 }
@@ -259,11 +340,12 @@ static rynd_status place_steps(const placing *p)
             return ry_fail_memory(p->error);
         }
         for (int i = 0; i < node->inputs; i++) {
-            step->in[i] =
-                packed_input(step, i) ? (ry_spot){0} : spot_of(p, node->in[i], micro_batches);
+            step->in[i] = packed_input(step, i)
+                              ? (ry_spot){0}
+                              : spot_of(p, node->in[i], &step->problem.in[i], micro_batches);
         }
         for (int i = 0; i < node->outputs; i++) {
-            step->out[i] = spot_of(p, node->out[i], micro_batches);
+            step->out[i] = spot_of(p, node->out[i], &step->problem.out[i], micro_batches);
         }
         if (ry_op_get_class(node->op) == RY_CLASS_BOUNDED) {
             step->actual_row = (int64_t)plan->bounded_count;

@@ -41,15 +41,17 @@ typedef struct ry_step {
     ry_spot *in, *out;
     int64_t actual_row;   /* of the first bounded output in the session's actual dims; -1: none */
     size_t packed_offset; /* into the plan's packed weights, or into those of the host */
-    size_t activations;   /* bytes of the arena that hold values while it runs */
-    const char *reason;   /* why this kernel */
+    size_t workspace_offset; /* into the session's arena */
+    size_t activations;      /* bytes of the arena that hold values while it runs */
+    const char *reason;      /* why this kernel */
 } ry_step;
 
 /* Steps that run one after another, `micro_batches` times, each time for the next share of the
- * batch (micro_batches.h). */
+ * batch (micro_batches.h), or of the rows of a product (product_rows.h). */
 typedef struct ry_batch_split {
     size_t first, end;     /* steps */
     int64_t micro_batches; /* 1: the whole batch at once */
+    bool rows;             /* shares are of rows */
 } ry_batch_split;
 
 typedef struct ry_plan_output {
@@ -107,8 +109,9 @@ typedef struct ry_plan {
     ry_buffer **host_constants;
     ry_buffer *host_packed;
     size_t host_packed_size;
-    /* activations, then workspace, then scratch of every worker */
-    size_t arena_size, workspace_offset, scratch_offset;
+    /* activations and workspaces, then scratch of every worker; values_size: up to the end of the
+     * last activation */
+    size_t arena_size, values_size, scratch_offset;
     size_t bounded_count;
     /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
     ry_graph *rest;

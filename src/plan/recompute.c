@@ -153,15 +153,18 @@ static rynd_status lay_out(const recomputing *r)
     return RYND_OK;
 }
 
-static void add_split(ry_plan *plan, size_t step, int64_t micro_batches)
+/* from: the split that the step was in; NULL: it is one that runs again. */
+static void add_split(ry_plan *plan, size_t step, const ry_batch_split *from,
+                      const ry_batch_split *before)
 {
+    const int64_t micro_batches = from ? from->micro_batches : 1;
     ry_batch_split *last =
         plan->batch_split_count ? &plan->batch_splits[plan->batch_split_count - 1] : NULL;
-    if (last && last->micro_batches == micro_batches) {
+    if (last && last->micro_batches == micro_batches && (micro_batches == 1 || from == before)) {
         last->end = step + 1;
     } else {
         plan->batch_splits[plan->batch_split_count++] =
-            (ry_batch_split){step, step + 1, micro_batches};
+            (ry_batch_split){step, step + 1, micro_batches, from && from->rows};
     }
 }
 
@@ -183,12 +186,13 @@ static rynd_status make_steps(recomputing *r, const ry_node_id *node_of_step)
     const ry_recompute_schedule *schedule = &r->schedule;
     ry_step *steps = RY_TAKE(&plan->arena, ry_step, schedule->count);
     ry_batch_split *splits = RY_TAKE(&plan->arena, ry_batch_split, schedule->count);
-    int64_t *micro_batches = RY_TAKE(&r->scratch, int64_t, plan->step_count);
-    if (!steps || !splits || !micro_batches) {
+    const ry_batch_split **split_of =
+        RY_TAKE(&r->scratch, const ry_batch_split *, plan->step_count);
+    if (!steps || !splits || !split_of) {
         return ry_fail_memory(r->error);
     }
     for (size_t s = 0; s < plan->step_count; s++) {
-        micro_batches[s] = ry_plan_batch_split_of(plan, s)->micro_batches;
+        split_of[s] = ry_plan_batch_split_of(plan, s);
     }
     ry_step *before = plan->steps;
     for (uint32_t i = 0; i < schedule->count; i++) {
@@ -203,9 +207,12 @@ static rynd_status make_steps(recomputing *r, const ry_node_id *node_of_step)
     plan->step_count = schedule->count;
     plan->batch_splits = splits;
     plan->batch_split_count = 0;
+    const ry_batch_split *last = NULL;
     for (uint32_t i = 0; i < schedule->count; i++) {
         const ry_scheduled_step from = schedule->order[i];
-        add_split(plan, i, from.again ? 1 : micro_batches[from.step]);
+        const ry_batch_split *split = from.again ? NULL : split_of[from.step];
+        add_split(plan, i, split, last);
+        last = split;
     }
     return RYND_OK;
 }
@@ -234,8 +241,8 @@ static rynd_status fail_limit(const recomputing *r, size_t rest, size_t least)
     return ry_fail(
         r->error, RYND_ERROR_OUT_OF_MEMORY,
         "a step of training within a memory limit of %zu bytes is not possible: it takes "
-        "at least %zu bytes, %zu of them for weights, what is kept beside them and "
-        "workspace; give a larger limit or a smaller batch",
+        "at least %zu bytes, %zu of them for weights and what is kept beside them; give a larger "
+        "limit or a smaller batch",
         r->options->memory_limit, rest + least, rest);
 }
 

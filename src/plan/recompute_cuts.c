@@ -18,11 +18,11 @@ typedef struct segment {
 struct ry_recompute_cuts {
     const ry_recompute_graph *graph;
     ry_arena *arena;
-    uint32_t count;    /* of places to cut, the beginning and the end among them */
-    uint32_t *place;   /* each before this step */
-    uint32_t *last;    /* of each value: its last reader in the forward pass */
-    double *gradients; /* of each value: the most that the backward pass has made where it reads it
-                        */
+    uint32_t count;  /* of places to cut, the beginning and the end among them */
+    uint32_t *place; /* each before this step */
+    uint32_t *last;  /* of each value: its last reader in the forward pass */
+    /* of each value: the most that the backward pass has made where it reads it, and workspace */
+    double *gradients;
     segment *segments; /* from cut i to cut k: segments[i * count + k] */
 };
 
@@ -43,6 +43,30 @@ static void find_last(const ry_recompute_cuts *c)
     }
 }
 
+/* The last reader of a value, or its maker where nobody reads it. */
+static uint32_t last_reader(const ry_recompute_graph *g, uint32_t v)
+{
+    const uint32_t end = g->readers.at[v + 1];
+    return end > g->readers.at[v] ? g->readers.item[end - 1] : g->value[v].maker;
+}
+
+/* Does a value of the backward pass take the place of another, which ends where it is made? */
+static bool overwrites_gradient(const ry_recompute_graph *g, uint32_t v)
+{
+    const uint32_t maker = g->value[v].maker;
+    if (!g->overwrites) {
+        return false;
+    }
+    for (uint32_t i = g->overwrites_at[maker]; i < g->overwrites_at[maker + 1]; i++) {
+        const ry_overwrite *o = &g->overwrites[i];
+        if (o->next == v && g->value[o->old].maker >= g->forward &&
+            g->value[o->old].bytes == g->value[v].bytes && last_reader(g, o->old) == maker) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What the backward pass makes is alive at each of its steps, whatever is kept. */
 static bool find_gradients(const ry_recompute_cuts *c)
 {
@@ -52,11 +76,10 @@ static bool find_gradients(const ry_recompute_cuts *c)
         return false;
     }
     for (uint32_t v = 0; v < g->values; v++) {
-        const uint32_t end = g->readers.at[v + 1];
         if (g->value[v].maker >= g->forward) {
-            const uint32_t last =
-                end > g->readers.at[v] ? g->readers.item[end - 1] : g->value[v].maker;
-            alive[g->value[v].maker] += (double)g->value[v].bytes;
+            const uint32_t last = last_reader(g, v);
+            alive[g->value[v].maker + (overwrites_gradient(g, v) && last > g->value[v].maker)] +=
+                (double)g->value[v].bytes;
             alive[last + 1] -= (double)g->value[v].bytes;
         }
     }
@@ -66,7 +89,8 @@ static bool find_gradients(const ry_recompute_cuts *c)
     for (uint32_t v = 0; v < g->values; v++) {
         for (uint32_t i = g->readers.at[v]; i < g->readers.at[v + 1]; i++) {
             const uint32_t s = g->readers.item[i];
-            c->gradients[v] = s >= g->forward ? fmax(c->gradients[v], alive[s]) : c->gradients[v];
+            const double own = alive[s] + (g->workspace ? (double)g->workspace[s] : 0);
+            c->gradients[v] = s >= g->forward ? fmax(c->gradients[v], own) : c->gradients[v];
         }
     }
     return true;

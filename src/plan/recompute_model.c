@@ -160,6 +160,55 @@ static rynd_status list_readers(const modelling *m)
     return RYND_OK;
 }
 
+static rynd_status list_workspaces(const modelling *m)
+{
+    ry_recompute_graph *to = &m->model->graph;
+    size_t *workspace = RY_TAKE(m->arena, size_t, to->steps);
+    if (!workspace) {
+        return ry_fail_memory(m->error);
+    }
+    for (uint32_t s = 0; s < to->steps; s++) {
+        const ry_step *step = &m->plan->steps[s];
+        workspace[s] =
+            ry_plan_falls_back(m->plan, step) ? 0 : ry_prepared_workspace(&step->prepared);
+    }
+    to->workspace = workspace;
+    return RYND_OK;
+}
+
+/* Pairs of what a step makes and of what it reads. */
+static rynd_status list_overwrites(const modelling *m)
+{
+    ry_recompute_graph *to = &m->model->graph;
+    ry_overwrite *list = NULL;
+    size_t count = 0, capacity = 0;
+    uint32_t *at = RY_TAKE(m->arena, uint32_t, (size_t)to->steps + 1);
+    if (!at) {
+        return ry_fail_memory(m->error);
+    }
+    for (uint32_t s = 0; s < to->steps; s++) {
+        const ry_node *node = node_of(m, s);
+        for (int k = 0; k < node->outputs * node->inputs; k++) {
+            const ry_value_id next = node->out[k / node->inputs], in = node->in[k % node->inputs],
+                              old = in == RY_NO_VALUE ? in : m->uses->root[in];
+            if (next == RY_NO_VALUE || old == RY_NO_VALUE || m->model->index[old] == RY_NO_INDEX ||
+                !ry_plan_may_overwrite(m->plan, m->uses, m->node_of_step, s, k / node->inputs,
+                                       old)) {
+                continue;
+            }
+            list = ry_arena_grow(m->arena, list, count, &capacity, sizeof *list);
+            if (!list) {
+                return ry_fail_memory(m->error);
+            }
+            list[count++] = (ry_overwrite){m->model->index[next], m->model->index[old], false};
+        }
+        at[s + 1] = (uint32_t)count;
+    }
+    to->overwrites = list;
+    to->overwrites_at = at;
+    return RYND_OK;
+}
+
 /* Times on all cores of the machine, as kernels are chosen. */
 static rynd_status list_steps(const modelling *m)
 {
@@ -195,12 +244,12 @@ static bool has_own_memory(const modelling *m, const ry_plan_state *state)
     return next != old && !ry_plan_writes_in_place(m->plan, m->uses, m->node_of_step, old, next);
 }
 
-/* States, outputs, workspace, and scratch of all workers. */
+/* States, outputs, and scratch of all workers. */
 static rynd_status count_rest(const modelling *m)
 {
     const ry_plan *plan = m->plan;
     const ry_graph *graph = plan->graph;
-    size_t workspace = 0, scratch = 0, *rest = &m->model->rest;
+    size_t scratch = 0, *rest = &m->model->rest;
     bool *counted = RY_TAKE(m->arena, bool, graph->value_count);
     if (!counted) {
         return ry_fail_memory(m->error);
@@ -217,14 +266,10 @@ static rynd_status count_rest(const modelling *m)
         counted[root] = true;
     }
     for (size_t s = 0; s < plan->step_count; s++) {
-        const ry_prepared *prepared = &plan->steps[s].prepared;
-        if (!ry_plan_falls_back(plan, &plan->steps[s])) {
-            const size_t own = ry_prepared_workspace(prepared);
-            workspace = own > workspace ? own : workspace;
-            scratch = prepared->scratch > scratch ? prepared->scratch : scratch;
-        }
+        const size_t own = plan->steps[s].prepared.scratch;
+        scratch = !ry_plan_falls_back(plan, &plan->steps[s]) && own > scratch ? own : scratch;
     }
-    *rest += ry_aligned(workspace) + ry_aligned(scratch) * plan->device->workers;
+    *rest += ry_aligned(scratch) * plan->device->workers;
     return RYND_OK;
 }
 
@@ -240,6 +285,8 @@ rynd_status ry_recompute_model_create(const ry_plan *plan, const ry_node_id *nod
     keep_small(&m);
     RY_TRY(list_operands(&m));
     RY_TRY(list_readers(&m));
+    RY_TRY(list_workspaces(&m));
+    RY_TRY(list_overwrites(&m));
     RY_TRY(list_steps(&m));
     return count_rest(&m);
 }

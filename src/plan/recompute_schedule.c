@@ -2,9 +2,8 @@
 /* From what is kept to an order of steps, its time and its memory. */
 #include "plan/recompute_schedule.h"
 
-#include "plan/memory_map.h"
-
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct scheduling {
     const ry_recompute_graph *graph;
@@ -13,6 +12,8 @@ typedef struct scheduling {
     bool *asked;         /* of each value: a step that runs again reads it */
     uint32_t *place;     /* of each step that runs again: it does so before this one */
     uint32_t *at, *anew; /* of each step: where it is in the new order; and when it runs again */
+    /* of each value: its place among those that are packed, as it was made first, and again */
+    uint32_t *first, *again;
     ry_arena *arena;
 } scheduling;
 
@@ -145,33 +146,76 @@ static void note_reader(const scheduling *w, uint32_t v, uint32_t step, lives *l
     }
 }
 
-/* A value once, or twice where its step runs again. */
-static size_t list_lives(const scheduling *w, ry_lifetime *items)
+static lives lives_of(const scheduling *w, uint32_t v)
 {
     const ry_recompute_graph *g = w->graph;
-    size_t count = 0;
-    for (uint32_t v = 0; v < g->values; v++) {
-        const ry_recompute_value *value = &g->value[v];
-        const uint32_t maker = value->maker;
-        const bool again = maker < g->forward && w->to->again[maker];
-        lives last = {w->at[maker], again ? w->anew[maker] : 0};
-        if (value->bytes == 0) {
-            continue;
-        }
-        for (uint32_t i = g->readers.at[v]; i < g->readers.at[v + 1]; i++) {
-            note_reader(w, v, g->readers.item[i], &last);
-        }
-        uint32_t begin = w->at[maker];
-        if (last.old > w->at[g->last[maker]]) { /* it is whole, and read outside of the turns */
-            begin = w->at[g->first[maker]];
-        }
-        items[count++] = (ry_lifetime){.size = value->bytes, .first = begin, .last = last.old};
-        if (again) {
-            items[count++] =
-                (ry_lifetime){.size = value->bytes, .first = w->anew[maker], .last = last.anew};
+    const uint32_t maker = g->value[v].maker;
+    lives last = {w->at[maker], maker < g->forward && w->to->again[maker] ? w->anew[maker] : 0};
+    for (uint32_t i = g->readers.at[v]; i < g->readers.at[v + 1]; i++) {
+        note_reader(w, v, g->readers.item[i], &last);
+    }
+    return last;
+}
+
+static void list_value(const scheduling *w, uint32_t v, bool again, ry_arena_content *to)
+{
+    const ry_recompute_graph *g = w->graph;
+    const uint32_t maker = g->value[v].maker;
+    const lives last = lives_of(w, v);
+    uint32_t begin = again ? w->anew[maker] : w->at[maker];
+    if (g->value[v].bytes == 0) {
+        return;
+    }
+    if (!again && last.old > w->at[g->last[maker]]) { /* whole, and read outside of the turns */
+        begin = w->at[g->first[maker]];
+    }
+    (again ? w->again : w->first)[v] = (uint32_t)to->value_count;
+    to->values[to->value_count++] = (ry_lifetime){
+        .size = g->value[v].bytes, .first = begin, .last = again ? last.anew : last.old};
+}
+
+/* The old one as the step finds it, which makes the next one. */
+static void list_overwrites(const scheduling *w, uint32_t step, bool again, ry_arena_content *to)
+{
+    const ry_recompute_graph *g = w->graph;
+    for (uint32_t i = g->overwrites_at[step]; i < g->overwrites_at[step + 1]; i++) {
+        const ry_overwrite *o = &g->overwrites[i];
+        const bool first = is_kept(g, w->keep, o->old) || (step < g->forward && !again);
+        const uint32_t next = (again ? w->again : w->first)[o->next],
+                       old = (first ? w->first : w->again)[o->old];
+        if (next != UINT32_MAX && old != UINT32_MAX) {
+            to->overwrites[to->overwrite_count++] = (ry_overwrite){next, old, false};
         }
     }
-    return count;
+}
+
+/* Everything in the order in which steps make it, as in plan/place.c, so that the arena is the
+ * same. */
+static bool list_content(const scheduling *w, ry_arena_content *to)
+{
+    const ry_recompute_graph *g = w->graph;
+    const uint32_t steps = w->to->count;
+    to->values = RY_TAKE(w->arena, ry_lifetime, 2 * (size_t)g->values);
+    to->workspaces = RY_TAKE(w->arena, ry_lifetime, steps);
+    to->overwrites =
+        RY_TAKE(w->arena, ry_overwrite, g->overwrites ? 2 * (size_t)g->overwrites_at[g->steps] : 0);
+    if (!to->values || !to->workspaces || !to->overwrites) {
+        return false;
+    }
+    for (uint32_t i = 0; i < steps; i++) {
+        const ry_scheduled_step s = w->to->order[i];
+        for (uint32_t k = g->makes.at[s.step]; k < g->makes.at[s.step + 1]; k++) {
+            list_value(w, g->makes.item[k], s.again, to);
+        }
+        if (g->overwrites) {
+            list_overwrites(w, s.step, s.again, to);
+        }
+        if (g->workspace && g->workspace[s.step] > 0) {
+            to->workspaces[to->workspace_count++] =
+                (ry_lifetime){.size = g->workspace[s.step], .first = i, .last = i};
+        }
+    }
+    return true;
 }
 
 bool ry_recompute_evaluate(const ry_recompute_graph *graph, const bool *keep, ry_arena *arena,
@@ -183,15 +227,20 @@ bool ry_recompute_evaluate(const ry_recompute_graph *graph, const bool *keep, ry
     w.place = RY_TAKE(arena, uint32_t, graph->forward);
     w.at = RY_TAKE(arena, uint32_t, graph->steps);
     w.anew = RY_TAKE(arena, uint32_t, graph->steps);
-    ry_lifetime *items = RY_TAKE(arena, ry_lifetime, 2 * (size_t)graph->values);
-    if (!schedule->again || !w.asked || !w.place || !w.at || !w.anew || !items) {
+    w.first = RY_TAKE(arena, uint32_t, graph->values);
+    w.again = RY_TAKE(arena, uint32_t, graph->values);
+    if (!schedule->again || !w.asked || !w.place || !w.at || !w.anew || !w.first || !w.again) {
         return false;
     }
+    memset(w.first, 0xff, graph->values * sizeof *w.first);
+    memset(w.again, 0xff, graph->values * sizeof *w.again);
     ry_recompute_find_again(graph, 0, graph->forward, keep, w.asked, schedule->again);
     for (uint32_t s = 0; s < graph->forward; s++) {
         w.place[s] = graph->steps;
         schedule->seconds += schedule->again[s] ? graph->seconds[s] : 0;
     }
     find_places(&w);
-    return make_order(&w) && ry_memory_map(items, list_lives(&w, items), arena, &schedule->bytes);
+    ry_arena_content content = {.values = NULL};
+    return make_order(&w) && list_content(&w, &content) &&
+           ry_arena_map(&content, arena, &schedule->bytes);
 }

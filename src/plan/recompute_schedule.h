@@ -7,7 +7,7 @@
 #ifndef RY_PLAN_RECOMPUTE_SCHEDULE_H
 #define RY_PLAN_RECOMPUTE_SCHEDULE_H
 
-#include "base/memory.h"
+#include "plan/arena_map.h"
 
 typedef struct ry_recompute_value {
     size_t bytes;   /* of the arena */
@@ -26,8 +26,13 @@ typedef struct ry_recompute_graph {
     /* of each step: the first and the last of those that run in turns with it, share by share of
      * the batch; itself where there are none */
     const uint32_t *first, *last;
+    const size_t *workspace; /* bytes of each step; NULL: there are none */
     uint32_t values;
     const ry_recompute_value *value;
+    /* what step s makes may be stored over what it reads, if it is the last that does:
+     * overwrites[overwrites_at[s]] .. overwrites[overwrites_at[s + 1] - 1]; NULL: nothing may */
+    const ry_overwrite *overwrites;
+    const uint32_t *overwrites_at;
     /* of each step, values that it reads and that it makes; of each value, steps that read it,
      * rising. Nothing twice. */
     ry_lists reads, makes, readers;
@@ -41,7 +46,7 @@ typedef struct ry_scheduled_step {
 
 typedef struct ry_recompute_schedule {
     double seconds; /* of what runs again */
-    size_t bytes;   /* of the arena, as values are packed into it (memory_map.h) */
+    size_t bytes;   /* of the arena, as values and workspaces are packed into it (arena_map.h) */
     uint32_t count; /* of steps in their new order */
     ry_scheduled_step *order;
     bool *again; /* of each step of the forward pass: it runs again */

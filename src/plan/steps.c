@@ -46,11 +46,8 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
     return step->reason ? RYND_OK : ry_fail_memory(error);
 }
 
-static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy,
-                             int64_t images, ry_step *step, ry_error *error)
+static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_step *step, ry_error *error)
 {
-    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, &plan->layouts, images, &plan->arena,
-                           &step->problem, error));
     RY_TRY(note_constants(plan, node, step, error));
     step->name = node->name;
     step->source = node->source;
@@ -68,7 +65,15 @@ static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_accuracy acc
 rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy,
                               int64_t images, ry_step *step, ry_error *error)
 {
-    return ry_plan_fail_node(make_step(plan, node, accuracy, images, step, error), node, error);
+    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, &plan->layouts, images, &plan->arena,
+                           &step->problem, error));
+    return ry_plan_make_step_of_problem(plan, node, step, error);
+}
+
+rynd_status ry_plan_make_step_of_problem(ry_plan *plan, const ry_node *node, ry_step *step,
+                                         ry_error *error)
+{
+    return ry_plan_fail_node(make_step(plan, node, step, error), node, error);
 }
 
 rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id **node_of_step,

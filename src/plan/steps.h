@@ -14,6 +14,10 @@ rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id *
 rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy,
                               int64_t images, ry_step *step, ry_error *error);
 
+/* The same of the problem that `step` has. */
+rynd_status ry_plan_make_step_of_problem(ry_plan *plan, const ry_node *node, ry_step *step,
+                                         ry_error *error);
+
 /* Gives every value a home, lays out the arena and the packed weights, and wraps constants as
  * device buffers. */
 rynd_status ry_plan_place(ry_plan *plan, const ry_node_id *node_of_step, ry_error *error);

@@ -59,6 +59,8 @@ def test_forecast_of_several_batches(ran, rynd, net, data):
     one, four = (ran("train", net, "--data", data, "--batch", 4, "--accumulate", n, "--dry-run", "--json").results[0] for n in (1, 4))
     assert 3 < four["time"]["median"] / one["time"]["median"] < 5
     assert four["memory"] > one["memory"] and four["steps_per_epoch"] == 4
+    assert 0 < four["peak_values"] and four["peak_values"] + four["peak_workspace"] < four["memory"]
+    assert f"most at {four['peak_step']}: " in ran("train", net, "--data", data, "--batch", 4, "--accumulate", 4, "--dry-run").out
     assert "4 of them a step" in ran("train", net, "--data", data, "--batch", 4, "--accumulate", 4, "--dry-run").out
     rynd("train", net, "--data", data, "--batch", 16, "--accumulate", 5).failed("70 samples, less than 5 batches of 16", "--accumulate")
     rynd("train", net, "--data", data, "--accumulate", 0).failed("--accumulate", code=2)

@@ -153,11 +153,23 @@ static rynd_status take_memory(runner *r, const ry_prepared *prepared, ry_bound 
     return RYND_OK;
 }
 
+/* The input whose memory an output has; -1: none. */
+static int input_under(const gpu_operand *in, int inputs, const gpu_operand *output)
+{
+    for (int i = 0; i < inputs; i++) {
+        if (output->memory && in[i].memory == output->memory) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 static rynd_status run(runner *r, const ry_query *query, const gpu_operand *in,
                        const gpu_operand *out, ry_prepared *prepared, ry_arena *arena,
                        ry_error *error)
 {
     const ry_problem *problem = query->problem;
+    const copy *of[OPERANDS]; /* of each output */
     ry_bound bound;
     RY_TRY(ry_prepared_initialise(prepared, r->device, query->target, arena, error));
     RY_TRY(ry_bind(prepared, NULL, NULL, arena, &bound, error));
@@ -165,7 +177,16 @@ static rynd_status run(runner *r, const ry_query *query, const gpu_operand *in,
         RY_TRY(take_operand(r, &in[i], &bound.arguments[i], error));
     }
     for (int o = 0; o < problem->outputs; o++) {
-        RY_TRY(take_operand(r, &out[o], &bound.arguments[problem->inputs + o], error));
+        const int under = input_under(in, problem->inputs, &out[o]);
+        of[o] = &r->copies[r->count];
+        if (under < 0) {
+            RY_TRY(take_operand(r, &out[o], &bound.arguments[problem->inputs + o], error));
+            continue;
+        }
+        bound.arguments[problem->inputs + o] = bound.arguments[under];
+        for (int i = 0; i < r->count; i++) {
+            of[o] = r->copies[i].buffer == bound.arguments[under].buffer ? &r->copies[i] : of[o];
+        }
     }
     RY_TRY(take_memory(r, prepared, &bound, error));
     RY_TRY(ry_bound_launch(&bound, r->device, r->stream, error));
@@ -173,13 +194,9 @@ static rynd_status run(runner *r, const ry_query *query, const gpu_operand *in,
     for (int i = 0; i < r->count; i++) {
         RY_TRY(fetch(r, &r->copies[i], query->kernel->name, error));
     }
-    int at = 0;
-    for (int i = 0; i < problem->inputs; i++) {
-        at += in[i].memory != NULL;
-    }
     for (int o = 0; o < problem->outputs; o++) {
         if (out[o].memory) {
-            memcpy(out[o].memory, r->copies[at++].host + GUARD, out[o].size);
+            memcpy(out[o].memory, of[o]->host + GUARD, out[o].size);
         }
     }
     memcpy(&bound.fault, r->copies[r->count - 1].host + GUARD, sizeof bound.fault);

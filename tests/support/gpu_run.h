@@ -22,9 +22,10 @@ typedef struct gpu_operand {
     void *data;
 } gpu_operand;
 
-/* Uploads all operands, outputs too, runs every phase, downloads the outputs. Workspace and packed
- * memory begin as garbage; bytes around them and around every operand are watched (cmocka's
- * failures). Fails where the content of an input is illegal, as outputs are there. */
+/* Uploads all operands, outputs too (one whose memory is an input's shares its place), runs every
+ * phase, downloads the outputs. Workspace and packed memory begin as garbage; bytes around them and
+ * around every operand are watched (cmocka's failures). Fails where the content of an input is
+ * illegal, as outputs are there. */
 rynd_status gpu_run(const ry_query *query, const gpu_operand *in, const gpu_operand *out,
                     ry_error *error);
 

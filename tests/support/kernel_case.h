@@ -35,9 +35,10 @@ typedef struct kernel_case {
     ry_op op;
     ry_attrs attrs; /* the operator's defaults at first */
     ry_accuracy accuracy;
-    bool forms;          /* kernels are checked in every form (kernel_case_form) */
-    const ry_form *form; /* in which they run; NULL: as they choose */
-    unsigned constants;  /* inputs that kernels may take as constant; all at first */
+    bool forms;              /* kernels are checked in every form (kernel_case_form) */
+    const ry_form *form;     /* in which they run; NULL: as they choose */
+    unsigned constants;      /* inputs that kernels may take as constant; all at first */
+    int over[CASE_OPERANDS]; /* of each output: it is where that input is, counted from 1; 0: not */
     int inputs, outputs;
     /* row-major, with data; outputs hold what the last run gave */
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
@@ -83,6 +84,11 @@ double kernel_case_get(const kernel_case *c, int output, int64_t index); /* row-
  * another number of elements. */
 void kernel_case_expect(const kernel_case *c, int output, const double *expected, int64_t count,
                         double tolerance);
+
+/* Runs a kernel once more for each output that it may write over an input (kernel.h), and
+ * with as many of them together as there are: the bits must be those of kernel_case_bits. */
+void kernel_case_in_place(kernel_case *c, const ry_kernel *kernel, case_layout layout,
+                          const unsigned char *bits, size_t size);
 
 /* Runs a kernel in each layout in which it is applicable, tasks forwards and backwards and on
  * alternating workers: all give the same bits. Returns how many layouts. */

@@ -165,8 +165,10 @@ static void check_forms(kernel_case *c, truths *t, const ry_kernel *kernel, case
     ry_form form;
     for (size_t at = 0, size; kernel_case_form(c, kernel, layout, &at, &form);) {
         c->form = &form;
-        free(kernel_case_bits(c, kernel, layout, &size));
+        unsigned char *bits = kernel_case_bits(c, kernel, layout, &size);
         compare(c, t, kernel, layout, bound);
+        kernel_case_in_place(c, kernel, layout, bits, size);
+        free(bits);
         c->form = NULL;
     }
 }

@@ -179,9 +179,23 @@ static void execute_backwards(const ry_query *query, const void *const *in, void
     ry_release(&guarded_allocator, state);
 }
 
+/* The output that is where input i is; -1: none is. */
+static int output_over(const kernel_case *c, int i)
+{
+    for (int o = 0; o < c->outputs; o++) {
+        if (c->over[o] == i + 1) {
+            return o;
+        }
+    }
+    return -1;
+}
+
 static void check_inputs(const kernel_case *c, const placed *in, const ry_tensor *descriptions)
 {
     for (int i = 0; i < c->inputs; i++) {
+        if (output_over(c, i) >= 0) {
+            continue;
+        }
         placed again = place(&c->in[i], &descriptions[i], true);
         if (again.size && memcmp(again.memory, in[i].memory, again.size) != 0) {
             fail_msg("a kernel wrote to input %d", i);
@@ -224,7 +238,7 @@ static void run_case(kernel_case *c, const ry_kernel *kernel, case_layout layout
         in_data[i] = placed_in[i].memory;
     }
     for (int i = 0; i < c->outputs; i++) {
-        placed_out[i] = place(&c->out[i], &out[i], false);
+        placed_out[i] = c->over[i] ? placed_in[c->over[i] - 1] : place(&c->out[i], &out[i], false);
         out_data[i] = placed_out[i].memory;
     }
     memset(c->actual, 0xff, sizeof c->actual);
@@ -243,7 +257,9 @@ static void run_case(kernel_case *c, const ry_kernel *kernel, case_layout layout
     }
     check_inputs(c, placed_in, in);
     for (int i = 0; i < c->inputs; i++) {
-        ry_release(&guarded_allocator, placed_in[i].memory);
+        if (output_over(c, i) < 0) {
+            ry_release(&guarded_allocator, placed_in[i].memory);
+        }
     }
     for (int i = 0; i < c->outputs; i++) {
         if (ry_tensor_present(&c->out[i])) {
@@ -297,6 +313,53 @@ unsigned char *kernel_case_bits(kernel_case *c, const ry_kernel *kernel, case_la
     return forwards;
 }
 
+static bool may_be_over(const kernel_case *c, const ry_kernel *kernel, int o, int i)
+{
+    const ry_shape in = ry_tensor_shape(&c->in[i]), out = ry_tensor_shape(&c->out[o]);
+    return o < RY_MAX_OVER && kernel->over[o] >> i & 1u && ry_tensor_present(&c->in[i]) &&
+           ry_tensor_present(&c->out[o]) && c->in[i].dtype == c->out[o].dtype &&
+           ry_shape_equal(&in, &out);
+}
+
+static void run_in_place(kernel_case *c, const ry_kernel *kernel, case_layout layout,
+                         const unsigned char *expected, size_t expected_size)
+{
+    size_t size;
+    unsigned char *bits = kernel_case_bits(c, kernel, layout, &size);
+    if (size != expected_size || memcmp(bits, expected, size) != 0) {
+        fail_msg("%s, layout %s: an output over an input has another result: %s", kernel->name,
+                 kernel_case_layouts[layout], c->text);
+    }
+    free(bits);
+}
+
+void kernel_case_in_place(kernel_case *c, const ry_kernel *kernel, case_layout layout,
+                          const unsigned char *bits, size_t size)
+{
+    int together[CASE_OPERANDS] = {0}, count = 0;
+    for (int o = 0; o < c->outputs; o++) {
+        for (int i = 0; i < c->inputs && i < 32; i++) {
+            if (!may_be_over(c, kernel, o, i)) {
+                continue;
+            }
+            c->over[o] = i + 1;
+            run_in_place(c, kernel, layout, bits, size);
+            c->over[o] = 0;
+            bool taken = together[o] != 0;
+            for (int k = 0; k < o; k++) {
+                taken |= together[k] == i + 1;
+            }
+            together[o] = taken ? together[o] : i + 1;
+            count += !taken;
+        }
+    }
+    if (count > 1) {
+        memcpy(c->over, together, sizeof c->over);
+        run_in_place(c, kernel, layout, bits, size);
+        memset(c->over, 0, sizeof c->over);
+    }
+}
+
 int kernel_case_steady(kernel_case *c, const char *name)
 {
     const ry_kernel *kernel = every_kernel_find(name);
@@ -309,6 +372,7 @@ int kernel_case_steady(kernel_case *c, const char *name)
             continue;
         }
         unsigned char *bits = kernel_case_bits(c, kernel, layout, &size);
+        kernel_case_in_place(c, kernel, layout, bits, size);
         if (layouts++ > 0 && (size != first_size || memcmp(bits, first, size) != 0)) {
             fail_msg("%s: layout %s changes the result: %s", name, kernel_case_layouts[layout],
                      c->text);

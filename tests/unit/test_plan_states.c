@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* States: inputs that a session keeps, and that are in the next run what the last one computed.
  * They are written where they are read only by a step that may do so, and every step that reads the
- * old content reads it. */
+ * old content reads it. The same of values that end in the step that makes others. */
 #include "graph_run.h"
 
 #include "device/cpu/cpu_device.h"
@@ -264,6 +264,51 @@ static void sessions_share_no_state(void **state)
     end(&k);
 }
 
+/* softmax, twice of it (or of it and of the other end), softmax: the middle one may be where the
+ * first is, if nobody reads that again. */
+static void middle(kept *k, bool read_again, const char *text)
+{
+    const ry_value_id x = begin(k), s = value(k, "s", &vector), t = value(k, "t", NULL),
+                      u = value(k, "u", &vector), y = value(k, "y", NULL);
+    const ry_attrs softmax = ry_attrs_default(RY_OP_softmax);
+    assert_true(ry_graph_add_output(k->graph, y));
+    ry_graph_add_node(k->graph, RY_OP_softmax, NULL, NULL, &softmax, 1, &x, 1, &s);
+    add(k, text, 1, &s, 1, &t);
+    ry_graph_add_node(k->graph, RY_OP_softmax, NULL, NULL, &softmax, 1, &t, 1, &u);
+    add(k, read_again ? "x0 + x1" : "x0 + x0", read_again ? 2 : 1, (ry_value_id[]){u, s}, 1, &y);
+    plan(k);
+    run(k);
+}
+
+static void values_are_where_others_end(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool read_again, in_place;
+    } cases[] = {{"x0 * 2", false, true},
+                 {"max(x0, 0.001)", false, true},
+                 {"select(x0 < 0.001, 0, x0)", false, true},
+                 {"exp(x0)", false, false},
+                 {"x0 * 2", true, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        kept k;
+        middle(&k, cases[i].read_again, cases[i].text);
+        const ry_step *step = &k.plan->steps[1];
+        assert_int_equal(k.plan->step_count, 4);
+        assert_int_equal(step->in[0].home, RY_HOME_ARENA);
+        assert_int_equal(step->out[0].home, RY_HOME_ARENA);
+        assert_true((step->in[0].offset == step->out[0].offset) == cases[i].in_place);
+        assert_int_equal(step->activations, sizeof k.x * (cases[i].in_place ? 1 : 2));
+        float largest = 0;
+        for (int at = 0; at < COUNT; at++) {
+            largest = fmaxf(largest, output(&k, 0, at));
+        }
+        assert_true(largest > 1e-4f && largest < 1);
+        end(&k);
+    }
+}
+
 static void mismatched_states_are_refused(void **state)
 {
     (void)state;
@@ -286,6 +331,7 @@ int main(void)
         cmocka_unit_test(what_moves_elements_is_copied),
         cmocka_unit_test(states_are_read_written_and_not_bound),
         cmocka_unit_test(sessions_share_no_state),
+        cmocka_unit_test(values_are_where_others_end),
         cmocka_unit_test(mismatched_states_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* Batch normalisation by the statistics of the batch on a GPU, and its gradient, of any strides in
  * memory. */
 #include "base/integer.h"
+#include "kernels/common/batch_norm_over.h"
 #include "kernels/common/work.h"
 #include "kernels/gpu/expr_text.h"
 #include "kernels/gpu/gpu_costs.h"
@@ -181,6 +182,8 @@ static const ry_gpu_kernel gradient = {ry_gpu_text_batch_norm_grad, gradient_ent
                                        define_gradient};
 
 RY_GPU_KERNEL(batch_norm_train_gpu, batch_norm_train, strict, RY_GPU_GROUP_KNOB_FIELDS,
-              .applicable = takes_train, .prepare = prepare, .gpu = &train);
+              .applicable = takes_train, .prepare = prepare, .gpu = &train,
+              .over = RY_BATCH_NORM_TRAIN_OVER);
 RY_GPU_KERNEL(batch_norm_grad_gpu, batch_norm_grad, strict, RY_GPU_GROUP_KNOB_FIELDS,
-              .applicable = takes_gradient, .prepare = prepare, .gpu = &gradient);
+              .applicable = takes_gradient, .prepare = prepare, .gpu = &gradient,
+              .over = RY_BATCH_NORM_GRAD_OVER);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference batch normalisation by the statistics of the batch (Ioffe and Szegedy,
  * arXiv:1502.03167), and its gradient: a channel at a time. */
+#include "kernels/common/batch_norm_over.h"
 #include "kernels/ref/ref_common.h"
 
 static double get(const ry_cpu_launch *launch, int input, int64_t offset)
@@ -143,5 +144,7 @@ static void run_grad(const ry_cpu_launch *launch, size_t task)
                 channel_grad);
 }
 
-RY_REF_KERNEL(batch_norm_train, applicable_train, prepare, .run = run_train);
-RY_REF_KERNEL(batch_norm_grad, applicable_grad, prepare, .run = run_grad);
+RY_REF_KERNEL(batch_norm_train, applicable_train, prepare, .run = run_train,
+              .over = RY_BATCH_NORM_TRAIN_OVER);
+RY_REF_KERNEL(batch_norm_grad, applicable_grad, prepare, .run = run_grad,
+              .over = RY_BATCH_NORM_GRAD_OVER);

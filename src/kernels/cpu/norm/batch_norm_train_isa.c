@@ -239,4 +239,4 @@ static void run(const ry_cpu_launch *launch, size_t task)
 
 RY_CPU_KERNEL(batch_norm_train_f32, batch_norm_train, strict, .simd = RY_SIMD,
               .applicable = ry_batch_norm_train_applicable, .prepare = ry_batch_sums_prepare,
-              .initialise = ry_batch_sums_initialise, .run = run);
+              .initialise = ry_batch_sums_initialise, .run = run, .over = RY_BATCH_NORM_TRAIN_OVER);

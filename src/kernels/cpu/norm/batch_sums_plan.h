@@ -12,6 +12,7 @@
 #define RY_KERNELS_CPU_NORM_BATCH_SUMS_PLAN_H
 
 #include "base/integer.h"
+#include "kernels/common/batch_norm_over.h"
 #include "kernels/kernel.h"
 
 /* Numbers of each channel: of a part's sums (SUMS), and that make the result (FACTORS). */

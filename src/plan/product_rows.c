@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gradient of a large weight, and its update. A piece has as much as a matrix that kernels are
+ * efficient for, and stays in the last cache of many machines until it is read. */
+#include "plan/product_rows.h"
+
+#include "expr/expr.h"
+#include "plan/fold.h"
+#include "plan/in_place.h"
+
+#include <string.h>
+
+enum { MIN_ROWS = 16, MATRIX = 2 };
+
+typedef struct cutting {
+    ry_plan *plan;
+    ry_accuracy accuracy;
+    const ry_node_id *node_of_step;
+    ry_uses uses;
+    ry_error *error;
+} cutting;
+
+static const ry_node *node_of(const cutting *c, size_t step)
+{
+    return &c->plan->graph->nodes[c->node_of_step[step]];
+}
+
+static bool is_product(const cutting *c, size_t step)
+{
+    const ry_graph *graph = c->plan->graph;
+    const ry_node *node = node_of(c, step);
+    if (node->op != RY_OP_matmul || node->inputs < 2 || node->outputs != 1) {
+        return false;
+    }
+    for (int i = 0; i < node->inputs; i++) {
+        if (i < 2 ? node->in[i] == RY_NO_VALUE || graph->values[node->in[i]].constant ||
+                        graph->values[node->in[i]].shape.rank != MATRIX
+                  : node->in[i] != RY_NO_VALUE) {
+            return false;
+        }
+    }
+    return graph->values[node->out[0]].uses == 1 && graph->values[node->out[0]].outputs == 0;
+}
+
+static bool like_product(const ry_graph *graph, ry_value_id v, ry_value_id product)
+{
+    return ry_shape_equal(&graph->values[v].shape, &graph->values[product].shape);
+}
+
+/* Does each row depend on that row alone, and on what all rows share? */
+static bool is_by_row(const cutting *c, const ry_node *node, ry_value_id product)
+{
+    const ry_graph *graph = c->plan->graph;
+    bool reads = false;
+    for (int i = 0; i < node->inputs; i++) {
+        const ry_value_id v = node->in[i];
+        if (v != RY_NO_VALUE && !like_product(graph, v, product) &&
+            graph->values[v].shape.rank == MATRIX && graph->values[v].shape.dim[0] != 1) {
+            return false;
+        }
+        reads |= v == product;
+    }
+    return reads;
+}
+
+/* May the product's next rows be computed when these rows of the state have changed? */
+static bool is_read_by(const cutting *c, const ry_node *node, ry_value_id state)
+{
+    for (int i = 0; i < node->inputs; i++) {
+        if (node->in[i] != RY_NO_VALUE && c->uses.root[node->in[i]] == state) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool changes_state(const cutting *c, size_t product_step, ry_value_id next)
+{
+    const ry_graph *graph = c->plan->graph;
+    for (size_t i = 0; i < graph->state_count; i++) {
+        const ry_value_id old = graph->inputs[graph->states[i].input];
+        if (c->uses.root[graph->outputs[graph->states[i].output]] == next) {
+            return !is_read_by(c, node_of(c, product_step), old) &&
+                   ry_plan_writes_in_place(c->plan, &c->uses, c->node_of_step, old, next);
+        }
+    }
+    return false;
+}
+
+static bool is_update(const cutting *c, size_t step, ry_value_id product)
+{
+    const ry_graph *graph = c->plan->graph;
+    const ry_node *node = node_of(c, step);
+    if (node->op != RY_OP_expr || node->attrs.expr.program->reduces ||
+        !is_by_row(c, node, product)) {
+        return false;
+    }
+    for (int o = 0; o < node->outputs; o++) {
+        if (node->out[o] == RY_NO_VALUE || !like_product(graph, node->out[o], product) ||
+            !changes_state(c, step - 1, node->out[o])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The fewest equal pieces that are small enough; 1: it is not cut. */
+static int64_t pieces_of(const ry_plan *plan, ry_value_id product)
+{
+    const int64_t rows = plan->graph->values[product].shape.dim[0];
+    const size_t bytes = ry_plan_value_bytes(plan, product);
+    for (int64_t pieces = 2; bytes > RY_PRODUCT_BYTES && rows / pieces >= MIN_ROWS; pieces++) {
+        if (rows % pieces == 0 && bytes / (size_t)pieces <= RY_PRODUCT_BYTES) {
+            return pieces;
+        }
+    }
+    return 1;
+}
+
+/* Of the product at that step and the step behind it. */
+static int64_t choose_pieces(const cutting *c, size_t step)
+{
+    const ry_plan *plan = c->plan;
+    if (step + 1 >= plan->step_count || !is_product(c, step) ||
+        ry_plan_batch_split_of(plan, step)->micro_batches != 1 ||
+        ry_plan_batch_split_of(plan, step + 1)->micro_batches != 1) {
+        return 1;
+    }
+    const ry_value_id product = node_of(c, step)->out[0];
+    return is_update(c, step + 1, product) ? pieces_of(plan, product) : 1;
+}
+
+/* A copy of a problem's descriptions, to be changed. */
+static ry_tensor *copy_operands(ry_plan *plan, int count, const ry_tensor *from)
+{
+    ry_tensor *copy = RY_TAKE(&plan->arena, ry_tensor, count);
+    if (copy) {
+        memcpy(copy, from, (size_t)count * sizeof *copy);
+    }
+    return copy;
+}
+
+/* Makes a step for `rows` of the rows: of a product those of its left factor, else those of
+ * everything that has the product's. */
+static rynd_status make_piece(const cutting *c, size_t s, int64_t rows)
+{
+    ry_plan *plan = c->plan;
+    ry_step *step = &plan->steps[s];
+    const ry_node *node = node_of(c, s);
+    const int64_t all = plan->graph->values[node->out[0]].shape.dim[0];
+    RY_TRY(ry_plan_problem(plan->graph, node, c->accuracy, &plan->layouts, 0, &plan->arena,
+                           &step->problem, c->error));
+    ry_tensor *in = copy_operands(plan, node->inputs, step->problem.in),
+              *out = copy_operands(plan, node->outputs, step->problem.out);
+    if (!in || !out) {
+        return ry_fail_memory(c->error);
+    }
+    if (node->op == RY_OP_matmul) {
+        in[0].dim[node->attrs.matmul.trans_a ? 1 : 0] = rows;
+    }
+    for (int i = 0; i < node->inputs && node->op == RY_OP_expr; i++) {
+        in[i].dim[0] = in[i].rank == MATRIX && in[i].dim[0] == all ? rows : in[i].dim[0];
+    }
+    for (int o = 0; o < node->outputs; o++) {
+        out[o].dim[0] = rows;
+    }
+    step->problem.in = in;
+    step->problem.out = out;
+    return ry_plan_make_step_of_problem(plan, node, step, c->error);
+}
+
+static rynd_status cut(cutting *c, ry_batch_split *splits, size_t *count)
+{
+    ry_plan *plan = c->plan;
+    for (size_t s = 0; s < plan->step_count;) {
+        const ry_batch_split *own = ry_plan_batch_split_of(plan, s);
+        const int64_t pieces = choose_pieces(c, s);
+        if (pieces == 1) {
+            const bool goes_on = *count > 0 && !splits[*count - 1].rows && s > own->first;
+            *count += !goes_on;
+            splits[*count - 1] = (ry_batch_split){goes_on ? splits[*count - 1].first : s, s + 1,
+                                                  own->micro_batches, false};
+            s++;
+            continue;
+        }
+        const int64_t rows = plan->graph->values[node_of(c, s)->out[0]].shape.dim[0] / pieces;
+        RY_TRY(make_piece(c, s, rows));
+        RY_TRY(make_piece(c, s + 1, rows));
+        splits[(*count)++] = (ry_batch_split){s, s + 2, pieces, true};
+        s += 2;
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_plan_cut_products(ry_plan *plan, ry_accuracy accuracy,
+                                 const ry_node_id *node_of_step, ry_error *error)
+{
+    cutting c = {.plan = plan, .accuracy = accuracy, .node_of_step = node_of_step, .error = error};
+    size_t count = 0;
+    if (plan->state_count == 0 || plan->device->table->kind != RY_DEVICE_cpu) {
+        return RYND_OK;
+    }
+    ry_batch_split *splits = RY_TAKE(&plan->arena, ry_batch_split, plan->step_count);
+    if (!splits) {
+        return ry_fail_memory(error);
+    }
+    RY_TRY(ry_plan_find_uses(plan, node_of_step, &c.uses, error));
+    RY_TRY(cut(&c, splits, &count));
+    plan->batch_splits = splits;
+    plan->batch_split_count = count;
+    return RYND_OK;
+}
