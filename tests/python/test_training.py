@@ -29,6 +29,30 @@ def test_losses_fall(conv_model):
     assert any("dir=bwd_weights" in step.problem for step in trainer.steps)
 
 
+def test_loosest_arithmetic_is_for_gradients_too(folder):
+    """Forward and both gradients take kernels of bfloat16 where they alone would; what comes out is near."""
+    random = numpy.random.default_rng(3)
+    weights = [(name, (0.05 * random.standard_normal((64, 64, 3, 3))).astype(numpy.float32)) for name in ("w", "v")]
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["a"], ["r"]),
+             helper.make_node("Conv", ["r", "v"], ["y"], pads=[1, 1, 1, 1])]
+    model = save(folder / "wide.onnx", nodes, [("x", TensorProto.FLOAT, ["n", 64, 28, 28])], [("y", TensorProto.FLOAT, ["n", 64, 28, 28])], weights)
+    x, target = (random.standard_normal((8, 64, 28, 28), dtype=numpy.float32) for _ in range(2))
+    losses = {}
+    for accuracy in ("strict", "bf16"):
+        trainer = rynd.Trainer(model, loss="mse", batch=8, accuracy=accuracy)
+        losses[accuracy] = [trainer.step(x, target, 0.01) for _ in range(5)]
+        products = [step for step in trainer.steps if step.problem.split()[0] in ("conv", "convt")]
+        assert len(products) == 5  # two forward, two of weights, one of data
+        assert all(("bf16" in step.kernel) <= (accuracy == "bf16") for step in products)
+        assert any("dir=bwd_weights" in step.problem for step in products)
+    gradient = "conv n=8 c=64 h=28 w=28 k=64 r=3 s=3 pad=1 dir=bwd_weights"
+    alone = rynd.Op(gradient, accuracy="bf16").step.kernel
+    assert [step.kernel for step in products if "dir=bwd_weights" in step.problem] == 2 * [alone]
+    assert losses["bf16"] == pytest.approx(losses["strict"], rel=1e-2)
+    if "bf16" in alone:
+        assert losses["bf16"] != losses["strict"]
+
+
 def test_first_step_is_the_gradient(conv_model):
     x, target = batch()
     trainer = rynd.Trainer(rynd.load(conv_model), loss="mse", keep_gradients=True, batch=4)

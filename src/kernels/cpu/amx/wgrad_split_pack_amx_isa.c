@@ -74,7 +74,12 @@ RY_INLINE void copy_run(const float *from, int64_t step, int64_t count, float *t
         ry_vf_store_first(to + i, count - i, ry_vf_load_m(from + i, ry_vm_first(count - i)));
         return;
     }
-    for (int64_t i = 0; i < count; i++) {
+    int64_t i = 0;
+    for (; step == 2 && i + RY_W <= count; i += RY_W) {
+        ry_vf_store(to + i,
+                    ry_vf_evens(ry_vf_load(from + 2 * i), ry_vf_load(from + 2 * i + RY_W - 1)));
+    }
+    for (; i < count; i++) {
         to[i] = from[i * step];
     }
 }
