@@ -31,35 +31,78 @@ static int64_t panel_step(const wgrad_plan *plan, int64_t tile)
     return ry_round_up(columns_of(plan, tile), RY_W);
 }
 
-/* [position][columns] of a block, its lines and then its images one after another. */
-static void pack_dy(const wgrad_task *t, const wgrad_block *block, int64_t tile, float *panel)
+/* Of a block, what a tile of k has of dy: vectors of columns, the loops' positions so far apart. */
+typedef struct wgrad_panel {
+    const float *at;
+    int64_t step[WGRAD_LOOPS];
+} wgrad_panel;
+
+static const float *first_dy(const wgrad_task *t, const wgrad_block *block)
 {
+    const wgrad_operand *dy = &t->plan->shape.dy;
+    return t->dy + block->image * dy->image + block->d * dy->step[0] + block->line * dy->step[1];
+}
+
+static int64_t outer_step(const wgrad_plan *plan)
+{
+    return plan->outer_is_d ? plan->shape.dy.step[0] : plan->shape.dy.image;
+}
+
+/* Tiles [begin, end) of the task, [tile][position][columns] of a block, its lines and then its
+ * images one after another. */
+static void pack_dy(const wgrad_task *t, const wgrad_block *block, int64_t begin, int64_t end,
+                    float *panel)
+{
+    enum { TOGETHER = 32 }; /* positions of which several tiles are packed one after another */
     const wgrad_plan *plan = t->plan;
     const wgrad_operand *dy = &plan->shape.dy;
-    const int64_t along = plan->shape.axis[2].out, columns = columns_of(plan, tile),
-                  step = panel_step(plan, tile);
-    const int64_t outer_step = plan->outer_is_d ? dy->step[0] : dy->image;
-    const float *from = t->dy + block->image * dy->image + block->d * dy->step[0] +
-                        block->line * dy->step[1] + tile * plan->tile_columns * dy->channel;
+    const int64_t along = plan->shape.axis[2].out, columns = plan->tile_columns;
     const bool joined = dy->step[1] == along * dy->step[2];
-    const int64_t pieces = joined ? 1 : block->lines, piece = block->lines / pieces * along;
-    for (int64_t outer = 0; outer < block->outer; outer++) {
-        for (int64_t i = 0; i < pieces; i++, panel += piece * step) {
-            RY_ISA_SYMBOL(pack_micropanel)
-            (RY_f32, from + outer * outer_step + i * dy->step[1], dy->step[2], dy->channel, piece,
-             columns, step, panel);
+    const int64_t pieces = joined ? 1 : block->lines, piece = block->lines / pieces * along,
+                  each = end - begin > 1 ? TOGETHER : piece;
+    const float *from = first_dy(t, block);
+    for (int64_t i = 0; i < block->outer * pieces; i++) {
+        const float *line = from + i / pieces * outer_step(plan) + i % pieces * dy->step[1];
+        for (int64_t at = 0; at < piece; at += each) {
+            for (int64_t j = begin; j < end; j++) {
+                const int64_t tile = t->tile + j, step = panel_step(plan, tile);
+                RY_ISA_SYMBOL(pack_micropanel)
+                (RY_f32, line + at * dy->step[2] + tile * columns * dy->channel, dy->step[2],
+                 dy->channel, ry_min(each, piece - at), columns_of(plan, tile), step,
+                 panel + (j - begin) * plan->panel_floats + (i * piece + at) * step);
+            }
         }
     }
 }
 
-/* Sums of the panel's columns. */
-static void add_bias(const float *panel, int64_t positions, int64_t step, bool first, float *bias)
+/* The panel of tile i of the task: packed, or dy where it is stored. */
+static wgrad_panel panel_of(const wgrad_task *t, const wgrad_block *block, int64_t i)
 {
-    for (int64_t j = 0; j < step; j += RY_W) {
+    const wgrad_plan *plan = t->plan;
+    const wgrad_operand *dy = &plan->shape.dy;
+    const int64_t tile = t->tile + i, step = panel_step(plan, tile),
+                  along = plan->shape.axis[2].out;
+    if (plan->in_place) {
+        return (wgrad_panel){first_dy(t, block) + tile * plan->tile_columns,
+                             {outer_step(plan), dy->step[1], dy->step[2]}};
+    }
+    return (wgrad_panel){t->panel + (plan->together ? i * plan->panel_floats : 0),
+                         {block->lines * along * step, along * step, step}};
+}
+
+/* Sums of `columns` of the panel's. */
+static void add_bias(const wgrad_panel *panel, const wgrad_block *block, int64_t along,
+                     int64_t columns, bool first, float *bias)
+{
+    for (int64_t j = 0; j < columns; j += RY_W) {
         ry_vf sum[4] = {ry_vf_zero(), ry_vf_zero(), ry_vf_zero(), ry_vf_zero()};
-        for (int64_t i = 0; i < positions; i += 4) {
-            for (int64_t lane = 0; lane < ry_min(4, positions - i); lane++) {
-                sum[lane] = ry_vf_add(sum[lane], ry_vf_load(panel + (i + lane) * step + j));
+        for (int64_t line = 0; line < block->outer * block->lines; line++) {
+            const float *at = panel->at + line / block->lines * panel->step[0] +
+                              line % block->lines * panel->step[1] + j;
+            for (int64_t i = 0; i < along; i += 4) {
+                for (int64_t lane = 0; lane < ry_min(4, along - i); lane++) {
+                    sum[lane] = ry_vf_add(sum[lane], ry_vf_load(at + (i + lane) * panel->step[2]));
+                }
             }
         }
         const ry_vf all = ry_vf_add(ry_vf_add(sum[0], sum[1]), ry_vf_add(sum[2], sum[3]));
@@ -68,8 +111,8 @@ static void add_bias(const float *panel, int64_t positions, int64_t step, bool f
 }
 
 /* The loops of a tap over a block: from where on, how often, and how far apart. */
-static void set_loops(const wgrad_task *t, const wgrad_block *block, int64_t tap, int64_t step,
-                      const float *panel, wgrad_tile *tile)
+static void set_loops(const wgrad_task *t, const wgrad_block *block, int64_t tap,
+                      const wgrad_panel *panel, wgrad_tile *tile)
 {
     const wgrad_plan *plan = t->plan;
     const wgrad_shape *s = &plan->shape;
@@ -80,6 +123,7 @@ static void set_loops(const wgrad_task *t, const wgrad_block *block, int64_t tap
     int64_t at[WGRAD_SPACE], begin[WGRAD_SPACE], count[WGRAD_SPACE];
     wgrad_tap_at(s, tap, at);
     tile->a = plan->copied ? t->copy : t->x + block->image * x->image;
+    tile->b = panel->at;
     for (int i = 0; i < WGRAD_SPACE; i++) {
         const ry_window_axis *axis = &s->axis[i];
         const int64_t met =
@@ -91,18 +135,16 @@ static void set_loops(const wgrad_task *t, const wgrad_block *block, int64_t tap
         count[i] = range.end - range.begin;
         tile->a += (met + range.begin * axis->stride) * x->step[i];
         tile->a_step[i] = axis->stride * x->step[i];
+        tile->b += begin[i] * panel->step[i];
+        tile->b_step[i] = panel->step[i];
     }
-    const int64_t along = extent[2], plane = block->lines * along;
-    tile->b = panel + (begin[0] * plane + begin[1] * along + begin[2]) * step;
     if (!plan->outer_is_d) {
         tile->a_step[0] = x->image;
         count[0] *= block->outer;
     }
-    tile->b_step[0] = plane * step;
-    tile->b_step[1] = along * step;
-    tile->b_step[2] = step;
     memcpy(tile->count, count, sizeof count);
-    if (s->plain && tile->a_step[1] == along * tile->a_step[2]) {
+    if (s->plain && tile->a_step[1] == extent[2] * tile->a_step[2] &&
+        tile->b_step[1] == extent[2] * tile->b_step[2]) {
         tile->count[2] *= tile->count[1];
         tile->count[1] = 1;
     }
@@ -124,7 +166,7 @@ static void multiply_rows(wgrad_tile run, int64_t rows, int64_t vectors)
 
 /* All taps of the task's channels, by one tile of k. */
 static void multiply(const wgrad_task *t, const wgrad_block *block, int64_t tile,
-                     const float *panel, bool first, float *sums)
+                     const wgrad_panel *panel, bool first, float *sums)
 {
     const wgrad_plan *plan = t->plan;
     const wgrad_shape *s = &plan->shape;
@@ -133,7 +175,7 @@ static void multiply(const wgrad_task *t, const wgrad_block *block, int64_t tile
                   along = s->axis[2].taps;
     wgrad_tile run = {.a_row = channel, .c_row = s->taps * columns, .first = first};
     for (int64_t tap = 0; tap < s->taps; tap += plan->taps_are_rows ? along : 1) {
-        set_loops(t, block, tap, step, panel, &run);
+        set_loops(t, block, tap, panel, &run);
         run.c = sums + tap * columns;
         if (!plan->taps_are_rows) {
             multiply_rows(run, t->channels, step / RY_W);
@@ -153,17 +195,22 @@ static void run_block(const wgrad_task *t, int64_t index, bool first)
 {
     const wgrad_plan *plan = t->plan;
     const wgrad_block block = ry_wgrad_block(plan, index);
-    const int64_t positions = block.outer * block.lines * plan->shape.axis[2].out;
     if (plan->copied) {
         ry_wgrad_copy(plan, &block, t->channels, t->x, t->copy);
     }
+    if (plan->together) {
+        pack_dy(t, &block, 0, t->tiles, t->panel);
+    }
     for (int64_t i = 0; i < t->tiles; i++) {
-        const int64_t tile = t->tile + i, step = panel_step(plan, tile);
-        pack_dy(t, &block, tile, t->panel);
-        if (plan->shape.bias && t->channel == 0) {
-            add_bias(t->panel, positions, step, first, t->bias + i * plan->tile_columns);
+        if (!plan->together && !plan->in_place) {
+            pack_dy(t, &block, i, i + 1, t->panel);
         }
-        multiply(t, &block, tile, t->panel, first, t->sums + i * t->sums_tile);
+        const wgrad_panel panel = panel_of(t, &block, i);
+        if (plan->shape.bias && t->channel == 0) {
+            add_bias(&panel, &block, plan->shape.axis[2].out, panel_step(plan, t->tile + i), first,
+                     t->bias + i * plan->tile_columns);
+        }
+        multiply(t, &block, t->tile + i, &panel, first, t->sums + i * t->sums_tile);
     }
 }
 

@@ -110,6 +110,44 @@ static double pack_cycles(const wgrad_plan *plan, const struct ry_wgrad_costs *c
                               : cost->pack_other * (double)plan->width;
 }
 
+/* How often a task reads a position of a panel. */
+static int64_t panel_reads(const wgrad_plan *plan)
+{
+    const int64_t along = plan->shape.axis[2].taps;
+    return plan->taps_are_rows
+               ? plan->c_block * (plan->shape.taps / along) * ry_ceil_div(along, plan->tile_rows)
+               : plan->shape.taps * ry_ceil_div(plan->c_block, plan->tile_rows);
+}
+
+/* Reading dy where it is stored takes longer, each time: its positions are further apart. */
+static double in_place_cycles(const wgrad_plan *plan, const struct ry_wgrad_costs *cost)
+{
+    const bool dense = plan->shape.dy.step[2] == vectors_of(plan, 1) * plan->width;
+    return dense ? 0 : cost->in_place * (double)panel_reads(plan);
+}
+
+static bool is_in_place(const wgrad_plan *plan, const struct ry_wgrad_costs *cost)
+{
+    const wgrad_shape *s = &plan->shape;
+    return s->dy.channel == 1 && s->k % plan->width == 0 &&
+           in_place_cycles(plan, cost) <= pack_cycles(plan, cost);
+}
+
+/* Floats of x that a block of a task meets: between taps that are fewer than the stride lie
+ * positions, which are not read, and elements of a line, which come with their neighbours. */
+static double met_floats(const wgrad_plan *plan)
+{
+    const int64_t block[WGRAD_SPACE] = {plan->outer_is_d ? plan->outer_block : 1, plan->line_block,
+                                        plan->shape.axis[2].out};
+    double floats = (double)plan->c_block * (double)(plan->outer_is_d ? 1 : plan->outer_block);
+    for (int i = 0; i < WGRAD_SPACE; i++) {
+        const bool neighbours = plan->shape.x.step[i] == 1;
+        const double taps = (double)block[i] * (double)plan->shape.axis[i].taps;
+        floats *= neighbours || taps > (double)plan->region[i] ? (double)plan->region[i] : taps;
+    }
+    return floats;
+}
+
 /* Of the largest task. */
 static double task_cycles(const wgrad_plan *plan, double inside)
 {
@@ -126,12 +164,14 @@ static double task_cycles(const wgrad_plan *plan, double inside)
                             (crowded ? cost->crowded : 1);
     const double copy =
         plan->copied ? blocks * region_floats(plan) / (double)plan->width * cost->copy : 0;
+    const double dy = plan->in_place ? in_place_cycles(plan, cost) : pack_cycles(plan, cost);
+    const double read = blocks * met_floats(plan) / (double)plan->width * cost->read;
     const double around = taps * tiles * (lines * cost->line + blocks * cost->tile_call) +
                           blocks * taps * (double)plan->c_block * vectors * cost->tile;
     const double stored = plan->parts > 1 ? cost->part
                           : s->dense      ? cost->store
                                           : cost->store_other * (double)plan->width;
-    return products + copy + around + positions * vectors * pack_cycles(plan, cost) +
+    return products + copy + read + around + positions * vectors * dy +
            taps * (double)plan->c_block * vectors * stored + cost->task;
 }
 
@@ -175,6 +215,8 @@ static void set_task(wgrad_plan *plan, bool copied, int64_t k_block, int64_t c_b
     const double of_channels = position_cycles(plan, cost);
     plan->taps_are_rows = copied;
     plan->taps_are_rows = copied && position_cycles(plan, cost) < of_channels;
+    plan->in_place = is_in_place(plan, cost);
+    plan->together = !plan->in_place && plan->shape.dy.channel == 1 && k_block > 1;
 }
 
 /* Channels of the n-th cut into tasks: whole tiles. */
@@ -189,7 +231,8 @@ static bool fits(const wgrad_plan *plan, const ry_machine *machine)
 {
     const double columns = (double)(plan->k_block * plan->tile_columns);
     const double sums = columns * (double)plan->c_block * (double)plan->shape.taps,
-                 panel = columns * (double)(plan->outer_block * plan->line_block) *
+                 panel = (plan->together ? columns : (double)plan->tile_columns) *
+                         (double)(plan->outer_block * plan->line_block) *
                          (double)plan->shape.axis[2].out;
     return (sums + panel + (plan->copied ? region_floats(plan) : 0)) * 4 <=
            (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 2 / 3;
@@ -299,7 +342,9 @@ static void lay_out(wgrad_plan *plan)
     plan->finish_rows = ry_max(1, FINISH_FLOATS / columns);
     plan->finishes = ry_ceil_div(rows, plan->finish_rows);
     size_t at = 0;
-    plan->panel = at, at += ry_aligned((size_t)(plan->k_block * positions * columns) * 4);
+    plan->panel_floats = positions * columns;
+    const int64_t panels = plan->in_place ? 0 : plan->together ? plan->k_block : 1;
+    plan->panel = at, at += ry_aligned((size_t)(panels * plan->panel_floats) * 4);
     plan->x = at;
     if (plan->copied) {
         set_copy(plan);

@@ -5,9 +5,10 @@
  * The sum over images and positions goes block by block: a block is some lines of an image (a line
  * is along the last spatial dim), or some whole images. A task computes some tiles of output
  * channels by some input channels, with all their taps, over the blocks of a part: of each block it
- * packs dy into panels [position][tile's columns], one for each tile of output channels, and
- * multiplies them by x where it is stored, or by a copy of what the block meets of it: with zeros
- * for padding, and channels a number of cache lines apart that is odd. The rows of a tile are
+ * packs dy into panels [position][tile's columns], one for each tile of output channels (unless few
+ * products read them, and channels are last and full vectors: dy is a panel where it is stored),
+ * and multiplies them by x where it is stored, or by a copy of what the block meets of it: with
+ * zeros for padding, and channels a number of cache lines apart that is odd. The rows of a tile are
  * channels, or, of a copy and where channels are few, the taps along the last dim.
  *
  * Parts are as many as the plan says, whatever the number of threads is. Where there is one, a task
@@ -38,6 +39,10 @@ typedef struct wgrad_plan {
     /* of a task, and how many of them */
     int64_t k_block, c_block, k_blocks, c_blocks;
     bool copied, taps_are_rows;
+    /* dy is read where it is stored; panels of all of a task's tiles are packed at once; floats of
+     * a panel */
+    bool in_place, together;
+    int64_t panel_floats;
     int64_t region[WGRAD_SPACE]; /* what a block meets of an image */
     wgrad_operand copy;          /* how a copy is stored; from its first channel, image, ... */
     /* rows of sums that a task of the second phase adds, and how many such tasks a tile has */
