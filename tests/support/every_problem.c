@@ -131,6 +131,7 @@ const every_problem every_problems[] = {
     {F32, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 stride=2 dir=bwd_data"},
     {F32, "conv n=3 c=6 h=9 w=8 k=4 r=3 s=3 pad=1 groups=2 dir=bwd_weights bias=1"},
     {F32, "conv n=2 c=19 h=14 w=11 k=37 r=3 s=3 pad=1 dir=bwd_weights"},
+    {F32, "conv n=2 c=33 h=14 w=11 k=37 r=3 s=3 pad=1 dir=bwd_weights accuracy=bf16"},
     {F32, "conv n=3 c=37 h=14 w=13 k=37 r=3 s=3 pad=1 groups=37 dir=bwd_weights bias=1"},
     {F32, "conv n=2 c=24 h=21 w=18 k=24 r=5 s=5 pad=2 stride=2 groups=6 dir=bwd_weights bias=1"},
     {F32, "conv c=14 d=5 h=8 w=9 k=14 t=3 r=2 s=3 pad=1 stride=1,2,3 dilation=2,1,1 groups=7 dir=bwd_weights"},
