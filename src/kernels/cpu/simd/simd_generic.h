@@ -102,7 +102,7 @@ RY_INLINE ry_vf ry_vf_or(ry_vf a, ry_vf b) { return (ry_vf)((ry_vi)a | (ry_vi)b)
 
 RY_INLINE ry_vf ry_vf_evens(ry_vf low, ry_vf high)
 {
-    ry_vf v;
+    ry_vf v = {0};
     for (int i = 0; i < RY_W / 2; i++) {
         v[i] = low[2 * i];
         v[RY_W / 2 + i] = high[2 * i + 1];
