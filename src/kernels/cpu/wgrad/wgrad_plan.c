@@ -110,27 +110,10 @@ static double pack_cycles(const wgrad_plan *plan, const struct ry_wgrad_costs *c
                               : cost->pack_other * (double)plan->width;
 }
 
-/* How often a task reads a position of a panel. */
-static int64_t panel_reads(const wgrad_plan *plan)
+/* Is dy a panel where it is stored: one tile, whose positions follow each other? */
+static bool is_in_place(const wgrad_shape *s, int64_t columns, int64_t width)
 {
-    const int64_t along = plan->shape.axis[2].taps;
-    return plan->taps_are_rows
-               ? plan->c_block * (plan->shape.taps / along) * ry_ceil_div(along, plan->tile_rows)
-               : plan->shape.taps * ry_ceil_div(plan->c_block, plan->tile_rows);
-}
-
-/* Reading dy where it is stored takes longer, each time: its positions are further apart. */
-static double in_place_cycles(const wgrad_plan *plan, const struct ry_wgrad_costs *cost)
-{
-    const bool dense = plan->shape.dy.step[2] == vectors_of(plan, 1) * plan->width;
-    return dense ? 0 : cost->in_place * (double)panel_reads(plan);
-}
-
-static bool is_in_place(const wgrad_plan *plan, const struct ry_wgrad_costs *cost)
-{
-    const wgrad_shape *s = &plan->shape;
-    return s->dy.channel == 1 && s->k % plan->width == 0 &&
-           in_place_cycles(plan, cost) <= pack_cycles(plan, cost);
+    return s->dy.channel == 1 && s->dy.step[2] == s->k && s->k <= columns && s->k % width == 0;
 }
 
 /* Floats of x that a block of a task meets: between taps that are fewer than the stride lie
@@ -164,8 +147,9 @@ static double task_cycles(const wgrad_plan *plan, double inside)
                             (crowded ? cost->crowded : 1);
     const double copy =
         plan->copied ? blocks * region_floats(plan) / (double)plan->width * cost->copy : 0;
-    const double dy = plan->in_place ? in_place_cycles(plan, cost) : pack_cycles(plan, cost);
-    const double read = blocks * met_floats(plan) / (double)plan->width * cost->read;
+    const double dy = plan->in_place ? 0 : pack_cycles(plan, cost);
+    const double read = blocks * met_floats(plan) / (double)plan->width *
+                        (s->x.channel == 1 ? cost->read : cost->read_plane);
     const double around = taps * tiles * (lines * cost->line + blocks * cost->tile_call) +
                           blocks * taps * (double)plan->c_block * vectors * cost->tile;
     const double stored = plan->parts > 1 ? cost->part
@@ -215,7 +199,6 @@ static void set_task(wgrad_plan *plan, bool copied, int64_t k_block, int64_t c_b
     const double of_channels = position_cycles(plan, cost);
     plan->taps_are_rows = copied;
     plan->taps_are_rows = copied && position_cycles(plan, cost) < of_channels;
-    plan->in_place = is_in_place(plan, cost);
     plan->together = !plan->in_place && plan->shape.dy.channel == 1 && k_block > 1;
 }
 
@@ -371,6 +354,7 @@ static void read_problem(const ry_query *query, wgrad_plan *plan)
     plan->tile_rows = simd->rows;
     plan->tile_columns = (int64_t)simd->vectors * simd->width;
     plan->k_tiles = ry_ceil_div(plan->shape.k, plan->tile_columns);
+    plan->in_place = is_in_place(&plan->shape, plan->tile_columns, plan->width);
     const int64_t positions = ry_form_wanted(query, WGRAD_POSITIONS);
     cut_blocks(plan, positions == RY_KNOB_FREE ? usual_positions(plan, query->target->machine)
                                                : positions);

@@ -5,8 +5,8 @@
  * The sum over images and positions goes block by block: a block is some lines of an image (a line
  * is along the last spatial dim), or some whole images. A task computes some tiles of output
  * channels by some input channels, with all their taps, over the blocks of a part: of each block it
- * packs dy into panels [position][tile's columns], one for each tile of output channels (unless few
- * products read them, and channels are last and full vectors: dy is a panel where it is stored),
+ * packs dy into panels [position][tile's columns], one for each tile of output channels (unless all
+ * of them, channels last, are full vectors of one tile: then dy is a panel where it is stored),
  * and multiplies them by x where it is stored, or by a copy of what the block meets of it: with
  * zeros for padding, and channels a number of cache lines apart that is odd. The rows of a tile are
  * channels, or, of a copy and where channels are few, the taps along the last dim.
