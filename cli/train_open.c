@@ -268,6 +268,12 @@ static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
     return run->fingerprint ? true : cli_fail_memory(failure);
 }
 
+/* Words at the end are there only where an option is not what it is by default. */
+static const char *first_word(const char *text)
+{
+    return *text ? text : "defaults";
+}
+
 /* Names the first word that differs. */
 static bool check_fingerprint(const cli_train_run *run, const char *saved, cli_failure *failure)
 {
@@ -285,7 +291,8 @@ static bool check_fingerprint(const cli_train_run *run, const char *saved, cli_f
                : cli_fail(failure,
                           "'%s' was made by a run of %.*s, and this one is of %.*s: it cannot go "
                           "on with the same bits; give the same options",
-                          run->settings->resume, (int)strcspn(a, " "), a, (int)strcspn(b, " "), b);
+                          run->settings->resume, (int)strcspn(first_word(a), " "), first_word(a),
+                          (int)strcspn(first_word(b), " "), first_word(b));
 }
 
 static bool resume(cli_train_run *run, cli_failure *failure)

@@ -7,7 +7,7 @@
 
 /* Runs a GPU's kernel on a case with data, as it chooses and in so many of its forms (0: in all),
  * and compares each with `reference`. Returns how many ran: 0 where it does not take the case. Only
- * where there is a device (gpu_run_possible). */
+ * where there is a device (gpu_run_need). */
 int gpu_product_check(product_case *c, const char *kernel, const char *reference, int forms);
 
 #endif

@@ -45,12 +45,14 @@ bool gpu_run_possible(void)
     return k->count(&count, &error) == RYND_OK && count > number;
 }
 
-void gpu_run_skip(void)
+void gpu_run_need(void)
 {
     unsigned number;
     const kind *k = asked(&number);
-    print_message("skipped: there is no device %s:%u\n", k->name, number);
-    skip();
+    if (!gpu_run_possible()) {
+        print_message("skipped: there is no device %s:%u\n", k->name, number);
+        skip();
+    }
 }
 
 ry_device *gpu_run_device(void)

@@ -6,10 +6,10 @@
 
 #include "kernels/prepared.h"
 
-/* Is there a device? Where there is none a test calls gpu_run_skip, which says so and ends the
- * test. RYND_TEST_GPU names another than the first of OpenCL: "opencl:1", "cuda". */
+/* Is there a device? RYND_TEST_GPU names another than the first of OpenCL: "opencl:1", "cuda". */
 bool gpu_run_possible(void);
-void gpu_run_skip(void);
+/* Ends the test where there is none, and says so. */
+void gpu_run_need(void);
 
 /* It is opened once, and stays. */
 ry_device *gpu_run_device(void);

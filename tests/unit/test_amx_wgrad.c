@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "wgrad_threads.h"
+
 static const char *const kernels[] = {"conv_bwd_weights_f32_split_strict",
                                       "conv_bwd_weights_f32_split", "conv_bwd_weights_bf16_split"};
 /* of the largest output; the last one's operands are rounded first */
@@ -169,36 +171,6 @@ static void only_what_meets_them(void **state)
     }
 }
 
-/* dw and db of one kernel as so many threads compute them. */
-static void run_threads(const char *problem, const char *kernel, unsigned threads, float *result)
-{
-    rynd_context *context = NULL;
-    rynd_op *op = NULL;
-    const rynd_op_options how = {.size = sizeof how, .kernel = kernel};
-    const rynd_context_options options = {.size = sizeof options, .threads = threads};
-    assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
-    assert_int_equal(rynd_op_create(context, problem, &how, &op), RYND_OK);
-    float *in[2];
-    void *out[2] = {result, NULL};
-    for (size_t i = 0; i < 2; i++) {
-        rynd_tensor tensor;
-        assert_int_equal(rynd_op_input(op, i, &tensor), RYND_OK);
-        const int64_t count = ry_tensor_count(&tensor);
-        in[i] = test_malloc((size_t)count * sizeof(float));
-        for (int64_t j = 0; j < count; j++) {
-            in[i][j] = (float)(j * 7 % 1013) / 1013.0f - 0.4f;
-        }
-    }
-    rynd_tensor dw;
-    assert_int_equal(rynd_op_output(op, 0, &dw), RYND_OK);
-    out[1] = result + ry_tensor_count(&dw);
-    assert_int_equal(rynd_op_execute(op, (const void *const *)in, out), RYND_OK);
-    test_free(in[0]);
-    test_free(in[1]);
-    rynd_op_destroy(op);
-    rynd_context_destroy(context);
-}
-
 static void same_bits(void **state)
 {
     (void)state;
@@ -217,10 +189,10 @@ static void same_bits(void **state)
         char kernel[64];
         snprintf(kernel, sizeof kernel, "%s_amx", kernels[i / 2]);
         memset(one, 0, sizeof one);
-        run_threads(shapes[i % 2], kernel, 1, one);
+        wgrad_of_threads(shapes[i % 2], kernel, 1, one);
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
             memset(other, 0, sizeof other);
-            run_threads(shapes[i % 2], kernel, threads[t], other);
+            wgrad_of_threads(shapes[i % 2], kernel, threads[t], other);
             assert_memory_equal(one, other, sizeof one);
         }
     }

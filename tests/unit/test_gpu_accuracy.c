@@ -104,9 +104,7 @@ static int check_all(const method *how)
 static void matrix_units_hold_their_classes(void **state)
 {
     (void)state;
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     if (!gpu_run_target()->machine->matrix_units) {
         print_message("skipped: the device has no matrix units\n");
         skip();
@@ -118,9 +116,7 @@ static void matrix_units_hold_their_classes(void **state)
 static void winograd_holds_its_classes(void **state)
 {
     (void)state;
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     const method winograd = {winograd_problems, is_winograd, true};
     assert_int_equal(check_all(&winograd), 3 * 2 * 2 * ACCURACY_DATA);
 }

@@ -46,17 +46,13 @@ static int check_units(product_case *c, int forms)
 
 static bool has_matrix_units(void)
 {
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     return gpu_run_target()->machine->matrix_units != 0;
 }
 
 static void check_many(int count, conv_limits l)
 {
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     int checked = 0;
     for (int i = 0; i < count; i++) {
         product_case c;
@@ -124,9 +120,7 @@ static void test_half_types(void **state)
 static void test_forms(void **state)
 {
     (void)state;
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     for (int layout = 0; layout < 2; layout++) {
         product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
         const case_layout l = layout ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR;
@@ -220,9 +214,7 @@ static int check_groups(int64_t groups, int64_t in, int64_t out, int64_t window,
 static void test_depthwise(void **state)
 {
     (void)state;
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     for (int i = 0; i < 12; i++) {
         const int64_t in = i % 3 ? 1 : case_between(2, 4), window = i % 4 == 3 ? 2 : i % 4 * 2 + 1;
         assert_true(check_groups(case_between(2, 40), in, case_between(1, 3), window, 1 + i % 5 / 3,
@@ -251,9 +243,7 @@ static product_case winograd_case(ry_dtype type, case_layout layout)
 static void test_winograd_forms(void **state)
 {
     (void)state;
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     for (int i = 0; i < 2; i++) {
         product_case c = winograd_case(RY_f32, i ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR);
         case_fill(&c);
@@ -268,9 +258,7 @@ static void test_winograd_types(void **state)
 {
     (void)state;
     static const ry_dtype types[] = {RY_f16, RY_bf16, RY_f32};
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     for (int i = 0; i < 3; i++) {
         product_case c = winograd_case(types[i], CASE_STRIDED);
         case_fill(&c);
@@ -283,9 +271,7 @@ static void test_winograd_types(void **state)
 static void test_winograd_declines(void **state)
 {
     (void)state;
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     for (int i = 0; i < 3; i++) {
         product_case c = winograd_case(RY_f32, CASE_ROW_MAJOR);
         c.problem.in = c.in;

@@ -27,9 +27,7 @@ static const ry_kernel *gpu_kernel(void)
 {
     const ry_kernel *kernel = every_kernel_find("expr_gpu");
     assert_non_null(kernel);
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     return kernel;
 }
 

@@ -7,9 +7,7 @@ enum { ROUNDS = 24, GATHERS = 3 };
 
 static void start(int round)
 {
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     move_group = (int64_t)64 << round % 3;
 }
 

@@ -13,9 +13,7 @@
 
 static int check_product(int64_t m, int64_t n, int64_t k, ry_dtype dtype, bool plain, int forms)
 {
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     product_case c = random_product(m, n, k, dtype, plain);
     c.problem.accuracy = RY_ACCURACY_strict;
     case_fill(&c);
@@ -45,9 +43,7 @@ static void test_matrix_units(void **state)
 {
     (void)state;
     static const ry_dtype types[] = {RY_f32, RY_f16, RY_bf16};
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
+    gpu_run_need();
     int checked = 0;
     for (int i = 0; i < 12; i++) {
         checked += check_units(case_between(1, 60), case_between(1, 80), case_between(1, 90),

@@ -24,13 +24,6 @@ static const char *device_name(void)
     return asked ? asked : "opencl";
 }
 
-static void need_device(void)
-{
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
-}
-
 static rynd_trainer_options method(size_t i)
 {
     rynd_trainer_options options = methods[i].options;
@@ -80,7 +73,7 @@ static size_t train_on(const char *device, size_t m, double losses[STEPS + 1], f
 static void agrees_with_the_cpu(void **state)
 {
     (void)state;
-    need_device();
+    gpu_run_need();
     for (size_t m = 0; m < METHODS; m++) {
         static float expected[ROOM], got[ROOM], again[ROOM];
         double by_cpu[STEPS + 1], there[STEPS + 1], once_more[STEPS + 1];
@@ -107,7 +100,7 @@ static void agrees_with_the_cpu(void **state)
 static void runs_every_step_there(void **state)
 {
     (void)state;
-    need_device();
+    gpu_run_need();
     taught t;
     const rynd_trainer_options options = method(ADAM);
     begin_on(&t, device_name(), 2, &options);
@@ -127,7 +120,7 @@ static void runs_every_step_there(void **state)
 static void states_come_back(void **state)
 {
     (void)state;
-    need_device();
+    gpu_run_need();
     taught one, other;
     static float numbers[ROOM];
     const rynd_trainer_options options = method(ADAM);

@@ -15,16 +15,9 @@ static const char *const kernels[] = {"conv_bwd_weights_f32_igemm_gpu",
                                       "conv_bwd_weights_f32_depthwise_gpu"};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
-static void need_device(void)
-{
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
-}
-
 static void check_many(int count, conv_limits l)
 {
-    need_device();
+    gpu_run_need();
     int checked = 0;
     l.weights = true;
     for (int i = 0; i < count; i++) {
@@ -101,7 +94,7 @@ static void test_matrix_units(void **state)
         {.channels = 40, .size = 12, .kernel = 3, .dtype = RY_f16, .weights = true},
         {.channels = 40, .size = 12, .kernel = 3, .dtype = RY_bf16, .weights = true},
     };
-    need_device();
+    gpu_run_need();
     int checked = 0;
     for (size_t i = 0; i < 3 * sizeof limits / sizeof *limits; i++) {
         product_case c;

@@ -15,13 +15,6 @@ static const char *const kernels[] = {"conv_bwd_weights_f32_igemm_gpu",
                                       "conv_bwd_weights_f32_depthwise_gpu"};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
-static void need_device(void)
-{
-    if (!gpu_run_possible()) {
-        gpu_run_skip();
-    }
-}
-
 /* Some of a kernel's forms, far apart in their list, in every layout. */
 static void check_forms(kernel_case *c, const char *name)
 {
@@ -47,7 +40,7 @@ static void test_forms(void **state)
         "conv n=3 c=37 h=14 w=13 k=37 r=3 s=3 pad=1 groups=37 dir=bwd_weights bias=1",
         "conv n=2 c=6 h=12 w=11 k=9 r=5 s=7 pad=2,3 stride=2,1 groups=3 dir=bwd_weights bias=1",
     };
-    need_device();
+    gpu_run_need();
     int checked = 0;
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
         kernel_case c;
@@ -67,7 +60,7 @@ static void test_forms(void **state)
 static void test_long_sums(void **state)
 {
     (void)state;
-    need_device();
+    gpu_run_need();
     kernel_case c;
     kernel_case_parse(&c, "conv n=2 c=2 h=151 w=150 k=3 r=3 s=3 pad=1 dir=bwd_weights bias=1");
     for (int k = 0; k < KERNELS; k++) {

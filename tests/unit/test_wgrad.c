@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "wgrad_threads.h"
+
 #define F32 2e-6
 
 /* With the gradient of the bias, and in every form. */
@@ -252,35 +254,6 @@ static void test_nonfinite(void **state)
     }
 }
 
-/* dw, then db where there is one, as so many threads compute them. */
-static void run_threads(const char *problem, unsigned threads, float *result)
-{
-    rynd_context *context = NULL;
-    rynd_op *op = NULL;
-    const rynd_context_options options = {.size = sizeof options, .threads = threads};
-    assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
-    assert_int_equal(rynd_op_create(context, problem, NULL, &op), RYND_OK);
-    float *in[2];
-    void *out[2] = {result, NULL};
-    for (size_t i = 0; i < 2; i++) {
-        rynd_tensor tensor;
-        assert_int_equal(rynd_op_input(op, i, &tensor), RYND_OK);
-        const int64_t count = ry_tensor_count(&tensor);
-        in[i] = test_malloc((size_t)count * sizeof(float));
-        for (int64_t j = 0; j < count; j++) {
-            in[i][j] = (float)(j * 7 % 1013) / 1013.0f - 0.4f;
-        }
-    }
-    rynd_tensor dw;
-    assert_int_equal(rynd_op_output(op, 0, &dw), RYND_OK);
-    out[1] = result + ry_tensor_count(&dw);
-    assert_int_equal(rynd_op_execute(op, (const void *const *)in, out), RYND_OK);
-    test_free(in[0]);
-    test_free(in[1]);
-    rynd_op_destroy(op);
-    rynd_context_destroy(context);
-}
-
 static void test_threads(void **state)
 {
     (void)state;
@@ -289,10 +262,10 @@ static void test_threads(void **state)
     static float one[ROOM], other[ROOM];
     for (size_t i = 0; i < sizeof with_bias / sizeof *with_bias; i++) {
         memset(one, 0, sizeof one);
-        run_threads(with_bias[i], 1, one);
+        wgrad_of_threads(with_bias[i], NULL, 1, one);
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
             memset(other, 0, sizeof other);
-            run_threads(with_bias[i], threads[t], other);
+            wgrad_of_threads(with_bias[i], NULL, threads[t], other);
             assert_memory_equal(one, other, sizeof one);
         }
     }

@@ -5,6 +5,7 @@
  * for 12 products of two parts, 14 for 24 of three, 4 for 4 of one. A core does a product in 16
  * cycles and a load in 8. Small products come first. */
 #include "kernels/cpu/amx/split_conv.h"
+#include "kernels/cpu/amx/split_tiles.h"
 
 _Static_assert(RY_AMX_REGISTERS || (int)RY_ISA_ID == 0,
                "an instruction set beyond plain C has tiles from the compiler");
@@ -31,19 +32,7 @@ typedef struct operands {
             ry_amx_load(tiles, 7, b + 2 * SPLIT_TILE * (part) + SPLIT_TILE, RY_AMX_ROW_BYTES); \
         }                                                                                      \
     } while (0)
-#define MULTIPLY()                           \
-    do {                                     \
-        ry_amx_dot_bf16(tiles, 0, 4, 6);     \
-        if (columns == 2) {                  \
-            ry_amx_dot_bf16(tiles, 1, 4, 7); \
-        }                                    \
-        if (rows == 2) {                     \
-            ry_amx_dot_bf16(tiles, 2, 5, 6); \
-        }                                    \
-        if (rows == 2 && columns == 2) {     \
-            ry_amx_dot_bf16(tiles, 3, 5, 7); \
-        }                                    \
-    } while (0)
+#define MULTIPLY() SPLIT_MULTIPLY(tiles, rows, columns)
 
 static inline __attribute__((always_inline)) void
 multiply(const operands *o, int64_t parts, int rows, int columns, ry_amx *tiles, float *sums)
@@ -52,10 +41,7 @@ multiply(const operands *o, int64_t parts, int rows, int columns, ry_amx *tiles,
                   taps = o->plan->geometry.taps;
     const int64_t *distance = split_distances(o->plan);
     const uint16_t *b = o->weights;
-    ry_amx_zero(tiles, 0);
-    ry_amx_zero(tiles, 1);
-    ry_amx_zero(tiles, 2);
-    ry_amx_zero(tiles, 3);
+    SPLIT_ZERO_SUMS(tiles);
     for (int64_t t = 0; t < taps; t++) {
         const uint16_t *a = o->pixel + distance[t];
         for (int64_t s = 0; s < steps; s++, a += SPLIT_STEP, b += parts * 2 * SPLIT_TILE) {

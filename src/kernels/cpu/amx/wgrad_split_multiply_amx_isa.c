@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The product over positions: two by two tiles of sums, four tiles of operands. Parts' products are
  * ordered as in split_multiply_amx_isa.c, so that from one to the next one operand changes. */
+#include "kernels/cpu/amx/split_tiles.h"
 #include "kernels/cpu/amx/wgrad_split.h"
 
 /* Tiles 0 to 3 are sums, 4 and 5 dy, 6 and 7 x. */
@@ -18,29 +19,14 @@
             ry_amx_load(tiles, 7, x + plane * (splits + (part)), RY_AMX_ROW_BYTES); \
         }                                                                           \
     } while (0)
-#define MULTIPLY()                           \
-    do {                                     \
-        ry_amx_dot_bf16(tiles, 0, 4, 6);     \
-        if (columns == 2) {                  \
-            ry_amx_dot_bf16(tiles, 1, 4, 7); \
-        }                                    \
-        if (rows == 2) {                     \
-            ry_amx_dot_bf16(tiles, 2, 5, 6); \
-        }                                    \
-        if (rows == 2 && columns == 2) {     \
-            ry_amx_dot_bf16(tiles, 3, 5, 7); \
-        }                                    \
-    } while (0)
+#define MULTIPLY() SPLIT_MULTIPLY(tiles, rows, columns)
 
 static inline __attribute__((always_inline)) void
 multiply(const wgrad_split_product *p, int64_t splits, int rows, int columns, ry_amx *tiles)
 {
     const int64_t row = p->row * (int64_t)sizeof *p->dy, apart = p->apart, plane = p->plane;
     const uint16_t *x = p->x, *dy = p->dy;
-    ry_amx_zero(tiles, 0);
-    ry_amx_zero(tiles, 1);
-    ry_amx_zero(tiles, 2);
-    ry_amx_zero(tiles, 3);
+    SPLIT_ZERO_SUMS(tiles);
     for (int64_t step = 0; step < p->steps; step++) {
         LOAD_DY(splits - 1);
         LOAD_X(0);
