@@ -9,7 +9,7 @@
 #include <emmintrin.h>
 #endif
 
-/* Of x86 and of all 64-bit Arm but a few with longer ones, which are then flushed twice. */
+/* Bytes of a cache line on x86 and most 64-bit Arm; longer lines are flushed twice. */
 enum { LINE = 64 };
 
 #if defined(__x86_64__)

@@ -148,7 +148,8 @@ static unsigned line_size(void)
     return line > 0 ? (unsigned)line : 64;
 }
 
-/* Of transparent huge pages, where memory may ask for them ("[always]" or "[madvise]"). */
+/* Bytes of a transparent huge page if a program may ask for one ("[always]" or "[madvise]"), else
+ * 0. */
 static size_t huge_page_size(void)
 {
     char text[32];
@@ -197,7 +198,7 @@ void ry_cpu_detect(ry_cpu_info *info)
     detect_x86(info);
 #elif defined(__aarch64__)
     detect_arm(info);
-    info->isa = RY_ISA_neon; /* every 64-bit Arm that runs Linux has it */
+    info->isa = RY_ISA_neon; /* Linux on 64-bit Arm requires NEON */
 #endif
 #if !defined(RY_FAMILY_X86) && !defined(RY_FAMILY_ARM)
     info->isa = RY_ISA_generic;

@@ -16,14 +16,14 @@ typedef enum ry_isa {
 typedef struct ry_cpu_info {
     char vendor[16]; /* "AuthenticAMD"; "" when not known */
     char name[64];
-    int family, model, stepping;   /* of Arm: the implementer, the part and the revision */
-    unsigned cores;                /* that this process may use */
-    unsigned machine_cores;        /* that there are, whichever of them this process may use */
+    int family, model, stepping;   /* on Arm: implementer, part, revision */
+    unsigned cores;                /* cores this process may use */
+    unsigned machine_cores;        /* cores of the machine */
     size_t l1d, l2, l3;            /* bytes of one; 0 when not known */
     unsigned l2_shared, l3_shared; /* how many of the machine's cores share one; at least 1 */
     unsigned line;                 /* bytes of a cache line */
-    size_t huge_page; /* bytes of a page that memory gets when it asks for it; 0: none */
-    ry_isa isa;       /* the best */
+    size_t huge_page;              /* bytes of a transparent huge page; 0: not available */
+    ry_isa isa;                    /* the best */
     /* amx_bf16: whether or not the system lets this process use it */
     bool vnni, avx512_bf16, amx_bf16;
 } ry_cpu_info;

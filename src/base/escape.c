@@ -78,7 +78,7 @@ static void write_code(uint32_t code, rynd_escape escape, char piece[PIECE])
     }
 }
 
-/* What one character, or one byte that belongs to none, becomes; returns the bytes taken. */
+/* Escapes one character, or one byte of broken UTF-8; returns the number of bytes read. */
 static size_t next_piece(const char *text, rynd_escape escape, char piece[PIECE])
 {
     uint32_t code;
@@ -100,7 +100,8 @@ static size_t next_piece(const char *text, rynd_escape escape, char piece[PIECE]
 
 typedef struct output {
     char *to;
-    size_t size, written, whole; /* bytes written without the NUL; those that all of it takes */
+    size_t size, written, whole; /* written: bytes so far, without NUL; whole: bytes of the full
+                                    text */
 } output;
 
 /* Once a piece has not fitted, none behind it is written, however small. */

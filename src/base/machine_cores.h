@@ -6,7 +6,7 @@
 
 unsigned ry_machine_cores(void); /* at least 1 */
 
-/* Of a list as Linux writes it, "0-3,8,10-11": 7. 0 when it is none. */
+/* Counts the cores of a Linux CPU list: "0-3,8,10-11" has 7. Returns 0 for any other text. */
 unsigned ry_count_cores(const char *list);
 
 #endif

@@ -18,7 +18,7 @@ enum { BLOCK_SIZE = 64 * 1024, ARENA_ALIGNMENT = 16 };
 
 typedef struct ry_arena_block {
     struct ry_arena_block *next;
-    size_t used, size; /* of the bytes behind this header */
+    size_t used, size; /* bytes behind this header */
 } ry_arena_block;
 
 static size_t round_up(size_t n, size_t unit)
@@ -33,7 +33,7 @@ static void *system_allocate(void *user, size_t size, size_t alignment)
         return NULL;
     }
     const bool large = size >= HUGE_PAGE && alignment < HUGE_PAGE && size <= SIZE_MAX - HUGE_PAGE;
-    const size_t unit = large ? HUGE_PAGE : alignment; /* of which C11 wants a whole number */
+    const size_t unit = large ? HUGE_PAGE : alignment; /* C11: size must be a multiple of it */
     void *memory = aligned_alloc(unit, round_up(size, unit));
 #if defined(MADV_HUGEPAGE)
     if (memory && large) {

@@ -22,8 +22,8 @@ enum { SLOTS = 8 };
  * between the steps of a run there are a few microseconds, and the caller's serial steps. */
 static const double spin_seconds = 150e-6;
 
-/* After this it also gives its processor away, for the one who is waited for may want it. Not
- * sooner: whoever else wants it keeps it for milliseconds. */
+/* After this time a waiting thread yields its core, which the awaited thread may need. Not sooner:
+ * another process would keep the core for milliseconds. */
 static const double patient_seconds = 50e-6;
 
 /* Looks between two readings of the clock, some 50 cycles each. */
@@ -298,7 +298,7 @@ static void begin(ry_team *team)
     team->helpers = 0;
 }
 
-/* Of those there shall be; false: the system gives no more. */
+/* Starts the helper threads; false if the system refuses one. */
 static bool start_helpers(ry_team *team)
 {
     for (unsigned i = 0; i + 1 < team->workers; i++) {
@@ -313,9 +313,8 @@ static bool start_helpers(ry_team *team)
 
 enum { FORKED, WHOLE, BEGINNING };
 
-/* In a process that was forked the helpers are missing, and the lock is as one of them may have
- * left it: the first who has a job begins anew, with as many helpers as there can be. False for
- * others meanwhile. */
+/* After a fork the helpers are missing and the lock may be held for ever. The first caller starts
+ * the team again, with as many helpers as the system gives. False for other callers meanwhile. */
 static bool is_whole(ry_team *team)
 {
     if (!team->mark || atomic_load_explicit(team->mark, memory_order_acquire) == WHOLE) {

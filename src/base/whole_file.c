@@ -19,7 +19,7 @@ static rynd_status fail(const char *path, int cause, ry_error *error)
                    cause == ENOENT ? "; make the folder first" : "");
 }
 
-/* A copy of the path, of what it links to where it is a link. */
+/* Copies the path; follows it if it is a symbolic link. */
 static rynd_status resolve(ry_whole_file *file, const char *path, ry_error *error)
 {
     struct stat about;

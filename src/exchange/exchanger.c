@@ -11,7 +11,7 @@ struct ry_exchanger {
     const ry_allocator *allocator;
     rynd_exchange exchange;
     ry_bucket *buckets;
-    bool *begun; /* of each bucket, in this round */
+    bool *begun; /* whether each bucket has begun in this round */
     size_t count;
     size_t done;   /* buckets that are added up */
     size_t waited; /* buckets that the owner has back */

@@ -14,7 +14,7 @@ enum { FOLDER_LENGTH = 4096, PATH_LENGTH = FOLDER_LENGTH + 32 };
 
 int ry_mpi_ranks(void)
 {
-    /* of Open MPI; of MPICH and its kin, and srun's PMI-1 and PMI-2 */
+    /* set by Open MPI; by MPICH, its relatives and srun (PMI-1, PMI-2) */
     static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *text = getenv(variables[i]);
@@ -40,7 +40,7 @@ static void own_folder(char *folder, size_t size)
     }
 }
 
-/* MPI's own modules look for its symbols among those that are global. */
+/* MPI's own plugins need its symbols in the global scope. */
 static void *open_file(const char *path)
 {
     return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
@@ -63,7 +63,7 @@ static void *open_module(const char *folder, ry_error *error)
         snprintf(path, sizeof path, "%s/%s" FILE_NAME, folder, places[i]);
         if (access(path, F_OK) == 0) {
             module = open_file(path);
-            if (!module) { /* it is there, and its MPI is not */
+            if (!module) { /* librynd_mpi.so exists, but its MPI library does not */
                 ry_error_write(error,
                                "%s: install the MPI that it was built with (Debian: openmpi-bin), "
                                "whose mpirun starts the ranks",

@@ -14,7 +14,7 @@
 
 enum {
     TAG = 0x72,
-    EAGER_LOOKS = 16, /* looks that only give the core away: what is on its way comes within them */
+    EAGER_LOOKS = 16, /* polls that only yield the core: a message in flight arrives within them */
     NAP = 20000,      /* nanoseconds of the sleeps behind them; Linux adds some 50 microseconds */
 };
 

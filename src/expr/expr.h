@@ -38,7 +38,7 @@
 #define RY_EXPR_MAX_INSTRUCTIONS 1024
 #define RY_EXPR_MAX_INPUTS       256
 #define RY_EXPR_MAX_OUTPUTS      64
-#define RY_EXPR_MAX_DEPTH        128 /* of parentheses and calls in a text */
+#define RY_EXPR_MAX_DEPTH        128 /* nested parentheses and calls in a text */
 
 /* What an instruction does: RY_EXPR_OP(name, operands) in expr_ops.inc, plus these four. */
 typedef enum ry_expr_code {
@@ -67,15 +67,16 @@ typedef enum ry_expr_class {
 const char *ry_expr_code_name(ry_expr_code code); /* as in the text: reduce_min is "min" */
 int ry_expr_code_operands(ry_expr_code code);
 ry_expr_class ry_expr_code_class(ry_expr_code code);
-/* Of a function of expr_gradients.inc the program there, with a b c y g as x0 ... x4; else NULL. */
+/* The gradient program of a function from expr_gradients.inc, with a b c y g as x0 ... x4; NULL if
+ * it has none. */
 const char *ry_expr_code_gradient(ry_expr_code code);
 
 typedef struct ry_expr_instruction {
     ry_expr_code code;
-    ry_dtype dtype;      /* of cast and saturate */
+    ry_dtype dtype;      /* target type of cast and saturate */
     uint16_t operand[3]; /* indices of earlier instructions */
-    uint16_t index;      /* of input */
-    double value;        /* of constant */
+    uint16_t index;      /* number of the input */
+    double value;        /* the constant */
 } ry_expr_instruction;
 
 /* SSA: instruction i may use those before it. Equal subexpressions are one instruction; constants
@@ -84,9 +85,9 @@ typedef struct ry_expr {
     int inputs, outputs, count;
     const ry_expr_instruction *code;
     const uint16_t *result; /* instruction of each output */
-    const bool *reduced;    /* of each instruction: it is behind a reduction */
+    const bool *reduced;    /* whether each instruction depends on a reduction */
     bool reduces;           /* some instruction is a reduction */
-    uint64_t hash;          /* of the structure; equal programs, equal hashes */
+    uint64_t hash;          /* hash of the structure: equal programs have equal hashes */
 } ry_expr;
 
 typedef struct ry_expr_parameter {
@@ -133,13 +134,14 @@ rynd_status ry_expr_pick(const ry_expr *program, const int *outputs, const bool 
  * they are shorter to read than to compute. Inputs that it does not use are there all the same. */
 typedef struct ry_expr_gradient_options {
     const ry_dtype *inputs; /* types of the program's inputs */
-    const bool *wanted;     /* of each input: its gradient is asked for */
-    const bool *given;      /* of each output: it has a gradient; NULL: all have */
-    const bool *known;      /* of each output: it may be read; NULL: none may */
+    const bool *wanted;     /* whether each input's gradient is needed */
+    const bool *given;      /* whether each output has a gradient; NULL: all have */
+    const bool *known;      /* whether each output may be read; NULL: none may */
 } ry_expr_gradient_options;
 
-/* at[i], of each input: which output of *gradient is its gradient; -1 where none is asked for or it
- * is 0 everywhere. *gradient is NULL where all are. Of an input that is no float it is 0. */
+/* at[i]: the output of *gradient that is the gradient of input i; -1 if the gradient is not needed
+ * or is 0 everywhere. *gradient is NULL if every at[i] is -1. Inputs of integer or bool type have
+ * gradient 0. */
 rynd_status ry_expr_gradient(const ry_expr *program, const ry_expr_gradient_options *options,
                              ry_arena *arena, const ry_expr **gradient, int *at, ry_error *error);
 

@@ -160,7 +160,7 @@ static int order(const ry_expr_instruction *code, int a, int b)
     return 0;
 }
 
-/* Folds a function of constants: false says that it is none to fold. */
+/* Folds a function of constants; false if an operand is not constant. */
 static bool fold(ry_expr_builder *builder, ry_expr_code code, const int *operand, int operands,
                  int *result)
 {

@@ -21,12 +21,12 @@ typedef struct derivation {
     const ry_expr *program;
     const ry_expr_gradient_options *options;
     ry_expr_builder *builder;
-    ry_arena *scratch; /* of the rules' programs */
-    ry_dtype *types;   /* of the program's instructions */
+    ry_arena *scratch; /* holds the rules' programs */
+    ry_dtype *types;   /* type of each instruction */
     bool *active;      /* its value depends on a wanted input */
     int *map;     /* the builder's instruction of each; of a known output, the input that has it */
     int *adjoint; /* the gradient of each so far */
-    int *around;  /* of the inner half of a relu6: the outer half; else -1 */
+    int *around;  /* for the inner half of a relu6, the outer half; else -1 */
     ry_error *error;
 } derivation;
 
@@ -86,7 +86,7 @@ static bool in_pair(const derivation *d, int at)
     return d->around[inner] == at;
 }
 
-/* Whether reading the result spares what made it. */
+/* Does reading the result save computing its operands again? */
 static bool worth_reading(const derivation *d, int at)
 {
     return ry_expr_code_class(d->program->code[at].code) == RY_EXPR_CLASS_FLOAT ||
@@ -181,7 +181,7 @@ static void accumulate(derivation *d, int at, int term)
     d->adjoint[at] = ry_expr_build_simple(d->builder, RY_EXPR_add, operand);
 }
 
-/* Builds of a rule's program what its output needs. */
+/* Builds the instructions of a rule that one of its outputs needs. */
 static int place(derivation *d, const ry_expr *rule, int output, const int *input, int *map,
                  bool *needed)
 {

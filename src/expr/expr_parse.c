@@ -325,7 +325,7 @@ static int parse_level(parser *p, int level)
     return RY_EXPR_BUILD_FULL;
 }
 
-/* `name = ` in front of an expression, where there is one: gives its length. */
+/* Returns the length of `name = ` in front of an expression, or 0. */
 static size_t assigned_name(parser *p)
 {
     skip_space(p);

@@ -16,7 +16,7 @@
 
 typedef struct printer {
     const ry_expr *program;
-    const int *name; /* of each instruction: number of its t, or -1 */
+    const int *name; /* the k of each instruction's name tk, or -1 */
     ry_arena *arena;
     char *text;
     size_t used, capacity;
@@ -49,7 +49,7 @@ static void put_number(printer *p, double value)
 
 typedef struct symbol {
     const char *text;
-    int level; /* of precedence; as the parser's */
+    int level; /* precedence, as in the parser */
 } symbol;
 
 static symbol symbol_of(ry_expr_code code)

@@ -39,7 +39,7 @@ static int choose(ry_expr_builder *builder, int condition, int a, int b)
     return ry_expr_build_simple(builder, RY_EXPR_select, (const int[3]){condition, a, b});
 }
 
-/* A selection with 0 on one side, which takes what is done to it to the other. */
+/* Is it select(c, p, 0) or select(c, 0, p)? Then f with f(0) = 0 may move inside. */
 static bool is_masked(const ry_expr_builder *builder, int at, ry_expr_instruction *select)
 {
     *select = *code_at(builder, at);

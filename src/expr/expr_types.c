@@ -75,8 +75,8 @@ static rynd_status result_type(const ry_expr *program, const ry_expr_instruction
     return RYND_OK;
 }
 
-/* Gives operand k of an instruction the type that its use asks for, when it has none; false when it
- * has another one. */
+/* Gives an instruction without a type the wanted type; false if it has another type and is not a
+ * constant. */
 static bool push_down(const ry_expr *program, int at, ry_dtype wanted, ry_dtype *types)
 {
     if (types[at] == RY_NONE) {

@@ -152,7 +152,7 @@ int ry_tensor_sharing_dim(const ry_tensor *tensor)
         }
         order[at] = i;
     }
-    int64_t reach = 0; /* of the dims with smaller strides, in elements */
+    int64_t reach = 0; /* elements spanned by the dims with smaller strides */
     for (int k = 0; k < count; k++) {
         const int i = order[k];
         if (magnitude(tensor->stride[i]) <= reach) {

@@ -30,13 +30,13 @@ ry_tensor ry_tensor_row_major(ry_dtype dtype, const ry_shape *shape, void *data)
 ry_tensor ry_tensor_channels_last(ry_dtype dtype, const ry_shape *shape, void *data);
 ry_shape ry_tensor_shape(const ry_tensor *tensor);
 int64_t ry_tensor_count(const ry_tensor *tensor);
-size_t ry_tensor_bytes(const ry_tensor *tensor); /* of the elements, without gaps */
+size_t ry_tensor_bytes(const ry_tensor *tensor); /* bytes of the elements, without gaps */
 /* From element 0 to the end of the last one in memory; 0 where a stride is negative. */
 size_t ry_tensor_span(const ry_tensor *tensor);
 /* Bytes from the first element's address to the lowest and behind the highest one; false when they
  * are more than an address counts. Of a tensor with elements. */
 bool ry_tensor_reach(const ry_tensor *tensor, int64_t *low, int64_t *high);
-/* Which dim's stride lets elements share memory; -1: none does. */
+/* The first dim whose stride makes elements overlap, or -1. */
 int ry_tensor_sharing_dim(const ry_tensor *tensor);
 /* Has each element of two tensors of one shape the same offset? */
 bool ry_tensor_same_map(const ry_tensor *a, const ry_tensor *b);

@@ -62,7 +62,7 @@ static double median_ratio(const ry_race *race, int racer)
     return ry_median(copy, race->rounds);
 }
 
-/* Of the logarithm of a's time over b's: the mean's bound, below (side -1) or above (1). */
+/* Confidence bound of the mean log ratio of a's time to b's: lower (side -1) or upper (1). */
 static double bound(const ry_race *race, int a, int b, int side, int sure)
 {
     const double *x = race->racer[a].ratio, *y = race->racer[b].ratio;
@@ -138,7 +138,7 @@ bool ry_race_end_round(ry_race *race)
     return true;
 }
 
-/* Faster than the untuned one by what is worth it, and beyond noise? */
+/* Is the racer faster than the untuned form, by the required margin and beyond noise? */
 static bool is_faster(const ry_race *race, int racer)
 {
     return race->rounds >= RY_RACE_LEAST_ROUNDS && median_ratio(race, racer) < -log1p(race->gap) &&

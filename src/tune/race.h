@@ -33,10 +33,10 @@ typedef struct ry_race {
     double gap;         /* times that are so near to each other are equal; 0: any gain is one */
     int count, untuned; /* racer `untuned` is the canary: it is never out, and its ratios are 0 */
     ry_racer racer[RY_RACE_CANDIDATES];
-    int rounds, disturbed;                     /* counted, and not */
-    double spread[2 * RY_RACE_ROUNDS];         /* of the canaries of all rounds */
+    int rounds, disturbed;                     /* rounds that count, rounds that do not */
+    double spread[2 * RY_RACE_ROUNDS];         /* canary times of all rounds */
     uint64_t random;                           /* the generator's state */
-    double now[RY_RACE_CANDIDATES], canary[2]; /* of the round that is being run */
+    double now[RY_RACE_CANDIDATES], canary[2]; /* times of the current round */
 } ry_race;
 
 /* The racers that are left, but the canary, in a new random order; returns how many. */

@@ -12,7 +12,7 @@ typedef struct ry_statistics {
 /* Sorts the numbers. */
 ry_statistics ry_statistics_of(double *numbers, int count);
 
-/* The median of numbers, which it sorts; 0 of none. */
+/* Sorts the numbers and returns their median; 0 if count is 0. */
 double ry_median(double *numbers, int count);
 
 /* How far the true mean of normal numbers may be from the mean of so many at most, in standard

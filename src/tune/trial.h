@@ -18,11 +18,11 @@ typedef struct ry_trial {
     int64_t (*actual)[RY_MAX_RANK];
     ry_bound bound;
     ry_buffer *packed, *work, *fault; /* work: workspace, then scratch */
-    ry_event *from, *to;              /* of a device other than the CPU */
-    ry_launch flush;                  /* of constants; no tasks: nothing is flushed */
+    ry_event *from, *to;              /* events of a device; NULL on the CPU */
+    ry_launch flush; /* flushes constants from the caches; no tasks: flushes nothing */
     struct ry_flushed *flushed;
     size_t flush_tasks;
-    int runs; /* of a measurement: 0 until ry_trial_measure is called first */
+    int runs; /* runs in one measurement; 0 before the first ry_trial_measure */
 } ry_trial;
 
 /* constants: bit i, input i is one. cold: take constants out of the caches before every run, where
@@ -36,7 +36,7 @@ void ry_trial_free(ry_trial *trial);
 /* Bytes that it holds beside the operands. */
 size_t ry_trial_bytes(const ry_trial *trial);
 
-/* One run, and whether it found its inputs legal. */
+/* Runs once; fails if an input is illegal (an index out of bounds). */
 rynd_status ry_trial_run(ry_trial *trial, ry_error *error);
 
 /* Seconds of a run: the mean of as many as one measurement needs, by the clock, or by the events of

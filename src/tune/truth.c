@@ -10,7 +10,7 @@
 
 enum { VALUE = 8, TASKS = 256, LEAST_SAMPLES = 64, COARSER = 16, UNWRITTEN = 0xa5 };
 
-/* What sampling may take, once there are some. */
+/* Time budget of sampling in seconds, after the first samples. */
 static const double SECONDS = 0.02;
 
 /* A reference kernel with memory. */
@@ -83,8 +83,7 @@ static void run_task(reference *r, int phase, size_t task)
     launch->program.cpu(launch->call, launch->resolved, phase, task, 0);
 }
 
-/* Of a phase whose work is cut into `tasks`: the first, the last, and others at random, until there
- * is no more time. */
+/* Runs the first task of a phase, the last, and random others until time is up. */
 static void run_some(reference *r, int phase, size_t tasks, uint64_t *random)
 {
     const double end = ry_clock_seconds() + SECONDS;
@@ -120,7 +119,7 @@ static bool is_written(const unsigned char *element, size_t size)
     return false;
 }
 
-/* Counts what was written, and keeps it where there is room. */
+/* Counts the elements that were written; stores them if `truth` has room. */
 static size_t collect(const ry_problem *problem, void *const *out, bool all, ry_truth *truth)
 {
     size_t count = 0;
@@ -156,8 +155,9 @@ static rynd_status keep(ry_truth *truth, const ry_problem *problem, void *const 
     return RYND_OK;
 }
 
-/* Pieces of one element each; where most are empty, because several elements are computed
- * together, larger ones. A phase of one task needs what those before it wrote, and runs whole. */
+/* Cuts each phase into tasks of one element, or larger tasks if most are empty because a kernel
+ * computes several elements together. A phase of one task reads all earlier phases and runs whole.
+ */
 static void run_samples(reference *r, const ry_problem *problem, uint64_t random)
 {
     ry_truth counted = {0};

@@ -15,7 +15,7 @@
 
 typedef struct ry_truth_sample {
     int output;
-    size_t element; /* of the output's memory */
+    size_t element; /* index in the output's memory */
 } ry_truth_sample;
 
 typedef struct ry_truth {
@@ -23,7 +23,7 @@ typedef struct ry_truth {
     const ry_kernel *reference; /* NULL: the untuned choice is it */
     size_t count;
     ry_truth_sample *samples;
-    unsigned char *values; /* of `samples`, 8 bytes each: the element as the output's type has it */
+    unsigned char *values; /* one value a sample, 8 bytes each, in the output's dtype */
 } ry_truth;
 
 /* Computes the reference's part on the calling thread, in some hundredths of a second where that

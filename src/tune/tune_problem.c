@@ -15,7 +15,7 @@ enum { SLOTS = RY_RACE_CANDIDATES + 1, LOOKS = 3, MAX_TIMES = 2 * RY_RACE_ROUNDS
 /* Times the best at the first look: beyond it a form is dropped. */
 static const double DROPPED = 1.5;
 
-/* Of the budget: the rest is for the race. */
+/* Share of the budget for the first look; the race gets the rest. */
 static const double LOOK_SHARE = 0.6;
 
 /* For the meter of energy. */
@@ -128,7 +128,7 @@ static int free_slot(tuning *t, const ry_prepared *prepared)
     return worst;
 }
 
-/* Makes it and has it run once; `doubt` is "" where its outputs are right. */
+/* Prepares a form and runs it once. `doubt` becomes "" if its outputs are right. */
 static rynd_status check(tuning *t, slot *s, char doubt[RY_DOUBT_LENGTH], ry_error *error)
 {
     const ry_measured_form *form = &t->tuned->forms[s->form];
@@ -182,7 +182,7 @@ static rynd_status time_look(tuning *t, int at, ry_error *error)
     return RYND_OK;
 }
 
-/* A form that fails is rejected and the others go on, unless it is the only one that is there. */
+/* Rejects a form that fails and goes on; fails if it is the only form. */
 static rynd_status look_at(tuning *t, int form, ry_error *error)
 {
     char doubt[RY_DOUBT_LENGTH] = "";
@@ -333,7 +333,7 @@ static rynd_status meter_form(tuning *t, slot *s, ry_error *error)
     return RYND_OK;
 }
 
-/* Of the forms that raced, after it: reading a meter takes time. */
+/* Meters the energy of the forms that raced, after the race: reading a meter takes time. */
 static rynd_status meter_forms(tuning *t, ry_error *error)
 {
     for (int i = 0; t->options->energy && i < t->race.count && !t->tuned->stopped; i++) {

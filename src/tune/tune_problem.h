@@ -18,17 +18,17 @@
 
 typedef enum ry_verdict {
     RY_VERDICT_UNTRIED,  /* no budget was left */
-    RY_VERDICT_REJECTED, /* it cannot be made, or its outputs are wrong */
+    RY_VERDICT_REJECTED, /* cannot be prepared, or gives wrong outputs */
     RY_VERDICT_SLOWER,
     RY_VERDICT_EQUAL, /* not slower for certain, and not taken */
     RY_VERDICT_TAKEN,
 } ry_verdict;
 
 typedef struct ry_measured_form {
-    ry_prepared prepared; /* without its state; its problem is the caller's */
+    ry_prepared prepared; /* without state; the caller owns its problem */
     double predicted;     /* seconds */
-    ry_statistics time;   /* of its measurements, in counted rounds and at the first look */
-    double ratio;         /* of its time over the untuned one's, paired; 0: it did not race */
+    ry_statistics time;   /* measurements of counted rounds and the first look */
+    double ratio;         /* paired ratio of its time to the untuned form's; 0: not raced */
     double joule;         /* that a run takes; 0: not measured */
     ry_verdict verdict;
     const char *reason; /* why it was rejected; "" */
@@ -39,7 +39,7 @@ typedef struct ry_tuned_problem {
     int count;
     ry_measured_form *forms; /* the untuned choice first, then by predicted time */
     int taken;               /* the form to take: 0 where the untuned choice stays */
-    double ratio;            /* of its time over the untuned one's, paired; 1 */
+    double ratio;            /* paired ratio of its time to the untuned form's; 1 */
     int rounds, disturbed;   /* that counted, and that did not */
     int left_out;            /* forms whose prediction was hopeless */
     double seconds;          /* that it took */
@@ -51,7 +51,7 @@ typedef struct ry_tune_news {
     int looked, count; /* forms that were tried, of so many */
     int left, rounds;  /* that race, and for how many rounds */
     const ry_measured_form *best;
-    double ratio; /* of the best one's time over the untuned one's, so far */
+    double ratio; /* best time so far over the untuned form's */
     double spent; /* seconds */
 } ry_tune_news;
 
@@ -65,9 +65,9 @@ typedef struct ry_tune_meter {
 
 typedef struct ry_tune_options {
     double budget;              /* seconds; 0: nothing is measured */
-    uint64_t seed;              /* of inputs, samples and orders */
+    uint64_t seed;              /* random seed of inputs, samples and order */
     bool cold;                  /* constants come from memory (trial.h) */
-    size_t memory;              /* bytes that the candidates that race may take together */
+    size_t memory;              /* bytes for all racing candidates together */
     const ry_tune_meter *meter; /* NULL: the clock and the device */
     ry_meter *energy;           /* reads what the forms that raced take; NULL: nothing does */
     bool (*listen)(void *user, const ry_tune_news *news); /* NULL: nobody */

@@ -54,8 +54,8 @@ typedef struct ry_wisdom_record {
     unsigned cold; /* 1: constants came from memory in each run; 0: from the caches, if they fit */
 } ry_wisdom_record;
 
-/* Of the machine that a record is of: vendor, family, model, instruction set, cores and the kind or
- * name of the device, as words of ASCII. Two machines of the same text are taken for the same. */
+/* Writes a machine's fingerprint: vendor, family, model, instruction set, cores and the kind or
+ * name of the device, as ASCII words. Machines with equal fingerprints share their records. */
 void ry_wisdom_fingerprint(const ry_machine *machine, char text[RY_WISDOM_FINGERPRINT]);
 
 /* Where wisdom is kept: `given`, or where that is NULL RYND_WISDOM, or rynd/wisdom.db under
@@ -96,7 +96,7 @@ rynd_status ry_wisdom_put(ry_wisdom *wisdom, const ry_wisdom_key *key,
 /* A kernel whose records are forgotten. */
 typedef struct ry_wisdom_kernel {
     const char *kernel;
-    uint64_t source; /* 0: of any */
+    uint64_t source; /* hash of the kernel's source; 0: any */
 } ry_wisdom_kernel;
 
 /* The same, but what the key has of these kernels is forgotten with it: what was measured at
@@ -137,9 +137,8 @@ typedef struct ry_wisdom_row {
     ry_wisdom_record record;
 } ry_wisdom_row;
 
-/* Of two records of the same key, kernel, form and source: is `a` to be kept before `b`? One that
- * is rejected before one that is not, then more samples, less variance, the later one, the smaller
- * median. */
+/* Keep `a` rather than `b`, two records of one key, kernel, form and source? Rejected records win,
+ * then more samples, less variance, later records, smaller medians. */
 bool ry_wisdom_prefers(const ry_wisdom_record *a, const ry_wisdom_record *b);
 
 /* Keeps each row that is preferred to what is there; *taken counts them. All or none. Fails with

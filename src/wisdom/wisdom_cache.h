@@ -18,9 +18,9 @@ typedef struct ry_wisdom_entry {
     ry_wisdom_record record;
 } ry_wisdom_entry;
 
-/* The records of a key that was asked for; there may be none. */
+/* The records of one key; the list may be empty. */
 typedef struct ry_wisdom_group {
-    struct ry_wisdom_group *next; /* of the bucket */
+    struct ry_wisdom_group *next; /* next in the bucket */
     uint64_t hash;
     ry_wisdom_key key;
     ry_wisdom_entry *first;

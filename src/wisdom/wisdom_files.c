@@ -91,7 +91,7 @@ rynd_status ry_wisdom_read_lines(const char *path, ry_arena *arena, ry_wisdom_ro
 
 typedef struct writer {
     FILE *file;
-    ry_arena arena; /* of a line */
+    ry_arena arena; /* memory of one line */
     size_t count;
 } writer;
 
@@ -128,7 +128,7 @@ static rynd_status write_rows(ry_wisdom *wisdom, const ry_wisdom_filter *filter,
                : ry_fail(error, RYND_ERROR_IO, "%s", strerror(errno));
 }
 
-/* A new file beside the one that it becomes; what is there and no regular file is written to. */
+/* Opens a temporary file that will replace `path`; a device or pipe is opened directly. */
 static FILE *open_output(const char *path, char *aside, size_t size)
 {
     struct stat about;

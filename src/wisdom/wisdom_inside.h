@@ -16,7 +16,7 @@ typedef enum ry_wisdom_statement {
     RY_WISDOM_DATA_VERSION, /* changes where another connection has written */
     RY_WISDOM_STATE,        /* changes, clears */
     RY_WISDOM_LOAD,         /* the records of a key */
-    RY_WISDOM_LOAD_NEW,     /* those of machine ?1 that changed after ?2, and their change */
+    RY_WISDOM_LOAD_NEW,     /* records of machine ?1 changed after ?2, with their change number */
     RY_WISDOM_BEGIN,
     RY_WISDOM_COMMIT,
     RY_WISDOM_ROLLBACK,
@@ -51,7 +51,7 @@ struct ry_wisdom {
     void *warn_user;
     ry_wisdom_connection connection; /* db NULL: not needed yet */
     ry_wisdom_cache cache;
-    int64_t version, clears; /* of the file, when the cache was last filled */
+    int64_t version, clears; /* counters of the file when the cache was filled */
     double looked;           /* at the file: seconds of the clock */
 };
 
@@ -73,8 +73,8 @@ void ry_wisdom_disconnect(ry_wisdom_connection *connection);
 void ry_wisdom_lock(ry_wisdom *wisdom);
 void ry_wisdom_unlock(ry_wisdom *wisdom);
 
-/* Is there a connection? `create`: one is made where there is no file yet. false where there is
- * none: nothing is known, or memory is out. */
+/* Opens the connection if needed; `create` also creates a missing file. False without a connection:
+ * no file, or out of memory. */
 bool ry_wisdom_is_open(ry_wisdom *wisdom, bool create);
 
 /* After a statement failed: memory takes the place of the file, with what can still be read of it,
@@ -85,7 +85,7 @@ void ry_wisdom_give_up(ry_wisdom *wisdom, int result);
 
 /* wisdom_rows.c */
 
-enum { RY_WISDOM_COLUMNS = 17 }; /* of a record */
+enum { RY_WISDOM_COLUMNS = 17 }; /* columns of a record */
 
 /* The first RY_WISDOM_COLUMNS parameters of a statement; texts must stay until it is reset. */
 void ry_wisdom_bind(sqlite3_stmt *statement, const ry_wisdom_key *key,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leases: who measures what. A row of the process that has it: of which host, its number there, and
- * when it began, since numbers come again. */
+/* Leases: which process measures which key. A row names the holder by host, process number and
+ * start time, because process numbers recur. */
 #include "base/number.h"
 #include "wisdom/wisdom_inside.h"
 

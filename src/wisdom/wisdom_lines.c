@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A FLAG is there where it is not 0, as 1. */
+/* A FLAG is written as 1 if set, else left out. */
 typedef enum kind { TEXT, MAYBE, HEX, UNSIGNED, FLAG, INTEGER, SECONDS } kind;
 
 typedef struct field {

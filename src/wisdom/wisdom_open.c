@@ -221,7 +221,7 @@ static void make_folders(const char *path)
     snprintf(folder, sizeof folder, "%s", path);
     for (char *at = strchr(folder + 1, '/'); at; at = strchr(at + 1, '/')) {
         *at = 0;
-        /* one that is there already is as good; what fails otherwise shows when the file is made */
+        /* an existing folder will do; other errors show when the file is created */
         mkdir(folder, 0777);
         *at = '/';
     }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One word of printable ASCII: what is not becomes '_'. */
+/* Copies one word; characters that are not printable ASCII become '_'. */
 static void word(const char *text, char *to, size_t size)
 {
     size_t i = 0;

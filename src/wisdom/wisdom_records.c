@@ -170,7 +170,7 @@ bool ry_wisdom_best(ry_wisdom *wisdom, const ry_wisdom_key *key,
     return found;
 }
 
-/* What is put, and what goes with it. */
+/* One transaction: kernels to forget and records to store under a key. */
 typedef struct change {
     const ry_wisdom_key *key;
     const ry_wisdom_kernel *kernels;

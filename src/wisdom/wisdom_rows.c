@@ -97,7 +97,7 @@ void ry_wisdom_bind(sqlite3_stmt *s, const ry_wisdom_key *key, const ry_wisdom_r
     sqlite3_bind_int64(s, 17, record->cold);
 }
 
-/* NULL where it is none, or has a byte 0. */
+/* The text of a column; NULL if it is not text or contains a byte 0. */
 static const char *text_of(sqlite3_stmt *s, int column)
 {
     if (sqlite3_column_type(s, column) != SQLITE_TEXT) {

@@ -81,7 +81,7 @@ static int nap(void *user, int count)
     return count < NAPS;
 }
 
-/* The one number that a text of SQL gives. */
+/* Runs an SQL statement that returns one number. */
 static int number_of(sqlite3 *db, const char *text, int64_t *number)
 {
     sqlite3_stmt *statement;
@@ -235,8 +235,8 @@ static int set_journal(sqlite3 *db, char *why, size_t size)
                : fail(why, size, "its file system has no memory that processes share");
 }
 
-/* Settings that no file can change: its schema runs nothing, its pages are checked, and what it
- * makes SQLite take is bounded. */
+/* Protects against hostile files: no code in the schema runs, pages are checked, and limits bound
+ * SQLite's memory. */
 static int restrict_connection(sqlite3 *db)
 {
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MAX_LENGTH);
@@ -267,7 +267,7 @@ void ry_wisdom_disconnect(ry_wisdom_connection *connection)
     *connection = (ry_wisdom_connection){0};
 }
 
-/* What SQLite says, where nothing better is known. */
+/* Disconnects on failure; writes SQLite's message to `why` unless a better one is there. */
 static int settle(int result, ry_wisdom_connection *connection, char *why, size_t size)
 {
     if (result != SQLITE_OK) {

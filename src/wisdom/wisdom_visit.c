@@ -52,7 +52,7 @@ rynd_status ry_wisdom_visit(ry_wisdom *wisdom, const ry_wisdom_filter *filter,
     return status;
 }
 
-/* What writes as a whole needs the file: memory in its place would lose what it was given. */
+/* Bulk writes need the file; the in-memory fallback would lose them. */
 static rynd_status begin(ry_wisdom *w, ry_error *error)
 {
     if (w->frozen) {
