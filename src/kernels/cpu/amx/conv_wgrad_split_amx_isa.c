@@ -9,7 +9,7 @@ typedef struct wgrad_split_task {
     const wgrad_split_plan *plan;
     int64_t part;
     wgrad_split_piece piece;
-    bool first_of_x, first_of_dy; /* of the tasks that pack the same of it */
+    bool first_of_x, first_of_dy; /* first of the tasks that pack the same part of x, of dy */
     wgrad_split_sums of;
     uint16_t *x_copy, *dy_copy;
     int64_t x_residue, x_shift, dy_part; /* elements from copy to copy */
@@ -44,7 +44,7 @@ static wgrad_split_task task_of(const ry_cpu_launch *launch, int64_t index)
     return t;
 }
 
-/* What the task adds to, and what tiles read of channels that are none. */
+/* Zeros the sums of the task, and the channels that tiles read beyond the last one. */
 static void begin_task(const wgrad_split_task *t, bool blocks)
 {
     const wgrad_split_plan *plan = t->plan;

@@ -23,8 +23,8 @@ void RY_ISA_SYMBOL(split_multiply)(const split_plan *plan, const uint16_t *pixel
                                    float *sums);
 
 typedef struct split_end {
-    /* of the image's first output, and of the oc block's first channel; the residual (NULL:
-     * none) alike */
+    /* at the image's first output and the oc block's first channel; the same for the residual
+     * (NULL: none) */
     float *y;
     const float *residual;
     float bias[SPLIT_OC_BLOCK];

@@ -8,7 +8,7 @@
 
 enum { TILE_ROWS = SPLIT_TILE / SPLIT_STEP, MULTIPLY_ADD = 2 * SPLIT_LANES };
 
-/* Of a product of two tiles: its operations at bfloat16's peak. */
+/* Work of a product of two tiles: its operations at bfloat16's peak. */
 static double tile_work(const ry_machine *machine)
 {
     const double sums = 2.0 * TILE_ROWS * TILE_ROWS * SPLIT_STEP;

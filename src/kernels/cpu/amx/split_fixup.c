@@ -32,11 +32,11 @@ static float float_of(uint32_t bits)
     return x;
 }
 
-/* Of the least magnitude e, all parts are multiples of 2^-23 e; products of two parts are multiples
- * of 2^-30 of the product of both least magnitudes, and those of three parts of 2^-46. Where these
- * units are normal numbers no sum or part can be subnormal. Otherwise each operation, and each part
- * that counts as zero, is wrong by 2^-126 at most: outputs 2^26 times larger than all that together
- * are right. */
+/* If e is the least magnitude, all parts are multiples of 2^-23 e. Products are multiples of the
+ * product of both least magnitudes times 2^-30 (two parts) or 2^-46 (three parts). If these units
+ * are normal numbers, no sum and no part is subnormal. Otherwise each operation, and each part that
+ * counts as zero, has an error of at most 2^-126. Outputs 2^26 times larger than the sum of these
+ * errors are right. */
 split_guard ry_split_guard_of_sums(int64_t parts, double terms, split_range x, split_range w)
 {
     split_guard guard = {0};
@@ -115,7 +115,7 @@ void ry_split_fixup(const split_plan *plan, const split_task *t, const float *x,
     for (int64_t i = 0; i < t->count; i++) {
         const int64_t f = t->first + i, column = f % plan->plane[2];
         const int64_t q[RY_SPACE] = {t->depth, t->row + f / plan->plane[2], column};
-        bool looked = false, nan = false; /* once for all channels, where one of them asks */
+        bool looked = false, nan = false; /* looked up once for all channels, on the first need */
         for (int64_t m = 0; column < plan->geometry.out[2] && m < channels; m++) {
             float *sum = &sums[i * SPLIT_OC_BLOCK + m];
             const bool beyond = guard.overflow && !isfinite(*sum);

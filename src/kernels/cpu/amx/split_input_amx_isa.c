@@ -30,14 +30,14 @@ split_step(const float *from, int64_t parts, uint16_t *to, int64_t apart, lanes 
 
 typedef struct row {
     const split_plan *plan;
-    const float *x; /* of position 0 of the row, first channel of the group */
-    uint16_t *to;   /* of position 0 of the first plane */
+    const float *x; /* position 0 of the row, first channel of the group */
+    uint16_t *to;   /* position 0 of the first plane */
     int64_t plane;  /* elements from plane to plane of the row */
     float *stage;
     lanes range;
 } row;
 
-/* Where a pixel goes, from `to`; -1 where nobody reads it. */
+/* The offset of a pixel from `to`; -1 if no tap reads the pixel. */
 static int64_t place_of(const split_plan *plan, int64_t plane, int64_t position)
 {
     const int64_t stride = plan->geometry.stride[2], at = position - plan->origin[2];

@@ -10,15 +10,15 @@ enum {
     TILE_ROWS = SPLIT_TILE / SPLIT_STEP,
     MAX_BLOCK = 512, /* pixels */
     MIN_BLOCK = 2 * SPLIT_OC_BLOCK,
-    /* of a core's second-level cache, one part in so many: a task's pixels stay there beside an
-     * oc block's weights */
+    /* a task's pixels take 1/COPY_SHARE of a core's second-level cache, together with an oc block's
+     * weights */
     COPY_SHARE = 4,
     TASKS_A_CORE = 16,
-    ROW_ELEMENTS = 16384, /* of x that a task splits, at least */
+    ROW_ELEMENTS = 16384, /* a task splits at least so many elements of x */
     MAX_WORKSPACE = 1 << 30,
-    MIN_CHANNELS = 16, /* of a group: half of a tile's row */
-    /* of a sum: where shorter ones cancel, two parts are more than 32 times less accurate than
-     * the direct sum */
+    MIN_CHANNELS = 16, /* channels of a group: half of a tile's row */
+    /* terms of a sum: if shorter sums cancel, two parts are over 32 times less accurate than the
+     * direct sum */
     MIN_TERMS = 64,
 };
 

@@ -35,7 +35,7 @@ enum {
     SPLIT_TILE = 512,    /* elements of a tile */
     SPLIT_MAX_PARTS = 3,
     SPLIT_MAX_STRIDE = 64,
-    SPLIT_LANES = 16, /* of the vectors of a core with tiles */
+    SPLIT_LANES = 16, /* lanes of a vector on a core with tiles */
     SPLIT_STRIP = 64, /* positions of a row that are split at once */
 };
 
@@ -48,7 +48,7 @@ typedef struct split_range {
 typedef struct split_plan {
     ry_conv_geometry geometry;
     ry_conv_phase phase;
-    int64_t parts, steps; /* of the depth, for one tap */
+    int64_t parts, steps; /* parts and steps of the depth for one tap */
     int64_t pitch;        /* elements of the copy from pixel to pixel */
     int64_t origin[RY_SPACE], dilation[RY_SPACE];
     int64_t extent[RY_SPACE]; /* positions that outputs read, with padding, from origin on */
@@ -60,7 +60,8 @@ typedef struct split_plan {
     int64_t row_tasks, rows_a_task;
     bool flat;
     bool along_channels;       /* y's channels, and the residual's, are next to each other */
-    int64_t segments, segment; /* of an image's group; pixels of one, those in vain included */
+    int64_t segments, segment; /* segments of an image's group; pixels of a segment, with unused
+                                  ones */
     int64_t block, blocks;     /* pixels of a task; blocks of a segment */
     int64_t oc_blocks, oc_blocks_per_task, oc_block_ranges, tasks;
     int64_t oc_block_packed; /* elements of an oc block's packed weights */
@@ -102,10 +103,10 @@ static inline const int64_t *split_distances(const split_plan *plan)
     return (const int64_t *)(const void *)((const char *)plan + plan->distances);
 }
 
-/* What one task of the second phase computes. */
+/* The outputs of one task of the second phase. */
 typedef struct split_task {
     int64_t image, group;
-    int64_t depth, row;   /* of the segment's first output */
+    int64_t depth, row;   /* depth and row of the segment's first output */
     int64_t first, count; /* pixels of the segment */
     int64_t oc_block, oc_blocks;
 } split_task;
@@ -141,7 +142,7 @@ typedef struct split_guard {
     float min;
 } split_guard;
 
-/* Of sums of so many products of operands in 2 or 3 parts; of a convolution. */
+/* The guard of sums of `terms` products, operands in 2 or 3 parts; the guard of a convolution. */
 split_guard ry_split_guard_of_sums(int64_t parts, double terms, split_range x, split_range w);
 split_guard ry_split_guard_of(const split_plan *plan, split_range x, split_range w);
 

@@ -15,7 +15,7 @@ typedef struct wgrad_split_source {
     int64_t run_count, places; /* in full steps of 32 places */
     float *stage;              /* RY_W rows of `places` */
     const float **places_from; /* as many as places */
-    /* of each channel, widened and added to; NULL: nobody asks */
+    /* ranges and sums of each channel, updated; NULL: not needed */
     split_range *ranges;
     float *totals;
 } wgrad_split_source;
@@ -35,7 +35,7 @@ typedef struct wgrad_split_product {
     int64_t plane;      /* elements from part to part; 16 channels have all their parts */
     int64_t steps;
     bool two_rows, two_columns; /* more than 16 channels of dy; of x */
-    float *sums;                /* [32][32], from zero; where there is one of them: half of it */
+    float *sums; /* 32x32 sums, overwritten; half if two_rows or two_columns is false */
 } wgrad_split_product;
 
 void RY_ISA_SYMBOL(wgrad_split_multiply)(const wgrad_split_product *product, int64_t splits,

@@ -53,7 +53,7 @@ static double pack_cycles(const wgrad_split_plan *plan, const wgrad_operand *ope
                                          (transposed ? cost->transpose : 0)));
 }
 
-/* Of all blocks of a task. */
+/* Cycles of all blocks of a task. */
 static double task_cycles(const wgrad_split_plan *plan, const ry_machine *machine)
 {
     const struct ry_wgrad_split_costs *cost = &ry_costs_of(plan->costs)->wgrad_split;
@@ -74,7 +74,7 @@ static double task_cycles(const wgrad_split_plan *plan, const ry_machine *machin
            cost->task;
 }
 
-/* Of the second phase, all of it. */
+/* Cycles of the whole second phase. */
 static double finish_cycles(const wgrad_split_plan *plan)
 {
     const struct ry_wgrad_split_costs *cost = &ry_costs_of(plan->costs)->wgrad_split;
@@ -152,7 +152,7 @@ static void choose_task(const ry_query *query, wgrad_split_plan *plan)
     for (int i = 0; i < parts.count * k_tiles.count * channels.count; i++) {
         const int k = i / parts.count % k_tiles.count, c = i / parts.count / k_tiles.count;
         set_task(plan, parts.value[i % parts.count], k_tiles.value[k], channels.value[c]);
-        /* what takes the least memory is always there */
+        /* the form of least memory is always a candidate */
         if (!(k == 0 && c == 0) && !fits(plan, machine)) {
             continue;
         }
@@ -167,7 +167,7 @@ static void choose_task(const ry_query *query, wgrad_split_plan *plan)
     *plan = best;
 }
 
-/* Of all channels, or where a task has all positions, of its own. */
+/* Lays out the sums of all channels, or of the task's own channels if a task has all positions. */
 static void lay_out_share(wgrad_split_plan *plan)
 {
     const wgrad_shape *s = &plan->shape;

@@ -34,7 +34,7 @@ static void add_parts(float *sums, int64_t count, const wgrad_split_plan *plan)
     }
 }
 
-/* Of `count` channels in a row, each `step` bytes from the next of so many; to[0] has all. */
+/* Merges the ranges of `count` channels into to[0]; each channel has `of` ranges, `step` apart. */
 static void merge(const split_range *from, int64_t count, int64_t of, size_t step, split_range *to)
 {
     memcpy(to, from, (size_t)count * sizeof *to);

@@ -6,7 +6,7 @@
 #include "kernels/cpu/amx/wgrad_split.h"
 #include "kernels/cpu/simd/simd_bf16.h"
 
-enum { PLACES = 2 * RY_W }; /* of a vector of pairs */
+enum { PLACES = 2 * RY_W }; /* places in a vector of pairs */
 
 /* The parts of RY_W pairs of vectors. */
 typedef struct square {
@@ -49,7 +49,7 @@ RY_INLINE void widen(tally *t, ry_vf v)
     t->high = ry_vi_max_u(t->high, magnitudes);
 }
 
-/* of[step * i] from the first `count` lanes. */
+/* Widens of[step * i] by lane i, for the first `count` lanes. */
 static void keep_ranges(const tally *t, int64_t count, split_range *of, int64_t step)
 {
     uint32_t low[RY_W], high[RY_W];
@@ -109,7 +109,7 @@ static void stage_channel(const wgrad_split_source *s, int64_t channel, float *t
     }
 }
 
-/* Places: where each one's channels are, zeros where it has none. */
+/* Places: the address of each place's channels, or of zeros in the padding. */
 
 static void find_places(const wgrad_split_source *s)
 {

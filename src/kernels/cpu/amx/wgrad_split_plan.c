@@ -5,11 +5,11 @@
 #include "base/integer.h"
 
 enum {
-    MIN_CHANNELS = 16, /* of a group, in and out: a tile's */
-    /* of a sum: where shorter ones cancel, two parts are more than 32 times less accurate than
-     * the direct sum */
+    MIN_CHANNELS = 16, /* input and output channels of a group: those of a tile */
+    /* terms of a sum: if shorter sums cancel, two parts are over 32 times less accurate than the
+     * direct sum */
     MIN_TERMS = 64,
-    /* of x, of one channel: windows that reach further are none that a cache has */
+    /* places of one channel of x: windows that span more do not stay in a cache */
     MAX_PLACES = 1 << 17,
     FEW_POSITIONS = 32, /* the smallest blocks */
 };

@@ -45,7 +45,7 @@ enum {
     WGRAD_SPLIT_MAX_PARTS = 64,
 };
 
-/* Of images or of a spatial dim. */
+/* One axis of the positions: images or a spatial dim. */
 typedef struct wgrad_split_axis {
     ry_window_axis window;
     int64_t block, blocks; /* positions of a block; how many blocks */
@@ -60,19 +60,20 @@ typedef struct wgrad_split_axis {
 typedef struct wgrad_split_plan {
     wgrad_shape shape;
     wgrad_split_axis axis[WGRAD_SPLIT_LEVELS];
-    int64_t splits, residues; /* of all axes */
+    int64_t splits, residues; /* products over all axes */
     int64_t blocks, steps;    /* steps of 32 places of the largest block */
-    int64_t places;           /* of x, with what taps reach beyond */
+    int64_t places;           /* places of x, with the halo that taps reach */
     int64_t row;              /* elements of dy from channel to channel */
     int64_t shifts;           /* copies of x: 2 where a tap's shift is odd */
     int64_t plane;            /* elements of x's places of 16 channels, of a part */
     ry_cost_column costs;
     int64_t parts;                                /* shares of the positions */
-    int64_t c_pairs, k_pairs;                     /* of a group: 32 channels each */
+    int64_t c_pairs, k_pairs;                     /* pairs of 16 channels in a group */
     int64_t c_block, k_block, c_blocks, k_blocks; /* pairs of a task; how many such */
     int64_t pitch;                                /* floats of a row of sums */
-    int64_t finish_channels, finishes;            /* of dy, of a task of the second phase */
-    size_t bias, x_ranges, dy_ranges, share;      /* bytes in a share of the workspace */
+    int64_t finish_channels, finishes; /* channels of dy in a task of the second phase; such tasks
+                                        */
+    size_t bias, x_ranges, dy_ranges, share; /* bytes in a share of the workspace */
     size_t x, dy, stage, from, runs, tile, merged, sums, scratch; /* bytes in a worker's scratch */
 } wgrad_split_plan;
 
@@ -87,7 +88,7 @@ int64_t ry_wgrad_split_steps(const wgrad_split_plan *plan, const wgrad_split_blo
 
 /* Elements of a line that are in neighbouring places. */
 typedef struct wgrad_split_run {
-    int64_t from; /* of the first element of a channel, in the tensor */
+    int64_t from; /* offset of a channel's first element in the tensor */
     int64_t at, count;
 } wgrad_split_run;
 
@@ -104,7 +105,7 @@ typedef struct wgrad_split_tap {
 } wgrad_split_tap;
 wgrad_split_tap ry_wgrad_split_tap(const wgrad_split_plan *plan, int64_t tap);
 
-/* Of a task, or of one of the second phase: output and input channels of a group. */
+/* Output and input channels of a group, computed by a task of either phase. */
 typedef struct wgrad_split_piece {
     int64_t group, out, outs, channel, channels;
 } wgrad_split_piece;

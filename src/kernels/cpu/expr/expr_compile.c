@@ -19,7 +19,7 @@ typedef struct compiler {
     ry_expr_number *number;
     ry_expr_reduction *reduction;
     uint16_t *last_use;
-    uint8_t *busy; /* of each buffer */
+    uint8_t *busy; /* whether each buffer is in use */
     int steps;
     double cost;
 } compiler;
@@ -109,7 +109,7 @@ static bool changes_nothing(const compiler *c, int i)
            is_half(c->types[in->operand[0]]) && !is_result(c, i);
 }
 
-/* What stands for an instruction that changes nothing. */
+/* The instruction whose value i has: i itself, or the operand of a copy or no-op. */
 static int source_of(const compiler *c, int i)
 {
     while (changes_nothing(c, i)) {
@@ -162,7 +162,7 @@ static void store(compiler *c, int output, int reg)
     }
 }
 
-/* The output that instruction i can write where it is stored, or -1. */
+/* The output that instruction i can write in place, or -1. */
 static int direct_output(const compiler *c, int i)
 {
     for (int o = 0; o < c->plan->outputs; o++) {
@@ -323,8 +323,8 @@ static void store_all(compiler *c, int i, int reg)
     }
 }
 
-/* One instruction: its operands' registers, its own, the steps, and the stores of outputs that it
- * is. */
+/* Compiles one instruction: registers of operands and result, steps, and stores of the outputs it
+ * computes. */
 static void compile_instruction(compiler *c, int i)
 {
     const ry_expr_instruction *in = &c->program->code[i];

@@ -12,7 +12,7 @@ static bool is_elementary(ry_expr_code code)
            code == RY_EXPR_mod || code == RY_EXPR_fmod;
 }
 
-/* Of a function and an element; 0: nothing beside moving it. */
+/* Cost of a function per element, without moving the element. */
 static double function_cost(const ry_expr_step *step, bool near, const struct ry_expr_costs *cost)
 {
     const double known[RY_EXPR_CODES][2] = {
@@ -29,7 +29,7 @@ static double function_cost(const ry_expr_step *step, bool near, const struct ry
     return known[code][near] > 0 ? known[code][near] : is_elementary(code) ? cost->other : 0;
 }
 
-/* Of an element of a tile and a step. */
+/* Cost of a step per element of a tile. */
 static double element_cost(const ry_expr_plan *plan, const ry_expr_step *step, bool near,
                            const struct ry_expr_costs *cost)
 {

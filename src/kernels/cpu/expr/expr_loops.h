@@ -15,7 +15,7 @@ typedef void (*ry_expr_loop)(size_t n, void *restrict y, const void *a, const vo
 
 typedef struct ry_expr_loops {
     ry_expr_loop vector;
-    ry_expr_loop scalar; /* of two operands: the second is one value, at b[0] */
+    ry_expr_loop scalar; /* with two operands, the second is one value, b[0] */
 } ry_expr_loops;
 
 /* y[i] = (type)a[i] */
@@ -39,7 +39,8 @@ typedef struct ry_expr_reducer {
     void (*fold)(size_t n, void *restrict block, const void *v);
     /* accumulators[i] = accumulators[i] op v[i] */
     void (*flush)(size_t n, void *restrict accumulators, const void *v);
-    void (*merge)(size_t n, void *restrict accumulators, const void *others); /* of accumulators */
+    void (*merge)(size_t n, void *restrict accumulators, const void *others); /* adds accumulators
+                                                                               */
 } ry_expr_reducer;
 
 typedef struct ry_expr_reducers {

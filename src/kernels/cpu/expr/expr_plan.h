@@ -45,7 +45,7 @@ typedef enum ry_expr_scheme { RY_EXPR_POINT, RY_EXPR_INNER, RY_EXPR_OUTER } ry_e
 
 /* How a tile reaches an operand. */
 typedef enum ry_expr_mode {
-    RY_EXPR_DIRECT,    /* where it is stored: the tile is contiguous there, in the loops' type */
+    RY_EXPR_DIRECT,    /* in place: the stored tile is contiguous and has the loops' type */
     RY_EXPR_SINGLE,    /* one value for the full tile */
     RY_EXPR_GATHERED,  /* through a buffer, row by row */
     RY_EXPR_INVARIANT, /* through a buffer that is the same for all tiles */
@@ -56,11 +56,11 @@ typedef struct ry_expr_operand {
     uint8_t dtype, type; /* ry_dtype in memory, ry_loop_type in the loops */
     uint8_t mode, output;
     uint16_t index; /* among the problem's inputs or outputs */
-    /* of an input, or of the instruction that writes a DIRECT output; UINT16_MAX: none */
+    /* register of an input, or of the instruction that writes a DIRECT output; UINT16_MAX: none */
     uint16_t reg;
     uint32_t size;               /* bytes an element */
     int64_t inner;               /* stride of the inner dimension, in bytes */
-    int64_t stride[RY_MAX_RANK]; /* of the outer dimensions, in bytes */
+    int64_t stride[RY_MAX_RANK]; /* strides of the outer dimensions, in bytes */
 } ry_expr_operand;
 
 typedef enum ry_expr_step_kind {
@@ -96,7 +96,7 @@ typedef struct ry_expr_number {
 } ry_expr_number;
 
 typedef struct ry_expr_reduction {
-    uint16_t reg; /* of the result */
+    uint16_t reg; /* register of the result */
     uint8_t type, reducer;
     bool mean, truth; /* truth: of bool */
 } ry_expr_reduction;
@@ -107,13 +107,13 @@ typedef struct ry_expr_plan {
     int kept, reduced;   /* outer dimensions */
     int64_t dim[RY_MAX_RANK];
     int64_t kept_count, reduced_count; /* outer positions */
-    int64_t length;                    /* of the inner dimension */
+    int64_t length;                    /* length of the inner dimension */
     int64_t divisor;                   /* elements behind each reduced output */
     int64_t tile, chunks, rows;        /* chunks of the inner dimension, rows of a tile */
     int64_t wide;         /* OUTER: so many rows are added side by side, where rows are short */
     int64_t batch, width; /* INNER: outputs of a unit; accumulators a reduction and unit */
     int64_t units, per_task, slices;
-    int64_t elements; /* of a buffer */
+    int64_t elements; /* elements of a buffer */
     int registers, singles, buffers, numbers, reductions;
     int first_steps, steps, last_steps; /* once a task, every tile, after the reductions */
     uint32_t element;                   /* bytes of the largest type in a buffer */

@@ -119,7 +119,7 @@ static void store_rows(size_t size, size_t rows, size_t n, const void *a, char *
                  : store_rows_8)(rows, n, a, base, row, step);
 }
 
-/* Rows of 16-bit floats that are converted where they are; shorter ones are gathered first. */
+/* Convert a row of 16-bit floats in place? Shorter rows are gathered first. */
 static bool converts_in_place(const ry_expr_operand *operand, size_t n)
 {
     return operand->inner == operand->size && n >= 32;

@@ -24,8 +24,8 @@
 #define WIDE        256  /* short rows are added side by side up to this width */
 #define MAX_BATCH   256
 #define BATCH_COST  65536.0
-#define TASK_TIMES  100.0 /* a task takes so many times what taking it does, at */
-#define PLAIN_SHARE 0.11  /* of the peak, what plain operations reach (Zen 4) */
+#define TASK_TIMES  100.0 /* least time of a task, in multiples of the time to take it, at */
+#define PLAIN_SHARE 0.11  /* share of the peak that plain operations reach (Zen 4) */
 #define SPLIT_COST                                                                      \
     131072.0 /* a unit of that cost is cut into slices where there are fewer units than \
                 FEW_OC_BLOCKS */

@@ -10,8 +10,8 @@
 
 /* Products that are at hand. */
 typedef struct at_hand {
-    const float *at; /* of the group's first tap and output channel */
-    int64_t first;   /* the pixel of x that they begin with */
+    const float *at; /* the group's first tap and output channel */
+    int64_t first;   /* first pixel of x */
 } at_hand;
 
 /* What the taps of a phase add to row `row` of the rows; returns the number of those that are
@@ -194,7 +194,8 @@ static void run_row_block(const ry_cpu_launch *launch, int64_t task, char *scrat
                   q = task % row_block->count * row_block->out;
     const int64_t end = ry_min(q + row_block->out, plan->grid[row_block->axis]);
     const int64_t first =
-        ry_min(ry_max(q + row_block->low, 0), g->in[row_block->axis] - row_block->in); /* of x */
+        ry_min(ry_max(q + row_block->low, 0), g->in[row_block->axis] - row_block->in); /* row of x
+                                                                                        */
     const int64_t at = image * g->x_batch + group * g->channels_in * g->x_channel +
                        first * g->x_step[row_block->axis];
     float *to = (float *)(void *)(scratch + plan->row_block_products);

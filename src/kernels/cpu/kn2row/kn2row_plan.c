@@ -37,7 +37,7 @@ void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan,
     ry_tensor x = problem->in[0];
     x.dim[1] = groups * g->channels_in;
     if (row_block->out > 0) {
-        const int axis = x.rank - RY_SPACE + row_block->axis; /* of x, where it has it */
+        const int axis = x.rank - RY_SPACE + row_block->axis; /* the axis in x, if x has it */
         x.dim[0] = 1;
         if (axis >= 2) {
             x.dim[axis] = row_block->in;
@@ -156,7 +156,7 @@ static int64_t few_positions(const kn2row_plan *plan)
     return row_block_positions(plan, 1);
 }
 
-/* Rows of a slice that one task may sum. */
+/* The most rows of a slice in one task. */
 static int64_t task_rows(const kn2row_plan *plan)
 {
     return plan->row_block.out > 0 && plan->row_block.axis == 1 ? plan->row_block.out
@@ -196,7 +196,7 @@ static const struct ry_kn2row_costs *costs_of(const kn2row_plan *plan)
     return &ry_costs_of(kn2row_product_plan(plan)->sizes.costs)->kn2row;
 }
 
-/* Of the sums of a row of all phases, and its way to y. */
+/* Cycles of summing a row in all phases and storing it to y. */
 static double row_cycles(const kn2row_plan *plan, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -220,7 +220,7 @@ static double row_cycles(const kn2row_plan *plan, int width)
            (double)g->phases * outputs * (vectors * store + costs_of(plan)->run);
 }
 
-/* Of all tasks of the sums, with the products that are theirs. */
+/* Work of all summing tasks, with their products. */
 static ry_work count_sums(const kn2row_plan *plan, int width)
 {
     const double rows = (double)(plan->row_blocks * plan->rows) * row_cycles(plan, width),
@@ -234,7 +234,7 @@ static ry_work count_sums(const kn2row_plan *plan, int width)
         0};
 }
 
-/* Of all phases and cores, idle ones counted. */
+/* Cycles of all phases on all cores, idle cores included. */
 static double count_cycles(kn2row_plan *plan, int width)
 {
     const igemm_plan *product = kn2row_product_plan(plan);
@@ -359,7 +359,7 @@ static void begin(const ry_query *query, kn2row_plan *plan)
     plan->interleave = ry_conv_interleaved_phases(query->problem, &g);
 }
 
-/* Of a plan that was begun. */
+/* Completes a plan that was begun. */
 static void make(const ry_query *query, const ry_form *form, kn2row_plan *plan)
 {
     kn2row_product product;
@@ -378,8 +378,8 @@ void ry_kn2row_plan_make(const ry_query *query, kn2row_plan *plan)
     make(query, query->form, plan);
 }
 
-/* The best form with row blocks of so many positions, and its cycles; negative where there is none.
- */
+/* Finds the best form with row blocks of `positions`; returns its cycles, negative if no form is
+ * legal. */
 static double try_row_block(const ry_query *query, int64_t positions, kn2row_plan *plan,
                             ry_form *form)
 {
@@ -458,7 +458,7 @@ void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan 
         list_rows(plan, row_blocks, count, values);
         return;
     }
-    /* of the whole product, which any row block's is a part of */
+    /* the whole product, which contains the product of any row block */
     kn2row_product product;
     set_row_block(query->problem, 0, plan, &product);
     const ry_query of_product = {query->kernel, &product.problem, query->target, NULL};

@@ -59,16 +59,17 @@ typedef struct kn2row_plan {
     ry_form form; /* complete */
     kn2row_sizes sizes;
     kn2row_row_block row_block;
-    int64_t grid[RY_SPACE];   /* of the largest phase */
-    int64_t pixels;           /* of a plane of products */
-    int64_t rows, row_blocks; /* that are summed at a time */
-    int64_t tasks;            /* of sums */
-    int64_t pitch, positions; /* of the sums (out_rows.h) */
+    int64_t grid[RY_SPACE];   /* grid of the largest phase */
+    int64_t pixels;           /* pixels of a plane of products */
+    int64_t rows, row_blocks; /* rows summed at a time; blocks of them */
+    int64_t tasks;            /* tasks that sum */
+    int64_t pitch, positions; /* layout of the sums (out_rows.h) */
     int64_t interleave;       /* phases that write to a row of y in turn; 1: none */
-    size_t products;          /* bytes: of a row block's, else of all, at the workspace's start */
-    ry_work work; /* of the sums, in multiply-adds of a vector; banded: with their products */
-    /* of a worker's scratch, in bytes from its start: the row block's products and what the matrix
-     * product shares, else empty; the matrix product's own */
+    size_t products; /* bytes of the products (a row block's, or all) at the workspace's start */
+    ry_work work;    /* work of the sums in vector multiply-adds; with row blocks, of their products
+                        too */
+    /* byte offsets in a worker's scratch: with row blocks, their products and the shared packing of
+     * the matrix product; the matrix product's own scratch */
     size_t sums, bias, runs, interleaved_row, sources, row_block_products, row_block_shared,
         multiply, scratch;
     /* ry_conv_phase[], ry_conv_tap[], igemm_plan: bytes from the plan's start */
@@ -78,7 +79,7 @@ typedef struct kn2row_plan {
 /* The 1x1 convolution that makes products: of a row block, or all. */
 typedef struct kn2row_product {
     ry_tensor in[2], out;
-    ry_problem problem; /* of these tensors: it does not outlive them */
+    ry_problem problem; /* points into these tensors: do not copy */
 } kn2row_product;
 
 void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan,

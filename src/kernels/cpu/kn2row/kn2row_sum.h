@@ -10,7 +10,7 @@ enum { KN2ROW_TOGETHER = 4 };
 
 /* What a tap adds to a row: `at`[column], for columns from `first` to below `end`. */
 typedef struct kn2row_source {
-    const float *at; /* of output channel 0 */
+    const float *at; /* output channel 0 */
     int64_t first, end;
 } kn2row_source;
 

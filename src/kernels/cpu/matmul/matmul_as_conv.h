@@ -16,7 +16,7 @@ typedef struct matmul_as_conv {
  * no bias is. Types are as they are. */
 bool ry_matmul_as_conv_of(const ry_problem *matmul, matmul_as_conv *conv);
 
-/* The same query of that convolution; `conv` outlives it. */
+/* Fills `asked` with the query of that convolution. `asked` points into `conv`. */
 bool ry_matmul_as_conv_query(const ry_query *query, matmul_as_conv *conv, ry_query *asked);
 
 /* What kernels of products are asked before they run is what a kernel of convolutions, whose

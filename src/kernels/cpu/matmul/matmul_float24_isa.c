@@ -20,8 +20,8 @@ enum {
     BLOCK = FLOAT24_BLOCK,
     GROUP = RY_W == 16 ? 4 : 2, /* float24_group */
     ROWS = FLOAT24_ROWS,
-    PREFETCHED = 16384,   /* bytes that are fetched ahead */
-    PREFETCHED_ROWS = 32, /* of b, where a vector of each is read */
+    PREFETCHED = 16384,   /* prefetch distance in bytes */
+    PREFETCHED_ROWS = 32, /* rows of b, if a vector of each is read */
 };
 
 static uint32_t bits_of(float x)
@@ -59,7 +59,7 @@ static void pack_block(const float *from, int64_t step, int64_t count, float sca
     if (isnan(scale)) {
         return;
     }
-    const int shift = ilogbf(scale) * (1 << (23 - FLOAT24_DROPPED)); /* of the exponent */
+    const int shift = ilogbf(scale) * (1 << (23 - FLOAT24_DROPPED)); /* shift of the exponent */
     for (int64_t k = 0; k < count; k++) {
         const uint32_t bits = bits_of(from[k * step]), size = bits & INT32_MAX;
         /* half of what is dropped rounds, away from zero; the carry goes into the exponent, as it
@@ -106,7 +106,7 @@ typedef struct product {
     const float *a;
     int64_t a_row;
     const char *blocks;
-    const float *scales; /* of each column */
+    const float *scales; /* scale of each column */
     int64_t depth;       /* blocks of a column */
     float *block;
     int64_t block_step;
@@ -255,8 +255,8 @@ static bool are_open(const float *sums, const float *scales, int64_t count, floa
     return open;
 }
 
-/* Takes the sums that are not finite from b where that may change them: a vector of columns costs
- * little more than one of them where b is along n. */
+/* Computes non-finite sums again from b, if rounding may have changed them. If b's rows are
+ * contiguous, a vector of columns costs little more than one column. */
 static void repair(const float24_plan *plan, const float *a, const float *b, const float *scales,
                    float *block, int64_t columns)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Of b: a copy of less gains next to nothing on any machine. */
+/* Least bytes of b: copying a smaller b gained next to nothing on any machine. */
 static const int64_t min_bytes = 2 * 1024 * 1024;
 
 const ry_knob ry_float24_knobs[FLOAT24_KNOBS] = {[FLOAT24_COLUMNS] = {"columns", NULL, false}};

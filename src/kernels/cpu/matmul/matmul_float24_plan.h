@@ -10,7 +10,7 @@
 enum {
     FLOAT24_BLOCK = 64,                      /* weights of a column that are together */
     FLOAT24_BLOCK_BYTES = 3 * FLOAT24_BLOCK, /* high parts, then low parts */
-    FLOAT24_ROWS = 4,                        /* of a at most, that are multiplied side by side */
+    FLOAT24_ROWS = 4,                        /* most rows of a multiplied together */
 };
 
 /* Columns that are multiplied side by side; their blocks are in turns, so that memory is read in
@@ -26,9 +26,9 @@ extern const ry_knob ry_float24_knobs[FLOAT24_KNOBS];
 typedef struct float24_plan {
     matmul_shape shape;
     bool a_copied;
-    int64_t blocks;                 /* of a column */
-    int64_t a_step;                 /* from row to row of a, or of its copy */
-    int64_t columns, column_blocks; /* of a task; such tasks */
+    int64_t blocks;                 /* blocks of a column */
+    int64_t a_step;                 /* step between rows of a or its copy */
+    int64_t columns, column_blocks; /* columns of a task; tasks */
     size_t a, block, scratch;       /* scratch of a worker */
     size_t scales, packed;          /* packed: blocks, then a scale for each column */
 } float24_plan;

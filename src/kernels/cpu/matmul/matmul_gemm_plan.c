@@ -22,13 +22,13 @@ enum { MIN_K_BLOCK = 64 }; /* a shorter one passes sums to and fro for nothing *
 /* Rows a multiple of so many floats apart meet in one set of the first-level cache. */
 enum { ALIASED = 1024 };
 
-/* Of k: the rows of a tile and a k block take a part of the first-level cache. */
+/* Largest k block: the rows of a tile take a share of the first-level cache. */
 static int64_t max_k_block(const ry_machine *machine)
 {
     return ry_max(MIN_K_BLOCK, ry_machine_core_bytes(machine, RYND_LEVEL_L1) * 3 / 64 / 4);
 }
 
-/* Of b: the panel takes 3/8 of a core's second-level cache. */
+/* Most columns of b: the panel takes 3/8 of a core's second-level cache. */
 static int64_t max_columns(const gemm_plan *plan, const ry_machine *machine)
 {
     const int64_t panel = ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 3 / 8;
@@ -52,7 +52,7 @@ static int64_t next_parts(int64_t parts, int64_t last)
     return parts == last ? last + 1 : ry_min(next, last);
 }
 
-/* Of a length, in whole grains: when it is cut into so many parts. */
+/* Length of a part in whole grains, if `length` is cut into `parts`. */
 static int64_t part_of(int64_t length, int64_t parts, int64_t grain)
 {
     return ry_min(length, ry_ceil_div(ry_ceil_div(length, parts), grain) * grain);
@@ -111,7 +111,7 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
     return true;
 }
 
-/* Of an element of a, beside its products. */
+/* Cycles per element of a, without its products. */
 static double a_cycles(const gemm_plan *plan)
 {
     const bool crowded =
@@ -122,8 +122,8 @@ static double a_cycles(const gemm_plan *plan)
                                     : 0;
 }
 
-/* Of the pages that a task's rows of y begin on and go through, where y is larger than a core's
- * caches: narrow tasks come to every page again and again. */
+/* Cycles for the pages of y, if y is larger than a core's caches: narrow tasks touch each page many
+ * times. */
 static double page_cycles(const gemm_plan *plan, const ry_machine *machine)
 {
     enum { PAGE = 4096 };
@@ -160,7 +160,7 @@ static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
            cost->task;
 }
 
-/* Of all cores, with what the last of them wait. */
+/* Cycles of all cores, waiting for the last task included. */
 static double spent(const gemm_plan *plan, const ry_machine *machine, double task)
 {
     return task * ((double)(plan->shape.batches * plan->row_blocks * plan->column_blocks) +

@@ -23,7 +23,7 @@ typedef struct gemm_plan {
     gemm_a a;
     bool direct; /* tiles are written to y itself */
     bool column_bias, integer;
-    int residual; /* which input it is: c, where it is all that is added, element by element */
+    int residual; /* input number of c, if c has y's shape and is all that is added */
     bool pairs;   /* operands are pairs of neighbours along k */
     int64_t k_block, rows, columns, row_blocks, column_blocks;
     /* rows of a that are packed at once, and floats from one to the next */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MAX_DOT_ROWS = 32 }; /* of a: beyond it packing b pays */
+enum { MAX_DOT_ROWS = 32 }; /* rows of a: with more, packing b pays */
 
 const ry_knob ry_gemv_knobs[GEMV_KNOBS] = {
     [GEMV_COLUMNS] = {"columns", NULL, false}, [GEMV_K_BLOCK] = {"k_block", NULL, false}};

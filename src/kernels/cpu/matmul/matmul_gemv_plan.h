@@ -25,8 +25,8 @@ typedef struct gemv_plan {
     matmul_shape shape;
     bool dot;                       /* b is along k: dot products; else sums of b's scaled rows */
     bool a_copied, rounded;         /* rounded: b is a packed copy in bfloat16 */
-    int64_t columns, column_blocks; /* of a task */
-    int64_t k_block;                /* of k, through which all rows of a go */
+    int64_t columns, column_blocks; /* columns of a task; tasks */
+    int64_t k_block;                /* block of k, used for all rows of a */
     int64_t a_step;                 /* from row to row of the copy */
     size_t a, block, scratch;
 } gemv_plan;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Steps of y's dims in `t`, which broadcasts to y: 0 where it has extent 1 or none. */
+/* Steps in `t` along y's dims; 0 along a dim that `t` broadcasts. */
 static void broadcast_steps(const ry_tensor *t, const ry_tensor *y, int64_t step[RY_MAX_RANK])
 {
     for (int i = 0; i < y->rank; i++) {

@@ -16,7 +16,7 @@ enum { BATCH_VECTORS = RY_W == 16 ? 4 : 2 };
 typedef struct batch_block {
     int vectors;
     bool part;
-    ry_vm mask; /* of the part */
+    ry_vm mask; /* mask of the part */
 } batch_block;
 
 RY_INLINE ry_vf batch_load(batch_block b, const float *p)
@@ -58,7 +58,7 @@ RY_INLINE void batch_store(batch_block b, float *p, ry_vf v)
         }                                                                                         \
     } while (0)
 
-/* The bounds of an activation that passes on what is between them. */
+/* The bounds of an activation that clamps: ReLU, ReLU6 and clip. */
 typedef struct batch_bounds {
     bool active;
     ry_vf low, high;

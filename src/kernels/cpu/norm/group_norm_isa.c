@@ -17,7 +17,7 @@ enum { VECTORS = 4 };
 typedef struct block {
     int vectors;
     bool part;
-    ry_vm mask; /* of the part */
+    ry_vm mask; /* mask of the part */
 } block;
 
 RY_INLINE ry_vf load(const block *b, const float *p)
@@ -57,7 +57,7 @@ RY_INLINE void sum_block(block b, const float *x, int64_t count, int64_t channel
     }
 }
 
-/* Of a group's channels, by the sums of each over n positions. */
+/* Joins the moments of a group's channels, from each channel's sums over n positions. */
 static ry_moments group_moments(const group_norm_plan *s, int64_t group, const float *x, double n,
                                 const float *sum, const float *squares)
 {

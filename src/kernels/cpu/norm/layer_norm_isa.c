@@ -12,7 +12,7 @@ enum { TOGETHER = 4 };
 
 typedef struct norm {
     const float *scale, *bias; /* NULL where absent */
-    float *means, *inverses;   /* of each row; NULL where not wanted */
+    float *means, *inverses;   /* each row's mean and 1/deviation; NULL: not wanted */
     int64_t length;
     double share, epsilon; /* share: 1 / length */
     bool rms;
@@ -25,7 +25,7 @@ typedef struct row_factors {
     ry_vf minus, inverse, offset;
 } row_factors;
 
-/* Of each of `rows` vectors, TOGETHER or one. */
+/* Sums the lanes of `rows` vectors each; rows is TOGETHER or 1. */
 RY_INLINE void sum_lanes(const ry_vf *v, int rows, float *sum)
 {
     if (rows == TOGETHER) {
@@ -35,7 +35,7 @@ RY_INLINE void sum_lanes(const ry_vf *v, int rows, float *sum)
     }
 }
 
-/* Of d = x - estimate over each of `rows` rows: the sum, and the sum of d * d. */
+/* Sums d and d * d over each of `rows` rows, d = x - estimate. */
 RY_INLINE void sum_rows(const norm *s, const float *x, int rows, const float *estimate, float *sum,
                         float *squares)
 {

@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_CPU_NORM_MOMENTS_H
 #define RY_KERNELS_CPU_NORM_MOMENTS_H
 
-/* Of `count` numbers: their mean, and the sum of squares of differences from it. */
+/* Mean of `count` numbers and sum of squared differences from it. */
 typedef struct ry_moments {
     double count, mean, squares;
 } ry_moments;

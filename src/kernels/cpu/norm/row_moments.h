@@ -20,7 +20,7 @@ RY_INLINE ry_moments ry_moments_join(ry_moments a, ry_moments b)
                         a.squares + b.squares + d * d * (a.count * b.count / count)};
 }
 
-/* Of many at once, with one division. */
+/* Joins many moments with one division. */
 RY_INLINE ry_moments ry_moments_join_all(const ry_moments *parts, int64_t n)
 {
     double count = 0, sum = 0, squares = 0;

@@ -20,11 +20,11 @@ typedef struct place_masks {
 typedef struct task {
     const staged_plan *plan;
     out_rows rows;
-    const float *packed; /* of the group */
+    const float *packed; /* weights of the group */
     float *staged, *transposed_sums;
     ry_activation_of activation;
     bool bounds;
-    float low, high;                 /* of sums that go from tiles to y */
+    float low, high;                 /* bounds of sums stored from tiles to y */
     bool started[STAGED_MAX_PHASES]; /* the phase's sums are there */
     const place_masks *masks;
 } task;

@@ -33,7 +33,7 @@ static double rows_used(const staged_plan *plan)
     return rows;
 }
 
-/* Of a channel's row of every plane. */
+/* Cycles of staging a channel's row in every plane. */
 static double plane_row_cycles(const ry_query *query, const staged_plan *plan)
 {
     const costs *cost = costs_of(plan);
@@ -59,7 +59,7 @@ static double plane_row_cycles(const ry_query *query, const staged_plan *plan)
            planes * vectors * cost->move;
 }
 
-/* Of staging a task's rows of one group. */
+/* Cycles of staging a task's rows of one group. */
 static double stage_cycles(const ry_query *query, const staged_plan *plan)
 {
     const costs *cost = costs_of(plan);
@@ -77,7 +77,7 @@ static double stage_cycles(const ry_query *query, const staged_plan *plan)
             (double)plan->pitch * (near ? cost->position / (double)plan->width : cost->alone));
 }
 
-/* Of the output's slices, those whose window's slice `depth` is there. */
+/* Share of output slices whose window slice `depth` is not padding. */
 static double slice_share(const staged_plan *plan, int64_t depth)
 {
     int64_t there = 0;
@@ -151,7 +151,7 @@ static double count_tiles(const ry_query *query, const staged_plan *plan)
     const bool channels = plan->form == STAGED_CHANNELS;
     const int64_t vectors = channels ? plan->columns * ry_ceil_div(g->channels_out, plan->width)
                                      : ry_ceil_div(plan->columns, plan->width) * g->channels_out;
-    double window = 0; /* its rows that are summed, in all output rows */
+    double window = 0; /* window rows summed, over all output rows */
     for (int64_t i = 0; i < plan->grid[0]; i++) {
         int64_t first, end;
         staged_rows_inside(plan, i, &first, &end);

@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/staged/staged_plan.h"
 
-/* Of a form and its tasks, in vector multiply-adds, on one core. */
+/* Work of a form and its tasks in vector multiply-adds, on one core. */
 ry_work ry_staged_work(const ry_query *query, const staged_plan *plan);
 
 #endif

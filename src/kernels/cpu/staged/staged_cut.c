@@ -16,8 +16,8 @@ enum {
     MAX_TAPS = 2048,
     MAX_RUNS_CHANNEL = 1 << 18, /* bytes of one channel's planes in a worker's scratch */
     MAX_ROWS_CHANNEL = 1 << 24,
-    POSITIONS = 2048, /* of a task with runs, at most, about */
-    MIN_COLUMNS = 96, /* of a part of a row */
+    POSITIONS = 2048, /* positions of a task with runs, at most, about */
+    MIN_COLUMNS = 96, /* columns of a part of a row */
     MAX_RUNS_OUT = 64,
     MAX_TRANSPOSED_OUT = 16,
     MAX_IN = 8, /* all channels at once: above, the implicit GEMM gathers full vectors of them */
@@ -178,7 +178,7 @@ static void find_reach(staged_plan *plan)
     }
 }
 
-/* Of larger strides there are none: CHANNELS. */
+/* Finds the planes of each residue. Larger strides have none: CHANNELS. */
 static void find_planes(staged_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -238,7 +238,7 @@ static int64_t min_tasks(const ry_machine *machine)
     return 8 * (int64_t)machine->cores;
 }
 
-/* Of a task, whose sums stay in a second-level cache. */
+/* Positions of a task, so that its sums stay in a second-level cache. */
 static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -246,7 +246,7 @@ static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
     return ry_min(POSITIONS, sums / 4 / (g->channels_out * g->phases));
 }
 
-/* Of a task with runs: several small ones, as long as there are tasks enough. */
+/* Images of a task with runs: several small images, as long as tasks suffice for all cores. */
 static int64_t choose_images(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -260,8 +260,8 @@ static int64_t choose_images(const staged_plan *plan, const ry_machine *machine)
     return ry_ceil_div(g->batch, ry_ceil_div(g->batch, images));
 }
 
-/* Of a task with runs: many enough that staging what a window reaches over is little, few enough
- * that all threads have some. */
+/* Rows of a task with runs: enough rows that staging the halo costs little, few enough that all
+ * threads have tasks. */
 static int64_t choose_run_rows(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -299,10 +299,9 @@ static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
     return rows;
 }
 
-/* Of runs, whose planes stay in a second-level cache beside the sums. Five first-level caches are
- * enough: more gained nothing (Zen 4, 1 MiB), and lost 3 to 7 % where the channels of x are next to
- * each other; but with fewer of these than are transposed at once it takes up to 1.5 times as long.
- */
+/* Channels of a run: their planes and the sums stay in a second-level cache. Five first-level
+ * caches suffice: more gained nothing (Zen 4, 1 MiB) and lost 3 to 7 % if x's channels are
+ * contiguous. Fewer channels than are transposed at once take up to 1.5 times as long. */
 static int64_t choose_k_block(const staged_plan *plan, const ry_machine *machine)
 {
     const int64_t second = ry_machine_core_bytes(machine, RYND_LEVEL_L2),
@@ -315,7 +314,7 @@ static int64_t choose_k_block(const staged_plan *plan, const ry_machine *machine
     return plan->form == STAGED_RUNS ? ry_ceil_div(channels, ry_ceil_div(channels, max)) : channels;
 }
 
-/* Of a task: several small ones. */
+/* Groups of a task: several small groups. */
 static int64_t choose_groups(const ry_query *query, const staged_plan *plan, int64_t tasks)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -423,7 +422,7 @@ static double set_form(const ry_query *query, staged_plan *plan, staged_form for
     return cut(query, plan, wanted_or(query, STAGED_COLUMNS, choose_columns(query, plan)));
 }
 
-/* Are the knobs that the query sets ones that the form cuts? */
+/* Does the form use every knob that the query sets? */
 static bool goes_with(const ry_query *query, const ry_conv_geometry *g, staged_form form)
 {
     return form == STAGED_RUNS ||
@@ -433,7 +432,7 @@ static bool goes_with(const ry_query *query, const ry_conv_geometry *g, staged_f
             (staged_ends_in_rows(form) || ry_form_allows(query, STAGED_GROUPS, 1)));
 }
 
-/* The form that the query asks for, or the one of fewest cycles; false: there is none. */
+/* Takes the form of the query, or the form of fewest cycles; false if no form is legal. */
 static bool choose_form(const ry_query *query, staged_plan *plan)
 {
     staged_form best = STAGED_FORMS;

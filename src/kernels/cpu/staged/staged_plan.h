@@ -73,14 +73,14 @@ enum {
 };
 extern const ry_knob ry_staged_knobs[STAGED_KNOBS];
 
-/* Taps of a phase that read one slice: neighbours in its list, `first` from its first one. */
+/* The taps of a phase that read one slice: `count` neighbours in the phase's list, from `first`. */
 typedef struct staged_slice {
     int32_t first, count;
 } staged_slice;
 
 typedef struct staged_phase {
     ry_conv_phase at;
-    int64_t packed; /* where its weights start in a group's, in floats */
+    int64_t packed; /* offset of its weights in a group's, in floats */
     staged_slice slice[STAGED_MAX_DEPTHS];
 } staged_phase;
 
@@ -88,21 +88,21 @@ typedef struct staged_plan {
     ry_conv_geometry geometry;
     staged_form form;
     int64_t grid[2]; /* rows and columns of the largest phase */
-    int64_t slices;  /* of its grid */
+    int64_t slices;  /* slices of the grid */
     /* slices that windows reach, from where the output's slice reads */
     int64_t depths, depth[STAGED_MAX_DEPTHS];
     int64_t before[2]; /* zeros above and left of x */
-    int64_t span[2];   /* rows and columns of x from a window's first one to its last one */
-    int64_t reach[2];  /* of a plane, beyond those of a task's outputs */
-    /* of a plane: positions of a row, rows of an image; CHANNELS: floats of a row */
+    int64_t span[2];   /* rows and columns of x that a window spans */
+    int64_t reach[2];  /* halo of a plane beyond a task's outputs */
+    /* positions of a plane's row, rows of an image; CHANNELS: floats of a row */
     int64_t pitch, image_rows;
-    int64_t columns, column_blocks; /* of the grid: of a task; of a row */
-    int64_t planes, plane;          /* of a channel; floats of one */
-    /* of the plane of each residue; -1: no tap reads it */
+    int64_t columns, column_blocks; /* grid columns of a task; blocks of a row */
+    int64_t planes, plane;          /* planes of a channel; floats of a plane */
+    /* slot of each residue's plane; -1: no tap reads it */
     int64_t slot[STAGED_MAX_STRIDE][STAGED_MAX_STRIDE];
-    int64_t rows, row_blocks, images, image_blocks, groups, group_blocks; /* of a task */
+    int64_t rows, row_blocks, images, image_blocks, groups, group_blocks; /* per task; tasks */
     int64_t k_block;                                                      /* channels */
-    int64_t width, oc_blocks, max_oc_block; /* of a vector; of output channels */
+    int64_t width, oc_blocks, max_oc_block; /* lanes of a vector; blocks of output channels */
     ry_cost_column costs;
     int64_t interleave; /* phases that write to a row of y in turn; 1: none */
     /* y's (and the residual's) pixels are its channels, few of them, and nothing else */
@@ -113,11 +113,11 @@ typedef struct staged_plan {
     int64_t packed_group; /* floats */
     int64_t tasks;
     ry_work work; /* in vector multiply-adds */
-    /* of a worker, in bytes from its start */
+    /* byte offsets in a worker's scratch */
     size_t staged, lines, sums, transposed_sums, bias, runs, interleaved_row, scratch;
     size_t taps, size; /* ry_conv_tap[geometry.taps], behind the offsets; bytes of the whole */
     staged_phase phase[STAGED_MAX_PHASES];
-    int32_t offset[]; /* of each tap in a staged channel; PLACE: in x */
+    int32_t offset[]; /* offset of each tap in a staged channel; PLACE: in x */
 } staged_plan;
 
 bool ry_staged_is_possible(const ry_problem *problem);
@@ -137,8 +137,7 @@ static inline const ry_conv_tap *staged_taps(const staged_plan *plan)
     return (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
 }
 
-/* Of x, that the window of the output's slice `slice` reaches as number `depth`; -1: it is in the
- * padding. */
+/* The slice of x under window slice `depth` of output slice `slice`; -1: padding. */
 static inline int64_t staged_slice_of_x(const staged_plan *plan, int64_t slice, int64_t depth)
 {
     const int64_t at = slice * plan->geometry.stride[0] + plan->depth[depth];

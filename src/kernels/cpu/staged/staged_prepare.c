@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What staged convolutions are asked before they run. */
+/* The kernel functions of staged convolutions that run before `run`: applicable, prepare, pack. */
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/cpu/staged/staged_plan.h"

@@ -9,11 +9,11 @@
 typedef struct staged_stage {
     const staged_plan *plan;
     ry_dtype dtype;
-    const char *x; /* of the group, image 0 */
+    const char *x; /* the group's first element in image 0 */
     float *staged, *lines;
-    int64_t image, images; /* that are staged */
-    int64_t slice;         /* of x */
-    int64_t row;           /* of the output grid: the first */
+    int64_t image, images; /* first image; images staged */
+    int64_t slice;         /* slice of x */
+    int64_t row;           /* first row of the output grid */
     int64_t before; /* zeros left of x; negative: positions of x that are left of the task's */
     int64_t channel, channels;
 } staged_stage;

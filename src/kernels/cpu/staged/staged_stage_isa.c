@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { ROWS_AT_ONCE = 64 }; /* of x, that are staged channel by channel */
+enum { ROWS_AT_ONCE = 64 }; /* rows of x staged channel by channel */
 
 /* Where x is in a line of `count` elements: [*first, *end). */
 static void find_inside(const staged_stage *s, int64_t count, int64_t *first, int64_t *end)

@@ -25,14 +25,14 @@ typedef struct staged_tile {
     const float *weights, *staged;
     const float *bias; /* NULL, along pixels: the sums go on from C */
     const int32_t *offset;
-    int64_t weights_step, staged_step, pixel_step; /* of n, of n, of a row */
+    int64_t weights_step, staged_step, pixel_step; /* floats per n, per n, per row */
     float *c;
     int64_t c_step, columns;
     float low, high;
     /* along pixels: NULL, or which vectors have lanes that step k does not read, but takes for
      * 0: */
     const uint8_t *edges;
-    /* those that it reads of the first vector, and of the last one where there are two */
+    /* masks of the first vector, and of the last if there are two */
     const ry_vm *first, *last;
 } staged_tile;
 

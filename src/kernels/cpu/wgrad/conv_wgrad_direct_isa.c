@@ -13,7 +13,7 @@
 typedef struct direct_task {
     const wgrad_direct_plan *plan;
     const float *x, *dy;
-    const int64_t *shift; /* of every tap */
+    const int64_t *shift; /* shift of each tap */
     float *x_frames, *dy_frames, *sums, *bias;
     int64_t unit, units; /* whose sums are computed at once */
     int64_t inputs, outputs;
@@ -47,7 +47,7 @@ static void fill(const direct_task *t, const wgrad_frame *frame)
     }
 }
 
-/* Of every output channel with every input channel of each unit. */
+/* Multiplies each output channel by each input channel of its unit. */
 static void multiply(const direct_task *t, const wgrad_frame *frame)
 {
     const wgrad_direct_plan *plan = t->plan;

@@ -13,7 +13,7 @@
 
 typedef struct wgrad_task {
     const wgrad_plan *plan;
-    const float *x; /* of the task's first channel */
+    const float *x; /* the task's first channel */
     const float *dy;
     int64_t part, group, tile, tiles, channel, channels;
     float *panel, *copy, *sums, *bias; /* sums and bias of the task's first tile */
@@ -31,7 +31,8 @@ static int64_t panel_step(const wgrad_plan *plan, int64_t tile)
     return ry_round_up(columns_of(plan, tile), RY_W);
 }
 
-/* Of a block, what a tile of k has of dy: vectors of columns, the loops' positions so far apart. */
+/* The part of dy that a tile of k reads in a block: vectors of columns, and the strides between the
+ * loops' positions. */
 typedef struct wgrad_panel {
     const float *at;
     int64_t step[WGRAD_LOOPS];

@@ -11,11 +11,12 @@
 
 typedef struct winograd_task {
     const wgrad_winograd_plan *plan;
-    const float *x, *dy; /* of the task's first channels */
+    const float *x, *dy; /* the task's first channels */
     int64_t part, group, channel, channels, filter, filters;
     float *v, *u, *m, *stage, *sums;
-    float *bias, *recent; /* of all blocks, of one; NULL: another task's */
-    int64_t pitch;        /* of the sums */
+    float *bias, *recent; /* bias gradient of all blocks, of one block; NULL: another task computes
+                             it */
+    int64_t pitch;        /* floats from row to row of the sums */
 } winograd_task;
 
 /* Tiles of one row of an image. */
@@ -33,7 +34,8 @@ static ry_window_range inside(int64_t at, int64_t size, int64_t extent)
 typedef struct strip {
     const float *image;
     const wgrad_operand *operand;
-    int64_t size, line, column, extent[2]; /* of a tile; of the first; of the image */
+    int64_t size, line, column, extent[2]; /* size of a tile; line and column of the first tile;
+                                              extent of the image */
     int64_t channels, room;                /* in full vectors */
     bool staged;
 } strip;
@@ -208,7 +210,7 @@ static winograd_task task_of(const ry_cpu_launch *launch, int64_t index)
     return t;
 }
 
-/* The sums of a part, which are all its own; there is at least one tile. */
+/* Computes the sums of a part, which no other task writes. A part has at least one tile. */
 static void sum_part(const winograd_task *t)
 {
     const wgrad_winograd_plan *plan = t->plan;

@@ -28,13 +28,13 @@ typedef struct wgrad_depthwise_plan {
     wgrad_shape shape;
     int64_t width, vectors; /* floats of a vector; vectors of channels */
     ry_cost_column costs;
-    int64_t rows, columns;            /* of the largest piece of the window */
+    int64_t rows, columns;            /* rows and columns of the largest piece of the window */
     bool fetches;                     /* a task's lines are one piece of memory: it fetches ahead */
     int64_t cuts, lines;              /* pieces of a line; lines in all images, or pieces */
     int64_t block, parts;             /* the most lines of a block */
-    int64_t task_vectors, tasks;      /* of a part */
-    int64_t finish_vectors, finishes; /* the same of the second phase */
-    int64_t vector_floats, part_floats; /* of sums */
+    int64_t task_vectors, tasks;      /* vectors of a task; tasks of a part */
+    int64_t finish_vectors, finishes; /* the same for the second phase */
+    int64_t vector_floats, part_floats; /* floats of sums */
 } wgrad_depthwise_plan;
 
 /* Lines of an image, and of each the same positions. */

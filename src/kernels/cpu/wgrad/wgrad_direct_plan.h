@@ -34,9 +34,10 @@ typedef struct wgrad_direct_plan {
     ry_cost_column costs;
     /* along each axis: places of a frame that have positions; all; how many residues */
     int64_t extent[WGRAD_SPACE], places[WGRAD_SPACE], residues[WGRAD_SPACE];
-    int64_t images;                      /* of a frame */
+    int64_t images;                      /* images of a frame */
     int64_t image_places, frame, frames; /* places of an image; floats of a frame; frames of x */
-    int64_t image_blocks, space_blocks[WGRAD_SPACE], blocks; /* of frames, and of all */
+    int64_t image_blocks, space_blocks[WGRAD_SPACE], blocks; /* blocks of frames along each axis;
+                                                                all blocks */
     int64_t parts;
     /* a vector of channels of dy, or a group, is a unit; of a task, and how many such tasks */
     int64_t units, task_units, unit_tasks;

@@ -9,12 +9,12 @@
 /* What is copied: the element of a place is `at` and as many steps along each axis as the place's;
  * places outside of `there` are zeros. */
 typedef struct frame_source {
-    const float *at; /* of the first image */
+    const float *at; /* the first image */
     int64_t image, step[WGRAD_SPACE];
     ry_window_range there[WGRAD_SPACE];
-    int64_t channels; /* of a place that is a vector */
-    ry_vi order;      /* which of them goes to a lane */
-    ry_vm line;       /* of places that are one vector: those that are there */
+    int64_t channels; /* channels of a place, if a place is a vector */
+    ry_vi order;      /* the channel of each lane */
+    ry_vm line;       /* mask of the real channels, if a position is one vector */
 } frame_source;
 
 /* What is written behind the end of a line, less than a vector, the next one overwrites. */

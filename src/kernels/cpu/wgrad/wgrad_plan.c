@@ -24,7 +24,7 @@ enum { FINISH_FLOATS = 2048 };
  * cache. */
 enum { ALIASED = 1024, CROWD = 8 };
 
-/* Of a block: the panel of one tile of k takes two thirds of the first-level cache. */
+/* Positions of a block: the panel of one tile of k takes two thirds of the first-level cache. */
 static int64_t usual_positions(const wgrad_plan *plan, const ry_machine *machine)
 {
     return ry_max(32,
@@ -66,7 +66,7 @@ static int64_t vectors_of(const wgrad_plan *plan, int64_t tiles)
     return ry_ceil_div(ry_min(tiles * plan->tile_columns, plan->shape.k), plan->width);
 }
 
-/* A position of a tile: its products, or where they are few, what one waits for the one before. */
+/* Cycles of one position: FMA throughput, or latency if the tile has few sums. */
 static double tile_cycles(double products, const struct ry_wgrad_costs *cost)
 {
     return cost->product * (products > cost->latency ? products : cost->latency);
@@ -131,7 +131,7 @@ static double met_floats(const wgrad_plan *plan)
     return floats;
 }
 
-/* Of the largest task. */
+/* Cycles of the largest task. */
 static double task_cycles(const wgrad_plan *plan, double inside)
 {
     const struct ry_wgrad_costs *cost = &ry_costs_of(plan->costs)->wgrad;
@@ -159,7 +159,7 @@ static double task_cycles(const wgrad_plan *plan, double inside)
            taps * (double)plan->c_block * vectors * stored + cost->task;
 }
 
-/* Of the second phase, all of it. */
+/* Cycles of the whole second phase. */
 static double finish_cycles(const wgrad_plan *plan)
 {
     const struct ry_wgrad_costs *cost = &ry_costs_of(plan->costs)->wgrad;
@@ -229,7 +229,7 @@ static bool wanted(const ry_query *query, const wgrad_plan *plan)
            ry_form_allows(query, WGRAD_CHANNELS, plan->c_block);
 }
 
-/* Copies of one channel of a block that are larger are none that a cache has. */
+/* Does the copy of one channel of a block stay in a cache? */
 static bool may_copy(const wgrad_plan *plan)
 {
     enum { LARGEST_COPY = 1 << 20 };
@@ -282,7 +282,7 @@ static void choose_task(const ry_query *query, wgrad_plan *plan)
                   c = of / k_tiles.count, x = i % copied.count;
         set_task(plan, copied.value[x], k_tiles.value[k], channels.value[c],
                  parts.value[i / copied.count % parts.count]);
-        /* what takes the least memory is always there */
+        /* the form of least memory is always a candidate */
         const bool smallest = k == 0 && c == 0 && x == 0;
         if (!wanted(query, plan) || !(smallest || fits(plan, machine))) {
             continue;

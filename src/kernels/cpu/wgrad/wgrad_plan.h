@@ -35,8 +35,8 @@ typedef struct wgrad_plan {
      * over that, and of lines; how many blocks that makes along each, and of all images. */
     bool outer_is_d;
     int64_t outer_extent, outer_block, line_block, outer_blocks, line_blocks, blocks;
-    int64_t parts, k_tiles; /* of a group */
-    /* of a task, and how many of them */
+    int64_t parts, k_tiles; /* shares of the positions; tiles of k in a group */
+    /* output and input channels of a task; tasks along each */
     int64_t k_block, c_block, k_blocks, c_blocks;
     bool copied, taps_are_rows;
     /* dy is read where it is stored; panels of all of a task's tiles are packed at once; floats of

@@ -21,7 +21,7 @@ typedef struct wgrad_operand {
 
 typedef struct wgrad_shape {
     int64_t images, groups, c, k; /* c and k of a group */
-    int64_t taps, positions;      /* of a window; of an image */
+    int64_t taps, positions;      /* taps of a window; positions of an image */
     ry_window_axis axis[WGRAD_SPACE];
     wgrad_operand x, dy;
     int64_t dw_k, dw_c, dw_step[WGRAD_SPACE], db_step;

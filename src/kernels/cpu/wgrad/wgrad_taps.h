@@ -9,16 +9,17 @@
 #include "kernels/cpu/wgrad/wgrad_depthwise_plan.h"
 
 typedef struct wgrad_taps {
-    /* of the vector's first channel: what the piece's first tap meets in position 0 of the first
-     * line, which may be padding; dy in that position */
+    /* first channel of the vector: x at the piece's first tap in position 0 of the first line,
+     * which may be padding; dy at that position */
     const float *x, *dy;
-    float *sums;                              /* [row][column][lane], rows `sums_row` apart */
-    int64_t x_line, x_step, x_row, x_column;  /* floats from line, position, row, column to next */
-    int64_t dy_line, dy_step, sums_row;       /* floats */
-    int64_t lines, lanes;                     /* of dy; channels of the vector that there are */
-    ry_window_range positions, inside;        /* of a line; those of which no tap meets padding */
-    int64_t element, elements, stride, apart; /* of a line of x: what x is at; how many there are;
-                                                 from position to position, from tap to tap */
+    float *sums;                             /* [row][column][lane], rows `sums_row` apart */
+    int64_t x_line, x_step, x_row, x_column; /* floats from line, position, row, column to next */
+    int64_t dy_line, dy_step, sums_row;      /* floats */
+    int64_t lines, lanes;                    /* lines of dy; real channels of the vector */
+    ry_window_range positions, inside; /* positions of a line; positions whose taps meet no padding
+                                        */
+    int64_t element, elements, stride, apart; /* in a line of x: the element at x; elements;
+                                                 step between positions, between taps */
     /* what is read next, of x and of dy, in the order of memory: each position of `inside` fetches
      * so many floats of it into the second-level cache; 0: none */
     const float *x_next, *dy_next;

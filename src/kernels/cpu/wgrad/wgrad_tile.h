@@ -19,7 +19,7 @@ typedef struct wgrad_tile {
     const float *a, *b;
     float *c;
     int64_t a_row, c_row;       /* floats from row to row */
-    int64_t count[WGRAD_LOOPS]; /* of positions, from the outer to the inner loop */
+    int64_t count[WGRAD_LOOPS]; /* positions of each loop, outer to inner */
     int64_t a_step[WGRAD_LOOPS], b_step[WGRAD_LOOPS];
     bool first; /* C is written, not added to */
 } wgrad_tile;

@@ -62,7 +62,7 @@ static double step_cycles(const wgrad_winograd_plan *plan,
             (rest ? (narrow > cost->latency ? narrow : cost->latency) : 0));
 }
 
-/* Of the largest task. */
+/* Cycles of the largest task. */
 static double task_cycles(const wgrad_winograd_plan *plan)
 {
     const struct ry_wgrad_winograd_costs *cost = &ry_costs_of(plan->costs)->wgrad_winograd;
@@ -83,7 +83,7 @@ static double task_cycles(const wgrad_winograd_plan *plan)
            cost->task;
 }
 
-/* Of the second phase, all of it. */
+/* Cycles of the whole second phase. */
 static double finish_cycles(const wgrad_winograd_plan *plan)
 {
     const struct ry_wgrad_winograd_costs *cost = &ry_costs_of(plan->costs)->wgrad_winograd;
@@ -174,7 +174,7 @@ static void choose_task(const ry_query *query, wgrad_winograd_plan *plan)
     for (int i = 0; i < all; i++) {
         int64_t value[WGRAD_WINOGRAD_KNOBS];
         int rest = i;
-        bool smallest = true; /* what takes the least memory is always there */
+        bool smallest = true; /* the form of least memory is always a candidate */
         for (int knob = 0; knob < WGRAD_WINOGRAD_KNOBS; knob++) {
             const int of = rest % at[knob].count;
             value[knob] = at[knob].value[of];

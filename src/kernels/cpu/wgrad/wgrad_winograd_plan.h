@@ -38,23 +38,25 @@ enum {
 extern const ry_knob ry_wgrad_winograd_knobs[WGRAD_WINOGRAD_KNOBS];
 
 enum {
-    WGRAD_OUT = 4,                          /* positions of a tile, along an axis */
-    WGRAD_TAPS = 3,                         /* of the window */
-    WGRAD_IN = WGRAD_OUT + WGRAD_TAPS - 1,  /* elements of x that it meets, and points */
-    WGRAD_POINTS = WGRAD_IN * WGRAD_IN,     /* of a tile */
+    WGRAD_OUT = 4,                         /* positions of a tile along an axis */
+    WGRAD_TAPS = 3,                        /* taps of the window along an axis */
+    WGRAD_IN = WGRAD_OUT + WGRAD_TAPS - 1, /* elements of x under a tile, along an axis; also points
+                                            */
+    WGRAD_POINTS = WGRAD_IN * WGRAD_IN,    /* points of a tile */
     WGRAD_WINDOW = WGRAD_TAPS * WGRAD_TAPS, /* taps of the window */
     WGRAD_SUM_BLOCKS = 16                   /* blocks whose products are one running sum */
 };
 
 typedef struct wgrad_winograd_plan {
     wgrad_shape shape;
-    int64_t width, tile_rows, tile_vectors; /* of the instruction set, and of a tile of products */
+    int64_t width, tile_rows, tile_vectors; /* lanes of a vector; rows and vectors of a tile of
+                                               products */
     ry_cost_column costs;
-    int64_t down, along, tiles; /* of an image, along each axis; of all images */
+    int64_t down, along, tiles; /* tiles of an image along each axis; tiles of all images */
     int64_t block, parts;       /* tiles of a block */
-    /* of a task, in full vectors where there are more; how many such tasks */
+    /* channels of a task, whole vectors unless fewer remain; tasks along each */
     int64_t c_block, k_block, c_blocks, k_blocks;
-    bool x_staged, dy_staged;          /* channels are not next to each other */
+    bool x_staged, dy_staged;          /* copied because channels are strided */
     int64_t v_point, u_point, m_point; /* floats from point to point: odd numbers of cache lines */
     int64_t pitch, bias_floats, part_floats;
     int64_t finish_channels, finishes; /* a task of the second phase has so many of a group's c */

@@ -10,11 +10,11 @@
 
 /* What a search through the rows of x needs, in scratch (pool_grad_plan.h). */
 typedef struct row_search {
-    int64_t *shift; /* of each tap along a row: where its elements begin in a copied row */
-    int32_t *meets; /* of each tap: the element that it meets, less an output's own */
-    int32_t *where; /* of each output: the number of its maximum's tap; -1: it has none */
-    float *first;   /* of each output: its first tap along a row that is inside; -1: none */
-    float *copies;  /* of input rows: the elements of each remainder by the stride together */
+    int64_t *shift; /* start of each row tap's elements in a copied row */
+    int32_t *meets; /* element under each tap, relative to the output's first */
+    int32_t *where; /* tap number of each output's maximum; -1: none */
+    float *first;   /* each output's first row tap inside x; -1: none */
+    float *copies;  /* input rows, elements grouped by index modulo the stride */
 } row_search;
 
 static row_search search_in(const pool_grad_plan *s, void *memory)

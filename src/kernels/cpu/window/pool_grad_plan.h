@@ -22,10 +22,10 @@ typedef struct pool_grad_plan {
     bool last; /* NHWC */
     ry_window window;
     int64_t channels;
-    int64_t in_rows, out_rows;     /* of an image: all spatial dims but the last */
+    int64_t in_rows, out_rows;     /* rows of an image: all spatial dims but the last */
     int64_t in_size, out_size;     /* positions of an image */
     bool whole;                    /* an average over the whole image */
-    int64_t width, groups;         /* of a maximum in NHWC: channels of a unit, units of an image */
+    int64_t width, groups;         /* max in NHWC: channels of a unit, units of an image */
     int64_t vector, pitch;         /* floats: of a vector, of a copied row's remainder */
     int64_t row_taps;              /* most input rows of an output row, or the reverse */
     int64_t units, units_per_task; /* planes, images and groups, or images and input rows */

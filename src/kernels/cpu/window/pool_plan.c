@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which windows pooling takes, its tables and its tasks. */
+/* Legal windows, tables and tasks of pooling. */
 #include "kernels/cpu/window/pool_plan.h"
 
 #include "base/integer.h"

@@ -128,7 +128,7 @@ static bool describe(const ry_query *query, resize_plan *s, size_t *bytes)
     return true;
 }
 
-/* Of an element along an axis whose elements are in rows, or follow a pattern that repeats. */
+/* Work per element along an axis, if elements lie in rows or follow a repeating pattern. */
 static double axis_work(int64_t taps, const struct ry_resize_costs *cost)
 {
     return taps == 1             ? 0
@@ -160,7 +160,7 @@ static double rows_work(const resize_plan *s, const struct ry_resize_costs *cost
            pixels * (along * tall + axis_work(s->height.taps, cost));
 }
 
-/* Of the second-level cache, what a ring takes whose rows come from it unnoticed. */
+/* A ring may take 1/RING_SHARE of the second-level cache without a measurable cost. */
 enum { RING_SHARE = 16 };
 
 /* NHWC: rows of a larger ring take time to be read. */
