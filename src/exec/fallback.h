@@ -11,7 +11,7 @@ typedef struct ry_fallback {
     ry_device *host;
     ry_stream *stream;  /* the host's */
     ry_buffer *staging; /* host memory for one step at a time: operands, workspace, scratch */
-    size_t size;        /* of it; 0: no step falls back */
+    size_t size;        /* bytes of staging; 0: no step falls back */
 } ry_fallback;
 
 /* Room for the hungriest of the plan's steps that fall back. */

@@ -61,7 +61,7 @@ static uintptr_t address_of(const ry_session *session, ry_place place)
     return place.buffer ? (uintptr_t)table->buffer_native(place.buffer) + place.offset : 0;
 }
 
-/* What the caller may have bound anew. true: it is where it was at the run before. */
+/* Notes the addresses of bound memory; true if none changed since the last run. */
 static bool note_places(ry_session *session)
 {
     const ry_plan *plan = session->plan;

@@ -12,7 +12,7 @@ typedef struct ry_run ry_run;
 /* The plan is borrowed and must outlive the run. accuracy: what the rest is planned with. */
 rynd_status ry_run_create(const ry_plan *plan, ry_accuracy accuracy, ry_run **run, ry_error *error);
 void ry_run_destroy(ry_run *run); /* NULL is allowed */
-/* Of the plan itself: what is bound, and how long its steps take. */
+/* The session of the plan itself: bindings and step times. */
 ry_session *ry_run_session(ry_run *run);
 rynd_status ry_run_go(ry_run *run, ry_error *error);
 /* Puts a run into the session's stream; where the plan has a rest, the run is done when this

@@ -31,10 +31,10 @@ typedef struct ry_costs {
 #undef RY_COSTS_END
 } ry_costs;
 
-/* Of vectors of `width` floats (0: it has none) on that machine. */
+/* The cost column for vectors of `width` floats (0: no vectors) on the machine. */
 ry_cost_column ry_cost_column_of(const ry_machine *machine, int64_t width);
 
-/* bench/fit has its own, which it changes. */
+/* The costs of a column. bench/fit substitutes tables that it changes. */
 const ry_costs *ry_costs_of(ry_cost_column column);
 
 static inline const ry_costs *ry_costs_on(const ry_machine *machine, int64_t width)

@@ -17,10 +17,11 @@ typedef struct ry_fault {
     /* 1 + the number's position in its input, in row-major order; 0: nothing was found */
     uint64_t found;
     int64_t value;       /* an unsigned number's bits, where the input's type is u64 */
-    int64_t least, most; /* what was expected, both included */
-    int32_t input;       /* of the problem: where the number is stored */
-    int32_t axis;  /* of the problem's first input: what the bounds are of; -1: of its elements */
-    uint32_t busy; /* 1 while a thread writes the record */
+    int64_t least, most; /* legal bounds, inclusive */
+    int32_t input;       /* the problem's input that stores the number */
+    int32_t axis;        /* the axis of the problem's first input that the bounds belong to; -1: its
+                            elements */
+    uint32_t busy;       /* 1 while a thread writes the record */
 } ry_fault;
 
 /* Any number of threads at once. `fault` may be NULL: nobody asks. */

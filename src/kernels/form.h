@@ -9,8 +9,7 @@ enum { RY_FORM_TEXT = 512 };
 
 ry_form ry_form_free(void);
 
-/* The value that a query asks a knob to have, RY_KNOB_FREE where it asks nothing; and whether it
- * may have this one. */
+/* The value that a query sets for a knob, or RY_KNOB_FREE; and whether the query allows a value. */
 static inline int64_t ry_form_wanted(const ry_query *query, int knob)
 {
     return query->form ? query->form->value[knob] : RY_KNOB_FREE;
@@ -22,7 +21,7 @@ static inline bool ry_form_allows(const ry_query *query, int knob, int64_t value
     return wanted == RY_KNOB_FREE || wanted == value;
 }
 
-/* Keeps them ascending; a value that is there, or one more than there is room for, is left out. */
+/* Inserts a value in ascending order. Ignores duplicates, and values beyond the capacity. */
 void ry_knob_values_add(ry_knob_values *values, int64_t value);
 
 /* Are all values that the query's form sets legal? ARGUMENT names those that are. */
@@ -50,8 +49,7 @@ bool ry_form_is_complete(const ry_kernel *kernel, const ry_form *form);
 void ry_form_print_value(const ry_kernel *kernel, int knob, int64_t value, char *text, size_t size);
 void ry_form_print_values(const ry_query *query, int knob, char *text, size_t size);
 
-/* Sets a knob by its name, to a number or to one of its words. ARGUMENT: there is no such knob, or
- * it cannot have that value here. */
+/* Sets a knob by name to a number or a word. ARGUMENT: unknown knob, or illegal value here. */
 rynd_status ry_form_set(const ry_query *query, const char *knob, const char *value, ry_form *form,
                         ry_error *error);
 

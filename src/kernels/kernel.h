@@ -48,7 +48,7 @@ struct ry_kernel;
 /* What may be set about a kernel, beside the problem. */
 typedef struct ry_knob {
     const char *name;
-    const char *const *words; /* of the values 0, 1, ...; NULL: they are numbers */
+    const char *const *words; /* words for the values 0, 1, ...; NULL: numbers */
     /* forms differ in it; the others follow from these, the problem and the machine, unless they
      * are set */
     bool main;
@@ -68,7 +68,7 @@ typedef struct ry_knob_values {
 /* What a kernel is to run on. */
 typedef struct ry_target {
     ry_device_kind device;
-    ry_isa isa; /* of a CPU: the best that may be used */
+    ry_isa isa; /* CPU: the best instruction set allowed */
     const struct rynd_machine *machine;
     /* bytes that the network around a kernel touches between two of its runs, after which its
      * constants come again from wherever the machine keeps so many; 0: there is none, the same
@@ -100,15 +100,15 @@ typedef struct ry_query {
 } ry_query;
 
 typedef struct ry_counts {
-    double flop;  /* that this kernel does, padding of tiles included */
+    double flop;  /* operations of this kernel, padding of tiles included */
     double bytes; /* to and from memory */
 } ry_counts;
 
 /* What a phase takes of a core, in operations at its peak that take as long as its arithmetic and
  * its moves within the caches. */
 typedef struct ry_work {
-    double all;     /* tasks together; idle cores are not counted */
-    double largest; /* of the largest task; 0: they are all alike */
+    double all;     /* all tasks together; idle cores do not count */
+    double largest; /* the largest task; 0: all tasks are equal */
 } ry_work;
 
 /* A kernel with problem and form fixed (prepared.h makes, binds and launches it). */
@@ -125,10 +125,10 @@ typedef struct ry_prepared {
     size_t workspace;            /* bytes */
     size_t scratch;              /* bytes a worker */
     ry_work work[RY_MAX_PHASES]; /* all 0: not counted */
-    double pack_work;            /* of packing, beside reading and writing each element once */
+    double pack_work;            /* packing, without reading and writing each element once */
     ry_counts counts;            /* 0: the problem's own flop and bytes */
     ry_form form;                /* complete */
-    /* of a GPU: work-items of a task; the compiled program, from ry_prepared_initialise on */
+    /* GPU: work-items of a task; the compiled program, valid after ry_prepared_initialise */
     unsigned group[RY_MAX_PHASES], pack_group;
     ry_program program;
 } ry_prepared;
@@ -162,15 +162,15 @@ typedef struct ry_cpu_launch {
 /* What the text of a CPU kernel was compiled for (cpu/simd/simd.h). */
 typedef struct ry_simd {
     int width;         /* floats of a vector */
-    int grain;         /* a tile's last vector costs as many lanes as are a multiple of this */
-    int rows, vectors; /* of the largest tile of sums that the registers hold */
+    int grain;         /* a tile's last vector costs lanes in multiples of this */
+    int rows, vectors; /* the largest tile of sums that fits in registers */
 } ry_simd;
 
 /* What a kernel of a GPU is: a text, compiled for each problem and form. Its entries are called
  * with ARGUMENTS, which is defined for it (gpu/gpu_program.h). */
 typedef struct ry_gpu_kernel {
     const char *text;
-    /* one for each phase; before them the one that packs, where the kernel packs */
+    /* the packing entry, if the kernel packs, then one per phase */
     const char *const *entries;
     int entry_count;
     /* adds lines: numbers of the problem and of the form, and functions that are made of them */
@@ -195,14 +195,14 @@ typedef struct ry_kernel {
     /* NULL where there are no knobs */
     void (*values)(const ry_query *query, int knob, ry_knob_values *values);
     rynd_status (*prepare)(const ry_query *query, ry_prepared *prepared, ry_error *error);
-    /* of a complete form; NULL where there is none */
+    /* makes the state of a complete form; NULL: no state */
     void (*initialise)(const ry_query *query, void *state);
     void (*pack)(const ry_cpu_launch *launch, size_t task); /* NULL: nothing is packed */
     void (*run)(const ry_cpu_launch *launch, size_t task);
-    bool matrix_units;        /* of a GPU: only where the machine has them */
+    bool matrix_units;        /* GPU: needs matrix units */
     const ry_gpu_kernel *gpu; /* in the place of initialise, pack and run; NULL: a CPU's */
     unsigned packed_inputs;   /* bit i: input i is packed */
-    unsigned kept_inputs;     /* those of them that run reads, too, though rarely */
+    unsigned kept_inputs;     /* packed inputs that `run` also reads, rarely */
     /* bit i of over[o]: output o may be where input i is, if both are stored in the same way. An
      * element of such an input is read, for the last time, before any such output's element of that
      * place is written, by the same task */
@@ -244,8 +244,8 @@ unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem);
  * more. */
 const ry_kernel *ry_kernel_next(const ry_problem *problem, const ry_target *target, size_t *at);
 
-/* Of the rows before `index` of the same family the first that the target has the instruction set
- * for, or NULL: families' rows begin with the best. */
+/* The best kernel of the family for the target among the rows before `index`, or NULL. A family's
+ * rows begin with its best instruction set. */
 const ry_kernel *ry_kernel_better(size_t index, const ry_target *target);
 
 const ry_kernel *ry_kernel_find(const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel was compiled from, as a number: what was measured of it holds for this one only. */
+/* Hash of a kernel's source. Measurements are valid for this source only. */
 #ifndef RY_KERNELS_KERNEL_SOURCE_H
 #define RY_KERNELS_KERNEL_SOURCE_H
 

@@ -182,7 +182,7 @@ rynd_status ry_bound_check(const ry_bound *bound, ry_error *error)
     return ry_fault_check(&bound->fault, bound->call.prepared->problem, error);
 }
 
-/* Of a CPU, by the calling thread. */
+/* Runs on the CPU in the calling thread. */
 static void run_here(const ry_bound *bound)
 {
     const ry_launch *launch = &bound->launch;

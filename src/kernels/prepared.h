@@ -65,7 +65,7 @@ rynd_status ry_bind(const ry_prepared *prepared, const double *seconds,
                     ry_error *error);
 
 void ry_bound_set_memory(ry_bound *bound, ry_place packed, ry_place workspace, ry_place scratch);
-/* Of a GPU: room for a ry_fault, zero before the launch. */
+/* GPU: sets the memory of a ry_fault; the caller zeroes it before the launch. */
 void ry_bound_set_fault(ry_bound *bound, ry_place fault);
 
 /* Launches it. Its fault is for ry_bound_check, when the stream has come there. */

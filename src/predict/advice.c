@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes what was measured, where it is to be had. */
+/* Asks for measured times, if an adviser is set. */
 #include "predict/advice.h"
 
 rynd_status ry_advice_take(const ry_adviser *adviser, const ry_problem *problem,
@@ -16,7 +16,7 @@ rynd_status ry_advice_take(const ry_adviser *adviser, const ry_problem *problem,
     const rynd_status status =
         ry_predict_choose(problem, target, constants, &wanted, choice, error);
     choice->measured = advice.seconds;
-    if (status == RYND_ERROR_ARGUMENT) { /* values that are legal one by one do not go together */
+    if (status == RYND_ERROR_ARGUMENT) { /* knob values are legal one by one, not together */
         *choice = (ry_choice){0};
         return RYND_OK;
     }

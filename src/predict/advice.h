@@ -14,7 +14,7 @@ typedef struct ry_advice {
 
 /* What somebody knows of a network as a whole. */
 typedef struct ry_plan_advice {
-    char form[192]; /* of the plan, as ry_plan_form_print (plan/plan_form.h) */
+    char form[192]; /* the plan's form, as ry_plan_form_print prints it (plan/plan_form.h) */
     uint64_t steps; /* what the plan was that was measured (plan/plan_identity.h); 0: any */
     double seconds; /* that a run took */
 } ry_plan_advice;

@@ -22,7 +22,7 @@ typedef struct walk {
 
 /* What could be otherwise about a problem, to learn what a kernel does not take. */
 typedef struct variant {
-    const char *lacks; /* what the kernel does not take, if it takes this */
+    const char *lacks; /* reason for refusal, if the kernel takes this variant */
     bool channels_last, f32;
 } variant;
 

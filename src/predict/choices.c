@@ -82,7 +82,7 @@ static rynd_status add_slot(ry_choices *choices, ry_choice_slot **place, uint64_
     return RYND_OK;
 }
 
-/* The problem's slot, a new one where there is none yet; NULL: there is no room for it. */
+/* Finds or creates the problem's slot; NULL: no memory. */
 static rynd_status find_slot(ry_choices *choices, const ry_problem *problem, unsigned constants,
                              ry_choice_slot **slot, ry_error *error)
 {
@@ -138,7 +138,7 @@ rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsi
     return RYND_OK;
 }
 
-/* Of the device first; the CPU's where the choice would be its, with the copies. */
+/* Asks for the device first, then for the CPU (with the copies) if the choice would fall back. */
 static rynd_status ask(ry_choices *choices, const ry_problem *problem, unsigned constants,
                        ry_choice *advised, ry_error *error)
 {

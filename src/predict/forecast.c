@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct residual {
-    const char *architecture; /* of the machine that it was measured on; "": any other */
+    const char *architecture; /* architecture of the measured machine; "": any other */
     const char *family;       /* beginning of the names that it is for; "": all others */
     double factor;            /* arithmetic measured over counted */
     double spread;            /* standard deviation of the logarithm of what is left then */
@@ -27,7 +27,7 @@ static const residual residuals[] = {
  * together.
  */
 static const double MACHINE_SPREAD = 0.04;
-/* Of a family's spread (as a variance), what all its steps in one network have in common. */
+/* Share of a family's variance that is common to all its steps in a network. */
 static const double COMMON_SHARE = 0.3;
 /* Standard deviations to each side that hold the coverage of a normal distribution. */
 static const double SIDES = 1.645;

@@ -17,17 +17,17 @@ typedef struct ry_forecast {
 /* Steps of one family are off together, and each by its own; and all of a machine together. Sums
  * are made in any order: begin with zeros, add all steps, then end. */
 typedef struct ry_forecast_sum {
-    double seconds, variance; /* of what each step is off by its own */
+    double seconds, variance; /* variance of errors independent between steps */
     double *family;           /* seconds times spread, by the row of residuals.inc */
 } ry_forecast_sum;
 
 /* Rows of residuals.inc. */
 size_t ry_forecast_families(void);
 
-/* What a kernel's arithmetic takes over what it counts, on the machine. */
+/* Measured arithmetic time of a kernel's family over its counted time, on the machine. */
 double ry_forecast_factor(const ry_machine *machine, const ry_kernel *kernel);
 
-/* Of one step alone, which is predicted to take so long. */
+/* The forecast of one step, predicted at `seconds`. */
 ry_forecast ry_forecast_step(const ry_machine *machine, const ry_kernel *kernel, double seconds);
 
 /* sum->family has ry_forecast_families() zeros, the caller's. */

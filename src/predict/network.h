@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A step within a network, which finds its tensors where the step before left them, and its
+/* Predicts a step within a network: its tensors are where the previous step left them, its
  * constants where a whole run left them. */
 #ifndef RY_PREDICT_NETWORK_H
 #define RY_PREDICT_NETWORK_H

@@ -18,7 +18,7 @@ static const struct ry_prediction_costs *costs_of(const ry_prepared *prepared,
     return &ry_costs_of(column_of(prepared, machine))->prediction;
 }
 
-/* Of a core, where so many of them work. */
+/* The rate of one core while `threads` cores work. */
 static double per_core(rynd_rate rate, const ry_machine *machine, unsigned threads)
 {
     return threads > 1 && rate.all > 0 && machine->cores > 0 ? rate.all / machine->cores : rate.one;
@@ -53,7 +53,7 @@ static double overlapped(const ry_prepared *prepared, const ry_machine *machine,
     return arithmetic > memory ? arithmetic + exposed * memory : memory + exposed * arithmetic;
 }
 
-/* Of a phase, all threads together. */
+/* Work of a phase, all threads together. */
 static double phase_work(const ry_prepared *prepared, const ry_machine *machine, int phase,
                          unsigned slots)
 {
@@ -75,7 +75,7 @@ static double run_work(const ry_prepared *prepared, const ry_machine *machine, u
     return ry_spread_work(&counted, prepared->tasks[0], slots, column_of(prepared, machine));
 }
 
-/* Of the phases after packing. */
+/* Arithmetic time of all phases except packing. */
 static double arithmetic_seconds(const ry_prepared *prepared, const ry_machine *machine,
                                  unsigned threads)
 {
@@ -209,8 +209,8 @@ void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
     }
 }
 
-/* Of a PCI Express link of eight lanes of its third generation, and of a copy that the host waits
- * for: what a device has at least. */
+/* Lower bounds for a device: a PCI Express 3 link of eight lanes, and a copy that the host waits
+ * for. */
 #define LINK_BYTES_PER_SECOND 8e9
 #define COPY_SECONDS          20e-6
 

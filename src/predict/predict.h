@@ -31,15 +31,15 @@ ry_time ry_predict_alone(const ry_prepared *prepared, const ry_machine *machine,
 /* What a prediction is made from, before rates of memory and what hides what. */
 typedef struct ry_parts {
     double arithmetic, overhead, pack; /* seconds; pack: of packing before each run */
-    double bytes;                      /* that are read and written, constants included */
-    double raw, read; /* of constants: bytes as the model has them, and as the kernel reads them */
+    double bytes;                      /* bytes read and written, constants included */
+    double raw, read; /* bytes of constants: in the model; as the kernel reads them */
 } ry_parts;
 
 /* `constants`: bit i, input i is the same in each run. */
 ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
                           unsigned constants);
 
-/* What one worker takes for each phase of its launch (prepared.h). */
+/* Seconds of one worker for each phase of a launch (prepared.h). */
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
                        double seconds[RY_MAX_PHASES + 1]);
 

@@ -9,7 +9,7 @@
 
 static const char KERNEL[] = "kernel";
 
-/* An operator made alone has one step: its settings need not name it. */
+/* Does a setting apply to a step? A single operator has one step, which settings need not name. */
 static bool is_for(const rynd_setting *setting, const char *step)
 {
     return !setting->step || strcmp(setting->step, step) == 0;

@@ -109,7 +109,7 @@ typedef struct ry_field {
     const char *name;
     ry_field_kind kind;
     size_t offset;            /* in ry_attrs */
-    const char *const *words; /* of an enum */
+    const char *const *words; /* words of an enum */
     int word_count;
 } ry_field;
 

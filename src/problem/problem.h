@@ -20,7 +20,7 @@ typedef struct ry_problem {
     ry_accuracy accuracy; /* the loosest that is admitted */
     ry_attrs attrs;       /* canonical */
     int inputs, outputs;
-    const ry_tensor *in; /* descriptions: data is NULL; absent ones have dtype none */
+    const ry_tensor *in; /* descriptions, data is NULL; an absent input has dtype none */
     const ry_tensor *out;
 } ry_problem;
 

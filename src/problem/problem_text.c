@@ -36,7 +36,7 @@ static void print_tensor(ry_text *text, char side, int index, const ry_tensor *t
     }
     int64_t stride[RY_MAX_RANK];
     for (int i = 0; i < tensor->rank; i++) {
-        /* of a single element the stride does not matter */
+        /* the stride of a single element does not matter */
         stride[i] = tensor->dim[i] > 1 ? tensor->stride[i] : 0;
     }
     ry_text_add(text, ":");

@@ -27,7 +27,7 @@ int ry_word_integers(const ry_word *word, int64_t *numbers, int most);
 rynd_status ry_word_accuracy(const ry_word *word, ry_accuracy *accuracy, ry_error *error);
 const char *ry_accuracy_word(ry_accuracy accuracy);
 
-/* One of `words`: its index, or -1 after a message that lists them. */
+/* Index of the word in `words`, or -1 with a message that lists them. */
 int ry_word_choice(const ry_word *word, const char *const *words, int count, ry_error *error);
 
 #endif

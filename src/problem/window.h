@@ -23,15 +23,14 @@ typedef struct ry_window_axis {
     int64_t in, out, taps;
     int64_t stride, dilation;
     int64_t pad, pad_end; /* before and behind `in`; negative: cropped */
-    /* of bwd_data: elements at the end of `in` (and its padding) beyond the last position's last
-     * tap */
+    /* bwd_data: elements of `in` and its padding behind the last tap of the last position */
     int64_t output_padding;
 } ry_window_axis;
 
 typedef struct ry_window {
     ry_direction direction;
-    ry_auto_pad auto_pad; /* not explicit: pads are still to be made (ry_window_pad) */
-    bool ceil_mode;       /* of fwd: a last position may reach over the padding's end */
+    ry_auto_pad auto_pad; /* not explicit: ry_window_pad computes the pads */
+    bool ceil_mode;       /* fwd: the last window may extend beyond the padding */
     int rank;             /* spatial dims */
     ry_window_axis axis[RY_MAX_RANK];
 } ry_window;
@@ -61,8 +60,7 @@ static inline int64_t ry_window_reach(const ry_window_axis *axis)
 /* The extent that axis i's direction computes, from the others: negative where not even one
  * position fits. Nothing comes of nothing, whatever the padding. */
 int64_t ry_window_extent(const ry_window *window, int i);
-/* Positions along `in` with its padding, as ONNX counts them; negative where there is not even one.
- */
+/* Window positions along padded `in`, as ONNX counts them; negative if no window fits. */
 int64_t ry_window_positions(const ry_window_axis *axis, bool ceil_mode);
 /* Elements of `in` that the positions of `out` cover, with output padding and without pads. */
 int64_t ry_window_covered(const ry_window_axis *axis);
@@ -72,7 +70,7 @@ void ry_window_split_pads(ry_window_axis *axis, ry_auto_pad auto_pad, int64_t to
  * stride) positions, VALID none. */
 void ry_window_pad(ry_window_axis *axis, ry_auto_pad auto_pad);
 
-/* Of `count` places at, at + step, ... (step > 0): those inside 0 .. extent - 1. begin <= end. */
+/* The part of `count` places at, at + step, ... (step > 0) inside 0 .. extent - 1. begin <= end. */
 typedef struct ry_window_range {
     int64_t begin, end;
 } ry_window_range;

@@ -32,7 +32,7 @@ typedef struct ry_resize_axis {
     bool exclude_outside, antialias;
 } ry_resize_axis;
 
-/* of a resize, or of the one whose gradient the problem is */
+/* Makes an axis of a resize, or of the resize whose gradient the problem is. */
 void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axis);
 bool ry_resize_axis_is_identity(const ry_resize_axis *axis);
 /* in the input, pixel centres at integers */

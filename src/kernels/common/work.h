@@ -9,17 +9,17 @@
 #include "kernels/kernel.h"
 #include "machine/machine.h"
 
-/* Of reading and writing so many bytes in order, in the caches. */
+/* Work of reading or writing `bytes` in order, in the caches. */
 double ry_stream_work(const ry_machine *machine, double bytes);
 
-/* Of loads one after another that all come from memory, of a line each, in no order that is seen
- * beforehand. */
+/* Work of dependent loads from memory, a cache line each, in an order that no prefetcher predicts.
+ */
 double ry_far_lines_work(const ry_machine *machine, double lines);
 
-/* Of two kinds of work that partly hide each other. */
+/* Work of two kinds that partly overlap. */
 double ry_overlapped_work(double a, double b);
 
-/* Of multiply-adds of a vector, in operations. */
+/* Converts vector multiply-adds to operations. */
 static inline ry_work ry_work_of_cycles(ry_work cycles, int64_t width)
 {
     return (ry_work){cycles.all * 2 * (double)width, cycles.largest * 2 * (double)width};

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* d: the dim of the indices that it goes along; -1: none. */
+/* Adds a position along `dim`; d: the dim of the indices, or -1. */
 static void add_position(ry_indexed *x, int64_t dim, int64_t data, const ry_tensor *index, int d,
                          int64_t dense)
 {

@@ -23,15 +23,15 @@ typedef struct ry_indexed {
     bool scatter;
     ry_dtype dtype, index_dtype;
     ry_scatter_reduction reduction;
-    int rank; /* of positions; strides are in bytes, but for the indices' in elements */
+    int rank; /* rank of positions; strides in bytes, the indices' in elements */
     int64_t dim[RY_MAX_RANK], data[RY_MAX_RANK], index[RY_MAX_RANK], dense[RY_MAX_RANK];
     /* in the index tensor's row-major order: the stride of each dim of positions */
     int64_t order[RY_MAX_RANK];
     int depth, axis;          /* the components choose from the data dims axis, axis + 1, ... */
     int64_t component_stride; /* between the components of one index */
-    /* of the data dims that the components choose from */
+    /* extents and strides of the data dims indexed by the components */
     int64_t extent[RY_MAX_RANK], stride[RY_MAX_RANK];
-    ry_box slice;  /* dst: the side that is written */
+    ry_box slice;  /* dst: the written side */
     int64_t chunk; /* positions a task */
     int64_t chunks;
 } ry_indexed;

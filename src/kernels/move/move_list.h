@@ -10,8 +10,8 @@
 #include "kernels/kernel.h"
 #include "kernels/move/strided_copy.h"
 
-/* Where a move reads or writes: an input or output by its index, or one of these. */
-#define RY_MOVE_VALUE     (-1) /* source only: the move's own value, all of whose strides are 0 */
+/* Sources and destinations of a move: the index of an input or output, or one of these. */
+#define RY_MOVE_VALUE     (-1) /* source only: the move's own value, with strides 0 */
 #define RY_MOVE_WORKSPACE (-2)
 
 typedef struct ry_move {
@@ -30,8 +30,8 @@ typedef struct ry_move_list {
     int phases;
     size_t tasks[2];
     int64_t piece;             /* bytes of a task: ry_box.piece of every move */
-    const ry_machine *machine; /* while it is described */
-    double work, moved;        /* of all moves (ry_box_work, ry_box_moved) */
+    const ry_machine *machine; /* valid while the moves are described */
+    double work, moved;        /* sums over all moves (ry_box_work, ry_box_moved) */
     int64_t filled;            /* bytes in the last task, while it takes more moves */
 } ry_move_list;
 

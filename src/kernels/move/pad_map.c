@@ -13,7 +13,7 @@
 typedef struct pad_state {
     int order[RY_MAX_RANK];     /* the output's dims, outermost first */
     int64_t table[RY_MAX_RANK]; /* where a dim's table begins */
-    /* of the innermost dim: positions that are one source stride apart */
+    /* innermost dim: positions that are one source stride apart */
     int64_t inner_low, inner_high;
     int64_t rows, rows_per_task;
 } pad_state;

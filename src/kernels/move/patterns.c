@@ -57,7 +57,7 @@ static void write_row(const ry_tensor *y, char *row, int64_t from, int64_t to, c
 
 typedef struct rows {
     const ry_tensor *y;
-    int64_t index[RY_MAX_RANK]; /* of the row; 0 for the last dim */
+    int64_t index[RY_MAX_RANK]; /* index of the row; 0 for the last dim */
     char *row;
     int64_t first, end;
 } rows;

@@ -9,8 +9,8 @@ static ry_ref_operand operand(const ry_tensor *t, const void *data)
     return (ry_ref_operand){.dtype = ry_ref_dtype(t), .data = data};
 }
 
-/* Of output channel and, where phases of a transposed convolution have one each, of the position
- * modulo the strides. */
+/* Bias offset of the output channel. If phases of a transposed convolution have their own bias, it
+ * depends on the position modulo the strides, too. */
 static int64_t bias_offset(const ry_problem *p, const ry_tensor *bias, const int64_t *index)
 {
     int64_t offset = index[1] * bias->stride[0];

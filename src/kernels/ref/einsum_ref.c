@@ -50,7 +50,7 @@ static const char *read_term(const char *text, int ellipsis_rank, uint8_t *label
     return text;
 }
 
-/* The dims that a term's ellipsis stands for in an operand of this rank: what its letters leave. */
+/* Dims covered by a term's ellipsis, in an operand of this rank. */
 static int ellipsis_rank_of(const char *term, int rank)
 {
     for (; *term && *term != ',' && *term != '-'; term++) {

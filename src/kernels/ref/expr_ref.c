@@ -27,7 +27,7 @@ typedef struct plan {
     int64_t kept[RY_MAX_RANK], behind[RY_MAX_RANK];
     int64_t divisor;
     bool reduced[RY_MAX_RANK];
-    ry_dtype types[]; /* of the instructions */
+    ry_dtype types[]; /* types of the instructions */
 } plan;
 
 static const ry_expr *program_of(const ry_cpu_launch *launch)
@@ -89,7 +89,7 @@ static value convert(const ry_expr_instruction *in, ry_dtype from, value v)
         .f = rounded(in->dtype, (double)(is_unsigned(from) ? (float)(uint64_t)v.i : (float)v.i))};
 }
 
-/* The type in which instruction i takes its operands. */
+/* The type that instruction i reads its operands in. */
 static ry_dtype operand_type(const ry_expr *program, const ry_dtype *types, int i)
 {
     const ry_expr_instruction *in = &program->code[i];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference gradient of pooling: each element of x asks the windows that it is in for what they
- * give it. */
+/* Reference gradient of pooling: each element of x gathers from the windows that contain it. */
 #include "kernels/ref/ref_common.h"
 #include "problem/window.h"
 
-/* An element of x and one of the windows that it is in. */
+/* An element of x and a window that contains it. */
 typedef struct pair {
     const int64_t *in;
     int64_t out[RY_MAX_RANK];

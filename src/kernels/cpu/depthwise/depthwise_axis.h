@@ -25,7 +25,7 @@ typedef struct depthwise_class {
 typedef struct depthwise_axis {
     int64_t in, out;
     int64_t classes, move, apart;
-    int64_t taps;      /* of all classes; of each where they have the same ones */
+    int64_t taps;      /* taps of all classes; of each class if all have the same */
     int64_t low, high; /* the first and the last place that output 0 of any class reads */
     bool same;         /* all classes have the same taps */
     depthwise_class class[DEPTHWISE_CLASSES];

@@ -43,7 +43,8 @@ BLOCKS(11, 2, 1)
 static const block_function any_window[4] = ROW(0, 1, 1);
 static const block_function windows[NHWC_WINDOWS][2][4] = {LINES(3, 1), LINES(5, 1), LINES(7, 1),
                                                            LINES(9, 1), LINES(11, 1)};
-static const block_function pairs[3][2][4] = {LINES(3, 2), LINES(5, 2), LINES(7, 2)}; /* of lines */
+static const block_function pairs[3][2][4] = {LINES(3, 2), LINES(5, 2), LINES(7, 2)}; /* two lines
+                                                                                         at once */
 
 void RY_ISA_SYMBOL(depthwise_nhwc_block)(const depthwise_block *block, int64_t window,
                                          int64_t stride, int64_t height, int64_t pixels)

@@ -46,7 +46,7 @@ WINDOWS(2)
 
 static const block_function any_window[2][4] = {ROW(0, 1, 1, 1), ROW(0, 1, 1, 2)};
 static const block_function windows[2][NHWC_WINDOWS][2][4] = {WINDOWS_OF(1), WINDOWS_OF(2)};
-static const block_function pairs[2][2][4] = {PAIRS(1), PAIRS(2)}; /* of lines */
+static const block_function pairs[2][2][4] = {PAIRS(1), PAIRS(2)}; /* two lines at once */
 
 void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, int64_t window,
                                          int64_t stride, int64_t height, int64_t pixels)

@@ -20,7 +20,7 @@ static void activate_rows(const depthwise_nchw_plan *plan, const depthwise_plane
 /* A pass over slice z of y: tap `tap` of the depth, which reads slice `from` of x. */
 typedef struct pass {
     int64_t image, z, from, tap;
-    bool first, last; /* of the slice */
+    bool first, last; /* first and last slice of the sum */
     ry_activation_of activation;
     bool bounded; /* the activation is these bounds */
     float low, high;
@@ -129,7 +129,7 @@ static float *pack_window(const ry_cpu_launch *launch, int64_t k, int64_t t, flo
     return to;
 }
 
-/* Of a channel: the weights of each tap of the depth, then the bias. */
+/* Packs a channel: the weights of each depth tap, then the bias. */
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const depthwise_nchw_plan *plan = launch->state;

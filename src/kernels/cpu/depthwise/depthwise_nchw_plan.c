@@ -16,7 +16,7 @@ ry_window_range ry_depthwise_nchw_passes(const ry_conv_geometry *g, int64_t z)
                             g->kernel[0]);
 }
 
-/* Of all slices of y; 0 where one of them has none. */
+/* Passes over all slices of y; 0 if some slice has none. */
 static int64_t count_passes(const ry_conv_geometry *g)
 {
     int64_t count = 0;
@@ -135,7 +135,7 @@ static void find_ends(int width, depthwise_nchw_plan *plan)
     }
 }
 
-/* With one tap, rows without gaps between them are one. */
+/* Joins rows without gaps into one row, if the window has one tap. */
 static void join_rows(const ry_problem *problem, depthwise_nchw_plan *plan)
 {
     ry_conv_geometry *g = &plan->geometry;
@@ -276,8 +276,8 @@ static void set_text(const ry_query *query, depthwise_nchw_plan *plan)
                        ry_form_allows(query, NCHW_TWO_STRIPS, 1);
 }
 
-/* Rows of one are long runs, which the hardware follows. Those that roll down by two rows are
- * fetched where they come from memory, others where a core's own caches do not keep them. */
+/* Prefetch? Single joined rows are long runs, which the hardware prefetches. Rotating rows of
+ * stride 2 are prefetched from memory; other rows from anywhere beyond a core's own caches. */
 static bool fetches(const ry_query *query, const depthwise_nchw_plan *plan)
 {
     const ry_machine *machine = query->target->machine;

@@ -49,14 +49,14 @@ enum { NCHW_VARIANT, NCHW_TWO_STRIPS, NCHW_ROWS, NCHW_CHANNELS, NCHW_KNOBS };
 extern const ry_knob ry_depthwise_nchw_knobs[NCHW_KNOBS];
 
 enum {
-    STRIP_ROWS = 7,    /* of output */
+    STRIP_ROWS = 7,    /* output rows of a strip */
     STRIP_TAPS = 7,    /* rows of the window at once, at most */
     STRIP_WINDOW = 32, /* a window's height at most */
     DEPTHWISE_HEIGHTS = 3,
     /* that roll together, at most: what they read and write stays in the first-level cache for
      * the next columns */
     ROTATING_ROWS = 28,
-    ROTATING_LOADS = 4, /* of a vector and row, at most */
+    ROTATING_LOADS = 4, /* most loads of a vector and row */
 };
 
 typedef struct depthwise_nchw_plan {
@@ -68,14 +68,14 @@ typedef struct depthwise_nchw_plan {
     int64_t channels, channel_blocks;
     int64_t tasks;
     depthwise_nchw_variant variant;
-    /* sevens: of pairs where it is paired, too */
+    /* seven_rows: also of pairs, if two_planes */
     bool two_planes, rotates, seven_rows, two_strips, windows;
-    bool fetches; /* lines of x and y ahead: they come from outer caches, or from memory */
-    int64_t vectors, left, right; /* of a row; of these at its ends that need masks */
+    bool fetches;                 /* prefetch x and y, which come from outer caches or memory */
+    int64_t vectors, left, right; /* vectors of a row; masked vectors at its left and right end */
     /* masks of a vector: one a tap; one a pair of taps, and one of the first, where the stride
      * is 2 */
     int64_t loads;
-    double cycles; /* of all tasks */
+    double cycles; /* cycles of all tasks */
     size_t size;   /* bytes, masks included */
     /* [left, then right][load]: pixels inside x; rolls: of the first and of the last vector;
      * paired: [tap column] lanes that read x, then int32_t [tap column][lane] */

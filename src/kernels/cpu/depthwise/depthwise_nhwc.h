@@ -20,17 +20,17 @@ typedef struct depthwise_block {
     const float *weight; /* [tap][packed_step] */
     const float *bias;
     int64_t packed_step, taps, channels, lanes;
-    /* of the table; its entries and taps from one to the next */
+    /* slices of the table; entries and taps between slices */
     int64_t slices, slice_step, slice_taps;
-    int64_t rows, row_step; /* of a slice; entries from one to the next */
+    int64_t rows, row_step; /* rows of a slice; entries between rows */
     /* two lines: the table begins with this row of line 0's window; rows of a window */
     int64_t first_row, line_rows;
-    /* of any window: taps of a row, entries from one to the next, from pixel to pixel */
+    /* any window: taps of a row, entries between taps, between pixels */
     int64_t columns, tap_step, pixel_step;
     /* sums of as many windows: of x that is a channel further, and weights that are stored
      * `taps` further */
     int64_t depth;
-    /* of each vector; NULL: output channels read the channel of their number */
+    /* how each vector reads x; NULL: output channel i reads input channel i */
     const depthwise_reading *reading;
     float low, high;
 } depthwise_block;
@@ -44,8 +44,8 @@ typedef struct depthwise_work {
     ry_activation_of activation;
     float *zeros, *dump, *sums, *ring;
     const float **table;
-    /* of a table that slides: where the first line that it was made for reads, its slice, and the
-     * height of its block; 0: none */
+    /* sliding table: the offset its first line reads, that line's slice, and the height of its
+     * block; 0: no table */
     int64_t anchor, anchor_slice, anchored;
     depthwise_reading *reading;
     int32_t *lanes;

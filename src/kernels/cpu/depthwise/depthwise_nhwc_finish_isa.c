@@ -104,7 +104,7 @@ static void finish_square(const depthwise_work *w, const float *sum, int64_t pix
     }
 }
 
-/* The same where bounds, which the block has applied, are all that there is to do. */
+/* The same if the epilogue is only bounds, which the block has applied. */
 static void write_square(const depthwise_work *w, const float *sum, int64_t pixels,
                          int64_t channels, float *to)
 {

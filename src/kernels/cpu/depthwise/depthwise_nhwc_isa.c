@@ -324,7 +324,7 @@ static bool slides(const depthwise_nhwc_plan *plan, const place *at)
     return reads_inside(plan, at);
 }
 
-/* One line, or two; `sums`: where its own are in scratch. */
+/* Computes one line or two; `sums`: the block's sums in scratch. */
 static void run_line(work *w, depthwise_block *b, int64_t line, int64_t height, float *sums)
 {
     const depthwise_nhwc_plan *plan = w->plan;
@@ -428,7 +428,7 @@ static void run_part(const ry_cpu_launch *launch, int64_t image, int64_t first_l
               .lanes = (int32_t *)(void *)(scratch + plan->at)};
     memset(w.zeros, 0, plan->dump);
     for (int64_t i = 0; plan->mix && i < plan->multiplier * RY_W; i++) {
-        /* lanes behind the last read what it reads */
+        /* lanes behind the last real lane repeat its read */
         w.lanes[i] = (int32_t)((i / RY_W + ry_min(i % RY_W, plan->lanes - 1)) / plan->multiplier *
                                plan->depth);
     }

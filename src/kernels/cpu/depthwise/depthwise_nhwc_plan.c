@@ -182,7 +182,7 @@ static bool part_window(const depthwise_nhwc_plan *plan, depthwise_axis *parted)
            ry_depthwise_axis_part(parted) && parted->move <= 2 * parted->apart;
 }
 
-/* Taps of a window that has a variant of its own; 0: there is none. */
+/* Taps of the window, if a variant is compiled for it; else 0. */
 static int64_t own_window(const depthwise_nhwc_plan *plan)
 {
     depthwise_axis parted;
@@ -230,7 +230,7 @@ static bool take_turns(const depthwise_nhwc_plan *plan, depthwise_axis *rows)
     return true;
 }
 
-/* Are there variants of two lines for the window, which share what they read? */
+/* Does the window have a variant for two lines, which shares loads? */
 static bool has_two(const depthwise_nhwc_plan *plan)
 {
     const int64_t taps = plan->axis[1].taps;
@@ -239,7 +239,7 @@ static bool has_two(const depthwise_nhwc_plan *plan)
     return plan->geometry.out[1] > 1 && (wide || (plan->window == 3 && taps == 3));
 }
 
-/* One line, or two, which fill 14 registers with sums. False: there is no such variant. */
+/* Chooses one line, or two that fill 14 registers with sums. False if no variant fits the form. */
 static bool choose_height(const ry_query *query, depthwise_nhwc_plan *plan)
 {
     depthwise_axis *rows = &plan->axis[1];
@@ -506,7 +506,8 @@ static void read_problem(const ry_query *query, depthwise_nhwc_plan *plan)
         !plan->through && !ry_activation_bounds(ry_conv_activation(problem), &low, &high);
 }
 
-/* Of tensors that a core's share of the last cache holds, fetching costs more than it gains. */
+/* Prefetch? If a core's share of the last cache holds the tensors, prefetching costs more than it
+ * gains. */
 static bool fetches(const ry_query *query, const depthwise_nhwc_plan *plan)
 {
     const double last = (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L3);

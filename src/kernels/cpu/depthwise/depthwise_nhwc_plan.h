@@ -68,32 +68,32 @@ typedef struct depthwise_nhwc_plan {
     int64_t depth;      /* input channels of a group */
     int64_t multiplier; /* output channels of a group */
     int64_t outputs;    /* channels of y */
-    int64_t lanes;      /* of them in a vector */
+    int64_t lanes;      /* channels of y in a vector */
     ry_cost_column costs;
     int64_t packed_step; /* floats of all vectors */
     int64_t packed;      /* floats of all weights and the bias */
     depthwise_axis axis[RY_SPACE];
-    int64_t taps;                /* of all classes */
-    int64_t lines;               /* of an image */
+    int64_t taps;                /* taps of all classes */
+    int64_t lines;               /* lines of an image */
     int64_t rows, row_blocks;    /* lines of a task */
     int64_t part, channel_parts; /* channels of a task, full vectors' lanes */
-    int64_t channels;            /* of a part that go through the rows together */
+    int64_t channels;            /* channels of a part computed together, row by row */
     int64_t inputs;              /* channels of x that they read, at most, full vectors */
     int64_t tasks;
-    int64_t height, pixels; /* of a block */
+    int64_t height, pixels; /* lines and pixels of a block */
     /* interleaved lines of a dilated window: a block's lines are as many apart; 1: neighbours */
     int64_t line_interleave;
     /* taps of a row that has a variant of its own: 3, 5, ... MAX_NHWC_WINDOW; 0: any */
     int64_t window;
-    int64_t stride;               /* of that variant: moves of the columns in steps of the table */
+    int64_t stride;               /* stride of that variant: column moves in steps of the table */
     int64_t unit;                 /* table: in x from an entry to the next */
     int64_t pixel_step, tap_step; /* from a pixel of a block, from a tap of a row to the next */
     int64_t reach;                /* entries of a row */
     int64_t table_rows;           /* rows of a slice at most */
-    int64_t slices, ring, plane;  /* of the ring: slices, rows of a slice, floats of a slice */
-    int64_t sum_step, hold;       /* of sums: from pixel to pixel, lines */
+    int64_t slices, ring, plane;  /* ring: slices, rows of a slice, floats of a slice */
+    int64_t sum_step, hold;       /* sums: floats between pixels, lines */
     int mix;
-    double cycles; /* of all tasks */
+    double cycles; /* cycles of all tasks */
     bool staged, planes_in, through, planes_out, activated;
     bool fetches;             /* lines of x and y ahead */
     bool slides;              /* lines that read all rows of the window share a table */
@@ -108,10 +108,10 @@ bool ry_depthwise_nhwc_takes_4(const ry_problem *problem);
 bool ry_depthwise_nhwc_takes_8(const ry_problem *problem);
 bool ry_depthwise_nhwc_takes_16(const ry_problem *problem);
 
-/* Taps of a row of the window where it has a variant of its own; 0: it has none. */
+/* Taps of a window row, if a variant is compiled for the window; else 0. */
 int64_t ry_depthwise_nhwc_window(const ry_query *query);
 
-/* The plan that the query's form asks for; false: there is none. */
+/* Makes the plan of the query's form; false if the form is not legal. */
 bool ry_depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan);
 
 void ry_depthwise_nhwc_values(const ry_query *query, int knob, ry_knob_values *values);

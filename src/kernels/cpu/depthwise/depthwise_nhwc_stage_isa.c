@@ -28,7 +28,7 @@ RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, c
     const int64_t size = dtype == RY_f32 ? 4 : 2, channel = w->plan->geometry.x_channel * size,
                   inputs = w->plan->inputs;
     for (int64_t c = 0; c < w->inputs; c += RY_W) {
-        /* the last channel stands for those behind it */
+        /* lanes behind the last channel repeat it */
         const char *from[RY_W];
         for (int64_t i = 0; i < RY_W; i++) {
             from[i] = x + (c + i < w->inputs ? c + i : w->inputs - 1) * channel;

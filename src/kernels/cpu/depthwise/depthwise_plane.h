@@ -14,7 +14,7 @@ typedef struct depthwise_plane {
     const float *residual;
     int64_t residual_row; /* floats from row to row of it */
     float bias, low, high;
-    int64_t first_row, end_row; /* of y */
+    int64_t first_row, end_row; /* rows of y */
 } depthwise_plane;
 
 /* Rows first_row to end_row of one output channel, bounded by low and high. */

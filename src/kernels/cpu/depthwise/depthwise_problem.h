@@ -41,7 +41,7 @@ static inline bool depthwise_many_registers(const ry_simd *simd)
     return simd->rows * simd->vectors > 16;
 }
 
-/* Permutations of these vectors take other times than those of shorter ones. */
+/* Are vectors a full cache line? Their permutations cost more than those of shorter vectors. */
 static inline bool depthwise_is_long(int width)
 {
     return width > 8;

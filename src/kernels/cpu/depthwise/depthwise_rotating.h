@@ -10,15 +10,15 @@
 /* What all planes of a task have in common. */
 typedef struct depthwise_rotating {
     const depthwise_nchw_plan *plan;
-    ry_vm mask[2][ROTATING_LOADS]; /* of the loads of a row's first vector and of its last one */
+    ry_vm mask[2][ROTATING_LOADS]; /* masks of the loads of a row's first and last vector */
     ry_vf low, high;
     int64_t pitch, to_row, residual_row;
-    int64_t rows;  /* that roll together */
-    int64_t lanes; /* of a vector that are outputs */
+    int64_t rows;  /* rows computed together */
+    int64_t lanes; /* output lanes of a vector */
     bool over;     /* may a row be written as a full vector, over what the next one writes again? */
 } depthwise_rotating;
 
-/* Of the planes that are bounded as this one is. */
+/* Prepares masks for all planes with this plane's bounds. */
 void RY_ISA_SYMBOL(depthwise_rotating_make)(const depthwise_nchw_plan *plan,
                                             const depthwise_plane *plane,
                                             depthwise_rotating *rotating);

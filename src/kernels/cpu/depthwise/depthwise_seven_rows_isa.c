@@ -7,9 +7,9 @@
 enum { ROWS = 7, TAPS = 3, VECTORS = 2 };
 
 typedef struct lanes {
-    /* pixels of a row's last vector, and (of its first one) those that have one before them */
+    /* mask of a row's last vector; mask of the first vector's pixels with a left neighbour */
     ry_vm row, before;
-    ry_vm behind; /* of the last one: those that have one behind */
+    ry_vm behind; /* mask of the last vector's pixels with a right neighbour */
     ry_vf low, high;
     int64_t width;
 } lanes;

@@ -11,7 +11,7 @@ typedef struct strip {
     const float *x;  /* what tap (0, 0) of output column 0 of the strip's first row reads */
     int64_t pitch;   /* from one input row of the strip to the next */
     uint64_t inside; /* bit j: input row j is inside x */
-    /* of a row that the strip computes itself: its last one may go with the next strip's */
+    /* vectors of a row in this strip; the row's last vector may belong to the next strip */
     int64_t vectors;
     const float *weight;
     float bias;

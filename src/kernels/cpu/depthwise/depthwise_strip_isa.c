@@ -19,7 +19,7 @@ typedef struct columns {
     const float *x;
     int64_t pitch;
     uint64_t inside;
-    ry_vm mask[2]; /* of one vector, or of a pair */
+    ry_vm mask[2]; /* masks of one vector or of a pair */
     bool first;    /* is there a pixel before the first pair? */
     ry_vf w[3][STRIP_TAPS];
 } columns;
@@ -182,8 +182,8 @@ RY_INLINE void end_columns(const strip *s, int64_t column, const bool masked, ry
         for (int v = 0; v < vectors; v++) {
             ry_vf *y = &sum[i * vectors + v];
             *y = stride == 1 ? *y : ry_vf_tidy(*y);
-            /* all rows before one is stored: where it is y, a load waits for the store of a row
-             * that it touches */
+            /* load all rows before the first store: if the residual is y, a load waits for a
+             * store it overlaps */
             if (residual) {
                 const float *from = residual + i * residual_row + column + v * RY_W;
                 *y = ry_vf_add(*y, masked ? ry_vf_load_m(from, last) : ry_vf_load(from));

@@ -15,7 +15,7 @@ typedef struct unit {
     const float *x;
     int64_t pitch, step;
     uint64_t inside;
-    const uint32_t *mask; /* of each column of the window */
+    const uint32_t *mask; /* mask of each window column */
     const float *weight;
     float bias;
     bool fetches;

@@ -12,8 +12,8 @@
 enum { NEAR, PICKED, APART, STEPS };
 
 enum {
-    PREFETCH_LOADS = 64, /* of vectors, between a prefetch and the use of what it fetched */
-    /* of one tap: memory's prefetchers do not follow over what is between them */
+    PREFETCH_LOADS = 64, /* vector loads between a prefetch and its use */
+    /* pixels of one tap prefetched: hardware prefetchers do not bridge the gap between pixels */
     PREFETCH_PIXELS = 3
 };
 

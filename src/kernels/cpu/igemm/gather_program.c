@@ -57,7 +57,7 @@ static int64_t channel_end(const ry_conv_geometry *g)
 typedef struct writer {
     /* between the pixels of neighbouring lanes; lanes of an entry, 0 where nothing is permuted */
     int64_t step, lanes;
-    int64_t width, end; /* of a vector; of what may be read */
+    int64_t width, end; /* elements of a vector; end of the readable elements */
 } writer;
 
 /* Adds the loads that fill the lanes of `mask`, which are next to each other; returns where the
@@ -81,7 +81,7 @@ static igemm_entry *add_picks(const writer *w, int64_t offset, uint32_t mask, ig
     return to;
 }
 
-/* The loads of one vector for one tap, from its segments. */
+/* Writes the loads of one vector for one tap, from its segments. */
 static igemm_entry *write_vector(const writer *w, const ry_conv_tap *tap, const igemm_segment *s,
                                  const igemm_segment *end, igemm_entry *to)
 {

@@ -8,7 +8,7 @@
 /* A piece of a vector's lanes whose pixels are in one row of the output grid. */
 typedef struct igemm_segment {
     int64_t base;        /* where lane 0 would read at tap offset 0, in elements of x */
-    int64_t q[RY_SPACE]; /* of its first lane */
+    int64_t q[RY_SPACE]; /* position of the first lane */
     int32_t vector, lane, length;
 } igemm_segment;
 
@@ -26,8 +26,7 @@ typedef struct igemm_entry {
     uint8_t more;
 } igemm_entry;
 
-/* Lanes that one entry fills where pixels are stored `step` elements apart; 0: they are not
- * permuted. */
+/* Lanes that one entry fills if pixels are `step` elements apart; 0: no permutation. */
 static inline int64_t igemm_pick_lanes(int64_t step, int64_t width)
 {
     return step < 2 || step > IGEMM_MAX_PICK ? 0 : (2 * width - 1) / step + 1;

@@ -129,8 +129,8 @@ static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, in
     return fewest_oc_blocks || sums_of(plan, p, block, oc_blocks) <= plan->sizes.second;
 }
 
-/* Of all bundles, whose pixels are cut; false: one's tasks do not fit, or all take more than
- * `best`, if it is one. */
+/* Counts all bundles, after their pixels are cut. False if a bundle's tasks do not fit, or if the
+ * total exceeds `best` (negative: no limit). */
 static bool count_oc_blocks(const igemm_plan *plan, int64_t channel_blocks, double best,
                             igemm_count *count)
 {
@@ -218,7 +218,8 @@ static bool all_in_place(const igemm_plan *plan)
     return all;
 }
 
-/* The plan of the form's main knobs but for scratch, and its cost; negative where there is none. */
+/* Makes the plan of the form's main knobs, without scratch. Returns its cost, negative if not
+ * legal. */
 static double try_form(const ry_query *query, const ry_form *form, igemm_plan *plan,
                        igemm_count *count)
 {

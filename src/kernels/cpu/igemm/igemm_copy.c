@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    TASK_CHANNELS = 64, /* of a task at most: full lines of the cache, which no other task writes */
+    TASK_CHANNELS = 64, /* most channels of a task: whole cache lines, which no other task writes */
     TASK_POSITIONS = 512,
     MAX_COPY = 64 << 20, /* bytes of x, and of workspace */
 };

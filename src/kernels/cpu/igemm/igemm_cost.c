@@ -16,7 +16,7 @@ static const struct ry_igemm_costs *costs_of(const igemm_plan *plan)
     return &ry_costs_of(plan->sizes.costs)->igemm;
 }
 
-/* Of the loads of one gathered vector whose lanes are in so many rows of the grid. */
+/* Cycles of loading one gathered vector whose lanes lie in `segments` grid rows. */
 static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double segments)
 {
     const int64_t step = igemm_lane_step(&plan->geometry),
@@ -32,8 +32,8 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
                : costs_of(plan)->pick * ((double)ry_ceil_div(p->lanes, lanes) + segments - 1);
 }
 
-/* Of x's own way to the core, where it does not stay near, in pieces. What is between the pixels of
- * a row comes along. */
+/* Cycles of fetching x in pieces, if it does not stay in a core's caches. Whole rows are fetched,
+ * gaps between pixels included. */
 static double fetch_cycles(const igemm_plan *plan, int64_t block)
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -218,7 +218,7 @@ void ry_igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int
                   channels = ry_min(oc_blocks * plan->max_oc_block, g->channels_out);
     const double blocks = (double)(first->images * g->groups * ry_ceil_div(first->pixels, block)),
                  tasks = blocks * (double)ry_ceil_div(plan->oc_blocks, oc_blocks);
-    /* of the tasks' pixels and sums, those that are there */
+    /* share of the tasks' pixels, and of their sums, that is real */
     const double full = (double)first->pixels / (double)(ry_ceil_div(first->pixels, block) * block);
     const double filled = full * (double)g->channels_out /
                           (double)(ry_ceil_div(plan->oc_blocks, oc_blocks) * channels);
@@ -247,7 +247,7 @@ void ry_igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int
     }
 }
 
-/* Of copying x: it is read and written a square of vectors at a time. */
+/* Cycles of copying x, in squares of vectors. */
 static double copy_cycles(const igemm_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;

@@ -11,7 +11,8 @@
 void ry_igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int64_t oc_blocks,
                            igemm_count *count);
 
-/* Of all cores together, idle ones counted, once all bundles are. Adds the phase that copies x. */
+/* Cycles of all cores, idle cores included. Call after all bundles are counted. Adds the phase that
+ * copies x. */
 double ry_igemm_cost_of(const igemm_plan *plan, igemm_count *count);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    STREAM_PIXELS = 1024, /* of a block of x that is read in long runs */
+    STREAM_PIXELS = 1024, /* pixels of a block of x read in long runs */
     /* pixels of a tile that ends with its row: fewer cost more than passing the sums through
      * scratch */
     MIN_ROW = 6,
@@ -185,7 +185,7 @@ static int64_t max_k_block(const igemm_plan *plan, const igemm_phase *p)
     return ry_min(ry_max(steps / K_BLOCK_GRAIN, 1) * K_BLOCK_GRAIN, IGEMM_MAX_K_BLOCK);
 }
 
-/* Of all phases. */
+/* The usual k block of all phases. */
 static int64_t usual_k_block(const igemm_plan *plan)
 {
     int64_t steps = IGEMM_MAX_K_BLOCK;

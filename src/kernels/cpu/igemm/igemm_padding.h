@@ -6,24 +6,23 @@
 
 #include "kernels/cpu/igemm/igemm_k_block.h"
 
-/* Of a block; k blocks are known by their first steps. Where a block needs none, its first k block
- * stands for all: its panel is zeros. */
+/* The k blocks that a block needs, named by their first steps. A block that needs none keeps its
+ * first k block, whose panel is zeros. */
 typedef struct igemm_k_range {
     int64_t low[RY_SPACE], high[RY_SPACE]; /* the positions of the block are in low <= q <= high */
-    int64_t begin, last;                   /* of the first and the last k block that it needs */
+    int64_t begin, last;                   /* first and last k block needed */
 } igemm_k_range;
 
 /* Taps of a row of a phase's window: neighbours along the last axis. */
 int64_t ry_igemm_tap_row(const igemm_plan *plan, const igemm_phase *phase);
 
-/* Of all rows of outputs with all rows of taps, weighed with the phases' sizes, how many read x. */
+/* Share of (output row, tap row) pairs that read x, weighted by phase size. */
 double ry_igemm_rows_in_bounds(const igemm_plan *plan);
 
-/* Of the k blocks of all blocks of so many pixels, how many are needed; blocks are sampled where
- * there are many. */
+/* Share of k blocks needed, over all blocks of `block` pixels. Samples blocks if there are many. */
 double ry_igemm_k_blocks_in_bounds(const igemm_plan *plan, const igemm_phase *phase, int64_t block);
 
-/* Of the pixels [first, first + count) of a range. */
+/* The k range of the pixels [first, first + count). */
 igemm_k_range ry_igemm_find_k_range(const igemm_plan *plan, const igemm_phase *phase, int64_t first,
                                     int64_t count);
 

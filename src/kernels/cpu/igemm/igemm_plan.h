@@ -75,12 +75,12 @@ typedef enum igemm_knob {
 /* What a plan takes from the machine: its caches, in bytes, and its threads. */
 typedef struct igemm_sizes {
     int64_t near; /* the first-level cache */
-    /* of the second-level cache, what a panel may fill beside the weights that stream through */
+    /* bytes of the second-level cache for a panel, with weights streaming through */
     int64_t panel;
-    int64_t second; /* what all that comes again may fill of it */
-    /* of the second-level cache, what weights fill of it that stay from run to run */
+    int64_t second; /* bytes of it for all reused data */
+    /* bytes of the second-level cache for weights that stay from run to run */
     int64_t weights;
-    int64_t kept; /* what stays in the caches from step to step */
+    int64_t kept; /* bytes that stay in the caches between steps */
     int64_t threads;
     double task, phase; /* cycles: taking a task; the threads meet */
     ry_cost_column costs;
@@ -88,18 +88,18 @@ typedef struct igemm_sizes {
 
 typedef struct igemm_phase {
     ry_conv_phase at;
-    int64_t inside[RY_SPACE]; /* of the grid: the phase's own positions */
+    int64_t inside[RY_SPACE]; /* the phase's own positions of the grid */
     int64_t bundle; /* phases of a task, this one the first; 0: it belongs to an earlier one's */
-    /* of a bundle: the member whose panel serves all, or -1; how often the block's sums are gone
-     * through */
+    /* bundle: the member whose panel serves all, or -1; passes over the block's sums */
     int64_t source, passes;
     /* floats from the start of the worker's panels and blocks to the member's */
     int64_t panel_at, block_at;
     int64_t depth; /* channels_in * taps */
-    int64_t steps; /* of the tiles: depth, or the k blocks' pairs */
+    int64_t steps; /* steps of the tiles: depth, or pairs of the k blocks */
     /* taps that k blocks do not cross the end of: all, or (split) those of one row */
     int64_t tap_row;
-    int64_t k_block_channels, k_block_taps; /* of a k block; one of them is whole, or a whole row */
+    int64_t k_block_channels, k_block_taps; /* channels and taps of a k block; one of them is
+                                               complete, or a complete row */
     /* ranges of pixels that blocks do not cross: one an image, or one of all images */
     int64_t images, pixels;
     /* images of a range whose rows alternate, as one row of all images reads like rows of x; 1:
@@ -116,7 +116,7 @@ typedef struct igemm_phase {
     int64_t first_gather, gathers;
     int64_t shared_at; /* floats from the shared panels' start */
     int64_t packed;    /* where its weights start, in elements */
-    /* steps from pixel to pixel, where in_place and direct say that there is one */
+    /* steps between pixels, valid if in_place (x) or direct (y, r) */
     int64_t x_pixel, y_pixel, r_pixel;
     /* while a plan is chosen: of the k blocks of all blocks, how many are needed */
     double in_bounds;
@@ -136,7 +136,7 @@ typedef struct igemm_phase {
     /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
     bool by_rows;
     bool any_pad; /* some tap of some pixel is outside x */
-    bool far;     /* what its pixels read of x comes from memory */
+    bool far;     /* its part of x comes from memory */
     bool skips;   /* k blocks may be left out */
 } igemm_phase;
 
@@ -150,12 +150,12 @@ typedef struct igemm_count {
 typedef struct igemm_plan {
     ry_conv_geometry geometry;
     igemm_mode mode;
-    /* of the instruction set's vectors and tile; tile_rows: that this mode uses */
+    /* lanes of a vector; rows used by this mode and columns of a tile */
     int64_t width, tile_rows, tile_columns;
-    int64_t max_rows; /* of the instruction set's tile */
+    int64_t max_rows; /* rows of the instruction set's tile */
     /* a tile's last vector costs as many lanes as are a multiple of this: width, or half of it */
     int64_t grain;
-    /* of one group's output channels; channels of an oc block at most */
+    /* blocks of a group's output channels; most channels of a block */
     int64_t oc_blocks, max_oc_block;
     int64_t interleave;   /* phases whose pixels alternate in a row of y; 1: none */
     int64_t packed_group; /* elements of one group's packed weights, all phases */
@@ -182,7 +182,7 @@ typedef struct igemm_plan {
     /* floats from the bias of a bundle's phase to the next one's; 0: they have the same */
     int64_t bias_step;
     size_t taps; /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
-    size_t size; /* of the whole, taps included */
+    size_t size; /* bytes of the plan, taps included */
     igemm_phase phase[];
 } igemm_plan;
 
@@ -227,7 +227,7 @@ static inline int64_t igemm_oc_block_count(const igemm_plan *plan, int64_t oc_bl
     return end - igemm_oc_block_first(plan, oc_block);
 }
 
-/* Pixels of a tile at most where they are its rows. */
+/* Most pixels of a tile, if pixels are its rows. */
 static inline int64_t igemm_pixel_rows(const igemm_plan *plan, const igemm_phase *p)
 {
     if (plan->mode == IGEMM_GATHERED) {

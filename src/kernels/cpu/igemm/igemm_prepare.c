@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels of the implicit GEMM have in common: which problems they take, and what they need.
- */
+/* Common to all kernels of the implicit GEMM: applicable problems, sizes and counts. */
 #include "kernels/cpu/igemm/igemm_prepare.h"
 
 #include "base/integer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task of the implicit GEMM while it runs: one of these for each phase of its bundle. */
+/* State of a running task of the implicit GEMM; a task has one for each phase of its bundle. */
 #ifndef RY_KERNELS_CPU_IGEMM_IGEMM_TASK_H
 #define RY_KERNELS_CPU_IGEMM_IGEMM_TASK_H
 
@@ -25,7 +25,7 @@ typedef struct igemm_task {
     float *panel, *block, *transposed, *interleaved_row, *bias; /* panel: of the k block at hand */
     /* the panels of all k blocks, one after another; NULL: gathered by the task */
     const float *shared;
-    /* of the block of sums: from row to row, and its first channel */
+    /* floats between rows of the block of sums; its first channel */
     int64_t block_step, block_channel;
     igemm_segment *segment;
     igemm_entry *program;
@@ -44,8 +44,8 @@ void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *task);
 void RY_ISA_SYMBOL(igemm_copy)(const igemm_plan *plan, const ry_cpu_launch *launch, float *copy,
                                int64_t index);
 
-/* Brings the finished sums of one oc block to y: `task` is a phase's that is not direct, with those
- * behind it that are interleaved with it. */
+/* Stores the finished sums of an oc block to y, for a phase that is not direct. The states of
+ * phases interleaved with it follow `task`. */
 void RY_ISA_SYMBOL(igemm_epilogue_oc_block)(const igemm_task *task, int64_t oc_block);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The problem's axes as ours, where it has fewer. */
+/* The problem's axes as the last of RY_SPACE axes. */
 static void axes_of(const ry_problem *problem, ry_window_axis axis[RY_SPACE])
 {
     const ry_window window = ry_window_of(problem);
@@ -93,8 +93,8 @@ static void finish_tap(const ry_conv_geometry *g, const ry_conv_phase *phase, ry
     }
 }
 
-/* The window; that of a transposed convolution that reads as a forward one has its taps backwards.
- */
+/* Makes the window. A transposed convolution that is computed as a forward one has its taps
+ * reversed. */
 static void find_window(const ry_problem *problem, const ry_window_axis *axis, bool mirrored,
                         ry_conv_geometry *g)
 {

@@ -28,22 +28,21 @@ typedef struct ry_conv_tap {
 typedef struct ry_conv_phase {
     int64_t grid[RY_SPACE];
     int64_t pixels;           /* the product */
-    int64_t y_offset;         /* of q = 0 */
+    int64_t y_offset;         /* offset of q = 0 in y */
     int64_t y_step[RY_SPACE]; /* elements of y for one step of q */
     int64_t r_offset;         /* the same for the residual */
     int64_t r_step[RY_SPACE];
-    int64_t bias_offset; /* of output channel 0 */
+    int64_t bias_offset; /* offset of output channel 0 in the bias */
     int64_t first_tap, taps;
 } ry_conv_phase;
 
 typedef struct ry_conv_geometry {
     int64_t batch, groups;
-    int64_t channels_in, channels_out; /* of one group */
+    int64_t channels_in, channels_out; /* channels of one group */
     int64_t in[RY_SPACE], out[RY_SPACE];
-    /* of the window, without what reads padding only, whatever the output, at the ends of an
-     * axis */
+    /* window size, without outer taps that read only padding for every output */
     int64_t kernel[RY_SPACE];
-    int64_t stride[RY_SPACE]; /* of reading: 1 in transposed convolutions */
+    int64_t stride[RY_SPACE]; /* stride in x: 1 in transposed convolutions */
     int64_t x_batch, x_channel, x_step[RY_SPACE];
     int64_t y_batch, y_channel;
     int64_t r_batch, r_channel; /* residual; 0 where there is none */
@@ -84,8 +83,7 @@ bool ry_conv_takes_i32(const ry_problem *problem);
 void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *geometry,
                          ry_conv_phase *phase, ry_conv_tap *tap);
 
-/* Phases that write to a row of y in turn, where its pixels are next to each other: 1 where there
- * are none. */
+/* Phases whose pixels alternate in a row of y, if the row is contiguous; else 1. */
 int64_t ry_conv_interleaved_phases(const ry_problem *problem, const ry_conv_geometry *geometry);
 
 /* A tensor's element type as the internal enum, whose values are the public one's. */

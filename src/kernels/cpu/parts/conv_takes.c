@@ -2,8 +2,7 @@
 /* Which convolutions a geometry and tiles can be made for. */
 #include "kernels/cpu/parts/conv_geometry.h"
 
-/* Of a transposed convolution: with a larger stride it reads next to nothing, and is left to the
- * reference. */
+/* Most phases of a transposed convolution; larger strides are left to the reference. */
 enum { MAX_PHASES = 64 };
 
 static bool is_float(const ry_problem *problem, int i)

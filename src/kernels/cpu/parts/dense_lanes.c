@@ -49,7 +49,7 @@ bool ry_lanes_make(const ry_tensor *tensor, int begin, int end, ry_lanes *lanes)
             lanes->inner *= tensor->dim[dim];
         }
     }
-    if (last < 0) { /* a lane of one element: where it is stored does not matter */
+    if (last < 0) { /* a lane of one element: its stride does not matter */
         lanes->inner = lanes->outer;
         lanes->outer = 1;
     }

@@ -22,7 +22,7 @@ bool ry_lanes_alike(const ry_tensor *a, const ry_tensor *b);
 /* Lanes that are along an inner dim are taken as blocks of columns; others one by one. */
 typedef struct ry_lane_blocks {
     ry_lanes lanes;
-    int64_t blocks; /* of columns, for each outer position; 0: by rows */
+    int64_t blocks; /* blocks of columns per outer position; 0: by rows */
     int64_t units, units_per_task;
 } ry_lane_blocks;
 

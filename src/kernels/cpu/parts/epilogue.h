@@ -14,7 +14,7 @@ typedef struct epilogue {
     /* above 1: a row's columns alternate between so many blocks, which are stored
      * interleaved_step floats apart */
     int64_t interleave, interleaved_step;
-    float *interleaved_row;  /* room for a row of them all, where they are interleaved */
+    float *interleaved_row;  /* buffer for an interleaved row of all phases */
     const epilogue_run *run; /* the columns of a row in memory */
     int64_t runs;
     void *y;

@@ -68,7 +68,7 @@ static void store_run(const float *row, const epilogue_run *run, char *y, ry_dty
     }
 }
 
-/* Of three rows: the first two meet in a vector, then the third joins them. */
+/* Interleaves three rows: the first two in a vector, then the third. */
 static void interleave_three(const float *from, int64_t step, int64_t count, float *to)
 {
     ry_vi pair[3], third[3];

@@ -14,7 +14,7 @@ typedef struct out_rows {
     const ry_conv_geometry *geometry;
     int64_t group, image, images, slice, row, rows;
     int64_t image_rows, pitch;
-    int64_t column, length; /* of the grid: the first of each row; how many at most */
+    int64_t column, length; /* first grid column of each row; most columns */
     int64_t columns;        /* positions from the first one to behind the last one */
     int64_t positions;      /* floats of one output channel's sums */
     int64_t interleave;     /* phases that write to a row of y in turn; 1: none */
@@ -22,7 +22,7 @@ typedef struct out_rows {
      * their way */
     bool beside;
     float *sums;
-    float *interleaved_row; /* room for a row of them all, where they are interleaved */
+    float *interleaved_row; /* buffer for an interleaved row of all phases */
     float *bias;            /* [phase][output channel] of the group */
     epilogue_run *run;      /* images * rows */
 } out_rows;

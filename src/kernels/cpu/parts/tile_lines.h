@@ -9,7 +9,7 @@ enum { RY_LINE_BYTES = 64, RY_LINE_FLOATS = RY_LINE_BYTES / 4 };
 
 typedef struct ry_tile_lines {
     const char *at;
-    int64_t count; /* of cache lines */
+    int64_t count; /* number of cache lines */
 } ry_tile_lines;
 
 #endif

@@ -4,9 +4,9 @@
 #ifndef RY_KERNELS_CPU_PARTS_WINOGRAD_POINTS_H
 #define RY_KERNELS_CPU_PARTS_WINOGRAD_POINTS_H
 
-#define WINOGRAD_MAX_POINTS 8 /* of one axis */
+#define WINOGRAD_MAX_POINTS 8 /* points of one axis */
 #define WINOGRAD_MAX_OUTPUTS \
-    6 /* of one axis: with seven, products are hardly fewer, and transforms dearer */
+    6 /* outputs of one axis: seven save few products and cost dearer transforms */
 
 #define WINOGRAD_6_A 0.625f
 #define WINOGRAD_6_B 1.5f

@@ -9,7 +9,7 @@
 enum { RY_DROPOUT_GROUP = 64 };
 
 typedef struct ry_dropout_plan {
-    int64_t count;            /* of elements */
+    int64_t count;            /* number of elements */
     int64_t elements_of_task; /* a multiple of the group */
 } ry_dropout_plan;
 

@@ -10,10 +10,10 @@
 #include <string.h>
 
 enum {
-    /* of a strip: some tiles of the matrix product, for each pass over its weights */
+    /* pixels of a strip: several tiles of the matrix product per pass over its weights */
     PIXELS_WANTED = 52,
-    MAX_STRIPS = 4, /* of a task */
-    MAX_ROWS = 13   /* of a tile: rows that are along the reduction need an address each */
+    MAX_STRIPS = 4, /* strips of a task */
+    MAX_ROWS = 13   /* rows of a tile: strided rows need an address each */
 };
 
 /* Bytes of a block: it stays in a second-level cache beside the rows of x and the weights. */
@@ -135,7 +135,7 @@ static double task_cost(const separable_plan *plan, const ry_machine *machine, i
                       (double)task_rows;
 }
 
-/* Of a strip. */
+/* Chooses the rows of a strip. */
 static int64_t choose_rows(const separable_plan *plan, const ry_machine *machine)
 {
     const int64_t row = plan->columns_out * plan->m_step * (int64_t)sizeof(float),

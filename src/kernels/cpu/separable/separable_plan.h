@@ -16,18 +16,18 @@
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 typedef struct separable_plan {
-    depthwise_nhwc_plan depthwise; /* of separable_depthwise's problem */
+    depthwise_nhwc_plan depthwise; /* plan of the problem of separable_depthwise */
     int64_t batch, channels, outputs, rows_out, columns_out;
     /* y's and the residual's rows follow each other without a gap */
     int64_t y_batch, y_pixel, r_batch, r_pixel;
-    int64_t width; /* of a vector */
+    int64_t width; /* lanes of a vector */
     ry_cost_column costs;
     int64_t tile_rows, tile_columns, oc_blocks;
     int64_t rows, task_rows, tasks;  /* output rows of a strip, of a task; tasks of an image */
     int64_t m_step;                  /* floats from pixel to pixel of the block */
     int64_t pointwise, bias, packed; /* floats from the packed weights' start; their count */
     double cycles;                   /* in vector multiply-adds, on one core */
-    /* of a worker, in bytes from its start: behind the depthwise convolution's */
+    /* byte offsets in a worker's scratch, behind the depthwise convolution's part */
     size_t block, scratch;
 } separable_plan;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What separable convolutions are asked before they run. */
+/* The kernel functions of separable convolutions that run before `run`: applicable, prepare, pack.
+ */
 #include "base/integer.h"
 #include "kernels/cpu/separable/separable_plan.h"
 #include "kernels/knob_values.h"

@@ -76,7 +76,7 @@ static inline void ry_amx_end(ry_amx *tiles)
 #include <stdbool.h>
 
 typedef struct ry_amx {
-    /* of 32 bits: a float, or a pair whose first element is the low half */
+    /* 32-bit elements: a float, or a pair with its first element in the low half */
     uint32_t tile[RY_AMX_TILES][RY_AMX_ROWS][RY_AMX_ROWS];
 } ry_amx;
 

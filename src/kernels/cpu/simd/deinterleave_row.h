@@ -27,7 +27,7 @@ RY_INLINE ry_vf ry_every_third(const ry_vf v[3], int j)
 /* A row of one channel of x, whose elements are next to each other, as its line would be: zeros, x
  * from `first` to `end`, zeros. */
 typedef struct ry_row_of_x {
-    const char *column; /* of x; where the line would begin */
+    const char *column; /* start of the line in x */
     int64_t first, end;
 } ry_row_of_x;
 

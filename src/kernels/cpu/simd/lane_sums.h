@@ -28,7 +28,7 @@ RY_INLINE void ry_vf_sum_four(const ry_vf v[4], float sum[4])
 #endif
 }
 
-/* Of lanes that are numbers. */
+/* The largest lane. Lanes must not be NaN. */
 RY_INLINE float ry_vf_largest(ry_vf v)
 {
 #if defined(__AVX512F__)

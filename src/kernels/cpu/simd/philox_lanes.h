@@ -16,7 +16,7 @@ enum { RY_VQ_LANES = 8 };
 #define ry_vq_load(from)        _mm512_loadu_si512(from)
 #define ry_vq_store(to, v)      _mm512_storeu_si512(to, v)
 #define ry_vq_set(number)       _mm512_set1_epi64((long long)(number))
-#define ry_vq_mul(a, b)         _mm512_mul_epu32(a, b) /* of the low halves, all bits */
+#define ry_vq_mul(a, b)         _mm512_mul_epu32(a, b) /* low halves multiplied to full width */
 #define ry_vq_xor3(a, b, c)     _mm512_ternarylogic_epi64(a, b, c, 0x96)
 #define ry_vq_high(a)           _mm512_srli_epi64(a, 32)
 #define ry_vq_low_of_both(a, b) /* the low half of a, and above it that of b */ \

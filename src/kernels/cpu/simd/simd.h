@@ -54,7 +54,7 @@
 #define RY_GRAIN RY_W
 #endif
 
-/* What ry_kernel.simd says of this text. */
+/* The value of ry_kernel.simd for this instruction set. */
 #define RY_SIMD                                       \
     {                                                 \
         RY_W, RY_GRAIN, RY_TILE_ROWS, RY_TILE_VECTORS \

@@ -71,7 +71,7 @@ RY_OUTLINE void ry_vf_store_m(float *p, ry_vm m, ry_vf v)
 RY_INLINE ry_vf ry_vf_add(ry_vf a, ry_vf b) { return a + b; }
 RY_INLINE ry_vf ry_vf_mul(ry_vf a, ry_vf b) { return a * b; }
 RY_INLINE ry_vf ry_vf_fma(ry_vf a, ry_vf b, ry_vf c) { return a * b + c; }
-/* Lanes of a where the mask is all ones, of b where it is zero. */
+/* Lane by lane: a if the mask is all ones, b if it is zero. */
 RY_INLINE ry_vf ry_vf_choose(ry_vi mask, ry_vf a, ry_vf b)
 {
     return (ry_vf)(((ry_vi)a & mask) | ((ry_vi)b & ~mask));

@@ -5,7 +5,7 @@
 
 #include <arm_neon.h>
 
-/* 24 of the 32 registers hold sums, two of them a row of B. */
+/* 32 registers: 24 hold sums, two hold a row of B. */
 #define RY_W            4
 #define RY_TILE_ROWS    12
 #define RY_TILE_VECTORS 2

@@ -227,7 +227,7 @@ static inline float ry_f32_log1p(float x)
     int32_t exponent;
     float u = 1.0f + x, lost = x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);
     float m = ry_f32_split(u, &exponent);
-    /* what is lost does not count up there */
+    /* beyond 2^126 the lost bits are below the result's precision */
     uint32_t scale = exponent > 126 ? 0u : (uint32_t)(127 - exponent) << 23;
     float f = ry_f32_fma(lost, ry_f32_of_bits(scale), m - 1.0f);
     float y = ry_f32_log_kernel(f, (float)exponent);
