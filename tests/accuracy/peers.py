@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers that run one convolution on given data: those of them that can be imported, as users get them (float32, their own choice of method)."""
+"""Peers that run one convolution on given data, in float32 with their own choice of method. Skips peers that cannot be imported."""
 
 import contextlib
 import importlib.metadata
@@ -49,7 +49,7 @@ class Peer:
         return importlib.metadata.version(self.package)
 
     def run(self, problem, x, w, b):
-        """The output, or None where this peer does not take the problem."""
+        """The output, or None if this peer does not support the problem."""
         if problem.startswith("matmul"):
             return None
         with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ RNG = np.random.default_rng(0)
 
 
 def attention(q, k, v, bias=0.0, scale=None):
-    """Of [batch, heads, length, size], each head of k and v for a group of q's, in float64."""
+    """Attention in float64 for [batch, heads, length, size]; each head of k and v serves a group of q's heads."""
     q, k, v = (array.astype("float64") for array in (q, k, v))
     k, v = (np.repeat(array, q.shape[1] // array.shape[1], 1) for array in (k, v))
     scores = q @ k.swapaxes(2, 3) * (scale or 1 / np.sqrt(q.shape[3])) + bias

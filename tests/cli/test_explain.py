@@ -110,7 +110,7 @@ def test_refuses(rynd, small_net):
 
 
 def test_measured_times_are_beside(ran, tmp_path):
-    """What tuning measured is shown beside what was predicted, and the best of it is what is taken."""
+    """Shows measured times beside predicted times, and takes the best measured kernel."""
     problem, wisdom = "conv n=1 c=16 h=14 w=14 k=16 r=3 s=3 pad=1", tmp_path / "wisdom.db"
     ran("tune", problem, "--budget", "0.05", "--wisdom", wisdom)
     (explained,) = ran("plan", problem, "--explain", "--wisdom", wisdom, "-v", "--json").results

@@ -19,7 +19,7 @@ def f32(*numbers):
     return np.array(numbers, "float32")
 
 
-# Operator, attributes, inputs, which of them are illegal, what the message has.
+# Operator, attributes, inputs, illegal inputs, part of the message.
 CASES = {
     "gather above": ("Gather", {}, [X, i64(0, 5)], [1], "input 1, at [1], is 5, expected -5 to 4 (axis 0 of input 0)"),
     "gather below": ("Gather", {"axis": 1}, [X, i64([0], [-4])], [1], "input 1, at [1, 0], is -4, expected -3 to 2 (axis 1 of input 0)"),

@@ -27,7 +27,7 @@ def temporary_in(folder):
 
 
 def stopped_while_writing(large, name, **options):
-    """The process, stopped with its temporary file there."""
+    """Starts the process and stops it while its temporary file exists."""
     model, file, folder = large
     for _ in range(100):
         process = subprocess.Popen([RYND, "run", model, "-i", file, "-o", folder / name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **options)

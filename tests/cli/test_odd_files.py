@@ -97,7 +97,7 @@ def test_external_data(tmp_path, usual, kind):
     model.write_bytes(loaded.SerializeToString())
     held = make_odd(tmp_path / "w.bin", kind)
     result, memory = measured("inspect", model)
-    if kind == "large":  # its first bytes are all that is asked for
+    if kind == "large":  # only the first bytes are written
         assert result.code == 0, result.err
     else:
         result.failed(model, "w.bin" if kind != "device" else "w")
@@ -209,7 +209,7 @@ def test_pb_larger_than_the_input(identity, usual, tmp_path):
 @pytest.mark.parametrize("extension", ["png", "jpg"])
 def test_picture_larger_than_the_input(identity, usual, tmp_path, extension):
     path = tmp_path / f"x.{extension}"
-    # Another process makes it: the memory that this one ever held would count for those that it begins.
+    # A separate process creates the file: this process's peak memory would count for its children.
     subprocess.run([sys.executable, "-c", f"from PIL import Image; Image.new('L', (8000, 8000)).save({str(path)!r})"], check=True)
     result, memory = measured("run", identity([1, 1, 8, 8]), "-i", path)
     result.failed(path, "8000x8000", "--size 8x8")

@@ -123,7 +123,7 @@ def one_node(tmp_path, node, opset, arrays, dtype):
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
 @pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
 def test_shifts(ran, tmp_path, dtype, direction):
-    """Of every type, by every amount, within the type's bits or not: the signed ones keep their sign to the right."""
+    """Shifts every type by every amount, also beyond the type's bits. Right shifts of signed types keep the sign."""
     bits, signed = 8 * np.dtype(dtype).itemsize, dtype[0] == "i"
     limits = np.iinfo(dtype)
     x = np.array([limits.min, limits.max, 0, 1, 2, limits.max // 3] + ([-1, -2, limits.min // 3] if signed else []), dtype)[:, None]

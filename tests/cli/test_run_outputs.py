@@ -16,7 +16,7 @@ from PIL import Image
 
 @pytest.fixture
 def scores(identity, tmp_path):
-    """A model and its input [2, 5], and so its output."""
+    """A model and its input of [2, 5]; the output has the same shape."""
     array = np.array([[1, 5, 3, 5, np.nan], [-1, -2, -3, -4, -5]], "float32")
     np.save(tmp_path / "x.npy", array)
     return identity([2, 5]), tmp_path / "x.npy", array

@@ -34,7 +34,7 @@ def classifier(path, channels=1, side=12):
 
 
 def samples(count, side=12, seed=0):
-    """Noise with one quarter that is brighter: its number is the class."""
+    """Noise with one brighter quarter, whose number is the class."""
     random = np.random.default_rng(seed)
     labels = (np.arange(count) % CLASSES).astype("uint8")
     pictures = random.integers(0, 60, (count, side, side)).astype("uint8")
@@ -262,7 +262,7 @@ def test_resumed_after_kill(ran, net, data, tmp_path, optimizer):
         kills += process.wait() == -signal.SIGKILL
     assert kills > 0
     result = subprocess.run([*command, "--resume", str(checkpoint)], capture_output=True, text=True)
-    if result.returncode:  # the last of them came to its end before it was killed
+    if result.returncode:  # the last process ended before it was killed
         assert "give more --epochs" in result.stderr
     assert (tmp_path / "part.onnx").read_bytes() == (tmp_path / "whole.onnx").read_bytes()
     assert checkpoint.read_bytes() == (tmp_path / "whole.checkpoint.npz").read_bytes()

@@ -62,7 +62,7 @@ def expected(data, w, ratio, seed, step):
 
 @pytest.mark.parametrize("form", ["opset 7", "inference", "training"])
 def test_what_is_dropped(losses, data, tmp_path, form):
-    """The same for every way in which a file says it, whether or not it says that it trains."""
+    """Each form of dropout in a file gives the same result, with and without a training flag."""
     net, w = network(tmp_path / "net.onnx", form, 0.3), np.random.default_rng(1).standard_normal((IN, OUT)).astype("float32").astype("float64")
     for seed in (0, 5):
         got = losses(net, "--seed", seed)

@@ -84,7 +84,7 @@ def test_same_bits(net, data, tmp_path):
 
 
 def test_ranks_drop_by_numbers_of_their_own(tmp_path):
-    """Of equal samples each rank drops something else: the loss is none of one rank's alone, and the same every time."""
+    """Ranks drop different elements of equal samples: the loss differs from any single rank's, and repeats."""
     net = save(tmp_path / "net.onnx", [helper.make_node("Dropout", ["x"], ["d"], ratio=0.5), helper.make_node("MatMul", ["d", "w"], ["y"])],
                [("x", "float32", ["N", 64])], [("y", "float32", ["N", 4])], {"w": np.random.default_rng(1).standard_normal((64, 4)).astype("float32")}, 7)
     np.savez(tmp_path / "data.npz", x=np.ones((2, 64), "float32"), y=np.zeros(2, "uint8"))
@@ -113,11 +113,11 @@ def test_running_statistics_are_means(data, tmp_path):
     variances = [half.var((0, 2, 3), ddof=1) for half in (convolved[:8], convolved[8:])]
     np.testing.assert_allclose(after["mean"], 0.1 * np.mean(means, 0), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(after["var"], 0.9 + 0.1 * np.mean(variances, 0), rtol=1e-4)
-    assert np.abs(after["var"] - weights_of(tmp_path / "0.onnx")["var"]).max() > 1e-6  # of 16 at once it is another
+    assert np.abs(after["var"] - weights_of(tmp_path / "0.onnx")["var"]).max() > 1e-6  # statistics of 16 samples at once differ
 
 
 def test_goes_on_with_another_number_of_ranks(net, data, tmp_path):
-    """2, then 4, then 1: the losses of one process that does it all."""
+    """Training on 2, then 4, then 1 ranks gives the losses of a single process."""
     options = [net, "--data", data, "--batch", 8, "--lr", "0.05", "-o", tmp_path / "part.onnx", "--log", tmp_path / "part.jsonl"]
     checkpoint = tmp_path / "part.checkpoint.npz"
     train(2, *options, "--steps", 7)
@@ -189,14 +189,14 @@ def failed(ranks, *args):
 
 
 def test_a_failure_ends_all_ranks(net, data, tmp_path):
-    """One message, of the rank that has it, and its exit code."""
+    """The command prints one rank's message and exits with its code."""
     process = failed(2, net, "--data", data, "--batch", 9)
     assert process.returncode == 2 and process.stderr.count("rynd: ") == 1
     assert "rynd: rank 0 of 2: a batch of 9 has no equal parts for 2 ranks: give a --batch that 2 divides" in process.stderr
     process = failed(2, tmp_path / "none.onnx", "--data", data)
     assert process.returncode == 1 and process.stderr.count("rynd: ") == 1 and "none.onnx" in process.stderr
     content = dict(load(data))
-    content["x"][12, 0, 0, 0] = np.nan  # of rank 1's part of the first batch
+    content["x"][12, 0, 0, 0] = np.nan  # in rank 1's part of the first batch
     np.savez(tmp_path / "bad.npz", **content)
     process = failed(2, net, "--data", tmp_path / "bad.npz", "--batch", 16, "--no-shuffle")
     assert process.returncode == 1 and process.stderr.count("rynd: ") == 1 and "the loss is not a number at step 1" in process.stderr

@@ -119,7 +119,7 @@ def test_samples(ran, tmp_path, name):
 
 @pytest.mark.parametrize("name", ["s.csv", "s.jsonl"])
 def test_energy_of_samples(ran, tmp_path, monkeypatch, name):
-    """Of a meter that counts a joule a millisecond; without one the column is empty, or not there."""
+    """A fake meter counts a joule a millisecond. Without a meter the column is empty or absent."""
     package = tmp_path / "intel-rapl:0"
     package.mkdir()
     (package / "max_energy_range_uj").write_text("1000000000000\n")
@@ -168,7 +168,7 @@ def test_samples_that_cannot_be_written(rynd, tmp_path):
 
 
 def test_interrupt_keeps_what_was_learned(tmp_path):
-    """Of many problems, the signal comes when some are done; they are written, and the process ends by the signal."""
+    """A signal after some of many problems: finished problems are written, and the process ends by the signal."""
     path = tmp_path / "s.csv"
     process = subprocess.Popen([RYND, "tune", "--random", "conv", "--count", "1000000", "--samples", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(1)

@@ -8,7 +8,7 @@ from conftest import run_rynd
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-CHANNELS = 96  # large weights stay where they are in the file
+CHANNELS = 96  # large weights are read from the mapped file
 
 
 def make(odd, focus):

@@ -31,7 +31,7 @@ enum {
 EXPORT fake_cuda_state fake_cuda = {
     .devices = 1, .capability = 90, .version = 12090, .memory = (size_t)1 << 30};
 
-static _Thread_local int depth; /* of the thread's stack of contexts */
+static _Thread_local int depth; /* depth of the thread's stack of contexts */
 static int context, other_context;
 
 /* A launch that was captured. */
@@ -44,8 +44,8 @@ typedef struct node {
 
 typedef struct object {
     char kind;              /* 's', 'e', 'm', 'f', 'b', 'g', 'x' */
-    bool capturing, spoilt; /* of a stream: something came that cannot be captured */
-    node *first, **last;    /* of a stream that captures, a graph, an executable one */
+    bool capturing, spoilt; /* stream: a call that cannot be captured spoilt the capture */
+    node *first, **last;    /* nodes of a capturing stream, a graph or an executable graph */
     struct timespec time;
     size_t bytes;
     void *library, *image;
@@ -380,7 +380,7 @@ EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void 
     return is_open(stream) ? OK : INVALID_HANDLE;
 }
 
-/* Of the first address of what cuMemAlloc gave. */
+/* Knows only first addresses, as cuMemAlloc returned them. */
 EXPORT int cuMemGetAddressRange_v2(uint64_t *first, size_t *bytes, uint64_t address)
 {
     BEGIN_IN_CONTEXT("cuMemGetAddressRange");
@@ -553,7 +553,7 @@ EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
     }
     void *entry = m->library ? dlsym(m->library, name) : NULL;
     char word[128];
-    snprintf(word, sizeof word, ".text.%s", name); /* of NVRTC's: the section of its code */
+    snprintf(word, sizeof word, ".text.%s", name); /* the section of NVRTC's code */
     if (m->library ? !entry
                    : !memmem(m->image, m->image_size, word, strlen(word)) &&
                          !memmem(m->image, m->image_size, name, strlen(name))) {

@@ -88,8 +88,7 @@ static void take_line(const char *line)
     }
 }
 
-/* Is it ptxas telling of what it used, NVRTC of an architecture that its next version may lack, or
- * nothing? */
+/* Is the line empty, ptxas's resource report, or NVRTC's note about a deprecated architecture? */
 static int is_welcome(const char *line)
 {
     return strstr(line, "Architectures prior to") != NULL || strncmp(line, "ptxas info", 10) == 0 ||

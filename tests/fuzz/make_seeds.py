@@ -86,7 +86,7 @@ def models():
 
 
 def wisdom():
-    """Lines as an export has them, and spellings that it does not have."""
+    """Lines as `wisdom export` writes them, and other legal spellings."""
     line = ('{"machine":"m","problem":"conv n=1 c=2","constants":2,"threads":2,"kernel":"conv_ref","form":"mr=1","source":"0123456789abcdef",'
             '"rejected":null,"samples":3,"mean":0.001,"variance":1e-12,"median":0.001,"min":0.0009,"max":0.002,"predicted":0,"time":1790000000}')
     rejected = line.replace("null", '"wrong: \\"by\\" \\u0033\\\\"')
@@ -94,7 +94,7 @@ def wisdom():
 
 
 def devices():
-    """A list that has everything, and its lines alone."""
+    """A list of devices with every key, and each line alone."""
     lines = ["# all", "device here cpu threads=2 memory=1e9 watts=15", "device gpu opencl:0", "device far profile=far.txt threads=16",
              "link here gpu bandwidth=8e9 latency=1e-5", "link far here bandwidth=125e6 latency=0.0001 # slow"]
     return [text.encode() for text in ("\n".join(lines), *lines, "\n".join(lines[1:3]))]

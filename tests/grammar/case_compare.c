@@ -63,13 +63,13 @@ bool case_outputs_same(const case_outputs *a, const case_outputs *b)
     return true;
 }
 
-/* What a number is: finite, one of two infinities, or none. */
+/* Classifies a number: finite, +infinity, -infinity, NaN. */
 static int kind_of(double number)
 {
     return isnan(number) ? 3 : isinf(number) ? (number > 0 ? 1 : 2) : 0;
 }
 
-/* One output, and what the references say of it. */
+/* One output with its reference values. */
 typedef struct sample {
     const rynd_tensor *got;
     rynd_tensor expected, noisy[CASE_NOISY_RUNS];

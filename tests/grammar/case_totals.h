@@ -9,7 +9,7 @@ enum { CASE_ROWS = 1024 }; /* at least as many as onnx/operators.inc has */
 
 typedef struct case_totals {
     int64_t models, outcomes[CASE_WRONG + 1], compared, nodes;
-    int64_t rows[CASE_ROWS]; /* of each row of the table: nodes in models that ran */
+    int64_t rows[CASE_ROWS]; /* nodes of each table row in models that ran */
 } case_totals;
 
 const char *case_outcome_name(case_outcome outcome);

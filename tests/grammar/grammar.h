@@ -22,8 +22,8 @@
 enum {
     GRAMMAR_NODES = 12,
     GRAMMAR_VALUES = 160,
-    GRAMMAR_INPUTS = 10,  /* of a node */
-    GRAMMAR_OUTPUTS = 5,  /* of a node */
+    GRAMMAR_INPUTS = 10,  /* per node */
+    GRAMMAR_OUTPUTS = 5,  /* per node */
     GRAMMAR_RANK = 18,    /* more than the library takes */
     GRAMMAR_NUMBERS = 40, /* in a list of an attribute; more than the library takes */
     GRAMMAR_ATTRIBUTES = 16
@@ -50,8 +50,8 @@ typedef struct grammar_value {
     grammar_source source;
     uint32_t symbolic; /* bit i: the model leaves dim i open, with a symbol named after its size */
     bool used;
-    bool constant; /* made of initializers alone */
-    void *data;    /* of inputs and initializers; NULL where there would be too many elements */
+    bool constant; /* computed from initializers only */
+    void *data;    /* content of inputs and initializers; NULL beyond the element limit */
 } grammar_value;
 
 typedef struct grammar_attribute {
@@ -60,7 +60,7 @@ typedef struct grammar_attribute {
     int64_t i;
     float f;
     const char *text;
-    int count; /* of the list */
+    int count; /* entries of the list */
     int64_t ints[GRAMMAR_NUMBERS];
     float floats[GRAMMAR_NUMBERS];
     int tensor; /* a value, which is no initializer then */
@@ -96,7 +96,7 @@ int grammar_new(grammar *g, ry_dtype dtype, int rank, const int64_t *dim, gramma
 /* One that there is already, or a new one, whose type is in the set and whose rank is within
  * bounds; all its dims are known. */
 int grammar_operand(grammar *g, ry_dtype_set types, int min_rank, int max_rank);
-/* Of the same type as x, and exactly these dims; there already, or new. */
+/* A value of x's type with exactly these dims: an existing one or a new one. */
 int grammar_like(grammar *g, int x, int rank, const int64_t *dim, grammar_content content);
 /* A list of numbers as i64 (rank 1; count -1: a scalar): shapes, axes, pads. */
 int grammar_list(grammar *g, int count, const int64_t *numbers);
@@ -106,7 +106,7 @@ int grammar_scalar(grammar *g, ry_dtype dtype, double number);
 /* A dim or the rank of an input or initializer becomes another, where a mistake is due. */
 void grammar_spoil_value(grammar *g, int x);
 const grammar_value *grammar_value_of(const grammar *g, int x);
-int64_t grammar_dim(grammar *g);      /* of a small image, a batch ... */
+int64_t grammar_dim(grammar *g);      /* a small dim: of an image, a batch ... */
 int64_t grammar_channels(grammar *g); /* up to some vectors of channels */
 ry_dtype grammar_type(grammar *g, ry_dtype_set types);
 int64_t grammar_elements(const grammar_value *value);
@@ -128,7 +128,7 @@ void grammar_fill_attributes(grammar *g, grammar_node *node);
 /* A recipe gives a node its inputs, and the attributes that must fit them. */
 typedef void (*grammar_recipe)(grammar *g, grammar_node *node);
 typedef struct grammar_recipe_row {
-    const char *name; /* of the operator; NULL ends a list */
+    const char *name; /* name of the operator; NULL ends a list */
     grammar_recipe recipe;
 } grammar_recipe_row;
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* What stands right of x: its last dim but one is x's last; before them, dims that broadcast with
- * x's. */
+/* The right factor of x: its second to last dim equals x's last; earlier dims broadcast with x's.
+ */
 static int right_factor(grammar *g, ry_dtype dtype, const grammar_value *v)
 {
     int64_t dim[GRAMMAR_RANK];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of a model under way: new ones with content, and choosing among those that are there. */
+/* Values of a model in the making: creates values with content, and chooses existing ones. */
 #include "grammar.h"
 
 #include <math.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum {
-    MAX_ELEMENTS = 6000,  /* of a value that a recipe starts from */
-    MAX_DIM = 65536,      /* of the same: so that recipes compute without overflow */
+    MAX_ELEMENTS = 6000,  /* elements of a recipe's first value */
+    MAX_DIM = 65536,      /* dims of it, so that recipes compute without overflow */
     MAX_CONTENT = 1 << 20 /* elements of a value that has content */
 };
 

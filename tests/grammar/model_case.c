@@ -318,8 +318,8 @@ void model_case_run(const case_engine *engine, grammar *g, case_report *report)
                       .one = engine->one[isa],
                       .three = engine->three[isa],
                       .bytes = grammar_write(g)};
-    /* The model borrows the bytes: no room behind them, so that AddressSanitizer sees what is read
-     * there. */
+    /* The model borrows the bytes. No spare room behind them: AddressSanitizer sees reads beyond.
+     */
     c->bytes.data = realloc(c->bytes.data, c->bytes.size);
     if (rynd_model_load_memory(c->one, c->bytes.data, c->bytes.size, &c->model) != RYND_OK) {
         refused(c, CASE_REFUSED, "the model");

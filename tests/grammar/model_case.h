@@ -24,7 +24,7 @@ typedef enum case_outcome {
 typedef struct case_report {
     case_outcome outcome;
     int compared;       /* outputs, by value */
-    char message[4400]; /* of the refusal or failure, too */
+    char message[4400]; /* message of a refusal or failure */
 } case_report;
 
 /* Contexts of one and of three threads for each instruction set that the machine has, with a budget

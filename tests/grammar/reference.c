@@ -26,7 +26,7 @@ double reference_noise(ry_dtype dtype, bool sixteen_bits)
     }
 }
 
-/* The reference, or what moves data, of which there is one kernel only: the last in the list. */
+/* The reference kernel, or the only kernel of an operator that moves data: last in the list. */
 static const ry_kernel *find_kernel(const ry_problem *problem)
 {
     const ry_kernel *last = NULL;
@@ -110,8 +110,8 @@ static bool has_overflow(const ry_value *value)
     return false;
 }
 
-/* The levels of what a node gives; false where it should not run, because what steers it is not
- * certain. */
+/* Sets the levels of a node's outputs; false if the node must not run because an input that steers
+ * it is inexact. */
 static bool give_levels(const ry_graph *graph, const ry_node *node, rule r, reference_level *level)
 {
     const bool rounds = is_rounding(graph, node, r.kind);

@@ -21,8 +21,8 @@ typedef enum reference_level { LEVEL_EXACT, LEVEL_ROUNDED, LEVEL_LOOSE } referen
 typedef struct reference_options {
     uint64_t seed;       /* 0: no noise */
     bool sixteen_bits;   /* products may round their operands to bfloat16 */
-    double flop_limit;   /* of the whole run */
-    size_t memory_limit; /* of all values together */
+    double flop_limit;   /* limit of the whole run */
+    size_t memory_limit; /* limit of all values together */
 } reference_options;
 
 typedef struct reference_run {

@@ -108,7 +108,7 @@ static rule_kind of_instruction(const ry_expr_instruction *code)
     return logic ? RULE_DECIDE : RULE_SUM;
 }
 
-/* A program that decides about what it has rounded itself is as good as one that decides. */
+/* A program that compares its own rounded values counts as a program that decides. */
 static rule_kind of_program(const ry_graph *graph, const ry_node *node)
 {
     const ry_expr *program = node->attrs.expr.program;

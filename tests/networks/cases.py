@@ -10,7 +10,7 @@ import numpy
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/support"))
 
-TOLERANCE = 1e-4  # of the largest output
+TOLERANCE = 1e-4  # relative to the largest output
 TIME_LIMIT = 600  # seconds a case
 
 

@@ -27,7 +27,7 @@ QUICK = ["resnet18", "shufflenet_v2_x1_0", "mobilenet_v3_small", "squeezenet1_0"
 STRICT = ["googlenet", "inception_v3"]
 CLASSES = 1000
 NOISE = 2  # how often PyTorch's largest error in float32 rynd's may be, where that is above the tolerance
-NOTHING = 1e-9  # of the network's largest gradient: what in float64 is rounding
+NOTHING = 1e-9  # relative to the network's largest gradient: rounding in float64
 NEARLY_NOTHING = 1e-5  # the same in float32
 
 

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import rynd_ctypes as rynd  # noqa: E402  (found by the line above)
 
-# Of a type: ONNX's code, half a unit in the last place of 1, half the smallest number.
+# For each type: ONNX's code, half a unit in the last place of 1, half the smallest number.
 FORMATS = {ml_dtypes.bfloat16: (TensorProto.BFLOAT16, 2.0**-8, 2.0**-134), numpy.float16: (TensorProto.FLOAT16, 2.0**-11, 2.0**-25)}
 # What a class may lose in a sum, as a multiple of a direct sum in float32 (docs/accuracy.md).
 CLASSES = {"strict": 2, "near32": 32}

@@ -58,7 +58,7 @@ class Program:
         self.highs.addRow(low, high, len(terms), [v for v, _ in terms], [float(c) for _, c in terms])
 
     def solve(self):
-        """The least cost; None where nothing is feasible."""
+        """The least cost, or None if no assignment is feasible."""
         self.highs.run()
         status = self.highs.getModelStatus()
         if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):

@@ -50,7 +50,7 @@ def rest(model):
 
 
 def complaint(content):
-    """What onnx's checker says; None: nothing. One of the models breaks a rule of its IR version."""
+    """The message of onnx's checker, or None. One model breaks a rule of its IR version."""
     try:
         onnx.checker.check_model(content)
     except onnx.checker.ValidationError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tuning in Python: what it returns, how it is ended, what it leaves behind."""
+"""Tuning in Python: results, stopping early, records kept."""
 
 import numpy
 import pytest
@@ -90,7 +90,7 @@ def test_model_and_wisdom(conv_model, tmp_path):
 
 
 def test_plans(conv_model, tmp_path):
-    """Of a model other plans are timed, too; what is taken is what a plan has that is made later."""
+    """Tuning a model times other plans too. A plan made later has the winning form."""
     model = rynd.load(conv_model, wisdom=tmp_path / "w.db")
     tuning = model.tune(budget=0.5, batch=1)
     assert tuning.plans == [] or tuning.plans[0].knobs == "" and tuning.plan < len(tuning.plans) <= tuning.plans_listed + 1

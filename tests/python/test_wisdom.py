@@ -63,7 +63,7 @@ def test_frozen(lines, options):
     assert rynd.device_info()["frozen"] is False and rynd.device_info()["wisdom"] is None
     rynd.wisdom.import_(lines, **options)
     assert "wisdom" in rynd.Op(PROBLEM, **options).step.reason
-    assert "wisdom" not in rynd.Op(PROBLEM, frozen=True, **options).step.reason  # as it was when its context was made
+    assert "wisdom" not in rynd.Op(PROBLEM, frozen=True, **options).step.reason  # frozen: as when its context was created
 
 
 def test_refused(tmp_path, options):

@@ -176,7 +176,7 @@ static void poison(const accuracy_case *c)
 }
 
 typedef struct model {
-    float (*rounding)(float); /* of operands; NULL: none */
+    float (*rounding)(float); /* rounds operands; NULL: exact */
     bool padded;
 } model;
 
@@ -408,7 +408,7 @@ accuracy_error accuracy_case_compare(const accuracy_case *c, const float *result
 
 double accuracy_case_allowed(const accuracy_case *c, ry_accuracy accuracy)
 {
-    /* of the result itself: where the direct sum happens to be exact */
+    /* rounding of the result itself, if the direct sum happens to be exact */
     const double rounding = 0x1p-24;
     /* where results are no more than steps of 2^-149, a transform multiplies a step by the largest
      * of its factors */

@@ -54,8 +54,8 @@ typedef struct accuracy_case {
     accuracy_data data;
     int64_t outputs;
     double *truth;
-    float *direct, *padded; /* padded: direct, where padding counts as a product with zero */
-    float *result;          /* of the last measurement, row-major */
+    float *direct, *padded; /* padded: the direct sum with products of padding */
+    float *result;          /* result of the last measurement, row-major */
     accuracy_error direct_error, tf32_error, bf16_error;
 } accuracy_case;
 

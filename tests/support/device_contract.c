@@ -45,7 +45,7 @@ static bool is_there(void)
     return held.contract->count(&count, &held.error) == RYND_OK && count > 0;
 }
 
-/* Ends the test where there is no device. */
+/* Skips the test without a device. */
 void contract_need_device(void)
 {
     if (!is_there()) {

@@ -17,11 +17,11 @@ typedef struct device_contract {
     rynd_status (*count)(unsigned *count, ry_error *error);
     rynd_status (*create)(const ry_allocator *allocator, unsigned index, ry_device *host,
                           ry_device **device, ry_error *error);
-    const char *wrong_group; /* what it says of a group of 2^30 items */
+    const char *wrong_group; /* its message for a group of 2^30 items */
 } device_contract;
 
-/* The tests of all, and those of this kind alone; for main to return. They are skipped where there
- * is no such device. */
+/* Runs the common tests and this kind's own. Returns main's exit code. Skips all without such a
+ * device. */
 int device_contract_run(const device_contract *contract, const struct CMUnitTest *more,
                         size_t count);
 

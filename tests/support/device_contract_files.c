@@ -15,7 +15,7 @@
 
 /* Files of programs. */
 static char folder[] = "/tmp/rynd_device_XXXXXX";
-static char path[512]; /* of the one file that is in it; "": there is none */
+static char path[512]; /* path of the only file in it; "": no file */
 
 static int count_files(void)
 {

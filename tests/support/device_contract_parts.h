@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-/* Of the device's allocator: fails an allocation, and counts those that are alive. */
+/* The device's allocator: fails a chosen allocation and counts live ones. */
 typedef struct contract_counter {
     atomic_int left, alive;
 } contract_counter;
@@ -36,9 +36,9 @@ extern const ry_allocator contract_allocator;
 
 void contract_open_device(void);
 void contract_close_device(void);
-/* Ends the test where there is no device. */
+/* Skips the test without a device. */
 void contract_need_device(void);
-/* Waits, too. */
+/* Waits for the device, too. */
 rynd_status contract_fetch(void *host, ry_place from, size_t size);
 
 /* device_contract_launch.c: a program of two entries, its output FACTOR * x, mirrored in groups,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is compiled, and what is said of what is not; every number that programs convert. */
+/* Compiling programs, messages of failed compilations, and conversion of every 16-bit number. */
 #include "device_contract_parts.h"
 
 #include <pthread.h>

@@ -11,8 +11,8 @@
 #define EVERY_PROBLEM_REFERENCE (-1)
 
 typedef struct every_problem {
-    /* of the largest magnitude of an output; what rounding to a narrower type adds, kernel_case
-     * knows. 0: exact */
+    /* relative to the largest magnitude of an output; kernel_case adds the rounding of narrower
+     * types. 0: exact */
     double bound;
     const char *problem;
 } every_problem;

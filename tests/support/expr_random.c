@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random programs, and what comes out of them. */
+/* Random programs and their results. */
 #include "expr_random.h"
 
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static uint32_t draw(uint32_t below)
 typedef struct writer {
     char text[MAX_TEXT];
     size_t used;
-    ry_dtype dtype; /* of every input */
+    ry_dtype dtype; /* type of every input */
     int inputs;
 } writer;
 
@@ -191,7 +191,7 @@ static ry_shape random_shape(void)
     return shape;
 }
 
-/* A shape that broadcasts to the one given. */
+/* A random shape that broadcasts to `shape`. */
 static ry_shape shrunk(const ry_shape *shape, bool whole)
 {
     ry_shape s = *shape;
@@ -282,7 +282,7 @@ static bool make_case(expr_case *c, const char *text, ry_dtype dtype, const ry_s
 
 static bool close_enough(ry_dtype dtype, double got, double expected)
 {
-    /* Of narrow types each of both was rounded once, from floats that agree. */
+    /* Narrow types: both results were rounded once, from floats that agree. */
     const double tolerance = dtype == RY_f64 ? 1e-13 : 1e-6;
     const bool narrow = dtype == RY_f16 || dtype == RY_bf16;
     const double allowed = !ry_dtype_is_float(dtype) ? 0

@@ -171,7 +171,7 @@ static rynd_status run(runner *r, const ry_query *query, const gpu_operand *in,
                        ry_error *error)
 {
     const ry_problem *problem = query->problem;
-    const copy *of[OPERANDS]; /* of each output */
+    const copy *of[OPERANDS]; /* copy of each output */
     ry_bound bound;
     RY_TRY(ry_prepared_initialise(prepared, r->device, query->target, arena, error));
     RY_TRY(ry_bind(prepared, NULL, NULL, arena, &bound, error));

@@ -8,7 +8,7 @@
 
 /* Is there a device? RYND_TEST_GPU names another than the first of OpenCL: "opencl:1", "cuda". */
 bool gpu_run_possible(void);
-/* Ends the test where there is none, and says so. */
+/* Skips the test, with a reason, without a GPU device. */
 void gpu_run_need(void);
 
 /* It is opened once, and stays. */

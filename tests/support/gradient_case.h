@@ -39,7 +39,7 @@ static inline double gradient_noise(gradient_case *c)
     return (double)(c->seed >> 8) / 16777216.0 * 2 - 1;
 }
 
-/* Of numbers between low and high. */
+/* Adds an input with random numbers between low and high. */
 static inline ry_value_id gradient_input_between(gradient_case *c, double low, double high,
                                                  int rank, const int64_t *dim)
 {

@@ -24,7 +24,7 @@ typedef struct graph_run_result {
     size_t count;
 } graph_run_result;
 
-/* channels_last: which values are stored so; NULL: none. */
+/* channels_last: for each value, whether it is stored channels last; NULL: all row-major. */
 static inline graph_run_result graph_run_laid_out(const ry_graph *graph, void *const *inputs,
                                                   const bool *channels_last)
 {

@@ -36,15 +36,15 @@ typedef struct kernel_case {
     ry_attrs attrs; /* the operator's defaults at first */
     ry_accuracy accuracy;
     bool forms;              /* kernels are checked in every form (kernel_case_form) */
-    const ry_form *form;     /* in which they run; NULL: as they choose */
-    unsigned constants;      /* inputs that kernels may take as constant; all at first */
-    int over[CASE_OPERANDS]; /* of each output: it is where that input is, counted from 1; 0: not */
+    const ry_form *form;     /* form to run; NULL: the kernel's choice */
+    unsigned constants;      /* constant inputs as a bit mask; initially all */
+    int over[CASE_OPERANDS]; /* each output: number of the input it overwrites, from 1; 0: none */
     int inputs, outputs;
     /* row-major, with data; outputs hold what the last run gave */
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
-    /* of BOUNDED operators, by the last run; -1 where not told */
+    /* actual dims of BOUNDED operators in the last run; -1: unknown */
     int64_t actual[CASE_OPERANDS][RY_MAX_RANK];
-    ry_arena arena; /* what a parsed problem's attributes point to */
+    ry_arena arena; /* memory of a parsed problem's attributes */
 } kernel_case;
 
 void kernel_case_begin(kernel_case *c, ry_op op);

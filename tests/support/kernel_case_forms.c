@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-enum { PICKS = 3 }; /* of a knob: its least, middle and greatest value */
+enum { PICKS = 3 }; /* values tried per knob: least, middle and greatest */
 
-/* One of a knob's values that are legal beside those that are set. */
+/* Sets one of a knob's values that are legal with the knobs set so far. */
 static void pick_value(const ry_query *query, int knob, size_t pick, ry_form *form)
 {
     const ry_query with = {query->kernel, query->problem, query->target, form};

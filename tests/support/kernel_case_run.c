@@ -179,7 +179,7 @@ static void execute_backwards(const ry_query *query, const void *const *in, void
     ry_release(&guarded_allocator, state);
 }
 
-/* The output that is where input i is; -1: none is. */
+/* The output that overwrites input i, or -1. */
 static int output_over(const kernel_case *c, int i)
 {
     for (int o = 0; o < c->outputs; o++) {

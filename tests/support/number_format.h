@@ -39,7 +39,7 @@ static inline double nearest_tf32(double x)
     return round(x / step) * step;
 }
 
-/* What kernels of a class that rounds operands make of one. */
+/* Rounds an operand as kernels of class tf32 or bf16 do. */
 static inline double nearest_operand(bool tf32, double x)
 {
     return tf32 ? nearest_tf32(x) : nearest_bf16(x);

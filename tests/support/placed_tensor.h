@@ -25,7 +25,7 @@ typedef struct lie {
     /* elements from one to the next along the innermost dim; and as many between lines */
     int64_t gap;
     unsigned backwards; /* bit i: dim i runs to lower addresses */
-    size_t odd;         /* bytes that the first one is off its alignment */
+    size_t odd;         /* misalignment of the first element in bytes */
     unsigned repeated;  /* bit i: dim i has stride 0; for inputs only */
 } lie;
 

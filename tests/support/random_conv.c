@@ -9,7 +9,7 @@ static void list_add(ry_ints *list, int64_t x)
 
 static const int64_t primes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 31, 37, 61, 67};
 
-/* Output size of one dimension, 0 where nothing fits. */
+/* Output size of one dimension; 0 if the window does not fit. */
 static int64_t out_size(bool transposed, int64_t in, int64_t k, int64_t stride, int64_t dilation,
                         int64_t before, int64_t after, int64_t more)
 {

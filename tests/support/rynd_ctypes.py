@@ -36,7 +36,7 @@ class Tensor(Structure):
 
     @classmethod
     def of(cls, array, with_data=True):
-        """A view of an array, which must outlive it."""
+        """A view of an array; the array must outlive the view."""
         tensor = cls()
         tensor.data = array.ctypes.data if with_data else None
         tensor.dtype = DTYPE_CODES[array.dtype]
@@ -361,7 +361,7 @@ class Op(Handle):
         call("rynd_op_create", context.pointer, text.encode(), byref(options), byref(self.pointer))
 
     def descriptions(self, end):
-        """Of the inputs, or of the outputs."""
+        """Information on the inputs or the outputs."""
         tensors = [Tensor() for _ in range(getattr(LIBRARY, f"rynd_op_{end}_count")(self.pointer))]
         for index, tensor in enumerate(tensors):
             call(f"rynd_op_{end}", self.pointer, index, byref(tensor))
@@ -397,7 +397,7 @@ def run(context, source, inputs, with_data=True, **options):
 
 LOSSES = {"cross_entropy": 0, "mse": 1, "l1": 2, "charbonnier": 3, "bce": 4}
 OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
-STORAGES = {"f32": 1, "bf16": 3}  # of rynd_dtype
+STORAGES = {"f32": 1, "bf16": 3}  # numbers of rynd_dtype
 
 
 class Trainer(Handle):

@@ -33,8 +33,7 @@ typedef struct taught {
 } taught;
 
 /* A caller's allocator that counts. */
-/* alive: blocks that were not given back; fails_at: the call that gets none, counted down; 0: none
- */
+/* alive: blocks not freed yet; fails_at: countdown to the failing call, 0: none fails */
 static atomic_size_t calls, alive, fails_at;
 
 static inline void *count_allocate(void *user, size_t size, size_t alignment)

@@ -7,8 +7,7 @@
 
 #include <rynd/rynd.h>
 
-/* dw, then db where there is one, as so many threads compute them by a kernel; NULL: by the one
- * that is chosen. */
+/* Computes dw, then db if present, on `threads` threads by a kernel; NULL: the chosen kernel. */
 static inline void wgrad_of_threads(const char *problem, const char *kernel, unsigned threads,
                                     float *result)
 {

@@ -3,8 +3,8 @@
 #ifndef TESTS_SUPPORT_WISDOM_FILE_H
 #define TESTS_SUPPORT_WISDOM_FILE_H
 
-extern char wisdom_folder[]; /* made by wisdom_file_set_up */
-extern char wisdom_path[];   /* of a wisdom in it, which need not be there */
+extern char wisdom_folder[]; /* created by wisdom_file_set_up */
+extern char wisdom_path[];   /* path of a wisdom file in it, which may be missing */
 
 /* Removes every file of the folder. */
 void wisdom_file_forget(void);

@@ -20,9 +20,9 @@
 #include <stdlib.h>
 
 typedef struct counting {
-    /* allocations until they fail; all later ones fail too when `stay`, else only that one */
+    /* allocations before a failure; with `stay` all later allocations fail, too */
     atomic_long left;
-    atomic_long alive; /* taken and not given back */
+    atomic_long alive; /* live allocations */
     atomic_long taken;
     bool stay;
 } counting;
@@ -232,7 +232,7 @@ static void all_later_allocations_fail(void **state)
     fail_each(use_expr, true);
 }
 
-/* A session that runs takes no memory: what it needs was taken when it was made. */
+/* A running session allocates nothing: creation allocated all it needs. */
 static void running_allocates_nothing(void **state)
 {
     (void)state;

@@ -303,7 +303,7 @@ static rynd_status step_info(void *info)
     return rynd_plan_step(plan, 0, info);
 }
 
-/* Of the first step that has one. */
+/* Asks for a knob of the first step with knobs. */
 static rynd_status knob_info(void *info)
 {
     size_t step = 0;

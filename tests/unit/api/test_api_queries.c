@@ -198,8 +198,8 @@ static void *context_with_profile(const char **profile)
     return made;
 }
 
-/* What is measured can be kept; contexts that are made later predict from it, this one goes on as
- * it was. */
+/* Measurements can be saved. Contexts created later predict from them; the present one does not
+ * change. */
 static void what_the_machine_reaches(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void check_prediction(const rynd_prediction *p)
     assert_true(p->arithmetic + p->memory > 0);
 }
 
-/* A plan takes what its steps take, the same every time, and an operator what it takes alone. */
+/* A plan's time is the sum of its steps and repeats exactly; an operator's is its own step's. */
 static void predictions_of_a_plan(void **state)
 {
     (void)state;
@@ -271,7 +271,7 @@ static void predictions_of_a_plan(void **state)
         sum += step.median;
     }
     assert_true(sum > 0.999 * all.median && sum < 1.001 * all.median);
-    /* of many steps together no more is unknown than of the one that least is known of */
+    /* the interval of all steps is relatively no wider than the widest step's */
     assert_true(all.high / all.median <= widest * 1.0001);
     assert_int_equal(rynd_plan_predict_step(plan, rynd_plan_step_count(plan), &step),
                      RYND_ERROR_ARGUMENT);

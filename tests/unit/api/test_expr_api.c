@@ -72,7 +72,7 @@ static void check_floats(const float *got, const float *expected, int count)
     }
 }
 
-/* Two outputs, one of them reduced, and broadcasting. */
+/* Two outputs, one reduced, and broadcasting. */
 static void computes(void **state)
 {
     (void)state;
@@ -282,7 +282,7 @@ static void gradients_by_many(void **state)
     rynd_expr_destroy(expr);
 }
 
-/* Only what is wanted; what is no float has none. */
+/* Gradients only of wanted inputs; integer inputs have none. */
 static void only_what_is_wanted(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models written with a file of data beside them: what is there, and that both are read again. */
+/* Models saved with an external data file: content of both files, and loading them again. */
 #define _XOPEN_SOURCE 700
 
 #include <setjmp.h>

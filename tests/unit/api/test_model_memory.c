@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models that are in memory: what is said of them names no file. */
+/* Models loaded from memory: their messages name no file. */
 #include "onnx_bytes.h"
 
 #include <rynd/rynd.h>

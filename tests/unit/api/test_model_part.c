@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of a model: one after another they compute what the whole does. */
+/* Parts of a model: run in order, they give the results of the whole model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,7 +105,7 @@ static void parts_make_the_whole(void **state)
     rynd_model_destroy(whole);
 }
 
-/* Of a part that reads two values, in the order in which they are named. */
+/* A part with two inputs has them in the order of the names given. */
 static void inputs_in_order(void **state)
 {
     (void)state;

@@ -305,7 +305,7 @@ static int files_in_folder(void)
     return count - 2;
 }
 
-/* What fails leaves no file behind, and what was there as it was. */
+/* A failed save leaves no new file and does not change an existing one. */
 static void test_failures(void **state)
 {
     (void)state;

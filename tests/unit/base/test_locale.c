@@ -119,7 +119,7 @@ static void test_message(void **state)
     rynd_context_destroy(context);
 }
 
-/* Written under this locale, read under this one and under C's. */
+/* A machine file written under this locale reads the same under it and under C's. */
 static void test_machine(void **state)
 {
     (void)state;

@@ -202,7 +202,7 @@ static void bounds(void **state)
     /* four heads in a row come in more than 5 of 100 cases, five do not */
     close_to(cli_excess_bound(one, other, 4, 1, 1), 0);
     close_to(cli_excess_bound(one, other, 5, 1, 1), 1.9);
-    /* of nine one may be below: P(at most 1 head) = 10/512, P(at most 2) = 46/512 */
+    /* one of nine may be below: P(at most 1 head) = 10/512, P(at most 2) = 46/512 */
     close_to(cli_excess_bound(one, other, 9, 1, 1), 1.9);
     close_to(cli_excess_bound(other, one, 9, 1, 1), 1.9);
     close_to(cli_excess_bound(one, other, 9, 1, 1.9), 1);

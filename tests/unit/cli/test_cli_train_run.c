@@ -230,7 +230,7 @@ static void test_bad_checkpoints(void **state)
     cli_failure failure = {0};
     cli_checkpoint read;
     unlink(path);
-    snprintf(path, sizeof path, "%s/file.npz", folder); /* so that it can be written as one */
+    snprintf(path, sizeof path, "%s/file.npz", folder); /* frees the name for a file */
     refuse("rynd training\nstep=1\nsettings=s\nw\n", 2, "it has more arrays than names");
     refuse("rynd training\nstep=1\nsettings=s\nv\nw\nu\n", 2, "it has fewer arrays than names");
     refuse("rynd training\nstep=-1\nsettings=s\nw\n", 1, "'about' has no step and settings");

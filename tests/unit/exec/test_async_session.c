@@ -32,7 +32,7 @@ typedef struct setup {
     rynd_context *context;
     rynd_model *model;
     rynd_plan *plan;
-    float x[INPUTS], y[OUTPUTS]; /* of a plain run */
+    float x[INPUTS], y[OUTPUTS]; /* input and output of a synchronous run */
 } setup;
 
 static void run_plainly(const setup *s, const float *x, float *y)
@@ -209,7 +209,7 @@ static void events(setup *s)
     rynd_buffer_destroy(y);
 }
 
-/* What is destroyed while it runs is waited for. */
+/* Destroying a running session waits for it. */
 static void destroyed_early(setup *s)
 {
     const rynd_tensor in = rynd_tensor_of(s->x, RYND_DTYPE_F32, 4, x_dims);

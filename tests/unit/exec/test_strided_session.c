@@ -108,7 +108,7 @@ static void any_strides(void **state)
     rynd_session_destroy(session);
 }
 
-/* A binding that is refused leaves the one before it. */
+/* A refused binding keeps the previous one. */
 static void a_refused_binding_changes_nothing(void **state)
 {
     const setup *s = *state;

@@ -43,7 +43,7 @@ static const ry_expr *parse(const char *text)
     return program;
 }
 
-/* Of every input of f64; known: outputs may be read. */
+/* Gradient program of all inputs, in f64; known: it may read outputs. */
 static const ry_expr *gradient_of(const char *text, bool known, int *at)
 {
     const ry_expr *program = parse(text), *gradient = NULL;
@@ -253,7 +253,7 @@ static void composed(void **state)
     }
 }
 
-/* Where functions have no derivative: what PyTorch gives. */
+/* Where a function has no derivative, the gradient is PyTorch's. */
 static void edges_are_those_of_pytorch(void **state)
 {
     (void)state;

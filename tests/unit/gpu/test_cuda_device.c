@@ -69,7 +69,7 @@ static int close_device(void **state)
     return 0;
 }
 
-/* The next call of this name fails; sticky: and every one behind it. */
+/* Makes the next call of this name fail; sticky: all later calls, too. */
 static void fail_next(const char *name, int code, int sticky)
 {
     fake->fail_name = name;
@@ -293,7 +293,7 @@ static void test_lost_device(void **state)
     FAILS(device->table->event_create(device, &second, &error), RYND_ERROR_DEVICE, "(719)");
     FAILS(device->table->event_elapsed(event, event, &seconds, &error), RYND_ERROR_DEVICE, "(719)");
     FAILS(device->table->synchronize(stream, &error), RYND_ERROR_DEVICE, "(719)");
-    fake->lost = 0; /* so that what is alive can be counted */
+    fake->lost = 0; /* lets live objects be counted */
     device->table->event_destroy(device, event);
     device->table->buffer_destroy(device, buffer);
     device->table->program_destroy(device, program);

@@ -226,7 +226,7 @@ static void test_refused(void **state)
     close_cuda(&s);
 }
 
-/* An error of the run that meets it, and no crash behind it. */
+/* A lost device is an error of the current run; later calls do not crash. */
 static void test_lost(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What moves into batch normalisations before they are differentiated, and what must not. */
+/* Nodes fused into batch normalisations before differentiation, and nodes that must not be. */
 #include "rewrite_case.h"
 
 #include "train/fuse_norm.h"
@@ -33,7 +33,7 @@ static void fill(float *data, int64_t count)
     }
 }
 
-/* Fuses, and compares the output with what it was. */
+/* Fuses and compares the output with the unfused one. */
 static void fuse(fixture *f, ry_value_id output)
 {
     enum { COUNT = 2 * 3 * 4 * 5 };

@@ -92,7 +92,7 @@ static void chain(void **state)
     plan(&b, y, NODES);
 }
 
-/* Nodes that all go away: identities are dropped one by one. */
+/* A graph of identities, which are all removed. */
 static void identities(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What moves into convolutions, and what looks like it but must not. */
+/* Nodes fused into convolutions, and similar nodes that must not be. */
 #include "rewrite_case.h"
 
 #include <stdio.h>

@@ -19,7 +19,7 @@ static void identities_go(void **state)
     end(&f);
 }
 
-/* Same shape, other content: it stays, with what comes behind it. */
+/* A node that keeps the shape but moves elements stays, and so do its consumers. */
 static void what_moves_elements_stays(void **state)
 {
     (void)state;

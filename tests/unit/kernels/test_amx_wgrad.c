@@ -19,7 +19,7 @@
 
 static const char *const kernels[] = {"conv_bwd_weights_f32_split_strict",
                                       "conv_bwd_weights_f32_split", "conv_bwd_weights_bf16_split"};
-/* of the largest output; the last one's operands are rounded first */
+/* relative to the largest output; the last kernel's operands are rounded first */
 static const double bounds[] = {2e-6, 2e-5, 2e-6};
 
 static const char *const problems[] = {
@@ -116,7 +116,7 @@ static void ends_of_the_range(void **state)
 {
     (void)state;
     for (int kernel = 0; kernel < 2; kernel++) {
-        /* large elements that only one output meets, beside products that are subnormal */
+        /* large elements read by one output only; the other output's products are subnormal */
         double x[64] = {1e30, 0x1p-130}, w[2][64] = {{1}, {0, 0.75}};
         sums_of(kernel, x, (const double(*)[64])w, (const double[]){1e30, 0x1.8p-131}, 1e-5);
         /* normal operands, subnormal products */

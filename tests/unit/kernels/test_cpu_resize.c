@@ -46,7 +46,7 @@ static void test_nearest(void **state)
             for (int nearest = 0; nearest < RY_resize_nearest_count; nearest++) {
                 if (coordinates == RY_resize_coordinates_tf_half_pixel_for_nn &&
                     nearest != RY_resize_nearest_floor) {
-                    continue; /* by its formula it then moves dims that keep their size, too */
+                    continue; /* this formula also moves dims of unchanged size */
                 }
                 resize(i, RY_resize_mode_nearest, (ry_resize_coordinates)coordinates,
                        (ry_resize_nearest)nearest, false);

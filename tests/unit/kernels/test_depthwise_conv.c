@@ -363,8 +363,9 @@ static int check_plane(int64_t height, int64_t width, int64_t kernel, int64_t st
     return checked;
 }
 
-/* Rows that end with half a vector or less, which go with those of the strip below; rows that fill
- * just one. */
+/* Rows that end in half a vector or less, computed with the strip below; rows of exactly one
+ * vector.
+ */
 static void test_half_vectors(void **state)
 {
     (void)state;

@@ -34,7 +34,7 @@ static void kernels_agree(void **state)
     }
 }
 
-/* Of a tensor of ones. */
+/* Drops elements of a tensor of ones. */
 static void drop(rynd_context *context, double ratio, double step, float *y)
 {
     char text[256];
@@ -77,7 +77,7 @@ static void the_mask_is_of_the_public_numbers(void **state)
         }
         const double variance = p / (1 - p), of_mean = sqrt(variance / MANY);
         assert_true(fabs(sum / MANY - 1) < 5 * of_mean);
-        /* of squares: 0 and 1 / (1 - p) are 1 and p / (1 - p) away from 1 */
+        /* deviation of squares: 0 and 1 / (1 - p) differ from 1 by 1 and p / (1 - p) */
         const double spread = sqrt(p * (1 - p)) * fabs(1 - pow(p / (1 - p), 2));
         assert_true(fabs(squares / MANY - variance) <= 5 * spread / sqrt(MANY) + 1e-6);
     }

@@ -462,7 +462,7 @@ static void same_bits(void **state)
     free(x);
 }
 
-/* What nothing reduces to, and what NaN does. */
+/* Reductions of zero elements, and of NaN. */
 static void identities(void **state)
 {
     (void)state;

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Of the largest magnitude of an output. */
+/* Relative to the largest magnitude of an output. */
 #define BOUND 2e-6
 
 typedef struct row {

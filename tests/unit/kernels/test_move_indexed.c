@@ -37,7 +37,7 @@ static void test_illegal_indices(void **state)
     }
 }
 
-/* What the definition's loop leaves in one element. */
+/* Applies one update to an element, as the definition's loop does. */
 static void reduce_element(ry_dtype dtype, ry_scatter_reduction reduction, void *value,
                            const void *update)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution and the pixel shuffle behind it become one transposed convolution, which computes
- * what they computed. */
+/* A convolution followed by a pixel shuffle becomes one transposed convolution with the same
+ * result. */
 #include "rewrite_case.h"
 
 #include "graph/shuffle_conv.h"

@@ -207,7 +207,7 @@ static void test_long_sums(void **state)
     assert_true(measured > 0);
 }
 
-/* Elements of x that are infinite or NaN make those weights so that meet them, and no others. */
+/* Infinite or NaN elements of x spoil exactly the weight gradients that read them. */
 static void test_nonfinite(void **state)
 {
     (void)state;

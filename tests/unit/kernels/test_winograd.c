@@ -15,7 +15,7 @@
 typedef struct shape {
     int64_t batch, channels, out, groups;
     int64_t size[3], kernel[3], dilation[3], before[3], after[3];
-    int64_t stride[3]; /* of a transposed one; 0: 1 */
+    int64_t stride[3]; /* stride of a transposed convolution; 0 means 1 */
     bool transposed;
 } shape;
 
@@ -62,7 +62,7 @@ static bool make_case(product_case *c, const shape *s, int space, case_layout x_
         const int at = 3 - space + i;
         x[i + 2] = s->size[at];
         w[i + 2] = s->kernel[at];
-        /* padding of a transposed one takes away what its window reaches over */
+        /* padding of a transposed convolution removes the window's overhang */
         const int64_t reach = s->dilation[at] * (s->kernel[at] - 1),
                       sum = s->before[at] + s->after[at];
         const int64_t stride = s->stride[at] > 1 ? s->stride[at] : 1;
@@ -137,7 +137,7 @@ static bool is_whole(const product_case *c)
     return g.kernel[0] * g.kernel[1] * g.kernel[2] == taps;
 }
 
-/* Checks the shape where the Winograd kernels take it, which is whether its layouts are near. */
+/* Checks the shape if Winograd kernels support it, which depends on its layouts. */
 static int check(const shape *s, int space, case_layout x_layout, case_layout y_layout)
 {
     product_case c;
@@ -219,7 +219,7 @@ static void check_strided(int count, int space, int64_t channels, int64_t size)
     assert_true(checked > count / 4);
 }
 
-/* Forward ones of stride 2, on one axis or two. */
+/* Checks forward convolutions of stride 2 on one axis or two. */
 static void check_halved(int count, int space, int64_t channels, int64_t size)
 {
     int checked = 0;
@@ -282,7 +282,7 @@ static void test_long_rows(void **state)
 static void test_far(void **state)
 {
     (void)state;
-    static const int64_t channels[][2] = {{16, 3}, {2, 16}}; /* of x, of y */
+    static const int64_t channels[][2] = {{16, 3}, {2, 16}}; /* channels of x and of y */
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
         shape s = same_3x3(channels[i][0], 330);
         s.size[1] = 310;

@@ -24,9 +24,9 @@ typedef enum fill {
     ALL_NAN,
     ALL_INFINITE,
     ALL_SIGNED, /* infinities of both signs */
-    NAN_A_TILE, /* of the last channel, in every sixth row and column */
+    NAN_A_TILE, /* NaN in the last channel, every sixth row and column */
     NAN_LARGE,  /* the same among numbers whose squares overflow */
-    INF_A_TILE, /* of the first channel */
+    INF_A_TILE, /* infinity in the first channel */
     FEW_NAN,    /* one in a hundred */
     MANY_NAN,   /* every other one */
     MIXED,      /* few of each kind */

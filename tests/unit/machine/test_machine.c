@@ -82,7 +82,7 @@ static void test_architectures(void **state)
     }
 }
 
-/* A model that nobody listed, or that a virtual machine hides, is known by what it has. */
+/* An unlisted or hidden CPU model is recognised by its features. */
 static void test_unknown_with_tiles(void **state)
 {
     (void)state;

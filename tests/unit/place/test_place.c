@@ -102,7 +102,7 @@ static double predicted_whole(rynd_context *where, size_t *total)
     return prediction.median;
 }
 
-/* Uncut, on one device: what `rynd predict` says. */
+/* An uncut network on one device takes the time of `rynd predict`. */
 static void one_device(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static void one_device(void **state)
     rynd_fleet_destroy(fleet);
 }
 
-/* Of two equal devices each gets some, and together the parts have every node once. */
+/* Two equal devices both get parts; the parts contain every node exactly once. */
 static void cut_in_parts(void **state)
 {
     (void)state;

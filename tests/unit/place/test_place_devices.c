@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of devices: what they say, and what is wrong with them, by file and line. */
+/* Device lists: reading them, and errors with file and line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

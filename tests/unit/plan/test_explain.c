@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a choice was made among: all of it, once, with the reasons that there can be. */
+/* Candidates of a choice: each once, with every possible reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -148,7 +148,7 @@ static void reasons(void **state)
     rynd_op_destroy(op);
 }
 
-/* Of two instruction sets the better is taken; a plan for a lesser machine says what it lacks. */
+/* The better instruction set wins; a plan for a lesser machine names the missing one. */
 static void instruction_sets(void **state)
 {
     (void)state;

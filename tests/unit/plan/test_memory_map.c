@@ -104,8 +104,8 @@ static size_t map_arena(ry_arena_content *content)
     return total;
 }
 
-/* Each step overwrites what the one before made: one place is enough, where it took two. A value
- * that is read once more later keeps its own. */
+/* Each step overwrites its input: a chain needs one place instead of two. A value with a later
+ * reader keeps its own place. */
 static void chains_have_one_place(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void chains_have_one_place(void **state)
     }
 }
 
-/* Of two that could take a place one does. */
+/* Two values could reuse a place; only one gets it. */
 static void a_place_is_taken_once(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void a_place_is_taken_once(void **state)
     assert_int_equal(values[3].offset, values[1].offset);
 }
 
-/* A workspace is there while its step runs: where least is alive it costs nothing. */
+/* A workspace lives during its step only: at a low point of the memory it costs nothing. */
 static void workspaces_live_for_a_step(void **state)
 {
     (void)state;

@@ -11,9 +11,9 @@
 
 enum { THREADS = 2, BATCH = 6, MAX_OUTPUTS = 4, IMAGE = CHANNELS * SIDE * SIDE };
 
-/* What a plan made of a graph, and what it computed. */
+/* A plan of a graph and its results. */
 typedef struct planned {
-    int64_t micro_batches; /* of the split that has most */
+    int64_t micro_batches; /* most micro-batches of any split */
     size_t values, splits; /* values: bytes of the arena but for the threads' scratch */
     float *y[MAX_OUTPUTS];
 } planned;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The form of a plan: its text, what its knobs turn, and where it comes from. */
+/* The form of a plan: text, effect of its knobs, and source. */
 #include "small_net.h"
 
 #include "api/api_tune_plans.h"
@@ -102,7 +102,7 @@ typedef struct planned {
     rynd_context *context;
     rynd_model *model;
     char network[RY_NETWORK_TEXT];
-    uint64_t steps; /* of the form that the wisdom is told of */
+    uint64_t steps; /* steps of the recorded form */
 } planned;
 
 static const char TOLD[] = "channels_last=1000 conversions=0";
@@ -176,7 +176,8 @@ static void plans_take_what_was_measured(void **state)
     end(&p);
 }
 
-/* What the knobs make is not what was measured, or they are not this build's. */
+/* A recorded form is refused if its steps differ from the measured ones, or its knobs from this
+ * build's. */
 static void stale_plans_are_not_taken(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise and pointwise convolutions become one node where nothing else reads what is between
- * them, and compute what they computed. */
+/* A depthwise and a pointwise convolution become one node if nothing else reads the value between
+ * them; results stay the same. */
 #include "small_net.h"
 
 #include "plan/fuse_separable.h"

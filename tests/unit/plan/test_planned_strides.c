@@ -135,7 +135,7 @@ static float *row_major_of(const rynd_tensor *t)
 typedef struct network {
     const char *name;
     void (*build)(onnx_bytes *graph);
-    int rank;    /* of x */
+    int rank;    /* rank of x */
     int outputs; /* y0, y1, .. */
 } network;
 
@@ -429,7 +429,7 @@ static void check(const network *n, const lie *how, int64_t batch, bool at_end)
     assert_int_equal(rynd_session_copied(session), 0);
     compare(&expected, &got, n->outputs, what);
     free_results(&got, n->outputs);
-    /* row-major where it was not planned, and strided where that was not */
+    /* row-major against a strided plan, and strided against a row-major plan */
     const bool same = memcmp(planned.stride, plain.stride, sizeof planned.stride) == 0;
     const size_t moved_bytes = same ? 0 : (size_t)rynd_tensor_elements(&plain) * sizeof(float);
     if (shares(&x.tensor)) {
@@ -518,7 +518,7 @@ static void copies_are_counted(void **state)
     rynd_session *session = NULL;
     assert_int_equal(rynd_session_create(plan, &session), RYND_OK);
     assert_int_equal(rynd_session_copied(session), 0);
-    x.stride[0] = -12345; /* of one image it does not matter */
+    x.stride[0] = -12345; /* irrelevant for a single image */
     y.stride[0] = 7;
     assert_int_equal(rynd_session_bind(session, "x", &x), RYND_OK);
     assert_int_equal(rynd_session_bind(session, "y0", &y), RYND_OK);

@@ -12,11 +12,11 @@ enum { INPUTS = 1029, OUTPUTS = 9000, ROWS = 4, STEPS = 3, PIECES = 3, MIB = 1 <
  * MatMul whose rows are the inputs. */
 typedef struct wide {
     rynd_context *context;
-    onnx_bytes bytes; /* of the model */
+    onnx_bytes bytes; /* file of the model */
     rynd_model *model;
     rynd_trainer *trainer;
     rynd_tensor x, y;
-    int64_t rows, columns; /* of the weights */
+    int64_t rows, columns; /* rows and columns of the weights */
 } wide;
 
 static float *values(size_t count, uint32_t seed)

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* Of products: where the right operand varies, what packs it at every run must be worth it. */
+/* Products with a varying right operand: packing it in every run must pay. */
 static void products(void **state)
 {
     (void)state;

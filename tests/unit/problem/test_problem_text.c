@@ -237,7 +237,7 @@ static void test_equal_forms(void **state)
     assert_true(ry_problem_equal(&p, &q));
     assert_int_equal(ry_problem_hash(&p), ry_problem_hash(&q));
     assert_string_equal(ry_problem_print(&q, &f.arena), "conv n=1 c=3 h=8 w=8 k=4 r=3 s=3");
-    in[0].stride[0] = 12345; /* of a batch of one */
+    in[0].stride[0] = 12345; /* irrelevant for a batch of one */
     assert_true(ry_problem_equal(&p, &q));
     assert_int_equal(ry_problem_hash(&p), ry_problem_hash(&q));
     in[0].stride[1] = 12345;

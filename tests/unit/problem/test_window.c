@@ -54,8 +54,8 @@ static void check_readers(const ry_window_axis *w)
     }
 }
 
-/* Positions are those that fit, one by one; the windows of the other directions have the extents of
- * what is computed. */
+/* Counts positions one by one. Windows of the backward directions have the extents of the computed
+ * gradient. */
 static void check_extents(const ry_window_axis *w)
 {
     int64_t fit = 0;

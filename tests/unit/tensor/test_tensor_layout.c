@@ -14,7 +14,7 @@ static void test_products(void **state)
     (void)state;
     static const struct {
         ry_shape shape;
-        int64_t elements, bytes; /* of f32 */
+        int64_t elements, bytes; /* elements, and bytes as f32 */
     } cases[] = {
         {{0, {0}}, 1, 4},
         {{3, {2, 3, 4}}, 24, 96},
@@ -74,7 +74,7 @@ static void test_layouts(void **state)
     /* one channel: both */
     assert_true(ry_tensor_is_row_major(&one) && ry_tensor_is_channels_last(&one));
     assert_true(ry_tensor_is_row_major(&point) && ry_tensor_is_channels_last(&point));
-    one.stride[1] = 77; /* of a dim of size 1 */
+    one.stride[1] = 77; /* stride of a dim of size 1 */
     assert_true(ry_tensor_is_row_major(&one));
     one.stride[3] = 2;
     assert_string_equal(ry_layout_name(&one), "strided");

@@ -8,7 +8,7 @@
 
 enum { STEPS = 20, ROOM = 4096 };
 
-/* What a run is, and what its ranks leave. */
+/* A run's options and its ranks' results. */
 static struct run {
     rynd_trainer_options options;
     double rate;
@@ -60,7 +60,7 @@ static void keep(taught *t, int rank)
         used += elements(&info.tensor);
     }
     if (rank == 0) {
-        run.weight_count = used; /* of each */
+        run.weight_count = used; /* weights of each rank */
     }
 }
 
@@ -310,7 +310,7 @@ static void buckets_are_told(void **state)
     assert_true(before.made < info.made && before.awaited >= info.made);
     assert_int_equal(rynd_trainer_bucket(t.trainer, count, &info), RYND_ERROR_ARGUMENT);
     end(&t);
-    options.accumulate = 2; /* the gradients', which are there before the update begins */
+    options.accumulate = 2; /* gradients are complete before the update begins */
     begin(&t, 1, &options);
     assert_int_equal(rynd_trainer_bucket_count(t.trainer), 5);
     for (size_t i = 0; i < 5; i++) {

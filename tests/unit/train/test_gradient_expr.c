@@ -19,7 +19,7 @@ typedef struct expr_net {
     int inputs, outputs;
     ry_value_id x[MAX_INPUTS], dy[MAX_OUTPUTS], y[MAX_OUTPUTS], dx[MAX_INPUTS];
     int64_t size[MAX_INPUTS], y_size[MAX_OUTPUTS];
-    double *data[MAX_INPUTS + MAX_OUTPUTS]; /* of the graph's inputs */
+    double *data[MAX_INPUTS + MAX_OUTPUTS]; /* data of the graph's inputs */
 } expr_net;
 
 typedef struct expr_form {
@@ -244,8 +244,7 @@ static int live_nodes(const ry_graph *graph)
     return count;
 }
 
-/* As few nodes as there can be: of what is there already none, of gradients that are read together
- * one. */
+/* The fewest nodes: no node for an existing value, one node for gradients read together. */
 static void as_few_nodes_as_can_be(void **state)
 {
     (void)state;
@@ -275,7 +274,7 @@ static void as_few_nodes_as_can_be(void **state)
     }
 }
 
-/* relu's gradient reads what relu gave, so that nobody keeps what went into it. */
+/* relu's gradient reads relu's result, so its input need not be kept. */
 static void relu_reads_its_result(void **state)
 {
     (void)state;

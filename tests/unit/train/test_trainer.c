@@ -279,7 +279,7 @@ static void targets_are_described(void **state)
     end(&t);
 }
 
-/* Rows of probabilities that are all on one class are that class. */
+/* A one-hot row of probabilities equals its class. */
 static void rows_of_probabilities_are_classes(void **state)
 {
     (void)state;

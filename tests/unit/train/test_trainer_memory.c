@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trainer within a limit of memory: what it takes, that it computes the same, and that memory
- * which runs out meanwhile is told. */
+/* A trainer under a memory limit: its memory, equal results, and errors when memory runs out. */
 #include "trainer_case.h"
 
 #include "onnx_bytes.h"
@@ -11,7 +10,7 @@ enum { LAYERS = 12, WIDTH = 16, ROWS = 2048, STEPS = 4 };
 
 typedef struct deep {
     rynd_context *context;
-    onnx_bytes bytes; /* of the model */
+    onnx_bytes bytes; /* file of the model */
     rynd_model *model;
     rynd_trainer *trainer;
     float x[ROWS * WIDTH], y[ROWS * WIDTH];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a trainer refuses, and what it says then. */
+/* Mistakes that a trainer refuses, and its messages. */
 #include "trainer_case.h"
 
 /* What the options of a trainer must say, in its message. */

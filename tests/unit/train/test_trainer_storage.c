@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations that are kept as bfloat16: which they are, what memory that takes, what becomes of
- * gradients, and that a step has the same bits whatever else is asked of it. */
+/* Activations stored as bfloat16: which values, their memory, gradients, and equal bits with other
+ * options. */
 #include "trainer_case.h"
 
 #include "onnx_bytes.h"
@@ -12,14 +12,14 @@ enum {
     CHANNELS = 8,
     SIDE = 32,
     LAYERS = 32,
-    COUNT = PICTURES * CHANNELS * SIDE * SIDE, /* of each value, of 256 KiB */
+    COUNT = PICTURES * CHANNELS * SIDE * SIDE, /* elements of each value of 256 KiB */
     WEIGHTS = CHANNELS * CHANNELS * 9,
     STEPS = 3
 };
 
 typedef struct network {
     rynd_context *context;
-    onnx_bytes bytes; /* of the model */
+    onnx_bytes bytes; /* file of the model */
     rynd_model *model;
     rynd_trainer *trainer;
     float x[COUNT], y[COUNT];
@@ -349,7 +349,7 @@ static void what_is_compared_is_not_rounded(void **state)
         {"norm", "p/bf16", "q/bf16"},
         {"greatest", "q/bf16", "p/bf16"},
         {"weights", "p/bf16", "t/bf16"},
-        {"view", "a/bf16", "r/bf16"}, /* which is no step, but a view of that */
+        {"view", "a/bf16", "r/bf16"}, /* a view of a/bf16, not a step */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static network n;

@@ -244,7 +244,7 @@ static void memory_that_is_out(void **state)
     assert_int_equal(b.alive, 0);
 }
 
-/* A device with events of its own; what it has compiled it measures. */
+/* A device with its own events measures its compiled programs. */
 static void another_device(void **state)
 {
     (void)state;

@@ -312,7 +312,8 @@ static void memory_is_bounded(void **state)
     assert_int_equal(ry_tune_problem(&f->problem, f->constants, f->device, &f->target, &f->target,
                                      &options, &f->arena, &f->tuned, &error),
                      RYND_OK);
-    assert_int_equal(f->runs, f->tuned.count); /* one beside the untuned one at a time */
+    assert_int_equal(f->runs, f->tuned.count); /* one candidate at a time against the untuned form
+                                                */
     assert_int_equal(f->tuned.forms[0].verdict, RY_VERDICT_TAKEN);
 }
 

@@ -149,7 +149,7 @@ static void a_frozen_context_measures_nothing(void **state)
     rynd_context_destroy(context);
 }
 
-/* Of a plan in a new context, the step of that problem. */
+/* Checks the form of a problem's step in a plan of a new context. */
 static void expect_step(const rynd_plan *plan, const char *problem, const rynd_tuned_form *form)
 {
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {

@@ -63,7 +63,7 @@ static void put(ry_wisdom *w, const ry_wisdom_key *k, ry_wisdom_record r)
     assert_int_equal(ry_wisdom_put(w, k, &r, 1, &error), RYND_OK);
 }
 
-/* The kernel of the best; "" where there is none. */
+/* The kernel of the best record, or "". */
 static const char *best(ry_wisdom *w, const ry_wisdom_key *k, ry_arena *arena)
 {
     ry_wisdom_record r;
@@ -382,7 +382,7 @@ static void test_replace(void **state)
     assert_int_equal(ry_wisdom_put(w, &another, before, 3, &error), RYND_OK);
     assert_true(best_median(other, &key) == 1e-5 && best_median(w, &key) == 1e-5);
     assert_int_equal(ry_wisdom_replace(w, &key, kernels, 2, &after, 1, &error), RYND_OK);
-    assert_true(best_median(w, &key) == 3e-5); /* of another source */
+    assert_true(best_median(w, &key) == 3e-5); /* the record of another source */
     usleep((useconds_t)(RY_WISDOM_REFRESH * 2e6));
     assert_true(best_median(other, &key) == 3e-5);
     const ry_wisdom_kernel any = {"b", 0};

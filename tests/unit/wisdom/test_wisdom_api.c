@@ -148,7 +148,7 @@ static void test_passed_over(void **state)
         switch (i) {
         case 0: s.record.source ^= 1; break; /* another build's */
         case 1: s.record.kernel = "conv_unknown"; break;
-        case 2: s.record.kernel = "pool_f32_generic"; break; /* of another operator */
+        case 2: s.record.kernel = "pool_f32_generic"; break; /* a kernel of another operator */
         case 3: s.record.form = "mode=sideways"; break;
         case 4: s.record.form = ""; break; /* not complete */
         case 5: s.record.rejected = "wrong: by 3"; break;

@@ -22,7 +22,7 @@
 
 static rynd_status parse(const char *line, ry_arena *arena, ry_wisdom_row *row, ry_error *error)
 {
-    /* without an end behind it, so that reading beyond it is noticed */
+    /* no NUL behind the line: AddressSanitizer notices reads beyond */
     const size_t length = strlen(line);
     char *copy = malloc(length ? length : 1);
     memcpy(copy, line, length);

@@ -190,7 +190,7 @@ static void test_leases(void **state)
     assert_true(ry_wisdom_claim(b, &key, 0)); /* its time is over at once */
     assert_true(ry_wisdom_claim(a, &key, 100));
     ry_wisdom_disclaim(a, &key);
-    /* of a process that is gone */
+    /* a lease of a dead process */
     pid_t child = fork();
     if (child == 0) {
         ry_wisdom *w = open_wisdom(&warnings);
