@@ -76,7 +76,7 @@ static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common 
         if (!make_described(tensor, &description, subject->count + 1, failure)) {
             return false;
         }
-        if (rynd_session_bind(subject->session, info.name, &tensor->view) != RYND_OK) {
+        if (rynd_session_bind_input(subject->session, subject->count, &tensor->view) != RYND_OK) {
             return cli_fail_library(failure);
         }
     }

@@ -61,8 +61,7 @@ static bool prepare(work *w, const cli_run_settings *settings, cli_failure *fail
         return cli_fail_library(failure);
     }
     for (size_t i = 0; i < w->inputs.count; i++) {
-        if (rynd_session_bind(w->session, w->inputs.items[i].info.name, &w->inputs.views[i]) !=
-            RYND_OK) {
+        if (rynd_session_bind_input(w->session, i, &w->inputs.views[i]) != RYND_OK) {
             return cli_fail_library(failure);
         }
     }

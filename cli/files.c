@@ -18,11 +18,15 @@ typedef bool (*read_function)(rynd_context *context, const char *path, const cli
 typedef bool (*write_function)(rynd_context *context, const rynd_tensor *tensors,
                                const char *const *names, size_t count, cli_bytes *bytes,
                                cli_failure *failure);
+typedef bool npy_reader(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor,
+                        cli_failure *failure);
 
-static bool read_npy_stream(cli_stream *stream, const cli_receiver *receiver, cli_failure *failure)
+/* `read`: cli_npy_read or cli_npy_read_whole. */
+static bool read_npy_stream(cli_stream *stream, npy_reader *read, const cli_receiver *receiver,
+                            cli_failure *failure)
 {
     cli_tensor tensor;
-    if (!cli_npy_read(stream, receiver, &tensor, failure)) {
+    if (!read(stream, receiver, &tensor, failure)) {
         return false;
     }
     bool done = receiver->take(receiver->user, &tensor, failure);
@@ -40,7 +44,7 @@ static bool read_npy(rynd_context *context, const char *path, const cli_receiver
         return false;
     }
     cli_stream stream = cli_stream_of_file(fd, (int64_t)size, path);
-    bool done = read_npy_stream(&stream, receiver, failure);
+    bool done = read_npy_stream(&stream, cli_npy_read_whole, receiver, failure);
     close(fd);
     return done;
 }
@@ -187,7 +191,7 @@ bool cli_tensors_read(rynd_context *context, const char *path, const cli_receive
 bool cli_tensor_read_standard_input(const cli_receiver *receiver, cli_failure *failure)
 {
     cli_stream stream = cli_stream_of_file(STDIN_FILENO, -1, "standard input");
-    return read_npy_stream(&stream, receiver, failure);
+    return read_npy_stream(&stream, cli_npy_read, receiver, failure);
 }
 
 static bool decode_image(const cli_bytes *bytes, const char *path, const cli_image_check *check,

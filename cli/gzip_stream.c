@@ -12,11 +12,10 @@ bool cli_is_gzip(const cli_bytes *bytes)
     return bytes->size >= 2 && data[0] == 0x1f && data[1] == 0x8b;
 }
 
-/* What is left of the input when it is larger than zlib's counter. */
 typedef struct unpacker {
     z_stream z;
-    size_t left; /* behind z.avail_in */
-    bool ended;
+    size_t left; /* bytes of the input behind z.avail_in, which cannot count all of a large one */
+    bool ended;  /* the member that was read last */
 } unpacker;
 
 static void feed(unpacker *u)
@@ -27,6 +26,18 @@ static void feed(unpacker *u)
     }
 }
 
+/* Begins with the member behind one that has ended, if there is one. */
+static bool begin_next(cli_stream *stream, unpacker *u)
+{
+    const cli_bytes rest = {(void *)(uintptr_t)u->z.next_in, u->z.avail_in + u->left};
+    if (!cli_is_gzip(&rest)) {
+        stream->why = "there is more behind its last gzip member; the file is damaged";
+        return false;
+    }
+    u->ended = false;
+    return inflateReset(&u->z) == Z_OK;
+}
+
 static ssize_t read_unpacked(cli_stream *stream, void *to, size_t size)
 {
     unpacker *u = stream->from;
@@ -34,8 +45,14 @@ static ssize_t read_unpacked(cli_stream *stream, void *to, size_t size)
     u->z.next_out = to;
     u->z.avail_out = (uInt)(size < most ? size : most);
     const uInt wanted = u->z.avail_out;
-    while (!u->ended && u->z.avail_out) {
+    while (u->z.avail_out) {
         feed(u);
+        if (u->ended && u->z.avail_in == 0) {
+            break;
+        }
+        if (u->ended && !begin_next(stream, u)) {
+            return -1;
+        }
         const int result = inflate(&u->z, Z_NO_FLUSH);
         u->ended = result == Z_STREAM_END;
         if (result != Z_OK && !u->ended) {

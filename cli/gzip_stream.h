@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gzip(1) packed (RFC 1952), as a stream of unknown length. */
+/* What gzip(1) packed (RFC 1952: one member or several), as a stream of unknown length. Bytes
+ * behind the last member are an error. */
 #ifndef CLI_GZIP_STREAM_H
 #define CLI_GZIP_STREAM_H
 

@@ -253,6 +253,24 @@ bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *
     return done;
 }
 
+bool cli_npy_read_whole(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor,
+                        cli_failure *failure)
+{
+    char more;
+    size_t got = 0;
+    if (!cli_npy_read(stream, receiver, tensor, failure)) {
+        return false;
+    }
+    bool done = cli_stream_read(stream, &more, 1, &got, failure);
+    if (done && got) {
+        done = cli_fail(failure, "'%s' is damaged: there is more behind its array", stream->name);
+    }
+    if (!done) {
+        cli_tensor_free(tensor);
+    }
+    return done;
+}
+
 static size_t write_header(const rynd_tensor *tensor, char *text, size_t size)
 {
     const char *descr = "f4";

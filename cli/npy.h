@@ -12,6 +12,9 @@
  * once the header is read; it is not given the tensor. */
 bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor,
                   cli_failure *failure);
+/* The same of a stream that must end behind the array. */
+bool cli_npy_read_whole(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor,
+                        cli_failure *failure);
 /* Any strides. bf16, which NumPy lacks, becomes f32. The caller frees bytes->data. */
 bool cli_npy_write(const rynd_tensor *tensor, cli_bytes *bytes, cli_failure *failure);
 

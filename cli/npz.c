@@ -60,25 +60,6 @@ static ssize_t read_unpacked(cli_stream *stream, void *to, size_t size)
     return (ssize_t)got;
 }
 
-/* The checksum is compared at the end of the entry, by a read that finds nothing more. */
-static bool read_array(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor,
-                       cli_failure *failure)
-{
-    char more;
-    size_t got = 0;
-    if (!cli_npy_read(stream, receiver, tensor, failure)) {
-        return false;
-    }
-    bool done = cli_stream_read(stream, &more, 1, &got, failure);
-    if (done && got) {
-        done = cli_fail(failure, "'%s' is damaged: there is more behind its array", stream->name);
-    }
-    if (!done) {
-        cli_tensor_free(tensor);
-    }
-    return done;
-}
-
 static bool find_entry(zip_t *archive, zip_uint64_t index, const char *name, zip_stat_t *stat,
                        cli_failure *failure)
 {
@@ -107,7 +88,8 @@ static bool read_entry(zip_t *archive, const zip_stat_t *stat, size_t file_size,
     cli_tensor tensor;
     cli_stream stream = {
         .read = read_unpacked, .left = (int64_t)stat->size, .name = label, .from = file, .fd = -1};
-    bool done = read_array(&stream, receiver, &tensor, failure);
+    /* the checksum is compared by the read behind the array, which finds nothing more */
+    bool done = cli_npy_read_whole(&stream, receiver, &tensor, failure);
     zip_fclose(file);
     if (!done) {
         return false;
@@ -146,6 +128,23 @@ static bool read_entries(zip_t *archive, size_t file_size, const char *name,
     return true;
 }
 
+/* A zip file ends with the record of its directory (APPNOTE.TXT, 4.3.16: 22 bytes, and a comment of
+ * the length that its last two tell). libzip passes over what is behind it. */
+static bool ends_with_directory(const cli_bytes *bytes)
+{
+    enum { RECORD = 22, LONGEST_COMMENT = 65535 };
+    const unsigned char *data = bytes->data;
+    for (size_t comment = 0; comment <= LONGEST_COMMENT && RECORD + comment <= bytes->size;
+         comment++) {
+        const unsigned char *record = data + bytes->size - comment - RECORD;
+        if (memcmp(record, "PK\5\6", 4) == 0 &&
+            ((size_t)record[20] | (size_t)record[21] << 8) == comment) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool cli_npz_read(const cli_bytes *bytes, const char *name, const cli_receiver *receiver,
                   cli_failure *failure)
 {
@@ -160,7 +159,10 @@ bool cli_npz_read(const cli_bytes *bytes, const char *name, const cli_receiver *
         zip_source_free(source);
         return fail_zip(failure, name, &error);
     }
-    bool done = read_entries(archive, bytes->size, name, receiver, failure);
+    bool done =
+        ends_with_directory(bytes)
+            ? read_entries(archive, bytes->size, name, receiver, failure)
+            : cli_fail(failure, "'%s' is damaged: there is more behind its zip directory", name);
     zip_discard(archive);
     zip_error_fini(&error);
     return done;

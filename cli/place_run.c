@@ -20,18 +20,14 @@ typedef struct value {
     cli_tensor *held;
 } value;
 
-typedef struct port {
-    const char *name;
-    const cli_tensor *held; /* the value's, of each input */
-} port;
-
 /* A part that is ready to run. */
 typedef struct stage {
     rynd_placed_part part;
     rynd_plan *plan;
     rynd_session *session;
-    port *ports;
-    size_t port_count;
+    const cli_tensor **ports; /* values of the part's inputs, then of its outputs; each has a tensor
+                               * for each input of the pipeline */
+    size_t input_count, port_count;
 } stage;
 
 typedef struct pipeline {
@@ -113,7 +109,7 @@ static bool add_ports(pipeline *p, stage *s, bool outputs, cli_failure *failure)
         if (!held) {
             return false;
         }
-        s->ports[s->port_count++] = (port){info.name, held};
+        s->ports[s->port_count++] = held;
     }
     return true;
 }
@@ -135,8 +131,8 @@ static bool open_stage(pipeline *p, const rynd_fleet *fleet, size_t index, cli_f
                         "cannot be run here",
                         device.name, device.profile);
     }
-    const size_t ports =
-        rynd_model_input_count(s->part.model) + rynd_model_output_count(s->part.model);
+    s->input_count = rynd_model_input_count(s->part.model);
+    const size_t ports = s->input_count + rynd_model_output_count(s->part.model);
     s->ports = calloc(ports + 1, sizeof *s->ports);
     if (!s->ports) {
         return cli_fail_memory(failure);
@@ -158,8 +154,10 @@ static bool open_stage(pipeline *p, const rynd_fleet *fleet, size_t index, cli_f
 static bool run_stage(const stage *s, size_t input, cli_failure *failure)
 {
     for (size_t i = 0; i < s->port_count; i++) {
-        const port *at = &s->ports[i];
-        if (rynd_session_bind(s->session, at->name, &at->held[input].view) != RYND_OK) {
+        const rynd_tensor *tensor = &s->ports[i][input].view;
+        if ((i < s->input_count
+                 ? rynd_session_bind_input(s->session, i, tensor)
+                 : rynd_session_bind_output(s->session, i - s->input_count, tensor)) != RYND_OK) {
             return cli_fail_library(failure);
         }
     }

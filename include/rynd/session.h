@@ -21,28 +21,42 @@ RYND_API rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session
 /** Frees a session; NULL is allowed. */
 RYND_API void rynd_session_destroy(rynd_session *session);
 
-/** Names the memory of an input or output. It stays the caller's and must live until it is bound
- * anew or the session is gone. dtype and dims must be the plan's (SHAPE otherwise), strides may be
- * any, 0 and negative ones too (an output's elements may not share memory), and so may the
- * alignment: what has not the plan's strides (rynd_plan_input; those of dims of size 1 do not
- * matter) or is not aligned to its elements is copied in each run (rynd_session_copied). Every
- * input must be bound before running; an output that is not bound is kept by the session. Bytes
- * between the elements are never written. A binding that fails leaves the earlier one. Fails with
- * ARGUMENT (data NULL, too), SHAPE, NOT_FOUND (the name), UNSUPPORTED (an output whose shape
- * depends on data; an input that would be copied, where the plan's strides let elements share
- * memory), OUT_OF_MEMORY. */
+/** Names the memory of an input or output; a name that both have means the input. The memory stays
+ * the caller's and must live until it is bound anew or the session is gone. dtype and dims must be
+ * the plan's (SHAPE otherwise), strides may be any, 0 and negative ones too (an output's elements
+ * may not share memory), and so may the alignment: what has not the plan's strides
+ * (rynd_plan_input; those of dims of size 1 do not matter) or is not aligned to its elements is
+ * copied in each run (rynd_session_copied). Every input must be bound before running; an output
+ * that is not bound is kept by the session. An output may have memory of inputs, whose bytes it
+ * then replaces at the end of the run; the session takes memory for a copy in the first such run.
+ * Outputs may not share memory. Bytes between the elements are never written. A binding that fails
+ * leaves the earlier one. Fails with ARGUMENT (data NULL, too), SHAPE, NOT_FOUND (the name),
+ * UNSUPPORTED (an output whose shape depends on data; an input that would be copied, where the
+ * plan's strides let elements share memory), OUT_OF_MEMORY. */
 RYND_API rynd_status rynd_session_bind(rynd_session *session, const char *name,
                                        const rynd_tensor *tensor);
+/** The same by index in the model: every input and output, whatever their names. Fails with
+ * ARGUMENT for an index outside the model, and as rynd_session_bind. */
+RYND_API rynd_status rynd_session_bind_input(rynd_session *session, size_t index,
+                                             const rynd_tensor *tensor);
+RYND_API rynd_status rynd_session_bind_output(rynd_session *session, size_t index,
+                                              const rynd_tensor *tensor);
 
 /** Names memory on the device for an input or output, which is read and written there: with the
  * strides of the plan's tensor, whose first element is at `offset` (a multiple of its size).
- * Buffer and offset stay bound as rynd_session_bind says; an output's memory may not be an input's.
+ * Buffer and offset stay bound, and an output may have memory of inputs, as rynd_session_bind says.
  * What rynd_session_output gives of such an output has data NULL. Fails with ARGUMENT (too small,
  * another context's), NOT_FOUND (the name), UNSUPPORTED (an output whose shape depends on data). */
 RYND_API rynd_status rynd_session_bind_buffer(rynd_session *session, const char *name,
                                               rynd_buffer *buffer, size_t offset);
+/** The same by index in the model. */
+RYND_API rynd_status rynd_session_bind_input_buffer(rynd_session *session, size_t index,
+                                                    rynd_buffer *buffer, size_t offset);
+RYND_API rynd_status rynd_session_bind_output_buffer(rynd_session *session, size_t index,
+                                                     rynd_buffer *buffer, size_t offset);
 
-/** Runs the plan: no allocation and no decision (unless rynd_plan_complete is 0). Returns when the
+/** Runs the plan: no allocation and no decision (unless rynd_plan_complete is 0, or an output was
+ * bound to memory of an input). Returns when the
  * outputs are written. Fails with ARGUMENT where an input is not bound; SHAPE where the content of
  * a tensor is illegal (an index outside its axis): the message names the node, the number and its
  * bounds; the outputs are then of no use, and the session may run again with other data; and where

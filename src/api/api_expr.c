@@ -403,11 +403,12 @@ rynd_status rynd_expr_output(const rynd_expr *expr, size_t index, rynd_tensor *t
     return rynd_plan_output(expr->plan, index, tensor);
 }
 
-static rynd_status bind_all(rynd_session *session, size_t count, const ry_value_id *values,
-                            const ry_graph *graph, const rynd_tensor *tensors)
+static rynd_status bind_all(rynd_session *session, size_t count,
+                            rynd_status (*bind)(rynd_session *, size_t, const rynd_tensor *),
+                            const rynd_tensor *tensors)
 {
     for (size_t i = 0; i < count; i++) {
-        RY_TRY(rynd_session_bind(session, graph->values[values[i]].name, &tensors[i]));
+        RY_TRY(bind(session, i, &tensors[i]));
     }
     return RYND_OK;
 }
@@ -417,8 +418,8 @@ rynd_status rynd_expr_execute(rynd_expr *expr, const rynd_tensor *inputs,
 {
     RY_API_REQUIRE(expr, inputs, outputs);
     const ry_graph *graph = expr->model->onnx.graph;
-    RY_TRY(bind_all(expr->session, graph->input_count, graph->inputs, graph, inputs));
-    RY_TRY(bind_all(expr->session, graph->output_count, graph->outputs, graph, outputs));
+    RY_TRY(bind_all(expr->session, graph->input_count, rynd_session_bind_input, inputs));
+    RY_TRY(bind_all(expr->session, graph->output_count, rynd_session_bind_output, outputs));
     return rynd_session_run(expr->session);
 }
 

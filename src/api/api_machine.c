@@ -5,6 +5,7 @@
 #include "device/opencl/opencl_info.h"
 #include "kernels/cpu/peak/peak.h"
 #include "kernels/gpu/gpu_measure.h"
+#include "machine/machine_fields.h"
 #include "machine/measure.h"
 
 #include <stdio.h>
@@ -61,9 +62,11 @@ static void load_kept(rynd_context *context, const ry_machine *here)
 
 static rynd_status driver_machine(const rynd_context *context, ry_machine *machine, ry_error *error)
 {
-    return strcmp(context->device->table->name, "cuda") == 0
+    RY_TRY(strcmp(context->device->table->name, "cuda") == 0
                ? ry_cuda_machine(context->device_index, machine, error)
-               : ry_opencl_machine(context->device_index, machine, error);
+               : ry_opencl_machine(context->device_index, machine, error));
+    ry_machine_settle(machine);
+    return RYND_OK;
 }
 
 /* A device beside the CPU is what was measured of it, or what its driver says. */
@@ -93,6 +96,7 @@ rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_err
     ry_cpu_detect(&cpu);
     const ry_isa isa = (ry_isa)context->host->isa;
     ry_machine_built_in(&cpu, isa, &here);
+    ry_machine_settle(&here); /* caches are what the system says */
     if (context->device != context->host) {
         return load_device(context, &here, given, error);
     }
@@ -129,6 +133,7 @@ static rynd_status measure(const rynd_context *context, const rynd_measure_optio
     const ry_isa isa = (ry_isa)context->device->isa;
     const ry_machine_loops loops = ry_peak_loops(isa);
     ry_machine_built_in(&cpu, isa, machine);
+    ry_machine_settle(machine);
     return ry_machine_measure(&context->allocator, context->threads, &loops, options, machine,
                               error);
 }

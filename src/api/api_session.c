@@ -40,91 +40,135 @@ void rynd_session_destroy(rynd_session *session)
     }
 }
 
-static rynd_status bind_output(rynd_session *session, size_t index, const ry_tensor *tensor,
-                               ry_error *error)
+/* An input or output of the model, by its role and index. */
+typedef struct end_point {
+    bool output;
+    size_t index;
+} end_point;
+
+static rynd_status check_index(const rynd_session *session, end_point at, ry_error *error)
 {
-    const rynd_status status = ry_api_check_writable(tensor, error);
-    if (status != RYND_OK) {
-        ry_error_prefix(error, "output '%s': ", session->plan->plan->outputs[index].name);
-        return status;
-    }
-    return ry_session_bind_output(ry_run_session(session->run), index, tensor, error);
+    const ry_plan *plan = session->plan->plan;
+    const size_t count = at.output ? plan->model_outputs : plan->input_count;
+    return at.index < count ? RYND_OK
+                            : ry_fail(error, RYND_ERROR_ARGUMENT, "%s %zu: the model has %zu",
+                                      at.output ? "output" : "input", at.index, count);
 }
 
-static rynd_status bind(rynd_session *session, const char *name, const rynd_tensor *given,
+/* A name may be an input's and an output's: then it means the input. */
+static rynd_status find(const rynd_session *session, const char *name, end_point *at,
                         ry_error *error)
 {
     const ry_plan *plan = session->plan->plan;
-    ry_tensor tensor;
-    const rynd_status status = ry_api_take_tensor(given, &tensor, error);
-    if (status != RYND_OK) {
-        ry_error_prefix(error, "rynd_session_bind: '%s': ", name);
-        return status;
-    }
     const uint32_t input = ry_names_find(&plan->input_index, name),
                    output = ry_names_find(&plan->output_index, name);
-    if (input != RY_NO_NAME) {
-        return ry_session_bind_input(ry_run_session(session->run), input, &tensor, error);
+    *at = (end_point){input == RY_NO_NAME, input == RY_NO_NAME ? output : input};
+    return at->output && output == RY_NO_NAME
+               ? ry_fail(error, RYND_ERROR_NOT_FOUND, "the model has no input or output '%s'", name)
+               : RYND_OK;
+}
+
+static rynd_status bind(rynd_session *session, end_point at, const rynd_tensor *given,
+                        ry_error *error)
+{
+    const ry_plan *plan = session->plan->plan;
+    ry_session *running = ry_run_session(session->run);
+    ry_tensor tensor;
+    rynd_status status = ry_api_take_tensor(given, &tensor, error);
+    if (status == RYND_OK && at.output) {
+        status = ry_api_check_writable(&tensor, error);
     }
-    if (output != RY_NO_NAME) {
-        return bind_output(session, output, &tensor, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "%s '%s': ", at.output ? "output" : "input",
+                        at.output ? plan->outputs[at.index].name : plan->input_names[at.index]);
+        return status;
     }
-    return ry_fail(error, RYND_ERROR_NOT_FOUND, "the model has no input or output '%s'", name);
+    return at.output ? ry_session_bind_output(running, at.index, &tensor, error)
+                     : ry_session_bind_input(running, at.index, &tensor, error);
+}
+
+static rynd_status bind_at(rynd_session *session, end_point at, const rynd_tensor *tensor)
+{
+    ry_error error = {""};
+    rynd_status status = check_index(session, at, &error);
+    status = status == RYND_OK ? bind(session, at, tensor, &error) : status;
+    return end(session->plan, status, &error, RYND_ERROR_OUT_OF_MEMORY);
 }
 
 rynd_status rynd_session_bind(rynd_session *session, const char *name, const rynd_tensor *tensor)
 {
     RY_API_REQUIRE(session, name, tensor);
     ry_error error = {""};
-    return end(session->plan, bind(session, name, tensor, &error), &error,
-               RYND_ERROR_OUT_OF_MEMORY);
+    end_point at;
+    rynd_status status = find(session, name, &at, &error);
+    status = status == RYND_OK ? bind(session, at, tensor, &error) : status;
+    return end(session->plan, status, &error, RYND_ERROR_OUT_OF_MEMORY);
 }
 
-static rynd_status bind_place(rynd_session *session, const char *name, const ry_tensor *planned,
-                              const rynd_buffer *buffer, size_t offset, ry_error *error)
+rynd_status rynd_session_bind_input(rynd_session *session, size_t index, const rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(session, tensor);
+    return bind_at(session, (end_point){false, index}, tensor);
+}
+
+rynd_status rynd_session_bind_output(rynd_session *session, size_t index, const rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(session, tensor);
+    return bind_at(session, (end_point){true, index}, tensor);
+}
+
+static rynd_status check_place(const rynd_session *session, const ry_tensor *planned,
+                               const rynd_buffer *buffer, size_t offset, ry_error *error)
 {
     const size_t element = ry_dtype_size((ry_dtype)planned->dtype);
     int64_t low = 0, high = 0;
     if (ry_tensor_count(planned) > 0) {
         (void)ry_tensor_reach(planned, &low, &high); /* the plan was made: it does not overflow */
     }
-    rynd_status status =
-        offset < (size_t)-low
-            ? ry_fail(error, RYND_ERROR_ARGUMENT,
-                      "offset %zu: the plan's negative strides reach %zu bytes below it", offset,
-                      (size_t)-low)
-            : ry_api_buffer_range(buffer, offset - (size_t)-low, (size_t)(high - low), error);
-    if (status == RYND_OK && offset % element) {
-        status = ry_fail(error, RYND_ERROR_ARGUMENT,
-                         "offset %zu is no multiple of %zu, the size of a %s", offset, element,
-                         ry_dtype_name((ry_dtype)planned->dtype));
+    if (offset < (size_t)-low) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "offset %zu: the plan's negative strides reach %zu bytes below it", offset,
+                       (size_t)-low);
     }
-    if (status == RYND_OK && buffer->context != session->plan->context) {
-        status = ry_fail(error, RYND_ERROR_ARGUMENT, "the buffer is of another context");
+    RY_TRY(ry_api_buffer_range(buffer, offset - (size_t)-low, (size_t)(high - low), error));
+    if (offset % element) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "offset %zu is no multiple of %zu, the size of a %s", offset, element,
+                       ry_dtype_name((ry_dtype)planned->dtype));
     }
-    if (status != RYND_OK) {
-        ry_error_prefix(error, "rynd_session_bind_buffer: '%s': ", name);
-    }
-    return status;
+    return buffer->context == session->plan->context
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_ARGUMENT, "the buffer is of another context");
 }
 
-static rynd_status bind_buffer(rynd_session *session, const char *name, const rynd_buffer *buffer,
+static rynd_status bind_buffer(rynd_session *session, end_point at, const rynd_buffer *buffer,
                                size_t offset, ry_error *error)
 {
     const ry_plan *plan = session->plan->plan;
     ry_session *running = ry_run_session(session->run);
     const ry_place place = {buffer->buffer, offset};
-    const uint32_t input = ry_names_find(&plan->input_index, name),
-                   output = ry_names_find(&plan->output_index, name);
-    if (input != RY_NO_NAME) {
-        RY_TRY(bind_place(session, name, &plan->inputs[input], buffer, offset, error));
-        return ry_session_bind_input_place(running, input, place, error);
+    if (at.output && (plan->outputs[at.index].later || plan->outputs[at.index].bounded)) {
+        return ry_session_bind_output_place(running, at.index, place, error); /* says why not */
     }
-    if (output != RY_NO_NAME) {
-        RY_TRY(bind_place(session, name, &plan->outputs[output].tensor, buffer, offset, error));
-        return ry_session_bind_output_place(running, output, place, error);
+    const rynd_status status =
+        check_place(session, at.output ? &plan->outputs[at.index].tensor : &plan->inputs[at.index],
+                    buffer, offset, error);
+    if (status != RYND_OK) {
+        ry_error_prefix(error, "%s '%s': ", at.output ? "output" : "input",
+                        at.output ? plan->outputs[at.index].name : plan->input_names[at.index]);
+        return status;
     }
-    return ry_fail(error, RYND_ERROR_NOT_FOUND, "the model has no input or output '%s'", name);
+    return at.output ? ry_session_bind_output_place(running, at.index, place, error)
+                     : ry_session_bind_input_place(running, at.index, place, error);
+}
+
+static rynd_status bind_buffer_at(rynd_session *session, end_point at, const rynd_buffer *buffer,
+                                  size_t offset)
+{
+    ry_error error = {""};
+    rynd_status status = check_index(session, at, &error);
+    status = status == RYND_OK ? bind_buffer(session, at, buffer, offset, &error) : status;
+    return end(session->plan, status, &error, RYND_ERROR_OUT_OF_MEMORY);
 }
 
 rynd_status rynd_session_bind_buffer(rynd_session *session, const char *name, rynd_buffer *buffer,
@@ -132,8 +176,24 @@ rynd_status rynd_session_bind_buffer(rynd_session *session, const char *name, ry
 {
     RY_API_REQUIRE(session, name, buffer);
     ry_error error = {""};
-    return end(session->plan, bind_buffer(session, name, buffer, offset, &error), &error,
-               RYND_ERROR_OUT_OF_MEMORY);
+    end_point at;
+    rynd_status status = find(session, name, &at, &error);
+    status = status == RYND_OK ? bind_buffer(session, at, buffer, offset, &error) : status;
+    return end(session->plan, status, &error, RYND_ERROR_OUT_OF_MEMORY);
+}
+
+rynd_status rynd_session_bind_input_buffer(rynd_session *session, size_t index, rynd_buffer *buffer,
+                                           size_t offset)
+{
+    RY_API_REQUIRE(session, buffer);
+    return bind_buffer_at(session, (end_point){false, index}, buffer, offset);
+}
+
+rynd_status rynd_session_bind_output_buffer(rynd_session *session, size_t index,
+                                            rynd_buffer *buffer, size_t offset)
+{
+    RY_API_REQUIRE(session, buffer);
+    return bind_buffer_at(session, (end_point){true, index}, buffer, offset);
 }
 
 /* Events are looked at before anything is put into the queue. */

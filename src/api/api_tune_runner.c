@@ -29,7 +29,7 @@ static rynd_status bind_input(ry_runner *r, size_t index, uint64_t random, ry_er
         const double value = (double)(ry_random_next(&random) >> 11) * 0x1p-52 - 1;
         ry_set_f64(dtype, tensor.data, e, ry_dtype_is_float(dtype) ? value : 0);
     }
-    const rynd_status status = rynd_session_bind(r->session, name, &tensor);
+    const rynd_status status = rynd_session_bind_input(r->session, index, &tensor);
     return status == RYND_OK ? RYND_OK : ry_api_failed(status, error);
 }
 

@@ -145,13 +145,18 @@ static rynd_status run_rest(ry_run *run, ry_error *error)
 
 rynd_status ry_run_go(ry_run *run, ry_error *error)
 {
+    RY_TRY(ry_session_settle(run->session, error));
     RY_TRY(ry_session_run(run->session, error));
     return run->plan->rest ? run_rest(run, error) : RYND_OK;
 }
 
 rynd_status ry_run_start(ry_run *run, ry_error *error)
 {
-    return run->plan->rest ? ry_run_go(run, error) : ry_session_start(run->session, error);
+    if (run->plan->rest) {
+        return ry_run_go(run, error);
+    }
+    RY_TRY(ry_session_settle(run->session, error));
+    return ry_session_start(run->session, error);
 }
 
 rynd_status ry_run_finish(ry_run *run, ry_error *error)

@@ -16,7 +16,8 @@ void ry_session_destroy(ry_session *session); /* NULL is allowed */
  * strides may be any, except where the plan's let elements share memory. */
 rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_tensor *tensor,
                                   ry_error *error);
-/* Where an output shall be written (any strides); without it the session keeps it. */
+/* Where an output shall be written (any strides); without it the session keeps it. The memory of
+ * inputs is allowed after ry_session_settle. */
 rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
                                    ry_error *error);
 /* The same, of memory on the device that is the caller's, with the strides of the plan's tensor,
@@ -25,6 +26,10 @@ rynd_status ry_session_bind_input_place(ry_session *session, size_t index, ry_pl
                                         ry_error *error);
 rynd_status ry_session_bind_output_place(ry_session *session, size_t index, ry_place place,
                                          ry_error *error);
+/* Call before a run: outputs whose memory is an input's, too, are then written when all inputs have
+ * been read, through memory of the session's own. Without new bindings it does nothing. Where a
+ * step shall write what another reads (trainer_sharing.h), do not call it. */
+rynd_status ry_session_settle(ry_session *session, ry_error *error);
 /* What is kept from run to run, by its place in the plan's list. They wait for a run that was
  * started. `data`: of the state's size, row-major. */
 rynd_status ry_session_read_state(ry_session *session, size_t state, void *data, ry_error *error);

@@ -40,6 +40,29 @@ static bool usable_in_place(const ry_session *session, const ry_tensor *planned,
            (uintptr_t)tensor->data % ry_dtype_size((ry_dtype)tensor->dtype) == 0;
 }
 
+static ry_session_range range_of_tensor(const ry_tensor *tensor)
+{
+    int64_t low = 0, high = 0;
+    if (ry_tensor_count(tensor) > 0) {
+        (void)ry_tensor_reach(tensor, &low, &high); /* the caller has the memory */
+    }
+    const uintptr_t first = (uintptr_t)tensor->data;
+    return (ry_session_range){NULL, first + (uintptr_t)low, first + (uintptr_t)high};
+}
+
+/* A tensor of the plan, whose first element is at `place`. */
+static ry_session_range range_of_place(const ry_session *session, const ry_tensor *planned,
+                                       ry_place place)
+{
+    const ry_device *device = session->plan->device;
+    char *base = device->host_memory ? device->table->buffer_address(place.buffer) : NULL;
+    ry_tensor tensor = *planned;
+    tensor.data = base + place.offset;
+    ry_session_range range = range_of_tensor(&tensor);
+    range.space = base ? NULL : device->table->buffer_native(place.buffer);
+    return range;
+}
+
 static void set_input(ry_session *session, size_t index, ry_session_input_slot slot)
 {
     ry_device *device = session->plan->device;
@@ -49,6 +72,7 @@ static void set_input(ry_session *session, size_t index, ry_session_input_slot s
         device->table->buffer_destroy(device, old->own);
     }
     *old = slot;
+    session->rebound = true;
 }
 
 /* The caller's memory as the steps read it: from the lowest element on. */
@@ -103,6 +127,7 @@ static rynd_status bind_input(ry_session *session, size_t index, const ry_tensor
                ? use_in_place(session, tensor, (size_t)-low, &slot, error)
                : copy_to_own(session, index, tensor, (size_t)(high - low), &slot, error));
     slot.place = (ry_place){slot.own, (size_t)-low};
+    slot.memory = range_of_tensor(tensor);
     set_input(session, index, slot);
     return RYND_OK;
 }
@@ -119,7 +144,9 @@ rynd_status ry_session_bind_input_place(ry_session *session, size_t index, ry_pl
 {
     RY_TRY(ry_session_check_input(session, index, error));
     RY_TRY(ry_session_finish(session, error));
-    set_input(session, index, (ry_session_input_slot){.place = place, .bound = true});
+    const ry_session_range memory = range_of_place(session, &session->plan->inputs[index], place);
+    set_input(session, index,
+              (ry_session_input_slot){.place = place, .memory = memory, .bound = true});
     return RYND_OK;
 }
 
@@ -152,18 +179,20 @@ static void set_output(ry_session *session, size_t index, ry_session_output_slot
     slot.tensor = session->plan->outputs[index].tensor;
     slot.place = direct ? slot.place : (ry_place){old->own, 0};
     *old = slot;
+    session->rebound = true;
 }
 
 static rynd_status bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
-                               ry_error *error)
+                               bool over_input, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     const ry_plan_output *planned = &plan->outputs[index];
-    ry_session_output_slot slot = {.bound = *tensor};
+    ry_session_output_slot slot = {.bound = *tensor, .over_input = over_input};
     RY_TRY(check_bindable(planned, error));
     RY_TRY(check_binding("output", planned->name, &planned->tensor, tensor, error));
     RY_TRY(ry_session_finish(session, error));
-    if (ry_session_writes_output(session, index) &&
+    slot.memory = range_of_tensor(tensor);
+    if (ry_session_writes_output(session, index) && !over_input &&
         usable_in_place(session, &planned->tensor, tensor)) {
         RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor),
                                                 &slot.wrapped, error));
@@ -180,19 +209,41 @@ static rynd_status bind_output(ry_session *session, size_t index, const ry_tenso
 rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
                                    ry_error *error)
 {
-    return ry_session_name_tensor(bind_output(session, index, tensor, error), "output",
+    return ry_session_name_tensor(bind_output(session, index, tensor, false, error), "output",
                                   session->plan->outputs[index].name, error);
+}
+
+static rynd_status bind_output_place(ry_session *session, size_t index, ry_place place,
+                                     bool over_input, ry_error *error)
+{
+    ry_session_output_slot slot = {.bound_place = place, .over_input = over_input};
+    const ry_plan_output *planned = &session->plan->outputs[index];
+    RY_TRY(check_bindable(planned, error));
+    RY_TRY(ry_session_finish(session, error));
+    slot.memory = range_of_place(session, &planned->tensor, place);
+    if (!over_input && ry_session_writes_output(session, index)) {
+        slot.place = place;
+    } else {
+        RY_TRY(ry_session_own_output(session, index, error));
+    }
+    set_output(session, index, slot);
+    return RYND_OK;
 }
 
 rynd_status ry_session_bind_output_place(ry_session *session, size_t index, ry_place place,
                                          ry_error *error)
 {
-    ry_session_output_slot slot = {.bound_place = place};
-    RY_TRY(check_bindable(&session->plan->outputs[index], error));
-    RY_TRY(ry_session_finish(session, error));
-    if (ry_session_writes_output(session, index)) {
-        slot.place = place;
-    }
-    set_output(session, index, slot);
-    return RYND_OK;
+    return bind_output_place(session, index, place, false, error);
+}
+
+rynd_status ry_session_rebind_output(ry_session *session, size_t index, bool over_input,
+                                     ry_error *error)
+{
+    const ry_session_output_slot *slot = &session->outputs[index];
+    const ry_tensor bound = slot->bound;
+    const rynd_status status =
+        slot->bound_place.buffer
+            ? bind_output_place(session, index, slot->bound_place, over_input, error)
+            : bind_output(session, index, &bound, over_input, error);
+    return ry_session_name_tensor(status, "output", session->plan->outputs[index].name, error);
 }

@@ -90,7 +90,9 @@ static rynd_status write_output(ry_session *session, size_t index, ry_error *err
 {
     ry_session_output_slot *slot = &session->outputs[index];
     const ry_device_table *table = session->plan->device->table;
-    ry_place place = ry_session_place(session, session->plan->outputs[index].spot, 0);
+    ry_place place = slot->staged
+                         ? (ry_place){slot->own, 0}
+                         : ry_session_place(session, session->plan->outputs[index].spot, 0);
     note_actual(session, index);
     if (slot->bound_place.buffer) {
         const bool written = slot->place.buffer == slot->bound_place.buffer;
@@ -178,6 +180,35 @@ static rynd_status run_steps(ry_session *session, ry_error *error)
                : RYND_OK;
 }
 
+static rynd_status stage_output(ry_session *session, size_t index, ry_error *error)
+{
+    const ry_plan_output *planned = &session->plan->outputs[index];
+    const ry_session_output_slot *slot = &session->outputs[index];
+    return slot->staged
+               ? session->plan->device->table->copy(session->stream, (ry_place){slot->own, 0},
+                                                    ry_session_place(session, planned->spot, 0),
+                                                    ry_tensor_bytes(&planned->tensor), error)
+               : RYND_OK;
+}
+
+/* Outputs over an input's memory are the last. */
+static rynd_status write_outputs(ry_session *session, ry_error *error)
+{
+    const ry_plan *plan = session->plan;
+    for (size_t i = 0; i < plan->output_count; i++) {
+        RY_TRY(stage_output(session, i, error));
+    }
+    for (int over_input = 0; over_input < 2; over_input++) {
+        for (size_t i = 0; i < plan->output_count; i++) {
+            if (!plan->outputs[i].later && !plan->outputs[i].state &&
+                session->outputs[i].over_input == over_input) {
+                RY_TRY(write_output(session, i, error));
+            }
+        }
+    }
+    return RYND_OK;
+}
+
 static rynd_status start(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
@@ -193,12 +224,7 @@ static rynd_status start(ry_session *session, ry_error *error)
     RY_TRY(fault_bytes
                ? table->download(session->stream, session->host_faults, faults, fault_bytes, error)
                : RYND_OK);
-    for (size_t i = 0; i < plan->output_count; i++) {
-        if (!plan->outputs[i].later && !plan->outputs[i].state) {
-            RY_TRY(write_output(session, i, error));
-        }
-    }
-    return RYND_OK;
+    return write_outputs(session, error);
 }
 
 rynd_status ry_session_start(ry_session *session, ry_error *error)

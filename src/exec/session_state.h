@@ -7,22 +7,33 @@
 #include "exec/session_watch.h"
 #include "exec/transfer.h"
 
+/* Bytes that the caller bound. */
+typedef struct ry_session_range {
+    const void *space; /* what the bytes are counted in: NULL is the host's memory, else a buffer as
+                        * the device names it */
+    uintptr_t begin, end; /* equal: no bytes */
+} ry_session_range;
+
 typedef struct ry_session_input_slot {
-    ry_place place;        /* where steps read: the caller's memory, or a copy */
-    ry_buffer *own;        /* of `place`; NULL: it is the caller's buffer */
-    ry_transfer *transfer; /* fills the copy; NULL where the caller's memory is used as it is */
+    ry_place place;          /* where steps read: the caller's memory, or a copy */
+    ry_buffer *own;          /* of `place`; NULL: it is the caller's buffer */
+    ry_transfer *transfer;   /* fills the copy; NULL where the caller's memory is used as it is */
+    ry_session_range memory; /* the caller's */
     bool bound;
 } ry_session_input_slot;
 
 typedef struct ry_session_output_slot {
-    ry_place place;        /* where steps write, for outputs of RY_HOME_OUTPUT */
-    ry_buffer *own;        /* the session's memory for it */
-    ry_buffer *wrapped;    /* the caller's memory, written by the step itself */
-    ry_transfer *transfer; /* to the caller's memory, after the run */
-    ry_place bound_place;  /* the caller's memory on the device */
-    ry_tensor bound;       /* the caller's host memory */
-    void *mirror;          /* a host copy, where the device's memory is its own */
-    ry_tensor tensor;      /* what the last run gave */
+    ry_place place;          /* where steps write, for outputs of RY_HOME_OUTPUT */
+    ry_buffer *own;          /* the session's memory for it */
+    ry_buffer *wrapped;      /* the caller's memory, written by the step itself */
+    ry_transfer *transfer;   /* to the caller's memory, after the run */
+    ry_place bound_place;    /* the caller's memory on the device */
+    ry_tensor bound;         /* the caller's host memory */
+    ry_session_range memory; /* the caller's */
+    bool over_input;  /* `memory` is an input's, too: written when all inputs have been read */
+    bool staged;      /* an input is this output: copied to `own` before outputs are written */
+    void *mirror;     /* a host copy, where the device's memory is its own */
+    ry_tensor tensor; /* what the last run gave */
 } ry_session_output_slot;
 
 typedef struct ry_repeat {
@@ -53,6 +64,7 @@ struct ry_session {
     ry_repeat repeat;
     const ry_session_watch *watch; /* NULL: nobody */
     bool running;                  /* started, and not finished */
+    bool rebound;                  /* memory was bound since the last ry_session_settle */
     bool timing, timed;
     double *times;   /* of each step in the last run */
     ry_event **mark; /* before each step, in the order they run, and behind the last; none while
@@ -80,6 +92,11 @@ rynd_status ry_session_create_states(ry_session *session, ry_error *error);
 rynd_status ry_session_keep_states(ry_session *session, ry_error *error);
 /* Refuses an input that is a state. */
 rynd_status ry_session_check_input(const ry_session *session, size_t index, ry_error *error);
+
+/* Binds the output anew to the memory that it has. over_input: no step writes there, but a copy
+ * after the run. */
+rynd_status ry_session_rebind_output(ry_session *session, size_t index, bool over_input,
+                                     ry_error *error);
 
 /* Has memory of the session's own for an output that a step writes. */
 rynd_status ry_session_own_output(ry_session *session, size_t index, ry_error *error);

@@ -124,6 +124,9 @@ bool ry_form_at(const ry_query *query, size_t index, ry_form *form)
         if (kernel->knobs[i].main) {
             ry_knob_values values;
             values_of(query, i, &values);
+            if (values.count == 0) { /* the machine is too small for any */
+                return false;
+            }
             form->value[i] = values.value[index % (size_t)values.count];
             index /= (size_t)values.count;
         }

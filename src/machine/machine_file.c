@@ -3,11 +3,11 @@
 #include "machine/machine_file.h"
 
 #include "base/number.h"
+#include "machine/machine_fields.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,67 +16,7 @@
 
 static const char head[] = "rynd machine 1";
 
-enum { MAX_FILE = 64 * 1024, MAX_LINE = 200 };
-
-typedef enum kind {
-    TEXT,     /* char[], `unit` is its size */
-    COUNT,    /* unsigned or int */
-    BYTES,    /* size_t */
-    RATE,     /* rynd_rate, `unit` numbers of the file are one */
-    DURATION, /* double, likewise */
-} kind;
-
-typedef struct field {
-    const char *name;
-    kind kind;
-    size_t offset;
-    double unit; /* of TEXT: the size of the array */
-} field;
-
-#define OFFSET(member) offsetof(ry_machine, member)
-#define LEVEL(key, which)                                             \
-    {key "_bytes", BYTES, OFFSET(level[which].bytes), 1},             \
-        {key "_shared_by", COUNT, OFFSET(level[which].shared_by), 1}, \
-        {key "_bandwidth", RATE, OFFSET(level[which].bandwidth), 1},  \
-    {                                                                 \
-        key "_latency", RATE, OFFSET(level[which].latency), 1e12      \
-    }
-
-/* THE list of what a file has, in its order. */
-static const field fields[] = {
-    {"vendor", TEXT, OFFSET(vendor), sizeof((ry_machine *)0)->vendor},
-    {"name", TEXT, OFFSET(name), sizeof((ry_machine *)0)->name},
-    {"architecture", TEXT, OFFSET(architecture), sizeof((ry_machine *)0)->architecture},
-    {"isa", TEXT, OFFSET(isa), sizeof((ry_machine *)0)->isa},
-    {"family", COUNT, OFFSET(family), 1},
-    {"model", COUNT, OFFSET(model), 1},
-    {"cores", COUNT, OFFSET(cores), 1},
-    {"vector_bytes", COUNT, OFFSET(vector_bytes), 1},
-    {"vector_registers", COUNT, OFFSET(vector_registers), 1},
-    {"line_bytes", COUNT, OFFSET(line_bytes), 1},
-    {"huge_page_bytes", BYTES, OFFSET(huge_page_bytes), 1},
-    {"f32", RATE, OFFSET(f32), 1},
-    {"bf16", RATE, OFFSET(bf16), 1},
-    {"int8", RATE, OFFSET(int8), 1},
-    LEVEL("l1", RYND_LEVEL_L1),
-    LEVEL("l2", RYND_LEVEL_L2),
-    LEVEL("l3", RYND_LEVEL_L3),
-    LEVEL("dram", RYND_LEVEL_DRAM),
-    {"task", DURATION, OFFSET(task_seconds), 1e12},
-    {"region", DURATION, OFFSET(region_seconds), 1e12},
-    {"disturbance", DURATION, OFFSET(disturbance), 1e6},
-    {"group_items", COUNT, OFFSET(group_items), 1},
-    {"step_items", COUNT, OFFSET(step_items), 1},
-    {"unit_groups", COUNT, OFFSET(unit_groups), 1},
-    {"local_bytes", BYTES, OFFSET(local_bytes), 1},
-    {"fp16", COUNT, OFFSET(fp16), 1},
-    {"fp64", COUNT, OFFSET(fp64), 1},
-    {"subgroups", COUNT, OFFSET(subgroups), 1},
-    {"matrix_units", COUNT, OFFSET(matrix_units), 1},
-    {"meter", TEXT, OFFSET(meter), sizeof((ry_machine *)0)->meter},
-    {"milliwatts", RATE, OFFSET(watts), 1e3},
-};
-enum { FIELDS = sizeof fields / sizeof *fields };
+enum { MAX_FILE = 64 * 1024 };
 
 /* Letters and digits of a text, all else as '_'. */
 static void plain(const char *text, char *to, size_t size)
@@ -137,85 +77,25 @@ static bool read_number(const char **text, int64_t *number)
     return good;
 }
 
-/* Printable ASCII that ends within `room` bytes. */
-static bool is_text(const char *text, size_t room)
+/* `text` is what follows the name and a blank. */
+static bool read_value(const ry_machine_field *f, const char *text, ry_machine *machine)
 {
-    size_t i = 0;
-    for (; i < room && text[i]; i++) {
-        if ((unsigned char)text[i] < ' ' || (unsigned char)text[i] > '~') {
+    double numbers[2] = {0, 0};
+    const size_t length = strlen(text);
+    if (f->kind == RY_MACHINE_TEXT) {
+        memcpy((char *)machine + f->offset, text,
+               length < (size_t)f->most ? length + 1 : (size_t)f->most);
+        return length < (size_t)f->most;
+    }
+    for (int i = 0; i < (f->kind == RY_MACHINE_RATE ? 2 : 1); i++) {
+        int64_t number;
+        if (!read_number(&text, &number) || !ry_machine_field_takes(f, (double)number)) {
             return false;
         }
+        numbers[i] = (double)number;
     }
-    return i < room;
-}
-
-static bool read_value(const field *f, const char *text, ry_machine *machine)
-{
-    char *to = (char *)machine + f->offset;
-    int64_t first = 0, second = 0;
-    if (f->kind == TEXT) {
-        const size_t room = (size_t)f->unit;
-        if (!is_text(text, room)) {
-            return false;
-        }
-        snprintf(to, room, "%s", text);
-        return true;
-    }
-    if (!read_number(&text, &first) || (f->kind == RATE && !read_number(&text, &second)) || *text) {
-        return false;
-    }
-    switch (f->kind) {
-    case COUNT: *(unsigned *)(void *)to = (unsigned)first; return first <= INT32_MAX;
-    case BYTES: *(size_t *)(void *)to = (size_t)first; return (uint64_t)first <= SIZE_MAX;
-    case DURATION: *(double *)(void *)to = (double)first / f->unit; return true;
-    default:
-        *(rynd_rate *)(void *)to = (rynd_rate){(double)first / f->unit, (double)second / f->unit};
-        return true;
-    }
-}
-
-/* Rates and times that a file can hold: up to 1e18 of its units. */
-static bool is_writable(const field *f, const ry_machine *machine)
-{
-    const char *from = (const char *)machine + f->offset;
-    const rynd_rate *rate = (const rynd_rate *)(const void *)from;
-    const double most = 1e18 / (f->unit > 0 ? f->unit : 1);
-    switch (f->kind) {
-    case TEXT: return is_text(from, (size_t)f->unit);
-    case RATE: return rate->one >= 0 && rate->one <= most && rate->all >= 0 && rate->all <= most;
-    case DURATION:
-        return *(const double *)(const void *)from >= 0 &&
-               *(const double *)(const void *)from <= most;
-    default: return true;
-    }
-}
-
-/* What predictions divide by must be there; a level that the machine does not have has zeros. */
-static const char *wrong_field(const ry_machine *m)
-{
-    ry_isa isa;
-    for (size_t i = 0; i < FIELDS; i++) {
-        if (!is_writable(&fields[i], m)) {
-            return fields[i].name;
-        }
-    }
-    const rynd_rate *memory = &m->level[RYND_LEVEL_DRAM].bandwidth;
-    return !m->group_items && !ry_isa_parse(m->isa, &isa)   ? "isa"
-           : m->cores < 1 || m->cores > 65536               ? "cores"
-           : m->vector_bytes < 4 || m->vector_bytes > 65536 ? "vector_bytes"
-           : m->f32.one < 1 || m->f32.all < 1               ? "f32"
-           : memory->one < 1 || memory->all < 1             ? "dram_bandwidth"
-                                                            : NULL;
-}
-
-static const field *field_named(const char *name, size_t length)
-{
-    for (size_t i = 0; i < FIELDS; i++) {
-        if (strlen(fields[i].name) == length && memcmp(fields[i].name, name, length) == 0) {
-            return &fields[i];
-        }
-    }
-    return NULL; /* a later version may know more */
+    ry_machine_field_set(f, machine, numbers);
+    return !*text;
 }
 
 /* text is changed: its lines end with 0 afterwards. */
@@ -237,16 +117,20 @@ static rynd_status parse(const char *path, char *text, ry_machine *machine, ry_e
                            path, head);
         }
         if (strcmp(line, "end") == 0) {
-            const char *name = wrong_field(machine);
-            return name ? ry_fail(error, RYND_ERROR_FORMAT,
-                                  "%s: '%s' is missing, or outside its range", path, name)
-                        : RYND_OK;
+            if (ry_machine_check(machine, error) == RYND_OK) {
+                return RYND_OK;
+            }
+            ry_error_prefix(error, "%s: ", path);
+            return RYND_ERROR_FORMAT;
         }
         const size_t length = strcspn(line, " ");
-        const field *f = field_named(line, length);
-        if (f && !read_value(f, line + length + (line[length] == ' '), machine)) {
-            return ry_fail(error, RYND_ERROR_FORMAT, "%s: line %d: %s does not take that value",
-                           path, number, f->name);
+        const ry_machine_field *f = ry_machine_field_named(line, length);
+        const char *value = line + length + (line[length] == ' ');
+        if (f && !read_value(f, value, machine)) {
+            char range[RY_MACHINE_RANGE];
+            ry_machine_field_range(f, range);
+            return ry_fail(error, RYND_ERROR_FORMAT, "%s: line %d: %s is '%.80s': it takes %s",
+                           path, number, f->name, value, range);
         }
     }
     return ry_fail(error, RYND_ERROR_FORMAT, "%s: the machine is cut off: there is no line 'end'",
@@ -311,28 +195,25 @@ static uint64_t whole(double value)
                            : (uint64_t)(value + 0.5);
 }
 
-static bool write_field(FILE *file, const field *f, const ry_machine *machine)
+static bool write_field(FILE *file, const ry_machine_field *f, const ry_machine *machine)
 {
-    const char *from = (const char *)machine + f->offset;
-    const rynd_rate *rate = (const rynd_rate *)(const void *)from;
-    switch (f->kind) {
-    case TEXT: return fprintf(file, "%s %s\n", f->name, from) > 0;
-    case COUNT: return fprintf(file, "%s %u\n", f->name, *(const unsigned *)(const void *)from) > 0;
-    case BYTES: return fprintf(file, "%s %zu\n", f->name, *(const size_t *)(const void *)from) > 0;
-    case DURATION:
-        return fprintf(file, "%s %" PRIu64 "\n", f->name,
-                       whole(*(const double *)(const void *)from * f->unit)) > 0;
-    default:
-        return fprintf(file, "%s %" PRIu64 " %" PRIu64 "\n", f->name, whole(rate->one * f->unit),
-                       whole(rate->all * f->unit)) > 0;
+    double numbers[2];
+    const int count = ry_machine_field_get(f, machine, numbers);
+    bool good = fprintf(file, "%s", f->name) > 0;
+    if (f->kind == RY_MACHINE_TEXT) {
+        good = fprintf(file, " %s", (const char *)machine + f->offset) > 0 && good;
     }
+    for (int i = 0; i < count; i++) {
+        good = fprintf(file, " %" PRIu64, whole(numbers[i])) > 0 && good;
+    }
+    return fputc('\n', file) != EOF && good;
 }
 
 static bool write_fields(FILE *file, const ry_machine *machine)
 {
     bool good = fprintf(file, "%s\n", head) > 0;
-    for (size_t i = 0; good && i < FIELDS; i++) {
-        good = write_field(file, &fields[i], machine);
+    for (size_t i = 0; good && i < RY_MACHINE_FIELDS; i++) {
+        good = write_field(file, &ry_machine_fields[i], machine);
     }
     return good && fprintf(file, "end\n") > 0;
 }
@@ -353,12 +234,9 @@ static FILE *open_aside(const char *path)
 static rynd_status check(const ry_machine *machine, const char *path, ry_error *error)
 {
     struct stat about;
-    const char *name = wrong_field(machine);
-    if (name) {
-        return ry_fail(
-            error, RYND_ERROR_ARGUMENT,
-            "the machine's %s is missing, or outside its range: give what was measured or read",
-            name);
+    if (ry_machine_check(machine, error) != RYND_OK) {
+        ry_error_prefix(error, "the machine's ");
+        return RYND_ERROR_ARGUMENT;
     }
     if (strlen(path) >= RY_MACHINE_PATH) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,

@@ -261,10 +261,6 @@ static rynd_status add_outputs(builder *b)
             return ry_fail(b->reader->error, RYND_ERROR_FORMAT,
                            "output '%s' is missing: no node makes it", output.name);
         }
-        if (ry_graph_is_output(b->graph, value)) {
-            return ry_fail(b->reader->error, RYND_ERROR_FORMAT, "two outputs have the name '%s'",
-                           output.name);
-        }
         RY_TRY(merge_declaration(b, &b->graph->values[value], &output));
         if (!ry_graph_add_output(b->graph, value)) {
             return ry_fail_memory(b->reader->error);

@@ -63,7 +63,10 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
     size_t at = 0;
     for (const ry_kernel *kernel; (kernel = ry_kernel_next(problem, target, &at)) != NULL;) {
         const ry_query query = {kernel, problem, target, NULL};
-        RY_TRY(consider_kernel(&query, constants, choice, error));
+        const rynd_status status = consider_kernel(&query, constants, choice, error);
+        if (status != RYND_OK && status != RYND_ERROR_ARGUMENT) { /* ARGUMENT: no form fits here */
+            return status;
+        }
     }
     return RYND_OK;
 }

@@ -164,12 +164,12 @@ def test_npy_larger_than_the_input(identity, usual, tmp_path):
     assert memory < usual
 
 
-def test_npy_with_more_behind_it(ran, identity, tmp_path):
+@pytest.mark.parametrize("size", [1, 4, 1 << 40])
+def test_npy_with_more_behind_it(rynd, identity, tmp_path, size):
     path = tmp_path / "x.npy"
     path.write_bytes(npy(np.ones((2, 3), "float32")))
-    os.truncate(path, 1 << 40)
-    ran("run", identity([2, 3]), "-i", path, "-o", tmp_path / "y.npy")
-    np.testing.assert_array_equal(load(tmp_path / "y.npy"), np.ones((2, 3)))
+    os.truncate(path, path.stat().st_size + size)
+    rynd("run", identity([2, 3]), "-i", path).failed(path, "more behind its array")
 
 
 @pytest.mark.parametrize("version, length", [(1, 200), (1, 65535), (2, 200), (2, 2**32 - 1), (3, 1 << 20)])
@@ -290,6 +290,21 @@ def test_npz_with_more_behind_an_array(rynd, identity, tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x.npy", npy(np.zeros((2, 3), "float32")) + b"more")
     rynd("run", identity([2, 3]), "-i", path).failed(path, "x.npy", "more behind its array")
+
+
+def test_npz_with_more_behind_its_directory(rynd, ran, identity, tmp_path):
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", npy(np.zeros((2, 3), "float32")))
+        archive.comment = b"a comment is a part of it PK\5\6"
+    ran("run", identity([2, 3]), "-i", path)
+    whole = path.read_bytes()
+    for more in (b"\0", b"more", b"PK\5\6", b"\0" * 70000):
+        path.write_bytes(whole + more)
+        rynd("run", identity([2, 3]), "-i", path).failed(path)
+    for less in (1, 10, 40, len(whole) - 1):
+        path.write_bytes(whole[:-less])
+        rynd("run", identity([2, 3]), "-i", path).failed(path)
 
 
 def test_npz_that_is_encrypted(rynd, identity, tmp_path):

@@ -2,6 +2,7 @@
 """Arrays of other libraries, in and out, without a copy."""
 
 import array
+import ctypes
 import gc
 
 import numpy
@@ -154,3 +155,80 @@ def test_op():
         op.run(a)
     with pytest.raises(rynd.Error, match="nonsense"):
         rynd.Op("nonsense n=1")
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("number", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p),
+                ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class Lent:
+    """Floats by DLPack, with any of the tensor's fields replaced."""
+
+    def __init__(self, dims=(4, 4), steps=None, name=b"dltensor", **fields):
+        self.name = name
+        self.memory = (ctypes.c_float * 64)(*range(64))
+        self.dims = (ctypes.c_int64 * 32)(*dims)
+        self.steps = None if steps is None else (ctypes.c_int64 * 32)(*steps)
+        self.tensor = DLTensor(data=ctypes.addressof(self.memory), device=1, ndim=len(dims), code=2, bits=32, lanes=1,
+                               shape=ctypes.addressof(self.dims), strides=self.steps and ctypes.addressof(self.steps))
+        for field, value in fields.items():
+            setattr(self.tensor, field, value)
+
+    def __dlpack__(self):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), self.name, None)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+LIES = {
+    "rank below 0": {"ndim": -1}, "least rank": {"ndim": -2**31}, "rank 17": {"ndim": 17}, "largest rank": {"ndim": 2**31 - 1},
+    "no dims": {"shape": None}, "dim below 0": {"dims": (4, -4)}, "least dim": {"dims": (-2**63, 4)},
+    "dims beyond memory": {"dims": (2**62, 4)}, "dims whose product is 2^64": {"dims": (2**32, 2**32)}, "bytes beyond memory": {"dims": (2**31, 2**31)},
+    "no data": {"data": None}, "no data, but an offset": {"data": None, "offset": 4096},
+    "offset around": {"offset": 2**64 - 1}, "offset to 0": {"data": 4096, "offset": 2**64 - 4096},
+    "strides beyond memory": {"steps": (2**62, 1)}, "strides below memory": {"steps": (-2**60, 1)}, "least strides": {"steps": (-2**63, -2**63)},
+    "lanes": {"lanes": 4}, "no lanes": {"lanes": 0}, "33 bits": {"bits": 33}, "1 bit": {"bits": 1}, "no bits": {"bits": 0}, "128 bits": {"bits": 128},
+    "kind": {"code": 255}, "complex": {"code": 5, "bits": 64}, "device": {"device": 2}, "device below 0": {"device": -1},
+    "a taken capsule": {"name": b"used_dltensor"},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_dlpack_that_lies(add_model, conv_model, lie):
+    """An exception wherever arrays come in."""
+    array, good = Lent(**LIES[lie]), numpy.ones((4, 4), numpy.float32)
+    model, op = rynd.load(add_model), rynd.Op("matmul x0=4x4:f32 x1=4x4:f32 y0=4x4:f32", inputs=[good, good])
+    image = numpy.ones((1, 3, 20, 24), numpy.float32)
+    trainer = rynd.Trainer(conv_model, batch=1, loss="mse")
+    weight = next(state.name for state in trainer.states if state.kind == "parameter")
+    for enter in (lambda: rynd.expr("x0+1", array), lambda: model(array, good), lambda: model(good, b=array), lambda: model.plan(array, good),
+                  lambda: op(array, good), lambda: rynd.Op("matmul x0=4x4:f32 x1=4x4:f32 y0=4x4:f32", inputs=[array, good]), lambda: trainer.step(array, good, 0.1), lambda: trainer.step(image, array, 0.1),
+                  lambda: trainer.write(weight, array), lambda: rynd.load(conv_model).save(None, {"w": array})):
+        with pytest.raises((rynd.Error, TypeError, ValueError)):
+            enter()
+
+
+def test_dlpack_that_is_right():
+    """Offsets, strides below 0, and no elements without data."""
+    assert rynd.expr("x0+1", Lent()).tolist()[0] == [1, 2, 3, 4]
+    assert rynd.expr("x0+1", Lent(offset=16)).tolist()[0] == [5, 6, 7, 8]
+    assert rynd.expr("x0+1", Lent(offset=12, dims=(4,), steps=(-1,))).tolist() == [4, 3, 2, 1]
+    assert rynd.expr("x0+1", Lent(data=None, dims=(0, 4))).shape == (0, 4)
+    assert rynd.expr("x0+1", Lent(dims=())).tolist() == 1
+
+
+def test_bfloat16_that_lies():
+    class Bytes(numpy.ndarray):
+        """Says that it is of bfloat16, and shows itself as bytes."""
+        dtype = property(lambda self: type("dtype", (), {"name": "bfloat16"}))
+
+        def view(self, *_):
+            return numpy.zeros(4, numpy.uint8)
+
+    with pytest.raises(TypeError):
+        rynd.expr("x0+1", numpy.zeros(4, "V2").view(Bytes))

@@ -10,8 +10,10 @@ import threading
 
 import numpy
 import pytest
+from onnx import TensorProto, helper
 
 import rynd
+from conftest import save
 
 
 def image(n=1, seed=0):
@@ -246,3 +248,30 @@ def test_every_error_is_rynds(conv_model):
     assert issubclass(rynd.ShapeError, ValueError) and issubclass(rynd.MissingFileError, FileNotFoundError)
     assert issubclass(rynd.OutOfMemoryError, MemoryError) and issubclass(rynd.NotFoundError, KeyError)
     assert all(issubclass(getattr(rynd, name), rynd.Error) for name in rynd.__all__ if name.endswith("Error"))
+
+
+def test_outputs_that_are_inputs_constants_and_aliases(folder):
+    """Each output has its own memory, whatever name or value it shares."""
+    node, number = helper.make_node, TensorProto.FLOAT
+    w = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    outputs = {"x": (2, 3), "y": (2, 3), "w": (2, 3), "same": (2, 3), "turned": (3, 2), "z": (2, 3)}
+    path = save(folder / "shared_ends.onnx",
+                [node("Relu", ["x"], ["r"]), node("Add", ["r", "w"], ["y"]), node("Identity", ["x"], ["same"]),
+                 node("Transpose", ["y"], ["turned"], perm=[1, 0])],
+                [("x", number, (2, 3)), ("z", number, (2, 3))],
+                [(name, number, outputs[name]) for name in (*outputs, "y", "x")], [("w", w)])
+    x, z = (numpy.random.default_rng(seed).standard_normal((2, 3), dtype=numpy.float32) for seed in (1, 2))
+    y = numpy.maximum(x, 0) + w
+    for device in rynd.devices():
+        model = rynd.load(path, device=device)
+        for given in ((x, z), (x.T.copy().T, z), (z, x), (x, z)):
+            first, second = given
+            y = numpy.maximum(first, 0) + w
+            results = model(x=first, z=second)
+            assert len(results) == 8
+            for got, expected in zip(results, (first, y, w, first, y.T, second, y, first)):
+                assert numpy.array_equal(numpy.asarray(got), expected)
+        mine = rynd.load(path, device=device)(x, z)
+        x_before = x.copy()
+        numpy.asarray(mine[0])[:] = 0  # results own their memory
+        assert numpy.array_equal(x, x_before) and numpy.array_equal(numpy.asarray(mine[3]), x)

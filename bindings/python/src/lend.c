@@ -77,6 +77,17 @@ static element format_kind(const char *format)
     return KINDS;
 }
 
+/* Ranks that a tensor may have, with its dims there. */
+static bool check_rank(int rank, const void *dims, const char *what)
+{
+    if (rank < 0 || (rank > 0 && !dims)) {
+        return py_fail_value("%s: the array says that it has %d dimensions%s", what, rank,
+                             rank < 0 ? "" : ", and gives none") != NULL;
+    }
+    return rank <= RYND_MAX_RANK ||
+           py_fail_shape("%s: %d dimensions, and rynd has %d", what, rank, RYND_MAX_RANK) != NULL;
+}
+
 static bool take_view(const Py_buffer *view, const char *what, rynd_tensor *tensor)
 {
     const rynd_dtype dtype = dtype_of(format_kind(view->format), (size_t)view->itemsize);
@@ -85,8 +96,7 @@ static bool take_view(const Py_buffer *view, const char *what, rynd_tensor *tens
                      what, view->format ? view->format : "B", view->itemsize);
         return false;
     }
-    if (view->ndim > RYND_MAX_RANK) {
-        py_fail_shape("%s: %d dimensions, and rynd has %d", what, view->ndim, RYND_MAX_RANK);
+    if (!check_rank(view->ndim, view->strides ? view->shape : NULL, what)) {
         return false;
     }
     *tensor = (rynd_tensor){.data = view->buf, .dtype = dtype, .rank = view->ndim};
@@ -119,6 +129,38 @@ static bool lend_buffer(PyObject *object, const char *what, bool write, py_lent 
 
 /* --- DLPack --- */
 
+/* Where the first element is; NULL: no address. */
+static void *dlpack_data(const dlpack_tensor *from)
+{
+    uintptr_t first;
+    return from->data && !__builtin_add_overflow((uintptr_t)from->data, from->offset, &first)
+               ? (char *)from->data + from->offset
+               : NULL;
+}
+
+/* Strides are checked where tensors enter the library. */
+static bool take_extent(const dlpack_tensor *from, const char *what, rynd_dtype dtype,
+                        rynd_tensor *tensor)
+{
+    if (!check_rank(from->rank, from->dim, what)) {
+        return false;
+    }
+    *tensor = rynd_tensor_of(dlpack_data(from), dtype, from->rank, from->dim);
+    if (tensor->dtype == RYND_DTYPE_NONE) {
+        return py_fail_value("%s: the array has dimensions below 0, or more bytes than there are "
+                             "addresses",
+                             what) != NULL;
+    }
+    if (!tensor->data && rynd_tensor_elements(tensor) > 0) {
+        return py_fail_value("%s: the array has no data (address %p, offset %llu)", what,
+                             from->data, (unsigned long long)from->offset) != NULL;
+    }
+    if (from->stride) {
+        memcpy(tensor->stride, from->stride, (size_t)from->rank * sizeof *from->stride);
+    }
+    return true;
+}
+
 static bool take_dlpack(const dlpack_tensor *from, const char *what, rynd_tensor *tensor)
 {
     static const uint8_t kinds[] = {
@@ -126,7 +168,8 @@ static bool take_dlpack(const dlpack_tensor *from, const char *what, rynd_tensor
         [3] = KINDS,           [DLPACK_BFLOAT] = BFLOAT, [5] = KINDS,
         [DLPACK_BOOL] = BOOL};
     const uint8_t code = from->dtype.code;
-    const rynd_dtype dtype = code < sizeof kinds && from->dtype.lanes == 1
+    const bool bytes = from->dtype.bits % 8u == 0 && from->dtype.lanes == 1;
+    const rynd_dtype dtype = code < sizeof kinds && bytes
                                  ? dtype_of((element)kinds[code], from->dtype.bits / 8u)
                                  : RYND_DTYPE_NONE;
     if (from->device.type != DLPACK_CPU && from->device.type != DLPACK_CUDA_HOST) {
@@ -136,20 +179,12 @@ static bool take_dlpack(const dlpack_tensor *from, const char *what, rynd_tensor
         return false;
     }
     if (dtype == RYND_DTYPE_NONE) {
-        py_fail_type("%s: elements of DLPack's type %d with %d bits are none that rynd has: "
-                     "convert them",
-                     what, (int)code, (int)from->dtype.bits);
+        py_fail_type("%s: elements of DLPack's type %d with %d bits and %d lanes are none that "
+                     "rynd has: convert them",
+                     what, (int)code, (int)from->dtype.bits, (int)from->dtype.lanes);
         return false;
     }
-    if (from->rank > RYND_MAX_RANK) {
-        py_fail_shape("%s: %d dimensions, and rynd has %d", what, (int)from->rank, RYND_MAX_RANK);
-        return false;
-    }
-    *tensor = rynd_tensor_of((char *)from->data + from->offset, dtype, from->rank, from->dim);
-    if (from->stride) {
-        memcpy(tensor->stride, from->stride, (size_t)from->rank * sizeof *from->stride);
-    }
-    return true;
+    return take_extent(from, what, dtype, tensor);
 }
 
 static const dlpack_exchange *ask_exchange(PyTypeObject *type)
@@ -191,7 +226,7 @@ static bool lend_exchange(PyObject *object, const dlpack_exchange *exchange, con
 {
     dlpack_tensor tensor;
     if (exchange->describe(object, &tensor) != 0) {
-        return false;
+        return !PyErr_Occurred() && py_fail_type("%s: DLPack does not describe it", what);
     }
     if (!take_dlpack(&tensor, what, &to->tensor)) {
         return false;
@@ -275,10 +310,16 @@ static bool lend_bfloat16(PyObject *object, const char *what, bool write, py_len
     PyObject *bits = PyObject_CallMethod(object, "view", "s", "uint16");
     const bool lends = bits && lend_buffer(bits, what, write, to);
     Py_XDECREF(bits);
-    if (lends) {
-        to->tensor.dtype = RYND_DTYPE_BF16;
+    if (!lends) {
+        return false;
     }
-    return lends;
+    if (to->tensor.dtype != RYND_DTYPE_U16) {
+        py_give_back(to);
+        return py_fail_type("%s: its dtype is bfloat16, but view('uint16') gives others", what) !=
+               NULL;
+    }
+    to->tensor.dtype = RYND_DTYPE_BF16;
+    return true;
 }
 
 /* --- all --- */

@@ -17,7 +17,6 @@ static rynd_status describe_inputs(session_object *self)
         if (status != RYND_OK) {
             return status;
         }
-        self->in[i].name = info.name;
     }
     return RYND_OK;
 }
@@ -31,7 +30,6 @@ static rynd_status describe_outputs(session_object *self)
         if (status != RYND_OK) {
             return status;
         }
-        output->name = info.name;
         output->later = rynd_plan_output(self->plan->plan, (size_t)i, &output->planned) != RYND_OK;
         if (!output->later) {
             output->pool = py_pool_create((size_t)rynd_tensor_elements(&output->planned) *
@@ -132,7 +130,7 @@ static rynd_status bind_inputs(session_object *self, const py_lent *inputs)
             continue; /* as in the run before */
         }
         input->bound.dtype = RYND_DTYPE_NONE;
-        const rynd_status status = rynd_session_bind(self->session, input->name, tensor);
+        const rynd_status status = rynd_session_bind_input(self->session, (size_t)i, tensor);
         if (status != RYND_OK) {
             return status;
         }
@@ -153,7 +151,8 @@ static rynd_status bind_outputs(session_object *self, PyObject **results)
         if (!array) {
             return RYND_ERROR_OUT_OF_MEMORY;
         }
-        const rynd_status status = rynd_session_bind(self->session, output->name, &array->tensor);
+        const rynd_status status =
+            rynd_session_bind_output(self->session, (size_t)i, &array->tensor);
         if (status == RYND_ERROR_UNSUPPORTED) {
             output->later = true; /* a bound of its shape is known, but not the shape */
             Py_DECREF((PyObject *)array);

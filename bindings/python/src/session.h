@@ -7,13 +7,11 @@
 #include "memory.h"
 
 typedef struct session_input {
-    const char *name;
     rynd_tensor planned;
     rynd_tensor bound; /* dtype NONE: nothing, or what is not known */
 } session_input;
 
 typedef struct session_output {
-    const char *name;
     rynd_tensor planned;
     bool later; /* its shape is only known after a run */
     py_pool *pool;

@@ -324,6 +324,10 @@ static void sessions(void **state)
     REFUSES(rynd_session_bind, session, NULL, "x", &tensor);
     REFUSES(rynd_session_bind, name, session, NULL, &tensor);
     REFUSES(rynd_session_bind, tensor, session, "x", NULL);
+    REFUSES(rynd_session_bind_input, session, NULL, 0, &tensor);
+    REFUSES(rynd_session_bind_input, tensor, session, 0, NULL);
+    REFUSES(rynd_session_bind_output, session, NULL, 0, &tensor);
+    REFUSES(rynd_session_bind_output, tensor, session, 0, NULL);
     REFUSES(rynd_session_run, session, NULL);
     REFUSES(rynd_session_output, session, NULL, 0, &tensor);
     REFUSES(rynd_session_output, tensor, session, 0, NULL);
@@ -334,6 +338,10 @@ static void sessions(void **state)
     REFUSES(rynd_session_bind_buffer, session, NULL, "x", buffer, 0);
     REFUSES(rynd_session_bind_buffer, name, session, NULL, buffer, 0);
     REFUSES(rynd_session_bind_buffer, buffer, session, "x", NULL, 0);
+    REFUSES(rynd_session_bind_input_buffer, session, NULL, 0, buffer, 0);
+    REFUSES(rynd_session_bind_input_buffer, buffer, session, 0, NULL, 0);
+    REFUSES(rynd_session_bind_output_buffer, session, NULL, 0, buffer, 0);
+    REFUSES(rynd_session_bind_output_buffer, buffer, session, 0, NULL, 0);
     rynd_buffer_destroy(buffer);
     REFUSES(rynd_session_run_async, session, NULL, NULL);
     /* With no options it fails for the reason that nothing is bound. */

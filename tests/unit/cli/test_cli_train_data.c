@@ -68,6 +68,50 @@ static void check_idx(const char *path)
     cli_dataset_close(&set);
 }
 
+/* The members of `gzip -c A B`, and `behind`. */
+static void write_members(const char *name, const char *const *parts, const void *behind,
+                          size_t size)
+{
+    unsigned char all[1024];
+    size_t used = 0;
+    for (; *parts; parts++) {
+        FILE *file = fopen(at(*parts), "rb");
+        assert_non_null(file);
+        used += fread(all + used, 1, sizeof all - used, file);
+        fclose(file);
+    }
+    memcpy(all + used, behind, size);
+    write_bytes(name, all, used + size);
+}
+
+/* One file of several members, empty ones too, is as long as all of them. */
+static void test_gzip_members(void **state)
+{
+    (void)state;
+    const size_t first = 21;
+    const char *const four[] = {"empty", "first", "second", "empty", NULL};
+    write_packed("empty", "", 0);
+    write_packed("first", pictures, first);
+    write_packed("second", pictures + first, sizeof pictures - first);
+    write_packed("g-labels.gz", labels, sizeof labels);
+    write_members("g-images.gz", four, "", 0);
+    check_idx(at("g-images.gz"));
+    write_members("g-images.gz", four + 2, "", 0);
+    expect_refused("g-images.gz", &no_wish, "is not an IDX file");
+    write_members("g-images.gz", (const char *const[]){"first", NULL}, "", 0);
+    expect_refused("g-images.gz", &no_wish, "its header tells of 12 bytes, but 5 follow");
+    static const char *const behind[] = {"\0", "x", "\x1f", "\x1f\x8b", "\x1f\x8b\x08\0"};
+    static const size_t sizes[] = {1, 1, 1, 2, 4};
+    static const char *const why[] = {"more behind", "more behind", "more behind", "truncated",
+                                      "truncated"};
+    for (int i = 0; i < 5; i++) {
+        write_members("g-images.gz", four, behind[i], sizes[i]);
+        expect_refused("g-images.gz", &no_wish, why[i]);
+    }
+    write_members("g-images.gz", (const char *const[]){"first", "second", "second", NULL}, "", 0);
+    expect_refused("g-images.gz", &no_wish, "there is more behind its 12 bytes");
+}
+
 static void test_idx(void **state)
 {
     (void)state;
@@ -411,10 +455,11 @@ static void test_misfits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_folder), cmocka_unit_test(test_idx),
-        cmocka_unit_test(test_npz),    cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_broken), cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_parts),  cmocka_unit_test(test_misfits),
+        cmocka_unit_test(test_folder),       cmocka_unit_test(test_idx),
+        cmocka_unit_test(test_gzip_members), cmocka_unit_test(test_npz),
+        cmocka_unit_test(test_batches),      cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_whole),        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_misfits),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

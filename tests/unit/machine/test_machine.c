@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines: built in for their micro-architectures, written to files and read again, hostile files.
  */
+#include "machine/machine_fields.h"
 #include "machine/machine_file.h"
 #include "machine/meter.h"
 
@@ -226,7 +227,74 @@ static void test_hostile_files(void **state)
     }
     write_text("rynd machine 1\nlater 1 2 3 4\nend\n");
     assert_int_equal(ry_machine_read(path, &machine, &error), RYND_ERROR_FORMAT);
-    assert_non_null(strstr(error.text, "'isa'"));
+    assert_non_null(strstr(error.text, "cores is missing"));
+}
+
+static void replace_line(const char *key, const char *line)
+{
+    char text[4096], changed[4096];
+    written_machine();
+    read_text(text, sizeof text);
+    const char *at = strstr(text, key);
+    assert_non_null(at);
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, line,
+             strchr(at + 1, '\n'));
+    write_text(changed);
+}
+
+/* Each number just inside and outside its range: the error names file, line, key, value and range.
+ */
+static void test_ranges(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < RY_MACHINE_FIELDS; i++) {
+        const ry_machine_field *f = &ry_machine_fields[i];
+        const double values[] = {f->least, f->most, f->least - 1, f->most * 1.001 + 1, 0};
+        for (int v = 0; f->kind != RY_MACHINE_TEXT && v < 5; v++) {
+            char key[64], line[160], number[64], range[RY_MACHINE_RANGE];
+            ry_machine machine;
+            ry_error error = {""};
+            const bool legal = v < 2 || (values[v] == 0 && (f->optional || f->least == 0));
+            snprintf(number, sizeof number, "%.0f", values[v]);
+            snprintf(key, sizeof key, "\n%s ", f->name);
+            const bool rate = f->kind == RY_MACHINE_RATE;
+            snprintf(line, sizeof line, "\n%s %s%s%s", f->name, number, rate ? " " : "",
+                     rate ? number : "");
+            replace_line(key, line);
+            const rynd_status status = ry_machine_read(path, &machine, &error);
+            const bool share = strstr(error.text, "a core's share") != NULL;
+            ry_machine_field_range(f, range);
+            if (legal ? status != RYND_OK && !share
+                      : status != RYND_ERROR_FORMAT || !strstr(error.text, path) ||
+                            !strstr(error.text, "line ") || !strstr(error.text, number) ||
+                            !strstr(error.text, f->name) || !strstr(error.text, range)) {
+                fail_msg("%s: %s", line + 1, status == RYND_OK ? "taken" : error.text);
+            }
+        }
+    }
+    ry_machine machine;
+    ry_error error = {""};
+    replace_line("\nl2_shared_by ", "\nl2_shared_by 65536");
+    assert_int_equal(ry_machine_read(path, &machine, &error), RYND_ERROR_FORMAT);
+    assert_non_null(strstr(error.text, "l2_bytes is 1048576 and l2_shared_by 65536"));
+}
+
+/* What a driver or the system says beyond the ranges. */
+static void test_settled(void **state)
+{
+    (void)state;
+    ry_error error = {""};
+    ry_machine machine = written_machine();
+    machine.level[RYND_LEVEL_L1].bytes = 16;
+    machine.level[RYND_LEVEL_L2] = (rynd_memory_level){.bytes = 1 << 20, .shared_by = 5000};
+    machine.level[RYND_LEVEL_DRAM].bandwidth = (rynd_rate){0, 1e30};
+    machine.cores = 1 << 20;
+    assert_int_equal(ry_machine_write(&machine, path, &error), RYND_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "cores is 1048576"));
+    ry_machine_settle(&machine);
+    assert_int_equal(ry_machine_check(&machine, &error), RYND_OK);
+    assert_true(machine.level[RYND_LEVEL_L1].bytes == 0 && machine.level[RYND_LEVEL_L2].bytes == 0);
+    assert_true(machine.cores == 65536 && machine.level[RYND_LEVEL_DRAM].bandwidth.one == 1e6);
 }
 
 static void test_not_a_file(void **state)
@@ -304,6 +372,8 @@ int main(void)
         cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_settled),
         cmocka_unit_test(test_not_a_file),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

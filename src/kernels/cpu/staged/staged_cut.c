@@ -243,7 +243,7 @@ static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t sums = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4;
-    return ry_min(POSITIONS, sums / 4 / (g->channels_out * g->phases));
+    return ry_min(POSITIONS, ry_max(1, sums / 4 / (g->channels_out * g->phases)));
 }
 
 /* Images of a task with runs: several small images, as long as tasks suffice for all cores. */
