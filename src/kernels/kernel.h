@@ -52,6 +52,8 @@ typedef struct ry_knob {
     /* forms differ in it; the others follow from these, the problem and the machine, unless they
      * are set */
     bool main;
+    /* the packed weights depend on it (packing.h) */
+    bool packs;
 } ry_knob;
 
 /* The values of a kernel's knobs, in its order. A form whose knobs are all set is complete. */
@@ -202,7 +204,11 @@ typedef struct ry_kernel {
     bool matrix_units;        /* of a GPU: only where the machine has them */
     const ry_gpu_kernel *gpu; /* in the place of initialise, pack and run; NULL: a CPU's */
     unsigned packed_inputs;   /* bit i: input i is packed */
-    unsigned kept_inputs;     /* those of them that run reads, too, though rarely */
+    /* Adds what the packed weights depend on beside the weights themselves, the attributes and the
+     * kernel: equal texts, equal bytes (packing.h). The state is there on a CPU. NULL: nothing is
+     * known, and no two problems share packed weights */
+    void (*packing)(const struct ry_prepared *prepared, ry_text *key);
+    unsigned kept_inputs; /* those of them that run reads, too, though rarely */
     /* bit i of over[o]: output o may be where input i is, if both are stored in the same way. An
      * element of such an input is read, for the last time, before any such output's element of that
      * place is written, by the same task */

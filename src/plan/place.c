@@ -5,6 +5,7 @@
  *     arena:  | activations and workspaces, by lifetime | scratch of worker 0 | worker 1 | ... |
  */
 #include "base/integer.h"
+#include "graph/derive.h"
 #include "plan/arena_map.h"
 #include "plan/in_place.h"
 #include "plan/steps.h"
@@ -24,21 +25,16 @@ typedef struct placing {
 static rynd_status add_constant(const placing *p, ry_value_id v)
 {
     ry_plan *plan = p->plan;
-    const ry_value *value = &plan->graph->values[v];
-    size_t bytes = ry_plan_value_bytes(plan, v), size = ry_dtype_size(value->dtype);
-    const void *data = value->constant;
+    const size_t bytes = ry_plan_value_bytes(plan, v);
     const size_t index = plan->constant_count++;
     p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)index};
     plan->constant_size += bytes;
     if (plan->without_weights) {
         return RYND_OK;
     }
-    if ((uintptr_t)data % size != 0) { /* a mapped file may hold it anywhere */
-        void *copy = ry_arena_take(&plan->arena, bytes, 1);
-        if (!copy) {
-            return ry_fail_memory(p->error);
-        }
-        data = memcpy(copy, data, bytes);
+    const void *data = ry_graph_align_constant(plan->graph, v);
+    if (!data) {
+        return ry_fail_memory(p->error);
     }
     RY_TRY(plan->device->table->buffer_wrap(plan->device, data, bytes, &plan->constants[index],
                                             p->error));
@@ -353,7 +349,6 @@ static rynd_status place_steps(const placing *p)
         }
         size_t *packed =
             ry_plan_falls_back(plan, step) ? &plan->host_packed_size : &plan->packed_size;
-        step->packed_offset = *packed;
         if (!ry_add_size(*packed, ry_aligned(ry_prepared_packed(&step->prepared)), packed)) {
             return fail_size(p, "packed weights");
         }
