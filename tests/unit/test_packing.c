@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMS = 24, PACKINGS = 1024, SIZES = 5, TEXT = 512 };
+enum { FORMS = 24, PACKINGS = 1024, SIZES = 7, TEXT = 512 };
 
 /* #: an extent that the input decides. */
 static const char *const texts[] = {
@@ -40,12 +40,13 @@ static const char *const texts[] = {
     "convt c=20 h=# w=# k=20 r=3 s=3 pad=1 groups=20",
     "conv c=7 h=# w=# k=5 r=3 s=3 pad=1 dtype=f16",
     "conv c=4 h=# w=# k=6 r=3 s=3 pad=1 dtype=i32",
+    "convt c=4 h=# w=# k=6 r=3 s=3 pad=1 stride=2 dtype=i32",
     "separable_conv x0=1x24x#x#:f32:nhwc x1=24x1x3x3:f32 x3=40x24x1x1:f32 "
     "y0=1x40x#x#:f32:nhwc pads=1,1,1,1",
     "matmul x0=#x40:f32 x1=40x70:f32 y0=#x70:f32",
     "matmul x0=#x1024:f32 x1=1024x1024:f32 y0=#x1024:f32",
 };
-static const int sizes[SIZES] = {3, 9, 16, 31, 40};
+static const int sizes[SIZES] = {1, 2, 3, 9, 16, 31, 40};
 
 typedef struct packing {
     const ry_kernel *kernel;
