@@ -220,70 +220,31 @@ static rynd_status pack_own(packing *p, size_t size, ry_buffer **buffer)
     return fill(p, *buffer);
 }
 
-/* Makes the content of a new lot, and packs its steps. */
-static rynd_status make_lot(packing *p, const ry_lot *own, ry_packed_lot **made)
+/* Makes a new lot: packs the steps whose things it has. */
+static rynd_status make_lot(void *context, const ry_lot *own, ry_buffer **buffer, ry_error *error)
 {
-    const ry_allocator *allocator = p->plan->device->allocator;
-    ry_packed_lot *lot = ry_allocate_array(allocator, 1, sizeof *lot);
-    if (!lot) {
-        return ry_fail_memory(p->error);
-    }
-    *lot = (ry_packed_lot){.allocator = allocator, .device = p->device};
-    rynd_status status = create_buffer(p, ry_lot_size(own), &lot->buffer);
-    for (size_t i = 0; i < p->count && status == RYND_OK; i++) {
+    packing *p = context;
+    (void)error; /* the packing's own */
+    RY_TRY(create_buffer(p, ry_lot_size(own), buffer));
+    for (size_t i = 0; i < p->count; i++) {
         if (p->things[i].lot == own) {
-            p->plan->steps[p->step_of[i]].packed = (ry_place){lot->buffer, p->things[i].offset};
+            p->plan->steps[p->step_of[i]].packed = (ry_place){*buffer, p->things[i].offset};
         }
     }
-    status = status == RYND_OK ? fill(p, lot->buffer) : status;
-    if (status != RYND_OK) {
-        p->device->table->buffer_destroy(p->device, lot->buffer);
-        ry_release(allocator, lot);
-        return status;
-    }
-    *made = lot;
-    return RYND_OK;
-}
-
-static void drop_things(packing *p)
-{
-    for (size_t i = 0; i < p->count; i++) {
-        ry_kept_drop(ry_weights_packed(p->plan->weights), p->things[i].lot);
-        p->plan->steps[p->step_of[i]].packed = (ry_place){NULL, 0};
-    }
-}
-
-/* Holds the lots of all things, those that were missing packed. *again: another plan that was to
- * pack one of them has failed, and nothing is held. */
-static rynd_status take_things(packing *p, bool *again)
-{
-    ry_kept *kept = ry_weights_packed(p->plan->weights);
-    ry_lot *own;
-    ry_packed_lot *content;
-    RY_TRY(ry_kept_take(kept, p->things, p->count, &own, p->error));
-    const rynd_status status = own ? make_lot(p, own, &content) : RYND_OK;
-    if (own && status == RYND_OK) {
-        ry_kept_finish(kept, own, content);
-    } else if (own) {
-        ry_kept_abandon(kept, own);
-    }
-    *again = status == RYND_OK && !ry_kept_await(kept, p->things, p->count);
-    if (status != RYND_OK || *again) {
-        drop_things(p);
-    }
-    return status;
+    return fill(p, *buffer);
 }
 
 static rynd_status pack_shared(packing *p)
 {
     ry_plan *plan = p->plan;
-    bool again = p->count > 0;
-    while (again) {
-        RY_TRY(take_things(p, &again));
+    const ry_lot_maker maker = {p->device, make_lot, p};
+    if (p->count == 0) {
+        return RYND_OK;
     }
+    RY_TRY(ry_weights_share(plan->weights, p->things, p->count, &maker, p->error));
     for (size_t i = 0; i < p->count; i++) {
-        const ry_packed_lot *lot = ry_lot_content(p->things[i].lot);
-        plan->steps[p->step_of[i]].packed = (ry_place){lot->buffer, p->things[i].offset};
+        plan->steps[p->step_of[i]].packed =
+            (ry_place){ry_packed_buffer(p->things[i].lot), p->things[i].offset};
         plan->lots[plan->lot_count++] = p->things[i].lot;
     }
     return RYND_OK;
@@ -307,10 +268,6 @@ static rynd_status pack_on(ry_plan *plan, ry_device *device, ry_buffer **own_buf
 rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error *error)
 {
     ry_device *device = plan->device;
-    plan->lots = RY_TAKE(&plan->arena, ry_lot *, plan->step_count);
-    if (!plan->lots) {
-        return ry_fail_memory(error);
-    }
     RY_TRY(pack_on(plan, device, &plan->packed, options, error));
     return plan->host_packed_size ? pack_on(plan, device->host, &plan->host_packed, options, error)
                                   : RYND_OK;

@@ -29,7 +29,9 @@ void ry_plan_destroy(ry_plan *plan)
         ry_prepared_release(&plan->steps[s].prepared, plan->device);
     }
     for (size_t i = 0; i < plan->constant_count; i++) {
-        table->buffer_destroy(plan->device, plan->constants[i]);
+        if (!plan->constant_is_shared[i]) {
+            table->buffer_destroy(plan->device, plan->constants[i]);
+        }
         if (plan->host_constants) {
             host->table->buffer_destroy(host, plan->host_constants[i]);
         }

@@ -102,6 +102,7 @@ typedef struct ry_plan {
     const void *unneeded_user;
     size_t constant_count;
     ry_buffer **constants;
+    bool *constant_is_shared; /* the lots have the buffer */
     /* bytes of packed weights that steps of the device read, and of those that the CPU beside it
      * reads; of constants */
     size_t packed_size, host_packed_size, constant_size;
@@ -109,7 +110,7 @@ typedef struct ry_plan {
     ry_buffer *packed, *host_packed;
     /* those that plans of a model share; NULL: this plan shares none */
     struct ry_weights *weights;
-    ry_lot **lots; /* one of each step with shared packed weights */
+    ry_lot **lots; /* of each step with shared packed weights, of each shared constant */
     size_t lot_count;
     size_t own_weights; /* as the options say */
     bool bound;         /* to the forms that the first `decisions` say */

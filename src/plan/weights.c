@@ -75,6 +75,53 @@ ry_kept *ry_weights_derived(ry_weights *weights)
     return weights->derived;
 }
 
+static rynd_status make_lot(const ry_weights *weights, const ry_lot *own, const ry_lot_maker *maker,
+                            ry_packed_lot **made, ry_error *error)
+{
+    ry_packed_lot *lot = ry_allocate_array(weights->allocator, 1, sizeof *lot);
+    if (!lot) {
+        return ry_fail_memory(error);
+    }
+    *lot = (ry_packed_lot){.allocator = weights->allocator, .device = maker->device};
+    const rynd_status status = maker->make(maker->context, own, &lot->buffer, error);
+    if (status != RYND_OK) {
+        destroy_packed(NULL, lot);
+        return status;
+    }
+    *made = lot;
+    return RYND_OK;
+}
+
+/* *again: another plan that was to make one of the things has failed, and nothing is held. */
+static rynd_status share_once(ry_kept *kept, const ry_weights *weights, ry_kept_thing *things,
+                              size_t count, const ry_lot_maker *maker, bool *again, ry_error *error)
+{
+    ry_lot *own;
+    ry_packed_lot *content;
+    RY_TRY(ry_kept_take(kept, things, count, &own, error));
+    const rynd_status status = own ? make_lot(weights, own, maker, &content, error) : RYND_OK;
+    if (own && status == RYND_OK) {
+        ry_kept_finish(kept, own, content);
+    } else if (own) {
+        ry_kept_abandon(kept, own);
+    }
+    *again = status == RYND_OK && !ry_kept_await(kept, things, count);
+    for (size_t i = 0; i < count && (status != RYND_OK || *again); i++) {
+        ry_kept_drop(kept, things[i].lot);
+    }
+    return status;
+}
+
+rynd_status ry_weights_share(ry_weights *weights, ry_kept_thing *things, size_t count,
+                             const ry_lot_maker *maker, ry_error *error)
+{
+    bool again = count > 0;
+    while (again) {
+        RY_TRY(share_once(weights->packed, weights, things, count, maker, &again, error));
+    }
+    return RYND_OK;
+}
+
 uint64_t ry_weights_decisions(ry_weights *weights)
 {
     pthread_mutex_lock(&weights->lock);

@@ -35,6 +35,24 @@ typedef struct ry_packed_lot {
 
 ry_kept *ry_weights_derived(ry_weights *weights);
 
+/* How a new lot's content comes to a device. */
+typedef struct ry_lot_maker {
+    ry_device *device;
+    /* makes the buffer of a lot, and fills it */
+    rynd_status (*make)(void *context, const ry_lot *own, ry_buffer **buffer, ry_error *error);
+    void *context;
+} ry_lot_maker;
+
+/* Holds the lots of all things in the store of packed weights, those that are missing made. On
+ * failure nothing is held. */
+rynd_status ry_weights_share(ry_weights *weights, ry_kept_thing *things, size_t count,
+                             const ry_lot_maker *maker, ry_error *error);
+
+static inline ry_buffer *ry_packed_buffer(const ry_lot *lot)
+{
+    return ((const ry_packed_lot *)ry_lot_content(lot))->buffer;
+}
+
 /* A weight as an operator reads it. */
 typedef struct ry_weight_use {
     uint64_t identity; /* ry_value.identity */
