@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/** Opaque. Read-only once made: may be used by many threads at once. */
+/** Opaque. May be used by many threads at once. */
 typedef struct rynd_model rynd_model;
 
 /** Loads an ONNX file (IR versions 1 to the newest, every opset; operators: docs/operators.md). The
@@ -115,6 +115,25 @@ typedef struct rynd_model_info {
 
 /** Fails with ARGUMENT. */
 RYND_API rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info);
+
+/** Bytes of weights that the plans of a model share, and of those that no plan reads any more. */
+typedef struct rynd_weights {
+    size_t size;           /**< set by the caller to sizeof(rynd_weights) */
+    size_t packed;         /**< in the order in which kernels read them */
+    size_t derived;        /**< made from the model's constants: folded, scaled */
+    size_t unused_packed;  /**< those of `packed` that no plan reads */
+    size_t unused_derived; /**< likewise of `derived` */
+    size_t keep;           /**< how many of each stay unused: rynd_model_keep */
+} rynd_weights;
+
+/** Counts them. Any thread. Fails with ARGUMENT. */
+RYND_API rynd_status rynd_model_weights(const rynd_model *model, rynd_weights *weights);
+
+/** Sets how many bytes of packed weights, and of derived ones, stay when no plan reads them. More
+ * go, the least recently used first; what one plan has packed stays, even if it is more. At first:
+ * as many as the model's constants have. 0 frees all that no plan reads. Any thread. Fails with
+ * ARGUMENT. */
+RYND_API rynd_status rynd_model_keep(rynd_model *model, size_t bytes);
 
 /** The index-th operator in alphabetical order, and how many nodes have it. Fails with ARGUMENT
  * when index is out of range. */

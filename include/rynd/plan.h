@@ -66,6 +66,12 @@ typedef struct rynd_plan_options {
      * (CANCELLED). NULL: nobody. */
     int (*progress)(void *user, size_t done, size_t all);
     void *progress_user;
+    /** A model whose weights have no more bytes may be packed anew for this plan. Larger weights
+     * keep the form that the model's first plan packed them in, so that a plan for another shape
+     * takes neither time nor memory for them. 0: 2 MiB; 1: no model; SIZE_MAX: every model, and
+     * each plan then has the kernels that are best for its shape, whatever plans were made before
+     * (docs/shapes.md). Plans with settings always may. */
+    size_t own_weights;
 } rynd_plan_options;
 
 /** Makes a plan. options NULL: all defaults. Every open dim must be bound by `dims`, `batch` or

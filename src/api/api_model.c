@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models: loading, and looking at what they hold. */
 #include "api/handles.h"
+#include "graph/derive.h"
 #include "graph/infer.h"
 
 static int64_t count_parameters(const ry_graph *graph)
@@ -15,14 +16,37 @@ static int64_t count_parameters(const ry_graph *graph)
     return total;
 }
 
-static rynd_status finish(rynd_context *context, rynd_status status, rynd_model *m,
-                          rynd_model **model, const ry_error *error)
+static int64_t constant_bytes(const ry_graph *graph)
 {
+    int64_t total = 0;
+    for (size_t v = 0; v < graph->value_count; v++) {
+        const ry_value *value = &graph->values[v];
+        total += value->constant ? ry_shape_bytes(&value->shape, value->dtype) : 0;
+    }
+    return total;
+}
+
+rynd_status ry_api_share_weights(rynd_model *model, ry_error *error)
+{
+    ry_graph_number_constants(model->onnx.graph);
+    return ry_weights_create(&model->context->allocator, (size_t)constant_bytes(model->onnx.graph),
+                             &model->weights, error);
+}
+
+static rynd_status finish(rynd_context *context, rynd_status status, rynd_model *m,
+                          rynd_model **model, ry_error *error)
+{
+    if (status == RYND_OK) {
+        m->context = context;
+        status = ry_api_share_weights(m, error);
+        if (status != RYND_OK) {
+            ry_onnx_free(&m->onnx);
+        }
+    }
     if (status != RYND_OK) {
         ry_release(&context->allocator, m);
         return ry_api_end(status, error);
     }
-    m->context = context;
     m->parameters = count_parameters(m->onnx.graph);
     ry_api_tell_warnings(m, m->onnx.graph);
     *model = m;
@@ -56,6 +80,7 @@ rynd_status rynd_model_load_memory(rynd_context *context, const void *data, size
 void rynd_model_destroy(rynd_model *model)
 {
     if (model) {
+        ry_weights_destroy(model->weights);
         ry_onnx_free(&model->onnx);
         ry_release(&model->context->allocator, model);
     }
@@ -187,6 +212,28 @@ rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info)
         all.node_count += onnx->usage[i].count;
     }
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_model_info", &error), &error);
+}
+
+rynd_status rynd_model_weights(const rynd_model *model, rynd_weights *weights)
+{
+    RY_API_REQUIRE(model, weights);
+    ry_error error = {""};
+    const ry_kept_figures packed = ry_kept_count(ry_weights_packed(model->weights)),
+                          derived = ry_kept_count(ry_weights_derived(model->weights));
+    const rynd_weights all = {.packed = packed.bytes,
+                              .derived = derived.bytes,
+                              .unused_packed = packed.idle,
+                              .unused_derived = derived.idle,
+                              .keep = packed.limit};
+    return ry_api_end(ry_api_info(weights, &all, sizeof all, "rynd_weights", &error), &error);
+}
+
+rynd_status rynd_model_keep(rynd_model *model, size_t bytes)
+{
+    RY_API_REQUIRE(model);
+    ry_kept_set_limit(ry_weights_packed(model->weights), bytes);
+    ry_kept_set_limit(ry_weights_derived(model->weights), bytes);
+    return RYND_OK;
 }
 
 rynd_status rynd_model_operator(const rynd_model *model, size_t index, const char **name,

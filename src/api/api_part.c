@@ -65,6 +65,12 @@ rynd_status ry_api_part_of(const rynd_model *model, rynd_context *context, ry_gr
                                .producer = model->onnx.producer,
                                .path = model->onnx.path},
                       .parameters = count_parameters(graph)};
+    const rynd_status status = ry_api_share_weights(m, error);
+    if (status != RYND_OK) {
+        ry_graph_destroy(graph);
+        ry_release(&context->allocator, m);
+        return status;
+    }
     *part = m;
     return RYND_OK;
 }

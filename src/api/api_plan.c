@@ -196,6 +196,8 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
         .memory_beside = memory.beside,
         .memory_least = memory.least,
         .skip_packing = options->without_weights != 0,
+        .weights = model->weights,
+        .own_weights = options->own_weights,
         .progress = options->progress,
         .progress_user = options->progress_user,
     };

@@ -238,6 +238,7 @@ static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
     RY_TRY(ry_api_options(&untuned, sizeof untuned, given, "rynd_plan_options", error));
     untuned.size = sizeof untuned;
     untuned.without_weights = 1;
+    untuned.own_weights = SIZE_MAX; /* what is measured depends on no other plan */
     RY_TRY(ry_api_plan_create(model, &untuned, NULL, plan, error));
     size_t count;
     RY_TRY(ry_api_list_problems(tuning, *plan, &untuned, are_cold(*plan, options), &count, error));
@@ -272,6 +273,7 @@ rynd_status rynd_tune_model(rynd_model *model, const rynd_plan_options *plan,
                       : ry_fail_memory(&error);
     }
     rynd_plan_destroy(untuned);
+    ry_weights_forget(model->weights);
     if (status != RYND_OK) {
         rynd_tuning_destroy(made);
         return ry_api_end(status, &error);

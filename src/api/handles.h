@@ -9,6 +9,7 @@
 #include "machine/machine_file.h"
 #include "onnx/onnx.h"
 #include "place/fleet.h"
+#include "plan/weights.h"
 #include "predict/advice.h"
 #include "predict/forecast.h"
 #include "wisdom/wisdom.h"
@@ -40,6 +41,7 @@ struct rynd_model {
     rynd_context *context;
     ry_onnx_model onnx;
     int64_t parameters;
+    ry_weights *weights; /* that its plans share */
 };
 
 struct rynd_plan {
@@ -181,6 +183,9 @@ rynd_status ry_api_take_dims(const rynd_dim *given, size_t count, const char *wh
 rynd_status ry_api_bound_graph(const rynd_model *model, const ry_dim_binding *dims,
                                size_t dim_count, int64_t batch, bool fold, ry_graph **graph,
                                bool *later, ry_error *error);
+
+/* Lets the plans of a new model share weights. */
+rynd_status ry_api_share_weights(rynd_model *model, ry_error *error);
 
 /* A model of a graph that was made of another's; the graph is the part's then, also when this
  * fails. */

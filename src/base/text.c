@@ -6,16 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-void ry_text_add(ry_text *text, const char *format, ...)
+/* Makes room for so many bytes more, and a NUL. */
+static void make_room(ry_text *text, size_t more)
 {
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    size_t wanted = text->used + (size_t)(length < 0 ? 0 : length) + 1;
+    const size_t wanted = text->used + more + 1;
     if (!text->failed && wanted > text->capacity) {
-        size_t capacity = wanted * 2;
+        const size_t capacity = wanted * 2;
         char *grown = RY_TAKE(text->arena, char, capacity);
         text->failed = grown == NULL;
         if (grown && text->used) {
@@ -24,6 +20,26 @@ void ry_text_add(ry_text *text, const char *format, ...)
         text->at = grown ? grown : text->at;
         text->capacity = grown ? capacity : text->capacity;
     }
+}
+
+void ry_text_bytes(ry_text *text, const void *bytes, size_t size)
+{
+    make_room(text, size);
+    if (!text->failed && size) {
+        memcpy(text->at + text->used, bytes, size);
+        text->used += size;
+        text->at[text->used] = '\0';
+    }
+}
+
+void ry_text_add(ry_text *text, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    make_room(text, (size_t)(length < 0 ? 0 : length));
     text->failed = text->failed || length < 0;
     if (!text->failed) {
         vsnprintf(text->at + text->used, (size_t)length + 1, format, again);

@@ -15,6 +15,8 @@ typedef struct ry_text {
 
 void ry_text_add(ry_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ry_text_numbers(ry_text *text, int count, const int64_t *numbers); /* "1,2,3" */
-void ry_text_quoted(ry_text *text, const char *string);                 /* 'it\'s' */
+/* These bytes as they are, zeros too. */
+void ry_text_bytes(ry_text *text, const void *bytes, size_t size);
+void ry_text_quoted(ry_text *text, const char *string); /* 'it\'s' */
 
 #endif

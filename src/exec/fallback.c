@@ -74,7 +74,7 @@ void ry_fallback_bind(const ry_fallback *fallback, const ry_step *step, ry_bound
         }
     }
     ry_bound_set_memory(
-        bound, (ry_place){plan->host_packed, step->packed_offset},
+        bound, step->packed,
         (ry_place){fallback->staging, place_at(step, fallback->host, operands)},
         (ry_place){fallback->staging, place_at(step, fallback->host, operands + 1)});
 }

@@ -24,7 +24,7 @@ rynd_status ry_repeat_prepare(ry_session *session, ry_error *error)
     if (!device->table->records || !device->table->records(device) || !all_on_device(plan)) {
         return RYND_OK;
     }
-    const int own = own_places(plan), rest = 3 + (int)plan->constant_count;
+    const int own = own_places(plan), rest = 2 + (int)(plan->step_count + plan->constant_count);
     repeat->places = RY_TAKE(&session->arena, ry_place, own + rest);
     repeat->recorded = RY_TAKE(&session->arena, uintptr_t, own);
     if (!repeat->places || !repeat->recorded) {
@@ -33,7 +33,9 @@ rynd_status ry_repeat_prepare(ry_session *session, ry_error *error)
     ry_place *at = repeat->places + own;
     *at++ = (ry_place){session->activations, 0};
     *at++ = (ry_place){session->faults, 0};
-    *at++ = (ry_place){plan->packed, 0};
+    for (size_t s = 0; s < plan->step_count; s++) {
+        *at++ = (ry_place){plan->steps[s].packed.buffer, 0};
+    }
     for (size_t i = 0; i < plan->constant_count; i++) {
         *at++ = (ry_place){plan->constants[i], 0};
     }

@@ -121,7 +121,12 @@ static rynd_status make_rest(ry_run *run, ry_error *error)
     destroy_rest(rest);
     RY_TRY(remember_inputs(run, error));
     const ry_plan_options options = {
-        .accuracy = run->accuracy, .inputs = rest->inputs, .adviser = run->plan->adviser};
+        .accuracy = run->accuracy,
+        .inputs = rest->inputs,
+        .adviser = run->plan->adviser,
+        .weights = run->plan->weights,
+        .own_weights = run->plan->own_weights,
+    };
     RY_TRY(ry_plan_create(run->plan->device, run->plan->rest, &options, &rest->plan, error));
     return ry_run_create(rest->plan, run->accuracy, &rest->run, error);
 }

@@ -87,7 +87,7 @@ static rynd_status bind_steps(ry_session *session, ry_error *error)
             ry_fallback_bind(&session->fallback, step, bound);
             continue;
         }
-        ry_bound_set_memory(bound, (ry_place){plan->packed, step->packed_offset},
+        ry_bound_set_memory(bound, step->packed,
                             (ry_place){session->activations, step->workspace_offset},
                             (ry_place){session->activations, plan->scratch_offset});
         ry_bound_set_fault(bound, (ry_place){session->faults, s * sizeof(ry_fault)});
@@ -147,7 +147,7 @@ static rynd_status build(ry_session *session, ry_error *error)
 
 rynd_status ry_session_create(const ry_plan *plan, ry_session **session, ry_error *error)
 {
-    if (plan->packed_size && !plan->packed) {
+    if (plan->without_weights && (plan->packed_size || plan->host_packed_size)) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "the plan was made without its weights: it can be looked at, not run");
     }

@@ -20,10 +20,22 @@ rynd_status ry_graph_create(const ry_allocator *allocator, ry_graph **graph, ry_
     return RYND_OK;
 }
 
+static void drop_derivations(ry_graph *graph)
+{
+    for (const ry_derivation *d = graph->derivations; d; d = d->next) {
+        if (d->open) {
+            ry_kept_abandon(graph->derived, d->lot);
+            ry_release(graph->arena.allocator, d->content);
+        }
+        ry_kept_drop(graph->derived, d->lot);
+    }
+}
+
 void ry_graph_destroy(ry_graph *graph)
 {
     if (graph) {
         const ry_allocator *allocator = graph->arena.allocator;
+        drop_derivations(graph);
         ry_arena_free(&graph->arena);
         ry_release(allocator, graph);
     }

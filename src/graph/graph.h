@@ -12,6 +12,7 @@
 #ifndef RY_GRAPH_GRAPH_H
 #define RY_GRAPH_GRAPH_H
 
+#include "base/kept.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "graph/graph_names.h"
@@ -41,6 +42,9 @@ typedef struct ry_value {
     /* a large constant whose address is no multiple of its element's size: read it with memcpy,
      * or copy it */
     bool unaligned;
+    /* of a constant whose content other graphs of the same model have under the same number; 0: no
+     * other has it, or nobody knows */
+    uint64_t identity;
 } ry_value;
 
 typedef struct ry_node {
@@ -73,6 +77,14 @@ typedef struct ry_allowance {
     double work;          /* operations of folding */
 } ry_allowance;
 
+/* A constant of the store of derived ones (derive.h). */
+typedef struct ry_derivation {
+    struct ry_derivation *next;
+    ry_lot *lot;
+    void *content;
+    bool open; /* the content is not the lot's yet */
+} ry_derivation;
+
 typedef struct ry_graph {
     ry_arena arena;
     const char *name;
@@ -94,6 +106,10 @@ typedef struct ry_graph {
     const char **warnings; /* ry_graph_warn */
     size_t warning_count, warning_capacity;
     bool exhausted; /* memory was out when a symbol was to be made: why a dim is RY_DIM_ERROR */
+    /* constants that graphs of one model derive from its constants (derive.h); NULL: each graph
+     * derives its own */
+    ry_kept *derived;
+    ry_derivation *derivations; /* those that this graph holds */
 } ry_graph;
 
 rynd_status ry_graph_create(const ry_allocator *allocator, ry_graph **graph, ry_error *error);

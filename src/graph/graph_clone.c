@@ -103,6 +103,7 @@ static bool copy_all(const ry_graph *graph, ry_graph *copy)
         return false;
     }
     copy->allowance = graph->allowance;
+    copy->derived = graph->derived;
     copy->next_name = graph->next_name;
     copy->next_unknown = graph->next_unknown;
     copy->node_count = copy->node_capacity = graph->node_count;

@@ -4,6 +4,7 @@
  * so while they read could run it. Inputs, outputs and what a Cast makes keep their types. One
  * product alone is left to the kernels that read such tensors as they are. */
 #include "expr/expr.h"
+#include "graph/derive.h"
 #include "graph/infer.h"
 #include "graph/rewrite.h"
 
@@ -30,22 +31,23 @@ static bool is_product(ry_op op)
     return op == RY_OP_conv || op == RY_OP_convt || op == RY_OP_deform_conv || op == RY_OP_matmul;
 }
 
+static void widen(ry_graph *graph, const void *how, void *to)
+{
+    const ry_value *old = &graph->values[*(const ry_value_id *)how];
+    const char *from = old->constant;
+    const bool bf16 = old->dtype == RY_bf16;
+    for (int64_t i = 0, n = ry_shape_elements(&old->shape); i < n; i++) {
+        uint16_t bits;
+        memcpy(&bits, from + i * (int64_t)sizeof bits, sizeof bits);
+        ((float *)to)[i] = bf16 ? ry_bf16_to_f32(bits) : ry_f16_to_f32(bits);
+    }
+}
+
 static ry_value_id wide_constant(ry_graph *graph, ry_value_id id)
 {
     const ry_shape shape = graph->values[id].shape;
-    const ry_value_id made = ry_graph_add_constant(graph, NULL, RY_f32, &shape, NULL);
-    if (made == RY_NO_VALUE) {
-        return made;
-    }
-    const char *from = graph->values[id].constant;
-    float *to = ry_graph_constant_data(graph, made);
-    const bool bf16 = graph->values[id].dtype == RY_bf16;
-    for (int64_t i = 0, n = ry_shape_elements(&shape); i < n; i++) {
-        uint16_t bits;
-        memcpy(&bits, from + i * (int64_t)sizeof bits, sizeof bits);
-        to[i] = bf16 ? ry_bf16_to_f32(bits) : ry_f16_to_f32(bits);
-    }
-    return made;
+    const ry_recipe recipe = {.what = "half", .count = 1, .from = &id};
+    return ry_graph_add_derived(graph, &recipe, RY_f32, &shape, widen, &id);
 }
 
 /* `to` becomes `from` in its own type. */

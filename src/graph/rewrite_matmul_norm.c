@@ -2,6 +2,7 @@
 /* BatchNormalization of the columns of a matrix product with constant weights goes into the weights
  * and a constant row, also where the product's rows are put together by a reshape before: so
  * exporters spell a Linear layer that is followed by BatchNorm1d. */
+#include "graph/derive.h"
 #include "graph/rewrite.h"
 
 #include <math.h>
@@ -53,15 +54,36 @@ static ry_node *product_behind(const ry_graph *graph, const ry_node *norm, ry_no
     return rows->rank >= 2 && rows->dim[rows->rank - 1] == x->shape.dim[1] ? matmul : NULL;
 }
 
-static void scale_columns(const ry_node *matmul, const ry_shape *shape, const double *scale,
-                          const void *from, float *to)
+typedef struct scaling {
+    ry_value_id old;
+    bool rows;
+    const double *scale;
+} scaling;
+
+/* Columns of the product, which are rows of a transposed operand. */
+static void scale_columns(ry_graph *graph, const void *how, void *to)
 {
-    for (int64_t i = 0; i < shape->dim[0]; i++) {
-        for (int64_t j = 0; j < shape->dim[1]; j++) {
-            const int64_t at = i * shape->dim[1] + j;
-            to[at] = (float)(number(from, at) * scale[matmul->attrs.matmul.trans_b ? i : j]);
+    const scaling *s = how;
+    const ry_value *old = &graph->values[s->old];
+    for (int64_t i = 0; i < old->shape.dim[0]; i++) {
+        for (int64_t j = 0; j < old->shape.dim[1]; j++) {
+            const int64_t at = i * old->shape.dim[1] + j;
+            ((float *)to)[at] = (float)(number(old->constant, at) * s->scale[s->rows ? i : j]);
         }
     }
+}
+
+static ry_value_id scaled_weights(ry_graph *graph, const ry_node *matmul, const double *scale,
+                                  int64_t columns)
+{
+    const scaling s = {matmul->in[1], matmul->attrs.matmul.trans_b != 0, scale};
+    const ry_recipe recipe = {.what = s.rows ? "matmul_norm rows" : "matmul_norm columns",
+                              .count = 1,
+                              .from = &s.old,
+                              .numbers = scale,
+                              .numbers_size = (size_t)columns * sizeof *scale};
+    const ry_shape shape = graph->values[s.old].shape;
+    return ry_graph_add_derived(graph, &recipe, RY_f32, &shape, scale_columns, &s);
 }
 
 static rynd_status absorb(ry_graph *graph, ry_node_id norm_id, ry_node_id product_id, ry_node *view,
@@ -69,11 +91,8 @@ static rynd_status absorb(ry_graph *graph, ry_node_id norm_id, ry_node_id produc
 {
     const ry_node *norm = &graph->nodes[norm_id];
     const int64_t columns = graph->values[norm->in[0]].shape.dim[1];
-    const ry_shape shape = graph->values[graph->nodes[product_id].in[1]].shape,
-                   row = ry_shape_of(1, &columns);
-    const ry_value_id weights = ry_graph_add_constant(graph, NULL, RY_f32, &shape, NULL);
-    const ry_value_id shift =
-        weights == RY_NO_VALUE ? weights : ry_graph_add_constant(graph, NULL, RY_f32, &row, NULL);
+    const ry_shape row = ry_shape_of(1, &columns);
+    const ry_value_id shift = ry_graph_add_constant(graph, NULL, RY_f32, &row, NULL);
     ry_node *matmul = &graph->nodes[product_id];
     if (shift == RY_NO_VALUE || !ry_rewrite_widen(graph, matmul, 3)) {
         return ry_fail_memory(error);
@@ -88,8 +107,10 @@ static rynd_status absorb(ry_graph *graph, ry_node_id norm_id, ry_node_id produc
         ((float *)ry_graph_constant_data(graph, shift))[k] =
             (float)(number(constants[2], k) - number(constants[3], k) * scale[k]);
     }
-    scale_columns(matmul, &shape, scale, graph->values[matmul->in[1]].constant,
-                  ry_graph_constant_data(graph, weights));
+    const ry_value_id weights = scaled_weights(graph, matmul, scale, columns);
+    if (weights == RY_NO_VALUE) {
+        return ry_fail_memory(error);
+    }
     ry_graph_set_input(graph, matmul, 1, weights);
     ry_graph_set_input(graph, matmul, 2, shift);
     matmul->attrs.matmul.beta = 1;

@@ -3,6 +3,7 @@
  * and bias: BatchNormalization, and multiplications, divisions, additions and subtractions of a
  * constant per channel. For a matmul: the addition of a constant row becomes its `c`. */
 #include "expr/expr.h"
+#include "graph/derive.h"
 #include "graph/rewrite.h"
 
 #include <math.h>
@@ -111,23 +112,23 @@ static int64_t channel_of_weight(const ry_node *conv, const ry_shape *w, int64_t
     return outer / group_inputs * w->dim[1] + inner;
 }
 
-static rynd_status scale_weights(ry_graph *graph, ry_node_id conv_id, const affine *map,
-                                 ry_error *error)
+typedef struct scaling {
+    ry_node_id conv;
+    const double *scale;
+} scaling;
+
+static void fill_scaled(ry_graph *graph, const void *how, void *to)
 {
-    ry_value_id old = graph->nodes[conv_id].in[1];
-    ry_shape shape = graph->values[old].shape;
-    ry_dtype dtype = graph->values[old].dtype;
-    ry_value_id scaled = ry_graph_add_constant(graph, NULL, dtype, &shape, NULL);
-    if (scaled == RY_NO_VALUE) {
-        return ry_fail_memory(error);
-    }
-    const ry_node *conv = &graph->nodes[conv_id];
+    const scaling *s = how;
+    const ry_node *conv = &graph->nodes[s->conv];
+    const ry_value_id old = conv->in[1];
+    const ry_shape shape = graph->values[old].shape;
+    const ry_dtype dtype = graph->values[old].dtype;
     const void *from = graph->values[old].constant;
-    void *to = ry_graph_constant_data(graph, scaled);
     int64_t taps = ry_shape_elements(&shape) / (shape.dim[0] * shape.dim[1]), i = 0;
     for (int64_t outer = 0; outer < shape.dim[0]; outer++) {
         for (int64_t inner = 0; inner < shape.dim[1]; inner++) {
-            double scale = map->scale[channel_of_weight(conv, &shape, outer, inner)];
+            double scale = s->scale[channel_of_weight(conv, &shape, outer, inner)];
             float scale32 = (float)scale;
             for (int64_t t = 0; t < taps; t++, i++) {
                 if (dtype == RY_f32) {
@@ -139,6 +140,26 @@ static rynd_status scale_weights(ry_graph *graph, ry_node_id conv_id, const affi
                 }
             }
         }
+    }
+}
+
+static rynd_status scale_weights(ry_graph *graph, ry_node_id conv_id, const affine *map,
+                                 ry_error *error)
+{
+    const ry_node *conv = &graph->nodes[conv_id];
+    const ry_value_id old = conv->in[1];
+    const ry_shape shape = graph->values[old].shape;
+    const scaling s = {conv_id, map->scale};
+    /* groups of a transposed convolution follow from the weights' shape and the channels */
+    const ry_recipe recipe = {.what = conv->op == RY_OP_conv ? "scale_conv" : "scale_convt",
+                              .count = 1,
+                              .from = &old,
+                              .numbers = map->scale,
+                              .numbers_size = (size_t)map->channels * sizeof *map->scale};
+    const ry_value_id scaled =
+        ry_graph_add_derived(graph, &recipe, graph->values[old].dtype, &shape, fill_scaled, &s);
+    if (scaled == RY_NO_VALUE) {
+        return ry_fail_memory(error);
     }
     ry_graph_set_input(graph, &graph->nodes[conv_id], 1, scaled);
     return RYND_OK;

@@ -7,6 +7,7 @@
  *         a slice begins
  *
  * It has the same products, and nothing is copied. */
+#include "graph/derive.h"
 #include "graph/rewrite.h"
 
 #include <string.h>
@@ -135,30 +136,55 @@ static int64_t source_of(const parts *p, const ry_shape *w, int64_t k, int64_t c
     return ((k * w->dim[1]) + p->slot[b] * channels + c) * taps + r;
 }
 
-static ry_value_id spread_weights(ry_graph *graph, const parts *p, ry_value_id old)
+typedef struct spreading {
+    const parts *p;
+    ry_value_id old;
+} spreading;
+
+static ry_shape spread_shape(const parts *p, const ry_shape *w)
 {
-    const ry_shape w = graph->values[old].shape;
-    const ry_dtype dtype = graph->values[old].dtype;
-    ry_shape shape = w;
-    shape.dim[1] = w.dim[1] / p->slices;
-    int64_t taps = 1;
-    for (int d = 2; d < w.rank; d++) {
+    ry_shape shape = *w;
+    shape.dim[1] = w->dim[1] / p->slices;
+    for (int d = 2; d < w->rank; d++) {
         shape.dim[d] *= p->step.at[d];
-        taps *= shape.dim[d];
     }
-    const ry_value_id spread = ry_graph_add_constant(graph, NULL, dtype, &shape, NULL);
-    if (spread == RY_NO_VALUE) {
-        return RY_NO_VALUE;
-    }
-    const size_t size = ry_dtype_size(dtype);
-    const char *from = graph->values[old].constant;
-    char *to = ry_graph_constant_data(graph, spread);
+    return shape;
+}
+
+static void spread(ry_graph *graph, const void *how, void *to)
+{
+    const spreading *s = how;
+    const ry_value *old = &graph->values[s->old];
+    const ry_shape shape = spread_shape(s->p, &old->shape);
+    const int64_t size = (int64_t)ry_dtype_size(old->dtype),
+                  taps = ry_shape_elements(&shape) / (shape.dim[0] * shape.dim[1]);
     for (int64_t i = 0; i < ry_shape_elements(&shape); i++) {
         const int64_t tap = i % taps, c = i / taps % shape.dim[1], k = i / taps / shape.dim[1];
-        memcpy(to + i * (int64_t)size,
-               from + source_of(p, &w, k, shape.dim[1], c, tap) * (int64_t)size, size);
+        memcpy((char *)to + i * size,
+               (const char *)old->constant +
+                   source_of(s->p, &old->shape, k, shape.dim[1], c, tap) * size,
+               (size_t)size);
     }
-    return spread;
+}
+
+static ry_value_id spread_weights(ry_graph *graph, const parts *p, ry_value_id old)
+{
+    const spreading s = {p, old};
+    const ry_shape shape = spread_shape(p, &graph->values[old].shape);
+    int64_t numbers[RY_MAX_RANK + MAX_SLICES];
+    int count = 0;
+    for (int d = 0; d < shape.rank; d++) {
+        numbers[count++] = p->step.at[d];
+    }
+    for (int i = 0; i < p->slices; i++) {
+        numbers[count++] = p->slot[i];
+    }
+    const ry_recipe recipe = {.what = "space_to_depth",
+                              .count = 1,
+                              .from = &s.old,
+                              .numbers = numbers,
+                              .numbers_size = (size_t)count * sizeof *numbers};
+    return ry_graph_add_derived(graph, &recipe, graph->values[old].dtype, &shape, spread, &s);
 }
 
 static void widen_window(ry_conv_attrs *a, const parts *p, int spatial)

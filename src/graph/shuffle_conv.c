@@ -2,6 +2,7 @@
 /* Finds convolutions before a depth_to_space, and joins them. */
 #include "graph/shuffle_conv.h"
 
+#include "graph/derive.h"
 #include "graph/rewrite.h"
 
 #include <string.h>
@@ -112,10 +113,19 @@ ry_node ry_shuffle_conv_node(const ry_graph *graph, const ry_shuffle_conv *pair,
                      .out = shuffle->out};
 }
 
+/* How a constant changes: `from` and `to` are for another order only. */
+typedef struct change {
+    const ry_shuffle_conv *pair;
+    ry_value_id old;
+    const ry_depth_to_space_attrs *from, *to;
+} change;
+
 /* The weights and bias, each in the type that it had. */
-static void fill_weights(ry_graph *graph, const ry_shuffle_conv *pair, const ry_value *old,
-                         void *to)
+static void fill_weights(ry_graph *graph, const void *how, void *to)
 {
+    const change *of = how;
+    const ry_shuffle_conv *pair = of->pair;
+    const ry_value *old = &graph->values[of->old];
     const ry_depth_to_space_attrs *a = &graph->nodes[pair->shuffle].attrs.depth_to_space;
     const ry_shape *w = &pair->weights;
     const int64_t r = a->block, rows = w->dim[2] / r, columns = w->dim[3] / r;
@@ -132,8 +142,11 @@ static void fill_weights(ry_graph *graph, const ry_shuffle_conv *pair, const ry_
     }
 }
 
-static void fill_bias(ry_graph *graph, const ry_shuffle_conv *pair, const ry_value *old, void *to)
+static void fill_bias(ry_graph *graph, const void *how, void *to)
 {
+    const change *c = how;
+    const ry_shuffle_conv *pair = c->pair;
+    const ry_value *old = &graph->values[c->old];
     const ry_depth_to_space_attrs *a = &graph->nodes[pair->shuffle].attrs.depth_to_space;
     const size_t size = ry_dtype_size(old->dtype);
     const int64_t phases = pair->bias.rank > 1 ? a->block * a->block : 1;
@@ -145,18 +158,19 @@ static void fill_bias(ry_graph *graph, const ry_shuffle_conv *pair, const ry_val
     }
 }
 
-static bool
-add_constant(ry_graph *graph, const ry_shuffle_conv *pair, const ry_shape *shape, ry_value_id *id,
-             void (*fill)(ry_graph *, const ry_shuffle_conv *, const ry_value *, void *))
+static bool add_constant(ry_graph *graph, const ry_shuffle_conv *pair, const ry_shape *shape,
+                         ry_value_id *id, void (*fill)(ry_graph *, const void *, void *))
 {
-    const ry_value_id made =
-        ry_graph_add_constant(graph, NULL, graph->values[*id].dtype, shape, NULL);
-    if (made == RY_NO_VALUE) {
-        return false;
-    }
-    fill(graph, pair, &graph->values[*id], ry_graph_constant_data(graph, made));
-    *id = made;
-    return true;
+    const change c = {.pair = pair, .old = *id};
+    const ry_depth_to_space_attrs *a = &graph->nodes[pair->shuffle].attrs.depth_to_space;
+    const int64_t numbers[] = {a->block, a->crd};
+    const ry_recipe recipe = {.what = "shuffle_conv",
+                              .count = 1,
+                              .from = &c.old,
+                              .numbers = numbers,
+                              .numbers_size = sizeof numbers};
+    *id = ry_graph_add_derived(graph, &recipe, graph->values[c.old].dtype, shape, fill, &c);
+    return *id != RY_NO_VALUE;
 }
 
 rynd_status ry_shuffle_conv_join(ry_graph *graph, const ry_shuffle_conv *pair, bool *joined,
@@ -187,25 +201,33 @@ rynd_status ry_shuffle_conv_join(ry_graph *graph, const ry_shuffle_conv *pair, b
 
 /* The same constant with its output channels, which are dim 0, in the order of `to` instead of
  * `from`. */
+static void reorder(ry_graph *graph, const void *how, void *data)
+{
+    const change *c = how;
+    const ry_value *old = &graph->values[c->old];
+    const ry_shape shape = old->shape;
+    const int64_t r = c->to->block, channels = shape.dim[0] / (r * r),
+                  size = ry_shape_bytes(&shape, old->dtype) / shape.dim[0];
+    for (int64_t p = 0; p < shape.dim[0]; p++) {
+        const int64_t k = p / (r * r), i = p / r % r, j = p % r;
+        memcpy((char *)data + channel_of(c->to, channels, k, i, j) * size,
+               (const char *)old->constant + channel_of(c->from, channels, k, i, j) * size,
+               (size_t)size);
+    }
+}
+
 static ry_value_id reordered(ry_graph *graph, ry_value_id id, const ry_depth_to_space_attrs *from,
                              const ry_depth_to_space_attrs *to)
 {
+    const change c = {.old = id, .from = from, .to = to};
     const ry_shape shape = graph->values[id].shape;
-    const ry_value_id made =
-        ry_graph_add_constant(graph, NULL, graph->values[id].dtype, &shape, NULL);
-    if (made == RY_NO_VALUE) {
-        return made;
-    }
-    const int64_t r = to->block, channels = shape.dim[0] / (r * r),
-                  size = ry_shape_bytes(&shape, graph->values[id].dtype) / shape.dim[0];
-    const char *old = graph->values[id].constant;
-    char *data = ry_graph_constant_data(graph, made);
-    for (int64_t p = 0; p < shape.dim[0]; p++) {
-        const int64_t k = p / (r * r), i = p / r % r, j = p % r;
-        memcpy(data + channel_of(to, channels, k, i, j) * size,
-               old + channel_of(from, channels, k, i, j) * size, (size_t)size);
-    }
-    return made;
+    const int64_t numbers[] = {to->block, from->crd, to->crd};
+    const ry_recipe recipe = {.what = "shuffle_conv order",
+                              .count = 1,
+                              .from = &c.old,
+                              .numbers = numbers,
+                              .numbers_size = sizeof numbers};
+    return ry_graph_add_derived(graph, &recipe, graph->values[id].dtype, &shape, reorder, &c);
 }
 
 rynd_status ry_shuffle_conv_reorder(ry_graph *graph, const ry_shuffle_conv *pair, bool crd,

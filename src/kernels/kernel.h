@@ -52,6 +52,8 @@ typedef struct ry_knob {
     /* forms differ in it; the others follow from these, the problem and the machine, unless they
      * are set */
     bool main;
+    /* the packed weights depend on it (packing.h) */
+    bool packs;
 } ry_knob;
 
 /* The values of a kernel's knobs, in its order. A form whose knobs are all set is complete. */
@@ -202,7 +204,11 @@ typedef struct ry_kernel {
     bool matrix_units;        /* GPU: needs matrix units */
     const ry_gpu_kernel *gpu; /* in the place of initialise, pack and run; NULL: a CPU's */
     unsigned packed_inputs;   /* bit i: input i is packed */
-    unsigned kept_inputs;     /* packed inputs that `run` also reads, rarely */
+    /* Adds to `key` what packed weights depend on, except weights, attributes and kernel: equal
+     * keys mean equal bytes (packing.h). The state exists on a CPU. NULL: problems share no packed
+     * weights */
+    void (*packing)(const struct ry_prepared *prepared, ry_text *key);
+    unsigned kept_inputs; /* packed inputs that `run` also reads, rarely */
     /* bit i of over[o]: output o may be where input i is, if both are stored in the same way. An
      * element of such an input is read, for the last time, before any such output's element of that
      * place is written, by the same task */

@@ -4,6 +4,7 @@
 
 #include "kernels/prepared.h"
 
+#include "graph/derive.h"
 #include "graph/infer.h"
 #include "plan/fold_cost.h"
 
@@ -120,34 +121,54 @@ static bool has_constants(const ry_graph *graph, const ry_node *node)
     return true;
 }
 
-static void become_constant(ry_graph *graph, ry_value_id id, const void *data, bool folded)
-{
-    graph->values[id].constant = data;
-    graph->values[id].folded = folded;
-    graph->values[id].producer = RY_NO_NODE;
-    graph->values[id].bounded = false;
-}
-
-/* Inputs as aligned memory: weights of a mapped file may be anywhere. */
-static const void *aligned_input(ry_graph *graph, ry_value_id id)
+/* data NULL: it is a view of the constant `source`. */
+static void become_constant(ry_graph *graph, ry_value_id id, const void *data,
+                            const ry_value *source)
 {
     ry_value *value = &graph->values[id];
-    size_t size = ry_dtype_size(value->dtype);
-    if (value->constant && (uintptr_t)value->constant % size != 0) {
-        size_t bytes = (size_t)ry_shape_bytes(&value->shape, value->dtype);
-        void *copy = ry_arena_take(&graph->arena, bytes, 1);
-        if (!copy) {
-            return NULL;
-        }
-        memcpy(copy, value->constant, bytes);
-        value->constant = copy;
+    if (data) {
+        ry_graph_set_derived(graph, id, data);
+    } else {
+        value->constant = source->constant;
+        value->identity = source->identity;
     }
-    return value->constant;
+    value->folded = source->folded;
+    value->producer = RY_NO_NODE;
+    value->bounded = false;
+}
+
+/* What a node is folded into: shared content where another plan may need the same. */
+typedef struct folding {
+    void **data;                    /* of each output */
+    void **to;                      /* where the kernel writes it: elsewhere if it is there */
+    int64_t (*actual)[RY_MAX_RANK]; /* extents of bounded outputs */
+    bool fill;                      /* something is not there yet */
+} folding;
+
+static rynd_status take_outputs(ry_graph *graph, const ry_node *node, const ry_problem *problem,
+                                ry_arena *scratch, folding *f, ry_error *error)
+{
+    const bool shared = graph->derived && ry_op_get_class(node->op) != RY_CLASS_BOUNDED;
+    const char *text = shared ? ry_problem_print(problem, scratch) : "";
+    for (int i = 0; text && i < node->outputs; i++) {
+        if (node->out[i] == RY_NO_VALUE) {
+            continue;
+        }
+        const ry_shape shape = graph->values[node->out[i]].shape;
+        const size_t bytes = ry_tensor_bytes(&problem->out[i]) + RY_ALIGNMENT;
+        const ry_recipe recipe = {text, shared ? node->inputs : 0, node->in, &i, sizeof i};
+        bool fill;
+        f->data[i] =
+            ry_graph_derive(graph, &recipe, graph->values[node->out[i]].dtype, &shape, &fill);
+        f->fill = f->fill || fill;
+        f->to[i] = fill || !f->data[i] ? f->data[i] : ry_arena_take(scratch, bytes, 1);
+        text = f->to[i] ? text : NULL;
+    }
+    return text ? RYND_OK : ry_fail_memory(error);
 }
 
 static rynd_status run_node(ry_graph *graph, const ry_node *node, const ry_target *target,
-                            ry_arena *scratch, void **data, int64_t (*actual)[RY_MAX_RANK],
-                            ry_error *error)
+                            ry_arena *scratch, folding *f, ry_error *error)
 {
     ry_problem problem;
     RY_TRY(ry_plan_problem(graph, node, RY_ACCURACY_strict, NULL, 0, scratch, &problem, error));
@@ -156,28 +177,24 @@ static rynd_status run_node(ry_graph *graph, const ry_node *node, const ry_targe
     if (!query.kernel) {
         return ry_plan_fail_kernel(node, &problem, error);
     }
+    RY_TRY(take_outputs(graph, node, &problem, scratch, f, error));
+    if (!f->fill) {
+        return RYND_OK;
+    }
     const void **in = RY_TAKE(scratch, const void *, node->inputs);
     if (!in) {
         return ry_fail_memory(error);
     }
     for (int i = 0; i < node->inputs; i++) {
         if (node->in[i] != RY_NO_VALUE && graph->values[node->in[i]].constant) {
-            in[i] = aligned_input(graph, node->in[i]);
+            in[i] = ry_graph_align_constant(graph, node->in[i]);
             if (!in[i]) {
                 return ry_fail_memory(error);
             }
         }
     }
-    for (int i = 0; i < node->outputs; i++) {
-        if (node->out[i] == RY_NO_VALUE) {
-            continue;
-        }
-        data[i] = ry_arena_take(&graph->arena, ry_tensor_bytes(&problem.out[i]) + RY_ALIGNMENT, 1);
-        if (!data[i]) {
-            return ry_fail_memory(error);
-        }
-    }
-    rynd_status status = ry_kernel_execute(&query, in, data, actual, graph->arena.allocator, error);
+    rynd_status status =
+        ry_kernel_execute(&query, in, f->to, f->actual, graph->arena.allocator, error);
     if (status != RYND_OK) {
         ry_error_prefix(error, "node '%s' (%s): ", node->name, node->source);
     }
@@ -190,31 +207,31 @@ static rynd_status fold_node(ry_graph *graph, ry_node_id id, const ry_target *ta
     ry_node *node = &graph->nodes[id];
     ry_arena scratch;
     ry_arena_init(&scratch, graph->arena.allocator);
-    void **data = RY_TAKE(&scratch, void *, node->outputs);
-    int64_t(*actual)[RY_MAX_RANK] = ry_arena_take(&scratch, (size_t)node->outputs, sizeof *actual);
-    rynd_status status = data && actual ? RYND_OK : ry_fail_memory(error);
+    folding f = {.data = RY_TAKE(&scratch, void *, node->outputs),
+                 .to = RY_TAKE(&scratch, void *, node->outputs),
+                 .actual = ry_arena_take(&scratch, (size_t)node->outputs, sizeof *f.actual)};
+    rynd_status status = f.data && f.to && f.actual ? RYND_OK : ry_fail_memory(error);
     bool view = ry_op_get_class(node->op) == RY_CLASS_VIEW;
     if (status == RYND_OK && !view) {
-        status = run_node(graph, node, target, &scratch, data, actual, error);
+        status = run_node(graph, node, target, &scratch, &f, error);
     }
     if (status == RYND_OK) {
         const ry_value_id *out = node->out;
         int outputs = node->outputs;
-        const void *source = view ? graph->values[node->in[0]].constant : NULL;
-        const bool folded = view ? graph->values[node->in[0]].folded : true;
+        const ry_value source = view ? graph->values[node->in[0]] : (ry_value){.folded = true};
         for (int i = 0; i < outputs; i++) {
             if (out[i] == RY_NO_VALUE) {
                 continue;
             }
             ry_value *value = &graph->values[out[i]];
             if (value->bounded) {
-                memcpy(value->shape.dim, actual[i], sizeof actual[i]);
+                memcpy(value->shape.dim, f.actual[i], sizeof f.actual[i]);
             }
         }
         ry_graph_remove_node(graph, id);
         for (int i = 0; i < outputs; i++) {
             if (out[i] != RY_NO_VALUE) {
-                become_constant(graph, out[i], view ? source : data[i], folded);
+                become_constant(graph, out[i], view ? NULL : f.data[i], &source);
             }
         }
     }

@@ -3,9 +3,9 @@
  * a block of MobileNet, need not leave the caches. */
 #include "plan/fuse_separable.h"
 
+#include "plan/bound.h"
 #include "plan/choose_form.h"
 #include "plan/fold.h"
-#include "predict/choices.h"
 
 #include <math.h>
 
@@ -123,8 +123,7 @@ static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
     RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy,
                            &(ry_value_layouts){.channels_last = f->channels_last}, 0, &f->arena,
                            &problem, f->error));
-    const rynd_status status = ry_choices_find(
-        f->plan->choices, &problem, ry_plan_constants(f->plan->graph, node), &choice, f->error);
+    const rynd_status status = ry_plan_find_choice(f->plan, node, &problem, &choice, f->error);
     if (status != RYND_OK) {
         return ry_plan_fail_node(status, node, f->error);
     }

@@ -11,9 +11,9 @@
 
 #include "graph/rewrite.h"
 #include "graph/shuffle_conv.h"
+#include "plan/bound.h"
 #include "plan/choose_form.h"
 #include "plan/fold.h"
-#include "predict/choices.h"
 
 #include <math.h>
 
@@ -29,8 +29,7 @@ static rynd_status problem_seconds(fusing *f, const ry_node *node, const ry_prob
                                    double *seconds)
 {
     ry_choice choice;
-    const rynd_status status = ry_choices_find(
-        f->plan->choices, problem, ry_plan_constants(f->plan->graph, node), &choice, f->error);
+    const rynd_status status = ry_plan_find_choice(f->plan, node, problem, &choice, f->error);
     if (status != RYND_OK) {
         return ry_plan_fail_node(status, node, f->error);
     }

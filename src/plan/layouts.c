@@ -9,12 +9,12 @@
 #include "plan/layouts.h"
 
 #include "plan/aliases.h"
+#include "plan/bound.h"
 #include "plan/channels.h"
 #include "plan/choose_form.h"
 #include "plan/cut.h"
 #include "plan/fold.h"
 #include "plan/plan_progress.h"
-#include "predict/choices.h"
 
 #include <math.h>
 
@@ -127,8 +127,7 @@ static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_v
         return RYND_OK;
     }
     ry_choice choice;
-    const rynd_status status = ry_choices_find(
-        l->plan->choices, &problem, ry_plan_constants(l->plan->graph, node), &choice, l->error);
+    const rynd_status status = ry_plan_find_choice(l->plan, node, &problem, &choice, l->error);
     if (status != RYND_OK) {
         return ry_plan_fail_node(status, node, l->error);
     }
@@ -151,7 +150,7 @@ static rynd_status copy_seconds(layouts *l, const ry_tensor *from, const ry_tens
                              .in = from,
                              .out = to};
     ry_choice choice;
-    RY_TRY(ry_choices_find(l->plan->choices, &copy, 0, &choice, l->error));
+    RY_TRY(ry_choices_find(l->plan->choices, &copy, 0, NULL, &choice, l->error));
     *seconds = ry_plan_counted(&l->form, RY_PLAN_conversions, RY_STEP_SECONDS + choice.seconds);
     return RYND_OK;
 }

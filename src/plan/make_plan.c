@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "graph/graph_names.h"
 #include "graph/rewrite.h"
+#include "plan/bound.h"
 #include "plan/choose_form.h"
 #include "plan/fold.h"
 #include "plan/fold_cost.h"
@@ -17,7 +18,6 @@
 #include "plan/recompute.h"
 #include "plan/split.h"
 #include "plan/steps.h"
-#include "predict/choices.h"
 #include "predict/settings.h"
 
 #include <string.h>
@@ -193,18 +193,24 @@ static double constant_bytes(const ry_graph *graph)
     return bytes;
 }
 
-/* *stale: the form that is known makes other steps than those that were measured, and the plan was
- * left there. */
+/* Why a plan is left in the middle, to be made again. */
+typedef struct again {
+    bool stale; /* the form that is known makes other steps than those that were measured */
+    bool late;  /* another plan has decided the form of a weight in the meantime */
+} again;
+
 static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_options *options,
-                         bool asked, bool *stale, ry_error *error)
+                         bool asked, again *why, ry_error *error)
 {
     RY_TRY(ry_graph_clone(graph, &plan->graph, error));
+    plan->graph->derived = plan->weights ? ry_weights_derived(plan->weights) : NULL;
     ry_plan_give_allowance(plan->graph);
     RY_TRY(ry_plan_bind_inputs(plan->graph, options, error));
     RY_TRY(fold_and_split(plan, options->inputs, error));
     plan->network_bytes = constant_bytes(plan->graph);
     plan->choices->target.network_bytes = plan->network_bytes;
     plan->choices->host.network_bytes = plan->network_bytes;
+    ry_plan_find_bound(plan, options);
     RY_TRY(ry_plan_choose_form(plan, options->accuracy, asked, error));
     RY_TRY(ry_plan_fuse_separable(plan, options->accuracy, error));
     RY_TRY(ry_plan_fuse_shuffles(plan, options->accuracy, error));
@@ -216,8 +222,11 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
         error));
     RY_TRY(ry_plan_choose_micro_batches(plan, options->accuracy, node_of_step, error));
     RY_TRY(ry_plan_cut_products(plan, options->accuracy, node_of_step, error));
-    RY_TRY(ry_plan_is_stale(plan, stale, error));
-    if (*stale) {
+    RY_TRY(ry_plan_is_stale(plan, &why->stale, error));
+    if (!why->stale) {
+        RY_TRY(ry_plan_decide_forms(plan, node_of_step, &why->late, error));
+    }
+    if (why->stale || why->late) {
         return RYND_OK;
     }
     RY_TRY(ry_plan_recompute(plan, options, &node_of_step, error));
@@ -226,17 +235,19 @@ static rynd_status build(ry_plan *plan, const ry_graph *graph, const ry_plan_opt
     return options->skip_packing ? RYND_OK : ry_plan_pack(plan, options, error);
 }
 
-/* asked: the adviser is asked for the form. *plan is NULL where what he knows is stale. */
+/* asked: the adviser is asked for the form. *plan is NULL if it must be made again. */
 static rynd_status create(ry_device *device, const ry_graph *graph, const ry_plan_options *options,
-                          bool asked, ry_plan **plan, ry_error *error)
+                          bool asked, again *why, ry_plan **plan, ry_error *error)
 {
     ry_choices choices;
-    bool stale = false;
+    *why = (again){false, false};
     ry_plan *p = ry_allocate_array(device->allocator, 1, sizeof *p);
     if (!p) {
         return ry_fail_memory(error);
     }
     p->device = device;
+    p->weights = options->weights;
+    p->own_weights = options->own_weights;
     ry_arena_init(&p->arena, device->allocator);
     const ry_target target = ry_target_of(device);
     const ry_target host = ry_target_here(device->host);
@@ -250,12 +261,12 @@ static rynd_status create(ry_device *device, const ry_graph *graph, const ry_pla
     p->progress = options->progress;
     p->progress_user = options->progress_user;
     rynd_status status =
-        settings.used ? build(p, graph, options, asked, &stale, error) : ry_fail_memory(error);
+        settings.used ? build(p, graph, options, asked, why, error) : ry_fail_memory(error);
     p->choices = NULL;
     p->settings = NULL;
     p->progress = NULL;
     ry_choices_free(&choices);
-    if (status != RYND_OK || stale) {
+    if (status != RYND_OK || why->stale || why->late) {
         ry_plan_destroy(p);
         p = NULL;
     }
@@ -267,10 +278,10 @@ rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_pl
                            ry_plan **plan, ry_error *error)
 {
     const double start = ry_clock_seconds();
-    ry_plan *made;
-    RY_TRY(create(device, graph, options, true, &made, error));
-    if (!made) {
-        RY_TRY(create(device, graph, options, false, &made, error));
+    ry_plan *made = NULL;
+    again why = {false, false};
+    for (bool asked = true; !made; asked = asked && !why.stale) {
+        RY_TRY(create(device, graph, options, asked, &why, &made, error));
     }
     made->seconds = ry_clock_seconds() - start;
     *plan = made;

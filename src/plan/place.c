@@ -5,10 +5,12 @@
  *     arena:  | activations and workspaces, by lifetime | scratch of worker 0 | worker 1 | ... |
  */
 #include "base/integer.h"
+#include "graph/derive.h"
 #include "plan/arena_map.h"
 #include "plan/in_place.h"
 #include "plan/steps.h"
 #include "plan/uses.h"
+#include "plan/weights.h"
 
 #include <string.h>
 
@@ -21,27 +23,62 @@ typedef struct placing {
     ry_error *error;
 } placing;
 
+/* A constant as it is brought to a device. */
+typedef struct constant {
+    ry_device *device;
+    const void *data;
+    size_t bytes;
+} constant;
+
+static rynd_status wrap(void *context, const ry_lot *own, ry_buffer **buffer, ry_error *error)
+{
+    const constant *c = context;
+    (void)own; /* it has this thing alone */
+    return c->device->table->buffer_wrap(c->device, c->data, c->bytes, buffer, error);
+}
+
+/* Devices with memory of their own get a copy: plans of a model share it. */
+static rynd_status place_constant(const placing *p, ry_value_id v, constant *c, size_t index)
+{
+    ry_plan *plan = p->plan;
+    ry_arena scratch;
+    ry_arena_init(&scratch, plan->arena.allocator);
+    ry_text key = {.arena = &scratch};
+    ry_text_add(&key, "constant ");
+    ry_text_bytes(&key, &c->device, sizeof c->device);
+    if (!plan->weights || c->device->host_memory || !ry_graph_add_identity(plan->graph, v, &key) ||
+        key.failed) {
+        ry_arena_free(&scratch);
+        return wrap(c, NULL, &plan->constants[index], p->error);
+    }
+    ry_kept_thing thing = {.key = key.at, .key_size = key.used, .size = c->bytes};
+    const ry_lot_maker maker = {c->device, wrap, c};
+    const rynd_status status = ry_weights_share(plan->weights, &thing, 1, &maker, p->error);
+    ry_arena_free(&scratch);
+    if (status == RYND_OK) {
+        plan->constants[index] = ry_packed_buffer(thing.lot);
+        plan->constant_is_shared[index] = true;
+        plan->lots[plan->lot_count++] = thing.lot;
+    }
+    return status;
+}
+
 static rynd_status add_constant(const placing *p, ry_value_id v)
 {
     ry_plan *plan = p->plan;
-    const ry_value *value = &plan->graph->values[v];
-    size_t bytes = ry_plan_value_bytes(plan, v), size = ry_dtype_size(value->dtype);
-    const void *data = value->constant;
+    const size_t bytes = ry_plan_value_bytes(plan, v);
     const size_t index = plan->constant_count++;
     p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)index};
     plan->constant_size += bytes;
     if (plan->without_weights) {
         return RYND_OK;
     }
-    if ((uintptr_t)data % size != 0) { /* a mapped file may hold it anywhere */
-        void *copy = ry_arena_take(&plan->arena, bytes, 1);
-        if (!copy) {
-            return ry_fail_memory(p->error);
-        }
-        data = memcpy(copy, data, bytes);
+    const void *data = ry_graph_align_constant(plan->graph, v);
+    if (!data) {
+        return ry_fail_memory(p->error);
     }
-    RY_TRY(plan->device->table->buffer_wrap(plan->device, data, bytes, &plan->constants[index],
-                                            p->error));
+    constant c = {plan->device, data, bytes};
+    RY_TRY(place_constant(p, v, &c, index));
     if (plan->host_constants) {
         ry_device *host = plan->device->host;
         RY_TRY(host->table->buffer_wrap(host, data, bytes, &plan->host_constants[index], p->error));
@@ -353,7 +390,6 @@ static rynd_status place_steps(const placing *p)
         }
         size_t *packed =
             ry_plan_falls_back(plan, step) ? &plan->host_packed_size : &plan->packed_size;
-        step->packed_offset = *packed;
         if (!ry_add_size(*packed, ry_aligned(ry_prepared_packed(&step->prepared)), packed)) {
             return fail_size(p, "packed weights");
         }
@@ -390,10 +426,12 @@ rynd_status ry_plan_place(ry_plan *plan, const ry_node_id *node_of_step, ry_erro
     p.spot = RY_TAKE(&plan->arena, ry_spot, count);
     p.whole = RY_TAKE(&plan->arena, bool, count);
     plan->constants = RY_TAKE(&plan->arena, ry_buffer *, count);
+    plan->constant_is_shared = RY_TAKE(&plan->arena, bool, count);
+    plan->lots = RY_TAKE(&plan->arena, ry_lot *, count + plan->step_count);
     if (plan->device->host != plan->device) {
         plan->host_constants = RY_TAKE(&plan->arena, ry_buffer *, count);
     }
-    if (!p.spot || !p.whole || !plan->constants ||
+    if (!p.spot || !p.whole || !plan->constants || !plan->constant_is_shared || !plan->lots ||
         (plan->device->host != plan->device && !plan->host_constants)) {
         return ry_fail_memory(error);
     }

@@ -2,6 +2,8 @@
 /* A plan that is made: which split a step belongs to, and its end. */
 #include "plan/plan.h"
 
+#include "plan/weights.h"
+
 const ry_batch_split *ry_plan_batch_split_of(const ry_plan *plan, size_t step)
 {
     size_t first = 0, end = plan->batch_split_count;
@@ -27,10 +29,15 @@ void ry_plan_destroy(ry_plan *plan)
         ry_prepared_release(&plan->steps[s].prepared, plan->device);
     }
     for (size_t i = 0; i < plan->constant_count; i++) {
-        table->buffer_destroy(plan->device, plan->constants[i]);
+        if (!plan->constant_is_shared[i]) {
+            table->buffer_destroy(plan->device, plan->constants[i]);
+        }
         if (plan->host_constants) {
             host->table->buffer_destroy(host, plan->host_constants[i]);
         }
+    }
+    for (size_t i = 0; i < plan->lot_count; i++) {
+        ry_kept_drop(ry_weights_packed(plan->weights), plan->lots[i]);
     }
     table->buffer_destroy(plan->device, plan->packed);
     host->table->buffer_destroy(host, plan->host_packed);

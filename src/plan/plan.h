@@ -38,9 +38,10 @@ typedef struct ry_step {
     ry_prepared prepared;
     double seconds[RY_MAX_PHASES + 1]; /* predicted, of each phase of the launch on one worker */
     const ry_tensor *constants;        /* one per input: data where it is a constant */
+    const ry_value_id *values;         /* one per input: the graph's */
     ry_spot *in, *out;
-    int64_t actual_row;   /* of the first bounded output in the session's actual dims; -1: none */
-    size_t packed_offset; /* into the plan's packed weights, or into those of the host */
+    int64_t actual_row; /* of the first bounded output in the session's actual dims; -1: none */
+    ry_place packed;    /* its packed weights, on its device */
     size_t workspace_offset; /* into the session's arena */
     size_t activations;      /* bytes of the arena that hold values while it runs */
     const char *reason;      /* why this kernel */
@@ -101,14 +102,22 @@ typedef struct ry_plan {
     const void *unneeded_user;
     size_t constant_count;
     ry_buffer **constants;
-    ry_buffer *packed; /* packed weights, one buffer; NULL when none */
-    size_t packed_size, constant_size;
-    bool without_weights; /* it is looked at, not run: constants have no buffers, and
-                           * devices compile nothing */
-    /* for steps that fall back to the CPU beside the device: the constants, and packed weights */
-    ry_buffer **host_constants;
-    ry_buffer *host_packed;
-    size_t host_packed_size;
+    bool *constant_is_shared; /* the lots have the buffer */
+    /* bytes of packed weights that steps of the device read, and of those that the CPU beside it
+     * reads; of constants */
+    size_t packed_size, host_packed_size, constant_size;
+    /* packed weights of this plan alone, on the device and on the CPU beside it; NULL: none */
+    ry_buffer *packed, *host_packed;
+    /* those that plans of a model share; NULL: this plan shares none */
+    struct ry_weights *weights;
+    ry_lot **lots; /* of each step with shared packed weights, of each shared constant */
+    size_t lot_count;
+    size_t own_weights; /* as the options say */
+    bool bound;         /* to the forms that the first `decisions` say */
+    uint64_t decisions;
+    bool without_weights;       /* it is looked at, not run: constants have no buffers, and
+                                 * devices compile nothing */
+    ry_buffer **host_constants; /* for steps that fall back to the CPU beside the device */
     /* activations and workspaces, then scratch of every worker; values_size: up to the end of the
      * last activation */
     size_t arena_size, values_size, scratch_offset;
@@ -153,6 +162,12 @@ typedef struct ry_plan_options {
     size_t memory_limit, memory_beside;
     size_t *memory_least; /* receives what is possible, where the limit is not; NULL: nobody asks */
     bool skip_packing;    /* for measuring, and for commands that never run the plan */
+    /* what plans of the same model share, for the plan's rest, too: must outlive the plan. NULL:
+     * nothing */
+    struct ry_weights *weights;
+    /* a network whose constants have no more bytes is free to pack them anew (weights.h); 0: 2 MiB
+     */
+    size_t own_weights;
     int (*progress)(void *user, size_t done, size_t all); /* plan_progress.h; NULL: nobody hears */
     void *progress_user;
 } ry_plan_options;

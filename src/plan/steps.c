@@ -5,6 +5,7 @@
 #include "plan/plan_progress.h"
 
 #include "plan/aliases.h"
+#include "plan/bound.h"
 #include "plan/fold.h"
 #include "predict/choices.h"
 #include "predict/settings.h"
@@ -15,13 +16,16 @@ static rynd_status note_constants(ry_plan *plan, const ry_node *node, ry_step *s
                                   ry_error *error)
 {
     ry_tensor *constants = RY_TAKE(&plan->arena, ry_tensor, node->inputs);
-    if (!constants) {
+    ry_value_id *values = RY_TAKE(&plan->arena, ry_value_id, node->inputs);
+    if (!constants || !values) {
         return ry_fail_memory(error);
     }
     for (int i = 0; i < node->inputs; i++) {
         constants[i] = ry_graph_tensor(plan->graph, node->in[i]);
+        values[i] = node->in[i];
     }
     step->constants = constants;
+    step->values = values;
     return RYND_OK;
 }
 
@@ -30,7 +34,10 @@ static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *st
     ry_choice choice;
     const unsigned constants = ry_plan_constants(plan->graph, node);
     const bool set = ry_settings_have(plan->settings, node->name);
-    RY_TRY(ry_choices_take(plan->choices, &step->problem, constants, &choice, error));
+    ry_bound_forms room;
+    RY_TRY(ry_choices_take(plan->choices, &step->problem, constants,
+                           ry_plan_bound(plan, node, step->problem.accuracy, &room), &choice,
+                           error));
     if (set) {
         const ry_target *target = choice.falls_back ? &plan->choices->host : &plan->choices->target;
         RY_TRY(ry_settings_choose(plan->settings, node->name, &step->problem, target, constants,

@@ -7,6 +7,14 @@
 
 #include "predict/advice.h"
 
+enum { RY_BOUND_FORMS = 4 };
+
+/* The forms that the weights of a problem have already: the choice is among those. */
+typedef struct ry_bound_forms {
+    int count; /* 0: they have others, that no kernel of the problem reads */
+    ry_wanted form[RY_BOUND_FORMS];
+} ry_bound_forms;
+
 typedef struct ry_choices {
     ry_arena arena;
     ry_target target;
@@ -26,14 +34,15 @@ void ry_choices_free(ry_choices *choices);
 /* The target that a kernel is for. */
 const ry_target *ry_choices_target(const ry_choices *choices, const ry_kernel *kernel);
 
-/* What ry_predict_choose gives where nothing is wanted: what layouts and fusions are compared by,
- * whatever was measured, so that steps stay the ones that were measured. What the problem's
- * attributes point to must stay until ry_choices_free. */
+/* The choice that layouts and fusions are compared by: by prediction, whatever was measured, so
+ * that steps stay those that were measured. bound NULL: any form. Where no bound form takes the
+ * problem, any does, and its time includes packing the weights once. What the problem's attributes
+ * point to must stay until ry_choices_free. */
 rynd_status ry_choices_find(ry_choices *choices, const ry_problem *problem, unsigned constants,
-                            ry_choice *choice, ry_error *error);
+                            const ry_bound_forms *bound, ry_choice *choice, ry_error *error);
 
-/* What a step takes: what the adviser says, else the same. */
+/* The choice of a step: what the adviser says, if its form is bound, else the same. */
 rynd_status ry_choices_take(ry_choices *choices, const ry_problem *problem, unsigned constants,
-                            ry_choice *choice, ry_error *error);
+                            const ry_bound_forms *bound, ry_choice *choice, ry_error *error);
 
 #endif

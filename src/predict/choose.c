@@ -86,6 +86,9 @@ void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size
         snprintf(text, size, "measured %s us (wisdom)%s; predicted %s us%s", measured_text,
                  choice->falls_back ? " on the CPU, which alone has a kernel" : "", own_text,
                  choice->falls_back ? ", copies included" : "");
+    } else if (choice->bound) {
+        snprintf(text, size, "reads weights as the model has packed them; predicted %s us",
+                 own_text);
     } else if (choice->falls_back) {
         snprintf(text, size,
                  "fallback: only the CPU has a kernel; predicted %s us, copies included", own_text);

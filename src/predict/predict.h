@@ -55,6 +55,7 @@ typedef struct ry_choice {
     const ry_kernel *next;
     double next_seconds;
     bool falls_back; /* to the CPU: no kernel of the device takes the problem */
+    bool bound;      /* to a form that the weights had already (choices.h) */
 } ry_choice;
 
 /* What a choice is bound to. */

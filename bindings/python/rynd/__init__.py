@@ -17,7 +17,7 @@ from .candidates import Candidate, Candidates, Prediction
 from .errors import (ArgumentError, ArgumentTypeError, BusyError, CancelledError, DeviceError, Error, FileError, FormatError, MissingFileError,
                      NotFoundError, OutOfMemoryError, ShapeError, UnsupportedError)
 from .expressions import Expr, expr
-from .model import Model, Node, Value, load
+from .model import Model, Node, Value, Weights, load
 from .operators import Op, conv1d, conv2d, conv3d
 from .placement import FleetDevice, Part, PlacedPart, Placement, place
 from .plan import Knob, Memory, Plan, Profile, Session, Step, save_html
@@ -30,7 +30,7 @@ from .tuning import TunedForm, TunedPlan, TunedProblem, Tuning, tune
 __version__ = _rynd.version()
 
 __all__ = [
-    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Node", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
+    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Weights", "Node", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
     "conv1d", "conv2d", "conv3d", "from_torch", "place", "Placement", "PlacedPart", "Part", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
     "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",

@@ -14,6 +14,9 @@ from .tuning import Tuning, weights_number
 
 Value = namedtuple("Value", "name dtype shape")
 Value.__doc__ = """An input or output. `shape` has numbers, and names where the model leaves a dimension open; None where it is not known."""
+Weights = namedtuple("Weights", "packed derived unused_packed unused_derived keep")
+Weights.__doc__ = """Bytes of weights that the plans of a model share: `packed` for kernels, `derived` from the model's constants by folding;
+those of them that no plan reads; and how many of each stay then."""
 Node = namedtuple("Node", "name op source inputs outputs")
 Node.__doc__ = """A node as rynd reads it: `op` is rynd's operator, `source` the ONNX operator it came from."""
 
@@ -33,7 +36,7 @@ class Model(_rynd.Caller):
     of them where the model has several outputs. Several threads may call one model at once. Made by rynd.load.
     """
 
-    def __new__(cls, source, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None):
+    def __new__(cls, source, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None, own_weights=None):
         source = _source(source)
         options = {"device": device, "threads": threads, "isa": isa, "profile": profile, "wisdom": wisdom, "frozen": frozen}
         accuracy_number(accuracy)
@@ -42,6 +45,7 @@ class Model(_rynd.Caller):
         self._source = source
         self._options = options
         self._accuracy = accuracy
+        self._own_weights = own_weights
         self._native = {tuple(options.values()): native}
         self._plans = {}
         return self
@@ -91,10 +95,29 @@ class Model(_rynd.Caller):
             f"operators: {operators}",
         ])
 
+    @property
+    def weights(self):
+        """What its plans hold of weights, as Weights: plans share them, whatever shapes they are for (docs/shapes.md)."""
+        counts = [native.weights() for native in self._native.values()]
+        return Weights(*(sum(column) for column in zip(*counts)))
+
+    def keep_weights(self, size):
+        """Sets how many bytes of packed weights, and of derived ones, stay when no plan reads them; before: the size of the model's constants.
+
+        0 frees all that no plan reads. Plans for the last shapes are kept by the model; forget() drops them.
+        """
+        for native in self._native.values():
+            native.keep(size)
+
+    def forget(self):
+        """Drops the plans and sessions that calls of the model have kept for their shapes."""
+        self._plans.clear()
+        self._forget()
+
     # --- plans ---
 
     def plan(self, batch=None, dims=None, inputs=None, accuracy=None, device=None, threads=None, isa=None, profile=None, settings=None,
-             weights=True, progress=None, wisdom=None, frozen=None):
+             weights=True, progress=None, wisdom=None, frozen=None, own_weights=None):
         """Makes a plan: every decision, before anything runs.
 
         batch: the first dimension of every input that leaves it open.
@@ -106,6 +129,8 @@ class Model(_rynd.Caller):
         settings: own choices of kernels and knobs by step, {"conv1": {"kernel": "conv_staged_igemm", "mr": 6}}.
         weights: False leaves weights unpacked: the plan can be looked at, not run.
         progress: called with what is done and how much there is; True shows a bar where tqdm is installed.
+        own_weights: bytes; a model with more reads its weights as its first plan packed them (docs/shapes.md). None: 2 MiB, or what
+            rynd.load was given. -1: no bound; every plan has the kernels that are best for its shape.
 
         Raises ShapeError where a dimension is left open, UnsupportedError, NotFoundError (a dimension or step), OutOfMemoryError.
         """
@@ -113,7 +138,7 @@ class Model(_rynd.Caller):
                    for name, own in (("device", device), ("threads", threads), ("isa", isa), ("profile", profile), ("wisdom", wisdom),
                                      ("frozen", frozen))}
         return Plan(self._model_for(options), accuracy_number(accuracy or self._accuracy), batch or 0, dims or {},
-                    self._descriptions(inputs), settings or {}, weights, progress)
+                    self._descriptions(inputs), settings or {}, weights, progress, self._own(own_weights))
 
     def tune(self, budget=0.0, batch=None, dims=None, inputs=None, seed=1, weights=None, settings=None, keep=True, progress=None,
              energy=False):
@@ -129,8 +154,7 @@ class Model(_rynd.Caller):
         choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
         tuning = Tuning(*_rynd.tune_model(self._model_for(self._options), accuracy_number(self._accuracy), batch or 0, list((dims or {}).items()),
                                           self._descriptions(inputs), choices, float(budget), seed, weights_number(weights), keep, energy, progress))
-        self._plans.clear()
-        self._forget()
+        self.forget()
         return tuning
 
     def part(self, inputs, outputs, batch=None, dims=None):
@@ -156,6 +180,10 @@ class Model(_rynd.Caller):
             return self._first().save_memory(tensors)
         return self._first().save(os.fspath(path), tensors)
 
+    def _own(self, own_weights):
+        own = own_weights if own_weights is not None else self._own_weights
+        return 0 if own is None else max(1, own) if own >= 0 else -1
+
     def _descriptions(self, inputs):
         if inputs is None:
             return None
@@ -168,20 +196,20 @@ class Model(_rynd.Caller):
 
     def _session_for(self, tensors):
         """A session for tensors of these (dtype, shape, strides): called where no kept one is idle."""
-        plan = self._plans.get(tensors)
+        plan = self._plans.pop(tensors, None)
         if plan is None:
             for value, (dtype, shape, _) in zip(self.inputs, tensors):
                 _check(value, dtype, shape)
             if len(self._plans) >= 16:
                 del self._plans[next(iter(self._plans))]
-            plan = Plan(self._model_for(self._options), accuracy_number(self._accuracy), 0, {}, list(tensors), {}, True, None)
-            self._plans[tensors] = plan
+            plan = Plan(self._model_for(self._options), accuracy_number(self._accuracy), 0, {}, list(tensors), {}, True, None, self._own(None))
+        self._plans[tensors] = plan  # the last used is the last
         return plan.session()
 
     # --- pickling, for other processes: the file's content goes along ---
 
     def __reduce__(self):
-        return _restore, (_content(self._source), self._options, self._accuracy)
+        return _restore, (_content(self._source), self._options, self._accuracy, self._own_weights)
 
 
 def _row(value):
@@ -228,11 +256,11 @@ def _content(source):
         return os.path.abspath(source)
 
 
-def _restore(source, options, accuracy):
-    return Model(source, accuracy=accuracy, **options)
+def _restore(source, options, accuracy, own_weights=None):
+    return Model(source, accuracy=accuracy, own_weights=own_weights, **options)
 
 
-def load(source, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None):
+def load(source, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None, own_weights=None):
     """Loads an ONNX model from a path, or from bytes.
 
     device: "cpu", "opencl", "opencl:1", "cuda"; RYND_DEVICE or "cpu" otherwise.
@@ -242,8 +270,10 @@ def load(source, device=None, threads=None, accuracy=None, isa=None, profile=Non
     profile: a file of a machine's measured rates, to plan for that machine.
     wisdom: the file of measured records that kernels are chosen by, or "off"; RYND_WISDOM, or the user's own otherwise (docs/tuning.md).
     frozen: True takes them as they are now, and never writes any.
+    own_weights: as in Model.plan, for calls of the model and for plans that say nothing else.
 
     Raises MissingFileError, FileError, FormatError (file, node, value), UnsupportedError (every operator that rynd lacks), ShapeError,
     DeviceError (the device is not there), OutOfMemoryError.
     """
-    return Model(source, device=device, threads=threads, accuracy=accuracy, isa=isa, profile=profile, wisdom=wisdom, frozen=frozen)
+    return Model(source, device=device, threads=threads, accuracy=accuracy, isa=isa, profile=profile, wisdom=wisdom, frozen=frozen,
+                 own_weights=own_weights)

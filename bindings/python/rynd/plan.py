@@ -52,11 +52,11 @@ def _bar(progress):
 class Plan(_rynd.Plan):
     """Every decision for a model on a device, made before anything runs. Many threads may share it, each with a session of its own."""
 
-    def __new__(cls, model, accuracy, batch, dims, inputs, settings, weights, progress):
+    def __new__(cls, model, accuracy, batch, dims, inputs, settings, weights, progress, own_weights=0):
         choices = [(step, knob, str(value)) for step, knobs in settings.items() for knob, value in knobs.items()]
         hear, end = _bar(progress)
         try:
-            return super().__new__(cls, model, accuracy, batch, list(dims.items()), inputs, choices, weights, hear)
+            return super().__new__(cls, model, accuracy, batch, list(dims.items()), inputs, choices, weights, hear, own_weights)
         finally:
             end()
 

@@ -4,8 +4,9 @@
 #include "errors.h"
 #include "session.h"
 
-/* Sessions that are kept: of other shapes, or for other threads. */
-enum { KEPT = 16 };
+/* Sessions that are kept, for other shapes or threads: so many at most, and no more memory than
+ * twice what the largest takes, or KEPT_BYTES. */
+enum { KEPT = 16, KEPT_BYTES = 64 << 20 };
 
 typedef struct caller_object {
     PyObject_HEAD model_object *model; /* that tells names; plans may be of others with the same
@@ -90,6 +91,27 @@ static session_object *find(caller_object *self, const py_lent *inputs)
     return NULL;
 }
 
+static size_t memory_of(PyObject *sessions, Py_ssize_t i)
+{
+    return rynd_session_memory(((session_object *)PyList_GetItem(sessions, i))->session);
+}
+
+/* Lets go of the sessions that were used longest ago. */
+static int trim(PyObject *sessions)
+{
+    const Py_ssize_t count = PyList_Size(sessions);
+    size_t largest = KEPT_BYTES / 2, sum = 0;
+    Py_ssize_t kept = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        const size_t own = memory_of(sessions, i);
+        largest = own > largest ? own : largest;
+    }
+    while (kept < count && kept < KEPT && (sum += memory_of(sessions, kept)) <= 2 * largest) {
+        kept++;
+    }
+    return kept < count ? PyList_SetSlice(sessions, kept, count, NULL) : 0;
+}
+
 static session_object *make(caller_object *self, const py_lent *inputs)
 {
     PyObject *tensors = describe(self, inputs);
@@ -100,9 +122,7 @@ static session_object *make(caller_object *self, const py_lent *inputs)
         py_fail_type("_session_for gave no session");
         Py_CLEAR(made);
     }
-    if (made && (PyList_Insert(self->sessions, 0, made) != 0 ||
-                 (PyList_Size(self->sessions) > KEPT &&
-                  PyList_SetSlice(self->sessions, KEPT, PyList_Size(self->sessions), NULL) != 0))) {
+    if (made && (PyList_Insert(self->sessions, 0, made) != 0 || trim(self->sessions) != 0)) {
         Py_CLEAR(made);
     }
     return (session_object *)made;

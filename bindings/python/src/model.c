@@ -215,6 +215,28 @@ static PyObject *model_info(PyObject *self, PyObject *unused)
                          operators(model, info.operator_count));
 }
 
+static PyObject *model_weights(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    rynd_weights weights = {.size = sizeof weights};
+    const rynd_status status = rynd_model_weights(((model_object *)self)->model, &weights);
+    return status == RYND_OK
+               ? Py_BuildValue("(nnnnn)", (Py_ssize_t)weights.packed, (Py_ssize_t)weights.derived,
+                               (Py_ssize_t)weights.unused_packed,
+                               (Py_ssize_t)weights.unused_derived, (Py_ssize_t)weights.keep)
+               : py_raise(status);
+}
+
+static PyObject *model_keep(PyObject *self, PyObject *bytes)
+{
+    const size_t keep = PyLong_AsSize_t(bytes);
+    if (keep == (size_t)-1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    const rynd_status status = rynd_model_keep(((model_object *)self)->model, keep);
+    return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
 static PyObject *value_names(const rynd_model *model, size_t node, int count,
                              const char *(*get)(const rynd_model *, size_t, int))
 {
@@ -304,6 +326,9 @@ static PyMethodDef model_methods[] = {
     {"part", model_part, METH_VARARGS, "(inputs, outputs, batch, dims): a Model of a part."},
     {"save", py_model_save, METH_VARARGS, "(path, {name: array})."},
     {"save_memory", py_model_save_memory, METH_VARARGS, "({name: array}): bytes."},
+    {"weights", model_weights, METH_NOARGS,
+     "(packed, derived, unused_packed, unused_derived, keep), in bytes."},
+    {"keep", model_keep, METH_O, "Sets how many bytes stay that no plan reads."},
     {"inputs", model_inputs, METH_NOARGS, "[(name, dtype, dims)]; an open dim is its name."},
     {"outputs", model_outputs, METH_NOARGS, "As inputs()."},
     {"info", model_info, METH_NOARGS, "Facts as a dict."},

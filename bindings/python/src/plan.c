@@ -12,10 +12,10 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
     PyObject *model, *dims, *inputs, *choices, *report;
     py_plan_request request = {.options = {.size = sizeof request.options}};
     int accuracy, weights;
-    long long batch;
-    if (named || !PyArg_ParseTuple(args, "O!iLO!OO!pO:Plan", py_model_type, &model, &accuracy,
+    long long batch, own_weights;
+    if (named || !PyArg_ParseTuple(args, "O!iLO!OO!pOL:Plan", py_model_type, &model, &accuracy,
                                    &batch, &PyList_Type, &dims, &inputs, &PyList_Type, &choices,
-                                   &weights, &report)) {
+                                   &weights, &report, &own_weights)) {
         return NULL;
     }
     plan_object *self = (plan_object *)PyType_GenericAlloc(type, 0);
@@ -29,6 +29,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
         return NULL;
     }
     request.options.without_weights = !weights;
+    request.options.own_weights = own_weights < 0 ? SIZE_MAX : (size_t)own_weights;
     request.options.progress = py_progress;
     request.options.progress_user = report == Py_None ? NULL : report;
     rynd_status status;

@@ -60,6 +60,14 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "SUMS_OF_W", 0);
 }
 
+static void packing(const ry_prepared *prepared, ry_text *key)
+{
+    const ry_query query = {prepared->kernel, prepared->problem, NULL, &prepared->form};
+    const ry_gpu_product product = product_of(&query);
+    const ry_gpu_window w = ry_gpu_window_of(prepared->problem);
+    ry_gpu_tile_packing(&product, prepared, &w, key);
+}
+
 static const char *const entries[] = {"pack", "run", "join"};
 
 static const ry_gpu_kernel igemm = {ry_gpu_text_igemm, entries, 3, define};
@@ -78,7 +86,7 @@ static bool takes_others(const ry_problem *problem)
     RY_GPU_KERNEL(symbol, operator, class, .knobs = ry_gpu_tile_knobs,                    \
                   .knob_count = RY_GPU_TILE_KNOBS, .applicable = takes, .values = values, \
                   .prepare = prepare, .matrix_units = units, .gpu = &igemm,               \
-                  .packed_inputs = 1u << 1)
+                  .packed_inputs = 1u << 1, .packing = packing)
 
 ROW(conv_fwd_f32_igemm_gpu, conv, strict, ry_gpu_window_takes, false);
 ROW(conv_fwd_half_units_gpu, conv, near32, takes_halves, true);

@@ -8,13 +8,14 @@
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_window.h"
+#include "kernels/packing.h"
 
 #include <math.h>
 
 enum { ITEMS = 128, MOST_CHANNELS = 4, MOST_ROWS = 4, MOST_REACH = 16 };
 
 enum { KNOB_ROWS, KNOBS };
-static const ry_knob knobs[KNOBS] = {{"rows", NULL, true}};
+static const ry_knob knobs[KNOBS] = {{"rows", NULL, true, false}};
 
 static bool applicable(const ry_problem *problem)
 {
@@ -105,13 +106,20 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
                 w.phases == 1 && w.axis[1].taps * w.axis[2].taps <= UNROLLED ? "UNROLL" : "");
 }
 
+static void packing(const ry_prepared *prepared, ry_text *key)
+{
+    const ry_gpu_window w = ry_gpu_window_of(prepared->problem);
+    RY_PACKING_NUMBERS(key, w.groups, w.rows, w.channels, w.window, w.axis[0].taps, w.axis[1].taps,
+                       w.axis[2].taps);
+}
+
 static const char *const entries[] = {"pack", "run"};
 static const ry_gpu_kernel depthwise = {ry_gpu_text_depthwise, entries, 2, define};
 
 #define ROW(symbol, operator)                                                     \
     RY_GPU_KERNEL(symbol, operator, strict, .knobs = knobs, .knob_count = KNOBS,  \
                   .applicable = applicable, .values = values, .prepare = prepare, \
-                  .gpu = &depthwise, .packed_inputs = 1u << 1)
+                  .gpu = &depthwise, .packed_inputs = 1u << 1, .packing = packing)
 
 ROW(conv_fwd_f32_depthwise_gpu, conv);
 ROW(convt_fwd_f32_depthwise_gpu, convt);

@@ -97,7 +97,7 @@ TILE_ROW(matmul_tf32_units_gpu, tf32, takes_others, true);
 TILE_ROW(matmul_bf16_units_gpu, bf16, takes_others, true);
 
 enum { KNOB_LANES, KNOBS };
-static const ry_knob knobs[KNOBS] = {{"lanes", NULL, true}};
+static const ry_knob knobs[KNOBS] = {{"lanes", NULL, true, false}};
 
 static bool gemv_applicable(const ry_problem *problem)
 {

@@ -7,6 +7,8 @@
 #include "kernels/form.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_window.h"
+#include "kernels/packing.h"
 
 #include <math.h>
 
@@ -56,7 +58,7 @@ const char *const ry_gpu_tile_words[] = {
 enum { TILES = sizeof tiles / sizeof *tiles, SPLITS = 5, LEAST_TERMS = 64 };
 
 const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS] = {
-    [RY_GPU_KNOB_TILE] = {"tile", ry_gpu_tile_words, true},
+    [RY_GPU_KNOB_TILE] = {"tile", ry_gpu_tile_words, true, true},
     [RY_GPU_KNOB_SPLIT] = {"split", NULL, true},
 };
 
@@ -275,16 +277,29 @@ int64_t ry_gpu_tile_pitch(const ry_gpu_product *product, const ry_prepared *prep
     return ry_round_up(product->rows, ry_gpu_tile_of(prepared).m);
 }
 
+/* Rows that are beside each other in the packed weights. */
+static int64_t panel_of(const ry_prepared *prepared, int64_t pitch, bool along)
+{
+    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
+    return !ry_gpu_tile_is_panel(&tile) ? pitch : along ? RY_GPU_ALONG : RY_GPU_ACROSS;
+}
+
+void ry_gpu_tile_packing(const ry_gpu_product *product, const ry_prepared *prepared,
+                         const ry_gpu_window *window, ry_text *key)
+{
+    const int64_t pitch = ry_gpu_tile_pitch(product, prepared);
+    const bool along = window->x_along_channels;
+    RY_PACKING_NUMBERS(key, pitch, panel_of(prepared, pitch, along), along, product->operands,
+                       window->groups, window->channels, window->rows, window->window,
+                       window->axis[0].taps, window->axis[1].taps, window->axis[2].taps);
+}
+
 void ry_gpu_tile_define_packed(const ry_gpu_product *product, const ry_prepared *prepared,
                                int64_t terms, bool along, ry_text *text)
 {
-    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
     const int64_t pitch = ry_gpu_tile_pitch(product, prepared);
     ry_gpu_define(text, "PACKED_A", 1);
     ry_gpu_define(text, "PACKED_TERMS", terms);
     ry_gpu_define(text, "PACKED_PITCH", pitch);
-    ry_gpu_define(text, "PANEL",
-                  !ry_gpu_tile_is_panel(&tile) ? pitch
-                  : along                      ? RY_GPU_ALONG
-                                               : RY_GPU_ACROSS);
+    ry_gpu_define(text, "PANEL", panel_of(prepared, pitch, along));
 }

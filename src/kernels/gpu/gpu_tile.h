@@ -4,6 +4,7 @@
 #define RY_KERNELS_GPU_GPU_TILE_H
 
 #include "kernels/gpu/gpu_operands.h"
+#include "kernels/gpu/gpu_window.h"
 
 /* What panels multiply at once: sums of a row or column, of which so many are across. */
 enum { RY_GPU_ACROSS = 8, RY_GPU_ALONG = 32 };
@@ -50,5 +51,9 @@ void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepar
 int64_t ry_gpu_tile_pitch(const ry_gpu_product *product, const ry_prepared *prepared);
 void ry_gpu_tile_define_packed(const ry_gpu_product *product, const ry_prepared *prepared,
                                int64_t terms, bool along, ry_text *text);
+
+/* The numbers of ry_gpu_tile_define_packed, and the window's, for a kernel's `packing`. */
+void ry_gpu_tile_packing(const ry_gpu_product *product, const ry_prepared *prepared,
+                         const ry_gpu_window *window, ry_text *key);
 
 #endif

@@ -9,6 +9,7 @@
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_tile.h"
 #include "kernels/gpu/gpu_window.h"
+#include "kernels/packing.h"
 #include "problem/window.h"
 
 #include <math.h>
@@ -20,8 +21,8 @@ enum { TAPS = 3, LEAST_ITEMS = 64, ITEMS = 128, MOST_ITEMS = 256 };
 enum { WIDEST = 128 }; /* rows of a product's tile */
 
 static const ry_knob knobs[KNOBS] = {
-    [KNOB_POINTS] = {"points", NULL, true},
-    [KNOB_TILE] = {"tile", ry_gpu_tile_words, true},
+    [KNOB_POINTS] = {"points", NULL, true, true},
+    [KNOB_TILE] = {"tile", ry_gpu_tile_words, true, true},
     [KNOB_GROUP] = {"group", NULL, false},
 };
 
@@ -268,15 +269,27 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "TRANSFORM_ITEMS", prepared->form.value[KNOB_GROUP]);
 }
 
+static void packing(const ry_prepared *prepared, ry_text *key)
+{
+    const int64_t points = prepared->form.value[KNOB_POINTS];
+    const ry_gpu_window w = ry_gpu_window_of(prepared->problem);
+    const ry_gpu_product product = product_of(&w, points);
+    ry_prepared of_product = *prepared;
+    of_product.form = product_form(prepared->form.value[KNOB_TILE]);
+    RY_PACKING_NUMBERS(key, points);
+    ry_gpu_tile_packing(&product, &of_product, &w, key);
+}
+
 static const char *const entries[] = {"pack", "transform_input", "run", "transform_output"};
 
 static const ry_gpu_kernel winograd = {ry_gpu_text_winograd, entries, 4, define};
 
 /* The weights are read beside the packed ones where numbers are not finite. */
-#define ROW(symbol, class)                                                        \
-    RY_GPU_KERNEL(symbol, conv, class, .knobs = knobs, .knob_count = KNOBS,       \
-                  .applicable = applicable, .values = values, .prepare = prepare, \
-                  .gpu = &winograd, .packed_inputs = 1u << 1, .kept_inputs = 1u << 1)
+#define ROW(symbol, class)                                                            \
+    RY_GPU_KERNEL(symbol, conv, class, .knobs = knobs, .knob_count = KNOBS,           \
+                  .applicable = applicable, .values = values, .prepare = prepare,     \
+                  .gpu = &winograd, .packed_inputs = 1u << 1, .kept_inputs = 1u << 1, \
+                  .packing = packing)
 
 ROW(conv_fwd_f32_winograd_gpu, near32);
 ROW(conv_fwd_f32_winograd_strict_gpu, strict);

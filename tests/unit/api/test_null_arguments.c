@@ -239,6 +239,7 @@ static void models(void **state)
     rynd_model_info info = {.size = sizeof info};
     rynd_value_info value = {.size = sizeof value};
     rynd_node_info node = {.size = sizeof node};
+    rynd_weights weights = {.size = sizeof weights};
     const char *name;
     size_t count;
     REFUSES(rynd_model_load, context, NULL, "x.onnx", &made);
@@ -256,6 +257,9 @@ static void models(void **state)
     REFUSES(rynd_model_output, info, model, 0, NULL);
     REFUSES(rynd_model_get_info, model, NULL, &info);
     REFUSES(rynd_model_get_info, info, model, NULL);
+    REFUSES(rynd_model_weights, model, NULL, &weights);
+    REFUSES(rynd_model_weights, weights, model, NULL);
+    REFUSES(rynd_model_keep, model, NULL, 0);
     REFUSES(rynd_model_operator, model, NULL, 0, &name, &count);
     REFUSES(rynd_model_operator, name, model, 0, NULL, &count);
     REFUSES(rynd_model_operator, count, model, 0, &name, NULL);

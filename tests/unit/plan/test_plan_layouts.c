@@ -35,7 +35,8 @@ static double node_seconds(small_net *n, const ry_node *node, const bool *channe
                                      &problem, &n->error),
                      RYND_OK);
     assert_int_equal(ry_choices_find(n->plan.choices, &problem,
-                                     ry_plan_constants(n->plan.graph, node), &choice, &n->error),
+                                     ry_plan_constants(n->plan.graph, node), NULL, &choice,
+                                     &n->error),
                      RYND_OK);
     ry_arena_free(&arena);
     return choice.seconds + (node->op == RY_OP_copy ? RY_STEP_SECONDS : 0);

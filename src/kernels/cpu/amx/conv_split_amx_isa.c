@@ -91,7 +91,7 @@ void RY_ISA_SYMBOL(split_run)(const ry_cpu_launch *launch, size_t task)
                   .values = ry_split_values, .applicable = ry_split_is_possible,           \
                   .prepare = ry_split_prepare, .initialise = ry_split_initialise,          \
                   .pack = ry_split_pack, .run = RY_ISA_SYMBOL(split_run),                  \
-                  .packed_inputs = 1u << 1,                                                \
+                  .packed_inputs = 1u << 1, .packing = ry_split_packing,                   \
                   .kept_inputs = RY_ACCURACY_##class == RY_ACCURACY_bf16 ? 0 : 1u << 1)
 
 KERNEL(conv_fwd_f32_split_strict, strict);

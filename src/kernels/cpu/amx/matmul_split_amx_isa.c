@@ -14,6 +14,7 @@ MATMUL_AS_CONV(run, RY_ISA_SYMBOL(split_run))
                   .values = ry_matmul_split_values, .applicable = ry_matmul_split_is_possible,  \
                   .prepare = ry_matmul_split_prepare, .initialise = ry_matmul_split_initialise, \
                   .pack = pack, .run = run, .packed_inputs = 1u << 1,                           \
+                  .packing = ry_matmul_split_packing,                                           \
                   .kept_inputs = RY_ACCURACY_##class == RY_ACCURACY_bf16 ? 0 : 1u << 1)
 
 KERNEL(matmul_f32_split_strict, strict);

@@ -5,6 +5,8 @@
 #include "base/integer.h"
 #include "kernels/cpu/amx/split_cost.h"
 #include "kernels/cpu/matmul/matmul_as_conv.h"
+#include "kernels/cpu/parts/conv_packing.h"
+#include "kernels/packing.h"
 
 const ry_knob ry_split_knobs[SPLIT_KNOBS] = {[SPLIT_FLAT] = {"flat", NULL, true},
                                              [SPLIT_BLOCK] = {"block", NULL, false},
@@ -50,4 +52,21 @@ rynd_status ry_matmul_split_prepare(const ry_query *query, ry_prepared *prepared
 void ry_matmul_split_initialise(const ry_query *query, void *state)
 {
     ry_matmul_as_conv_initialise(query, state, ry_split_initialise);
+}
+
+static void packing_of(const split_plan *plan, ry_text *key)
+{
+    ry_conv_packing_add(&plan->geometry, split_taps(plan), key);
+    RY_PACKING_NUMBERS(key, plan->parts, plan->steps, plan->oc_blocks, plan->oc_block_packed,
+                       (int64_t)plan->weights);
+}
+
+void ry_split_packing(const ry_prepared *prepared, ry_text *key)
+{
+    packing_of(prepared->state, key);
+}
+
+void ry_matmul_split_packing(const ry_prepared *prepared, ry_text *key)
+{
+    packing_of(ry_matmul_as_conv_state(prepared->state), key);
 }

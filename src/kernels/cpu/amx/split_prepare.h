@@ -15,4 +15,8 @@ void ry_matmul_split_values(const ry_query *query, int knob, ry_knob_values *val
 rynd_status ry_matmul_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_matmul_split_initialise(const ry_query *query, void *state);
 
+/* `packing` of convolutions, and of products. */
+void ry_split_packing(const ry_prepared *prepared, ry_text *key);
+void ry_matmul_split_packing(const ry_prepared *prepared, ry_text *key);
+
 #endif

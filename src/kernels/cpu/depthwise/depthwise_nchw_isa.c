@@ -147,4 +147,4 @@ RY_CONV_KERNELS(depthwise_nchw, .applicable = ry_depthwise_nchw_suits,
                 .knobs = ry_depthwise_nchw_knobs, .knob_count = NCHW_KNOBS,
                 .values = ry_depthwise_nchw_values, .prepare = ry_depthwise_nchw_prepare,
                 .initialise = ry_depthwise_nchw_initialise, .pack = pack, .run = run,
-                .packed_inputs = 1u << 1 | 1u << 2);
+                .packed_inputs = 1u << 1 | 1u << 2, .packing = ry_depthwise_nchw_packing);

@@ -115,6 +115,7 @@ bool ry_depthwise_nchw_has_two_strips(const ry_query *query);
  * it, in plan->size bytes. */
 bool ry_depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan);
 void ry_depthwise_nchw_initialise(const ry_query *query, void *state);
+void ry_depthwise_nchw_packing(const ry_prepared *prepared, ry_text *key);
 
 void ry_depthwise_nchw_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepared,

@@ -2,7 +2,9 @@
 /* What the depthwise convolution along rows is asked before it runs. */
 #include "base/integer.h"
 #include "kernels/cpu/depthwise/depthwise_nchw_plan.h"
+#include "kernels/cpu/parts/conv_packing.h"
 #include "kernels/knob_values.h"
+#include "kernels/packing.h"
 
 static const char *const variants[NCHW_VARIANTS] = {[NCHW_STRIP] = "strip",
                                                     [NCHW_WINDOW] = "window",
@@ -72,4 +74,11 @@ rynd_status ry_depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepar
                   [NCHW_ROWS] = plan.rows,
                   [NCHW_CHANNELS] = plan.channels}}};
     return RYND_OK;
+}
+
+void ry_depthwise_nchw_packing(const ry_prepared *prepared, ry_text *key)
+{
+    const depthwise_nchw_plan *plan = prepared->state;
+    ry_conv_packing_add(&plan->geometry, NULL, key);
+    RY_PACKING_NUMBERS(key, plan->outputs, plan->multiplier);
 }

@@ -520,4 +520,4 @@ RY_CONV_KERNELS(depthwise_nhwc, .applicable = RY_ISA_JOIN(ry_depthwise_nhwc_take
                 .values = ry_depthwise_nhwc_values, .prepare = ry_depthwise_nhwc_prepare,
                 .initialise = ry_depthwise_nhwc_initialise,
                 .pack = RY_ISA_SYMBOL(depthwise_nhwc_pack), .run = run,
-                .packed_inputs = 1u << 1 | 1u << 2);
+                .packed_inputs = 1u << 1 | 1u << 2, .packing = ry_depthwise_nhwc_packing);

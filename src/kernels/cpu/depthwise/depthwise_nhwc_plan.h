@@ -119,4 +119,8 @@ rynd_status ry_depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepar
                                       ry_error *error);
 void ry_depthwise_nhwc_initialise(const ry_query *query, void *state);
 
+/* `packing` of convolutions; then that of a plan, for the kernels built on it. */
+void ry_depthwise_nhwc_packing(const ry_prepared *prepared, ry_text *key);
+void ry_depthwise_nhwc_packing_of(const depthwise_nhwc_plan *plan, ry_text *key);
+
 #endif

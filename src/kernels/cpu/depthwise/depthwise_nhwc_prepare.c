@@ -2,7 +2,9 @@
 /* What the depthwise convolution along channels is asked before it runs. */
 #include "base/integer.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
+#include "kernels/cpu/parts/conv_packing.h"
 #include "kernels/knob_values.h"
+#include "kernels/packing.h"
 
 const ry_knob ry_depthwise_nhwc_knobs[NHWC_KNOBS] = {
     [NHWC_WINDOW] = {"window", NULL, true},        [NHWC_HEIGHT] = {"height", NULL, true},
@@ -103,4 +105,25 @@ rynd_status ry_depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepar
 void ry_depthwise_nhwc_initialise(const ry_query *query, void *state)
 {
     ry_depthwise_nhwc_plan_make(query, state);
+}
+
+void ry_depthwise_nhwc_packing_of(const depthwise_nhwc_plan *plan, ry_text *key)
+{
+    ry_conv_packing_add(&plan->geometry, NULL, key);
+    RY_PACKING_NUMBERS(key, plan->depth, plan->taps, plan->outputs, plan->lanes, plan->packed_step,
+                       plan->multiplier);
+    for (int i = 0; i < RY_SPACE; i++) {
+        const depthwise_axis *axis = &plan->axis[i];
+        const int64_t classes = axis->same ? 1 : axis->classes;
+        RY_PACKING_NUMBERS(key, classes);
+        for (int64_t c = 0; c < classes; c++) {
+            const depthwise_class *class = &axis->class[c];
+            RY_PACKING_NUMBERS(key, class->taps, class->tap, class->tap_step);
+        }
+    }
+}
+
+void ry_depthwise_nhwc_packing(const ry_prepared *prepared, ry_text *key)
+{
+    ry_depthwise_nhwc_packing_of(prepared->state, key);
 }

@@ -21,4 +21,5 @@ RY_CONV_KERNELS_OF(bf16_igemm, bf16, .simd = RY_SIMD_PAIRS, .knobs = ry_igemm_kn
                    .knob_count = IGEMM_KNOBS, .applicable = ry_conv_takes_floats,
                    .values = ry_igemm_values, .prepare = ry_igemm_prepare,
                    .initialise = ry_igemm_initialise, .pack = RY_ISA_SYMBOL(conv_igemm_pack_bf16),
-                   .run = RY_ISA_SYMBOL(conv_igemm_run_bf16), .packed_inputs = 1u << 1);
+                   .run = RY_ISA_SYMBOL(conv_igemm_run_bf16), .packed_inputs = 1u << 1,
+                   .packing = ry_igemm_packing);

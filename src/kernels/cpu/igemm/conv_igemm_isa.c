@@ -33,7 +33,8 @@ void RY_ISA_SYMBOL(conv_igemm_run)(const ry_cpu_launch *launch, size_t task)
                        .knob_count = IGEMM_KNOBS, .applicable = takes, .values = ry_igemm_values, \
                        .prepare = ry_igemm_prepare, .initialise = ry_igemm_initialise,            \
                        .pack = RY_ISA_SYMBOL(conv_igemm_pack),                                    \
-                       .run = RY_ISA_SYMBOL(conv_igemm_run), .packed_inputs = 1u << 1)
+                       .run = RY_ISA_SYMBOL(conv_igemm_run), .packed_inputs = 1u << 1,            \
+                       .packing = ry_igemm_packing)
 
 KERNELS(f32_igemm, ry_conv_takes_floats);
 KERNELS(i32_igemm, ry_conv_takes_i32);

@@ -6,7 +6,9 @@
 #include "kernels/common/work.h"
 #include "kernels/cpu/igemm/igemm_choose.h"
 #include "kernels/cpu/igemm/igemm_layout.h"
+#include "kernels/cpu/parts/conv_packing.h"
 #include "kernels/form.h"
+#include "kernels/packing.h"
 
 const char *const ry_igemm_modes[] = {
     [IGEMM_PIXELS] = "pixels", [IGEMM_GATHERED] = "gathered", [IGEMM_ROWS] = "rows"};
@@ -14,11 +16,11 @@ const char *const ry_igemm_inputs[] = {
     [IGEMM_AS_IS] = "as_is", [IGEMM_INTO_PANELS] = "panels", [IGEMM_COPIED] = "copied"};
 
 const ry_knob ry_igemm_knobs[IGEMM_KNOBS] = {
-    [IGEMM_KNOB_MODE] = {"mode", ry_igemm_modes, true},
+    [IGEMM_KNOB_MODE] = {"mode", ry_igemm_modes, true, true},
     [IGEMM_KNOB_INPUT] = {"input", ry_igemm_inputs, true},
     [IGEMM_KNOB_SHARED] = {"shared", NULL, true},
     [IGEMM_KNOB_APART] = {"apart", NULL, true},
-    [IGEMM_KNOB_SPLIT] = {"split", NULL, true},
+    [IGEMM_KNOB_SPLIT] = {"split", NULL, true, true},
     [IGEMM_KNOB_K_BLOCK] = {"k_block", NULL, false},
     [IGEMM_KNOB_PIXEL_BLOCKS] = {"pixel_blocks", NULL, false},
     [IGEMM_KNOB_CHANNEL_BLOCKS] = {"channel_blocks", NULL, false},
@@ -71,4 +73,38 @@ rynd_status ry_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_er
     }
     ry_release(&ry_system_allocator, plan);
     return found ? RYND_OK : ry_form_fail(query, error);
+}
+
+/* Do k blocks leave the weights in the reduction's own order? Those of odd depth end with half a
+ * pair. */
+static bool is_plain_order(const igemm_plan *plan, const igemm_phase *p)
+{
+    const int64_t depth = p->k_block_taps * p->k_block_channels;
+    const bool inner_whole = plan->mode == IGEMM_ROWS
+                                 ? p->k_block_channels == plan->geometry.channels_in
+                                 : p->k_block_taps == p->at.taps;
+    const bool outer_single =
+        plan->mode == IGEMM_ROWS ? p->k_block_taps == 1 : p->k_block_channels == 1;
+    return (inner_whole || outer_single) && (!plan->pairs || p->k_blocks == 1 || depth % 2 == 0) &&
+           (!plan->pairs || p->tap_row == 0);
+}
+
+void ry_igemm_packing_of(const igemm_plan *plan, ry_text *key)
+{
+    const ry_conv_tap *taps = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
+    ry_conv_packing_add(&plan->geometry, taps, key);
+    RY_PACKING_NUMBERS(key, plan->mode, plan->oc_blocks, plan->max_oc_block, plan->packed_group,
+                       plan->pairs);
+    for (int64_t i = 0; i < plan->geometry.phases; i++) {
+        const igemm_phase *p = &plan->phase[i];
+        const bool plain = is_plain_order(plan, p);
+        RY_PACKING_NUMBERS(key, p->packed, p->depth, p->steps, p->at.first_tap, p->at.taps, plain,
+                           plain ? 0 : p->k_block_taps, plain ? 0 : p->k_block_channels,
+                           plain ? 0 : p->tap_row);
+    }
+}
+
+void ry_igemm_packing(const ry_prepared *prepared, ry_text *key)
+{
+    ry_igemm_packing_of(prepared->state, key);
 }

@@ -15,4 +15,8 @@ void ry_igemm_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_igemm_initialise(const ry_query *query, void *state);
 
+/* `packing` of convolutions; then that of a plan, for the kernels built on it. */
+void ry_igemm_packing(const ry_prepared *prepared, ry_text *key);
+void ry_igemm_packing_of(const igemm_plan *plan, ry_text *key);
+
 #endif

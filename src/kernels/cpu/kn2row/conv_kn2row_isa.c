@@ -269,4 +269,4 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 RY_CONV_KERNELS(kn2row, .applicable = ry_kn2row_is_possible, .knobs = ry_kn2row_knobs,
                 .knob_count = KN2ROW_KNOBS, .values = ry_kn2row_values,
                 .prepare = ry_kn2row_prepare, .initialise = ry_kn2row_initialise, .pack = pack,
-                .run = run, .packed_inputs = 1u << 1);
+                .run = run, .packed_inputs = 1u << 1, .packing = ry_kn2row_packing);

@@ -5,11 +5,12 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/cpu/igemm/igemm_prepare.h"
+#include "kernels/cpu/parts/conv_packing.h"
 #include "kernels/form.h"
 
 const ry_knob ry_kn2row_knobs[KN2ROW_KNOBS] = {
     [KN2ROW_KNOB_ROW_BLOCK] = {"row_block", NULL, true},
-    [KN2ROW_KNOB_MODE] = {"mode", ry_igemm_modes, true},
+    [KN2ROW_KNOB_MODE] = {"mode", ry_igemm_modes, true, true},
     [KN2ROW_KNOB_INPUT] = {"input", ry_igemm_inputs, true},
     [KN2ROW_KNOB_SHARED] = {"shared", NULL, true},
     [KN2ROW_KNOB_APART] = {"apart", NULL, true},
@@ -70,4 +71,12 @@ rynd_status ry_kn2row_prepare(const ry_query *query, ry_prepared *prepared, ry_e
     }
     ry_release(&ry_system_allocator, plan);
     return found ? RYND_OK : ry_form_fail(query, error);
+}
+
+void ry_kn2row_packing(const ry_prepared *prepared, ry_text *key)
+{
+    const kn2row_plan *plan = prepared->state;
+    ry_conv_packing_add(&plan->geometry,
+                        (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps), key);
+    ry_igemm_packing_of(kn2row_product_plan(plan), key);
 }

@@ -11,5 +11,6 @@ extern const ry_knob ry_kn2row_knobs[KN2ROW_KNOBS];
 void ry_kn2row_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_kn2row_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_kn2row_initialise(const ry_query *query, void *state);
+void ry_kn2row_packing(const ry_prepared *prepared, ry_text *key);
 
 #endif

@@ -120,6 +120,11 @@ void ry_matmul_as_conv_initialise(const ry_query *query, void *state,
     }
 }
 
+const void *ry_matmul_as_conv_state(const void *state)
+{
+    return (const char *)state + ry_aligned(sizeof(matmul_as_conv));
+}
+
 ry_cpu_launch ry_matmul_as_conv_launch(const ry_cpu_launch *launch, ry_problem *conv)
 {
     const matmul_as_conv *described = launch->state;
@@ -128,6 +133,6 @@ ry_cpu_launch ry_matmul_as_conv_launch(const ry_cpu_launch *launch, ry_problem *
     conv->out = described->out;
     ry_cpu_launch as_conv = *launch;
     as_conv.problem = conv;
-    as_conv.state = (const char *)launch->state + ry_aligned(sizeof *described);
+    as_conv.state = ry_matmul_as_conv_state(launch->state);
     return as_conv;
 }

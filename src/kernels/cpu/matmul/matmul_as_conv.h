@@ -33,6 +33,9 @@ rynd_status ry_matmul_as_conv_prepare(const ry_query *query, ry_prepared *prepar
 void ry_matmul_as_conv_initialise(const ry_query *query, void *state,
                                   void (*of_conv)(const ry_query *query, void *state));
 
+/* The convolution's own state. */
+const void *ry_matmul_as_conv_state(const void *state);
+
 /* The convolution's launch, whose problem is put into `conv`. */
 ry_cpu_launch ry_matmul_as_conv_launch(const ry_cpu_launch *launch, ry_problem *conv);
 

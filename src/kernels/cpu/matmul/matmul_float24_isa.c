@@ -324,4 +324,5 @@ static void run(const ry_cpu_launch *launch, size_t task)
 RY_CPU_KERNEL(matmul_f32_float24, matmul, near32, .simd = RY_SIMD, .applicable = ry_float24_takes,
               .knobs = ry_float24_knobs, .knob_count = FLOAT24_KNOBS, .values = ry_float24_values,
               .prepare = ry_float24_prepare, .initialise = ry_float24_initialise, .pack = pack,
-              .run = run, .packed_inputs = 1u << MATMUL_B, .kept_inputs = 1u << MATMUL_B);
+              .run = run, .packed_inputs = 1u << MATMUL_B, .kept_inputs = 1u << MATMUL_B,
+              .packing = ry_float24_packing);

@@ -4,6 +4,7 @@
 #include "kernels/costs.h"
 
 #include "kernels/cpu/matmul/matmul_tasks.h"
+#include "kernels/packing.h"
 
 #include <string.h>
 
@@ -104,4 +105,10 @@ rynd_status ry_float24_prepare(const ry_query *query, ry_prepared *prepared, ry_
 void ry_float24_initialise(const ry_query *query, void *state)
 {
     make_plan(query, state);
+}
+
+void ry_float24_packing(const ry_prepared *prepared, ry_text *key)
+{
+    const float24_plan *plan = prepared->state;
+    RY_PACKING_NUMBERS(key, plan->shape.n, plan->shape.k, plan->blocks, (int64_t)plan->scales);
 }

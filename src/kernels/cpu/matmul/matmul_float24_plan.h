@@ -37,5 +37,6 @@ bool ry_float24_takes(const ry_problem *problem);
 void ry_float24_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_float24_initialise(const ry_query *query, void *state);
+void ry_float24_packing(const ry_prepared *prepared, ry_text *key);
 
 #endif

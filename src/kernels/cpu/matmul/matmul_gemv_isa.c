@@ -286,4 +286,4 @@ RY_CPU_KERNEL(matmul_f32_gemv, matmul, strict, .simd = RY_SIMD, .applicable = ry
 RY_CPU_KERNEL(matmul_bf16_gemv, matmul, bf16, .simd = RY_SIMD, .applicable = ry_gemv_takes_rounded,
               .knobs = ry_gemv_knobs, .knob_count = GEMV_KNOBS, .values = ry_gemv_values,
               .prepare = ry_gemv_prepare, .initialise = ry_gemv_initialise, .pack = pack,
-              .run = run, .packed_inputs = 1u << MATMUL_B);
+              .run = run, .packed_inputs = 1u << MATMUL_B, .packing = ry_gemv_packing);

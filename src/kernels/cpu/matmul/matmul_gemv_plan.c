@@ -4,6 +4,7 @@
 #include "kernels/costs.h"
 
 #include "kernels/cpu/matmul/matmul_tasks.h"
+#include "kernels/packing.h"
 
 #include <string.h>
 
@@ -171,4 +172,10 @@ rynd_status ry_gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_err
 void ry_gemv_initialise(const ry_query *query, void *state)
 {
     make_plan(query, state);
+}
+
+void ry_gemv_packing(const ry_prepared *prepared, ry_text *key)
+{
+    const gemv_plan *plan = prepared->state;
+    RY_PACKING_NUMBERS(key, plan->shape.n, plan->shape.k);
 }

@@ -36,5 +36,6 @@ bool ry_gemv_takes_rounded(const ry_problem *problem);
 void ry_gemv_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_gemv_initialise(const ry_query *query, void *state);
+void ry_gemv_packing(const ry_prepared *prepared, ry_text *key);
 
 #endif

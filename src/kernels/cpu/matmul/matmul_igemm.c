@@ -42,3 +42,8 @@ void ry_matmul_igemm_initialise(const ry_query *query, void *state)
 {
     ry_matmul_as_conv_initialise(query, state, ry_igemm_initialise);
 }
+
+void ry_matmul_igemm_packing(const ry_prepared *prepared, ry_text *key)
+{
+    ry_igemm_packing_of(ry_matmul_as_conv_state(prepared->state), key);
+}

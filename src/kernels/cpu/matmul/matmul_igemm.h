@@ -9,6 +9,7 @@ bool ry_matmul_igemm_takes(const ry_problem *problem);
 void ry_matmul_igemm_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_matmul_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_matmul_igemm_initialise(const ry_query *query, void *state);
+void ry_matmul_igemm_packing(const ry_prepared *prepared, ry_text *key);
 
 /* The kernel's row (cpu_kernel.h) for one class, whose packing and products are the convolution's.
  */
@@ -19,6 +20,6 @@ void ry_matmul_igemm_initialise(const ry_query *query, void *state);
                   .knob_count = IGEMM_KNOBS, .applicable = ry_matmul_igemm_takes,       \
                   .values = ry_matmul_igemm_values, .prepare = ry_matmul_igemm_prepare, \
                   .initialise = ry_matmul_igemm_initialise, .pack = pack, .run = run,   \
-                  .packed_inputs = 1u << 1)
+                  .packed_inputs = 1u << 1, .packing = ry_matmul_igemm_packing)
 
 #endif

@@ -153,4 +153,5 @@ RY_CPU_KERNEL(separable_conv_f32, separable_conv, strict, .simd = RY_SIMD,
               .applicable = RY_ISA_JOIN(ry_separable_takes_, RY_W), .knobs = ry_separable_knobs,
               .knob_count = SEPARABLE_KNOBS, .values = ry_separable_values,
               .prepare = ry_separable_prepare, .initialise = ry_separable_initialise, .pack = pack,
-              .run = run, .packed_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4);
+              .run = run, .packed_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
+              .packing = ry_separable_packing);

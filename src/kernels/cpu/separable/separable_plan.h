@@ -54,6 +54,7 @@ extern const ry_knob ry_separable_knobs[SEPARABLE_KNOBS];
 void ry_separable_initialise(const ry_query *query, void *state);
 void ry_separable_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_separable_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_separable_packing(const ry_prepared *prepared, ry_text *key);
 
 /* Output channels of an oc block, and how many the tile computes. */
 static inline int64_t separable_oc_block_count(const separable_plan *plan, int64_t oc_block)

@@ -4,6 +4,7 @@
 #include "base/integer.h"
 #include "kernels/cpu/separable/separable_plan.h"
 #include "kernels/knob_values.h"
+#include "kernels/packing.h"
 
 const ry_knob ry_separable_knobs[SEPARABLE_KNOBS] = {
     [SEPARABLE_ROWS] = {"rows", NULL, false}, [SEPARABLE_TASK_ROWS] = {"task_rows", NULL, false}};
@@ -33,4 +34,12 @@ rynd_status ry_separable_prepare(const ry_query *query, ry_prepared *prepared, r
         .work = {{plan.cycles * 2 * query->kernel->simd.width, 0}},
         .form = {{[SEPARABLE_ROWS] = plan.rows, [SEPARABLE_TASK_ROWS] = plan.task_rows}}};
     return RYND_OK;
+}
+
+void ry_separable_packing(const ry_prepared *prepared, ry_text *key)
+{
+    const separable_plan *plan = prepared->state;
+    ry_depthwise_nhwc_packing_of(&plan->depthwise, key);
+    RY_PACKING_NUMBERS(key, plan->channels, plan->outputs, plan->width, plan->tile_columns,
+                       plan->oc_blocks, plan->pointwise, plan->bias, plan->packed);
 }

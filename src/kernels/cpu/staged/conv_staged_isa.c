@@ -372,4 +372,4 @@ static void pack(const ry_cpu_launch *launch, size_t group)
 RY_CONV_KERNELS(staged, .applicable = ry_staged_is_possible, .knobs = ry_staged_knobs,
                 .knob_count = STAGED_KNOBS, .values = ry_staged_values,
                 .prepare = ry_staged_prepare, .initialise = ry_staged_initialise, .pack = pack,
-                .run = run, .packed_inputs = 1u << 1);
+                .run = run, .packed_inputs = 1u << 1, .packing = ry_staged_packing);

@@ -131,6 +131,7 @@ bool ry_staged_plan_make(const ry_query *query, staged_plan *plan);
 void ry_staged_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_staged_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_staged_initialise(const ry_query *query, void *state);
+void ry_staged_packing(const ry_prepared *prepared, ry_text *key);
 
 static inline const ry_conv_tap *staged_taps(const staged_plan *plan)
 {

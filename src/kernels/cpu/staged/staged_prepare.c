@@ -2,8 +2,10 @@
 /* The kernel functions of staged convolutions that run before `run`: applicable, prepare, pack. */
 #include "base/integer.h"
 #include "kernels/common/work.h"
+#include "kernels/cpu/parts/conv_packing.h"
 #include "kernels/cpu/staged/staged_plan.h"
 #include "kernels/knob_values.h"
+#include "kernels/packing.h"
 
 static const char *const tiles[STAGED_FORMS] = {[STAGED_RUNS] = "runs",
                                                 [STAGED_ROWS] = "rows",
@@ -11,9 +13,9 @@ static const char *const tiles[STAGED_FORMS] = {[STAGED_RUNS] = "runs",
                                                 [STAGED_PLACE] = "place"};
 
 const ry_knob ry_staged_knobs[STAGED_KNOBS] = {
-    [STAGED_TILE] = {"tile", tiles, true},     [STAGED_COLUMNS] = {"columns", NULL, false},
-    [STAGED_IMAGES] = {"images", NULL, false}, [STAGED_TASK_ROWS] = {"rows", NULL, false},
-    [STAGED_GROUPS] = {"groups", NULL, false}, [STAGED_K_BLOCK] = {"k_block", NULL, false}};
+    [STAGED_TILE] = {"tile", tiles, true, true}, [STAGED_COLUMNS] = {"columns", NULL, false},
+    [STAGED_IMAGES] = {"images", NULL, false},   [STAGED_TASK_ROWS] = {"rows", NULL, false},
+    [STAGED_GROUPS] = {"groups", NULL, false},   [STAGED_K_BLOCK] = {"k_block", NULL, false}};
 
 static ry_form form_of(const staged_plan *plan)
 {
@@ -92,4 +94,18 @@ rynd_status ry_staged_prepare(const ry_query *query, ry_prepared *prepared, ry_e
 void ry_staged_initialise(const ry_query *query, void *state)
 {
     ry_staged_plan_make(query, state);
+}
+
+void ry_staged_packing(const ry_prepared *prepared, ry_text *key)
+{
+    const staged_plan *plan = prepared->state;
+    const ry_conv_geometry *g = &plan->geometry;
+    ry_conv_packing_add(g, staged_taps(plan), key);
+    RY_PACKING_NUMBERS(key, plan->form == STAGED_CHANNELS, plan->width, plan->oc_blocks,
+                       plan->max_oc_block, plan->packed_group, plan->depths);
+    for (int64_t i = 0; i < g->phases * plan->depths; i++) {
+        const staged_phase *phase = &plan->phase[i / plan->depths];
+        const staged_slice *slice = &phase->slice[i % plan->depths];
+        RY_PACKING_NUMBERS(key, phase->packed, phase->at.first_tap, slice->first, slice->count);
+    }
 }

@@ -172,7 +172,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
                        .knob_count = WINOGRAD_KNOBS, .values = ry_winograd_values,              \
                        .applicable = ry_winograd_takes_##class, .prepare = ry_winograd_prepare, \
                        .initialise = ry_winograd_initialise, .pack = pack, .run = run,          \
-                       .packed_inputs = 1u << 1, .kept_inputs = 1u << 1)
+                       .packed_inputs = 1u << 1, .kept_inputs = 1u << 1,                        \
+                       .packing = ry_winograd_packing)
 
 KERNELS(f32_winograd, near32);
 KERNELS(f32_winograd_strict, strict);

@@ -4,12 +4,14 @@
 
 #include "base/integer.h"
 #include "kernels/common/work.h"
+#include "kernels/cpu/parts/conv_packing.h"
 #include "kernels/cpu/winograd/winograd_cost.h"
 #include "kernels/form.h"
+#include "kernels/packing.h"
 
 const ry_knob ry_winograd_knobs[WINOGRAD_KNOBS] = {
-    [WINOGRAD_POINTS_H] = {"points_h", NULL, true},
-    [WINOGRAD_POINTS_W] = {"points_w", NULL, true},
+    [WINOGRAD_POINTS_H] = {"points_h", NULL, true, true},
+    [WINOGRAD_POINTS_W] = {"points_w", NULL, true, true},
     [WINOGRAD_SHARED] = {"shared", NULL, true},
     [WINOGRAD_TILES] = {"tiles", NULL, false},
     [WINOGRAD_OC_BLOCKS] = {"oc_blocks", NULL, false},
@@ -52,4 +54,18 @@ rynd_status ry_winograd_prepare(const ry_query *query, ry_prepared *prepared, ry
         .form = {{plan.axis[0].points, plan.axis[1].points, plan.shared, plan.block,
                   plan.oc_blocks_per_task}}};
     return RYND_OK;
+}
+
+void ry_winograd_packing(const ry_prepared *prepared, ry_text *key)
+{
+    const winograd_plan *plan = prepared->state;
+    ry_conv_packing_add(&plan->geometry, NULL, key);
+    RY_PACKING_NUMBERS(key, plan->phases, plan->classes, plan->width, plan->tile_columns,
+                       plan->channel_step, plan->depth, plan->oc_blocks, plan->packed_oc_block,
+                       plan->packed_group, plan->fold.channels, plan->fold.row, plan->fold.room);
+    for (int i = 0; i < 2; i++) {
+        const winograd_axis *axis = &plan->axis[i];
+        RY_PACKING_NUMBERS(key, axis->points, axis->taps, axis->tap, axis->tap_step, axis->window,
+                           axis->output_stride, axis->classes);
+    }
 }

@@ -10,6 +10,7 @@ extern const ry_knob ry_winograd_knobs[WINOGRAD_KNOBS];
 bool ry_winograd_takes_near32(const ry_problem *problem);
 bool ry_winograd_takes_strict(const ry_problem *problem);
 rynd_status ry_winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_winograd_packing(const ry_prepared *prepared, ry_text *key);
 
 /* Behind all blocks' shared V: a byte of each part that was transformed, whether it is finite. */
 static inline size_t winograd_find_flags(const winograd_plan *plan)
