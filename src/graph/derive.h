@@ -12,7 +12,7 @@
 typedef struct ry_recipe {
     const char *what; /* the rewrite, or the problem's text */
     int count;
-    const ry_value_id *from; /* constants that it reads; RY_NO_VALUE: absent */
+    const ry_value_id *from; /* constants read; RY_NO_VALUE: absent */
     const void *numbers;     /* what else its content depends on */
     size_t numbers_size;     /* bytes */
 } ry_recipe;
@@ -44,7 +44,7 @@ bool ry_graph_add_identity(const ry_graph *graph, ry_value_id value, ry_text *ke
 /* Gives all constants of a model's graph their numbers. */
 void ry_graph_number_constants(ry_graph *graph);
 
-/* A store for the graphs of one model; limit: bytes that stay without a graph that holds them. */
+/* Creates a store for the graphs of one model; limit: bytes kept without a graph. */
 rynd_status ry_derived_store_create(const ry_allocator *allocator, size_t limit, ry_kept **store,
                                     ry_error *error);
 

@@ -139,10 +139,10 @@ static void become_constant(ry_graph *graph, ry_value_id id, const void *data,
 
 /* What a node is folded into: shared content where another plan may need the same. */
 typedef struct folding {
-    void **data;                    /* of each output */
-    void **to;                      /* where the kernel writes it: elsewhere if it is there */
+    void **data; /* content of each output */
+    void **to;   /* kernel's destination: scratch if the content exists already */
     int64_t (*actual)[RY_MAX_RANK]; /* extents of bounded outputs */
-    bool fill;                      /* something is not there yet */
+    bool fill;                      /* some content is missing */
 } folding;
 
 static rynd_status take_outputs(ry_graph *graph, const ry_node *node, const ry_problem *problem,

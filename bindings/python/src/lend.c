@@ -77,7 +77,7 @@ static element format_kind(const char *format)
     return KINDS;
 }
 
-/* Ranks that a tensor may have, with its dims there. */
+/* Is the rank legal, with dims if it is positive? Else raises. */
 static bool check_rank(int rank, const void *dims, const char *what)
 {
     if (rank < 0 || (rank > 0 && !dims)) {

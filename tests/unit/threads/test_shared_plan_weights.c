@@ -24,7 +24,8 @@
 enum {
     LAYERS = 4,
     CHANNELS = 136,
-    WEIGHTS = CHANNELS * CHANNELS * 9, /* of a layer; together more than own_weights' default */
+    WEIGHTS = CHANNELS * CHANNELS * 9, /* weights of a layer; all layers exceed own_weights' default
+                                        */
     SHAPES = 20,
     FIRST = 5, /* height and width of the first shape */
     MOST = CHANNELS * (FIRST + SHAPES) * (FIRST + SHAPES),
