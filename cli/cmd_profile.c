@@ -221,9 +221,9 @@ static bool print_json(const profile *p, cli_failure *failure)
 }
 
 /* Complete events of the Trace Event Format, one after another, in microseconds. */
-static cJSON *trace_events(const profile *p, cli_failure *failure)
+static char *trace_text(const profile *p, cli_failure *failure)
 {
-    cJSON *document = cJSON_CreateObject(),
+    cJSON *document = cli_json_document(),
           *events = cJSON_AddArrayToObject(document, "traceEvents");
     double begin = 0;
     for (size_t i = 0; i < p->steps; i++) {
@@ -247,20 +247,14 @@ static cJSON *trace_events(const profile *p, cli_failure *failure)
         cli_json_number(args, "predicted", r.prediction.median);
         begin += p->time[i].median;
     }
-    return document;
+    return cli_json_write(document, false, failure);
 }
 
 static bool write_trace(const profile *p, cli_failure *failure)
 {
-    cJSON *document = trace_events(p, failure);
-    if (!document) {
-        return false;
-    }
-    char *text = cJSON_PrintUnformatted(document);
-    cJSON_Delete(document);
-    const bool done = text ? cli_file_write(p->settings->trace, text, strlen(text), failure)
-                           : cli_fail_memory(failure);
-    cJSON_free(text);
+    char *text = trace_text(p, failure);
+    const bool done = text && cli_file_write(p->settings->trace, text, strlen(text), failure);
+    free(text);
     return done;
 }
 

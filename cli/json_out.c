@@ -6,9 +6,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* cJSON leaves out what it has no memory for. One document is made at a time. */
+static bool exhausted;
+
+static void *take(size_t size)
+{
+    void *memory = malloc(size);
+    exhausted = exhausted || !memory;
+    return memory;
+}
+
+cJSON *cli_json_document(void)
+{
+    cJSON_Hooks hooks = {take, free};
+    cJSON_InitHooks(&hooks);
+    exhausted = false;
+    return cJSON_CreateObject();
+}
+
 cJSON *cli_json_begin(const char *command, cJSON **results)
 {
-    cJSON *document = cJSON_CreateObject();
+    cJSON *document = cli_json_document();
     cJSON_AddStringToObject(document, "rynd", rynd_version());
     cJSON_AddStringToObject(document, "command", command);
     *results = cJSON_AddArrayToObject(document, "results");
@@ -27,7 +45,7 @@ cJSON *cli_json_object_in(cJSON *array)
 static cJSON *make_text(const char *text)
 {
     const size_t room = rynd_text_escape(text, RYND_ESCAPE_JSON, NULL, 0) + 1;
-    char *quoted = malloc(room);
+    char *quoted = take(room);
     if (!quoted) {
         return NULL;
     }
@@ -91,14 +109,25 @@ void cli_json_memory(cJSON *object, const char *key, const rynd_memory *memory)
     cli_json_number(inner, "total", (double)memory->total);
 }
 
+char *cli_json_write(cJSON *document, bool lines, cli_failure *failure)
+{
+    char *text = lines ? cJSON_Print(document) : cJSON_PrintUnformatted(document);
+    cJSON_Delete(document);
+    if (text && !exhausted) {
+        return text;
+    }
+    free(text);
+    cli_fail_memory(failure);
+    return NULL;
+}
+
 bool cli_json_print(cJSON *document, cli_failure *failure)
 {
-    char *text = document ? cJSON_Print(document) : NULL;
-    cJSON_Delete(document);
+    char *text = cli_json_write(document, true, failure);
     if (!text) {
-        return cli_fail_memory(failure);
+        return false;
     }
     puts(text);
-    cJSON_free(text);
+    free(text);
     return true;
 }

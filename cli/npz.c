@@ -11,12 +11,21 @@
  * least): an entry that claims more is stored. */
 #define MAX_EXPANSION 1032
 
+/* libzip 1.7 says "no error" where it has none for its own records. */
+static bool lacks_memory(const zip_error_t *error)
+{
+    return zip_error_code_zip(error) == ZIP_ER_MEMORY || zip_error_code_zip(error) == ZIP_ER_OK;
+}
+
 static bool fail_zip(cli_failure *failure, const char *name, zip_error_t *error)
 {
-    bool result =
+    if (lacks_memory(error)) {
+        cli_fail_memory(failure);
+    } else {
         cli_fail(failure, "'%s' is not a readable .npz file: %s", name, zip_error_strerror(error));
+    }
     zip_error_fini(error);
-    return result;
+    return false;
 }
 
 /* Ways of packing by their numbers in APPNOTE.TXT, 4.4.5: what other programs may have used. */
@@ -168,24 +177,31 @@ bool cli_npz_read(const cli_bytes *bytes, const char *name, const cli_receiver *
     return done;
 }
 
-static bool add_entry(zip_t *archive, const char *name, const rynd_tensor *tensor,
+static bool fail_writing(zip_t *archive, cli_failure *failure)
+{
+    return lacks_memory(zip_get_error(archive))
+               ? cli_fail_memory(failure)
+               : cli_fail(failure, "cannot make an .npz: %s", zip_strerror(archive));
+}
+
+/* `bytes` must stay until the archive is closed. libzip does not say whether a source that it
+ * cannot make has freed its buffer: so it frees none. */
+static bool add_entry(zip_t *archive, const char *name, const rynd_tensor *tensor, cli_bytes *bytes,
                       cli_failure *failure)
 {
-    cli_bytes bytes;
     char entry[512]; /* plain names are shorter */
     snprintf(entry, sizeof entry, "%s.npy", name);
-    if (!cli_npy_write(tensor, &bytes, failure)) {
+    if (!cli_npy_write(tensor, bytes, failure)) {
         return false;
     }
-    zip_source_t *source = zip_source_buffer(archive, bytes.data, bytes.size, 1);
+    zip_source_t *source = zip_source_buffer(archive, bytes->data, bytes->size, 0);
     if (!source) {
-        free(bytes.data);
         return cli_fail_memory(failure);
     }
     zip_int64_t index = zip_file_add(archive, entry, source, ZIP_FL_ENC_UTF_8);
     if (index < 0) {
         zip_source_free(source);
-        return cli_fail(failure, "cannot put '%s' into the .npz: %s", entry, zip_strerror(archive));
+        return fail_writing(archive, failure);
     }
     /* 1980-01-01, the zip format's first day: the same tensors give the same file. */
     zip_file_set_dostime(archive, (zip_uint64_t)index, 0, 1 << 5 | 1, 0);
@@ -214,10 +230,9 @@ static bool read_back(zip_source_t *source, cli_bytes *bytes, cli_failure *failu
     return true;
 }
 
-bool cli_npz_write(const rynd_tensor *tensors, const char *const *names, size_t count,
-                   cli_bytes *bytes, cli_failure *failure)
+static bool write_archive(const rynd_tensor *tensors, const char *const *names, size_t count,
+                          cli_bytes *entries, cli_bytes *bytes, cli_failure *failure)
 {
-    *bytes = (cli_bytes){0};
     zip_error_t error;
     zip_error_init(&error);
     zip_source_t *source = zip_source_buffer_create(NULL, 0, 0, &error);
@@ -229,10 +244,10 @@ bool cli_npz_write(const rynd_tensor *tensors, const char *const *names, size_t 
     zip_source_keep(source);
     bool done = true;
     for (size_t i = 0; done && i < count; i++) {
-        done = add_entry(archive, names[i], &tensors[i], failure);
+        done = add_entry(archive, names[i], &tensors[i], &entries[i], failure);
     }
     if (done && zip_close(archive) != 0) {
-        done = cli_fail(failure, "cannot make an .npz: %s", zip_strerror(archive));
+        done = fail_writing(archive, failure);
         zip_discard(archive);
     } else if (!done) {
         zip_discard(archive);
@@ -240,5 +255,19 @@ bool cli_npz_write(const rynd_tensor *tensors, const char *const *names, size_t 
     done = done && read_back(source, bytes, failure);
     zip_source_free(source);
     zip_error_fini(&error);
+    return done;
+}
+
+bool cli_npz_write(const rynd_tensor *tensors, const char *const *names, size_t count,
+                   cli_bytes *bytes, cli_failure *failure)
+{
+    *bytes = (cli_bytes){0};
+    cli_bytes *entries = calloc(count + 1, sizeof *entries);
+    const bool done = entries ? write_archive(tensors, names, count, entries, bytes, failure)
+                              : cli_fail_memory(failure);
+    for (size_t i = 0; entries && i < count; i++) {
+        free(entries[i].data);
+    }
+    free(entries);
     return done;
 }

@@ -46,7 +46,9 @@ static const cli_option common_options[] = {
 
 /* One row a kind: how a value's text is stored. `text` is what follows the option; false when it is
  * not one that the row allows. */
-typedef bool (*store_function)(const cli_option *option, const char *text, void *target);
+typedef enum stored { REFUSED, STORED, NO_MEMORY } stored;
+
+typedef stored (*store_function)(const cli_option *option, const char *text, void *target);
 
 bool cli_parse_integer(const char *text, size_t length, int64_t *value)
 {
@@ -91,14 +93,14 @@ bool cli_parse_number(const char *text, size_t length, double *value)
     return isfinite(*value);
 }
 
-static bool store_text(const cli_option *option, const char *text, void *target)
+static stored store_text(const cli_option *option, const char *text, void *target)
 {
     (void)option;
     *(const char **)target = text;
-    return *text != 0;
+    return *text != 0 ? STORED : REFUSED;
 }
 
-static bool store_choice(const cli_option *option, const char *text, void *target)
+static stored store_choice(const cli_option *option, const char *text, void *target)
 {
     size_t length = strlen(text);
     int index = 1;
@@ -106,42 +108,48 @@ static bool store_choice(const cli_option *option, const char *text, void *targe
         size_t n = strcspn(c, "|");
         if (n == length && memcmp(c, text, n) == 0) {
             *(int *)target = index;
-            return true;
+            return STORED;
         }
         c = c[n] ? c + n + 1 : NULL;
     }
-    return false;
+    return REFUSED;
 }
 
-static bool store_integer(const cli_option *option, const char *text, void *target)
+static stored store_integer(const cli_option *option, const char *text, void *target)
 {
     int64_t *value = target;
     return cli_parse_integer(text, strlen(text), value) && (double)*value >= option->least &&
-           (double)*value <= option->most;
+                   (double)*value <= option->most
+               ? STORED
+               : REFUSED;
 }
 
-static bool store_number(const cli_option *option, const char *text, void *target)
+static stored store_number(const cli_option *option, const char *text, void *target)
 {
     double *value = target;
     return cli_parse_number(text, strlen(text), value) && *value >= option->least &&
-           *value <= option->most;
+                   *value <= option->most
+               ? STORED
+               : REFUSED;
 }
 
-static bool store_list(const cli_option *option, const char *text, void *target)
+static stored store_list(const cli_option *option, const char *text, void *target)
 {
     (void)option;
     cli_list *list = target;
+    if (!*text) {
+        return REFUSED;
+    }
     const char **items = realloc(list->items, (list->count + 1) * sizeof *items);
-    if (!items || !*text) {
-        list->items = items ? items : list->items;
-        return false;
+    if (!items) {
+        return NO_MEMORY;
     }
     list->items = items;
     list->items[list->count++] = text;
-    return true;
+    return STORED;
 }
 
-static bool store_dims(const cli_option *option, const char *text, void *target)
+static stored store_dims(const cli_option *option, const char *text, void *target)
 {
     (void)option;
     cli_dims *dims = target;
@@ -149,7 +157,7 @@ static bool store_dims(const cli_option *option, const char *text, void *target)
     int64_t value;
     if (!equals || equals == text || !cli_parse_integer(equals + 1, strlen(equals + 1), &value) ||
         value < 0) {
-        return false;
+        return REFUSED;
     }
     rynd_dim *items = realloc(dims->items, (dims->count + 1) * sizeof *items);
     char *symbol = strndup(text, (size_t)(equals - text));
@@ -158,15 +166,15 @@ static bool store_dims(const cli_option *option, const char *text, void *target)
     }
     if (!items || !symbol) {
         free(symbol);
-        return false;
+        return NO_MEMORY;
     }
     items[dims->count++] = (rynd_dim){.symbol = symbol, .value = value};
-    return true;
+    return STORED;
 }
 
 /* The step's name may have dots and equals signs in it: the last ones count. Without a dot there is
  * no step. */
-static bool store_setting(const cli_option *option, const char *text, void *target)
+static stored store_setting(const cli_option *option, const char *text, void *target)
 {
     (void)option;
     cli_settings *settings = target;
@@ -175,7 +183,7 @@ static bool store_setting(const cli_option *option, const char *text, void *targ
         knob--;
     }
     if (!equals || knob == equals || knob == text + 1 || !equals[1]) {
-        return false;
+        return REFUSED;
     }
     rynd_setting *items = realloc(settings->items, (settings->count + 1) * sizeof *items);
     char *copy = strdup(text); /* of all texts: the first owns it */
@@ -184,7 +192,7 @@ static bool store_setting(const cli_option *option, const char *text, void *targ
     }
     if (!items || !copy) {
         free(copy);
-        return false;
+        return NO_MEMORY;
     }
     copy[equals - text] = 0;
     if (knob > text) {
@@ -192,10 +200,10 @@ static bool store_setting(const cli_option *option, const char *text, void *targ
     }
     items[settings->count++] =
         (rynd_setting){knob > text ? copy : NULL, copy + (knob - text), copy + (equals + 1 - text)};
-    return true;
+    return STORED;
 }
 
-static bool store_extent(const cli_option *option, const char *text, void *target)
+static stored store_extent(const cli_option *option, const char *text, void *target)
 {
     (void)option;
     cli_extent *extent = target;
@@ -204,15 +212,19 @@ static bool store_extent(const cli_option *option, const char *text, void *targe
     *extent = (cli_extent){0};
     if (!text[n]) {
         return cli_parse_integer(text, n, &extent->width) && extent->width >= 1 &&
-               (double)extent->width <= most;
+                       (double)extent->width <= most
+                   ? STORED
+                   : REFUSED;
     }
     return cli_parse_integer(text, n, &extent->height) &&
-           cli_parse_integer(text + n + 1, strlen(text + n + 1), &extent->width) &&
-           extent->height >= 1 && extent->width >= 1 && (double)extent->height <= most &&
-           (double)extent->width <= most;
+                   cli_parse_integer(text + n + 1, strlen(text + n + 1), &extent->width) &&
+                   extent->height >= 1 && extent->width >= 1 && (double)extent->height <= most &&
+                   (double)extent->width <= most
+               ? STORED
+               : REFUSED;
 }
 
-static bool store_channels(const cli_option *option, const char *text, void *target)
+static stored store_channels(const cli_option *option, const char *text, void *target)
 {
     cli_channels *channels = target;
     channels->count = 0;
@@ -221,11 +233,11 @@ static bool store_channels(const cli_option *option, const char *text, void *tar
         double value;
         if (channels->count == 3 || !cli_parse_number(text, n, &value) || value < option->least ||
             value > option->most) {
-            return false;
+            return REFUSED;
         }
         channels->value[channels->count++] = value;
         if (!text[n]) {
-            return channels->count != 2;
+            return channels->count != 2 ? STORED : REFUSED;
         }
         text += n + 1;
     }
@@ -296,8 +308,9 @@ static bool set_option(const cli_command *command, const cli_option *option, con
         *(bool *)target = true;
         return true;
     }
-    if (store[option->kind](option, text, target)) {
-        return true;
+    const stored result = store[option->kind](option, text, target);
+    if (result != REFUSED) {
+        return result == STORED ? true : cli_fail_memory(failure);
     }
     char allowed[256];
     describe_allowed(option, allowed, sizeof allowed);
@@ -362,8 +375,13 @@ bool cli_parse(const cli_command *command, int argc, char **argv, void *settings
                 return false;
             }
             i += used;
-        } else if (!store_list(NULL, text, &common->arguments)) {
-            return cli_fail_usage(failure, "%s: an argument is empty", command->name);
+        } else {
+            const stored result = store_list(NULL, text, &common->arguments);
+            if (result != STORED) {
+                return result == NO_MEMORY
+                           ? cli_fail_memory(failure)
+                           : cli_fail_usage(failure, "%s: an argument is empty", command->name);
+            }
         }
     }
     if (common->help) {

@@ -226,7 +226,10 @@ static FILE *open_aside(const char *path)
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *stream = file < 0 ? NULL : fdopen(file, "w");
     if (file >= 0 && !stream) {
+        const int why = errno;
         close(file);
+        remove(path);
+        errno = why;
     }
     return stream;
 }

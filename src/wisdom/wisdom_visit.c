@@ -4,6 +4,7 @@
 
 #include <fnmatch.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool matches(const char *pattern, const char *text)
 {
@@ -47,6 +48,8 @@ rynd_status ry_wisdom_visit(ry_wisdom *wisdom, const ry_wisdom_filter *filter,
             status = ry_fail(error, RYND_ERROR_IO, "%s: cannot read the wisdom: %s", wisdom->path,
                              sqlite3_errstr(result));
         }
+    } else if (wisdom->in_memory || access(wisdom->path, F_OK) == 0) {
+        status = ry_fail(error, RYND_ERROR_OUT_OF_MEMORY, "out of memory for the wisdom");
     }
     ry_wisdom_unlock(wisdom);
     return status;
