@@ -37,29 +37,35 @@ static rynd_status wrap(void *context, const ry_lot *own, ry_buffer **buffer, ry
     return c->device->table->buffer_wrap(c->device, c->data, c->bytes, buffer, error);
 }
 
+static rynd_status share_constant(const placing *p, ry_text *key, constant *c, size_t index)
+{
+    ry_plan *plan = p->plan;
+    ry_kept_thing thing = {.key = key->at, .key_size = key->used, .size = c->bytes};
+    const ry_lot_maker maker = {c->device, wrap, c};
+    RY_TRY(ry_weights_share(plan->weights, &thing, 1, &maker, p->error));
+    plan->constants[index] = ry_packed_buffer(thing.lot);
+    plan->constant_is_shared[index] = true;
+    plan->lots[plan->lot_count++] = thing.lot;
+    return RYND_OK;
+}
+
 /* Devices with memory of their own get a copy: plans of a model share it. */
 static rynd_status place_constant(const placing *p, ry_value_id v, constant *c, size_t index)
 {
     ry_plan *plan = p->plan;
+    if (!plan->weights || c->device->host_memory) {
+        return wrap(c, NULL, &plan->constants[index], p->error);
+    }
     ry_arena scratch;
     ry_arena_init(&scratch, plan->arena.allocator);
     ry_text key = {.arena = &scratch};
     ry_text_add(&key, "constant ");
     ry_text_bytes(&key, &c->device, sizeof c->device);
-    if (!plan->weights || c->device->host_memory || !ry_graph_add_identity(plan->graph, v, &key) ||
-        key.failed) {
-        ry_arena_free(&scratch);
-        return wrap(c, NULL, &plan->constants[index], p->error);
-    }
-    ry_kept_thing thing = {.key = key.at, .key_size = key.used, .size = c->bytes};
-    const ry_lot_maker maker = {c->device, wrap, c};
-    const rynd_status status = ry_weights_share(plan->weights, &thing, 1, &maker, p->error);
+    const bool shared = ry_graph_add_identity(plan->graph, v, &key);
+    const rynd_status status = key.failed ? ry_fail_memory(p->error)
+                               : shared   ? share_constant(p, &key, c, index)
+                                          : wrap(c, NULL, &plan->constants[index], p->error);
     ry_arena_free(&scratch);
-    if (status == RYND_OK) {
-        plan->constants[index] = ry_packed_buffer(thing.lot);
-        plan->constant_is_shared[index] = true;
-        plan->lots[plan->lot_count++] = thing.lot;
-    }
     return status;
 }
 

@@ -34,7 +34,7 @@ enum {
 
 static onnx_bytes bytes;
 static rynd_context *context;
-static atomic_long alive;
+static atomic_long alive, left = -1; /* left: allocations until one fails; below 0: none does */
 
 /* --- memory that is counted --- */
 
@@ -44,6 +44,9 @@ static void *take(void *user, size_t size, size_t alignment)
 {
     (void)user;
     const size_t header = alignment > HEADER ? alignment : HEADER;
+    if (atomic_load(&left) >= 0 && atomic_fetch_sub(&left, 1) == 0) {
+        return NULL;
+    }
     char *memory = aligned_alloc(header, (size + 2 * header - 1) / header * header);
     if (!memory) {
         return NULL;
@@ -357,6 +360,25 @@ static void test_many_threads_make_plans(void **state)
     rynd_model_destroy(model);
 }
 
+/* A plan that fails leaves nothing that the next one stumbles over. */
+static void test_memory_runs_out(void **state)
+{
+    (void)state;
+    rynd_status status = RYND_ERROR_OUT_OF_MEMORY;
+    for (long n = 0; status != RYND_OK; n += 1 + n / 16) {
+        rynd_model *model = load();
+        rynd_plan *plan = NULL, *next = NULL;
+        atomic_store(&left, n);
+        status = make_plan(model, FIRST, 0, &plan);
+        atomic_store(&left, -1);
+        assert_true(status == RYND_OK || status == RYND_ERROR_OUT_OF_MEMORY);
+        assert_int_equal(make_plan(model, FIRST, 0, &next), RYND_OK);
+        rynd_plan_destroy(plan);
+        rynd_plan_destroy(next);
+        rynd_model_destroy(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_own_weights_are_chosen_by_the_shape_alone),
         cmocka_unit_test(test_what_no_plan_reads_goes),
         cmocka_unit_test(test_many_threads_make_plans),
+        cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
