@@ -111,6 +111,12 @@ static bool write_and_rename(const char *path, const void *data, size_t size, cl
     return done;
 }
 
+bool cli_file_is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
 bool cli_file_write(const char *path, const void *data, size_t size, cli_failure *failure)
 {
     struct stat info;

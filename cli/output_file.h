@@ -7,6 +7,9 @@
 
 #include <stddef.h>
 
+/* Is there something at `path` that is neither a regular file nor a folder: a pipe or a device? */
+bool cli_file_is_special(const char *path);
+
 /* Writes a temporary file in the same folder, then renames it over `path` (over what a symbolic
  * link points to). What is there already and is not a regular file (a pipe, a device) is written
  * to directly. The temporary file is removed when writing fails, and when a signal that can be

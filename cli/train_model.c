@@ -2,6 +2,7 @@
 /* Settings into a trainer, and the trainer's states in and out. */
 #include "train_model.h"
 
+#include "ending.h"
 #include "output_file.h"
 #include "size.h"
 #include "wording.h"
@@ -193,46 +194,27 @@ bool cli_trainee_restore(cli_trainee *trainee, const cli_checkpoint *checkpoint,
     return true;
 }
 
-/* Parameters and statistics: what the model's file has. */
-static bool copy_weights(cli_trainee *trainee, cli_tensor *held, rynd_named_tensor *tensors,
-                         size_t *taken, cli_failure *failure)
+/* A pipe or a device cannot be written beside and renamed. */
+static bool save_to_special(const cli_trainee *trainee, const char *path, cli_failure *failure)
 {
-    for (size_t i = 0; i < rynd_trainer_state_count(trainee->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        if (rynd_trainer_state(trainee->trainer, i, &info) != RYND_OK) {
-            return cli_fail_library(failure);
-        }
-        if (info.kind == RYND_STATE_OPTIMIZER) {
-            continue;
-        }
-        cli_tensor *to = &held[(*taken)++];
-        if (!copy_state(trainee, i, &info, to, failure)) {
-            return false;
-        }
-        tensors[*taken - 1] = (rynd_named_tensor){to->name, to->view};
+    void *data;
+    size_t size;
+    if (rynd_trainer_save_memory(trainee->trainer, &data, &size) != RYND_OK) {
+        return cli_fail_library(failure);
     }
-    return true;
+    const bool done = cli_file_write(path, data, size, failure);
+    rynd_memory_free(trainee->setup->context, data);
+    return done;
 }
 
-bool cli_trainee_save(cli_trainee *trainee, const char *path, cli_failure *failure)
+bool cli_trainee_save(const cli_trainee *trainee, const char *path, cli_failure *failure)
 {
-    const size_t count = rynd_trainer_state_count(trainee->trainer);
-    cli_tensor *held = calloc(count + 1, sizeof *held);
-    rynd_named_tensor *tensors = calloc(count + 1, sizeof *tensors);
-    size_t taken = 0, size = 0;
-    void *data = NULL;
-    bool done = held && tensors ? copy_weights(trainee, held, tensors, &taken, failure)
-                                : cli_fail_memory(failure);
-    if (done &&
-        rynd_model_save_memory(trainee->setup->model, tensors, taken, &data, &size) != RYND_OK) {
-        done = cli_fail_library(failure);
+    if (cli_file_is_special(path)) {
+        return save_to_special(trainee, path, failure);
     }
-    done = done && cli_file_write(path, data, size, failure);
-    rynd_memory_free(trainee->setup->context, data);
-    for (size_t i = 0; i < taken; i++) {
-        cli_tensor_free(&held[i]);
-    }
-    free(held);
-    free(tensors);
-    return done;
+    sigset_t before;
+    cli_ending_hold(&before); /* so that no signal leaves half of a file */
+    const bool done = rynd_trainer_save(trainee->trainer, path) == RYND_OK;
+    cli_ending_release(&before);
+    return done || cli_fail_library(failure);
 }

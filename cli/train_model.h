@@ -41,6 +41,6 @@ bool cli_trainee_states(cli_trainee *trainee, cli_checkpoint *checkpoint, cli_fa
 bool cli_trainee_restore(cli_trainee *trainee, const cli_checkpoint *checkpoint, const char *path,
                          cli_failure *failure);
 /* Writes the model's file with the present weights. */
-bool cli_trainee_save(cli_trainee *trainee, const char *path, cli_failure *failure);
+bool cli_trainee_save(const cli_trainee *trainee, const char *path, cli_failure *failure);
 
 #endif

@@ -77,8 +77,8 @@ typedef struct rynd_trainer_options {
     double beta1, beta2; /**< of Adam: below 1; 0: 0.9 and 0.999 */
     double epsilon;      /**< of Adam; 0: 1e-8 */
     double clip_norm;    /**< gradients together are at most so long; 0: as long as they are */
-    /** how much of a batch's statistics goes into the running ones of batch normalisations; 0: 0.1
-     */
+    /** the part that a batch's statistics have in the running ones of batch normalisations, as
+     * PyTorch counts it; 0: 1 - momentum of each node, which is 0.1 where the file has none */
     double norm_momentum;
     /** Names of parameters that stay as they are, with * and ? (fnmatch). Nothing is computed that
      * only they would need; a batch normalisation whose scale and bias stay keeps its statistics,
@@ -194,6 +194,16 @@ RYND_API rynd_status rynd_trainer_read(rynd_trainer *trainer, const char *name,
                                        const rynd_tensor *tensor);
 RYND_API rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name,
                                         const rynd_tensor *tensor);
+
+/** Writes the model's file with the present parameters and running statistics, for inference: as
+ * rynd_model_save does, field by field, but batch normalisations and dropouts in training mode are
+ * written in inference's form (but for normalisations whose further outputs somebody reads), which
+ * a trainer trains just as well. States are read in place, so a CPU's trainer takes no memory for
+ * their copies. Fails as rynd_model_save. */
+RYND_API rynd_status rynd_trainer_save(const rynd_trainer *trainer, const char *path);
+/** The same into memory, which rynd_memory_free frees. Fails as rynd_model_save_memory. */
+RYND_API rynd_status rynd_trainer_save_memory(const rynd_trainer *trainer, void **data,
+                                              size_t *size);
 
 /** The gradient of a parameter in the last step, before clipping and without weight decay: valid
  * until the next. With `accumulate` it is the mean of an update, right behind it. Fails with

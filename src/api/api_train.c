@@ -213,7 +213,7 @@ static ry_training_options training_options(const rynd_trainer_options *o)
                       .epsilon = or_default(o->epsilon, 1e-8)},
         .output = o->output,
         .clip_norm = o->clip_norm,
-        .norm_momentum = or_default(o->norm_momentum, 0.1),
+        .norm_momentum = o->norm_momentum,
         .freeze = o->freeze,
         .freeze_count = o->freeze_count,
         .keep_gradients = o->keep_gradients != 0,

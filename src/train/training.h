@@ -25,7 +25,7 @@ typedef struct ry_training_options {
     ry_optimizer_options optimizer;
     const char *output;        /* that the loss is of; NULL: the first */
     double clip_norm;          /* 0: gradients are as large as they are */
-    double norm_momentum;      /* of running statistics: what a batch counts */
+    double norm_momentum;      /* the batch's part in running statistics; 0: the node's own */
     const char *const *freeze; /* patterns of names, with * and ?: what matches stays as it is */
     size_t freeze_count;
     bool keep_gradients; /* as outputs */

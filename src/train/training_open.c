@@ -44,6 +44,13 @@ static uint32_t operands_of(ry_op op)
     }
 }
 
+/* May a gradient come to input i? Statistics may where the model computes them. */
+static bool is_operand(const ry_graph *graph, const ry_node *node, int i)
+{
+    const bool computed = node->op == RY_OP_batch_norm && !graph->values[node->in[i]].constant;
+    return computed || operands_of(node->op) >> (i < LAST_BIT ? i : LAST_BIT) & 1u;
+}
+
 static bool is_frozen(opening *o, const char *name)
 {
     const ry_training_options *options = &o->training->options;
@@ -136,6 +143,33 @@ static rynd_status separate_vectors(const opening *o, ry_arena *scratch)
     return RYND_OK;
 }
 
+/* Normalisations by the statistics of their own batch (ONNX's training_mode) read the running ones
+ * from here on, as the others: a step takes the batch's again (train_batch_norms). Running ones
+ * that are no weights cannot be trained: such a node keeps what it computes. */
+static void read_running(const opening *o)
+{
+    ry_graph *graph = o->graph;
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        ry_node *node = &graph->nodes[n];
+        if (node->op != RY_OP_batch_norm || node->running[0] == RY_NO_VALUE ||
+            !is_weight(o, node->running[0]) || !is_weight(o, node->running[1])) {
+            continue;
+        }
+        for (int i = 0; i < 2; i++) {
+            ry_graph_set_input(graph, node, 3 + i, node->running[i]);
+            node->running[i] = RY_NO_VALUE;
+        }
+    }
+}
+
+/* Only what leads to the output of the loss is trained and evaluated. */
+static rynd_status keep_output(const opening *o)
+{
+    ry_graph_clear_outputs(o->graph);
+    return ry_graph_add_output(o->graph, o->training->output) ? ry_graph_compact(o->graph, o->error)
+                                                              : ry_fail_memory(o->error);
+}
+
 /* From the last node to the first. */
 static void look_back(const opening *o)
 {
@@ -149,8 +183,7 @@ static void look_back(const opening *o)
         }
         for (int i = 0; i < node->inputs; i++) {
             const ry_value_id v = node->in[i];
-            const bool operand = operands_of(node->op) >> (i < LAST_BIT ? i : LAST_BIT) & 1u;
-            if (v != RY_NO_VALUE && operand) {
+            if (v != RY_NO_VALUE && is_operand(graph, node, i)) {
                 o->leads[v] |= leads;
             } else if (v != RY_NO_VALUE) {
                 o->refuse[v] = true;
@@ -258,8 +291,10 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
     ry_training *training = o->training;
     RY_TRY(ry_graph_compact(o->graph, o->error));
     RY_TRY(find_output(o));
-    RY_TRY(ry_training_open_drops(o->graph, !training->options.no_dropout, o->error));
     name_copies(o);
+    read_running(o);
+    RY_TRY(keep_output(o));
+    RY_TRY(ry_training_open_drops(o->graph, !training->options.no_dropout, o->error));
     RY_TRY(separate_vectors(o, scratch));
     const size_t count = o->graph->value_count;
     o->leads = RY_TAKE(scratch, bool, count);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training: steps of a model by a loss and an optimizer."""
 
+import os
 from collections import namedtuple
 
 from . import _rynd
@@ -57,7 +58,7 @@ class Trainer(_rynd.Trainer):
     target: "i64", "i32" (class numbers), "f32"; what is usual for the loss otherwise.
     optimizer: "sgd" (momentum, nesterov, weight_decay), "adam", "adamw" (beta1, beta2, epsilon, weight_decay).
     clip_norm: how long all gradients together may be; 0: as long as they are.
-    norm_momentum: how much of a batch's statistics goes into the running ones of batch normalisations.
+    norm_momentum: the part that a batch's statistics have in the running ones of batch normalisations; 0: what each node of the file says (0.1 by default).
     freeze: patterns of parameters that stay as they are, with * and ?.
     keep_gradients: for `gradient`.
     accumulate: how many calls of `step`, each with a micro-batch of `batch`, make one update, by the mean of their gradients.
@@ -74,7 +75,7 @@ class Trainer(_rynd.Trainer):
     """
 
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
-                momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.1, freeze=(),
+                momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.0, freeze=(),
                  keep_gradients=False, init="model", init_seed=0, dropout="model", dropout_seed=0, accumulate=1, memory_limit=None, storage="f32", batch=None, dims=None, inputs=None, accuracy=None, settings=None,
                  exchange=None, bucket_bytes=0):
         if not 0 <= bucket_bytes < 1 << 48:
@@ -126,6 +127,16 @@ class Trainer(_rynd.Trainer):
     def write(self, name, array):
         """Sets a state. Raises NotFoundError, ShapeError."""
         self._write(name, array)
+
+    def save(self, path=None):
+        """Writes the model's ONNX file with the present parameters and running statistics, for inference.
+
+        path: the file, written whole or not at all; None returns its bytes.
+
+        Everything else of the file stays as it is, but for batch normalisations and dropouts in training mode: they are written in inference's form,
+        which a Trainer trains just as well. Raises FileError, UnsupportedError.
+        """
+        return self._save_memory() if path is None else self._save(os.fspath(path))
 
     def gradient(self, name):
         """A copy of a parameter's gradient in the last step, where keep_gradients was set."""

@@ -362,6 +362,35 @@ static PyObject *trainer_step_seconds(PyObject *object, PyObject *unused)
     return list;
 }
 
+static PyObject *trainer_save(PyObject *object, PyObject *args)
+{
+    const rynd_trainer *trainer = ((trainer_object *)object)->trainer;
+    PyObject *path;
+    if (!PyArg_ParseTuple(args, "O&:save", PyUnicode_FSConverter, &path)) {
+        return NULL;
+    }
+    rynd_status status;
+    const char *name = PyBytes_AsString(path);
+    Py_BEGIN_ALLOW_THREADS status = rynd_trainer_save(trainer, name);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
+    return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
+static PyObject *trainer_save_memory(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const trainer_object *self = (trainer_object *)object;
+    void *data;
+    size_t size;
+    const rynd_status status = rynd_trainer_save_memory(self->trainer, &data, &size);
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    PyObject *bytes = PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
+    rynd_memory_free(self->model->context->context, data);
+    return bytes;
+}
+
 /* [(bytes, made, awaited)] */
 static PyObject *trainer_buckets(PyObject *object, PyObject *unused)
 {
@@ -403,6 +432,8 @@ static PyMethodDef trainer_methods[] = {
     {"_profile", trainer_profile, METH_O, "Records the times of what later steps run by."},
     {"_step_seconds", trainer_step_seconds, METH_NOARGS, "Of the last step, one for each."},
     {"_buckets", trainer_buckets, METH_NOARGS, "What ranks add up at once."},
+    {"_save", trainer_save, METH_VARARGS, "Writes the model's file, by path."},
+    {"_save_memory", trainer_save_memory, METH_NOARGS, "The model's file as bytes."},
     {"_memory", trainer_memory, METH_NOARGS, "Bytes that it holds."},
     {NULL, NULL, 0, NULL}};
 
