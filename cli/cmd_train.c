@@ -75,6 +75,9 @@ static const cli_option options[] = {
      "steps between two checkpoints (default: an epoch)"},
     {"resume", 0, CLI_TEXT, "FILE.npz", NULL, 0, 0, OFFSET(resume),
      "go on where a checkpoint was made"},
+    {"other-bits", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(other_bits),
+     "with --resume: go on although options, data, device or kernels are not those of the "
+     "checkpoint, and say which (without it that is an error)"},
     {"log", 0, CLI_TEXT, "FILE.jsonl", NULL, 0, 0, OFFSET(log),
      "write a line of JSON for each step and validation"},
     {"plot", 0, CLI_TEXT, "FILE.svg", NULL, 0, 0, OFFSET(plot), "draw the losses"},
@@ -108,6 +111,9 @@ static bool check(const cli_train_settings *s, cli_failure *failure)
     if (s->every && !s->output && !s->checkpoint) {
         return cli_fail_usage(failure, "train: --checkpoint-every: say where with -o OUT.onnx or "
                                        "--checkpoint FILE.npz");
+    }
+    if (s->other_bits && !s->resume) {
+        return cli_fail_usage(failure, "train: --other-bits is for --resume FILE.npz");
     }
     return check_name("output", s->output, ".onnx", failure) &&
            check_name("checkpoint", s->checkpoint, ".npz", failure) &&

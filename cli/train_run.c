@@ -58,7 +58,7 @@ static bool write_checkpoint(cli_train_run *run, cli_failure *failure)
     if (!run->checkpoint) {
         return true;
     }
-    checkpoint.settings = strdup(run->fingerprint);
+    checkpoint.settings = strdup(run->identity);
     const bool done = checkpoint.settings
                           ? cli_trainee_states(&run->trainee, &checkpoint, failure) &&
                                 cli_checkpoint_write(run->checkpoint, &checkpoint, failure)
@@ -273,14 +273,15 @@ static bool all_steps(cli_train_run *run, cli_loader *loader, cli_failure *failu
 static bool log_start(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
-    char model[1024], data[1024], fields[4096];
+    char model[1024], data[1024], settings[4096], fields[8192];
     rynd_text_escape(s->common.arguments.items[0], RYND_ESCAPE_JSON, model, sizeof model);
     rynd_text_escape(s->data, RYND_ESCAPE_JSON, data, sizeof data);
+    rynd_text_escape(run->identity, RYND_ESCAPE_JSON, settings, sizeof settings);
     snprintf(fields, sizeof fields,
              "\"row\":\"start\",\"rynd\":\"%s\",\"model\":%s,\"data\":%s,\"from\":%" PRIu64
-             ",\"steps\":%" PRIu64 ",\"per_epoch\":%" PRIu64 ",\"ranks\":%d,\"settings\":\"%s\"",
+             ",\"steps\":%" PRIu64 ",\"per_epoch\":%" PRIu64 ",\"ranks\":%d,\"settings\":%s",
              rynd_version(), model, data, run->step, run->steps, run->per_epoch, run->ranks.ranks,
-             run->fingerprint);
+             settings);
     return cli_train_log_row(&run->log, fields, failure);
 }
 

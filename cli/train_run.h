@@ -24,7 +24,7 @@ typedef struct cli_train_run {
     cli_train_log log;
     cli_progress progress;
     char *checkpoint;     /* path; NULL: none is written */
-    char *fingerprint;    /* what decides about bits */
+    char *identity;       /* what decides about bits: train_identity.h */
     uint64_t accumulate;  /* batches of a step */
     uint64_t step, steps; /* done; in all */
     uint64_t per_epoch;

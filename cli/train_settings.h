@@ -29,7 +29,8 @@ typedef struct cli_train_settings {
     cli_augment augment;
     /* files */
     const char *output, *checkpoint, *resume, *log, *plot;
-    int64_t every; /* steps between checkpoints; 0: an epoch */
+    int64_t every;   /* steps between checkpoints; 0: an epoch */
+    bool other_bits; /* a checkpoint of other options will do */
     bool dry_run;
 } cli_train_settings;
 

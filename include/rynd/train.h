@@ -195,6 +195,15 @@ RYND_API rynd_status rynd_trainer_read(rynd_trainer *trainer, const char *name,
 RYND_API rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name,
                                         const rynd_tensor *tensor);
 
+/** What decides about the bits that a trainer computes, besides its states, batches and learning
+ * rates: words "option=value" with spaces between them, which live as long as the trainer. They are
+ * the options by their names, the instruction set, the constants that steps read (frozen weights),
+ * and the kernels and forms of all steps with what these were compiled from; of two trainers with
+ * equal words, states and batches make equal bits. Threads and memory limits change no bit, and are
+ * no words. Whoever keeps states keeps this beside them, and compares before going on. Fails with
+ * OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_trainer_identity(rynd_trainer *trainer, const char **text);
+
 /** Writes the model's file with the present parameters and running statistics, for inference: as
  * rynd_model_save does, field by field, but batch normalisations and dropouts in training mode are
  * written in inference's form (but for normalisations whose further outputs somebody reads), which

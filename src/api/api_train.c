@@ -437,6 +437,7 @@ static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_err
     RY_TRY(ry_training_open(t->graph, &options, &t->arena, &t->training, error));
     RY_TRY(bind(t, o, error));
     RY_TRY(make_step(t, o, error));
+    RY_TRY(ry_trainer_describe(t, o, error));
     /* the caller's, for the call only */
     t->training.options.output = NULL;
     t->training.options.freeze = NULL;

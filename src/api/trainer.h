@@ -42,7 +42,13 @@ struct rynd_trainer {
     bool updated;               /* there was an update, and gradients are its */
     double learning_rate;       /* of the step in hand: an input */
     rynd_accuracy accuracy;
+    const char *identity; /* words of the options; with those of the steps once `identified` */
+    bool identified;
 };
+
+/* Fills in `identity`, while the options are there. */
+rynd_status ry_trainer_describe(rynd_trainer *trainer, const rynd_trainer_options *options,
+                                ry_error *error);
 
 /* A plan and a session of a graph, which is the run's then, also when this fails. options NULL: of
  * the trainer's accuracy only. */

@@ -222,3 +222,14 @@ def test_a_limit_of_memory(conv_model):
         rynd.Trainer(conv_model, loss="mse", batch=4, memory_limit=1000)
     with pytest.raises(ValueError, match="memory_limit"):
         rynd.Trainer(conv_model, loss="mse", batch=4, memory_limit=-1)
+
+
+def test_identity(conv_model):
+    """Equal trainers have equal ones; what decides about bits is a word of its own."""
+    one, other = (rynd.Trainer(conv_model, loss="l1", batch=4).identity for _ in range(2))
+    assert one == other and len(one["kernels"]) == 32
+    for option, value, word in (("accuracy", "strict", "accuracy"), ("momentum", 0.5, "momentum"), ("freeze", "v", "constants"), ("storage", "bf16", "storage"),
+                                ("batch", 8, "kernels"), ("dropout_seed", 3, "dropout_seed")):
+        changed = rynd.Trainer(conv_model, loss="l1", **{"batch": 4, option: value}).identity
+        assert changed[word] != one[word], option
+    assert rynd.Trainer(conv_model, loss="l1", batch=4, memory_limit=2**30).identity == one

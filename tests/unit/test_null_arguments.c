@@ -89,6 +89,7 @@ static void trainers(void **state)
 {
     (void)state;
     rynd_trainer *trainer = NULL, *made = NULL;
+    const char *identity;
     void *saved;
     size_t saved_size;
     const rynd_trainer_options options = {.size = sizeof options, .batch = 1};
@@ -125,6 +126,8 @@ static void trainers(void **state)
     REFUSES(rynd_trainer_write, trainer, NULL, "w1", &tensor);
     REFUSES(rynd_trainer_write, name, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_write, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_identity, trainer, NULL, &identity);
+    REFUSES(rynd_trainer_identity, text, trainer, NULL);
     REFUSES(rynd_trainer_save, trainer, NULL, "/nowhere/x.onnx");
     REFUSES(rynd_trainer_save, path, trainer, NULL);
     REFUSES(rynd_trainer_save_memory, trainer, NULL, &saved, &saved_size);

@@ -128,6 +128,14 @@ class Trainer(_rynd.Trainer):
         """Sets a state. Raises NotFoundError, ShapeError."""
         self._write(name, array)
 
+    @property
+    def identity(self):
+        """What decides about the bits that it computes, besides states, batches and rates, as a dict: options, instruction set, kernels and their forms.
+
+        Keep it beside the states, and compare before going on with them: trainers of equal identity make equal bits of equal states and batches.
+        """
+        return dict(word.partition("=")[::2] for word in self._identity().split(" "))
+
     def save(self, path=None):
         """Writes the model's ONNX file with the present parameters and running statistics, for inference.
 

@@ -362,6 +362,14 @@ static PyObject *trainer_step_seconds(PyObject *object, PyObject *unused)
     return list;
 }
 
+static PyObject *trainer_identity(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const char *text;
+    const rynd_status status = rynd_trainer_identity(((trainer_object *)object)->trainer, &text);
+    return status == RYND_OK ? PyUnicode_FromString(text) : py_raise(status);
+}
+
 static PyObject *trainer_save(PyObject *object, PyObject *args)
 {
     const rynd_trainer *trainer = ((trainer_object *)object)->trainer;
@@ -432,6 +440,7 @@ static PyMethodDef trainer_methods[] = {
     {"_profile", trainer_profile, METH_O, "Records the times of what later steps run by."},
     {"_step_seconds", trainer_step_seconds, METH_NOARGS, "Of the last step, one for each."},
     {"_buckets", trainer_buckets, METH_NOARGS, "What ranks add up at once."},
+    {"_identity", trainer_identity, METH_NOARGS, "What decides about its bits."},
     {"_save", trainer_save, METH_VARARGS, "Writes the model's file, by path."},
     {"_save_memory", trainer_save_memory, METH_NOARGS, "The model's file as bytes."},
     {"_memory", trainer_memory, METH_NOARGS, "Bytes that it holds."},
