@@ -56,7 +56,14 @@ static const cli_option options[] = {
      "what the model's Dropout nodes do in a step: drop as the model says (default), by --seed, or "
      "nothing"},
     {"freeze", 0, CLI_LIST, "PATTERN", NULL, 0, 0, OFFSET(freeze),
-     "leave the weights of these names as they are (* and ?); may be repeated"},
+     "leave weights as they are: those of these names (* and ?), and those that nodes of these "
+     "names read; may be repeated"},
+    {"train-only", 0, CLI_LIST, "PATTERN", NULL, 0, 0, OFFSET(train_only),
+     "train these weights alone, by name as --freeze has it, and leave all others as they are; may "
+     "be repeated"},
+    {"train-last", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(train_last),
+     "train the last N layers alone (convolutions and products with weights, and what is behind the "
+     "first of them), whatever their names"},
     CLI_SCHEDULE_OPTIONS(OFFSET(schedule)),
     {"epochs", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(epochs),
      "go through the data N times (default 1)"},

@@ -80,9 +80,10 @@ typedef struct rynd_trainer_options {
     /** the part that a batch's statistics have in the running ones of batch normalisations, as
      * PyTorch counts it; 0: 1 - momentum of each node, which is 0.1 where the file has none */
     double norm_momentum;
-    /** Names of parameters that stay as they are, with * and ? (fnmatch). Nothing is computed that
-     * only they would need; a batch normalisation whose scale and bias stay keeps its statistics,
-     * too. NOT_FOUND for one that matches nothing. NULL when freeze_count is 0. */
+    /** Parameters that stay as they are: patterns with * and ? (fnmatch) of their names, or of the
+     * names of nodes that read them, with or without a '/' in front. Nothing is computed that only
+     * they would need. A batch normalisation whose scale and bias stay keeps its statistics, too.
+     * NOT_FOUND, with names, for a pattern that matches nothing. NULL when freeze_count is 0. */
     const char *const *freeze;
     size_t freeze_count;
     int keep_gradients; /**< 1: for rynd_trainer_gradient */
@@ -123,6 +124,15 @@ typedef struct rynd_trainer_options {
      * they are read, and so are parameters, gradients, what the optimizer keeps and all sums.
      * Gradients are those of rounded activations. F32, or NONE: they are kept as they are. */
     rynd_dtype storage;
+    /** Patterns as `freeze` has them, of the only parameters that are trained: all others stay as
+     * they are. NULL when train_only_count is 0: all are trained. */
+    const char *const *train_only;
+    size_t train_only_count;
+    /** The last layers are trained, and all before them stay as they are, whatever their names:
+     * counted from the output back, nodes with weights of at least two dims, with what is behind
+     * the first of them (biases, normalisations). With train_only: what either names. 0: all.
+     * ARGUMENT where the model has fewer. */
+    int64_t train_last;
 } rynd_trainer_options;
 
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all

@@ -120,6 +120,22 @@ static rynd_status check_choices(const rynd_trainer_options *o, ry_error *error)
     return RYND_OK;
 }
 
+static rynd_status check_patterns(const char *name, const char *const *patterns, size_t count,
+                                  ry_error *error)
+{
+    if (count && !patterns) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: %s_count is not 0 and %s is NULL", name, name);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!patterns[i]) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_options: %s[%zu] is NULL",
+                           name, i);
+        }
+    }
+    return RYND_OK;
+}
+
 static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
 {
     const struct {
@@ -148,23 +164,22 @@ static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: nesterov is of SGD with a momentum");
     }
-    if (o->batch < 0 || (o->freeze_count && !o->freeze)) {
+    if (o->batch < 0) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       o->batch < 0 ? "rynd_trainer_options: batch is negative: give at least 1"
-                                    : "rynd_trainer_options: freeze_count is not 0 and freeze is "
-                                      "NULL");
+                       "rynd_trainer_options: batch is negative: give at least 1");
     }
     if (o->accumulate < 0) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: accumulate is %lld: give at least 1 micro-batch",
                        (long long)o->accumulate);
     }
-    for (size_t i = 0; i < o->freeze_count; i++) {
-        if (!o->freeze[i]) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_options: freeze[%zu] is NULL",
-                           i);
-        }
+    if (o->train_last < 0) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: train_last is %lld: give at least 1 layer, or 0",
+                       (long long)o->train_last);
     }
+    RY_TRY(check_patterns("freeze", o->freeze, o->freeze_count, error));
+    RY_TRY(check_patterns("train_only", o->train_only, o->train_only_count, error));
     RY_TRY(check_exchange(o->exchange, error));
     return ry_api_check_accuracy(o->accuracy, error);
 }
@@ -216,6 +231,9 @@ static ry_training_options training_options(const rynd_trainer_options *o)
         .norm_momentum = o->norm_momentum,
         .freeze = o->freeze,
         .freeze_count = o->freeze_count,
+        .train_only = o->train_only,
+        .train_only_count = o->train_only_count,
+        .train_last = o->train_last,
         .keep_gradients = o->keep_gradients != 0,
         .accumulate = o->accumulate,
         .init = inits[o->init],
@@ -440,8 +458,8 @@ static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_err
     RY_TRY(ry_trainer_describe(t, o, error));
     /* the caller's, for the call only */
     t->training.options.output = NULL;
-    t->training.options.freeze = NULL;
-    t->training.options.freeze_count = 0;
+    t->training.options.freeze = t->training.options.train_only = NULL;
+    t->training.options.freeze_count = t->training.options.train_only_count = 0;
     return RYND_OK;
 }
 

@@ -4,9 +4,9 @@
  * output is computed; and running statistics of batch normalisations. */
 #include "graph/own_vector.h"
 #include "train/drop.h"
+#include "train/frozen.h"
 #include "train/initial.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 typedef struct opening {
@@ -15,7 +15,7 @@ typedef struct opening {
     bool *leads;  /* of each value: to the output */
     bool *refuse; /* of each value: some node reads it as a setting */
     bool *mean;   /* of each value: a running statistic */
-    bool *used;   /* of each pattern: it matches something */
+    bool *frozen; /* of each value: it stays as it is */
     ry_error *error;
 } opening;
 
@@ -51,23 +51,9 @@ static bool is_operand(const ry_graph *graph, const ry_node *node, int i)
     return computed || operands_of(node->op) >> (i < LAST_BIT ? i : LAST_BIT) & 1u;
 }
 
-static bool is_frozen(opening *o, const char *name)
-{
-    const ry_training_options *options = &o->training->options;
-    bool frozen = false;
-    for (size_t i = 0; i < options->freeze_count; i++) {
-        if (fnmatch(options->freeze[i], name, 0) == 0) {
-            o->used[i] = frozen = true;
-        }
-    }
-    return frozen;
-}
-
 static bool is_weight(const opening *o, ry_value_id v)
 {
-    const ry_value *value = &o->graph->values[v];
-    return value->constant && value->initializer && ry_dtype_is_float(value->dtype) &&
-           value->shape.rank > 0;
+    return ry_training_is_weight(o->graph, v);
 }
 
 /* Exporters write equal tensors once, and what was made of ones and zeros is equal at first:
@@ -206,12 +192,10 @@ static void find_statistics(opening *o)
         bool trains = mean != variance;
         for (int i = 3; i < 5; i++) {
             trains = trains && is_weight(o, node->in[i]) && graph->values[node->in[i]].uses == 1 &&
-                     !is_frozen(o, graph->values[node->in[i]].name);
+                     !o->frozen[node->in[i]];
         }
-        const bool scale =
-                       is_weight(o, node->in[1]) && is_frozen(o, graph->values[node->in[1]].name),
-                   bias =
-                       is_weight(o, node->in[2]) && is_frozen(o, graph->values[node->in[2]].name);
+        const bool scale = is_weight(o, node->in[1]) && o->frozen[node->in[1]],
+                   bias = is_weight(o, node->in[2]) && o->frozen[node->in[2]];
         o->mean[mean] = o->mean[variance] = trains && !(scale && bias);
     }
 }
@@ -227,7 +211,7 @@ static rynd_status take(opening *o, ry_arena *arena)
     for (ry_value_id v = 0; v < graph->value_count; v++) {
         ry_value *value = &graph->values[v];
         const bool weight = is_weight(o, v) && o->leads[v] && !o->refuse[v];
-        if (!o->mean[v] && !(weight && !is_frozen(o, value->name))) {
+        if (!o->mean[v] && !(weight && !o->frozen[v])) {
             continue;
         }
         if (value->dtype != RY_f32) {
@@ -250,26 +234,20 @@ static rynd_status take(opening *o, ry_arena *arena)
     return RYND_OK;
 }
 
-static rynd_status check_patterns(const opening *o)
+static rynd_status check_parameters(const opening *o)
 {
     const ry_training_options *options = &o->training->options;
     size_t weights = 0;
-    for (size_t i = 0; i < options->freeze_count; i++) {
-        if (!o->used[i]) {
-            return ry_fail(o->error, RYND_ERROR_NOT_FOUND,
-                           "the pattern '%s' matches no parameter of the model",
-                           options->freeze[i]);
-        }
-    }
     for (size_t i = 0; i < o->training->count; i++) {
         weights += !o->training->parameters[i].statistic;
     }
+    const bool some = options->freeze_count || options->train_only_count || options->train_last;
     return weights ? RYND_OK
                    : ry_fail(o->error, RYND_ERROR_UNSUPPORTED,
                              "nothing to train: output '%s' depends on no floating-point "
                              "initializer%s",
                              o->graph->values[o->training->output].name,
-                             options->freeze_count ? " that is not frozen" : "");
+                             some ? " that is not frozen" : "");
 }
 
 static rynd_status find_output(opening *o)
@@ -300,10 +278,10 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
     o->leads = RY_TAKE(scratch, bool, count);
     o->refuse = RY_TAKE(scratch, bool, count);
     o->mean = RY_TAKE(scratch, bool, count);
-    o->used = RY_TAKE(scratch, bool, training->options.freeze_count);
-    if (!o->leads || !o->refuse || !o->mean || !o->used) {
+    if (!o->leads || !o->refuse || !o->mean) {
         return ry_fail_memory(o->error);
     }
+    RY_TRY(ry_training_find_frozen(o->graph, &training->options, scratch, &o->frozen, o->error));
     training->target = ry_graph_find(o->graph, "target") == RY_NO_VALUE ? "target" : "train/target";
     training->rate = ry_graph_find(o->graph, "learning_rate") == RY_NO_VALUE
                          ? "learning_rate"
@@ -321,7 +299,7 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
             return ry_fail_memory(o->error);
         }
     }
-    RY_TRY(check_patterns(o));
+    RY_TRY(check_parameters(o));
     return training->options.init == RY_INIT_model
                ? RYND_OK
                : ry_training_initialise(o->graph, training, arena, o->error);

@@ -366,6 +366,7 @@ class Trainer:
                  target: str | None = None, label_smoothing: float = 0.0, charbonnier_epsilon: float = 1e-3, optimizer: str = "sgd",
                  momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0, beta1: float = 0.9, beta2: float = 0.999,
                  epsilon: float = 1e-8, clip_norm: float = 0.0, norm_momentum: float = 0.0, freeze: str | Iterable[str] = (),
+                 train_only: str | Iterable[str] = (), train_last: int | None = None,
                  keep_gradients: bool = False, init: str = "model", init_seed: int = 0, dropout: str = "model", dropout_seed: int = 0, accumulate: int = 1,
                  memory_limit: int | None = None, storage: str = "f32", batch: int | None = None, dims: Mapping[str, int] | None = None,
                  inputs: Mapping[str, _Description] | None = None, accuracy: str | None = None,

@@ -38,6 +38,17 @@ def _limit(memory_limit):
     return memory_limit or 0
 
 
+def _layers(train_last):
+    """Layers, of which the extension's 0 is all."""
+    if train_last is not None and train_last < 1:
+        raise ArgumentError(f"train_last is {train_last}: give a number of layers, or None")
+    return train_last or 0
+
+
+def _patterns(given):
+    return [given] if isinstance(given, str) else list(given)
+
+
 def _list(inputs, model):
     if isinstance(inputs, dict):
         missing = [value.name for value in model.inputs if value.name not in inputs]
@@ -59,7 +70,8 @@ class Trainer(_rynd.Trainer):
     optimizer: "sgd" (momentum, nesterov, weight_decay), "adam", "adamw" (beta1, beta2, epsilon, weight_decay).
     clip_norm: how long all gradients together may be; 0: as long as they are.
     norm_momentum: the part that a batch's statistics have in the running ones of batch normalisations; 0: what each node of the file says (0.1 by default).
-    freeze: patterns of parameters that stay as they are, with * and ?.
+    freeze: patterns (* and ?) of parameters that stay as they are: of their names, or of the names of nodes that read them.
+    train_only: such patterns of the only parameters that are trained. train_last: how many layers with weights are, counted from the output; None: all.
     keep_gradients: for `gradient`.
     accumulate: how many calls of `step`, each with a micro-batch of `batch`, make one update, by the mean of their gradients.
     memory_limit: bytes that `memory` may be before the first evaluation; what does not fit is recomputed in the backward pass, to the same bits. None: any.
@@ -75,7 +87,7 @@ class Trainer(_rynd.Trainer):
     """
 
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
-                momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.0, freeze=(),
+                momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.0, freeze=(), train_only=(), train_last=None,
                  keep_gradients=False, init="model", init_seed=0, dropout="model", dropout_seed=0, accumulate=1, memory_limit=None, storage="f32", batch=None, dims=None, inputs=None, accuracy=None, settings=None,
                  exchange=None, bucket_bytes=0):
         if not 0 <= bucket_bytes < 1 << 48:
@@ -84,7 +96,8 @@ class Trainer(_rynd.Trainer):
         choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
         numbers = (label_smoothing, charbonnier_epsilon, momentum, weight_decay, beta1, beta2, epsilon, clip_norm, norm_momentum)
         self = super().__new__(cls, model._model_for(model._options), _number("loss", loss, LOSSES), output,
-                               _number("optimizer", optimizer, OPTIMIZERS), target, [freeze] if isinstance(freeze, str) else list(freeze),
+                               _number("optimizer", optimizer, OPTIMIZERS), target, _patterns(freeze), _patterns(train_only),
+                               _layers(train_last),
                                accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients), _number("init", init, INITS), init_seed,
                                _number("dropout", dropout, DROPOUTS), dropout_seed, accumulate, _limit(memory_limit),
                                STORAGES[_number("storage", storage, STORAGES)],
