@@ -75,7 +75,8 @@ static const cli_option options[] = {
     CLI_PREPROCESS_OPTIONS(OFFSET(preprocess)),
     CLI_AUGMENT_OPTIONS(OFFSET(augment)),
     {"output", 'o', CLI_TEXT, "OUT.onnx", NULL, 0, 0, OFFSET(output),
-     "where the model with its new weights goes, at each checkpoint and at the end"},
+     "where the model with its new weights goes, at each checkpoint and at the end (default: "
+     "MODEL-trained.onnx beside MODEL.onnx, unless --checkpoint is given)"},
     {"checkpoint", 0, CLI_TEXT, "FILE.npz", NULL, 0, 0, OFFSET(checkpoint),
      "where everything goes that --resume needs (default: OUT.checkpoint.npz beside OUT.onnx)"},
     {"checkpoint-every", 0, CLI_INTEGER, "N", NULL, 1, 1e12, OFFSET(every),

@@ -42,6 +42,32 @@ static bool write_and_close(int fd, const char *data, size_t size, bool regular)
     return synced;
 }
 
+static bool fail_write(const char *path, int cause, cli_failure *failure)
+{
+    return cli_fail(failure, "cannot write '%s': %s%s", path, strerror(cause),
+                    cause == ENOENT ? "; make the folder first" : "");
+}
+
+bool cli_file_check_writable(const char *path, cli_failure *failure)
+{
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        return cli_fail(failure, "cannot write '%s': it is a folder", path);
+    }
+    if (cli_file_is_special(path)) {
+        return access(path, W_OK) == 0 || fail_write(path, errno, failure);
+    }
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!folder) {
+        return cli_fail_memory(failure);
+    }
+    const bool good = access(folder, W_OK | X_OK) == 0;
+    const int cause = errno;
+    free(folder);
+    return good || fail_write(path, cause, failure);
+}
+
 static bool write_directly(const char *path, const void *data, size_t size, cli_failure *failure)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -95,8 +121,7 @@ static bool write_and_rename(const char *path, const void *data, size_t size, cl
     bool done = fd >= 0;
     if (!done) {
         int cause = errno;
-        cli_fail(failure, "cannot write '%s': %s%s", path, strerror(cause),
-                 cause == ENOENT ? "; make the folder first" : "");
+        fail_write(path, cause, failure);
     } else {
         mode_t mask = umask(0);
         umask(mask);

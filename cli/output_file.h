@@ -10,6 +10,10 @@
 /* Is there something at `path` that is neither a regular file nor a folder: a pipe or a device? */
 bool cli_file_is_special(const char *path);
 
+/* Fails where a file of this name could not be written: for work that takes hours before it does.
+ */
+bool cli_file_check_writable(const char *path, cli_failure *failure);
+
 /* Writes a temporary file in the same folder, then renames it over `path` (over what a symbolic
  * link points to). What is there already and is not a regular file (a pipe, a device) is written
  * to directly. The temporary file is removed when writing fails, and when a signal that can be

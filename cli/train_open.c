@@ -2,6 +2,7 @@
 /* What a training run needs before its first step: model, data, shapes of batches, trainer. */
 #include "train_run.h"
 
+#include "output_file.h"
 #include "train_identity.h"
 #include "wording.h"
 
@@ -268,12 +269,26 @@ static bool name_checkpoint(cli_train_run *run, cli_failure *failure)
     return true;
 }
 
+/* Before the first step, not hours later. */
+static bool check_files(const cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    const char *const paths[] = {s->output, run->checkpoint, s->plot};
+    for (size_t i = 0; run->ranks.rank == 0 && i < sizeof paths / sizeof *paths; i++) {
+        if (paths[i] && !s->dry_run && !cli_file_check_writable(paths[i], failure)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool cli_train_open(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
     run->loss = NAN;
     cli_progress_show(&run->progress, "loading the model", 0);
-    return name_checkpoint(run, failure) && cli_setup_context(&run->setup, &s->common, failure) &&
+    return name_checkpoint(run, failure) && check_files(run, failure) &&
+           cli_setup_context(&run->setup, &s->common, failure) &&
            cli_setup_model(&run->setup, s->common.arguments.items[0], failure) &&
            look_at_model(run, failure) && open_data(run, failure) && settle_loss(run, failure) &&
            check_augment(run, failure) && form_batches(run, failure) && count_steps(run, failure) &&

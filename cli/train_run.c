@@ -360,23 +360,59 @@ static bool train_as_rank(cli_train_run *run, cli_failure *failure)
     return done;
 }
 
+/* net.onnx gives net-trained.onnx; free() it. NULL: out of memory. */
+static char *name_output(const char *model)
+{
+    static const char end[] = ".onnx", more[] = "-trained.onnx";
+    const size_t length = strlen(model), tail = sizeof end - 1;
+    const bool ends = length > tail && strcmp(model + length - tail, end) == 0;
+    char *name = malloc(length + sizeof more);
+    if (name) {
+        snprintf(name, length + sizeof more, "%.*s%s", (int)(ends ? length - tail : length), model,
+                 more);
+    }
+    return name;
+}
+
+/* Nobody trains in order to keep nothing. */
+static bool settle_output(cli_train_settings *own, char **name, cli_failure *failure)
+{
+    *name = NULL;
+    if (own->output || own->checkpoint) {
+        return true;
+    }
+    own->output = *name = name_output(own->common.arguments.items[0]);
+    return *name || cli_fail_memory(failure);
+}
+
+static bool train_by_ranks(cli_train_run *run, cli_train_settings *own, cli_failure *failure)
+{
+    if (!cli_ranks_open(&run->ranks, failure)) {
+        return false;
+    }
+    if (run->ranks.ranks > 1 && own->common.threads == 0) {
+        own->common.threads = cli_ranks_threads(&run->ranks);
+    }
+    if (run->ranks.rank != 0) {
+        own->log = own->plot = NULL; /* of rank 0, as models and checkpoints */
+    }
+    const bool done = train_as_rank(run, failure);
+    cli_ranks_close(&run->ranks);
+    if (done) {
+        cli_ending_give_in();
+    }
+    return done;
+}
+
 bool cli_train(const cli_train_settings *settings, cli_failure *failure)
 {
     cli_train_settings own = *settings;
     cli_train_run run = {.settings = &own};
-    if (!cli_ranks_open(&run.ranks, failure)) {
+    char *output;
+    if (!settle_output(&own, &output, failure)) {
         return false;
     }
-    if (run.ranks.ranks > 1 && own.common.threads == 0) {
-        own.common.threads = cli_ranks_threads(&run.ranks);
-    }
-    if (run.ranks.rank != 0) {
-        own.log = own.plot = NULL; /* of rank 0, as models and checkpoints */
-    }
-    const bool done = train_as_rank(&run, failure);
-    cli_ranks_close(&run.ranks);
-    if (done) {
-        cli_ending_give_in();
-    }
+    const bool done = train_by_ranks(&run, &own, failure);
+    free(output);
     return done;
 }

@@ -111,3 +111,26 @@ def test_threads_and_memory_change_no_bit(resume, tmp_path):
 
 def test_other_bits_need_a_checkpoint(rynd, net, data):
     rynd("train", net, "--data", data, "--other-bits", "-o", "out.onnx").failed("--resume", code=2)
+
+
+def test_weights_are_kept_without_being_told(ran, net, data, tmp_path):
+    (result,) = ran("train", net, "--data", data, "--batch", 8, "--steps", 2, "--json").results
+    assert result["output"] == str(tmp_path / "net-trained.onnx") and result["checkpoint"] == str(tmp_path / "net-trained.checkpoint.npz")
+    kept = (tmp_path / "net-trained.onnx").read_bytes()
+    ran("train", net, "--data", data, "--batch", 8, "--steps", 2, "-o", tmp_path / "told.onnx")
+    assert kept == (tmp_path / "told.onnx").read_bytes() != net.read_bytes()
+
+
+def test_a_checkpoint_alone_is_enough(ran, net, data, tmp_path):
+    ran("train", net, "--data", data, "--batch", 8, "--steps", 1, "--checkpoint", tmp_path / "c.npz")
+    ran("train", net, "--data", data, "--batch", 8, "--dry-run")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.npz", "data.npz", "net.onnx"]
+
+
+@pytest.mark.parametrize("option, name", [("-o", "out.onnx"), ("--checkpoint", "c.npz"), ("--plot", "p.svg")])
+def test_what_cannot_be_written_is_told_before_the_first_step(rynd, net, data, tmp_path, option, name):
+    log = tmp_path / "log.jsonl"
+    rynd("train", net, "--data", data, "--batch", 8, "--log", log, option, tmp_path / "none" / name).failed(name, "make the folder first")
+    (tmp_path / name).mkdir()
+    rynd("train", net, "--data", data, "--batch", 8, "--log", log, option, tmp_path / name).failed(name, "it is a folder")
+    assert not log.exists()
