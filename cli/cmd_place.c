@@ -360,25 +360,12 @@ static bool print_json(const place *p, cli_failure *failure)
     return cli_json_print(document, failure);
 }
 
-/* Batch 1 for models that leave it open. */
-static bool settle_batch(const place *p, place_settings *s, cli_failure *failure)
-{
-    int64_t batch = s->common.batch;
-    for (size_t i = 0; batch == 0 && i < p->model_count; i++) {
-        if (!cli_setup_batch(p->models[i], &s->common, &batch, failure)) {
-            return false;
-        }
-    }
-    s->common.batch = batch;
-    return true;
-}
-
 static bool run(void *settings, cli_failure *failure)
 {
     place p = {.settings = settings};
-    place_settings *s = settings;
+    const place_settings *s = settings;
     bool done = check_settings(s, failure) && open_fleet(&p, failure) && load_models(&p, failure) &&
-                settle_batch(&p, s, failure) && find_placement(&p, failure);
+                find_placement(&p, failure);
     if (done && s->run) {
         done = cli_place_run(p.fleet, p.models, p.model_count, p.placement, &s->common,
                              (size_t)s->run, &p.outcome, failure);

@@ -7,8 +7,8 @@
 #include "files.h"
 #include "input_file.h"
 #include "npz.h"
+#include "npz_write.h"
 #include "options.h"
-#include "output_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,12 +78,7 @@ static bool write_arrays(const char *path, const cli_checkpoint *c, const text *
             names[i + 1] = texts[i];
             tensors[i + 1] = c->states[i].view;
         }
-        cli_bytes bytes;
-        done = cli_npz_write(tensors, names, c->count + 1, &bytes, failure);
-        if (done) {
-            done = cli_file_write(path, bytes.data, bytes.size, failure);
-            free(bytes.data);
-        }
+        done = cli_npz_write(path, tensors, names, c->count + 1, failure);
     } else {
         cli_fail_memory(failure);
     }

@@ -149,6 +149,10 @@ static bool copy_state(cli_trainee *trainee, size_t index, rynd_state_info *info
         return cli_fail_library(failure);
     }
     const rynd_tensor *t = &info->tensor;
+    if (t->data) {
+        *to = (cli_tensor){.name = strdup(info->name), .view = *t};
+        return to->name || cli_fail_memory(failure);
+    }
     if (!cli_tensor_make(to, t->dtype, t->rank, t->dim, failure)) {
         return false;
     }

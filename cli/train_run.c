@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Decoding shares the cores with the steps: one thread a core fills the gaps. */
-static unsigned reader_threads(const cli_train_settings *s)
+unsigned cli_train_reader_threads(const cli_train_settings *s)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return s->common.threads ? (unsigned)s->common.threads : cores > 0 ? (unsigned)cores : 1;
@@ -116,7 +116,7 @@ static bool validate(cli_train_run *run, cli_failure *failure)
         .common = &run->settings->common,
         .whole = true,
         .end = cli_loader_batches(&run->validation, run->batch, true),
-        .threads = reader_threads(run->settings),
+        .threads = cli_train_reader_threads(run->settings),
         .part = run->ranks.rank,
         .parts = run->ranks.ranks,
     };
@@ -307,7 +307,7 @@ static bool train(cli_train_run *run, cli_failure *failure)
         .first = run->step * run->accumulate,
         .end =
             run->steps > UINT64_MAX / run->accumulate ? UINT64_MAX : run->steps * run->accumulate,
-        .threads = reader_threads(s),
+        .threads = cli_train_reader_threads(s),
         .part = run->ranks.rank,
         .parts = run->ranks.ranks,
     };
@@ -336,7 +336,7 @@ static bool train(cli_train_run *run, cli_failure *failure)
     return done;
 }
 
-static bool print(const cli_train_run *run, cli_failure *failure)
+static bool print(cli_train_run *run, cli_failure *failure)
 {
     if (run->ranks.rank != 0) {
         return true;

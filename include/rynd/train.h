@@ -81,9 +81,10 @@ typedef struct rynd_trainer_options {
      * PyTorch counts it; 0: 1 - momentum of each node, which is 0.1 where the file has none */
     double norm_momentum;
     /** Parameters that stay as they are: patterns with * and ? (fnmatch) of their names, or of the
-     * names of nodes that read them, with or without a '/' in front. Nothing is computed that only
-     * they would need. A batch normalisation whose scale and bias stay keeps its statistics, too.
-     * NOT_FOUND, with names, for a pattern that matches nothing. NULL when freeze_count is 0. */
+     * names of nodes that read them where these are paths ("/layer1/conv/Conv"), with or without
+     * the '/' in front. Nothing is computed that only they would need. A batch normalisation whose
+     * scale and bias stay keeps its statistics, too. NOT_FOUND, with names, for a pattern that
+     * matches nothing. NULL when freeze_count is 0. */
     const char *const *freeze;
     size_t freeze_count;
     int keep_gradients; /**< 1: for rynd_trainer_gradient */
@@ -113,8 +114,8 @@ typedef struct rynd_trainer_options {
      * accumulate-th call updates by their mean: as one batch of all, but for the statistics of
      * batch normalisations, which are of each micro-batch. */
     int64_t accumulate;
-    /** Bytes that rynd_trainer_memory may say before the first evaluation: weights, what the
-     * optimizer keeps, sums of gradients, values of a step and workspace; 0: any. Where a step
+    /** Bytes that rynd_trainer_memory may say before the first evaluation: weights, also packed
+     * ones, what the optimizer keeps, sums of gradients, values of a step and workspace; 0: any. Where a step
      * would take more, values of the forward pass are not kept for the backward pass, but
      * recomputed there: those for which least time is predicted. The same bits come of it.
      * OUT_OF_MEMORY where that is not enough, with the least that is possible. */
@@ -171,6 +172,10 @@ RYND_API rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor 
 RYND_API rynd_status rynd_trainer_evaluate(rynd_trainer *trainer, const rynd_tensor *inputs,
                                            const rynd_tensor *target, double *loss);
 
+/** Plans what rynd_trainer_evaluate runs now, not at its first call: rynd_trainer_memory counts it
+ * then. Fails as rynd_trainer_create. */
+RYND_API rynd_status rynd_trainer_prepare_evaluation(rynd_trainer *trainer);
+
 /** The output that the loss was of, of the last step or evaluation; valid until the next. Fails
  * with ARGUMENT where there was none. */
 RYND_API rynd_status rynd_trainer_output(const rynd_trainer *trainer, rynd_tensor *output);
@@ -190,7 +195,9 @@ typedef struct rynd_state_info {
     size_t size;      /**< set by the caller to sizeof(rynd_state_info) */
     const char *name; /**< unique; lives as long as the trainer */
     rynd_state_kind kind;
-    rynd_tensor tensor; /**< type and shape; data is NULL */
+    /** Type and shape. data: where a CPU's trainer has it, row-major, to be read until the next
+     * call that changes it; NULL on other devices (rynd_trainer_read). */
+    rynd_tensor tensor;
 } rynd_state_info;
 
 RYND_API size_t rynd_trainer_state_count(const rynd_trainer *trainer); /**< 0 for NULL */
@@ -255,7 +262,8 @@ RYND_API const rynd_plan *rynd_trainer_update_plan(const rynd_trainer *trainer);
 /** As rynd_session_profile and rynd_session_step_time, of the plan's steps. */
 RYND_API rynd_status rynd_trainer_profile(rynd_trainer *trainer, int on);
 RYND_API double rynd_trainer_step_time(const rynd_trainer *trainer, size_t step);
-/** Bytes that it holds for steps and evaluations, states included; 0 for NULL. */
+/** Bytes that it holds for steps and evaluations, states and packed weights included; 0 for NULL.
+ * Constants that are read where the model's file has them are beside it. */
 RYND_API size_t rynd_trainer_memory(const rynd_trainer *trainer);
 
 #ifdef __cplusplus

@@ -7,17 +7,13 @@
 static rynd_status take_state(const ry_trainer_state *state, ry_arena *arena, ry_tensor *tensor,
                               ry_error *error)
 {
-    const ry_plan *plan = state->run->plan->plan;
-    ry_session *session = ry_trainer_session(state->run);
-    const ry_device_table *table = plan->device->table;
-    *tensor = plan->inputs[plan->states[state->index].input];
-    if (plan->device->host_memory) {
-        const ry_place place = ry_session_state_place(session, state->index);
-        tensor->data = (char *)table->buffer_address(place.buffer) + place.offset;
+    *tensor = ry_trainer_state_in_place(state);
+    if (tensor->data) {
         return RYND_OK;
     }
     tensor->data = ry_arena_take(arena, ry_tensor_bytes(tensor) + 1, 1);
-    return tensor->data ? ry_session_read_state(session, state->index, tensor->data, error)
+    return tensor->data ? ry_session_read_state(ry_trainer_session(state->run), state->index,
+                                                tensor->data, error)
                         : ry_fail_memory(error);
 }
 

@@ -17,6 +17,7 @@
 
 typedef struct writer {
     ry_reader reader;
+    const ry_onnx_model *model;
     const ry_onnx_replacement *replacements;
     ry_names names; /* of the replacements */
     const ry_graph *graph;
@@ -63,15 +64,6 @@ static rynd_status damaged(const writer *w)
                    "change since it was loaded?");
 }
 
-static bool is_message(ry_slice bytes)
-{
-    ry_wire_field field;
-    bool bad = false;
-    while (ry_wire_next(&bytes, &field, &bad)) {
-    }
-    return !bad;
-}
-
 static rynd_status put_inner(writer *w, const inner *in, ry_slice bytes, bool named)
 {
     ry_data_count count;
@@ -102,7 +94,7 @@ static rynd_status write_message(writer *w, const inner *table, ry_slice bytes, 
         }
         /* What is no message rynd did not read: a function that nobody calls, a field that comes
          * again. */
-        if (in && is_message(field.bytes)) {
+        if (in && ry_wire_is_message(field.bytes)) {
             RY_TRY(put_inner(w, in, field.bytes, named));
         } else {
             ry_wire_put(w->to.out, field.whole.data, field.whole.size);
@@ -194,12 +186,21 @@ static rynd_status put_rest_of_tensor(writer *w, ry_slice bytes, bool keep_type)
     return bad ? damaged(w) : RYND_OK;
 }
 
+/* A tensor as the file has it, whose pages need not stay in memory. */
+static void put_as_it_is(const writer *w, ry_slice tensor)
+{
+    ry_wire_put(w->to.out, tensor.data, tensor.size);
+    if (w->to.out->put) {
+        ry_onnx_unneeded(w->model, tensor.data, tensor.size);
+    }
+}
+
 static rynd_status write_tensor(writer *w, ry_slice bytes, bool named)
 {
     ry_onnx_TensorProto proto;
     const rynd_status status = RY_READER_DECODE(&w->reader, TensorProto, bytes, &proto);
     if (status == RYND_ERROR_FORMAT) { /* likewise */
-        ry_wire_put(w->to.out, bytes.data, bytes.size);
+        put_as_it_is(w, bytes);
         return RYND_OK;
     }
     RY_TRY(status);
@@ -210,13 +211,17 @@ static rynd_status write_tensor(writer *w, ry_slice bytes, bool named)
         return RYND_OK;
     }
     if (proto.data_location != ry_onnx_TensorProto_DataLocation_EXTERNAL || !w->reader.folder) {
-        ry_wire_put(w->to.out, bytes.data, bytes.size);
+        put_as_it_is(w, bytes);
         return RYND_OK;
     }
     ry_tensor_record record;
     RY_TRY(ry_reader_tensor(&w->reader, bytes, "", w->reader.source.arena, &record));
     RY_TRY(put_rest_of_tensor(w, bytes, true));
-    ry_data_put(&w->to, record.data, (size_t)ry_shape_bytes(&record.shape, record.dtype));
+    const size_t size = (size_t)ry_shape_bytes(&record.shape, record.dtype);
+    ry_data_put(&w->to, record.data, size);
+    if (w->to.out->put) {
+        ry_mapping_unneeded(*w->reader.mappings, record.data, size);
+    }
     return RYND_OK;
 }
 
@@ -225,7 +230,7 @@ enum { INPUT = 1, OUTPUT = 2, OP_TYPE = 4, ATTRIBUTE = 5 }; /* of a node */
 static rynd_status is_replaced_copy(writer *w, ry_slice node, bool *is)
 {
     ry_slice op, output;
-    if (!is_message(node)) {
+    if (!ry_wire_is_message(node)) {
         return RYND_OK;
     }
     RY_TRY(last_field(w, node, OP_TYPE, &op));
@@ -475,6 +480,7 @@ rynd_status ry_onnx_write(const ry_onnx_model *model, const ry_onnx_replacement 
                    .folder = model->folder,
                    .mappings = &mappings,
                    .error = error},
+        .model = model,
         .replacements = replacements,
         .to = {.out = to->model, .location = to->location, .beside = to->data},
         .inference = to->inference};

@@ -65,7 +65,8 @@ static rynd_status mark(const ry_graph *graph, const char *pattern, bool *marked
     bool found = false;
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         const ry_node *node = &graph->nodes[n];
-        const bool whole = matches_name(pattern, node->name);
+        /* without a path it may be made up, or happen to be as a weight's */
+        const bool whole = strchr(node->name, '/') && matches_name(pattern, node->name);
         for (int i = 0; i < node->inputs; i++) {
             const ry_value_id v = node->in[i];
             if (is_weight(graph, v) && (whole || matches_name(pattern, graph->values[v].name))) {

@@ -126,6 +126,7 @@ static void trainers(void **state)
     REFUSES(rynd_trainer_write, trainer, NULL, "w1", &tensor);
     REFUSES(rynd_trainer_write, name, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_write, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_prepare_evaluation, trainer, NULL);
     REFUSES(rynd_trainer_identity, trainer, NULL, &identity);
     REFUSES(rynd_trainer_identity, text, trainer, NULL);
     REFUSES(rynd_trainer_save, trainer, NULL, "/nowhere/x.onnx");

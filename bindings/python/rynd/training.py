@@ -122,6 +122,10 @@ class Trainer(_rynd.Trainer):
         """The loss with the parameters as they are, as in inference. Nothing changes."""
         return self._evaluate(_list(inputs, self._model), target)
 
+    def prepare_evaluation(self):
+        """Plans what `evaluate` runs now, not at its first call: `memory` counts it then."""
+        self._prepare_evaluation()
+
     @property
     def output(self):
         """What the loss was of in the last step or evaluation, as an Array."""
@@ -194,7 +198,7 @@ class Trainer(_rynd.Trainer):
 
     @property
     def memory(self):
-        """Bytes that it holds for steps and evaluations, states included."""
+        """Bytes that it holds for steps and evaluations, states and packed weights included."""
         return self._memory()
 
     def __repr__(self):

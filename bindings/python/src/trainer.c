@@ -367,6 +367,15 @@ static PyObject *trainer_step_seconds(PyObject *object, PyObject *unused)
     return list;
 }
 
+static PyObject *trainer_prepare_evaluation(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    rynd_trainer *trainer = ((trainer_object *)object)->trainer;
+    rynd_status status;
+    Py_BEGIN_ALLOW_THREADS status = rynd_trainer_prepare_evaluation(trainer);
+    Py_END_ALLOW_THREADS return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
 static PyObject *trainer_identity(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -445,6 +454,7 @@ static PyMethodDef trainer_methods[] = {
     {"_profile", trainer_profile, METH_O, "Records the times of what later steps run by."},
     {"_step_seconds", trainer_step_seconds, METH_NOARGS, "Of the last step, one for each."},
     {"_buckets", trainer_buckets, METH_NOARGS, "What ranks add up at once."},
+    {"_prepare_evaluation", trainer_prepare_evaluation, METH_NOARGS, "Plans evaluations."},
     {"_identity", trainer_identity, METH_NOARGS, "What decides about its bits."},
     {"_save", trainer_save, METH_VARARGS, "Writes the model's file, by path."},
     {"_save_memory", trainer_save_memory, METH_NOARGS, "The model's file as bytes."},
