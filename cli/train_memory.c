@@ -72,17 +72,22 @@ static double reading_of(const cli_dataset *set, const cli_batch_form *form, uns
     return CLI_LOADER_BATCHES * batch + threads * bytes_of_sample(set, row);
 }
 
-/* What a plan's steps write for the first time when they run. */
-static bool add_fresh(const rynd_plan *plan, double *fresh, cli_failure *failure)
+/* What steps write for the first time when they run: values and workspace by the plans, or what a
+ * session has besides weights, whose scratch depends on threads. */
+static bool find_fresh(const rynd_trainer *trainer, double *fresh, cli_failure *failure)
 {
-    rynd_memory memory = {.size = sizeof memory};
-    if (!plan) {
-        return true;
+    const rynd_plan *const plans[] = {rynd_trainer_plan(trainer),
+                                      rynd_trainer_update_plan(trainer)};
+    double planned = 0, besides = (double)rynd_trainer_memory(trainer);
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        rynd_memory memory = {.size = sizeof memory};
+        if (plans[i] && rynd_plan_memory(plans[i], &memory) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        planned += (double)memory.activations + (double)memory.workspace;
+        besides -= (double)memory.weights;
     }
-    if (rynd_plan_memory(plan, &memory) != RYND_OK) {
-        return cli_fail_library(failure);
-    }
-    *fresh += (double)memory.activations + (double)memory.workspace;
+    *fresh = planned > besides ? planned : besides;
     return true;
 }
 
@@ -103,7 +108,10 @@ bool cli_train_forecast_memory(cli_train_run *run, cli_train_memory *m, cli_fail
 {
     rynd_trainer *trainer = run->trainee.trainer;
     const unsigned threads = cli_train_reader_threads(run->settings);
-    double fresh = 0;
+    double fresh;
+    if (!find_fresh(trainer, &fresh, failure) || !add_copies(trainer, &fresh, failure)) {
+        return false;
+    }
     *m = (cli_train_memory){.trainer = (double)rynd_trainer_memory(trainer),
                             .batch = bytes_of_batch(&run->form),
                             .reading = reading_of(&run->data, &run->form, threads)};
@@ -115,13 +123,9 @@ bool cli_train_forecast_memory(cli_train_run *run, cli_train_memory *m, cli_fail
                         reading_of(&run->validation, &run->validation_form, threads);
     }
     const double held = of_process("VmRSS"), peak = of_process("VmHWM");
-    if (!add_fresh(rynd_trainer_plan(trainer), &fresh, failure) ||
-        !add_fresh(rynd_trainer_update_plan(trainer), &fresh, failure) ||
-        !add_copies(trainer, &fresh, failure)) {
-        return false;
-    }
-    const double slack = 0.02; /* of what malloc keeps, and of stacks */
-    const double all = (held + fresh + m->reading + m->validation) * (1 + slack);
+    /* what malloc keeps; stacks, and pages of code that only steps run */
+    const double part = 0.02, least = 3 << 20;
+    const double all = (held + fresh + m->reading + m->validation) * (1 + part) + least;
     m->process = all > peak ? all : peak;
     return true;
 }

@@ -181,22 +181,23 @@ bool cli_trainee_states(cli_trainee *trainee, cli_checkpoint *checkpoint, cli_fa
     return true;
 }
 
-bool cli_trainee_restore(cli_trainee *trainee, const cli_checkpoint *checkpoint, const char *path,
-                         cli_failure *failure)
+bool cli_trainee_fits(const cli_trainee *trainee, const cli_checkpoint *checkpoint,
+                      const char *path, cli_failure *failure)
 {
     const size_t count = rynd_trainer_state_count(trainee->trainer);
-    if (checkpoint->count != count) {
-        return cli_fail(failure,
-                        "'%s' has %zu states, but this run %zu: it is of another model, or of "
-                        "other --freeze",
-                        path, checkpoint->count, count);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const cli_tensor *state = &checkpoint->states[i];
-        if (rynd_trainer_write(trainee->trainer, state->name, &state->view) != RYND_OK) {
-            cli_fail_library(failure);
-            return cli_fail_prefix(failure, "'%s': ", path);
-        }
+    return checkpoint->count == count ||
+           cli_fail(failure,
+                    "'%s' has %zu states, but this run %zu: it is of another model, or of other "
+                    "--freeze",
+                    path, checkpoint->count, count);
+}
+
+bool cli_trainee_restore(cli_trainee *trainee, const cli_tensor *state, const char *path,
+                         cli_failure *failure)
+{
+    if (rynd_trainer_write(trainee->trainer, state->name, &state->view) != RYND_OK) {
+        cli_fail_library(failure);
+        return cli_fail_prefix(failure, "'%s': ", path);
     }
     return true;
 }

@@ -232,21 +232,33 @@ static bool count_steps(cli_train_run *run, cli_failure *failure)
     return true;
 }
 
+static bool begin_resume(void *user, const cli_checkpoint *checkpoint, cli_failure *failure)
+{
+    const cli_train_run *run = user;
+    return cli_train_check_identity(run, checkpoint->settings, failure) &&
+           cli_trainee_fits(&run->trainee, checkpoint, run->settings->resume, failure);
+}
+
+static bool take_state(void *user, const cli_tensor *state, cli_failure *failure)
+{
+    cli_train_run *run = user;
+    return cli_trainee_restore(&run->trainee, state, run->settings->resume, failure);
+}
+
 static bool resume(cli_train_run *run, cli_failure *failure)
 {
+    const cli_checkpoint_receiver receiver = {run, begin_resume, take_state};
     const char *path = run->settings->resume;
     cli_checkpoint checkpoint;
     if (!path) {
         return true;
     }
-    if (!cli_checkpoint_read(path, &checkpoint, failure)) {
+    if (!cli_checkpoint_read(path, &receiver, &checkpoint, failure)) {
         return false;
     }
-    const bool good = cli_train_check_identity(run, checkpoint.settings, failure) &&
-                      cli_trainee_restore(&run->trainee, &checkpoint, path, failure);
     run->step = checkpoint.step;
     cli_checkpoint_free(&checkpoint);
-    return good;
+    return true;
 }
 
 /* OUT.onnx gives OUT.checkpoint.npz. */

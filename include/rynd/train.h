@@ -115,9 +115,9 @@ typedef struct rynd_trainer_options {
      * batch normalisations, which are of each micro-batch. */
     int64_t accumulate;
     /** Bytes that rynd_trainer_memory may say before the first evaluation: weights, also packed
-     * ones, what the optimizer keeps, sums of gradients, values of a step and workspace; 0: any. Where a step
-     * would take more, values of the forward pass are not kept for the backward pass, but
-     * recomputed there: those for which least time is predicted. The same bits come of it.
+     * ones, what the optimizer keeps, sums of gradients, values of a step and workspace; 0: any.
+     * Where a step would take more, values of the forward pass are not kept for the backward pass,
+     * but recomputed there: those for which least time is predicted. The same bits come of it.
      * OUT_OF_MEMORY where that is not enough, with the least that is possible. */
     size_t memory_limit;
     /** BF16: what the backward pass reads of the forward pass is kept for it as bfloat16, in half
