@@ -56,7 +56,14 @@ static const cli_option options[] = {
      "what the model's Dropout nodes do in a step: drop as the model says (default), by --seed, or "
      "nothing"},
     {"freeze", 0, CLI_LIST, "PATTERN", NULL, 0, 0, OFFSET(freeze),
-     "leave the weights of these names as they are (* and ?); may be repeated"},
+     "leave weights as they are: those of these names (* and ?), and those that nodes of these "
+     "names read; may be repeated"},
+    {"train-only", 0, CLI_LIST, "PATTERN", NULL, 0, 0, OFFSET(train_only),
+     "train these weights alone, by name as --freeze has it, and leave all others as they are; may "
+     "be repeated"},
+    {"train-last", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(train_last),
+     "train the last N layers alone (convolutions and products with weights, and what is behind the "
+     "first of them), whatever their names"},
     CLI_SCHEDULE_OPTIONS(OFFSET(schedule)),
     {"epochs", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(epochs),
      "go through the data N times (default 1)"},
@@ -68,13 +75,17 @@ static const cli_option options[] = {
     CLI_PREPROCESS_OPTIONS(OFFSET(preprocess)),
     CLI_AUGMENT_OPTIONS(OFFSET(augment)),
     {"output", 'o', CLI_TEXT, "OUT.onnx", NULL, 0, 0, OFFSET(output),
-     "where the model with its new weights goes, at each checkpoint and at the end"},
+     "where the model with its new weights goes, at each checkpoint and at the end (default: "
+     "MODEL-trained.onnx beside MODEL.onnx, unless --checkpoint is given)"},
     {"checkpoint", 0, CLI_TEXT, "FILE.npz", NULL, 0, 0, OFFSET(checkpoint),
      "where everything goes that --resume needs (default: OUT.checkpoint.npz beside OUT.onnx)"},
     {"checkpoint-every", 0, CLI_INTEGER, "N", NULL, 1, 1e12, OFFSET(every),
      "steps between two checkpoints (default: an epoch)"},
     {"resume", 0, CLI_TEXT, "FILE.npz", NULL, 0, 0, OFFSET(resume),
      "go on where a checkpoint was made"},
+    {"other-bits", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(other_bits),
+     "with --resume: go on although options, data, device or kernels are not those of the "
+     "checkpoint, and say which (without it that is an error)"},
     {"log", 0, CLI_TEXT, "FILE.jsonl", NULL, 0, 0, OFFSET(log),
      "write a line of JSON for each step and validation"},
     {"plot", 0, CLI_TEXT, "FILE.svg", NULL, 0, 0, OFFSET(plot), "draw the losses"},
@@ -108,6 +119,9 @@ static bool check(const cli_train_settings *s, cli_failure *failure)
     if (s->every && !s->output && !s->checkpoint) {
         return cli_fail_usage(failure, "train: --checkpoint-every: say where with -o OUT.onnx or "
                                        "--checkpoint FILE.npz");
+    }
+    if (s->other_bits && !s->resume) {
+        return cli_fail_usage(failure, "train: --other-bits is for --resume FILE.npz");
     }
     return check_name("output", s->output, ".onnx", failure) &&
            check_name("checkpoint", s->checkpoint, ".npz", failure) &&

@@ -146,7 +146,7 @@ static bool tune_model(tune_run *t, const char *path, const rynd_tune_options *h
 {
     rynd_plan_options plan;
     if (!cli_setup_model(&t->setup, path, failure) ||
-        !cli_setup_plan_options(&t->setup, &t->settings->common, &plan, failure)) {
+        !cli_setup_plan_options(&t->setup, &t->settings->common, NULL, &plan, failure)) {
         return false;
     }
     return rynd_tune_model(t->setup.model, &plan, how, tuning) == RYND_OK

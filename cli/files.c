@@ -5,7 +5,7 @@
 #include "file_names.h"
 #include "input_file.h"
 #include "npz.h"
-#include "output_file.h"
+#include "npz_write.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,9 +15,8 @@
 
 typedef bool (*read_function)(rynd_context *context, const char *path, const cli_receiver *receiver,
                               cli_failure *failure);
-typedef bool (*write_function)(rynd_context *context, const rynd_tensor *tensors,
-                               const char *const *names, size_t count, cli_bytes *bytes,
-                               cli_failure *failure);
+typedef bool (*write_function)(rynd_context *context, const char *path, const rynd_tensor *tensors,
+                               const char *const *names, size_t count, cli_failure *failure);
 typedef bool npy_reader(cli_stream *stream, const cli_receiver *receiver, cli_tensor *tensor,
                         cli_failure *failure);
 
@@ -101,22 +100,30 @@ static bool read_pb(rynd_context *context, const char *path, const cli_receiver 
     return done;
 }
 
-static bool write_npy(rynd_context *context, const rynd_tensor *tensors, const char *const *names,
-                      size_t count, cli_bytes *bytes, cli_failure *failure)
+static bool write_bytes(const char *path, cli_bytes *bytes, cli_failure *failure)
+{
+    bool done = cli_file_write(path, bytes->data, bytes->size, failure);
+    free(bytes->data);
+    return done;
+}
+
+static bool write_npy(rynd_context *context, const char *path, const rynd_tensor *tensors,
+                      const char *const *names, size_t count, cli_failure *failure)
 {
     (void)context, (void)names, (void)count;
-    return cli_npy_write(tensors, bytes, failure);
+    cli_bytes bytes;
+    return cli_npy_write(tensors, &bytes, failure) && write_bytes(path, &bytes, failure);
 }
 
-static bool write_npz(rynd_context *context, const rynd_tensor *tensors, const char *const *names,
-                      size_t count, cli_bytes *bytes, cli_failure *failure)
+static bool write_npz(rynd_context *context, const char *path, const rynd_tensor *tensors,
+                      const char *const *names, size_t count, cli_failure *failure)
 {
     (void)context;
-    return cli_npz_write(tensors, names, count, bytes, failure);
+    return cli_npz_write(path, tensors, names, count, failure);
 }
 
-static bool write_pb(rynd_context *context, const rynd_tensor *tensors, const char *const *names,
-                     size_t count, cli_bytes *bytes, cli_failure *failure)
+static bool write_pb(rynd_context *context, const char *path, const rynd_tensor *tensors,
+                     const char *const *names, size_t count, cli_failure *failure)
 {
     (void)count;
     cli_tensor packed;
@@ -130,14 +137,9 @@ static bool write_pb(rynd_context *context, const rynd_tensor *tensors, const ch
     if (status != RYND_OK) {
         return cli_fail_library(failure);
     }
-    /* Memory of the library's becomes memory that free() takes, like all cli_bytes. */
-    bytes->data = malloc(size + 1);
-    bytes->size = size;
-    if (bytes->data) {
-        memcpy(bytes->data, data, size);
-    }
+    const bool done = cli_file_write(path, data, size, failure);
     rynd_memory_free(context, data);
-    return bytes->data ? true : cli_fail_memory_for(failure, size + 1, "a tensor to be written");
+    return done;
 }
 
 /* clang-format off */
@@ -218,19 +220,10 @@ bool cli_image_read(const char *path, const cli_image_check *check, cli_image *i
     return done;
 }
 
-static bool write_bytes(const char *path, cli_bytes *bytes, cli_failure *failure)
-{
-    bool done = cli_file_write(path, bytes->data, bytes->size, failure);
-    free(bytes->data);
-    return done;
-}
-
 bool cli_tensors_write(rynd_context *context, const char *path, const rynd_tensor *tensors,
                        const char *const *names, size_t count, cli_failure *failure)
 {
-    cli_bytes bytes;
-    return format_of(path)->write(context, tensors, names, count, &bytes, failure) &&
-           write_bytes(path, &bytes, failure);
+    return format_of(path)->write(context, path, tensors, names, count, failure);
 }
 
 bool cli_image_write(const char *path, const cli_image *image, cli_failure *failure)

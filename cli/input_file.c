@@ -93,6 +93,11 @@ void cli_input_unmap(cli_bytes *bytes)
     *bytes = (cli_bytes){0};
 }
 
+void cli_input_unneeded(const cli_bytes *bytes)
+{
+    madvise(bytes->data, bytes->size, MADV_DONTNEED);
+}
+
 char *cli_input_text(const char *path, size_t most, cli_failure *failure)
 {
     size_t size = 0, got = 0;

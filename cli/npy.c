@@ -271,6 +271,8 @@ bool cli_npy_read_whole(cli_stream *stream, const cli_receiver *receiver, cli_te
     return done;
 }
 
+enum { HEAD = 10 }; /* magic, version, and the length of the rest */
+
 static size_t write_header(const rynd_tensor *tensor, char *text, size_t size)
 {
     const char *descr = "f4";
@@ -294,36 +296,59 @@ static size_t write_header(const rynd_tensor *tensor, char *text, size_t size)
     return total;
 }
 
+void cli_npy_free(cli_npy *array)
+{
+    cli_tensor_free(&array->packed);
+}
+
+/* What can be written as it is needs no copy. */
+static bool take_data(const rynd_tensor *tensor, cli_npy *array, cli_failure *failure)
+{
+    cli_conversion conversion;
+    if (tensor->dtype != RYND_DTYPE_BF16 && cli_is_row_major(tensor)) {
+        array->packed = (cli_tensor){.view = *tensor};
+        return true;
+    }
+    return cli_tensor_copy_of(tensor, &array->packed, failure) &&
+           (tensor->dtype != RYND_DTYPE_BF16 ||
+            cli_tensor_convert(&array->packed, RYND_DTYPE_F32, &conversion, failure));
+}
+
+bool cli_npy_open(const rynd_tensor *tensor, cli_npy *array, cli_failure *failure)
+{
+    *array = (cli_npy){.data = NULL};
+    if (!take_data(tensor, array, failure)) {
+        cli_npy_free(array);
+        return false;
+    }
+    const rynd_tensor *view = &array->packed.view;
+    const size_t size = write_header(view, array->head + HEAD, sizeof array->head - HEAD);
+    memcpy(array->head, magic, sizeof magic);
+    array->head[sizeof magic] = 1; /* the version: 1.0 */
+    array->head[HEAD - 2] = (char)(unsigned char)(size & 255);
+    array->head[HEAD - 1] = (char)(unsigned char)(size >> 8);
+    array->head_size = HEAD + size;
+    array->data = view->data;
+    array->data_size = (size_t)cli_shape_bytes(view->rank, view->dim, rynd_dtype_size(view->dtype));
+    return true;
+}
+
 bool cli_npy_write(const rynd_tensor *tensor, cli_bytes *bytes, cli_failure *failure)
 {
-    cli_tensor packed;
-    cli_conversion conversion;
-    char text[1024]; /* 16 dims of 20 digits, and padding */
+    cli_npy array;
     *bytes = (cli_bytes){0};
-    if (!cli_tensor_copy_of(tensor, &packed, failure)) {
+    if (!cli_npy_open(tensor, &array, failure)) {
         return false;
     }
-    if (tensor->dtype == RYND_DTYPE_BF16 &&
-        !cli_tensor_convert(&packed, RYND_DTYPE_F32, &conversion, failure)) {
-        cli_tensor_free(&packed);
-        return false;
-    }
-    size_t header_size = write_header(&packed.view, text, sizeof text);
-    size_t data_size = (size_t)cli_shape_bytes(packed.view.rank, packed.view.dim,
-                                               rynd_dtype_size(packed.view.dtype));
-    unsigned char *out = malloc(10 + header_size + data_size);
+    const size_t size = array.head_size + array.data_size;
+    unsigned char *out = malloc(size);
     if (out) {
-        memcpy(out, magic, sizeof magic);
-        out[6] = 1;
-        out[7] = 0;
-        out[8] = (unsigned char)(header_size & 255);
-        out[9] = (unsigned char)(header_size >> 8);
-        memcpy(out + 10, text, header_size);
-        memcpy(out + 10 + header_size, packed.view.data, data_size);
-        *bytes = (cli_bytes){.data = out, .size = 10 + header_size + data_size};
+        memcpy(out, array.head, array.head_size);
+        if (array.data_size) {
+            memcpy(out + array.head_size, array.data, array.data_size);
+        }
+        *bytes = (cli_bytes){.data = out, .size = size};
     }
-    cli_tensor_free(&packed);
-    return out ? true
-               : cli_fail_memory_for(failure, 10 + header_size + data_size,
-                                     "an array to be written");
+    cli_npy_free(&array);
+    return out ? true : cli_fail_memory_for(failure, size, "an array to be written");
 }

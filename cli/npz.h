@@ -9,9 +9,4 @@
  * that it does not want nothing is unpacked, and of one that does not fit the header only. */
 bool cli_npz_read(const cli_bytes *bytes, const char *name, const cli_receiver *receiver,
                   cli_failure *failure);
-/* Not compressed, as numpy.savez does. The names are plain ones (file_names.h). The caller frees
- * bytes->data. */
-bool cli_npz_write(const rynd_tensor *tensors, const char *const *names, size_t count,
-                   cli_bytes *bytes, cli_failure *failure);
-
 #endif

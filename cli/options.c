@@ -18,7 +18,7 @@ static const cli_option plan_options[] = {
     {"dim", 0, CLI_DIMS, "NAME=N", NULL, 0, 0, OFFSET(dims),
      "size of an open dimension of the model, by its name; may be repeated"},
     {"batch", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(batch),
-     "size of the first dimension of every input that leaves it open"},
+     "size of the first dimension of every input that leaves it open (default 1, with a note)"},
     {"set", 0, CLI_SETTINGS, "[STEP.]KNOB=V", NULL, 0, 0, OFFSET(settings),
      "set a knob of a step's kernel, or the kernel itself (STEP.kernel=K); a problem's one step "
      "need not be named; may be repeated"},

@@ -91,23 +91,63 @@ bool cli_setup_gradient(cli_setup *setup, const char *problem, cli_failure *fail
     return done;
 }
 
-/* The library leaves dims alone that a model fixes; a batch that changes nothing must not look as
- * if it did. */
-static bool check_batch(const cli_setup *setup, const cli_common *common, cli_failure *failure)
+/* Does --dim say the size of a symbol? */
+static bool is_given(const cli_common *common, const char *symbol)
 {
-    bool open = common->batch == 0;
-    for (size_t i = 0; !open && i < rynd_model_input_count(setup->model); i++) {
+    for (size_t i = 0; i < common->dims.count; i++) {
+        if (strcmp(common->dims.items[i].symbol, symbol) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first input whose first dimension is open (name NULL: none), and whether one is fixed at
+ * --batch. */
+static bool look_at_batch(const rynd_model *model, const cli_common *common, rynd_value_info *open,
+                          bool *fixed, cli_failure *failure)
+{
+    *open = (rynd_value_info){.name = NULL};
+    *fixed = false;
+    for (size_t i = 0; i < rynd_model_input_count(model); i++) {
         rynd_value_info info = {.size = sizeof info};
-        if (rynd_model_input(setup->model, i, &info) != RYND_OK) {
+        if (rynd_model_input(model, i, &info) != RYND_OK) {
             return cli_fail_library(failure);
         }
-        open = info.rank < 0 || (info.rank > 0 && info.dim[0] < 0);
+        const bool known = info.rank > 0 && (info.dim[0] >= 0 || is_given(common, info.symbol[0]));
+        if (info.rank != 0 && !known && !open->name) {
+            *open = info;
+        }
+        *fixed |= info.rank > 0 && info.dim[0] == common->batch;
     }
-    return open ? true
-                : cli_fail_usage(failure,
-                                 "--batch %" PRId64
-                                 ": no input of the model leaves its first dimension open",
-                                 common->batch);
+    return true;
+}
+
+bool cli_setup_batch(const rynd_model *model, const cli_common *common, int64_t *batch,
+                     cli_failure *failure)
+{
+    rynd_value_info open;
+    bool fixed;
+    *batch = common->batch;
+    if (!look_at_batch(model, common, &open, &fixed, failure)) {
+        return false;
+    }
+    if (*batch == 0 && open.name && open.rank > 0) {
+        *batch = 1;
+        cli_note(common,
+                 "input '%s' leaves its first dimension open ('%s'): it is 1 here; --batch N "
+                 "takes another",
+                 open.name, open.symbol[0]);
+    }
+    /* The library leaves dims alone that a model fixes; a batch that changes nothing must not look
+     * as if it did. */
+    return *batch == 0 || open.name || fixed
+               ? true
+               : cli_fail_usage(failure,
+                                "--batch %" PRId64
+                                ": no input of the model leaves its first dimension open, and none "
+                                "is of that size",
+                                *batch);
 }
 
 /* Only a single problem's settings need no step. */
@@ -125,7 +165,8 @@ static bool check_steps(const cli_common *common, cli_failure *failure)
 }
 
 bool cli_setup_plan_options(const cli_setup *setup, const cli_common *common,
-                            rynd_plan_options *options, cli_failure *failure)
+                            const rynd_tensor *inputs, rynd_plan_options *options,
+                            cli_failure *failure)
 {
     *options = (rynd_plan_options){
         .size = sizeof *options,
@@ -133,20 +174,22 @@ bool cli_setup_plan_options(const cli_setup *setup, const cli_common *common,
         .dims = common->dims.items,
         .dim_count = common->dims.count,
         .batch = common->batch,
+        .inputs = inputs,
         .settings = common->settings.items,
         .setting_count = common->settings.count,
     };
-    return check_batch(setup, common, failure) && check_steps(common, failure);
+    return ((inputs && common->batch == 0) ||
+            cli_setup_batch(setup->model, common, &options->batch, failure)) &&
+           check_steps(common, failure);
 }
 
 bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs,
                     bool without_weights, cli_failure *failure)
 {
     rynd_plan_options options;
-    if (!cli_setup_plan_options(setup, common, &options, failure)) {
+    if (!cli_setup_plan_options(setup, common, inputs, &options, failure)) {
         return false;
     }
-    options.inputs = inputs;
     options.without_weights = without_weights;
     if (rynd_plan_create(setup->model, &options, &setup->plan) != RYND_OK) {
         setup->plan = NULL;

@@ -20,12 +20,17 @@ bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *
 bool cli_setup_model(cli_setup *setup, const char *path, cli_failure *failure);
 /* The gradient of a problem of expr, as the model. */
 bool cli_setup_gradient(cli_setup *setup, const char *problem, cli_failure *failure);
-/* inputs: one for each of the model's, or NULL. */
+/* --batch, which must change something or be what the model has; without it 1, with a note, where
+ * an input leaves its first dimension open, and else 0. */
+bool cli_setup_batch(const rynd_model *model, const cli_common *common, int64_t *batch,
+                     cli_failure *failure);
+/* inputs: one for each of the model's, or NULL: an open batch is 1 then. */
 bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs,
                     bool without_weights, cli_failure *failure);
 /* The options that cli_setup_plan makes a plan with; what they point to is the settings'. */
 bool cli_setup_plan_options(const cli_setup *setup, const cli_common *common,
-                            rynd_plan_options *options, cli_failure *failure);
+                            const rynd_tensor *inputs, rynd_plan_options *options,
+                            cli_failure *failure);
 /* Model and plan only: for the next model in the same context. */
 void cli_setup_close_model(cli_setup *setup);
 void cli_setup_close(cli_setup *setup);

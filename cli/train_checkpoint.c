@@ -7,8 +7,8 @@
 #include "files.h"
 #include "input_file.h"
 #include "npz.h"
+#include "npz_write.h"
 #include "options.h"
-#include "output_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,12 +78,7 @@ static bool write_arrays(const char *path, const cli_checkpoint *c, const text *
             names[i + 1] = texts[i];
             tensors[i + 1] = c->states[i].view;
         }
-        cli_bytes bytes;
-        done = cli_npz_write(tensors, names, c->count + 1, &bytes, failure);
-        if (done) {
-            done = cli_file_write(path, bytes.data, bytes.size, failure);
-            free(bytes.data);
-        }
+        done = cli_npz_write(path, tensors, names, c->count + 1, failure);
     } else {
         cli_fail_memory(failure);
     }
@@ -114,10 +109,12 @@ bool cli_checkpoint_write(const char *path, const cli_checkpoint *c, cli_failure
 /* While it is read. */
 typedef struct reading {
     const char *path;
+    const cli_checkpoint_receiver *receiver; /* NULL: states are kept */
+    const cli_bytes *file;
     cli_checkpoint *to;
-    size_t room;
-    bool about; /* was read */
-    bool next;  /* it is `about` that comes */
+    size_t taken; /* states so far; to->count are named */
+    bool about;   /* was read */
+    bool next;    /* it is `about` that comes */
 } reading;
 
 static bool damaged(const reading *r, const char *why, cli_failure *failure)
@@ -143,8 +140,9 @@ static bool fits(void *user, const rynd_tensor *headed, cli_failure *failure)
     if (r->next && (headed->dtype != RYND_DTYPE_U8 || headed->rank != 1)) {
         return damaged(r, "'about' is no text", failure);
     }
-    return r->next || r->to->count < r->room ? true
-                                             : damaged(r, "it has more arrays than names", failure);
+    return r->next || r->taken < r->to->count
+               ? true
+               : damaged(r, "it has more arrays than names", failure);
 }
 
 /* A line's end becomes the text's; NULL: there is no more line. */
@@ -172,8 +170,8 @@ static bool take_names(reading *r, char *rest, cli_failure *failure)
     }
     for (char *line = next_line(&rest); line; line = next_line(&rest)) {
         take_name(line);
-        r->to->states[r->room].name = strdup(line);
-        if (!r->to->states[r->room++].name) {
+        r->to->states[r->to->count].name = strdup(line);
+        if (!r->to->states[r->to->count++].name) {
             return cli_fail_memory(failure);
         }
     }
@@ -211,31 +209,38 @@ static bool take(void *user, cli_tensor *tensor, cli_failure *failure)
 {
     reading *r = user;
     if (r->next) {
-        return take_about(r, tensor, failure);
+        return take_about(r, tensor, failure) &&
+               (!r->receiver || r->receiver->begin(r->receiver->user, r->to, failure));
     }
-    cli_tensor *to = &r->to->states[r->to->count++];
+    cli_tensor *to = &r->to->states[r->taken++];
     to->view = tensor->view;
+    if (r->receiver) {
+        const bool done = r->receiver->take(r->receiver->user, to, failure);
+        to->view.data = NULL;
+        cli_input_unneeded(r->file);
+        return done;
+    }
     to->memory = tensor->memory;
     tensor->memory = NULL;
     return true;
 }
 
-bool cli_checkpoint_read(const char *path, cli_checkpoint *checkpoint, cli_failure *failure)
+bool cli_checkpoint_read(const char *path, const cli_checkpoint_receiver *receiver,
+                         cli_checkpoint *checkpoint, cli_failure *failure)
 {
-    reading r = {.path = path, .to = checkpoint};
-    const cli_receiver receiver = {
-        .user = &r, .wants = wants, .fits = fits, .take = take, .elements = -1};
     cli_bytes bytes = {0};
+    reading r = {.path = path, .receiver = receiver, .file = &bytes, .to = checkpoint};
+    const cli_receiver arrays = {
+        .user = &r, .wants = wants, .fits = fits, .take = take, .elements = -1};
     *checkpoint = (cli_checkpoint){0};
     bool done =
-        cli_input_map(path, &bytes, failure) && cli_npz_read(&bytes, path, &receiver, failure);
+        cli_input_map(path, &bytes, failure) && cli_npz_read(&bytes, path, &arrays, failure);
     cli_input_unmap(&bytes);
-    if (done && (!r.about || checkpoint->count < r.room)) {
+    if (done && (!r.about || r.taken < checkpoint->count)) {
         done = damaged(&r, r.about ? "it has fewer arrays than names" : "there is no 'about'",
                        failure);
     }
     if (!done) {
-        checkpoint->count = r.room > checkpoint->count ? r.room : checkpoint->count;
         cli_checkpoint_free(checkpoint);
     }
     return done;

@@ -17,7 +17,17 @@ typedef struct cli_checkpoint {
 
 /* Whole or not at all (output_file.h); the states' views may have any strides. */
 bool cli_checkpoint_write(const char *path, const cli_checkpoint *checkpoint, cli_failure *failure);
-bool cli_checkpoint_read(const char *path, cli_checkpoint *checkpoint, cli_failure *failure);
+/* Takes a checkpoint's states one by one, so that they are never all in memory. */
+typedef struct cli_checkpoint_receiver {
+    void *user;
+    /* before the first one: names are there, and no data */
+    bool (*begin)(void *user, const cli_checkpoint *checkpoint, cli_failure *failure);
+    bool (*take)(void *user, const cli_tensor *state, cli_failure *failure);
+} cli_checkpoint_receiver;
+
+/* receiver NULL: the checkpoint keeps all states. */
+bool cli_checkpoint_read(const char *path, const cli_checkpoint_receiver *receiver,
+                         cli_checkpoint *checkpoint, cli_failure *failure);
 void cli_checkpoint_free(cli_checkpoint *checkpoint);
 
 #endif

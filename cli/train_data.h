@@ -53,13 +53,20 @@ struct cli_dataset {
     char **classes;
     size_t class_count; /* 0: samples have no labels */
     bool pairs;         /* pictures have pictures as targets */
-    void *own;          /* the reader's */
+    /* a hash of what the samples are: of arrays their bytes, of picture files names and sizes */
+    uint64_t content;
+    void *own; /* the reader's */
 };
 
 /* Finds out what is there, and opens it. */
 bool cli_dataset_open(cli_dataset *set, const char *path, const cli_data_wish *wish,
                       cli_failure *failure);
 void cli_dataset_close(cli_dataset *set);
+
+/* Adds to set->content. */
+void cli_dataset_add_content(cli_dataset *set, const void *bytes, size_t size);
+/* Adds the name of a picture's file, with the size that it has in `folder`. */
+void cli_dataset_add_file(cli_dataset *set, const char *folder, const char *name);
 
 /* The names in a folder that `wanted` takes, without those that begin with a dot, sorted by their
  * bytes; free each, and the list. */

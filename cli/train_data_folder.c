@@ -7,6 +7,7 @@
 #include "train_data.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct entry {
     char *path;
@@ -53,7 +54,9 @@ static bool add_class(cli_dataset *set, size_t label, cli_failure *failure)
                         "put pictures into it",
                         path);
     }
+    cli_dataset_add_content(set, set->classes[label], strlen(set->classes[label]));
     for (size_t i = 0; good && i < count; i++) {
+        cli_dataset_add_file(set, path, names[i]);
         good = add_picture(set, path, names[i], label, failure);
     }
     cli_names_free(names, count);

@@ -130,6 +130,13 @@ static bool open_idx(cli_dataset *set, const cli_data_wish *wish, cli_failure *f
     const bool good =
         labels && read_file(labels, &own->labels, failure) && check(set, labels, failure);
     free(labels);
+    if (good) {
+        const cli_idx *p = &own->pictures;
+        const size_t channels = p->rank == 4 ? (size_t)p->dim[3] : 1;
+        cli_dataset_add_content(set, p->data,
+                                set->count * (size_t)(p->dim[1] * p->dim[2]) * channels);
+        cli_dataset_add_content(set, own->labels.data, set->count);
+    }
     return good;
 }
 

@@ -151,6 +151,11 @@ static bool open_npz(cli_dataset *set, const cli_data_wish *wish, cli_failure *f
             return false;
         }
     }
+    for (size_t i = 0; i <= own->inputs; i++) {
+        const rynd_tensor *array = &own->arrays[i].view;
+        cli_dataset_add_content(
+            set, array->data, (size_t)rynd_tensor_elements(array) * rynd_dtype_size(array->dtype));
+    }
     const rynd_dtype target = own->arrays[own->inputs].view.dtype;
     const bool classes = wish->classes || (wish->guess && is_whole(target));
     return convert(set, own->inputs, classes ? RYND_DTYPE_I64 : wish->target, failure) &&

@@ -61,6 +61,13 @@ static bool check_names(const cli_dataset *set, char **low, size_t count, cli_fa
     return true;
 }
 
+static void add_files(cli_dataset *set, const char *folder, char *const *names)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        cli_dataset_add_file(set, folder, names[i]);
+    }
+}
+
 static bool open_low(cli_dataset *set, const char *folder, cli_failure *failure)
 {
     pairs *own = set->own;
@@ -73,6 +80,7 @@ static bool open_low(cli_dataset *set, const char *folder, cli_failure *failure)
         own->low = NULL;
         return false;
     }
+    add_files(set, folder, own->low);
     return join_all(folder, own->low, count, failure);
 }
 
@@ -93,6 +101,7 @@ static bool open_both(cli_dataset *set, const cli_data_wish *wish, const char *l
                               set->path);
     }
     own->factor = wish->factor;
+    add_files(set, high, own->high);
     return (!low || open_low(set, low, failure)) && join_all(high, own->high, set->count, failure);
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Batches ahead of the one that is used: two make up for a slow picture. */
-enum { RING = 3, MOST_THREADS = 256 };
+enum { RING = CLI_LOADER_BATCHES, MOST_THREADS = 256 };
 
 typedef struct place {
     cli_tensor x[CLI_TRAIN_INPUTS], y;

@@ -17,6 +17,8 @@
 
 typedef struct cli_loader cli_loader;
 
+enum { CLI_LOADER_BATCHES = 3 }; /* that are held at once */
+
 typedef struct cli_loader_options {
     const cli_batch_form *form; /* borrowed; its batch is this loader's part */
     const cli_common *common;   /* for notes */

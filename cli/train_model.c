@@ -2,6 +2,7 @@
 /* Settings into a trainer, and the trainer's states in and out. */
 #include "train_model.h"
 
+#include "ending.h"
 #include "output_file.h"
 #include "size.h"
 #include "wording.h"
@@ -76,6 +77,9 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .clip_norm = s->clip,
         .freeze = s->freeze.items,
         .freeze_count = s->freeze.count,
+        .train_only = s->train_only.items,
+        .train_only_count = s->train_only.count,
+        .train_last = s->train_last,
         .dims = s->common.dims.items,
         .dim_count = s->common.dims.count,
         .inputs = form->x,
@@ -145,6 +149,10 @@ static bool copy_state(cli_trainee *trainee, size_t index, rynd_state_info *info
         return cli_fail_library(failure);
     }
     const rynd_tensor *t = &info->tensor;
+    if (t->data) {
+        *to = (cli_tensor){.name = strdup(info->name), .view = *t};
+        return to->name || cli_fail_memory(failure);
+    }
     if (!cli_tensor_make(to, t->dtype, t->rank, t->dim, failure)) {
         return false;
     }
@@ -173,66 +181,48 @@ bool cli_trainee_states(cli_trainee *trainee, cli_checkpoint *checkpoint, cli_fa
     return true;
 }
 
-bool cli_trainee_restore(cli_trainee *trainee, const cli_checkpoint *checkpoint, const char *path,
+bool cli_trainee_fits(const cli_trainee *trainee, const cli_checkpoint *checkpoint,
+                      const char *path, cli_failure *failure)
+{
+    const size_t count = rynd_trainer_state_count(trainee->trainer);
+    return checkpoint->count == count ||
+           cli_fail(failure,
+                    "'%s' has %zu states, but this run %zu: it is of another model, or of other "
+                    "--freeze",
+                    path, checkpoint->count, count);
+}
+
+bool cli_trainee_restore(cli_trainee *trainee, const cli_tensor *state, const char *path,
                          cli_failure *failure)
 {
-    const size_t count = rynd_trainer_state_count(trainee->trainer);
-    if (checkpoint->count != count) {
-        return cli_fail(failure,
-                        "'%s' has %zu states, but this run %zu: it is of another model, or of "
-                        "other --freeze",
-                        path, checkpoint->count, count);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const cli_tensor *state = &checkpoint->states[i];
-        if (rynd_trainer_write(trainee->trainer, state->name, &state->view) != RYND_OK) {
-            cli_fail_library(failure);
-            return cli_fail_prefix(failure, "'%s': ", path);
-        }
+    if (rynd_trainer_write(trainee->trainer, state->name, &state->view) != RYND_OK) {
+        cli_fail_library(failure);
+        return cli_fail_prefix(failure, "'%s': ", path);
     }
     return true;
 }
 
-/* Parameters and statistics: what the model's file has. */
-static bool copy_weights(cli_trainee *trainee, cli_tensor *held, rynd_named_tensor *tensors,
-                         size_t *taken, cli_failure *failure)
+/* A pipe or a device cannot be written beside and renamed. */
+static bool save_to_special(const cli_trainee *trainee, const char *path, cli_failure *failure)
 {
-    for (size_t i = 0; i < rynd_trainer_state_count(trainee->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        if (rynd_trainer_state(trainee->trainer, i, &info) != RYND_OK) {
-            return cli_fail_library(failure);
-        }
-        if (info.kind == RYND_STATE_OPTIMIZER) {
-            continue;
-        }
-        cli_tensor *to = &held[(*taken)++];
-        if (!copy_state(trainee, i, &info, to, failure)) {
-            return false;
-        }
-        tensors[*taken - 1] = (rynd_named_tensor){to->name, to->view};
+    void *data;
+    size_t size;
+    if (rynd_trainer_save_memory(trainee->trainer, &data, &size) != RYND_OK) {
+        return cli_fail_library(failure);
     }
-    return true;
-}
-
-bool cli_trainee_save(cli_trainee *trainee, const char *path, cli_failure *failure)
-{
-    const size_t count = rynd_trainer_state_count(trainee->trainer);
-    cli_tensor *held = calloc(count + 1, sizeof *held);
-    rynd_named_tensor *tensors = calloc(count + 1, sizeof *tensors);
-    size_t taken = 0, size = 0;
-    void *data = NULL;
-    bool done = held && tensors ? copy_weights(trainee, held, tensors, &taken, failure)
-                                : cli_fail_memory(failure);
-    if (done &&
-        rynd_model_save_memory(trainee->setup->model, tensors, taken, &data, &size) != RYND_OK) {
-        done = cli_fail_library(failure);
-    }
-    done = done && cli_file_write(path, data, size, failure);
+    const bool done = cli_file_write(path, data, size, failure);
     rynd_memory_free(trainee->setup->context, data);
-    for (size_t i = 0; i < taken; i++) {
-        cli_tensor_free(&held[i]);
-    }
-    free(held);
-    free(tensors);
     return done;
+}
+
+bool cli_trainee_save(const cli_trainee *trainee, const char *path, cli_failure *failure)
+{
+    if (cli_file_is_special(path)) {
+        return save_to_special(trainee, path, failure);
+    }
+    sigset_t before;
+    cli_ending_hold(&before); /* so that no signal leaves half of a file */
+    const bool done = rynd_trainer_save(trainee->trainer, path) == RYND_OK;
+    cli_ending_release(&before);
+    return done || cli_fail_library(failure);
 }

@@ -36,11 +36,15 @@ bool cli_trainee_step(cli_trainee *trainee, const cli_batch *batch, double rate,
 bool cli_trainee_evaluate(cli_trainee *trainee, const cli_batch *batch, rynd_tensor *output,
                           cli_failure *failure);
 
-/* Copies of all that a run goes on with; the caller frees the checkpoint. */
+/* All that a run goes on with: in place where the host can read it, so write it before the next
+ * step, else copies. The caller frees the checkpoint. */
 bool cli_trainee_states(cli_trainee *trainee, cli_checkpoint *checkpoint, cli_failure *failure);
-bool cli_trainee_restore(cli_trainee *trainee, const cli_checkpoint *checkpoint, const char *path,
+/* Are a checkpoint's states as many as this run's? */
+bool cli_trainee_fits(const cli_trainee *trainee, const cli_checkpoint *checkpoint,
+                      const char *path, cli_failure *failure);
+bool cli_trainee_restore(cli_trainee *trainee, const cli_tensor *state, const char *path,
                          cli_failure *failure);
 /* Writes the model's file with the present weights. */
-bool cli_trainee_save(cli_trainee *trainee, const char *path, cli_failure *failure);
+bool cli_trainee_save(const cli_trainee *trainee, const char *path, cli_failure *failure);
 
 #endif

@@ -2,6 +2,8 @@
 /* What a training run needs before its first step: model, data, shapes of batches, trainer. */
 #include "train_run.h"
 
+#include "output_file.h"
+#include "train_identity.h"
 #include "wording.h"
 
 #include <inttypes.h>
@@ -230,86 +232,33 @@ static bool count_steps(cli_train_run *run, cli_failure *failure)
     return true;
 }
 
-/* What two runs must have in common so that one can go on with the other's checkpoint. How long a
- * run lasts is of it only where the rate depends on that. */
-static bool make_fingerprint(cli_train_run *run, cli_failure *failure)
+static bool begin_resume(void *user, const cli_checkpoint *checkpoint, cli_failure *failure)
 {
-    const cli_train_settings *s = run->settings;
-    const cli_preprocess *p = &s->preprocess;
-    const cli_augment *a = &s->augment;
-    const cli_schedule *c = &s->schedule;
-    enum { ROOM = 1024 };
-    char text[ROOM], more[64] = "";
-    if (run->accumulate > 1) { /* checkpoints without it are of steps of one batch */
-        snprintf(more, sizeof more, " accumulate=%" PRIu64, run->accumulate);
-    }
-    if (cli_storage(s) != RYND_DTYPE_F32) { /* those without it are of float32 */
-        snprintf(more + strlen(more), sizeof more - strlen(more), " storage=%s",
-                 rynd_dtype_name(cli_storage(s)));
-    }
-    snprintf(text, ROOM,
-             "samples=%zu batch=%" PRId64 " seed=%" PRId64 " order=%s loss=%s smoothing=%.17g "
-             "epsilon=%.17g optimizer=%s momentum=%.17g nesterov=%d weight-decay=%.17g clip=%.17g "
-             "lr=%.17g schedule=%d warmup=%" PRId64 " decay-every=%" PRId64
-             " decay=%.17g lr-last=%.17g steps=%" PRIu64 " size=%" PRId64 "x%" PRId64
-             " crop=%" PRId64 "x%" PRId64 " scale=%.17g mean=%.17g,%.17g,%.17g "
-             "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64
-             " flip=%d turn=%d jitter=%.17g "
-             "dropout=%s output=%zu%s",
-             run->data.count, run->batch, s->seed, s->ordered ? "own" : "random",
-             cli_loss_name(run->rule.loss), s->label_smoothing, s->epsilon,
-             cli_optimizer_name(s->optimizer), s->momentum, s->nesterov, s->weight_decay, s->clip,
-             c->rate, c->kind, c->warmup, c->decay_every, c->decay, c->last,
-             c->kind > 1 ? run->steps : 0, p->size.height, p->size.width, p->crop.height,
-             p->crop.width, p->scale, p->mean.value[0], p->mean.value[1], p->mean.value[2],
-             p->std.value[0], p->std.value[1], p->std.value[2], p->order, a->area, a->pad, a->flip,
-             a->turn, a->jitter, s->dropout > 1 ? "off" : "model", run->output_index, more);
-    run->fingerprint = strdup(text);
-    return run->fingerprint ? true : cli_fail_memory(failure);
+    const cli_train_run *run = user;
+    return cli_train_check_identity(run, checkpoint->settings, failure) &&
+           cli_trainee_fits(&run->trainee, checkpoint, run->settings->resume, failure);
 }
 
-/* Words at the end are there only where an option is not what it is by default. */
-static const char *first_word(const char *text)
+static bool take_state(void *user, const cli_tensor *state, cli_failure *failure)
 {
-    return *text ? text : "defaults";
-}
-
-/* Names the first word that differs. */
-static bool check_fingerprint(const cli_train_run *run, const char *saved, cli_failure *failure)
-{
-    const char *a = saved, *b = run->fingerprint;
-    while (*a && *b) {
-        const size_t n = strcspn(a, " "), m = strcspn(b, " ");
-        if (n != m || memcmp(a, b, n) != 0) {
-            break;
-        }
-        a += n + (a[n] == ' ');
-        b += m + (b[m] == ' ');
-    }
-    return !*a && !*b
-               ? true
-               : cli_fail(failure,
-                          "'%s' was made by a run of %.*s, and this one is of %.*s: it cannot go "
-                          "on with the same bits; give the same options",
-                          run->settings->resume, (int)strcspn(first_word(a), " "), first_word(a),
-                          (int)strcspn(first_word(b), " "), first_word(b));
+    cli_train_run *run = user;
+    return cli_trainee_restore(&run->trainee, state, run->settings->resume, failure);
 }
 
 static bool resume(cli_train_run *run, cli_failure *failure)
 {
+    const cli_checkpoint_receiver receiver = {run, begin_resume, take_state};
     const char *path = run->settings->resume;
     cli_checkpoint checkpoint;
     if (!path) {
         return true;
     }
-    if (!cli_checkpoint_read(path, &checkpoint, failure)) {
+    if (!cli_checkpoint_read(path, &receiver, &checkpoint, failure)) {
         return false;
     }
-    const bool good = check_fingerprint(run, checkpoint.settings, failure) &&
-                      cli_trainee_restore(&run->trainee, &checkpoint, path, failure);
     run->step = checkpoint.step;
     cli_checkpoint_free(&checkpoint);
-    return good;
+    return true;
 }
 
 /* OUT.onnx gives OUT.checkpoint.npz. */
@@ -332,19 +281,32 @@ static bool name_checkpoint(cli_train_run *run, cli_failure *failure)
     return true;
 }
 
+/* Before the first step, not hours later. */
+static bool check_files(const cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    const char *const paths[] = {s->output, run->checkpoint, s->plot};
+    for (size_t i = 0; run->ranks.rank == 0 && i < sizeof paths / sizeof *paths; i++) {
+        if (paths[i] && !s->dry_run && !cli_file_check_writable(paths[i], failure)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool cli_train_open(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
     run->loss = NAN;
     cli_progress_show(&run->progress, "loading the model", 0);
-    return name_checkpoint(run, failure) && cli_setup_context(&run->setup, &s->common, failure) &&
+    return name_checkpoint(run, failure) && check_files(run, failure) &&
+           cli_setup_context(&run->setup, &s->common, failure) &&
            cli_setup_model(&run->setup, s->common.arguments.items[0], failure) &&
            look_at_model(run, failure) && open_data(run, failure) && settle_loss(run, failure) &&
            check_augment(run, failure) && form_batches(run, failure) && count_steps(run, failure) &&
-           make_fingerprint(run, failure) &&
            cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, &run->ranks,
                             failure) &&
-           resume(run, failure);
+           cli_train_identify(run, failure) && resume(run, failure);
 }
 
 void cli_train_close(cli_train_run *run)
@@ -355,5 +317,5 @@ void cli_train_close(cli_train_run *run)
     cli_dataset_close(&run->data);
     cli_setup_close(&run->setup);
     free(run->checkpoint);
-    free(run->fingerprint);
+    free(run->identity);
 }

@@ -3,6 +3,7 @@
 #include "json_out.h"
 #include "line.h"
 #include "statistics.h"
+#include "train_memory.h"
 #include "train_run.h"
 #include "wording.h"
 
@@ -25,20 +26,6 @@ static bool count_parameters(const cli_train_run *run, int64_t *count, cli_failu
     return true;
 }
 
-static double bytes_of(const rynd_tensor *t)
-{
-    return (double)rynd_tensor_elements(t) * (double)rynd_dtype_size(t->dtype);
-}
-
-static double batches_memory(const cli_train_run *run)
-{
-    double bytes = bytes_of(&run->form.y);
-    for (size_t i = 0; i < run->form.wish.input_count; i++) {
-        bytes += bytes_of(&run->form.x[i]);
-    }
-    return bytes;
-}
-
 /* The step that has most of the session's memory. */
 static bool find_peak(const cli_train_run *run, rynd_step_info *peak, cli_failure *failure)
 {
@@ -56,11 +43,24 @@ static bool find_peak(const cli_train_run *run, rynd_step_info *peak, cli_failur
     return true;
 }
 
+static void print_memory(const cli_train_memory *memory, const rynd_step_info *peak)
+{
+    printf("memory      %s of the process: %s of the steps, %s of batches that are read (%s each)",
+           cli_word_bytes(memory->process).text, cli_word_bytes(memory->trainer).text,
+           cli_word_bytes(memory->reading).text, cli_word_bytes(memory->batch).text);
+    if (memory->validation > 0) {
+        printf(", %s of the validation", cli_word_bytes(memory->validation).text);
+    }
+    printf("\n            most at %s: %s of values, %s of its kernel\n", peak->name,
+           cli_word_bytes((double)peak->activations).text,
+           cli_word_bytes((double)peak->workspace).text);
+}
+
 static void print_forecast(const cli_train_run *run, int64_t parameters,
-                           const rynd_prediction *step, const rynd_step_info *peak)
+                           const rynd_prediction *step, const rynd_step_info *peak,
+                           const cli_train_memory *memory)
 {
     const uint64_t left = run->steps - run->step;
-    const double memory = (double)rynd_trainer_memory(run->trainee.trainer);
     printf("data        %zu samples (%s)", run->data.count, run->data.kind->name);
     if (run->data.class_count) {
         printf(", %zu classes", run->data.class_count);
@@ -81,11 +81,7 @@ static void print_forecast(const cli_train_run *run, int64_t parameters,
     printf("parameters  %s\n", cli_word_count((double)parameters).text);
     printf("steps       %" PRIu64 ", of which %" PRIu64 " are left; %" PRIu64 " an epoch\n",
            run->steps, left, run->per_epoch);
-    printf("memory      %s, and %s a batch that is read\n", cli_word_bytes(memory).text,
-           cli_word_bytes(batches_memory(run)).text);
-    printf("            most at %s: %s of values, %s of its kernel\n", peak->name,
-           cli_word_bytes((double)peak->activations).text,
-           cli_word_bytes((double)peak->workspace).text);
+    print_memory(memory, peak);
     printf("time        %s a step (%s to %s), %s an epoch, %s in all\n",
            cli_word_seconds(step->median).text, cli_word_seconds(step->low).text,
            cli_word_seconds(step->high).text,
@@ -110,17 +106,18 @@ static bool predict_step(const cli_train_run *run, rynd_prediction *step, cli_fa
     return true;
 }
 
-bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure)
+bool cli_train_print_forecast(cli_train_run *run, cli_failure *failure)
 {
     int64_t parameters;
     rynd_step_info peak;
+    cli_train_memory memory;
     rynd_prediction step = {.size = sizeof step};
     if (!count_parameters(run, &parameters, failure) || !predict_step(run, &step, failure) ||
-        !find_peak(run, &peak, failure)) {
+        !find_peak(run, &peak, failure) || !cli_train_forecast_memory(run, &memory, failure)) {
         return false;
     }
     if (!run->settings->common.json) {
-        print_forecast(run, parameters, &step, &peak);
+        print_forecast(run, parameters, &step, &peak, &memory);
         return true;
     }
     cJSON *results, *document = cli_json_begin("train", &results);
@@ -133,8 +130,11 @@ bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure)
     cli_json_number(result, "steps_per_epoch", (double)run->per_epoch);
     cli_json_time(result, &step);
     cli_json_number(result, "epoch_time", step.median * (double)run->per_epoch);
-    cli_json_number(result, "memory", (double)rynd_trainer_memory(run->trainee.trainer));
-    cli_json_number(result, "batch_memory", batches_memory(run));
+    cli_json_number(result, "memory", memory.trainer);
+    cli_json_number(result, "batch_memory", memory.batch);
+    cli_json_number(result, "reading_memory", memory.reading);
+    cli_json_number(result, "validation_memory", memory.validation);
+    cli_json_number(result, "process_memory", memory.process);
     cli_json_text(result, "peak_step", peak.name);
     cli_json_number(result, "peak_values", (double)peak.activations);
     cli_json_number(result, "peak_workspace", (double)peak.workspace);

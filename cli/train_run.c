@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Decoding shares the cores with the steps: one thread a core fills the gaps. */
-static unsigned reader_threads(const cli_train_settings *s)
+unsigned cli_train_reader_threads(const cli_train_settings *s)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return s->common.threads ? (unsigned)s->common.threads : cores > 0 ? (unsigned)cores : 1;
@@ -58,7 +58,7 @@ static bool write_checkpoint(cli_train_run *run, cli_failure *failure)
     if (!run->checkpoint) {
         return true;
     }
-    checkpoint.settings = strdup(run->fingerprint);
+    checkpoint.settings = strdup(run->identity);
     const bool done = checkpoint.settings
                           ? cli_trainee_states(&run->trainee, &checkpoint, failure) &&
                                 cli_checkpoint_write(run->checkpoint, &checkpoint, failure)
@@ -116,7 +116,7 @@ static bool validate(cli_train_run *run, cli_failure *failure)
         .common = &run->settings->common,
         .whole = true,
         .end = cli_loader_batches(&run->validation, run->batch, true),
-        .threads = reader_threads(run->settings),
+        .threads = cli_train_reader_threads(run->settings),
         .part = run->ranks.rank,
         .parts = run->ranks.ranks,
     };
@@ -273,14 +273,15 @@ static bool all_steps(cli_train_run *run, cli_loader *loader, cli_failure *failu
 static bool log_start(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
-    char model[1024], data[1024], fields[4096];
+    char model[1024], data[1024], settings[4096], fields[8192];
     rynd_text_escape(s->common.arguments.items[0], RYND_ESCAPE_JSON, model, sizeof model);
     rynd_text_escape(s->data, RYND_ESCAPE_JSON, data, sizeof data);
+    rynd_text_escape(run->identity, RYND_ESCAPE_JSON, settings, sizeof settings);
     snprintf(fields, sizeof fields,
              "\"row\":\"start\",\"rynd\":\"%s\",\"model\":%s,\"data\":%s,\"from\":%" PRIu64
-             ",\"steps\":%" PRIu64 ",\"per_epoch\":%" PRIu64 ",\"ranks\":%d,\"settings\":\"%s\"",
+             ",\"steps\":%" PRIu64 ",\"per_epoch\":%" PRIu64 ",\"ranks\":%d,\"settings\":%s",
              rynd_version(), model, data, run->step, run->steps, run->per_epoch, run->ranks.ranks,
-             run->fingerprint);
+             settings);
     return cli_train_log_row(&run->log, fields, failure);
 }
 
@@ -306,7 +307,7 @@ static bool train(cli_train_run *run, cli_failure *failure)
         .first = run->step * run->accumulate,
         .end =
             run->steps > UINT64_MAX / run->accumulate ? UINT64_MAX : run->steps * run->accumulate,
-        .threads = reader_threads(s),
+        .threads = cli_train_reader_threads(s),
         .part = run->ranks.rank,
         .parts = run->ranks.ranks,
     };
@@ -335,7 +336,7 @@ static bool train(cli_train_run *run, cli_failure *failure)
     return done;
 }
 
-static bool print(const cli_train_run *run, cli_failure *failure)
+static bool print(cli_train_run *run, cli_failure *failure)
 {
     if (run->ranks.rank != 0) {
         return true;
@@ -359,23 +360,59 @@ static bool train_as_rank(cli_train_run *run, cli_failure *failure)
     return done;
 }
 
+/* net.onnx gives net-trained.onnx; free() it. NULL: out of memory. */
+static char *name_output(const char *model)
+{
+    static const char end[] = ".onnx", more[] = "-trained.onnx";
+    const size_t length = strlen(model), tail = sizeof end - 1;
+    const bool ends = length > tail && strcmp(model + length - tail, end) == 0;
+    char *name = malloc(length + sizeof more);
+    if (name) {
+        snprintf(name, length + sizeof more, "%.*s%s", (int)(ends ? length - tail : length), model,
+                 more);
+    }
+    return name;
+}
+
+/* Nobody trains in order to keep nothing. */
+static bool settle_output(cli_train_settings *own, char **name, cli_failure *failure)
+{
+    *name = NULL;
+    if (own->output || own->checkpoint) {
+        return true;
+    }
+    own->output = *name = name_output(own->common.arguments.items[0]);
+    return *name || cli_fail_memory(failure);
+}
+
+static bool train_by_ranks(cli_train_run *run, cli_train_settings *own, cli_failure *failure)
+{
+    if (!cli_ranks_open(&run->ranks, failure)) {
+        return false;
+    }
+    if (run->ranks.ranks > 1 && own->common.threads == 0) {
+        own->common.threads = cli_ranks_threads(&run->ranks);
+    }
+    if (run->ranks.rank != 0) {
+        own->log = own->plot = NULL; /* of rank 0, as models and checkpoints */
+    }
+    const bool done = train_as_rank(run, failure);
+    cli_ranks_close(&run->ranks);
+    if (done) {
+        cli_ending_give_in();
+    }
+    return done;
+}
+
 bool cli_train(const cli_train_settings *settings, cli_failure *failure)
 {
     cli_train_settings own = *settings;
     cli_train_run run = {.settings = &own};
-    if (!cli_ranks_open(&run.ranks, failure)) {
+    char *output;
+    if (!settle_output(&own, &output, failure)) {
         return false;
     }
-    if (run.ranks.ranks > 1 && own.common.threads == 0) {
-        own.common.threads = cli_ranks_threads(&run.ranks);
-    }
-    if (run.ranks.rank != 0) {
-        own.log = own.plot = NULL; /* of rank 0, as models and checkpoints */
-    }
-    const bool done = train_as_rank(&run, failure);
-    cli_ranks_close(&run.ranks);
-    if (done) {
-        cli_ending_give_in();
-    }
+    const bool done = train_by_ranks(&run, &own, failure);
+    free(output);
     return done;
 }

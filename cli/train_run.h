@@ -24,7 +24,7 @@ typedef struct cli_train_run {
     cli_train_log log;
     cli_progress progress;
     char *checkpoint;     /* path; NULL: none is written */
-    char *fingerprint;    /* what decides about bits */
+    char *identity;       /* what decides about bits: train_identity.h */
     uint64_t accumulate;  /* batches of a step */
     uint64_t step, steps; /* done; in all */
     uint64_t per_epoch;
@@ -49,11 +49,14 @@ static inline double cli_train_samples(const cli_train_run *run)
     return (double)run->accumulate * (double)run->batch;
 }
 
+/* Threads that read and change pictures ahead of the step. */
+unsigned cli_train_reader_threads(const cli_train_settings *settings);
+
 /* The whole command. */
 bool cli_train(const cli_train_settings *settings, cli_failure *failure);
 
 /* Prints what a run would take, or what it gave. */
-bool cli_train_print_forecast(const cli_train_run *run, cli_failure *failure);
+bool cli_train_print_forecast(cli_train_run *run, cli_failure *failure);
 bool cli_train_print_result(const cli_train_run *run, cli_failure *failure);
 
 #endif

@@ -18,7 +18,8 @@ typedef struct cli_train_settings {
     bool nesterov;
     int64_t accumulate; /* batches of a step; 0: not given */
     const char *memory_limit;
-    cli_list freeze;
+    cli_list freeze, train_only;
+    int64_t train_last; /* layers; 0: not given */
     cli_schedule schedule;
     /* how long */
     int64_t epochs, steps; /* 0: not given */
@@ -29,7 +30,8 @@ typedef struct cli_train_settings {
     cli_augment augment;
     /* files */
     const char *output, *checkpoint, *resume, *log, *plot;
-    int64_t every; /* steps between checkpoints; 0: an epoch */
+    int64_t every;   /* steps between checkpoints; 0: an epoch */
+    bool other_bits; /* a checkpoint of other options will do */
     bool dry_run;
 } cli_train_settings;
 

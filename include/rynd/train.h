@@ -77,12 +77,14 @@ typedef struct rynd_trainer_options {
     double beta1, beta2; /**< of Adam: below 1; 0: 0.9 and 0.999 */
     double epsilon;      /**< of Adam; 0: 1e-8 */
     double clip_norm;    /**< gradients together are at most so long; 0: as long as they are */
-    /** how much of a batch's statistics goes into the running ones of batch normalisations; 0: 0.1
-     */
+    /** the part that a batch's statistics have in the running ones of batch normalisations, as
+     * PyTorch counts it; 0: 1 - momentum of each node, which is 0.1 where the file has none */
     double norm_momentum;
-    /** Names of parameters that stay as they are, with * and ? (fnmatch). Nothing is computed that
-     * only they would need; a batch normalisation whose scale and bias stay keeps its statistics,
-     * too. NOT_FOUND for one that matches nothing. NULL when freeze_count is 0. */
+    /** Parameters that stay as they are: patterns with * and ? (fnmatch) of their names, or of the
+     * names of nodes that read them where these are paths ("/layer1/conv/Conv"), with or without
+     * the '/' in front. Nothing is computed that only they would need. A batch normalisation whose
+     * scale and bias stay keeps its statistics, too. NOT_FOUND, with names, for a pattern that
+     * matches nothing. NULL when freeze_count is 0. */
     const char *const *freeze;
     size_t freeze_count;
     int keep_gradients; /**< 1: for rynd_trainer_gradient */
@@ -112,10 +114,10 @@ typedef struct rynd_trainer_options {
      * accumulate-th call updates by their mean: as one batch of all, but for the statistics of
      * batch normalisations, which are of each micro-batch. */
     int64_t accumulate;
-    /** Bytes that rynd_trainer_memory may say before the first evaluation: weights, what the
-     * optimizer keeps, sums of gradients, values of a step and workspace; 0: any. Where a step
-     * would take more, values of the forward pass are not kept for the backward pass, but
-     * recomputed there: those for which least time is predicted. The same bits come of it.
+    /** Bytes that rynd_trainer_memory may say before the first evaluation: weights, also packed
+     * ones, what the optimizer keeps, sums of gradients, values of a step and workspace; 0: any.
+     * Where a step would take more, values of the forward pass are not kept for the backward pass,
+     * but recomputed there: those for which least time is predicted. The same bits come of it.
      * OUT_OF_MEMORY where that is not enough, with the least that is possible. */
     size_t memory_limit;
     /** BF16: what the backward pass reads of the forward pass is kept for it as bfloat16, in half
@@ -123,6 +125,15 @@ typedef struct rynd_trainer_options {
      * they are read, and so are parameters, gradients, what the optimizer keeps and all sums.
      * Gradients are those of rounded activations. F32, or NONE: they are kept as they are. */
     rynd_dtype storage;
+    /** Patterns as `freeze` has them, of the only parameters that are trained: all others stay as
+     * they are. NULL when train_only_count is 0: all are trained. */
+    const char *const *train_only;
+    size_t train_only_count;
+    /** The last layers are trained, and all before them stay as they are, whatever their names:
+     * counted from the output back, nodes with weights of at least two dims, with what is behind
+     * the first of them (biases, normalisations). With train_only: what either names. 0: all.
+     * ARGUMENT where the model has fewer. */
+    int64_t train_last;
 } rynd_trainer_options;
 
 /** Makes a trainer of a model, which must outlive it and does not change. options NULL: all
@@ -161,6 +172,10 @@ RYND_API rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor 
 RYND_API rynd_status rynd_trainer_evaluate(rynd_trainer *trainer, const rynd_tensor *inputs,
                                            const rynd_tensor *target, double *loss);
 
+/** Plans what rynd_trainer_evaluate runs now, not at its first call: rynd_trainer_memory counts it
+ * then. Fails as rynd_trainer_create. */
+RYND_API rynd_status rynd_trainer_prepare_evaluation(rynd_trainer *trainer);
+
 /** The output that the loss was of, of the last step or evaluation; valid until the next. Fails
  * with ARGUMENT where there was none. */
 RYND_API rynd_status rynd_trainer_output(const rynd_trainer *trainer, rynd_tensor *output);
@@ -180,7 +195,9 @@ typedef struct rynd_state_info {
     size_t size;      /**< set by the caller to sizeof(rynd_state_info) */
     const char *name; /**< unique; lives as long as the trainer */
     rynd_state_kind kind;
-    rynd_tensor tensor; /**< type and shape; data is NULL */
+    /** Type and shape. data: where a CPU's trainer has it, row-major, to be read until the next
+     * call that changes it; NULL on other devices (rynd_trainer_read). */
+    rynd_tensor tensor;
 } rynd_state_info;
 
 RYND_API size_t rynd_trainer_state_count(const rynd_trainer *trainer); /**< 0 for NULL */
@@ -194,6 +211,25 @@ RYND_API rynd_status rynd_trainer_read(rynd_trainer *trainer, const char *name,
                                        const rynd_tensor *tensor);
 RYND_API rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name,
                                         const rynd_tensor *tensor);
+
+/** What decides about the bits that a trainer computes, besides its states, batches and learning
+ * rates: words "option=value" with spaces between them, which live as long as the trainer. They are
+ * the options by their names, the instruction set, the constants that steps read (frozen weights),
+ * and the kernels and forms of all steps with what these were compiled from; of two trainers with
+ * equal words, states and batches make equal bits. Threads and memory limits change no bit, and are
+ * no words. Whoever keeps states keeps this beside them, and compares before going on. Fails with
+ * OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_trainer_identity(rynd_trainer *trainer, const char **text);
+
+/** Writes the model's file with the present parameters and running statistics, for inference: as
+ * rynd_model_save does, field by field, but batch normalisations and dropouts in training mode are
+ * written in inference's form (but for normalisations whose further outputs somebody reads), which
+ * a trainer trains just as well. States are read in place, so a CPU's trainer takes no memory for
+ * their copies. Fails as rynd_model_save. */
+RYND_API rynd_status rynd_trainer_save(const rynd_trainer *trainer, const char *path);
+/** The same into memory, which rynd_memory_free frees. Fails as rynd_model_save_memory. */
+RYND_API rynd_status rynd_trainer_save_memory(const rynd_trainer *trainer, void **data,
+                                              size_t *size);
 
 /** The gradient of a parameter in the last step, before clipping and without weight decay: valid
  * until the next. With `accumulate` it is the mean of an update, right behind it. Fails with
@@ -226,7 +262,8 @@ RYND_API const rynd_plan *rynd_trainer_update_plan(const rynd_trainer *trainer);
 /** As rynd_session_profile and rynd_session_step_time, of the plan's steps. */
 RYND_API rynd_status rynd_trainer_profile(rynd_trainer *trainer, int on);
 RYND_API double rynd_trainer_step_time(const rynd_trainer *trainer, size_t step);
-/** Bytes that it holds for steps and evaluations, states included; 0 for NULL. */
+/** Bytes that it holds for steps and evaluations, states and packed weights included; 0 for NULL.
+ * Constants that are read where the model's file has them are beside it. */
 RYND_API size_t rynd_trainer_memory(const rynd_trainer *trainer);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models written once more, with other weights. */
-#include "api/handles.h"
+#include "api/saving.h"
 #include "base/whole_file.h"
 #include "onnx/wire.h"
 
@@ -43,10 +43,15 @@ static rynd_status take_tensors(const rynd_named_tensor *tensors, size_t count, 
 
 typedef struct saving {
     const rynd_model *model;
-    ry_onnx_replacement *replacements;
-    size_t count;
+    const ry_api_weights *weights;
     ry_arena *arena;
 } saving;
+
+static rynd_status put_model(const saving *s, ry_onnx_output to, ry_error *error)
+{
+    to.inference = s->weights->inference;
+    return ry_onnx_write(&s->model->onnx, s->weights->replacements, s->weights->count, &to, error);
+}
 
 static bool put_in_file(void *user, const void *bytes, size_t count)
 {
@@ -58,9 +63,7 @@ static rynd_status write_file(const saving *s, const char *path, ry_error *error
     ry_whole_file file;
     RY_TRY(ry_whole_file_begin(&file, path, &s->model->context->allocator, error));
     ry_wire_out out = {.put = put_in_file, .user = &file};
-    const ry_onnx_output to = {.model = &out};
-    const rynd_status status =
-        ry_onnx_write(&s->model->onnx, s->replacements, s->count, &to, error);
+    const rynd_status status = put_model(s, (ry_onnx_output){.model = &out}, error);
     const rynd_status ended = ry_whole_file_end(&file, status == RYND_OK, error);
     return status != RYND_OK ? status : ended;
 }
@@ -84,7 +87,7 @@ static rynd_status write_two_files(const saving *s, const char *path, const char
                 data_out = {.put = put_in_file, .user = &data};
     const ry_onnx_output to = {
         .model = &out, .location = slash ? slash + 1 : beside, .data = &data_out};
-    status = ry_onnx_write(&s->model->onnx, s->replacements, s->count, &to, error);
+    status = put_model(s, to, error);
     const rynd_status ended = ry_whole_file_end(&data, status == RYND_OK, error);
     status = status != RYND_OK ? status : ended;
     const rynd_status named = ry_whole_file_end(&file, status == RYND_OK, error);
@@ -122,8 +125,7 @@ static rynd_status write_memory(const saving *s, size_t size, void **data, ry_er
     }
     block to = {made, made + size};
     ry_wire_out out = {.put = put_in_memory, .user = &to};
-    rynd_status status = ry_onnx_write(&s->model->onnx, s->replacements, s->count,
-                                       &(ry_onnx_output){.model = &out}, error);
+    rynd_status status = put_model(s, (ry_onnx_output){.model = &out}, error);
     if (status == RYND_OK && (out.failed || to.at != to.end)) {
         status = ry_fail(error, RYND_ERROR_IO, "the model's file changed while it was read");
     }
@@ -135,12 +137,12 @@ static rynd_status write_memory(const saving *s, size_t size, void **data, ry_er
     return RYND_OK;
 }
 
-/* To a file (path), or to memory. */
-static rynd_status write_counted(const saving *s, uint64_t size, const char *path, void **data,
-                                 size_t *written, ry_error *error)
+static rynd_status write_counted(const saving *s, uint64_t size, const ry_api_file *to,
+                                 ry_error *error)
 {
-    if (path) {
-        return size > RY_ONNX_MOST ? write_large(s, path, error) : write_file(s, path, error);
+    if (to->path) {
+        return size > RY_ONNX_MOST ? write_large(s, to->path, error)
+                                   : write_file(s, to->path, error);
     }
     if (size > RY_ONNX_MOST) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED,
@@ -148,26 +150,36 @@ static rynd_status write_counted(const saving *s, uint64_t size, const char *pat
                        "save it to a file, which may have another one beside it",
                        (unsigned long long)size);
     }
-    RY_TRY(write_memory(s, (size_t)size, data, error));
-    *written = (size_t)size;
+    RY_TRY(write_memory(s, (size_t)size, to->data, error));
+    *to->size = (size_t)size;
     return RYND_OK;
 }
 
+rynd_status ry_api_save(const rynd_model *model, const ry_api_weights *weights,
+                        const ry_api_file *to, ry_error *error)
+{
+    ry_arena arena;
+    const saving s = {.model = model, .weights = weights, .arena = &arena};
+    ry_wire_out counted = {0};
+    ry_arena_init(&arena, &model->context->allocator);
+    rynd_status status = put_model(&s, (ry_onnx_output){.model = &counted}, error);
+    if (status == RYND_OK) {
+        status = write_counted(&s, counted.size, to, error);
+    }
+    ry_arena_free(&arena);
+    return status;
+}
+
 static rynd_status save(const rynd_model *model, const rynd_named_tensor *tensors, size_t count,
-                        const char *path, void **data, size_t *size)
+                        const ry_api_file *to)
 {
     ry_error error = {""};
     ry_arena arena;
-    saving s = {.model = model, .count = count, .arena = &arena};
-    ry_wire_out counted = {0};
+    ry_api_weights weights = {.count = count};
     ry_arena_init(&arena, &model->context->allocator);
-    rynd_status status = take_tensors(tensors, count, &arena, &s.replacements, &error);
+    rynd_status status = take_tensors(tensors, count, &arena, &weights.replacements, &error);
     if (status == RYND_OK) {
-        status = ry_onnx_write(&model->onnx, s.replacements, count,
-                               &(ry_onnx_output){.model = &counted}, &error);
-    }
-    if (status == RYND_OK) {
-        status = write_counted(&s, counted.size, path, data, size, &error);
+        status = ry_api_save(model, &weights, to, &error);
     }
     ry_arena_free(&arena);
     return ry_api_end(status, &error);
@@ -180,7 +192,7 @@ rynd_status rynd_model_save(const rynd_model *model, const char *path,
     if (count) {
         RY_API_REQUIRE(tensors);
     }
-    return save(model, tensors, count, path, NULL, NULL);
+    return save(model, tensors, count, &(ry_api_file){.path = path});
 }
 
 rynd_status rynd_model_save_memory(const rynd_model *model, const rynd_named_tensor *tensors,
@@ -192,5 +204,5 @@ rynd_status rynd_model_save_memory(const rynd_model *model, const rynd_named_ten
     if (count) {
         RY_API_REQUIRE(tensors);
     }
-    return save(model, tensors, count, NULL, data, size);
+    return save(model, tensors, count, &(ry_api_file){.data = data, .size = size});
 }

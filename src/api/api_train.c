@@ -5,7 +5,6 @@
 #include "plan/fold_cost.h"
 #include "plan/make_plan.h"
 
-#include <math.h>
 #include <string.h>
 
 rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_error *error)
@@ -61,170 +60,6 @@ void ry_trainer_run_destroy(ry_trainer_run *run)
         rynd_model_destroy(run->model);
     }
     *run = (ry_trainer_run){0};
-}
-
-static rynd_status check_range(const char *name, double value, double low, double below,
-                               ry_error *error)
-{
-    return value >= low && value < below
-               ? RYND_OK
-               : ry_fail(error, RYND_ERROR_ARGUMENT,
-                         "rynd_trainer_options: %s is %g: give %g to %s", name, value, low,
-                         below == 1 ? "below 1" : "any number above");
-}
-
-static rynd_status check_exchange(const rynd_exchange *e, ry_error *error)
-{
-    if (!e) {
-        return RYND_OK;
-    }
-    if (e->size != sizeof *e || !e->all_reduce) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_options: exchange has %s",
-                       e->all_reduce ? "another size than sizeof(rynd_exchange)" : "no all_reduce");
-    }
-    return e->ranks >= 1 && e->rank >= 0 && e->rank < e->ranks
-               ? RYND_OK
-               : ry_fail(error, RYND_ERROR_ARGUMENT,
-                         "rynd_trainer_options: exchange is of rank %d of %d: give 0 to below as "
-                         "many as there are",
-                         e->rank, e->ranks);
-}
-
-static rynd_status check_choices(const rynd_trainer_options *o, ry_error *error)
-{
-    if ((unsigned)o->loss > RYND_LOSS_BCE || (unsigned)o->optimizer > RYND_OPTIMIZER_ADAMW) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: loss %d or optimizer %d is none of their lists",
-                       (int)o->loss, (int)o->optimizer);
-    }
-    if ((unsigned)o->target >= RY_DTYPES) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: target is %d, none of rynd_dtype", (int)o->target);
-    }
-    if (o->storage != RYND_DTYPE_NONE && o->storage != RYND_DTYPE_F32 &&
-        o->storage != RYND_DTYPE_BF16) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: storage is %d: give RYND_DTYPE_F32 or "
-                       "RYND_DTYPE_BF16",
-                       (int)o->storage);
-    }
-    if ((unsigned)o->init > RYND_INIT_UNIFORM) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: init is %d, none of rynd_init", (int)o->init);
-    }
-    if ((unsigned)o->dropout > RYND_DROPOUT_OFF) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: dropout is %d, none of rynd_dropout",
-                       (int)o->dropout);
-    }
-    return RYND_OK;
-}
-
-static rynd_status check_options(const rynd_trainer_options *o, ry_error *error)
-{
-    const struct {
-        const char *name;
-        double value, below;
-    } numbers[] = {
-        {"label_smoothing", o->label_smoothing, 1},
-        {"charbonnier_epsilon", o->charbonnier_epsilon, (double)INFINITY},
-        {"momentum", o->momentum, 1},
-        {"weight_decay", o->weight_decay, (double)INFINITY},
-        {"beta1", o->beta1, 1},
-        {"beta2", o->beta2, 1},
-        {"epsilon", o->epsilon, (double)INFINITY},
-        {"clip_norm", o->clip_norm, (double)INFINITY},
-        {"norm_momentum", o->norm_momentum, (double)INFINITY},
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        RY_TRY(check_range(numbers[i].name, numbers[i].value, 0, numbers[i].below, error));
-    }
-    if (o->norm_momentum > 1) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: norm_momentum is %g: give 0 to 1", o->norm_momentum);
-    }
-    RY_TRY(check_choices(o, error));
-    if (o->nesterov && (o->momentum == 0 || o->optimizer != RYND_OPTIMIZER_SGD)) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: nesterov is of SGD with a momentum");
-    }
-    if (o->batch < 0 || (o->freeze_count && !o->freeze)) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       o->batch < 0 ? "rynd_trainer_options: batch is negative: give at least 1"
-                                    : "rynd_trainer_options: freeze_count is not 0 and freeze is "
-                                      "NULL");
-    }
-    if (o->accumulate < 0) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_trainer_options: accumulate is %lld: give at least 1 micro-batch",
-                       (long long)o->accumulate);
-    }
-    for (size_t i = 0; i < o->freeze_count; i++) {
-        if (!o->freeze[i]) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_options: freeze[%zu] is NULL",
-                           i);
-        }
-    }
-    RY_TRY(check_exchange(o->exchange, error));
-    return ry_api_check_accuracy(o->accuracy, error);
-}
-
-static double or_default(double given, double preset)
-{
-    return given != 0 ? given : preset;
-}
-
-static ry_optimizer optimizer_of(const rynd_trainer_options *o)
-{
-    switch (o->optimizer) {
-    case RYND_OPTIMIZER_ADAM: return RY_OPTIMIZER_adam;
-    case RYND_OPTIMIZER_ADAMW: return RY_OPTIMIZER_adamw;
-    case RYND_OPTIMIZER_SGD: break;
-    }
-    return o->momentum == 0 ? RY_OPTIMIZER_sgd
-           : o->nesterov    ? RY_OPTIMIZER_sgd_nesterov
-                            : RY_OPTIMIZER_sgd_momentum;
-}
-
-static ry_training_options training_options(const rynd_trainer_options *o)
-{
-    static const ry_loss losses[] = {
-        [RYND_LOSS_CROSS_ENTROPY] = RY_LOSS_cross_entropy,
-        [RYND_LOSS_MSE] = RY_LOSS_mse,
-        [RYND_LOSS_L1] = RY_LOSS_l1,
-        [RYND_LOSS_CHARBONNIER] = RY_LOSS_charbonnier,
-        [RYND_LOSS_BCE] = RY_LOSS_bce,
-    };
-    static const ry_init inits[] = {
-        [RYND_INIT_MODEL] = RY_INIT_model,
-        [RYND_INIT_HE] = RY_INIT_he,
-        [RYND_INIT_UNIFORM] = RY_INIT_uniform,
-    };
-    return (ry_training_options){
-        .loss = {.loss = losses[o->loss],
-                 .label_smoothing = o->label_smoothing,
-                 .epsilon = or_default(o->charbonnier_epsilon, 1e-3),
-                 .target = (ry_dtype)o->target},
-        .optimizer = {.optimizer = optimizer_of(o),
-                      .momentum = o->momentum,
-                      .decay = o->weight_decay,
-                      .beta1 = or_default(o->beta1, 0.9),
-                      .beta2 = or_default(o->beta2, 0.999),
-                      .epsilon = or_default(o->epsilon, 1e-8)},
-        .output = o->output,
-        .clip_norm = o->clip_norm,
-        .norm_momentum = or_default(o->norm_momentum, 0.1),
-        .freeze = o->freeze,
-        .freeze_count = o->freeze_count,
-        .keep_gradients = o->keep_gradients != 0,
-        .accumulate = o->accumulate,
-        .init = inits[o->init],
-        .init_seed = o->init_seed,
-        .no_dropout = o->dropout == RYND_DROPOUT_OFF,
-        .dropout_seed = o->dropout_seed,
-        .store_bf16 = o->storage == RYND_DTYPE_BF16,
-        .ranks = o->exchange ? o->exchange->ranks : 0,
-    };
 }
 
 /* Shapes of the model's inputs, without content. */
@@ -349,6 +184,15 @@ static rynd_status make_update(rynd_trainer *t, ry_error *error)
     return ry_trainer_run_create(t, graph, NULL, (ry_api_memory){0}, &t->update, error);
 }
 
+/* The session's, and the weights that its plan has packed. */
+static size_t memory_of(const ry_trainer_run *run)
+{
+    const ry_plan *plan = run->plan ? run->plan->plan : NULL;
+    return rynd_session_memory(run->session) + (plan ? plan->packed_size : 0) +
+           (plan ? plan->host_packed_size : 0) +
+           (run->sharing ? ry_sharing_memory(run->sharing) : 0);
+}
+
 /* *over: bytes that it takes beyond the limit, where it can be made. */
 static rynd_status try_step_run(rynd_trainer *t, const ry_graph *graph,
                                 const rynd_trainer_options *o, ry_api_memory memory, size_t *over,
@@ -376,7 +220,7 @@ static rynd_status make_step_run(rynd_trainer *t, const ry_graph *graph,
 {
     enum { TRIES = 3, STEP_BYTES = 2048 };
     size_t over = 0, least = 0;
-    ry_api_memory memory = {o->memory_limit, rynd_session_memory(t->update.session), &least};
+    ry_api_memory memory = {o->memory_limit, memory_of(&t->update), &least};
     for (int i = 0; i < TRIES; i++) {
         memory.beside += over;
         const rynd_status status = try_step_run(t, graph, o, memory, &over, error);
@@ -388,7 +232,7 @@ static rynd_status make_step_run(rynd_trainer *t, const ry_graph *graph,
             break;
         }
     }
-    memory.beside = rynd_session_memory(t->update.session) + STEP_BYTES * graph->node_count;
+    memory.beside = memory_of(&t->update) + STEP_BYTES * graph->node_count;
     return try_step_run(t, graph, o, memory, &over, error);
 }
 
@@ -427,20 +271,21 @@ static rynd_status make_step(rynd_trainer *t, const rynd_trainer_options *o, ry_
 
 static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
 {
-    RY_TRY(check_options(o, error));
+    RY_TRY(ry_trainer_check_options(o, error));
     RY_TRY(ry_api_check_runs(t->model->context->device, error));
     t->accuracy = o->accuracy;
     t->accumulate = o->accumulate ? o->accumulate : 1;
     t->inputs = t->model->onnx.graph->input_count;
-    const ry_training_options options = training_options(o);
+    const ry_training_options options = ry_trainer_training_options(o);
     RY_TRY(ry_graph_clone(t->model->onnx.graph, &t->graph, error));
     RY_TRY(ry_training_open(t->graph, &options, &t->arena, &t->training, error));
     RY_TRY(bind(t, o, error));
     RY_TRY(make_step(t, o, error));
+    RY_TRY(ry_trainer_describe(t, o, error));
     /* the caller's, for the call only */
     t->training.options.output = NULL;
-    t->training.options.freeze = NULL;
-    t->training.options.freeze_count = 0;
+    t->training.options.freeze = t->training.options.train_only = NULL;
+    t->training.options.freeze_count = t->training.options.train_only_count = 0;
     return RYND_OK;
 }
 
@@ -534,11 +379,6 @@ rynd_status rynd_trainer_profile(rynd_trainer *trainer, int on)
 double rynd_trainer_step_time(const rynd_trainer *trainer, size_t step)
 {
     return trainer ? rynd_session_step_time(trainer->step.session, step) : 0;
-}
-
-static size_t memory_of(const ry_trainer_run *run)
-{
-    return rynd_session_memory(run->session) + (run->sharing ? ry_sharing_memory(run->sharing) : 0);
 }
 
 size_t rynd_trainer_memory(const rynd_trainer *trainer)

@@ -10,6 +10,17 @@ static const ry_tensor *description_of(const ry_trainer_state *state)
     return &plan->inputs[plan->states[state->index].input];
 }
 
+ry_tensor ry_trainer_state_in_place(const ry_trainer_state *state)
+{
+    ry_tensor tensor = *description_of(state);
+    ry_device *device = state->run->plan->plan->device;
+    if (device->host_memory) {
+        const ry_place place = ry_session_state_place(ry_trainer_session(state->run), state->index);
+        tensor.data = (char *)device->table->buffer_address(place.buffer) + place.offset;
+    }
+    return tensor;
+}
+
 size_t rynd_trainer_state_count(const rynd_trainer *trainer)
 {
     return trainer ? trainer->state_count : 0;
@@ -32,7 +43,7 @@ rynd_status rynd_trainer_state(const rynd_trainer *trainer, size_t index, rynd_s
                                  .kind = !p             ? RYND_STATE_OPTIMIZER
                                          : p->statistic ? RYND_STATE_STATISTIC
                                                         : RYND_STATE_PARAMETER,
-                                 .tensor = *description_of(state)};
+                                 .tensor = ry_trainer_state_in_place(state)};
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_state_info", &error), &error);
 }
 

@@ -160,6 +160,15 @@ static rynd_status make_evaluation(rynd_trainer *t, ry_error *error)
     return status;
 }
 
+rynd_status rynd_trainer_prepare_evaluation(rynd_trainer *trainer)
+{
+    RY_API_REQUIRE(trainer);
+    ry_error error = {""};
+    const rynd_status status =
+        trainer->evaluation.session ? RYND_OK : make_evaluation(trainer, &error);
+    return ry_trainer_end(trainer, status, &error);
+}
+
 static rynd_status evaluate(rynd_trainer *t, const rynd_tensor *inputs, const rynd_tensor *target,
                             double *loss, ry_error *error)
 {

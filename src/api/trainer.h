@@ -42,7 +42,17 @@ struct rynd_trainer {
     bool updated;               /* there was an update, and gradients are its */
     double learning_rate;       /* of the step in hand: an input */
     rynd_accuracy accuracy;
+    const char *identity; /* words of the options; with those of the steps once `identified` */
+    bool identified;
 };
+
+rynd_status ry_trainer_check_options(const rynd_trainer_options *options, ry_error *error);
+/* Names and patterns are the caller's. */
+ry_training_options ry_trainer_training_options(const rynd_trainer_options *options);
+
+/* Fills in `identity`, while the options are there. */
+rynd_status ry_trainer_describe(rynd_trainer *trainer, const rynd_trainer_options *options,
+                                ry_error *error);
 
 /* A plan and a session of a graph, which is the run's then, also when this fails. options NULL: of
  * the trainer's accuracy only. */
@@ -62,6 +72,9 @@ static inline const ry_trainer_run *ry_trainer_run_of(const rynd_trainer *traine
 {
     return trainer->accumulate > 1 && !parameter->statistic ? &trainer->update : &trainer->step;
 }
+
+/* A state's tensor: its memory where the host can read it, else data NULL. */
+ry_tensor ry_trainer_state_in_place(const ry_trainer_state *state);
 
 /* "model.onnx: " before a message that does not speak of the caller's arguments. */
 rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_error *error);

@@ -210,7 +210,9 @@ ry_node_id ry_graph_add_node(ry_graph *graph, ry_op op, const char *name, const 
     ry_node node = {.op = op,
                     .attrs = attrs ? *attrs : ry_attrs_default(op),
                     .inputs = inputs,
-                    .outputs = outputs};
+                    .outputs = outputs,
+                    .norm_momentum = RY_NORM_MOMENTUM,
+                    .running = {RY_NO_VALUE, RY_NO_VALUE}};
     node.name = ry_arena_string(&graph->arena, name, strlen(name));
     node.source = ry_arena_string(&graph->arena, source, strlen(source));
     node.in = copy_ids(graph, inputs, in);
@@ -327,6 +329,10 @@ void ry_graph_replace_values(ry_graph *graph, const ry_value_id *with)
             if (node->in[i] != RY_NO_VALUE && with[node->in[i]] != node->in[i]) {
                 ry_graph_set_input(graph, node, i, with[node->in[i]]);
             }
+        }
+        for (int i = 0; i < 2; i++) {
+            node->running[i] =
+                node->running[i] == RY_NO_VALUE ? RY_NO_VALUE : with[node->running[i]];
         }
     }
     for (size_t i = 0; i < graph->output_count; i++) {

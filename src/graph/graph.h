@@ -57,7 +57,16 @@ typedef struct ry_node {
     /* training drops this part of input 0, and passes on the rest as output 0, in the place of what
      * the node does (train/drop.h); 0: none; NaN: a part that is not known */
     double drop;
+    /* batch normalisations only: the part that a batch's statistics have in the running ones while
+     * the model is trained */
+    double norm_momentum;
+    /* running mean and variance of a normalisation that reads the statistics of its own batch
+     * (ONNX's training_mode); RY_NO_VALUE: inputs 3 and 4 are the running ones */
+    ry_value_id running[2];
 } ry_node;
+
+/* ONNX's and PyTorch's default. */
+#define RY_NORM_MOMENTUM 0.1
 
 /* What lives between runs: an input of the graph and an output of the same type and shape, which is
  * the input of the next run. */

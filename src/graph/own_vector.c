@@ -12,10 +12,17 @@ bool ry_is_norm(ry_op op)
     return op == RY_OP_batch_norm || op == RY_OP_group_norm || op == RY_OP_layer_norm;
 }
 
+ry_value_id ry_norm_vector(const ry_node *node, int input)
+{
+    enum { MEAN = 3 };
+    const ry_value_id running = input >= MEAN ? node->running[input - MEAN] : RY_NO_VALUE;
+    return running != RY_NO_VALUE ? running : node->in[input];
+}
+
 const char *ry_own_vector_name(const ry_graph *graph, const ry_node *node, int input,
                                ry_arena *arena)
 {
-    return ry_arena_format(arena, "%s/%s/%s", graph->values[node->in[input]].name,
+    return ry_arena_format(arena, "%s/%s/%s", graph->values[ry_norm_vector(node, input)].name,
                            graph->values[node->out[0]].name, roles[input]);
 }
 
@@ -35,7 +42,7 @@ bool ry_own_vector_find(const ry_graph *graph, const char *name, ry_node_id *nod
                            : norm->inputs < ROLES ? norm->inputs
                                                   : (int)ROLES;
         for (int i = 1; i < inputs; i++) {
-            const ry_value_id v = norm->in[i];
+            const ry_value_id v = ry_norm_vector(norm, i);
             const char *rest = v == RY_NO_VALUE ? NULL : behind(name, graph->values[v].name);
             rest = behind(rest, graph->values[norm->out[0]].name);
             if (rest && strcmp(rest, roles[i]) == 0) {

@@ -9,6 +9,10 @@
 
 bool ry_is_norm(ry_op op); /* batch, group or layer */
 
+/* Input 1 to 4 of a normalisation, as inference reads it: the running mean and variance in place of
+ * the batch's. */
+ry_value_id ry_norm_vector(const ry_node *node, int input);
+
 /* Of input 1 to 4 of a normalisation; NULL when out of memory. */
 const char *ry_own_vector_name(const ry_graph *graph, const ry_node *node, int input,
                                ry_arena *arena);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dropout: nothing in inference, and in training the mask that ONNX's reference draws, NumPy's
- * legacy generator seeded by the attribute.
+/* Dropout: nothing in inference. In training mode an input of a stated shape gets the mask that
+ * ONNX's reference draws, by NumPy's legacy generator seeded by the attribute; any other input gets
+ * the same mask in every run, too, by Philox (rynd/random.h).
  *
  * Source: M. Matsumoto, T. Nishimura: Mersenne Twister, ACM TOMACS 8(1), 1998 (MT19937); doubles of
  * 53 bits from two draws, as in its genrand_res53. */
@@ -54,17 +55,25 @@ static double twister_uniform(twister *t)
     return (high * 67108864.0 + low) / 9007199254740992.0; /* 2^26, 2^53 */
 }
 
+/* Is x of a stated shape that the mask of ONNX's reference is made for? */
+static bool has_reference_mask(const ry_import *import, ry_value_id x)
+{
+    const ry_shape *shape = &import->graph->values[x].shape;
+    const int64_t count = shape->rank < 0 ? -1 : ry_shape_elements(shape);
+    return count >= 0 && count <= MAX_MASK;
+}
+
 static ry_value_id uniform_like(ry_import *import, ry_value_id x)
 {
     if (ry_import_failed(import)) {
         return RY_NO_VALUE;
     }
     const ry_shape shape = import->graph->values[x].shape;
-    int64_t count = shape.rank < 0 ? -1 : ry_shape_elements(&shape);
-    if (count < 0 || count > MAX_MASK) {
+    const int64_t count = ry_shape_elements(&shape);
+    if (!has_reference_mask(import, x)) {
         ry_import_fail(import, RYND_ERROR_UNSUPPORTED,
-                       "in training mode its input needs a shape that the model states, of at most "
-                       "2^24 elements");
+                       "its ratio or its training mode is computed: its input needs a shape that "
+                       "the model states, of at most 2^24 elements");
         return RY_NO_VALUE;
     }
     ry_value_id mask = ry_graph_add_constant(import->graph, NULL, RY_f64, &shape, NULL);
@@ -106,6 +115,23 @@ static void inference(ry_import *import)
     }
 }
 
+/* y, and the mask: what is left of ones by the same numbers. */
+static void drop_by_philox(ry_import *import, ry_value_id x, double ratio)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_dropout);
+    attrs.dropout.ratio = ratio;
+    attrs.dropout.seed = ry_import_int(import, "seed");
+    attrs.dropout.stream = (int64_t)import->graph->node_count; /* each node has its own mask */
+    ry_value_id in[] = {x, ry_onnx_emit_scalar(import, RY_f64, 0)};
+    ry_onnx_emit(import, RY_OP_dropout, &attrs, 2, in, ry_import_out(import, 0));
+    if (ry_import_wants(import, 1)) {
+        in[0] =
+            ry_onnx_emit_cast(import, ry_onnx_emit_expr1(import, all_true, x), RY_f32, RY_NO_VALUE);
+        const ry_value_id left = ry_onnx_emit(import, RY_OP_dropout, &attrs, 2, in, RY_NO_VALUE);
+        ry_onnx_emit_cast(import, left, RY_bool, ry_import_out(import, 1));
+    }
+}
+
 void ry_import_dropout_old(ry_import *import)
 {
     inference(import);
@@ -124,6 +150,12 @@ void ry_import_dropout(ry_import *import)
     if (never || (known && known_ratio == 0)) {
         inference(import);
         let_training_drop(import, known ? known_ratio : (double)NAN);
+        return;
+    }
+    if (known && known_ratio > 0 && known_ratio < 1 && mode != 0 &&
+        !has_reference_mask(import, x)) {
+        drop_by_philox(import, x, known_ratio);
+        let_training_drop(import, known_ratio);
         return;
     }
     if (!ry_import_has(import, 1)) {

@@ -2,7 +2,7 @@
 /* Normalisations. */
 #include "onnx/operators.h"
 
-#include <string.h>
+#include <math.h>
 
 static ry_value_id emit_reduced(ry_import *import, const char *text, ry_value_id x,
                                 const ry_ints *axes, bool drop, ry_value_id to)
@@ -41,8 +41,32 @@ static void batch_statistics(ry_import *import, ry_value_id x, ry_value_id *mean
     *variance = emit_reduced(import, "mean(x0 * x0)", centred, &axes, true, RY_NO_VALUE);
 }
 
-/* All of one type: scale and statistics may be of a wider type than x. */
-static void emit_batch_norm(ry_import *import, ry_value_id *in)
+/* The author's number, a decimal that float32 has rounded: 1 - 0.9f gives 0.1, and not 0.10000002.
+ */
+static double batch_part(ry_import *import)
+{
+    const double kept = ry_import_float(import, "momentum"), digits = 1e7;
+    return kept >= 0 && kept <= 1 ? round((1 - kept) * digits) / digits : RY_NORM_MOMENTUM;
+}
+
+/* Notes what training needs to know of the node that gives y. running NULL: it reads them itself.
+ */
+static void note_training(ry_import *import, ry_value_id y, const ry_value_id *running)
+{
+    if (ry_import_failed(import) || y == RY_NO_VALUE) {
+        return;
+    }
+    ry_graph *graph = import->graph;
+    ry_node *node = &graph->nodes[graph->values[y].producer];
+    node->norm_momentum = batch_part(import);
+    for (int i = 0; running && i < 2; i++) {
+        node->running[i] = running[i];
+    }
+}
+
+/* All of one type: scale and statistics may be of a wider type than x. running: NULL, or the
+ * running statistics, where `in` has the batch's. */
+static void emit_batch_norm(ry_import *import, ry_value_id *in, const ry_value_id *running)
 {
     ry_attrs attrs = ry_import_attrs(import, RY_OP_batch_norm);
     ry_dtype dtype = ry_import_dtype(import, in[0]);
@@ -51,7 +75,9 @@ static void emit_batch_norm(ry_import *import, ry_value_id *in)
         same = same && ry_import_dtype(import, in[i]) == dtype;
     }
     if (same) {
-        ry_onnx_emit(import, RY_OP_batch_norm, &attrs, 5, in, ry_import_out(import, 0));
+        note_training(
+            import, ry_onnx_emit(import, RY_OP_batch_norm, &attrs, 5, in, ry_import_out(import, 0)),
+            running);
         return;
     }
     for (int i = 0; i < 5; i++) {
@@ -65,7 +91,7 @@ static void emit_batch_norm(ry_import *import, ry_value_id *in)
  * batch's 3 and 4. */
 void ry_import_batch_norm(ry_import *import)
 {
-    ry_value_id in[5];
+    ry_value_id in[5], running_in[2];
     for (int i = 0; i < 5; i++) {
         in[i] = ry_import_in(import, i);
     }
@@ -80,13 +106,18 @@ void ry_import_batch_norm(ry_import *import)
         running(import, 2, in[4], variance);
         ry_onnx_emit_identity(import, mean, 3);
         ry_onnx_emit_identity(import, variance, 4);
+        running_in[0] = in[3];
+        running_in[1] = in[4];
         in[3] = mean;
         in[4] = variance;
-    } else if (named) {
+        emit_batch_norm(import, in, running_in);
+        return;
+    }
+    if (named) {
         ry_import_fail(import, RYND_ERROR_FORMAT,
                        "it gives statistics although training_mode is 0");
     }
-    emit_batch_norm(import, in);
+    emit_batch_norm(import, in, NULL);
 }
 
 void ry_import_instance_norm(ry_import *import)

@@ -314,6 +314,24 @@ static rynd_status add_nodes(builder *b)
     return RYND_OK;
 }
 
+/* A model that was exported for training works in inference, too, but not as its user may think. */
+static void tell_training_mode(ry_graph *graph)
+{
+    size_t norms = 0, drops = 0;
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        const ry_node *node = &graph->nodes[n];
+        norms += node->op == RY_OP_batch_norm && node->running[0] != RY_NO_VALUE;
+        drops += node->drop != 0 && node->op != RY_OP_identity;
+    }
+    if (norms + drops) {
+        ry_graph_warn(graph,
+                      "its BatchNormalization (%zu) and Dropout (%zu) are in training mode: a run "
+                      "takes the statistics of its own batch, and drops; what training saves is "
+                      "for inference",
+                      norms, drops);
+    }
+}
+
 rynd_status ry_model_graph(ry_reader *reader, ry_slice graph_bytes, const ry_opsets *opsets,
                            const ry_slices *functions, ry_onnx_model *model)
 {
@@ -333,5 +351,6 @@ rynd_status ry_model_graph(ry_reader *reader, ry_slice graph_bytes, const ry_ops
     RY_TRY(check_inner(&b));
     RY_TRY(add_outputs(&b));
     RY_TRY(ry_graph_compact(b.graph, reader->error));
+    tell_training_mode(b.graph);
     return ry_graph_verify(b.graph, reader->error);
 }

@@ -11,11 +11,13 @@
 #include "onnx/proto.h"
 #include "onnx/wire.h"
 
+#include <limits.h>
 #include <onnx.pb.h>
 #include <string.h>
 
 typedef struct writer {
     ry_reader reader;
+    const ry_onnx_model *model;
     const ry_onnx_replacement *replacements;
     ry_names names; /* of the replacements */
     const ry_graph *graph;
@@ -24,6 +26,7 @@ typedef struct writer {
     int *input;
     size_t count, own_vectors;
     ry_data_out to;
+    bool inference; /* ry_onnx_output.inference */
 } writer;
 
 /* How a message inside another is written; `named`: its tensors and nodes are the graph's own,
@@ -61,15 +64,6 @@ static rynd_status damaged(const writer *w)
                    "change since it was loaded?");
 }
 
-static bool is_message(ry_slice bytes)
-{
-    ry_wire_field field;
-    bool bad = false;
-    while (ry_wire_next(&bytes, &field, &bad)) {
-    }
-    return !bad;
-}
-
 static rynd_status put_inner(writer *w, const inner *in, ry_slice bytes, bool named)
 {
     ry_data_count count;
@@ -100,7 +94,7 @@ static rynd_status write_message(writer *w, const inner *table, ry_slice bytes, 
         }
         /* What is no message rynd did not read: a function that nobody calls, a field that comes
          * again. */
-        if (in && is_message(field.bytes)) {
+        if (in && ry_wire_is_message(field.bytes)) {
             RY_TRY(put_inner(w, in, field.bytes, named));
         } else {
             ry_wire_put(w->to.out, field.whole.data, field.whole.size);
@@ -192,12 +186,21 @@ static rynd_status put_rest_of_tensor(writer *w, ry_slice bytes, bool keep_type)
     return bad ? damaged(w) : RYND_OK;
 }
 
+/* A tensor as the file has it, whose pages need not stay in memory. */
+static void put_as_it_is(const writer *w, ry_slice tensor)
+{
+    ry_wire_put(w->to.out, tensor.data, tensor.size);
+    if (w->to.out->put) {
+        ry_onnx_unneeded(w->model, tensor.data, tensor.size);
+    }
+}
+
 static rynd_status write_tensor(writer *w, ry_slice bytes, bool named)
 {
     ry_onnx_TensorProto proto;
     const rynd_status status = RY_READER_DECODE(&w->reader, TensorProto, bytes, &proto);
     if (status == RYND_ERROR_FORMAT) { /* likewise */
-        ry_wire_put(w->to.out, bytes.data, bytes.size);
+        put_as_it_is(w, bytes);
         return RYND_OK;
     }
     RY_TRY(status);
@@ -208,13 +211,17 @@ static rynd_status write_tensor(writer *w, ry_slice bytes, bool named)
         return RYND_OK;
     }
     if (proto.data_location != ry_onnx_TensorProto_DataLocation_EXTERNAL || !w->reader.folder) {
-        ry_wire_put(w->to.out, bytes.data, bytes.size);
+        put_as_it_is(w, bytes);
         return RYND_OK;
     }
     ry_tensor_record record;
     RY_TRY(ry_reader_tensor(&w->reader, bytes, "", w->reader.source.arena, &record));
     RY_TRY(put_rest_of_tensor(w, bytes, true));
-    ry_data_put(&w->to, record.data, (size_t)ry_shape_bytes(&record.shape, record.dtype));
+    const size_t size = (size_t)ry_shape_bytes(&record.shape, record.dtype);
+    ry_data_put(&w->to, record.data, size);
+    if (w->to.out->put) {
+        ry_mapping_unneeded(*w->reader.mappings, record.data, size);
+    }
     return RYND_OK;
 }
 
@@ -223,7 +230,7 @@ enum { INPUT = 1, OUTPUT = 2, OP_TYPE = 4, ATTRIBUTE = 5 }; /* of a node */
 static rynd_status is_replaced_copy(writer *w, ry_slice node, bool *is)
 {
     ry_slice op, output;
-    if (!is_message(node)) {
+    if (!ry_wire_is_message(node)) {
         return RYND_OK;
     }
     RY_TRY(last_field(w, node, OP_TYPE, &op));
@@ -249,23 +256,6 @@ static const char *own_vector(writer *w, ry_slice output, int input)
     return NULL;
 }
 
-static rynd_status write_norm(writer *w, ry_slice bytes, ry_slice output)
-{
-    ry_wire_field field;
-    bool bad = false;
-    int input = 0;
-    while (ry_wire_next(&bytes, &field, &bad)) {
-        const bool reads = field.number == INPUT && field.wire == RY_WIRE_BYTES;
-        const char *name = reads ? own_vector(w, output, input++) : NULL;
-        if (name) {
-            ry_wire_put_text(w->to.out, INPUT, name);
-        } else {
-            ry_wire_put(w->to.out, field.whole.data, field.whole.size);
-        }
-    }
-    return bad ? damaged(w) : RYND_OK;
-}
-
 /* Whether the node that gives `output` is to have a vector of its own. */
 static bool gets_vector(const writer *w, ry_slice output)
 {
@@ -279,23 +269,95 @@ static bool gets_vector(const writer *w, ry_slice output)
     return false;
 }
 
-static rynd_status write_node(writer *w, ry_slice bytes, bool named)
+/* Does nobody read the node's outputs behind the first? */
+static rynd_status gives_one_output(const writer *w, ry_slice node, bool *one)
 {
-    ry_slice op, output;
-    RY_TRY(last_field(w, bytes, OP_TYPE, &op));
-    const ry_onnx_replacement *other = NULL;
-    if (named && ry_slice_is(op, "Constant")) {
-        RY_TRY(last_field(w, bytes, OUTPUT, &output));
-        other = find_replacement(w, output);
-    } else if (named && w->own_vectors) {
-        RY_TRY(first_output(w, bytes, &output));
-        if (gets_vector(w, output)) {
-            return write_norm(w, bytes, output);
+    ry_wire_field field;
+    bool bad = false;
+    int outputs = 0;
+    *one = true;
+    while (ry_wire_next(&node, &field, &bad)) {
+        if (field.number != OUTPUT || field.wire != RY_WIRE_BYTES || outputs++ == 0) {
+            continue;
+        }
+        const char *name = ry_arena_string(w->reader.source.arena, (const char *)field.bytes.data,
+                                           field.bytes.size);
+        RY_TRY(name ? RYND_OK : ry_fail_memory(w->reader.error));
+        const ry_value_id v = *name ? ry_graph_find(w->graph, name) : RY_NO_VALUE;
+        *one = *one && (v == RY_NO_VALUE || ry_graph_use_count(w->graph, v) == 0);
+    }
+    return bad ? damaged(w) : RYND_OK;
+}
+
+/* What is written of a node otherwise than it is there. */
+typedef struct node_edit {
+    ry_slice output; /* the first */
+    bool vectors;    /* inputs become the normalisation's own vectors */
+    int inputs;      /* as many are kept */
+    int outputs;
+    bool training_mode; /* the attribute is kept */
+} node_edit;
+
+static rynd_status find_edit(writer *w, ry_slice node, ry_slice op, node_edit *edit)
+{
+    enum { RATIO_INPUTS = 2 }; /* without training_mode */
+    const bool norm = ry_slice_is(op, "BatchNormalization"), drop = ry_slice_is(op, "Dropout");
+    bool alone = false;
+    *edit = (node_edit){.inputs = INT_MAX, .outputs = INT_MAX, .training_mode = true};
+    RY_TRY(first_output(w, node, &edit->output));
+    edit->vectors = w->own_vectors && gets_vector(w, edit->output);
+    if (w->inference && norm) {
+        RY_TRY(gives_one_output(w, node, &alone));
+    }
+    if (alone) {
+        edit->outputs = 1;
+        edit->training_mode = false;
+    } else if (w->inference && drop) {
+        edit->inputs = RATIO_INPUTS;
+    }
+    return RYND_OK;
+}
+
+static bool is_edited(const node_edit *edit)
+{
+    return edit->vectors || !edit->training_mode || edit->inputs != INT_MAX;
+}
+
+static rynd_status is_training_mode(const writer *w, ry_slice attribute, bool *is)
+{
+    enum { NAME = 1 };
+    ry_slice name;
+    RY_TRY(last_field(w, attribute, NAME, &name));
+    *is = ry_slice_is(name, "training_mode");
+    return RYND_OK;
+}
+
+static rynd_status write_edited(writer *w, ry_slice bytes, const node_edit *edit)
+{
+    ry_wire_field field;
+    bool bad = false;
+    int input = 0, output = 0;
+    while (ry_wire_next(&bytes, &field, &bad)) {
+        const bool text = field.wire == RY_WIRE_BYTES, reads = text && field.number == INPUT;
+        const char *name = reads && edit->vectors ? own_vector(w, edit->output, input) : NULL;
+        bool dropped = (reads && input >= edit->inputs) ||
+                       (text && field.number == OUTPUT && output++ >= edit->outputs);
+        input += reads;
+        if (text && field.number == ATTRIBUTE && !edit->training_mode) {
+            RY_TRY(is_training_mode(w, field.bytes, &dropped));
+        }
+        if (name) {
+            ry_wire_put_text(w->to.out, INPUT, name);
+        } else if (!dropped) {
+            ry_wire_put(w->to.out, field.whole.data, field.whole.size);
         }
     }
-    if (!other) {
-        return write_message(w, in_node, bytes, named);
-    }
+    return bad ? damaged(w) : RYND_OK;
+}
+
+/* A Constant's one attribute is its value. */
+static rynd_status write_constant(writer *w, ry_slice bytes, const ry_tensor *value)
+{
     ry_wire_field field;
     bool bad = false;
     while (ry_wire_next(&bytes, &field, &bad)) {
@@ -303,8 +365,28 @@ static rynd_status write_node(writer *w, ry_slice bytes, bool named)
             ry_wire_put(w->to.out, field.whole.data, field.whole.size);
         }
     }
-    ry_data_put_value(&w->to, &other->tensor); /* a Constant's one attribute */
+    ry_data_put_value(&w->to, value);
     return bad ? damaged(w) : RYND_OK;
+}
+
+static rynd_status write_node(writer *w, ry_slice bytes, bool named)
+{
+    ry_slice op, output;
+    RY_TRY(last_field(w, bytes, OP_TYPE, &op));
+    if (named && ry_slice_is(op, "Constant")) {
+        RY_TRY(last_field(w, bytes, OUTPUT, &output));
+        const ry_onnx_replacement *other = find_replacement(w, output);
+        if (other) {
+            return write_constant(w, bytes, &other->tensor);
+        }
+    } else if (named && (w->own_vectors || w->inference)) {
+        node_edit edit;
+        RY_TRY(find_edit(w, bytes, op, &edit));
+        if (is_edited(&edit)) {
+            return write_edited(w, bytes, &edit);
+        }
+    }
+    return write_message(w, in_node, bytes, named);
 }
 
 /* Exporters write equal constants once, and Identities for their further names: what such a one
@@ -327,7 +409,7 @@ static rynd_status check_replacement(writer *w, uint32_t i)
     ry_value_id id = original_of(graph, own);
     w->norm[i] = RY_NO_NODE;
     if (own == RY_NO_VALUE && ry_own_vector_find(graph, r->name, &w->norm[i], &w->input[i])) {
-        id = original_of(graph, graph->nodes[w->norm[i]].in[w->input[i]]);
+        id = original_of(graph, ry_norm_vector(&graph->nodes[w->norm[i]], w->input[i]));
         w->own_vectors++;
     }
     if (ry_names_find(&w->names, r->name) != i) {
@@ -398,8 +480,10 @@ rynd_status ry_onnx_write(const ry_onnx_model *model, const ry_onnx_replacement 
                    .folder = model->folder,
                    .mappings = &mappings,
                    .error = error},
+        .model = model,
         .replacements = replacements,
-        .to = {.out = to->model, .location = to->location, .beside = to->data}};
+        .to = {.out = to->model, .location = to->location, .beside = to->data},
+        .inference = to->inference};
     const rynd_status status = write_all(&w, model, count);
     ry_arena_free(&scratch);
     ry_mapping_close(allocator, mappings);

@@ -51,6 +51,9 @@ typedef struct ry_onnx_output {
     struct ry_wire_out *model;
     const char *location; /* of the file beside it, from its folder on; NULL: data is inside */
     struct ry_wire_out *data;
+    /* normalisations and dropouts in training mode are written in inference's form; normalisations
+     * whose further outputs somebody reads, and nodes of functions, stay as they are */
+    bool inference;
 } ry_onnx_output;
 
 /* Bytes of the largest message that protobuf reads, and so of the largest file without another
@@ -58,7 +61,7 @@ typedef struct ry_onnx_output {
 #define RY_ONNX_MOST INT32_MAX
 
 /* Writes the model's file once more, field by field as it is there, but for the data of the
- * initializers (or outputs of Constant nodes) that are replaced; what was in other files is inside
+ * initializers (or outputs of Constant nodes) that are replaced. What was in other files is inside
  * then, or, with a location, all that is written anew and not small is there. Call it with outputs
  * that only count first: what can fail then does. */
 rynd_status ry_onnx_write(const ry_onnx_model *model, const ry_onnx_replacement *replacements,

@@ -50,6 +50,15 @@ bool ry_wire_next(ry_slice *rest, ry_wire_field *field, bool *bad)
     return true;
 }
 
+bool ry_wire_is_message(ry_slice bytes)
+{
+    ry_wire_field field;
+    bool bad = false;
+    while (ry_wire_next(&bytes, &field, &bad)) {
+    }
+    return !bad;
+}
+
 void ry_wire_put(ry_wire_out *out, const void *bytes, size_t count)
 {
     if (out->put && count && !out->failed) {

@@ -19,6 +19,9 @@ typedef struct ry_wire_field {
  * false before). */
 bool ry_wire_next(ry_slice *rest, ry_wire_field *field, bool *bad);
 
+/* Could it be a message: fields to its end? */
+bool ry_wire_is_message(ry_slice bytes);
+
 /* Where what is written goes. Without `put` it is counted only. */
 typedef struct ry_wire_out {
     bool (*put)(void *user, const void *bytes, size_t count); /* false: it failed */

@@ -244,7 +244,7 @@ static bool has_own_memory(const modelling *m, const ry_plan_state *state)
     return next != old && !ry_plan_writes_in_place(m->plan, m->uses, m->node_of_step, old, next);
 }
 
-/* States, outputs, and scratch of all workers. */
+/* States, packed weights, outputs, and scratch of all workers. */
 static rynd_status count_rest(const modelling *m)
 {
     const ry_plan *plan = m->plan;
@@ -268,6 +268,7 @@ static rynd_status count_rest(const modelling *m)
     for (size_t s = 0; s < plan->step_count; s++) {
         const size_t own = plan->steps[s].prepared.scratch;
         scratch = !ry_plan_falls_back(plan, &plan->steps[s]) && own > scratch ? own : scratch;
+        *rest += ry_aligned(ry_prepared_packed(&plan->steps[s].prepared));
     }
     *rest += ry_aligned(scratch) * plan->device->workers;
     return RYND_OK;

@@ -140,18 +140,40 @@ rynd_status ry_gradient_group_norm(const ry_gradient_call *call)
     return e.status;
 }
 
-/* Statistics are given: they do not depend on x. */
+/* Statistics that the model computes: with c = x - mean and v = variance + epsilon,
+ *   dmean = -sum(g) / sqrt(v), dvariance = -sum(g * c) / (2 v sqrt(v)). */
+static void statistics_gradient(const ry_gradient_call *call, ry_emitter *e, const ry_shape *beside)
+{
+    const ry_node node = ry_gradient_node(call);
+    const ry_expr_parameter epsilon = {"e", node.attrs.batch_norm.epsilon};
+    ry_value_id in[] = {call->dy[0], node.in[0], RY_NO_VALUE, RY_NO_VALUE, RY_NO_VALUE};
+    for (int i = 0; i < 3; i++) {
+        in[2 + i] = ry_emit_reshape(e, node.in[i ? 2 + i : 1], beside);
+    }
+    if (call->wanted[3]) {
+        const ry_value_id g = ry_emit_expr_with(e, "-x0 * x1 / sqrt(x2 + e)", &epsilon, 1, 3,
+                                                (ry_value_id[]){in[0], in[2], in[4]});
+        call->dx[3] = channel_gradient(e, g, beside, node.in[3]);
+    }
+    if (call->wanted[4]) {
+        const ry_value_id g = ry_emit_expr_with(
+            e, "-0.5 * x0 * x2 * (x1 - x3) / ((x4 + e) * sqrt(x4 + e))", &epsilon, 1, 5, in);
+        call->dx[4] = channel_gradient(e, g, beside, node.in[4]);
+    }
+}
+
+/* With statistics given, as in inference. */
 rynd_status ry_gradient_batch_norm(const ry_gradient_call *call)
 {
     ry_emitter e = ry_gradient_emitter(call);
     const ry_node node = ry_gradient_node(call);
     const ry_shape x = ry_emit_shape(&e, node.in[0]);
     ry_shape beside = beside_channels(x.rank, ry_emit_shape(&e, node.in[1]).dim[0]);
-    if (call->wanted[3] || call->wanted[4]) {
-        return ry_gradient_refuse(call, "its mean and variance have no gradient");
-    }
     if (!node.attrs.batch_norm.spatial) {
         beside = ry_emit_shape(&e, node.in[1]);
+    }
+    if (call->wanted[3] || call->wanted[4]) {
+        statistics_gradient(call, &e, &beside);
     }
     const ry_value_id variance = ry_emit_reshape(&e, node.in[4], &beside);
     const ry_value_id inverse = inverse_deviation(&e, variance, node.attrs.batch_norm.epsilon);

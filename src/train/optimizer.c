@@ -23,6 +23,11 @@ static const method methods[RY_OPTIMIZERS] = {
 #undef RY_OPTIMIZER
 };
 
+const char *ry_optimizer_name(ry_optimizer optimizer)
+{
+    return methods[optimizer].name;
+}
+
 static void list_options(const ry_optimizer_options *options, ry_expr_parameter list[OPTIONS])
 {
     list[0] = (ry_expr_parameter){"momentum", options->momentum};

@@ -12,6 +12,8 @@ typedef enum ry_optimizer {
     RY_OPTIMIZERS
 } ry_optimizer;
 
+const char *ry_optimizer_name(ry_optimizer optimizer); /* "sgd_momentum" */
+
 enum { RY_MAX_RATES = 3, RY_MAX_MOMENTS = 2 };
 
 typedef struct ry_optimizer_options {

@@ -105,11 +105,11 @@ static rynd_status train_batch_norm(ry_graph *graph, const ry_training *training
         graph->values[out[i]].producer = n;
     }
     ry_node *node = &graph->nodes[n];
-    const double epsilon = node->attrs.batch_norm.epsilon;
+    const double epsilon = node->attrs.batch_norm.epsilon, given = training->options.norm_momentum;
     node->op = RY_OP_batch_norm_train;
     node->attrs = ry_attrs_default(RY_OP_batch_norm_train);
     node->attrs.batch_norm_train.epsilon = epsilon;
-    node->attrs.batch_norm_train.momentum = training->options.norm_momentum;
+    node->attrs.batch_norm_train.momentum = given > 0 ? given : node->norm_momentum;
     node->out = out;
     node->outputs = OUTPUTS;
     rynd_status status;

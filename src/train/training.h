@@ -25,9 +25,12 @@ typedef struct ry_training_options {
     ry_optimizer_options optimizer;
     const char *output;        /* that the loss is of; NULL: the first */
     double clip_norm;          /* 0: gradients are as large as they are */
-    double norm_momentum;      /* of running statistics: what a batch counts */
+    double norm_momentum;      /* the batch's part in running statistics; 0: the node's own */
     const char *const *freeze; /* patterns of names, with * and ?: what matches stays as it is */
     size_t freeze_count;
+    const char *const *train_only; /* likewise: all others stay as they are */
+    size_t train_only_count;
+    int64_t train_last;  /* layers with weights, from the output; 0: all. Both: what either names */
     bool keep_gradients; /* as outputs */
     /* micro-batches of an update; above 1 a step changes running statistics and sums of gradients
      * only, which are of the mean over all micro-batches, and parameters are inputs of it */

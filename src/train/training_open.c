@@ -4,9 +4,9 @@
  * output is computed; and running statistics of batch normalisations. */
 #include "graph/own_vector.h"
 #include "train/drop.h"
+#include "train/frozen.h"
 #include "train/initial.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 typedef struct opening {
@@ -15,7 +15,7 @@ typedef struct opening {
     bool *leads;  /* of each value: to the output */
     bool *refuse; /* of each value: some node reads it as a setting */
     bool *mean;   /* of each value: a running statistic */
-    bool *used;   /* of each pattern: it matches something */
+    bool *frozen; /* of each value: it stays as it is */
     ry_error *error;
 } opening;
 
@@ -44,23 +44,16 @@ static uint32_t operands_of(ry_op op)
     }
 }
 
-static bool is_frozen(opening *o, const char *name)
+/* May a gradient come to input i? Statistics may where the model computes them. */
+static bool is_operand(const ry_graph *graph, const ry_node *node, int i)
 {
-    const ry_training_options *options = &o->training->options;
-    bool frozen = false;
-    for (size_t i = 0; i < options->freeze_count; i++) {
-        if (fnmatch(options->freeze[i], name, 0) == 0) {
-            o->used[i] = frozen = true;
-        }
-    }
-    return frozen;
+    const bool computed = node->op == RY_OP_batch_norm && !graph->values[node->in[i]].constant;
+    return computed || operands_of(node->op) >> (i < LAST_BIT ? i : LAST_BIT) & 1u;
 }
 
 static bool is_weight(const opening *o, ry_value_id v)
 {
-    const ry_value *value = &o->graph->values[v];
-    return value->constant && value->initializer && ry_dtype_is_float(value->dtype) &&
-           value->shape.rank > 0;
+    return ry_training_is_weight(o->graph, v);
 }
 
 /* Exporters write equal tensors once, and what was made of ones and zeros is equal at first:
@@ -136,6 +129,33 @@ static rynd_status separate_vectors(const opening *o, ry_arena *scratch)
     return RYND_OK;
 }
 
+/* Normalisations by the statistics of their own batch (ONNX's training_mode) read the running ones
+ * from here on, as the others: a step takes the batch's again (train_batch_norms). Running ones
+ * that are no weights cannot be trained: such a node keeps what it computes. */
+static void read_running(const opening *o)
+{
+    ry_graph *graph = o->graph;
+    for (ry_node_id n = 0; n < graph->node_count; n++) {
+        ry_node *node = &graph->nodes[n];
+        if (node->op != RY_OP_batch_norm || node->running[0] == RY_NO_VALUE ||
+            !is_weight(o, node->running[0]) || !is_weight(o, node->running[1])) {
+            continue;
+        }
+        for (int i = 0; i < 2; i++) {
+            ry_graph_set_input(graph, node, 3 + i, node->running[i]);
+            node->running[i] = RY_NO_VALUE;
+        }
+    }
+}
+
+/* Only what leads to the output of the loss is trained and evaluated. */
+static rynd_status keep_output(const opening *o)
+{
+    ry_graph_clear_outputs(o->graph);
+    return ry_graph_add_output(o->graph, o->training->output) ? ry_graph_compact(o->graph, o->error)
+                                                              : ry_fail_memory(o->error);
+}
+
 /* From the last node to the first. */
 static void look_back(const opening *o)
 {
@@ -149,8 +169,7 @@ static void look_back(const opening *o)
         }
         for (int i = 0; i < node->inputs; i++) {
             const ry_value_id v = node->in[i];
-            const bool operand = operands_of(node->op) >> (i < LAST_BIT ? i : LAST_BIT) & 1u;
-            if (v != RY_NO_VALUE && operand) {
+            if (v != RY_NO_VALUE && is_operand(graph, node, i)) {
                 o->leads[v] |= leads;
             } else if (v != RY_NO_VALUE) {
                 o->refuse[v] = true;
@@ -173,12 +192,10 @@ static void find_statistics(opening *o)
         bool trains = mean != variance;
         for (int i = 3; i < 5; i++) {
             trains = trains && is_weight(o, node->in[i]) && graph->values[node->in[i]].uses == 1 &&
-                     !is_frozen(o, graph->values[node->in[i]].name);
+                     !o->frozen[node->in[i]];
         }
-        const bool scale =
-                       is_weight(o, node->in[1]) && is_frozen(o, graph->values[node->in[1]].name),
-                   bias =
-                       is_weight(o, node->in[2]) && is_frozen(o, graph->values[node->in[2]].name);
+        const bool scale = is_weight(o, node->in[1]) && o->frozen[node->in[1]],
+                   bias = is_weight(o, node->in[2]) && o->frozen[node->in[2]];
         o->mean[mean] = o->mean[variance] = trains && !(scale && bias);
     }
 }
@@ -194,7 +211,7 @@ static rynd_status take(opening *o, ry_arena *arena)
     for (ry_value_id v = 0; v < graph->value_count; v++) {
         ry_value *value = &graph->values[v];
         const bool weight = is_weight(o, v) && o->leads[v] && !o->refuse[v];
-        if (!o->mean[v] && !(weight && !is_frozen(o, value->name))) {
+        if (!o->mean[v] && !(weight && !o->frozen[v])) {
             continue;
         }
         if (value->dtype != RY_f32) {
@@ -217,26 +234,20 @@ static rynd_status take(opening *o, ry_arena *arena)
     return RYND_OK;
 }
 
-static rynd_status check_patterns(const opening *o)
+static rynd_status check_parameters(const opening *o)
 {
     const ry_training_options *options = &o->training->options;
     size_t weights = 0;
-    for (size_t i = 0; i < options->freeze_count; i++) {
-        if (!o->used[i]) {
-            return ry_fail(o->error, RYND_ERROR_NOT_FOUND,
-                           "the pattern '%s' matches no parameter of the model",
-                           options->freeze[i]);
-        }
-    }
     for (size_t i = 0; i < o->training->count; i++) {
         weights += !o->training->parameters[i].statistic;
     }
+    const bool some = options->freeze_count || options->train_only_count || options->train_last;
     return weights ? RYND_OK
                    : ry_fail(o->error, RYND_ERROR_UNSUPPORTED,
                              "nothing to train: output '%s' depends on no floating-point "
                              "initializer%s",
                              o->graph->values[o->training->output].name,
-                             options->freeze_count ? " that is not frozen" : "");
+                             some ? " that is not frozen" : "");
 }
 
 static rynd_status find_output(opening *o)
@@ -258,17 +269,19 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
     ry_training *training = o->training;
     RY_TRY(ry_graph_compact(o->graph, o->error));
     RY_TRY(find_output(o));
-    RY_TRY(ry_training_open_drops(o->graph, !training->options.no_dropout, o->error));
     name_copies(o);
+    read_running(o);
+    RY_TRY(keep_output(o));
+    RY_TRY(ry_training_open_drops(o->graph, !training->options.no_dropout, o->error));
     RY_TRY(separate_vectors(o, scratch));
     const size_t count = o->graph->value_count;
     o->leads = RY_TAKE(scratch, bool, count);
     o->refuse = RY_TAKE(scratch, bool, count);
     o->mean = RY_TAKE(scratch, bool, count);
-    o->used = RY_TAKE(scratch, bool, training->options.freeze_count);
-    if (!o->leads || !o->refuse || !o->mean || !o->used) {
+    if (!o->leads || !o->refuse || !o->mean) {
         return ry_fail_memory(o->error);
     }
+    RY_TRY(ry_training_find_frozen(o->graph, &training->options, scratch, &o->frozen, o->error));
     training->target = ry_graph_find(o->graph, "target") == RY_NO_VALUE ? "target" : "train/target";
     training->rate = ry_graph_find(o->graph, "learning_rate") == RY_NO_VALUE
                          ? "learning_rate"
@@ -286,7 +299,7 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
             return ry_fail_memory(o->error);
         }
     }
-    RY_TRY(check_patterns(o));
+    RY_TRY(check_parameters(o));
     return training->options.init == RY_INIT_model
                ? RYND_OK
                : ry_training_initialise(o->graph, training, arena, o->error);

@@ -80,7 +80,6 @@ def test_predict_refuses(rynd, small_net, tmp_path):
     rynd("predict", tmp_path / "none.onnx").failed("none.onnx")
     rynd("predict", "conv n=1 c=8").failed("conv")
     rynd("predict").failed("MODEL|'PROBLEM'", code=2)
-    rynd("predict", small_net).failed("--batch")
 
 
 PROFILE_KEYS = {"name", "op", "kernel", "time", "share", "flop", "bytes", "limit_fraction", "predicted", "predicted_low", "predicted_high"}

@@ -287,7 +287,8 @@ def test_on_a_device(ran, rynd, net, data, tmp_path):
     resumed = train("part", "opencl", 2, "--resume", tmp_path / "part.checkpoint.npz")
     assert resumed == (whole, there)
     train("moved", "cpu", 1)
-    _, moved = train("moved", "opencl", 2, "--resume", tmp_path / "moved.checkpoint.npz")
+    rynd("train", net, *options, "opencl", "--epochs", 2, "--resume", tmp_path / "moved.checkpoint.npz").failed("device=cpu", "device=opencl")
+    _, moved = train("moved", "opencl", 2, "--resume", tmp_path / "moved.checkpoint.npz", "--other-bits")
     assert np.allclose(moved, by_cpu, rtol=1e-4)
 
 

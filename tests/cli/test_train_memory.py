@@ -144,7 +144,7 @@ def test_storage_belongs_to_a_checkpoint(ran, rynd, deep, data, tmp_path):
     whole, half = tmp_path / "whole.onnx", tmp_path / "half.onnx"
     ran(*options, "--epochs", 4, "--storage", "bf16", "-o", whole)
     ran(*options, "--epochs", 2, "--storage", "bf16", "-o", half)
-    rynd(*options, "--epochs", 4, "--resume", tmp_path / "half.checkpoint.npz", "-o", half).failed("was made by a run of storage=bf16, and this one is of defaults: it cannot go on")
+    rynd(*options, "--epochs", 4, "--resume", tmp_path / "half.checkpoint.npz", "-o", half).failed("was made by a run of storage=bf16, and this one is of storage=f32: it cannot go on")
     ran(*options, "--epochs", 4, "--storage", "bf16", "--resume", tmp_path / "half.checkpoint.npz", "-o", half)
     assert half.read_bytes() == whole.read_bytes()
     rynd(*options, "--storage", "f16").failed("--storage", "f32|bf16", code=2)

@@ -121,8 +121,8 @@ def test_goes_on_with_another_number_of_ranks(net, data, tmp_path):
     options = [net, "--data", data, "--batch", 8, "--lr", "0.05", "-o", tmp_path / "part.onnx", "--log", tmp_path / "part.jsonl"]
     checkpoint = tmp_path / "part.checkpoint.npz"
     train(2, *options, "--steps", 7)
-    train(4, *options, "--steps", 14, "--resume", checkpoint)
-    train(0, *options, "--steps", 20, "--resume", checkpoint)
+    train(4, *options, "--steps", 14, "--resume", checkpoint, "--other-bits")
+    train(0, *options, "--steps", 20, "--resume", checkpoint, "--other-bits")
     train(0, net, "--data", data, "--batch", 8, "--lr", "0.05", "--steps", 20, "--log", tmp_path / "whole.jsonl")
     got = losses(tmp_path / "part.jsonl")
     assert len(got) == 20

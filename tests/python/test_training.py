@@ -222,3 +222,30 @@ def test_a_limit_of_memory(conv_model):
         rynd.Trainer(conv_model, loss="mse", batch=4, memory_limit=1000)
     with pytest.raises(ValueError, match="memory_limit"):
         rynd.Trainer(conv_model, loss="mse", batch=4, memory_limit=-1)
+
+
+def test_identity(conv_model):
+    """Equal trainers have equal ones; what decides about bits is a word of its own."""
+    one, other = (rynd.Trainer(conv_model, loss="l1", batch=4).identity for _ in range(2))
+    assert one == other and len(one["kernels"]) == 32
+    for option, value, word in (("accuracy", "strict", "accuracy"), ("momentum", 0.5, "momentum"), ("freeze", "v", "constants"), ("storage", "bf16", "storage"),
+                                ("batch", 8, "kernels"), ("dropout_seed", 3, "dropout_seed")):
+        changed = rynd.Trainer(conv_model, loss="l1", **{"batch": 4, option: value}).identity
+        assert changed[word] != one[word], option
+    assert rynd.Trainer(conv_model, loss="l1", batch=4, memory_limit=2**30).identity == one
+
+
+def test_parts_that_are_trained(conv_model):
+    def parameters(**options):
+        return {state.name for state in rynd.Trainer(conv_model, loss="l1", batch=4, **options).states if state.kind == "parameter"}
+
+    everything = parameters()
+    assert everything == {"w", "b", "v"}
+    assert parameters(train_last=1) < everything and parameters(train_last=1)
+    assert parameters(train_only="v") == parameters(train_only=["v"]) == parameters(freeze=("w", "b")) == {"v"}
+    with pytest.raises(rynd.NotFoundError, match="'w'"):
+        parameters(train_only="none*")
+    with pytest.raises(rynd.ArgumentError, match="train_last is 0"):
+        parameters(train_last=0)
+    with pytest.raises(rynd.ArgumentError, match="last 9 layers"):
+        parameters(train_last=9)

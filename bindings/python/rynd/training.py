@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training: steps of a model by a loss and an optimizer."""
 
+import os
 from collections import namedtuple
 
 from . import _rynd
@@ -37,6 +38,17 @@ def _limit(memory_limit):
     return memory_limit or 0
 
 
+def _layers(train_last):
+    """Layers, of which the extension's 0 is all."""
+    if train_last is not None and train_last < 1:
+        raise ArgumentError(f"train_last is {train_last}: give a number of layers, or None")
+    return train_last or 0
+
+
+def _patterns(given):
+    return [given] if isinstance(given, str) else list(given)
+
+
 def _list(inputs, model):
     if isinstance(inputs, dict):
         missing = [value.name for value in model.inputs if value.name not in inputs]
@@ -57,8 +69,9 @@ class Trainer(_rynd.Trainer):
     target: "i64", "i32" (class numbers), "f32"; what is usual for the loss otherwise.
     optimizer: "sgd" (momentum, nesterov, weight_decay), "adam", "adamw" (beta1, beta2, epsilon, weight_decay).
     clip_norm: how long all gradients together may be; 0: as long as they are.
-    norm_momentum: how much of a batch's statistics goes into the running ones of batch normalisations.
-    freeze: patterns of parameters that stay as they are, with * and ?.
+    norm_momentum: the part that a batch's statistics have in the running ones of batch normalisations; 0: what each node of the file says (0.1 by default).
+    freeze: patterns (* and ?) of parameters that stay as they are: of their names, or of the names of nodes that read them.
+    train_only: such patterns of the only parameters that are trained. train_last: how many layers with weights are, counted from the output; None: all.
     keep_gradients: for `gradient`.
     accumulate: how many calls of `step`, each with a micro-batch of `batch`, make one update, by the mean of their gradients.
     memory_limit: bytes that `memory` may be before the first evaluation; what does not fit is recomputed in the backward pass, to the same bits. None: any.
@@ -74,7 +87,7 @@ class Trainer(_rynd.Trainer):
     """
 
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
-                momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.1, freeze=(),
+                momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.0, freeze=(), train_only=(), train_last=None,
                  keep_gradients=False, init="model", init_seed=0, dropout="model", dropout_seed=0, accumulate=1, memory_limit=None, storage="f32", batch=None, dims=None, inputs=None, accuracy=None, settings=None,
                  exchange=None, bucket_bytes=0):
         if not 0 <= bucket_bytes < 1 << 48:
@@ -83,7 +96,8 @@ class Trainer(_rynd.Trainer):
         choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
         numbers = (label_smoothing, charbonnier_epsilon, momentum, weight_decay, beta1, beta2, epsilon, clip_norm, norm_momentum)
         self = super().__new__(cls, model._model_for(model._options), _number("loss", loss, LOSSES), output,
-                               _number("optimizer", optimizer, OPTIMIZERS), target, [freeze] if isinstance(freeze, str) else list(freeze),
+                               _number("optimizer", optimizer, OPTIMIZERS), target, _patterns(freeze), _patterns(train_only),
+                               _layers(train_last),
                                accuracy_number(accuracy or model._accuracy), bool(nesterov), bool(keep_gradients), _number("init", init, INITS), init_seed,
                                _number("dropout", dropout, DROPOUTS), dropout_seed, accumulate, _limit(memory_limit),
                                STORAGES[_number("storage", storage, STORAGES)],
@@ -108,6 +122,10 @@ class Trainer(_rynd.Trainer):
         """The loss with the parameters as they are, as in inference. Nothing changes."""
         return self._evaluate(_list(inputs, self._model), target)
 
+    def prepare_evaluation(self):
+        """Plans what `evaluate` runs now, not at its first call: `memory` counts it then."""
+        self._prepare_evaluation()
+
     @property
     def output(self):
         """What the loss was of in the last step or evaluation, as an Array."""
@@ -126,6 +144,24 @@ class Trainer(_rynd.Trainer):
     def write(self, name, array):
         """Sets a state. Raises NotFoundError, ShapeError."""
         self._write(name, array)
+
+    @property
+    def identity(self):
+        """What decides about the bits that it computes, besides states, batches and rates, as a dict: options, instruction set, kernels and their forms.
+
+        Keep it beside the states, and compare before going on with them: trainers of equal identity make equal bits of equal states and batches.
+        """
+        return dict(word.partition("=")[::2] for word in self._identity().split(" "))
+
+    def save(self, path=None):
+        """Writes the model's ONNX file with the present parameters and running statistics, for inference.
+
+        path: the file, written whole or not at all; None returns its bytes.
+
+        Everything else of the file stays as it is, but for batch normalisations and dropouts in training mode: they are written in inference's form,
+        which a Trainer trains just as well. Raises FileError, UnsupportedError.
+        """
+        return self._save_memory() if path is None else self._save(os.fspath(path))
 
     def gradient(self, name):
         """A copy of a parameter's gradient in the last step, where keep_gradients was set."""
@@ -162,7 +198,7 @@ class Trainer(_rynd.Trainer):
 
     @property
     def memory(self):
-        """Bytes that it holds for steps and evaluations, states included."""
+        """Bytes that it holds for steps and evaluations, states and packed weights included."""
         return self._memory()
 
     def __repr__(self):

@@ -73,21 +73,21 @@ static rynd_status create(trainer_object *self, rynd_trainer_options *options,
 
 static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
-    PyObject *model, *target, *freeze, *dims, *inputs, *choices, *exchange;
+    PyObject *model, *target, *freeze, *train_only, *dims, *inputs, *choices, *exchange;
     rynd_trainer_options o = {.size = sizeof o};
     int loss, optimizer, accuracy, init, dropout;
     unsigned long long seed, dropout_seed;
-    long long batch, bucket, accumulate;
+    long long batch, bucket, accumulate, train_last;
     Py_ssize_t memory_limit;
     const char *storage;
     if (named ||
-        !PyArg_ParseTuple(args, "O!iziOO!ippiKiKLns(ddddddddd)LOOOOL:Trainer", py_model_type,
-                          &model, &loss, &o.output, &optimizer, &target, &PyList_Type, &freeze,
-                          &accuracy, &o.nesterov, &o.keep_gradients, &init, &seed, &dropout,
-                          &dropout_seed, &accumulate, &memory_limit, &storage, &o.label_smoothing,
-                          &o.charbonnier_epsilon, &o.momentum, &o.weight_decay, &o.beta1, &o.beta2,
-                          &o.epsilon, &o.clip_norm, &o.norm_momentum, &batch, &dims, &inputs,
-                          &choices, &exchange, &bucket)) {
+        !PyArg_ParseTuple(
+            args, "O!iziOO!O!LippiKiKLns(ddddddddd)LOOOOL:Trainer", py_model_type, &model, &loss,
+            &o.output, &optimizer, &target, &PyList_Type, &freeze, &PyList_Type, &train_only,
+            &train_last, &accuracy, &o.nesterov, &o.keep_gradients, &init, &seed, &dropout,
+            &dropout_seed, &accumulate, &memory_limit, &storage, &o.label_smoothing,
+            &o.charbonnier_epsilon, &o.momentum, &o.weight_decay, &o.beta1, &o.beta2, &o.epsilon,
+            &o.clip_norm, &o.norm_momentum, &batch, &dims, &inputs, &choices, &exchange, &bucket)) {
         return NULL;
     }
     trainer_object *self = (trainer_object *)PyType_GenericAlloc(type, 0);
@@ -99,23 +99,28 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     o.init = (rynd_init)init;
     o.init_seed = seed;
     o.accumulate = accumulate;
+    o.train_last = train_last;
     o.memory_limit = memory_limit > 0 ? (size_t)memory_limit : 0;
     o.storage = py_dtype_of(storage);
     o.dropout = (rynd_dropout)dropout;
     o.dropout_seed = dropout_seed;
     o.bucket_bytes = (size_t)bucket;
     o.optimizer = (rynd_optimizer)optimizer;
-    const char **patterns = NULL;
+    const char **frozen = NULL, **trained = NULL;
     py_plan_request request = {.options = {.size = sizeof request.options}};
     rynd_status status = RYND_ERROR_ARGUMENT;
     if (py_exchange_take(exchange, &self->exchange) &&
-        take_patterns(freeze, &patterns, &o.freeze_count) && take_target(target, &o.target) &&
+        take_patterns(freeze, &frozen, &o.freeze_count) &&
+        take_patterns(train_only, &trained, &o.train_only_count) &&
+        take_target(target, &o.target) &&
         py_plan_request_take(&request, accuracy, batch, dims, inputs, choices)) {
-        o.freeze = patterns;
+        o.freeze = frozen;
+        o.train_only = trained;
         status = create(self, &o, &request);
     }
     py_plan_request_free(&request);
-    PyMem_Free(patterns);
+    PyMem_Free(frozen);
+    PyMem_Free(trained);
     if (status != RYND_OK) {
         (void)(py_exchange_raise(&self->exchange) || py_raise(status));
         Py_DECREF((PyObject *)self);
@@ -362,6 +367,52 @@ static PyObject *trainer_step_seconds(PyObject *object, PyObject *unused)
     return list;
 }
 
+static PyObject *trainer_prepare_evaluation(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    rynd_trainer *trainer = ((trainer_object *)object)->trainer;
+    rynd_status status;
+    Py_BEGIN_ALLOW_THREADS status = rynd_trainer_prepare_evaluation(trainer);
+    Py_END_ALLOW_THREADS return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
+static PyObject *trainer_identity(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const char *text;
+    const rynd_status status = rynd_trainer_identity(((trainer_object *)object)->trainer, &text);
+    return status == RYND_OK ? PyUnicode_FromString(text) : py_raise(status);
+}
+
+static PyObject *trainer_save(PyObject *object, PyObject *args)
+{
+    const rynd_trainer *trainer = ((trainer_object *)object)->trainer;
+    PyObject *path;
+    if (!PyArg_ParseTuple(args, "O&:save", PyUnicode_FSConverter, &path)) {
+        return NULL;
+    }
+    rynd_status status;
+    const char *name = PyBytes_AsString(path);
+    Py_BEGIN_ALLOW_THREADS status = rynd_trainer_save(trainer, name);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
+    return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
+static PyObject *trainer_save_memory(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const trainer_object *self = (trainer_object *)object;
+    void *data;
+    size_t size;
+    const rynd_status status = rynd_trainer_save_memory(self->trainer, &data, &size);
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    PyObject *bytes = PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
+    rynd_memory_free(self->model->context->context, data);
+    return bytes;
+}
+
 /* [(bytes, made, awaited)] */
 static PyObject *trainer_buckets(PyObject *object, PyObject *unused)
 {
@@ -403,6 +454,10 @@ static PyMethodDef trainer_methods[] = {
     {"_profile", trainer_profile, METH_O, "Records the times of what later steps run by."},
     {"_step_seconds", trainer_step_seconds, METH_NOARGS, "Of the last step, one for each."},
     {"_buckets", trainer_buckets, METH_NOARGS, "What ranks add up at once."},
+    {"_prepare_evaluation", trainer_prepare_evaluation, METH_NOARGS, "Plans evaluations."},
+    {"_identity", trainer_identity, METH_NOARGS, "What decides about its bits."},
+    {"_save", trainer_save, METH_VARARGS, "Writes the model's file, by path."},
+    {"_save_memory", trainer_save_memory, METH_NOARGS, "The model's file as bytes."},
     {"_memory", trainer_memory, METH_NOARGS, "Bytes that it holds."},
     {NULL, NULL, 0, NULL}};
 

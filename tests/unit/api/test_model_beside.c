@@ -103,8 +103,10 @@ static void write_model(const ry_onnx_model *model, const ry_onnx_replacement *r
     ry_error error = {""};
     ry_wire_out counted[2] = {{0}},
                 out[2] = {{.put = put, .user = &file}, {.put = put, .user = &data}};
-    const ry_onnx_output first = {&counted[0], "m.onnx.data", &counted[1]},
-                         then = {&out[0], "m.onnx.data", &out[1]};
+    const ry_onnx_output first = {.model = &counted[0],
+                                  .location = "m.onnx.data",
+                                  .data = &counted[1]},
+                         then = {.model = &out[0], .location = "m.onnx.data", .data = &out[1]};
     file.size = data.size = 0;
     assert_int_equal(ry_onnx_write(model, replacements, count, &first, &error), RYND_OK);
     assert_int_equal(ry_onnx_write(model, replacements, count, &then, &error), RYND_OK);

@@ -89,6 +89,9 @@ static void trainers(void **state)
 {
     (void)state;
     rynd_trainer *trainer = NULL, *made = NULL;
+    const char *identity;
+    void *saved;
+    size_t saved_size;
     const rynd_trainer_options options = {.size = sizeof options, .batch = 1};
     rynd_state_info info = {.size = sizeof info};
     rynd_bucket_info bucket = {.size = sizeof bucket};
@@ -123,6 +126,14 @@ static void trainers(void **state)
     REFUSES(rynd_trainer_write, trainer, NULL, "w1", &tensor);
     REFUSES(rynd_trainer_write, name, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_write, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_prepare_evaluation, trainer, NULL);
+    REFUSES(rynd_trainer_identity, trainer, NULL, &identity);
+    REFUSES(rynd_trainer_identity, text, trainer, NULL);
+    REFUSES(rynd_trainer_save, trainer, NULL, "/nowhere/x.onnx");
+    REFUSES(rynd_trainer_save, path, trainer, NULL);
+    REFUSES(rynd_trainer_save_memory, trainer, NULL, &saved, &saved_size);
+    REFUSES(rynd_trainer_save_memory, data, trainer, NULL, &saved_size);
+    REFUSES(rynd_trainer_save_memory, size, trainer, &saved, NULL);
     REFUSES(rynd_trainer_gradient, trainer, NULL, "w1", &tensor);
     REFUSES(rynd_trainer_gradient, name, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_gradient, tensor, trainer, "w1", NULL);

@@ -192,7 +192,7 @@ static void test_checkpoint(void **state)
     cli_checkpoint read;
     cli_failure failure = {0};
     assert_true(cli_checkpoint_write(path, &written, &failure));
-    if (!cli_checkpoint_read(path, &read, &failure)) {
+    if (!cli_checkpoint_read(path, NULL, &read, &failure)) {
         fail_msg("%s", failure.text);
     }
     assert_true(read.step == written.step && read.count == 3);
@@ -218,7 +218,7 @@ static void refuse(const char *about, size_t arrays, const char *part)
     cli_failure failure = {0};
     cli_checkpoint read;
     assert_true(cli_tensors_write(NULL, path, tensors, names, arrays + 1, &failure));
-    assert_false(cli_checkpoint_read(path, &read, &failure));
+    assert_false(cli_checkpoint_read(path, NULL, &read, &failure));
     if (!strstr(failure.text, part)) {
         fail_msg("'%s' does not say '%s'", failure.text, part);
     }
@@ -242,16 +242,16 @@ static void test_bad_checkpoints(void **state)
                                   rynd_tensor_of(x, RYND_DTYPE_F32, 1, &two)};
     static const char *const xy[] = {"x", "y"}, *const twice[] = {"about", "y"};
     assert_true(cli_tensors_write(NULL, path, arrays, xy, 2, &failure));
-    assert_false(cli_checkpoint_read(path, &read, &failure));
+    assert_false(cli_checkpoint_read(path, NULL, &read, &failure));
     assert_non_null(strstr(failure.text, "'about' is not its first array"));
     assert_true(cli_tensors_write(NULL, path, arrays, twice, 2, &failure));
-    assert_false(cli_checkpoint_read(path, &read, &failure));
+    assert_false(cli_checkpoint_read(path, NULL, &read, &failure));
     assert_non_null(strstr(failure.text, "'about' is no text"));
     FILE *file = fopen(path, "wb");
     assert_true(file && fputs("PK", file) >= 0 && fclose(file) == 0);
-    assert_false(cli_checkpoint_read(path, &read, &failure));
+    assert_false(cli_checkpoint_read(path, NULL, &read, &failure));
     unlink(path);
-    assert_false(cli_checkpoint_read(path, &read, &failure));
+    assert_false(cli_checkpoint_read(path, NULL, &read, &failure));
     assert_non_null(strstr(failure.text, "No such file"));
 }
 

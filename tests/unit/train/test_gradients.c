@@ -158,6 +158,14 @@ static ry_value_id batch_norm_frozen(gradient_case *c)
     return gradient_node(c, RY_OP_batch_norm, NULL, 5, in);
 }
 
+static ry_value_id batch_norm_computed(gradient_case *c)
+{
+    const ry_value_id in[5] = {gradient_input(c, DIMS(2, 3, 2, 3)), gradient_input(c, DIMS(3)),
+                               gradient_input(c, DIMS(3)), gradient_input(c, DIMS(3)),
+                               gradient_input_between(c, 0.5, 1, DIMS(3))};
+    return gradient_node(c, RY_OP_batch_norm, NULL, 5, in);
+}
+
 static ry_value_id batch_norm_by_position(gradient_case *c)
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_batch_norm);
@@ -299,6 +307,7 @@ static const struct {
     CASE(matmul, matmul_column),
     CASE(matmul, matmul_dot),
     CASE(batch_norm, batch_norm_frozen),
+    CASE(batch_norm, batch_norm_computed),
     CASE(batch_norm, batch_norm_by_position),
     CASE(batch_norm_train, trained_norm_plain),
     CASE(batch_norm_train, trained_norm_relu),

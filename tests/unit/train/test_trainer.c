@@ -336,6 +336,86 @@ static void fresh_parameters_are_by_seed_and_name(void **state)
     end(&t);
 }
 
+/* Two trainers of equal options have equal words; which options differ is said. */
+static void identities_tell_options_apart(void **state)
+{
+    (void)state;
+    taught one, other;
+    const char *a, *b;
+    rynd_trainer_options options = defaults();
+    begin(&one, 1, &options);
+    begin(&other, 3, &options);
+    assert_int_equal(rynd_trainer_identity(one.trainer, &a), RYND_OK);
+    assert_int_equal(rynd_trainer_identity(other.trainer, &b), RYND_OK);
+    assert_string_equal(a, b);
+    assert_non_null(strstr(a, " accuracy=near32 "));
+    end(&other);
+    options.accuracy = RYND_ACCURACY_STRICT;
+    begin(&other, 1, &options);
+    assert_int_equal(rynd_trainer_identity(other.trainer, &b), RYND_OK);
+    assert_non_null(strstr(b, " accuracy=strict "));
+    end(&other);
+    end(&one);
+}
+
+/* The file has what the states are, and states are read in place. */
+static void a_model_is_saved_with_its_states(void **state)
+{
+    (void)state;
+    static float from[ROOM], saved[ROOM];
+    taught t;
+    rynd_model *model = NULL;
+    rynd_trainer *again = NULL;
+    void *data = NULL;
+    size_t size = 0;
+    const rynd_trainer_options options = defaults();
+    begin(&t, 1, &options);
+    step(&t, 0.1);
+    const size_t used = read_all(&t, from, ROOM);
+    rynd_state_info info = {.size = sizeof info};
+    assert_int_equal(rynd_trainer_state(t.trainer, 1, &info), RYND_OK);
+    assert_non_null(info.tensor.data);
+    assert_int_equal(rynd_trainer_save_memory(t.trainer, &data, &size), RYND_OK);
+    assert_int_equal(rynd_trainer_save(t.trainer, "/nowhere/x.onnx"), RYND_ERROR_IO);
+    assert_int_equal(rynd_model_load_memory(t.context, data, size, &model), RYND_OK);
+    assert_int_equal(rynd_trainer_create(model, &options, &again), RYND_OK);
+    rynd_trainer_destroy(t.trainer);
+    t.trainer = again;
+    assert_int_equal(read_all(&t, saved, ROOM), used);
+    for (size_t i = 0; i < rynd_trainer_state_count(again); i++) {
+        assert_int_equal(rynd_trainer_state(again, i, &info), RYND_OK);
+        if (info.kind == RYND_STATE_OPTIMIZER && strcmp(info.name, "train/step") != 0) {
+            fail_msg("%s: plain SGD keeps nothing", info.name);
+        }
+    }
+    /* the number of steps, a double, is 1 and 0 */
+    size_t differ = 0;
+    for (size_t i = 0; i < used; i++) {
+        differ += from[i] != saved[i];
+    }
+    assert_true(differ <= 2);
+    rynd_trainer_destroy(again);
+    t.trainer = NULL;
+    rynd_model_destroy(model);
+    rynd_memory_free(t.context, data);
+    end(&t);
+}
+
+static void evaluations_are_prepared(void **state)
+{
+    (void)state;
+    taught t;
+    const rynd_trainer_options options = defaults();
+    begin(&t, 1, &options);
+    const size_t before = rynd_trainer_memory(t.trainer);
+    assert_int_equal(rynd_trainer_prepare_evaluation(t.trainer), RYND_OK);
+    const size_t prepared = rynd_trainer_memory(t.trainer);
+    assert_true(prepared > before);
+    evaluate(&t);
+    assert_int_equal(rynd_trainer_memory(t.trainer), prepared);
+    end(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +429,9 @@ int main(void)
         cmocka_unit_test(targets_are_described),
         cmocka_unit_test(rows_of_probabilities_are_classes),
         cmocka_unit_test(fresh_parameters_are_by_seed_and_name),
+        cmocka_unit_test(identities_tell_options_apart),
+        cmocka_unit_test(a_model_is_saved_with_its_states),
+        cmocka_unit_test(evaluations_are_prepared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
