@@ -3,6 +3,7 @@
 
 A graph that PyTorch captures is exported once, with the sizes open that PyTorch calls dynamic, and rynd plans for each shape that comes. Weights
 are frozen into the plan; each call looks whether they are still the same (their addresses and versions), and exports anew where they are not.
+The first call of what was exported runs by PyTorch, too, and compares: an exporter may leave out what ONNX has no words for.
 A graph that rynd cannot run stays with PyTorch, and a StaysWithPyTorch warning says so once, with the reason.
 
     compiled = torch.compile(network, backend="rynd", options={"threads": 2, "accuracy": "strict"})
@@ -16,7 +17,7 @@ import warnings
 import torch
 
 from .errors import ArgumentError
-from .torch_export import dynamo_exporter, exported_model, reason
+from .torch_export import differs, dynamo_exporter, exported_model, reason
 
 OPTIONS = ("device", "threads", "accuracy", "isa", "profile", "wisdom", "frozen")
 MOST_EXPORTS = 4  # of one graph: weights that change at every call are no constants
@@ -225,6 +226,7 @@ class _Compiled:
             self.model = exported_model(program, self.options, input_names=names)
         self.inputs = [names.index(value.name) for value in self.model.inputs]  # the exporter drops those that nothing reads
         self.key = self.arguments.key(values)
+        self.compared = False
 
     def plan(self):
         """Plans for the shapes that the graph was captured with."""
@@ -234,6 +236,13 @@ class _Compiled:
         results = self.model(*[tensors[index].detach() for index in self.inputs])
         return results if isinstance(results, tuple) else (results,)
 
+    def _compare(self, values, computed):
+        expected = self.graph_module(*values)
+        for (kind, what), theirs in zip(self.results, expected):
+            if kind == "model" and differs(torch.from_dlpack(computed[what]), theirs, self.options.get("accuracy")):
+                raise _Refused("as PyTorch exports it, it computes other results than PyTorch")
+        self.compared = True
+
     def __call__(self, *values):
         if self.model is None:
             return self.graph_module(*values)
@@ -241,6 +250,8 @@ class _Compiled:
             if self.arguments.key(values) != self.key:
                 self._make(values)
             computed = self._run([values[position] for position in self.arguments.at])
+            if not self.compared:
+                self._compare(values, computed)
         except Exception as error:
             _say(self.graph_module, error)
             self.model = None

@@ -21,11 +21,14 @@ def dynamo_exporter():
 
 
 def exported_model(program, options, **names):
-    """A Model of what torch.export made. names: input_names, output_names."""
+    """A Model of what torch.export made. names: input_names, output_names. Raises torch_lowering.Inexpressible."""
     import torch
+
+    from .torch_lowering import check_arguments, lower
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        onnx_program = torch.onnx.export(program, dynamo=True, verbose=False, **names)
+        onnx_program = torch.onnx.export(lower(program), dynamo=True, verbose=False, **names)
+    check_arguments(onnx_program.exported_program)
     weights = sum(tensor.numel() * tensor.element_size() for tensor in program.state_dict.values())
     if weights < LARGEST_MESSAGE:
         return Model(onnx_program.model_proto.SerializeToString(), **options)
@@ -33,6 +36,31 @@ def exported_model(program, options, **names):
         path = os.path.join(folder, "model.onnx")
         onnx_program.save(path, external_data=True)
         return Model(path, **options)  # its files stay mapped when their names are gone
+
+
+def differs(mine, theirs, accuracy=None):
+    """Is one tensor another result than the other, beyond rounding? Where PyTorch's is not finite nothing is compared."""
+    import torch
+    if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+        return True
+    if not theirs.is_floating_point():
+        return bool(theirs.numel()) and (mine != theirs).double().mean().item() > 0.01  # a tie may fall otherwise
+    finite = torch.isfinite(theirs)
+    mine, exact = mine[finite].double(), theirs[finite].double()
+    part = 0.2 if accuracy in ("bf16", "int8") else 0.1 if theirs.element_size() < 4 else 0.01
+    return bool(exact.numel()) and not (mine - exact).square().mean().sqrt() <= part * exact.square().mean().sqrt() + 1e-6
+
+
+def _check_results(model, module, example, accuracy):
+    """Raises UnsupportedError where the model does not compute what the module does: an exporter may leave out what it has no words for."""
+    import torch
+    if len(model.inputs) != len(example):
+        return  # the exporter drops inputs that nothing reads
+    theirs = [value for value in torch.utils._pytree.tree_flatten(module(*example))[0] if isinstance(value, torch.Tensor)]
+    mine = model(*[tensor.detach() for tensor in example])
+    mine = mine if isinstance(mine, tuple) else (mine,)
+    if len(mine) == len(theirs) and any(differs(torch.from_dlpack(a), b, accuracy) for a, b in zip(mine, theirs)):
+        raise UnsupportedError(f"{type(module).__name__}, as PyTorch exports it, computes other results than PyTorch: an operator's argument has no words in ONNX")
 
 
 def reason(error):
@@ -80,7 +108,7 @@ def _by_script(module, example, dims, options):
 
 
 def from_torch(module, example, dims=None, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None):
-    """A Model of a PyTorch module, as it computes in evaluation: its weights are copied.
+    """A Model of a PyTorch module, as it computes in evaluation: its weights are copied. Runs both once on the example, and compares.
 
         model = rynd.from_torch(network, torch.rand(1, 3, 224, 224), dims={0: "batch"})
 
@@ -89,8 +117,8 @@ def from_torch(module, example, dims=None, device=None, threads=None, accuracy=N
     device, threads, accuracy, isa, profile, wisdom, frozen: as for rynd.load.
 
     Needs torch, and what its exporter needs (PyTorch 2.6 and later: the packages onnx and onnxscript; before, the older exporter is used).
-    Raises UnsupportedError where PyTorch cannot export the module (its reason is the cause) or rynd lacks an operator, and what rynd.load
-    raises.
+    Raises UnsupportedError where PyTorch cannot export the module (its reason is the cause), where what it exports computes something else, or where rynd
+    lacks an operator, and what rynd.load raises.
     """
     import torch
     example = tuple(example) if isinstance(example, (tuple, list)) else (example,)
@@ -103,7 +131,9 @@ def from_torch(module, example, dims=None, device=None, threads=None, accuracy=N
     export = _by_dynamo if dynamo_exporter() else _by_script
     with _Evaluating(module), torch.no_grad():
         try:
-            return export(module, example, dims or {}, options)
+            model = export(module, example, dims or {}, options)
+            _check_results(model, module, example, accuracy)
+            return model
         except (RuntimeError, TypeError, ValueError, AssertionError) as error:
             from .errors import Error
             if isinstance(error, Error):

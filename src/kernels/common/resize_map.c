@@ -5,13 +5,14 @@
 /* A region of interest comes from the model: positions stay where integers are exact and
  * convertible. */
 #define FARTHEST 0x1p40
+/* Distance from a half within which a position of float32 counts as halfway. */
+#define NEARLY 1e-6
 
-/* A scale that is a quotient of sizes rounded to float stands for the quotient itself: 1/3 must map
- * 3 input pixels to exactly 1. */
-static double exact_scale(double scale, int64_t in, int64_t out)
+/* Does the scale stand for out / in? A float32 scale does if the quotient rounds to it: 1/3 must
+ * map 3 input pixels to exactly 1. */
+static bool is_quotient(double scale, int64_t in, int64_t out)
 {
-    double quotient = (double)out / (double)in;
-    return scale == quotient || (float)scale == (float)quotient ? quotient : scale;
+    return (float)scale == (float)((double)out / (double)in);
 }
 
 static ry_resize_attrs forward_attrs(const ry_problem *problem)
@@ -30,38 +31,54 @@ static ry_resize_attrs forward_attrs(const ry_problem *problem)
                              .roi = grad->roi};
 }
 
-static void make(const ry_resize_attrs *attrs, int rank, int dim, int64_t in, int64_t out,
+/* Does an axis that keeps its size keep its elements, too, whatever its scale is (9 * 1.1 is 9)?
+ * ONNX Runtime and PyTorch agree in these cases only. */
+static bool is_kept(const ry_resize_attrs *attrs, const ry_tensor *from, const ry_tensor *to, int d)
+{
+    if (attrs->coordinates == RY_resize_coordinates_tf_crop_and_resize) {
+        return false;
+    }
+    bool whole = attrs->mode != RY_resize_mode_cubic;
+    for (int i = 0; i < from->rank; i++) {
+        whole = whole && from->dim[i] == to->dim[i];
+    }
+    return from->dim[d] == to->dim[d] && (whole || attrs->antialias);
+}
+
+static void make(const ry_resize_attrs *attrs, const ry_tensor *from, const ry_tensor *to, int dim,
                  ry_resize_axis *axis)
 {
-    double scale = in ? (double)out / (double)in : 1;
-    if (dim < attrs->scales.count && in) {
-        scale = exact_scale(attrs->scales.at[dim], in, out);
-    }
-    bool region = attrs->roi.count == 2 * rank;
-    *axis = (ry_resize_axis){
-        .in = in,
-        .out = out,
-        .scale = scale,
-        .length = scale == (double)out / (double)in ? (double)out : scale * (double)in,
-        .start = region ? attrs->roi.at[dim] : 0,
-        .end = region ? attrs->roi.at[rank + dim] : 1,
-        .mode = attrs->mode,
-        .coordinates = attrs->coordinates,
-        .nearest = attrs->nearest,
-        .cubic_a = attrs->cubic_a,
-        .exclude_outside = attrs->exclude_outside != 0,
-        .antialias = attrs->antialias != 0 && attrs->mode != RY_resize_mode_nearest};
+    const int64_t in = from->dim[dim], out = to->dim[dim];
+    const bool given = dim < attrs->scales.count && in && !is_kept(attrs, from, to, dim),
+               region = attrs->roi.count == 2 * from->rank,
+               nearest = attrs->mode == RY_resize_mode_nearest,
+               crops = attrs->coordinates == RY_resize_coordinates_tf_crop_and_resize;
+    const double quotient = in ? (double)out / (double)in : 1,
+                 scale = given ? attrs->scales.at[dim] : quotient;
+    /* Runtimes place nearest pixels by float32 scales in float32. Quotients of sizes are exact. */
+    const bool rounded = nearest && (crops || scale == (double)(float)scale);
+    const bool exact = !rounded && is_quotient(scale, in ? in : 1, in ? out : 1);
+    *axis = (ry_resize_axis){.in = in,
+                             .out = out,
+                             .scale = exact ? quotient : scale,
+                             .quotient = exact,
+                             .rounded = rounded,
+                             .start = region ? attrs->roi.at[dim] : 0,
+                             .end = region ? attrs->roi.at[from->rank + dim] : 1,
+                             .mode = attrs->mode,
+                             .coordinates = attrs->coordinates,
+                             .nearest = attrs->nearest,
+                             .cubic_a = attrs->cubic_a,
+                             .exclude_outside = attrs->exclude_outside != 0,
+                             .antialias = attrs->antialias != 0 && !nearest};
 }
 
 void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axis)
 {
     const ry_resize_attrs attrs = forward_attrs(problem);
-    const int64_t reads = problem->in[0].dim[dim], writes = problem->out[0].dim[dim];
-    if (problem->op == RY_OP_resize) {
-        make(&attrs, problem->in[0].rank, dim, reads, writes, axis);
-    } else {
-        make(&attrs, problem->in[0].rank, dim, writes, reads, axis);
-    }
+    const bool forward = problem->op == RY_OP_resize;
+    make(&attrs, forward ? &problem->in[0] : &problem->out[0],
+         forward ? &problem->out[0] : &problem->in[0], dim, axis);
 }
 
 bool ry_resize_axis_is_identity(const ry_resize_axis *axis)
@@ -69,21 +86,38 @@ bool ry_resize_axis_is_identity(const ry_resize_axis *axis)
     if (axis->in != axis->out || axis->scale != 1) {
         return false;
     }
-    return axis->coordinates == RY_resize_coordinates_tf_crop_and_resize
-               ? axis->start == 0 && axis->end == 1
-               : axis->coordinates != RY_resize_coordinates_tf_half_pixel_for_nn;
+    return axis->coordinates != RY_resize_coordinates_tf_crop_and_resize ||
+           (axis->start == 0 && axis->end == 1);
 }
 
 typedef double (*coordinate_map)(const ry_resize_axis *axis, double out);
 
-static double half_pixel(const ry_resize_axis *axis, double out)
+/* The result of one operation, as precise as the axis has it. */
+static double result(const ry_resize_axis *axis, double value)
 {
-    return (out + 0.5) / axis->scale - 0.5;
+    return axis->rounded ? (double)(float)value : value;
 }
 
+static double by_scale(const ry_resize_axis *axis, double out)
+{
+    return axis->quotient ? out * (double)axis->in / (double)axis->out : out / axis->scale;
+}
+
+static double half_pixel(const ry_resize_axis *axis, double out)
+{
+    return result(axis, result(axis, by_scale(axis, out + 0.5)) - 0.5);
+}
+
+/* The middle of the output is that of the input, also where a scale gives a fractional size. */
 static double half_pixel_symmetric(const ry_resize_axis *axis, double out)
 {
-    return (double)axis->in / 2 * (1 - (double)axis->out / axis->length) + half_pixel(axis, out);
+    if (axis->quotient) {
+        return half_pixel(axis, out);
+    }
+    const double in = (double)axis->in, length = result(axis, axis->scale * in),
+                 missing = result(axis, 1 - result(axis, (double)axis->out / length)),
+                 offset = result(axis, in / 2 * missing);
+    return result(axis, offset + by_scale(axis, out + 0.5) - 0.5);
 }
 
 static double pytorch_half_pixel(const ry_resize_axis *axis, double out)
@@ -91,27 +125,33 @@ static double pytorch_half_pixel(const ry_resize_axis *axis, double out)
     return axis->out > 1 ? half_pixel(axis, out) : 0;
 }
 
+/* The last output is the last input, whatever fractional size a scale gives. */
 static double align_corners(const ry_resize_axis *axis, double out)
 {
-    return axis->out > 1 ? out * (double)(axis->in - 1) / (axis->length - 1) : 0;
+    return axis->out > 1
+               ? result(axis, result(axis, out * (double)(axis->in - 1)) / (double)(axis->out - 1))
+               : 0;
 }
 
 static double asymmetric(const ry_resize_axis *axis, double out)
 {
-    return out / axis->scale;
+    return result(axis, by_scale(axis, out));
 }
 
 static double tf_half_pixel_for_nn(const ry_resize_axis *axis, double out)
 {
-    return (out + 0.5) / axis->scale;
+    return result(axis, by_scale(axis, out + 0.5));
 }
 
 static double tf_crop_and_resize(const ry_resize_axis *axis, double out)
 {
-    double last = (double)(axis->in - 1);
-    return axis->out > 1 ? axis->start * last +
-                               out * (axis->end - axis->start) * last / (double)(axis->out - 1)
-                         : 0.5 * (axis->start + axis->end) * last;
+    const double last = (double)(axis->in - 1);
+    if (axis->out <= 1) {
+        return result(axis, 0.5 * result(axis, axis->start + axis->end) * last);
+    }
+    const double part = result(axis, out * result(axis, axis->end - axis->start)),
+                 from = result(axis, axis->start * last);
+    return result(axis, from + result(axis, result(axis, part * last) / (double)(axis->out - 1)));
 }
 
 /* clang-format off */
@@ -135,18 +175,33 @@ double ry_resize_coordinate(const ry_resize_axis *axis, int64_t out)
     return fmin(fmax(x, -FARTHEST), FARTHEST);
 }
 
+/* TensorFlow and ONNX Runtime compare positions of float32: a region's end is not beyond itself. */
+bool ry_resize_is_outside(const ry_resize_axis *axis, int64_t out)
+{
+    if (axis->coordinates != RY_resize_coordinates_tf_crop_and_resize) {
+        return false;
+    }
+    ry_resize_axis single = *axis;
+    single.rounded = true;
+    const double x = ry_resize_coordinate(&single, out);
+    return !(x >= 0 && x <= (double)(axis->in - 1));
+}
+
 static int64_t clamp_index(double position, int64_t in)
 {
     return position <= 0 ? 0 : position >= (double)(in - 1) ? in - 1 : (int64_t)position;
 }
 
+/* Halfway positions that float32 misses by NEARLY are ties nevertheless, as in ONNX Runtime. */
 static int64_t nearest_index(const ry_resize_axis *axis, double x)
 {
+    const double below = floor(x), part = x - below,
+                 half = axis->rounded && fabs(part - 0.5) <= NEARLY ? 0.5 : part;
     switch (axis->nearest) {
-    case RY_resize_nearest_round_prefer_ceil: x = floor(x + 0.5); break;
-    case RY_resize_nearest_floor: x = floor(x); break;
+    case RY_resize_nearest_round_prefer_ceil: x = below + (half >= 0.5); break;
+    case RY_resize_nearest_floor: x = below; break;
     case RY_resize_nearest_ceil: x = ceil(x); break;
-    default: x = ceil(x - 0.5); break;
+    default: x = below + (half > 0.5); break;
     }
     return clamp_index(x, axis->in);
 }
@@ -211,8 +266,7 @@ int64_t ry_resize_taps(const ry_resize_axis *axis, int64_t out, int64_t *first, 
 {
     double x = ry_resize_coordinate(axis, out);
     *first = 0;
-    if (axis->coordinates == RY_resize_coordinates_tf_crop_and_resize &&
-        !(x >= 0 && x <= (double)(axis->in - 1))) {
+    if (ry_resize_is_outside(axis, out)) {
         return 0;
     }
     if (axis->mode != RY_resize_mode_nearest && !ry_resize_axis_is_identity(axis)) {

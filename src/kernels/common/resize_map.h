@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resize, one axis at a time: which input positions an output position is made of, and with which
- * weights (ONNX Resize-19).
+ * weights (ONNX Resize-19). docs/operators.md says where implementations differ.
  *
  * A resize is separable: y[o0, o1, ..] = sum over taps of weight0 * weight1 * .. * x[..]. Taps that
  * are outside the input are folded into the edge (or dropped and the rest renormalised:
@@ -22,9 +22,10 @@
 
 typedef struct ry_resize_axis {
     int64_t in, out;
-    double scale;      /* output pixels an input pixel */
-    double length;     /* in * scale: the output's extent, which may be fractional */
+    double scale;      /* output pixels per input pixel */
     double start, end; /* region of interest, of tf_crop_and_resize */
+    bool quotient;     /* the scale is out / in: positions come from the sizes, exactly */
+    bool rounded;      /* positions are computed in float32, operation by operation */
     ry_resize_mode mode;
     ry_resize_coordinates coordinates;
     ry_resize_nearest nearest;
@@ -35,8 +36,10 @@ typedef struct ry_resize_axis {
 /* Makes an axis of a resize, or of the resize whose gradient the problem is. */
 void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axis);
 bool ry_resize_axis_is_identity(const ry_resize_axis *axis);
-/* in the input, pixel centres at integers */
+/* Position in the input, pixel centres at integers. */
 double ry_resize_coordinate(const ry_resize_axis *axis, int64_t out);
+/* Is an output outside of the region that tf_crop_and_resize samples? */
+bool ry_resize_is_outside(const ry_resize_axis *axis, int64_t out);
 int64_t ry_resize_max_taps(const ry_resize_axis *axis); /* at least 1 */
 int64_t ry_resize_taps(const ry_resize_axis *axis, int64_t out, int64_t *first, double *weights);
 

@@ -36,7 +36,7 @@ typedef struct resize_plan {
 static bool make_exact(const ry_resize_axis *map, resize_axis *axis)
 {
     const int64_t in = map->in, out = map->out;
-    if (map->scale != (double)out / (double)in) {
+    if (!map->quotient) {
         return false;
     }
     axis->d = 2 * out;
@@ -93,7 +93,7 @@ static bool agrees(const resize_axis *axis, int64_t o)
 {
     const int64_t n = axis->a * o + axis->b, whole = floor_of(n, axis->d), in = axis->map.in;
     const double x = ry_resize_coordinate(&axis->map, o);
-    if (axis->crops && (n < 0 || n > (in - 1) * axis->d) != !(x >= 0 && x <= (double)(in - 1))) {
+    if (axis->crops && (n < 0 || n > (in - 1) * axis->d) != ry_resize_is_outside(&axis->map, o)) {
         return false;
     }
     if (axis->map.mode != RY_resize_mode_nearest) {

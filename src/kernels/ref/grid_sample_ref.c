@@ -60,12 +60,16 @@ static void weights_of(ry_grid_mode mode, double t, double *w)
     w[3] = ((a * (s + 1) - 5 * a) * (s + 1) + 8 * a) * (s + 1) - 4 * a;
 }
 
+/* A cubic position stays where it is, and the padding rule moves its taps: PyTorch and ONNX Runtime
+ * do so, and models are trained so. ONNX's reference would move the position first. */
 static ry_ref_taps taps_at(const ry_grid_sample_attrs *attrs, double x, int64_t size)
 {
     /* keeps an infinite or huge coordinate convertible; NaN becomes -far */
     const double far = 0x1p31;
     ry_ref_taps taps = {0};
-    x = fold(attrs, attrs->mode == RY_grid_mode_nearest ? rint(x) : x, size);
+    if (attrs->mode != RY_grid_mode_cubic) {
+        x = fold(attrs, attrs->mode == RY_grid_mode_nearest ? rint(x) : x, size);
+    }
     x = fmin(fmax(x, -far), far);
     int count = attrs->mode == RY_grid_mode_nearest  ? 1
                 : attrs->mode == RY_grid_mode_linear ? 2
@@ -89,6 +93,23 @@ static ry_ref_taps taps_at(const ry_grid_sample_attrs *attrs, double x, int64_t 
     return taps;
 }
 
+/* An element as it is, also an integer that no double holds; outside: 0. */
+static void copy_nearest(const ry_cpu_launch *launch, int rank, const ry_ref_taps *taps,
+                         int64_t from, int64_t to)
+{
+    const ry_tensor *x = &launch->problem->in[0];
+    bool inside = true;
+    for (int i = 0; i < rank; i++) {
+        inside = inside && taps[i].count > 0;
+        from += taps[i].index[0] * x->stride[i + 2];
+    }
+    if (inside) {
+        ry_ref_copy_element(ry_ref_dtype(x), launch->out[0], to, launch->in[0], from);
+    } else {
+        ry_set_f64(ry_ref_dtype(x), launch->out[0], to, 0);
+    }
+}
+
 static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
     const ry_problem *p = launch->problem;
@@ -107,16 +128,22 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
                     to_pixels(&p->attrs.grid_sample, ry_ref_dtype(grid), normal, x->dim[i + 2]),
                     x->dim[i + 2]);
     }
-    int64_t from = index[0] * x->stride[0] + index[1] * x->stride[1];
-    double value =
+    const int64_t from = index[0] * x->stride[0] + index[1] * x->stride[1],
+                  to = ry_index_offset(y, index);
+    if (p->attrs.grid_sample.mode == RY_grid_mode_nearest) {
+        copy_nearest(launch, rank, taps, from, to);
+        return;
+    }
+    const double value =
         ry_ref_interpolate(ry_ref_dtype(x), launch->in[0], from, rank, taps, x->stride + 2);
-    ry_set_f64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), value);
+    ry_ref_store_interpolated(ry_ref_dtype(y), launch->out[0], to, value);
 }
 
 static bool applicable(const ry_problem *problem)
 {
     return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) && problem->in[0].rank > 2 &&
-           problem->in[1].rank == problem->in[0].rank;
+           problem->in[1].rank == problem->in[0].rank &&
+           problem->in[0].dtype == problem->out[0].dtype;
 }
 
 RY_REF_ELEMENTS(grid_sample, applicable, element)

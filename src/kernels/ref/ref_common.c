@@ -322,6 +322,18 @@ static double (*const activations[RY_activation_count])(double x, double a, doub
 #undef RY_ACTIVATION
 };
 
+void ry_ref_store_interpolated(ry_dtype dtype, void *data, int64_t index, double value)
+{
+    if (!ry_dtype_is_float(dtype)) {
+        const double bits = 8 * (double)ry_dtype_size(dtype);
+        const bool is_signed = ry_dtype_get_kind(dtype) == RY_KIND_SIGNED;
+        const double high = is_signed ? exp2(bits - 1) - 1 : exp2(bits) - 1,
+                     low = is_signed ? -exp2(bits - 1) : 0;
+        value = fmin(fmax(rint(value), low), high);
+    }
+    ry_set_f64(dtype, data, index, value);
+}
+
 double ry_ref_activation(ry_activation activation, double a, double b, double x)
 {
     return activations[activation](x, a, b);

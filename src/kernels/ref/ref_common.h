@@ -109,6 +109,10 @@ void ry_ref_dot(ry_ref_sum *sum, int rank, const int64_t *count, const ry_ref_op
 void ry_ref_add(ry_ref_sum *sum, ry_dtype dtype, const void *data, int64_t index);
 void ry_ref_store(const ry_ref_sum *sum, ry_dtype dtype, void *data, int64_t index);
 
+/* Stores what an interpolation gives. Integers take the nearest number of their range; halves round
+ * to even, as in ONNX's reference of Resize. */
+void ry_ref_store_interpolated(ry_dtype dtype, void *data, int64_t index, double value);
+
 double ry_ref_activation(ry_activation activation, double a, double b, double x);
 void ry_ref_activate(ry_ref_sum *sum, ry_activation activation, double a, double b);
 

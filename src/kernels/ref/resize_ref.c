@@ -82,19 +82,6 @@ static double interpolate(const ry_cpu_launch *launch, const int64_t *index, con
     return sum;
 }
 
-/* Integers take what the interpolation gives, limited to their range, towards zero. */
-static void store(ry_dtype dtype, void *data, int64_t at, double value)
-{
-    if (!ry_dtype_is_float(dtype)) {
-        double bits = 8 * (double)ry_dtype_size(dtype);
-        bool is_signed = ry_dtype_get_kind(dtype) == RY_KIND_SIGNED;
-        double high = is_signed ? exp2(bits - 1) - 1 : exp2(bits) - 1,
-               low = is_signed ? -exp2(bits - 1) : 0;
-        value = fmin(fmax(value, low), high);
-    }
-    ry_set_f64(dtype, data, at, value);
-}
-
 static void element(const ry_cpu_launch *launch, const int64_t *index)
 {
     const ry_problem *p = launch->problem;
@@ -109,12 +96,13 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
         next += y->dim[d];
     }
     if (outside) {
-        store(ry_ref_dtype(y), launch->out[0], to, p->attrs.resize.extrapolation);
+        ry_ref_store_interpolated(ry_ref_dtype(y), launch->out[0], to,
+                                  p->attrs.resize.extrapolation);
     } else if (p->attrs.resize.mode == RY_resize_mode_nearest) {
         ry_ref_copy_element(ry_ref_dtype(y), launch->out[0], to, launch->in[0], from);
     } else {
-        store(ry_ref_dtype(y), launch->out[0], to,
-              interpolate(launch, index, spans, weights, 0, 0));
+        ry_ref_store_interpolated(ry_ref_dtype(y), launch->out[0], to,
+                                  interpolate(launch, index, spans, weights, 0, 0));
     }
 }
 

@@ -44,10 +44,6 @@ static void test_nearest(void **state)
         for (int coordinates = 0; coordinates < RY_resize_coordinates_tf_crop_and_resize;
              coordinates++) {
             for (int nearest = 0; nearest < RY_resize_nearest_count; nearest++) {
-                if (coordinates == RY_resize_coordinates_tf_half_pixel_for_nn &&
-                    nearest != RY_resize_nearest_floor) {
-                    continue; /* this formula also moves dims of unchanged size */
-                }
                 resize(i, RY_resize_mode_nearest, (ry_resize_coordinates)coordinates,
                        (ry_resize_nearest)nearest, false);
             }
@@ -61,9 +57,7 @@ static void test_linear_and_cubic(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         for (int coordinates = 0; coordinates < RY_resize_coordinates_tf_crop_and_resize;
              coordinates++) {
-            for (int antialias = 0;
-                 antialias < 2 && coordinates != RY_resize_coordinates_tf_half_pixel_for_nn;
-                 antialias++) {
+            for (int antialias = 0; antialias < 2; antialias++) {
                 resize(i, RY_resize_mode_linear, (ry_resize_coordinates)coordinates,
                        RY_resize_nearest_floor, antialias);
                 resize(i, RY_resize_mode_cubic, (ry_resize_coordinates)coordinates,
@@ -73,9 +67,30 @@ static void test_linear_and_cubic(void **state)
     }
 }
 
+/* Scales that are no quotients of sizes: positions of nearest pixels are computed in float32. */
+static void test_decimal_scales(void **state)
+{
+    (void)state;
+    for (int i = 0; i < RY_resize_mode_count * RY_resize_coordinates_tf_crop_and_resize; i++) {
+        for (int nearest = 0; nearest < RY_resize_nearest_count; nearest++) {
+            kernel_case c;
+            kernel_case_begin(&c, RY_OP_resize);
+            c.attrs.resize.mode = (ry_resize_mode)(i % RY_resize_mode_count);
+            c.attrs.resize.coordinates = (ry_resize_coordinates)(i / RY_resize_mode_count);
+            c.attrs.resize.nearest = (ry_resize_nearest)nearest;
+            c.attrs.resize.antialias = nearest % 2;
+            c.attrs.resize.scales = (ry_floats){4, {1, 1, 1.7F, 0.3F}};
+            kernel_case_random(&c, RY_f32, "1x3x12x20", 7);
+            kernel_case_output(&c, RY_f32, "1x3x20x6");
+            check(&c);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_nearest),
-                                       cmocka_unit_test(test_linear_and_cubic)};
+                                       cmocka_unit_test(test_linear_and_cubic),
+                                       cmocka_unit_test(test_decimal_scales)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What PyTorch's exporter to ONNX would compute otherwise than PyTorch, without a word.
+
+lower() writes such operators in terms of others, exactly; check_arguments() raises Inexpressible for an argument that the exporter leaves out.
+"""
+
+import ast
+import functools
+import inspect
+import math
+import textwrap
+
+import numpy
+import torch
+
+aten = torch.ops.aten
+SURE_POSITIONS = 1 << 14  # whole factors are tried up to this output position
+
+# Arguments without an influence on results: where and how tensors are stored, gradients, PyTorch's own choice of an algorithm, sizes that others imply.
+HARMLESS = frozenset("""C HxW N device cudnn_enable cudnn_enabled generator implicit layout memory_format non_blocking output_size path pin_memory
+    requires_grad return_counts return_debug_mask return_inverse scale_grad_by_freq sorted sparse sparse_grad stride""".split())
+UNREAD_BY_PYTORCH = {("aten::embedding", "padding_idx")}  # gradients alone heed it
+
+
+class Inexpressible(ValueError):
+    """ONNX, or PyTorch's exporter, has no words for an operator: the message says for which."""
+
+
+def _static(*sizes):
+    return all(isinstance(size, int) for size in sizes)
+
+
+def _sizes(x, output_size, factors):
+    """The spatial sizes that PyTorch gives an interpolation."""
+    if output_size is not None:
+        return list(output_size)
+    return [math.floor(n * factor) for n, factor in zip(x.shape[2:], factors)]
+
+
+# --- nearest pixels: float32 in PyTorch, exact for sizes in rynd ---
+
+def _ratio(n, size, factor):
+    """Input pixels per output pixel, as PyTorch's float32 has it."""
+    return numpy.float32(1 / factor) if factor else numpy.float32(n) / numpy.float32(size)
+
+
+def _is_exact(n, size, factor):
+    """Does PyTorch take the pixels that the quotient of the sizes tells?"""
+    if not _static(n, size):
+        if not factor or factor != int(factor):
+            return False
+        o = numpy.arange(SURE_POSITIONS)
+        return bool((numpy.floor(o.astype(numpy.float32) * _ratio(1, 1, factor)) == o // int(factor)).all())
+    o = numpy.arange(size, dtype=numpy.int64)
+    theirs = numpy.minimum(numpy.floor(o.astype(numpy.float32) * _ratio(n, size, factor)), n - 1)
+    exact = bool((theirs == o * n // max(size, 1)).all())
+    if not exact and size in (n, 2 * n):
+        raise Inexpressible(f"interpolate by {factor} from {n} to {size} pixels: PyTorch's own kernels disagree about it")
+    return exact
+
+
+def _pick(x, dim, size, factor):
+    """An axis of nearest pixels, by PyTorch's own float32 arithmetic."""
+    n = x.shape[dim]
+    if not factor and not _static(n, size):
+        ratio = torch.full((), n, dtype=torch.float32) / torch.full((), size, dtype=torch.float32)
+    else:
+        ratio = float(_ratio(n, size, factor))
+    index = torch.floor(torch.arange(size, dtype=torch.float32) * ratio).to(torch.int64)
+    return x.index_select(dim, torch.clamp(index, max=n - 1))
+
+
+def _nearest(rank, x, output_size=None, factors=None):
+    sizes, factors = _sizes(x, output_size, factors), factors or [None] * rank
+    exact = [_is_exact(n, size, factor) for n, size, factor in zip(x.shape[2:], sizes, factors)]
+    for axis, (size, factor) in enumerate(zip(sizes, factors)):
+        if not exact[axis]:
+            x = _pick(x, axis + 2, size, factor)
+    if all(exact):
+        return {1: aten.upsample_nearest1d, 2: aten.upsample_nearest2d, 3: aten.upsample_nearest3d}[rank].default(x, sizes)
+    if any(exact):
+        return _nearest(rank, x, sizes)  # axes that have their size already stay
+    return x
+
+
+# --- linear and cubic ---
+
+def _interpolate(cubic, x, output_size, align_corners, factors):
+    """The sizes that say the same as the factors; None where the operator is fine as it is."""
+    if not x.dtype.is_floating_point:
+        raise Inexpressible("PyTorch rounds interpolated integers after each axis")
+    if factors is None:
+        return None
+    sizes = _sizes(x, output_size, factors)
+    if align_corners or all(size == n * factor for n, size, factor in zip(x.shape[2:], sizes, factors) if _static(n, size)) and _static(*sizes):
+        return sizes
+    for n, size, factor in zip(x.shape[2:], sizes, factors):
+        if not _static(n, size):
+            if factor != float(numpy.float32(factor)):
+                raise Inexpressible(f"interpolate by {factor} of a size that stays open: ONNX's float32 may give another size")
+        elif n == size and factor != 1 and not cubic:
+            raise Inexpressible(f"interpolate by {factor} from {n} to {size} pixels: PyTorch's own kernels disagree about it")
+        elif int(numpy.float32(n) * numpy.float32(factor)) != size:
+            raise Inexpressible(f"interpolate by {factor}: in ONNX's float32, {n} pixels become {int(numpy.float32(n) * numpy.float32(factor))}, not {size}")
+    return None
+
+
+def _smooth(op, cubic, x, output_size, align_corners, factors=None):
+    sizes = _interpolate(cubic, x, output_size, align_corners, factors)
+    return NotImplemented if sizes is None else op(x, sizes, align_corners, None)
+
+
+def _linear1d(x, output_size, align_corners, factors=None):
+    """As two dims: the exporter has no factors for one."""
+    sizes = None if output_size is None else [1, *output_size]
+    factors = None if factors is None else [1.0, *factors]
+    return aten.upsample_bilinear2d.vec(x.unsqueeze(2), sizes, align_corners, factors).squeeze(2)
+
+
+def _antialias(mode, cubic_a, x, output_size, align_corners, factors=None):
+    if align_corners:
+        raise Inexpressible("interpolate with antialias and align_corners: ONNX stretches its filter otherwise")
+    if not x.dtype.is_floating_point:
+        raise Inexpressible("PyTorch rounds interpolated integers after each axis")
+    if factors is None:
+        return NotImplemented
+    sizes = _sizes(x, output_size, factors)
+    factors = [1.0 if n == size else factor for n, size, factor in zip(x.shape[2:], sizes, factors)]  # such an axis stays
+    if _interpolate(False, x, output_size, False, factors) is not None:
+        return getattr(aten, f"_upsample_bi{mode}2d_aa").default(x, sizes, False)
+    if not hasattr(torch.onnx, "ops"):
+        raise Inexpressible("interpolate with antialias by a factor: PyTorch's exporter has no words for it before PyTorch 2.8")
+    scales = torch.tensor([1.0, 1.0, *factors], dtype=torch.float32)
+    attributes = {"mode": mode, "antialias": 1, "exclude_outside": 1, "cubic_coeff_a": cubic_a, "coordinate_transformation_mode": "half_pixel"}
+    return torch.onnx.ops.symbolic("Resize", (x, None, scales), attributes, dtype=x.dtype, shape=[*x.shape[:2], *sizes], version=18)
+
+
+# --- others ---
+
+def _average(rank, op, x, kernel_size, stride=(), padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    if divisor_override is None:
+        return NotImplemented
+    if ceil_mode:
+        raise Inexpressible(f"avg_pool{rank}d with divisor_override and ceil_mode")
+    area = math.prod(kernel_size) if len(kernel_size) > 1 else kernel_size[0] ** rank
+    return op(x, kernel_size, stride, padding, False, True) * (area / divisor_override)
+
+
+def _scatter_mean(x, dim, index, source, reduce, include_self=True):
+    if reduce != "mean":
+        return NotImplemented
+    if not x.dtype.is_floating_point:
+        raise Inexpressible("scatter_reduce to means of integers")
+    counts = torch.zeros_like(x).scatter_add(dim, index, torch.ones_like(source))
+    if include_self:
+        return x.scatter_add(dim, index, source) / (counts + 1)
+    means = torch.zeros_like(x).scatter_add(dim, index, source) / torch.clamp(counts, min=1.0)
+    return torch.where(counts > 0, means, x)
+
+
+def _table():
+    table = {("scatter_reduce", "two"): _scatter_mean, ("upsample_linear1d", "vec"): _linear1d}
+    for rank in (1, 2, 3):
+        table[f"upsample_nearest{rank}d", "vec"] = functools.partial(_nearest, rank)
+    for name in ("upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"):
+        table[name, "vec"] = functools.partial(_smooth, getattr(aten, name).vec, "cubic" in name)
+    for mode, cubic_a in (("linear", -0.75), ("cubic", -0.5)):
+        table[f"_upsample_bi{mode}2d_aa", "vec"] = functools.partial(_antialias, mode, cubic_a)
+    for rank in (2, 3):
+        op = getattr(aten, f"avg_pool{rank}d").default
+        table[f"avg_pool{rank}d", "default"] = functools.partial(_average, rank, op)
+    return {getattr(getattr(aten, name), overload): function for (name, overload), function in table.items()}
+
+
+TABLE = _table()
+
+
+def lower(program):
+    """The program with its operators of TABLE in terms that the exporter passes on. Raises Inexpressible."""
+    if any(node.target in TABLE for module in program.graph_module.modules() if hasattr(module, "graph") for node in module.graph.nodes):
+        return program.run_decompositions(TABLE)
+    return program
+
+
+# --- arguments that the exporter leaves out ---
+
+@functools.cache
+def _names(function):
+    """The parameters of an exporter's function, and those that it reads; None where Python has no source of it."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(getattr(function, "func", None) or getattr(function, "function", None) or function)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    definition = next((node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)), None)
+    if definition is None:
+        return None
+    read = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return [parameter.arg for parameter in (*definition.args.args, *definition.args.kwonlyargs)], read
+
+
+def _left_out(schema, function):
+    """Arguments of the schema that the function does not read."""
+    names = _names(function)
+    if names is None:
+        return set()
+    parameters, read = names
+    left = set()
+    for position, argument in enumerate(schema.arguments):
+        if argument.name in parameters:
+            parameter = argument.name
+        else:
+            parameter = parameters[position] if position < len(parameters) and not argument.kwarg_only else None
+        if parameter not in read:
+            left.add(argument.name)
+    return left
+
+
+def _given(node, schema):
+    """Arguments of a node that differ from their defaults."""
+    for position, argument in enumerate(schema.arguments):
+        value = node.args[position] if position < len(node.args) else node.kwargs.get(argument.name, argument.default_value)
+        if argument.has_default_value() and value != argument.default_value:
+            yield argument.name, value
+
+
+def check_arguments(program, registry=None):
+    """Raises Inexpressible where the exporter leaves out an argument of this program, which it has decomposed, that counts."""
+    from torch.onnx._internal.exporter import _registration
+    registry = registry or _registration.ONNXRegistry.from_torchlib()
+    nodes = [node for module in program.graph_module.modules() if hasattr(module, "graph") for node in module.graph.nodes
+             if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload)]
+    for node in nodes:
+        schema = node.target._schema
+        functions = [candidate.onnx_function for candidate in registry.get_decomps(node.target) if not candidate.is_complex]
+        for name, value in _given(node, schema):
+            counts = name not in HARMLESS and (schema.name, name) not in UNREAD_BY_PYTORCH
+            if counts and any(name in _left_out(schema, function) for function in functions):
+                raise Inexpressible(f"{node.target}: PyTorch's exporter to ONNX leaves out {name}={value}")
