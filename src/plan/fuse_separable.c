@@ -3,19 +3,8 @@
  * a block of MobileNet, need not leave the caches. */
 #include "plan/fuse_separable.h"
 
-#include "plan/bound.h"
 #include "plan/choose_form.h"
-#include "plan/fold.h"
-
-#include <math.h>
-
-typedef struct fusing {
-    ry_plan *plan;
-    ry_accuracy accuracy;
-    ry_arena arena;      /* of one pair's trial */
-    bool *channels_last; /* of each value: those of the pair */
-    ry_error *error;
-} fusing;
+#include "plan/fusing.h"
 
 static bool all_are(const ry_ints *list, int64_t number)
 {
@@ -27,22 +16,22 @@ static bool all_are(const ry_ints *list, int64_t number)
     return true;
 }
 
+static ry_value_id optional(const ry_node *node, int i)
+{
+    return i < node->inputs ? node->in[i] : RY_NO_VALUE;
+}
+
 /* A forward convolution of floats whose weights and bias are constants. */
 static bool is_plain(const ry_graph *graph, const ry_node *node)
 {
     return node->op == RY_OP_conv && node->attrs.conv.dir == RY_direction_fwd &&
            graph->values[node->in[0]].dtype == RY_f32 && graph->values[node->in[1]].constant &&
-           (node->inputs < 3 || node->in[2] == RY_NO_VALUE || graph->values[node->in[2]].constant);
-}
-
-static bool has_residual(const ry_node *node)
-{
-    return node->inputs > 3 && node->in[3] != RY_NO_VALUE;
+           (optional(node, 2) == RY_NO_VALUE || graph->values[node->in[2]].constant);
 }
 
 static bool is_depthwise(const ry_graph *graph, const ry_node *node)
 {
-    if (!is_plain(graph, node) || has_residual(node)) {
+    if (!is_plain(graph, node) || optional(node, 3) != RY_NO_VALUE) {
         return false;
     }
     const ry_shape *x = &graph->values[node->in[0]].shape, *w = &graph->values[node->in[1]].shape;
@@ -79,11 +68,6 @@ static ry_node_id partner(const ry_graph *graph, ry_node_id pointwise)
     return alone && is_depthwise(graph, &graph->nodes[producer]) ? producer : RY_NO_NODE;
 }
 
-static ry_value_id optional(const ry_node *node, int i)
-{
-    return i < node->inputs ? node->in[i] : RY_NO_VALUE;
-}
-
 /* The pair as one node, which points into `in`. */
 static ry_node join(const ry_node *depthwise, const ry_node *pointwise, ry_value_id in[6])
 {
@@ -114,50 +98,39 @@ static ry_node join(const ry_node *depthwise, const ry_node *pointwise, ry_value
     return node;
 }
 
-/* Predicted, in the layout that such kernels like best. */
-static rynd_status seconds_of(fusing *f, const ry_node *node, double *seconds)
+static void set_layouts(ry_fusing *f, const ry_node *depthwise, const ry_node *pointwise, bool last)
 {
-    *seconds = 0;
+    ry_fusing_lay(f, depthwise->in[0], last);
+    ry_fusing_lay(f, depthwise->out[0], last);
+    ry_fusing_lay(f, pointwise->out[0], last);
+    ry_fusing_lay(f, optional(pointwise, 3), last);
+}
+
+/* Predicted channels last, where the kernel of both is. */
+static rynd_status compare(ry_fusing *f, const ry_node *depthwise, const ry_node *pointwise,
+                           const ry_node *joined, double *apart, double *together)
+{
+    double seconds[2];
     ry_problem problem;
-    ry_choice choice;
-    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy,
-                           &(ry_value_layouts){.channels_last = f->channels_last}, 0, &f->arena,
-                           &problem, f->error));
-    const rynd_status status = ry_plan_find_choice(f->plan, node, &problem, &choice, f->error);
-    if (status != RYND_OK) {
-        return ry_plan_fail_node(status, node, f->error);
-    }
-    if (!choice.prepared.kernel) {
-        return ry_plan_fail_kernel(node, &problem, f->error);
-    }
-    /* a device that lacks the kernel keeps the two that it has */
-    *seconds = choice.falls_back ? INFINITY : RY_STEP_SECONDS + choice.seconds;
-    return RYND_OK;
+    RY_TRY(ry_fusing_apart(f, depthwise, &seconds[0]));
+    RY_TRY(ry_fusing_apart(f, pointwise, &seconds[1]));
+    RY_TRY(ry_fusing_problem(f, joined, &problem));
+    *apart = seconds[0] + seconds[1];
+    return ry_fusing_joined(f, joined, &problem, together);
 }
 
-static void set_layouts(fusing *f, const ry_node *depthwise, const ry_node *pointwise, bool last)
-{
-    f->channels_last[depthwise->in[0]] = f->channels_last[depthwise->out[0]] =
-        f->channels_last[pointwise->out[0]] = last;
-    if (has_residual(pointwise)) {
-        f->channels_last[pointwise->in[3]] = last;
-    }
-}
-
-static rynd_status fuse(fusing *f, ry_node_id depthwise, ry_node_id pointwise)
+static rynd_status fuse(ry_fusing *f, ry_node_id depthwise, ry_node_id pointwise)
 {
     ry_graph *graph = f->plan->graph;
     const ry_node first = graph->nodes[depthwise], second = graph->nodes[pointwise];
     ry_value_id in[6];
     const ry_node joined = join(&first, &second, in);
-    double apart[2], together;
+    double apart, together;
     set_layouts(f, &first, &second, true);
-    RY_TRY(seconds_of(f, &first, &apart[0]));
-    RY_TRY(seconds_of(f, &second, &apart[1]));
-    RY_TRY(seconds_of(f, &joined, &together));
+    RY_TRY(compare(f, &first, &second, &joined, &apart, &together));
     set_layouts(f, &first, &second, false);
     const double counted = ry_plan_counted(&f->plan->form, RY_PLAN_separable, together);
-    const bool better = together < apart[0] + apart[1], taken = counted < apart[0] + apart[1];
+    const bool better = together < apart, taken = counted < apart;
     f->plan->asked |= 1u << RY_PLAN_separable;
     if (taken != better) {
         RY_TRY(ry_plan_concern(f->plan, first.name, f->error));
@@ -177,17 +150,15 @@ static rynd_status fuse(fusing *f, ry_node_id depthwise, ry_node_id pointwise)
 rynd_status ry_plan_fuse_separable(ry_plan *plan, ry_accuracy accuracy, ry_error *error)
 {
     ry_graph *graph = plan->graph;
-    fusing f = {.plan = plan, .accuracy = accuracy, .error = error};
+    ry_fusing f;
     const ry_node_id nodes = (ry_node_id)graph->node_count;
-    ry_arena_init(&f.arena, plan->arena.allocator);
-    f.channels_last = RY_TAKE(&f.arena, bool, graph->value_count);
-    rynd_status status = f.channels_last ? RYND_OK : ry_fail_memory(error);
+    rynd_status status = ry_fusing_begin(&f, plan, accuracy, error);
     for (ry_node_id n = 0; n < nodes && status == RYND_OK; n++) {
         const ry_node_id depthwise = partner(graph, n);
         if (depthwise != RY_NO_NODE) {
             status = fuse(&f, depthwise, n);
         }
     }
-    ry_arena_free(&f.arena);
+    ry_fusing_end(&f);
     return status == RYND_OK && graph->node_count > nodes ? ry_graph_compact(graph, error) : status;
 }

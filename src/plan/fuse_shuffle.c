@@ -11,79 +11,50 @@
 
 #include "graph/rewrite.h"
 #include "graph/shuffle_conv.h"
-#include "plan/bound.h"
 #include "plan/choose_form.h"
 #include "plan/fold.h"
+#include "plan/fusing.h"
 
 #include <math.h>
 
-typedef struct fusing {
-    ry_plan *plan;
-    ry_accuracy accuracy;
-    ry_arena arena;
-    bool *channels_last; /* of each value: those of the pair */
-    ry_error *error;
-} fusing;
-
-static rynd_status problem_seconds(fusing *f, const ry_node *node, const ry_problem *problem,
-                                   double *seconds)
-{
-    ry_choice choice;
-    const rynd_status status = ry_plan_find_choice(f->plan, node, problem, &choice, f->error);
-    if (status != RYND_OK) {
-        return ry_plan_fail_node(status, node, f->error);
-    }
-    if (!choice.prepared.kernel) {
-        return ry_plan_fail_kernel(node, problem, f->error);
-    }
-    *seconds = RY_STEP_SECONDS + choice.seconds;
-    return RYND_OK;
-}
-
-static rynd_status node_seconds(fusing *f, const ry_node *node, double *seconds)
-{
-    ry_problem problem;
-    RY_TRY(ry_plan_problem(f->plan->graph, node, f->accuracy,
-                           &(ry_value_layouts){.channels_last = f->channels_last}, 0, &f->arena,
-                           &problem, f->error));
-    return problem_seconds(f, node, &problem, seconds);
-}
-
-/* Of the pair as one node, whose weights and bias have forms that they do not have yet. */
-static rynd_status joined_seconds(fusing *f, const ry_shuffle_conv *pair, double *seconds)
+/* Seconds of the pair as one node. Its weights and bias are not packed in their forms yet. */
+static rynd_status joined_seconds(ry_fusing *f, const ry_shuffle_conv *pair, double *seconds)
 {
     ry_value_id in[3];
     const ry_node node = ry_shuffle_conv_node(f->plan->graph, pair, in);
     ry_problem problem;
-    RY_TRY(ry_plan_problem(f->plan->graph, &node, f->accuracy,
-                           &(ry_value_layouts){.channels_last = f->channels_last}, 0, &f->arena,
-                           &problem, f->error));
+    RY_TRY(ry_fusing_problem(f, &node, &problem));
     ry_tensor *tensors = (ry_tensor *)problem.in;
     tensors[1] = ry_tensor_row_major((ry_dtype)tensors[1].dtype, &pair->weights, NULL);
     if (node.inputs > 2) {
         tensors[2] = ry_tensor_row_major((ry_dtype)tensors[2].dtype, &pair->bias, NULL);
     }
-    return problem_seconds(f, &node, &problem, seconds);
+    return ry_fusing_joined(f, &node, &problem, seconds);
+}
+
+static void set_layouts(ry_fusing *f, const ry_node *conv, const ry_node *shuffle, bool last)
+{
+    ry_fusing_lay(f, conv->in[0], last);
+    ry_fusing_lay(f, conv->out[0], last);
+    ry_fusing_lay(f, shuffle->out[0], last);
 }
 
 /* Either way in the layout that suits it. */
-static rynd_status is_faster_joined(fusing *f, const ry_shuffle_conv *pair, bool *faster)
+static rynd_status is_faster_joined(ry_fusing *f, const ry_shuffle_conv *pair, bool *faster)
 {
     const ry_node *conv = &f->plan->graph->nodes[pair->conv],
                   *shuffle = &f->plan->graph->nodes[pair->shuffle];
     double apart = INFINITY, together = INFINITY;
     for (int last = 0; last < 2; last++) {
         double convolving = 0, shuffling = 0, joined = 0;
-        f->channels_last[conv->in[0]] = f->channels_last[conv->out[0]] =
-            f->channels_last[shuffle->out[0]] = last;
-        RY_TRY(node_seconds(f, conv, &convolving));
-        RY_TRY(node_seconds(f, shuffle, &shuffling));
+        set_layouts(f, conv, shuffle, last);
+        RY_TRY(ry_fusing_apart(f, conv, &convolving));
+        RY_TRY(ry_fusing_apart(f, shuffle, &shuffling));
         RY_TRY(joined_seconds(f, pair, &joined));
         apart = fmin(apart, convolving + shuffling);
         together = fmin(together, joined);
     }
-    f->channels_last[conv->in[0]] = f->channels_last[conv->out[0]] =
-        f->channels_last[shuffle->out[0]] = false;
+    set_layouts(f, conv, shuffle, false);
     f->plan->asked |= 1u << RY_PLAN_shuffles;
     *faster = ry_plan_counted(&f->plan->form, RY_PLAN_shuffles, together) < apart;
     if (*faster != (together < apart)) {
@@ -93,13 +64,9 @@ static rynd_status is_faster_joined(fusing *f, const ry_shuffle_conv *pair, bool
     return RYND_OK;
 }
 
-static rynd_status join_pairs(fusing *f, bool *any)
+static rynd_status join_pairs(ry_fusing *f, bool *any)
 {
     ry_graph *graph = f->plan->graph;
-    f->channels_last = RY_TAKE(&f->arena, bool, graph->value_count);
-    if (!f->channels_last) {
-        return ry_fail_memory(f->error);
-    }
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         ry_shuffle_conv pair;
         bool faster = false;
@@ -119,11 +86,13 @@ static rynd_status join_pairs(fusing *f, bool *any)
 
 rynd_status ry_plan_fuse_shuffles(ry_plan *plan, ry_accuracy accuracy, ry_error *error)
 {
-    fusing f = {.plan = plan, .accuracy = accuracy, .error = error};
+    ry_fusing f;
     bool any = false;
-    ry_arena_init(&f.arena, plan->arena.allocator);
-    const rynd_status status = join_pairs(&f, &any);
-    ry_arena_free(&f.arena);
+    rynd_status status = ry_fusing_begin(&f, plan, accuracy, error);
+    if (status == RYND_OK) {
+        status = join_pairs(&f, &any);
+    }
+    ry_fusing_end(&f);
     if (status != RYND_OK || !any) {
         return status;
     }

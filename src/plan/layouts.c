@@ -9,12 +9,13 @@
 #include "plan/layouts.h"
 
 #include "plan/aliases.h"
-#include "plan/bound.h"
 #include "plan/channels.h"
 #include "plan/choose_form.h"
 #include "plan/cut.h"
 #include "plan/fold.h"
 #include "plan/plan_progress.h"
+#include "plan/steps.h"
+#include "predict/choices.h"
 
 #include <math.h>
 
@@ -49,15 +50,6 @@ typedef struct layouts {
     ry_error *error;
 } layouts;
 
-static bool layouts_differ(const ry_value *value)
-{
-    if (value->shape.rank < 3 || value->shape.rank > RY_MAX_RANK || value->dtype == RY_NONE) {
-        return false;
-    }
-    const ry_tensor last = ry_tensor_channels_last(value->dtype, &value->shape, NULL);
-    return !ry_tensor_is_row_major(&last);
-}
-
 static void hold(layouts *l, ry_value_id id)
 {
     if (id != RY_NO_VALUE) {
@@ -79,7 +71,7 @@ static void find_free_values(layouts *l)
     const ry_graph *graph = l->plan->graph;
     for (ry_value_id v = 0; v < l->values; v++) {
         const ry_value *value = &graph->values[v];
-        l->matters[v] = !value->constant && l->channels[v] && layouts_differ(value);
+        l->matters[v] = !value->constant && l->channels[v] && ry_value_has_layouts(value);
         l->free[v] = l->matters[v] && value->producer != RY_NO_NODE && !value->bounded;
         l->other[v][0] = l->other[v][1] = l->instead[v] = RY_NO_VALUE;
     }
@@ -110,13 +102,18 @@ static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry
     }
 }
 
-/* Predicted seconds, as they are counted, of a node whose operands all are in one layout, except
- * one value, which is in the other or as it is given: nothing for a transpose that so becomes an
- * alias. */
-static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_value_id except,
-                                double *seconds)
+/* A node's time in one layout. */
+typedef struct trial {
+    double seconds; /* predicted, as they are counted */
+    bool reference; /* no other kernel takes the layout */
+} trial;
+
+/* The time of a node whose operands all are in one layout, except one value, which is in the other
+ * or as it is given: nothing for a transpose that so becomes an alias. */
+static rynd_status try_node(layouts *l, const ry_node *node, bool last, ry_value_id except,
+                            trial *found)
 {
-    *seconds = 0;
+    *found = (trial){0};
     ry_problem problem;
     RY_TRY(
         ry_plan_problem(l->plan->graph, node, l->accuracy, NULL, 0, &l->arena, &problem, l->error));
@@ -127,16 +124,18 @@ static rynd_status node_seconds(layouts *l, const ry_node *node, bool last, ry_v
         return RYND_OK;
     }
     ry_choice choice;
-    const rynd_status status = ry_plan_find_choice(l->plan, node, &problem, &choice, l->error);
-    if (status != RYND_OK) {
-        return ry_plan_fail_node(status, node, l->error);
-    }
-    if (!choice.prepared.kernel) {
-        return ry_plan_fail_kernel(node, &problem, l->error);
-    }
-    *seconds =
+    RY_TRY(ry_plan_predict_kernel(l->plan, node, &problem, &choice, l->error));
+    found->reference = choice.prepared.kernel->reference;
+    found->seconds =
         last ? ry_plan_counted(&l->form, RY_PLAN_channels_last, choice.seconds) : choice.seconds;
     return RYND_OK;
+}
+
+/* Seconds of `tried`, compared with `other`, which becomes possible by conversions. INFINITY for a
+ * reference kernel if a real one takes the other: a plan converts operands to avoid references. */
+static double seconds_beside(const trial *tried, const trial *other)
+{
+    return tried->reference && !other->reference ? INFINITY : tried->seconds;
 }
 
 static rynd_status copy_seconds(layouts *l, const ry_tensor *from, const ry_tensor *to,
@@ -214,21 +213,23 @@ static bool lies_in(const layouts *l, ry_value_id id, bool last)
     return !l->given[id] && l->last[id] == wants_last(l, id, last);
 }
 
-/* What it costs beside `seconds` that an operand of a node that works in layout `last` is in the
- * other, or as it is given. */
+/* The extra cost of one operand in the other layout, or as it is given, for a node that works in
+ * layout `last` and takes `pure` with all operands there. *convert: a copy is the cheaper way. */
 static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry_value_id id,
-                                  double seconds, double *bridge, bool *convert)
+                                  const trial *pure, double *bridge, bool *convert)
 {
-    double mixed = INFINITY; /* each trial looks at all operands: of very many none is made */
+    double mixed = INFINITY; /* a trial looks at all operands: none is made if they are many */
     if (l->operand_count <= MAX_TRIALS) {
-        RY_TRY(node_seconds(l, node, last, id, &mixed));
+        trial found;
+        RY_TRY(try_node(l, node, last, id, &found));
+        mixed = seconds_beside(&found, pure);
     }
     const bool to = wants_last(l, id, last);
     double conversion = 0; /* again it costs nothing */
     if (l->other[id][to] == RY_NO_VALUE) {
         RY_TRY(conversion_seconds(l, id, to, &conversion));
     }
-    const double more = mixed > seconds ? mixed - seconds : 0;
+    const double more = mixed > pure->seconds ? mixed - pure->seconds : 0;
     *convert = conversion < more;
     *bridge = *convert ? conversion : more;
     return RYND_OK;
@@ -237,9 +238,10 @@ static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry
 static rynd_status add_node(layouts *l, ry_cut *cut, ry_node_id n)
 {
     const ry_node *node = &l->plan->graph->nodes[n];
-    double seconds[2], held[2] = {0, 0}; /* row-major, channels last */
-    RY_TRY(node_seconds(l, node, false, RY_NO_VALUE, &seconds[0]));
-    RY_TRY(node_seconds(l, node, true, RY_NO_VALUE, &seconds[1]));
+    trial pure[2]; /* row-major, channels last */
+    double held[2] = {0, 0};
+    RY_TRY(try_node(l, node, false, RY_NO_VALUE, &pure[0]));
+    RY_TRY(try_node(l, node, true, RY_NO_VALUE, &pure[1]));
     for (int i = 0; i < l->operand_count; i++) {
         const ry_value_id id = l->operands[i].id;
         if (l->free[id]) {
@@ -254,14 +256,15 @@ static rynd_status add_node(layouts *l, ry_cut *cut, ry_node_id n)
             double bridge = 0;
             bool convert;
             if (!lies_in(l, id, last)) {
-                RY_TRY(bridge_seconds(l, node, last, id, seconds[last], &bridge, &convert));
+                RY_TRY(bridge_seconds(l, node, last, id, &pure[last], &bridge, &convert));
             }
             held[last] += bridge;
         }
     }
-    const bool added =
-        ry_cut_add(cut, RY_CUT_FIRST, node_vertex(n), picoseconds(seconds[1] + held[1]), 0) &&
-        ry_cut_add(cut, node_vertex(n), RY_CUT_SECOND, picoseconds(seconds[0] + held[0]), 0);
+    const double row_major = seconds_beside(&pure[0], &pure[1]) + held[0],
+                 last = seconds_beside(&pure[1], &pure[0]) + held[1];
+    const bool added = ry_cut_add(cut, RY_CUT_FIRST, node_vertex(n), picoseconds(last), 0) &&
+                       ry_cut_add(cut, node_vertex(n), RY_CUT_SECOND, picoseconds(row_major), 0);
     return added ? RYND_OK : ry_fail_memory(l->error);
 }
 
@@ -364,18 +367,18 @@ static rynd_status bridge(layouts *l, ry_node_id n)
 {
     const ry_node node = l->plan->graph->nodes[n];
     const bool last = l->labels[node_vertex(n)];
-    double seconds = -1;
+    trial pure = {.seconds = -1};
     for (int i = 0; i < l->operand_count; i++) {
         const ry_value_id id = l->operands[i].id;
         if (lies_in(l, id, last)) {
             continue;
         }
-        if (seconds < 0) {
-            RY_TRY(node_seconds(l, &node, last, RY_NO_VALUE, &seconds));
+        if (pure.seconds < 0) {
+            RY_TRY(try_node(l, &node, last, RY_NO_VALUE, &pure));
         }
         double cost;
         bool apart;
-        RY_TRY(bridge_seconds(l, &node, last, id, seconds, &cost, &apart));
+        RY_TRY(bridge_seconds(l, &node, last, id, &pure, &cost, &apart));
         if (apart) {
             RY_TRY(convert(l, id, wants_last(l, id, last), l->operands[i].made, &l->instead[id]));
         }

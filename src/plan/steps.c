@@ -29,6 +29,16 @@ static rynd_status note_constants(ry_plan *plan, const ry_node *node, ry_step *s
     return RYND_OK;
 }
 
+rynd_status ry_plan_predict_kernel(ry_plan *plan, const ry_node *node, const ry_problem *problem,
+                                   ry_choice *choice, ry_error *error)
+{
+    const rynd_status status = ry_plan_find_choice(plan, node, problem, choice, error);
+    if (status != RYND_OK) {
+        return ry_plan_fail_node(status, node, error);
+    }
+    return choice->prepared.kernel ? RYND_OK : ry_plan_fail_kernel(node, problem, error);
+}
+
 static rynd_status choose_kernel(ry_plan *plan, const ry_node *node, ry_step *step, ry_error *error)
 {
     ry_choice choice;

@@ -5,6 +5,13 @@
 
 #include "plan/plan.h"
 
+struct ry_choice;
+
+/* The kernel that a node is predicted to get for `problem`, which is the node's in some layout. The
+ * error of a node that no kernel takes names it. */
+rynd_status ry_plan_predict_kernel(ry_plan *plan, const ry_node *node, const ry_problem *problem,
+                                   struct ry_choice *choice, ry_error *error);
+
 /* Fills plan->steps for the nodes of plan->graph that compute something (views of row-major values
  * do not), in order. node_of_step[i] receives step i's node. */
 rynd_status ry_plan_make_steps(ry_plan *plan, ry_accuracy accuracy, ry_node_id **node_of_step,

@@ -2,6 +2,15 @@
 /* Descriptions of values as they are stored. */
 #include "plan/value_layouts.h"
 
+bool ry_value_has_layouts(const ry_value *value)
+{
+    if (value->shape.rank < 3 || value->shape.rank > RY_MAX_RANK || value->dtype == RY_NONE) {
+        return false;
+    }
+    const ry_tensor last = ry_tensor_channels_last(value->dtype, &value->shape, NULL);
+    return !ry_tensor_is_row_major(&last);
+}
+
 ry_tensor ry_value_description(const ry_graph *graph, ry_value_id id,
                                const ry_value_layouts *layouts)
 {

@@ -11,6 +11,9 @@ typedef struct ry_value_layouts {
     const ry_tensor *const *given; /* of inputs with other strides: the caller's description */
 } ry_value_layouts;
 
+/* Do row-major and channels last place the value's elements differently? */
+bool ry_value_has_layouts(const ry_value *value);
+
 /* The description of a value; of dtype none for RY_NO_VALUE. layouts NULL: all are row-major. */
 ry_tensor ry_value_description(const ry_graph *graph, ry_value_id id,
                                const ry_value_layouts *layouts);

@@ -24,14 +24,15 @@ static double per_core(rynd_rate rate, const ry_machine *machine, unsigned threa
     return threads > 1 && rate.all > 0 && machine->cores > 0 ? rate.all / machine->cores : rate.one;
 }
 
-/* For all threads together, of bytes that come again after `around` others. Moves within the cores'
- * own caches are work; references do not count theirs, and are taken to move every byte from
- * memory. */
+/* Seconds of all threads together to move bytes that come again after `around` others. Kernels
+ * count moves within the cores' own caches as work. References do not: their bytes all come from
+ * memory, at a share of its rate. */
 static double memory_seconds(const ry_prepared *prepared, const ry_machine *machine,
                              unsigned threads, double bytes, double around)
 {
     const struct ry_prediction_costs *cost = costs_of(prepared, machine);
     const bool kept = !prepared->kernel->reference;
+    const double share = kept ? 1 : cost->reference;
     const double l2 = cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2),
                  l3 = cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3);
     const double own = kept ? ry_machine_kept_share(around, l2) : 0,
@@ -43,7 +44,7 @@ static double memory_seconds(const ry_prepared *prepared, const ry_machine *mach
     const double from_memory =
         far.one > 0 ? (1 - own - shared) / (per_core(far, machine, threads) * cost->memory_rate)
                     : 0;
-    return bytes * (from_cache + from_memory) / threads;
+    return bytes * (from_cache + from_memory) / (threads * share);
 }
 
 static double overlapped(const ry_prepared *prepared, const ry_machine *machine, double arithmetic,
@@ -79,8 +80,9 @@ static double run_work(const ry_prepared *prepared, const ry_machine *machine, u
 static double arithmetic_seconds(const ry_prepared *prepared, const ry_machine *machine,
                                  unsigned threads)
 {
+    const double share = prepared->kernel->reference ? costs_of(prepared, machine)->scalar : 1;
     return run_work(prepared, machine, threads) /
-           (per_core(machine->f32, machine, threads) * threads);
+           (per_core(machine->f32, machine, threads) * threads * share);
 }
 
 /* Bytes of the constants as the model has them, and as the kernel reads them. */
@@ -115,16 +117,10 @@ static double operand_seconds(const ry_prepared *prepared, const ry_machine *mac
            memory_seconds(prepared, machine, threads, read, network_bytes);
 }
 
-static double reference_share(const ry_prepared *prepared, const ry_machine *machine)
-{
-    return prepared->kernel->reference ? costs_of(prepared, machine)->reference : 1;
-}
-
 static double run_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
     return overlapped(prepared, machine, arithmetic_seconds(prepared, machine, threads),
-                      operand_seconds(prepared, machine, threads, 0, 0)) /
-           reference_share(prepared, machine);
+                      operand_seconds(prepared, machine, threads, 0, 0));
 }
 
 static double pack_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
@@ -160,8 +156,7 @@ ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine
                           unsigned constants)
 {
     ry_parts parts = {
-        .arithmetic =
-            arithmetic_seconds(prepared, machine, threads) / reference_share(prepared, machine),
+        .arithmetic = arithmetic_seconds(prepared, machine, threads),
         .overhead = region_seconds(prepared, machine, threads),
         .pack = pack_seconds(prepared, machine, threads),
         .bytes = prepared->counts.bytes,
@@ -173,10 +168,9 @@ ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine
 static ry_time parts_of(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
                         double factor, double memory)
 {
-    const double share = reference_share(prepared, machine);
     ry_time time = {
-        .arithmetic = arithmetic_seconds(prepared, machine, threads) * factor / share,
-        .memory = memory / share,
+        .arithmetic = arithmetic_seconds(prepared, machine, threads) * factor,
+        .memory = memory,
         .overhead = region_seconds(prepared, machine, threads),
     };
     time.all = pack_seconds(prepared, machine, threads) +

@@ -27,11 +27,17 @@ static bool is_f32(const ry_problem *problem, int i)
     return !ry_problem_has_input(problem, i) || ry_type_of(&problem->in[i]) == RY_f32;
 }
 
-/* Do the rows of y, or of the residual, follow each other without a gap? */
+/* Are the channels of a position side by side? One channel always is. */
+static bool is_channels_last(const ry_tensor *t)
+{
+    return t->dim[1] == 1 || t->stride[1] == 1;
+}
+
+/* Is that so of y, or of the residual, and do its rows follow each other without a gap? */
 static bool in_line(const ry_tensor *t)
 {
-    return t->stride[1] == 1 &&
-           (t->rank == 3 || t->dim[2] == 1 || t->stride[2] == t->dim[3] * t->stride[3]);
+    return is_channels_last(t) && (t->rank == 3 || t->dim[2] == 1 || t->dim[3] == 1 ||
+                                   t->stride[2] == t->dim[3] * t->stride[3]);
 }
 
 void ry_separable_depthwise_of(const ry_problem *problem, int64_t pixel, separable_depthwise *d)
@@ -77,8 +83,8 @@ static bool suits(const ry_problem *problem, int width)
             return false;
         }
     }
-    if (ry_type_of(y) != RY_f32 || x->rank < 3 || x->rank > 4 || x->stride[1] != 1 || !in_line(y) ||
-        (ry_problem_has_input(problem, 5) && !in_line(&problem->in[5]))) {
+    if (ry_type_of(y) != RY_f32 || x->rank < 3 || x->rank > 4 || !is_channels_last(x) ||
+        !in_line(y) || (ry_problem_has_input(problem, 5) && !in_line(&problem->in[5]))) {
         return false;
     }
     for (int i = 0; i < x->rank; i++) {
