@@ -28,7 +28,14 @@ static inline int64_t ry_clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* The greatest of positive a and b. */
+/* a * b, or INT64_MAX where that is more: a, b >= 0. For limits on products of sizes. */
+static inline int64_t ry_product(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+/* The greatest common divisor of positive a and b. */
 static inline int64_t ry_common_divisor(int64_t a, int64_t b)
 {
     while (b) {

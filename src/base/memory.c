@@ -3,6 +3,8 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "base/memory.h"
 
+#include "base/machine_memory.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,10 @@
  * weights and activations are read through from one end to the other in each run, and with pages of
  * 4 KiB an address has to be looked up in tables every 64 lines. */
 enum { HUGE_PAGE = 2 * 1024 * 1024 };
+
+/* Blocks from here on are refused if the machine cannot hold them: Linux would grant them, and kill
+ * the process once it fills them. */
+#define CHECKED_BLOCK ((size_t)1 << 30)
 
 enum { BLOCK_SIZE = 64 * 1024, ARENA_ALIGNMENT = 16 };
 
@@ -29,7 +35,7 @@ static size_t round_up(size_t n, size_t unit)
 static void *system_allocate(void *user, size_t size, size_t alignment)
 {
     (void)user;
-    if (size > SIZE_MAX - alignment) {
+    if (size > SIZE_MAX - alignment || (size >= CHECKED_BLOCK && size > ry_machine_memory())) {
         return NULL;
     }
     const bool large = size >= HUGE_PAGE && alignment < HUGE_PAGE && size <= SIZE_MAX - HUGE_PAGE;

@@ -9,7 +9,7 @@
 typedef struct rest {
     ry_plan *plan;
     ry_run *run;
-    ry_tensor *inputs; /* as planned: data is a copy of small values */
+    ry_tensor *inputs; /* as planned: data is a copy of what decides shapes, else NULL */
     ry_arena arena;    /* of `inputs` */
 } rest_of_plan;
 
@@ -74,17 +74,12 @@ static size_t rest_inputs(const ry_run *run)
     return run->plan->output_count - run->plan->model_outputs;
 }
 
-static bool decides_shapes(const ry_tensor *tensor)
-{
-    return ry_tensor_count(tensor) <= RY_MAX_INTS;
-}
-
 static bool still_valid(const ry_run *run)
 {
     for (size_t i = 0; i < rest_inputs(run); i++) {
         const ry_tensor now = rest_input(run, i), *then = &run->rest.inputs[i];
         if (now.rank != then->rank || memcmp(now.dim, then->dim, sizeof now.dim) != 0 ||
-            (decides_shapes(&now) && memcmp(now.data, then->data, ry_tensor_bytes(&now)) != 0)) {
+            (then->data && memcmp(now.data, then->data, ry_tensor_bytes(&now)) != 0)) {
             return false;
         }
     }
@@ -94,6 +89,7 @@ static bool still_valid(const ry_run *run)
 static rynd_status remember_inputs(ry_run *run, ry_error *error)
 {
     rest_of_plan *rest = &run->rest;
+    const ry_graph *rest_graph = run->plan->rest;
     ry_arena_init(&rest->arena, run->plan->device->allocator);
     rest->inputs = RY_TAKE(&rest->arena, ry_tensor, rest_inputs(run));
     if (!rest->inputs) {
@@ -103,7 +99,7 @@ static rynd_status remember_inputs(ry_run *run, ry_error *error)
         ry_tensor *input = &rest->inputs[i];
         *input = rest_input(run, i);
         void *copy = NULL;
-        if (decides_shapes(input)) {
+        if (ry_plan_reads_content(rest_graph, rest_graph->inputs[i], input)) {
             copy = ry_arena_take(&rest->arena, ry_tensor_bytes(input), 1);
             if (!copy) {
                 return ry_fail_memory(error);
@@ -113,6 +109,20 @@ static rynd_status remember_inputs(ry_run *run, ry_error *error)
         input->data = copy;
     }
     return RYND_OK;
+}
+
+/* Refuses a plan of the rest that leaves the whole rest again: planning would never end. */
+static rynd_status check_progress(const ry_graph *rest, const ry_graph *left, ry_error *error)
+{
+    if (!left || left->node_count < rest->node_count) {
+        return RYND_OK;
+    }
+    const ry_node *node = &left->nodes[0];
+    const ry_value_id out = node->out[0];
+    return ry_fail(
+        error, RYND_ERROR_SHAPE,
+        "node '%s' (%s): the shape of its output '%s' cannot be computed from its inputs",
+        node->name, node->source, out == RY_NO_VALUE ? "" : left->values[out].name);
 }
 
 static rynd_status make_rest(ry_run *run, ry_error *error)
@@ -128,6 +138,7 @@ static rynd_status make_rest(ry_run *run, ry_error *error)
         .own_weights = run->plan->own_weights,
     };
     RY_TRY(ry_plan_create(run->plan->device, run->plan->rest, &options, &rest->plan, error));
+    RY_TRY(check_progress(run->plan->rest, rest->plan->rest, error));
     return ry_run_create(rest->plan, run->accuracy, &rest->run, error);
 }
 

@@ -84,14 +84,43 @@ static ry_infer_result check_outputs(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
+static bool inputs_known(const ry_infer *infer)
+{
+    for (int i = 0; i < infer->node->inputs; i++) {
+        if (ry_infer_has(infer, i) && !ry_infer_known(&ry_infer_in(infer, i)->shape)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Refuses unknown dims of outputs if all inputs are known: a negative number would be taken for a
+ * symbol that nothing ever resolves. */
+static ry_infer_result check_settled(ry_infer *infer)
+{
+    for (int i = 0; inputs_known(infer) && i < infer->node->outputs; i++) {
+        const ry_value *out = ry_infer_out(infer, i);
+        if (out && !ry_infer_known(&out->shape)) {
+            char text[256];
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                                 "the shape of output %d, value '%s', cannot be computed: %s", i,
+                                 out->name,
+                                 ry_shape_text(infer->graph, &out->shape, text, sizeof text));
+        }
+    }
+    return RY_INFER_DONE;
+}
+
 static ry_infer_result infer_known_extents(ry_infer *infer, const ry_infer_row *row)
 {
     if (row->first != RY_RULE_OWN && rank_unknown(infer)) {
         return forget_outputs(infer);
     }
     ry_infer_result result = row->infer(infer);
-    return result == RY_INFER_FAILED || check_outputs(infer) == RY_INFER_FAILED ? RY_INFER_FAILED
-                                                                                : result;
+    if (result == RY_INFER_FAILED || check_outputs(infer) == RY_INFER_FAILED) {
+        return RY_INFER_FAILED;
+    }
+    return result == RY_INFER_DONE ? check_settled(infer) : result;
 }
 
 static bool is_bounded(const ry_infer *infer, int i)

@@ -41,10 +41,16 @@ ry_infer_result ry_infer_op_affine_grid(ry_infer *infer)
         out.dim[count - 1] = count - 2;
     }
     if (result == RY_INFER_DONE) {
+        for (int d = 0; d < size.count; d++) {
+            if (size.at[d] < 0) {
+                return ry_infer_bad(infer, 1, "has the negative number %lld",
+                                    (long long)size.at[d]);
+            }
+        }
         RY_INFER_TRY(ry_infer_check_dim(infer, 0, 0, size.at[0], "batch of `size`"));
         out.dim[0] = size.at[0];
         for (int d = 2; d < size.count; d++) {
-            out.dim[d - 1] = size.at[d] < 0 ? RY_DIM_ERROR : size.at[d];
+            out.dim[d - 1] = size.at[d];
         }
     }
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);

@@ -22,6 +22,17 @@
 
 #include <string.h>
 
+bool ry_plan_reads_content(const ry_graph *graph, ry_value_id input, const ry_tensor *tensor)
+{
+    bool reads = ry_tensor_count(tensor) <= RY_MAX_INTS;
+    for (size_t n = 0; !reads && tensor->rank == 1 && n < graph->node_count; n++) {
+        const ry_node *node = &graph->nodes[n];
+        reads = node->op == RY_OP_split && node->inputs > 1 && node->in[1] == input &&
+                ry_tensor_count(tensor) == node->outputs;
+    }
+    return reads;
+}
+
 rynd_status ry_plan_bind_inputs(ry_graph *graph, const ry_plan_options *options, ry_error *error)
 {
     ry_arena scratch;
@@ -45,7 +56,7 @@ rynd_status ry_plan_bind_inputs(ry_graph *graph, const ry_plan_options *options,
     ry_arena_free(&scratch);
     for (size_t i = 0; i < graph->input_count && status == RYND_OK; i++) {
         const ry_tensor *given = options->inputs ? &options->inputs[i] : NULL;
-        if (!given || !given->data || ry_tensor_count(given) > RY_MAX_INTS) {
+        if (!given || !given->data || !ry_plan_reads_content(graph, graph->inputs[i], given)) {
             continue;
         }
         ry_tensor copy = ry_graph_tensor(graph, graph->inputs[i]);

@@ -10,9 +10,12 @@
 rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options,
                            ry_plan **plan, ry_error *error);
 
-/* Gives the graph's inputs their sizes, and their content where it is given and small enough to
- * decide a shape; then shapes are inferred. Of the options those of inputs, batch and dims count.
- */
+/* May the content of this input, which `tensor` describes, decide a shape? Lists of few numbers
+ * may, and the parts of a split, as many as it has outputs. */
+bool ry_plan_reads_content(const ry_graph *graph, ry_value_id input, const ry_tensor *tensor);
+
+/* Gives the graph's inputs their sizes, and their content where it is given and may decide a shape;
+ * then infers shapes. Reads the options for inputs, batch and dims only. */
 rynd_status ry_plan_bind_inputs(ry_graph *graph, const ry_plan_options *options, ry_error *error);
 
 #endif

@@ -7,6 +7,7 @@
  * what is alive there is stored whole, and passes through memory on its way. */
 #include "plan/micro_batches.h"
 
+#include "base/integer.h"
 #include "plan/choose_form.h"
 #include "plan/uses.h"
 #include "predict/predict.h"
@@ -15,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_CHOICES = 24 };
+enum { MAX_CHOICES = 24, MAX_MICRO_BATCHES = 1 << 16 };
 
 typedef struct cutting {
     ry_plan *plan;
@@ -192,7 +193,8 @@ static void trace(const cutting *c, uint8_t *chosen)
 static void list_choices(cutting *c)
 {
     c->images[c->choices++] = c->batch;
-    for (int64_t micro_batches = 2; micro_batches <= c->batch && c->choices < MAX_CHOICES;
+    const int64_t most = ry_min(c->batch, MAX_MICRO_BATCHES);
+    for (int64_t micro_batches = 2; micro_batches <= most && c->choices < MAX_CHOICES;
          micro_batches++) {
         if (c->batch % micro_batches == 0) {
             c->images[c->choices++] = c->batch / micro_batches;

@@ -141,9 +141,9 @@ typedef struct ry_plan {
 
 typedef struct ry_plan_options {
     ry_accuracy accuracy;
-    /* One per graph input: its shape and strides, and its content where data is not NULL and it has
-     * at most RY_MAX_INTS elements: the plan then holds for that content only. dtype none: not
-     * given. NULL: none given. */
+    /* One per graph input: its shape and strides, and its content where data is not NULL and may
+     * decide a shape (ry_plan_reads_content): the plan then holds for that content only. dtype
+     * none: not given. NULL: none given. */
     const ry_tensor *inputs;
     int64_t batch; /* first dim of the inputs whose first dim is a symbol; 0: not given */
     const ry_dim_binding *dims;

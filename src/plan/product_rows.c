@@ -3,13 +3,18 @@
  * efficient for, and stays in the last cache of many machines until it is read. */
 #include "plan/product_rows.h"
 
+#include "base/integer.h"
 #include "expr/expr.h"
 #include "plan/fold.h"
 #include "plan/in_place.h"
 
 #include <string.h>
 
-enum { MIN_ROWS = 16, MATRIX = 2 };
+enum {
+    MIN_ROWS = 16,
+    MATRIX = 2,
+    MAX_PIECES = 1 << 12 /* each is a step: a larger product stays whole */
+};
 
 typedef struct cutting {
     ry_plan *plan;
@@ -108,7 +113,10 @@ static int64_t pieces_of(const ry_plan *plan, ry_value_id product)
 {
     const int64_t rows = plan->graph->values[product].shape.dim[0];
     const size_t bytes = ry_plan_value_bytes(plan, product);
-    for (int64_t pieces = 2; bytes > RY_PRODUCT_BYTES && rows / pieces >= MIN_ROWS; pieces++) {
+    const size_t fewest = bytes / RY_PRODUCT_BYTES;
+    const int64_t most = ry_min(rows / MIN_ROWS, MAX_PIECES);
+    for (int64_t pieces = fewest > 2 ? (int64_t)fewest : 2;
+         bytes > RY_PRODUCT_BYTES && pieces <= most; pieces++) {
         if (rows % pieces == 0 && bytes / (size_t)pieces <= RY_PRODUCT_BYTES) {
             return pieces;
         }

@@ -222,6 +222,7 @@ const every_problem every_problems[] = {
     {F32, "resize x0=1x3x9x11:f32 y0=1x3x18x33:f32 mode=cubic"},
     {F32, "resize x0=1x3x9x11:f32 y0=1x3x4x5:f32 mode=linear antialias=1"},
     {REFERENCE, "resize x0=1x3x4x5x6:f32 y0=1x3x8x7x5:f32 mode=linear"},
+    {F32, "resize x0=1x1x2x7:f32 y0=1x1x2x349531:f32 mode=linear"}, /* the reference without tables */
     {REFERENCE, "resize x0=1x3x9x11:u8 y0=1x3x18x22:u8"},
     {REFERENCE, "resize x0=1x3x9x11:u8 y0=1x3x7x6:u8 nearest=ceil coordinates=align_corners"},
     {EXACT, "resize x0=1x3x9x12:f32 y0=1x3x7x31:f32 nearest=round_prefer_ceil coordinates=pytorch_half_pixel"},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocators, arenas and messages. */
+#include "base/machine_memory.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -155,12 +156,41 @@ static void test_messages(void **state)
     assert_string_equal(rynd_status_text((rynd_status)99), "unknown status");
 }
 
+static void test_machine_memory(void **state)
+{
+    (void)state;
+    const char *meminfo = "MemTotal:       2000 kB\nMemFree:         100 kB\n"
+                          "MemAvailable:   1000 kB\nSwapFree:        500 kB\n";
+    assert_int_equal(ry_memory_of(meminfo, ""), 1500 * 1024);
+    assert_int_equal(ry_memory_of(meminfo, "max\n"), 1500 * 1024);
+    assert_int_equal(ry_memory_of(meminfo, "1048576\n"), 1048576);
+    assert_int_equal(ry_memory_of(meminfo, "9223372036854771712\n"), 1500 * 1024);
+    assert_true(ry_memory_of("", "") == SIZE_MAX);
+    assert_int_equal(ry_memory_of("", "4096\n"), 4096);
+    assert_true(ry_machine_memory() > 0);
+}
+
+/* Addresses are granted whatever the machine has: what it cannot hold is refused all the same. */
+static void test_more_than_the_machine_has(void **state)
+{
+    (void)state;
+    if (ry_machine_memory() == SIZE_MAX) {
+        skip();
+    }
+    assert_null(ry_allocate(&ry_system_allocator, (size_t)1 << 46));
+    assert_true(ry_memory_refused() == (size_t)1 << 46);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_allocate),    cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_arena_fails), cmocka_unit_test(test_arena_texts),
+        cmocka_unit_test(test_allocate),
+        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_arena_fails),
+        cmocka_unit_test(test_arena_texts),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_machine_memory),
+        cmocka_unit_test(test_more_than_the_machine_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

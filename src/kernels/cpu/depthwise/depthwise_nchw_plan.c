@@ -16,7 +16,17 @@ ry_window_range ry_depthwise_nchw_passes(const ry_conv_geometry *g, int64_t z)
                             g->kernel[0]);
 }
 
-/* Passes over all slices of y; 0 if some slice has none. */
+/* Planning looks at each slice of the output and at each vector beside x. Other kernels take
+ * convolutions with more. */
+static bool has_few_edges(const ry_conv_geometry *g)
+{
+    enum { MAX_SLICES = 1 << 12, MAX_BESIDE = 1 << 12 };
+    const int64_t end = (g->out[2] - 1) * g->stride[2] + (g->kernel[2] - 1) * g->dilation[2];
+    return g->out[0] <= MAX_SLICES && g->before[2] <= MAX_BESIDE &&
+           end - g->before[2] - g->in[2] <= MAX_BESIDE;
+}
+
+/* Passes over all slices of y, or 0 if a slice has none. */
 static int64_t count_passes(const ry_conv_geometry *g)
 {
     int64_t count = 0;
@@ -47,8 +57,9 @@ bool ry_depthwise_nchw_suits(const ry_problem *problem)
     const bool steps =
         g->stride[1] == g->stride[2] &&
         (g->stride[2] == 1 || (g->stride[2] == 2 && g->dilation[1] == 1 && g->dilation[2] == 1));
-    return near && residual && steps && count_passes(g) > 0 && g->kernel[1] <= STRIP_WINDOW &&
-           g->kernel[2] <= STRIP_WINDOW && g->dilation[2] * g->kernel[2] <= 256;
+    return near && residual && steps && g->kernel[1] <= STRIP_WINDOW &&
+           g->kernel[2] <= STRIP_WINDOW && g->dilation[2] * g->kernel[2] <= 256 &&
+           has_few_edges(g) && count_passes(g) > 0;
 }
 
 /* Pixels that a load may read, relative to the vector's first output pixel at column 0: `span` of

@@ -18,8 +18,9 @@ bool ry_igemm_copy_suits(const igemm_plan *plan, ry_dtype dtype)
     const bool dense = (g->in[2] == 1 || g->x_step[2] == 1) &&
                        (g->in[1] == 1 || g->x_step[1] == g->in[2]) &&
                        (g->in[0] == 1 || g->x_step[0] == g->in[1] * g->in[2]);
-    const bool one = g->taps == g->phases && g->stride[0] * g->stride[1] * g->stride[2] == 1;
-    const int64_t size = g->batch * g->groups * g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4;
+    const bool one = g->taps == g->phases && ry_conv_has_unit_stride(g);
+    const double size = (double)(g->batch * g->groups * g->channels_in) *
+                        (double)(g->in[0] * g->in[1] * g->in[2]) * sizeof(float);
     return (dtype == RY_f32 || dtype == RY_i32) && g->x_channel != 1 && dense &&
            g->channels_in > 1 && (!one || igemm_is_small(plan)) && size <= MAX_COPY;
 }

@@ -16,4 +16,8 @@ typedef struct igemm_k_block {
 void ry_igemm_next_k_block(const igemm_plan *plan, const igemm_phase *phase,
                            igemm_k_block *k_block);
 
+/* Sets the phase's steps and last_k_block, once its blocks are cut. Blocks of pairs may have more
+ * steps together than the whole reduction: one of odd depth ends with half a pair. */
+void ry_igemm_count_steps(const igemm_plan *plan, igemm_phase *phase);
+
 #endif

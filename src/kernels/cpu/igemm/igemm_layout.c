@@ -6,6 +6,7 @@
 #include "kernels/cpu/igemm/gather_program.h"
 #include "kernels/cpu/igemm/igemm_bundle.h"
 #include "kernels/cpu/igemm/igemm_copy.h"
+#include "kernels/cpu/igemm/igemm_k_block.h"
 #include "kernels/cpu/igemm/igemm_padding.h"
 #include "kernels/cpu/parts/epilogue_run.h"
 #include "machine/machine.h"
@@ -20,6 +21,9 @@ enum {
     MIN_SHORT = 96,     /* steps of a k block that is cut to fit the first-level cache */
     K_BLOCK_GRAIN = 32, /* k blocks' most steps are a multiple of */
 };
+
+/* Floats of a phase's shared panels: no machine has so many, and no sum of them overflows. */
+#define MAX_SHARED ((int64_t)1 << 54)
 
 /* How much of a cache is filled by what is to stay there while other things pass. Of the second
  * level: by a panel, beside the weights that stream through; by all that comes again, though never
@@ -134,7 +138,8 @@ static void find_pads(const ry_problem *problem, const igemm_plan *plan, const r
         }
     }
     for (int i = 0; i < RY_SPACE; i++) {
-        reads[i] = g->x_step[i] * g->stride[i];
+        /* a stride over padding, or of a single position, may be too large to multiply */
+        reads[i] = p->at.grid[i] > 1 && !p->any_pad ? g->x_step[i] * g->stride[i] : 0;
     }
     const bool even =
         !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) && p->at.taps == 1 && !p->any_pad &&
@@ -225,13 +230,7 @@ static void find_k_blocks(const igemm_plan *plan, igemm_phase *p)
     p->k_blocks = taps == 0 ? 1
                             : ry_ceil_div(channels, p->k_block_channels) * (p->at.taps / taps) *
                                   ry_ceil_div(taps, p->k_block_taps);
-    igemm_k_block k_block = {0};
-    p->steps = 0;
-    for (int64_t i = 0; i < p->k_blocks; i++) {
-        ry_igemm_next_k_block(plan, p, &k_block);
-        p->steps += k_block.steps;
-    }
-    p->last_k_block = k_block.first;
+    ry_igemm_count_steps(plan, p);
 }
 
 /* Rows of the grid that the lanes of one gathered vector are in at most. */
@@ -409,7 +408,8 @@ void ry_igemm_set_tasks(igemm_plan *plan)
                          : 0;
         plan->gathers += p->gathers;
         p->shared_at = (int64_t)(plan->shared_size / sizeof(float));
-        plan->shared_size += ry_aligned((size_t)(p->gathers * p->panel) * sizeof(float));
+        const int64_t shared = ry_min(ry_product(p->gathers, p->panel), MAX_SHARED);
+        plan->shared_size += ry_aligned((size_t)shared * sizeof(float));
         p->packed = plan->packed_group;
         plan->packed_group += ry_round_up(columns * p->steps, 16);
     }
@@ -514,13 +514,13 @@ static void find_phases(const ry_problem *problem, igemm_plan *plan)
 static void find_far(const ry_query *query, igemm_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t planes = g->batch * g->groups * g->channels_in;
-    const double size = (double)ry_dtype_size(ry_type_of(&query->problem->in[0]));
+    const double planes = (double)(g->batch * g->groups * g->channels_in),
+                 size = (double)ry_dtype_size(ry_type_of(&query->problem->in[0]));
     plan->far = ry_machine_is_far(query->target->machine,
-                                  size * (double)(planes * g->in[0] * g->in[1] * g->in[2]));
+                                  size * planes * (double)(g->in[0] * g->in[1] * g->in[2]));
     for (int64_t i = 0; i < g->phases; i++) {
         plan->phase[i].far = ry_machine_is_far(query->target->machine,
-                                               4 * (double)(planes * plan->phase[i].at.pixels));
+                                               4 * planes * (double)plan->phase[i].at.pixels);
     }
 }
 

@@ -203,6 +203,12 @@ static inline const ry_conv_tap *igemm_phase_taps(const igemm_plan *plan, const 
            phase->at.first_tap;
 }
 
+/* Steps of the tiles for a k block of so much depth. */
+static inline int64_t igemm_steps(const igemm_plan *plan, int64_t depth)
+{
+    return plan->pairs ? (depth + 1) / 2 : depth;
+}
+
 /* Is there a phase before the products? */
 static inline bool igemm_has_gathering(const igemm_plan *plan)
 {

@@ -75,8 +75,8 @@ bool ry_kn2row_is_possible(const ry_problem *problem)
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     const bool depthwise = g.channels_in == 1 && g.channels_out == 1;
-    if (depthwise || g.stride[0] * g.stride[1] * g.stride[2] != 1 || g.taps < 2 ||
-        g.taps > MAX_TAPS || g.channels_out > MAX_OUT) {
+    if (depthwise || !ry_conv_has_unit_stride(&g) || g.taps < 2 || g.taps > MAX_TAPS ||
+        g.channels_out > MAX_OUT) {
         return false;
     }
     const int64_t max = MAX_PRODUCTS / 4, columns = g.groups * kn2row_columns(&g);

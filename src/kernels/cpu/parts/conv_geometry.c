@@ -7,6 +7,10 @@
 
 #include <string.h>
 
+/* A table of more taps would cost more memory and time while planning than it is worth: the
+ * reference takes such a convolution. */
+enum { MAX_TAPS = 1 << 16 };
+
 /* The problem's axes as the last of RY_SPACE axes. */
 static void axes_of(const ry_problem *problem, ry_window_axis axis[RY_SPACE])
 {
@@ -46,6 +50,17 @@ static bool is_empty(const ry_tensor *tensor)
     return false;
 }
 
+static bool has_few_taps(const ry_problem *problem)
+{
+    ry_window_axis axis[RY_SPACE];
+    int64_t taps = 1;
+    axes_of(problem, axis);
+    for (int i = 0; i < RY_SPACE; i++) {
+        taps = ry_product(taps, axis[i].taps);
+    }
+    return taps <= MAX_TAPS;
+}
+
 bool ry_conv_is_spatial(const ry_problem *problem)
 {
     if (problem->op == RY_OP_conv ? problem->attrs.conv.dir != RY_direction_fwd
@@ -54,7 +69,7 @@ bool ry_conv_is_spatial(const ry_problem *problem)
     }
     const int rank = problem->in[0].rank;
     return rank >= 3 && rank <= 2 + RY_SPACE && !is_empty(&problem->in[0]) &&
-           !is_empty(&problem->in[1]) && !is_empty(&problem->out[0]);
+           !is_empty(&problem->in[1]) && !is_empty(&problem->out[0]) && has_few_taps(problem);
 }
 
 /* Has every axis unit stride, and no more padding than the window reaches over? */
@@ -181,7 +196,7 @@ static int64_t phase_taps(const ry_problem *problem, const ry_window_axis *axis,
         count *= along[i].count;
     }
     /* from the last one on: where each reads ascends, and neighbours in x are neighbours here */
-    for (int64_t t = 0; tap && t < count; t++) {
+    for (int64_t t = 0; t < count; t++) {
         int64_t rest = count - 1 - t;
         memset(&tap[t], 0, sizeof tap[t]);
         for (int i = RY_SPACE - 1; i >= 0; i--) {
@@ -195,37 +210,57 @@ static int64_t phase_taps(const ry_problem *problem, const ry_window_axis *axis,
     return count;
 }
 
+/* Counts the taps that reach the first `residues` outputs of an axis. Every tap reaches one of the
+ * first `stride`. */
+static int64_t count_taps(const ry_window_axis *axis, int64_t residues)
+{
+    int64_t count = residues == axis->stride ? axis->taps : 0;
+    for (int64_t tap = 0; residues < axis->stride && tap < axis->taps; tap++) {
+        const int64_t first = (tap * axis->dilation - axis->pad) % axis->stride;
+        count += (first < 0 ? first + axis->stride : first) < residues;
+    }
+    return count;
+}
+
+/* The phase of a residue, without its taps. */
+static ry_conv_phase transposed_phase(const ry_problem *problem, const ry_conv_geometry *g,
+                                      const int64_t residue[RY_SPACE])
+{
+    const ry_tensor *y = &problem->out[0];
+    ry_conv_phase phase = {.first_tap = g->taps};
+    for (int i = 0; i < RY_SPACE; i++) {
+        const int64_t stride = g->output_stride[i];
+        phase.grid[i] = ry_ceil_div(g->out[i] - residue[i], stride);
+        phase.y_offset += residue[i] * step_of(y, i);
+        phase.y_step[i] = stride * step_of(y, i);
+        phase.bias_offset += residue[i] * bias_step(problem, i);
+        if (ry_problem_has_input(problem, 3)) {
+            phase.r_offset += residue[i] * step_of(&problem->in[3], i);
+            phase.r_step[i] = stride * step_of(&problem->in[3], i);
+        }
+    }
+    return phase;
+}
+
 static void transposed_phases(const ry_problem *problem, const ry_window_axis *axis,
                               ry_conv_geometry *g, ry_conv_phase *phase, ry_conv_tap *tap)
 {
-    const int64_t *stride = g->output_stride;
-    int64_t residues[RY_SPACE];
+    int64_t residues[RY_SPACE], phases = 1, taps = 1;
     for (int i = 0; i < RY_SPACE; i++) {
-        residues[i] = ry_min(stride[i], g->out[i]);
+        residues[i] = ry_min(g->output_stride[i], g->out[i]);
+        phases = ry_product(phases, residues[i]);
+        taps = ry_product(taps, count_taps(&axis[i], residues[i]));
     }
-    const ry_tensor *y = &problem->out[0];
-    g->phases = g->taps = 0;
-    for (int64_t p = 0; p < residues[0] * residues[1] * residues[2]; p++) {
+    g->taps = 0;
+    for (int64_t p = 0; phase && p < phases; p++) {
         const int64_t residue[RY_SPACE] = {p / (residues[1] * residues[2]),
                                            p / residues[2] % residues[1], p % residues[2]};
-        ry_conv_phase next = {.first_tap = g->taps};
-        for (int i = 0; i < RY_SPACE; i++) {
-            next.grid[i] = ry_ceil_div(g->out[i] - residue[i], stride[i]);
-            next.y_offset += residue[i] * step_of(y, i);
-            next.y_step[i] = stride[i] * step_of(y, i);
-            next.bias_offset += residue[i] * bias_step(problem, i);
-            if (ry_problem_has_input(problem, 3)) {
-                next.r_offset += residue[i] * step_of(&problem->in[3], i);
-                next.r_step[i] = stride[i] * step_of(&problem->in[3], i);
-            }
-        }
-        next.taps = phase_taps(problem, axis, g, residue, &next, tap ? tap + g->taps : NULL);
-        g->taps += next.taps;
-        if (phase) {
-            phase[g->phases] = next;
-        }
-        g->phases++;
+        phase[p] = transposed_phase(problem, g, residue);
+        phase[p].taps = phase_taps(problem, axis, g, residue, &phase[p], tap + g->taps);
+        g->taps += phase[p].taps;
     }
+    g->phases = phases;
+    g->taps = taps;
 }
 
 void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *g, ry_conv_phase *phase,

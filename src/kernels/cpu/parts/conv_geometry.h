@@ -58,7 +58,8 @@ typedef struct ry_conv_geometry {
         w_first;
 } ry_conv_geometry;
 
-/* Is it a forward conv or a convt of one to three spatial dimensions with nothing empty? */
+/* Is it a forward conv or a convt of one to three spatial dimensions, with nothing empty and no
+ * more taps than tables are made for? */
 bool ry_conv_is_spatial(const ry_problem *problem);
 
 /* Is it a forward convolution, or a transposed one of unit stride, whose taps in reverse order are
@@ -78,8 +79,13 @@ bool ry_conv_is_flat(const ry_conv_geometry *geometry);
 bool ry_conv_takes_floats(const ry_problem *problem);
 bool ry_conv_takes_i32(const ry_problem *problem);
 
+static inline bool ry_conv_has_unit_stride(const ry_conv_geometry *g)
+{
+    return g->stride[0] == 1 && g->stride[1] == 1 && g->stride[2] == 1;
+}
+
 /* Fills `geometry`; `phase` and `tap` have room for the counts that ry_conv_geometry_of states
- * (they may be NULL: counts only). */
+ * (both may be NULL: counts only, in no time whatever the strides). */
 void ry_conv_geometry_of(const ry_problem *problem, ry_conv_geometry *geometry,
                          ry_conv_phase *phase, ry_conv_tap *tap);
 

@@ -5,6 +5,7 @@
 #include "base/integer.h"
 #include "kernels/costs.h"
 #include "machine/machine.h"
+#include "problem/window.h"
 
 typedef struct ry_staged_costs costs;
 
@@ -80,11 +81,10 @@ static double stage_cycles(const ry_query *query, const staged_plan *plan)
 /* Share of output slices whose window slice `depth` is not padding. */
 static double slice_share(const staged_plan *plan, int64_t depth)
 {
-    int64_t there = 0;
-    for (int64_t i = 0; i < plan->slices; i++) {
-        there += staged_slice_of_x(plan, i, depth) >= 0;
-    }
-    return (double)there / (double)plan->slices;
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_window_range there =
+        ry_window_inside(g->in[0], plan->depth[depth], g->stride[0], plan->slices);
+    return (double)(there.end - there.begin) / (double)plan->slices;
 }
 
 static double count_runs(const ry_query *query, const staged_plan *plan)
@@ -151,11 +151,10 @@ static double count_tiles(const ry_query *query, const staged_plan *plan)
     const bool channels = plan->form == STAGED_CHANNELS;
     const int64_t vectors = channels ? plan->columns * ry_ceil_div(g->channels_out, plan->width)
                                      : ry_ceil_div(plan->columns, plan->width) * g->channels_out;
-    double window = 0; /* window rows summed, over all output rows */
-    for (int64_t i = 0; i < plan->grid[0]; i++) {
-        int64_t first, end;
-        staged_rows_inside(plan, i, &first, &end);
-        window += (double)(end - first);
+    const ry_conv_tap *tap = staged_taps(plan);
+    double window = 0; /* rows of windows inside x, over all output rows */
+    for (int64_t r = 0; r < g->kernel[1]; r++, tap += g->kernel[2]) {
+        window += (double)(tap->end[1] - tap->first[1]);
     }
     double tiles;
     const double step = step_cycles(query, plan, &tiles) * (double)(g->kernel[2] * g->channels_in);

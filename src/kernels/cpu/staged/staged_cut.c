@@ -45,10 +45,10 @@ static int64_t channel_bytes(const ry_problem *problem, const ry_conv_geometry *
 static bool has_runs(const ry_problem *problem, const ry_conv_geometry *g)
 {
     const int64_t max_out = problem->op == RY_OP_conv ? MAX_RUNS_OUT : MAX_TRANSPOSED_OUT;
-    return g->kernel[1] * g->kernel[2] * g->stride[1] * g->stride[2] > 1 &&
+    return g->stride[1] <= STAGED_MAX_STRIDE && g->stride[2] <= STAGED_MAX_STRIDE &&
+           g->kernel[1] * g->kernel[2] * g->stride[1] * g->stride[2] > 1 &&
            g->kernel[0] <= STAGED_MAX_DEPTHS && g->channels_out <= max_out &&
-           g->phases <= STAGED_MAX_PHASES && g->stride[1] <= STAGED_MAX_STRIDE &&
-           g->stride[2] <= STAGED_MAX_STRIDE && channel_bytes(problem, g) <= MAX_RUNS_CHANNEL;
+           g->phases <= STAGED_MAX_PHASES && channel_bytes(problem, g) <= MAX_RUNS_CHANNEL;
 }
 
 /* All sums end in tiles of one phase, whose columns are floats next to each other. */
@@ -457,10 +457,8 @@ static bool choose_form(const ry_query *query, staged_plan *plan)
 static void place_weights(staged_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    int64_t columns = 0;
-    for (int64_t oc_block = 0; oc_block < plan->oc_blocks; oc_block++) {
-        columns += staged_oc_block_packed(plan, oc_block);
-    }
+    const int64_t columns =
+        plan->form == STAGED_CHANNELS ? ry_round_up(g->channels_out, plan->width) : g->channels_out;
     for (int64_t p = 0; p < g->phases; p++) {
         plan->phase[p].packed = plan->packed_group;
         plan->packed_group += plan->phase[p].at.taps * g->channels_in * columns;

@@ -8,6 +8,14 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
 
+enum {
+    /* weights of an axis's table at most: a larger one would cost more memory and time while
+     * planning than it is worth */
+    MAX_WEIGHTS = 1 << 21,
+    /* most outputs of an axis that planning looks at one by one */
+    MAX_TRIED = 1 << 16
+};
+
 /* The dims of height (-1: none) and width. */
 static void spatial_dims(const ry_problem *problem, int *height, int *width)
 {
@@ -29,8 +37,9 @@ static bool keeps(const ry_resize_axis *axis)
 {
     double weight;
     int64_t first = 0;
-    bool same = ry_resize_axis_is_identity(axis) ||
-                (axis->mode == RY_resize_mode_nearest && axis->in == axis->out);
+    bool same =
+        ry_resize_axis_is_identity(axis) ||
+        (axis->mode == RY_resize_mode_nearest && axis->in == axis->out && axis->out <= MAX_TRIED);
     for (int64_t o = 0; same && o < axis->out && !ry_resize_axis_is_identity(axis); o++) {
         same = ry_resize_taps(axis, o, &first, &weight) == 1 && first == o;
     }
@@ -41,6 +50,11 @@ static bool dense_f32(const ry_tensor *t)
 {
     return t->dtype == RYND_DTYPE_F32 &&
            (ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t));
+}
+
+static bool has_table(const ry_resize_axis *axis)
+{
+    return axis->in <= INT32_MAX && ry_product(axis->out, ry_resize_max_taps(axis)) <= MAX_WEIGHTS;
 }
 
 bool ry_resize_applicable(const ry_problem *problem)
@@ -56,8 +70,7 @@ bool ry_resize_applicable(const ry_problem *problem)
     spatial_dims(problem, &height, &width);
     for (int i = 0; i < x->rank; i++) {
         ry_resize_axis axis = axis_of(problem, i);
-        if ((i != height && i != width && !keeps(&axis)) || axis.in > INT32_MAX ||
-            ry_resize_max_taps(&axis) > INT32_MAX) {
+        if (i == height || i == width ? !has_table(&axis) : !keeps(&axis)) {
             return false;
         }
     }
@@ -65,14 +78,17 @@ bool ry_resize_applicable(const ry_problem *problem)
 }
 
 /* What ry_resize_max_taps gives is a bound; linear and cubic without antialiasing need one tap
- * less. */
+ * less, or fewer where all outputs fall on inputs. */
 static int64_t max_taps(const ry_resize_axis *axis)
 {
     enum { FEW = 8 };
     double weight[FEW];
     int64_t bound = ry_resize_max_taps(axis), max = 1, first;
-    if (bound > FEW) {
+    if (bound > FEW || (axis->antialias && axis->out > MAX_TRIED)) {
         return bound;
+    }
+    if (axis->out > MAX_TRIED) {
+        return ry_min(bound, axis->mode == RY_resize_mode_linear ? 2 : 4);
     }
     for (int64_t o = 0; o < axis->out; o++) {
         int64_t count = ry_resize_taps(axis, o, &first, weight);
@@ -81,9 +97,8 @@ static int64_t max_taps(const ry_resize_axis *axis)
     return max;
 }
 
-/* Describes an axis whose table begins `*bytes` into the state, and adds the table's size; false
- * when that is beyond memory. */
-static bool describe_axis(const ry_problem *problem, int dim, bool by_tap, size_t *bytes,
+/* Describes an axis whose table begins `*bytes` into the state, and adds the table's size. */
+static void describe_axis(const ry_problem *problem, int dim, bool by_tap, size_t *bytes,
                           resize_axis *t)
 {
     *t = (resize_axis){.in = 1, .out = 1, .taps = 1, .first = *bytes};
@@ -95,18 +110,13 @@ static bool describe_axis(const ry_problem *problem, int dim, bool by_tap, size_
     }
     t->step_tap = by_tap ? t->out : 1;
     t->step_out = by_tap ? 1 : t->taps;
-    const size_t limit = SIZE_MAX / 32, out = (size_t)t->out, taps = (size_t)t->taps;
-    size_t numbers;
-    if (!ry_mul_size(out, taps, &numbers) || numbers > limit || taps > limit || *bytes > limit) {
-        return false;
-    }
+    const size_t out = (size_t)t->out, taps = (size_t)t->taps;
     t->weight = t->first + (out * sizeof(int32_t) + 7) / 8 * 8;
-    t->spare = t->weight + (numbers * sizeof(float) + 7) / 8 * 8;
+    t->spare = t->weight + (out * taps * sizeof(float) + 7) / 8 * 8;
     *bytes = t->spare + taps * sizeof(double);
-    return true;
 }
 
-static bool describe(const ry_query *query, resize_plan *s, size_t *bytes)
+static void describe(const ry_query *query, resize_plan *s, size_t *bytes)
 {
     const ry_problem *problem = query->problem;
     const ry_tensor *x = &problem->in[0];
@@ -118,14 +128,11 @@ static bool describe(const ry_query *query, resize_plan *s, size_t *bytes)
             i == height || i == width || (i == 1 && !ry_tensor_is_row_major(x)) ? 1 : x->dim[i];
     }
     *bytes = sizeof *s;
-    if (!describe_axis(problem, height, false, bytes, &s->height) ||
-        !describe_axis(problem, width, s->inner == 1, bytes, &s->width)) {
-        return false;
-    }
+    describe_axis(problem, height, false, bytes, &s->height);
+    describe_axis(problem, width, s->inner == 1, bytes, &s->width);
     s->rows_per_task =
         ry_lanes_per_task(query->target->machine, s->height.out, 4 * s->width.out * s->inner);
     s->tasks_per_plane = (s->height.out + s->rows_per_task - 1) / s->rows_per_task;
-    return true;
 }
 
 /* Work per element along an axis, if elements lie in rows or follow a repeating pattern. */
@@ -191,9 +198,7 @@ static double work_of(const ry_query *query, const resize_plan *s)
 rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     resize_plan s;
-    if (!describe(query, &s, &prepared->state_size)) {
-        return ry_fail_memory(error);
-    }
+    describe(query, &s, &prepared->state_size);
     prepared->phases = 1;
     ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
     prepared->tasks[0] = (size_t)(s.outer * s.tasks_per_plane);

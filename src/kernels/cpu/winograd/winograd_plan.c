@@ -280,9 +280,9 @@ bool ry_winograd_fits(const winograd_plan *plan)
         return true; /* there is no less */
     }
     return m <= floats_of(l->l2, rows ? MAX_M_ROWS : MAX_M, SHARES) &&
-           (plan->shared
-                ? v * plan->blocks * plan->geometry.groups <= floats_of(l->kept, MAX_SHARED, 1)
-                : v <= floats_of(l->l2, MAX_V, SHARES));
+           (plan->shared ? ry_product(ry_product(v, plan->blocks), plan->geometry.groups) <=
+                               floats_of(l->kept, MAX_SHARED, 1)
+                         : v <= floats_of(l->l2, MAX_V, SHARES));
 }
 
 /* Floats for the sums over taps of tiles that are fixed up: as many input channels at once as fit.
