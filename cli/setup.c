@@ -227,7 +227,7 @@ static double status_kilobytes(const char *name)
 
 double cli_peak_memory(void)
 {
-    /* ru_maxrss survives exec: at first it is what the process that started this one held */
+    /* ru_maxrss survives exec, so it starts at the parent's peak */
     const double own = status_kilobytes("VmHWM");
     struct rusage usage;
     return own > 0                               ? 1024 * own

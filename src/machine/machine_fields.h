@@ -36,7 +36,7 @@ int ry_machine_field_get(const ry_machine_field *field, const ry_machine *machin
                          double numbers[2]);
 void ry_machine_field_set(const ry_machine_field *field, ry_machine *machine,
                           const double numbers[2]);
-/* Of a number of the file's units. */
+/* Is the number, in the file's units, legal for the field? */
 bool ry_machine_field_takes(const ry_machine_field *field, double number);
 
 /* "2 whole numbers from 1000000 to 1000000000000000000, or 0 for what is not known" */

@@ -29,7 +29,7 @@ typedef struct search {
     ry_assign_score *best;
     double open; /* the least bound of what was left out when nodes ran out */
     size_t nodes, work;
-    size_t twin[RY_ASSIGN_DEVICES];   /* the one before that is the same; itself: there is none */
+    size_t twin[RY_ASSIGN_DEVICES];   /* the last equal device before it; or itself */
     unsigned uses[RY_ASSIGN_DEVICES]; /* segments, so far */
     bool failed;
 } search;
@@ -66,7 +66,7 @@ static bool is_twin(const ry_assign_problem *p, size_t a, size_t b)
     return same;
 }
 
-/* Of twins that have nothing yet only the first is tried. */
+/* The search tries a device only if its twin before it is in use. */
 static void find_twins(search *s)
 {
     for (size_t d = 0; d < s->problem->devices; d++) {

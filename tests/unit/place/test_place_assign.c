@@ -232,7 +232,7 @@ static void large_problems_end(void **state)
     }
 }
 
-/* Thirty devices like one another: the search tries one of them where all have nothing. */
+/* Thirty equal devices: the search tries one of the unused devices only. */
 static void devices_that_are_alike(void **state)
 {
     (void)state;

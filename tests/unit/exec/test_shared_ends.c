@@ -82,7 +82,7 @@ static void check(const setup *s, int output, const float *got)
     }
 }
 
-/* The session's own memory, where it is the host's. */
+/* Checks an output in the session's own host memory. */
 static void check_kept(const setup *s, int output)
 {
     rynd_tensor got;
@@ -186,7 +186,7 @@ static void over_inputs(setup *s)
     check(s, OUT_SUM, elsewhere);
 }
 
-/* Each run reads what the one before wrote: memory changes its role. */
+/* Each run reads the previous run's output: memory changes its role. */
 static void roles_that_change(setup *s)
 {
     float memory[2][COUNT];
