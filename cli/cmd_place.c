@@ -10,6 +10,7 @@
 #include "table.h"
 #include "wording.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +35,9 @@ static const cli_option options[] = {
      OFFSET(objective), "what to make least: the time of one input, the time from an input to the "
      "next, joules, or the bytes on one device"},
     {"parts", 0, CLI_INTEGER, "N", NULL, 1, 32, OFFSET(parts),
-     "cut a network into N parts at most (default 12; 1: not at all)"},
+     "cut a network into N parts at most (default 12, fewer for many devices and networks; 1: not at all)"},
     {"nodes", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(nodes),
-     "search through N nodes at most (default four million); a gap may be left"},
+     "search through N nodes at most (default four million, fewer for many devices); a gap may be left"},
     {"run", 0, CLI_INTEGER, "N", NULL, 1, 1024, OFFSET(run),
      "run N random inputs through the parts, and measure"},
     {0},
@@ -221,6 +222,20 @@ static bool add_device_rows(const place *p, cli_table *table, cli_failure *failu
     return true;
 }
 
+/* A search that was stopped knows a bound only, which need not be near the best. */
+static void print_gap(const char *objective, const rynd_placement_info *i)
+{
+    const double times = i->bound > 0 ? i->value / i->bound : INFINITY;
+    if (times < 2) {
+        printf("%s: at most %.2g%% above the best", objective, 100 * (times - 1));
+    } else if (times < 10) {
+        printf("%s: at most %.1f times the best", objective, times);
+    } else {
+        printf("%s: the best that was found; how far it is from the best is not known", objective);
+    }
+    printf(" (%zu nodes searched, then stopped; --nodes searches through more)\n", i->nodes);
+}
+
 static void print_values(const place *p)
 {
     static const char *const names[] = {"latency", "throughput", "energy", "memory"};
@@ -233,8 +248,7 @@ static void print_values(const place *p)
     if (i->bound >= i->value) {
         printf("%s: none is better (%zu nodes searched)\n", objective, i->nodes);
     } else {
-        printf("%s: at most %.2g%% above the best (%zu nodes searched, then stopped)\n", objective,
-               100 * (i->value / i->bound - 1), i->nodes);
+        print_gap(objective, i);
     }
     if (p->settings->run) {
         const cli_place_outcome *o = &p->outcome;

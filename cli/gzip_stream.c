@@ -26,7 +26,7 @@ static void feed(unpacker *u)
     }
 }
 
-/* Begins the next gzip member, if another follows. */
+/* Starts the next member. false: the remaining bytes are no gzip member. */
 static bool begin_next(cli_stream *stream, unpacker *u)
 {
     const cli_bytes rest = {(void *)(uintptr_t)u->z.next_in, u->z.avail_in + u->left};

@@ -199,6 +199,16 @@ static bool fail_truncated(const cli_stream *stream, const rynd_tensor *head, in
                     need < 0 ? "more than " : "", need < 0 ? INT64_MAX : need, have);
 }
 
+/* A tensor of more bytes than 2^63 has no description that a receiver could look at. */
+static bool check_size(const cli_stream *stream, const header *h, cli_failure *failure)
+{
+    rynd_tensor head = {.dtype = h->dtype, .rank = h->rank};
+    memcpy(head.dim, h->dim, sizeof head.dim);
+    return cli_shape_bytes(h->rank, h->dim, rynd_dtype_size(h->dtype)) >= 0
+               ? true
+               : fail_truncated(stream, &head, -1, stream->left, failure);
+}
+
 /* The bytes as they are in the machine: its byte order, strides, and bools of 0 and 1. */
 static void settle(const header *h, char *data, size_t bytes, rynd_tensor *view)
 {
@@ -244,7 +254,8 @@ bool cli_npy_read(cli_stream *stream, const cli_receiver *receiver, cli_tensor *
     free(text);
     if (done) {
         tensor->view = rynd_tensor_of(NULL, h.dtype, h.rank, h.dim);
-        done = (!receiver || receiver->fits(receiver->user, &tensor->view, failure)) &&
+        done = check_size(stream, &h, failure) &&
+               (!receiver || receiver->fits(receiver->user, &tensor->view, failure)) &&
                read_data(stream, &h, tensor, failure);
     }
     if (!done) {

@@ -11,7 +11,7 @@
  * least): an entry that claims more is stored. */
 #define MAX_EXPANSION 1032
 
-/* libzip 1.7 says "no error" where it has none for its own records. */
+/* libzip 1.7 reports "no error" if its own bookkeeping runs out of memory. */
 static bool lacks_memory(const zip_error_t *error)
 {
     return zip_error_code_zip(error) == ZIP_ER_MEMORY || zip_error_code_zip(error) == ZIP_ER_OK;

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -150,8 +151,7 @@ bool cli_setup_batch(const rynd_model *model, const cli_common *common, int64_t 
                                 *batch);
 }
 
-/* Only a single problem's settings need no step. */
-static bool check_steps(const cli_common *common, cli_failure *failure)
+bool cli_check_steps(const cli_common *common, cli_failure *failure)
 {
     for (size_t i = 0; i < common->settings.count; i++) {
         const rynd_setting *set = &common->settings.items[i];
@@ -180,7 +180,7 @@ bool cli_setup_plan_options(const cli_setup *setup, const cli_common *common,
     };
     return ((inputs && common->batch == 0) ||
             cli_setup_batch(setup->model, common, &options->batch, failure)) &&
-           check_steps(common, failure);
+           cli_check_steps(common, failure);
 }
 
 bool cli_setup_plan(cli_setup *setup, const cli_common *common, const rynd_tensor *inputs,
@@ -250,10 +250,32 @@ bool cli_is_problem(const char *text)
     return rynd_op_is_problem(text) && access(text, F_OK) != 0;
 }
 
+/* Kilobytes of a line of /proc/self/status; 0: there is none. */
+static double status_kilobytes(const char *name)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    double kilobytes = 0;
+    while (file && kilobytes == 0 && fgets(line, sizeof line, file)) {
+        const size_t length = strlen(name);
+        if (strncmp(line, name, length) == 0 && line[length] == ':') {
+            kilobytes = (double)strtoull(line + length + 1, NULL, 10);
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return kilobytes;
+}
+
 double cli_peak_memory(void)
 {
+    /* ru_maxrss survives exec, so it starts at the parent's peak */
+    const double own = status_kilobytes("VmHWM");
     struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : 0;
+    return own > 0                               ? 1024 * own
+           : getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss
+                                                 : 0;
 }
 
 void cli_peak_memory_reset(void)

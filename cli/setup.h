@@ -40,6 +40,9 @@ void cli_setup_close(cli_setup *setup);
 bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem,
                   const rynd_tensor *inputs, rynd_op **op, cli_failure *failure);
 
+/* Refuses settings (--set) that name no step: of a model every one does. */
+bool cli_check_steps(const cli_common *common, cli_failure *failure);
+
 /* Bit i: input i of a problem does not change from run to run. */
 unsigned cli_constants_of(const char *problem);
 

@@ -97,7 +97,7 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .exchange = cli_ranks_exchange(ranks),
     };
     *trainee = (cli_trainee){.setup = setup};
-    if (!check_optimizer(s, failure) ||
+    if (!check_optimizer(s, failure) || !cli_check_steps(&s->common, failure) ||
         (s->memory_limit &&
          !cli_size_read(s->memory_limit, "memory-limit", &options.memory_limit, failure))) {
         return false;

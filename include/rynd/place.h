@@ -68,8 +68,10 @@ typedef struct rynd_place_options {
     const rynd_dim *dims; /**< as rynd_plan_options.dims, of every network; NULL: none */
     size_t dim_count;
     int64_t batch; /**< as rynd_plan_options.batch: one input is a batch of so many */
-    size_t parts;  /**< that a network is cut into at most, 1 (not at all) to 32; 0: 12 */
-    size_t nodes;  /**< of the search at most, which then leaves a gap; 0: four million */
+    size_t parts;  /**< that a network is cut into at most, 1 (not at all) to 32; 0: 12,
+                    * or fewer for many different devices and networks */
+    size_t nodes;  /**< the search's limit, after which a gap is left; 0: four million, or fewer for
+                    * many devices (some seconds) */
     /** Hears how far it is, `done` of `all`, from the calling thread; what is not 0 ends it
      * (CANCELLED). NULL: nobody. */
     int (*progress)(void *user, size_t done, size_t all);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_NETWORKS = 64, MOST_INPUTS = 1024, NODES = 4000000 };
+enum { MOST_NETWORKS = 64, MOST_INPUTS = 1024, NODES = 4000000, WORK = 16000000 };
 
 static const ry_assign_objective objectives[] = {
     [RYND_OBJECTIVE_LATENCY] = RY_ASSIGN_LATENCY,
@@ -82,7 +82,8 @@ static rynd_status state_problem(rynd_placement *p, const rynd_place_options *op
                                      .latency = fleet->latency,
                                      .memory = memory,
                                      .watts = watts,
-                                     .most_nodes = options->nodes ? options->nodes : NODES};
+                                     .most_nodes = options->nodes ? options->nodes : NODES,
+                                     .most_work = options->nodes ? SIZE_MAX : WORK};
     return RYND_OK;
 }
 

@@ -2,6 +2,8 @@
 /* Cuts networks, and asks for each run of parts on each device what it takes there. */
 #include "api/placement.h"
 
+#include <string.h>
+
 static bool whole(const ry_placed_network *network, size_t first, size_t last)
 {
     return first == 0 && last + 1 == network->parts;
@@ -79,7 +81,8 @@ rynd_status ry_placement_cut(rynd_placement *placement, ry_placed_network *netwo
 {
     ry_arena *arena = &placement->arena;
     const ry_dim_binding *dims;
-    const size_t most = options->parts ? options->parts : 12;
+    const size_t most =
+        ry_placement_parts(&placement->fleet->list, placement->network_count, options->parts);
     size_t cuts = 0;
     bool later;
     network->model = model;
@@ -115,14 +118,60 @@ static rynd_status fill_entry(rynd_placement *placement, const ry_placed_network
     return status;
 }
 
+static bool same_profile(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* The first device that takes the same time for everything; itself, if it is the first. */
+static size_t first_like(const ry_fleet *fleet, size_t device)
+{
+    const ry_fleet_device *own = &fleet->device[device];
+    for (size_t d = 0; d < device; d++) {
+        const ry_fleet_device *other = &fleet->device[d];
+        if (strcmp(own->kind, other->kind) == 0 && own->threads == other->threads &&
+            same_profile(own->profile, other->profile)) {
+            return d;
+        }
+    }
+    return device;
+}
+
+static size_t count_kinds(const ry_fleet *fleet)
+{
+    size_t kinds = 0;
+    for (size_t d = 0; d < fleet->count; d++) {
+        kinds += first_like(fleet, d) == d;
+    }
+    return kinds;
+}
+
+size_t ry_placement_parts(const ry_fleet *fleet, size_t networks, size_t most)
+{
+    enum { USUAL = 12, LEAST = 4, PLANS = 800 };
+    const size_t sets = count_kinds(fleet) * networks;
+    size_t parts = most ? most : USUAL;
+    while (!most && parts > LEAST && parts * (parts + 1) / 2 * sets > PLANS) {
+        parts--;
+    }
+    return parts;
+}
+
 static size_t entry_count(const rynd_placement *placement)
 {
+    const size_t kinds = count_kinds(&placement->fleet->list);
     size_t count = 0;
     for (size_t n = 0; n < placement->network_count; n++) {
         const size_t parts = placement->networks[n].parts;
-        count += parts * (parts + 1) / 2 * placement->fleet->list.count;
+        count += parts * (parts + 1) / 2 * kinds;
     }
     return count;
+}
+
+static void copy_entry(const ry_placed_network *network, size_t row, size_t from, size_t to)
+{
+    network->seconds[row + to] = network->seconds[row + from];
+    network->bytes[row + to] = network->bytes[row + from];
 }
 
 static rynd_status fill_network(rynd_placement *placement, const ry_placed_network *network,
@@ -135,6 +184,13 @@ static rynd_status fill_network(rynd_placement *placement, const ry_placed_netwo
     for (size_t first = 0; first < network->parts; first++) {
         for (size_t last = first; last < network->parts; last++) {
             for (size_t d = 0; d < placement->fleet->list.count; d++) {
+                const size_t like = first_like(&placement->fleet->list, d);
+                if (like < d) {
+                    copy_entry(network,
+                               (first * network->parts + last) * placement->fleet->list.count, like,
+                               d);
+                    continue;
+                }
                 if (options->progress &&
                     options->progress(options->progress_user, (*done)++, all) != 0) {
                     return ry_fail(error, RYND_ERROR_CANCELLED,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was measured, as records of wisdom. */
 #include "api/api_tune_plans.h"
+#include "base/clock.h"
 #include "kernels/kernel_source.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 static ry_wisdom *wisdom_of(const rynd_tuning *tuning, const rynd_tune_options *options)
 {
@@ -110,7 +110,7 @@ rynd_status ry_api_tuned_keep(const rynd_tuning *tuning, const rynd_tune_options
     ry_wisdom_record *records = RY_TAKE(&arena, ry_wisdom_record, entry->tuned.count);
     ry_wisdom_kernel *kernels = RY_TAKE(&arena, ry_wisdom_kernel, entry->tuned.count);
     const double least = entry->tuned.count ? entry->forms[taken].median : 0;
-    const int64_t now = (int64_t)time(NULL);
+    const int64_t now = ry_clock_calendar_seconds();
     size_t count = 0;
     for (int i = 0; records && kernels && i < entry->tuned.count; i++) {
         const rynd_tuned_form *form = &entry->forms[i];
@@ -151,7 +151,7 @@ rynd_status ry_api_plans_keep(const rynd_tuning *tuning, const rynd_tune_options
     ry_arena_init(&arena, &tuning->context->allocator);
     ry_wisdom_record *records = RY_TAKE(&arena, ry_wisdom_record, plans->count);
     const double least = plans->items[taken].median;
-    const int64_t now = (int64_t)time(NULL);
+    const int64_t now = ry_clock_calendar_seconds();
     size_t count = 0;
     for (size_t i = 0; records && i < plans->count; i++) {
         const rynd_tuned_plan *item = &plans->items[i];

@@ -40,6 +40,10 @@ typedef struct ry_placed_cost {
     bool complete;
 } ry_placed_cost;
 
+/* Parts that a network is cut into at most. most: what the caller wants; 0: 12, but fewer for many
+ * different devices or networks, whose plans would take too long. */
+size_t ry_placement_parts(const ry_fleet *fleet, size_t networks, size_t most);
+
 /* Binds, folds and cuts a network. */
 rynd_status ry_placement_cut(rynd_placement *placement, ry_placed_network *network,
                              const rynd_model *model, const rynd_place_options *options,

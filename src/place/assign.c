@@ -32,14 +32,14 @@ static void try_devices(const ry_assign_problem *problem, const ry_assign_scratc
     }
 }
 
-static rynd_status fail_none(const ry_assign_problem *problem, double bound, size_t nodes,
-                             ry_error *error)
+/* bound: of what was not searched; INFINITY: there is nothing. */
+static rynd_status fail_none(double bound, size_t nodes, ry_error *error)
 {
-    if (bound < INFINITY && nodes >= problem->most_nodes) {
+    if (bound < INFINITY) {
         return ry_fail(error, RYND_ERROR_NOT_FOUND,
                        "no placement that keeps to the devices' memory was found within %zu nodes "
                        "of the search: allow more nodes, or fewer parts",
-                       problem->most_nodes);
+                       nodes);
     }
     return ry_fail(error, RYND_ERROR_NOT_FOUND,
                    "no placement keeps to the devices' memory: give them more, or cut the networks "
@@ -63,7 +63,7 @@ rynd_status ry_assign(const ry_assign_problem *problem, ry_arena *arena, ry_assi
         return ry_fail_memory(error);
     }
     if (relaxation.bound == INFINITY) {
-        return fail_none(problem, INFINITY, 0, error);
+        return fail_none(INFINITY, 0, error);
     }
     if (best.value < INFINITY) {
         ry_assign_improve(problem, &scratch, assignment->device, &best);
@@ -73,7 +73,7 @@ rynd_status ry_assign(const ry_assign_problem *problem, ry_arena *arena, ry_assi
         return ry_fail_memory(error);
     }
     if (best.value == INFINITY) {
-        return fail_none(problem, relaxation.bound, assignment->nodes, error);
+        return fail_none(assignment->bound, assignment->nodes, error);
     }
     /* Of equal values the one with less to do: the search stops at the first. */
     ry_assign_improve(problem, &scratch, assignment->device, &best);

@@ -38,6 +38,7 @@ typedef struct ry_assign_problem {
     const double *memory;              /* bytes that a device may hold at most; INFINITY */
     const double *watts;               /* while a device computes */
     size_t most_nodes;
+    size_t most_work; /* branches to look at, at most: the nodes of many devices have more */
 } ry_assign_problem;
 
 static inline size_t ry_assign_segment(const ry_assign_chain *chain, size_t first, size_t last)

@@ -28,7 +28,9 @@ typedef struct search {
     unsigned char *now, *device;
     ry_assign_score *best;
     double open; /* the least bound of what was left out when nodes ran out */
-    size_t nodes;
+    size_t nodes, work;
+    size_t twin[RY_ASSIGN_DEVICES];   /* the last equal device before it; or itself */
+    unsigned uses[RY_ASSIGN_DEVICES]; /* segments, so far */
     bool failed;
 } search;
 
@@ -41,7 +43,38 @@ typedef struct change {
 
 static bool out_of_nodes(const search *s)
 {
-    return s->nodes >= s->problem->most_nodes;
+    return s->nodes >= s->problem->most_nodes || s->work >= s->problem->most_work;
+}
+
+/* Devices that differ in their numbers only; the first has the inputs. */
+static bool is_twin(const ry_assign_problem *p, size_t a, size_t b)
+{
+    bool same = p->memory[a] == p->memory[b] && p->watts[a] == p->watts[b];
+    for (size_t d = 0; same && d < p->devices; d++) {
+        same = d == a || d == b ||
+               (p->bandwidth[a * p->devices + d] == p->bandwidth[b * p->devices + d] &&
+                p->latency[a * p->devices + d] == p->latency[b * p->devices + d]);
+    }
+    for (size_t c = 0; same && c < p->chains; c++) {
+        const ry_assign_chain *chain = &p->chain[c];
+        for (size_t row = 0; same && row < chain->parts * chain->parts; row++) {
+            const size_t at = row * p->devices;
+            same = chain->seconds[at + a] == chain->seconds[at + b] &&
+                   chain->bytes[at + a] == chain->bytes[at + b];
+        }
+    }
+    return same;
+}
+
+/* The search tries a device only if its twin before it is in use. */
+static void find_twins(search *s)
+{
+    for (size_t d = 0; d < s->problem->devices; d++) {
+        s->twin[d] = d;
+        for (size_t e = d; e-- > 1 && s->twin[d] == d;) {
+            s->twin[d] = is_twin(s->problem, e, d) ? e : d;
+        }
+    }
 }
 
 static change change_of(const search *s, const place_at *at, const branch *b)
@@ -100,6 +133,7 @@ static double bound_of(const search *s, const place_at *at, const branch *b)
 static void apply(search *s, const place_at *at, const branch *b, change *c)
 {
     *c = change_of(s, at, b);
+    s->uses[b->device]++;
     c->held = s->held[b->device];
     s->held[b->device] += bytes_of(s, at, b);
     memcpy(c->weighted, s->weighted, sizeof c->weighted);
@@ -127,6 +161,7 @@ static void take_back(search *s, const branch *b, const change *c)
     }
     memcpy(s->weighted, c->weighted, sizeof c->weighted);
     s->held[b->device] = c->held;
+    s->uses[b->device]--;
 }
 
 static int by_bound(const void *a, const void *b)
@@ -149,11 +184,11 @@ static branch *branches_at(search *s, size_t depth)
     return s->branches[depth];
 }
 
-static size_t list_branches(const search *s, const place_at *at, branch *list)
+static size_t list_branches(search *s, const place_at *at, branch *list)
 {
     size_t count = 0;
     for (size_t d = 0; d < s->problem->devices; d++) {
-        if (d == at->before && at->part > 0) {
+        if ((d == at->before && at->part > 0) || (s->twin[d] != d && s->uses[s->twin[d]] == 0)) {
             continue;
         }
         for (size_t last = at->part; last < s->problem->chain[at->chain].parts; last++) {
@@ -162,6 +197,7 @@ static size_t list_branches(const search *s, const place_at *at, branch *list)
             b->bound = bound_of(s, at, b);
         }
     }
+    s->work += count;
     qsort(list, count, sizeof *list, by_bound);
     return count;
 }
@@ -237,6 +273,7 @@ bool ry_assign_search(const ry_assign_relaxation *relaxation, ry_arena *arena,
     if (!s.loads || !s.held || !s.weighted || !s.branches || !s.now) {
         return false;
     }
+    find_twins(&s);
     descend(&s, &(place_at){0}, 0);
     *bound = fmax(fmin(s.open, best->value), fmin(relaxation->bound, best->value));
     *nodes = s.nodes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Leases: which process measures which key. A row names the holder by host, process number and
  * start time, because process numbers recur. */
+#include "base/clock.h"
 #include "base/number.h"
 #include "wisdom/wisdom_inside.h"
 
@@ -8,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* No lease is longer: what a file says beyond is not believed. */
@@ -78,7 +78,7 @@ static int find_lease(ry_wisdom *w, const ry_wisdom_key *key, const owner *self,
     if (sqlite3_step(s) == SQLITE_ROW) {
         owner other = {"", sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2)};
         const char *host = (const char *)sqlite3_column_text(s, 0);
-        const int64_t now = (int64_t)time(NULL), expires = sqlite3_column_int64(s, 3);
+        const int64_t now = ry_clock_calendar_seconds(), expires = sqlite3_column_int64(s, 3);
         snprintf(other.host, sizeof other.host, "%s", host ? host : "");
         *taken = expires > now && expires <= now + MAX_SECONDS && !is_gone(&other, self);
     }
@@ -100,7 +100,7 @@ static int lend(ry_wisdom *w, const ry_wisdom_key *key, const owner *self, int64
         sqlite3_bind_text(s, 5, self->host, -1, SQLITE_STATIC);
         sqlite3_bind_int64(s, 6, self->process);
         sqlite3_bind_int64(s, 7, self->born);
-        sqlite3_bind_int64(s, 8, (int64_t)time(NULL) + seconds);
+        sqlite3_bind_int64(s, 8, ry_clock_calendar_seconds() + seconds);
         result = ry_wisdom_run(w, RY_WISDOM_LEND);
     }
     result = result != SQLITE_OK ? result : ry_wisdom_run(w, RY_WISDOM_COMMIT);

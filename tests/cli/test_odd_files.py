@@ -180,6 +180,13 @@ def test_npy_header_that_ends_behind_the_file(rynd, identity, tmp_path, version,
     rynd("run", identity([2, 3]), "-i", path).failed(path, "truncated", f"its header is of {length} bytes")
 
 
+@pytest.mark.parametrize("shape", [(1 << 62, 4), (1 << 40, 1 << 40), ((1 << 63) - 1,)])
+def test_npy_of_more_bytes_than_addresses(rynd, identity, tmp_path, shape):
+    path = tmp_path / "x.npy"
+    path.write_bytes(npy_header(shape) + b"\0" * 4)
+    rynd("run", identity([2, 3]), "-i", path).failed(path, "truncated", str(shape[0]), "but 4 follow")
+
+
 def test_npy_header_of_any_length(rynd, identity, tmp_path):
     path = tmp_path / "x.npy"
     for length in range(12):

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PLACE_CHAINS = 4, PLACE_DEVICES = 8 };
+enum { PLACE_CHAINS = 4, PLACE_DEVICES = RY_ASSIGN_DEVICES };
 
 /* A random problem and its memory. */
 typedef struct place_instance {
@@ -75,7 +75,8 @@ static inline void place_instance_make(place_instance *in, ry_assign_objective o
                                       .latency = in->latency,
                                       .memory = in->memory,
                                       .watts = in->watts,
-                                      .most_nodes = 4000000};
+                                      .most_nodes = 4000000,
+                                      .most_work = SIZE_MAX};
     for (size_t a = 0; a < devices; a++) {
         for (size_t b = 0; b < a; b++) {
             in->bandwidth[a * devices + b] = in->bandwidth[b * devices + a] = place_random(0.5, 20);

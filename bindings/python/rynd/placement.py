@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of models, and which device does which of them (docs/placement.md)."""
 
+import math
 import os
 from collections import namedtuple
 
@@ -70,7 +71,7 @@ class Placement(_rynd.Placement):
         info = self._info()
         self.objective = objective
         self.value, self.bound, self.searched = info["value"], info["bound"], info["searched"]
-        self.gap = self.value / self.bound - 1 if self.bound < self.value else 0.0
+        self.gap = 0.0 if self.bound >= self.value else self.value / self.bound - 1 if self.bound > 0 else math.inf
         self.latency, self.period, self.memory, self.complete = info["latency"], info["period"], info["memory"], info["complete"]
         self.energy = info["energy"] or None
         self.devices = [FleetDevice(name, device, profile, threads or None, memory or None, watts or None)
@@ -115,8 +116,8 @@ def place(models, devices, objective="latency", batch=None, dims=None, accuracy=
     devices: a file of devices and links (docs/placement.md); inputs come from the first, and outputs return to it.
     objective: what to make least: "latency", "throughput" (the time from an input to the next), "energy", "memory".
     batch, dims, accuracy: as Model.plan has them.
-    parts: that a model is cut into at most, 1 to 32; 12 otherwise.
-    nodes: of the search at most; it may then leave a gap.
+    parts: that a model is cut into at most, 1 to 32; 12 otherwise, or fewer for many different devices and models.
+    nodes: of the search at most; otherwise four million, or fewer for many devices. It may then leave a gap.
     progress: called with what is done and how much there is.
 
     Raises FileError, FormatError (the file's line), UnsupportedError (energy without a meter), NotFoundError (too little memory), ShapeError.

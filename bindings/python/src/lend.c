@@ -77,7 +77,7 @@ static element format_kind(const char *format)
     return KINDS;
 }
 
-/* Is the rank legal, with dims if it is positive? Else raises. */
+/* Refuses a rank outside 0 to RYND_MAX_RANK, and missing dims. */
 static bool check_rank(int rank, const void *dims, const char *what)
 {
     if (rank < 0 || (rank > 0 && !dims)) {

@@ -82,7 +82,7 @@ static void check(const setup *s, int output, const float *got)
     }
 }
 
-/* Checks the session's own memory on devices with host memory. */
+/* Checks an output in the session's own host memory. */
 static void check_kept(const setup *s, int output)
 {
     rynd_tensor got;

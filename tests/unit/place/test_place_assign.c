@@ -232,6 +232,60 @@ static void large_problems_end(void **state)
     }
 }
 
+/* Thirty equal devices: the search tries one of the unused devices only. */
+static void devices_that_are_alike(void **state)
+{
+    (void)state;
+    enum { ALIKE = 30 };
+    for (int objective = 0; objective < RY_ASSIGN_OBJECTIVES; objective++) {
+        place_instance in;
+        ry_arena arena;
+        ry_assignment found;
+        srand(3);
+        place_instance_make(&in, (ry_assign_objective)objective, ALIKE, 2, 6);
+        for (size_t d = 0; d < ALIKE; d++) {
+            in.memory[d] = INFINITY;
+            in.watts[d] = 7;
+            for (size_t e = 0; e < ALIKE; e++) {
+                in.bandwidth[d * ALIKE + e] = 4;
+                in.latency[d * ALIKE + e] = d == e ? 0 : 0.1;
+            }
+            for (size_t c = 0; c < 2; c++) {
+                for (size_t row = 0; row < 6 * 6; row++) {
+                    in.tables[c][0][row * ALIKE + d] = in.tables[c][0][row * ALIKE];
+                    in.tables[c][1][row * ALIKE + d] = in.tables[c][1][row * ALIKE];
+                }
+            }
+        }
+        ry_arena_init(&arena, &ry_system_allocator);
+        assert_int_equal(ry_assign(&in.problem, &arena, &found, NULL), RYND_OK);
+        print_message("objective %d: %zu nodes\n", objective, found.nodes);
+        assert_true(found.bound == found.value && found.nodes < 20000);
+        ry_arena_free(&arena);
+        place_instance_release(&in);
+    }
+}
+
+/* Many devices have more branches a node: work ends the search, too. */
+static void within_work(void **state)
+{
+    (void)state;
+    place_instance in;
+    ry_arena arena;
+    ry_assignment found;
+    srand(11);
+    place_instance_make(&in, RY_ASSIGN_THROUGHPUT, RY_ASSIGN_DEVICES, 3, 12);
+    for (size_t d = 0; d < RY_ASSIGN_DEVICES; d++) {
+        in.memory[d] = INFINITY;
+    }
+    in.problem.most_work = 100000;
+    ry_arena_init(&arena, &ry_system_allocator);
+    assert_int_equal(ry_assign(&in.problem, &arena, &found, NULL), RYND_OK);
+    assert_true(found.nodes < 5000 && found.bound > 0 && found.bound <= found.value);
+    ry_arena_free(&arena);
+    place_instance_release(&in);
+}
+
 /* Two devices, a chain of two parts of 1 and 2 seconds, half a second between them: of three inputs
  * the second device takes one after another. */
 static void pipelines(void **state)
@@ -280,9 +334,13 @@ static void the_same_every_time(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_brute_force), cmocka_unit_test(a_dozen_parts),
-        cmocka_unit_test(within_nodes),   cmocka_unit_test(large_problems_end),
-        cmocka_unit_test(pipelines),      cmocka_unit_test(the_same_every_time)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(as_brute_force),
+                                       cmocka_unit_test(a_dozen_parts),
+                                       cmocka_unit_test(within_nodes),
+                                       cmocka_unit_test(large_problems_end),
+                                       cmocka_unit_test(devices_that_are_alike),
+                                       cmocka_unit_test(within_work),
+                                       cmocka_unit_test(pipelines),
+                                       cmocka_unit_test(the_same_every_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
