@@ -20,12 +20,12 @@ typedef struct ry_kept_thing {
     const void *key; /* any bytes */
     size_t key_size;
     size_t size;   /* bytes of the thing */
-    ry_lot *lot;   /* receives its lot, which the caller then holds */
+    ry_lot *lot;   /* receives the lot; the caller then holds it */
     size_t offset; /* receives its place in the lot, a multiple of RY_ALIGNMENT */
 } ry_kept_thing;
 
 typedef struct ry_kept_figures {
-    size_t bytes, idle; /* of all lots; of those that nobody holds */
+    size_t bytes, idle; /* all lots' bytes; idle lots' bytes */
     size_t lots, limit;
 } ry_kept_figures;
 
@@ -53,7 +53,7 @@ void ry_kept_abandon(ry_kept *kept, ry_lot *own);
  * again. Call it after ry_kept_finish, so that no two threads wait for each other. */
 bool ry_kept_await(ry_kept *kept, const ry_kept_thing *things, size_t count);
 
-/* Of a lot that is made. */
+/* The content of a finished lot. */
 void *ry_lot_content(const ry_lot *lot);
 /* Differs from that of every other lot of the store, also of those that are gone. Never 0. */
 uint64_t ry_lot_serial(const ry_lot *lot);

@@ -139,8 +139,8 @@ static void become_constant(ry_graph *graph, ry_value_id id, const void *data,
 
 /* What a node is folded into: shared content where another plan may need the same. */
 typedef struct folding {
-    void **data;                    /* of each output */
-    void **to;                      /* where the kernel writes it: elsewhere if it is there */
+    void **data;                    /* one per output */
+    void **to;                      /* the kernel's target: scratch for shared content */
     int64_t (*actual)[RY_MAX_RANK]; /* extents of bounded outputs */
     bool fill;                      /* something is not there yet */
 } folding;

@@ -195,7 +195,7 @@ static double constant_bytes(const ry_graph *graph)
 
 /* Why a plan is left in the middle, to be made again. */
 typedef struct again {
-    bool stale; /* the form that is known makes other steps than those that were measured */
+    bool stale; /* the advised form makes steps other than the measured ones */
     bool late;  /* another plan has decided the form of a weight in the meantime */
 } again;
 

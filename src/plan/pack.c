@@ -16,7 +16,7 @@ typedef struct packing {
     const ry_plan_options *options;
     ry_arena keys, scratch;
     ry_kept_thing *things; /* that plans of the model share */
-    size_t *step_of;       /* of each thing */
+    size_t *step_of;       /* one per thing */
     size_t count;
     size_t done; /* steps that are packed */
     ry_error *error;
