@@ -119,7 +119,7 @@ RYND_API rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_inf
 /** Bytes of weights that the plans of a model share, and of those that no plan reads any more. */
 typedef struct rynd_weights {
     size_t size;           /**< set by the caller to sizeof(rynd_weights) */
-    size_t packed;         /**< packed, in the kernels' order of reading */
+    size_t packed;         /**< reordered for kernels */
     size_t derived;        /**< made from the model's constants: folded, scaled */
     size_t unused_packed;  /**< part of `packed` without a plan */
     size_t unused_derived; /**< part of `derived` without a plan */

@@ -63,7 +63,8 @@ typedef struct rynd_plan_options {
     const rynd_setting *settings;
     size_t setting_count;
     /** Hears how far the plan is, `done` of `all`, from the calling thread; what is not 0 ends it
-     * (CANCELLED). NULL: nobody. */
+     * (CANCELLED). It may not make plans of the same model, which wait for this one's weights.
+     * NULL: nobody. */
     int (*progress)(void *user, size_t done, size_t all);
     void *progress_user;
     /** A model whose weights have no more bytes may be packed anew for this plan. Larger weights

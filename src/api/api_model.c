@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models: loading, and looking at what they hold. */
+/* Models: loading, and looking at their content. */
 #include "api/handles.h"
 #include "graph/derive.h"
 #include "graph/infer.h"

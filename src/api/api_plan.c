@@ -70,7 +70,7 @@ rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_s
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
 }
 
-/* Of all micro-batches: constants are the same in each. */
+/* Counts all micro-batches: constants are the same in each. */
 static void count_micro_batches(const ry_step *step, int64_t micro_batches, rynd_step_info *info)
 {
     double constants = 0;

@@ -10,8 +10,8 @@ enum { BUCKETS = 1024 };
 typedef enum lot_state { LOT_OPEN, LOT_MADE, LOT_ABANDONED } lot_state;
 
 typedef struct entry {
-    struct entry *next;     /* next in the bucket */
-    struct entry *same_lot; /* next of the lot */
+    struct entry *next;     /* in the bucket */
+    struct entry *same_lot; /* the lot's next entry */
     ry_lot *lot;
     uint64_t hash;
     size_t offset, key_size;

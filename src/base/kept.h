@@ -20,12 +20,12 @@ typedef struct ry_kept_thing {
     const void *key; /* any bytes */
     size_t key_size;
     size_t size;   /* bytes of the thing */
-    ry_lot *lot;   /* receives its lot, held for the caller */
+    ry_lot *lot;   /* receives the lot; the caller then holds it */
     size_t offset; /* receives its place in the lot, a multiple of RY_ALIGNMENT */
 } ry_kept_thing;
 
 typedef struct ry_kept_figures {
-    size_t bytes, idle; /* bytes of all lots; of idle lots */
+    size_t bytes, idle; /* all lots' bytes; idle lots' bytes */
     size_t lots, limit;
 } ry_kept_figures;
 

@@ -12,7 +12,7 @@
 typedef struct ry_recipe {
     const char *what; /* the rewrite, or the problem's text */
     int count;
-    const ry_value_id *from; /* constants read; RY_NO_VALUE: absent */
+    const ry_value_id *from; /* the constants it reads; RY_NO_VALUE: absent */
     const void *numbers;     /* what else its content depends on */
     size_t numbers_size;     /* bytes */
 } ry_recipe;

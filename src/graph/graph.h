@@ -42,7 +42,8 @@ typedef struct ry_value {
     /* a large constant whose address is no multiple of its element's size: read it with memcpy,
      * or copy it */
     bool unaligned;
-    /* number of a constant, equal for equal constants in graphs of the same model; 0: not shared */
+    /* number of a constant's content: equal numbers in the graphs of one model are equal contents;
+     * 0: unknown */
     uint64_t identity;
 } ry_value;
 
@@ -114,7 +115,8 @@ typedef struct ry_graph {
     const char **warnings; /* ry_graph_warn */
     size_t warning_count, warning_capacity;
     bool exhausted; /* memory was out when a symbol was to be made: why a dim is RY_DIM_ERROR */
-    /* constants derived once for all graphs of a model (derive.h); NULL: not shared */
+    /* store of derived constants, shared by the graphs of one model (derive.h); NULL: nothing is
+     * shared */
     ry_kept *derived;
     ry_derivation *derivations; /* those that this graph holds */
 } ry_graph;

@@ -26,7 +26,7 @@ static bool is_packed(ry_op op)
     return false;
 }
 
-/* Finds the next packed weight among the node's inputs, from *at on. */
+/* Finds the next weight of an operator that packs, from input *at on. */
 static bool next_weight(const ry_plan *plan, const ry_node *node, int *at, ry_weight_use *use)
 {
     for (; *at < node->inputs; ++*at) {

@@ -139,8 +139,8 @@ static void become_constant(ry_graph *graph, ry_value_id id, const void *data,
 
 /* What a node is folded into: shared content where another plan may need the same. */
 typedef struct folding {
-    void **data; /* content of each output */
-    void **to;   /* kernel's destination: scratch if the content exists already */
+    void **data;                    /* one per output */
+    void **to;                      /* the kernel's target: scratch for shared content */
     int64_t (*actual)[RY_MAX_RANK]; /* extents of bounded outputs */
     bool fill;                      /* some content is missing */
 } folding;

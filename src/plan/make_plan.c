@@ -206,7 +206,7 @@ static double constant_bytes(const ry_graph *graph)
 
 /* Why a plan is left in the middle, to be made again. */
 typedef struct again {
-    bool stale; /* the recorded form's steps differ from the measured ones */
+    bool stale; /* the advised form makes steps other than the measured ones */
     bool late;  /* another plan has decided the form of a weight in the meantime */
 } again;
 

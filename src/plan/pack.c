@@ -15,8 +15,8 @@ typedef struct packing {
     ry_device *device;
     const ry_plan_options *options;
     ry_arena keys, scratch;
-    ry_kept_thing *things; /* shared by plans of the model */
-    size_t *step_of;       /* step of each thing */
+    ry_kept_thing *things; /* that plans of the model share */
+    size_t *step_of;       /* one per thing */
     size_t count;
     size_t done; /* steps that are packed */
     ry_error *error;

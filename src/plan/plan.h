@@ -108,9 +108,9 @@ typedef struct ry_plan {
     size_t packed_size, host_packed_size, constant_size;
     /* packed weights of this plan alone, on the device and on the CPU beside it; NULL: none */
     ry_buffer *packed, *host_packed;
-    /* weights shared by a model's plans; NULL: this plan shares none */
+    /* store that the model's plans share; NULL: nothing is shared */
     struct ry_weights *weights;
-    ry_lot **lots; /* one per step with shared packed weights, one per shared constant */
+    ry_lot **lots; /* held: one per step with shared weights, one per shared constant */
     size_t lot_count;
     size_t own_weights; /* as the options say */
     bool bound;         /* bound to the forms of the first `decisions` */

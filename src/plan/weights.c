@@ -197,7 +197,7 @@ static bool add(ry_weights *weights, const ry_weight_use *use, uint64_t number)
 
 static bool decide(ry_weights *weights, uint64_t decisions, const ry_weight_use *uses, size_t count)
 {
-    /* one number for all uses: a plan may use a weight several times, in several forms */
+    /* one number for all: a plan may use a weight several times, in several forms */
     const uint64_t number = weights->decisions + 1;
     for (size_t i = 0; i < count; i++) {
         const uint64_t first = first_decision(weights, &uses[i]);

@@ -28,7 +28,7 @@ void ry_weights_destroy(ry_weights *weights);
 /* A lot's content is a ry_packed_lot. */
 ry_kept *ry_weights_packed(ry_weights *weights);
 typedef struct ry_packed_lot {
-    const ry_allocator *allocator; /* allocator of this struct */
+    const ry_allocator *allocator; /* frees this struct */
     ry_device *device;
     ry_buffer *buffer;
 } ry_packed_lot;

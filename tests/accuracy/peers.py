@@ -49,7 +49,7 @@ class Peer:
         return importlib.metadata.version(self.package)
 
     def run(self, problem, x, w, b):
-        """The output, or None if this peer does not support the problem."""
+        """The output, or None if the peer refuses the problem."""
         if problem.startswith("matmul"):
             return None
         with tempfile.TemporaryDirectory() as folder:

@@ -58,7 +58,7 @@ typedef struct packing {
 
 static packing all[PACKINGS];
 static size_t count;
-static bool shares[4096]; /* each kernel: two sizes had equal packings */
+static bool shares[4096]; /* per kernel: two sizes had one packing */
 
 static void forget(void)
 {
@@ -215,7 +215,7 @@ static void test_equal_packings_are_equal_bytes(void **state)
     }
 }
 
-/* Every kernel with packed inputs has a packing function. */
+/* A kernel that packs weights tells their packing. */
 static void test_every_kernel_tells_its_packing(void **state)
 {
     (void)state;

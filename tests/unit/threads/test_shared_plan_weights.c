@@ -24,8 +24,7 @@
 enum {
     LAYERS = 4,
     CHANNELS = 136,
-    WEIGHTS = CHANNELS * CHANNELS * 9, /* weights of a layer; all layers exceed own_weights' default
-                                        */
+    WEIGHTS = CHANNELS * CHANNELS * 9, /* per layer; all layers exceed own_weights' default */
     SHAPES = 20,
     FIRST = 5, /* height and width of the first shape */
     MOST = CHANNELS * (FIRST + SHAPES) * (FIRST + SHAPES),
@@ -34,7 +33,7 @@ enum {
 
 static onnx_bytes bytes;
 static rynd_context *context;
-static atomic_long alive, left = -1; /* left: allocations until one fails; below 0: none does */
+static atomic_long alive, left = -1; /* left: allocations until one fails; below 0: all succeed */
 
 /* --- memory that is counted --- */
 
