@@ -15,7 +15,7 @@ int cli_input_open(const char *path, size_t *size, cli_failure *failure);
  * file that is refused by its first bytes takes none. Read-only. */
 bool cli_input_map(const char *path, cli_bytes *bytes, cli_failure *failure);
 void cli_input_unmap(cli_bytes *bytes);
-/* Pages of it that are in memory need not stay there: they come again when they are read. */
+/* Lets the system drop the file's pages from memory; reading brings them back. */
 void cli_input_unneeded(const cli_bytes *bytes);
 
 /* All of a file of at most `most` bytes as text with a NUL behind it; free() it. NULL when it

@@ -15,7 +15,7 @@ enum {
     LOCATOR_64 = 20,
     EXTRA_LOCAL = 20,
     EXTRA_CENTRAL = 28,
-    VERSION = 45,           /* of the format: 4.5 has fields of 64 bits */
+    VERSION = 45,           /* format 4.5, with fields of 64 bits */
     UTF_8 = 1 << 11,        /* a flag: how names are encoded */
     FIRST_DAY = 1 << 5 | 1, /* 1980-01-01, so that the same arrays give the same file */
     NAME = 512              /* plain names are shorter */

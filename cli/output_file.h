@@ -31,7 +31,7 @@ typedef struct cli_output {
 bool cli_output_begin(cli_output *output, const char *path, cli_failure *failure);
 /* After a failure nothing is written any more; cli_output_end tells why. */
 bool cli_output_put(cli_output *output, const void *bytes, size_t size);
-/* Gives the file its name, or removes it where writing failed (which is told) or `done` is false.
+/* Gives the file its name. Removes it if `done` is false, or if writing failed: then it says why.
  */
 bool cli_output_end(cli_output *output, bool done, cli_failure *failure);
 

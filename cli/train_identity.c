@@ -11,8 +11,8 @@
 
 enum { DATA_WORDS = 1024, DIFFERENCES = 1024 };
 
-/* Of the data, its order, and the rate. How long a run lasts is one of them only where the rate
- * depends on that. */
+/* Describes the data, its order, and the rate. The number of steps is a word only if the rate
+ * depends on it. */
 static void describe_data(const cli_train_run *run, char text[DATA_WORDS])
 {
     const cli_train_settings *s = run->settings;
@@ -115,7 +115,7 @@ static void add(char text[DIFFERENCES], const char *more, size_t length)
 
 typedef struct difference {
     char saved[DIFFERENCES], own[DIFFERENCES]; /* words, with commas */
-    const char *meaning;                       /* of what follows from others; NULL */
+    const char *meaning;                       /* set if constants or kernels differ; else NULL */
 } difference;
 
 static bool compare(const cli_train_run *run, const char *saved, difference *d)

@@ -71,7 +71,7 @@ static bool runs_again(const char *name)
     return length > tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* In any order: memory may decide about that, which changes no bit. */
+/* Sums the hashes of steps, so that their order, which changes no bit, does not count. */
 static rynd_status add_steps(const rynd_plan *plan, ry_digest *sum, ry_error *error)
 {
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
@@ -113,7 +113,7 @@ static void add_bytes(ry_digest *digest, const void *bytes, size_t size)
     ry_digest_add(digest, (const char *)bytes + at, size - at);
 }
 
-/* Constants that a step reads: what is frozen, and what was folded. */
+/* Hashes the constants of a step: frozen weights, and folded values. */
 static void add_constants(const rynd_trainer *t, ry_digest *digest)
 {
     const ry_graph *graph = t->step_graph;

@@ -49,8 +49,8 @@ static double batch_part(ry_import *import)
     return kept >= 0 && kept <= 1 ? round((1 - kept) * digits) / digits : RY_NORM_MOMENTUM;
 }
 
-/* Notes what training needs to know of the node that gives y. running NULL: it reads them itself.
- */
+/* Keeps momentum and running statistics for training, in the node that makes y. running NULL: the
+ * node's inputs are the running statistics. */
 static void note_training(ry_import *import, ry_value_id y, const ry_value_id *running)
 {
     if (ry_import_failed(import) || y == RY_NO_VALUE) {

@@ -289,7 +289,7 @@ static rynd_status gives_one_output(const writer *w, ry_slice node, bool *one)
     return bad ? damaged(w) : RYND_OK;
 }
 
-/* What is written of a node otherwise than it is there. */
+/* Changes to a node while it is written. */
 typedef struct node_edit {
     ry_slice output; /* the first */
     bool vectors;    /* inputs become the normalisation's own vectors */

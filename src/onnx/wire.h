@@ -19,7 +19,7 @@ typedef struct ry_wire_field {
  * false before). */
 bool ry_wire_next(ry_slice *rest, ry_wire_field *field, bool *bad);
 
-/* Could it be a message: fields to its end? */
+/* Can all bytes be read as fields of a message? */
 bool ry_wire_is_message(ry_slice bytes);
 
 /* Where what is written goes. Without `put` it is counted only. */

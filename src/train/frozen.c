@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MATRIX_RANK = 2 }; /* of a layer's weights, at least; biases and scales have less */
+enum { MATRIX_RANK = 2 }; /* least rank of a layer's weights; biases and scales have less */
 
 bool ry_training_is_weight(const ry_graph *graph, ry_value_id v)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of a model's weights stay as they are. */
+/* Finds the weights that training leaves alone. */
 #ifndef RY_TRAIN_FROZEN_H
 #define RY_TRAIN_FROZEN_H
 

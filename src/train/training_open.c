@@ -15,7 +15,7 @@ typedef struct opening {
     bool *leads;  /* of each value: to the output */
     bool *refuse; /* of each value: some node reads it as a setting */
     bool *mean;   /* of each value: a running statistic */
-    bool *frozen; /* of each value: it stays as it is */
+    bool *frozen; /* by value: training leaves it alone */
     ry_error *error;
 } opening;
 
