@@ -76,11 +76,10 @@ def _nearest(rank, x, output_size=None, factors=None):
     for axis, (size, factor) in enumerate(zip(sizes, factors)):
         if not exact[axis]:
             x = _pick(x, axis + 2, size, factor)
-    if all(exact):
-        return {1: aten.upsample_nearest1d, 2: aten.upsample_nearest2d, 3: aten.upsample_nearest3d}[rank].default(x, sizes)
-    if any(exact):
-        return _nearest(rank, x, sizes)  # axes that have their size already stay
-    return x
+    if not any(exact):
+        return x
+    op = {1: aten.upsample_nearest1d, 2: aten.upsample_nearest2d, 3: aten.upsample_nearest3d}[rank].default
+    return op(x, [size if is_exact else n for size, is_exact, n in zip(sizes, exact, x.shape[2:])])
 
 
 # --- linear and cubic ---
@@ -158,8 +157,34 @@ def _scatter_mean(x, dim, index, source, reduce, include_self=True):
     return torch.where(counts > 0, means, x)
 
 
+def _mean(x, dim, keepdim=False, *, dtype=None):
+    """The exporter takes the mean of integers as integers."""
+    if dtype is None or dtype == x.dtype:
+        return NotImplemented
+    return aten.mean.dim(x.to(dtype), dim, keepdim)
+
+
+def _mean_of_all(x, *, dtype=None):
+    return NotImplemented if dtype is None or dtype == x.dtype else aten.mean.default(x.to(dtype))
+
+
+def _extreme_index(op, x, dim=None, keepdim=False):
+    """Of all elements the exporter keeps one dim."""
+    return NotImplemented if dim is not None or not keepdim else op(x, None, False).reshape([1] * x.ndim)
+
+
+def _elu(x, alpha=1, scale=1, input_scale=1):
+    """The exporter misreads what scales the input."""
+    if scale == 1 and input_scale == 1:
+        return NotImplemented
+    return torch.where(x > 0, x * scale, torch.expm1(x * input_scale) * (alpha * scale))
+
+
 def _table():
-    table = {("scatter_reduce", "two"): _scatter_mean, ("upsample_linear1d", "vec"): _linear1d}
+    table = {("scatter_reduce", "two"): _scatter_mean, ("upsample_linear1d", "vec"): _linear1d, ("mean", "dim"): _mean, ("mean", "default"): _mean_of_all,
+             ("elu", "default"): _elu}
+    for name in ("argmax", "argmin"):
+        table[name, "default"] = functools.partial(_extreme_index, getattr(aten, name).default)
     for rank in (1, 2, 3):
         table[f"upsample_nearest{rank}d", "vec"] = functools.partial(_nearest, rank)
     for name in ("upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"):
