@@ -27,9 +27,9 @@
 
 enum { MAX_LINE = 2048, CHECKED = 4 };
 
-/* Of the loss: how far from the best a form counts half; where errors count by themselves rather
- * than their squares; how sharply the least prediction is chosen; what regret counts; what it costs
- * to change a coefficient by a factor of e. */
+/* Parameters of the loss. HALF_WEIGHT: a form this far from the best (log) counts half. HUBER:
+ * larger errors count linearly, not squared. SHARPNESS: inverse temperature of the soft choice.
+ * REGRET: weight of regret. STAY: price of changing a coefficient by a factor of e. */
 static const double HALF_WEIGHT = 1, HUBER = 0.4, SHARPNESS = 25, REGRET = 2, STAY = 6e-4;
 
 static const double FIRST_STEP = 0.4, MIN_STEP = 0.02, GAIN = 1e-6;
@@ -158,7 +158,7 @@ static const ry_problem *read_problem(fitting *f, const char *text)
     return problem;
 }
 
-/* Of a number, or of one of the knob's words. */
+/* Reads a number or one of the knob's words. */
 static int64_t read_value(const ry_knob *knob, const char *text)
 {
     int64_t value = 0;
@@ -220,7 +220,8 @@ static void read_rows(fitting *f, FILE *file)
     }
 }
 
-/* Of a form that the present coefficients do not allow: infinity. */
+/* Logarithm of predicted over measured time; infinity if the present coefficients forbid the form.
+ */
 static double error_of(const fitting *f, const row *r)
 {
     const ry_query query = {r->kernel, r->problem, f->target, &r->form};
@@ -236,8 +237,8 @@ static double huber(double e)
     return fabs(e) < HUBER ? e * e : HUBER * (2 * fabs(e) - HUBER);
 }
 
-/* Of a problem: errors, and what is lost by choosing by the predictions, as likely as they are
- * close to the least. */
+/* Loss of one problem: prediction errors, plus the expected regret of a soft choice by predicted
+ * time. */
 static double group_loss(const fitting *f, const group *g)
 {
     double least = INFINITY, all = 0, lost = 0, errors = 0, weights = 0;
@@ -280,7 +281,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the choices that the predictions make. */
+/* Prints the regret of choosing by prediction, and the error and bias of predictions. */
 static void report(const fitting *f, const char *when, bool checks)
 {
     double *regret = calloc(f->group_count, sizeof *regret), sum = 0, off = 0, bias = 0;
@@ -357,7 +358,7 @@ static void list_coefficients(fitting *f, char **wanted, int count)
     }
 }
 
-/* Of the row of a GPU's machine. */
+/* Lists the coefficients in the row of a GPU's machine. */
 static void list_gpu_coefficients(fitting *f, const ry_machine *machine, char **wanted, int count)
 {
     const int column = ry_gpu_costs_row(machine);

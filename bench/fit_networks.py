@@ -10,8 +10,8 @@ import numpy
 RANGES = {"own": (0.01, 2), "shared": (1, 256), "near": (0, 0.95), "rate": (0.3, 1.3), "around": (0.5, 8), "exposed": (0, 1), "lines": (0, 60)}
 MULTIPLES = (0.5, 0.7, 0.85, 1.18, 1.4, 2)
 FACTORS = numpy.exp(numpy.linspace(math.log(0.25), math.log(5), 60))
-PRIOR = 1.0  # of a family, steps of mean weight that are taken to have had factor 1
-NETWORKS = 2.0  # what the error of a network's sum weighs beside those of its steps
+PRIOR = 1.0  # prior of a family's factor: this many steps of mean weight with factor 1
+NETWORKS = 2.0  # weight of the error of a network's total, relative to the errors of its steps
 LEAST_SPREAD = 0.05
 
 

@@ -47,9 +47,9 @@ typedef struct bench {
     const char *text;
     void *in[MAX_OPERANDS], *out[MAX_OPERANDS];
     rynd_tensor inputs[MAX_OPERANDS];
-    ry_arena arena; /* of the problem */
+    ry_arena arena; /* holds the problem */
     ry_problem problem;
-    device_operands operands; /* of a device with memory of its own */
+    device_operands operands; /* used if the device has its own memory */
     candidate all[MAX_FORMS];
     int count;
 } bench;

@@ -47,7 +47,7 @@ typedef struct library {
 
 typedef struct side {
     const char *text;                    /* as given */
-    char path[MAX_TEXT];                 /* of librynd.so */
+    char path[MAX_TEXT];                 /* path of librynd.so */
     char words[MAX_TEXT];                /* added to the problem */
     const char *kernel, *isa, *variable; /* NULL: the library's choice, the machine's best, none */
     int varies;                          /* no input is constant */

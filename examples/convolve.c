@@ -80,7 +80,7 @@ int main(void)
         int c = i / (HEIGHT * WIDTH), y = i / WIDTH % HEIGHT, x = i % WIDTH;
         largest = fmaxf(largest, fabsf(planes_out[c][y][x] - interleaved_out[y][x][c]));
     }
-    float mean = 0; /* of the window round the pixel at (1, 1): no padding is near */
+    float mean = 0; /* mean of the window round pixel (1, 1), which needs no padding */
     for (int i = 0; i < 9; i++) {
         mean += planes[0][TOP + i / 3][LEFT + i % 3] / 9;
     }

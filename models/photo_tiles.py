@@ -14,7 +14,7 @@ import sys
 
 import PIL.Image
 
-SIDE = 96  # of a large tile; a small one is half of it
+SIDE = 96  # side of a large tile in pixels; small tiles have half of it
 SIZES = (1.2e6, 0.3e6)  # pixels of a photo
 
 
@@ -33,7 +33,7 @@ def cut(large, name, out):
 
 
 def sizes(photo, least):
-    """Of a photo that is made smaller at least so many times."""
+    """Yields width and height of a photo, shrunk at least `least` times."""
     for pixels in SIZES:
         shrink = max(least, math.sqrt(photo.width * photo.height / pixels))
         yield int(photo.width / shrink) // 2 * 2, int(photo.height / shrink) // 2 * 2

@@ -17,7 +17,7 @@ TITLES = {"first": "First layers", "dense": "Dense k x k", "pointwise": "1 x 1",
 
 
 def place(ratio, left):
-    """Where a ratio stands; what is beyond the axis stands at its end."""
+    """The x position of a ratio; a ratio beyond the axis is drawn at the end of the axis."""
     ratio = min(max(ratio, LEAST), MOST)
     return left + WIDTH * math.log(ratio / LEAST) / math.log(MOST / LEAST)
 

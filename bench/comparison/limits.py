@@ -16,7 +16,7 @@ import math
 
 from .subjects import FLOAT, parse
 
-IN_SLOTS = {1: 0, 4: 4, 6: 12, 8: 24}  # of one 1-D input transform, by its points
+IN_SLOTS = {1: 0, 4: 4, 6: 12, 8: 24}  # vector slots of a 1-D input transform, by its number of points
 PRODUCTS = {"near32": 3, "strict": 6}
 
 
@@ -40,7 +40,7 @@ def points_most(p, accuracy):
 
 
 def tiles_of(size, dilation, outputs):
-    """Of one dim: a dilated one falls into interleaved ones, each with a ragged tile of its own."""
+    """Tiles along one dim. Dilation splits the dim into interleaved dims; each ends in a ragged tile."""
     return sum(math.ceil(math.ceil((size - first) / dilation) / outputs) for first in range(min(dilation, size)))
 
 

@@ -41,7 +41,7 @@ def write_network(path, name, batch):
 
 
 def save(model, path):
-    """Last by its right name, so that an interrupted one is written again."""
+    """Writes to a temporary name and renames: an interrupted file is written again next time."""
     part = path.with_suffix(".part")
     onnx.save(model, part)
     part.rename(path)

@@ -54,7 +54,7 @@ class Problem:
 
 
 def parse(text):
-    """Of the short form with one pad, stride and dilation (else ValueError); what it says of epilogue, layout and class is left out."""
+    """Parses a short problem text with one pad, stride and dilation (else ValueError); ignores epilogue, layout and accuracy class."""
     kind, *words = text.split()
     values = dict(word.split("=") for word in words)
     values = DEFAULTS | {key: int(value) for key, value in values.items() if key not in IGNORED}
@@ -76,7 +76,7 @@ def write(p):
 @dataclass(frozen=True)
 class Subject:
     name: str
-    group: str  # of layers.txt, or "random", or "net"
+    group: str  # a group of layers.txt, "random", or "net"
     batch: int
     problem: str = ""  # empty for a network
 

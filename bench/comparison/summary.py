@@ -22,7 +22,7 @@ def against(turns, ours, peers):
 
 
 def summarise_subject(entry, peaks):
-    """Adds to an entry (its `turns` are seconds) what follows from them."""
+    """Adds medians, winner and ratios to an entry, computed from its `turns` in seconds."""
     turns = entry["turns"]
     entry["seconds"] = {key: statistics.median(values) for key, values in turns.items()}
     entry["winner"] = min((key for key in turns if key == "rynd" or key in PEERS), key=entry["seconds"].get, default=None)
@@ -146,7 +146,7 @@ def worst_lines(subjects, count=20):
 
 
 def dominance(entries, key):
-    """D_max of a sweep: the largest time of a point over the least of those that contain it, which come after it; and that point's name."""
+    """D_max of a sweep and the name of its point: the largest ratio of a point's time to the least time of a later point. Later points contain earlier ones."""
     times = [(entry["name"], statistics.median(entry["turns"][key])) for entry in entries if entry["turns"].get(key)]
     return max(((time / min(later for _, later in times[i:]), name) for i, (name, time) in enumerate(times)), default=None)
 

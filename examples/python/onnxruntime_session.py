@@ -45,7 +45,7 @@ class InferenceSession:
         return get_available_providers()
 
     def run(self, output_names, input_feed, run_options=None):
-        """Arrays of numpy for these outputs; for all of them where output_names is None."""
+        """Returns numpy arrays of the named outputs, or of all outputs if output_names is None."""
         results = self.model(input_feed)
         results = results if isinstance(results, tuple) else (results,)
         by_name = {value.name: result.numpy() for value, result in zip(self.model.outputs, results)}

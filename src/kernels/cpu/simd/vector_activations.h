@@ -4,8 +4,8 @@
  *
  * ry_f32_NAME is within 3 ulp of the true value for every x (silu and gelu_tanh 3.5, mish 4.5, gelu
  * 5), subnormal results too. ry_f32_near_NAME, where there is one, takes about half the time: it is
- * wrong by at most 1e-6 of |x| (of the value, for erf). tests/unit/test_expr_functions.c states
- * each bound. At minus infinity what is x * 0 is NaN. bench/fit_functions.py prints the
+ * wrong by at most 1e-6 of |x| (of the value, for erf). tests/unit/kernels/test_expr_functions.c
+ * states each bound. At minus infinity what is x * 0 is NaN. bench/fit_functions.py prints the
  * coefficients. */
 #ifndef RY_KERNELS_CPU_SIMD_VECTOR_ACTIVATIONS_H
 #define RY_KERNELS_CPU_SIMD_VECTOR_ACTIVATIONS_H

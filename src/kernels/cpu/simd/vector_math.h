@@ -6,9 +6,9 @@
  *       y[i] = ry_f32_tanh(x[i]);        compile with -O3 -fno-math-errno -fno-trapping-math (the
  * flags of *_isa.c)
  *
- * Errors are below 1 to 3 ulp over the whole range (tests/unit/test_expr_functions.c states each);
- * infinities, NaN, signed zero and subnormal numbers are as C Annex F says. sin, cos and tan hold
- * for |x| <= RY_F32_TRIG_MAX; callers take libm beyond it.
+ * Errors are below 1 to 3 ulp over the whole range (tests/unit/kernels/test_expr_functions.c states
+ * each); infinities, NaN, signed zero and subnormal numbers are as C Annex F says. sin, cos and tan
+ * hold for |x| <= RY_F32_TRIG_MAX; callers take libm beyond it.
  *
  * Methods: argument reduction with split constants (W. J. Cody, W. Waite, "Software Manual for the
  * Elementary Functions", 1980); polynomials are minimax with coefficients of the working precision

@@ -3,7 +3,7 @@
  * to, and what CUDA's own calls are told. */
 #include "device_contract.h"
 
-#include "../cuda/fake_cuda.h"
+#include "../../cuda/fake_cuda.h"
 #include "device/cuda/cuda_device.h"
 #include "device/gpu/gpu_device.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../cuda/fake_cuda.h"
+#include "../../cuda/fake_cuda.h"
 #include "tiny_model.h"
 #include <rynd/rynd.h>
 

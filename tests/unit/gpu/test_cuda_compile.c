@@ -7,8 +7,8 @@
  *   RYND_TEST_CAPABILITIES       "70 80 90"; else 80
  *   RYND_TEST_FORMS=all          every form in every layout; else one of each
  *   RYND_TEST_RESOURCES=FILE     writes that file in the place of comparing */
-#include "../cuda/fake_cuda.h"
-#include "../cuda/strict_nvrtc.h"
+#include "../../cuda/fake_cuda.h"
+#include "../../cuda/strict_nvrtc.h"
 #include "device/cuda/cuda_device.h"
 #include "every_problem.h"
 #include "kernel_case.h"
