@@ -76,7 +76,8 @@ def test_linear_and_cubic_by_factors():
         same(op, x, None, corners, factors)
     same(aten.upsample_linear1d.vec, x[0], None, False, [0.43])
     same(aten.upsample_linear1d.vec, x[0], [7], True, None)
-    for arguments, says in (((x, None, False, [1.05, 2.0]), "own kernels disagree"), ((torch.randn(1, 1, 100, 100), None, False, [0.29, 0.29]), "100 pixels become 29, not 28"),
+    for arguments, says in (((x, None, False, [1.05, 2.0]), "own kernels disagree"),
+                            ((torch.randn(1, 1, 100, 100), None, False, [0.29, 0.29]), "100 pixels become 29, not 28"),
                             ((torch.ones(1, 1, 4, 4, dtype=torch.uint8), [5, 5], False, None), "rounds")):
         with pytest.raises(lowering.Inexpressible, match=says):
             lowering.TABLE[aten.upsample_bilinear2d.vec](*arguments)

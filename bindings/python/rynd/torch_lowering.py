@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's exporter to ONNX would compute otherwise than PyTorch, without a word.
+"""Guards against silent mistakes of PyTorch's exporter to ONNX.
 
-lower() writes such operators in terms of others, exactly; check_arguments() raises Inexpressible for an argument that the exporter leaves out.
+lower() rewrites operators that the exporter would misread, exactly; check_arguments() raises Inexpressible for an argument that the exporter drops.
 """
 
 import ast
@@ -85,7 +85,7 @@ def _nearest(rank, x, output_size=None, factors=None):
 # --- linear and cubic ---
 
 def _interpolate(cubic, x, output_size, align_corners, factors):
-    """The sizes that say the same as the factors; None where the operator is fine as it is."""
+    """Sizes to pass instead of the factors; None if the operator can stay."""
     if not x.dtype.is_floating_point:
         raise Inexpressible("PyTorch rounds interpolated integers after each axis")
     if factors is None:
@@ -169,7 +169,7 @@ def _mean_of_all(x, *, dtype=None):
 
 
 def _extreme_index(op, x, dim=None, keepdim=False):
-    """Of all elements the exporter keeps one dim."""
+    """Without a dim, the exporter keeps one dim instead of all."""
     return NotImplemented if dim is not None or not keepdim else op(x, None, False).reshape([1] * x.ndim)
 
 
@@ -211,7 +211,7 @@ def lower(program):
 
 @functools.cache
 def _names(function):
-    """The parameters of an exporter's function, and those that it reads; None where Python has no source of it."""
+    """An exporter function's parameters, and the names it reads; None without source text."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(getattr(function, "func", None) or getattr(function, "function", None) or function)))
     except (OSError, TypeError, SyntaxError):
@@ -249,7 +249,7 @@ def _given(node, schema):
 
 
 def check_arguments(program, registry=None):
-    """Raises Inexpressible where the exporter leaves out an argument of this program, which it has decomposed, that counts."""
+    """Raises Inexpressible if the exporter left out an argument with influence. program: as the exporter decomposed it."""
     from torch.onnx._internal.exporter import _registration
     registry = registry or _registration.ONNXRegistry.from_torchlib()
     nodes = [node for module in program.graph_module.modules() if hasattr(module, "graph") for node in module.graph.nodes

@@ -117,7 +117,7 @@ static bool all_agree(const resize_axis *axis)
  * moved by a few millionths of a pixel may fall to the same side everywhere. */
 static bool fit(resize_axis *axis)
 {
-    enum { MILLIONTHS = 19 }; /* 2^-19 of a pixel */
+    enum { MILLIONTHS = 19 }; /* as a power of two: 2^-19 pixels */
     static const int moves[] = {0, 1, -1};
     const int64_t b = axis->b, step = axis->map.rounded ? axis->d >> MILLIONTHS : 0;
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
@@ -149,7 +149,7 @@ static bool make_axis(const ry_problem *problem, int dim, resize_axis *axis)
     return fit(axis);
 }
 
-/* An axis that is not there: position 0 of one. */
+/* Stands for a missing axis: position 0 of one. */
 static resize_axis unit_axis(void)
 {
     return (resize_axis){.map = {.in = 1, .out = 1}, .dim = -1, .d = 1, .stretch = 1};
