@@ -19,7 +19,7 @@ SESSION.intra_op_num_threads, SESSION.log_severity_level = 1, 3
 
 
 def one_node(op, arrays, opset=19, **attributes):
-    """A model of one node: arrays are its inputs, None for one that is absent; the first is no constant."""
+    """A model with one node. arrays: its inputs, None if absent; all but the first become constants."""
     names = ["" if array is None else f"x{i}" for i, array in enumerate(arrays)]
     x = helper.make_tensor_value_info("x0", helper.np_dtype_to_tensor_dtype(arrays[0].dtype), arrays[0].shape)
     y = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(arrays[0].dtype), [None] * arrays[0].ndim)
@@ -164,7 +164,7 @@ def test_old_operators(op, opset, mode):
 def test_a_size_that_stays_keeps_its_elements(mode, antialias):
     x = image(1, 2, 9, 8)
     assert numpy.array_equal(computed(resize(x, scales=[1, 1, 1.1, 1.05], mode=mode, antialias=antialias), x), x)
-    model = resize(x, scales=[1, 1, 1.1, 1.7], mode=mode, antialias=antialias)  # of the antialiased, the height still stays
+    model = resize(x, scales=[1, 1, 1.1, 1.7], mode=mode, antialias=antialias)  # antialiased: the height still stays
     numpy.testing.assert_allclose(computed(model, x), peer(model, x), rtol=0, atol=2e-5)
 
 
@@ -217,7 +217,7 @@ def test_grids_beside_pytorch(padding, mode, theirs, opset):
 @pytest.mark.parametrize("align_corners", [0, 1])
 @pytest.mark.parametrize("padding", ["border", "reflection"])
 def test_cubic_grids_of_any_rank_are_separable(align_corners, padding):
-    """One and three spatial dims, which PyTorch lacks: products of its two."""
+    """PyTorch has two spatial dims only: one and three are built from its results."""
     x, at = RANDOM.standard_normal((1, 1, 5, 4, 6)), RANDOM.uniform(-1.6, 1.6, (8, 3))
     grid = at.reshape(1, 2, 2, 2, 3)
 

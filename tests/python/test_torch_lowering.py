@@ -62,13 +62,22 @@ def test_means_that_scatter():
         same(aten.scatter_reduce.two, x.long(), 1, index, source.long(), "mean")
 
 
+def test_small_ones():
+    x, whole = torch.randn(3, 5), torch.tensor([[1, 2, 4], [-1, 3, 5]])
+    assert same(aten.mean.dim, whole, [1], True, dtype=torch.float32) and not same(aten.mean.dim, x, [0])
+    assert same(aten.mean.default, whole, dtype=torch.float64)
+    assert same(aten.argmin.default, x, None, True) and not same(aten.argmax.default, x, 1, True)
+    assert same(aten.elu.default, x, 0.7, 1.3, 0.9) and not same(aten.elu.default, x, 0.7)
+
+
 def test_linear_and_cubic_by_factors():
     x = torch.randn(1, 2, 9, 13)
     for op, corners, factors in itertools.product((aten.upsample_bilinear2d.vec, aten.upsample_bicubic2d.vec), (False, True), ([1.7, 0.6], [2.0, 1.3], [2.0, 3.0])):
         same(op, x, None, corners, factors)
     same(aten.upsample_linear1d.vec, x[0], None, False, [0.43])
     same(aten.upsample_linear1d.vec, x[0], [7], True, None)
-    for arguments, says in (((x, None, False, [1.05, 2.0]), "own kernels disagree"), ((torch.randn(1, 1, 100, 100), None, False, [0.29, 0.29]), "100 pixels become 29, not 28"),
+    for arguments, says in (((x, None, False, [1.05, 2.0]), "own kernels disagree"),
+                            ((torch.randn(1, 1, 100, 100), None, False, [0.29, 0.29]), "100 pixels become 29, not 28"),
                             ((torch.ones(1, 1, 4, 4, dtype=torch.uint8), [5, 5], False, None), "rounds")):
         with pytest.raises(lowering.Inexpressible, match=says):
             lowering.TABLE[aten.upsample_bilinear2d.vec](*arguments)
@@ -118,6 +127,8 @@ CASES = {
     "linear, a size that stays": (lambda x: F.interpolate(x, scale_factor=1.05, mode="bilinear"), "own kernels disagree"),
     "nearest, a size that stays": (lambda x: F.interpolate(x, scale_factor=1.05, mode="nearest"), "own kernels disagree"),
     "antialias, a size that stays": (lambda x: F.interpolate(x, scale_factor=(1.05, 1.7), mode="bilinear", antialias=True), None),
+    "mean of integers": (lambda x: (x * 9).long().mean(1, dtype=torch.float32), None),
+    "argmin, keepdim": (lambda x: x.argmin(keepdim=True), None),
     "label_smoothing": (lambda x: F.cross_entropy(x, x.argmax(1), label_smoothing=0.2), "label_smoothing"),
 }
 
@@ -149,15 +160,20 @@ def test_from_torch(name):
         torch.testing.assert_close(torch.from_dlpack(rynd.from_torch(Of(function), x)(x)), function(x), rtol=1e-4, atol=1e-5)
 
 
+class OfOne(Of):
+    def forward(self, x):
+        return self.function(x)
+
+
 @can_compile
 def test_open_sizes():
     for function in (lambda x: F.interpolate(x, scale_factor=1.7, mode="nearest"), lambda x: F.interpolate(x, size=(23, 31), mode="nearest")):
-        model = rynd.from_torch(Of(function), torch.randn(1, 2, 10, 12), dims={3: "width"})
+        model = rynd.from_torch(OfOne(function), torch.randn(1, 2, 10, 12), dims={3: "width"})
         for width in (12, 17, 29, 47):
             x = torch.randn(1, 2, 10, width)
             assert torch.equal(torch.from_dlpack(model(x)), function(x)), width
     with pytest.raises(rynd.UnsupportedError, match="stays open"):
-        rynd.from_torch(Of(lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear")), torch.randn(1, 2, 10, 12), dims={3: "width"})
+        rynd.from_torch(OfOne(lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear")), torch.randn(1, 2, 10, 12), dims={3: "width"})
 
 
 @can_compile

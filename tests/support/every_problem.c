@@ -230,6 +230,7 @@ const every_problem every_problems[] = {
     {EXACT, "resize x0=1x3x9x11:f32 y0=1x3x12x14:f32 scales=1,1,1.4,1.3 nearest=floor coordinates=tf_half_pixel_for_nn"},
     {F32, "resize x0=1x3x12x20:f32 y0=1x3x20x6:f32 scales=1,1,1.7000000476837158,0.30000001192092896 mode=linear coordinates=align_corners"},
     {EXACT, "resize x0=1x3x12x20:f32 y0=1x3x20x6:f32 scales=1,1,1.7000000476837158,0.30000001192092896 nearest=floor coordinates=asymmetric"},
+    {EXACT, "resize x0=1x3x12x20:f32 y0=1x3x15x46:f32 scales=1,1,1.2999999523162842,2.2999999523162842"},
     {REFERENCE, "resize x0=1x3x9x11:f16 y0=1x3x5x17:f16 mode=cubic exclude_outside=1 cubic_a=-0.5"},
     {F32, "resize x0=1x3x19x11:f32 y0=1x3x4x5:f32 mode=cubic antialias=1"},
     {REFERENCE, "resize x0=1x2x9x8:f32 y0=1x2x5x6:f32 mode=linear coordinates=tf_crop_and_resize roi=0,0,-0.1,0.2,1,1,0.8,1.2 extrapolation=7"},

@@ -57,9 +57,9 @@ def _check_results(model, module, example, accuracy):
     if len(model.inputs) != len(example):
         return  # the exporter drops inputs that nothing reads
     theirs = [value for value in torch.utils._pytree.tree_flatten(module(*example))[0] if isinstance(value, torch.Tensor)]
-    mine = model(*[tensor.detach() for tensor in example])
+    mine = model(*[tensor.detach().cpu() for tensor in example])
     mine = mine if isinstance(mine, tuple) else (mine,)
-    if len(mine) == len(theirs) and any(differs(torch.from_dlpack(a), b, accuracy) for a, b in zip(mine, theirs)):
+    if len(mine) == len(theirs) and any(differs(torch.from_dlpack(a), b.cpu(), accuracy) for a, b in zip(mine, theirs)):
         raise UnsupportedError(f"{type(module).__name__}, as PyTorch exports it, computes other results than PyTorch: an operator's argument has no words in ONNX")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's exporter to ONNX would compute otherwise than PyTorch, without a word.
+"""Guards against silent mistakes of PyTorch's exporter to ONNX.
 
-lower() writes such operators in terms of others, exactly; check_arguments() raises Inexpressible for an argument that the exporter leaves out.
+lower() rewrites operators that the exporter would misread, exactly; check_arguments() raises Inexpressible for an argument that the exporter drops.
 """
 
 import ast
@@ -76,17 +76,16 @@ def _nearest(rank, x, output_size=None, factors=None):
     for axis, (size, factor) in enumerate(zip(sizes, factors)):
         if not exact[axis]:
             x = _pick(x, axis + 2, size, factor)
-    if all(exact):
-        return {1: aten.upsample_nearest1d, 2: aten.upsample_nearest2d, 3: aten.upsample_nearest3d}[rank].default(x, sizes)
-    if any(exact):
-        return _nearest(rank, x, sizes)  # axes that have their size already stay
-    return x
+    if not any(exact):
+        return x
+    op = {1: aten.upsample_nearest1d, 2: aten.upsample_nearest2d, 3: aten.upsample_nearest3d}[rank].default
+    return op(x, [size if is_exact else n for size, is_exact, n in zip(sizes, exact, x.shape[2:])])
 
 
 # --- linear and cubic ---
 
 def _interpolate(cubic, x, output_size, align_corners, factors):
-    """The sizes that say the same as the factors; None where the operator is fine as it is."""
+    """Sizes to pass instead of the factors; None if the operator can stay."""
     if not x.dtype.is_floating_point:
         raise Inexpressible("PyTorch rounds interpolated integers after each axis")
     if factors is None:
@@ -158,8 +157,34 @@ def _scatter_mean(x, dim, index, source, reduce, include_self=True):
     return torch.where(counts > 0, means, x)
 
 
+def _mean(x, dim, keepdim=False, *, dtype=None):
+    """The exporter takes the mean of integers as integers."""
+    if dtype is None or dtype == x.dtype:
+        return NotImplemented
+    return aten.mean.dim(x.to(dtype), dim, keepdim)
+
+
+def _mean_of_all(x, *, dtype=None):
+    return NotImplemented if dtype is None or dtype == x.dtype else aten.mean.default(x.to(dtype))
+
+
+def _extreme_index(op, x, dim=None, keepdim=False):
+    """Without a dim, the exporter keeps one dim instead of all."""
+    return NotImplemented if dim is not None or not keepdim else op(x, None, False).reshape([1] * x.ndim)
+
+
+def _elu(x, alpha=1, scale=1, input_scale=1):
+    """The exporter misreads what scales the input."""
+    if scale == 1 and input_scale == 1:
+        return NotImplemented
+    return torch.where(x > 0, x * scale, torch.expm1(x * input_scale) * (alpha * scale))
+
+
 def _table():
-    table = {("scatter_reduce", "two"): _scatter_mean, ("upsample_linear1d", "vec"): _linear1d}
+    table = {("scatter_reduce", "two"): _scatter_mean, ("upsample_linear1d", "vec"): _linear1d, ("mean", "dim"): _mean, ("mean", "default"): _mean_of_all,
+             ("elu", "default"): _elu}
+    for name in ("argmax", "argmin"):
+        table[name, "default"] = functools.partial(_extreme_index, getattr(aten, name).default)
     for rank in (1, 2, 3):
         table[f"upsample_nearest{rank}d", "vec"] = functools.partial(_nearest, rank)
     for name in ("upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"):
@@ -186,7 +211,7 @@ def lower(program):
 
 @functools.cache
 def _names(function):
-    """The parameters of an exporter's function, and those that it reads; None where Python has no source of it."""
+    """An exporter function's parameters, and the names it reads; None without source text."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(getattr(function, "func", None) or getattr(function, "function", None) or function)))
     except (OSError, TypeError, SyntaxError):
@@ -224,7 +249,7 @@ def _given(node, schema):
 
 
 def check_arguments(program, registry=None):
-    """Raises Inexpressible where the exporter leaves out an argument of this program, which it has decomposed, that counts."""
+    """Raises Inexpressible if the exporter left out an argument with influence. program: as the exporter decomposed it."""
     from torch.onnx._internal.exporter import _registration
     registry = registry or _registration.ONNXRegistry.from_torchlib()
     nodes = [node for module in program.graph_module.modules() if hasattr(module, "graph") for node in module.graph.nodes

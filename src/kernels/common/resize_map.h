@@ -33,7 +33,7 @@ typedef struct ry_resize_axis {
     bool exclude_outside, antialias;
 } ry_resize_axis;
 
-/* Makes an axis of a resize, or of the resize whose gradient the problem is. */
+/* Describes an axis of a resize; of a resize_grad: of its forward resize. */
 void ry_resize_axis_make(const ry_problem *problem, int dim, ry_resize_axis *axis);
 bool ry_resize_axis_is_identity(const ry_resize_axis *axis);
 /* Position in the input, pixel centres at integers. */

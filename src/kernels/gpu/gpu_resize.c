@@ -3,7 +3,7 @@
  *
  * The positions of an axis in the input are (a * o + b) / d in whole numbers, exact where scales
  * are quotients of sizes, so that devices without doubles find the pixels that common/resize_map.h
- * finds. */
+ * finds. Scales whose float32 positions no line gives are left to the CPU. */
 #include "base/integer.h"
 #include "kernels/common/resize_map.h"
 #include "kernels/common/work.h"
@@ -104,6 +104,31 @@ static bool agrees(const resize_axis *axis, int64_t o)
     return ry_resize_taps(&axis->map, o, &first, &one) == 0 || first == ry_clamp(whole, 0, in - 1);
 }
 
+static bool all_agree(const resize_axis *axis)
+{
+    bool same = true;
+    for (int64_t o = 0; o < axis->map.out && same; o++) {
+        same = agrees(axis, o);
+    }
+    return same;
+}
+
+/* Positions of float32 fall to either side of a pixel's border that they miss by rounding: a line
+ * moved by a few millionths of a pixel may fall to the same side everywhere. */
+static bool fit(resize_axis *axis)
+{
+    enum { MILLIONTHS = 19 }; /* as a power of two: 2^-19 pixels */
+    static const int moves[] = {0, 1, -1};
+    const int64_t b = axis->b, step = axis->map.rounded ? axis->d >> MILLIONTHS : 0;
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
+        axis->b = b + moves[i] * step;
+        if (all_agree(axis)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool make_axis(const ry_problem *problem, int dim, resize_axis *axis)
 {
     ry_resize_axis_make(problem, dim, &axis->map);
@@ -121,14 +146,10 @@ static bool make_axis(const ry_problem *problem, int dim, resize_axis *axis)
     if (map->mode == RY_resize_mode_nearest) {
         round_down(axis);
     }
-    bool same = true;
-    for (int64_t o = 0; o < map->out && same; o++) {
-        same = agrees(axis, o);
-    }
-    return same;
+    return fit(axis);
 }
 
-/* An axis that is not there: position 0 of one. */
+/* Stands for a missing axis: position 0 of one. */
 static resize_axis unit_axis(void)
 {
     return (resize_axis){.map = {.in = 1, .out = 1}, .dim = -1, .d = 1, .stretch = 1};

@@ -42,7 +42,7 @@ FUNCTION float filter(float distance)
 #endif
 }
 
-/* Of the tap k behind the whole position. */
+/* Weight of tap k, counted from the whole position. */
 FUNCTION float weight(int k, float fraction, float stretch, POSITION whole, POSITION in)
 {
 #if EXCLUDE_OUTSIDE
