@@ -153,7 +153,8 @@ typedef struct steps {
     winograd_plan *plan;
     char *scratch;
     void *packed;
-    float *v, *m, *stage;
+    float *m, *stage;
+    winograd_inputs inputs;
     winograd_epilogue end;
 } steps;
 
@@ -195,9 +196,12 @@ static void begin(steps *s, const char *problem, fill what)
     for (size_t i = 0; i < prepared.pack_tasks; i++) {
         kernel->pack(&launch, i);
     }
-    s->v = (float *)(void *)(s->scratch + s->plan->v);
     s->m = (float *)(void *)(s->scratch + s->plan->m);
     s->stage = (float *)(void *)(s->scratch + s->plan->stage);
+    s->inputs = (winograd_inputs){.v = (float *)(void *)(s->scratch + s->plan->v),
+                                  .uneven = (bool *)(s->scratch + s->plan->uneven),
+                                  .squares = (float *)(void *)(s->scratch + s->plan->squares),
+                                  .stage = s->stage};
     s->end = (winograd_epilogue){.y = s->c.out[0].data,
                                  .bias = (float *)(void *)(s->scratch + s->plan->bias),
                                  .bounds = true,
@@ -246,13 +250,14 @@ static int64_t count_sums(const char *problem, fill what)
             .first = first, .count = plan->tiles - first, .oc_blocks = plan->oc_blocks};
         block.count = block.count < plan->block ? block.count : plan->block;
         winograd_prefetch none = {0};
-        const bool finite = ry_winograd_transform_input_generic(plan, x, first, block.count, 0,
-                                                                g->channels_in, s.v, s.stage);
-        ry_winograd_multiply_generic(plan, s.v, s.packed, block.count, 0, plan->oc_blocks, s.m,
-                                     &none, &none);
+        block.uneven = s.inputs.uneven;
+        block.x_finite = ry_winograd_transform_input_generic(plan, x, first, block.count, 0,
+                                                             g->channels_in, &s.inputs);
+        ry_winograd_multiply_generic(plan, s.inputs.v, s.packed, block.count, 0, plan->oc_blocks,
+                                     s.m, &none, &none);
         block.finite = ry_winograd_transform_output_generic(plan, s.m, first, block.count,
                                                             g->channels_out, &s.end, s.stage);
-        if (!finite || !block.finite) {
+        if (!block.x_finite || !block.finite || memchr(block.uneven, true, (size_t)block.count)) {
             assert_int_not_equal(what, FINITE);
             winograd_outputs *outputs = (winograd_outputs *)(void *)(s.scratch + plan->outputs);
             sums += ry_winograd_fixup_generic(plan, x, w, s.m, &block, &s.end, s.stage, outputs);

@@ -14,9 +14,10 @@ typedef struct winograd_task {
     const float *x, *dy; /* the task's first channels */
     int64_t part, group, channel, channels, filter, filters;
     float *v, *u, *m, *stage, *sums;
-    float *bias, *recent; /* bias gradient of all blocks, of one block; NULL: another task computes
-                             it */
-    int64_t pitch;        /* floats from row to row of the sums */
+    float *x_squares, *dy_squares; /* wgrad_winograd_plan.h */
+    /* bias gradient of all blocks, of one block; NULL: another task computes it */
+    float *bias, *recent;
+    int64_t pitch; /* floats from row to row of the sums */
 } winograd_task;
 
 /* Tiles of one row of an image. */
@@ -94,7 +95,8 @@ static void transform_x(const winograd_task *t, const tile_run *run, float *v)
     const wgrad_square line = stage(&s, run->end - run->first, t->stage, &first);
     for (int64_t i = 0; i < run->end - run->first; i++) {
         const wgrad_square square = tile_at(&line, &s, first, s.column + i * WGRAD_OUT);
-        RY_ISA_SYMBOL(wgrad_winograd_input)(&square, t->channels, v + i * room, plan->v_point);
+        RY_ISA_SYMBOL(wgrad_winograd_input)
+        (&square, t->channels, v + i * room, plan->v_point, t->x_squares);
     }
 }
 
@@ -116,7 +118,7 @@ static void transform_dy(const winograd_task *t, const tile_run *run, float *u)
     for (int64_t i = 0; i < run->end - run->first; i++) {
         const wgrad_square square = tile_at(&line, &s, first, s.column + i * WGRAD_OUT);
         RY_ISA_SYMBOL(wgrad_winograd_gradient)
-        (&square, t->filters, u + i * plan->k_block, plan->u_point, t->recent);
+        (&square, t->filters, u + i * plan->k_block, plan->u_point, t->dy_squares, t->recent);
     }
 }
 
@@ -191,9 +193,11 @@ static winograd_task task_of(const ry_cpu_launch *launch, int64_t index)
                        .m = (float *)(void *)(scratch + plan->m),
                        .stage = (float *)(void *)(scratch + plan->stage),
                        .sums = (float *)(void *)(scratch + plan->sums),
+                       .x_squares = (float *)(void *)(scratch + plan->squares),
                        .bias = (float *)(void *)(scratch + plan->bias),
                        .pitch = plan->k_block};
     t.recent = t.bias + plan->k_block;
+    t.dy_squares = t.x_squares + WGRAD_SQUARES * wgrad_v_row(plan);
     t.channels = ry_min(plan->c_block, s->c - t.channel);
     t.filters = ry_min(plan->k_block, s->k - t.filter);
     t.x = (const float *)launch->in[0] + (t.group * s->c + t.channel) * s->x.channel;
@@ -221,6 +225,8 @@ static void sum_part(const winograd_task *t)
     if (t->bias) {
         memset(t->bias, 0, bias_bytes);
     }
+    memset(t->x_squares, 0,
+           (size_t)(WGRAD_SQUARES * (wgrad_v_row(plan) + columns)) * sizeof *t->x_squares);
     for (int64_t tile = begin, block = 0; tile < end; tile += plan->block, block++) {
         const int64_t here = ry_min(plan->block, end - tile);
         if (t->recent) {
@@ -237,6 +243,8 @@ static void sum_part(const winograd_task *t)
              t->pitch);
         }
     }
+    RY_ISA_SYMBOL(wgrad_winograd_poison)
+    (t->x_squares, t->channels, t->dy_squares, columns, t->sums, t->pitch);
 }
 
 static void store(const ry_cpu_launch *launch, const wgrad_piece *piece, float *sums,

@@ -214,6 +214,10 @@ static void lay_out(wgrad_winograd_plan *plan)
         at += ry_aligned((size_t)(plan->c_block * WGRAD_WINDOW * plan->k_block) * sizeof(float));
     }
     plan->bias = at, at += ry_aligned((size_t)(2 * plan->k_block) * sizeof(float));
+    plan->squares = at,
+    at += ry_aligned(
+        (size_t)(WGRAD_SQUARES * (wgrad_v_row(plan) + ry_round_up(plan->k_block, plan->width))) *
+        sizeof(float));
     plan->scratch = at;
 }
 

@@ -21,7 +21,12 @@
  *
  * as for the implicit GEMM (wgrad_plan.h) parts are as many as the plan says, and a second phase
  * adds them. Sums that are not finite are computed again from positions alone: what a tile holds
- * beside a tap's own elements would be in them, too. */
+ * beside a tap's own elements would be in them, too.
+ *
+ * So are the sums of a channel of x or dy whose largest tile outweighs all others: its rounding
+ * errors would be in sums that its largest elements do not reach, at the border of the image or
+ * where the other operand is 0. Of each channel the sum of squares of the largest tile is compared
+ * with those of two positions of every tile. */
 #ifndef RY_KERNELS_CPU_WGRAD_WGRAD_WINOGRAD_PLAN_H
 #define RY_KERNELS_CPU_WGRAD_WGRAD_WINOGRAD_PLAN_H
 
@@ -47,6 +52,14 @@ enum {
     WGRAD_SUM_BLOCKS = 16                   /* blocks whose products are one running sum */
 };
 
+/* Sums of squares of each channel of a part, a vector of channels each: the largest of a tile; of
+ * two positions, all tiles'. */
+enum { WGRAD_LARGEST, WGRAD_PROBE_A, WGRAD_PROBE_B, WGRAD_SQUARES };
+
+/* Largest tile over all tiles at the lesser position: the norm that the forward form admits
+ * (winograd_groups.c). */
+#define WGRAD_CONTRAST (16.0f * 16.0f)
+
 typedef struct wgrad_winograd_plan {
     wgrad_shape shape;
     int64_t width, tile_rows, tile_vectors; /* lanes of a vector; rows and vectors of a tile of
@@ -60,7 +73,7 @@ typedef struct wgrad_winograd_plan {
     int64_t v_point, u_point, m_point; /* floats from point to point: odd numbers of cache lines */
     int64_t pitch, bias_floats, part_floats;
     int64_t finish_channels, finishes; /* a task of the second phase has so many of a group's c */
-    size_t v, u, m, stage, sums, bias, scratch;
+    size_t v, u, m, stage, sums, bias, squares, scratch;
 } wgrad_winograd_plan;
 
 /* Channels of a task's V in full vectors. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of a weight gradient that are not finite, from positions alone: infinities and NaNs count
- * where a tap meets them, and what overflows on the way only is finite. */
+ * where a tap meets them. Sums that only overflowed on the way become finite. */
 #include "base/integer.h"
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/wgrad/wgrad_winograd.h"
@@ -74,6 +74,35 @@ static bool are_finite(const float *sums, int64_t pitch)
         }
     }
     return finite;
+}
+
+/* A channel whose probes are all 0 has nothing to compare with. */
+static bool is_uneven(const float *squares, int64_t channel)
+{
+    const float *at = squares + channel / RY_W * (WGRAD_SQUARES * RY_W) + channel % RY_W;
+    const float rest = fminf(at[WGRAD_PROBE_A * RY_W], at[WGRAD_PROBE_B * RY_W]);
+    return rest > 0 && !(at[WGRAD_LARGEST * RY_W] <= WGRAD_CONTRAST * rest);
+}
+
+/* Sums of `channels` by `columns`. */
+static void poison(int64_t channels, int64_t columns, float *sums, int64_t pitch)
+{
+    for (int64_t row = 0; row < channels * WGRAD_WINDOW; row++) {
+        for (int64_t k = 0; k < columns; k++) {
+            sums[row * pitch + k] = NAN;
+        }
+    }
+}
+
+void RY_ISA_SYMBOL(wgrad_winograd_poison)(const float *x, int64_t channels, const float *dy,
+                                          int64_t columns, float *sums, int64_t pitch)
+{
+    for (int64_t c = 0; c < channels; c++) {
+        poison(is_uneven(x, c), columns, sums + c * WGRAD_WINDOW * pitch, pitch);
+    }
+    for (int64_t k = 0; k < columns; k++) {
+        poison(is_uneven(dy, k) ? channels : 0, 1, sums + k, pitch);
+    }
 }
 
 void RY_ISA_SYMBOL(wgrad_winograd_repair)(const wgrad_shape *s, const float *x, const float *dy,

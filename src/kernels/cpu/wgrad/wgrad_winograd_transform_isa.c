@@ -25,14 +25,51 @@ RY_INLINE void load_row(const wgrad_square *s, int64_t i, const int size, ry_vm 
     }
 }
 
+/* What a tile adds to the sums of squares of a vector of channels. */
+typedef struct tile_squares {
+    ry_vf all, probe[2];
+} tile_squares;
+
+RY_INLINE void add_square(ry_vf x, ry_vf *sum)
+{
+    *sum = ry_vf_fma(x, x, *sum);
+}
+
+/* Row i of a tile of `size` rows, two of which have a probe each: no other tile has these. */
+RY_INLINE void set_probe(const int size, int i, const ry_vf row[], tile_squares *to)
+{
+    const int first = size / 2 - 1;
+    if (i == first || i == first + 1) {
+        to->probe[i - first] = ry_vf_mul(row[i], row[i]);
+    }
+}
+
+/* V at three points of each axis stands for x: the first input adds to the point 0, the last one to
+ * infinity, and all others to the second point. */
+RY_INLINE bool is_looked_at(int point)
+{
+    return point < 2 || point == WGRAD_IN - 1;
+}
+
+RY_INLINE void store_squares(const tile_squares *from, float *to)
+{
+    float *largest = to + WGRAD_LARGEST * RY_W, *a = to + WGRAD_PROBE_A * RY_W,
+          *b = to + WGRAD_PROBE_B * RY_W;
+    ry_vf_store(largest, ry_vf_max(ry_vf_load(largest), from->all));
+    ry_vf_store(a, ry_vf_add(ry_vf_load(a), from->probe[0]));
+    ry_vf_store(b, ry_vf_add(ry_vf_load(b), from->probe[1]));
+}
+
 RY_INLINE void input_vector(const wgrad_square *x, int64_t channel, ry_vm lanes, const bool whole,
-                            float *v, int64_t point)
+                            float *v, int64_t point, float *to)
 {
     ry_vf rows[WGRAD_IN][WGRAD_IN];
     ry_vf d[WINOGRAD_MAX_POINTS];
+    tile_squares squares = {.all = ry_vf_zero()};
 #pragma GCC unroll 8
     for (int i = 0; i < WGRAD_IN; i++) {
         load_row(x, i, WGRAD_IN, lanes, whole, channel, d);
+        set_probe(WGRAD_IN, i, d, &squares);
         winograd_input(WGRAD_IN, d);
 #pragma GCC unroll 8
         for (int j = 0; j < WGRAD_IN; j++) {
@@ -48,20 +85,24 @@ RY_INLINE void input_vector(const wgrad_square *x, int64_t channel, ry_vm lanes,
         winograd_input(WGRAD_IN, d);
 #pragma GCC unroll 8
         for (int i = 0; i < WGRAD_IN; i++) {
+            if (is_looked_at(i) && is_looked_at(j)) {
+                add_square(d[i], &squares.all);
+            }
             ry_vf_store(v + (i * WGRAD_IN + j) * point, d[i]);
         }
     }
+    store_squares(&squares, to);
 }
 
 void RY_ISA_SYMBOL(wgrad_winograd_input)(const wgrad_square *x, int64_t channels, float *v,
-                                         int64_t point)
+                                         int64_t point, float *squares)
 {
     const bool whole = is_whole(x, WGRAD_IN);
-    for (int64_t c = 0; c < channels; c += RY_W) {
+    for (int64_t c = 0; c < channels; c += RY_W, squares += WGRAD_SQUARES * RY_W) {
         if (whole && c + RY_W <= channels) {
-            input_vector(x, c, ry_vm_first(RY_W), true, v + c, point);
+            input_vector(x, c, ry_vm_first(RY_W), true, v + c, point, squares);
         } else {
-            input_vector(x, c, ry_vm_first(channels - c), false, v + c, point);
+            input_vector(x, c, ry_vm_first(channels - c), false, v + c, point, squares);
         }
     }
 }
@@ -84,13 +125,20 @@ RY_INLINE void spread(const ry_vf g[WGRAD_OUT], ry_vf u[WGRAD_IN])
 }
 
 RY_INLINE void gradient_vector(const wgrad_square *dy, int64_t channel, ry_vm lanes,
-                               const bool whole, float *u, int64_t point, float *bias)
+                               const bool whole, float *u, int64_t point, float *to_squares,
+                               float *bias)
 {
     ry_vf rows[WGRAD_OUT][WGRAD_IN];
     ry_vf g[WGRAD_OUT], to[WGRAD_IN], sum = ry_vf_zero();
+    tile_squares squares = {.all = ry_vf_zero()};
 #pragma GCC unroll 8
     for (int i = 0; i < WGRAD_OUT; i++) {
         load_row(dy, i, WGRAD_OUT, lanes, whole, channel, g);
+        set_probe(WGRAD_OUT, i, g, &squares);
+#pragma GCC unroll 8
+        for (int j = 0; j < WGRAD_OUT; j++) {
+            add_square(g[j], &squares.all);
+        }
         sum = ry_vf_add(sum, ry_vf_add(ry_vf_add(g[0], g[1]), ry_vf_add(g[2], g[3])));
         spread(g, rows[i]);
     }
@@ -109,17 +157,18 @@ RY_INLINE void gradient_vector(const wgrad_square *dy, int64_t channel, ry_vm la
             ry_vf_store(u + (i * WGRAD_IN + j) * point, to[i]);
         }
     }
+    store_squares(&squares, to_squares);
 }
 
 void RY_ISA_SYMBOL(wgrad_winograd_gradient)(const wgrad_square *dy, int64_t channels, float *u,
-                                            int64_t point, float *bias)
+                                            int64_t point, float *squares, float *bias)
 {
     const bool whole = is_whole(dy, WGRAD_OUT);
-    for (int64_t k = 0; k < channels; k += RY_W) {
+    for (int64_t k = 0; k < channels; k += RY_W, squares += WGRAD_SQUARES * RY_W) {
         if (whole && k + RY_W <= channels) {
-            gradient_vector(dy, k, ry_vm_first(RY_W), true, u + k, point, bias);
+            gradient_vector(dy, k, ry_vm_first(RY_W), true, u + k, point, squares, bias);
         } else {
-            gradient_vector(dy, k, ry_vm_first(channels - k), false, u + k, point, bias);
+            gradient_vector(dy, k, ry_vm_first(channels - k), false, u + k, point, squares, bias);
         }
     }
 }

@@ -17,6 +17,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 typedef struct block {
     int64_t group, index, first, count; /* tiles */
     bool finite;                        /* V, as it came from x */
+    const bool *uneven;                 /* may the tile be uneven? [tile] */
 } block;
 
 static block find_block(const winograd_plan *plan, int64_t index)
@@ -106,8 +107,9 @@ static void epilogue_oc_blocks(const winograd_plan *plan, const ry_cpu_launch *l
     float *stage = (float *)(void *)(scratch + plan->stage);
     const bool finite = RY_ISA_SYMBOL(winograd_transform_output)(plan, m, b->first, b->count,
                                                                  channels, &end, stage);
-    if (!finite || !b->finite) {
-        const winograd_block fixed_up = {b->first, b->count, oc_block, oc_blocks, finite};
+    if (!finite || !b->finite || memchr(b->uneven, true, (size_t)b->count)) {
+        const winograd_block fixed_up = {b->first, b->count,  oc_block, oc_blocks,
+                                         finite,   b->finite, b->uneven};
         const float *w = (const float *)launch->in[1] + b->group * g->w_group + g->w_first;
         (void)RY_ISA_SYMBOL(winograd_fixup)(plan, x_of(plan, launch, b->group), w, m, &fixed_up,
                                             &end, stage,
@@ -115,18 +117,36 @@ static void epilogue_oc_blocks(const winograd_plan *plan, const ry_cpu_launch *l
     }
 }
 
+/* V is shared: what the tasks that transformed the parts of the block's channels found. */
+static void read_flags(const winograd_plan *plan, const bool *flags, block *b, bool *uneven)
+{
+    memset(uneven, 0, (size_t)b->count * sizeof *uneven);
+    b->finite = true;
+    b->uneven = uneven;
+    for (int64_t part = 0; part < plan->channel_parts; part++, flags += winograd_part_flags(plan)) {
+        b->finite = b->finite && flags[0];
+        for (int64_t i = 0; i < b->count; i++) {
+            uneven[i] = uneven[i] || flags[1 + i];
+        }
+    }
+}
+
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const winograd_plan *plan = launch->state;
     char *scratch = launch->scratch;
-    float *stage = (float *)(void *)(scratch + plan->stage),
-          *v = (float *)(void *)(scratch + plan->v);
+    bool *uneven = (bool *)(scratch + plan->uneven);
+    winograd_inputs to = {.v = (float *)(void *)(scratch + plan->v),
+                          .uneven = uneven,
+                          .squares = (float *)(void *)(scratch + plan->squares),
+                          .stage = (float *)(void *)(scratch + plan->stage)};
     const int64_t index = (int64_t)task, channels = plan->geometry.channels_in;
     winograd_prefetch prefetch = {0};
     if (!plan->shared) {
         block b = find_block(plan, index);
+        b.uneven = uneven;
         b.finite = RY_ISA_SYMBOL(winograd_transform_input)(plan, x_of(plan, launch, b.group),
-                                                           b.first, b.count, 0, channels, v, stage);
+                                                           b.first, b.count, 0, channels, &to);
         if (plan->prefetch_x && index + 1 < plan->geometry.groups * plan->blocks) {
             const block next = find_block(plan, index + 1);
             ry_winograd_prefetch_input(plan, x_of(plan, launch, next.group), next.first, next.count,
@@ -136,7 +156,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
         for (int64_t oc_block = 0; oc_block < plan->oc_blocks;
              oc_block += plan->oc_blocks_per_task) {
             const int64_t left = plan->oc_blocks - oc_block;
-            epilogue_oc_blocks(plan, launch, &b, v, oc_block,
+            epilogue_oc_blocks(plan, launch, &b, to.v, oc_block,
                                left < plan->oc_blocks_per_task ? left : plan->oc_blocks_per_task,
                                &prefetch, scratch);
         }
@@ -144,23 +164,24 @@ static void run(const ry_cpu_launch *launch, size_t task)
         const block b = find_block(plan, index / plan->channel_parts);
         const int64_t channel = index % plan->channel_parts * plan->channels_a_part,
                       left = channels - channel;
-        v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
-        ((bool *)launch->workspace)[winograd_find_flags(plan) + task] = RY_ISA_SYMBOL(
-            winograd_transform_input)(plan, x_of(plan, launch, b.group), b.first, b.count, channel,
-                                      ry_min(left, plan->channels_a_part), v, stage);
+        bool *flags = (bool *)launch->workspace + winograd_find_flags(plan) +
+                      index * winograd_part_flags(plan);
+        to.v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
+        to.uneven = flags + 1;
+        flags[0] = RY_ISA_SYMBOL(winograd_transform_input)(
+            plan, x_of(plan, launch, b.group), b.first, b.count, channel,
+            ry_min(left, plan->channels_a_part), &to);
     } else {
         /* tasks that run at the same time share the weights, which are larger than a block */
         const int64_t blocks = plan->geometry.groups * plan->blocks;
         block b = find_block(plan, index % blocks);
-        const bool *finite = (const bool *)launch->workspace + winograd_find_flags(plan) +
-                             b.index * plan->channel_parts;
-        b.finite = true;
-        for (int64_t i = 0; i < plan->channel_parts; i++) {
-            b.finite = b.finite && finite[i];
-        }
+        read_flags(plan,
+                   (const bool *)launch->workspace + winograd_find_flags(plan) +
+                       b.index * plan->channel_parts * winograd_part_flags(plan),
+                   &b, uneven);
         const int64_t oc_block = index / blocks * plan->oc_blocks_per_task,
                       left = plan->oc_blocks - oc_block;
-        v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
+        const float *v = (const float *)launch->workspace + b.index * plan->points * plan->v_point;
         epilogue_oc_blocks(plan, launch, &b, v, oc_block,
                            left < plan->oc_blocks_per_task ? left : plan->oc_blocks_per_task,
                            &prefetch, scratch);

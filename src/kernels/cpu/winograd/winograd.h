@@ -6,12 +6,19 @@
 #include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/winograd/winograd_prefetch.h"
 
+/* What the transform of inputs fills: V, and of each tile whether it may be uneven. */
+typedef struct winograd_inputs {
+    float *v;
+    bool *uneven;
+    float *squares, *stage; /* a worker's */
+} winograd_inputs;
+
 /* V of the tiles [first, first + count) and the group's channels [channel, channel + channels),
- * from x of the group's first channel. false: some of it was not finite, and zeros took the place
- * of infinities and NaNs in x. */
+ * from x of the group's first channel. Returns false if some of it was not finite: zeros then take
+ * the place of infinities and NaNs in x. */
 bool RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x,
                                              int64_t first, int64_t count, int64_t channel,
-                                             int64_t channels, float *v, float *stage);
+                                             int64_t channels, const winograd_inputs *to);
 
 typedef struct winograd_epilogue {
     float *y;              /* of the group */
@@ -33,12 +40,14 @@ bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const f
 typedef struct winograd_block {
     int64_t first, count; /* tiles */
     int64_t oc_block, oc_blocks;
-    bool finite; /* all products of M */
+    bool finite;        /* all products of M */
+    bool x_finite;      /* all inputs of the tiles */
+    const bool *uneven; /* may the tile be uneven? [tile] */
 } winograd_block;
 
-/* Writes those outputs again that Winograd's form cannot give (winograd_fixup.h), after a transform
- * that returned false. x and w: of the group. M is overwritten; `outputs`: a worker's. Returns how
- * many multiply-adds of vectors direct sums took. */
+/* Writes the outputs again that Winograd's form cannot give (winograd_fixup.h): call it if a
+ * transform returned false, or if a tile is uneven. x and w: of the group. M is overwritten;
+ * `outputs`: a worker's. Returns how many multiply-adds of vectors direct sums took. */
 int64_t RY_ISA_SYMBOL(winograd_fixup)(const winograd_plan *plan, const float *x, const float *w,
                                       float *m, const winograd_block *block,
                                       const winograd_epilogue *end, float *stage,

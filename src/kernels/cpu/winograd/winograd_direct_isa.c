@@ -214,7 +214,7 @@ int64_t RY_ISA_SYMBOL(winograd_sum_directly)(const winograd_plan *plan,
         .inputs = stage + plan->fixup_weights};
     for (int64_t i = 0; i < oc_block->count; i++) {
         winograd_outputs *outputs = oc_block->outputs + i * plan->phases;
-        outputs->open = outputs->direct;
+        outputs->open = outputs->direct & ~outputs->zero;
         for (int64_t o = 0; outputs->direct && o < h->outputs * w->outputs; o++) {
             memset(oc_block->m + i * plan->m_row + o * plan->m_point, 0,
                    (size_t)oc_block->columns * sizeof *oc_block->m);

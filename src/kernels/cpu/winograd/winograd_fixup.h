@@ -26,32 +26,10 @@ typedef struct winograd_oc_block {
     winograd_outputs *outputs;
 } winograd_oc_block;
 
-/* Taps of an axis that a phase has weights for: tap u, of taps * classes, reads position u of the
- * window. */
-static inline winograd_range winograd_reach(const winograd_axis *axis, int64_t phase)
-{
-    winograd_range range = {.first = axis->taps * axis->classes, .end = 0};
-    for (int64_t u = 0; u < axis->taps * axis->classes; u++) {
-        const int64_t r =
-            axis->tap + phase + u % axis->classes + u / axis->classes * axis->tap_step;
-        if (r >= 0 && r < axis->window) {
-            range.first = u < range.first ? u : range.first;
-            range.end = u + 1;
-        }
-    }
-    return range;
-}
-
 /* The weight that tap u of the reach belongs to. */
 static inline int64_t winograd_weight(const winograd_axis *axis, int64_t phase, int64_t u)
 {
     return axis->tap + phase + u % axis->classes + u / axis->classes * axis->tap_step;
-}
-
-/* How far input u of a tile (points * classes of an axis) is stored from its first one. */
-static inline int64_t winograd_position(const winograd_axis *axis, int64_t u)
-{
-    return u % axis->classes + u / axis->classes * axis->step;
 }
 
 /* Fills outputs[tile][phase] but for `direct` and `open`. stage: a worker's. */

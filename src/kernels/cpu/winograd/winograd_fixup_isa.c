@@ -5,16 +5,23 @@
 #include "kernels/cpu/parts/activation.h"
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/winograd/winograd.h"
+#include "kernels/cpu/winograd/winograd_contrast.h"
 
 #include <math.h>
 
-/* Are all products of a tile finite? */
+/* An output is at most so many times the largest product of its tile: 2^13 with eight points on
+ * both axes. */
+#define LARGEST_SUM 0x1p14f
+
+/* Are all products of a tile finite, and so small that the sums of their transform are? */
 static bool is_finite(const winograd_plan *plan, const float *m, int64_t columns)
 {
     ry_vf zero = ry_vf_zero();
     for (int64_t p = 0; p < plan->points; p++) {
         for (int64_t k = 0; k < columns; k += RY_W) {
-            zero = ry_vf_fma(ry_vf_zero(), ry_vf_load(m + p * plan->m_point + k), zero);
+            const ry_vf sums =
+                ry_vf_mul(ry_vf_set(LARGEST_SUM), ry_vf_load(m + p * plan->m_point + k));
+            zero = ry_vf_fma(ry_vf_zero(), sums, zero);
         }
     }
     return ry_vf_sum(zero) == 0;
@@ -28,8 +35,11 @@ static bool find_direct(const winograd_plan *plan, const winograd_oc_block *oc_b
         winograd_outputs *outputs = oc_block->outputs + i * plan->phases;
         const bool holds =
             finite || is_finite(plan, oc_block->m + i * plan->m_row, oc_block->columns);
-        outputs->terms = !holds;
-        outputs->direct = holds ? outputs->infinite : outputs->inside & ~outputs->nan;
+        outputs->zero &= holds ? ~outputs->infinite : 0;
+        outputs->uneven &= ~outputs->nan;
+        outputs->terms = !holds || (outputs->uneven & ~outputs->zero) != 0;
+        outputs->direct =
+            holds ? outputs->infinite | outputs->uneven : outputs->inside & ~outputs->nan;
         any |= outputs->direct;
     }
     return any != 0;
@@ -134,6 +144,23 @@ static int64_t fixup_oc_block(const winograd_plan *plan, const winograd_oc_block
     return steps;
 }
 
+/* What is known of the block's outputs from x alone. */
+static void find_outputs(const winograd_plan *plan, const float *x, const winograd_block *block,
+                         float *stage, winograd_outputs *outputs)
+{
+    if (block->finite && block->x_finite) {
+        memset(outputs, 0, (size_t)(block->count * plan->phases) * sizeof *outputs);
+    } else {
+        RY_ISA_SYMBOL(winograd_find_outputs)(plan, x, block->first, block->count, stage, outputs);
+    }
+    for (int64_t i = 0; i < block->count; i++) {
+        if (block->uneven[i]) {
+            RY_ISA_SYMBOL(winograd_find_uneven)
+            (plan, x, block->first + i, outputs + i * plan->phases);
+        }
+    }
+}
+
 int64_t RY_ISA_SYMBOL(winograd_fixup)(const winograd_plan *plan, const float *x, const float *w,
                                       float *m, const winograd_block *block,
                                       const winograd_epilogue *end, float *stage,
@@ -141,7 +168,7 @@ int64_t RY_ISA_SYMBOL(winograd_fixup)(const winograd_plan *plan, const float *x,
 {
     const ry_conv_geometry *g = &plan->geometry;
     int64_t steps = 0;
-    RY_ISA_SYMBOL(winograd_find_outputs)(plan, x, block->first, block->count, stage, outputs);
+    find_outputs(plan, x, block, stage, outputs);
     for (int64_t i = 0; i < block->oc_blocks * plan->phases; i++) {
         const int64_t phase = i % plan->phases, wide = plan->axis[1].output_stride,
                       at = i / plan->phases, k = at * plan->tile_columns;

@@ -3,6 +3,8 @@
 #include "base/integer.h"
 #include "kernels/cpu/parts/winograd_transform.h"
 #include "kernels/cpu/winograd/winograd.h"
+#include "kernels/cpu/winograd/winograd_contrast.h"
+#include "kernels/cpu/winograd/winograd_strip.h"
 
 #include <assert.h>
 
@@ -11,21 +13,34 @@ typedef struct source {
     const float *x; /* of the first position of the first tile */
     int64_t row_step, column_step;
     ry_vm lanes;
-    bool full; /* all lanes */
-    bool near; /* in a strip */
+    bool full;                    /* all lanes */
+    bool near;                    /* in a strip */
+    const int8_t *rows, *columns; /* probes; NULL: another class has them */
+    float *squares;               /* the tile's sums, added to */
 } source;
 
-enum { POSITIONS_ALIGNED = 64 }; /* of a row, that are worth a vector more */
+/* Adds the squares of a column of inputs. */
+RY_INLINE ry_vf add_squares(const int points, const ry_vf d[WINOGRAD_MAX_POINTS], ry_vf sum)
+{
+    ry_vf column = ry_vf_mul(d[0], d[0]);
+#pragma GCC unroll 8
+    for (int i = 1; i < points; i++) {
+        column = ry_vf_fma(d[i], d[i], column);
+    }
+    return ry_vf_add(sum, column);
+}
 
-/* Transforms along the height: from `columns` columns of inputs to [point][column]. */
-typedef void (*down_function)(const source *from, int64_t columns, uint32_t rows_inside,
-                              uint32_t columns_inside, float *to);
+/* Transforms along the height: from `columns` columns of inputs to [point][column]. Returns the sum
+ * of their squares. */
+typedef ry_vf (*down_function)(const source *from, int64_t columns, uint32_t rows_inside,
+                               uint32_t columns_inside, float *to);
 
-RY_INLINE void down(const int points, const source *from, int64_t columns, uint32_t rows_inside,
-                    uint32_t columns_inside, float *to)
+RY_INLINE ry_vf down(const int points, const source *from, int64_t columns, uint32_t rows_inside,
+                     uint32_t columns_inside, float *to)
 {
     const bool inside =
         from->full && rows_inside == (1u << points) - 1u && columns_inside == (1u << columns) - 1u;
+    ry_vf squares = ry_vf_zero();
     for (int64_t j = 0; j < columns; j++) {
         const float *x = from->x + j * from->column_step;
         ry_vf d[WINOGRAD_MAX_POINTS];
@@ -47,12 +62,14 @@ RY_INLINE void down(const int points, const source *from, int64_t columns, uint3
             }
             continue;
         }
+        squares = add_squares(points, d, squares);
         winograd_input(points, d);
 #pragma GCC unroll 8
         for (int i = 0; i < points; i++) {
             ry_vf_store(to + (i * columns + j) * RY_W, d[i]);
         }
     }
+    return squares;
 }
 
 /* Transforms along the width: from [row][column] to V. */
@@ -75,10 +92,10 @@ RY_INLINE void along(const int points, const float *from, int64_t rows, float *v
 }
 
 #define OF_POINTS(points)                                                                  \
-    static void down_##points(const source *from, int64_t columns, uint32_t rows_inside,   \
-                              uint32_t columns_inside, float *to)                          \
+    static ry_vf down_##points(const source *from, int64_t columns, uint32_t rows_inside,  \
+                               uint32_t columns_inside, float *to)                         \
     {                                                                                      \
-        down(points, from, columns, rows_inside, columns_inside, to);                      \
+        return down(points, from, columns, rows_inside, columns_inside, to);               \
     }                                                                                      \
     static void along_##points(const float *from, int64_t rows, float *v, int64_t v_point) \
     {                                                                                      \
@@ -96,12 +113,14 @@ static const along_function along_table[] = {
 
 /* Both axes of a tile whose inputs are all inside, four or six by four to eight points. Points of
  * the height come in groups that fit the registers with all their columns: those of six in two
- * halves, which read the inputs twice and store nothing between the axes. */
-typedef void (*both_function)(const source *from, float *v, int64_t v_point);
+ * halves, which read the inputs twice and store nothing between the axes. Returns the sum of the
+ * inputs' squares. */
+typedef ry_vf (*both_function)(const source *from, float *v, int64_t v_point);
 
-RY_INLINE void both(const int high, const int wide, const source *from, float *v, int64_t v_point)
+RY_INLINE ry_vf both(const int high, const int wide, const source *from, float *v, int64_t v_point)
 {
     const int rows = high == 6 ? 3 : high;
+    ry_vf squares = ry_vf_zero();
 #pragma GCC unroll 2
     for (int group = 0; group * rows < high; group++) {
         ry_vf t[WINOGRAD_MAX_POINTS][WINOGRAD_MAX_POINTS]; /* [row][column] */
@@ -111,6 +130,9 @@ RY_INLINE void both(const int high, const int wide, const source *from, float *v
 #pragma GCC unroll 8
             for (int i = 0; i < high; i++) {
                 d[i] = ry_vf_load(from->x + j * from->column_step + i * from->row_step);
+            }
+            if (group == 0) {
+                squares = add_squares(high, d, squares);
             }
             if (high == 6) {
                 winograd_input_half(group, d, three);
@@ -131,12 +153,13 @@ RY_INLINE void both(const int high, const int wide, const source *from, float *v
             }
         }
     }
+    return squares;
 }
 
-#define OF_BOTH(high, wide)                                                         \
-    static void both_##high##_##wide(const source *from, float *v, int64_t v_point) \
-    {                                                                               \
-        both(high, wide, from, v, v_point);                                         \
+#define OF_BOTH(high, wide)                                                          \
+    static ry_vf both_##high##_##wide(const source *from, float *v, int64_t v_point) \
+    {                                                                                \
+        return both(high, wide, from, v, v_point);                                   \
     }
 
 OF_BOTH(4, 4)
@@ -156,86 +179,33 @@ static uint32_t inside(int64_t start, int64_t step, int64_t count, int64_t exten
     return bits;
 }
 
-RY_INLINE void store_transposed(ry_vf v[RY_W], float *to)
-{
-    ry_vf_transpose(v);
-#pragma GCC unroll 16
-    for (int i = 0; i < RY_W; i++) {
-        ry_vf_store(to + i * RY_W, v[i]);
-    }
-}
-
-/* A vector of positions of each of `channels` channels, transposed: to[position][lane]. Those that
- * are not among `bits` are 0. */
-static void transpose_part(const float *x, int64_t channel_step, int64_t channels, uint32_t bits,
-                           float *to)
-{
-    const ry_vm inside = ry_vm_bits(bits);
-    ry_vf v[RY_W];
-    if (channels == RY_W) {
-#pragma GCC unroll 16
-        for (int i = 0; i < RY_W; i++) {
-            v[i] = ry_vf_load_m(x + i * channel_step, inside);
-        }
-    } else {
-#pragma GCC unroll 16
-        for (int i = 0; i < RY_W; i++) {
-            v[i] = i < channels ? ry_vf_load_m(x + i * channel_step, inside) : ry_vf_zero();
-        }
-    }
-    store_transposed(v, to);
-}
-
-/* One vector of channels of a row of inputs, from position `start` on, transposed:
- * to[position][lane]. In long rows vectors of positions begin with lines of the cache, so that none
- * is read twice: up to a vector of them before `to` and behind the row is written, too. */
-static void transpose_row(const float *x, int64_t channel_step, int64_t channels, int64_t start,
-                          int64_t positions, int64_t extent, float *to)
-{
-    const int64_t output_offset =
-        positions < POSITIONS_ALIGNED ? 0 : (int64_t)((uintptr_t)(x + start) / sizeof *x % RY_W);
-    for (int64_t p = -output_offset; p < positions; p += RY_W) {
-        const float *from = x + start + p;
-        const int64_t low = start + p < 0 ? -(start + p) : 0, high = extent - (start + p);
-        if (low == 0 && high >= RY_W && channels == RY_W) {
-            ry_vf v[RY_W];
-#pragma GCC unroll 16
-            for (int i = 0; i < RY_W; i++) {
-                v[i] = ry_vf_load(from + i * channel_step);
-            }
-            store_transposed(v, to + p * RY_W);
-        } else if (low >= RY_W || high <= 0) {
-            memset(to + p * RY_W, 0, RY_W * RY_W * sizeof *to);
-        } else {
-            const uint32_t first = (uint32_t)((1ull << ry_min(high, RY_W)) - 1u);
-            transpose_part(from, channel_step, channels, first >> low << low, to + p * RY_W);
-        }
-    }
-}
-
-/* The same where channels are next to each other, `step` floats from position to position. */
-static void copy_row(const float *x, int64_t step, int64_t channels, int64_t start,
-                     int64_t positions, int64_t extent, float *to)
-{
-    const ry_vm lanes = ry_vm_first(channels);
-    const int64_t first = ry_min(ry_max(-start, 0), positions),
-                  end = ry_max(ry_min(extent - start, positions), first);
-    memset(to, 0, (size_t)(first * RY_W) * sizeof *to);
-    for (int64_t p = first; p < end; p++) {
-        ry_vf_store(to + p * RY_W, ry_vf_load_m(x + (start + p) * step, lanes));
-    }
-    memset(to + end * RY_W, 0, (size_t)((positions - end) * RY_W) * sizeof *to);
-}
-
 typedef struct context {
     const winograd_plan *plan;
     winograd_run run;
-    int64_t class;           /* of the height */
-    int64_t top, left, span; /* of the run's inputs */
-    uint32_t rows_inside;
-    bool finite; /* infinities and NaNs count as 0 */
-    float *stage;
+    int64_t class; /* of the height */
+    winograd_strip strip;
+    float *squares; /* the run's first tile's */
 } context;
+
+/* Adds the squares of a vector of channels at the probes. */
+static void add_probes(const winograd_plan *plan, const source *from, uint32_t rows_inside,
+                       uint32_t columns_inside)
+{
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const int64_t rows = h->groups * h->probes, columns = w->groups * w->probes;
+    for (int64_t i = 0; i < rows; i++) {
+        const int row = from->rows[i];
+        float *sum = from->squares + (1 + i * columns) * RY_W;
+        for (int64_t j = 0; (rows_inside >> row & 1u) && j < columns; j++, sum += RY_W) {
+            const int column = from->columns[j];
+            if (columns_inside >> column & 1u) {
+                const float *x = from->x + row * from->row_step + column * from->column_step;
+                const ry_vf probe = from->full ? ry_vf_load(x) : ry_vf_load_m(x, from->lanes);
+                ry_vf_store(sum, ry_vf_fma(probe, probe, ry_vf_load(sum)));
+            }
+        }
+    }
+}
 
 /* One tile, one vector of channels. */
 static void transform_tile(const winograd_plan *plan, const source *from, uint32_t rows_inside,
@@ -243,14 +213,33 @@ static void transform_tile(const winograd_plan *plan, const source *from, uint32
 {
     float points[WINOGRAD_MAX_POINTS * WINOGRAD_MAX_POINTS * RY_W];
     const int64_t high = plan->axis[0].points, wide = plan->axis[1].points;
+    ry_vf squares;
     assert(down_table[high] && along_table[wide]);
     if (both_table[high][wide] && from->full && (from->near || high == 4) &&
         rows_inside == (1u << high) - 1u && columns_inside == (1u << wide) - 1u) {
-        both_table[high][wide](from, v, plan->v_point);
+        squares = both_table[high][wide](from, v, plan->v_point);
     } else {
-        down_table[high](from, wide, rows_inside, columns_inside, points);
+        squares = down_table[high](from, wide, rows_inside, columns_inside, points);
         along_table[wide](points, high, v, plan->v_point);
     }
+    ry_vf_store(from->squares, ry_vf_add(ry_vf_load(from->squares), squares));
+    if (from->rows) {
+        add_probes(plan, from, rows_inside, columns_inside);
+    }
+}
+
+/* Tile i of the run, in a class of the width. */
+static void begin_tile(const context *c, int64_t i, int64_t class, source *from)
+{
+    const winograd_plan *plan = c->plan;
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    const int row = winograd_tiles(plan, 0)[c->run.row].outputs,
+              column = winograd_tiles(plan, 1)[c->run.column + i].outputs;
+    const bool probes =
+        row > 0 && column > 0 && c->class == h->probe_class && class == w->probe_class;
+    from->rows = probes ? h->probe[row] : NULL;
+    from->columns = w->probe[column];
+    from->squares = c->squares + i * winograd_tile_squares(plan);
 }
 
 /* Channels are next to each other in x: tile by tile, through all channels. x: the image's and
@@ -269,48 +258,12 @@ static void read_channels(const context *c, const float *x, int64_t channels, fl
         const uint32_t columns_inside = inside(left, w->step, w->points, g->in[2]);
         float *to =
             v + i * plan->v_row + winograd_class(plan, c->class, class) * plan->channel_step;
+        begin_tile(c, i, class, &from);
         for (int64_t k = 0; k < channels; k += RY_W) {
-            from.x = x + c->top * g->x_step[1] + left * g->x_step[2] + k;
+            from.x = x + c->strip.top * g->x_step[1] + left * g->x_step[2] + k;
             from.lanes = ry_vm_first(channels - k);
             from.full = channels - k >= RY_W;
-            transform_tile(plan, &from, c->rows_inside, columns_inside, to + k);
-        }
-    }
-}
-
-/* Floats from row to row of a strip. */
-static int64_t strip_step(const context *c)
-{
-    return (ry_round_up(c->span, RY_W) + (c->span < POSITIONS_ALIGNED ? 0 : RY_W)) * RY_W;
-}
-
-static void keep_finite(float *x, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        x[i] = x[i] - x[i] == 0 ? x[i] : 0;
-    }
-}
-
-/* The strip that the run reads, of a vector of channels. */
-static void fill_strip(const context *c, const float *x, int64_t channels)
-{
-    const winograd_plan *plan = c->plan;
-    const ry_conv_geometry *g = &plan->geometry;
-    const int64_t strip = strip_step(c);
-    float *stage = c->stage + RY_W * RY_W;
-    for (int64_t i = 0; i < plan->axis[0].points; i++) {
-        const int64_t row = c->top + i * plan->axis[0].step;
-        if ((c->rows_inside >> i & 1u) && plan->x_channels_last) {
-            copy_row(x + row * g->x_step[1], g->x_step[2], channels, c->left, c->span, g->in[2],
-                     stage + i * strip);
-        } else if (c->rows_inside >> i & 1u) {
-            transpose_row(x + row * g->x_step[1], g->x_channel, channels, c->left, c->span,
-                          g->in[2], stage + i * strip);
-        } else {
-            memset(stage + i * strip, 0, (size_t)strip * sizeof(float));
-        }
-        if (c->finite) {
-            keep_finite(stage + i * strip, c->span * RY_W);
+            transform_tile(plan, &from, c->strip.rows_inside, columns_inside, to + k);
         }
     }
 }
@@ -323,18 +276,19 @@ static void read_strips(const context *c, const float *x, int64_t channels, floa
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const winograd_tile *tile = winograd_tiles(plan, 1) + c->run.column;
-    source from = {.row_step = strip_step(c),
+    source from = {.row_step = winograd_strip_step(&c->strip),
                    .column_step = w->step * RY_W,
                    .lanes = ry_vm_first(RY_W),
                    .full = true,
                    .near = true};
     for (int64_t k = 0; k < channels; k += RY_W) {
         const int64_t left = channels - k;
-        fill_strip(c, x + k * g->x_channel, left < RY_W ? left : RY_W);
+        RY_ISA_SYMBOL(winograd_fill_strip)
+        (plan, &c->strip, x + k * g->x_channel, left < RY_W ? left : RY_W);
         for (int64_t j = 0; j < c->run.count * w->classes; j++) {
             const int64_t i = j / w->classes, class = j % w->classes;
-            from.x = c->stage + RY_W * RY_W +
-                     ((tile[i].origin - tile[0].origin) * w->stride + class) * RY_W;
+            begin_tile(c, i, class, &from);
+            from.x = c->strip.to + ((tile[i].origin - tile[0].origin) * w->stride + class) * RY_W;
             transform_tile(plan, &from, (1u << h->points) - 1u, (1u << w->points) - 1u,
                            v + i * plan->v_row +
                                winograd_class(plan, c->class, class) * plan->channel_step + k);
@@ -352,30 +306,34 @@ static void clear(const winograd_plan *plan, int64_t tiles, int64_t channels, fl
 }
 
 static void transform(const winograd_plan *plan, const float *x, int64_t first, int64_t count,
-                      int64_t channel, int64_t channels, bool finite, float *v, float *stage)
+                      int64_t channel, int64_t channels, bool finite, const winograd_inputs *into)
 {
     const bool staged = plan->x_staged || finite;
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *w = &plan->axis[1];
     const winograd_axis *h = &plan->axis[0];
-    const int64_t reach = (w->points - 1) * w->step + w->classes;
+    const int64_t reach = (w->points - 1) * w->step + w->classes,
+                  squares = winograd_tile_squares(plan);
+    memset(into->squares, 0, (size_t)(count * squares) * sizeof(float));
     for (int64_t done = 0; done < count;) {
-        context c = {.plan = plan, .finite = finite, .stage = stage};
+        context c = {.plan = plan,
+                     .strip = {.finite = finite, .to = into->stage + RY_W * RY_W},
+                     .squares = into->squares + done * squares};
         c.run = ry_winograd_find_run(plan, first + done, count - done,
                                      ry_ceil_div(reach, w->stride) + w->interleave - 1,
                                      staged ? plan->run_span / w->stride : INT64_MAX);
         const winograd_tile *tile = winograd_tiles(plan, 1) + c.run.column;
-        c.left = tile[0].origin * w->stride - w->pad;
-        c.span = (tile[c.run.count - 1].origin - tile[0].origin) * w->stride + reach;
+        c.strip.left = tile[0].origin * w->stride - w->pad;
+        c.strip.span = (tile[c.run.count - 1].origin - tile[0].origin) * w->stride + reach;
         for (int64_t i = 0; i < g->kernel[0] * h->classes; i++) {
             const int64_t t = i / h->classes; /* where there are several, the other is 1 */
             c.class = i % h->classes;
-            c.top = winograd_tiles(plan, 0)[c.run.row].origin * h->stride + c.class - h->pad;
-            c.rows_inside = inside(c.top, h->step, h->points, g->in[1]);
+            c.strip.top = winograd_tiles(plan, 0)[c.run.row].origin * h->stride + c.class - h->pad;
+            c.strip.rows_inside = inside(c.strip.top, h->step, h->points, g->in[1]);
             const int64_t depth = c.run.depth * g->stride[0] + t * g->dilation[0] - g->before[0];
             const float *from =
                 x + c.run.image * g->x_batch + depth * g->x_step[0] + channel * g->x_channel;
-            float *to = v + done * plan->v_row + t * plan->channel_step + channel;
+            float *to = into->v + done * plan->v_row + t * plan->channel_step + channel;
             if (depth < 0 || depth >= g->in[0]) {
                 for (int64_t j = 0; j < w->classes; j++) {
                     clear(plan, c.run.count, ry_round_up(channels, RY_W),
@@ -423,12 +381,14 @@ static bool is_finite(const winograd_plan *plan, const float *v, int64_t count, 
 
 bool RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const float *x,
                                              int64_t first, int64_t count, int64_t channel,
-                                             int64_t channels, float *v, float *stage)
+                                             int64_t channels, const winograd_inputs *to)
 {
-    transform(plan, x, first, count, channel, channels, false, v, stage);
-    if (is_finite(plan, v + channel, count, channels)) {
+    transform(plan, x, first, count, channel, channels, false, to);
+    if (RY_ISA_SYMBOL(winograd_mark_uneven)(plan, first, count, to->squares, to->uneven) ||
+        is_finite(plan, to->v + channel, count, channels)) {
         return true;
     }
-    transform(plan, x, first, count, channel, channels, true, v, stage);
+    transform(plan, x, first, count, channel, channels, true, to);
+    (void)RY_ISA_SYMBOL(winograd_mark_uneven)(plan, first, count, to->squares, to->uneven);
     return false;
 }

@@ -6,10 +6,20 @@
 
 #include "kernels/cpu/simd/simd.h"
 
+/* Largest square of a weight over the sum of the others, in terms of plan->contrast. In near32
+ * that is 1024: the filters of eleven trained networks have 23 at most. */
+#define WEIGHT_CONTRAST 4
+
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
-enum { COLUMNS = RY_TILE_COLUMNS, MAX_TAPS = 7, AT_ONCE = 4 /* input channels */ };
+enum {
+    COLUMNS = RY_TILE_COLUMNS,
+    MAX_TAPS = 7,
+    MAX_PHASES = 16, /* no plan has more */
+    AT_ONCE = 4      /* input channels */
+};
 
 static void fill_matrix(const winograd_axis *axis, double g[WINOGRAD_MAX_POINTS][MAX_TAPS])
 {
@@ -39,9 +49,15 @@ static void fill_matrix(const winograd_axis *axis, double g[WINOGRAD_MAX_POINTS]
     }
 }
 
+/* Squares of the weights of each column. */
+typedef struct column_squares {
+    double largest[COLUMNS], others[COLUMNS];
+} column_squares;
+
 typedef struct packing {
     const winograd_plan *plan;
     double g[2][WINOGRAD_MAX_POINTS][MAX_TAPS];
+    column_squares squares[MAX_PHASES];
 } packing;
 
 /* All taps of one phase and input channel, for `channels` columns from `first` on; those behind
@@ -70,6 +86,17 @@ static void read_taps(const packing *p, const float *w, int64_t phase, int64_t c
             for (int64_t k = is_there ? channels : 0; k < COLUMNS; k++) {
                 to[k] = 0;
             }
+        }
+    }
+}
+
+static void add_squares(const double (*taps)[COLUMNS], int64_t count, column_squares *to)
+{
+    for (int64_t i = 0; i < count; i++) {
+        for (int k = 0; k < COLUMNS; k++) {
+            const double square = taps[i][k] * taps[i][k];
+            to->others[k] += square < to->largest[k] ? square : to->largest[k];
+            to->largest[k] = square < to->largest[k] ? to->largest[k] : square;
         }
     }
 }
@@ -114,8 +141,8 @@ static void transform(const packing *p, const double (*taps)[COLUMNS], int64_t c
 /* U of one phase and class for the input channels [first, end) of one depth tap, by way of a
  * buffer: neighbours at a point are neighbours in memory, and points are far apart, often a
  * multiple of a cache's ways. */
-static void pack_channels(const packing *p, const float *w, int64_t phase, int64_t class,
-                          int64_t first, int64_t channels, int64_t columns, float *to)
+static void pack_channels(packing *p, const float *w, int64_t phase, int64_t class, int64_t first,
+                          int64_t channels, int64_t columns, float *to)
 {
     const winograd_plan *plan = p->plan;
     const ry_conv_geometry *g = &plan->geometry;
@@ -127,11 +154,33 @@ static void pack_channels(const packing *p, const float *w, int64_t phase, int64
         for (int64_t i = 0; i < count; i++) {
             read_taps(p, w + (c + i) * g->w_in, phase, class, first,
                       c + i < g->channels_in ? channels : 0, taps);
+            add_squares((const double(*)[COLUMNS])taps, plan->axis[0].taps * plan->axis[1].taps,
+                        &p->squares[phase]);
             transform(p, (const double(*)[COLUMNS])taps, columns, buffer + i * columns, step);
         }
         for (int64_t i = 0; i < plan->points; i++) {
             memcpy(to + i * plan->phases * plan->depth * columns + c * columns, buffer + i * step,
                    (size_t)step * sizeof *to);
+        }
+    }
+}
+
+/* One weight far above all others of its column may meet a 0 in x, and its rounding errors then
+ * exceed the products of the others: NaNs in place of U make such a column's outputs direct sums
+ * (winograd_fixup.h). A weight that is alone has no others. */
+static void poison_uneven(const packing *p, int64_t columns, float *packed)
+{
+    const winograd_plan *plan = p->plan;
+    for (int64_t i = 0; i < plan->phases * columns; i++) {
+        const int64_t phase = i / columns, k = i % columns;
+        const double largest = p->squares[phase].largest[k], others = p->squares[phase].others[k];
+        for (int64_t point = 0; others > 0 && largest > WEIGHT_CONTRAST * plan->contrast * others &&
+                                point < plan->points;
+             point++) {
+            float *u = packed + (point * plan->phases + phase) * plan->depth * columns + k;
+            for (int64_t d = 0; d < plan->depth; d++) {
+                u[d * columns] = NAN;
+            }
         }
     }
 }
@@ -158,4 +207,5 @@ void RY_ISA_SYMBOL(winograd_pack)(const winograd_plan *plan, const float *w, flo
                           packed + (phase * plan->depth + at * plan->channel_step) * columns);
         }
     }
+    poison_uneven(&p, columns, packed);
 }

@@ -239,6 +239,7 @@ void ry_winograd_set_points(winograd_plan *plan, const int64_t points[2])
         axis->points = points[i];
         axis->outputs = points[i] - axis->taps + 1;
         axis->tiles = cut_axis(axis, g->out[i + 1], NULL);
+        ry_winograd_find_groups(axis);
     }
     plan->products = count_products(&plan->axis[0]) * count_products(&plan->axis[1]);
     plan->tiles = g->batch * g->out[0] * plan->axis[0].tiles * plan->axis[1].tiles;
@@ -318,6 +319,8 @@ static void lay_out(winograd_plan *plan)
     plan->v = at, at += plan->shared ? 0 : ry_aligned((size_t)(plan->points * plan->v_point) * 4);
     plan->m = at, at += ry_aligned((size_t)(plan->points * plan->m_point) * 4);
     plan->stage = at, at += ry_aligned((size_t)stage * 4);
+    plan->squares = at, at += ry_aligned((size_t)(plan->block * winograd_tile_squares(plan)) * 4);
+    plan->uneven = at, at += ry_aligned((size_t)plan->block * sizeof(bool));
     plan->outputs = at,
     at += ry_aligned((size_t)(plan->block * plan->phases) * sizeof(winograd_outputs));
     const int64_t biases = plan->geometry.phase_bias ? plan->phases : 1;
@@ -420,6 +423,7 @@ void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan)
     ry_conv_geometry_of(problem, g, NULL, NULL);
     plan->limits = limits_of(query);
     find_steps(problem, &plan->steps);
+    plan->contrast = ry_winograd_contrast(query->kernel->accuracy);
     plan->width = simd->width;
     plan->tile_rows = ry_min(simd->rows, 13); /* rows along the reduction need an address each */
     plan->tile_columns = plan->width * simd->vectors;

@@ -71,6 +71,12 @@ typedef struct winograd_tile {
     int32_t origin, outputs;
 } winograd_tile;
 
+/* Outputs first, ..., last of a tile along one axis. Their windows have positions in common: from
+ * begin, of the last output, to end, of the first. */
+typedef struct winograd_group {
+    int8_t first, last, begin, end;
+} winograd_group;
+
 typedef struct winograd_axis {
     int64_t points, outputs, taps; /* 1, 1, 1: not transformed */
     int64_t dilation, pad;         /* before the first input */
@@ -84,6 +90,12 @@ typedef struct winograd_axis {
     /* tap j of phase p and class a is tap + p + a + j * tap_step of the window's, 0 where that
      * has none */
     int64_t tap, tap_step, window;
+    /* winograd_contrast.h: each output is in one group; none if phases have no tap in common. So
+     * many of a group's positions, of one class, are looked at. */
+    winograd_group group[WINOGRAD_MAX_OUTPUTS];
+    int64_t groups, probes, probe_class;
+    /* their positions, group after group, in tiles of so many outputs */
+    int8_t probe[WINOGRAD_MAX_OUTPUTS + 1][WINOGRAD_MAX_OUTPUTS];
     int64_t tiles;
     size_t tile; /* winograd_tile[tiles], in bytes from the plan's start */
 } winograd_axis;
@@ -94,6 +106,8 @@ typedef struct winograd_outputs {
     uint64_t inside;   /* y's */
     uint64_t nan;      /* whose windows hold a NaN */
     uint64_t infinite; /* no NaN, but an infinity */
+    uint64_t uneven;   /* whose contrast is too large (winograd_contrast.h) */
+    uint64_t zero;     /* uneven, and all finite elements of their windows are 0 */
     uint64_t direct;   /* to be summed over taps for the oc block at hand */
     uint64_t open;     /* those of them that further terms may change */
     /* finite terms, too, decide about them: an infinity alone settles what it reaches */
@@ -127,6 +141,7 @@ typedef struct winograd_plan {
     /* oc blocks whose products are held at once; shared: of a task */
     int64_t oc_blocks_per_task, oc_block_ranges;
     int64_t run_span; /* positions of a row that are transposed at once, at most */
+    double contrast;  /* largest one that is left to Winograd's form (winograd_contrast.h) */
     /* input channels that direct sums take at once; floats of their weights */
     int64_t fixup_channels, fixup_weights;
     int64_t v_row, v_point, m_phase, m_row, m_point; /* steps in floats */
@@ -141,7 +156,7 @@ typedef struct winograd_plan {
     bool v_fetched, u_fetched;
     int64_t point_near; /* floats of V and U of a point that stay in a first-level cache */
     /* scratch of a worker, in bytes from its start */
-    size_t v, m, stage, outputs, bias, scratch;
+    size_t v, m, stage, squares, uneven, outputs, bias, scratch;
     size_t size;   /* of the plan, tables included */
     double cycles; /* of one core, by count */
 } winograd_plan;
@@ -165,6 +180,12 @@ bool ry_winograd_fits(const winograd_plan *plan);
 
 /* A whole plan of a complete form, tables included, in plan->size bytes. */
 void ry_winograd_initialise(const ry_query *query, void *state);
+
+/* The contrast (winograd_contrast.h) that a class admits. */
+double ry_winograd_contrast(ry_accuracy accuracy);
+
+/* Fills the axis' groups and probes, from its points and taps. */
+void ry_winograd_find_groups(winograd_axis *axis);
 
 /* The finite points of `points`: 0 is one, then +-magnitude[0], +-magnitude[1], ...; the last point
  * is infinity. */
@@ -194,6 +215,36 @@ static inline bool winograd_is_zero(const winograd_axis *axis, int64_t point, in
                   last = first + (axis->taps - 1) * axis->tap_step;
     return (point == 0 && (first < 0 || first >= axis->window)) ||
            (point == axis->points - 1 && (last < 0 || last >= axis->window));
+}
+
+/* Taps of an axis that a phase has weights for: tap u, of taps * classes, reads position u of the
+ * window. */
+static inline winograd_range winograd_reach(const winograd_axis *axis, int64_t phase)
+{
+    winograd_range range = {.first = axis->taps * axis->classes, .end = 0};
+    for (int64_t u = 0; u < axis->taps * axis->classes; u++) {
+        const int64_t r =
+            axis->tap + phase + u % axis->classes + u / axis->classes * axis->tap_step;
+        if (r >= 0 && r < axis->window) {
+            range.first = u < range.first ? u : range.first;
+            range.end = u + 1;
+        }
+    }
+    return range;
+}
+
+/* How far input u of a tile (points * classes of an axis) is stored from its first one. */
+static inline int64_t winograd_position(const winograd_axis *axis, int64_t u)
+{
+    return u % axis->classes + u / axis->classes * axis->step;
+}
+
+/* Floats of a tile's sums of squares: a vector of channels for the whole tile, then for each probe,
+ * [group of rows][probe][group of columns][probe]. */
+static inline int64_t winograd_tile_squares(const winograd_plan *plan)
+{
+    const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
+    return (1 + h->groups * h->probes * w->groups * w->probes) * plan->width;
 }
 
 static inline const winograd_tile *winograd_tiles(const winograd_plan *plan, int axis)

@@ -47,9 +47,11 @@ rynd_status ry_winograd_prepare(const ry_query *query, ry_prepared *prepared, ry
         .scratch = ry_aligned(plan.scratch),
         .work = {ry_work_of_cycles(work[0], plan.width), ry_work_of_cycles(work[1], plan.width)},
         .pack_work = ry_winograd_pack_cost(&plan) * 2 * (double)plan.width,
-        .workspace = plan.shared ? ry_aligned(winograd_find_flags(&plan) +
-                                              (size_t)(blocks * plan.channel_parts))
-                                 : 0,
+        .workspace =
+            plan.shared
+                ? ry_aligned(winograd_find_flags(&plan) +
+                             (size_t)(blocks * plan.channel_parts * winograd_part_flags(&plan)))
+                : 0,
         .counts = {ry_winograd_flop(&plan), ry_problem_bytes(query->problem)},
         .form = {{plan.axis[0].points, plan.axis[1].points, plan.shared, plan.block,
                   plan.oc_blocks_per_task}}};

@@ -12,11 +12,17 @@ bool ry_winograd_takes_strict(const ry_problem *problem);
 rynd_status ry_winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_winograd_packing(const ry_prepared *prepared, ry_text *key);
 
-/* Behind all blocks' shared V: a byte of each part that was transformed, whether it is finite. */
+/* Where the flags of all parts are: behind all blocks' shared V. */
 static inline size_t winograd_find_flags(const winograd_plan *plan)
 {
     return (size_t)(plan->geometry.groups * plan->blocks * plan->points * plan->v_point) *
            sizeof(float);
+}
+
+/* Flags of a part of a block's channels: is it finite; is it uneven, of each tile. */
+static inline int64_t winograd_part_flags(const winograd_plan *plan)
+{
+    return 1 + plan->block;
 }
 
 #endif
