@@ -46,10 +46,11 @@ struct __align__(32) double_vector {
 #define ITEM    ((int)threadIdx.x)
 #define BARRIER __syncthreads()
 
-/* Of a uint in GLOBAL memory: what it was, and `value` in its place where that was `expected`; what
- * an item wrote before a FENCE all see before what it writes behind it. */
+/* Atomic access to a uint in GLOBAL memory; returns the old number. COMPARE_SWAP stores `value` if
+ * that was `expected`. */
 #define COMPARE_SWAP(p, expected, value) atomicCAS((uint *)(p), (expected), (value))
-#define FENCE                            __threadfence()
+#define ATOMIC_SWAP(p, value)            atomicExch((uint *)(p), (value))
+#define ATOMIC_LOAD(p)                   atomicOr((uint *)(p), 0u)
 
 /* An argument is a pointer. */
 #define ARGUMENT(name)  uchar *name##_base
@@ -61,6 +62,9 @@ struct __align__(32) double_vector {
 #define FAULT(T)        AT(T, fault)
 
 #define INFINITY __int_as_float(0x7f800000)
+
+/* An int as a long, which may be compared. */
+#define WIDENED(i) ((int64_t)(i))
 
 /* A product of floats or doubles that is rounded before anything is added to it. */
 #define ROUNDED_PRODUCT(a, b) rounded_product((a), (b))
