@@ -4,6 +4,7 @@
 
 #include "kernels/form.h"
 #include "kernels/gpu/gpu_program.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
@@ -43,12 +44,54 @@ rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *p
     return RYND_OK;
 }
 
-rynd_status ry_prepared_initialise(ry_prepared *prepared, ry_device *device,
-                                   const ry_target *target, ry_arena *arena, ry_error *error)
+static rynd_status fail_group(const ry_prepared *prepared, const ry_device *device,
+                              unsigned admitted, ry_error *error)
+{
+    char form[RY_FORM_TEXT];
+    ry_form_print(prepared->kernel, &prepared->form, form);
+    return ry_fail(error, RYND_ERROR_DEVICE,
+                   "kernel '%s' with %s: its program on %s admits %u work-items of a group, which "
+                   "are too few: take another form or kernel (`rynd plan --knobs`)",
+                   prepared->kernel->name, form, device->name, admitted);
+}
+
+/* The form of least work among those with so small groups. */
+static rynd_status take_smaller(ry_prepared *prepared, const ry_target *target, ry_error *error)
+{
+    const ry_query query = {prepared->kernel, prepared->problem, target, NULL};
+    const unsigned constants = prepared->packs ? 0 : ~0u;
+    return ry_prepare(&query, constants, prepared, error);
+}
+
+/* free: another form may be taken. */
+static rynd_status make_program(ry_prepared *prepared, ry_device *device, const ry_target *target,
+                                bool free, ry_error *error)
+{
+    const ry_kernel *kernel = prepared->kernel;
+    ry_machine machine = *target->machine;
+    ry_target smaller = *target;
+    smaller.machine = &machine;
+    for (unsigned admitted;;) {
+        RY_TRY(ry_gpu_program_make(prepared, device, &smaller, &admitted, error));
+        if (!admitted) {
+            return RYND_OK;
+        }
+        const unsigned before = machine.group_items;
+        machine.group_items = admitted;
+        const bool runs = !kernel->runs_on || kernel->runs_on(prepared->problem, &machine);
+        if (!free || !runs || admitted == before) {
+            return fail_group(prepared, device, admitted, error);
+        }
+        RY_TRY(take_smaller(prepared, &smaller, error));
+    }
+}
+
+static rynd_status initialise(ry_prepared *prepared, ry_device *device, const ry_target *target,
+                              bool free, ry_arena *arena, ry_error *error)
 {
     const ry_kernel *kernel = prepared->kernel;
     if (kernel->gpu) {
-        return ry_gpu_program_make(prepared, device, target, error);
+        return make_program(prepared, device, target, free, error);
     }
     if (!kernel->initialise || prepared->state_size == 0) {
         return RYND_OK;
@@ -61,6 +104,18 @@ rynd_status ry_prepared_initialise(ry_prepared *prepared, ry_device *device,
     kernel->initialise(&query, state);
     prepared->state = state;
     return RYND_OK;
+}
+
+rynd_status ry_prepared_initialise(ry_prepared *prepared, ry_device *device,
+                                   const ry_target *target, ry_arena *arena, ry_error *error)
+{
+    return initialise(prepared, device, target, false, arena, error);
+}
+
+rynd_status ry_prepared_fit(ry_prepared *prepared, ry_device *device, const ry_target *target,
+                            ry_arena *arena, ry_error *error)
+{
+    return initialise(prepared, device, target, true, arena, error);
 }
 
 void ry_prepared_release(ry_prepared *prepared, ry_device *device)

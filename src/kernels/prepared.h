@@ -18,6 +18,11 @@ rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *p
 rynd_status ry_prepared_initialise(ry_prepared *prepared, ry_device *device,
                                    const ry_target *target, ry_arena *arena, ry_error *error);
 
+/* The same for a form that nobody asked for: if the driver's program admits smaller groups than the
+ * form has, takes another form, before anybody has read sizes or tasks. */
+rynd_status ry_prepared_fit(ry_prepared *prepared, ry_device *device, const ry_target *target,
+                            ry_arena *arena, ry_error *error);
+
 /* Gives the program back. */
 void ry_prepared_release(ry_prepared *prepared, ry_device *device);
 
