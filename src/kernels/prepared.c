@@ -44,46 +44,36 @@ rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *p
     return RYND_OK;
 }
 
-static rynd_status fail_group(const ry_prepared *prepared, const ry_device *device,
-                              unsigned admitted, ry_error *error)
+/* The form of least work among those with such groups; false: there is none. */
+static bool find_smaller(const ry_prepared *prepared, const ry_target *target, ry_prepared *smaller)
 {
-    char form[RY_FORM_TEXT];
-    ry_form_print(prepared->kernel, &prepared->form, form);
-    return ry_fail(error, RYND_ERROR_DEVICE,
-                   "kernel '%s' with %s: its program on %s admits %u work-items of a group, which "
-                   "are too few: take another form or kernel (`rynd plan --knobs`)",
-                   prepared->kernel->name, form, device->name, admitted);
-}
-
-/* The form of least work among those with so small groups. */
-static rynd_status take_smaller(ry_prepared *prepared, const ry_target *target, ry_error *error)
-{
-    const ry_query query = {prepared->kernel, prepared->problem, target, NULL};
+    const ry_kernel *kernel = prepared->kernel;
+    const ry_query query = {kernel, prepared->problem, target, NULL};
     const unsigned constants = prepared->packs ? 0 : ~0u;
-    return ry_prepare(&query, constants, prepared, error);
+    return (!kernel->runs_on || kernel->runs_on(prepared->problem, target->machine)) &&
+           ry_prepare(&query, constants, smaller, NULL) == RYND_OK;
 }
 
 /* free: another form may be taken. */
 static rynd_status make_program(ry_prepared *prepared, ry_device *device, const ry_target *target,
                                 bool free, ry_error *error)
 {
-    const ry_kernel *kernel = prepared->kernel;
     ry_machine machine = *target->machine;
-    ry_target smaller = *target;
-    smaller.machine = &machine;
-    for (unsigned admitted;;) {
-        RY_TRY(ry_gpu_program_make(prepared, device, &smaller, &admitted, error));
-        if (!admitted) {
+    ry_target own = *target;
+    unsigned admitted;
+    RY_TRY(ry_gpu_program_make(prepared, device, target, &admitted, error));
+    own.machine = &machine;
+    while (free && admitted && admitted < machine.group_items) {
+        ry_prepared smaller;
+        machine.group_items = admitted;
+        if (!find_smaller(prepared, &own, &smaller)) {
             return RYND_OK;
         }
-        const unsigned before = machine.group_items;
-        machine.group_items = admitted;
-        const bool runs = !kernel->runs_on || kernel->runs_on(prepared->problem, &machine);
-        if (!free || !runs || admitted == before) {
-            return fail_group(prepared, device, admitted, error);
-        }
-        RY_TRY(take_smaller(prepared, &smaller, error));
+        ry_prepared_release(prepared, device);
+        *prepared = smaller;
+        RY_TRY(ry_gpu_program_make(prepared, device, &own, &admitted, error));
     }
+    return RYND_OK;
 }
 
 static rynd_status initialise(ry_prepared *prepared, ry_device *device, const ry_target *target,

@@ -40,7 +40,7 @@ static void note(const check *c, ry_checked_kernel *kernel, ry_finding finding, 
 {
     kernel->finding = finding;
     kernel->problem = finding == RY_FINDING_RIGHT ? NULL : c->text;
-    snprintf(kernel->why, sizeof kernel->why, "%s", why);
+    snprintf(kernel->why, sizeof kernel->why, "%.*s", (int)sizeof kernel->why - 1, why);
 }
 
 /* The bits of all outputs. */
@@ -85,14 +85,16 @@ static rynd_status try_twice(check *c, ry_trial *trial, ry_checked_kernel *kerne
 static rynd_status try_kernel(check *c, ry_checked_kernel *kernel, ry_error *error)
 {
     const ry_query query = {kernel->kernel, &c->problem, &c->target, NULL};
-    ry_prepared prepared;
+    ry_prepared prepared; /* the form that a plan would take */
     RY_TRY(ry_prepare(&query, 0, &prepared, error));
+    RY_TRY(ry_prepared_fit(&prepared, c->device, &c->target, &c->arena, error));
     ry_trial trial = {.operands = NULL};
     rynd_status status = ry_trial_make(&trial, &prepared, 0, false, &c->operands, &c->target, error);
     if (status == RYND_OK) {
         status = try_twice(c, &trial, kernel, error);
     }
     ry_trial_free(&trial);
+    ry_prepared_release(&prepared, c->device);
     return status;
 }
 

@@ -73,9 +73,5 @@ rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const 
                        : device->table->program_create(device, &source, &prepared->program, error);
     ry_arena_free(&arena);
     *admitted = status == RYND_OK ? admitted_by(prepared, device) : 0;
-    if (*admitted) {
-        device->table->program_destroy(device, prepared->program);
-        prepared->program.gpu = NULL;
-    }
     return status;
 }

@@ -15,8 +15,7 @@
 #include "kernels/kernel.h"
 
 /* Compiles the program of a complete form into prepared->program. *admitted is 0, or the
- * work-items that the driver's program admits in a group, fewer than the form has: then there is no
- * program. Fails with OUT_OF_MEMORY, and with DEVICE (the driver's words) where the driver refuses
+ * work-items that the driver says the program admits in a group, if the form has more. Fails with OUT_OF_MEMORY, and with DEVICE (the driver's words) where the driver refuses
  * the text. */
 rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const ry_target *target,
                                 unsigned *admitted, ry_error *error);
