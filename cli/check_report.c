@@ -49,8 +49,8 @@ static void add_row(cli_table *table, const rynd_checked_kernel *kernel)
     cli_table_add(table, "%s%s%.200s", kernel->problem, *kernel->problem ? ": " : "", kernel->why);
 }
 
-bool cli_report_check(const cli_setup *setup, const cli_common *common, cJSON *result, size_t *wrong,
-                      cli_failure *failure)
+bool cli_report_check(const cli_setup *setup, const cli_common *common, cJSON *result,
+                      size_t *wrong, cli_failure *failure)
 {
     static const char *const columns[] = {"kernel", "problems", "finding", ""};
     const char *file = NULL;

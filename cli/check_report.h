@@ -9,7 +9,7 @@
 
 /* Adds "check" to `result`; NULL: prints a table and a closing line. *wrong grows by the kernels
  * that are not right. */
-bool cli_report_check(const cli_setup *setup, const cli_common *common, cJSON *result, size_t *wrong,
-                      cli_failure *failure);
+bool cli_report_check(const cli_setup *setup, const cli_common *common, cJSON *result,
+                      size_t *wrong, cli_failure *failure);
 
 #endif

@@ -270,9 +270,8 @@ static bool show_devices(const devices_settings *settings, cJSON *results, size_
             cli_line(stdout, "%s", "");
         }
         cli_setup setup = {0};
-        const bool done =
-            show_device(settings, &own, own.device ? own.device : name, results, &setup, wrong,
-                        failure);
+        const bool done = show_device(settings, &own, own.device ? own.device : name, results,
+                                      &setup, wrong, failure);
         cli_setup_close(&setup);
         if (!done) {
             return false;
@@ -305,19 +304,20 @@ static bool run(void *given, cli_failure *failure)
 const cli_command cli_command_devices = {
     .name = "devices",
     .help = "show devices and what they offer: peaks, caches, bandwidths, latencies",
-    .text = "The numbers are those that plans are made from: measured where the machine was "
-            "measured, else built in for its "
-            "micro-architecture.\n"
-            "--measure takes 5 to 30 seconds, in which nothing else should run: where other work "
-            "took more than a tenth of the time it says "
-            "so\n"
-            "and keeps nothing. What is measured on all cores is kept in the file RYND_PROFILE "
-            "(off: not kept), or under XDG_CACHE_HOME or\n"
-            "HOME/.cache.\n"
-            "--check takes seconds to minutes. It runs every kernel of the device (of all devices, if "
-            "none is named) twice on problems with known answers. Kernels that are\n"
-            "wrong or unsteady are not used by later plans, which say so. The findings are kept "
-            "beside the machine's file, for this driver and this version of rynd.",
+    .text =
+        "The numbers are those that plans are made from: measured where the machine was "
+        "measured, else built in for its "
+        "micro-architecture.\n"
+        "--measure takes 5 to 30 seconds, in which nothing else should run: where other work "
+        "took more than a tenth of the time it says "
+        "so\n"
+        "and keeps nothing. What is measured on all cores is kept in the file RYND_PROFILE "
+        "(off: not kept), or under XDG_CACHE_HOME or\n"
+        "HOME/.cache.\n"
+        "--check takes seconds to minutes. It runs every kernel of the device (of all devices, if "
+        "none is named) twice on problems with known answers. Kernels that are\n"
+        "wrong or unsteady are not used by later plans, which say so. The findings are kept "
+        "beside the machine's file, for this driver and this version of rynd.",
     .options = options,
     .settings_size = sizeof(devices_settings),
     .run = run,

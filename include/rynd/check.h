@@ -20,8 +20,8 @@ typedef enum rynd_finding {
     RYND_FINDINGS
 } rynd_finding;
 
-/** A kernel and what was found. Set `size` to sizeof(rynd_checked_kernel) before it is filled; texts
- * live until the next check or as long as the context. */
+/** A kernel and what was found. Set `size` to sizeof(rynd_checked_kernel) before it is filled;
+ * texts live until the next check or as long as the context. */
 typedef struct rynd_checked_kernel {
     size_t size;
     const char *kernel, *op; /**< names */

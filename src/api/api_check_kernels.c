@@ -54,10 +54,9 @@ static bool find_path(const rynd_context *context, char path[RY_MACHINE_PATH])
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     const bool beside = context->device != context->host;
-    const bool found =
-        beside ? ry_api_driver_machine(context, &here, NULL) == RYND_OK &&
-                     ry_machine_device_path(&here, path)
-               : ry_machine_path(&cpu, (ry_isa)context->device->isa, path);
+    const bool found = beside ? ry_api_driver_machine(context, &here, NULL) == RYND_OK &&
+                                    ry_machine_device_path(&here, path)
+                              : ry_machine_path(&cpu, (ry_isa)context->device->isa, path);
     const size_t length = found ? strlen(path) : 0;
     if (!found || length + sizeof ending > RY_MACHINE_PATH) {
         return false;
@@ -120,10 +119,11 @@ void ry_api_load_checks(rynd_context *context)
     take_lines(text + length, &context->refusals);
     use(context);
     if (context->refusals.count > 0) {
-        ry_api_log(context, 1,
-                   "%d kernel%s not used on this device: `rynd devices --check` found %s wrong (%s)",
-                   context->refusals.count, context->refusals.count == 1 ? " is" : "s are",
-                   context->refusals.count == 1 ? "it" : "them", path);
+        ry_api_log(
+            context, 1,
+            "%d kernel%s not used on this device: `rynd devices --check` found %s wrong (%s)",
+            context->refusals.count, context->refusals.count == 1 ? " is" : "s are",
+            context->refusals.count == 1 ? "it" : "them", path);
     }
 }
 

@@ -59,8 +59,7 @@ static void load_kept(rynd_context *context, const ry_machine *here)
     context->machine_path[0] = 0;
 }
 
-rynd_status ry_api_driver_machine(const rynd_context *context, ry_machine *machine,
-                                  ry_error *error)
+rynd_status ry_api_driver_machine(const rynd_context *context, ry_machine *machine, ry_error *error)
 {
     return strcmp(context->device->table->name, "cuda") == 0
                ? ry_cuda_machine(context->device_index, machine, error)

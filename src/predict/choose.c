@@ -108,7 +108,7 @@ void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size
     print_reason(choice, set, text, size);
     const size_t used = strlen(text);
     if (choice->refused) {
-        snprintf(text + used, size - used, "; %s is not used: `rynd devices --check` found it wrong",
-                 choice->refused->name);
+        snprintf(text + used, size - used,
+                 "; %s is not used: `rynd devices --check` found it wrong", choice->refused->name);
     }
 }

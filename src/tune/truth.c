@@ -233,8 +233,8 @@ rynd_status ry_truth_whole(ry_truth *truth, const ry_operands *operands, const r
             }
         }
     }
-    RY_TRY(ry_kernel_execute(&query, (const void *const *)operands->in, out, NULL,
-                             arena->allocator, error));
+    RY_TRY(ry_kernel_execute(&query, (const void *const *)operands->in, out, NULL, arena->allocator,
+                             error));
     return keep(truth, problem, out, true, arena, error);
 }
 

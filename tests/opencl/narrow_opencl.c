@@ -75,8 +75,7 @@ EXPORT cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
                                        cl_kernel_work_group_info what, size_t size, void *value,
                                        size_t *needed)
 {
-    const cl_int code =
-        CALL(clGetKernelWorkGroupInfo, kernel, device, what, size, value, needed);
+    const cl_int code = CALL(clGetKernelWorkGroupInfo, kernel, device, what, size, value, needed);
     if (code == CL_SUCCESS && what == CL_KERNEL_WORK_GROUP_SIZE) {
         lower("NARROW_GROUP", size, value);
         lower("NARROW_KERNEL", size, value);

@@ -108,15 +108,15 @@ static rynd_status event_create(ry_device *device, ry_event **event, ry_error *e
     return fail(device, error);
 }
 
-#define PAPER(kind_name)                                                                   \
-    {                                                                                      \
-        .kind = RY_DEVICE_gpu, .name = kind_name, .destroy = destroy, .native = native,    \
-        .figures = figures, .trim = trim, .buffer_create = buffer_create,                  \
-        .buffer_wrap = buffer_wrap, .buffer_import = buffer_import,                        \
-        .buffer_destroy = buffer_destroy, .host_take = host_take,                          \
-        .host_give_back = host_give_back, .program_create = program_create,                \
-        .program_destroy = program_destroy, .stream_create = stream_create,                \
-        .event_create = event_create,                                                      \
+#define PAPER(kind_name)                                                                \
+    {                                                                                   \
+        .kind = RY_DEVICE_gpu, .name = kind_name, .destroy = destroy, .native = native, \
+        .figures = figures, .trim = trim, .buffer_create = buffer_create,               \
+        .buffer_wrap = buffer_wrap, .buffer_import = buffer_import,                     \
+        .buffer_destroy = buffer_destroy, .host_take = host_take,                       \
+        .host_give_back = host_give_back, .program_create = program_create,             \
+        .program_destroy = program_destroy, .stream_create = stream_create,             \
+        .event_create = event_create,                                                   \
     }
 static const ry_device_table tables[] = {PAPER("opencl"), PAPER("cuda")};
 enum { TABLES = sizeof tables / sizeof *tables };

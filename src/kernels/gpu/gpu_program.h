@@ -15,8 +15,8 @@
 #include "kernels/kernel.h"
 
 /* Compiles the program of a complete form into prepared->program. *admitted is 0, or the
- * work-items that the driver says the program admits in a group, if the form has more. Fails with OUT_OF_MEMORY, and with DEVICE (the driver's words) where the driver refuses
- * the text. */
+ * work-items that the driver says the program admits in a group, if the form has more. Fails with
+ * OUT_OF_MEMORY, and with DEVICE (the driver's words) where the driver refuses the text. */
 rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const ry_target *target,
                                 unsigned *admitted, ry_error *error);
 
