@@ -79,7 +79,7 @@ def test_check_refuses_a_wrong_kernel(rynd, ran, narrow, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("RYND_PROFILE")
     monkeypatch.setenv("RYND_OPENCL_OPTIONS", "-Dexp=exp2")
-    checked = rynd("devices", "--check", "--device", "opencl", "--json")
+    checked = rynd("devices", "--check", "--device", "opencl", "--json", timeout=1200)
     checked.failed("not right on opencl")
     (result,) = checked.results
     kernels = {kernel["kernel"]: kernel["finding"] for kernel in result["check"]["kernels"]}
