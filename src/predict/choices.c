@@ -159,7 +159,9 @@ static rynd_status choose_any(const ry_choices *choices, const question *q, ry_c
     if (choice->prepared.kernel || choices->target.device == choices->host.device) {
         return RYND_OK;
     }
+    const ry_kernel *refused = choice->refused;
     RY_TRY(ry_predict_choose(problem, &choices->host, constants, NULL, choice, error));
+    choice->refused = refused ? refused : choice->refused;
     fall_back(q, choice);
     return RYND_OK;
 }

@@ -68,7 +68,15 @@ static inline unsigned atomicCAS(unsigned *at, unsigned expected, unsigned value
 {
     return __sync_val_compare_and_swap(at, expected, value);
 }
-#define __threadfence() __sync_synchronize()
+static inline unsigned atomicExch(unsigned *at, unsigned value)
+{
+    return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);
+}
+
+static inline unsigned atomicOr(unsigned *at, unsigned bits)
+{
+    return __atomic_fetch_or(at, bits, __ATOMIC_SEQ_CST);
+}
 
 // Rounded here: the compiler contracts products and sums, as NVRTC does.
 static inline float __fmul_rn(float a, float b)

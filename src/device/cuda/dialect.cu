@@ -31,8 +31,9 @@ struct __align__(32) double_vector {
 #define ulong4  ulong_vector
 #define double4 double_vector
 
-/* MOST_ITEMS is defined behind this text: the bound tells how many registers an item may have. */
-#define KERNEL(name) extern "C" __global__ void __launch_bounds__(MOST_ITEMS) name
+/* GROUP_OF_<name> is defined behind this text: the items of the groups that the entry runs in. The
+ * bound tells how many registers an item may have. */
+#define KERNEL(name) extern "C" __global__ void __launch_bounds__(GROUP_OF_##name) name
 #define FUNCTION     static __device__ __forceinline__
 #define GLOBAL
 #define LOCAL        __shared__ /* of arrays that a group shares; */
@@ -46,10 +47,11 @@ struct __align__(32) double_vector {
 #define ITEM    ((int)threadIdx.x)
 #define BARRIER __syncthreads()
 
-/* Of a uint in GLOBAL memory: what it was, and `value` in its place where that was `expected`; what
- * an item wrote before a FENCE all see before what it writes behind it. */
+/* Atomic access to a uint in GLOBAL memory; returns the old number. COMPARE_SWAP stores `value` if
+ * that was `expected`. */
 #define COMPARE_SWAP(p, expected, value) atomicCAS((uint *)(p), (expected), (value))
-#define FENCE                            __threadfence()
+#define ATOMIC_SWAP(p, value)            atomicExch((uint *)(p), (value))
+#define ATOMIC_LOAD(p)                   atomicOr((uint *)(p), 0u)
 
 /* An argument is a pointer. */
 #define ARGUMENT(name)  uchar *name##_base
@@ -61,6 +63,9 @@ struct __align__(32) double_vector {
 #define FAULT(T)        AT(T, fault)
 
 #define INFINITY __int_as_float(0x7f800000)
+
+/* An int as a long, which may be compared. */
+#define WIDENED(i) ((int64_t)(i))
 
 /* A product of floats or doubles that is rounded before anything is added to it. */
 #define ROUNDED_PRODUCT(a, b) rounded_product((a), (b))

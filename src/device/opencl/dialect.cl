@@ -11,7 +11,8 @@ typedef ushort uint16_t;
 typedef uint uint32_t;
 typedef ulong uint64_t;
 
-#define KERNEL(name) __kernel void name
+/* GROUP_OF_<name> is defined behind this text: the items of the groups that the entry runs in. */
+#define KERNEL(name) __kernel __attribute__((reqd_work_group_size(GROUP_OF_##name, 1, 1))) void name
 #define FUNCTION     static inline
 #define GLOBAL       __global
 #define LOCAL        __local /* of arrays that a group shares; */
@@ -31,10 +32,11 @@ typedef ulong uint64_t;
 #define ITEM    ((int)get_local_id(0))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 
-/* Of a uint in GLOBAL memory: what it was, and `value` in its place where that was `expected`; what
- * an item wrote before a FENCE all see before what it writes behind it. */
+/* Atomic access to a uint in GLOBAL memory; returns the old number. COMPARE_SWAP stores `value` if
+ * that was `expected`. */
 #define COMPARE_SWAP(p, expected, value) atomic_cmpxchg((p), (expected), (value))
-#define FENCE                            mem_fence(CLK_GLOBAL_MEM_FENCE)
+#define ATOMIC_SWAP(p, value)            atomic_xchg((p), (value))
+#define ATOMIC_LOAD(p)                   atomic_or((p), 0u)
 
 /* An argument is a buffer and an offset in bytes. */
 #define ARGUMENT(name)  GLOBAL uchar *name##_base, ulong name##_at
@@ -44,6 +46,9 @@ typedef ulong uint64_t;
 #define PACKED(T)       AT(T, packed)
 #define WORKSPACE(T)    AT(T, workspace)
 #define FAULT(T)        AT(T, fault)
+
+/* An int as a long, which may be compared: Mesa's rusticl 22.3 computes (long)i < 0 as false. */
+#define WIDENED(i) as_long((int2)((i), (i) >> 31))
 
 /* A product of floats or doubles that is rounded before anything is added to it. */
 #define ROUNDED_PRODUCT(a, b) ((a) * (b))

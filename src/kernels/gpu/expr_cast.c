@@ -96,6 +96,8 @@ void ry_gpu_put_cast(ry_text *text, const ry_gpu_expr *expr, int i)
         put_bounded_cast(text, from, to, in->code == RY_EXPR_saturate, a);
     } else if (in->code == RY_EXPR_saturate) {
         put_clamped(text, from, to, a);
+    } else if (from == RY_i32 && ry_dtype_size(to) == sizeof(int64_t)) {
+        ry_text_add(text, "(%s)WIDENED(%s)", ry_gpu_register_type(to), a);
     } else {
         ry_text_add(text, "(%s)%s", ry_gpu_register_type(to), a);
     }

@@ -58,8 +58,9 @@ static const spelling spellings[RY_EXPR_CODES] = {
     [RY_EXPR_bit_or] = EVERY("($T)($a | $b)"),
     [RY_EXPR_bit_xor] = EVERY("($T)($a ^ $b)"),
     [RY_EXPR_bit_not] = EVERY("($T)(~$a)"),
-    [RY_EXPR_shift_left] = EVERY("(uint64_t)$b < $B ? ($T)(($W)$a << $b) : ($T)0"),
-    [RY_EXPR_shift_right] = {NULL, "($T)($a >> ((uint64_t)$b < $B ? $b : $B - 1))",
+    [RY_EXPR_shift_left] = {NULL, "$b >= 0 && $b < $B ? ($T)(($W)$a << $b) : ($T)0",
+                            "$b < $B ? ($T)(($W)$a << $b) : ($T)0"},
+    [RY_EXPR_shift_right] = {NULL, "($T)($a >> ($b >= 0 && $b < $B ? $b : $B - 1))",
                              "$b < $B ? ($T)($a >> $b) : ($T)0"},
     [RY_EXPR_select] = EVERY("$a ? $b : $c"),
     [RY_EXPR_floor] = ALONE("floor($a)"),
@@ -131,6 +132,11 @@ const char *ry_gpu_vector_type(ry_dtype dtype)
 const char *ry_gpu_register_type(ry_dtype dtype)
 {
     return types[dtype].reg;
+}
+
+const char *ry_gpu_compared_type(ry_dtype dtype)
+{
+    return ry_dtype_size(dtype) < sizeof(int32_t) ? "int32_t" : types[dtype].reg;
 }
 
 static const char *const near_spellings[RY_EXPR_CODES] = {

@@ -22,6 +22,9 @@ const char *ry_gpu_memory_type(ry_dtype dtype);
 const char *ry_gpu_vector_type(ry_dtype dtype);
 const char *ry_gpu_register_type(ry_dtype dtype);
 
+/* The type in which an integer is compared: its own, or int32_t for narrower ones. */
+const char *ry_gpu_compared_type(ry_dtype dtype);
+
 /* A number as a literal of a type: an integer's bits; a number of the program, as the type that its
  * use asks for has it. */
 void ry_gpu_integer_literal(ry_dtype dtype, int64_t value, char literal[RY_GPU_LITERAL]);

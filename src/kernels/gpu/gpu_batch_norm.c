@@ -12,6 +12,8 @@
 #include "kernels/gpu/gpu_offset.h"
 #include "kernels/gpu/gpu_texts.h"
 
+#include <math.h>
+
 enum {
     GROUPS = 512,   /* that fill a device */
     SHORTEST = 8,   /* elements of an item that are worth another part */
@@ -29,7 +31,7 @@ static norm_plan plan_of(const ry_problem *problem, int64_t group)
     const ry_tensor *x = &problem->in[problem->op == RY_OP_batch_norm_train ? 0 : 1];
     norm_plan p = {.channels = x->dim[1],
                    .elements = ry_tensor_count(x) / x->dim[1],
-                   .lanes = ry_gpu_lanes_of(x)};
+                   .lanes = ry_gpu_lanes_of(x, group)};
     const int64_t blocks = ry_ceil_div(p.channels, p.lanes), rows = group / p.lanes;
     p.parts = ry_clamp(ry_min(GROUPS / blocks, p.elements / (rows * SHORTEST)), 1, MOST_PARTS);
     p.part = ry_ceil_div(p.elements, p.parts);
@@ -138,10 +140,9 @@ static void define_train(const ry_query *query, const ry_prepared *prepared, ry_
     const ry_problem *problem = query->problem;
     const ry_batch_norm_train_attrs *a = &problem->attrs.batch_norm_train;
     define_plan(query, prepared, text);
-    ry_text_add(text,
-                "#define EPSILON ((float)%.17g)\n#define TAKEN ((float)%.17g)\n"
-                "#define KEPT ((float)%.17g)\n",
-                a->epsilon, a->momentum, 1 - a->momentum);
+    ry_gpu_define_float(text, "EPSILON", a->epsilon);
+    ry_gpu_define_float(text, "TAKEN", a->momentum);
+    ry_gpu_define_float(text, "KEPT", 1 - a->momentum);
     define_tensor(&problem->in[0], "X", "x_at", text);
     define_tensor(&problem->out[0], "Y", "y_at", text);
     if (ry_problem_has_input(problem, 5)) {
@@ -159,11 +160,9 @@ static void define_gradient(const ry_query *query, const ry_prepared *prepared, 
     define_plan(query, prepared, text);
     ry_gpu_define(text, "FIXED", a->fixed != 0);
     ry_gpu_define(text, "HAS_ACTIVATION", active);
-    ry_text_add(text, "#define PASSES(y) (!((y) <= (float)%.17g", clip ? a->act_alpha : 0);
-    if (clip) {
-        ry_text_add(text, " || (y) >= (float)%.17g", a->act_beta);
-    }
-    ry_text_add(text, "))\n");
+    ry_gpu_define_float(text, "LOW", clip ? a->act_alpha : 0);
+    ry_gpu_define_float(text, "HIGH", clip ? a->act_beta : INFINITY);
+    ry_text_add(text, "#define PASSES(y) (!((y) <= LOW%s))\n", clip ? " || (y) >= HIGH" : "");
     define_tensor(&problem->in[0], "DY", "dy_at", text);
     define_tensor(&problem->in[1], "X", "x_at", text);
     define_tensor(&problem->out[0], "DX", "dx_at", text);

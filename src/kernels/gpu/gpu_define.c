@@ -2,6 +2,9 @@
 /* Writes numbers and types for texts of GPUs. */
 #include "kernels/gpu/gpu_define.h"
 
+#include <math.h>
+#include <stdio.h>
+
 bool ry_gpu_is_float(const ry_tensor *tensor)
 {
     const ry_dtype dtype = (ry_dtype)tensor->dtype;
@@ -31,6 +34,26 @@ bool ry_gpu_is_wide(const ry_problem *problem)
 void ry_gpu_define(ry_text *text, const char *name, int64_t number)
 {
     ry_text_add(text, "#define %s (%lld)\n", name, (long long)number);
+}
+
+void ry_gpu_float(double number, char literal[RY_GPU_FLOAT])
+{
+    const float held = (float)number;
+    if (isfinite(held)) {
+        snprintf(literal, RY_GPU_FLOAT, "(%af)", (double)held);
+    } else {
+        snprintf(literal, RY_GPU_FLOAT, "%s",
+                 isnan(held) ? "(INFINITY - INFINITY)"
+                 : held < 0  ? "(-INFINITY)"
+                             : "INFINITY");
+    }
+}
+
+void ry_gpu_define_float(ry_text *text, const char *name, double number)
+{
+    char literal[RY_GPU_FLOAT];
+    ry_gpu_float(number, literal);
+    ry_text_add(text, "#define %s %s\n", name, literal);
 }
 
 static const char *type_of(const ry_tensor *tensor)

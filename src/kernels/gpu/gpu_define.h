@@ -13,6 +13,11 @@ bool ry_gpu_is_wide(const ry_problem *problem);
 
 void ry_gpu_define(ry_text *text, const char *name, int64_t number);
 
+/* A number as a float's literal: devices without doubles have no other. */
+enum { RY_GPU_FLOAT = 32 };
+void ry_gpu_float(double number, char literal[RY_GPU_FLOAT]);
+void ry_gpu_define_float(ry_text *text, const char *name, double number);
+
 /* INDEX, of 64 bits where `wide`; TYPE_i and LOAD_i(p, at) of each input that is there, TYPE_Y and
  * STORE(p, at, v) of output 0. */
 void ry_gpu_define_types(ry_text *text, const ry_problem *problem, bool wide);

@@ -117,7 +117,8 @@ static gather_plan plan_of(const ry_problem *problem)
     return p;
 }
 
-/* Data without elements is the CPU's: it says what is wrong with that. */
+/* Data without elements is the CPU's: it says what is wrong with that. A fault's number is one of
+ * 32 bits. */
 static bool applicable(const ry_problem *problem)
 {
     if (!ry_problem_has_input(problem, 0) || !ry_problem_has_input(problem, 1) ||
@@ -127,7 +128,8 @@ static bool applicable(const ry_problem *problem)
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     const ry_dtype_kind kind = ry_dtype_get_kind((ry_dtype)problem->in[1].dtype);
     return x->dtype == y->dtype && (kind == RY_KIND_SIGNED || kind == RY_KIND_UNSIGNED) &&
-           ry_tensor_count(x) > 0 && ry_tensor_count(y) > 0;
+           ry_tensor_count(x) > 0 && ry_tensor_count(y) > 0 &&
+           ry_tensor_count(&problem->in[1]) < UINT32_MAX;
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -164,6 +166,23 @@ static void define_offsets(const gather_plan *p, ry_text *text)
     ry_gpu_define_offset(text, "order_at", &order);
 }
 
+/* Component k of an index: its legal range, as far as the type of its comparisons holds it. */
+static void add_choice(ry_text *text, const gather_plan *p, ry_dtype index, int k)
+{
+    const bool back = ry_dtype_get_kind(index) == RY_KIND_SIGNED,
+               wide = ry_dtype_size(index) == sizeof(int64_t);
+    const int64_t extent = p->extent[k],
+                  most = wide              ? INT64_MAX
+                         : index == RY_u32 ? UINT32_MAX
+                                           : INT32_MAX,
+                  first = !back  ? 0
+                          : wide ? -extent
+                                 : ry_max(-extent, INT32_MIN);
+    ry_text_add(text, " CHOOSE(%d, %lld, %lld, %lld, %lld)", k, (long long)first,
+                (long long)ry_min(extent - 1, most), (long long)extent,
+                (long long)(p->stride[k] / p->unit));
+}
+
 static void define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
 {
     static const char *const units[] = {
@@ -173,19 +192,18 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     const gather_plan p = plan_of(problem);
     const size_t bytes = ry_dtype_size((ry_dtype)problem->out[0].dtype) * (size_t)p.unit;
     ry_text_add(text,
-                "#define INDEX %s\n#define UNIT %s\n#define INDEX_TYPE %s\n#define GROUP_ITEMS "
-                "%d\n%s",
+                "#define INDEX %s\n#define UNIT %s\n#define INDEX_TYPE %s\n"
+                "#define COMPARED_TYPE %s\n#define GROUP_ITEMS %d\n%s",
                 ry_gpu_is_wide(problem) ? "int64_t" : "int", units[bytes],
-                ry_gpu_memory_type(index), (int)prepared->form.value[RY_GPU_GROUP_KNOB],
-                ry_gpu_text_fault);
+                ry_gpu_memory_type(index), ry_gpu_compared_type(index),
+                (int)prepared->form.value[RY_GPU_GROUP_KNOB], ry_gpu_text_fault);
     ry_gpu_define(text, "UNITS", ry_tensor_count(&problem->out[0]) / p.unit);
-    ry_gpu_define(text, "INDEX_COUNTS_BACK", index != RY_u64);
+    ry_gpu_define(text, "COUNTS_BACK", ry_dtype_get_kind(index) == RY_KIND_SIGNED);
     ry_gpu_define(text, "AXIS", p.axis);
     ry_gpu_define(text, "COMPONENT_STRIDE", p.component_stride);
     ry_text_add(text, "#define COMPONENTS");
     for (int k = 0; k < p.depth; k++) {
-        ry_text_add(text, " CHOOSE(%d, %lld, %lld)", k, (long long)p.extent[k],
-                    (long long)(p.stride[k] / p.unit));
+        add_choice(text, &p, index, k);
     }
     ry_text_add(text, "\n");
     define_offsets(&p, text);

@@ -129,8 +129,9 @@ static void add_term(ry_text *text, const ry_gpu_matrix *m, const ry_problem *pr
                      double factor)
 {
     if (ry_problem_has_input(problem, input)) {
-        ry_text_add(text, " + (float)%.17g * LOAD_%d(IN(TYPE_%d, %d), ", factor, input, input,
-                    input);
+        char literal[RY_GPU_FLOAT];
+        ry_gpu_float(factor, literal);
+        ry_text_add(text, " + %s * LOAD_%d(IN(TYPE_%d, %d), ", literal, input, input, input);
         add_offset(text, m, input);
         ry_text_add(text, ")");
     }
@@ -147,7 +148,9 @@ void ry_gpu_matrix_define(const ry_problem *problem, const ry_gpu_matrix *matrix
     ry_text_add(text, "#define FINISH_PRODUCT(batch, m, n, sum) "
                       "STORE(OUT(TYPE_Y, 0), ");
     add_offset(text, matrix, RY_GPU_Y);
-    ry_text_add(text, ", activate((float)%.17g * (sum)", attrs->alpha);
+    char alpha[RY_GPU_FLOAT];
+    ry_gpu_float(attrs->alpha, alpha);
+    ry_text_add(text, ", activate(%s * (sum)", alpha);
     add_term(text, matrix, problem, RY_GPU_C, attrs->beta);
     add_term(text, matrix, problem, RY_GPU_RESIDUAL, 1);
     ry_text_add(text, "))\n");

@@ -133,8 +133,9 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "CENTRED", !layers || !problem->attrs.layer_norm.rms);
     ry_gpu_define(text, "HAS_SCALE", is_there(problem, 2));
     ry_gpu_define(text, "HAS_BIAS", is_there(problem, 3));
-    ry_text_add(text, "#define EPSILON ((float)%.17g)\n",
-                layers ? problem->attrs.layer_norm.epsilon : problem->attrs.group_norm.epsilon);
+    ry_gpu_define_float(text, "EPSILON",
+                        layers ? problem->attrs.layer_norm.epsilon
+                               : problem->attrs.group_norm.epsilon);
     for (int i = 0; i < OPERANDS; i++) {
         if (is_there(problem, i)) {
             ry_gpu_define_offset(text, names[i][0], &r.row[i]);

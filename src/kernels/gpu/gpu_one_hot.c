@@ -70,12 +70,16 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     const ry_dtype index = (ry_dtype)problem->in[0].dtype;
     const ry_tensor *y = &problem->out[0];
     const int axis = ry_axis(problem->attrs.one_hot.axis, y->rank);
-    ry_text_add(text, "#define INDEX %s\n#define UNIT %s\n#define INDEX_TYPE %s\n",
-                ry_gpu_is_wide(problem) ? "int64_t" : "int",
-                units[ry_dtype_size((ry_dtype)y->dtype)], ry_gpu_memory_type(index));
+    const bool wide = ry_gpu_is_wide(problem);
+    ry_text_add(text,
+                "#define INDEX %s\n#define UNIT %s\n#define INDEX_TYPE %s\n"
+                "#define COMPARED_TYPE %s\n",
+                wide ? "int64_t" : "int", units[ry_dtype_size((ry_dtype)y->dtype)],
+                ry_gpu_memory_type(index),
+                wide && index != RY_u64 ? "int64_t" : ry_gpu_compared_type(index));
     ry_gpu_define(text, "GROUP_ITEMS", prepared->form.value[RY_GPU_GROUP_KNOB]);
     ry_gpu_define(text, "COUNT", ry_tensor_count(y));
-    ry_gpu_define(text, "COUNTS_BACK", index != RY_u64);
+    ry_gpu_define(text, "COUNTS_BACK", ry_dtype_get_kind(index) == RY_KIND_SIGNED);
     ry_gpu_define(text, "DEPTH", y->dim[axis]);
     ry_gpu_define(text, "VALUES_STEP", problem->in[2].stride[0]);
     define_offsets(problem, axis, text);

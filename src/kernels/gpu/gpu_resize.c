@@ -282,8 +282,8 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "NORMALISED", attrs->exclude_outside != 0 || attrs->antialias != 0);
     ry_gpu_define(text, "CROPS", crops);
     ry_gpu_define(text, "OUTPUTS_ALL", ry_tensor_count(&problem->out[0]));
-    ry_text_add(text, "#define CUBIC_A (%af)\n#define EXTRAPOLATION (%af)\n",
-                (double)(float)attrs->cubic_a, (double)(float)attrs->extrapolation);
+    ry_gpu_define_float(text, "CUBIC_A", attrs->cubic_a);
+    ry_gpu_define_float(text, "EXTRAPOLATION", attrs->extrapolation);
     for (int k = 0; k < AXES; k++) {
         define_axis(text, x, &p.axis[k], k);
     }

@@ -388,12 +388,12 @@ static void run_activation(ry_activation activation, const float *x, float *y, i
     ry_arena_init(&arena, &ry_system_allocator);
     ry_text text = {.arena = &arena};
     ry_gpu_activation(&text, activation, 0.2f, 0.5f);
+    ry_text_add(&text, "#define GROUP_OF_run %u\n", group);
     assert_false(text.failed);
-    const ry_gpu_source source = {
-        "activation", text.at,
-        "#define MOST_ITEMS 1024\nKERNEL(run)(ARGUMENT(in0), ARGUMENT(out0))\n"
-        "{ OUT(float, 0)[ITEM] = activate(IN(float, 0)[ITEM]); }\n",
-        1, entries};
+    const ry_gpu_source source = {"activation", text.at,
+                                  "KERNEL(run)(ARGUMENT(in0), ARGUMENT(out0))\n"
+                                  "{ OUT(float, 0)[ITEM] = activate(IN(float, 0)[ITEM]); }\n",
+                                  1, entries};
     if (device->table->program_create(device, &source, &program, &error) != RYND_OK) {
         fail_msg("%s", error.text);
     }
