@@ -47,6 +47,19 @@ static double memory_seconds(const ry_prepared *prepared, const ry_machine *mach
     return bytes * (from_cache + from_memory) / (threads * share);
 }
 
+/* Does a convolution store pixels, channels last, that are not whole lines? Its vectors then cross
+ * lines, and each line at a pixel's end is written twice. */
+static bool straddles(const ry_prepared *prepared, const ry_machine *machine)
+{
+    const ry_problem *p = prepared->problem;
+    const ry_tensor *y = &p->out[0];
+    if ((p->op != RY_OP_conv && p->op != RY_OP_convt && p->op != RY_OP_separable_conv) ||
+        prepared->kernel->reference || machine->line_bytes == 0 || ry_tensor_is_row_major(y)) {
+        return false;
+    }
+    return y->dim[1] * (int64_t)ry_dtype_size((ry_dtype)y->dtype) % machine->line_bytes != 0;
+}
+
 static double overlapped(const ry_prepared *prepared, const ry_machine *machine, double arithmetic,
                          double memory)
 {
@@ -80,7 +93,10 @@ static double run_work(const ry_prepared *prepared, const ry_machine *machine, u
 static double arithmetic_seconds(const ry_prepared *prepared, const ry_machine *machine,
                                  unsigned threads)
 {
-    const double share = prepared->kernel->reference ? costs_of(prepared, machine)->scalar : 1;
+    const struct ry_prediction_costs *cost = costs_of(prepared, machine);
+    const double share = prepared->kernel->reference    ? cost->scalar
+                         : straddles(prepared, machine) ? 1 / cost->straddled
+                                                        : 1;
     return run_work(prepared, machine, threads) /
            (per_core(machine->f32, machine, threads) * threads * share);
 }
@@ -102,11 +118,21 @@ static void count_constants(const ry_prepared *prepared, unsigned constants, dou
     }
 }
 
+/* Bytes that are read and written. */
+static double counted_bytes(const ry_prepared *prepared, const ry_machine *machine)
+{
+    const double again = straddles(prepared, machine)
+                             ? (costs_of(prepared, machine)->part_lines - 1) *
+                                   (double)ry_tensor_bytes(&prepared->problem->out[0])
+                             : 0;
+    return prepared->counts.bytes + again;
+}
+
 /* What comes again in each run of a network comes after all else that the network touches. */
 static double operand_seconds(const ry_prepared *prepared, const ry_machine *machine,
                               unsigned threads, unsigned constants, double network_bytes)
 {
-    const double bytes = prepared->counts.bytes;
+    const double bytes = counted_bytes(prepared, machine);
     double raw, read;
     count_constants(prepared, constants, &raw, &read);
     if (network_bytes <= bytes || raw <= 0) {
@@ -159,7 +185,7 @@ ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine
         .arithmetic = arithmetic_seconds(prepared, machine, threads),
         .overhead = region_seconds(prepared, machine, threads),
         .pack = pack_seconds(prepared, machine, threads),
-        .bytes = prepared->counts.bytes,
+        .bytes = counted_bytes(prepared, machine),
     };
     count_constants(prepared, constants, &parts.raw, &parts.read);
     return parts;

@@ -172,6 +172,15 @@ double ry_box_moved(const ry_box *box)
     return box->rank > 0 && box->src[box->rank - 1] == 0 ? bytes : 2 * bytes;
 }
 
+/* Of the permutations, beside moving bytes in order. */
+static double transposed_work(const ry_box *box, const ry_machine *machine)
+{
+    const double share = ry_costs_of(RY_COSTS_PARTS)->move.transposed,
+                 bytes = elements_of(box) * (double)box->size,
+                 lines = machine->line_bytes > 0 ? bytes / machine->line_bytes : 0;
+    return share * lines * machine->level[RYND_LEVEL_L2].latency.one * machine->f32.one;
+}
+
 double ry_box_work(const ry_box *box, const ry_machine *machine)
 {
     const struct ry_move_costs *cost = &ry_costs_of(RY_COSTS_PARTS)->move;
@@ -190,7 +199,7 @@ double ry_box_work(const ry_box *box, const ry_machine *machine)
     case RY_PLANE_REVERSED: return ordered * cost->reversed;
     case RY_PLANE_INTERLEAVED: return ordered * cost->interleaved;
     case RY_PLANE_STEPPED: return ordered * cost->stepped;
-    case RY_PLANE_TRANSPOSED: return ordered * cost->transposed + far;
+    case RY_PLANE_TRANSPOSED: return ordered + transposed_work(box, machine) + far;
     default: return ordered * cost->any + far;
     }
 }
