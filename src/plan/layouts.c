@@ -8,6 +8,7 @@
  * converted. Costs are of one worker. */
 #include "plan/layouts.h"
 
+#include "kernels/costs.h"
 #include "plan/aliases.h"
 #include "plan/channels.h"
 #include "plan/choose_form.h"
@@ -150,7 +151,11 @@ static rynd_status copy_seconds(layouts *l, const ry_tensor *from, const ry_tens
                              .out = to};
     ry_choice choice;
     RY_TRY(ry_choices_find(l->plan->choices, &copy, 0, NULL, &choice, l->error));
-    *seconds = ry_plan_counted(&l->form, RY_PLAN_conversions, RY_STEP_SECONDS + choice.seconds);
+    const ry_machine *machine = l->plan->choices->target.machine;
+    const ry_cost_column column =
+        ry_cost_column_of(machine, machine->vector_bytes / (int64_t)sizeof(float));
+    const double taken = choice.seconds * ry_costs_of(column)->prediction.conversion;
+    *seconds = ry_plan_counted(&l->form, RY_PLAN_conversions, RY_STEP_SECONDS + taken);
     return RYND_OK;
 }
 

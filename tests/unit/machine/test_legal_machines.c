@@ -148,7 +148,8 @@ static void try_problem(const char *text, bool layer, const ry_target *target)
 static void try_machine(int which, ry_isa isa, bool gpu)
 {
     const ry_machine machine = machine_of(which, gpu ? "opencl" : ry_isa_name(isa), gpu);
-    const ry_target target = {gpu ? RY_DEVICE_gpu : RY_DEVICE_cpu, isa, &machine, 0};
+    const ry_target target = {
+        .device = gpu ? RY_DEVICE_gpu : RY_DEVICE_cpu, .isa = isa, .machine = &machine};
     for (size_t i = 0; i < LAYERS; i++) {
         try_problem(layers[i], true, &target);
     }

@@ -3,6 +3,7 @@
  * on random layers, bench/regret measures. */
 #include "kernel_case.h"
 
+#include "kernels/form.h"
 #include "machine/machine_file.h"
 #include "predict/predict.h"
 
@@ -172,6 +173,70 @@ static void weights_of_a_network_come_from_afar(void **state)
     ry_arena_free(&arena);
 }
 
+/* On `target`, of the reference if it is wanted, else of the choice. */
+static double seconds_of(const char *text, const ry_target *target, const char *kernel)
+{
+    ry_arena arena;
+    ry_problem problem;
+    ry_choice choice;
+    ry_error error;
+    const ry_wanted wanted = {.kernel = kernel ? ry_kernel_find(kernel) : NULL,
+                              .form = ry_form_free()};
+    ry_arena_init(&arena, &ry_system_allocator);
+    assert_int_equal(ry_problem_parse(text, &arena, &problem, &error), RYND_OK);
+    assert_int_equal(
+        ry_predict_choose(&problem, target, ~0u, kernel ? &wanted : NULL, &choice, &error),
+        RYND_OK);
+    ry_arena_free(&arena);
+    return choice.seconds;
+}
+
+/* The reference computes the depthwise sums again for each of 16 output channels. */
+static void references_count_what_they_repeat(void **state)
+{
+    (void)state;
+    const ry_target *target = every_kernel_target(RY_ISA_generic);
+    const double one = seconds_of("separable_conv x0=1x32x14x14:f32 x1=32x1x3x3:f32 "
+                                  "x3=1x32x1x1:f32 y0=1x1x14x14:f32 pads=1,1,1,1",
+                                  target, "separable_conv_ref"),
+                 many = seconds_of("separable_conv x0=1x32x14x14:f32 x1=32x1x3x3:f32 "
+                                   "x3=16x32x1x1:f32 y0=1x16x14x14:f32 pads=1,1,1,1",
+                                   target, "separable_conv_ref");
+    assert_true(many > 5 * one);
+}
+
+/* A second-level cache of twice the bandwidth does not halve the time of a copy that transposes. */
+static void permutations_do_not_follow_the_cache(void **state)
+{
+    (void)state;
+    const char *copy = "copy x0=1x128x32x32:f32 y0=1x128x32x32:f32:nhwc";
+    ry_target target = *every_kernel_target(RY_ISA_generic);
+    ry_machine machine = *target.machine;
+    machine.level[RYND_LEVEL_L2].bytes = (size_t)8 << 20;
+    machine.region_seconds = 0;
+    target.machine = &machine;
+    const double before = seconds_of(copy, &target, NULL);
+    machine.level[RYND_LEVEL_L2].bandwidth.one *= 2;
+    machine.level[RYND_LEVEL_L2].bandwidth.all *= 2;
+    assert_true(seconds_of(copy, &target, NULL) > 0.6 * before);
+}
+
+/* Lines that hold the ends of two pixels are written twice. */
+static void part_lines_take_longer(void **state)
+{
+    (void)state;
+    const char *odd = "conv n=1 c=64 h=224 w=224 k=97 layout=nhwc",
+               *whole = "conv n=1 c=64 h=224 w=224 k=112 layout=nhwc";
+    ry_target target = *every_kernel_target(RY_ISA_avx512);
+    ry_machine machine = *target.machine;
+    strcpy(machine.vendor, "AuthenticAMD");
+    target.machine = &machine;
+    if (!kernel_case_machine_has(RY_ISA_avx512)) {
+        skip();
+    }
+    assert_true(seconds_of(odd, &target, NULL) > 1.02 * seconds_of(whole, &target, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +245,9 @@ int main(void)
         cmocka_unit_test(softmax_is_dearer_than_a_copy),
         cmocka_unit_test(pixels_of_few_channels_are_dearer_than_rows),
         cmocka_unit_test(references_are_dearer_than_copies),
+        cmocka_unit_test(references_count_what_they_repeat),
+        cmocka_unit_test(permutations_do_not_follow_the_cache),
+        cmocka_unit_test(part_lines_take_longer),
         cmocka_unit_test(made_without_a_measured_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
