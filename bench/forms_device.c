@@ -20,6 +20,9 @@ rynd_status device_operands_make(device_operands *o, ry_device *device, const ry
 {
     *o = (device_operands){.device = device, .problem = problem, .in = in};
     RY_TRY(device->table->stream_create(device, &o->stream, error));
+    if (device->table->stream_time) {
+        RY_TRY(device->table->stream_time(o->stream, true, error));
+    }
     RY_TRY(device->table->event_create(device, &o->from, error));
     RY_TRY(device->table->event_create(device, &o->to, error));
     for (int i = 0; i < problem->inputs; i++) {

@@ -75,7 +75,7 @@ static rynd_status measure_in(ry_arena *arena, ry_device *device, const ry_wisdo
     RY_TRY(ry_problem_parse(row->key.problem, arena, &problem, error));
     RY_TRY(ry_problem_check(&problem, device->allocator, error));
     RY_TRY(prepare(row, &problem, &target, &prepared, error));
-    rynd_status status = ry_operands_make(&operands, device, &problem, 1, arena, error);
+    rynd_status status = ry_operands_make(&operands, device, &problem, 1, 0, arena, error);
     if (status == RYND_OK) {
         status = ry_trial_make(&trial, &prepared, row->key.constants, row->record.cold != 0,
                                &operands, &target, error);

@@ -110,9 +110,15 @@ typedef struct ry_device_table {
     rynd_status (*program_create)(ry_device *device, const ry_gpu_source *source,
                                   ry_program *program, ry_error *error);
     void (*program_destroy)(ry_device *device, ry_program program); /* no program is allowed */
+    /* How many work-items a group of the entry may have, as the driver built it; 0: not known. */
+    unsigned (*program_items)(ry_program program, int entry);
 
     rynd_status (*stream_create)(ry_device *device, ry_stream **stream, ry_error *error);
     void (*stream_destroy)(ry_device *device, ry_stream *stream);
+    /* Events that are recorded from now on have the device's time, or no longer; the stream is off
+     * when it is made, for time slows some drivers down. Waits for the stream. NULL: they have it
+     * always. */
+    rynd_status (*stream_time)(ry_stream *stream, bool on, ry_error *error);
     rynd_status (*upload)(ry_stream *stream, ry_place to, const void *host, size_t size,
                           ry_error *error);
     rynd_status (*download)(ry_stream *stream, void *host, ry_place from, size_t size,
@@ -145,7 +151,8 @@ typedef struct ry_device_table {
     rynd_status (*event_await)(ry_stream *stream, const ry_event *event, ry_error *error);
     rynd_status (*event_synchronize)(const ry_event *event, ry_error *error); /* the caller waits */
     rynd_status (*event_done)(const ry_event *event, bool *done, ry_error *error);
-    /* Between two that were recorded; waits for both. */
+    /* Between two that were recorded while their streams had the time; waits for both. ARGUMENT
+     * where one was not. */
     rynd_status (*event_elapsed)(const ry_event *from, const ry_event *to, double *seconds,
                                  ry_error *error);
 } ry_device_table;
@@ -161,6 +168,8 @@ struct ry_device {
     /* buffers are host memory: buffer_wrap does not copy, and buffer_address gives pointers */
     bool host_memory;
     const struct rynd_machine *machine; /* what it offers; as long as the device */
+    /* kernels that a check refused here (kernels/refusals.h); NULL: none. As long as the device */
+    const struct ry_refusals *refusals;
     unsigned workers; /* how many workers a launch may use at once: scratch is sized by it */
     char name[64];
 };

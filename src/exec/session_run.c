@@ -184,6 +184,9 @@ static rynd_status start(ry_session *session, ry_error *error)
     const ry_device_table *table = plan->device->table;
     const ry_place faults = {session->faults, 0};
     const size_t fault_bytes = session->faults ? plan->step_count * sizeof(ry_fault) : 0;
+    if (table->stream_time) {
+        RY_TRY(table->stream_time(session->stream, session->timing, error));
+    }
     RY_TRY(read_inputs(session, error));
     /* of the device's kernels, which write them to its memory */
     RY_TRY(fault_bytes ? table->clear(session->stream, faults, fault_bytes, error) : RYND_OK);

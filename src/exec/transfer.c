@@ -27,7 +27,7 @@ static rynd_status prepare_copy(ry_transfer *t, ry_error *error)
                        ry_dtype_name((ry_dtype)t->host.dtype), t->host.rank);
     }
     RY_TRY(ry_prepare(&query, 0, &t->prepared, error));
-    RY_TRY(ry_prepared_initialise(&t->prepared, t->device, &target, &t->arena, error));
+    RY_TRY(ry_prepared_fit(&t->prepared, t->device, &target, &t->arena, error));
     RY_TRY(ry_bind(&t->prepared, NULL, NULL, &t->arena, &t->bound, error));
     const size_t workspace = ry_prepared_workspace(&t->prepared),
                  own = workspace + t->prepared.scratch * t->device->workers;

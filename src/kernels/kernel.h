@@ -4,6 +4,7 @@
  * What is asked of it, in this order:
  *   applicable   is this problem (shapes, dtypes, layouts, accuracy) one that it computes? No side
  *                effects.
+ *   runs_on      has the machine what it takes?
  *   values       the legal values of a knob for a problem on a machine (form.h lists forms from
  *                them).
  *   prepare      fixes everything that does not depend on data, for a form: tasks, sizes of state,
@@ -74,12 +75,14 @@ typedef struct ry_target {
      * constants come again from wherever the machine keeps so many; 0: there is none, the same
      * memory is used again and again */
     double network_bytes;
+    const struct ry_refusals *refusals; /* kernels that are not used there; NULL: none */
 } ry_target;
 
 /* The target that plans on a device are made for; as long as the device. */
 static inline ry_target ry_target_of(const ry_device *device)
 {
-    return (ry_target){device->table->kind, (ry_isa)device->planned_isa, device->machine, 0};
+    return (ry_target){device->table->kind, (ry_isa)device->planned_isa, device->machine, 0,
+                       device->refusals};
 }
 
 /* The same for what runs while a plan is made: no better instruction set than the device has. */
@@ -88,7 +91,7 @@ static inline ry_target ry_target_here(const ry_device *device)
     return (ry_target){
         device->table->kind,
         (ry_isa)(device->isa < device->planned_isa ? device->isa : device->planned_isa),
-        device->machine, 0};
+        device->machine, 0, device->refusals};
 }
 
 /* What a kernel is asked about. */
@@ -192,6 +195,9 @@ typedef struct ry_kernel {
     const ry_knob *knobs;
     int knob_count;
     bool (*applicable)(const ry_problem *problem);
+    /* has the machine what the kernel needs for an applicable problem: arithmetic, room in a
+     * work-group? NULL: every machine has */
+    bool (*runs_on)(const ry_problem *problem, const struct rynd_machine *machine);
     /* NULL where there are no knobs */
     void (*values)(const ry_query *query, int knob, ry_knob_values *values);
     rynd_status (*prepare)(const ry_query *query, ry_prepared *prepared, ry_error *error);
@@ -233,8 +239,12 @@ extern const ry_kernel *const ry_kernels[];
 extern const size_t ry_kernel_count;
 
 /* Is it for that device, does it need no more than its instruction set and machine have, is it at
- * least as accurate as the problem asks, and is it applicable? */
+ * least as accurate as the problem asks, is it applicable, and was it not refused there? */
 bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target);
+
+/* The first kernel that would take the problem if it were not refused there; NULL: there is none.
+ */
+const ry_kernel *ry_kernel_refused(const ry_problem *problem, const ry_target *target);
 
 /* The inputs that a kernel packs (bit i: input i), absent ones left out. */
 unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem);

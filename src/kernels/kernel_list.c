@@ -2,6 +2,7 @@
 /* The list of kernels made from kernels.inc, and the walk through those that take a problem. */
 #include "base/isa_family.h"
 #include "kernels/kernel.h"
+#include "kernels/refusals.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -39,11 +40,28 @@ const ry_kernel *const ry_kernels[] = {
 
 const size_t ry_kernel_count = sizeof ry_kernels / sizeof *ry_kernels - 1;
 
-bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target)
+static bool would_take(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target)
 {
     return kernel->op == problem->op && kernel->device == target->device &&
            kernel->isa <= target->isa && kernel->accuracy <= problem->accuracy &&
-           (!kernel->matrix_units || target->machine->matrix_units) && kernel->applicable(problem);
+           (!kernel->matrix_units || target->machine->matrix_units) &&
+           kernel->applicable(problem) &&
+           (!kernel->runs_on || kernel->runs_on(problem, target->machine));
+}
+
+bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target)
+{
+    return would_take(kernel, problem, target) && !ry_refusals_have(target->refusals, kernel);
+}
+
+const ry_kernel *ry_kernel_refused(const ry_problem *problem, const ry_target *target)
+{
+    for (int i = 0; target->refusals && i < target->refusals->count; i++) {
+        if (would_take(target->refusals->kernel[i], problem, target)) {
+            return target->refusals->kernel[i];
+        }
+    }
+    return NULL;
 }
 
 unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem)

@@ -4,6 +4,7 @@
 
 #include "kernels/form.h"
 #include "kernels/gpu/gpu_program.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
@@ -43,12 +44,44 @@ rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *p
     return RYND_OK;
 }
 
-rynd_status ry_prepared_initialise(ry_prepared *prepared, ry_device *device,
-                                   const ry_target *target, ry_arena *arena, ry_error *error)
+/* The form of least work among those with such groups; false: there is none. */
+static bool find_smaller(const ry_prepared *prepared, const ry_target *target, ry_prepared *smaller)
+{
+    const ry_kernel *kernel = prepared->kernel;
+    const ry_query query = {kernel, prepared->problem, target, NULL};
+    const unsigned constants = prepared->packs ? 0 : ~0u;
+    return (!kernel->runs_on || kernel->runs_on(prepared->problem, target->machine)) &&
+           ry_prepare(&query, constants, smaller, NULL) == RYND_OK;
+}
+
+/* free: another form may be taken. */
+static rynd_status make_program(ry_prepared *prepared, ry_device *device, const ry_target *target,
+                                bool free, ry_error *error)
+{
+    ry_machine machine = *target->machine;
+    ry_target own = *target;
+    unsigned admitted;
+    RY_TRY(ry_gpu_program_make(prepared, device, target, &admitted, error));
+    own.machine = &machine;
+    while (free && admitted && admitted < machine.group_items) {
+        ry_prepared smaller;
+        machine.group_items = admitted;
+        if (!find_smaller(prepared, &own, &smaller)) {
+            return RYND_OK;
+        }
+        ry_prepared_release(prepared, device);
+        *prepared = smaller;
+        RY_TRY(ry_gpu_program_make(prepared, device, &own, &admitted, error));
+    }
+    return RYND_OK;
+}
+
+static rynd_status initialise(ry_prepared *prepared, ry_device *device, const ry_target *target,
+                              bool free, ry_arena *arena, ry_error *error)
 {
     const ry_kernel *kernel = prepared->kernel;
     if (kernel->gpu) {
-        return ry_gpu_program_make(prepared, device, target, error);
+        return make_program(prepared, device, target, free, error);
     }
     if (!kernel->initialise || prepared->state_size == 0) {
         return RYND_OK;
@@ -61,6 +94,18 @@ rynd_status ry_prepared_initialise(ry_prepared *prepared, ry_device *device,
     kernel->initialise(&query, state);
     prepared->state = state;
     return RYND_OK;
+}
+
+rynd_status ry_prepared_initialise(ry_prepared *prepared, ry_device *device,
+                                   const ry_target *target, ry_arena *arena, ry_error *error)
+{
+    return initialise(prepared, device, target, false, arena, error);
+}
+
+rynd_status ry_prepared_fit(ry_prepared *prepared, ry_device *device, const ry_target *target,
+                            ry_arena *arena, ry_error *error)
+{
+    return initialise(prepared, device, target, true, arena, error);
 }
 
 void ry_prepared_release(ry_prepared *prepared, ry_device *device)

@@ -18,6 +18,12 @@ rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *p
 rynd_status ry_prepared_initialise(ry_prepared *prepared, ry_device *device,
                                    const ry_target *target, ry_arena *arena, ry_error *error);
 
+/* The same for a form that nobody asked for: if the driver says that the program admits smaller
+ * groups than the form has, takes a form with such groups, if there is one. (Mesa's rusticl 22.3
+ * says 32 of any program, and runs 256.) Before anybody has read sizes or tasks. */
+rynd_status ry_prepared_fit(ry_prepared *prepared, ry_device *device, const ry_target *target,
+                            ry_arena *arena, ry_error *error);
+
 /* Gives the program back. */
 void ry_prepared_release(ry_prepared *prepared, ry_device *device);
 

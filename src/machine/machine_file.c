@@ -290,8 +290,7 @@ rynd_status ry_machine_read(const char *path, ry_machine *machine, ry_error *err
     return parse(path, text, machine, error);
 }
 
-/* The folders above a file. */
-static void make_folders(const char *path)
+void ry_machine_make_folders(const char *path)
 {
     char folder[RY_MACHINE_PATH];
     snprintf(folder, sizeof folder, "%s", path);
@@ -376,7 +375,7 @@ rynd_status ry_machine_write(const ry_machine *machine, const char *path, ry_err
 {
     char aside[RY_MACHINE_PATH + 32];
     RY_TRY(check(machine, path, error));
-    make_folders(path);
+    ry_machine_make_folders(path);
     snprintf(aside, sizeof aside, "%s.%ld", path, (long)getpid());
     FILE *file = open_aside(aside);
     if (!file) {

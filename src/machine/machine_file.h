@@ -20,6 +20,9 @@ bool ry_machine_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_MACHINE_PA
 /* The same of a device beside the CPU, by its name and compute units. */
 bool ry_machine_device_path(const ry_machine *machine, char path[RY_MACHINE_PATH]);
 
+/* Makes the folders above a file; what fails shows when the file is opened. */
+void ry_machine_make_folders(const char *path);
+
 /* Fails with IO (no such file, not a regular one) and FORMAT. */
 rynd_status ry_machine_read(const char *path, ry_machine *machine, ry_error *error);
 

@@ -58,8 +58,9 @@ static rynd_status make_step(ry_plan *plan, const ry_node *node, ry_step *step, 
     if (plan->without_weights && step->prepared.kernel->gpu) {
         return RYND_OK;
     }
-    return ry_prepared_initialise(&step->prepared, ry_plan_step_device(plan, step), target,
-                                  &plan->arena, error);
+    const bool set = ry_settings_have(plan->settings, node->name);
+    return (set ? ry_prepared_initialise : ry_prepared_fit)(
+        &step->prepared, ry_plan_step_device(plan, step), target, &plan->arena, error);
 }
 
 rynd_status ry_plan_make_step(ry_plan *plan, const ry_node *node, ry_accuracy accuracy,

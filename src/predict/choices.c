@@ -115,7 +115,9 @@ static rynd_status choose(const ry_choices *choices, const ry_problem *problem, 
     if (choice->prepared.kernel || choices->target.device == choices->host.device) {
         return RYND_OK;
     }
+    const ry_kernel *refused = choice->refused;
     RY_TRY(ry_predict_choose(problem, &choices->host, constants, NULL, choice, error));
+    choice->refused = refused ? refused : choice->refused;
     choice->falls_back = choice->prepared.kernel != NULL;
     choice->seconds += choice->falls_back ? ry_predict_copies(problem, constants) : 0;
     return RYND_OK;

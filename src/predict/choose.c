@@ -5,8 +5,10 @@
 
 #include "base/number.h"
 #include "kernels/prepared.h"
+#include "kernels/refusals.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void consider(ry_choice *choice, const ry_prepared *prepared, double seconds)
 {
@@ -50,8 +52,14 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
                               unsigned constants, const ry_wanted *wanted, ry_choice *choice,
                               ry_error *error)
 {
-    *choice = (ry_choice){0};
+    *choice = (ry_choice){.refused = ry_kernel_refused(problem, target)};
     if (wanted && wanted->kernel) {
+        if (ry_refusals_have(target->refusals, wanted->kernel)) {
+            return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                           "kernel '%s' is not used on this device: `rynd devices --check` found "
+                           "it wrong",
+                           wanted->kernel->name);
+        }
         if (!takes(wanted->kernel, problem, target)) {
             return ry_fail(error, RYND_ERROR_UNSUPPORTED,
                            "kernel '%s' does not take this problem on this machine",
@@ -68,7 +76,7 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
     return RYND_OK;
 }
 
-void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size)
+static void print_reason(const ry_choice *choice, bool set, char *text, size_t size)
 {
     const double own = choice->seconds * 1e6, next = choice->next_seconds * 1e6;
     char own_text[RY_NUMBER_SIZE], next_text[RY_NUMBER_SIZE];
@@ -92,5 +100,15 @@ void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size
         snprintf(text, size, "predicted %s us; no other kernel", own_text);
     } else {
         snprintf(text, size, "predicted %s us; %s %s us", own_text, choice->next->name, next_text);
+    }
+}
+
+void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size)
+{
+    print_reason(choice, set, text, size);
+    const size_t used = strlen(text);
+    if (choice->refused) {
+        snprintf(text + used, size - used,
+                 "; %s is not used: `rynd devices --check` found it wrong", choice->refused->name);
     }
 }

@@ -55,6 +55,8 @@ typedef struct ry_choice {
     const ry_kernel *next;
     double next_seconds;
     bool falls_back; /* to the CPU: no kernel of the device takes the problem */
+    /* a kernel that would take it, and that a check refused on the device; NULL: there is none */
+    const ry_kernel *refused;
 } ry_choice;
 
 /* What a choice is bound to. */
@@ -71,7 +73,7 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
                               unsigned constants, const ry_wanted *wanted, ry_choice *choice,
                               ry_error *error);
 
-enum { RY_REASON_LENGTH = 160 };
+enum { RY_REASON_LENGTH = 280 };
 
 /* Why, and whether the caller has set some of it: "predicted 48.2 us; conv_fwd_f32_igemm_avx512 103
  * us", "measured 43.1 us (wisdom); predicted 48.2 us". */

@@ -4,14 +4,25 @@
 
 #include "tune/shuffle.h"
 
-static void fill(const ry_tensor *tensor, void *data, uint64_t *random)
+static double pick(ry_dtype dtype, int64_t reach, uint64_t *random)
+{
+    if (ry_dtype_is_float(dtype)) {
+        return (double)(ry_random_next(random) >> 11) * 0x1p-52 - 1;
+    }
+    if (reach == 0) {
+        return 0;
+    }
+    const bool back = ry_dtype_get_kind(dtype) == RY_KIND_SIGNED;
+    return (double)ry_random_below(random, (size_t)(back ? 2 * reach : reach)) -
+           (double)(back ? reach : 0);
+}
+
+static void fill(const ry_tensor *tensor, void *data, int64_t reach, uint64_t *random)
 {
     const ry_dtype dtype = (ry_dtype)tensor->dtype;
     const int64_t count = (int64_t)(ry_tensor_span(tensor) / ry_dtype_size(dtype));
     for (int64_t i = 0; i < count; i++) {
-        const double value =
-            ry_dtype_is_float(dtype) ? (double)(ry_random_next(random) >> 11) * 0x1p-52 - 1 : 0;
-        ry_set_f64(dtype, data, i, value);
+        ry_set_f64(dtype, data, i, pick(dtype, reach, random));
     }
 }
 
@@ -26,7 +37,7 @@ static rynd_status make_input(ry_operands *o, int index, uint64_t *random, ry_er
     if (!o->in[index]) {
         return ry_fail_memory(error);
     }
-    fill(tensor, o->in[index], random);
+    fill(tensor, o->in[index], o->reach, random);
     return o->device->table->buffer_wrap(o->device, o->in[index], bytes, &o->place[index].buffer,
                                          error);
 }
@@ -61,11 +72,12 @@ static rynd_status check(const ry_problem *problem, ry_error *error)
 }
 
 rynd_status ry_operands_make(ry_operands *operands, ry_device *device, const ry_problem *problem,
-                             uint64_t seed, ry_arena *arena, ry_error *error)
+                             uint64_t seed, int64_t reach, ry_arena *arena, ry_error *error)
 {
     *operands = (ry_operands){
         .device = device,
         .problem = problem,
+        .reach = reach,
         .in = RY_TAKE(arena, void *, problem->inputs),
         .place = RY_TAKE(arena, ry_place, problem->inputs + problem->outputs),
     };
@@ -74,6 +86,9 @@ rynd_status ry_operands_make(ry_operands *operands, ry_device *device, const ry_
     }
     RY_TRY(check(problem, error));
     RY_TRY(device->table->stream_create(device, &operands->stream, error));
+    if (device->table->stream_time) {
+        RY_TRY(device->table->stream_time(operands->stream, true, error));
+    }
     for (int i = 0; i < problem->inputs; i++) {
         RY_TRY(make_input(operands, i, &seed, error));
     }

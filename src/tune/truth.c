@@ -209,6 +209,35 @@ rynd_status ry_truth_make(ry_truth *truth, const ry_operands *operands, const ry
     return status;
 }
 
+rynd_status ry_truth_whole(ry_truth *truth, const ry_operands *operands, const ry_target *host,
+                           ry_arena *arena, ry_error *error)
+{
+    const ry_problem *problem = operands->problem;
+    const ry_kernel *definition = find_reference(problem, host);
+    size_t at = 0;
+    const ry_query query = {definition ? definition : ry_kernel_next(problem, host, &at), problem,
+                            host, NULL};
+    *truth = (ry_truth){.problem = problem, .reference = query.kernel};
+    void **out = RY_TAKE(arena, void *, problem->outputs);
+    if (!out) {
+        return ry_fail_memory(error);
+    }
+    if (!query.kernel) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED, "no kernel of the CPU takes it");
+    }
+    for (int o = 0; o < problem->outputs; o++) {
+        if (ry_tensor_present(&problem->out[o])) {
+            out[o] = ry_arena_take_aligned(arena, ry_tensor_span(&problem->out[o]));
+            if (!out[o]) {
+                return ry_fail_memory(error);
+            }
+        }
+    }
+    RY_TRY(ry_kernel_execute(&query, (const void *const *)operands->in, out, NULL, arena->allocator,
+                             error));
+    return keep(truth, problem, out, true, arena, error);
+}
+
 rynd_status ry_truth_take(ry_truth *truth, ry_operands *operands, ry_arena *arena, ry_error *error)
 {
     const ry_problem *problem = truth->problem;

@@ -32,6 +32,11 @@ typedef struct ry_truth {
 rynd_status ry_truth_make(ry_truth *truth, const ry_operands *operands, const ry_target *host,
                           uint64_t seed, ry_arena *arena, ry_error *error);
 
+/* Computes the reference's outputs, or those of the CPU's kernel where there is no reference,
+ * whole: for small problems. */
+rynd_status ry_truth_whole(ry_truth *truth, const ry_operands *operands, const ry_target *host,
+                           ry_arena *arena, ry_error *error);
+
 /* Takes the operands' outputs as true, whole. */
 rynd_status ry_truth_take(ry_truth *truth, ry_operands *operands, ry_arena *arena, ry_error *error);
 

@@ -375,7 +375,8 @@ static rynd_status tune(tuning *t, ry_device *device, const ry_target *host, ry_
     if (t->tuned->count == 0 || t->options->budget <= 0) {
         return RYND_OK;
     }
-    RY_TRY(ry_operands_make(&t->operands, device, t->problem, t->options->seed, t->arena, error));
+    RY_TRY(
+        ry_operands_make(&t->operands, device, t->problem, t->options->seed, 0, t->arena, error));
     RY_TRY(ry_truth_make(&t->truth, &t->operands, host, t->options->seed, t->arena, error));
     RY_TRY(look(t, error));
     if (t->base < 0) {

@@ -566,6 +566,17 @@ EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
     return OK;
 }
 
+EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    BEGIN_IN_CONTEXT("cuFuncGetAttribute");
+    if (!is(function, 'f')) {
+        return INVALID_HANDLE;
+    }
+    const int items = fake_cuda.function_items ? fake_cuda.function_items : 1024;
+    *value = attribute == 0 ? items : 0;
+    return OK;
+}
+
 static void run_node(const node *launch)
 {
     void *values[64];

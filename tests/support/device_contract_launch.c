@@ -35,7 +35,8 @@ static const char *const entries[] = {"twice", "reverse"};
 ry_gpu_source contract_source_of(int factor, bool adds, char defines[512])
 {
     snprintf(defines, 512,
-             "#define INDEX int\n#define N %d\n#define ITEMS %d\n#define MOST_ITEMS ITEMS\n"
+             "#define INDEX int\n#define N %d\n#define ITEMS %d\n#define GROUP_OF_twice ITEMS\n"
+             "#define GROUP_OF_reverse ITEMS\n"
              "#define FACTOR %d.0f\n"
              "#define HAS_IN_1 %d\n"
              "#define ARGUMENTS ARGUMENT(in0), ARGUMENT(in1), ARGUMENT(out0), ARGUMENT(packed), "
@@ -141,6 +142,14 @@ void contract_test_elapsed(void **state)
     OK(held.device->table->event_create(held.device, &to, &held.error));
     assert_int_equal(held.device->table->event_elapsed(from, to, &seconds, &held.error),
                      RYND_ERROR_ARGUMENT);
+    if (held.device->table->stream_time) { /* off at first */
+        OK(held.device->table->event_record(held.stream, from, &held.error));
+        OK(held.device->table->event_record(held.stream, to, &held.error));
+        assert_int_equal(held.device->table->event_elapsed(from, to, &seconds, &held.error),
+                         RYND_ERROR_ARGUMENT);
+        assert_non_null(strstr(held.error.text, "rynd_session_profile"));
+        OK(held.device->table->stream_time(held.stream, true, &held.error));
+    }
     for (int i = 0; i < 2; i++) {
         OK(held.device->table->event_record(held.stream, from, &held.error));
         contract_run(program, 2, false);

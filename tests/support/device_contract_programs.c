@@ -10,7 +10,9 @@ void contract_test_compile_errors(void **state)
     (void)state;
     contract_need_device();
     ry_program program;
-    ry_gpu_source source = {"broken", "#define MOST_ITEMS 1\n#define ARGUMENTS ARGUMENT(in0)\n",
+    ry_gpu_source source = {"broken",
+                            "#define GROUP_OF_run 1\n#define GROUP_OF_walk 1\n"
+                            "#define ARGUMENTS ARGUMENT(in0)\n",
                             "KERNEL(run)(ARGUMENTS)\n{\n    undeclared = 1;\n}\n", 1,
                             (const char *const[]){"run"}};
     assert_int_equal(
@@ -92,7 +94,7 @@ void contract_test_dialect(void **state)
         "    }\n"
         "}\n";
     const ry_gpu_source source = {"convert",
-                                  "#define MOST_ITEMS 64\n#define ARGUMENTS ARGUMENT(in0), "
+                                  "#define GROUP_OF_run 64\n#define ARGUMENTS ARGUMENT(in0), "
                                   "ARGUMENT(out0), ARGUMENT(out1), ARGUMENT(out2), "
                                   "ARGUMENT(out3)\n",
                                   convert, 1, (const char *const[]){"run"}};

@@ -46,7 +46,7 @@ const ry_target *every_kernel_target(ry_isa isa)
         ry_cpu_info cpu;
         ry_cpu_detect(&cpu);
         ry_machine_built_in(&cpu, isa, &machines[isa]);
-        targets[isa] = (ry_target){RY_DEVICE_cpu, isa, &machines[isa], 0};
+        targets[isa] = (ry_target){RY_DEVICE_cpu, isa, &machines[isa], 0, NULL};
     }
     return &targets[isa];
 }

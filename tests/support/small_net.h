@@ -37,7 +37,7 @@ static inline void small_net_begin(small_net *n, double bandwidth)
     n->plan.device = &n->device;
     n->plan.form = ry_plan_form_predicted();
     ry_arena_init(&n->plan.arena, &ry_system_allocator);
-    const ry_target target = {RY_DEVICE_cpu, cpu.isa, &n->machine, 0};
+    const ry_target target = {RY_DEVICE_cpu, cpu.isa, &n->machine, 0, NULL};
     ry_choices_init(&n->choices, &ry_system_allocator, &target, NULL);
     n->plan.choices = &n->choices;
     assert_int_equal(ry_graph_create(&ry_system_allocator, &n->plan.graph, &n->error), RYND_OK);

@@ -237,7 +237,7 @@ static void ends_of_the_range(void **state)
 static const ry_target *sapphire_rapids(void)
 {
     static ry_machine machine;
-    static ry_target target = {RY_DEVICE_cpu, RY_ISA_amx, &machine, 0};
+    static ry_target target = {RY_DEVICE_cpu, RY_ISA_amx, &machine, 0, NULL};
     const ry_cpu_info cpu = {.vendor = "GenuineIntel",
                              .family = 6,
                              .model = 0x8f,

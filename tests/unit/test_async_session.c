@@ -182,6 +182,8 @@ static void events(setup *s)
     OK(rynd_session_bind_buffer(first, "y", y, 0));
     OK(rynd_session_bind_buffer(second, "x", x, 0));
     OK(rynd_session_bind_buffer(second, "y", y, sizeof s->y));
+    OK(rynd_session_profile(first, 1));
+    OK(rynd_session_profile(second, 1));
     const rynd_run_options one = {.size = sizeof one, .record = begin};
     const rynd_event *const wait[] = {begin, end};
     const rynd_run_options other = {

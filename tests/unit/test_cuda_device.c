@@ -37,9 +37,10 @@ static const char text[] =
     "KERNEL(first)(ARGUMENTS)\n{\n    OUT(int, 0)[ITEM] = GROUP;\n}\n"
     "KERNEL(second)(ARGUMENTS)\n{\n    OUT(int, 0)[ITEM] += IN(int, 0)[ITEM];\n}\n";
 
-static const ry_gpu_source source = {
-    "two", "#define MOST_ITEMS 8\n#define ARGUMENTS ARGUMENT(in0), ARGUMENT(out0)\n", text, 2,
-    (const char *const[]){"first", "second"}};
+static const ry_gpu_source source = {"two",
+                                     "#define GROUP_OF_first 8\n#define GROUP_OF_second 8\n#define "
+                                     "ARGUMENTS ARGUMENT(in0), ARGUMENT(out0)\n",
+                                     text, 2, (const char *const[]){"first", "second"}};
 
 static int open_device(void **state)
 {

@@ -57,7 +57,7 @@ static int axis_of(const kernel_case *c, bool banded)
                                        .level = {{.bytes = 32 << 10, .shared_by = 1},
                                                  {.bytes = 512 << 10, .shared_by = 1},
                                                  {.bytes = 32 << 20, .shared_by = 2}}};
-    static const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine, 0};
+    static const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine, 0, NULL};
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     const ry_problem problem = kernel_case_problem(c, CASE_NCHW, in, out);
     ry_form form = ry_form_free();

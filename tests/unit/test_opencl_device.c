@@ -62,7 +62,9 @@ static void test_argument_count(void **state)
     ry_device *device;
     ry_stream *stream;
     ry_program program;
-    const ry_gpu_source source = {"two", "#define ARGUMENTS ARGUMENT(in0), ARGUMENT(in1)\n",
+    const ry_gpu_source source = {"two",
+                                  "#define GROUP_OF_run 1\n"
+                                  "#define ARGUMENTS ARGUMENT(in0), ARGUMENT(in1)\n",
                                   "KERNEL(run)(ARGUMENTS)\n{\n}\n", 1,
                                   (const char *const[]){"run"}};
     OK(ry_opencl_device_create(&ry_system_allocator, 0, NULL, &device, &error));

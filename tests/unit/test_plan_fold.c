@@ -26,7 +26,7 @@ static bool is_folded(int64_t other)
     assert_true(ry_graph_add_output(graph, found));
     ry_plan_give_allowance(graph);
     bool *later;
-    const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &n.machine, 0};
+    const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &n.machine, 0, NULL};
     assert_int_equal(ry_plan_fold(graph, &target, &later, &n.error), RYND_OK);
     const bool folded = graph->values[found].constant != NULL;
     small_net_end(&n);

@@ -185,6 +185,7 @@ static const ry_device_table cuda_table = {
     .host_give_back = ry_cuda_host_give_back,
     .program_create = ry_gpu_program_create,
     .program_destroy = ry_gpu_program_destroy,
+    .program_items = ry_gpu_program_items,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .upload = ry_cuda_upload,

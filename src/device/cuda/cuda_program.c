@@ -15,6 +15,7 @@
 extern const char ry_cuda_dialect[];
 
 enum { LOG = 4096, JIT_LOG = 5, JIT_LOG_SIZE = 6 };
+enum { MOST_THREADS = 0 }; /* CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK */
 
 static void add_option(ry_cuda_state *device, const char *option)
 {
@@ -115,6 +116,9 @@ static rynd_status load(const ry_cuda_state *device, const ry_gpu_source *source
                             source->entries[i]);
             return status;
         }
+        int items = 0;
+        code = cu->FuncGetAttribute(&items, MOST_THREADS, program->entry[i].function);
+        program->entry[i].items = code == RY_CUDA_OK && items > 0 ? (unsigned)items : 0;
     }
     return RYND_OK;
 }

@@ -31,8 +31,9 @@ struct __align__(32) double_vector {
 #define ulong4  ulong_vector
 #define double4 double_vector
 
-/* MOST_ITEMS is defined behind this text: the bound tells how many registers an item may have. */
-#define KERNEL(name) extern "C" __global__ void __launch_bounds__(MOST_ITEMS) name
+/* GROUP_OF_<name> is defined behind this text: the items of the groups that the entry runs in. The
+ * bound tells how many registers an item may have. */
+#define KERNEL(name) extern "C" __global__ void __launch_bounds__(GROUP_OF_##name) name
 #define FUNCTION     static __device__ __forceinline__
 #define GLOBAL
 #define LOCAL        __shared__ /* of arrays that a group shares; */

@@ -49,6 +49,7 @@ struct ry_gpu_program {
     struct ry_gpu_entry {
         void *function;
         unsigned arguments; /* where the driver tells how many it takes */
+        unsigned items;     /* of a group at most, as it was built; 0: not known */
     } entry[];
 };
 
@@ -146,6 +147,7 @@ void ry_gpu_programs_free(ry_gpu_device *device);
 rynd_status ry_gpu_program_create(ry_device *device, const ry_gpu_source *source,
                                   ry_program *program, ry_error *error);
 void ry_gpu_program_destroy(ry_device *device, ry_program program);
+unsigned ry_gpu_program_items(ry_program program, int entry);
 
 /* "kernel 'conv_f32_gpu' does not compile for GPU (REASON): " and what the compiler says, as much
  * as a message holds. */

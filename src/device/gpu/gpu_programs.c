@@ -208,6 +208,11 @@ rynd_status ry_gpu_program_create(ry_device *base, const ry_gpu_source *source, 
     return RYND_OK;
 }
 
+unsigned ry_gpu_program_items(ry_program program, int entry)
+{
+    return program.gpu->entry[entry].items;
+}
+
 void ry_gpu_program_destroy(ry_device *base, ry_program made)
 {
     ry_gpu_device *device = ry_gpu_device_of(base);

@@ -11,7 +11,8 @@ typedef ushort uint16_t;
 typedef uint uint32_t;
 typedef ulong uint64_t;
 
-#define KERNEL(name) __kernel void name
+/* GROUP_OF_<name> is defined behind this text: the items of the groups that the entry runs in. */
+#define KERNEL(name) __kernel __attribute__((reqd_work_group_size(GROUP_OF_##name, 1, 1))) void name
 #define FUNCTION     static inline
 #define GLOBAL       __global
 #define LOCAL        __local /* of arrays that a group shares; */

@@ -5,6 +5,7 @@
 struct ry_event {
     ry_opencl_state *device;
     cl_event event; /* NULL: not recorded */
+    bool timed;     /* by a queue that has the time */
 };
 
 rynd_status ry_opencl_event_create(ry_device *device, ry_event **event, ry_error *error)
@@ -38,6 +39,7 @@ rynd_status ry_opencl_event_record(ry_stream *stream, ry_event *event, ry_error 
 {
     const ry_opencl *cl = stream->device->cl;
     forget(event);
+    event->timed = stream->timed;
     cl_int code = cl->EnqueueMarkerWithWaitList(stream->queue, 0, NULL, &event->event);
     code = code == CL_SUCCESS ? cl->Flush(stream->queue) : code;
     return code == CL_SUCCESS ? RYND_OK : ry_opencl_fail(error, code, "recording an event");
@@ -84,6 +86,11 @@ static rynd_status time_of(const ry_event *event, cl_ulong *time, ry_error *erro
 {
     if (!event->event) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "an event was not recorded");
+    }
+    if (!event->timed) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "an event was recorded without the device's time: call rynd_session_profile "
+                       "before the session runs");
     }
     RY_TRY(ry_opencl_event_synchronize(event, error));
     const cl_int code = event->device->cl->GetEventProfilingInfo(

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct function {
@@ -26,7 +27,12 @@ static const struct code {
 #undef RY_CL_ERROR
 };
 
-#define LIBRARY "libOpenCL.so.1"
+/* RYND_OPENCL_LIBRARY names another. */
+static const char *library_name(void)
+{
+    const char *given = getenv("RYND_OPENCL_LIBRARY");
+    return given && *given ? given : "libOpenCL.so.1";
+}
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static ry_opencl opened;
@@ -35,7 +41,7 @@ static ry_error failure; /* empty: it is open */
 static void open_library(void)
 {
     /* It stays open: drivers do not like to be closed, and have threads. */
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(library_name(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         ry_error_write(&failure,
                        "there is no OpenCL here (%s): install its loader (Debian: "
@@ -50,7 +56,7 @@ static void open_library(void)
             ry_error_write(&failure,
                            "OpenCL's library %s has no %s: it is older than OpenCL 1.2; install a "
                            "newer one (Debian: ocl-icd-libopencl1)",
-                           LIBRARY, functions[i].name);
+                           library_name(), functions[i].name);
             return;
         }
         memcpy((char *)&opened + functions[i].offset, &function, sizeof function);

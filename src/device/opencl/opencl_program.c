@@ -53,6 +53,15 @@ static rynd_status fail_build(ry_opencl_state *device, const ry_gpu_program *pro
     return status;
 }
 
+/* 0 where the driver does not say. */
+static unsigned items_of(const ry_opencl_state *device, cl_kernel kernel)
+{
+    size_t items = 0;
+    const cl_int code = device->cl->GetKernelWorkGroupInfo(
+        kernel, device->id.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof items, &items, NULL);
+    return code == CL_SUCCESS ? (unsigned)items : 0;
+}
+
 /* Links the program and finds its entries. */
 static rynd_status finish(ry_opencl_state *device, const ry_gpu_source *source,
                           ry_gpu_program *program, ry_error *error)
@@ -71,6 +80,7 @@ static rynd_status finish(ry_opencl_state *device, const ry_gpu_source *source,
             code = cl->GetKernelInfo(entry->function, CL_KERNEL_NUM_ARGS, sizeof arguments,
                                      &arguments, NULL);
             entry->arguments = arguments;
+            entry->items = items_of(device, entry->function);
         }
         if (code != CL_SUCCESS) {
             return ry_fail(error, RYND_ERROR_DEVICE, "kernel '%s' has no entry '%s' on %s: %s (%d)",

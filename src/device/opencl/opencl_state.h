@@ -21,6 +21,7 @@ struct ry_stream {
     ry_gpu_stream gpu;
     ry_opencl_state *device;
     cl_command_queue queue;
+    bool timed;         /* events of the queue have the device's time */
     unsigned unflushed; /* launches */
 };
 

@@ -31,7 +31,7 @@ static norm_plan plan_of(const ry_problem *problem, int64_t group)
     const ry_tensor *x = &problem->in[problem->op == RY_OP_batch_norm_train ? 0 : 1];
     norm_plan p = {.channels = x->dim[1],
                    .elements = ry_tensor_count(x) / x->dim[1],
-                   .lanes = ry_gpu_lanes_of(x)};
+                   .lanes = ry_gpu_lanes_of(x, group)};
     const int64_t blocks = ry_ceil_div(p.channels, p.lanes), rows = group / p.lanes;
     p.parts = ry_clamp(ry_min(GROUPS / blocks, p.elements / (rows * SHORTEST)), 1, MOST_PARTS);
     p.part = ry_ceil_div(p.elements, p.parts);

@@ -5,6 +5,7 @@
 #include "kernels/form.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_window.h"
@@ -52,11 +53,11 @@ static int64_t items_of(const ry_gpu_window *w, int64_t rows)
            w->axis[2].out;
 }
 
-static double work_of(const ry_gpu_window *w, const ry_gpu_costs *cost, int64_t rows)
+static double work_of(const ry_gpu_window *w, const ry_gpu_costs *cost, int64_t rows, int64_t group)
 {
     const double column = (double)w->axis[1].taps, columns = (double)w->terms / column;
     const double loads = rows == 1 ? column : (double)reach_of(&w->axis[1], rows);
-    return (double)ry_round_up(items_of(w, rows), ITEMS) *
+    return (double)ry_round_up(items_of(w, rows), group) *
            (columns * (loads * cost->depthwise_load + column * cost->depthwise_weight +
                        cost->depthwise_product * column * (double)rows) +
             cost->depthwise_output * (double)rows);
@@ -67,10 +68,11 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     const ry_gpu_window w = ry_gpu_window_of(query->problem);
     const ry_machine *machine = query->target->machine;
     const unsigned slots = ry_machine_slots(machine, (unsigned)ry_max(machine->cores, 1));
+    const int64_t group = ry_gpu_group_most(machine, ITEMS, 0);
     double least = INFINITY;
     for (int64_t rows = 1; rows <= MOST_ROWS; rows *= 2) {
-        const ry_work work = {work_of(&w, ry_gpu_costs_of(machine), rows), 0};
-        const size_t tasks = (size_t)ry_ceil_div(items_of(&w, rows), ITEMS);
+        const ry_work work = {work_of(&w, ry_gpu_costs_of(machine), rows, group), 0};
+        const size_t tasks = (size_t)ry_ceil_div(items_of(&w, rows), group);
         const double spread = ry_spread_work(&work, tasks, slots, RY_COSTS_PARTS);
         if (shares(&w, rows) && ry_form_allows(query, KNOB_ROWS, rows) && spread < least) {
             least = spread;
@@ -84,10 +86,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     }
     const int64_t packed = w.groups * w.rows * w.channels * w.window;
     prepared->phases = 1;
-    prepared->group[0] = ITEMS;
+    prepared->group[0] = prepared->pack_group = (unsigned)group;
     prepared->packed = (size_t)packed * sizeof(float);
-    prepared->pack_tasks = (size_t)ry_ceil_div(packed, ITEMS);
-    prepared->pack_group = ITEMS;
+    prepared->pack_tasks = (size_t)ry_ceil_div(packed, group);
     return RYND_OK;
 }
 
@@ -97,8 +98,8 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     const ry_gpu_window w = ry_gpu_window_of(query->problem);
     ry_gpu_window_define(query->problem, &w, text);
     ry_gpu_define(text, "BATCHES", w.groups);
-    ry_gpu_define(text, "PACK_ITEMS", ITEMS);
-    ry_gpu_define(text, "GROUP_ITEMS", ITEMS);
+    ry_gpu_define(text, "PACK_ITEMS", prepared->pack_group);
+    ry_gpu_define(text, "GROUP_ITEMS", prepared->group[0]);
     ry_gpu_define(text, "OUTPUT_ROWS", prepared->form.value[KNOB_ROWS]);
     ry_gpu_define(text, "Y_ALONG_M", w.y_along_channels);
     ry_text_add(text, "#define UNROLL_WINDOW %s\n",

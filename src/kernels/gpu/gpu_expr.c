@@ -67,6 +67,18 @@ static bool applicable(const ry_problem *problem)
            find_types(problem, types) && ry_gpu_space_make(problem, &space);
 }
 
+/* Has the machine doubles, or has the program none? */
+static bool runs_on(const ry_problem *problem, const ry_machine *machine)
+{
+    const ry_expr *program = problem->attrs.expr.program;
+    ry_dtype types[RY_EXPR_MAX_INSTRUCTIONS];
+    bool runs = machine->fp64 || find_types(problem, types);
+    for (int i = 0; i < program->count && !machine->fp64; i++) {
+        runs = runs && types[i] != RY_f64;
+    }
+    return runs;
+}
+
 static int64_t power_of_two(int64_t at_most)
 {
     int64_t power = 1;
@@ -346,4 +358,4 @@ static const ry_gpu_kernel gpu = {
     .text = ry_gpu_text_expr, .entries = entries, .entry_count = 2, .define = define};
 
 RY_GPU_KERNEL(expr_gpu, expr, strict, RY_GPU_GROUP_KNOB_FIELDS, .applicable = applicable,
-              .prepare = prepare, .gpu = &gpu);
+              .runs_on = runs_on, .prepare = prepare, .gpu = &gpu);

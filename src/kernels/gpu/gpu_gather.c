@@ -172,8 +172,12 @@ static void add_choice(ry_text *text, const gather_plan *p, ry_dtype index, int 
     const bool back = ry_dtype_get_kind(index) == RY_KIND_SIGNED,
                wide = ry_dtype_size(index) == sizeof(int64_t);
     const int64_t extent = p->extent[k],
-                  most = wide ? INT64_MAX : index == RY_u32 ? UINT32_MAX : INT32_MAX,
-                  first = !back ? 0 : wide ? -extent : ry_max(-extent, INT32_MIN);
+                  most = wide              ? INT64_MAX
+                         : index == RY_u32 ? UINT32_MAX
+                                           : INT32_MAX,
+                  first = !back  ? 0
+                          : wide ? -extent
+                                 : ry_max(-extent, INT32_MIN);
     ry_text_add(text, " CHOOSE(%d, %lld, %lld, %lld, %lld)", k, (long long)first,
                 (long long)ry_min(extent - 1, most), (long long)extent,
                 (long long)(p->stride[k] / p->unit));

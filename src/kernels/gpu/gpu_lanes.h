@@ -6,8 +6,8 @@
 
 #include "kernels/gpu/gpu_group.h"
 
-/* Of a tensor with channels in dim 1. */
-int64_t ry_gpu_lanes_of(const ry_tensor *tensor);
+/* Lanes of groups of so many items, for a tensor with channels in dim 1. */
+int64_t ry_gpu_lanes_of(const ry_tensor *tensor, int64_t group);
 
 /* GROUP_ITEMS, LANES, and sum_of_lane (lanes.cl). */
 void ry_gpu_lanes_define(const ry_prepared *prepared, int64_t lanes, ry_text *text);

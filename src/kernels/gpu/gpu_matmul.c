@@ -5,6 +5,7 @@
 #include "kernels/form.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_matrix.h"
 #include "kernels/gpu/gpu_texts.h"
@@ -89,6 +90,7 @@ static bool takes_others(const ry_problem *problem)
 #define TILE_ROW(symbol, class, takes, units)                                                  \
     RY_GPU_KERNEL(symbol, matmul, class, .knobs = ry_gpu_tile_knobs,                           \
                   .knob_count = RY_GPU_TILE_KNOBS, .applicable = takes, .values = tile_values, \
+                  .runs_on = units ? ry_gpu_tile_runs_units : ry_gpu_tile_runs_floats,         \
                   .prepare = tile_prepare, .matrix_units = units, .gpu = &igemm)
 
 TILE_ROW(matmul_f32_igemm_gpu, strict, ry_gpu_matrix_takes, false);
@@ -108,11 +110,20 @@ static bool gemv_applicable(const ry_problem *problem)
     return ry_min(m.row.count, m.column.count) <= MOST_FEW;
 }
 
+/* Items of a group, each with a sum of every row or column that is few. */
+static int64_t gemv_items(const ry_machine *machine, const ry_gpu_matrix *m)
+{
+    const int64_t few = ry_min(m->row.count, m->column.count);
+    return ry_gpu_group_most(machine, ITEMS, (size_t)few * sizeof(float));
+}
+
 static void gemv_values(const ry_query *query, int knob, ry_knob_values *values)
 {
-    (void)query;
+    const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
+    const int64_t items = gemv_items(query->target->machine, &m);
     (void)knob;
-    for (int64_t lanes = LEAST_LANES; lanes <= MOST_LANES; lanes *= 2) {
+    for (int64_t lanes = ry_min(LEAST_LANES, items); lanes <= ry_min(MOST_LANES, items);
+         lanes *= 2) {
         ry_knob_values_add(values, lanes);
     }
 }
@@ -125,13 +136,15 @@ static rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry
     const ry_machine *machine = query->target->machine;
     const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
     const unsigned slots = ry_machine_slots(machine, (unsigned)ry_max(machine->cores, 1));
+    const int64_t items = gemv_items(machine, &m);
     double least = INFINITY;
-    for (int64_t lanes = LEAST_LANES; lanes <= MOST_LANES; lanes *= 2) {
-        const int64_t tasks = m.batches * ry_ceil_div(many, ITEMS / lanes);
-        const double sums = (double)ITEMS * (double)ry_ceil_div(m.term.count, lanes);
+    for (int64_t lanes = ry_min(LEAST_LANES, items); lanes <= ry_min(MOST_LANES, items);
+         lanes *= 2) {
+        const int64_t tasks = m.batches * ry_ceil_div(many, items / lanes);
+        const double sums = (double)items * (double)ry_ceil_div(m.term.count, lanes);
         const ry_work work = {(double)tasks *
                                   (sums * (cost->gemv_many + (double)few * (2 + cost->gemv_few)) +
-                                   cost->gemv_output * (double)few * ITEMS),
+                                   cost->gemv_output * (double)few * (double)items),
                               0};
         const double spread = ry_spread_work(&work, (size_t)tasks, slots, RY_COSTS_PARTS);
         if (ry_form_allows(query, KNOB_LANES, lanes) && spread < least && tasks < INT32_MAX) {
@@ -145,7 +158,7 @@ static rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry
         return ry_form_fail(query, error);
     }
     prepared->phases = 1;
-    prepared->group[0] = ITEMS;
+    prepared->group[0] = (unsigned)items;
     return RYND_OK;
 }
 
@@ -173,7 +186,7 @@ static void gemv_define(const ry_query *query, const ry_prepared *prepared, ry_t
     ry_text_add(text, "#define FINISH_FEW(batch, few, many, sum) FINISH_PRODUCT(batch, %s, sum)\n",
                 few_rows ? "few, many" : "many, few");
     ry_gpu_define(text, "TERMS", m.term.count);
-    ry_gpu_define(text, "ITEMS", ITEMS);
+    ry_gpu_define(text, "ITEMS", prepared->group[0]);
     ry_gpu_define(text, "LANES", prepared->form.value[KNOB_LANES]);
     ry_gpu_define(text, "ALONG_K", along(&m.term, many, large));
 }

@@ -50,7 +50,7 @@ static rynd_status make_program(const measurement *m, const figure *f, ry_progra
     ry_arena_init(&arena, m->device->allocator);
     ry_text defines = {.arena = &arena};
     ry_text_add(&defines, "#define ARGUMENTS ARGUMENT(in0), ARGUMENT(out0)\n");
-    ry_text_add(&defines, "#define MOST_ITEMS %u\n#define ITEMS %u\n#define GROUPS %zu\n",
+    ry_text_add(&defines, "#define GROUP_OF_measure %u\n#define ITEMS %u\n#define GROUPS %zu\n",
                 items_of(m, f->what), items_of(m, f->what), f->groups);
     ry_text_add(&defines, "#define WHAT %d\n#define PROCESSOR %d\n#define ROUNDS %d\n", f->what,
                 m->processor, f->rounds);
@@ -209,6 +209,7 @@ static rynd_status measure_all(measurement *m, ry_machine *machine, ry_error *er
     const float numbers[] = {0.999f, 0.001f};
     const size_t cache = machine->level[RYND_LEVEL_L2].bytes;
     RY_TRY(table->stream_create(m->device, &m->stream, error));
+    RY_TRY(table->stream_time ? table->stream_time(m->stream, true, error) : RYND_OK);
     RY_TRY(table->event_create(m->device, &m->from, error));
     RY_TRY(table->event_create(m->device, &m->to, error));
     RY_TRY(table->buffer_create(m->device, m->in_bytes, &m->in, error));

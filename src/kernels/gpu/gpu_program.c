@@ -22,18 +22,41 @@ static void define_arguments(const ry_problem *problem, ry_text *text)
     }
 }
 
-/* The work-items of the largest group: compilers give each its share of the registers. */
-static unsigned most_items(const ry_prepared *prepared)
+/* The work-items of an entry's groups. An entry that this form does not run has those of the first
+ * phase. */
+static unsigned group_of(const ry_prepared *prepared, int entry)
 {
-    unsigned most = prepared->pack_tasks > 0 ? prepared->pack_group : 1;
-    for (int phase = 0; phase < prepared->phases; phase++) {
-        most = prepared->group[phase] > most ? prepared->group[phase] : most;
+    const int phase = entry - (prepared->pack_tasks > 0);
+    return phase < 0                  ? prepared->pack_group
+           : phase < prepared->phases ? prepared->group[phase]
+                                      : prepared->group[0];
+}
+
+/* Compilers give each item its share of the registers. */
+static void define_groups(const ry_prepared *prepared, ry_text *text)
+{
+    const ry_gpu_kernel *gpu = prepared->kernel->gpu;
+    for (int i = 0; i < gpu->entry_count; i++) {
+        ry_text_add(text, "#define GROUP_OF_%s %u\n", gpu->entries[i], group_of(prepared, i));
     }
-    return most;
+}
+
+/* The least that an entry admits of those whose groups are larger; 0: there is none. */
+static unsigned admitted_by(const ry_prepared *prepared, const ry_device *device)
+{
+    const int entries = prepared->phases + (prepared->pack_tasks > 0);
+    unsigned least = 0;
+    for (int i = 0; i < entries; i++) {
+        const unsigned items = device->table->program_items(prepared->program, i);
+        if (items && items < group_of(prepared, i) && (!least || items < least)) {
+            least = items;
+        }
+    }
+    return least;
 }
 
 rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const ry_target *target,
-                                ry_error *error)
+                                unsigned *admitted, ry_error *error)
 {
     const ry_kernel *kernel = prepared->kernel;
     const ry_query query = {kernel, prepared->problem, target, &prepared->form};
@@ -41,7 +64,7 @@ rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const 
     ry_arena_init(&arena, device->allocator);
     ry_text defines = {.arena = &arena};
     define_arguments(prepared->problem, &defines);
-    ry_text_add(&defines, "#define MOST_ITEMS %u\n", most_items(prepared));
+    define_groups(prepared, &defines);
     kernel->gpu->define(&query, prepared, &defines);
     const ry_gpu_source source = {kernel->name, defines.at, kernel->gpu->text,
                                   kernel->gpu->entry_count, kernel->gpu->entries};
@@ -49,5 +72,6 @@ rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const 
         defines.failed ? ry_fail_memory(error)
                        : device->table->program_create(device, &source, &prepared->program, error);
     ry_arena_free(&arena);
+    *admitted = status == RYND_OK ? admitted_by(prepared, device) : 0;
     return status;
 }

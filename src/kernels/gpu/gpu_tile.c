@@ -7,6 +7,7 @@
 #include "kernels/form.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_group.h"
 
 #include <math.h>
 
@@ -104,6 +105,28 @@ static bool runs_on(const ry_machine *machine, const ry_gpu_product *product,
            (machine->step_items == 1 || !ry_gpu_tile_is_panel(tile)) &&
            (!machine->group_items || (unsigned)items_of(tile) <= machine->group_items) &&
            (!machine->local_bytes || bytes_of(tile) <= machine->local_bytes);
+}
+
+static bool runs_any(const ry_machine *machine, ry_gpu_operands operands)
+{
+    const ry_gpu_product product = {.operands = operands};
+    bool runs = false;
+    for (int i = 0; i < TILES && !runs; i++) {
+        runs = runs_on(machine, &product, &tiles[i]);
+    }
+    return runs;
+}
+
+bool ry_gpu_tile_runs_floats(const ry_problem *problem, const ry_machine *machine)
+{
+    (void)problem;
+    return runs_any(machine, RY_GPU_F32);
+}
+
+bool ry_gpu_tile_runs_units(const ry_problem *problem, const ry_machine *machine)
+{
+    (void)problem;
+    return runs_any(machine, RY_GPU_TF32);
 }
 
 void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, int knob,
@@ -268,6 +291,15 @@ void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepar
     ry_gpu_define(text, "TILES_N", ry_ceil_div(product->columns, tile.n));
     ry_gpu_define(text, "SPLITS", split);
     ry_gpu_define(text, "SPLIT_TERMS", split_terms(product, &tile, split));
+}
+
+void ry_gpu_tile_pack(const ry_query *query, const ry_gpu_product *product, int64_t packed,
+                      ry_prepared *prepared)
+{
+    const int64_t group = ry_gpu_group_most(query->target->machine, 128, 0);
+    prepared->packed = (size_t)packed * ry_gpu_operand_size(product->operands);
+    prepared->pack_tasks = (size_t)ry_ceil_div(packed, group);
+    prepared->pack_group = (unsigned)group;
 }
 
 int64_t ry_gpu_tile_pitch(const ry_gpu_product *product, const ry_prepared *prepared)

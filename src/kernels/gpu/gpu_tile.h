@@ -4,6 +4,7 @@
 #define RY_KERNELS_GPU_GPU_TILE_H
 
 #include "kernels/gpu/gpu_operands.h"
+#include "machine/machine.h"
 
 /* What panels multiply at once: sums of a row or column, of which so many are across. */
 enum { RY_GPU_ACROSS = 8, RY_GPU_ALONG = 32 };
@@ -28,6 +29,10 @@ typedef struct ry_gpu_product {
     ry_gpu_operands operands;
 } ry_gpu_product;
 
+/* Has the machine groups and local memory for a tile: of floats, or of matrix units? */
+bool ry_gpu_tile_runs_floats(const ry_problem *problem, const ry_machine *machine);
+bool ry_gpu_tile_runs_units(const ry_problem *problem, const ry_machine *machine);
+
 void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, int knob,
                         ry_knob_values *values);
 
@@ -44,9 +49,11 @@ bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile);
 /* Defines tile, tiles and splits. */
 void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text);
 
-/* Of a first matrix that is packed as igemm.cl reads it: the rows that a term has, which fill
- * tiles; and the definitions, of matrices of so many terms. `along`: the second matrix's terms are
- * beside each other. */
+/* A first matrix that is packed as igemm.cl reads it: sets its size of so many elements and the
+ * groups that pack them; the rows that a term has, which fill tiles; and the definitions, for
+ * matrices of so many terms. `along`: the second matrix's terms are beside each other. */
+void ry_gpu_tile_pack(const ry_query *query, const ry_gpu_product *product, int64_t packed,
+                      ry_prepared *prepared);
 int64_t ry_gpu_tile_pitch(const ry_gpu_product *product, const ry_prepared *prepared);
 void ry_gpu_tile_define_packed(const ry_gpu_product *product, const ry_prepared *prepared,
                                int64_t terms, bool along, ry_text *text);

@@ -8,8 +8,6 @@
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_tile.h"
 
-enum { PACK_ITEMS = 128 };
-
 static void swap(ry_tensor *tensor)
 {
     const int64_t dim = tensor->dim[0], stride = tensor->stride[0];
@@ -113,9 +111,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     const ry_gpu_window w = ry_gpu_wgrad_window(query->problem, &e);
     RY_TRY(ry_gpu_tile_prepare(query, &product, prepared, error));
     const int64_t packed = w.groups * w.terms * ry_gpu_tile_pitch(&product, prepared);
-    prepared->packed = (size_t)packed * ry_gpu_operand_size(product.operands);
-    prepared->pack_tasks = (size_t)ry_ceil_div(packed, PACK_ITEMS);
-    prepared->pack_group = PACK_ITEMS;
+    ry_gpu_tile_pack(query, &product, packed, prepared);
     add_bias(query->problem, &w, prepared);
     return RYND_OK;
 }
@@ -135,7 +131,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_tile_define(&product, prepared, text);
     ry_gpu_operands_define_load(query, "X", 0, text);
     ry_gpu_operands_define_load(query, "W", 1, text);
-    ry_gpu_define(text, "PACK_ITEMS", PACK_ITEMS);
+    ry_gpu_define(text, "PACK_ITEMS", prepared->pack_group);
     ry_gpu_tile_define_packed(&product, prepared, w.terms, product.terms_along, text);
     ry_gpu_define(text, "W_ALONG_K", 0);
     ry_gpu_define(text, "X_ALONG_K", product.terms_along);
@@ -160,6 +156,7 @@ static bool takes_others(const ry_problem *problem)
 #define ROW(symbol, class, takes, units)                                                  \
     RY_GPU_KERNEL(symbol, conv, class, .knobs = ry_gpu_tile_knobs,                        \
                   .knob_count = RY_GPU_TILE_KNOBS, .applicable = takes, .values = values, \
+                  .runs_on = units ? ry_gpu_tile_runs_units : ry_gpu_tile_runs_floats,    \
                   .prepare = prepare, .matrix_units = units, .gpu = &igemm,               \
                   .packed_inputs = 1u << 1)
 

@@ -22,7 +22,7 @@ static bool applicable(const ry_problem *problem)
     return ry_gpu_wgrad_takes(problem) && problem->out[0].dim[1] <= MOST_CHANNELS;
 }
 
-static direct_plan plan_of(const ry_problem *problem, ry_gpu_wgrad *e)
+static direct_plan plan_of(const ry_problem *problem, int64_t group, ry_gpu_wgrad *e)
 {
     direct_plan p = {.taps = 1};
     ry_gpu_wgrad_fill(problem, e);
@@ -32,7 +32,7 @@ static direct_plan plan_of(const ry_problem *problem, ry_gpu_wgrad *e)
     }
     p.chunks = ry_ceil_div(p.taps, MOST_TAPS);
     p.chunk = ry_ceil_div(p.taps, p.chunks);
-    p.lanes = ry_gpu_lanes_of(&problem->in[1]);
+    p.lanes = ry_gpu_lanes_of(&problem->in[1], group);
     p.groups = ry_ceil_div(p.w.groups * p.w.rows, p.lanes) * p.w.images * p.chunks;
     return p;
 }
@@ -42,7 +42,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     const ry_gpu_costs *cost = ry_gpu_costs_of(query->target->machine);
     const int64_t group = ry_gpu_group_size(query, 128);
     ry_gpu_wgrad e;
-    const direct_plan p = plan_of(query->problem, &e);
+    const direct_plan p = plan_of(query->problem, group, &e);
     const double items = (double)p.groups * (double)group,
                  terms = (double)ry_ceil_div(p.w.terms, group / p.lanes);
     if (p.groups > INT32_MAX) {
@@ -60,7 +60,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 static void define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
 {
     ry_gpu_wgrad e;
-    const direct_plan p = plan_of(query->problem, &e);
+    const direct_plan p = plan_of(query->problem, prepared->form.value[RY_GPU_GROUP_KNOB], &e);
     ry_gpu_window_define(&e.problem, &p.w, text);
     ry_gpu_wgrad_define_bias(query->problem, text);
     ry_gpu_lanes_define(prepared, p.lanes, text);

@@ -5,6 +5,7 @@
 #include "kernels/form.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_tile.h"
@@ -104,12 +105,6 @@ static bool takes_points(const ry_query *query, int choice)
     return choices[choice].accuracy <= query->kernel->accuracy;
 }
 
-static bool takes_group(const ry_query *query, int64_t group)
-{
-    const unsigned most = query->target->machine->group_items;
-    return !most || group <= most;
-}
-
 /* What is asked of the product: its sums are not split. */
 static ry_form product_form(int64_t tile)
 {
@@ -132,10 +127,8 @@ static void values(const ry_query *query, int knob, ry_knob_values *values)
             ry_knob_values_add(values, choices[i].points);
         }
     }
-    for (int64_t group = LEAST_ITEMS; knob == KNOB_GROUP && group <= MOST_ITEMS; group *= 2) {
-        if (takes_group(query, group)) {
-            ry_knob_values_add(values, group);
-        }
+    if (knob == KNOB_GROUP) {
+        ry_gpu_group_add(query, LEAST_ITEMS, MOST_ITEMS, values);
     }
 }
 
@@ -150,7 +143,7 @@ static void set_transform(ry_prepared *prepared, int phase, int64_t items, int64
 static int64_t group_of(const ry_query *query)
 {
     const int64_t wanted = ry_form_wanted(query, KNOB_GROUP);
-    return wanted != RY_KNOB_FREE ? wanted : takes_group(query, ITEMS) ? ITEMS : LEAST_ITEMS;
+    return wanted != RY_KNOB_FREE ? wanted : ry_gpu_group_most(query->target->machine, ITEMS, 0);
 }
 
 /* So many points with the best tile of their products. */
@@ -261,6 +254,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_tile_define(&product, &of_product, text);
     ry_gpu_tile_define_packed(&product, &of_product, product.terms, w.x_along_channels, text);
     define_product(text, &w, &product);
+    ry_gpu_define(text, "GROUP_OF_join", prepared->group[PHASE_PRODUCT]); /* which does not run */
     ry_text_add(text, "%s", ry_gpu_text_igemm);
     ry_gpu_define(text, "TILE_OUTPUTS", outputs);
     ry_gpu_define(text, "TILE_ROWS", ry_ceil_div(w.axis[1].out, outputs));
@@ -273,10 +267,11 @@ static const char *const entries[] = {"pack", "transform_input", "run", "transfo
 static const ry_gpu_kernel winograd = {ry_gpu_text_winograd, entries, 4, define};
 
 /* The weights are read beside the packed ones where numbers are not finite. */
-#define ROW(symbol, class)                                                        \
-    RY_GPU_KERNEL(symbol, conv, class, .knobs = knobs, .knob_count = KNOBS,       \
-                  .applicable = applicable, .values = values, .prepare = prepare, \
-                  .gpu = &winograd, .packed_inputs = 1u << 1, .kept_inputs = 1u << 1)
+#define ROW(symbol, class)                                                                        \
+    RY_GPU_KERNEL(symbol, conv, class, .knobs = knobs, .knob_count = KNOBS,                       \
+                  .applicable = applicable, .values = values, .prepare = prepare,                 \
+                  .runs_on = ry_gpu_tile_runs_floats, .gpu = &winograd, .packed_inputs = 1u << 1, \
+                  .kept_inputs = 1u << 1)
 
 ROW(conv_fwd_f32_winograd_gpu, near32);
 ROW(conv_fwd_f32_winograd_strict_gpu, strict);
