@@ -43,6 +43,7 @@ check: packages-test
 
 check-all: packages-test
 	@{ tools/install_packages arm64 && tools/arm64_libraries; } || echo "Without these packages the stage arm64 is skipped"
+	@tools/install_packages opencl || echo "Without these packages kernels of GPUs run in no simulator, and not on rusticl"
 	@tools/make_venv cuda || echo "Without NVRTC the tests that compile for CUDA are skipped"
 	@tools/make_venv opencl || echo "Without Intel's OpenCL the tests of GPUs run on the system's devices only"
 	@tools/check --all

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd devices: what there is to run on, and what it offers. */
+#include "check_report.h"
 #include "commands.h"
 #include "ending.h"
 #include "json_out.h"
@@ -16,7 +17,7 @@
 
 typedef struct devices_settings {
     cli_common common;
-    bool measure;
+    bool measure, check;
     const char *export;
 } devices_settings;
 
@@ -26,6 +27,8 @@ typedef struct devices_settings {
 static const cli_option options[] = {
     {"measure", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(measure),
      "measure this machine, and keep it for later plans"},
+    {"check", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(check),
+     "run every kernel of the device on known answers; those that fail are not used from then on"},
     {"export", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(export),
      "write the machine to FILE, for --profile elsewhere"},
     {0},
@@ -70,8 +73,8 @@ static void add_levels(cJSON *result, const char *key, const rynd_machine *m, si
     }
 }
 
-static void add_json(cJSON *results, const char *device, const rynd_device_info *info,
-                     const rynd_machine *m, const char *file)
+static cJSON *add_json(cJSON *results, const char *device, const rynd_device_info *info,
+                       const rynd_machine *m, const char *file)
 {
     cJSON *result = cli_json_object_in(results);
     peak peaks[PEAKS];
@@ -113,6 +116,7 @@ static void add_json(cJSON *results, const char *device, const rynd_device_info 
     cli_json_number(result, "disturbance", m->disturbance);
     cli_json_text(result, "profile", file);
     cli_json_text(result, "fingerprint", info->fingerprint);
+    return result;
 }
 
 static void add_row(cli_table *table, const char *what, const char *of, cli_word one, cli_word all)
@@ -218,7 +222,8 @@ static bool export_machine(const devices_settings *settings, const rynd_machine 
 
 /* One device: measured, exported, printed, as asked for. */
 static bool show_device(const devices_settings *settings, const cli_common *common,
-                        const char *name, cJSON *results, cli_setup *setup, cli_failure *failure)
+                        const char *name, cJSON *results, cli_setup *setup, size_t *wrong,
+                        cli_failure *failure)
 {
     rynd_device_info info = {.size = sizeof info};
     rynd_machine machine = {.size = sizeof machine};
@@ -237,18 +242,19 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
         return false;
     }
     if (results) {
-        add_json(results, name, &info, &machine, file);
-        return true;
+        cJSON *result = add_json(results, name, &info, &machine, file);
+        return !settings->check || cli_report_check(setup, common, result, wrong, failure);
     }
     if (!print_text(name, &info, &machine, failure)) {
         return false;
     }
     cli_line(stdout, "%s%s%s", origins[machine.origin], file ? ", in " : "", file ? file : "");
-    return true;
+    return !settings->check || cli_report_check(setup, common, NULL, wrong, failure);
 }
 
 /* All there are, where none is asked for. */
-static bool show_devices(const devices_settings *settings, cJSON *results, cli_failure *failure)
+static bool show_devices(const devices_settings *settings, cJSON *results, size_t *wrong,
+                         cli_failure *failure)
 {
     const cli_common *common = &settings->common;
     const bool one = common->device || common->profile || settings->measure || settings->export;
@@ -264,8 +270,8 @@ static bool show_devices(const devices_settings *settings, cJSON *results, cli_f
             cli_line(stdout, "%s", "");
         }
         cli_setup setup = {0};
-        const bool done =
-            show_device(settings, &own, own.device ? own.device : name, results, &setup, failure);
+        const bool done = show_device(settings, &own, own.device ? own.device : name, results,
+                                      &setup, wrong, failure);
         cli_setup_close(&setup);
         if (!done) {
             return false;
@@ -279,25 +285,39 @@ static bool run(void *given, cli_failure *failure)
     const devices_settings *settings = given;
     cJSON *results = NULL,
           *document = settings->common.json ? cli_json_begin("devices", &results) : NULL;
-    if (!show_devices(settings, results, failure)) {
+    size_t wrong = 0;
+    if (!show_devices(settings, results, &wrong, failure)) {
         cJSON_Delete(document);
         return false;
     }
-    return document ? cli_json_print(document, failure) : true;
+    if (document && !cli_json_print(document, failure)) {
+        return false;
+    }
+    return wrong == 0 ||
+           cli_fail(failure,
+                    "%zu kernel%s not right on %s; plans made from now on do without: update the "
+                    "driver, and check again",
+                    wrong, wrong == 1 ? " is" : "s are",
+                    settings->common.device ? settings->common.device : "these devices");
 }
 
 const cli_command cli_command_devices = {
     .name = "devices",
     .help = "show devices and what they offer: peaks, caches, bandwidths, latencies",
-    .text = "The numbers are those that plans are made from: measured where the machine was "
-            "measured, else built in for its "
-            "micro-architecture.\n"
-            "--measure takes 5 to 30 seconds, in which nothing else should run: where other work "
-            "took more than a tenth of the time it says "
-            "so\n"
-            "and keeps nothing. What is measured on all cores is kept in the file RYND_PROFILE "
-            "(off: not kept), or under XDG_CACHE_HOME or\n"
-            "HOME/.cache.",
+    .text =
+        "The numbers are those that plans are made from: measured where the machine was "
+        "measured, else built in for its "
+        "micro-architecture.\n"
+        "--measure takes 5 to 30 seconds, in which nothing else should run: where other work "
+        "took more than a tenth of the time it says "
+        "so\n"
+        "and keeps nothing. What is measured on all cores is kept in the file RYND_PROFILE "
+        "(off: not kept), or under XDG_CACHE_HOME or\n"
+        "HOME/.cache.\n"
+        "--check takes seconds to minutes. It runs every kernel of the device (of all devices, if "
+        "none is named) twice on problems with known answers. Kernels that are\n"
+        "wrong or unsteady are not used by later plans, which say so. The findings are kept "
+        "beside the machine's file, for this driver and this version of rynd.",
     .options = options,
     .settings_size = sizeof(devices_settings),
     .run = run,

@@ -54,7 +54,8 @@ typedef struct rynd_context_options {
     rynd_log log; /**< NULL: silent */
     void *log_user;
     /** file of the machine to plan for, of any machine (rynd/machine.h); NULL: RYND_PROFILE, the
-     * one that is kept, or what is built in */
+     * one that is kept, or what is built in. With one, a device that is not here can be planned
+     * for: its plans and operators are looked at, and run nothing */
     const char *profile;
     /** file of measured records that choices are made by (rynd/wisdom.h), or "off"; NULL:
      * RYND_WISDOM, or rynd/wisdom.db under XDG_CACHE_HOME or HOME/.cache */

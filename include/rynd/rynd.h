@@ -5,6 +5,7 @@
 #define RYND_RYND_H
 
 #include <rynd/buffer.h>
+#include <rynd/check.h>
 #include <rynd/context.h>
 #include <rynd/event.h>
 #include <rynd/exchange.h>

@@ -2,6 +2,7 @@
 /* What comes from outside is checked here before anything else reads it: arguments that are NULL,
  * and tensors. */
 #include "api/handles.h"
+#include "device/paper/paper_device.h"
 
 #include <string.h>
 
@@ -105,6 +106,7 @@ rynd_status ry_api_check_data(const ry_tensor *description, const void *data, ry
 
 rynd_status ry_api_check_runs(const ry_device *device, ry_error *error)
 {
+    RY_TRY(ry_paper_device_refuse(device, error));
     return device->planned_isa <= device->isa
                ? RYND_OK
                : ry_fail(

@@ -74,12 +74,13 @@ static rynd_status create(const rynd_context_options *options, rynd_context *con
     RY_TRY(choose_threads(options, &threads, error));
     RY_TRY(ry_threads_create(&context->allocator, threads, options->parallel_for,
                              options->parallel_for_user, &context->threads, error));
-    RY_TRY(ry_api_open_device(context, options->device, isa, error));
+    RY_TRY(ry_api_open_device(context, options->device, options->profile != NULL, isa, error));
     RY_TRY(ry_api_load_machine(context, options->profile, error));
     const bool own = threads && context->device == context->host;
     context->predicted_threads = own                      ? threads
                                  : context->machine.cores ? context->machine.cores
                                                           : 1;
+    ry_api_load_checks(context);
     return ry_api_open_wisdom(context, options, error);
 }
 
@@ -112,6 +113,7 @@ rynd_status rynd_context_create(const rynd_context_options *given, rynd_context 
         return ry_api_end(ry_fail_memory(&error), &error);
     }
     c->allocator = allocator;
+    ry_arena_init(&c->checks, &c->allocator);
     c->log = options.log;
     c->log_user = options.log_user;
     status = create(&options, c, &error);
@@ -131,6 +133,7 @@ void rynd_context_destroy(rynd_context *context)
         return;
     }
     ry_wisdom_close(context->wisdom);
+    ry_arena_free(&context->checks);
     if (context->device && context->device != context->host) {
         context->device->table->destroy(context->device);
     }

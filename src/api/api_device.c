@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
 #include "device/opencl/opencl_device.h"
+#include "device/paper/paper_device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,21 @@ static bool parse(const char *text, size_t *kind, unsigned *index)
     return false;
 }
 
-rynd_status ry_api_open_device(rynd_context *context, const char *name, ry_isa isa, ry_error *error)
+/* A device whose driver is not here can be planned for, if a file tells its machine. */
+static rynd_status open_kind(rynd_context *context, size_t kind, unsigned index, bool profile,
+                             ry_error *error)
+{
+    const rynd_status status = kinds[kind].open(context, index, error);
+    if (!profile || kind == 0 || (status != RYND_ERROR_DEVICE && status != RYND_ERROR_NOT_FOUND)) {
+        return status;
+    }
+    ry_error why = *error;
+    return ry_paper_device_create(&context->allocator, kinds[kind].name, why.text, context->host,
+                                  &context->device, error);
+}
+
+rynd_status ry_api_open_device(rynd_context *context, const char *name, bool profile, ry_isa isa,
+                               ry_error *error)
 {
     const char *given = name ? name : getenv("RYND_DEVICE");
     const char *text = given && *given ? given : "cpu";
@@ -81,7 +96,7 @@ rynd_status ry_api_open_device(rynd_context *context, const char *name, ry_isa i
     }
     RY_TRY(ry_cpu_device_create(&context->allocator, context->threads, isa, &context->host, error));
     context->device_index = index;
-    return kinds[kind].open(context, index, error);
+    return open_kind(context, kind, index, profile, error);
 }
 
 /* Where a kind is not installed there are none of it. */

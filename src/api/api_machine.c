@@ -59,7 +59,7 @@ static void load_kept(rynd_context *context, const ry_machine *here)
     context->machine_path[0] = 0;
 }
 
-static rynd_status driver_machine(const rynd_context *context, ry_machine *machine, ry_error *error)
+rynd_status ry_api_driver_machine(const rynd_context *context, ry_machine *machine, ry_error *error)
 {
     return strcmp(context->device->table->name, "cuda") == 0
                ? ry_cuda_machine(context->device_index, machine, error)
@@ -78,7 +78,7 @@ static rynd_status load_device(rynd_context *context, const ry_machine *cpu, con
         return read_given(given, true, &context->machine, error);
     }
     ry_machine here;
-    RY_TRY(driver_machine(context, &here, error));
+    RY_TRY(ry_api_driver_machine(context, &here, error));
     context->machine = here;
     if (ry_machine_device_path(&here, context->machine_path)) {
         load_kept(context, &here);
@@ -121,7 +121,7 @@ static rynd_status measure(const rynd_context *context, const rynd_measure_optio
                            ry_machine *machine, ry_error *error)
 {
     if (context->device != context->host) {
-        RY_TRY(driver_machine(context, machine, error));
+        RY_TRY(ry_api_driver_machine(context, machine, error));
         return ry_gpu_measure(context->device, options, machine, error);
     }
     ry_cpu_info cpu;

@@ -21,7 +21,7 @@ struct rynd_op {
     ry_buffer *fault;         /* its record, where the device's memory is its own */
     ry_stream *stream;
     unsigned constants;
-    bool no_values;             /* of some constants: it cannot run */
+    bool no_values; /* of some constants, or no device: it is looked at, and cannot run */
     const void **constant_data; /* the caller's, for constant inputs */
     rynd_step_info info;
     char reason[RY_REASON_LENGTH];
@@ -129,7 +129,11 @@ static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error 
     op->prepared = choice.prepared;
     ry_choice_reason(&choice, settings.count > 0, op->reason, sizeof op->reason);
     ry_predict_phases(&op->prepared, target.machine, op->seconds);
-    return ry_prepared_initialise(&op->prepared, op->context->device, &target, &op->arena, error);
+    if (op->no_values && op->prepared.kernel->gpu) {
+        return RYND_OK; /* it is looked at: nothing is compiled */
+    }
+    return (settings.count > 0 ? ry_prepared_initialise : ry_prepared_fit)(
+        &op->prepared, op->context->device, &target, &op->arena, error);
 }
 
 /* SIZE_MAX, which no allocator has: it is beyond the address space. */
@@ -178,7 +182,6 @@ static rynd_status wrap_operands(rynd_op *op, const ry_tensor *tensors, int coun
 static rynd_status get_ready(rynd_op *op, ry_error *error)
 {
     ry_device *device = op->context->device;
-    RY_TRY(ry_api_check_runs(device, error));
     RY_TRY(device->table->stream_create(device, &op->stream, error));
     RY_TRY(device->table->buffer_create(device, work_size(op), &op->work, error));
     RY_TRY(pack(op, error));
@@ -239,6 +242,7 @@ static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *
     RY_TRY(take_layouts(op->in, op->problem.inputs, options->inputs, false, error));
     RY_TRY(take_layouts(op->out, op->problem.outputs, options->outputs, true, error));
     RY_TRY(take_constants(op, options, error));
+    op->no_values |= ry_api_check_runs(op->context->device, NULL) != RYND_OK;
     return prepare(op, options, error);
 }
 
@@ -362,6 +366,7 @@ static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *
                            ry_error *error)
 {
     ry_place *place = op->bound.arguments;
+    RY_TRY(ry_api_check_runs(op->context->device, error));
     if (op->no_values) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_op_execute: the operator was made without the values of its "

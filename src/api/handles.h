@@ -6,11 +6,13 @@
 #include "base/threads.h"
 #include "device/device.h"
 #include "exec/run.h"
+#include "kernels/refusals.h"
 #include "machine/machine_file.h"
 #include "onnx/onnx.h"
 #include "place/fleet.h"
 #include "predict/advice.h"
 #include "predict/forecast.h"
+#include "tune/check_kernels.h"
 #include "wisdom/wisdom.h"
 
 #include <rynd/rynd.h>
@@ -34,6 +36,10 @@ struct rynd_context {
     /* of the device's machine, and of the CPU's beside it */
     char fingerprint[RY_WISDOM_FINGERPRINT], host_fingerprint[RY_WISDOM_FINGERPRINT];
     ry_adviser adviser;
+    ry_refusals refusals; /* of the device, by the last check */
+    ry_checked checked;   /* by rynd_context_check, in `checks` */
+    ry_arena checks;
+    char checks_path[RY_MACHINE_PATH]; /* where it wrote */
 };
 
 struct rynd_model {
@@ -129,9 +135,10 @@ void ry_api_log(const rynd_context *context, int level, const char *format, ...)
 /* Logs what a graph of the model noted (ry_graph_warn). */
 void ry_api_tell_warnings(const rynd_model *model, const ry_graph *graph);
 
-/* Opens what the options, or RYND_DEVICE, name: "cpu", "opencl", "cuda:1". The context has its
- * threads; isa: the CPU's. */
-rynd_status ry_api_open_device(rynd_context *context, const char *name, ry_isa isa,
+/* Opens the device that the options, or RYND_DEVICE, name: "cpu", "opencl", "cuda:1". The context
+ * has its threads; profile: the options have a machine's file, so that a device that is not here
+ * can be planned for; isa: the CPU's. */
+rynd_status ry_api_open_device(rynd_context *context, const char *name, bool profile, ry_isa isa,
                                ry_error *error);
 
 /* A caller's allocator is whole. NULL: there is none. */
@@ -140,6 +147,13 @@ rynd_status ry_api_check_hooks(const rynd_allocator *hooks, ry_error *error);
 /* Finds the machine of a new context: the file `given`, the one that is kept, or what is built in.
  */
 rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_error *error);
+
+/* The machine of the context's device as its driver tells it; the device is not the CPU. */
+rynd_status ry_api_driver_machine(const rynd_context *context, ry_machine *machine,
+                                  ry_error *error);
+
+/* Takes what an earlier check of the context's device found, if it is kept and holds still. */
+void ry_api_load_checks(rynd_context *context);
 
 /* Opens the wisdom of a context that has its machine: what the options say, or RYND_WISDOM and
  * RYND_FREEZE. */

@@ -44,7 +44,7 @@ class Result:
 
 def run_rynd(*args, **options):
     command = [RYND, *map(str, args)]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    process = subprocess.run(command, capture_output=True, text=True, **{"timeout": 120, **options})
     assert process.returncode in (0, 1, 2), (command, process.returncode, process.stderr)
     return Result(process)
 

@@ -147,6 +147,7 @@ static void exchanges(void **state)
 
 static void contexts(void **state)
 {
+    rynd_checked_kernel checked = {.size = sizeof checked};
     (void)state;
     rynd_context *made = NULL;
     rynd_device_info info = {.size = sizeof info};
@@ -172,6 +173,12 @@ static void contexts(void **state)
     /* A machine of zeros is refused, whether the name is wanted or not. */
     TAKES(rynd_context_keep_machine, path,
           rynd_context_keep_machine(context, &machine, NULL) == RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_context_check, context, NULL, NULL, NULL);
+    TAKES(rynd_context_check, options, rynd_context_check(context, NULL, NULL) == RYND_OK);
+    TAKES(rynd_context_check, path, rynd_context_checked_count(context) > 0);
+    TAKES(rynd_context_checked_count, context, rynd_context_checked_count(NULL) == 0);
+    REFUSES(rynd_context_checked, context, NULL, 0, &checked);
+    REFUSES(rynd_context_checked, kernel, context, 0, NULL);
     REFUSES(rynd_machine_save, machine, NULL, "/nowhere/machine.txt");
     REFUSES(rynd_machine_save, path, &machine, NULL);
     REFUSES(rynd_machine_load, path, NULL, &machine);

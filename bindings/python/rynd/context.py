@@ -45,3 +45,15 @@ def device_info(device=None, threads=None):
     """What a device is, as a dict: device, name, isa, threads, cores, profile (of its measured rates, or None),
     fingerprint (as records of wisdom name the machine), wisdom (their file, or None), frozen."""
     return context(device, threads).info()
+
+
+def check_device(device=None, threads=None):
+    """Runs every kernel of a device twice on problems with known answers, as `rynd devices --check` does. Takes seconds, or minutes
+    where a driver compiles slowly.
+
+    Returns a list of dicts: kernel, operator, finding ("right", "wrong", "unsteady", "failed" or "untried"), problems (that it was
+    tried on), problem (the one that it failed, or "") and why. Models that are loaded from now on do without kernels that are wrong,
+    unsteady or fail, and so do later processes: the findings are kept beside the machine's file."""
+    found = context(device, threads).check()
+    _kept.cache_clear()  # contexts that are made from now on read what was kept
+    return found

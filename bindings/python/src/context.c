@@ -68,8 +68,44 @@ static PyObject *context_info(PyObject *self, PyObject *unused)
                          "frozen", info.frozen ? Py_True : Py_False);
 }
 
+/* A kernel of the last check as a dict; NULL: an exception is set. */
+static PyObject *checked_kernel(const rynd_context *context, size_t index)
+{
+    rynd_checked_kernel k = {.size = sizeof k};
+    const rynd_status status = rynd_context_checked(context, index, &k);
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    return Py_BuildValue("{sssssssissss}", "kernel", k.kernel, "operator", k.op, "finding",
+                         rynd_finding_text(k.finding), "problems", k.problems, "problem", k.problem,
+                         "why", k.why);
+}
+
+static PyObject *context_check(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    rynd_context *context = ((context_object *)self)->context;
+    rynd_status status;
+    Py_BEGIN_ALLOW_THREADS status = rynd_context_check(context, NULL, NULL);
+    Py_END_ALLOW_THREADS if (status != RYND_OK)
+    {
+        return py_raise(status);
+    }
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < rynd_context_checked_count(context); i++) {
+        PyObject *kernel = checked_kernel(context, i);
+        if (!kernel || PyList_Append(list, kernel) != 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(kernel);
+    }
+    return list;
+}
+
 static PyMethodDef context_methods[] = {
-    {"info", context_info, METH_NOARGS, "What it runs on, as a dict."}, {NULL, NULL, 0, NULL}};
+    {"info", context_info, METH_NOARGS, "What it runs on, as a dict."},
+    {"check", context_check, METH_NOARGS, "Runs the device's kernels on known answers: dicts."},
+    {NULL, NULL, 0, NULL}};
 
 static PyType_Slot context_slots[] = {{Py_tp_doc, "A device and its threads."},
                                       {Py_tp_new, context_new},

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices beside the CPU: what narrow ones lack, the self-test, and planning for one that is not here."""
+
+import os
+import re
+
+import numpy as np
+import pytest
+from conftest import save
+from onnx import helper
+
+NARROW = os.environ.get("NARROW_OPENCL")
+needs_opencl = pytest.mark.skipif(not NARROW, reason="there is no OpenCL loader (Debian: pocl-opencl-icd brings one)")
+SOFTMAX = "softmax x0=37x600:f32 y0=37x600:f32 axis=1"
+
+
+@pytest.fixture
+def narrow(monkeypatch, ran):
+    """Sets what OpenCL's first device lacks."""
+    if "opencl:0" not in [result["device"] for result in ran("devices", "--json").results]:
+        pytest.skip("there is no device beside the CPU (Debian: pocl-opencl-icd is one)")
+    monkeypatch.setenv("RYND_OPENCL_LIBRARY", NARROW)
+    monkeypatch.setenv("RYND_CACHE", "off")
+
+    def lack(**what):
+        for name, value in what.items():
+            monkeypatch.setenv(f"NARROW_{name.upper()}", str(value))
+    return lack
+
+
+def group_of(step):
+    return int(re.search(r"group=(\d+)", step["knobs"]).group(1))
+
+
+@needs_opencl
+def test_groups_fit_the_device(ran, rynd, narrow):
+    narrow(group=128)
+    (plan,) = ran("plan", SOFTMAX, "--device", "opencl", "--json").results
+    assert plan["nodes"][0]["kernel"] == "softmax_gpu" and group_of(plan["nodes"][0]) == 128
+    ran("bench", SOFTMAX, "--device", "opencl", "--rounds", "1", "--min-time", "0")
+    rynd("plan", SOFTMAX, "--device", "opencl", "--set", "group=256").failed("group", "cannot be 256", "64, 128")
+
+
+@needs_opencl
+def test_groups_fit_the_built_kernel(ran, narrow):
+    narrow(kernel=64)
+    ran("bench", SOFTMAX, "--device", "opencl", "--rounds", "1", "--min-time", "0")
+    (bench,) = ran("bench", "conv c=19 h=9 w=8 k=21 r=3 s=3 pad=1", "--device", "opencl", "--rounds", "1", "--min-time", "0", "--json").results
+    assert bench["kernel"].endswith("_gpu")
+
+
+@needs_opencl
+def test_without_doubles_steps_fall_back(ran, narrow, tmp_path):
+    nodes = [helper.make_node("Softplus", ["x"], ["y"], name="softplus")]
+    narrow(doubles=0)
+    for dtype, kernel in (("float32", "expr_gpu"), ("float64", "expr_")):
+        model = save(tmp_path / f"{dtype}.onnx", nodes, [("x", dtype, [3, 5])], [("y", dtype, [3, 5])])
+        np.save(tmp_path / "x.npy", np.full((3, 5), 0.5, dtype))
+        (plan,) = ran("plan", model, "--device", "opencl", "--json").results
+        assert plan["nodes"][0]["kernel"].startswith(kernel)
+        assert plan["nodes"][0]["reason"].startswith("fallback") == (dtype == "float64")
+        ran("run", model, "-i", tmp_path / "x.npy", "--device", "opencl", "-o", tmp_path / "y.npy")
+        assert np.allclose(np.load(tmp_path / "y.npy"), np.log1p(np.exp(0.5)))
+
+
+@needs_opencl
+def test_queues_have_the_time_only_where_it_is_asked_for(ran, narrow, tmp_path, small_net):
+    narrow(log=tmp_path / "queues")
+    np.save(tmp_path / "x.npy", np.ones((1, 3, 8, 8), "float32"))
+    ran("run", small_net, "-i", tmp_path / "x.npy", "--device", "opencl", "-o", tmp_path / "y.npy")
+    assert set((tmp_path / "queues").read_text().split()) == {"plain"}
+    ran("profile", small_net, "--batch", "1", "--device", "opencl")
+    assert "profiled" in (tmp_path / "queues").read_text()
+
+
+@needs_opencl
+def test_check_refuses_a_wrong_kernel(rynd, ran, narrow, tmp_path, monkeypatch):
+    """The driver takes one function for another, as far as softmax sees."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("RYND_PROFILE")
+    monkeypatch.setenv("RYND_OPENCL_OPTIONS", "-Dexp=exp2")
+    checked = rynd("devices", "--check", "--device", "opencl", "--json", timeout=1200)
+    checked.failed("not right on opencl")
+    (result,) = checked.results
+    kernels = {kernel["kernel"]: kernel["finding"] for kernel in result["check"]["kernels"]}
+    assert kernels["softmax_gpu"] == "wrong" and kernels["pool_gpu"] == kernels["gather_gpu"] == "right"
+    file = tmp_path / "rynd" / os.path.basename(result["check"]["file"])
+    text = file.read_text()
+    assert text.startswith("rynd checked 1\ndevice ") and "\nwrong softmax_gpu\n" in text and text.endswith("end\n")
+    (plan,) = ran("plan", SOFTMAX, "--device", "opencl", "--json").results
+    reason = plan["nodes"][0]["reason"]
+    assert not plan["nodes"][0]["kernel"].endswith("_gpu"), plan
+    assert "softmax_gpu is not used" in reason and "rynd devices --check" in reason
+    rynd("plan", SOFTMAX, "--device", "opencl", "--set", "kernel=softmax_gpu").failed("softmax_gpu", "not used on this device")
+    monkeypatch.setenv("RYND_OPENCL_OPTIONS", "-DANOTHER_COMPILER")  # for which the findings do not hold
+    (plan,) = ran("plan", SOFTMAX, "--device", "opencl", "--json").results
+    assert plan["nodes"][0]["kernel"] == "softmax_gpu"
+
+
+MACHINE = """rynd machine 1
+vendor NVIDIA
+name Some GPU
+architecture sm_90
+isa cuda
+cores 132
+vector_bytes 128
+vector_registers 64
+line_bytes 128
+f32 400000000000 60000000000000
+bf16 3000000000000 900000000000000
+int8 400000000000 60000000000000
+l1_bytes 233472
+l1_shared_by 1
+l1_bandwidth 200000000000 30000000000000
+l1_latency 20000 20000
+l2_bytes 52428800
+l2_shared_by 132
+l2_bandwidth 60000000000 8000000000000
+l2_latency 150000 150000
+dram_shared_by 132
+dram_bandwidth 300000000000 3000000000000
+dram_latency 500000 500000
+task 50000
+region 5000000
+group_items 1024
+step_items 32
+unit_groups 8
+local_bytes 232448
+fp16 1
+fp64 1
+subgroups 1
+matrix_units 1
+end
+"""
+
+
+@pytest.fixture
+def absent_cuda(monkeypatch, tmp_path):
+    """A machine's file for a device whose driver is not here."""
+    monkeypatch.setenv("RYND_CUDA_LIBRARY", str(tmp_path / "no-libcuda.so"))
+    path = tmp_path / "gpu.txt"
+    path.write_text(MACHINE)
+    return path
+
+
+def test_a_device_that_is_not_here_is_predicted(ran, rynd, absent_cuda, small_net, tmp_path):
+    for subject in ("conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 bias=1", SOFTMAX, str(small_net)):
+        batch = [] if " " in subject else ["--batch", "2"]
+        (result,) = ran("predict", subject, *batch, "--device", "cuda", "--profile", absent_cuda, "--json").results
+        assert result["time"]["median"] > 0
+    rynd("predict", SOFTMAX, "--device", "cuda").failed("no-libcuda.so")
+    rynd("bench", SOFTMAX, "--device", "cuda", "--profile", absent_cuda).failed("cuda", "not here", "no-libcuda.so")
+    np.save(tmp_path / "x.npy", np.ones((1, 3, 8, 8), "float32"))
+    rynd("run", small_net, "-i", tmp_path / "x.npy", "--device", "cuda", "--profile", absent_cuda).failed("cuda", "not here")
+    rynd("devices", "--check", "--device", "cuda", "--profile", absent_cuda).failed("cuda", "not here")
