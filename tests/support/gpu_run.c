@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
 #include "device/opencl/opencl_device.h"
+#include "machine/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,6 +78,12 @@ const ry_target *gpu_run_target(void)
     static ry_target target;
     target = ry_target_of(gpu_run_device());
     return &target;
+}
+
+int64_t gpu_run_group(int64_t wanted)
+{
+    const int64_t most = gpu_run_target()->machine->group_items;
+    return wanted < most ? wanted : most;
 }
 
 /* What a kernel gets: a copy with guards. */

@@ -15,6 +15,9 @@ void gpu_run_need(void);
 ry_device *gpu_run_device(void);
 const ry_target *gpu_run_target(void);
 
+/* A group of so many work-items, or of as many as the device has. */
+int64_t gpu_run_group(int64_t wanted);
+
 /* Host memory of an operand; `data` is element 0, which need not be the first. NULL: absent. */
 typedef struct gpu_operand {
     void *memory;

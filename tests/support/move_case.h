@@ -168,7 +168,7 @@ static inline rynd_status move_run_on_gpu(move_case *c, const ry_kernel *kernel,
 {
     gpu_operand from[MAX_MOVE] = {{0}}, to[MAX_MOVE] = {{0}};
     ry_form form = ry_form_free();
-    form.value[0] = move_group;
+    form.value[0] = gpu_run_group(move_group);
     for (int i = 0; i < MAX_MOVE; i++) {
         from[i] = (gpu_operand){c->in_host[i].memory, c->in_host[i].bytes, in[i]};
         to[i] = (gpu_operand){c->out_host[i].memory, c->out_host[i].bytes, out[i]};
