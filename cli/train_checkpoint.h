@@ -17,7 +17,7 @@ typedef struct cli_checkpoint {
 
 /* Whole or not at all (output_file.h); the states' views may have any strides. */
 bool cli_checkpoint_write(const char *path, const cli_checkpoint *checkpoint, cli_failure *failure);
-/* Takes a checkpoint's states one by one, so that memory holds one at a time. */
+/* Reads a checkpoint's states one by one: memory holds one state at a time. */
 typedef struct cli_checkpoint_receiver {
     void *user;
     /* before the first one: names are there, and no data */

@@ -12,11 +12,11 @@ extern "C" {
 
 /** What a check found of a kernel. */
 typedef enum rynd_finding {
-    RYND_FINDING_UNTRIED,  /**< it takes none of the problems on this device */
-    RYND_FINDING_RIGHT,    /**< its outputs are the reference's, within its class's bound */
-    RYND_FINDING_WRONG,    /**< they are not */
+    RYND_FINDING_UNTRIED,  /**< no test problem fits the kernel on this device */
+    RYND_FINDING_RIGHT,    /**< outputs equal the reference's within the class's bound */
+    RYND_FINDING_WRONG,    /**< outputs differ from the reference's */
     RYND_FINDING_UNSTEADY, /**< two runs gave different bits */
-    RYND_FINDING_FAILED,   /**< the driver refused its program or its launch */
+    RYND_FINDING_FAILED,   /**< the driver refused the program or the launch */
     RYND_FINDINGS
 } rynd_finding;
 

@@ -65,7 +65,7 @@ static bool find_path(const rynd_context *context, char path[RY_MACHINE_PATH])
     return true;
 }
 
-/* A small regular file whole; false: there is none. */
+/* Reads a small regular file; false if it cannot be read. */
 static bool read_text(const char *path, char text[MOST_TEXT + 1])
 {
     struct stat about;

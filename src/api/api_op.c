@@ -21,7 +21,7 @@ struct rynd_op {
     ry_buffer *fault;         /* its record, where the device's memory is its own */
     ry_stream *stream;
     unsigned constants;
-    bool no_values; /* of some constants, or no device: it is looked at, and cannot run */
+    bool no_values; /* without some constants or a device: for inspection only, cannot run */
     const void **constant_data; /* the caller's, for constant inputs */
     rynd_step_info info;
     char reason[RY_REASON_LENGTH];

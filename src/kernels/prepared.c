@@ -44,7 +44,7 @@ rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *p
     return RYND_OK;
 }
 
-/* The form of least work among those with such groups; false: there is none. */
+/* Finds the form of least work with such groups; false if no form has them. */
 static bool find_smaller(const ry_prepared *prepared, const ry_target *target, ry_prepared *smaller)
 {
     const ry_kernel *kernel = prepared->kernel;

@@ -28,7 +28,7 @@ enum { PROBLEMS = sizeof problems / sizeof *problems };
 typedef struct check {
     ry_device *device;
     ry_target target, host; /* nothing is refused there */
-    ry_arena arena;         /* of one problem */
+    ry_arena arena;         /* memory of one problem */
     const char *text;
     ry_problem problem;
     ry_operands operands;

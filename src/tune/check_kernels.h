@@ -30,7 +30,7 @@ typedef struct ry_checked_kernel {
 
 typedef struct ry_checked {
     int count;
-    ry_checked_kernel *kernels; /* of the device, in the list's order */
+    ry_checked_kernel *kernels; /* the device's kernels, in the list's order */
 } ry_checked;
 
 /* Is told what share of the check is done, 0 to 1. */

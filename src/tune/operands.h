@@ -10,7 +10,7 @@ typedef struct ry_operands {
     ry_device *device;
     ry_stream *stream;
     const ry_problem *problem;
-    int64_t reach;   /* of integers */
+    int64_t reach;   /* range of integers */
     void **in;       /* the host's; NULL where absent */
     void *out;       /* the host's room for any one output of a device with memory of its own */
     ry_place *place; /* the device's: inputs, then outputs */

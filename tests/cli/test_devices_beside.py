@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices beside the CPU: what narrow ones lack, the self-test, and planning for one that is not here."""
+"""Devices other than the CPU: limits of narrow devices, the self-test, and planning for an absent device."""
 
 import os
 import re

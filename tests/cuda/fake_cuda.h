@@ -12,7 +12,7 @@ typedef struct fake_cuda_state {
     /* what there is */
     int devices, capability, version;
     size_t memory;
-    int function_items; /* of a block of any function at most; 0: as many as the device has */
+    int function_items; /* most threads of a block for any function; 0: the device's limit */
     /* call `name` returns `code` after it was made `after` times; `sticky`: and every call then */
     const char *fail_name;
     int fail_after, fail_code, fail_sticky;

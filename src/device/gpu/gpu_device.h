@@ -49,7 +49,7 @@ struct ry_gpu_program {
     struct ry_gpu_entry {
         void *function;
         unsigned arguments; /* where the driver tells how many it takes */
-        unsigned items;     /* of a group at most, as it was built; 0: not known */
+        unsigned items;     /* most items of a group, as built; 0: unknown */
     } entry[];
 };
 

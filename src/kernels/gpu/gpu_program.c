@@ -41,7 +41,7 @@ static void define_groups(const ry_prepared *prepared, ry_text *text)
     }
 }
 
-/* The least that an entry admits of those whose groups are larger; 0: there is none. */
+/* The least limit of the entries whose groups exceed it; 0: all groups fit. */
 static unsigned admitted_by(const ry_prepared *prepared, const ry_device *device)
 {
     const int entries = prepared->phases + (prepared->pack_tasks > 0);

@@ -114,7 +114,7 @@ static void copy_edge(const ry_problem *problem, const pad_state *state, const r
     }
 }
 
-/* Its elements, of which those between are one source stride apart. */
+/* The elements of a row; inner elements are one source stride apart. */
 static void copy_row(const ry_problem *problem, const pad_state *state, ry_plane *row)
 {
     const int inner = state->order[problem->out[0].rank - 1];

@@ -172,7 +172,7 @@ double ry_box_moved(const ry_box *box)
     return box->rank > 0 && box->src[box->rank - 1] == 0 ? bytes : 2 * bytes;
 }
 
-/* Of the permutations, beside moving bytes in order. */
+/* Work of the permutations, without moving bytes in order. */
 static double transposed_work(const ry_box *box, const ry_machine *machine)
 {
     const double share = ry_costs_of(RY_COSTS_PARTS)->move.transposed,

@@ -22,7 +22,7 @@
 
 enum { PAIRS = 600, MAX_WEIGHTS = 1 << 14 };
 
-/* A depthwise convolution of x, a pointwise one, and what reads it. */
+/* A depthwise convolution of x, a pointwise convolution, and a reader. */
 typedef struct pair {
     int rank; /* spatial dims: 1 or 2 */
     int64_t batch, channels, outputs, size[2], window, stride, dilation, pad;

@@ -359,7 +359,7 @@ static void test_many_threads_make_plans(void **state)
     rynd_model_destroy(model);
 }
 
-/* A plan that fails leaves nothing that the next one stumbles over. */
+/* A failed plan leaves nothing behind that disturbs the next plan. */
 static void test_memory_runs_out(void **state)
 {
     (void)state;
