@@ -131,6 +131,11 @@ static int fail(char *why, size_t size, const char *what)
     return SQLITE_NOTADB;
 }
 
+static int execute(sqlite3 *db, const char *text)
+{
+    return sqlite3_exec(db, text, NULL, NULL, NULL);
+}
+
 /* What a file is: nothing is written before that is known. */
 typedef enum content { EMPTY, OLD, CURRENT } content;
 
@@ -155,9 +160,15 @@ static int check_tables(sqlite3 *db, content *is, char *why, size_t size)
                : SQLITE_OK;
 }
 
-static int execute(sqlite3 *db, const char *text)
+/* Checks in one transaction: another process may be creating the tables. */
+static int check_file(sqlite3 *db, content *is, char *why, size_t size)
 {
-    return sqlite3_exec(db, text, NULL, NULL, NULL);
+    int result = execute(db, "BEGIN");
+    if (result == SQLITE_OK) {
+        result = check_tables(db, is, why, size);
+        execute(db, "ROLLBACK");
+    }
+    return result;
 }
 
 static int make_new(sqlite3 *db)
@@ -295,7 +306,7 @@ int ry_wisdom_connect(const char *path, ry_wisdom_connection *connection, char *
     if (result == SQLITE_OK && sqlite3_db_readonly(connection->db, "main") == 1) {
         result = SQLITE_READONLY;
     }
-    result = result != SQLITE_OK ? result : check_tables(connection->db, &is, why, size);
+    result = result != SQLITE_OK ? result : check_file(connection->db, &is, why, size);
     if (result == SQLITE_OK && path) {
         result = set_journal(connection->db, why, size);
     }
@@ -321,7 +332,7 @@ int ry_wisdom_copy(sqlite3 *from, ry_wisdom_connection *connection, char *why, s
         }
         result = backup ? sqlite3_backup_finish(backup) : sqlite3_errcode(connection->db);
     }
-    result = result != SQLITE_OK ? result : check_tables(connection->db, &is, why, size);
+    result = result != SQLITE_OK ? result : check_file(connection->db, &is, why, size);
     if (result == SQLITE_OK && is != CURRENT) {
         result = make_tables(connection->db, why, size);
     }

@@ -8,7 +8,7 @@
 #include "kernels/gpu/gpu_texts.h"
 
 const ry_knob ry_gpu_group_knobs[RY_GPU_GROUP_KNOBS] = {
-    [RY_GPU_GROUP_KNOB] = {"group", NULL, true}};
+    [RY_GPU_GROUP_KNOB] = {.name = "group", .main = true}};
 
 /* Local memory of an item, at most, in the kernels with this knob: eight sums of an expression. */
 enum { ITEM_BYTES = 64 };

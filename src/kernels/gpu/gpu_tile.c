@@ -60,7 +60,7 @@ enum { TILES = sizeof tiles / sizeof *tiles, SPLITS = 5, LEAST_TERMS = 64 };
 
 const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS] = {
     [RY_GPU_KNOB_TILE] = {"tile", ry_gpu_tile_words, true, true},
-    [RY_GPU_KNOB_SPLIT] = {"split", NULL, true},
+    [RY_GPU_KNOB_SPLIT] = {.name = "split", .main = true},
 };
 
 bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile)

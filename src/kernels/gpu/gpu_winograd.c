@@ -24,7 +24,7 @@ enum { WIDEST = 128 }; /* rows of a product's tile */
 static const ry_knob knobs[KNOBS] = {
     [KNOB_POINTS] = {"points", NULL, true, true},
     [KNOB_TILE] = {"tile", ry_gpu_tile_words, true, true},
-    [KNOB_GROUP] = {"group", NULL, false},
+    [KNOB_GROUP] = {.name = "group"},
 };
 
 /* Points of an axis and the best class of accuracy that they hold, as on the CPU. */

@@ -8,9 +8,9 @@
 #include "kernels/cpu/parts/conv_packing.h"
 #include "kernels/packing.h"
 
-const ry_knob ry_split_knobs[SPLIT_KNOBS] = {[SPLIT_FLAT] = {"flat", NULL, true},
-                                             [SPLIT_BLOCK] = {"block", NULL, false},
-                                             [SPLIT_OC_BLOCKS] = {"oc_blocks", NULL, false}};
+const ry_knob ry_split_knobs[SPLIT_KNOBS] = {[SPLIT_FLAT] = {.name = "flat", .main = true},
+                                             [SPLIT_BLOCK] = {.name = "block"},
+                                             [SPLIT_OC_BLOCKS] = {.name = "oc_blocks"}};
 
 rynd_status ry_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {

@@ -8,10 +8,10 @@
 #include "machine/machine.h"
 
 const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS] = {
-    [WGRAD_SPLIT_PARTS] = {"parts", NULL, true},
-    [WGRAD_SPLIT_K_TILES] = {"k_tiles", NULL, false},
-    [WGRAD_SPLIT_CHANNELS] = {"channels", NULL, false},
-    [WGRAD_SPLIT_POSITIONS] = {"positions", NULL, false},
+    [WGRAD_SPLIT_PARTS] = {.name = "parts", .main = true},
+    [WGRAD_SPLIT_K_TILES] = {.name = "k_tiles"},
+    [WGRAD_SPLIT_CHANNELS] = {.name = "channels"},
+    [WGRAD_SPLIT_POSITIONS] = {.name = "positions"},
 };
 
 /* Floats of the sums that a task of the second phase adds for each share: they stay in L2. */

@@ -12,10 +12,11 @@ static const char *const variants[NCHW_VARIANTS] = {[NCHW_STRIP] = "strip",
                                                     [NCHW_ROTATING] = "rotating",
                                                     [NCHW_SEVEN_ROWS] = "seven_rows"};
 
-const ry_knob ry_depthwise_nchw_knobs[NCHW_KNOBS] = {[NCHW_VARIANT] = {"variant", variants, true},
-                                                     [NCHW_TWO_STRIPS] = {"two_strips", NULL, true},
-                                                     [NCHW_ROWS] = {"rows", NULL, false},
-                                                     [NCHW_CHANNELS] = {"channels", NULL, false}};
+const ry_knob ry_depthwise_nchw_knobs[NCHW_KNOBS] = {
+    [NCHW_VARIANT] = {.name = "variant", .words = variants, .main = true},
+    [NCHW_TWO_STRIPS] = {.name = "two_strips", .main = true},
+    [NCHW_ROWS] = {.name = "rows"},
+    [NCHW_CHANNELS] = {.name = "channels"}};
 
 static void add_cuts(const ry_query *query, int knob, ry_knob_values *values)
 {

@@ -7,9 +7,12 @@
 #include "kernels/packing.h"
 
 const ry_knob ry_depthwise_nhwc_knobs[NHWC_KNOBS] = {
-    [NHWC_WINDOW] = {"window", NULL, true},        [NHWC_HEIGHT] = {"height", NULL, true},
-    [NHWC_BLOCK_PIXELS] = {"pixels", NULL, false}, [NHWC_TASK_ROWS] = {"rows", NULL, false},
-    [NHWC_PART] = {"part", NULL, false},           [NHWC_CHANNELS] = {"channels", NULL, false}};
+    [NHWC_WINDOW] = {.name = "window", .main = true},
+    [NHWC_HEIGHT] = {.name = "height", .main = true},
+    [NHWC_BLOCK_PIXELS] = {.name = "pixels"},
+    [NHWC_TASK_ROWS] = {.name = "rows"},
+    [NHWC_PART] = {.name = "part"},
+    [NHWC_CHANNELS] = {.name = "channels"}};
 
 static bool has_two(const ry_query *query)
 {

@@ -17,13 +17,13 @@ const char *const ry_igemm_inputs[] = {
 
 const ry_knob ry_igemm_knobs[IGEMM_KNOBS] = {
     [IGEMM_KNOB_MODE] = {"mode", ry_igemm_modes, true, true},
-    [IGEMM_KNOB_INPUT] = {"input", ry_igemm_inputs, true},
-    [IGEMM_KNOB_SHARED] = {"shared", NULL, true},
-    [IGEMM_KNOB_APART] = {"apart", NULL, true},
+    [IGEMM_KNOB_INPUT] = {.name = "input", .words = ry_igemm_inputs, .main = true},
+    [IGEMM_KNOB_SHARED] = {.name = "shared", .main = true},
+    [IGEMM_KNOB_APART] = {.name = "apart", .main = true},
     [IGEMM_KNOB_SPLIT] = {"split", NULL, true, true},
-    [IGEMM_KNOB_K_BLOCK] = {"k_block", NULL, false},
-    [IGEMM_KNOB_PIXEL_BLOCKS] = {"pixel_blocks", NULL, false},
-    [IGEMM_KNOB_CHANNEL_BLOCKS] = {"channel_blocks", NULL, false},
+    [IGEMM_KNOB_K_BLOCK] = {.name = "k_block"},
+    [IGEMM_KNOB_PIXEL_BLOCKS] = {.name = "pixel_blocks"},
+    [IGEMM_KNOB_CHANNEL_BLOCKS] = {.name = "channel_blocks"},
 };
 
 void ry_igemm_values(const ry_query *query, int knob, ry_knob_values *values)

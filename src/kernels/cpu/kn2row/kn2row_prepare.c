@@ -9,14 +9,14 @@
 #include "kernels/form.h"
 
 const ry_knob ry_kn2row_knobs[KN2ROW_KNOBS] = {
-    [KN2ROW_KNOB_ROW_BLOCK] = {"row_block", NULL, true},
+    [KN2ROW_KNOB_ROW_BLOCK] = {.name = "row_block", .main = true},
     [KN2ROW_KNOB_MODE] = {"mode", ry_igemm_modes, true, true},
-    [KN2ROW_KNOB_INPUT] = {"input", ry_igemm_inputs, true},
-    [KN2ROW_KNOB_SHARED] = {"shared", NULL, true},
-    [KN2ROW_KNOB_APART] = {"apart", NULL, true},
-    [KN2ROW_KNOB_PIXEL_BLOCKS] = {"pixel_blocks", NULL, false},
-    [KN2ROW_KNOB_CHANNEL_BLOCKS] = {"channel_blocks", NULL, false},
-    [KN2ROW_KNOB_ROWS] = {"rows", NULL, false},
+    [KN2ROW_KNOB_INPUT] = {.name = "input", .words = ry_igemm_inputs, .main = true},
+    [KN2ROW_KNOB_SHARED] = {.name = "shared", .main = true},
+    [KN2ROW_KNOB_APART] = {.name = "apart", .main = true},
+    [KN2ROW_KNOB_PIXEL_BLOCKS] = {.name = "pixel_blocks"},
+    [KN2ROW_KNOB_CHANNEL_BLOCKS] = {.name = "channel_blocks"},
+    [KN2ROW_KNOB_ROWS] = {.name = "rows"},
 };
 
 void ry_kn2row_values(const ry_query *query, int knob, ry_knob_values *values)

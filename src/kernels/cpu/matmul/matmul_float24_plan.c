@@ -11,7 +11,7 @@
 /* Least bytes of b: copying a smaller b gained next to nothing on any machine. */
 static const int64_t min_bytes = 2 * 1024 * 1024;
 
-const ry_knob ry_float24_knobs[FLOAT24_KNOBS] = {[FLOAT24_COLUMNS] = {"columns", NULL, false}};
+const ry_knob ry_float24_knobs[FLOAT24_KNOBS] = {[FLOAT24_COLUMNS] = {.name = "columns"}};
 
 static bool read_shape(const ry_problem *problem, float24_plan *plan)
 {

@@ -11,10 +11,10 @@
 #include <string.h>
 
 const ry_knob ry_gemm_knobs[GEMM_KNOBS] = {
-    [GEMM_PACKED_A] = {"packed_a", NULL, true},
-    [GEMM_ROWS] = {"rows", NULL, false},
-    [GEMM_COLUMNS] = {"columns", NULL, false},
-    [GEMM_K_BLOCK] = {"k_block", NULL, false},
+    [GEMM_PACKED_A] = {.name = "packed_a", .main = true},
+    [GEMM_ROWS] = {.name = "rows"},
+    [GEMM_COLUMNS] = {.name = "columns"},
+    [GEMM_K_BLOCK] = {.name = "k_block"},
 };
 
 enum { MIN_K_BLOCK = 64 }; /* a shorter one passes sums to and fro for nothing */

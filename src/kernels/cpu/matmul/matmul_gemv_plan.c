@@ -11,7 +11,7 @@
 enum { MAX_DOT_ROWS = 32 }; /* rows of a: with more, packing b pays */
 
 const ry_knob ry_gemv_knobs[GEMV_KNOBS] = {
-    [GEMV_COLUMNS] = {"columns", NULL, false}, [GEMV_K_BLOCK] = {"k_block", NULL, false}};
+    [GEMV_COLUMNS] = {.name = "columns"}, [GEMV_K_BLOCK] = {.name = "k_block"}};
 
 static bool is_narrow_float(ry_dtype dtype)
 {

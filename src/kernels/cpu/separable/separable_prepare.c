@@ -7,7 +7,7 @@
 #include "kernels/packing.h"
 
 const ry_knob ry_separable_knobs[SEPARABLE_KNOBS] = {
-    [SEPARABLE_ROWS] = {"rows", NULL, false}, [SEPARABLE_TASK_ROWS] = {"task_rows", NULL, false}};
+    [SEPARABLE_ROWS] = {.name = "rows"}, [SEPARABLE_TASK_ROWS] = {.name = "task_rows"}};
 
 void ry_separable_values(const ry_query *query, int knob, ry_knob_values *values)
 {

@@ -13,9 +13,9 @@ static const char *const tiles[STAGED_FORMS] = {[STAGED_RUNS] = "runs",
                                                 [STAGED_PLACE] = "place"};
 
 const ry_knob ry_staged_knobs[STAGED_KNOBS] = {
-    [STAGED_TILE] = {"tile", tiles, true, true}, [STAGED_COLUMNS] = {"columns", NULL, false},
-    [STAGED_IMAGES] = {"images", NULL, false},   [STAGED_TASK_ROWS] = {"rows", NULL, false},
-    [STAGED_GROUPS] = {"groups", NULL, false},   [STAGED_K_BLOCK] = {"k_block", NULL, false}};
+    [STAGED_TILE] = {"tile", tiles, true, true}, [STAGED_COLUMNS] = {.name = "columns"},
+    [STAGED_IMAGES] = {.name = "images"},        [STAGED_TASK_ROWS] = {.name = "rows"},
+    [STAGED_GROUPS] = {.name = "groups"},        [STAGED_K_BLOCK] = {.name = "k_block"}};
 
 static ry_form form_of(const staged_plan *plan)
 {

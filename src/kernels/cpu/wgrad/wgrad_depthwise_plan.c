@@ -11,8 +11,8 @@
 #include <string.h>
 
 const ry_knob ry_wgrad_depthwise_knobs[WGRAD_DEPTHWISE_KNOBS] = {
-    [WGRAD_DEPTHWISE_PARTS] = {"parts", NULL, true},
-    [WGRAD_DEPTHWISE_LINES] = {"lines", NULL, false},
+    [WGRAD_DEPTHWISE_PARTS] = {.name = "parts", .main = true},
+    [WGRAD_DEPTHWISE_LINES] = {.name = "lines"},
 };
 
 /* Positions of a piece of a line: at least, and at most, so that no sum is long. */

@@ -11,8 +11,8 @@
 #include <string.h>
 
 const ry_knob ry_wgrad_direct_knobs[WGRAD_DIRECT_KNOBS] = {
-    [WGRAD_DIRECT_PARTS] = {"parts", NULL, true},
-    [WGRAD_DIRECT_PLACES] = {"places", NULL, false},
+    [WGRAD_DIRECT_PARTS] = {.name = "parts", .main = true},
+    [WGRAD_DIRECT_PLACES] = {.name = "places"},
 };
 
 /* Products of channels of a group: beyond them tiles of sums are better filled. Residues of the

@@ -12,9 +12,11 @@
 #include <string.h>
 
 const ry_knob ry_wgrad_knobs[WGRAD_KNOBS] = {
-    [WGRAD_PARTS] = {"parts", NULL, true},          [WGRAD_COPIED] = {"copied", NULL, true},
-    [WGRAD_K_TILES] = {"k_tiles", NULL, false},     [WGRAD_CHANNELS] = {"channels", NULL, false},
-    [WGRAD_POSITIONS] = {"positions", NULL, false},
+    [WGRAD_PARTS] = {.name = "parts", .main = true},
+    [WGRAD_COPIED] = {.name = "copied", .main = true},
+    [WGRAD_K_TILES] = {.name = "k_tiles"},
+    [WGRAD_CHANNELS] = {.name = "channels"},
+    [WGRAD_POSITIONS] = {.name = "positions"},
 };
 
 /* Floats of the sums that a task of the second phase adds for each part: they stay in L1. */

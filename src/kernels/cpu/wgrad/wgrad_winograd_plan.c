@@ -10,10 +10,10 @@
 #include <string.h>
 
 const ry_knob ry_wgrad_winograd_knobs[WGRAD_WINOGRAD_KNOBS] = {
-    [WGRAD_WINOGRAD_PARTS] = {"parts", NULL, true},
-    [WGRAD_WINOGRAD_TILES] = {"tiles", NULL, true},
-    [WGRAD_WINOGRAD_CHANNELS] = {"channels", NULL, false},
-    [WGRAD_WINOGRAD_FILTERS] = {"filters", NULL, false},
+    [WGRAD_WINOGRAD_PARTS] = {.name = "parts", .main = true},
+    [WGRAD_WINOGRAD_TILES] = {.name = "tiles", .main = true},
+    [WGRAD_WINOGRAD_CHANNELS] = {.name = "channels"},
+    [WGRAD_WINOGRAD_FILTERS] = {.name = "filters"},
 };
 
 enum { MAX_PARTS = 64, LINE_FLOATS = 16 };

@@ -12,9 +12,9 @@
 const ry_knob ry_winograd_knobs[WINOGRAD_KNOBS] = {
     [WINOGRAD_POINTS_H] = {"points_h", NULL, true, true},
     [WINOGRAD_POINTS_W] = {"points_w", NULL, true, true},
-    [WINOGRAD_SHARED] = {"shared", NULL, true},
-    [WINOGRAD_TILES] = {"tiles", NULL, false},
-    [WINOGRAD_OC_BLOCKS] = {"oc_blocks", NULL, false},
+    [WINOGRAD_SHARED] = {.name = "shared", .main = true},
+    [WINOGRAD_TILES] = {.name = "tiles"},
+    [WINOGRAD_OC_BLOCKS] = {.name = "oc_blocks"},
 };
 
 bool ry_winograd_takes_near32(const ry_problem *problem)
