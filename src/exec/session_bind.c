@@ -55,9 +55,9 @@ static ry_session_range range_of_place(const ry_session *session, const ry_tenso
                                        ry_place place)
 {
     const ry_device *device = session->plan->device;
-    char *base = device->host_memory ? device->table->buffer_address(place.buffer) : NULL;
+    const void *base = device->host_memory ? device->table->buffer_address(place.buffer) : NULL;
     ry_tensor tensor = *planned;
-    tensor.data = base + place.offset;
+    tensor.data = (void *)((uintptr_t)base + place.offset); /* without a base: the offset */
     ry_session_range range = range_of_tensor(&tensor);
     range.space = base ? NULL : device->table->buffer_native(place.buffer);
     return range;

@@ -4,6 +4,8 @@
 
 #include "base/integer.h"
 
+#include <math.h>
+
 const char *ry_level_name(rynd_level level)
 {
     static const char *const names[RYND_LEVELS] = {"l1", "l2", "l3", "dram"};
@@ -50,7 +52,8 @@ int64_t ry_machine_core_bytes(const ry_machine *machine, rynd_level level)
 
 int64_t ry_machine_task_products(const ry_machine *machine, double times)
 {
-    return ry_max(1, (int64_t)(times * machine->task_seconds * machine->f32.one / 2));
+    const double products = times * machine->task_seconds * machine->f32.one / 2;
+    return ry_max(1, (int64_t)fmin(products, 0x1p40));
 }
 
 /* Of the second-level cache, a task's share; tasks for each core; a task's time in those of taking

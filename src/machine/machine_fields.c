@@ -25,13 +25,13 @@
     {                                                                       \
         key, RY_MACHINE_RATE, OFFSET(member), 1, 1e6, 1e18, (optional) != 0 \
     }
-/* In picoseconds: up to a second. */
+/* In picoseconds: up to 10 ms, so that products with rates are far from overflow. */
 #define DURATION(key, member)                                         \
     {                                                                 \
-        key, RY_MACHINE_DURATION, OFFSET(member), 1e12, 0, 1e12, true \
+        key, RY_MACHINE_DURATION, OFFSET(member), 1e12, 0, 1e10, true \
     }
-#define LEVEL(key, which, least)                                                                 \
-    {key "_bytes", RY_MACHINE_BYTES, OFFSET(level[which].bytes), 1, least, 1e15, true},          \
+#define LEVEL(key, which, least, most)                                                           \
+    {key "_bytes", RY_MACHINE_BYTES, OFFSET(level[which].bytes), 1, least, most, true},          \
         {key "_shared_by", RY_MACHINE_COUNT, OFFSET(level[which].shared_by), 1, 1, 65536, true}, \
         RATE(key "_bandwidth", level[which].bandwidth, (which) != RYND_LEVEL_DRAM),              \
     {                                                                                            \
@@ -53,10 +53,10 @@ const ry_machine_field ry_machine_fields[RY_MACHINE_FIELDS] = {
     RATE("f32", f32, false),
     RATE("bf16", bf16, true),
     RATE("int8", int8, true),
-    LEVEL("l1", RYND_LEVEL_L1, LEAST_SHARE),
-    LEVEL("l2", RYND_LEVEL_L2, LEAST_SHARE),
-    LEVEL("l3", RYND_LEVEL_L3, LEAST_SHARE),
-    LEVEL("dram", RYND_LEVEL_DRAM, 0),
+    LEVEL("l1", RYND_LEVEL_L1, LEAST_SHARE, 1e12),
+    LEVEL("l2", RYND_LEVEL_L2, LEAST_SHARE, 1e12),
+    LEVEL("l3", RYND_LEVEL_L3, LEAST_SHARE, 1e12),
+    LEVEL("dram", RYND_LEVEL_DRAM, 0, 1e15),
     DURATION("task", task_seconds),
     DURATION("region", region_seconds),
     {"disturbance", RY_MACHINE_DURATION, OFFSET(disturbance), 1e6, 0, 1e6, true},

@@ -309,7 +309,7 @@ static void test_what_no_plan_reads_goes(void **state)
     assert_int_equal(weights_of(model).unused_packed, used.packed);
     assert_int_equal(rynd_model_keep(model, 0), RYND_OK);
     assert_int_equal(weights_of(model).packed + weights_of(model).derived, 0);
-    assert_int_equal(make_plan(model, FIRST + 2, 0, &plan), RYND_OK);
+    assert_int_equal(make_plan(model, FIRST + 1, 0, &plan), RYND_OK);
     assert_int_equal(weights_of(model).packed, used.packed); /* in the form that was decided */
     rynd_plan_destroy(plan);
     assert_int_equal(weights_of(model).packed, 0);
