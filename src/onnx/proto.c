@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decoding messages into records: text, attributes, nodes. */
 #include "onnx/proto.h"
+#include "onnx/wire.h"
 
 #include <onnx.pb.h>
 #include <stdlib.h>
@@ -9,8 +10,10 @@
 rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes,
                              void *message, size_t size, const char *what)
 {
-    const char *reason = "";
-    if (ry_slices_decode(&reader->source, type, bytes, message, size, &reason)) {
+    /* nanopb skips varints of any length in unknown fields; protobuf and ry_onnx_write do not. */
+    const char *reason = "a field is malformed";
+    if (ry_wire_is_message(bytes) &&
+        ry_slices_decode(&reader->source, type, bytes, message, size, &reason)) {
         return RYND_OK;
     }
     if (reader->source.out_of_memory) {

@@ -4,6 +4,7 @@
 A case is a network's name, or NAME.unfused (BatchNormalization left in the file: the exporter folds it otherwise) or NAME.fixed (batch 1 in the
 file; otherwise the batch is a symbol). Weights are random by a fixed seed, BatchNormalization's statistics and scales are drawn as well, so that
 nothing is an identity. Each case gives CASE.onnx and CASE.npz (x, and y1 and y3: the outputs for the first one and for all three rows of x)."""
+import fcntl
 import pathlib
 import sys
 import warnings
@@ -44,7 +45,7 @@ def export(case, folder):
         warnings.simplefilter("ignore")
         torch.onnx.export(network, x[:1], str(folder / f"{case}.onnx"), **options)
         numpy.savez(folder / f"{case}.part.npz", x=x.numpy(), y1=network(x[:1]).numpy(), y3=network(x).numpy())
-    # Last, so that an interrupted export is done again.
+    # The last step, so that an interrupted export is repeated.
     (folder / f"{case}.part.npz").rename(folder / f"{case}.npz")
 
 
@@ -52,8 +53,10 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for case in sys.argv[2:]:
-        if not (folder / f"{case}.npz").exists():
-            export(case, folder)
+        with open(folder / f"{case}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # tests of several devices run in parallel and share the folder
+            if not (folder / f"{case}.npz").exists():
+                export(case, folder)
 
 
 if __name__ == "__main__":
