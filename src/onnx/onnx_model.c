@@ -91,10 +91,10 @@ static rynd_status read_model(ry_reader *reader, ry_onnx_model *model)
 {
     ry_onnx_ModelProto proto;
     ry_opsets opsets;
-    const char *reason = "";
+    const char *reason;
     RY_TRY(check_content(reader->source.bytes.data, reader->source.bytes.size, reader->error));
-    if (!ry_slices_decode(&reader->source, ry_onnx_ModelProto_fields, reader->source.bytes, &proto,
-                          sizeof proto, &reason)) {
+    if (!ry_reader_decodes(reader, ry_onnx_ModelProto_fields, reader->source.bytes, &proto,
+                           sizeof proto, &reason)) {
         return explain_damage(reader, RYND_ERROR_FORMAT, reason);
     }
     RY_TRY(read_header(reader, &proto, model));

@@ -7,13 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool ry_reader_decodes(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes, void *message,
+                       size_t size, const char **reason)
+{
+    if (!ry_slices_decode(&reader->source, type, bytes, message, size, reason)) {
+        return false;
+    }
+    *reason = "a field is malformed";
+    return ry_wire_is_message(bytes);
+}
+
 rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes,
                              void *message, size_t size, const char *what)
 {
-    /* nanopb skips varints of any length in unknown fields; protobuf and ry_onnx_write do not. */
-    const char *reason = "a field is malformed";
-    if (ry_wire_is_message(bytes) &&
-        ry_slices_decode(&reader->source, type, bytes, message, size, &reason)) {
+    const char *reason;
+    if (ry_reader_decodes(reader, type, bytes, message, size, &reason)) {
         return RYND_OK;
     }
     if (reader->source.out_of_memory) {

@@ -69,7 +69,12 @@ typedef struct ry_node_record {
     ry_attribute_record *attribute;
 } ry_node_record;
 
-/* Fails, or decodes; `what` is the message's kind, for messages. */
+/* True, or false and the reason. Malformed fields are refused in unknown fields too: nanopb alone
+ * skips varints of any length there, which protobuf and ry_onnx_write refuse. */
+bool ry_reader_decodes(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes, void *message,
+                       size_t size, const char **reason);
+
+/* Decodes, or fails with a text that names the message's kind, `what`. */
 rynd_status ry_reader_decode(ry_reader *reader, const pb_msgdesc_t *type, ry_slice bytes,
                              void *message, size_t size, const char *what);
 rynd_status ry_reader_attribute(ry_reader *reader, ry_slice bytes, ry_attribute_record *attribute);
