@@ -93,7 +93,7 @@ static void make_operands(bench *b)
         fail(b->text);
     }
     for (size_t i = 0; i < rynd_op_input_count(op); i++) {
-        rynd_op_input(op, i, &b->inputs[i]);
+        rynd_op_get_input(op, i, &b->inputs[i]);
         if (b->inputs[i].dtype != RYND_DTYPE_NONE) {
             b->in[i] = random_data(&b->inputs[i]);
             b->inputs[i].data = i ? b->in[i] : NULL;
@@ -101,7 +101,7 @@ static void make_operands(bench *b)
     }
     for (size_t i = 0; i < rynd_op_output_count(op); i++) {
         rynd_tensor output;
-        rynd_op_output(op, i, &output);
+        rynd_op_get_output(op, i, &output);
         b->out[i] = random_data(&output);
     }
     rynd_op_destroy(op);

@@ -65,7 +65,7 @@ bool cli_report_check(const cli_setup *setup, const cli_common *common, cJSON *r
     cli_table_begin(&table, "lrll", columns);
     for (size_t i = 0; i < count; i++) {
         rynd_checked_kernel kernel = {.size = sizeof kernel};
-        if (rynd_context_checked(setup->context, i, &kernel) != RYND_OK) {
+        if (rynd_context_get_checked(setup->context, i, &kernel) != RYND_OK) {
             cli_table_print(&table, NULL);
             return cli_fail_library(failure);
         }

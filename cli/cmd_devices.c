@@ -230,8 +230,8 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
     if (!cli_setup_context(setup, common, failure)) {
         return false;
     }
-    if (rynd_context_info(setup->context, &info) != RYND_OK ||
-        rynd_context_machine(setup->context, &machine) != RYND_OK) {
+    if (rynd_context_get_info(setup->context, &info) != RYND_OK ||
+        rynd_context_get_machine(setup->context, &machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     const char *file = info.profile;
@@ -262,7 +262,7 @@ static bool show_devices(const devices_settings *settings, cJSON *results, size_
     for (size_t i = 0; i < count; i++) {
         char name[16] = "cpu";
         cli_common own = *common;
-        if (!one && rynd_device_name(i, name, sizeof name) != RYND_OK) {
+        if (!one && rynd_device_get_name(i, name, sizeof name) != RYND_OK) {
             return cli_fail_library(failure);
         }
         own.device = one ? common->device : name;

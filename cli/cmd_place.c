@@ -117,19 +117,19 @@ static int show_progress(void *user, size_t done, size_t all)
 static bool find_placement(place *p, cli_failure *failure)
 {
     const place_settings *s = p->settings;
-    const rynd_place_options given = {.size = sizeof given,
-                                      .objective = (rynd_objective)(s->objective - 1),
-                                      .accuracy = (rynd_accuracy)s->common.accuracy,
-                                      .dims = s->common.dims.items,
-                                      .dim_count = s->common.dims.count,
-                                      .batch = s->common.batch,
-                                      .parts = (size_t)s->parts,
-                                      .nodes = (size_t)s->nodes,
-                                      .progress = show_progress,
-                                      .progress_user = &p->progress};
+    const rynd_placement_options given = {.size = sizeof given,
+                                          .objective = (rynd_objective)(s->objective - 1),
+                                          .accuracy = (rynd_accuracy)s->common.accuracy,
+                                          .dims = s->common.dims.items,
+                                          .dim_count = s->common.dims.count,
+                                          .batch = s->common.batch,
+                                          .parts = (size_t)s->parts,
+                                          .nodes = (size_t)s->nodes,
+                                          .progress = show_progress,
+                                          .progress_user = &p->progress};
     cli_progress_begin(&p->progress, &s->common);
-    const bool done =
-        rynd_place(p->fleet, p->models, p->model_count, &given, &p->placement) == RYND_OK;
+    const bool done = rynd_placement_create(p->fleet, p->models, p->model_count, &given,
+                                            &p->placement) == RYND_OK;
     cli_progress_end(&p->progress);
     if (!done) {
         p->placement = NULL;
@@ -151,7 +151,7 @@ static bool get_part(const place *p, size_t index, rynd_placed_part *part,
 {
     *part = (rynd_placed_part){.size = sizeof *part};
     *device = (rynd_fleet_device){.size = sizeof *device};
-    const bool done = rynd_placement_part(p->placement, index, part) == RYND_OK &&
+    const bool done = rynd_placement_get_part(p->placement, index, part) == RYND_OK &&
                       rynd_fleet_get_device(p->fleet, part->device, device) == RYND_OK;
     return done ? true : cli_fail_library(failure);
 }

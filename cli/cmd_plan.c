@@ -53,7 +53,8 @@ static size_t step_count(const decisions *d)
 static bool get_step(const decisions *d, size_t index, rynd_step_info *step, cli_failure *failure)
 {
     *step = (rynd_step_info){.size = sizeof *step};
-    rynd_status status = d->plan ? rynd_plan_step(d->plan, index, step) : rynd_op_info(d->op, step);
+    rynd_status status =
+        d->plan ? rynd_plan_get_step(d->plan, index, step) : rynd_op_get_info(d->op, step);
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
@@ -181,7 +182,7 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         return false;
     }
     print_memory(memory);
-    printf("planned in %s%s\n", cli_word_seconds(rynd_plan_time(d->plan)).text,
+    printf("planned in %s%s\n", cli_word_seconds(rynd_plan_planning_seconds(d->plan)).text,
            rynd_plan_complete(d->plan)
                ? ""
                : "; more steps will be planned while running, because their shapes depend on data");
@@ -197,8 +198,8 @@ static bool get_knob(const decisions *d, size_t step, size_t index, rynd_knob *k
                      cli_failure *failure)
 {
     *knob = (rynd_knob){.size = sizeof *knob};
-    rynd_status status =
-        d->plan ? rynd_plan_knob(d->plan, step, index, knob) : rynd_op_knob(d->op, index, knob);
+    rynd_status status = d->plan ? rynd_plan_get_knob(d->plan, step, index, knob)
+                                 : rynd_op_get_knob(d->op, index, knob);
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
@@ -300,7 +301,7 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         return false;
     }
     if (d->plan) {
-        cli_json_number(result, "plan_time", rynd_plan_time(d->plan));
+        cli_json_number(result, "planning_seconds", rynd_plan_planning_seconds(d->plan));
         cJSON_AddBoolToObject(result, "complete", rynd_plan_complete(d->plan));
     }
     return cli_json_print(document, failure);
@@ -325,7 +326,8 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
                !cli_setup_plan(setup, common, NULL, true, failure)) {
         return false;
     }
-    if ((*op ? rynd_op_memory(*op, &memory) : rynd_plan_memory(setup->plan, &memory)) != RYND_OK) {
+    if ((*op ? rynd_op_get_memory(*op, &memory) : rynd_plan_get_memory(setup->plan, &memory)) !=
+        RYND_OK) {
         return cli_fail_library(failure);
     }
     if (own->explain && setup->plan && !common->json && !print_form(setup->plan, failure)) {

@@ -69,11 +69,11 @@ static bool get_step(const predict *p, size_t index, rynd_step_info *step,
 {
     *step = (rynd_step_info){.size = sizeof *step};
     *prediction = (rynd_prediction){.size = sizeof *prediction};
-    const bool done =
-        p->op
-            ? rynd_op_info(p->op, step) == RYND_OK && rynd_op_predict(p->op, prediction) == RYND_OK
-            : rynd_plan_step(p->setup.plan, index, step) == RYND_OK &&
-                  rynd_plan_predict_step(p->setup.plan, index, prediction) == RYND_OK;
+    const bool done = p->op
+                          ? rynd_op_get_info(p->op, step) == RYND_OK &&
+                                rynd_op_predict(p->op, prediction) == RYND_OK
+                          : rynd_plan_get_step(p->setup.plan, index, step) == RYND_OK &&
+                                rynd_plan_predict_step(p->setup.plan, index, prediction) == RYND_OK;
     return done ? true : cli_fail_library(failure);
 }
 
@@ -150,9 +150,9 @@ static bool predict_one(predict *p, const char *name, cli_failure *failure)
     bool done = open_subject(p, name, failure);
     if (done) {
         const bool known = p->op ? rynd_op_predict(p->op, &time) == RYND_OK &&
-                                       rynd_op_memory(p->op, &memory) == RYND_OK
+                                       rynd_op_get_memory(p->op, &memory) == RYND_OK
                                  : rynd_plan_predict(p->setup.plan, &time) == RYND_OK &&
-                                       rynd_plan_memory(p->setup.plan, &memory) == RYND_OK;
+                                       rynd_plan_get_memory(p->setup.plan, &memory) == RYND_OK;
         done = known ? (p->settings->common.json ? add_json(p, name, &time, &memory, failure)
                                                  : add_text(p, name, &time, &memory, failure))
                      : cli_fail_library(failure);

@@ -111,7 +111,7 @@ typedef struct row {
 static bool get_row(const profile *p, size_t i, row *r, cli_failure *failure)
 {
     *r = (row){.step = {.size = sizeof r->step}, .prediction = {.size = sizeof r->prediction}};
-    if (rynd_plan_step(p->setup.plan, i, &r->step) != RYND_OK ||
+    if (rynd_plan_get_step(p->setup.plan, i, &r->step) != RYND_OK ||
         rynd_plan_predict_step(p->setup.plan, i, &r->prediction) != RYND_OK) {
         return cli_fail_library(failure);
     }

@@ -53,8 +53,8 @@ static bool name_machine(const cli_setup *setup, char *text, size_t size, cli_fa
 {
     rynd_device_info info = {.size = sizeof info};
     rynd_machine machine = {.size = sizeof machine};
-    if (rynd_context_info(setup->context, &info) != RYND_OK ||
-        rynd_context_machine(setup->context, &machine) != RYND_OK) {
+    if (rynd_context_get_info(setup->context, &info) != RYND_OK ||
+        rynd_context_get_machine(setup->context, &machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     snprintf(text, size, "%s%s%s, %s, %u thread%s", info.device, *info.isa ? " " : "", info.isa,

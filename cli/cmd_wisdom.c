@@ -65,9 +65,9 @@ static int print_line(void *user, const rynd_wisdom_record *record)
     size_t length = 0;
     char *line = NULL;
     (void)user;
-    bool done = rynd_wisdom_line(record, NULL, 0, &length) == RYND_OK;
+    bool done = rynd_wisdom_format(record, NULL, 0, &length) == RYND_OK;
     line = done ? malloc(length + 1) : NULL;
-    done = line && rynd_wisdom_line(record, line, length + 1, &length) == RYND_OK;
+    done = line && rynd_wisdom_format(record, line, length + 1, &length) == RYND_OK;
     if (done) {
         puts(line);
     }

@@ -11,8 +11,8 @@ bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_com
 {
     rynd_device_info info = {.size = sizeof info};
     *limit = (cli_limit){.machine = {.size = sizeof limit->machine}};
-    if (rynd_context_info(context, &info) != RYND_OK ||
-        rynd_context_machine(context, &limit->machine) != RYND_OK) {
+    if (rynd_context_get_info(context, &info) != RYND_OK ||
+        rynd_context_get_machine(context, &limit->machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     limit->threads = info.threads;

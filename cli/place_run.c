@@ -98,10 +98,10 @@ static bool add_ports(pipeline *p, stage *s, bool outputs, cli_failure *failure)
     for (size_t i = 0; i < count; i++) {
         rynd_value_info info = {.size = sizeof info};
         rynd_tensor shape;
-        if ((outputs ? rynd_model_output(model, i, &info) : rynd_model_input(model, i, &info)) !=
-                RYND_OK ||
-            (outputs ? rynd_plan_output(s->plan, i, &shape)
-                     : rynd_plan_input(s->plan, i, &shape)) != RYND_OK) {
+        if ((outputs ? rynd_model_get_output(model, i, &info)
+                     : rynd_model_get_input(model, i, &info)) != RYND_OK ||
+            (outputs ? rynd_plan_get_output(s->plan, i, &shape)
+                     : rynd_plan_get_input(s->plan, i, &shape)) != RYND_OK) {
             return cli_fail_library(failure);
         }
         const cli_tensor *held =
@@ -121,7 +121,7 @@ static bool open_stage(pipeline *p, const rynd_fleet *fleet, size_t index, cli_f
     const rynd_plan_options options = {.size = sizeof options,
                                        .accuracy = (rynd_accuracy)p->common->accuracy};
     s->part = (rynd_placed_part){.size = sizeof s->part};
-    if (rynd_placement_part(p->placement, index, &s->part) != RYND_OK ||
+    if (rynd_placement_get_part(p->placement, index, &s->part) != RYND_OK ||
         rynd_fleet_get_device(fleet, s->part.device, &device) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -296,8 +296,8 @@ static bool compare(pipeline *p, rynd_session *session, const rynd_model *model,
     for (size_t o = 0; o < rynd_model_output_count(model); o++) {
         rynd_value_info info = {.size = sizeof info};
         rynd_tensor output;
-        if (rynd_model_output(model, o, &info) != RYND_OK ||
-            rynd_session_output(session, o, &output) != RYND_OK) {
+        if (rynd_model_get_output(model, o, &info) != RYND_OK ||
+            rynd_session_get_output(session, o, &output) != RYND_OK) {
             return cli_fail_library(failure);
         }
         const size_t index = find_value(p, network, info.name);
@@ -335,7 +335,7 @@ static bool open_unplaced(pipeline *p, const rynd_model *whole, rynd_context *co
     rynd_model *model = NULL;
     rynd_plan *plan = NULL;
     rynd_session *session = NULL;
-    const bool made = rynd_model_part(whole, context, &options, &model) == RYND_OK &&
+    const bool made = rynd_model_create_part(whole, context, &options, &model) == RYND_OK &&
                       rynd_plan_create(model, &planned, &plan) == RYND_OK &&
                       rynd_session_create(plan, &session) == RYND_OK;
     const bool done = made ? run_unplaced(p, session, model, network, outcome, failure)
@@ -419,7 +419,7 @@ bool cli_place_run(const rynd_fleet *fleet, rynd_model *const *models, size_t mo
     bool done = open_pipeline(&p, fleet, failure) && warm_up(&p, failure) &&
                 run_all(&p, rynd_fleet_device_count(fleet), &outcome->measured, failure) &&
                 compare_all(&p, models, model_count, outcome, failure);
-    if (done && rynd_placement_makespan(placement, inputs, &outcome->predicted) != RYND_OK) {
+    if (done && rynd_placement_get_makespan(placement, inputs, &outcome->predicted) != RYND_OK) {
         done = cli_fail_library(failure);
     }
     close_pipeline(&p);

@@ -84,8 +84,8 @@ bool cli_setup_gradient(cli_setup *setup, const char *problem, cli_failure *fail
     if (rynd_expr_create(setup->context, problem, NULL, &expr) != RYND_OK) {
         return cli_fail_library(failure);
     }
-    const bool done =
-        rynd_expr_gradient(expr, NULL, &setup->gradient) == RYND_OK || cli_fail_library(failure);
+    const bool done = rynd_expr_create_gradient(expr, NULL, &setup->gradient) == RYND_OK ||
+                      cli_fail_library(failure);
     rynd_expr_destroy(expr);
     setup->model = rynd_expr_model(setup->gradient);
     setup->load_time = cli_now() - begin;
@@ -112,7 +112,7 @@ static bool look_at_batch(const rynd_model *model, const cli_common *common, ryn
     *fixed = false;
     for (size_t i = 0; i < rynd_model_input_count(model); i++) {
         rynd_value_info info = {.size = sizeof info};
-        if (rynd_model_input(model, i, &info) != RYND_OK) {
+        if (rynd_model_get_input(model, i, &info) != RYND_OK) {
             return cli_fail_library(failure);
         }
         const bool known = info.rank > 0 && (info.dim[0] >= 0 || is_given(common, info.symbol[0]));

@@ -78,7 +78,7 @@ static bool read_op(cli_sweep_point *point, const rynd_op *op, cli_failure *fail
     rynd_step_info info = {.size = sizeof info};
     rynd_memory memory = {.size = sizeof memory};
     point->time = (rynd_prediction){.size = sizeof point->time};
-    if (rynd_op_info(op, &info) != RYND_OK || rynd_op_memory(op, &memory) != RYND_OK ||
+    if (rynd_op_get_info(op, &info) != RYND_OK || rynd_op_get_memory(op, &memory) != RYND_OK ||
         rynd_op_predict(op, &point->time) != RYND_OK) {
         return cli_fail_library(failure);
     }

@@ -104,7 +104,7 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
     }
     rynd_tensor target;
     if (rynd_trainer_create(setup->model, &options, &trainee->trainer) != RYND_OK ||
-        rynd_trainer_target(trainee->trainer, &target) != RYND_OK) {
+        rynd_trainer_get_target(trainee->trainer, &target) != RYND_OK) {
         return cli_fail_library(failure);
     }
     bool same = target.dtype == form->y.dtype && target.rank == form->y.rank;
@@ -128,7 +128,7 @@ bool cli_trainee_step(cli_trainee *trainee, const cli_batch *batch, double rate,
                       rynd_tensor *output, cli_failure *failure)
 {
     return (rynd_trainer_step(trainee->trainer, batch->x, &batch->y, rate, loss) == RYND_OK &&
-            rynd_trainer_output(trainee->trainer, output) == RYND_OK) ||
+            rynd_trainer_get_output(trainee->trainer, output) == RYND_OK) ||
            cli_fail_library(failure);
 }
 
@@ -137,7 +137,7 @@ bool cli_trainee_evaluate(cli_trainee *trainee, const cli_batch *batch, rynd_ten
 {
     double loss;
     return (rynd_trainer_evaluate(trainee->trainer, batch->x, &batch->y, &loss) == RYND_OK &&
-            rynd_trainer_output(trainee->trainer, output) == RYND_OK) ||
+            rynd_trainer_get_output(trainee->trainer, output) == RYND_OK) ||
            cli_fail_library(failure);
 }
 
@@ -145,7 +145,7 @@ static bool copy_state(cli_trainee *trainee, size_t index, rynd_state_info *info
                        cli_failure *failure)
 {
     *info = (rynd_state_info){.size = sizeof *info};
-    if (rynd_trainer_state(trainee->trainer, index, info) != RYND_OK) {
+    if (rynd_trainer_get_state(trainee->trainer, index, info) != RYND_OK) {
         return cli_fail_library(failure);
     }
     const rynd_tensor *t = &info->tensor;

@@ -18,7 +18,7 @@ static bool count_parameters(const cli_train_run *run, int64_t *count, cli_failu
     *count = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(trainer); i++) {
         rynd_state_info info = {.size = sizeof info};
-        if (rynd_trainer_state(trainer, i, &info) != RYND_OK) {
+        if (rynd_trainer_get_state(trainer, i, &info) != RYND_OK) {
             return cli_fail_library(failure);
         }
         *count += info.kind == RYND_STATE_PARAMETER ? rynd_tensor_elements(&info.tensor) : 0;
@@ -33,7 +33,7 @@ static bool find_peak(const cli_train_run *run, rynd_step_info *peak, cli_failur
     *peak = (rynd_step_info){.name = ""};
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
         rynd_step_info step = {.size = sizeof step};
-        if (rynd_plan_step(plan, i, &step) != RYND_OK) {
+        if (rynd_plan_get_step(plan, i, &step) != RYND_OK) {
             return cli_fail_library(failure);
         }
         if (step.activations + step.workspace > peak->activations + peak->workspace) {

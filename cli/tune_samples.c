@@ -65,7 +65,7 @@ bool cli_tune_samples_begin(cli_tune_samples *samples, const char *path,
         return true;
     }
     rynd_device_info info = {.size = sizeof info};
-    if (rynd_context_info(context, &info) != RYND_OK) {
+    if (rynd_context_get_info(context, &info) != RYND_OK) {
         return cli_fail_library(failure);
     }
     samples->lines = !ends_with(path, ".csv");
@@ -208,10 +208,11 @@ bool cli_tune_samples_add(cli_tune_samples *samples, const rynd_tuning *tuning,
                           cli_failure *failure)
 {
     rynd_tuned_problem problem = {.size = sizeof problem};
-    for (size_t p = 0; samples->path && rynd_tuning_problem(tuning, p, &problem) == RYND_OK; p++) {
+    for (size_t p = 0; samples->path && rynd_tuning_get_problem(tuning, p, &problem) == RYND_OK;
+         p++) {
         for (size_t i = 0; i < problem.forms; i++) {
             rynd_tuned_form form = {.size = sizeof form};
-            if (rynd_tuning_form(tuning, p, i, &form) != RYND_OK) {
+            if (rynd_tuning_get_form(tuning, p, i, &form) != RYND_OK) {
                 return cli_fail_library(failure);
             }
             if (form.n == 0) {

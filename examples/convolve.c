@@ -35,7 +35,7 @@ static rynd_status convolve(rynd_context *context, rynd_tensor x, rynd_tensor y,
     rynd_status status = rynd_op_create(context, problem, &options, &op);
     if (status == RYND_OK) {
         rynd_step_info info = {.size = sizeof info};
-        rynd_op_info(op, &info);
+        rynd_op_get_info(op, &info);
         printf("%s by %s\n", info.problem, info.kernel);
         status =
             rynd_op_execute(op, (const void *const[]){from, NULL, NULL, NULL}, (void *const[]){to});

@@ -81,10 +81,10 @@ int main(int argc, char **argv)
         failed("the model has more than one input");
     } else if (rynd_plan_create(model, &options, &plan) != RYND_OK ||
                rynd_session_create(plan, &session) != RYND_OK ||
-               rynd_model_input(model, 0, &info) != RYND_OK ||
+               rynd_model_get_input(model, 0, &info) != RYND_OK ||
                rynd_session_bind(session, info.name, &input) != RYND_OK ||
                rynd_session_run(session) != RYND_OK ||
-               rynd_session_output(session, 0, &output) != RYND_OK) {
+               rynd_session_get_output(session, 0, &output) != RYND_OK) {
         failed(rynd_last_error());
     } else if (output.dtype != RYND_DTYPE_F32 || output.rank != 4 || output.dim[0] != 1 ||
                output.dim[1] != 3) {

@@ -63,7 +63,8 @@ typedef struct rynd_device_memory {
 } rynd_device_memory;
 
 /** Fails with ARGUMENT. */
-RYND_API rynd_status rynd_context_memory(const rynd_context *context, rynd_device_memory *memory);
+RYND_API rynd_status rynd_context_get_memory(const rynd_context *context,
+                                             rynd_device_memory *memory);
 
 /** Gives the device back what is kept, but for `keep` bytes. */
 RYND_API void rynd_context_trim(rynd_context *context, size_t keep);

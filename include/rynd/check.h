@@ -54,8 +54,8 @@ RYND_API rynd_status rynd_context_check(rynd_context *context, const rynd_check_
 RYND_API size_t rynd_context_checked_count(const rynd_context *context);
 
 /** One of them. Any thread, but for the next check. Fails with ARGUMENT. */
-RYND_API rynd_status rynd_context_checked(const rynd_context *context, size_t index,
-                                          rynd_checked_kernel *kernel);
+RYND_API rynd_status rynd_context_get_checked(const rynd_context *context, size_t index,
+                                              rynd_checked_kernel *kernel);
 
 /** "right", "wrong", "unsteady", "failed", "untried"; "" of another number. */
 RYND_API const char *rynd_finding_text(rynd_finding finding);

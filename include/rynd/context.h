@@ -41,8 +41,8 @@ typedef void (*rynd_log)(void *user, int level, const char *message);
  */
 typedef struct rynd_context_options {
     size_t size;
-    /** "cpu", "opencl" or "cuda" (the first), "opencl:1" (rynd_device_name); NULL: RYND_DEVICE, or
-     * "cpu" */
+    /** "cpu", "opencl" or "cuda" (the first), "opencl:1" (rynd_device_get_name); NULL: RYND_DEVICE,
+     * or "cpu" */
     const char *device;
     unsigned threads; /**< 0: RYND_THREADS, or as many as the process may run on */
     /** best instruction set to use ("generic", "neon", "avx2", "avx512"); NULL: RYND_ISA, or the
@@ -71,7 +71,7 @@ RYND_API size_t rynd_device_count(void);
 
 /** Writes what rynd_context_options.device takes for a device, "cpu" or "opencl:0". Fails with
  * ARGUMENT (no such device, or too little room: 16 bytes are enough). Any thread. */
-RYND_API rynd_status rynd_device_name(size_t index, char *name, size_t size);
+RYND_API rynd_status rynd_device_get_name(size_t index, char *name, size_t size);
 
 /** Makes a context. options NULL: all defaults. Fails with ARGUMENT (unknown device or isa),
  * DEVICE (it is not there, or what it needs is not installed), OUT_OF_MEMORY. The caller destroys
@@ -100,7 +100,7 @@ typedef struct rynd_device_info {
 } rynd_device_info;
 
 /** Fails with ARGUMENT. */
-RYND_API rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *info);
+RYND_API rynd_status rynd_context_get_info(const rynd_context *context, rynd_device_info *info);
 
 /** The library's version, "0.1.0". */
 RYND_API const char *rynd_version(void);

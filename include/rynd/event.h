@@ -21,12 +21,12 @@ RYND_API void rynd_event_destroy(rynd_event *event);
 /** Returns when the event has come. Fails with ARGUMENT, DEVICE. */
 RYND_API rynd_status rynd_event_wait(const rynd_event *event);
 /** *done becomes 1 when it has come, else 0; does not wait. Fails with ARGUMENT, DEVICE. */
-RYND_API rynd_status rynd_event_done(const rynd_event *event, int *done);
+RYND_API rynd_status rynd_event_get_done(const rynd_event *event, int *done);
 /** Seconds between two events by the device's clock; waits for both. On OpenCL the sessions that
  * record them must be profiled (rynd_session_profile): time slows some drivers down. Fails with
  * ARGUMENT (one was not recorded, or without the time, or they are of two contexts), DEVICE. */
-RYND_API rynd_status rynd_event_elapsed(const rynd_event *from, const rynd_event *to,
-                                        double *seconds);
+RYND_API rynd_status rynd_event_get_elapsed(const rynd_event *from, const rynd_event *to,
+                                            double *seconds);
 
 #ifdef __cplusplus
 }

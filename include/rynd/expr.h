@@ -53,15 +53,15 @@ RYND_API void rynd_expr_destroy(rynd_expr *expr);
  * for (one number for each input; NULL: all floats), of their shapes and types. `expr` may be gone
  * before it. Fails with ARGUMENT (an input that is no float is wanted, or none), UNSUPPORTED (the
  * gradient of a gradient; more than the language's bounds), OUT_OF_MEMORY. */
-RYND_API rynd_status rynd_expr_gradient(const rynd_expr *expr, const int *wanted,
-                                        rynd_expr **gradient);
+RYND_API rynd_status rynd_expr_create_gradient(const rynd_expr *expr, const int *wanted,
+                                               rynd_expr **gradient);
 
 RYND_API size_t rynd_expr_input_count(const rynd_expr *expr);  /**< 0 for NULL */
 RYND_API size_t rynd_expr_output_count(const rynd_expr *expr); /**< likewise */
 /** Descriptions: dtype, dims, strides; outputs are row-major. Fail with ARGUMENT when index is out
  * of range. */
-RYND_API rynd_status rynd_expr_input(const rynd_expr *expr, size_t index, rynd_tensor *tensor);
-RYND_API rynd_status rynd_expr_output(const rynd_expr *expr, size_t index, rynd_tensor *tensor);
+RYND_API rynd_status rynd_expr_get_input(const rynd_expr *expr, size_t index, rynd_tensor *tensor);
+RYND_API rynd_status rynd_expr_get_output(const rynd_expr *expr, size_t index, rynd_tensor *tensor);
 
 /** Computes all outputs of rynd_expr_input_count inputs, into rynd_expr_output_count outputs, which
  * are the caller's: dtypes and dims as described, strides and alignment as rynd_session_bind takes

@@ -3,7 +3,7 @@
  *  @brief What a device offers, as numbers: what predictions and choices are made from.
  *
  *  A machine is plain data. It is measured here, built in for known micro-architectures, or read
- *  from a file that another machine wrote; a context carries one (rynd_context_machine). */
+ *  from a file that another machine wrote; a context carries one (rynd_context_get_machine). */
 #ifndef RYND_MACHINE_H
 #define RYND_MACHINE_H
 
@@ -84,7 +84,7 @@ typedef struct rynd_machine {
 #define RYND_DISTURBANCE_LIMIT 0.1
 
 /** The machine that a context's plans are made for. Any thread. Fails with ARGUMENT. */
-RYND_API rynd_status rynd_context_machine(const rynd_context *context, rynd_machine *machine);
+RYND_API rynd_status rynd_context_get_machine(const rynd_context *context, rynd_machine *machine);
 
 /** Is told what share of a measurement is done, 0 to 1, from the thread that measures. */
 typedef void (*rynd_progress)(void *user, double done);

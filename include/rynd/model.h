@@ -47,7 +47,7 @@ typedef struct rynd_named_tensor {
  * file is written whole or not at all: beside, with fsync, then renamed over `path`, or over what
  * `path` links to; it may be the model's own. Many threads may save one model. Fails with ARGUMENT
  * (a constant named twice, too), NOT_FOUND (no such constant), SHAPE, UNSUPPORTED (the model was
- * made by rynd_model_part), IO, OUT_OF_MEMORY. */
+ * made by rynd_model_create_part), IO, OUT_OF_MEMORY. */
 RYND_API rynd_status rynd_model_save(const rynd_model *model, const char *path,
                                      const rynd_named_tensor *tensors, size_t count);
 /** As rynd_model_save, into memory that the caller frees with rynd_memory_free by the model's
@@ -78,8 +78,8 @@ typedef struct rynd_part_options {
  * nodes and operators of it. Fails with NOT_FOUND (no such value), ARGUMENT (an input is a constant
  * or is named twice; an output is not computed from the inputs, which miss one that the message
  * names), SHAPE (a dim is open, or an input's shape depends on data), OUT_OF_MEMORY. */
-RYND_API rynd_status rynd_model_part(const rynd_model *model, rynd_context *context,
-                                     const rynd_part_options *options, rynd_model **part);
+RYND_API rynd_status rynd_model_create_part(const rynd_model *model, rynd_context *context,
+                                            const rynd_part_options *options, rynd_model **part);
 
 /** A graph input or output. `dim[i]` is -1 where the model leaves it open; `symbol[i]` is then its
  * name ("batch", "2*H", never NULL). Strings live as long as the model. */
@@ -96,9 +96,10 @@ typedef struct rynd_value_info {
 RYND_API size_t rynd_model_input_count(const rynd_model *model);
 RYND_API size_t rynd_model_output_count(const rynd_model *model);
 /** Fails with ARGUMENT when index is out of range. */
-RYND_API rynd_status rynd_model_input(const rynd_model *model, size_t index, rynd_value_info *info);
-RYND_API rynd_status rynd_model_output(const rynd_model *model, size_t index,
-                                       rynd_value_info *info);
+RYND_API rynd_status rynd_model_get_input(const rynd_model *model, size_t index,
+                                          rynd_value_info *info);
+RYND_API rynd_status rynd_model_get_output(const rynd_model *model, size_t index,
+                                           rynd_value_info *info);
 
 /** Facts about a model. Strings live as long as the model. */
 typedef struct rynd_model_info {
@@ -110,7 +111,7 @@ typedef struct rynd_model_info {
      * needs data */
     int64_t macs;
     size_t node_count;     /**< ONNX nodes */
-    size_t operator_count; /**< different ONNX operators: rynd_model_operator */
+    size_t operator_count; /**< different ONNX operators: rynd_model_get_operator */
 } rynd_model_info;
 
 /** Fails with ARGUMENT. */
@@ -127,7 +128,7 @@ typedef struct rynd_weights {
 } rynd_weights;
 
 /** Counts them. Any thread. Fails with ARGUMENT. */
-RYND_API rynd_status rynd_model_weights(const rynd_model *model, rynd_weights *weights);
+RYND_API rynd_status rynd_model_get_weights(const rynd_model *model, rynd_weights *weights);
 
 /** Sets how many bytes of packed weights, and of derived ones, stay when no plan reads them. More
  * go, the least recently used first; what one plan has packed stays, even if it is more. At first:
@@ -137,8 +138,8 @@ RYND_API rynd_status rynd_model_keep(rynd_model *model, size_t bytes);
 
 /** The index-th operator in alphabetical order, and how many nodes have it. Fails with ARGUMENT
  * when index is out of range. */
-RYND_API rynd_status rynd_model_operator(const rynd_model *model, size_t index, const char **name,
-                                         size_t *count);
+RYND_API rynd_status rynd_model_get_operator(const rynd_model *model, size_t index,
+                                             const char **name, size_t *count);
 
 /** A node of the graph as rynd reads it. Strings live as long as the model. `inputs`/`outputs` are
  * value names ("" when absent). */
@@ -152,14 +153,15 @@ typedef struct rynd_node_info {
 
 RYND_API size_t rynd_model_node_count(const rynd_model *model); /**< 0 for NULL */
 /** Fails with ARGUMENT when index is out of range. */
-RYND_API rynd_status rynd_model_node(const rynd_model *model, size_t index, rynd_node_info *info);
+RYND_API rynd_status rynd_model_get_node(const rynd_model *model, size_t index,
+                                         rynd_node_info *info);
 /** NULL when out of range, or model is NULL */
 RYND_API const char *rynd_model_node_input(const rynd_model *model, size_t node, int index);
 /** likewise */
 RYND_API const char *rynd_model_node_output(const rynd_model *model, size_t node, int index);
 /** Type and shape of any value of the graph, by name. Fails with ARGUMENT, NOT_FOUND. */
-RYND_API rynd_status rynd_model_value(const rynd_model *model, const char *name,
-                                      rynd_value_info *info);
+RYND_API rynd_status rynd_model_get_value(const rynd_model *model, const char *name,
+                                          rynd_value_info *info);
 
 /** Reads an ONNX TensorProto (a .pb file's content): allocates through the context; free with
  * rynd_tensor_free. `name` (may be NULL) receives the tensor's name, owned with the data. Fails

@@ -47,8 +47,8 @@ RYND_API size_t rynd_op_input_count(const rynd_op *op);  /**< absent ones count,
 RYND_API size_t rynd_op_output_count(const rynd_op *op); /**< likewise */
 /** Descriptions: dtype, dims, strides. dtype NONE for an absent one. Fail with ARGUMENT when index
  * is out of range. */
-RYND_API rynd_status rynd_op_input(const rynd_op *op, size_t index, rynd_tensor *tensor);
-RYND_API rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor *tensor);
+RYND_API rynd_status rynd_op_get_input(const rynd_op *op, size_t index, rynd_tensor *tensor);
+RYND_API rynd_status rynd_op_get_output(const rynd_op *op, size_t index, rynd_tensor *tensor);
 /** Runs it. `inputs[i]` and `outputs[i]` are the first elements' addresses (NULL for absent or
  * constant ones), laid out as described and aligned to their elements; there are
  * rynd_op_input_count and rynd_op_output_count of them. Fails with ARGUMENT, OUT_OF_MEMORY, and
@@ -57,14 +57,14 @@ RYND_API rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor
 RYND_API rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const *outputs);
 /** The chosen kernel, canonical text, counts. Strings live as long as the operator. Fails with
  * ARGUMENT. */
-RYND_API rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info);
-/** As rynd_plan_knob_count and rynd_plan_knob. */
+RYND_API rynd_status rynd_op_get_info(const rynd_op *op, rynd_step_info *info);
+/** As rynd_plan_knob_count and rynd_plan_get_knob. */
 RYND_API size_t rynd_op_knob_count(const rynd_op *op);
-RYND_API rynd_status rynd_op_knob(const rynd_op *op, size_t index, rynd_knob *knob);
+RYND_API rynd_status rynd_op_get_knob(const rynd_op *op, size_t index, rynd_knob *knob);
 /** Bytes: `weights` are constants, packed where the kernel packs them; `activations` the other
  * inputs and outputs, which are the caller's; `workspace` is the operator's own. Fails with
  * ARGUMENT. */
-RYND_API rynd_status rynd_op_memory(const rynd_op *op, rynd_memory *memory);
+RYND_API rynd_status rynd_op_get_memory(const rynd_op *op, rynd_memory *memory);
 
 #ifdef __cplusplus
 }

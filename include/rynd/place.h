@@ -43,8 +43,8 @@ RYND_API rynd_status rynd_fleet_get_device(const rynd_fleet *fleet, size_t index
                                            rynd_fleet_device *device);
 /** Bytes a second and seconds of the link between two devices, the same both ways: the file's, or
  * the default. Fails with ARGUMENT when one is out of range, or both are the same. */
-RYND_API rynd_status rynd_fleet_link(const rynd_fleet *fleet, size_t a, size_t b, double *bandwidth,
-                                     double *latency);
+RYND_API rynd_status rynd_fleet_get_link(const rynd_fleet *fleet, size_t a, size_t b,
+                                         double *bandwidth, double *latency);
 
 /** What a placement makes least. */
 typedef enum rynd_objective {
@@ -59,9 +59,9 @@ typedef enum rynd_objective {
     RYND_OBJECTIVE_MEMORY, /**< bytes on the device that holds most */
 } rynd_objective;
 
-/** Options. Set `size` to sizeof(rynd_place_options) and everything else that is not wanted to 0.
- * Borrowed during the call only. */
-typedef struct rynd_place_options {
+/** Options. Set `size` to sizeof(rynd_placement_options) and everything else that is not wanted to
+ * 0. Borrowed during the call only. */
+typedef struct rynd_placement_options {
     size_t size;
     rynd_objective objective;
     rynd_accuracy accuracy;
@@ -76,7 +76,7 @@ typedef struct rynd_place_options {
      * (CANCELLED). NULL: nobody. */
     int (*progress)(void *user, size_t done, size_t all);
     void *progress_user;
-} rynd_place_options;
+} rynd_placement_options;
 
 /** Opaque and immutable. */
 typedef struct rynd_placement rynd_placement;
@@ -88,8 +88,10 @@ typedef struct rynd_placement rynd_placement;
  * data is not cut. options NULL: all defaults. Fails with ARGUMENT, NOT_FOUND (the devices have not
  * the memory), UNSUPPORTED (energy, and a device has no watts: there is no meter), CANCELLED, and
  * as rynd_plan_create (naming the device). */
-RYND_API rynd_status rynd_place(rynd_fleet *fleet, rynd_model *const *models, size_t model_count,
-                                const rynd_place_options *options, rynd_placement **placement);
+RYND_API rynd_status rynd_placement_create(rynd_fleet *fleet, rynd_model *const *models,
+                                           size_t model_count,
+                                           const rynd_placement_options *options,
+                                           rynd_placement **placement);
 /** Frees a placement; NULL is allowed. Plans of its parts must be gone. */
 RYND_API void rynd_placement_destroy(rynd_placement *placement);
 
@@ -100,7 +102,7 @@ typedef struct rynd_placement_info {
     double value;   /**< of the objective: one of the four below */
     double bound;   /**< no placement of these parts is below; equal to `value`: it is the best */
     size_t nodes;   /**< that the search went through */
-    size_t parts;   /**< rynd_placement_part */
+    size_t parts;   /**< rynd_placement_get_part */
     double latency; /**< seconds */
     double period;  /**< seconds from an input to the next */
     double energy;  /**< joules of one input of every network; 0: a device has no meter */
@@ -131,14 +133,14 @@ typedef struct rynd_placed_part {
 
 /** Parts are in the order of networks, and of nodes. Fails with ARGUMENT when index is out of
  * range. */
-RYND_API rynd_status rynd_placement_part(const rynd_placement *placement, size_t index,
-                                         rynd_placed_part *part);
+RYND_API rynd_status rynd_placement_get_part(const rynd_placement *placement, size_t index,
+                                             rynd_placed_part *part);
 
 /** Predicted seconds until `inputs` inputs of every network are done that are all there at the
  * beginning: parts run at the same time on different devices. Fails with ARGUMENT (not 1 to 1024
  * inputs), OUT_OF_MEMORY. */
-RYND_API rynd_status rynd_placement_makespan(const rynd_placement *placement, size_t inputs,
-                                             double *seconds);
+RYND_API rynd_status rynd_placement_get_makespan(const rynd_placement *placement, size_t inputs,
+                                                 double *seconds);
 
 #ifdef __cplusplus
 }

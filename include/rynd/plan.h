@@ -35,7 +35,7 @@ typedef struct rynd_dim {
 } rynd_dim;
 
 /** A choice of the caller's own: which kernel a step has, or the value of one of its kernel's knobs
- *  (rynd_plan_knob tells which there are). What is not set is chosen as if nothing were. */
+ *  (rynd_plan_get_knob tells which there are). What is not set is chosen as if nothing were. */
 typedef struct rynd_setting {
     const char *step;  /**< its name (rynd_step_info), or "plan" for a knob of the plan itself
                         * (RYND_PLAN_WHOLE); of an operator made alone it may be NULL */
@@ -98,9 +98,9 @@ typedef struct rynd_memory {
 } rynd_memory;
 
 /** Fails with ARGUMENT. */
-RYND_API rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory);
+RYND_API rynd_status rynd_plan_get_memory(const rynd_plan *plan, rynd_memory *memory);
 /** Seconds that rynd_plan_create took; 0 for NULL. */
-RYND_API double rynd_plan_time(const rynd_plan *plan);
+RYND_API double rynd_plan_planning_seconds(const rynd_plan *plan);
 
 /** One step of a plan: a node (several of the model's when fused), and what was chosen for it.
  * Strings live as long as the plan. */
@@ -150,7 +150,7 @@ RYND_API rynd_status rynd_plan_get_form(const rynd_plan *plan, rynd_plan_form *f
 
 RYND_API size_t rynd_plan_step_count(const rynd_plan *plan); /**< 0 for NULL */
 /** Fails with ARGUMENT when index is out of range. */
-RYND_API rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *info);
+RYND_API rynd_status rynd_plan_get_step(const rynd_plan *plan, size_t index, rynd_step_info *info);
 /** A knob of a step's kernel: its value, and what it may be set to here. */
 typedef struct rynd_knob {
     size_t size; /**< set by the caller to sizeof(rynd_knob) */
@@ -166,8 +166,8 @@ typedef struct rynd_knob {
 /** How many there are; 0 for NULL and out of range. step: its index, or RYND_PLAN_WHOLE. */
 RYND_API size_t rynd_plan_knob_count(const rynd_plan *plan, size_t step);
 /** Any thread. Fails with ARGUMENT when step or index is out of range. */
-RYND_API rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index,
-                                    rynd_knob *knob);
+RYND_API rynd_status rynd_plan_get_knob(const rynd_plan *plan, size_t step, size_t index,
+                                        rynd_knob *knob);
 /** 0 when some steps can only be planned while running, because shapes depend on data; 0 for NULL.
  */
 RYND_API int rynd_plan_complete(const rynd_plan *plan);
@@ -175,8 +175,8 @@ RYND_API int rynd_plan_complete(const rynd_plan *plan);
 /** A planned input or output: its exact shape, and an input's strides (`data` is NULL). Outputs are
  * row-major; one whose extent depends on data has its upper bound here. Fail with ARGUMENT when
  * index is out of range. */
-RYND_API rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
-RYND_API rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
+RYND_API rynd_status rynd_plan_get_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
+RYND_API rynd_status rynd_plan_get_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,7 @@ RYND_API void rynd_session_destroy(rynd_session *session);
  * the caller's and must live until it is bound anew or the session is gone. dtype and dims must be
  * the plan's (SHAPE otherwise), strides may be any, 0 and negative ones too (an output's elements
  * may not share memory), and so may the alignment: what has not the plan's strides
- * (rynd_plan_input; those of dims of size 1 do not matter) or is not aligned to its elements is
+ * (rynd_plan_get_input; those of dims of size 1 do not matter) or is not aligned to its elements is
  * copied in each run (rynd_session_copied). Every input must be bound before running; an output
  * that is not bound is kept by the session. An output may have memory of inputs, whose bytes it
  * then replaces at the end of the run; the session takes memory for a copy in the first such run.
@@ -45,8 +45,9 @@ RYND_API rynd_status rynd_session_bind_output(rynd_session *session, size_t inde
 /** Names memory on the device for an input or output, which is read and written there: with the
  * strides of the plan's tensor, whose first element is at `offset` (a multiple of its size).
  * Buffer and offset stay bound, and an output may have memory of inputs, as rynd_session_bind says.
- * What rynd_session_output gives of such an output has data NULL. Fails with ARGUMENT (too small,
- * another context's), NOT_FOUND (the name), UNSUPPORTED (an output whose shape depends on data). */
+ * What rynd_session_get_output gives of such an output has data NULL. Fails with ARGUMENT (too
+ * small, another context's), NOT_FOUND (the name), UNSUPPORTED (an output whose shape depends on
+ * data). */
 RYND_API rynd_status rynd_session_bind_buffer(rynd_session *session, const char *name,
                                               rynd_buffer *buffer, size_t offset);
 /** The same by index in the model. */
@@ -88,8 +89,8 @@ RYND_API rynd_status rynd_session_wait(rynd_session *session);
 /** An output after a run, by its index in the model: exact shape; the data is the bound memory, or
  * the session's, valid until its next run. Fails with ARGUMENT when index is out of range, or the
  * shape is not known before a run. */
-RYND_API rynd_status rynd_session_output(const rynd_session *session, size_t index,
-                                         rynd_tensor *tensor);
+RYND_API rynd_status rynd_session_get_output(const rynd_session *session, size_t index,
+                                             rynd_tensor *tensor);
 
 /** Bytes that the session holds; 0 for NULL. */
 RYND_API size_t rynd_session_memory(const rynd_session *session);

@@ -87,7 +87,7 @@ typedef struct rynd_trainer_options {
      * matches nothing. NULL when freeze_count is 0. */
     const char *const *freeze;
     size_t freeze_count;
-    int keep_gradients; /**< 1: for rynd_trainer_gradient */
+    int keep_gradients; /**< 1: for rynd_trainer_get_gradient */
     /** Sizes, as rynd_plan_options has them; the content of inputs does not count. */
     const rynd_dim *dims;
     size_t dim_count;
@@ -151,7 +151,7 @@ RYND_API rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_o
 RYND_API void rynd_trainer_destroy(rynd_trainer *trainer);
 
 /** What a target must be: type and shape; data is NULL. Fails with ARGUMENT. */
-RYND_API rynd_status rynd_trainer_target(const rynd_trainer *trainer, rynd_tensor *target);
+RYND_API rynd_status rynd_trainer_get_target(const rynd_trainer *trainer, rynd_tensor *target);
 
 /** One step: forward, loss, backward, update; with `accumulate` the update is made by every
  * accumulate-th call, with the learning rate of that one. inputs: one for each of the model's, in
@@ -178,7 +178,7 @@ RYND_API rynd_status rynd_trainer_prepare_evaluation(rynd_trainer *trainer);
 
 /** The output that the loss was of, of the last step or evaluation; valid until the next. Fails
  * with ARGUMENT where there was none. */
-RYND_API rynd_status rynd_trainer_output(const rynd_trainer *trainer, rynd_tensor *output);
+RYND_API rynd_status rynd_trainer_get_output(const rynd_trainer *trainer, rynd_tensor *output);
 
 /** What a state is. */
 typedef enum rynd_state_kind {
@@ -203,8 +203,8 @@ typedef struct rynd_state_info {
 RYND_API size_t rynd_trainer_state_count(const rynd_trainer *trainer); /**< 0 for NULL */
 /** By index; the order is the same for the same model and options. Fails with ARGUMENT when it is
  * out of range. */
-RYND_API rynd_status rynd_trainer_state(const rynd_trainer *trainer, size_t index,
-                                        rynd_state_info *info);
+RYND_API rynd_status rynd_trainer_get_state(const rynd_trainer *trainer, size_t index,
+                                            rynd_state_info *info);
 /** Copies a state to or from the caller's memory, of its type and shape and any strides. Fails with
  * NOT_FOUND (the name), SHAPE, ARGUMENT. */
 RYND_API rynd_status rynd_trainer_read(rynd_trainer *trainer, const char *name,
@@ -219,7 +219,7 @@ RYND_API rynd_status rynd_trainer_write(rynd_trainer *trainer, const char *name,
  * equal words, states and batches make equal bits. Threads and memory limits change no bit, and are
  * no words. Whoever keeps states keeps this beside them, and compares before going on. Fails with
  * OUT_OF_MEMORY. */
-RYND_API rynd_status rynd_trainer_identity(rynd_trainer *trainer, const char **text);
+RYND_API rynd_status rynd_trainer_get_identity(rynd_trainer *trainer, const char **text);
 
 /** Writes the model's file with the present parameters and running statistics, for inference: as
  * rynd_model_save does, field by field, but batch normalisations and dropouts in training mode are
@@ -234,8 +234,8 @@ RYND_API rynd_status rynd_trainer_save_memory(const rynd_trainer *trainer, void 
 /** The gradient of a parameter in the last step, before clipping and without weight decay: valid
  * until the next. With `accumulate` it is the mean of an update, right behind it. Fails with
  * NOT_FOUND (the name), ARGUMENT where gradients are not kept, or there was no step. */
-RYND_API rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const char *name,
-                                           rynd_tensor *tensor);
+RYND_API rynd_status rynd_trainer_get_gradient(const rynd_trainer *trainer, const char *name,
+                                               rynd_tensor *tensor);
 
 /** A bucket of the exchange with other ranks: what is added up at once. */
 typedef struct rynd_bucket_info {
@@ -250,11 +250,11 @@ typedef struct rynd_bucket_info {
  * its running statistics and its loss only. */
 RYND_API size_t rynd_trainer_bucket_count(const rynd_trainer *trainer);
 /** Fails with ARGUMENT when the index is out of range. */
-RYND_API rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index,
-                                         rynd_bucket_info *info);
+RYND_API rynd_status rynd_trainer_get_bucket(const rynd_trainer *trainer, size_t index,
+                                             rynd_bucket_info *info);
 
-/** The plan of a step, to be looked at and predicted (rynd_plan_step, rynd_plan_predict,
- * rynd_plan_memory); it lives as long as the trainer. NULL for NULL. */
+/** The plan of a step, to be looked at and predicted (rynd_plan_get_step, rynd_plan_predict,
+ * rynd_plan_get_memory); it lives as long as the trainer. NULL for NULL. */
 RYND_API const rynd_plan *rynd_trainer_plan(const rynd_trainer *trainer);
 /** With `accumulate`: that of the update, which every accumulate-th step makes besides. NULL where
  * each step updates, and for NULL. */

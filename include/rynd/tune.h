@@ -96,7 +96,8 @@ typedef struct rynd_tuning_info {
     int taken;
     int ended; /**< 1: `progress` ended it */
     /** of a model: plans of other layouts, fusions and micro-batches that were listed; the plans
-     * that were timed (rynd_tuning_plan), the untuned one the first; and which of them is taken */
+     * that were timed (rynd_tuning_get_plan), the untuned one the first; and which of them is taken
+     */
     size_t plans_listed, plans, plan;
 } rynd_tuning_info;
 
@@ -117,8 +118,8 @@ typedef struct rynd_tuned_plan {
 } rynd_tuned_plan;
 
 /** Fails with ARGUMENT when index is out of range. */
-RYND_API rynd_status rynd_tuning_plan(const rynd_tuning *tuning, size_t index,
-                                      rynd_tuned_plan *plan);
+RYND_API rynd_status rynd_tuning_get_plan(const rynd_tuning *tuning, size_t index,
+                                          rynd_tuned_plan *plan);
 
 /** A problem that was tuned. Strings live as long as the tuning. */
 typedef struct rynd_tuned_problem {
@@ -140,8 +141,8 @@ typedef struct rynd_tuned_problem {
 } rynd_tuned_problem;
 
 /** Fails with ARGUMENT when index is out of range. */
-RYND_API rynd_status rynd_tuning_problem(const rynd_tuning *tuning, size_t index,
-                                         rynd_tuned_problem *problem);
+RYND_API rynd_status rynd_tuning_get_problem(const rynd_tuning *tuning, size_t index,
+                                             rynd_tuned_problem *problem);
 
 /** What became of a form. */
 typedef enum rynd_tuned_verdict {
@@ -168,8 +169,8 @@ typedef struct rynd_tuned_form {
 } rynd_tuned_form;
 
 /** Fails with ARGUMENT when problem or form is out of range. */
-RYND_API rynd_status rynd_tuning_form(const rynd_tuning *tuning, size_t problem, size_t form,
-                                      rynd_tuned_form *info);
+RYND_API rynd_status rynd_tuning_get_form(const rynd_tuning *tuning, size_t problem, size_t form,
+                                          rynd_tuned_form *info);
 
 /** The fixed English word of a verdict ("slower"). Never NULL; any thread. */
 RYND_API const char *rynd_tuned_verdict_text(rynd_tuned_verdict verdict);

@@ -66,8 +66,8 @@ RYND_API rynd_status rynd_wisdom_show(rynd_context *context, const rynd_wisdom_f
  * `size` bytes with the final NUL; `to` may be NULL where size is 0. *length receives the length of
  * the whole, without the NUL. Fails with ARGUMENT (a field that no record may have), OUT_OF_MEMORY.
  */
-RYND_API rynd_status rynd_wisdom_line(const rynd_wisdom_record *record, char *to, size_t size,
-                                      size_t *length);
+RYND_API rynd_status rynd_wisdom_format(const rynd_wisdom_record *record, char *to, size_t size,
+                                        size_t *length);
 
 /** Writes the records of a filter (NULL: all) to a file of JSON Lines, sorted: the same records
  * give the same bytes. Whole or not at all. *count (may be NULL) receives how many. Fails with

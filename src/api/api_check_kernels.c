@@ -203,8 +203,8 @@ size_t rynd_context_checked_count(const rynd_context *context)
     return context ? (size_t)context->checked.count : 0;
 }
 
-rynd_status rynd_context_checked(const rynd_context *context, size_t index,
-                                 rynd_checked_kernel *kernel)
+rynd_status rynd_context_get_checked(const rynd_context *context, size_t index,
+                                     rynd_checked_kernel *kernel)
 {
     RY_API_REQUIRE(context, kernel);
     ry_error error = {""};

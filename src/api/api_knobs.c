@@ -67,7 +67,7 @@ size_t rynd_plan_knob_count(const rynd_plan *plan, size_t step)
                : 0;
 }
 
-rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index, rynd_knob *knob)
+rynd_status rynd_plan_get_knob(const rynd_plan *plan, size_t step, size_t index, rynd_knob *knob)
 {
     RY_API_REQUIRE(plan, knob);
     ry_error error = {""};

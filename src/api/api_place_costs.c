@@ -41,7 +41,7 @@ static rynd_status look_at(rynd_plan *plan, ry_placed_cost *cost)
     cost->complete = rynd_plan_complete(plan);
     RY_TRY(rynd_plan_predict(plan, &prediction));
     cost->seconds = prediction.median;
-    return rynd_plan_memory(plan, &cost->memory);
+    return rynd_plan_get_memory(plan, &cost->memory);
 }
 
 rynd_status ry_placement_cost(const rynd_placement *placement, rynd_model *model, size_t device,
@@ -76,7 +76,7 @@ static bool can_be_cut(const ry_graph *graph, bool later)
 }
 
 rynd_status ry_placement_cut(rynd_placement *placement, ry_placed_network *network,
-                             const rynd_model *model, const rynd_place_options *options,
+                             const rynd_model *model, const rynd_placement_options *options,
                              ry_error *error)
 {
     ry_arena *arena = &placement->arena;
@@ -86,8 +86,8 @@ rynd_status ry_placement_cut(rynd_placement *placement, ry_placed_network *netwo
     size_t cuts = 0;
     bool later;
     network->model = model;
-    RY_TRY(ry_api_take_dims(options->dims, options->dim_count, "rynd_place_options", arena, &dims,
-                            error));
+    RY_TRY(ry_api_take_dims(options->dims, options->dim_count, "rynd_placement_options", arena,
+                            &dims, error));
     RY_TRY(ry_api_bound_graph(model, dims, options->dim_count, options->batch, false,
                               &network->whole, NULL, error));
     RY_TRY(ry_api_bound_graph(model, dims, options->dim_count, options->batch, true,
@@ -175,7 +175,8 @@ static void copy_entry(const ry_placed_network *network, size_t row, size_t from
 }
 
 static rynd_status fill_network(rynd_placement *placement, const ry_placed_network *network,
-                                const rynd_place_options *options, size_t *done, ry_error *error)
+                                const rynd_placement_options *options, size_t *done,
+                                ry_error *error)
 {
     const size_t all = entry_count(placement);
     for (size_t part = 0; part <= network->parts; part++) {
@@ -203,7 +204,7 @@ static rynd_status fill_network(rynd_placement *placement, const ry_placed_netwo
     return RYND_OK;
 }
 
-rynd_status ry_placement_costs(rynd_placement *placement, const rynd_place_options *options,
+rynd_status ry_placement_costs(rynd_placement *placement, const rynd_placement_options *options,
                                ry_error *error)
 {
     const size_t devices = placement->fleet->list.count;

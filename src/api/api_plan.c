@@ -259,7 +259,7 @@ void rynd_plan_destroy(rynd_plan *plan)
     }
 }
 
-rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
+rynd_status rynd_plan_get_memory(const rynd_plan *plan, rynd_memory *memory)
 {
     RY_API_REQUIRE(plan, memory);
     ry_error error = {""};
@@ -282,7 +282,7 @@ rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
     return ry_api_end(ry_api_info(memory, &all, sizeof all, "rynd_memory", &error), &error);
 }
 
-double rynd_plan_time(const rynd_plan *plan)
+double rynd_plan_planning_seconds(const rynd_plan *plan)
 {
     return plan ? plan->plan->seconds : 0;
 }
@@ -292,7 +292,7 @@ size_t rynd_plan_step_count(const rynd_plan *plan)
     return plan ? plan->plan->step_count : 0;
 }
 
-rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *info)
+rynd_status rynd_plan_get_step(const rynd_plan *plan, size_t index, rynd_step_info *info)
 {
     RY_API_REQUIRE(plan, info);
     ry_error error = {""};
@@ -310,7 +310,7 @@ int rynd_plan_complete(const rynd_plan *plan)
     return plan && plan->plan->rest == NULL;
 }
 
-rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
+rynd_status rynd_plan_get_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(plan, tensor);
     ry_error error = {""};
@@ -323,7 +323,7 @@ rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *te
     return RYND_OK;
 }
 
-rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
+rynd_status rynd_plan_get_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(plan, tensor);
     ry_error error = {""};

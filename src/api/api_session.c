@@ -256,7 +256,7 @@ rynd_status rynd_session_run(rynd_session *session)
     return end(session->plan, ry_run_go(session->run, &error), &error, RYND_ERROR_SHAPE);
 }
 
-rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_tensor *tensor)
+rynd_status rynd_session_get_output(const rynd_session *session, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(session, tensor);
     ry_error error = {""};

@@ -345,15 +345,16 @@ size_t rynd_trainer_bucket_count(const rynd_trainer *trainer)
                : 0;
 }
 
-rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index, rynd_bucket_info *info)
+rynd_status rynd_trainer_get_bucket(const rynd_trainer *trainer, size_t index,
+                                    rynd_bucket_info *info)
 {
     RY_API_REQUIRE(trainer, info);
     ry_error error = {""};
     const size_t count = rynd_trainer_bucket_count(trainer);
     if (index >= count) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
-                                  "rynd_trainer_bucket: %zu is out of range: there are %zu", index,
-                                  count),
+                                  "rynd_trainer_get_bucket: %zu is out of range: there are %zu",
+                                  index, count),
                           &error);
     }
     const rynd_bucket_info all = ry_sharing_bucket(gradients_of(trainer)->sharing, index);

@@ -26,14 +26,14 @@ size_t rynd_trainer_state_count(const rynd_trainer *trainer)
     return trainer ? trainer->state_count : 0;
 }
 
-rynd_status rynd_trainer_state(const rynd_trainer *trainer, size_t index, rynd_state_info *info)
+rynd_status rynd_trainer_get_state(const rynd_trainer *trainer, size_t index, rynd_state_info *info)
 {
     RY_API_REQUIRE(trainer, info);
     ry_error error = {""};
     if (index >= rynd_trainer_state_count(trainer)) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
-                                  "rynd_trainer_state: %zu is out of range: there are %zu", index,
-                                  rynd_trainer_state_count(trainer)),
+                                  "rynd_trainer_get_state: %zu is out of range: there are %zu",
+                                  index, rynd_trainer_state_count(trainer)),
                           &error);
     }
     const ry_trainer_state *state = &trainer->states[index];
@@ -148,7 +148,7 @@ static rynd_status gradient(const rynd_trainer *t, const char *name, rynd_tensor
         return ry_fail(error, RYND_ERROR_NOT_FOUND, "state '%s' is no parameter", name);
     }
     if (p->gradient == UINT32_MAX || !t->updated) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_gradient: %s",
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_get_gradient: %s",
                        p->gradient == UINT32_MAX ? "gradients are not kept: set keep_gradients"
                        : t->accumulate > 1       ? "there was no update yet by all micro-batches"
                                                  : "there was no step yet");
@@ -157,8 +157,8 @@ static rynd_status gradient(const rynd_trainer *t, const char *name, rynd_tensor
     return RYND_OK;
 }
 
-rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const char *name,
-                                  rynd_tensor *tensor)
+rynd_status rynd_trainer_get_gradient(const rynd_trainer *trainer, const char *name,
+                                      rynd_tensor *tensor)
 {
     RY_API_REQUIRE(trainer, name, tensor);
     ry_error error = {""};

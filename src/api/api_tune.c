@@ -255,8 +255,8 @@ static rynd_status check_index(const rynd_tuning *tuning, size_t index, ry_error
                                            "problem %zu: the tuning has %zu", index, tuning->count);
 }
 
-rynd_status rynd_tuning_problem(const rynd_tuning *tuning, size_t index,
-                                rynd_tuned_problem *problem)
+rynd_status rynd_tuning_get_problem(const rynd_tuning *tuning, size_t index,
+                                    rynd_tuned_problem *problem)
 {
     RY_API_REQUIRE(tuning, problem);
     ry_error error = {""};
@@ -284,8 +284,8 @@ rynd_status rynd_tuning_problem(const rynd_tuning *tuning, size_t index,
     return ry_api_end(ry_api_info(problem, &all, sizeof all, "rynd_tuned_problem", &error), &error);
 }
 
-rynd_status rynd_tuning_form(const rynd_tuning *tuning, size_t problem, size_t form,
-                             rynd_tuned_form *info)
+rynd_status rynd_tuning_get_form(const rynd_tuning *tuning, size_t problem, size_t form,
+                                 rynd_tuned_form *info)
 {
     RY_API_REQUIRE(tuning, info);
     ry_error error = {""};

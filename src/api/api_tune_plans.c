@@ -365,7 +365,7 @@ rynd_status ry_api_tune_plans(rynd_tuning *tuning, rynd_model *model, const rynd
     return status;
 }
 
-rynd_status rynd_tuning_plan(const rynd_tuning *tuning, size_t index, rynd_tuned_plan *plan)
+rynd_status rynd_tuning_get_plan(const rynd_tuning *tuning, size_t index, rynd_tuned_plan *plan)
 {
     RY_API_REQUIRE(tuning, plan);
     ry_error error = {""};

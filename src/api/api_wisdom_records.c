@@ -104,8 +104,8 @@ rynd_status rynd_wisdom_show(rynd_context *context, const rynd_wisdom_filter *gi
     return ry_api_end(status, &error);
 }
 
-rynd_status rynd_wisdom_line(const rynd_wisdom_record *record, char *to, size_t size,
-                             size_t *length)
+rynd_status rynd_wisdom_format(const rynd_wisdom_record *record, char *to, size_t size,
+                               size_t *length)
 {
     RY_API_REQUIRE(record, length);
     ry_error error = {""};
@@ -121,7 +121,7 @@ rynd_status rynd_wisdom_line(const rynd_wisdom_record *record, char *to, size_t 
     const char *wrong = ry_wisdom_complaint(&key, &own);
     if (wrong) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
-                                  "rynd_wisdom_line: the record's %s is none that one may have",
+                                  "rynd_wisdom_format: the record's %s is none that one may have",
                                   wrong),
                           &error);
     }

@@ -46,7 +46,7 @@ size_t ry_placement_parts(const ry_fleet *fleet, size_t networks, size_t most);
 
 /* Binds, folds and cuts a network. */
 rynd_status ry_placement_cut(rynd_placement *placement, ry_placed_network *network,
-                             const rynd_model *model, const rynd_place_options *options,
+                             const rynd_model *model, const rynd_placement_options *options,
                              ry_error *error);
 
 /* The model of parts of a network, for a device's context. */
@@ -59,7 +59,7 @@ rynd_status ry_placement_cost(const rynd_placement *placement, rynd_model *model
                               ry_placed_cost *cost, ry_error *error);
 
 /* All costs of all networks. */
-rynd_status ry_placement_costs(rynd_placement *placement, const rynd_place_options *options,
+rynd_status ry_placement_costs(rynd_placement *placement, const rynd_placement_options *options,
                                ry_error *error);
 
 #endif

@@ -59,13 +59,13 @@ static void look(const rynd_model *model)
     rynd_node_info node = {.size = sizeof node};
     need_message(rynd_model_get_info(model, &info));
     for (size_t i = 0; i < rynd_model_input_count(model); i++) {
-        need_message(rynd_model_input(model, i, &value));
+        need_message(rynd_model_get_input(model, i, &value));
     }
     for (size_t i = 0; i < rynd_model_output_count(model); i++) {
-        need_message(rynd_model_output(model, i, &value));
+        need_message(rynd_model_get_output(model, i, &value));
     }
     for (size_t i = 0; i < rynd_model_node_count(model); i++) {
-        need_message(rynd_model_node(model, i, &node));
+        need_message(rynd_model_get_node(model, i, &node));
         (void)rynd_model_node_output(model, i, 0);
     }
 }
@@ -76,11 +76,11 @@ static int is_small(const rynd_plan *plan)
     double flop = 0;
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
         rynd_step_info step = {.size = sizeof step};
-        if (rynd_plan_step(plan, i, &step) == RYND_OK) {
+        if (rynd_plan_get_step(plan, i, &step) == RYND_OK) {
             flop += step.flop + step.bytes;
         }
     }
-    return rynd_plan_memory(plan, &memory) == RYND_OK && memory.total < MEMORY_LIMIT &&
+    return rynd_plan_get_memory(plan, &memory) == RYND_OK && memory.total < MEMORY_LIMIT &&
            flop < FLOP_LIMIT;
 }
 
@@ -93,8 +93,8 @@ static void run(const rynd_model *model, rynd_plan *plan)
     for (size_t i = 0; i < rynd_model_input_count(model) && status == RYND_OK; i++) {
         rynd_value_info value = {.size = sizeof value};
         rynd_tensor tensor;
-        status = rynd_model_input(model, i, &value);
-        status = status ? status : rynd_plan_input(plan, i, &tensor);
+        status = rynd_model_get_input(model, i, &value);
+        status = status ? status : rynd_plan_get_input(plan, i, &tensor);
         if (status == RYND_OK &&
             (size_t)rynd_tensor_elements(&tensor) <= sizeof zeros / sizeof zeros[0]) {
             tensor.data = zeros;
@@ -105,7 +105,7 @@ static void run(const rynd_model *model, rynd_plan *plan)
     need_message(status);
     for (size_t i = 0; i < rynd_model_output_count(model) && status == RYND_OK; i++) {
         rynd_tensor tensor;
-        status = rynd_session_output(session, i, &tensor);
+        status = rynd_session_get_output(session, i, &tensor);
     }
     rynd_session_destroy(session);
 }

@@ -111,7 +111,7 @@ static void take_inputs(const grammar *g, const rynd_model *model, rynd_tensor *
     for (size_t i = 0; i < rynd_model_input_count(model); i++) {
         rynd_value_info info = {.size = sizeof info};
         inputs[i] = (rynd_tensor){0};
-        if (rynd_model_input(model, i, &info) != RYND_OK) {
+        if (rynd_model_get_input(model, i, &info) != RYND_OK) {
             continue;
         }
         for (int k = 0; k < g->value_count; k++) {

@@ -101,8 +101,9 @@ static bool take_inputs(model_case *c)
     const bool tell = chance(&c->g->c, 40);
     for (size_t i = 0; i < rynd_model_input_count(c->model); i++) {
         rynd_value_info info = {.size = sizeof info};
-        const grammar_value *v =
-            rynd_model_input(c->model, i, &info) == RYND_OK ? find_value(c->g, info.name) : NULL;
+        const grammar_value *v = rynd_model_get_input(c->model, i, &info) == RYND_OK
+                                     ? find_value(c->g, info.name)
+                                     : NULL;
         if (!v || v->rank > RYND_MAX_RANK) {
             return wrong(c, "an input that the model does not have", "");
         }
@@ -152,7 +153,7 @@ static bool same_plans(const rynd_plan *a, const rynd_plan *b)
     }
     for (size_t i = 0; i < rynd_plan_step_count(a); i++) {
         rynd_step_info x = {.size = sizeof x}, y = {.size = sizeof y};
-        if (rynd_plan_step(a, i, &x) != RYND_OK || rynd_plan_step(b, i, &y) != RYND_OK) {
+        if (rynd_plan_get_step(a, i, &x) != RYND_OK || rynd_plan_get_step(b, i, &y) != RYND_OK) {
             return false;
         }
         const char *const pairs[][2] = {{x.name, y.name},           {x.problem, y.problem},
@@ -166,7 +167,7 @@ static bool same_plans(const rynd_plan *a, const rynd_plan *b)
         }
     }
     rynd_memory m = {.size = sizeof m}, n = {.size = sizeof n};
-    return rynd_plan_memory(a, &m) == RYND_OK && rynd_plan_memory(b, &n) == RYND_OK &&
+    return rynd_plan_get_memory(a, &m) == RYND_OK && rynd_plan_get_memory(b, &n) == RYND_OK &&
            memcmp(&m, &n, sizeof m) == 0;
 }
 
@@ -174,7 +175,7 @@ static rynd_status bind_and_run(const model_case *c, rynd_session *session)
 {
     for (size_t i = 0; i < rynd_model_input_count(c->model); i++) {
         rynd_value_info info = {.size = sizeof info};
-        RY_TRY(rynd_model_input(c->model, i, &info));
+        RY_TRY(rynd_model_get_input(c->model, i, &info));
         RY_TRY(rynd_session_bind(session, info.name, &c->inputs[i]));
     }
     return rynd_session_run(session);

@@ -58,7 +58,7 @@ static PyObject *context_info(PyObject *self, PyObject *unused)
 {
     (void)unused;
     rynd_device_info info = {.size = sizeof info};
-    const rynd_status status = rynd_context_info(((context_object *)self)->context, &info);
+    const rynd_status status = rynd_context_get_info(((context_object *)self)->context, &info);
     if (status != RYND_OK) {
         return py_raise(status);
     }
@@ -72,7 +72,7 @@ static PyObject *context_info(PyObject *self, PyObject *unused)
 static PyObject *checked_kernel(const rynd_context *context, size_t index)
 {
     rynd_checked_kernel k = {.size = sizeof k};
-    const rynd_status status = rynd_context_checked(context, index, &k);
+    const rynd_status status = rynd_context_get_checked(context, index, &k);
     if (status != RYND_OK) {
         return py_raise(status);
     }

@@ -55,7 +55,7 @@ static bool label_inputs(model_object *self)
         enum { LABEL = 160 };
         rynd_value_info info = {.size = sizeof info};
         self->input_labels[i] = PyMem_Calloc(LABEL, 1);
-        if (!self->input_labels[i] || rynd_model_input(self->model, i, &info) != RYND_OK) {
+        if (!self->input_labels[i] || rynd_model_get_input(self->model, i, &info) != RYND_OK) {
             return false;
         }
         snprintf(self->input_labels[i], LABEL, "input '%.120s'", info.name);
@@ -67,9 +67,9 @@ static bool label_inputs(model_object *self)
 static PyObject *finish(model_object *self)
 {
     self->input_names =
-        names_of(self->model, rynd_model_input_count(self->model), rynd_model_input);
+        names_of(self->model, rynd_model_input_count(self->model), rynd_model_get_input);
     self->output_names =
-        names_of(self->model, rynd_model_output_count(self->model), rynd_model_output);
+        names_of(self->model, rynd_model_output_count(self->model), rynd_model_get_output);
     if (!self->input_names || !self->output_names || !label_inputs(self)) {
         if (!PyErr_Occurred()) {
             PyErr_NoMemory();
@@ -174,13 +174,13 @@ static PyObject *list(PyObject *self, size_t (*count)(const rynd_model *),
 static PyObject *model_inputs(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return list(self, rynd_model_input_count, rynd_model_input);
+    return list(self, rynd_model_input_count, rynd_model_get_input);
 }
 
 static PyObject *model_outputs(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return list(self, rynd_model_output_count, rynd_model_output);
+    return list(self, rynd_model_output_count, rynd_model_get_output);
 }
 
 static PyObject *operators(const rynd_model *model, size_t count)
@@ -189,7 +189,7 @@ static PyObject *operators(const rynd_model *model, size_t count)
     for (size_t i = 0; counts && i < count; i++) {
         const char *name;
         size_t nodes;
-        const rynd_status status = rynd_model_operator(model, i, &name, &nodes);
+        const rynd_status status = rynd_model_get_operator(model, i, &name, &nodes);
         PyObject *number = status == RYND_OK ? PyLong_FromSize_t(nodes) : py_raise(status);
         if (!number || PyDict_SetItemString(counts, name, number) != 0) {
             Py_CLEAR(counts);
@@ -219,7 +219,7 @@ static PyObject *model_weights(PyObject *self, PyObject *unused)
 {
     (void)unused;
     rynd_weights weights = {.size = sizeof weights};
-    const rynd_status status = rynd_model_weights(((model_object *)self)->model, &weights);
+    const rynd_status status = rynd_model_get_weights(((model_object *)self)->model, &weights);
     return status == RYND_OK
                ? Py_BuildValue("(nnnnn)", (Py_ssize_t)weights.packed, (Py_ssize_t)weights.derived,
                                (Py_ssize_t)weights.unused_packed,
@@ -258,7 +258,7 @@ static PyObject *model_nodes(PyObject *self, PyObject *unused)
     PyObject *nodes = PyList_New(0);
     for (size_t i = 0; nodes && i < rynd_model_node_count(model); i++) {
         rynd_node_info info = {.size = sizeof info};
-        const rynd_status status = rynd_model_node(model, i, &info);
+        const rynd_status status = rynd_model_get_node(model, i, &info);
         PyObject *node =
             status == RYND_OK
                 ? Py_BuildValue("(sssNN)", info.name, info.op, info.source,
@@ -310,7 +310,8 @@ static PyObject *model_part(PyObject *object, PyObject *args)
         options.batch = batch;
         rynd_status status;
         rynd_context *context = self->context->context;
-        Py_BEGIN_ALLOW_THREADS status = rynd_model_part(self->model, context, &options, &part);
+        Py_BEGIN_ALLOW_THREADS status =
+            rynd_model_create_part(self->model, context, &options, &part);
         Py_END_ALLOW_THREADS if (status != RYND_OK)
         {
             py_raise(status);

@@ -43,10 +43,10 @@ static rynd_status describe(op_object *self)
     }
     rynd_status status = RYND_OK;
     for (int i = 0; status == RYND_OK && i < self->inputs; i++) {
-        status = rynd_op_input(self->op, (size_t)i, &self->in[i]);
+        status = rynd_op_get_input(self->op, (size_t)i, &self->in[i]);
     }
     for (int i = 0; status == RYND_OK && i < self->outputs; i++) {
-        status = rynd_op_output(self->op, (size_t)i, &self->out[i]);
+        status = rynd_op_get_output(self->op, (size_t)i, &self->out[i]);
         self->pools[i] = py_pool_create((size_t)rynd_tensor_elements(&self->out[i]) *
                                         rynd_dtype_size(self->out[i].dtype));
         status = self->pools[i] ? status : RYND_ERROR_OUT_OF_MEMORY;
@@ -210,7 +210,7 @@ static PyObject *op_step(PyObject *self, PyObject *unused)
 {
     (void)unused;
     rynd_step_info info = {.size = sizeof info};
-    const rynd_status status = rynd_op_info(((op_object *)self)->op, &info);
+    const rynd_status status = rynd_op_get_info(((op_object *)self)->op, &info);
     return status == RYND_OK ? py_step(&info) : py_raise(status);
 }
 

@@ -56,7 +56,7 @@ static PyObject *plan_memory(PyObject *self, PyObject *unused)
 {
     (void)unused;
     rynd_memory memory = {.size = sizeof memory};
-    const rynd_status status = rynd_plan_memory(((plan_object *)self)->plan, &memory);
+    const rynd_status status = rynd_plan_get_memory(((plan_object *)self)->plan, &memory);
     return status == RYND_OK
                ? Py_BuildValue("(nnnn)", (Py_ssize_t)memory.weights, (Py_ssize_t)memory.activations,
                                (Py_ssize_t)memory.workspace, (Py_ssize_t)memory.total)
@@ -81,7 +81,7 @@ PyObject *py_steps(const rynd_plan *plan)
     PyObject *steps = PyList_New(0);
     for (size_t i = 0; steps && i < rynd_plan_step_count(plan); i++) {
         rynd_step_info info = {.size = sizeof info};
-        const rynd_status status = rynd_plan_step(plan, i, &info);
+        const rynd_status status = rynd_plan_get_step(plan, i, &info);
         PyObject *step = status == RYND_OK ? py_step(&info) : py_raise(status);
         if (!step || PyList_Append(steps, step) != 0) {
             Py_CLEAR(steps);
@@ -98,7 +98,7 @@ static PyObject *plan_step(PyObject *self, PyObject *index)
     if (i == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    const rynd_status status = rynd_plan_step(((plan_object *)self)->plan, (size_t)i, &info);
+    const rynd_status status = rynd_plan_get_step(((plan_object *)self)->plan, (size_t)i, &info);
     return status == RYND_OK ? py_step(&info) : py_raise(status);
 }
 
@@ -115,7 +115,7 @@ static PyObject *plan_knobs(PyObject *self, PyObject *step)
     PyObject *knobs = PyErr_Occurred() ? NULL : PyList_New(0);
     for (size_t k = 0; knobs && k < rynd_plan_knob_count(plan, (size_t)s); k++) {
         rynd_knob knob = {.size = sizeof knob};
-        const rynd_status status = rynd_plan_knob(plan, (size_t)s, k, &knob);
+        const rynd_status status = rynd_plan_get_knob(plan, (size_t)s, k, &knob);
         PyObject *made = status == RYND_OK
                              ? Py_BuildValue("(sssO)", knob.name, knob.value, knob.values,
                                              knob.main ? Py_True : Py_False)
@@ -140,7 +140,7 @@ static PyObject *plan_form(PyObject *self, PyObject *unused)
 static PyObject *plan_seconds(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return PyFloat_FromDouble(rynd_plan_time(((plan_object *)self)->plan));
+    return PyFloat_FromDouble(rynd_plan_planning_seconds(((plan_object *)self)->plan));
 }
 
 /* (median, low, high, coverage, arithmetic, memory, overhead, energy), energy None or (joule, low,

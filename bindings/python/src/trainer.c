@@ -240,7 +240,8 @@ static PyObject *trainer_output(PyObject *object, PyObject *unused)
 {
     (void)unused;
     rynd_tensor tensor;
-    const rynd_status status = rynd_trainer_output(((trainer_object *)object)->trainer, &tensor);
+    const rynd_status status =
+        rynd_trainer_get_output(((trainer_object *)object)->trainer, &tensor);
     return copy_of(status, &tensor);
 }
 
@@ -252,7 +253,7 @@ static PyObject *trainer_gradient(PyObject *object, PyObject *name)
         return NULL;
     }
     const rynd_status status =
-        rynd_trainer_gradient(((trainer_object *)object)->trainer, text, &tensor);
+        rynd_trainer_get_gradient(((trainer_object *)object)->trainer, text, &tensor);
     return copy_of(status, &tensor);
 }
 
@@ -260,7 +261,8 @@ static PyObject *trainer_target(PyObject *object, PyObject *unused)
 {
     (void)unused;
     rynd_tensor tensor;
-    const rynd_status status = rynd_trainer_target(((trainer_object *)object)->trainer, &tensor);
+    const rynd_status status =
+        rynd_trainer_get_target(((trainer_object *)object)->trainer, &tensor);
     return status == RYND_OK ? py_describe(&tensor) : py_raise(status);
 }
 
@@ -272,7 +274,7 @@ static PyObject *trainer_states(PyObject *object, PyObject *unused)
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < rynd_trainer_state_count(trainer); i++) {
         rynd_state_info info = {.size = sizeof info};
-        const rynd_status status = rynd_trainer_state(trainer, i, &info);
+        const rynd_status status = rynd_trainer_get_state(trainer, i, &info);
         PyObject *tensor = status == RYND_OK ? py_describe(&info.tensor) : py_raise(status);
         PyObject *one = tensor ? Py_BuildValue("(siN)", info.name, (int)info.kind, tensor) : NULL;
         if (!one || PyList_Append(list, one) != 0) {
@@ -380,7 +382,8 @@ static PyObject *trainer_identity(PyObject *object, PyObject *unused)
 {
     (void)unused;
     const char *text;
-    const rynd_status status = rynd_trainer_identity(((trainer_object *)object)->trainer, &text);
+    const rynd_status status =
+        rynd_trainer_get_identity(((trainer_object *)object)->trainer, &text);
     return status == RYND_OK ? PyUnicode_FromString(text) : py_raise(status);
 }
 
@@ -421,7 +424,7 @@ static PyObject *trainer_buckets(PyObject *object, PyObject *unused)
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < rynd_trainer_bucket_count(trainer); i++) {
         rynd_bucket_info info = {.size = sizeof info};
-        const rynd_status status = rynd_trainer_bucket(trainer, i, &info);
+        const rynd_status status = rynd_trainer_get_bucket(trainer, i, &info);
         PyObject *one = status == RYND_OK
                             ? Py_BuildValue("(nnn)", (Py_ssize_t)info.bytes, (Py_ssize_t)info.made,
                                             (Py_ssize_t)info.awaited)

@@ -29,7 +29,7 @@ static int hear(void *user, const rynd_tune_progress *p)
 static PyObject *describe_form(const rynd_tuning *tuning, size_t problem, size_t index)
 {
     rynd_tuned_form f = {.size = sizeof f};
-    const rynd_status status = rynd_tuning_form(tuning, problem, index, &f);
+    const rynd_status status = rynd_tuning_get_form(tuning, problem, index, &f);
     return status != RYND_OK
                ? py_raise(status)
                : Py_BuildValue("{sssssssssdsnsdsdsdsdsdsdsdsnsnsnsd}", "kernel", f.kernel, "knobs",
@@ -57,7 +57,7 @@ static PyObject *describe_forms(const rynd_tuning *tuning, size_t problem, size_
 static PyObject *describe_problem(const rynd_tuning *tuning, size_t index)
 {
     rynd_tuned_problem p = {.size = sizeof p};
-    const rynd_status status = rynd_tuning_problem(tuning, index, &p);
+    const rynd_status status = rynd_tuning_get_problem(tuning, index, &p);
     if (status != RYND_OK) {
         return py_raise(status);
     }
@@ -75,7 +75,7 @@ static PyObject *describe_problem(const rynd_tuning *tuning, size_t index)
 static PyObject *describe_plan(const rynd_tuning *tuning, size_t index)
 {
     rynd_tuned_plan p = {.size = sizeof p};
-    const rynd_status status = rynd_tuning_plan(tuning, index, &p);
+    const rynd_status status = rynd_tuning_get_plan(tuning, index, &p);
     return status != RYND_OK
                ? py_raise(status)
                : Py_BuildValue("{sssdsnsdsdsdsdsdsdsO}", "knobs", p.knobs, "predicted", p.predicted,

@@ -37,10 +37,10 @@ static bool list_add(list *l, const rynd_wisdom_record *record, const rynd_wisdo
         l->items = grown ? grown : l->items;
         l->capacity = grown ? capacity : l->capacity;
     }
-    char *line = l->count < l->capacity && rynd_wisdom_line(record, NULL, 0, &length) == RYND_OK
+    char *line = l->count < l->capacity && rynd_wisdom_format(record, NULL, 0, &length) == RYND_OK
                      ? malloc(length + 1)
                      : NULL;
-    if (!line || rynd_wisdom_line(record, line, length + 1, &length) != RYND_OK) {
+    if (!line || rynd_wisdom_format(record, line, length + 1, &length) != RYND_OK) {
         free(line);
         l->failed = true;
         return false;

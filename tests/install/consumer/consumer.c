@@ -12,7 +12,7 @@ int main(void)
         return 1;
     }
     rynd_device_info info = {.size = sizeof info};
-    rynd_status status = rynd_context_info(context, &info);
+    rynd_status status = rynd_context_get_info(context, &info);
     if (status == RYND_OK) {
         printf("rynd %s on %s (%s)\n", rynd_version(), info.name, info.isa);
     }

@@ -137,13 +137,14 @@ static rynd_status use_place(attempt *a, counting *c)
     const rynd_allocator allocator = {take, give_back, c};
     const rynd_context_options context_options = {
         .size = sizeof context_options, .threads = 1, .allocator = &allocator};
-    const rynd_place_options options = {
+    const rynd_placement_options options = {
         .size = sizeof options, .objective = RYND_OBJECTIVE_MEMORY, .batch = 1, .parts = 2};
     counted = c;
     rynd_status status = rynd_context_create(&context_options, &a->context);
     status = status ? status : rynd_model_load_memory(a->context, bytes, size, &a->model);
     status = status ? status : rynd_fleet_load(file.path, &context_options, &a->fleet);
-    status = status ? status : rynd_place(a->fleet, &a->model, 1, &options, &a->placement);
+    status =
+        status ? status : rynd_placement_create(a->fleet, &a->model, 1, &options, &a->placement);
     counted = NULL;
     unlink(file.path);
     return status;
@@ -168,7 +169,7 @@ static rynd_status use_expr(attempt *a, counting *c)
     counted = c;
     rynd_status status = rynd_context_create(&context_options, &a->context);
     status = status ? status : rynd_expr_create(a->context, problem, NULL, &a->expr);
-    status = status ? status : rynd_expr_gradient(a->expr, NULL, &a->gradient);
+    status = status ? status : rynd_expr_create_gradient(a->expr, NULL, &a->gradient);
     status = status ? status : rynd_expr_execute(a->gradient, in, out);
     counted = NULL;
     return status;

@@ -270,17 +270,17 @@ static rynd_status keep_machine(void *machine)
 
 static rynd_status machine_info(void *machine)
 {
-    return rynd_context_machine(context, machine);
+    return rynd_context_get_machine(context, machine);
 }
 
 static rynd_status device_info(void *info)
 {
-    return rynd_context_info(context, info);
+    return rynd_context_get_info(context, info);
 }
 
 static rynd_status value_info(void *info)
 {
-    return rynd_model_input(model, 0, info);
+    return rynd_model_get_input(model, 0, info);
 }
 
 static rynd_status model_info(void *info)
@@ -290,17 +290,17 @@ static rynd_status model_info(void *info)
 
 static rynd_status node_info(void *info)
 {
-    return rynd_model_node(model, 0, info);
+    return rynd_model_get_node(model, 0, info);
 }
 
 static rynd_status plan_memory(void *info)
 {
-    return rynd_plan_memory(plan, info);
+    return rynd_plan_get_memory(plan, info);
 }
 
 static rynd_status step_info(void *info)
 {
-    return rynd_plan_step(plan, 0, info);
+    return rynd_plan_get_step(plan, 0, info);
 }
 
 /* Asks for a knob of the first step with knobs. */
@@ -310,7 +310,7 @@ static rynd_status knob_info(void *info)
     while (rynd_plan_knob_count(plan, step) == 0) {
         assert_true(++step < rynd_plan_step_count(plan));
     }
-    return rynd_plan_knob(plan, step, 0, info);
+    return rynd_plan_get_knob(plan, step, 0, info);
 }
 
 static const struct {
@@ -459,8 +459,8 @@ static void values_of_plan_options(void **state)
     options.settings = &(rynd_setting){"no such step", "kernel", "x"};
     assert_refused(make_plan(&options), RYND_ERROR_NOT_FOUND, "'no such step'");
     rynd_knob knob = {.size = sizeof knob};
-    assert_refused(rynd_plan_knob(plan, rynd_plan_step_count(plan), 0, &knob), RYND_ERROR_ARGUMENT,
-                   "step ");
+    assert_refused(rynd_plan_get_knob(plan, rynd_plan_step_count(plan), 0, &knob),
+                   RYND_ERROR_ARGUMENT, "step ");
 }
 
 static void values_of_other_structs(void **state)
@@ -473,7 +473,7 @@ static void values_of_other_structs(void **state)
     const double rates[] = {NAN, INFINITY, -1, 0};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         rynd_machine machine = {.size = sizeof machine};
-        assert_int_equal(rynd_context_machine(context, &machine), RYND_OK);
+        assert_int_equal(rynd_context_get_machine(context, &machine), RYND_OK);
         machine.f32.all = rates[i];
         assert_refused(rynd_machine_save(&machine, "/nowhere/machine.txt"), RYND_ERROR_ARGUMENT,
                        "f32 is");

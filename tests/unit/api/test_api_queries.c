@@ -74,11 +74,11 @@ static void operators_of_a_model(void **state)
     assert_int_equal(rynd_model_get_info(model, &info), RYND_OK);
     assert_int_equal(info.operator_count, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < info.operator_count; i++) {
-        assert_int_equal(rynd_model_operator(model, i, &name, &count), RYND_OK);
+        assert_int_equal(rynd_model_get_operator(model, i, &name, &count), RYND_OK);
         assert_string_equal(name, expected[i].name);
         assert_int_equal(count, expected[i].count);
     }
-    assert_int_equal(rynd_model_operator(model, info.operator_count, &name, &count),
+    assert_int_equal(rynd_model_get_operator(model, info.operator_count, &name, &count),
                      RYND_ERROR_ARGUMENT);
 }
 
@@ -90,11 +90,11 @@ static void values_of_a_model(void **state)
     rynd_node_info node = {.size = sizeof node};
     int readers = 0;
     for (size_t n = 0; n < rynd_model_node_count(model); n++) {
-        assert_int_equal(rynd_model_node(model, n, &node), RYND_OK);
+        assert_int_equal(rynd_model_get_node(model, n, &node), RYND_OK);
         for (int i = 0; i < node.inputs; i++) {
             const char *name = rynd_model_node_input(model, n, i);
             assert_non_null(name);
-            assert_true(!*name || rynd_model_value(model, name, &value) == RYND_OK);
+            assert_true(!*name || rynd_model_get_value(model, name, &value) == RYND_OK);
             readers += strcmp(name, "x") == 0;
         }
         assert_null(rynd_model_node_input(model, n, node.inputs));
@@ -102,18 +102,18 @@ static void values_of_a_model(void **state)
     }
     assert_int_equal(readers, 1);
     assert_null(rynd_model_node_input(model, rynd_model_node_count(model), 0));
-    assert_int_equal(rynd_model_value(model, "x", &value), RYND_OK);
+    assert_int_equal(rynd_model_get_value(model, "x", &value), RYND_OK);
     assert_int_equal(value.rank, 4);
     assert_int_equal(value.dim[0], -1);
     assert_int_equal(value.dim[1], TINY_CHANNELS);
-    assert_int_equal(rynd_model_value(model, "nobody", &value), RYND_ERROR_NOT_FOUND);
+    assert_int_equal(rynd_model_get_value(model, "nobody", &value), RYND_ERROR_NOT_FOUND);
 }
 
 static void outputs_of_a_plan(void **state)
 {
     (void)state;
     rynd_tensor y;
-    assert_int_equal(rynd_plan_output(plan, 0, &y), RYND_OK);
+    assert_int_equal(rynd_plan_get_output(plan, 0, &y), RYND_OK);
     assert_int_equal(y.dtype, RYND_DTYPE_F32);
     assert_int_equal(y.rank, 2);
     assert_int_equal(y.dim[0], BATCH);
@@ -121,7 +121,7 @@ static void outputs_of_a_plan(void **state)
     assert_int_equal(y.stride[0], TINY_CLASSES);
     assert_int_equal(y.stride[1], 1);
     assert_null(y.data);
-    assert_int_equal(rynd_plan_output(plan, 1, &y), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_plan_get_output(plan, 1, &y), RYND_ERROR_ARGUMENT);
 }
 
 /* Times are recorded from one call to the other, and only then. */
@@ -174,14 +174,14 @@ static void memory_of_an_operator(void **state)
     rynd_op *op = NULL;
     rynd_memory memory = {.size = sizeof memory};
     assert_int_equal(rynd_op_create(context, text, NULL, &op), RYND_OK);
-    assert_int_equal(rynd_op_memory(op, &memory), RYND_OK);
+    assert_int_equal(rynd_op_get_memory(op, &memory), RYND_OK);
     assert_int_equal(memory.activations, X + W + Y);
     assert_int_equal(memory.weights, 0);
     assert_int_equal(memory.total, memory.weights + memory.activations + memory.workspace);
     rynd_op_destroy(op);
     const rynd_op_options options = {.size = sizeof options, .constants = 1u << 1};
     assert_int_equal(rynd_op_create(context, text, &options, &op), RYND_OK);
-    assert_int_equal(rynd_op_memory(op, &memory), RYND_OK);
+    assert_int_equal(rynd_op_get_memory(op, &memory), RYND_OK);
     assert_int_equal(memory.activations, X + Y);
     assert_true(memory.weights >= W);
     assert_int_equal(memory.total, memory.weights + memory.activations + memory.workspace);
@@ -193,7 +193,7 @@ static void *context_with_profile(const char **profile)
     rynd_context *made = NULL;
     rynd_device_info info = {.size = sizeof info};
     assert_int_equal(rynd_context_create(NULL, &made), RYND_OK);
-    assert_int_equal(rynd_context_info(made, &info), RYND_OK);
+    assert_int_equal(rynd_context_get_info(made, &info), RYND_OK);
     *profile = info.profile;
     return made;
 }
@@ -223,11 +223,11 @@ static void what_the_machine_reaches(void **state)
     machine.disturbance = 2 * RYND_DISTURBANCE_LIMIT; /* whatever else runs beside the tests */
     assert_int_equal(rynd_context_keep_machine(own, &machine, &kept), RYND_ERROR_ARGUMENT);
     machine.disturbance = 0;
-    assert_int_equal(rynd_context_info(own, &info), RYND_OK);
+    assert_int_equal(rynd_context_get_info(own, &info), RYND_OK);
     if (info.threads == machine.cores) {
         assert_int_equal(rynd_context_keep_machine(own, &machine, &kept), RYND_OK);
         assert_string_equal(kept, file);
-        assert_int_equal(rynd_context_info(own, &info), RYND_OK);
+        assert_int_equal(rynd_context_get_info(own, &info), RYND_OK);
         assert_null(info.profile);
         rynd_context *later = context_with_profile(&after);
         assert_string_equal(after, file);
@@ -310,17 +310,18 @@ static void devices_are_named(void **state)
     (void)state;
     char name[16];
     assert_true(rynd_device_count() >= 1);
-    assert_int_equal(rynd_device_name(0, name, sizeof name), RYND_OK);
+    assert_int_equal(rynd_device_get_name(0, name, sizeof name), RYND_OK);
     assert_string_equal(name, "cpu");
-    assert_int_equal(rynd_device_name(0, name, 3), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_device_name(rynd_device_count(), name, sizeof name), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_device_get_name(0, name, 3), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_device_get_name(rynd_device_count(), name, sizeof name),
+                     RYND_ERROR_ARGUMENT);
     for (size_t i = 1; i < rynd_device_count(); i++) {
         rynd_context *made = NULL;
         rynd_device_info info = {.size = sizeof info};
-        assert_int_equal(rynd_device_name(i, name, sizeof name), RYND_OK);
+        assert_int_equal(rynd_device_get_name(i, name, sizeof name), RYND_OK);
         const rynd_context_options options = {.size = sizeof options, .device = name};
         assert_int_equal(rynd_context_create(&options, &made), RYND_OK);
-        assert_int_equal(rynd_context_info(made, &info), RYND_OK);
+        assert_int_equal(rynd_context_get_info(made, &info), RYND_OK);
         assert_true(strncmp(name, info.device, strlen(info.device)) == 0);
         rynd_context_destroy(made);
     }

@@ -54,7 +54,7 @@ static rynd_status make_part(names inputs, names outputs, int64_t batch, rynd_mo
                                        .outputs = outputs.items,
                                        .output_count = outputs.count,
                                        .batch = batch};
-    return rynd_model_part(model, context, &options, part);
+    return rynd_model_create_part(model, context, &options, part);
 }
 
 /* Runs a model of one output on memory by the names of its inputs. */
@@ -68,12 +68,12 @@ static void run(rynd_model *m, const char *const *in_names, float *const *in, fl
     assert_int_equal(rynd_session_create(plan, &session), RYND_OK);
     for (size_t i = 0; i < rynd_model_input_count(m); i++) {
         rynd_tensor tensor;
-        assert_int_equal(rynd_plan_input(plan, i, &tensor), RYND_OK);
+        assert_int_equal(rynd_plan_get_input(plan, i, &tensor), RYND_OK);
         tensor.data = in[i];
         assert_int_equal(rynd_session_bind(session, in_names[i], &tensor), RYND_OK);
     }
     assert_int_equal(rynd_session_run(session), RYND_OK);
-    assert_int_equal(rynd_session_output(session, 0, &output), RYND_OK);
+    assert_int_equal(rynd_session_get_output(session, 0, &output), RYND_OK);
     assert_int_equal(rynd_tensor_elements(&output), (int64_t)out_count);
     memcpy(out, output.data, out_count * sizeof *out);
     rynd_session_destroy(session);
@@ -88,7 +88,7 @@ static void parts_make_the_whole(void **state)
     rynd_model *whole, *first, *second;
     const rynd_part_options all = {.size = sizeof all, .batch = BATCH};
     tiny_values(x, BATCH * INPUT, 3);
-    assert_int_equal(rynd_model_part(model, context, &all, &whole), RYND_OK);
+    assert_int_equal(rynd_model_create_part(model, context, &all, &whole), RYND_OK);
     assert_int_equal(make_part((names){{"x"}, 1}, (names){{"pool1"}, 1}, BATCH, &first), RYND_OK);
     assert_int_equal(make_part((names){{"pool1"}, 1}, (names){{"y"}, 1}, BATCH, &second), RYND_OK);
     assert_int_equal(rynd_model_node_count(second), 6);
@@ -115,10 +115,10 @@ static void inputs_in_order(void **state)
     assert_int_equal(make_part((names){{"conv2", "pool1"}, 2}, (names){{"add1"}, 1}, 1, &part),
                      RYND_OK);
     assert_int_equal(rynd_model_input_count(part), 2);
-    assert_int_equal(rynd_model_input(part, 0, &info), RYND_OK);
+    assert_int_equal(rynd_model_get_input(part, 0, &info), RYND_OK);
     assert_string_equal(info.name, "conv2");
     assert_int_equal(info.dim[0], 1);
-    assert_int_equal(rynd_model_input(part, 1, &info), RYND_OK);
+    assert_int_equal(rynd_model_get_input(part, 1, &info), RYND_OK);
     assert_string_equal(info.name, "pool1");
     assert_int_equal(rynd_model_get_info(part, &about), RYND_OK);
     assert_int_equal(about.parameters, 0);

@@ -92,7 +92,7 @@ static void run(const rynd_model *model, float *y)
     assert_int_equal(rynd_session_create(plan, &session), RYND_OK);
     assert_int_equal(rynd_session_bind(session, "x", &in), RYND_OK);
     assert_int_equal(rynd_session_run(session), RYND_OK);
-    assert_int_equal(rynd_session_output(session, 0, &out), RYND_OK);
+    assert_int_equal(rynd_session_get_output(session, 0, &out), RYND_OK);
     memcpy(y, out.data, 3 * sizeof *y);
     rynd_session_destroy(session);
     rynd_plan_destroy(plan);
@@ -239,7 +239,7 @@ static void test_refused(void **state)
                                        .outputs = outputs,
                                        .output_count = 1,
                                        .batch = 1};
-    assert_int_equal(rynd_model_part(model, context, &options, &part), RYND_OK);
+    assert_int_equal(rynd_model_create_part(model, context, &options, &part), RYND_OK);
     refuse(part, NULL, 0, RYND_ERROR_UNSUPPORTED, "a part of a model has no file");
     rynd_model_destroy(part);
     rynd_model_destroy(model);

@@ -82,7 +82,7 @@ static void test_problems(void **state)
         if (rynd_op_create(context, texts[i], NULL, &op) != RYND_OK) {
             fail_msg("%s", rynd_last_error());
         }
-        assert_int_equal(rynd_op_info(op, &info), RYND_OK);
+        assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
         assert_non_null(strstr(info.problem, "0.125"));
         rynd_op_destroy(op);
     }
@@ -98,7 +98,7 @@ static void test_reason(void **state)
     rynd_step_info info = {.size = sizeof info};
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     assert_int_equal(rynd_op_create(context, "conv c=8 h=8 w=8 k=8 r=3 s=3", NULL, &op), RYND_OK);
-    assert_int_equal(rynd_op_info(op, &info), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
     assert_int_equal(strncmp(info.reason, "predicted ", 10), 0);
     assert_int_equal(info.reason[10 + strspn(info.reason + 10, "0123456789")], '.');
     rynd_op_destroy(op);

@@ -128,7 +128,7 @@ static void a_refused_binding_changes_nothing(void **state)
     assert_int_equal(rynd_session_bind(session, "x", &bad), RYND_ERROR_ARGUMENT);
     assert_int_equal(rynd_session_run(session), RYND_OK);
     assert_memory_equal(y, expected, sizeof y);
-    assert_int_equal(rynd_session_output(session, 0, &got), RYND_OK);
+    assert_int_equal(rynd_session_get_output(session, 0, &got), RYND_OK);
     assert_ptr_equal(got.data, y);
     rynd_session_destroy(session);
 }

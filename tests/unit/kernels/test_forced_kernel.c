@@ -48,7 +48,7 @@ static void taken_or_refused(void **state)
         }
         if (status == RYND_OK) {
             rynd_step_info info = {.size = sizeof info};
-            assert_int_equal(rynd_op_info(op, &info), RYND_OK);
+            assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
             assert_string_equal(info.kernel, rows[i].kernel);
         }
         rynd_op_destroy(op);
@@ -89,13 +89,13 @@ static int64_t run(rynd_context *context, const row *r, bool constant, uint32_t 
     void *to[1] = {y};
     assert_int_equal(rynd_op_create(context, r->problem, &described, &op), RYND_OK);
     for (size_t i = 0; i < rynd_op_input_count(op) && i < 3; i++) {
-        assert_int_equal(rynd_op_input(op, i, &given[i]), RYND_OK);
+        assert_int_equal(rynd_op_get_input(op, i, &given[i]), RYND_OK);
         if (given[i].dtype != RYND_DTYPE_NONE) {
             fill((float *)(uintptr_t)in[i], count_of(&given[i]), seed + (uint32_t)i);
             given[i].data = i && constant ? (void *)(uintptr_t)in[i] : NULL;
         }
     }
-    assert_int_equal(rynd_op_output(op, 0, &out), RYND_OK);
+    assert_int_equal(rynd_op_get_output(op, 0, &out), RYND_OK);
     if (constant) {
         rynd_op_destroy(op);
         const rynd_op_options options = {
@@ -158,18 +158,18 @@ static void knobs_can_be_set_to_what_they_are(void **state)
     assert_true(count > 2 && count <= 8);
     for (size_t i = 0; i < count; i++) {
         knobs[i] = (rynd_knob){.size = sizeof knobs[i]};
-        assert_int_equal(rynd_op_knob(op, i, &knobs[i]), RYND_OK);
+        assert_int_equal(rynd_op_get_knob(op, i, &knobs[i]), RYND_OK);
         assert_non_null(strstr(knobs[i].values, knobs[i].value));
         settings[i + 1] = (rynd_setting){"conv", knobs[i].name, knobs[i].value};
     }
     rynd_knob none = {.size = sizeof none};
-    assert_int_equal(rynd_op_knob(op, count, &none), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_op_get_knob(op, count, &none), RYND_ERROR_ARGUMENT);
     const rynd_op_options set = {
         .size = sizeof set, .constants = 2, .settings = settings, .setting_count = count + 1};
     assert_int_equal(rynd_op_create(context, DENSE, &set, &again), RYND_OK);
     rynd_step_info first = {.size = sizeof first}, second = {.size = sizeof second};
-    assert_int_equal(rynd_op_info(op, &first), RYND_OK);
-    assert_int_equal(rynd_op_info(again, &second), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &first), RYND_OK);
+    assert_int_equal(rynd_op_get_info(again, &second), RYND_OK);
     assert_string_equal(first.knobs, second.knobs);
     settings[count].value = "no such value";
     rynd_op_destroy(again);

@@ -85,7 +85,7 @@ static void check_choice(const rynd_op *op)
 {
     rynd_step_info info = {.size = sizeof info};
     rynd_prediction prediction = {.size = sizeof prediction};
-    assert_int_equal(rynd_op_info(op, &info), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
     assert_int_equal(rynd_op_predict(op, &prediction), RYND_OK);
     assert_true(heard.all[0].chosen);
     assert_string_equal(heard.all[0].kernel, info.kernel);
@@ -202,7 +202,7 @@ static void steps_of_a_plan(void **state)
         rynd_prediction prediction = {.size = sizeof prediction};
         clear(0);
         assert_int_equal(rynd_plan_explain(plan, s, hear, &heard), RYND_OK);
-        assert_int_equal(rynd_plan_step(plan, s, &info), RYND_OK);
+        assert_int_equal(rynd_plan_get_step(plan, s, &info), RYND_OK);
         assert_int_equal(rynd_plan_predict_step(plan, s, &prediction), RYND_OK);
         assert_string_equal(heard.all[0].kernel, info.kernel);
         assert_string_equal(heard.all[0].knobs, info.knobs);

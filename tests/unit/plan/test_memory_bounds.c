@@ -135,7 +135,7 @@ static size_t steps_of(const loaded *l, const char *op)
     size_t found = 0;
     for (size_t i = 0; i < rynd_plan_step_count(l->plan); i++) {
         rynd_step_info step = {.size = sizeof step};
-        assert_int_equal(rynd_plan_step(l->plan, i, &step), RYND_OK);
+        assert_int_equal(rynd_plan_get_step(l->plan, i, &step), RYND_OK);
         found += strcmp(step.op, op) == 0;
     }
     return found;
@@ -155,7 +155,7 @@ static void doublings_stay_steps(void **state)
     assert_true(atomic_load(&l.memory.peak) < 200 * (size_t)MIB);
     assert_int_equal(steps_of(&l, "Concat"), 16); /* 2^24 numbers are 64 MiB */
     rynd_memory memory = {.size = sizeof memory};
-    assert_int_equal(rynd_plan_memory(l.plan, &memory), RYND_OK);
+    assert_int_equal(rynd_plan_get_memory(l.plan, &memory), RYND_OK);
     assert_true(memory.total >= 4 * (size_t)1 << 40);
     assert_int_equal(rynd_session_create(l.plan, &l.session), RYND_ERROR_OUT_OF_MEMORY);
     ASSERT_TOLD(&l, "node 'c39' (Concat)", "bytes");
@@ -209,7 +209,7 @@ static void work_is_bounded(void **state)
     assert_int_equal(steps_of(&l, "MatMul"), 2);
     assert_int_equal(steps_of(&l, "Gather"), 0);
     rynd_tensor y;
-    assert_int_equal(rynd_plan_output(l.plan, 1, &y), RYND_OK);
+    assert_int_equal(rynd_plan_get_output(l.plan, 1, &y), RYND_OK);
     assert_int_equal(y.dim[0], 4096);
     assert_true(rynd_plan_complete(l.plan));
     unload(&l);

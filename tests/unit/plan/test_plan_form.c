@@ -234,10 +234,11 @@ static void settings_go_first(void **state)
     assert_string_equal(form.knobs, "conversions=40");
     assert_string_equal(form.reason, "set");
     assert_int_equal(rynd_plan_knob_count(plan, RYND_PLAN_WHOLE), RY_PLAN_KNOBS);
-    assert_int_equal(rynd_plan_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions, &knob), RYND_OK);
+    assert_int_equal(rynd_plan_get_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions, &knob),
+                     RYND_OK);
     assert_string_equal(knob.name, "conversions");
     assert_string_equal(knob.value, "40");
-    assert_int_equal(rynd_plan_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_KNOBS, &knob),
+    assert_int_equal(rynd_plan_get_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_KNOBS, &knob),
                      RYND_ERROR_ARGUMENT);
     rynd_plan_destroy(plan);
     setting.value = "forty";
@@ -266,7 +267,7 @@ static void the_verdict_is_kept_not_chance(void **state)
     assert_true(info.taken || info.plan == 0);
     for (size_t i = 0; i < info.plans; i++) {
         rynd_tuned_plan plan = {.size = sizeof plan};
-        assert_int_equal(rynd_tuning_plan(tuning, i, &plan), RYND_OK);
+        assert_int_equal(rynd_tuning_get_plan(tuning, i, &plan), RYND_OK);
         assert_int_equal(plan.knobs[0] == 0, i == 0);
         assert_true(plan.predicted > 0 && plan.ratio > 0);
         if (plan.n == 0) {
@@ -282,7 +283,7 @@ static void the_verdict_is_kept_not_chance(void **state)
         assert_true(form.measured > 0);
         rynd_plan_destroy(made);
     }
-    assert_int_equal(rynd_tuning_plan(tuning, info.plans, &(rynd_tuned_plan){.size = 8}),
+    assert_int_equal(rynd_tuning_get_plan(tuning, info.plans, &(rynd_tuned_plan){.size = 8}),
                      RYND_ERROR_ARGUMENT);
     rynd_tuning_destroy(tuning);
     end(&p);

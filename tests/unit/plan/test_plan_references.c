@@ -123,7 +123,7 @@ static void check_plan(rynd_model *model, const pair *p, rynd_accuracy accuracy,
     assert_int_equal(rynd_plan_create(model, &options, &plan), RYND_OK);
     for (size_t s = 0; s < rynd_plan_step_count(plan); s++) {
         rynd_step_info info = {.size = sizeof info};
-        assert_int_equal(rynd_plan_step(plan, s, &info), RYND_OK);
+        assert_int_equal(rynd_plan_get_step(plan, s, &info), RYND_OK);
         if (ry_kernel_find(info.kernel)->reference) {
             print_pair(p);
             print_error("%s input, %s: step %s (%s) runs %s\n", channels_last ? "nhwc" : "nchw",

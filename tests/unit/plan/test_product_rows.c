@@ -92,7 +92,7 @@ static int64_t pieces(const rynd_plan *plan)
     int64_t most = 1;
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
         rynd_step_info info = {.size = sizeof info};
-        assert_int_equal(rynd_plan_step(plan, i, &info), RYND_OK);
+        assert_int_equal(rynd_plan_get_step(plan, i, &info), RYND_OK);
         most = info.micro_batches > most ? info.micro_batches : most;
     }
     return most;

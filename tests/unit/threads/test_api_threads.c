@@ -86,12 +86,12 @@ static void look(user *u)
     rynd_device_info device = {.size = sizeof device};
     const rynd_plan_options options = {.size = sizeof options, .batch = BATCH};
     EXPECT(u, rynd_model_get_info(model, &about) == RYND_OK && about.macs > 0);
-    EXPECT(u,
-           rynd_model_input(model, 0, &value) == RYND_OK && strcmp(value.symbol[0], "batch") == 0);
-    EXPECT(u, rynd_model_value(model, "y", &value) == RYND_OK);
-    EXPECT(u, rynd_plan_step(plan, 0, &step) == RYND_OK && step.kernel);
-    EXPECT(u, rynd_plan_memory(plan, &memory) == RYND_OK && memory.total > 0);
-    EXPECT(u, rynd_context_info(context, &device) == RYND_OK && device.threads == 3);
+    EXPECT(u, rynd_model_get_input(model, 0, &value) == RYND_OK &&
+                  strcmp(value.symbol[0], "batch") == 0);
+    EXPECT(u, rynd_model_get_value(model, "y", &value) == RYND_OK);
+    EXPECT(u, rynd_plan_get_step(plan, 0, &step) == RYND_OK && step.kernel);
+    EXPECT(u, rynd_plan_get_memory(plan, &memory) == RYND_OK && memory.total > 0);
+    EXPECT(u, rynd_context_get_info(context, &device) == RYND_OK && device.threads == 3);
     EXPECT(u, rynd_plan_create(model, &options, &second) == RYND_OK);
     rynd_plan_destroy(second);
     memset(u->y, 0, sizeof u->y);
@@ -112,9 +112,9 @@ static void fail_alone(user *u)
     snprintf(bare, sizeof bare, "thread %u", u->number);
     EXPECT(u, rynd_session_create(plan, &session) == RYND_OK);
     EXPECT(u, (u->number % 2 ? rynd_session_bind(session, bare, &any)
-                             : rynd_model_value(model, bare, &value)) == RYND_ERROR_NOT_FOUND);
+                             : rynd_model_get_value(model, bare, &value)) == RYND_ERROR_NOT_FOUND);
     rynd_session_destroy(session);
-    EXPECT(u, rynd_model_value(model, "x", &value) == RYND_OK);
+    EXPECT(u, rynd_model_get_value(model, "x", &value) == RYND_OK);
     EXPECT(u, strstr(rynd_last_error(), name) && strstr(rynd_last_error(), message));
 }
 

@@ -145,7 +145,7 @@ static rynd_model *load(void)
 static rynd_weights weights_of(const rynd_model *model)
 {
     rynd_weights weights = {.size = sizeof weights};
-    assert_int_equal(rynd_model_weights(model, &weights), RYND_OK);
+    assert_int_equal(rynd_model_get_weights(model, &weights), RYND_OK);
     return weights;
 }
 
@@ -254,7 +254,7 @@ static size_t count_bound(const rynd_plan *plan)
     size_t bound = 0;
     for (size_t s = 0; s < rynd_plan_step_count(plan); s++) {
         rynd_step_info step = {.size = sizeof step};
-        assert_int_equal(rynd_plan_step(plan, s, &step), RYND_OK);
+        assert_int_equal(rynd_plan_get_step(plan, s, &step), RYND_OK);
         bound += strstr(step.reason, "as the model has packed them") != NULL;
     }
     return bound;
@@ -296,7 +296,7 @@ static void test_what_no_plan_reads_goes(void **state)
     assert_int_equal(weights_of(model).packed, 0);
     assert_true(weights_of(model).keep >= 4 * LAYERS * WEIGHTS);
     assert_int_equal(make_plan(model, FIRST, 0, &plan), RYND_OK);
-    assert_int_equal(rynd_plan_memory(plan, &memory), RYND_OK);
+    assert_int_equal(rynd_plan_get_memory(plan, &memory), RYND_OK);
     const rynd_weights used = weights_of(model);
     assert_true(used.packed > 0 && used.packed <= memory.weights);
     assert_true(used.derived >= 4 * LAYERS * WEIGHTS); /* scaled by the normalisations */
@@ -348,7 +348,7 @@ static void test_many_threads_make_plans(void **state)
         assert_int_equal(users[i].status, RYND_OK);
     }
     rynd_memory memory = {.size = sizeof memory};
-    assert_int_equal(rynd_plan_memory(users[0].plan, &memory), RYND_OK);
+    assert_int_equal(rynd_plan_get_memory(users[0].plan, &memory), RYND_OK);
     assert_true(weights_of(model).packed <= memory.weights);
     for (int i = 0; i < THREADS; i++) {
         float *alone = run_alone(0, users[i].side, 0);

@@ -35,7 +35,7 @@ static bool next_parameter(const taught *t, const char *behind, rynd_state_info 
     bool any = false;
     for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
         rynd_state_info info = {.size = sizeof info};
-        rynd_trainer_state(t->trainer, i, &info);
+        rynd_trainer_get_state(t->trainer, i, &info);
         if (info.kind == RYND_STATE_PARAMETER && strcmp(info.name, behind) > 0 &&
             (!any || strcmp(info.name, next->name) < 0)) {
             *next = info;
@@ -54,7 +54,7 @@ static void keep(taught *t, int rank)
         info.tensor.data = run.weights[rank] + used;
         rynd_trainer_read(t->trainer, info.name, &info.tensor);
         if (run.options.keep_gradients &&
-            rynd_trainer_gradient(t->trainer, info.name, &gradient) == RYND_OK) {
+            rynd_trainer_get_gradient(t->trainer, info.name, &gradient) == RYND_OK) {
             memcpy(run.gradient[rank] + used, gradient.data, elements(&gradient) * sizeof(float));
         }
         used += elements(&info.tensor);
@@ -301,20 +301,20 @@ static void buckets_are_told(void **state)
     const size_t steps = rynd_plan_step_count(rynd_trainer_plan(t.trainer));
     assert_int_equal(count, 6); /* five parameters, and the loss */
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(rynd_trainer_bucket(t.trainer, i, &info), RYND_OK);
+        assert_int_equal(rynd_trainer_get_bucket(t.trainer, i, &info), RYND_OK);
         assert_true(info.bytes > 0 && info.made <= info.awaited && info.awaited <= steps);
         assert_true((info.awaited == steps) == (i + 1 == count));
     }
-    rynd_trainer_bucket(t.trainer, 0, &before);
-    rynd_trainer_bucket(t.trainer, count - 2, &info);
+    rynd_trainer_get_bucket(t.trainer, 0, &before);
+    rynd_trainer_get_bucket(t.trainer, count - 2, &info);
     assert_true(before.made < info.made && before.awaited >= info.made);
-    assert_int_equal(rynd_trainer_bucket(t.trainer, count, &info), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_trainer_get_bucket(t.trainer, count, &info), RYND_ERROR_ARGUMENT);
     end(&t);
     options.accumulate = 2; /* gradients are complete before the update begins */
     begin(&t, 1, &options);
     assert_int_equal(rynd_trainer_bucket_count(t.trainer), 5);
     for (size_t i = 0; i < 5; i++) {
-        assert_int_equal(rynd_trainer_bucket(t.trainer, i, &info), RYND_OK);
+        assert_int_equal(rynd_trainer_get_bucket(t.trainer, i, &info), RYND_OK);
         assert_true(info.bytes > 0 && info.made == 0 &&
                     info.awaited < rynd_plan_step_count(rynd_trainer_update_plan(t.trainer)));
     }

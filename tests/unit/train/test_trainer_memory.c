@@ -112,7 +112,7 @@ static size_t repeated_steps(const deep *d)
     size_t repeated = 0;
     for (size_t i = 0; i < step_count(d); i++) {
         rynd_step_info info = {.size = sizeof info};
-        assert_int_equal(rynd_plan_step(rynd_trainer_plan(d->trainer), i, &info), RYND_OK);
+        assert_int_equal(rynd_plan_get_step(rynd_trainer_plan(d->trainer), i, &info), RYND_OK);
         repeated += strstr(info.name, "/again") != NULL;
     }
     return repeated;

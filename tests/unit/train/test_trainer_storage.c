@@ -158,7 +158,7 @@ static void train(network *n, int steps, results *to)
         const rynd_tensor w = row_major(RYND_DTYPE_F32, 4, square, to->weights[i]);
         assert_int_equal(rynd_trainer_read(n->trainer, name, &w), RYND_OK);
         rynd_tensor gradient;
-        if (rynd_trainer_gradient(n->trainer, name, &gradient) == RYND_OK) {
+        if (rynd_trainer_get_gradient(n->trainer, name, &gradient) == RYND_OK) {
             memcpy(to->gradient[i], gradient.data, sizeof to->gradient[i]);
         }
     }
@@ -171,7 +171,7 @@ static size_t steps_named(const network *n, const char *text)
     size_t found = 0;
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
         rynd_step_info info = {.size = sizeof info};
-        assert_int_equal(rynd_plan_step(plan, i, &info), RYND_OK);
+        assert_int_equal(rynd_plan_get_step(plan, i, &info), RYND_OK);
         found += strstr(info.name, text) != NULL;
     }
     return found;

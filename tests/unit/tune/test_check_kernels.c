@@ -67,7 +67,7 @@ static void finds_the_cpu_right(void **state)
     assert_int_equal(rynd_context_check(context, NULL, &path), RYND_OK);
     const size_t count = rynd_context_checked_count(context);
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(rynd_context_checked(context, i, &kernel), RYND_OK);
+        assert_int_equal(rynd_context_get_checked(context, i, &kernel), RYND_OK);
         if (kernel.finding > RYND_FINDING_RIGHT) {
             fail_msg("%s is %s: %s: %s", kernel.kernel, rynd_finding_text(kernel.finding),
                      kernel.problem, kernel.why);
@@ -75,7 +75,7 @@ static void finds_the_cpu_right(void **state)
         right += kernel.finding == RYND_FINDING_RIGHT;
     }
     assert_true(right > 20);
-    assert_int_equal(rynd_context_checked(context, count, &kernel), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_context_get_checked(context, count, &kernel), RYND_ERROR_ARGUMENT);
     rynd_context_destroy(context);
 }
 

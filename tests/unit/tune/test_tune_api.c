@@ -76,7 +76,7 @@ static void a_problem(void **state)
     rynd_tuning_info info = {.size = sizeof info};
     rynd_tuned_problem problem = {.size = sizeof problem};
     assert_int_equal(rynd_tuning_get_info(tuning, &info), RYND_OK);
-    assert_int_equal(rynd_tuning_problem(tuning, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_get_problem(tuning, 0, &problem), RYND_OK);
     assert_true(info.problems == 1 && info.budget == 0.05 && info.used > 0 && !info.ended);
     assert_int_equal(info.taken, problem.taken != 0);
     assert_non_null(strstr(problem.problem, "accuracy=strict"));
@@ -88,16 +88,16 @@ static void a_problem(void **state)
     size_t taken = 0;
     for (size_t i = 0; i < problem.forms; i++) {
         rynd_tuned_form form = {.size = sizeof form};
-        assert_int_equal(rynd_tuning_form(tuning, 0, i, &form), RYND_OK);
+        assert_int_equal(rynd_tuning_get_form(tuning, 0, i, &form), RYND_OK);
         check_form(&form);
         taken += form.verdict == RYND_TUNED_TAKEN;
         assert_int_equal(form.verdict == RYND_TUNED_TAKEN, i == problem.taken);
     }
     assert_int_equal(taken, 1);
     rynd_tuned_form form = {.size = sizeof form};
-    assert_int_equal(rynd_tuning_problem(tuning, 1, &problem), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_tuning_form(tuning, 0, problem.forms, &form), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_tuning_form(tuning, 1, 0, &form), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_tuning_get_problem(tuning, 1, &problem), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_tuning_get_form(tuning, 0, problem.forms, &form), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_tuning_get_form(tuning, 1, 0, &form), RYND_ERROR_ARGUMENT);
     rynd_tuning_destroy(tuning);
 }
 
@@ -112,8 +112,8 @@ static void the_first_form_is_the_untuned_choice(void **state)
     rynd_step_info step = {.size = sizeof step};
     assert_int_equal(rynd_tune_problem(*state, PROBLEM, &options, &tuning), RYND_OK);
     assert_int_equal(rynd_op_create(*state, PROBLEM, &same, &op), RYND_OK);
-    assert_int_equal(rynd_tuning_form(tuning, 0, 0, &form), RYND_OK);
-    assert_int_equal(rynd_op_info(op, &step), RYND_OK);
+    assert_int_equal(rynd_tuning_get_form(tuning, 0, 0, &form), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &step), RYND_OK);
     assert_string_equal(form.kernel, step.kernel);
     assert_string_equal(form.knobs, step.knobs);
     assert_int_equal(form.verdict, RYND_TUNED_TAKEN); /* nothing else was tried */
@@ -172,9 +172,9 @@ static void a_model(void **state)
     for (size_t i = 0; i < info.problems; i++) {
         rynd_tuned_problem problem = {.size = sizeof problem};
         rynd_tuned_form form = {.size = sizeof form};
-        assert_int_equal(rynd_tuning_problem(tuning, i, &problem), RYND_OK);
+        assert_int_equal(rynd_tuning_get_problem(tuning, i, &problem), RYND_OK);
         assert_true(problem.problem[0] && problem.steps >= 1 && problem.forms > 1);
-        assert_int_equal(rynd_tuning_form(tuning, i, 0, &form), RYND_OK);
+        assert_int_equal(rynd_tuning_get_form(tuning, i, 0, &form), RYND_OK);
         check_form(&form);
         /* those that take longest first */
         assert_true(form.predicted * (double)problem.steps <= before * (1 + 1e-9));
@@ -259,8 +259,8 @@ static void another_device(void **state)
     rynd_tuned_problem problem = {.size = sizeof problem};
     rynd_tuned_form form = {.size = sizeof form};
     assert_int_equal(rynd_tune_problem(context, PROBLEM, &quick, &tuning), RYND_OK);
-    assert_int_equal(rynd_tuning_problem(tuning, 0, &problem), RYND_OK);
-    assert_int_equal(rynd_tuning_form(tuning, 0, problem.taken, &form), RYND_OK);
+    assert_int_equal(rynd_tuning_get_problem(tuning, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_get_form(tuning, 0, problem.taken, &form), RYND_OK);
     assert_true(problem.cold == 0 && form.n >= 1);
     assert_non_null(strstr(form.kernel, "_gpu"));
     check_form(&form);

@@ -47,7 +47,7 @@ static void expect_form(const char *wisdom, const rynd_tuned_form *form, bool me
     rynd_context *context = open_context(wisdom, 0);
     const rynd_op_options options = {.size = sizeof options, .constants = CONSTANTS};
     assert_int_equal(rynd_op_create(context, PROBLEM, &options, &op), RYND_OK);
-    assert_int_equal(rynd_op_info(op, &step), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &step), RYND_OK);
     assert_string_equal(step.kernel, form->kernel);
     assert_string_equal(step.knobs, form->knobs);
     assert_int_equal(strstr(step.reason, "measured") != NULL, measured);
@@ -63,8 +63,8 @@ static void operators_take_what_was_taken(void **state)
     rynd_tuning *tuning = tune(context, 0);
     rynd_tuned_problem problem = {.size = sizeof problem};
     rynd_tuned_form form = {.size = sizeof form};
-    assert_int_equal(rynd_tuning_problem(tuning, 0, &problem), RYND_OK);
-    assert_int_equal(rynd_tuning_form(tuning, 0, problem.taken, &form), RYND_OK);
+    assert_int_equal(rynd_tuning_get_problem(tuning, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_get_form(tuning, 0, problem.taken, &form), RYND_OK);
     assert_false(problem.elsewhere);
     expect_form(wisdom_path, &form, true);
     rynd_tuning_destroy(tuning);
@@ -78,7 +78,7 @@ static void without_wisdom_nothing_is_kept(void **state)
     rynd_context *context = open_context(wisdom_path, 0);
     rynd_tuning *tuning = tune(context, 1);
     rynd_tuned_form form = {.size = sizeof form};
-    assert_int_equal(rynd_tuning_form(tuning, 0, 0, &form), RYND_OK);
+    assert_int_equal(rynd_tuning_get_form(tuning, 0, 0, &form), RYND_OK);
     expect_form(wisdom_path, &form, false);
     rynd_tuning_destroy(tuning);
     rynd_context_destroy(context);
@@ -118,13 +118,13 @@ static void another_process_has_the_problem(void **state)
     rynd_tuning *second = tune(context, 0);
     rynd_tuned_problem problem = {.size = sizeof problem};
     rynd_tuned_form form = {.size = sizeof form};
-    assert_int_equal(rynd_tuning_problem(second, 0, &problem), RYND_OK);
-    assert_int_equal(rynd_tuning_form(second, 0, 0, &form), RYND_OK);
+    assert_int_equal(rynd_tuning_get_problem(second, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_get_form(second, 0, 0, &form), RYND_OK);
     assert_true(problem.elsewhere && problem.taken == 0 && form.n == 0);
     ry_wisdom_disclaim(other->wisdom, &key);
     rynd_tuning_destroy(second);
     second = tune(context, 0); /* the first gave its own lease back, too */
-    assert_int_equal(rynd_tuning_problem(second, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_get_problem(second, 0, &problem), RYND_OK);
     assert_false(problem.elsewhere);
     rynd_tuning_destroy(second);
     rynd_tuning_destroy(first);
@@ -154,7 +154,7 @@ static void expect_step(const rynd_plan *plan, const char *problem, const rynd_t
 {
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
         rynd_step_info step = {.size = sizeof step};
-        assert_int_equal(rynd_plan_step(plan, i, &step), RYND_OK);
+        assert_int_equal(rynd_plan_get_step(plan, i, &step), RYND_OK);
         if (strcmp(step.problem, problem) == 0) {
             assert_string_equal(step.kernel, form->kernel);
             assert_string_equal(step.knobs, form->knobs);
@@ -184,8 +184,8 @@ static void plans_take_what_was_taken(void **state)
     for (size_t i = 0; i < info.problems; i++) {
         rynd_tuned_problem problem = {.size = sizeof problem};
         rynd_tuned_form form = {.size = sizeof form};
-        assert_int_equal(rynd_tuning_problem(tuning, i, &problem), RYND_OK);
-        assert_int_equal(rynd_tuning_form(tuning, i, info.taken ? problem.taken : 0, &form),
+        assert_int_equal(rynd_tuning_get_problem(tuning, i, &problem), RYND_OK);
+        assert_int_equal(rynd_tuning_get_form(tuning, i, info.taken ? problem.taken : 0, &form),
                          RYND_OK);
         expect_step(plan, problem.problem, &form);
     }

@@ -51,7 +51,7 @@ static rynd_op *make_op(rynd_context *context, const char *kernel, rynd_step_inf
     const rynd_op_options options = {.size = sizeof options, .kernel = kernel, .constants = 2};
     assert_int_equal(rynd_op_create(context, PROBLEM, &options, &op), RYND_OK);
     info->size = sizeof *info;
-    assert_int_equal(rynd_op_info(op, info), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, info), RYND_OK);
     return op;
 }
 
@@ -68,7 +68,7 @@ static void make_sample(sample *s)
     rynd_device_info device = {.size = sizeof device};
     rynd_step_info info;
     rynd_op *op = make_op(context, OTHER, &info);
-    assert_int_equal(rynd_context_info(context, &device), RYND_OK);
+    assert_int_equal(rynd_context_get_info(context, &device), RYND_OK);
     snprintf(s->machine, sizeof s->machine, "%s", device.fingerprint);
     snprintf(s->problem, sizeof s->problem, "%s", info.problem);
     snprintf(s->form, sizeof s->form, "%s", info.knobs);
@@ -172,7 +172,7 @@ static void test_accuracy(void **state)
     rynd_op *op;
     rynd_step_info info = {.size = sizeof info};
     assert_int_equal(rynd_op_create(context, PROBLEM, &options, &op), RYND_OK);
-    assert_int_equal(rynd_op_info(op, &info), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
     sample s;
     make_sample(&s);
     char strict[300];
@@ -186,7 +186,7 @@ static void test_accuracy(void **state)
     const rynd_op_options plain = {.size = sizeof plain, .constants = 2};
     rynd_step_info chosen = {.size = sizeof chosen};
     assert_int_equal(rynd_op_create(context, strict, &plain, &made), RYND_OK);
-    assert_int_equal(rynd_op_info(made, &chosen), RYND_OK);
+    assert_int_equal(rynd_op_get_info(made, &chosen), RYND_OK);
     assert_string_equal(chosen.accuracy, "strict");
     assert_null(strstr(chosen.reason, "wisdom"));
     rynd_op_destroy(made);
@@ -203,7 +203,7 @@ static void test_frozen(void **state)
     assert_int_equal(setenv("RYND_FREEZE", "1", 1), 0);
     rynd_context *also = open_context(wisdom_path, 2, 0);
     rynd_device_info info = {.size = sizeof info};
-    assert_int_equal(rynd_context_info(also, &info), RYND_OK);
+    assert_int_equal(rynd_context_get_info(also, &info), RYND_OK);
     assert_true(info.frozen && strcmp(info.wisdom, wisdom_path) == 0);
     assert_int_equal(setenv("RYND_FREEZE", "yes", 1), 0);
     rynd_context *none;
@@ -238,7 +238,7 @@ static void test_plan(void **state)
     rynd_step_info info = {.size = sizeof info};
     assert_int_equal(rynd_model_load_memory(context, bytes, size, &model), RYND_OK);
     assert_int_equal(rynd_plan_create(model, &options, &plan), RYND_OK);
-    assert_int_equal(rynd_plan_step(plan, 0, &info), RYND_OK);
+    assert_int_equal(rynd_plan_get_step(plan, 0, &info), RYND_OK);
     sample s;
     make_sample(&s);
     s.key.problem = info.problem;
@@ -250,7 +250,7 @@ static void test_plan(void **state)
     put(&s);
     rynd_plan *again;
     assert_int_equal(rynd_plan_create(model, &options, &again), RYND_OK);
-    assert_int_equal(rynd_plan_step(again, 0, &info), RYND_OK);
+    assert_int_equal(rynd_plan_get_step(again, 0, &info), RYND_OK);
     assert_non_null(strstr(info.reason, "measured 43.1 us (wisdom)"));
     rynd_plan_destroy(again);
     rynd_plan_destroy(plan);
@@ -322,14 +322,14 @@ static int keep_line(void *user, const rynd_wisdom_record *record)
 {
     size_t length = 0;
     char *line = user;
-    assert_int_equal(rynd_wisdom_line(record, line, 2048, &length), RYND_OK);
+    assert_int_equal(rynd_wisdom_format(record, line, 2048, &length), RYND_OK);
     assert_int_equal(strlen(line), length);
     char cut[10];
-    assert_int_equal(rynd_wisdom_line(record, cut, sizeof cut, &length), RYND_OK);
+    assert_int_equal(rynd_wisdom_format(record, cut, sizeof cut, &length), RYND_OK);
     assert_int_equal(strlen(cut), 9);
     rynd_wisdom_record bad = *record;
     bad.median = -1;
-    assert_int_equal(rynd_wisdom_line(&bad, NULL, 0, &length), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_wisdom_format(&bad, NULL, 0, &length), RYND_ERROR_ARGUMENT);
     return 0;
 }
 
