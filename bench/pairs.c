@@ -214,9 +214,8 @@ static void make_ops(side *s, const char *problem, operands *shared, int cold)
     const library *l = &s->library;
     char text[2 * MAX_TEXT];
     snprintf(text, sizeof text, "%s%s", problem, s->words);
-    rynd_op_options options = {.size = sizeof options,
-                               .kernel = s->kernel,
-                               .constants = s->varies ? 0 : constants_of(problem)};
+    rynd_op_options options = RYND_SIZED(rynd_op_options, .kernel = s->kernel,
+                                         .constants = s->varies ? 0 : constants_of(problem));
     rynd_tensor inputs[MAX_OPERANDS] = {{0}};
     set_variable(s, 1);
     rynd_op *op;
@@ -245,7 +244,7 @@ static void make_ops(side *s, const char *problem, operands *shared, int cold)
     }
     l->op_destroy(op);
     options.inputs = inputs;
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     s->ops = s->next = 0;
     for (size_t bytes = 0; s->ops == 0 || (cold && bytes < CACHES && s->ops < MAX_COPIES);
          bytes += memory.weights) {
@@ -280,7 +279,7 @@ static void print_side(const side *s, const side *first, int turns)
     }
     qsort(sorted, (size_t)turns, sizeof *sorted, compare_doubles);
     qsort(ratios, (size_t)turns, sizeof *ratios, compare_doubles);
-    rynd_step_info info = {.size = sizeof info};
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
     check(s, s->library.op_get_info(s->op[0], &info));
     printf("  %-40s %10.1f us  least %10.1f  ratio %6.3f (%.3f..%.3f)  n %-4d %s\n", s->text,
            1e6 * sorted[turns / 2], 1e6 * sorted[0], ratios[turns / 2], ratios[turns / 4],
@@ -350,8 +349,8 @@ int main(int argc, char **argv)
         side *s = &sides[count++];
         parse_side(text, s);
         open_library(s->path, &s->library);
-        const rynd_context_options options = {
-            .size = sizeof options, .threads = threads, .isa = s->isa};
+        const rynd_context_options options =
+            RYND_SIZED(rynd_context_options, .threads = threads, .isa = s->isa);
         set_variable(s, 1);
         check(s, s->library.context_create(&options, &s->context));
         set_variable(s, 0);

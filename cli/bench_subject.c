@@ -66,7 +66,7 @@ static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common 
         return cli_fail_memory(failure);
     }
     for (; subject->count < subject->inputs; subject->count++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         rynd_tensor description;
         if (rynd_model_get_input(setup->model, subject->count, &info) != RYND_OK ||
             rynd_plan_get_input(setup->plan, subject->count, &description) != RYND_OK) {
@@ -81,7 +81,7 @@ static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common 
         }
     }
     for (size_t i = 0; i < rynd_plan_step_count(setup->plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
         if (rynd_plan_get_step(setup->plan, i, &step) != RYND_OK) {
             return cli_fail_library(failure);
         }
@@ -148,7 +148,7 @@ static bool open_problem(cli_subject *subject, cli_setup *setup, const cli_commo
     rynd_op_destroy(subject->op);
     bool done = cli_setup_op(setup, common, subject->name, given, &subject->op, failure);
     free(given);
-    rynd_step_info info = {.size = sizeof info};
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
     if (!done) {
         return false;
     }

@@ -19,7 +19,8 @@ static bool run_check(const cli_setup *setup, const cli_common *common, const ch
     cli_progress progress;
     cli_progress_begin(&progress, common);
     show(&progress, 0);
-    const rynd_check_options how = {.size = sizeof how, .progress = show, .user = &progress};
+    const rynd_check_options how =
+        RYND_SIZED(rynd_check_options, .progress = show, .user = &progress);
     const bool done = rynd_context_check(setup->context, &how, file) == RYND_OK;
     cli_progress_end(&progress);
     return done ? true : cli_fail_library(failure);
@@ -64,7 +65,7 @@ bool cli_report_check(const cli_setup *setup, const cli_common *common, cJSON *r
     cli_table table;
     cli_table_begin(&table, "lrll", columns);
     for (size_t i = 0; i < count; i++) {
-        rynd_checked_kernel kernel = {.size = sizeof kernel};
+        rynd_checked_kernel kernel = RYND_SIZED(rynd_checked_kernel);
         if (rynd_context_get_checked(setup->context, i, &kernel) != RYND_OK) {
             cli_table_print(&table, NULL);
             return cli_fail_library(failure);

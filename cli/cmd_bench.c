@@ -58,7 +58,7 @@ static double subject_limit(const bench *b, const cli_subject *subject)
     double limit = 0;
     size_t steps = subject->op ? 1 : rynd_plan_step_count(plan);
     for (size_t i = 0; i < steps; i++) {
-        rynd_step_info step = {.size = sizeof step};
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
         if ((subject->op ? rynd_op_get_info(subject->op, &step)
                          : rynd_plan_get_step(plan, i, &step)) != RYND_OK) {
             return 0;

@@ -191,7 +191,8 @@ static bool measure(const cli_setup *setup, const devices_settings *settings, ry
     cli_progress progress;
     cli_progress_begin(&progress, &settings->common);
     show(&progress, 0);
-    const rynd_measure_options how = {.size = sizeof how, .progress = show, .user = &progress};
+    const rynd_measure_options how =
+        RYND_SIZED(rynd_measure_options, .progress = show, .user = &progress);
     const bool done = rynd_context_measure(setup->context, &how, machine) == RYND_OK;
     cli_progress_end(&progress);
     if (!done) {
@@ -225,8 +226,8 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
                         const char *name, cJSON *results, cli_setup *setup, size_t *wrong,
                         cli_failure *failure)
 {
-    rynd_device_info info = {.size = sizeof info};
-    rynd_machine machine = {.size = sizeof machine};
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    rynd_machine machine = RYND_SIZED(rynd_machine);
     if (!cli_setup_context(setup, common, failure)) {
         return false;
     }

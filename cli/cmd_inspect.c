@@ -32,7 +32,7 @@ static const side sides[] = {
 static bool get_value(const cli_setup *setup, const side *s, size_t index, rynd_value_info *info,
                       cli_failure *failure)
 {
-    *info = (rynd_value_info){.size = sizeof *info};
+    *info = RYND_SIZED(rynd_value_info);
     if (s->value(setup->model, index, info) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -54,7 +54,7 @@ static bool get_macs(const cli_setup *setup, int64_t *macs, cli_failure *failure
     }
     double flop = 0;
     for (size_t i = 0; i < rynd_plan_step_count(setup->plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
         if (rynd_plan_get_step(setup->plan, i, &step) != RYND_OK) {
             return cli_fail_library(failure);
         }
@@ -153,7 +153,7 @@ static bool print_json(const cli_setup *setup, const char *path, const rynd_mode
 static bool inspect(const cli_common *common, cli_setup *setup, cli_failure *failure)
 {
     const char *path = common->arguments.items[0];
-    rynd_model_info info = {.size = sizeof info};
+    rynd_model_info info = RYND_SIZED(rynd_model_info);
     if (!cli_setup_context(setup, common, failure) || !cli_setup_model(setup, path, failure)) {
         return false;
     }

@@ -52,7 +52,7 @@ static size_t step_count(const decisions *d)
 
 static bool get_step(const decisions *d, size_t index, rynd_step_info *step, cli_failure *failure)
 {
-    *step = (rynd_step_info){.size = sizeof *step};
+    *step = RYND_SIZED(rynd_step_info);
     rynd_status status =
         d->plan ? rynd_plan_get_step(d->plan, index, step) : rynd_op_get_info(d->op, step);
     return status == RYND_OK ? true : cli_fail_library(failure);
@@ -98,7 +98,7 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
 /* Nothing where all is as predicted, and nobody said so. */
 static bool print_form(const rynd_plan *plan, cli_failure *failure)
 {
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     if (rynd_plan_get_form(plan, &form) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -110,7 +110,7 @@ static bool print_form(const rynd_plan *plan, cli_failure *failure)
 
 static bool add_form_json(const rynd_plan *plan, cJSON *result, cli_failure *failure)
 {
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     if (rynd_plan_get_form(plan, &form) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -197,7 +197,7 @@ static size_t knob_count(const decisions *d, size_t step)
 static bool get_knob(const decisions *d, size_t step, size_t index, rynd_knob *knob,
                      cli_failure *failure)
 {
-    *knob = (rynd_knob){.size = sizeof *knob};
+    *knob = RYND_SIZED(rynd_knob);
     rynd_status status = d->plan ? rynd_plan_get_knob(d->plan, step, index, knob)
                                  : rynd_op_get_knob(d->op, index, knob);
     return status == RYND_OK ? true : cli_fail_library(failure);
@@ -311,7 +311,7 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
 {
     const cli_common *common = &own->common;
     const char *name = common->arguments.items[0];
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     if (own->step && !own->explain) {
         return cli_fail_usage(failure, "plan: --step goes with --explain");
     }

@@ -114,7 +114,7 @@ bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup,
         return cli_fail_memory(failure);
     }
     for (size_t i = 0; i < count; i++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         if (rynd_model_get_output(setup->model, i, &info) != RYND_OK) {
             return cli_fail_library(failure);
         }

@@ -89,9 +89,9 @@ int main(int argc, char **argv)
     rynd_model *model = NULL;
     rynd_plan *plan = NULL;
     rynd_session *session = NULL;
-    rynd_value_info info = {.size = sizeof info};
+    rynd_value_info info = RYND_SIZED(rynd_value_info);
     rynd_tensor input = {0};
-    rynd_plan_options options = {.size = sizeof options, .batch = 1};
+    rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = 1);
     int code = 1;
     if (rynd_context_create(NULL, &context) != RYND_OK ||
         rynd_model_load(context, argv[1], &model) != RYND_OK ||

@@ -18,6 +18,29 @@
 
 #include <rynd/export.h>
 
+/** RYND_SIZED(type, .field = value, ...): a value of the type with `size` filled in, the given
+ * fields, and 0 elsewhere:
+ *
+ *      rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = 8);
+ *      rynd_memory memory = RYND_SIZED(rynd_memory);
+ *
+ * In C++ it takes the type only; assign the fields afterwards. */
+#ifdef __cplusplus
+template <typename T> inline T rynd_sized()
+{
+    T value = T();
+    value.size = sizeof value;
+    return value;
+}
+#define RYND_SIZED(type) rynd_sized<type>()
+#else
+#define RYND_SIZED(...)                                                                 \
+    ((RYND_SIZED_TYPE_(__VA_ARGS__, )){.size = sizeof(RYND_SIZED_TYPE_(__VA_ARGS__, )), \
+                                       RYND_SIZED_FIELDS_(__VA_ARGS__, )})
+#define RYND_SIZED_TYPE_(type, ...)   type
+#define RYND_SIZED_FIELDS_(type, ...) __VA_ARGS__
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -214,12 +214,9 @@ rynd_status rynd_context_get_checked(const rynd_context *context, size_t index,
                           &error);
     }
     const ry_checked_kernel *k = &context->checked.kernels[index];
-    const rynd_checked_kernel all = {.size = sizeof all,
-                                     .kernel = k->kernel->name,
-                                     .op = ry_op_name(k->kernel->op),
-                                     .finding = (rynd_finding)k->finding,
-                                     .problems = k->problems,
-                                     .problem = k->problem ? k->problem : "",
-                                     .why = k->why};
+    const rynd_checked_kernel all =
+        RYND_SIZED(rynd_checked_kernel, .kernel = k->kernel->name, .op = ry_op_name(k->kernel->op),
+                   .finding = (rynd_finding)k->finding, .problems = k->problems,
+                   .problem = k->problem ? k->problem : "", .why = k->why);
     return ry_api_end(ry_api_info(kernel, &all, sizeof all, "rynd_checked_kernel", &error), &error);
 }

@@ -178,8 +178,8 @@ static rynd_status make_graph(rynd_expr *e, const char *text, const rynd_expr_op
 /* Plan and session, by the public functions: they leave their messages. */
 static rynd_status get_ready(rynd_expr *e)
 {
-    const rynd_plan_options options = {
-        .size = sizeof options, .accuracy = e->accuracy, .inputs = e->inputs};
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .accuracy = e->accuracy, .inputs = e->inputs);
     RY_TRY(rynd_plan_create(e->model, &options, &e->plan));
     return rynd_session_create(e->plan, &e->session);
 }

@@ -36,8 +36,8 @@ rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, si
     }
     const ry_target target = ry_target_of(device);
     const ry_query query = {kernel, prepared->problem, &target, NULL};
-    rynd_knob all = {
-        .size = sizeof all, .name = kernel->knobs[index].name, .main = kernel->knobs[index].main};
+    rynd_knob all =
+        RYND_SIZED(rynd_knob, .name = kernel->knobs[index].name, .main = kernel->knobs[index].main);
     ry_form_print_value(kernel, (int)index, prepared->form.value[index], all.value,
                         sizeof all.value);
     ry_form_print_values(&query, (int)index, all.values, sizeof all.values);
@@ -51,7 +51,8 @@ static rynd_status plan_knob(const ry_plan *plan, size_t index, rynd_knob *knob,
         return ry_fail(error, RYND_ERROR_ARGUMENT, "knob %zu: the plan has %d", index,
                        RY_PLAN_KNOBS);
     }
-    rynd_knob all = {.size = sizeof all, .name = ry_plan_knob_name((ry_plan_knob)index), .main = 1};
+    rynd_knob all =
+        RYND_SIZED(rynd_knob, .name = ry_plan_knob_name((ry_plan_knob)index), .main = 1);
     snprintf(all.value, sizeof all.value, "%d", plan->form.percent[index]);
     snprintf(all.values, sizeof all.values, "0 to %d percent of %s", RY_PLAN_MOST,
              ry_plan_knob_what((ry_plan_knob)index));
@@ -92,15 +93,13 @@ rynd_status ry_api_describe_form(rynd_plan *plan, ry_error *error)
     char knobs[RY_PLAN_FORM_TEXT], milliseconds[RY_NUMBER_SIZE];
     ry_plan_form_print(&p->form, knobs);
     ry_number_print_fixed(p->measured * 1e3, 2, milliseconds);
-    plan->form = (rynd_plan_form){
-        .size = sizeof plan->form,
-        .knobs = ry_arena_format(&plan->texts, "%s", knobs),
+    plan->form = RYND_SIZED(
+        rynd_plan_form, .knobs = ry_arena_format(&plan->texts, "%s", knobs),
         .reason = p->origin == RY_PLAN_SET ? "set"
                   : p->origin == RY_PLAN_MEASURED
                       ? ry_arena_format(&plan->texts, "measured %s ms (wisdom)", milliseconds)
                       : "predicted",
-        .measured = p->measured,
-    };
+        .measured = p->measured);
     return plan->form.knobs && plan->form.reason ? RYND_OK : ry_fail_memory(error);
 }
 

@@ -35,8 +35,8 @@ rynd_status ry_placement_model(const rynd_placement *placement, const ry_placed_
 
 static rynd_status look_at(rynd_plan *plan, ry_placed_cost *cost)
 {
-    rynd_prediction prediction = {.size = sizeof prediction};
-    cost->memory = (rynd_memory){.size = sizeof cost->memory};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
+    cost->memory = RYND_SIZED(rynd_memory);
     cost->steps = rynd_plan_step_count(plan);
     cost->complete = rynd_plan_complete(plan);
     RY_TRY(rynd_plan_predict(plan, &prediction));
@@ -47,8 +47,8 @@ static rynd_status look_at(rynd_plan *plan, ry_placed_cost *cost)
 rynd_status ry_placement_cost(const rynd_placement *placement, rynd_model *model, size_t device,
                               ry_placed_cost *cost, ry_error *error)
 {
-    const rynd_plan_options options = {
-        .size = sizeof options, .accuracy = placement->accuracy, .without_weights = 1};
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .accuracy = placement->accuracy, .without_weights = 1);
     rynd_plan *plan;
     rynd_status status = rynd_plan_create(model, &options, &plan);
     if (status == RYND_OK) {

@@ -52,21 +52,15 @@ rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_s
     const ry_problem *problem = prepared->problem;
     char knobs[RY_FORM_TEXT];
     ry_form_print(kernel, &prepared->form, knobs);
-    *info = (rynd_step_info){
-        .size = sizeof *info,
-        .problem = ry_problem_print(problem, arena),
-        .kernel = kernel->name,
+    *info = RYND_SIZED(
+        rynd_step_info, .problem = ry_problem_print(problem, arena), .kernel = kernel->name,
         .knobs = ry_arena_string(arena, knobs, strlen(knobs)),
         .layout_in = problem->inputs ? ry_layout_name(&problem->in[0]) : "",
         .layout_out = problem->outputs ? ry_layout_name(&problem->out[0]) : "",
-        .fused = fused_text(problem, arena),
-        .flop = ry_problem_flop(problem),
-        .bytes = ry_problem_bytes(problem),
-        .accuracy = ry_accuracy_word(kernel->accuracy),
-        .kernel_flop = prepared->counts.flop,
-        .micro_batches = 1,
-        .source = ry_kernel_source(kernel),
-    };
+        .fused = fused_text(problem, arena), .flop = ry_problem_flop(problem),
+        .bytes = ry_problem_bytes(problem), .accuracy = ry_accuracy_word(kernel->accuracy),
+        .kernel_flop = prepared->counts.flop, .micro_batches = 1,
+        .source = ry_kernel_source(kernel));
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
 }
 

@@ -25,7 +25,7 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
                                   ry_trainer_run *run, ry_error *error)
 {
     rynd_context *context = trainer->model->context;
-    rynd_plan_options plan = {.size = sizeof plan, .accuracy = trainer->accuracy};
+    rynd_plan_options plan = RYND_SIZED(rynd_plan_options, .accuracy = trainer->accuracy);
     if (options) {
         plan.settings = options->settings;
         plan.setting_count = options->setting_count;

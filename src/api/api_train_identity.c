@@ -75,7 +75,7 @@ static bool runs_again(const char *name)
 static rynd_status add_steps(const rynd_plan *plan, ry_digest *sum, ry_error *error)
 {
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
         const rynd_status status = rynd_plan_get_step(plan, i, &step);
         if (status != RYND_OK) {
             return ry_fail(error, status, "%s", rynd_last_error());

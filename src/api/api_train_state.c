@@ -38,12 +38,11 @@ rynd_status rynd_trainer_get_state(const rynd_trainer *trainer, size_t index, ry
     }
     const ry_trainer_state *state = &trainer->states[index];
     const ry_training_parameter *p = state->parameter;
-    const rynd_state_info all = {.size = sizeof all,
-                                 .name = state->name,
-                                 .kind = !p             ? RYND_STATE_OPTIMIZER
-                                         : p->statistic ? RYND_STATE_STATISTIC
-                                                        : RYND_STATE_PARAMETER,
-                                 .tensor = ry_trainer_state_in_place(state)};
+    const rynd_state_info all = RYND_SIZED(rynd_state_info, .name = state->name,
+                                           .kind = !p             ? RYND_STATE_OPTIMIZER
+                                                   : p->statistic ? RYND_STATE_STATISTIC
+                                                                  : RYND_STATE_PARAMETER,
+                                           .tensor = ry_trainer_state_in_place(state));
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_state_info", &error), &error);
 }
 

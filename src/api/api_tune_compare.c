@@ -117,21 +117,10 @@ static bool hear(void *user, double ratio, double spent)
 {
     const comparison *c = user;
     const rynd_tuning *tuning = c->tuning;
-    const rynd_tune_progress progress = {
-        .size = sizeof progress,
-        .problem = "",
-        .index = tuning->count,
-        .count = tuning->count + 1,
-        .looked = PLANS,
-        .forms = PLANS,
-        .left = PLANS,
-        .kernel = "",
-        .knobs = "",
-        .ratio = ratio,
-        .spent = tuning->info.used + spent,
-        .budget = tuning->info.budget,
-        .saved = tuning->saved,
-    };
+    const rynd_tune_progress progress = RYND_SIZED(
+        rynd_tune_progress, .problem = "", .index = tuning->count, .count = tuning->count + 1,
+        .looked = PLANS, .forms = PLANS, .left = PLANS, .kernel = "", .knobs = "", .ratio = ratio,
+        .spent = tuning->info.used + spent, .budget = tuning->info.budget, .saved = tuning->saved);
     return c->how->progress && c->how->progress(c->how->progress_user, &progress) != 0;
 }
 

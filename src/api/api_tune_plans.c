@@ -170,21 +170,12 @@ static bool hear(void *user, double ratio, double spent)
     const search *s = user;
     const rynd_tuning *tuning = s->tuning;
     (void)spent;
-    const rynd_tune_progress progress = {
-        .size = sizeof progress,
-        .problem = "",
-        .index = s->at,
-        .count = s->count,
-        .looked = s->plans->count,
-        .forms = s->count + 1,
-        .left = 2,
-        .kernel = RY_PLAN_KERNEL,
-        .knobs = s->plans->items[s->plans->count - 1].knobs,
-        .ratio = ratio,
-        .spent = tuning->info.used + ry_clock_seconds() - s->begin,
-        .budget = tuning->info.budget,
-        .saved = tuning->saved,
-    };
+    const rynd_tune_progress progress =
+        RYND_SIZED(rynd_tune_progress, .problem = "", .index = s->at, .count = s->count,
+                   .looked = s->plans->count, .forms = s->count + 1, .left = 2,
+                   .kernel = RY_PLAN_KERNEL, .knobs = s->plans->items[s->plans->count - 1].knobs,
+                   .ratio = ratio, .spent = tuning->info.used + ry_clock_seconds() - s->begin,
+                   .budget = tuning->info.budget, .saved = tuning->saved);
     return s->how->progress && s->how->progress(s->how->progress_user, &progress) != 0;
 }
 
@@ -196,8 +187,8 @@ static rynd_status add_plan(search *s, const ry_plan_form *form, uint64_t steps,
     char text[RY_PLAN_FORM_TEXT];
     ry_plan_form_print(form, text);
     const char *knobs = ry_arena_string(&s->tuning->arena, text, strlen(text));
-    plans->items[plans->count] = (rynd_tuned_plan){
-        .size = sizeof *plans->items, .knobs = knobs, .predicted = predicted, .ratio = 1};
+    plans->items[plans->count] =
+        RYND_SIZED(rynd_tuned_plan, .knobs = knobs, .predicted = predicted, .ratio = 1);
     plans->forms[plans->count] = *form;
     plans->steps[plans->count++] = steps;
     return knobs ? RYND_OK : ry_fail_memory(error);

@@ -142,8 +142,8 @@ static rynd_status measure_rows(rynd_context *context, const ry_wisdom_row *rows
         }
         rynd_wisdom_record record;
         ry_api_wisdom_record(context, &rows[i].key, &rows[i].record, &record);
-        rynd_wisdom_drift drift = {
-            .size = sizeof drift, .record = &record, .index = index++, .count = all};
+        rynd_wisdom_drift drift =
+            RYND_SIZED(rynd_wisdom_drift, .record = &record, .index = index++, .count = all);
         RY_TRY(measure(context, &rows[i], least, &drift, error));
         drift.ratio = drift.median / record.median;
         if (visitor->function(visitor->user, &drift) != 0) {

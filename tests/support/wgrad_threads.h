@@ -13,8 +13,8 @@ static inline void wgrad_of_threads(const char *problem, const char *kernel, uns
 {
     rynd_context *context = NULL;
     rynd_op *op = NULL;
-    const rynd_op_options how = {.size = sizeof how, .kernel = kernel};
-    const rynd_context_options options = {.size = sizeof options, .threads = threads};
+    const rynd_op_options how = RYND_SIZED(rynd_op_options, .kernel = kernel);
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = threads);
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
     assert_int_equal(rynd_op_create(context, problem, &how, &op), RYND_OK);
     float *in[2];

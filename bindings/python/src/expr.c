@@ -112,9 +112,8 @@ static PyObject *expr_new(PyTypeObject *type, PyObject *args, PyObject *named)
         return NULL;
     }
     self->context = (context_object *)PY_TAKE(context);
-    request r = {.options = {.size = sizeof r.options,
-                             .keepdims = keepdims,
-                             .accuracy = (rynd_accuracy)accuracy}};
+    request r = {.options = RYND_SIZED(rynd_expr_options, .keepdims = keepdims,
+                                       .accuracy = (rynd_accuracy)accuracy)};
     rynd_status status = RYND_ERROR_ARGUMENT;
     if (take_request(&r, inputs, axes)) {
         Py_BEGIN_ALLOW_THREADS status =

@@ -13,7 +13,7 @@ static PyObject *names_of(const rynd_model *model, size_t count,
 {
     PyObject *names = PyTuple_New((Py_ssize_t)count);
     for (size_t i = 0; names && i < count; i++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         const rynd_status status = get(model, i, &info);
         PyObject *name = status == RYND_OK ? PyUnicode_InternFromString(info.name) : NULL;
         if (!name || PyTuple_SetItem(names, (Py_ssize_t)i, name) != 0) {
@@ -53,7 +53,7 @@ static bool label_inputs(model_object *self)
     self->input_labels = PyMem_Calloc(count + 1, sizeof *self->input_labels);
     for (size_t i = 0; self->input_labels && i < count; i++) {
         enum { LABEL = 160 };
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         self->input_labels[i] = PyMem_Calloc(LABEL, 1);
         if (!self->input_labels[i] || rynd_model_get_input(self->model, i, &info) != RYND_OK) {
             return false;
@@ -160,7 +160,7 @@ static PyObject *list(PyObject *self, size_t (*count)(const rynd_model *),
     const rynd_model *model = ((model_object *)self)->model;
     PyObject *values = PyList_New(0);
     for (size_t i = 0; values && i < count(model); i++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         const rynd_status status = get(model, i, &info);
         PyObject *value = status == RYND_OK ? describe(&info) : py_raise(status);
         if (!value || PyList_Append(values, value) != 0) {
@@ -203,7 +203,7 @@ static PyObject *model_info(PyObject *self, PyObject *unused)
 {
     (void)unused;
     const rynd_model *model = ((model_object *)self)->model;
-    rynd_model_info info = {.size = sizeof info};
+    rynd_model_info info = RYND_SIZED(rynd_model_info);
     const rynd_status status = rynd_model_get_info(model, &info);
     if (status != RYND_OK) {
         return py_raise(status);
@@ -218,7 +218,7 @@ static PyObject *model_info(PyObject *self, PyObject *unused)
 static PyObject *model_weights(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    rynd_weights weights = {.size = sizeof weights};
+    rynd_weights weights = RYND_SIZED(rynd_weights);
     const rynd_status status = rynd_model_get_weights(((model_object *)self)->model, &weights);
     return status == RYND_OK
                ? Py_BuildValue("(nnnnn)", (Py_ssize_t)weights.packed, (Py_ssize_t)weights.derived,
@@ -257,7 +257,7 @@ static PyObject *model_nodes(PyObject *self, PyObject *unused)
     const rynd_model *model = ((model_object *)self)->model;
     PyObject *nodes = PyList_New(0);
     for (size_t i = 0; nodes && i < rynd_model_node_count(model); i++) {
-        rynd_node_info info = {.size = sizeof info};
+        rynd_node_info info = RYND_SIZED(rynd_node_info);
         const rynd_status status = rynd_model_get_node(model, i, &info);
         PyObject *node =
             status == RYND_OK
@@ -293,7 +293,7 @@ static PyObject *model_part(PyObject *object, PyObject *args)
     model_object *self = (model_object *)object;
     PyObject *inputs, *outputs, *dims;
     long long batch;
-    rynd_part_options options = {.size = sizeof options};
+    rynd_part_options options = RYND_SIZED(rynd_part_options);
     rynd_dim *taken = NULL;
     rynd_model *part = NULL;
     if (!PyArg_ParseTuple(args, "O!O!LO!:part", &PyList_Type, &inputs, &PyList_Type, &outputs,

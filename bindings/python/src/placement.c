@@ -15,8 +15,8 @@ static rynd_status load_fleet(placement_object *self, PyObject *path)
 {
     rynd_status status;
     PyObject *bytes;
-    const rynd_context_options options = {
-        .size = sizeof options, .log = py_tell, .log_user = self->log};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .log = py_tell, .log_user = self->log);
     if (!PyUnicode_FSConverter(path, &bytes)) {
         return RYND_ERROR_ARGUMENT;
     }
@@ -53,7 +53,7 @@ static rynd_status place(placement_object *self, const rynd_placement_options *o
 static PyObject *placement_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *path, *models, *dims, *report, *log;
-    rynd_placement_options options = {.size = sizeof options};
+    rynd_placement_options options = RYND_SIZED(rynd_placement_options);
     rynd_dim *taken = NULL;
     int objective, accuracy;
     long long batch;
@@ -104,7 +104,7 @@ static void placement_free(PyObject *object)
 static PyObject *placement_info(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    rynd_placement_info i = {.size = sizeof i};
+    rynd_placement_info i = RYND_SIZED(rynd_placement_info);
     const rynd_status status = rynd_placement_get_info(((placement_object *)self)->placement, &i);
     return status == RYND_OK
                ? Py_BuildValue("{sdsdsnsnsdsdsdsdsO}", "value", i.value, "bound", i.bound,
@@ -120,7 +120,7 @@ static PyObject *placement_devices(PyObject *object, PyObject *unused)
     const rynd_fleet *fleet = ((placement_object *)object)->fleet;
     PyObject *devices = PyList_New(0);
     for (size_t i = 0; devices && i < rynd_fleet_device_count(fleet); i++) {
-        rynd_fleet_device d = {.size = sizeof d};
+        rynd_fleet_device d = RYND_SIZED(rynd_fleet_device);
         const rynd_status status = rynd_fleet_get_device(fleet, i, &d);
         PyObject *device = status == RYND_OK
                                ? Py_BuildValue("(sszIdd)", d.name, d.device, d.profile, d.threads,
@@ -152,7 +152,7 @@ static PyObject *placement_part(PyObject *object, PyObject *index)
 {
     const rynd_placement *placement = ((placement_object *)object)->placement;
     const Py_ssize_t i = PyLong_AsSsize_t(index);
-    rynd_placed_part p = {.size = sizeof p};
+    rynd_placed_part p = RYND_SIZED(rynd_placed_part);
     if (i == -1 && PyErr_Occurred()) {
         return NULL;
     }

@@ -10,7 +10,7 @@
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *model, *dims, *inputs, *choices, *report;
-    py_plan_request request = {.options = {.size = sizeof request.options}};
+    py_plan_request request = {.options = RYND_SIZED(rynd_plan_options)};
     int accuracy, weights;
     long long batch, own_weights;
     if (named || !PyArg_ParseTuple(args, "O!iLO!OO!pOL:Plan", py_model_type, &model, &accuracy,
@@ -55,7 +55,7 @@ static void plan_free(PyObject *self)
 static PyObject *plan_memory(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     const rynd_status status = rynd_plan_get_memory(((plan_object *)self)->plan, &memory);
     return status == RYND_OK
                ? Py_BuildValue("(nnnn)", (Py_ssize_t)memory.weights, (Py_ssize_t)memory.activations,
@@ -80,7 +80,7 @@ PyObject *py_steps(const rynd_plan *plan)
 {
     PyObject *steps = PyList_New(0);
     for (size_t i = 0; steps && i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info info = {.size = sizeof info};
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
         const rynd_status status = rynd_plan_get_step(plan, i, &info);
         PyObject *step = status == RYND_OK ? py_step(&info) : py_raise(status);
         if (!step || PyList_Append(steps, step) != 0) {
@@ -94,7 +94,7 @@ PyObject *py_steps(const rynd_plan *plan)
 static PyObject *plan_step(PyObject *self, PyObject *index)
 {
     const Py_ssize_t i = PyLong_AsSsize_t(index);
-    rynd_step_info info = {.size = sizeof info};
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
     if (i == -1 && PyErr_Occurred()) {
         return NULL;
     }
@@ -114,7 +114,7 @@ static PyObject *plan_knobs(PyObject *self, PyObject *step)
     const Py_ssize_t s = PyLong_AsSsize_t(step);
     PyObject *knobs = PyErr_Occurred() ? NULL : PyList_New(0);
     for (size_t k = 0; knobs && k < rynd_plan_knob_count(plan, (size_t)s); k++) {
-        rynd_knob knob = {.size = sizeof knob};
+        rynd_knob knob = RYND_SIZED(rynd_knob);
         const rynd_status status = rynd_plan_get_knob(plan, (size_t)s, k, &knob);
         PyObject *made = status == RYND_OK
                              ? Py_BuildValue("(sssO)", knob.name, knob.value, knob.values,
@@ -130,7 +130,7 @@ static PyObject *plan_knobs(PyObject *self, PyObject *step)
 
 static PyObject *plan_form(PyObject *self, PyObject *unused)
 {
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     (void)unused;
     const rynd_status status = rynd_plan_get_form(((plan_object *)self)->plan, &form);
     return status == RYND_OK ? Py_BuildValue("(ssd)", form.knobs, form.reason, form.measured)
@@ -163,7 +163,7 @@ static PyObject *plan_predict(PyObject *self, PyObject *step)
     if (index == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    rynd_prediction prediction = {.size = sizeof prediction};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
     const rynd_status status = step == Py_None
                                    ? rynd_plan_predict(plan, &prediction)
                                    : rynd_plan_predict_step(plan, (size_t)index, &prediction);

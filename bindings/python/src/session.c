@@ -9,7 +9,7 @@
 static rynd_status describe_inputs(session_object *self)
 {
     for (int i = 0; i < self->inputs; i++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         rynd_status status = rynd_model_get_input(self->plan->model->model, (size_t)i, &info);
         if (status == RYND_OK) {
             status = rynd_plan_get_input(self->plan->plan, (size_t)i, &self->in[i].planned);
@@ -24,7 +24,7 @@ static rynd_status describe_inputs(session_object *self)
 static rynd_status describe_outputs(session_object *self)
 {
     for (int i = 0; i < self->outputs; i++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         session_output *output = &self->out[i];
         const rynd_status status =
             rynd_model_get_output(self->plan->model->model, (size_t)i, &info);

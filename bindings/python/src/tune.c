@@ -28,7 +28,7 @@ static int hear(void *user, const rynd_tune_progress *p)
 
 static PyObject *describe_form(const rynd_tuning *tuning, size_t problem, size_t index)
 {
-    rynd_tuned_form f = {.size = sizeof f};
+    rynd_tuned_form f = RYND_SIZED(rynd_tuned_form);
     const rynd_status status = rynd_tuning_get_form(tuning, problem, index, &f);
     return status != RYND_OK
                ? py_raise(status)
@@ -56,7 +56,7 @@ static PyObject *describe_forms(const rynd_tuning *tuning, size_t problem, size_
 
 static PyObject *describe_problem(const rynd_tuning *tuning, size_t index)
 {
-    rynd_tuned_problem p = {.size = sizeof p};
+    rynd_tuned_problem p = RYND_SIZED(rynd_tuned_problem);
     const rynd_status status = rynd_tuning_get_problem(tuning, index, &p);
     if (status != RYND_OK) {
         return py_raise(status);
@@ -74,7 +74,7 @@ static PyObject *describe_problem(const rynd_tuning *tuning, size_t index)
 
 static PyObject *describe_plan(const rynd_tuning *tuning, size_t index)
 {
-    rynd_tuned_plan p = {.size = sizeof p};
+    rynd_tuned_plan p = RYND_SIZED(rynd_tuned_plan);
     const rynd_status status = rynd_tuning_get_plan(tuning, index, &p);
     return status != RYND_OK
                ? py_raise(status)
@@ -99,7 +99,7 @@ static PyObject *describe_plans(const rynd_tuning *tuning, size_t count)
 
 static PyObject *describe(const rynd_tuning *tuning)
 {
-    rynd_tuning_info info = {.size = sizeof info};
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
     const rynd_status status = rynd_tuning_get_info(tuning, &info);
     PyObject *problems = status == RYND_OK ? PyList_New(0) : py_raise(status);
     for (size_t i = 0; problems && i < info.problems; i++) {
@@ -142,7 +142,7 @@ PyObject *py_tune_problem(PyObject *module, PyObject *args)
     const char *problem;
     int accuracy, weights, keep, energy;
     unsigned long long seed;
-    rynd_tune_options options = {.size = sizeof options, .progress = hear};
+    rynd_tune_options options = RYND_SIZED(rynd_tune_options, .progress = hear);
     (void)module;
     if (!PyArg_ParseTuple(args, "O!siIdKippO:tune_problem", py_context_type, &context, &problem,
                           &accuracy, &options.constants, &options.budget, &seed, &weights, &keep,
@@ -165,8 +165,8 @@ PyObject *py_tune_problem(PyObject *module, PyObject *args)
 PyObject *py_tune_model(PyObject *module, PyObject *args)
 {
     PyObject *model, *dims, *inputs, *choices, *report;
-    py_plan_request request = {.options = {.size = sizeof request.options}};
-    rynd_tune_options options = {.size = sizeof options, .progress = hear};
+    py_plan_request request = {.options = RYND_SIZED(rynd_plan_options)};
+    rynd_tune_options options = RYND_SIZED(rynd_tune_options, .progress = hear);
     int accuracy, weights, keep, energy;
     long long batch;
     unsigned long long seed;

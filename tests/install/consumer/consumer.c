@@ -11,7 +11,7 @@ int main(void)
         fprintf(stderr, "%s\n", rynd_last_error());
         return 1;
     }
-    rynd_device_info info = {.size = sizeof info};
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
     rynd_status status = rynd_context_get_info(context, &info);
     if (status == RYND_OK) {
         printf("rynd %s on %s (%s)\n", rynd_version(), info.name, info.isa);

@@ -30,7 +30,7 @@ static int begin(void **state)
 {
     (void)state;
     static uint8_t bytes[TINY_MODEL_CAPACITY];
-    const rynd_plan_options options = {.size = sizeof options, .batch = BATCH};
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = BATCH);
     return rynd_context_create(NULL, &context) ||
            rynd_model_load_memory(context, bytes, tiny_model(bytes), &model) ||
            rynd_plan_create(model, &options, &plan);
@@ -68,7 +68,7 @@ static void operators_of_a_model(void **state)
     } expected[] = {
         {"Add", 1},     {"Conv", 2}, {"Flatten", 1}, {"Gemm", 1}, {"GlobalAveragePool", 1},
         {"MaxPool", 1}, {"Relu", 1}, {"Softmax", 1}};
-    rynd_model_info info = {.size = sizeof info};
+    rynd_model_info info = RYND_SIZED(rynd_model_info);
     const char *name = NULL;
     size_t count = 0;
     assert_int_equal(rynd_model_get_info(model, &info), RYND_OK);
@@ -86,8 +86,8 @@ static void operators_of_a_model(void **state)
 static void values_of_a_model(void **state)
 {
     (void)state;
-    rynd_value_info value = {.size = sizeof value};
-    rynd_node_info node = {.size = sizeof node};
+    rynd_value_info value = RYND_SIZED(rynd_value_info);
+    rynd_node_info node = RYND_SIZED(rynd_node_info);
     int readers = 0;
     for (size_t n = 0; n < rynd_model_node_count(model); n++) {
         assert_int_equal(rynd_model_get_node(model, n, &node), RYND_OK);
@@ -172,14 +172,14 @@ static void memory_of_an_operator(void **state)
     };
     static const char text[] = "conv c=4 h=6 w=6 k=5 r=3 s=3 pad=1";
     rynd_op *op = NULL;
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     assert_int_equal(rynd_op_create(context, text, NULL, &op), RYND_OK);
     assert_int_equal(rynd_op_get_memory(op, &memory), RYND_OK);
     assert_int_equal(memory.activations, X + W + Y);
     assert_int_equal(memory.weights, 0);
     assert_int_equal(memory.total, memory.weights + memory.activations + memory.workspace);
     rynd_op_destroy(op);
-    const rynd_op_options options = {.size = sizeof options, .constants = 1u << 1};
+    const rynd_op_options options = RYND_SIZED(rynd_op_options, .constants = 1u << 1);
     assert_int_equal(rynd_op_create(context, text, &options, &op), RYND_OK);
     assert_int_equal(rynd_op_get_memory(op, &memory), RYND_OK);
     assert_int_equal(memory.activations, X + Y);
@@ -191,7 +191,7 @@ static void memory_of_an_operator(void **state)
 static void *context_with_profile(const char **profile)
 {
     rynd_context *made = NULL;
-    rynd_device_info info = {.size = sizeof info};
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
     assert_int_equal(rynd_context_create(NULL, &made), RYND_OK);
     assert_int_equal(rynd_context_get_info(made, &info), RYND_OK);
     *profile = info.profile;
@@ -205,9 +205,9 @@ static void what_the_machine_reaches(void **state)
     (void)state;
     char folder[] = "/tmp/rynd-test-XXXXXX", file[64];
     const char *before, *kept = NULL, *after;
-    rynd_machine machine = {.size = sizeof machine};
-    const rynd_measure_options quick = {.size = sizeof quick, .seconds = 0.1};
-    rynd_device_info info = {.size = sizeof info};
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    const rynd_measure_options quick = RYND_SIZED(rynd_measure_options, .seconds = 0.1);
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
     assert_non_null(mkdtemp(folder));
     snprintf(file, sizeof file, "%s/profile.txt", folder);
     assert_int_equal(setenv("RYND_PROFILE", file, 1), 0);
@@ -257,14 +257,15 @@ static void check_prediction(const rynd_prediction *p)
 static void predictions_of_a_plan(void **state)
 {
     (void)state;
-    rynd_prediction all = {.size = sizeof all}, again = {.size = sizeof again}, step, alone;
+    rynd_prediction all = RYND_SIZED(rynd_prediction), again = RYND_SIZED(rynd_prediction), step,
+                    alone;
     double sum = 0, widest = 1;
     assert_int_equal(rynd_plan_predict(plan, &all), RYND_OK);
     assert_int_equal(rynd_plan_predict(plan, &again), RYND_OK);
     assert_memory_equal(&all, &again, sizeof all);
     check_prediction(&all);
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        step = (rynd_prediction){.size = sizeof step};
+        step = RYND_SIZED(rynd_prediction);
         assert_int_equal(rynd_plan_predict_step(plan, i, &step), RYND_OK);
         check_prediction(&step);
         widest = fmax(widest, step.high / step.median);
@@ -278,7 +279,7 @@ static void predictions_of_a_plan(void **state)
     rynd_op *op;
     const char *problem = "conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1";
     assert_int_equal(rynd_op_create(context, problem, NULL, &op), RYND_OK);
-    alone = (rynd_prediction){.size = sizeof alone};
+    alone = RYND_SIZED(rynd_prediction);
     assert_int_equal(rynd_op_predict(op, &alone), RYND_OK);
     check_prediction(&alone);
     rynd_op_destroy(op);
@@ -293,8 +294,8 @@ static void predictions_of_threads(void **state)
     for (unsigned threads = 1; threads <= 2; threads++) {
         rynd_context *made;
         rynd_op *op;
-        rynd_prediction p = {.size = sizeof p};
-        const rynd_context_options options = {.size = sizeof options, .threads = threads};
+        rynd_prediction p = RYND_SIZED(rynd_prediction);
+        const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = threads);
         assert_int_equal(rynd_context_create(&options, &made), RYND_OK);
         assert_int_equal(rynd_op_create(made, problem, NULL, &op), RYND_OK);
         assert_int_equal(rynd_op_predict(op, &p), RYND_OK);
@@ -317,9 +318,9 @@ static void devices_are_named(void **state)
                      RYND_ERROR_ARGUMENT);
     for (size_t i = 1; i < rynd_device_count(); i++) {
         rynd_context *made = NULL;
-        rynd_device_info info = {.size = sizeof info};
+        rynd_device_info info = RYND_SIZED(rynd_device_info);
         assert_int_equal(rynd_device_get_name(i, name, sizeof name), RYND_OK);
-        const rynd_context_options options = {.size = sizeof options, .device = name};
+        const rynd_context_options options = RYND_SIZED(rynd_context_options, .device = name);
         assert_int_equal(rynd_context_create(&options, &made), RYND_OK);
         assert_int_equal(rynd_context_get_info(made, &info), RYND_OK);
         assert_true(strncmp(name, info.device, strlen(info.device)) == 0);
@@ -329,7 +330,7 @@ static void devices_are_named(void **state)
                                  "openc", ":",       "cuda:x",   "cuda:99"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         rynd_context *made = NULL;
-        const rynd_context_options options = {.size = sizeof options, .device = wrong[i]};
+        const rynd_context_options options = RYND_SIZED(rynd_context_options, .device = wrong[i]);
         assert_int_not_equal(rynd_context_create(&options, &made), RYND_OK);
         assert_null(made);
     }

@@ -30,7 +30,8 @@ static rynd_context *context;
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 2, .wisdom = "off"};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .wisdom = "off");
     return rynd_context_create(&options, &context) != RYND_OK;
 }
 
@@ -80,8 +81,8 @@ static void computes(void **state)
     const rynd_tensor in[] = {tensor(RYND_DTYPE_F32, 2, (int64_t[]){2, 3}, x),
                               tensor(RYND_DTYPE_F32, 1, (int64_t[]){3}, b)};
     const int64_t axes[] = {-1};
-    const rynd_expr_options options = {
-        .size = sizeof options, .inputs = in, .input_count = 2, .axes = axes, .axis_count = 1};
+    const rynd_expr_options options = RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 2,
+                                                 .axes = axes, .axis_count = 1);
     rynd_expr *expr;
     OK(rynd_expr_create(context, "t = x0 + x1; y0 = t * 2; y1 = sum(t)", &options, &expr));
     assert_int_equal(rynd_expr_input_count(expr), 2);
@@ -142,7 +143,7 @@ static void takes_strides(void **state)
     rynd_tensor out = tensor(RYND_DTYPE_F32, 2, (int64_t[]){2, 3}, y);
     out.stride[0] = 1;
     out.stride[1] = 4;
-    const rynd_expr_options options = {.size = sizeof options, .inputs = in, .input_count = 2};
+    const rynd_expr_options options = RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 2);
     rynd_expr *expr;
     OK(rynd_expr_create(context, "x0 + x1", &options, &expr));
     OK(rynd_expr_execute(expr, in, &out));
@@ -205,12 +206,9 @@ static void check_gradient(const char *text, size_t count, const int64_t *axes, 
     for (size_t i = 0; i < count; i++) {
         in[i] = tensor(RYND_DTYPE_F64, ranks[i], dims[i], x[i]);
     }
-    const rynd_expr_options options = {.size = sizeof options,
-                                       .inputs = in,
-                                       .input_count = count,
-                                       .axes = axes,
-                                       .axis_count = axis_count,
-                                       .keepdims = keepdims};
+    const rynd_expr_options options =
+        RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = count, .axes = axes,
+                   .axis_count = axis_count, .keepdims = keepdims);
     rynd_expr *expr, *gradient;
     OK(rynd_expr_create(context, text, &options, &expr));
     OK(rynd_expr_create_gradient(expr, NULL, &gradient));
@@ -266,7 +264,8 @@ static void gradients_by_many(void **state)
         }
     }
     in[INPUTS] = tensor(RYND_DTYPE_F32, 1, dim, &dy);
-    const rynd_expr_options options = {.size = sizeof options, .inputs = in, .input_count = INPUTS};
+    const rynd_expr_options options =
+        RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = INPUTS);
     rynd_expr *expr, *gradient;
     OK(rynd_expr_create(context, text, &options, &expr));
     OK(rynd_expr_create_gradient(expr, NULL, &gradient));
@@ -289,7 +288,7 @@ static void only_what_is_wanted(void **state)
     const int64_t dim[] = {4};
     rynd_tensor in[] = {tensor(RYND_DTYPE_BOOL, 1, dim, NULL), tensor(RYND_DTYPE_F32, 1, dim, NULL),
                         tensor(RYND_DTYPE_F32, 1, dim, NULL)};
-    const rynd_expr_options options = {.size = sizeof options, .inputs = in, .input_count = 3};
+    const rynd_expr_options options = RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 3);
     rynd_expr *expr, *gradient;
     OK(rynd_expr_create(context, "y0 = select(x0, x1, x2); y1 = x1 < x2", &options, &expr));
     OK(rynd_expr_create_gradient(expr, NULL, &gradient));
@@ -341,7 +340,7 @@ static void refuses_what_does_not_fit(void **state)
                               tensor(RYND_DTYPE_F32, 1, (int64_t[]){3}, NULL)};
     const rynd_tensor none = {.dtype = RYND_DTYPE_NONE};
     const int64_t axis = 3;
-    rynd_expr_options options = {.size = sizeof options, .inputs = in, .input_count = 2};
+    rynd_expr_options options = RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 2);
     refuses("x0 +", &options, RYND_ERROR_FORMAT, "column 5");
     refuses("x0 + x1", &options, RYND_ERROR_SHAPE, "broadcast");
     refuses("x0", &options, RYND_ERROR_ARGUMENT, "2 inputs are described, the expression has 1");
@@ -350,18 +349,16 @@ static void refuses_what_does_not_fit(void **state)
     refuses("conv c=1 k=1 h=1 w=1", NULL, RYND_ERROR_ARGUMENT, "a problem of conv");
     refuses("expr x0=2:f32 y0=2:f32 program='x0'", &options, RYND_ERROR_ARGUMENT, "itself");
     options.input_count = 1;
-    refuses(
-        "sum(x0)",
-        &(rynd_expr_options){
-            .size = sizeof options, .inputs = in, .input_count = 1, .axes = &axis, .axis_count = 1},
-        RYND_ERROR_SHAPE, "3");
-    refuses("x0", &(rynd_expr_options){.size = sizeof options, .inputs = &none, .input_count = 1},
+    refuses("sum(x0)",
+            &RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 1, .axes = &axis,
+                        .axis_count = 1),
+            RYND_ERROR_SHAPE, "3");
+    refuses("x0", &RYND_SIZED(rynd_expr_options, .inputs = &none, .input_count = 1),
             RYND_ERROR_ARGUMENT, "dtype is NONE");
-    refuses(
-        "x0",
-        &(rynd_expr_options){
-            .size = sizeof options, .inputs = in, .input_count = 1, .accuracy = (rynd_accuracy)77},
-        RYND_ERROR_ARGUMENT, "accuracy");
+    refuses("x0",
+            &RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 1,
+                        .accuracy = (rynd_accuracy)77),
+            RYND_ERROR_ARGUMENT, "accuracy");
     rynd_expr *expr;
     OK(rynd_expr_create(context, "x0 * 2", &options, &expr));
     float y[4];

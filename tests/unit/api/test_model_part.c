@@ -27,7 +27,7 @@ static uint8_t bytes[TINY_MODEL_CAPACITY];
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 1};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 1);
     const size_t size = tiny_model(bytes);
     return rynd_context_create(&options, &context) ||
            rynd_model_load_memory(context, bytes, size, &model);
@@ -48,12 +48,9 @@ typedef struct names {
 
 static rynd_status make_part(names inputs, names outputs, int64_t batch, rynd_model **part)
 {
-    const rynd_part_options options = {.size = sizeof options,
-                                       .inputs = inputs.items,
-                                       .input_count = inputs.count,
-                                       .outputs = outputs.items,
-                                       .output_count = outputs.count,
-                                       .batch = batch};
+    const rynd_part_options options =
+        RYND_SIZED(rynd_part_options, .inputs = inputs.items, .input_count = inputs.count,
+                   .outputs = outputs.items, .output_count = outputs.count, .batch = batch);
     return rynd_model_create_part(model, context, &options, part);
 }
 
@@ -86,7 +83,7 @@ static void parts_make_the_whole(void **state)
     static float x[BATCH * INPUT], pooled[BATCH * PLANE / 4], y[BATCH * TINY_CLASSES],
         wanted[BATCH * TINY_CLASSES];
     rynd_model *whole, *first, *second;
-    const rynd_part_options all = {.size = sizeof all, .batch = BATCH};
+    const rynd_part_options all = RYND_SIZED(rynd_part_options, .batch = BATCH);
     tiny_values(x, BATCH * INPUT, 3);
     assert_int_equal(rynd_model_create_part(model, context, &all, &whole), RYND_OK);
     assert_int_equal(make_part((names){{"x"}, 1}, (names){{"pool1"}, 1}, BATCH, &first), RYND_OK);
@@ -110,8 +107,8 @@ static void inputs_in_order(void **state)
 {
     (void)state;
     rynd_model *part;
-    rynd_value_info info = {.size = sizeof info};
-    rynd_model_info about = {.size = sizeof about};
+    rynd_value_info info = RYND_SIZED(rynd_value_info);
+    rynd_model_info about = RYND_SIZED(rynd_model_info);
     assert_int_equal(make_part((names){{"conv2", "pool1"}, 2}, (names){{"add1"}, 1}, 1, &part),
                      RYND_OK);
     assert_int_equal(rynd_model_input_count(part), 2);

@@ -65,8 +65,8 @@ static void taken(const char *function, const char *parameter, bool right)
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 2};
-    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 1};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 2);
+    const rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = 1);
     size = tiny_model(bytes);
     return rynd_context_create(&options, &context) ||
            rynd_model_load_memory(context, bytes, size, &model) ||
@@ -92,9 +92,9 @@ static void trainers(void **state)
     const char *identity;
     void *saved;
     size_t saved_size;
-    const rynd_trainer_options options = {.size = sizeof options, .batch = 1};
-    rynd_state_info info = {.size = sizeof info};
-    rynd_bucket_info bucket = {.size = sizeof bucket};
+    const rynd_trainer_options options = RYND_SIZED(rynd_trainer_options, .batch = 1);
+    rynd_state_info info = RYND_SIZED(rynd_state_info);
+    rynd_bucket_info bucket = RYND_SIZED(rynd_bucket_info);
     rynd_tensor tensor = {.data = NULL};
     assert_int_equal(rynd_trainer_create(model, &options, &trainer), RYND_OK);
     REFUSES(rynd_trainer_create, model, NULL, &options, &made);
@@ -158,12 +158,12 @@ static void exchanges(void **state)
 
 static void contexts(void **state)
 {
-    rynd_checked_kernel checked = {.size = sizeof checked};
+    rynd_checked_kernel checked = RYND_SIZED(rynd_checked_kernel);
     (void)state;
     rynd_context *made = NULL;
-    rynd_device_info info = {.size = sizeof info};
-    rynd_machine machine = {.size = sizeof machine};
-    const rynd_measure_options quick = {.size = sizeof quick, .seconds = 0.1};
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    const rynd_measure_options quick = RYND_SIZED(rynd_measure_options, .seconds = 0.1);
     REFUSES(rynd_context_create, context, NULL, NULL);
     TAKES(rynd_context_create, options, rynd_context_create(NULL, &made) == RYND_OK && made);
     rynd_context_destroy(made);
@@ -254,10 +254,10 @@ static void models(void **state)
 {
     (void)state;
     rynd_model *made = NULL;
-    rynd_model_info info = {.size = sizeof info};
-    rynd_value_info value = {.size = sizeof value};
-    rynd_node_info node = {.size = sizeof node};
-    rynd_weights weights = {.size = sizeof weights};
+    rynd_model_info info = RYND_SIZED(rynd_model_info);
+    rynd_value_info value = RYND_SIZED(rynd_value_info);
+    rynd_node_info node = RYND_SIZED(rynd_node_info);
+    rynd_weights weights = RYND_SIZED(rynd_weights);
     const char *name;
     size_t count;
     REFUSES(rynd_model_load, context, NULL, "x.onnx", &made);
@@ -304,8 +304,8 @@ static void plans(void **state)
 {
     (void)state;
     rynd_plan *made = NULL;
-    rynd_memory memory = {.size = sizeof memory};
-    rynd_step_info step = {.size = sizeof step};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
+    rynd_step_info step = RYND_SIZED(rynd_step_info);
     rynd_tensor tensor;
     REFUSES(rynd_plan_create, model, NULL, NULL, &made);
     REFUSES(rynd_plan_create, plan, model, NULL, NULL);
@@ -319,9 +319,9 @@ static void plans(void **state)
     TAKES(rynd_plan_step_count, plan, rynd_plan_step_count(NULL) == 0);
     REFUSES(rynd_plan_get_step, plan, NULL, 0, &step);
     REFUSES(rynd_plan_get_step, info, plan, 0, NULL);
-    rynd_knob knob = {.size = sizeof knob};
+    rynd_knob knob = RYND_SIZED(rynd_knob);
     TAKES(rynd_plan_knob_count, plan, rynd_plan_knob_count(NULL, 0) == 0);
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     REFUSES(rynd_plan_get_form, plan, NULL, &form);
     REFUSES(rynd_plan_get_form, form, plan, NULL);
     REFUSES(rynd_plan_get_knob, plan, NULL, 0, 0, &knob);
@@ -381,7 +381,7 @@ static void buffers(void **state)
     char host[64] = {0};
     void *memory = NULL;
     rynd_buffer *buffer = NULL, *made = NULL;
-    rynd_device_memory figures = {.size = sizeof figures};
+    rynd_device_memory figures = RYND_SIZED(rynd_device_memory);
     assert_int_equal(rynd_buffer_create(context, sizeof host, &buffer), RYND_OK);
     REFUSES(rynd_buffer_create, context, NULL, 8, &made);
     REFUSES(rynd_buffer_create, buffer, context, 8, NULL);
@@ -429,8 +429,8 @@ static void operators(void **state)
 {
     (void)state;
     rynd_op *made = NULL;
-    rynd_step_info step = {.size = sizeof step};
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_step_info step = RYND_SIZED(rynd_step_info);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     rynd_tensor tensor;
     float x[18] = {0}, w[4] = {0}, y[18];
     REFUSES(rynd_op_create, context, NULL, "conv c=2 h=3 w=3 k=2", NULL, &made);
@@ -451,7 +451,7 @@ static void operators(void **state)
     REFUSES(rynd_op_execute, outputs, op, (const void *const[]){x, w}, NULL);
     REFUSES(rynd_op_get_info, op, NULL, &step);
     REFUSES(rynd_op_get_info, info, op, NULL);
-    rynd_knob knob = {.size = sizeof knob};
+    rynd_knob knob = RYND_SIZED(rynd_knob);
     TAKES(rynd_op_knob_count, op, rynd_op_knob_count(NULL) == 0);
     REFUSES(rynd_op_get_knob, op, NULL, 0, &knob);
     REFUSES(rynd_op_get_knob, knob, op, 0, NULL);
@@ -508,7 +508,7 @@ static void predictions(void **state)
     REFUSES(rynd_plan_explain, plan, NULL, 0, listen, NULL);
     REFUSES(rynd_plan_explain, tell, plan, 0, NULL, NULL);
     TAKES(rynd_plan_explain, user, rynd_plan_explain(plan, 0, listen, NULL) == RYND_OK);
-    rynd_prediction prediction = {.size = sizeof prediction};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
     REFUSES(rynd_op_predict, op, NULL, &prediction);
     REFUSES(rynd_op_predict, prediction, op, NULL);
     REFUSES(rynd_plan_predict, plan, NULL, &prediction);
@@ -528,11 +528,12 @@ static void tunings(void **state)
 {
     (void)state;
     rynd_tuning *tuning = NULL, *made = NULL;
-    rynd_tuning_info info = {.size = sizeof info};
-    rynd_tuned_problem problem = {.size = sizeof problem};
-    rynd_tuned_form form = {.size = sizeof form};
-    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 1};
-    const rynd_tune_options quick = {.size = sizeof quick, .budget = 1e-3, .progress = end_it};
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
+    rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
+    rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+    const rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = 1);
+    const rynd_tune_options quick =
+        RYND_SIZED(rynd_tune_options, .budget = 1e-3, .progress = end_it);
     REFUSES(rynd_tune_problem, context, NULL, "conv c=2 h=3 w=3 k=2", &quick, &made);
     REFUSES(rynd_tune_problem, problem, context, NULL, &quick, &made);
     REFUSES(rynd_tune_problem, tuning, context, "conv c=2 h=3 w=3 k=2", &quick, NULL);
@@ -548,7 +549,7 @@ static void tunings(void **state)
     rynd_tuning_destroy(made);
     REFUSES(rynd_tuning_get_info, tuning, NULL, &info);
     REFUSES(rynd_tuning_get_info, info, tuning, NULL);
-    rynd_tuned_plan whole = {.size = sizeof whole};
+    rynd_tuned_plan whole = RYND_SIZED(rynd_tuned_plan);
     REFUSES(rynd_tuning_get_plan, tuning, NULL, 0, &whole);
     REFUSES(rynd_tuning_get_plan, plan, tuning, 0, NULL);
     REFUSES(rynd_tuning_get_problem, tuning, NULL, 0, &problem);
@@ -578,16 +579,12 @@ static void wisdom(void **state)
 {
     (void)state;
     size_t length;
-    const rynd_wisdom_filter filter = {.size = sizeof filter};
-    const rynd_wisdom_check_options options = {.size = sizeof options};
-    rynd_wisdom_count count = {.size = sizeof count};
-    const rynd_wisdom_record record = {.size = sizeof record,
-                                       .machine = "m",
-                                       .problem = "p",
-                                       .threads = 1,
-                                       .kernel = "k",
-                                       .form = "",
-                                       .rejected = "wrong"};
+    const rynd_wisdom_filter filter = RYND_SIZED(rynd_wisdom_filter);
+    const rynd_wisdom_check_options options = RYND_SIZED(rynd_wisdom_check_options);
+    rynd_wisdom_count count = RYND_SIZED(rynd_wisdom_count);
+    const rynd_wisdom_record record =
+        RYND_SIZED(rynd_wisdom_record, .machine = "m", .problem = "p", .threads = 1, .kernel = "k",
+                   .form = "", .rejected = "wrong");
     REFUSES(rynd_wisdom_show, context, NULL, &filter, ignore_record, NULL);
     TAKES(rynd_wisdom_show, filter,
           rynd_wisdom_show(context, NULL, ignore_record, NULL) == RYND_OK);
@@ -631,14 +628,14 @@ static void placements(void **state)
 {
     (void)state;
     const devices_file file = devices_file_make("device a cpu threads=1\ndevice b cpu\n");
-    const rynd_part_options part_options = {.size = sizeof part_options, .batch = 1};
-    const rynd_placement_options options = {.size = sizeof options, .batch = 1};
+    const rynd_part_options part_options = RYND_SIZED(rynd_part_options, .batch = 1);
+    const rynd_placement_options options = RYND_SIZED(rynd_placement_options, .batch = 1);
     rynd_model *part;
     rynd_fleet *fleet;
     rynd_placement *placement;
-    rynd_fleet_device device = {.size = sizeof device};
-    rynd_placement_info info = {.size = sizeof info};
-    rynd_placed_part placed = {.size = sizeof placed};
+    rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
+    rynd_placement_info info = RYND_SIZED(rynd_placement_info);
+    rynd_placed_part placed = RYND_SIZED(rynd_placed_part);
     double a, b;
     REFUSES(rynd_model_create_part, model, NULL, context, &part_options, &part);
     REFUSES(rynd_model_create_part, context, model, NULL, &part_options, &part);

@@ -78,7 +78,7 @@ static void test_problems(void **state)
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         rynd_op *op;
-        rynd_step_info info = {.size = sizeof info};
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
         if (rynd_op_create(context, texts[i], NULL, &op) != RYND_OK) {
             fail_msg("%s", rynd_last_error());
         }
@@ -95,7 +95,7 @@ static void test_reason(void **state)
     (void)state;
     rynd_context *context;
     rynd_op *op;
-    rynd_step_info info = {.size = sizeof info};
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     assert_int_equal(rynd_op_create(context, "conv c=8 h=8 w=8 k=8 r=3 s=3", NULL, &op), RYND_OK);
     assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);

@@ -106,7 +106,7 @@ static void on_each_device(void (*test)(setup *s))
         char name[32];
         setup s = {0};
         OK(rynd_device_get_name(device, name, sizeof name));
-        const rynd_context_options options = {.size = sizeof options, .device = name};
+        const rynd_context_options options = RYND_SIZED(rynd_context_options, .device = name);
         for (int i = 0; i < COUNT; i++) {
             s.x[i] = (float)(i + 1);
             s.z[i] = (float)(100 * i);

@@ -45,8 +45,8 @@ static int begin(void **state)
 {
     static setup s;
     static uint8_t bytes[TINY_MODEL_CAPACITY];
-    const rynd_context_options options = {.size = sizeof options, .threads = 2};
-    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = BATCH};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 2);
+    const rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = BATCH);
     *state = &s;
     return rynd_context_create(&options, &s.context) ||
            rynd_model_load_memory(s.context, bytes, tiny_model(bytes), &s.model) ||

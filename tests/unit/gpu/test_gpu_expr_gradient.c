@@ -72,10 +72,11 @@ static void as_on_the_cpu(void **state)
     gpu_run_need();
     const char *named = getenv("RYND_TEST_GPU");
     static float got[MAX * ELEMENTS], expected[MAX * ELEMENTS];
-    const rynd_context_options here = {.size = sizeof here, .device = "cpu", .wisdom = "off"},
-                               there = {.size = sizeof there,
-                                        .device = named ? named : "opencl",
-                                        .wisdom = "off"};
+    const rynd_context_options here = RYND_SIZED(rynd_context_options, .device = "cpu",
+                                                 .wisdom = "off"),
+                               there =
+                                   RYND_SIZED(rynd_context_options,
+                                              .device = named ? named : "opencl", .wisdom = "off");
     rynd_context *cpu, *gpu;
     OK(rynd_context_create(&here, &cpu));
     OK(rynd_context_create(&there, &gpu));

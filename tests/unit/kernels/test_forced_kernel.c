@@ -38,8 +38,8 @@ static void taken_or_refused(void **state)
     rynd_context *context = NULL;
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const rynd_op_options options = {
-            .size = sizeof options, .kernel = rows[i].kernel, .constants = rows[i].constants};
+        const rynd_op_options options =
+            RYND_SIZED(rynd_op_options, .kernel = rows[i].kernel, .constants = rows[i].constants);
         rynd_op *op = NULL;
         const rynd_status status = rynd_op_create(context, rows[i].problem, &options, &op);
         if (status != rows[i].status) {
@@ -47,7 +47,7 @@ static void taken_or_refused(void **state)
                      rows[i].constants, (int)status, (int)rows[i].status);
         }
         if (status == RYND_OK) {
-            rynd_step_info info = {.size = sizeof info};
+            rynd_step_info info = RYND_SIZED(rynd_step_info);
             assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
             assert_string_equal(info.kernel, rows[i].kernel);
         }
@@ -82,7 +82,7 @@ static float x[MAX_COUNT], w[MAX_COUNT], b[MAX_COUNT];
  * elements of y. */
 static int64_t run(rynd_context *context, const row *r, bool constant, uint32_t seed, float *y)
 {
-    const rynd_op_options described = {.size = sizeof described, .kernel = r->kernel};
+    const rynd_op_options described = RYND_SIZED(rynd_op_options, .kernel = r->kernel);
     rynd_op *op = NULL;
     rynd_tensor given[3] = {0}, out;
     const void *in[3] = {x, w, b};
@@ -98,8 +98,8 @@ static int64_t run(rynd_context *context, const row *r, bool constant, uint32_t 
     assert_int_equal(rynd_op_get_output(op, 0, &out), RYND_OK);
     if (constant) {
         rynd_op_destroy(op);
-        const rynd_op_options options = {
-            .size = sizeof options, .kernel = r->kernel, .inputs = given};
+        const rynd_op_options options =
+            RYND_SIZED(rynd_op_options, .kernel = r->kernel, .inputs = given);
         assert_int_equal(rynd_op_create(context, r->problem, &options, &op), RYND_OK);
     }
     assert_int_equal(rynd_op_execute(op, in, to), RYND_OK);
@@ -149,25 +149,25 @@ static void knobs_can_be_set_to_what_they_are(void **state)
     rynd_context *context = NULL;
     rynd_op *op = NULL, *again = NULL;
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
-    const rynd_op_options options = {
-        .size = sizeof options, .kernel = "conv_fwd_f32_igemm_generic", .constants = 2};
+    const rynd_op_options options =
+        RYND_SIZED(rynd_op_options, .kernel = "conv_fwd_f32_igemm_generic", .constants = 2);
     assert_int_equal(rynd_op_create(context, DENSE, &options, &op), RYND_OK);
     rynd_knob knobs[8];
     rynd_setting settings[9] = {{NULL, "kernel", options.kernel}};
     const size_t count = rynd_op_knob_count(op);
     assert_true(count > 2 && count <= 8);
     for (size_t i = 0; i < count; i++) {
-        knobs[i] = (rynd_knob){.size = sizeof knobs[i]};
+        knobs[i] = RYND_SIZED(rynd_knob);
         assert_int_equal(rynd_op_get_knob(op, i, &knobs[i]), RYND_OK);
         assert_non_null(strstr(knobs[i].values, knobs[i].value));
         settings[i + 1] = (rynd_setting){"conv", knobs[i].name, knobs[i].value};
     }
-    rynd_knob none = {.size = sizeof none};
+    rynd_knob none = RYND_SIZED(rynd_knob);
     assert_int_equal(rynd_op_get_knob(op, count, &none), RYND_ERROR_ARGUMENT);
-    const rynd_op_options set = {
-        .size = sizeof set, .constants = 2, .settings = settings, .setting_count = count + 1};
+    const rynd_op_options set = RYND_SIZED(rynd_op_options, .constants = 2, .settings = settings,
+                                           .setting_count = count + 1);
     assert_int_equal(rynd_op_create(context, DENSE, &set, &again), RYND_OK);
-    rynd_step_info first = {.size = sizeof first}, second = {.size = sizeof second};
+    rynd_step_info first = RYND_SIZED(rynd_step_info), second = RYND_SIZED(rynd_step_info);
     assert_int_equal(rynd_op_get_info(op, &first), RYND_OK);
     assert_int_equal(rynd_op_get_info(again, &second), RYND_OK);
     assert_string_equal(first.knobs, second.knobs);

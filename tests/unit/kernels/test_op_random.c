@@ -101,7 +101,7 @@ static void compute_reference(const char *text, const char *kernel, operands *al
 {
     rynd_op *op = NULL;
     rynd_tensor t;
-    const rynd_op_options options = {.size = sizeof options, .kernel = kernel};
+    const rynd_op_options options = RYND_SIZED(rynd_op_options, .kernel = kernel);
     assert_ok(rynd_op_create(context, text, &options, &op), text);
     all->inputs = rynd_op_input_count(op);
     assert_true(all->inputs <= OPERANDS && rynd_op_output_count(op) == 1);
@@ -166,13 +166,13 @@ static void compare(const char *text, const operands *all)
     assert_int_equal(rynd_op_get_output(op, 0, &t), RYND_OK);
     y = place_randomly(&t);
     rynd_op_destroy(op);
-    const rynd_op_options options = {
-        .size = sizeof options, .inputs = inputs, .outputs = &y.tensor};
+    const rynd_op_options options =
+        RYND_SIZED(rynd_op_options, .inputs = inputs, .outputs = &y.tensor);
     assert_ok(rynd_op_create(context, text, &options, &op), text);
     assert_ok(rynd_op_execute(op, data, (void *const[]){y.tensor.data}), text);
     const double error = relative_error(&y, all);
     if (!(error <= 1e-5)) {
-        rynd_step_info info = {.size = sizeof info};
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
         rynd_op_get_info(op, &info);
         fail_msg("%s by %s: relative error %g", text, info.kernel, error);
     }
@@ -208,7 +208,7 @@ static void random_problems(void **state)
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 2};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 2);
     return (int)rynd_context_create(&options, &context);
 }
 

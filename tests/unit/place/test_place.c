@@ -22,7 +22,7 @@ static uint8_t bytes[TINY_MODEL_CAPACITY];
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 1};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 1);
     const size_t size = tiny_model(bytes);
     return rynd_context_create(&options, &context) ||
            rynd_model_load_memory(context, bytes, size, &model);
@@ -51,7 +51,7 @@ static void fleets(void **state)
     rynd_fleet *fleet = fleet_of("device a cpu threads=1 watts=3\n"
                                  "device b cpu threads=2 memory=1e9\n"
                                  "link b a bandwidth=5e9 latency=1e-6\n");
-    rynd_fleet_device device = {.size = sizeof device};
+    rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
     double bandwidth, latency;
     assert_int_equal(rynd_fleet_device_count(fleet), 2);
     assert_int_equal(rynd_fleet_get_device(fleet, 1, &device), RYND_OK);
@@ -78,18 +78,18 @@ static void fleets(void **state)
 static rynd_placement *place(rynd_fleet *fleet, rynd_objective objective, size_t parts)
 {
     rynd_placement *placement;
-    const rynd_placement_options options = {
-        .size = sizeof options, .objective = objective, .batch = 1, .parts = parts};
+    const rynd_placement_options options =
+        RYND_SIZED(rynd_placement_options, .objective = objective, .batch = 1, .parts = parts);
     assert_int_equal(rynd_placement_create(fleet, &model, 1, &options, &placement), RYND_OK);
     return placement;
 }
 
 static double predicted_whole(rynd_context *where, size_t *total)
 {
-    const rynd_part_options options = {.size = sizeof options, .batch = 1};
-    const rynd_plan_options looked_at = {.size = sizeof looked_at, .without_weights = 1};
-    rynd_prediction prediction = {.size = sizeof prediction};
-    rynd_memory memory = {.size = sizeof memory};
+    const rynd_part_options options = RYND_SIZED(rynd_part_options, .batch = 1);
+    const rynd_plan_options looked_at = RYND_SIZED(rynd_plan_options, .without_weights = 1);
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     rynd_model *part;
     rynd_plan *plan;
     assert_int_equal(rynd_model_create_part(model, where, &options, &part), RYND_OK);
@@ -108,9 +108,9 @@ static void one_device(void **state)
     (void)state;
     rynd_fleet *fleet = fleet_of("device a cpu threads=1 watts=4\n");
     rynd_placement *placement = place(fleet, RYND_OBJECTIVE_LATENCY, 1);
-    rynd_placement_info info = {.size = sizeof info};
-    rynd_placed_part part = {.size = sizeof part};
-    rynd_fleet_device device = {.size = sizeof device};
+    rynd_placement_info info = RYND_SIZED(rynd_placement_info);
+    rynd_placed_part part = RYND_SIZED(rynd_placed_part);
+    rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
     size_t total;
     double seconds;
     assert_int_equal(rynd_fleet_get_device(fleet, 0, &device), RYND_OK);
@@ -143,14 +143,14 @@ static void cut_in_parts(void **state)
     for (int objective = RYND_OBJECTIVE_THROUGHPUT; objective <= RYND_OBJECTIVE_MEMORY;
          objective += RYND_OBJECTIVE_MEMORY - RYND_OBJECTIVE_THROUGHPUT) {
         rynd_placement *placement = place(fleet, (rynd_objective)objective, 4);
-        rynd_placement_info info = {.size = sizeof info};
+        rynd_placement_info info = RYND_SIZED(rynd_placement_info);
         double load[2] = {0}, held[2] = {0};
         size_t next = 0;
         assert_int_equal(rynd_placement_get_info(placement, &info), RYND_OK);
         assert_true(info.parts >= 2 && info.bound == info.value && info.nodes >= 1);
         assert_true(info.energy == 0);
         for (size_t i = 0; i < info.parts; i++) {
-            rynd_placed_part part = {.size = sizeof part};
+            rynd_placed_part part = RYND_SIZED(rynd_placed_part);
             assert_int_equal(rynd_placement_get_part(placement, i, &part), RYND_OK);
             assert_true(part.first == next && part.end > part.first && part.device < 2);
             assert_true(part.steps > 0 && part.bytes_in > 0 && part.bytes_out > 0);
@@ -175,8 +175,8 @@ static void within_memory(void **state)
     (void)state;
     rynd_fleet *fleet = fleet_of("device small cpu threads=1 memory=10\ndevice large cpu\n");
     rynd_placement *placement = place(fleet, RYND_OBJECTIVE_MEMORY, 3);
-    rynd_placement_info info = {.size = sizeof info};
-    rynd_placed_part part = {.size = sizeof part};
+    rynd_placement_info info = RYND_SIZED(rynd_placement_info);
+    rynd_placed_part part = RYND_SIZED(rynd_placed_part);
     assert_int_equal(rynd_placement_get_info(placement, &info), RYND_OK);
     assert_int_equal(info.parts, 1);
     assert_int_equal(rynd_placement_get_part(placement, 0, &part), RYND_OK);
@@ -185,7 +185,7 @@ static void within_memory(void **state)
     rynd_fleet_destroy(fleet);
 
     fleet = fleet_of("device small cpu threads=1 memory=10\n");
-    const rynd_placement_options options = {.size = sizeof options, .batch = 1};
+    const rynd_placement_options options = RYND_SIZED(rynd_placement_options, .batch = 1);
     assert_int_equal(rynd_placement_create(fleet, &model, 1, &options, &placement),
                      RYND_ERROR_NOT_FOUND);
     assert_non_null(strstr(rynd_last_error(), "memory"));

@@ -106,13 +106,14 @@ typedef struct planned {
 } planned;
 
 static const char TOLD[] = "channels_last=1000 conversions=0";
-static const rynd_plan_options OPTIONS = {.size = sizeof OPTIONS, .batch = 2, .without_weights = 1};
+static const rynd_plan_options OPTIONS =
+    RYND_SIZED(rynd_plan_options, .batch = 2, .without_weights = 1);
 
 static void begin(planned *p, int frozen)
 {
     static uint8_t bytes[TINY_MODEL_CAPACITY];
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = 2, .wisdom = wisdom_path, .frozen = frozen};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .wisdom = wisdom_path, .frozen = frozen);
     ry_form_known known = {{{0}}, ""};
     ry_error error;
     rynd_plan *plan;
@@ -152,7 +153,7 @@ static void tell(const planned *p, const char *form, uint64_t steps)
 static void expect(const planned *p, const char *knobs, const char *reason)
 {
     rynd_plan *plan;
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     assert_int_equal(rynd_plan_create(p->model, &OPTIONS, &plan), RYND_OK);
     assert_int_equal(rynd_plan_get_form(plan, &form), RYND_OK);
     assert_string_equal(form.knobs, knobs);
@@ -196,7 +197,7 @@ static void another_shape_is_another_network(void **state)
     (void)state;
     planned p;
     rynd_plan *plan;
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     rynd_plan_options other = OPTIONS;
     wisdom_file_forget();
     begin(&p, 0);
@@ -220,8 +221,8 @@ static void settings_go_first(void **state)
     (void)state;
     planned p;
     rynd_plan *plan;
-    rynd_plan_form form = {.size = sizeof form};
-    rynd_knob knob = {.size = sizeof knob};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
+    rynd_knob knob = RYND_SIZED(rynd_knob);
     rynd_setting setting = {"plan", "conversions", "40"};
     rynd_plan_options options = OPTIONS;
     options.settings = &setting;
@@ -259,14 +260,14 @@ static void the_verdict_is_kept_not_chance(void **state)
     ry_error error;
     wisdom_file_forget();
     begin(&p, 0);
-    const rynd_tune_options options = {.size = sizeof options, .budget = 20};
-    rynd_tuning_info info = {.size = sizeof info};
+    const rynd_tune_options options = RYND_SIZED(rynd_tune_options, .budget = 20);
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
     assert_int_equal(rynd_tune_model(p.model, &OPTIONS, &options, &tuning), RYND_OK);
     assert_int_equal(rynd_tuning_get_info(tuning, &info), RYND_OK);
     assert_true(info.plans_listed >= 1 && info.plans >= 2 && info.plan < info.plans);
     assert_true(info.taken || info.plan == 0);
     for (size_t i = 0; i < info.plans; i++) {
-        rynd_tuned_plan plan = {.size = sizeof plan};
+        rynd_tuned_plan plan = RYND_SIZED(rynd_tuned_plan);
         assert_int_equal(rynd_tuning_get_plan(tuning, i, &plan), RYND_OK);
         assert_int_equal(plan.knobs[0] == 0, i == 0);
         assert_true(plan.predicted > 0 && plan.ratio > 0);
@@ -276,7 +277,7 @@ static void the_verdict_is_kept_not_chance(void **state)
         assert_true(plan.min <= plan.median && plan.median <= plan.max);
         assert_int_equal(ry_api_plans_keep(tuning, &options, i, &error), RYND_OK);
         rynd_plan *made;
-        rynd_plan_form form = {.size = sizeof form};
+        rynd_plan_form form = RYND_SIZED(rynd_plan_form);
         assert_int_equal(rynd_plan_create(p.model, &OPTIONS, &made), RYND_OK);
         assert_int_equal(rynd_plan_get_form(made, &form), RYND_OK);
         assert_string_equal(form.knobs, plan.knobs);

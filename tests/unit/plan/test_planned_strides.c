@@ -343,8 +343,8 @@ static rynd_plan *plan_for(rynd_model *model, const rynd_tensor *x, rynd_accurac
 {
     rynd_tensor description = *x;
     description.data = NULL;
-    const rynd_plan_options options = {
-        .size = sizeof options, .inputs = &description, .accuracy = accuracy};
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .inputs = &description, .accuracy = accuracy);
     rynd_plan *plan = NULL;
     if (rynd_plan_create(model, &options, &plan) != RYND_OK) {
         fail_msg("%s", rynd_last_error());
@@ -539,7 +539,7 @@ static void copies_are_counted(void **state)
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 2};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 2);
     return rynd_context_create(&options, &context) == RYND_OK ? 0 : -1;
 }
 

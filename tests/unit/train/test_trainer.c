@@ -51,7 +51,7 @@ static size_t read_all(taught *t, float *to, size_t room)
 {
     size_t used = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
         assert_int_equal(rynd_trainer_get_state(t->trainer, i, &info), RYND_OK);
         size_t floats = info.tensor.dtype == RYND_DTYPE_F64 ? 2 : 1;
         for (int d = 0; d < info.tensor.rank; d++) {
@@ -106,7 +106,7 @@ static void states_come_back(void **state)
     }
     bool has_step = false;
     for (size_t i = 0; i < rynd_trainer_state_count(one.trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
         assert_int_equal(rynd_trainer_get_state(one.trainer, i, &info), RYND_OK);
         info.tensor.data = numbers;
         assert_int_equal(rynd_trainer_read(one.trainer, info.name, &info.tensor), RYND_OK);
@@ -172,7 +172,7 @@ static void gradients_are_those_of_differences(void **state)
 static bool has_state(taught *t, const char *name)
 {
     for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
         assert_int_equal(rynd_trainer_get_state(t->trainer, i, &info), RYND_OK);
         if (strcmp(info.name, name) == 0) {
             return true;
@@ -201,7 +201,7 @@ static void frozen_layers_stay(void **state)
     assert_true(has_state(&t, "w3"));
     const rynd_plan *plan = rynd_trainer_plan(t.trainer);
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info info = {.size = sizeof info};
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
         assert_int_equal(rynd_plan_get_step(plan, i, &info), RYND_OK);
         assert_null(strstr(info.problem, "dir=bwd"));
         assert_null(strstr(info.problem, "convt "));
@@ -224,8 +224,8 @@ static void outputs_and_evaluations(void **state)
     assert_int_equal(output.rank, 2);
     assert_int_equal(output.dim[1], TINY_CLASSES);
     assert_true(evaluate(&t) == after);
-    rynd_prediction prediction = {.size = sizeof prediction};
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     assert_int_equal(rynd_plan_predict(rynd_trainer_plan(t.trainer), &prediction), RYND_OK);
     assert_true(prediction.median > 0);
     assert_int_equal(rynd_plan_get_memory(rynd_trainer_plan(t.trainer), &memory), RYND_OK);
@@ -311,7 +311,7 @@ static void fresh_parameters_are_by_seed_and_name(void **state)
     begin(&t, 1, &options);
     size_t weights = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(t.trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
         assert_int_equal(rynd_trainer_get_state(t.trainer, i, &info), RYND_OK);
         if (info.kind != RYND_STATE_PARAMETER || info.tensor.rank != 4) {
             continue;
@@ -372,7 +372,7 @@ static void a_model_is_saved_with_its_states(void **state)
     begin(&t, 1, &options);
     step(&t, 0.1);
     const size_t used = read_all(&t, from, ROOM);
-    rynd_state_info info = {.size = sizeof info};
+    rynd_state_info info = RYND_SIZED(rynd_state_info);
     assert_int_equal(rynd_trainer_get_state(t.trainer, 1, &info), RYND_OK);
     assert_non_null(info.tensor.data);
     assert_int_equal(rynd_trainer_save_memory(t.trainer, &data, &size), RYND_OK);

@@ -56,7 +56,7 @@ static size_t read_like(const taught *t, const taught *like, float *to)
 {
     size_t used = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(like->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
         assert_int_equal(rynd_trainer_get_state(like->trainer, i, &info), RYND_OK);
         if (info.tensor.dtype == RYND_DTYPE_F32) {
             info.tensor.data = to + used;
@@ -154,7 +154,7 @@ static void sums_begin_anew(void **state)
     t.images[0] = (float)INFINITY;
     parts(&t, 0);
     t.images[0] = kept;
-    rynd_state_info info = {.size = sizeof info};
+    rynd_state_info info = RYND_SIZED(rynd_state_info);
     size_t used = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(t.trainer); i++) {
         assert_int_equal(rynd_trainer_get_state(t.trainer, i, &info), RYND_OK);
@@ -212,7 +212,7 @@ static void the_update_has_a_plan(void **state)
     (void)state;
     taught t;
     rynd_trainer_options options = method(3, true);
-    rynd_prediction prediction = {.size = sizeof prediction};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
     begin(&t, 1, &options);
     const rynd_plan *update = rynd_trainer_update_plan(t.trainer);
     assert_non_null(update);

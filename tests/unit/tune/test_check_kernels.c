@@ -61,7 +61,7 @@ static void finds_the_cpu_right(void **state)
     (void)state;
     rynd_context *context;
     const char *path = "";
-    rynd_checked_kernel kernel = {.size = sizeof kernel};
+    rynd_checked_kernel kernel = RYND_SIZED(rynd_checked_kernel);
     size_t right = 0;
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     assert_int_equal(rynd_context_check(context, NULL, &path), RYND_OK);
