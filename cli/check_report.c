@@ -8,9 +8,10 @@
 
 #include <stdio.h>
 
-static void show(void *progress, double done)
+static int show(void *bar, const rynd_progress *progress)
 {
-    cli_progress_show(progress, "checking", done);
+    cli_progress_show(bar, "checking", (double)progress->done / (double)progress->all);
+    return 0;
 }
 
 static bool run_check(const cli_setup *setup, const cli_common *common, const char **file,
@@ -18,9 +19,9 @@ static bool run_check(const cli_setup *setup, const cli_common *common, const ch
 {
     cli_progress progress;
     cli_progress_begin(&progress, common);
-    show(&progress, 0);
+    cli_progress_show(&progress, "checking", 0);
     const rynd_check_options how =
-        RYND_SIZED(rynd_check_options, .progress = show, .user = &progress);
+        RYND_SIZED(rynd_check_options, .progress = show, .progress_user = &progress);
     const bool done = rynd_context_check(setup->context, &how, file) == RYND_OK;
     cli_progress_end(&progress);
     return done ? true : cli_fail_library(failure);

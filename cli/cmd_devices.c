@@ -178,9 +178,10 @@ static bool print_text(const char *device, const rynd_device_info *info, const r
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }
 
-static void show(void *progress, double done)
+static int show(void *bar, const rynd_progress *progress)
 {
-    cli_progress_show(progress, "measuring", done);
+    cli_progress_show(bar, "measuring", (double)progress->done / (double)progress->all);
+    return 0;
 }
 
 /* A measurement beside other work would be believed by every plan after it: it is shown, and kept
@@ -190,9 +191,9 @@ static bool measure(const cli_setup *setup, const devices_settings *settings, ry
 {
     cli_progress progress;
     cli_progress_begin(&progress, &settings->common);
-    show(&progress, 0);
+    cli_progress_show(&progress, "measuring", 0);
     const rynd_measure_options how =
-        RYND_SIZED(rynd_measure_options, .progress = show, .user = &progress);
+        RYND_SIZED(rynd_measure_options, .progress = show, .progress_user = &progress);
     const bool done = rynd_context_measure(setup->context, &how, machine) == RYND_OK;
     cli_progress_end(&progress);
     if (!done) {

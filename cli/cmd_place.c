@@ -107,9 +107,9 @@ static bool load_models(place *p, cli_failure *failure)
     return true;
 }
 
-static int show_progress(void *user, size_t done, size_t all)
+static int show_progress(void *bar, const rynd_progress *progress)
 {
-    cli_progress_show(user, "predicting", (double)done / (double)all);
+    cli_progress_show(bar, "predicting", (double)progress->done / (double)progress->all);
     return 0;
 }
 

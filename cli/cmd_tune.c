@@ -74,9 +74,10 @@ typedef struct tune_run {
     size_t summary_size;
 } tune_run;
 
-static int on_progress(void *user, const rynd_tune_progress *p)
+static int on_progress(void *user, const rynd_progress *progress)
 {
     tune_run *t = user;
+    const rynd_tune_progress *p = progress->tuning;
     char label[96];
     if (!p->problem[0] && p->knobs[0]) {
         snprintf(label, sizeof label, "plan %zu/%zu: %.3fx with %s", p->index + 1, p->count,

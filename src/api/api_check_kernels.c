@@ -166,7 +166,7 @@ static void refuse_found(rynd_context *context)
 static rynd_status check(rynd_context *context, const rynd_check_options *options,
                          const char **path, ry_error *error)
 {
-    const ry_check_watch watch = {options->progress, options->user};
+    const ry_check_watch watch = {options->progress, options->progress_user};
     RY_TRY(ry_api_check_runs(context->device, error));
     ry_arena_free(&context->checks);
     ry_arena_init(&context->checks, &context->allocator);

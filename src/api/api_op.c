@@ -419,6 +419,16 @@ rynd_status rynd_op_get_knob(const rynd_op *op, size_t index, rynd_knob *knob)
     return ry_api_end(ry_api_knob(&op->prepared, op->context->device, index, knob, &error), &error);
 }
 
+rynd_status rynd_op_get_knob_value(const rynd_op *op, size_t knob, size_t index, char *value,
+                                   size_t size)
+{
+    RY_API_REQUIRE(op, value);
+    ry_error error = {""};
+    return ry_api_end(ry_api_knob_value(&op->prepared, op->context->device, knob, index,
+                                        (ry_text_room){value, size}, &error),
+                      &error);
+}
+
 rynd_status rynd_op_get_memory(const rynd_op *op, rynd_memory *memory)
 {
     RY_API_REQUIRE(op, memory);

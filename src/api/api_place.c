@@ -207,8 +207,9 @@ static rynd_status place(rynd_placement *p, rynd_model *const *models, size_t co
     return solve(p, error);
 }
 
-rynd_status rynd_placement_create(rynd_fleet *fleet, rynd_model *const *models, size_t model_count,
-                                  const rynd_placement_options *given, rynd_placement **placement)
+rynd_status rynd_placement_create(const rynd_fleet *fleet, rynd_model *const *models,
+                                  size_t model_count, const rynd_placement_options *given,
+                                  rynd_placement **placement)
 {
     RY_API_REQUIRE(fleet, models, placement);
     *placement = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts networks, and asks for each run of parts on each device what it takes there. */
 #include "api/placement.h"
+#include "base/progress_ends.h"
 
 #include <string.h>
 
@@ -44,8 +45,8 @@ static rynd_status look_at(rynd_plan *plan, ry_placed_cost *cost)
     return rynd_plan_get_memory(plan, &cost->memory);
 }
 
-rynd_status ry_placement_cost(const rynd_placement *placement, rynd_model *model, size_t device,
-                              ry_placed_cost *cost, ry_error *error)
+rynd_status ry_placement_cost(const rynd_placement *placement, const rynd_model *model,
+                              size_t device, ry_placed_cost *cost, ry_error *error)
 {
     const rynd_plan_options options =
         RYND_SIZED(rynd_plan_options, .accuracy = placement->accuracy, .without_weights = 1);
@@ -192,8 +193,7 @@ static rynd_status fill_network(rynd_placement *placement, const ry_placed_netwo
                                d);
                     continue;
                 }
-                if (options->progress &&
-                    options->progress(options->progress_user, (*done)++, all) != 0) {
+                if (ry_progress_ends(options->progress, options->progress_user, (*done)++, all)) {
                     return ry_fail(error, RYND_ERROR_CANCELLED,
                                    "the placement was ended by its caller");
                 }

@@ -162,7 +162,7 @@ static rynd_status take_inputs(const ry_graph *graph, const rynd_tensor *given, 
     return RYND_OK;
 }
 
-static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_options *options,
+static rynd_status create(rynd_plan *p, const rynd_model *model, const rynd_plan_options *options,
                           const ry_adviser *adviser, ry_api_memory memory, ry_error *error)
 {
     const ry_tensor *inputs;
@@ -200,13 +200,13 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
     return describe_steps(p, error);
 }
 
-rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
+rynd_status ry_api_plan_create(const rynd_model *model, const rynd_plan_options *options,
                                const ry_adviser *adviser, rynd_plan **plan, ry_error *error)
 {
     return ry_api_plan_create_within(model, options, adviser, (ry_api_memory){0}, plan, error);
 }
 
-rynd_status ry_api_plan_create_within(rynd_model *model, const rynd_plan_options *options,
+rynd_status ry_api_plan_create_within(const rynd_model *model, const rynd_plan_options *options,
                                       const ry_adviser *adviser, ry_api_memory memory,
                                       rynd_plan **plan, ry_error *error)
 {
@@ -230,7 +230,8 @@ rynd_status ry_api_plan_create_within(rynd_model *model, const rynd_plan_options
     return RYND_OK;
 }
 
-rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *given, rynd_plan **plan)
+rynd_status rynd_plan_create(const rynd_model *model, const rynd_plan_options *given,
+                             rynd_plan **plan)
 {
     RY_API_REQUIRE(model, plan);
     *plan = NULL;
@@ -315,6 +316,38 @@ rynd_status rynd_plan_get_input(const rynd_plan *plan, size_t index, rynd_tensor
     }
     *tensor = plan->plan->inputs[index];
     return RYND_OK;
+}
+
+rynd_status ry_api_find_name(const ry_names *names, const char *kind, const char *name,
+                             size_t *index, ry_error *error)
+{
+    const uint32_t found = ry_names_find(names, name);
+    *index = found;
+    return found != RY_NO_NAME
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_NOT_FOUND, "the model has no %s '%s'", kind, name);
+}
+
+rynd_status rynd_plan_get_input_named(const rynd_plan *plan, const char *name, rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(plan, name, tensor);
+    ry_error error = {""};
+    size_t index;
+    const rynd_status status =
+        ry_api_find_name(&plan->plan->input_index, "input", name, &index, &error);
+    return status == RYND_OK ? rynd_plan_get_input(plan, index, tensor)
+                             : ry_api_end(status, &error);
+}
+
+rynd_status rynd_plan_get_output_named(const rynd_plan *plan, const char *name, rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(plan, name, tensor);
+    ry_error error = {""};
+    size_t index;
+    const rynd_status status =
+        ry_api_find_name(&plan->plan->output_index, "output", name, &index, &error);
+    return status == RYND_OK ? rynd_plan_get_output(plan, index, tensor)
+                             : ry_api_end(status, &error);
 }
 
 rynd_status rynd_plan_get_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor)

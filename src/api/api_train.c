@@ -289,7 +289,7 @@ static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_err
     return RYND_OK;
 }
 
-rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *given,
+rynd_status rynd_trainer_create(const rynd_model *model, const rynd_trainer_options *given,
                                 rynd_trainer **trainer)
 {
     RY_API_REQUIRE(model, trainer);

@@ -58,18 +58,28 @@ typedef struct listener {
     double before; /* seconds spent on other entries */
 } listener;
 
+bool ry_api_tune_ends(const rynd_tune_options *options, const rynd_tune_progress *tuning)
+{
+    enum { PARTS = 1000 };
+    const double share = tuning->budget > 0 ? tuning->spent / tuning->budget : 0;
+    const rynd_progress progress =
+        RYND_SIZED(rynd_progress, .done = (size_t)(share < 1 ? share * PARTS : PARTS), .all = PARTS,
+                   .tuning = tuning);
+    return options->progress && options->progress(options->progress_user, &progress) != 0;
+}
+
 static bool listen(void *user, const ry_tune_news *news)
 {
     const listener *l = user;
     char knobs[RY_FORM_TEXT];
     ry_form_print(news->best->prepared.kernel, &news->best->prepared.form, knobs);
-    const rynd_tune_progress progress =
+    const rynd_tune_progress tuning_progress =
         RYND_SIZED(rynd_tune_progress, .problem = l->entry->text, .index = l->tuning->count,
                    .count = l->all, .looked = (size_t)news->looked, .forms = (size_t)news->count,
                    .left = (size_t)news->left, .kernel = news->best->prepared.kernel->name,
                    .knobs = knobs, .ratio = news->ratio, .spent = l->before + news->spent,
                    .budget = l->tuning->info.budget, .saved = l->tuning->saved);
-    return l->options->progress(l->options->progress_user, &progress) != 0;
+    return ry_api_tune_ends(l->options, &tuning_progress);
 }
 
 static size_t tasks_of(const ry_prepared *prepared)

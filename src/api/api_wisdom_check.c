@@ -127,7 +127,7 @@ static size_t choose(size_t count, size_t wanted, uint64_t seed, bool *chosen, s
 }
 
 typedef struct visit {
-    rynd_wisdom_drift_visitor function;
+    rynd_wisdom_drift_function function;
     void *user;
 } visit;
 
@@ -179,7 +179,7 @@ static rynd_status check(rynd_context *context, const ry_wisdom_filter *filter,
 
 rynd_status rynd_wisdom_check(rynd_context *context, const rynd_wisdom_filter *given,
                               const rynd_wisdom_check_options *how,
-                              rynd_wisdom_drift_visitor function, void *user)
+                              rynd_wisdom_drift_function function, void *user)
 {
     RY_API_REQUIRE(context);
     ry_error error = {""};

@@ -59,7 +59,7 @@ void ry_api_wisdom_record(const rynd_context *context, const ry_wisdom_key *key,
 
 typedef struct showing {
     const rynd_context *context;
-    rynd_wisdom_visitor visit;
+    rynd_wisdom_record_function visit;
     void *user;
 } showing;
 
@@ -75,7 +75,7 @@ static rynd_status show_one(void *user, const ry_wisdom_key *key, const ry_wisdo
 }
 
 rynd_status rynd_wisdom_show(rynd_context *context, const rynd_wisdom_filter *given,
-                             rynd_wisdom_visitor visit, void *user)
+                             rynd_wisdom_record_function visit, void *user)
 {
     RY_API_REQUIRE(context);
     ry_error error = {""};

@@ -108,18 +108,40 @@ static PyObject *plan_step_count(PyObject *self, PyObject *unused)
     return PyLong_FromSize_t(rynd_plan_step_count(((plan_object *)self)->plan));
 }
 
+static PyObject *knob_values(const rynd_plan *plan, size_t step, size_t knob, size_t count)
+{
+    PyObject *values = PyTuple_New((Py_ssize_t)count);
+    for (size_t v = 0; values && v < count; v++) {
+        char text[RYND_KNOB_TEXT];
+        const rynd_status status = rynd_plan_get_knob_value(plan, step, knob, v, text, sizeof text);
+        PyObject *value = status == RYND_OK ? PyUnicode_FromString(text) : py_raise(status);
+        if (!value || PyTuple_SetItem(values, (Py_ssize_t)v, value) != 0) {
+            Py_CLEAR(values);
+        }
+    }
+    return values;
+}
+
+static PyObject *describe_knob(const rynd_plan *plan, size_t step, size_t index)
+{
+    rynd_knob knob = RYND_SIZED(rynd_knob);
+    const rynd_status status = rynd_plan_get_knob(plan, step, index, &knob);
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    PyObject *values = knob_values(plan, step, index, knob.value_count);
+    return values ? Py_BuildValue("(ssNsO)", knob.name, knob.value, values, knob.unit,
+                                  knob.main ? Py_True : Py_False)
+                  : NULL;
+}
+
 static PyObject *plan_knobs(PyObject *self, PyObject *step)
 {
     const rynd_plan *plan = ((plan_object *)self)->plan;
     const Py_ssize_t s = PyLong_AsSsize_t(step);
     PyObject *knobs = PyErr_Occurred() ? NULL : PyList_New(0);
     for (size_t k = 0; knobs && k < rynd_plan_knob_count(plan, (size_t)s); k++) {
-        rynd_knob knob = RYND_SIZED(rynd_knob);
-        const rynd_status status = rynd_plan_get_knob(plan, (size_t)s, k, &knob);
-        PyObject *made = status == RYND_OK
-                             ? Py_BuildValue("(sssO)", knob.name, knob.value, knob.values,
-                                             knob.main ? Py_True : Py_False)
-                             : py_raise(status);
+        PyObject *made = describe_knob(plan, (size_t)s, k);
         if (!made || PyList_Append(knobs, made) != 0) {
             Py_CLEAR(knobs);
         }
@@ -193,7 +215,7 @@ static PyMethodDef plan_methods[] = {
     {"_step_count", plan_step_count, METH_NOARGS, "How many steps there are."},
     {"_step", plan_step, METH_O, "A step, as a dict."},
     {"_knobs", plan_knobs, METH_O,
-     "[(name, value, legal values, main)] of a step's kernel; -1: of the plan itself."},
+     "[(name, value, legal values, unit, main)] of a step's kernel; -1: of the plan itself."},
     {"_form", plan_form, METH_NOARGS, "(knobs, reason, measured seconds) of the plan itself."},
     {"_plan_seconds", plan_seconds, METH_NOARGS, "How long making the plan took."},
     {"_predict", plan_predict, METH_O, "Seconds of a run, of a step or (None) of all."},

@@ -7,8 +7,9 @@
 
 /* Ctrl-C ends it with an exception; the caller's progress by returning something true: then what
  * was learned stays. */
-static int hear(void *user, const rynd_tune_progress *p)
+static int hear(void *user, const rynd_progress *progress)
 {
+    const rynd_tune_progress *p = progress->tuning;
     const PyGILState_STATE state = PyGILState_Ensure();
     bool end = PyErr_CheckSignals() != 0;
     if (!end && user) {

@@ -7,6 +7,10 @@
 int main(void)
 {
     rynd_context *context = NULL;
+    if (rynd_version_number() != RYND_VERSION_NUMBER) {
+        fprintf(stderr, "headers and library have different versions\n");
+        return 1;
+    }
     if (rynd_context_create(NULL, &context) != RYND_OK) {
         fprintf(stderr, "%s\n", rynd_last_error());
         return 1;

@@ -409,9 +409,11 @@ typedef struct heard {
     bool orderly;
 } heard;
 
-static int hear(void *user, size_t done, size_t all)
+static int hear(void *user, const rynd_progress *progress)
 {
     heard *h = user;
+    const size_t done = progress->done, all = progress->all;
+    h->orderly = h->orderly && progress->size == sizeof *progress && !progress->tuning;
     h->orderly = h->orderly && done >= h->last && done <= all && (!h->all || all == h->all);
     h->last = done;
     h->all = all;
@@ -462,6 +464,13 @@ static void values_of_plan_options(void **state)
     rynd_knob knob = RYND_SIZED(rynd_knob);
     assert_refused(rynd_plan_get_knob(plan, rynd_plan_step_count(plan), 0, &knob),
                    RYND_ERROR_ARGUMENT, "step ");
+    char value[RYND_KNOB_TEXT];
+    assert_refused(
+        rynd_plan_get_knob_value(plan, rynd_plan_step_count(plan), 0, 0, value, sizeof value),
+        RYND_ERROR_ARGUMENT, "step ");
+    assert_refused(
+        rynd_plan_get_knob_value(plan, 0, rynd_plan_knob_count(plan, 0), 0, value, sizeof value),
+        RYND_ERROR_ARGUMENT, "knob ");
 }
 
 static void values_of_other_structs(void **state)

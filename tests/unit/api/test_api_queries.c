@@ -48,6 +48,11 @@ static int end(void **state)
 static void names(void **state)
 {
     (void)state;
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", RYND_VERSION_MAJOR, RYND_VERSION_MINOR,
+             RYND_VERSION_PATCH);
+    assert_string_equal(rynd_version(), version);
+    assert_int_equal(rynd_version_number(), RYND_VERSION_NUMBER);
     assert_string_equal(rynd_dtype_name(RYND_DTYPE_F32), "f32");
     assert_string_equal(rynd_dtype_name(RYND_DTYPE_BOOL), "bool");
     assert_string_equal(rynd_dtype_name((rynd_dtype)99), "none");
@@ -122,6 +127,41 @@ static void outputs_of_a_plan(void **state)
     assert_int_equal(y.stride[1], 1);
     assert_null(y.data);
     assert_int_equal(rynd_plan_get_output(plan, 1, &y), RYND_ERROR_ARGUMENT);
+}
+
+static void names_and_indices_mean_the_same(void **state)
+{
+    (void)state;
+    static float x[INPUTS];
+    const rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 4,
+                                          (int64_t[]){BATCH, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    rynd_tensor by_index, by_name;
+    rynd_session *session = NULL;
+    assert_int_equal(rynd_plan_get_input(plan, 0, &by_index), RYND_OK);
+    assert_int_equal(rynd_plan_get_input_named(plan, "x", &by_name), RYND_OK);
+    assert_memory_equal(by_index.dim, by_name.dim, 4 * sizeof *by_index.dim);
+    assert_int_equal(rynd_plan_get_output(plan, 0, &by_index), RYND_OK);
+    assert_int_equal(rynd_plan_get_output_named(plan, "y", &by_name), RYND_OK);
+    assert_memory_equal(by_index.dim, by_name.dim, 2 * sizeof *by_index.dim);
+    assert_int_equal(rynd_plan_get_input_named(plan, "y", &by_name), RYND_ERROR_NOT_FOUND);
+    assert_int_equal(rynd_plan_get_output_named(plan, "x", &by_name), RYND_ERROR_NOT_FOUND);
+    assert_non_null(strstr(rynd_last_error(), "no output 'x'"));
+    assert_int_equal(rynd_session_create(plan, &session), RYND_OK);
+    assert_int_equal(rynd_session_bind_input(session, 0, &in), RYND_OK);
+    assert_int_equal(rynd_session_run(session), RYND_OK);
+    assert_int_equal(rynd_session_get_output(session, 0, &by_index), RYND_OK);
+    assert_int_equal(rynd_session_get_output_named(session, "y", &by_name), RYND_OK);
+    assert_non_null(by_name.data);
+    assert_ptr_equal(by_index.data, by_name.data);
+    assert_int_equal(rynd_session_get_output_named(session, "x", &by_name), RYND_ERROR_NOT_FOUND);
+    rynd_session_destroy(session);
+}
+
+static int end_at_once(void *user, const rynd_progress *progress)
+{
+    (void)user;
+    assert_true(progress->done > 0 && progress->done <= progress->all);
+    return 1;
 }
 
 /* Times are recorded from one call to the other, and only then. */
@@ -214,6 +254,8 @@ static void what_the_machine_reaches(void **state)
     assert_int_equal(unsetenv("RYND_THREADS"), 0);
     rynd_context *own = context_with_profile(&before);
     assert_null(before);
+    const rynd_measure_options ended = RYND_SIZED(rynd_measure_options, .progress = end_at_once);
+    assert_int_equal(rynd_context_measure(own, &ended, &machine), RYND_ERROR_CANCELLED);
     assert_int_equal(rynd_context_measure(own, &quick, &machine), RYND_OK);
     assert_int_equal(machine.origin, RYND_MACHINE_MEASURED);
     assert_true(machine.f32.one > 0 && machine.f32.all >= machine.f32.one);
@@ -343,6 +385,7 @@ int main(void)
         cmocka_unit_test(operators_of_a_model),
         cmocka_unit_test(values_of_a_model),
         cmocka_unit_test(outputs_of_a_plan),
+        cmocka_unit_test(names_and_indices_mean_the_same),
         cmocka_unit_test(times_of_a_run),
         cmocka_unit_test(memory_of_an_operator),
         cmocka_unit_test(predictions_of_a_plan),

@@ -120,6 +120,9 @@ static void trainers(void **state)
     TAKES(rynd_trainer_state_count, trainer, rynd_trainer_state_count(NULL) == 0);
     REFUSES(rynd_trainer_get_state, trainer, NULL, 0, &info);
     REFUSES(rynd_trainer_get_state, info, trainer, 0, NULL);
+    REFUSES(rynd_trainer_get_state_named, trainer, NULL, "w1", &info);
+    REFUSES(rynd_trainer_get_state_named, name, trainer, NULL, &info);
+    REFUSES(rynd_trainer_get_state_named, info, trainer, "w1", NULL);
     REFUSES(rynd_trainer_read, trainer, NULL, "w1", &tensor);
     REFUSES(rynd_trainer_read, name, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_read, tensor, trainer, "w1", NULL);
@@ -326,11 +329,20 @@ static void plans(void **state)
     REFUSES(rynd_plan_get_form, form, plan, NULL);
     REFUSES(rynd_plan_get_knob, plan, NULL, 0, 0, &knob);
     REFUSES(rynd_plan_get_knob, knob, plan, 0, 0, NULL);
+    char value[RYND_KNOB_TEXT];
+    REFUSES(rynd_plan_get_knob_value, plan, NULL, 0, 0, 0, value, sizeof value);
+    REFUSES(rynd_plan_get_knob_value, value, plan, 0, 0, 0, NULL, sizeof value);
     TAKES(rynd_plan_complete, plan, rynd_plan_complete(NULL) == 0);
     REFUSES(rynd_plan_get_input, plan, NULL, 0, &tensor);
     REFUSES(rynd_plan_get_input, tensor, plan, 0, NULL);
     REFUSES(rynd_plan_get_output, plan, NULL, 0, &tensor);
     REFUSES(rynd_plan_get_output, tensor, plan, 0, NULL);
+    REFUSES(rynd_plan_get_input_named, plan, NULL, "x", &tensor);
+    REFUSES(rynd_plan_get_input_named, name, plan, NULL, &tensor);
+    REFUSES(rynd_plan_get_input_named, tensor, plan, "x", NULL);
+    REFUSES(rynd_plan_get_output_named, plan, NULL, "y", &tensor);
+    REFUSES(rynd_plan_get_output_named, name, plan, NULL, &tensor);
+    REFUSES(rynd_plan_get_output_named, tensor, plan, "y", NULL);
 }
 
 static void sessions(void **state)
@@ -353,6 +365,9 @@ static void sessions(void **state)
     REFUSES(rynd_session_run, session, NULL);
     REFUSES(rynd_session_get_output, session, NULL, 0, &tensor);
     REFUSES(rynd_session_get_output, tensor, session, 0, NULL);
+    REFUSES(rynd_session_get_output_named, session, NULL, "y", &tensor);
+    REFUSES(rynd_session_get_output_named, name, session, NULL, &tensor);
+    REFUSES(rynd_session_get_output_named, tensor, session, "y", NULL);
     TAKES(rynd_session_memory, session, rynd_session_memory(NULL) == 0);
     TAKES(rynd_session_copied, session, rynd_session_copied(NULL) == 0);
     rynd_buffer *buffer = NULL;
@@ -455,6 +470,9 @@ static void operators(void **state)
     TAKES(rynd_op_knob_count, op, rynd_op_knob_count(NULL) == 0);
     REFUSES(rynd_op_get_knob, op, NULL, 0, &knob);
     REFUSES(rynd_op_get_knob, knob, op, 0, NULL);
+    char value[RYND_KNOB_TEXT];
+    REFUSES(rynd_op_get_knob_value, op, NULL, 0, 0, value, sizeof value);
+    REFUSES(rynd_op_get_knob_value, value, op, 0, 0, NULL, sizeof value);
     REFUSES(rynd_op_get_memory, op, NULL, &memory);
     REFUSES(rynd_op_get_memory, memory, op, NULL);
 }
@@ -517,7 +535,7 @@ static void predictions(void **state)
     REFUSES(rynd_plan_predict_step, prediction, plan, 0, NULL);
 }
 
-static int end_it(void *user, const rynd_tune_progress *progress)
+static int end_it(void *user, const rynd_progress *progress)
 {
     (void)user;
     (void)progress;

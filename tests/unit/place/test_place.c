@@ -192,10 +192,10 @@ static void within_memory(void **state)
     rynd_fleet_destroy(fleet);
 }
 
-static int stop(void *user, size_t done, size_t all)
+static int stop(void *user, const rynd_progress *progress)
 {
-    *(size_t *)user = all;
-    return done == 2;
+    *(size_t *)user = progress->all;
+    return progress->done == 2;
 }
 
 static void what_is_refused(void **state)

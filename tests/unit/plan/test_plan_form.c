@@ -238,6 +238,16 @@ static void settings_go_first(void **state)
     assert_int_equal(rynd_plan_get_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions, &knob),
                      RYND_OK);
     assert_string_equal(knob.name, "conversions");
+    char value[RYND_KNOB_TEXT];
+    assert_int_equal(knob.value_count, RY_PLAN_MOST + 1);
+    assert_int_equal(strncmp(knob.unit, "percent of ", strlen("percent of ")), 0);
+    assert_int_equal(rynd_plan_get_knob_value(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions,
+                                              knob.value_count - 1, value, sizeof value),
+                     RYND_OK);
+    assert_string_equal(value, "1000");
+    assert_int_equal(rynd_plan_get_knob_value(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions,
+                                              knob.value_count, value, sizeof value),
+                     RYND_ERROR_ARGUMENT);
     assert_string_equal(knob.value, "40");
     assert_int_equal(rynd_plan_get_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_KNOBS, &knob),
                      RYND_ERROR_ARGUMENT);

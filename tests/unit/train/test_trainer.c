@@ -375,6 +375,11 @@ static void a_model_is_saved_with_its_states(void **state)
     rynd_state_info info = RYND_SIZED(rynd_state_info);
     assert_int_equal(rynd_trainer_get_state(t.trainer, 1, &info), RYND_OK);
     assert_non_null(info.tensor.data);
+    rynd_state_info named = RYND_SIZED(rynd_state_info);
+    assert_int_equal(rynd_trainer_get_state_named(t.trainer, info.name, &named), RYND_OK);
+    assert_ptr_equal(named.tensor.data, info.tensor.data);
+    assert_int_equal(rynd_trainer_get_state_named(t.trainer, "nobody", &named),
+                     RYND_ERROR_NOT_FOUND);
     assert_int_equal(rynd_trainer_save_memory(t.trainer, &data, &size), RYND_OK);
     assert_int_equal(rynd_trainer_save(t.trainer, "/nowhere/x.onnx"), RYND_ERROR_IO);
     assert_int_equal(rynd_model_load_memory(t.context, data, size, &model), RYND_OK);

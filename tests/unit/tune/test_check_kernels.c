@@ -79,6 +79,26 @@ static void finds_the_cpu_right(void **state)
     rynd_context_destroy(context);
 }
 
+static int end_at_second(void *user, const rynd_progress *progress)
+{
+    size_t *calls = user;
+    assert_true(++*calls == progress->done && progress->done < progress->all);
+    return *calls == 2;
+}
+
+static void can_be_ended(void **state)
+{
+    (void)state;
+    rynd_context *context;
+    size_t calls = 0;
+    const rynd_check_options options =
+        RYND_SIZED(rynd_check_options, .progress = end_at_second, .progress_user = &calls);
+    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    assert_int_equal(rynd_context_check(context, &options, NULL), RYND_ERROR_CANCELLED);
+    assert_int_equal(calls, 2);
+    rynd_context_destroy(context);
+}
+
 /* The next kernel takes the problem; without any other, nothing does. */
 static void refuses_what_is_refused(void **state)
 {
@@ -111,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reaches_every_kernel_of_gpus),
         cmocka_unit_test(finds_the_cpu_right),
+        cmocka_unit_test(can_be_ended),
         cmocka_unit_test(refuses_what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

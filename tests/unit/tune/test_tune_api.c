@@ -24,9 +24,11 @@ typedef struct heard {
     double spent;
 } heard;
 
-static int listen(void *user, const rynd_tune_progress *p)
+static int listen(void *user, const rynd_progress *progress)
 {
     heard *h = user;
+    const rynd_tune_progress *p = progress->tuning;
+    assert_true(progress->size == sizeof *progress && progress->done <= progress->all);
     if (h->calls++ == 0) {
         snprintf(h->first, sizeof h->first, "%s", p->problem);
     }
@@ -201,10 +203,10 @@ static void give_back(void *user, void *memory)
     free(memory);
 }
 
-static int end_it(void *user, const rynd_tune_progress *progress)
+static int end_it(void *user, const rynd_progress *progress)
 {
     (void)user;
-    return progress->looked > 1;
+    return progress->tuning->looked > 1;
 }
 
 /* Each request fails once: an error or fewer forms, and nothing stays behind. */
