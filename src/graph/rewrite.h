@@ -13,6 +13,7 @@
  * reach the epilogue in the next round. */
 #define RY_REWRITES(X)                                                                       \
     X(identity, "drop nodes that change nothing")                                            \
+    X(einsum, "Einstein summations into transposes, products and sums")                      \
     X(data_gradient, "a convolution's data gradient into a transposed convolution")          \
     X(half, "values of 16 bits between products into float32")                               \
     X(layer_norm, "layer normalisation spelled in small nodes")                              \
