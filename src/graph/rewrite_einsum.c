@@ -401,20 +401,6 @@ static ry_value_id contract_all(contraction *c, const ry_node *node, const ry_ei
     return finish(c, &y);
 }
 
-/* The node becomes a view of the result, whose shape may join dims. */
-static void become_view(ry_graph *graph, ry_node_id id, ry_value_id result)
-{
-    ry_node *node = &graph->nodes[id];
-    const ry_shape y = graph->values[node->out[0]].shape;
-    node->op = RY_OP_reshape;
-    node->attrs = ry_attrs_default(RY_OP_reshape);
-    node->attrs.reshape.allow_zero = 1;
-    node->attrs.reshape.shape.count = y.rank;
-    memcpy(node->attrs.reshape.shape.at, y.dim, (size_t)y.rank * sizeof *y.dim);
-    ry_graph_set_inputs(graph, node, 1, node->in);
-    ry_graph_set_input(graph, node, 0, result);
-}
-
 static rynd_status rewrite_node(ry_graph *graph, ry_node_id id, ry_arena *scratch, bool *changed,
                                 ry_error *error)
 {
@@ -432,10 +418,7 @@ static rynd_status rewrite_node(ry_graph *graph, ry_node_id id, ry_arena *scratc
     }
     const ry_value_id y = contract_all(c, &node, terms);
     RY_TRY(c->emitter.status);
-    for (ry_node_id n = first; n < graph->node_count; n++) {
-        graph->nodes[n].source = node.source;
-    }
-    become_view(graph, id, y);
+    ry_rewrite_replace(graph, id, first, y);
     *changed = true;
     return RYND_OK;
 }
