@@ -9,7 +9,7 @@
 /* What is tried. */
 typedef struct outlier_subject {
     bool (*is_tried)(const kernel_case *c, const ry_kernel *kernel);
-    int64_t points; /* of kernels whose first knob is "points"; RY_KNOB_FREE: as they choose */
+    int64_t points; /* value of the first knob, "points"; RY_KNOB_FREE: kernels choose */
 } outlier_subject;
 
 /* Runs a problem with every kind of outliers, in both layouts, and prints each failure. Adds the
