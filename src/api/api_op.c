@@ -121,9 +121,7 @@ static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error 
                                   op->constants, &choice, error));
     }
     if (!choice.prepared.kernel) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                       "no kernel of device '%s' computes this problem's types or layouts",
-                       op->context->device->table->name);
+        return ry_choice_fail(&choice, op->context->device->table->name, error);
     }
     RY_TRY(ry_settings_check(&settings, ": an operator has one step, of its own name", error));
     op->prepared = choice.prepared;

@@ -199,9 +199,7 @@ static rynd_status tune_problem(rynd_tuning *tuning, const char *text,
     ry_choice untuned;
     RY_TRY(ry_predict_choose(&e->problem, &target, e->constants, NULL, &untuned, error));
     if (!untuned.prepared.kernel) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                       "no kernel of device '%s' computes this problem's types or layouts",
-                       context->device->table->name);
+        return ry_choice_fail(&untuned, context->device->table->name, error);
     }
     tuning->info.budget =
         options->budget > 0 ? options->budget : ry_tune_default_budget(untuned.seconds);
