@@ -45,7 +45,7 @@ def test_taken(lines, options, tmp_path):
     assert rynd.wisdom.export(tmp_path / "out.jsonl", **options) == 1
     assert (tmp_path / "out.jsonl").read_text() == lines.read_text()
     assert rynd.wisdom.merge(options["wisdom"], **dict(options, wisdom=tmp_path / "second.db")) == (1, 1, 0)
-    (drift,) = rynd.wisdom.check(seconds=0.005, **options)
+    (drift,) = rynd.wisdom.check(count=1, seconds=0.005, **options)
     assert drift.record == record and drift.samples >= 5 and drift.ratio == pytest.approx(drift.median / record.median)
     assert rynd.wisdom.clear(problem="conv", **options) == 1
     assert rynd.wisdom.show(**options) == []
