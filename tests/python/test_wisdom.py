@@ -69,6 +69,8 @@ def test_frozen(lines, options):
 def test_refused(tmp_path, options):
     with pytest.raises(rynd.MissingFileError, match="none.jsonl"):
         rynd.wisdom.import_(tmp_path / "none.jsonl", **options)
+    with pytest.raises(rynd.FileError, match="it is a folder"):
+        rynd.wisdom.import_(tmp_path, **options)
     (tmp_path / "bad.jsonl").write_text("[]\n")
     with pytest.raises(rynd.FormatError, match="bad.jsonl: line 1"):
         rynd.wisdom.import_(tmp_path / "bad.jsonl", **options)

@@ -280,6 +280,9 @@ static void test_batches(void **state)
         collect(&set, &augments[a], 1, 8, 0, other);
         assert_true(memcmp(plain, other, sizeof plain) != 0);
     }
+    collect(&set, &(cli_augment){.pad = -1, .jitter = 0.5}, 1, 7, 0, plain);
+    collect(&set, &augments[0], 1, 7, 0, other);
+    assert_true(memcmp(plain, other, sizeof plain) != 0);
     /* each sample once in an epoch, but for the two that are left out; other ones in the next */
     collect(&set, &augments[0], 2, 7, 0, plain);
     bool seen[2][20] = {{false}};
