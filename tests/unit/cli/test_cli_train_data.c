@@ -122,6 +122,13 @@ static void test_idx(void **state)
     check_idx(at("train-images-idx3-ubyte"));
     write_packed("train-images-idx3-ubyte.gz", pictures, sizeof pictures);
     check_idx(at("train-images-idx3-ubyte.gz"));
+    for (int byte = 0; byte < 2; byte++) {
+        unsigned char bad[sizeof labels];
+        memcpy(bad, labels, sizeof labels);
+        bad[byte] = 1;
+        write_packed("train-labels-idx1-ubyte.gz", bad, sizeof bad);
+        expect_refused("train-images-idx3-ubyte", &no_wish, "does not begin with two zero bytes");
+    }
     write_bytes("t-images", pictures, sizeof pictures - 1);
     expect_refused("t-images", &no_wish, "its header tells of 12 bytes, but 11 follow");
     write_packed("t-images.gz", pictures, sizeof pictures - 1);
