@@ -462,12 +462,12 @@ static void test_verify_largest_rank(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_infer_symbols),     cmocka_unit_test(test_bind_names),
-        cmocka_unit_test(test_bind_shapes),       cmocka_unit_test(test_bind_refusals),
-        cmocka_unit_test(test_expressions),       cmocka_unit_test(test_names_with_signs),
-        cmocka_unit_test(test_unknown_rank),      cmocka_unit_test(test_bind_keeps_fixed),
-        cmocka_unit_test(test_shape_is_constant), cmocka_unit_test(test_declared),
-        cmocka_unit_test(test_open_dims),         cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_infer_symbols),       cmocka_unit_test(test_bind_names),
+        cmocka_unit_test(test_bind_shapes),         cmocka_unit_test(test_bind_refusals),
+        cmocka_unit_test(test_expressions),         cmocka_unit_test(test_names_with_signs),
+        cmocka_unit_test(test_unknown_rank),        cmocka_unit_test(test_bind_keeps_fixed),
+        cmocka_unit_test(test_shape_is_constant),   cmocka_unit_test(test_declared),
+        cmocka_unit_test(test_open_dims),           cmocka_unit_test(test_verify),
         cmocka_unit_test(test_verify_largest_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

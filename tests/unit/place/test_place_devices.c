@@ -184,8 +184,9 @@ static void files(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_list), cmocka_unit_test(longest_name), cmocka_unit_test(what_is_wrong),
-                                       cmocka_unit_test(bytes_of_any_kind),
-                                       cmocka_unit_test(too_many), cmocka_unit_test(files)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list),        cmocka_unit_test(longest_name),
+        cmocka_unit_test(what_is_wrong), cmocka_unit_test(bytes_of_any_kind),
+        cmocka_unit_test(too_many),      cmocka_unit_test(files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

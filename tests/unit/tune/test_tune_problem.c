@@ -318,11 +318,11 @@ static void memory_is_bounded(void **state)
     assert_int_equal(f->tuned.forms[0].verdict, RY_VERDICT_TAKEN);
 }
 
-/* Adds up what the forms of one round hold. */
+/* Sums the bytes of the forms in a round. */
 typedef struct weighing {
     fixture *f;
     const ry_trial *base; /* measured first */
-    size_t bytes, most;   /* of the round so far, without the base; of a whole round */
+    size_t bytes, most;   /* current round without the base; largest whole round */
 } weighing;
 
 static rynd_status weigh(void *user, ry_trial *trial, double *seconds, ry_error *error)
@@ -370,7 +370,7 @@ static void racers_fit_the_memory(void **state)
         assert_int_equal(ry_tune_problem(&f->problem, f->constants, f->device, &f->target,
                                          &f->target, &options, &f->arena, &f->tuned, &error),
                          RYND_OK);
-        /* what the last form takes besides its weights and workspace is not foreseen */
+        /* the limit counts weights and workspace only of the form that comes */
         assert_true(w.most > memory / 2 && w.most <= memory + ((size_t)1 << 20));
     }
 }
