@@ -27,7 +27,8 @@ def test_explain_op():
     assert reasons["conv_ref"] == "reference: only where nothing else takes it"
     assert all(each.prediction is None for each in candidates.refused)
     assert chosen.kernel in str(candidates) and "not taken" in str(candidates)
-    assert rynd.Op(CONV, settings={"kernel": "conv_ref"}).explain().chosen.kernel == "conv_ref"
+    op = rynd.Op(CONV, settings={"kernel": "conv_ref"})
+    assert op.explain().chosen.kernel == "conv_ref" and op.step.reason.startswith("set; predicted")
 
 
 def test_explain_plan(conv_model):

@@ -122,6 +122,13 @@ static void test_idx(void **state)
     check_idx(at("train-images-idx3-ubyte"));
     write_packed("train-images-idx3-ubyte.gz", pictures, sizeof pictures);
     check_idx(at("train-images-idx3-ubyte.gz"));
+    for (int byte = 0; byte < 2; byte++) {
+        unsigned char bad[sizeof labels];
+        memcpy(bad, labels, sizeof labels);
+        bad[byte] = 1;
+        write_packed("train-labels-idx1-ubyte.gz", bad, sizeof bad);
+        expect_refused("train-images-idx3-ubyte", &no_wish, "does not begin with two zero bytes");
+    }
     write_bytes("t-images", pictures, sizeof pictures - 1);
     expect_refused("t-images", &no_wish, "its header tells of 12 bytes, but 11 follow");
     write_packed("t-images.gz", pictures, sizeof pictures - 1);
@@ -280,6 +287,9 @@ static void test_batches(void **state)
         collect(&set, &augments[a], 1, 8, 0, other);
         assert_true(memcmp(plain, other, sizeof plain) != 0);
     }
+    collect(&set, &(cli_augment){.pad = -1, .jitter = 0.5}, 1, 7, 0, plain);
+    collect(&set, &augments[0], 1, 7, 0, other);
+    assert_true(memcmp(plain, other, sizeof plain) != 0);
     /* each sample once in an epoch, but for the two that are left out; other ones in the next */
     collect(&set, &augments[0], 2, 7, 0, plain);
     bool seen[2][20] = {{false}};
