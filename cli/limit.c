@@ -17,10 +17,10 @@ bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_com
     }
     limit->threads = info.threads;
     if (limit->machine.origin == RYND_MACHINE_BUILT_IN) {
-        cli_detail(common,
-                   "the limit is that of built-in rates (%s); `rynd devices --measure` measures "
-                   "this machine",
-                   limit->machine.architecture);
+        cli_detail(
+            common,
+            "the limit uses built-in rates (%s); `rynd devices --measure` measures this machine",
+            limit->machine.architecture);
     }
     return true;
 }

@@ -106,7 +106,7 @@ static cli_input *choose_input(const cli_inputs *inputs, const char *text, const
         }
     }
     if (inputs->count != 1) {
-        cli_fail_usage(failure, "--input %s: there is no input left for this file; %s", text,
+        cli_fail_usage(failure, "--input %s: every input has a file already; %s", text,
                        list_inputs(inputs, list, sizeof list));
         return NULL;
     }

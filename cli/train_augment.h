@@ -19,16 +19,16 @@ typedef struct cli_augment {
 /* clang-format off */
 #define CLI_AUGMENT_OPTIONS(at)                                                                  \
     {"random-area", 0, CLI_NUMBER, "A", NULL, 0.01, 1, (at) + offsetof(cli_augment, area),       \
-     "while training, in the place of --size and --crop: cut out a part of A to all of a picture's "\
-     "area, its sides' ratio 3/4 to 4/3, and resize it"},                                        \
+     "augmentation: crop a random part of A to 1 of a picture's area, with sides of ratio 3/4 to "\
+     "4/3, and resize it; instead of --size and --crop"},                                        \
     {"random-crop", 0, CLI_INTEGER, "PAD", NULL, 0, 1024, (at) + offsetof(cli_augment, pad),     \
-     "while training: PAD pixels of zeros on each side, then crop at a random place"},           \
+     "augmentation: pad each side by PAD zeros, then crop at a random position"},                \
     {"flip", 0, CLI_FLAG, NULL, NULL, 0, 0, (at) + offsetof(cli_augment, flip),                  \
-     "while training: mirror every second picture"},                                             \
+     "augmentation: flip horizontally at random (probability 1/2)"},                             \
     {"turn", 0, CLI_FLAG, NULL, NULL, 0, 0, (at) + offsetof(cli_augment, turn),                  \
-     "while training: turn pictures by 0, 1, 2 or 3 quarters; they must be square"},             \
+     "augmentation: turn by 0, 90, 180 or 270 degrees at random; pictures must be square"},      \
     {"jitter", 0, CLI_NUMBER, "J", NULL, 0, 1, (at) + offsetof(cli_augment, jitter),             \
-     "while training: brightness, contrast and saturation times 1-J to 1+J"}
+     "augmentation: multiply brightness, contrast and saturation by random factors of 1-J to 1+J"}
 /* clang-format on */
 
 /* Whose numbers. */

@@ -216,8 +216,9 @@ static bool start_threads(cli_loader *l, cli_failure *failure)
     cli_ending_release(&before);
     return l->thread_count
                ? true
-               : cli_fail(failure, "no thread can be made to read samples: the system lacks memory "
-                                   "or threads");
+               : cli_fail(
+                     failure,
+                     "cannot start a thread to read samples: the system lacks memory or threads");
 }
 
 cli_loader *cli_loader_start(const cli_loader_options *options, cli_failure *failure)

@@ -313,7 +313,7 @@ static bool train(cli_train_run *run, cli_failure *failure)
     };
     if (run->step >= run->steps) {
         return cli_fail(failure,
-                        "'%s' is of step %" PRIu64 ", and this run ends at %" PRIu64
+                        "'%s' is at step %" PRIu64 ", but this run ends at step %" PRIu64
                         ": give more --epochs or --steps",
                         s->resume, run->step, run->steps);
     }

@@ -25,17 +25,17 @@ typedef struct cli_schedule {
 #define CLI_SCHEDULE_OPTIONS(at)                                                                 \
     {"lr", 0, CLI_NUMBER, "R", NULL, 0, 1e6, (at) + offsetof(cli_schedule, rate),                \
      "learning rate (default 0.01)"},                                                            \
-    {"schedule", 0, CLI_CHOICE, "NAME", CLI_SCHEDULES, 0, 0, (at) + offsetof(cli_schedule, kind), \
-     "how the rate falls: constant (default); step: by --decay every --decay-every epochs; cosine: to "\
-     "--lr-last of it, along half a wave"},                                                      \
+    {"schedule", 0, CLI_CHOICE, "NAME", CLI_SCHEDULES, 0, 0, (at) + offsetof(cli_schedule, kind),\
+     "learning-rate schedule: constant (default); step: times --decay every --decay-every epochs; "\
+     "cosine: down to --lr-last"},                                                               \
     {"warmup", 0, CLI_INTEGER, "N", NULL, 0, 1e9, (at) + offsetof(cli_schedule, warmup),         \
-     "the rate grows from R/N to R in the first N steps (default 0)"},                           \
-    {"decay-every", 0, CLI_INTEGER, "N", NULL, 1, 1e9, (at) + offsetof(cli_schedule, decay_every), \
-     "epochs between two falls of --schedule step (default: a third of all)"},                   \
+     "raise the learning rate from R/N to R in the first N steps (default 0)"},                  \
+    {"decay-every", 0, CLI_INTEGER, "N", NULL, 1, 1e9, (at) + offsetof(cli_schedule, decay_every),\
+     "epochs between decays of --schedule step (default: a third of all)"},                      \
     {"decay", 0, CLI_NUMBER, "G", NULL, 0, 1, (at) + offsetof(cli_schedule, decay),              \
-     "what the rate is multiplied by at each of them (default 0.1)"},                            \
+     "factor of each decay of --schedule step (default 0.1)"},                                   \
     {"lr-last", 0, CLI_NUMBER, "F", NULL, 0, 1, (at) + offsetof(cli_schedule, last),             \
-     "part of R that --schedule cosine ends at (default 0)"}
+     "final learning rate of --schedule cosine, as a fraction of --lr (default 0)"}
 /* clang-format on */
 
 /* Of a step, counted from 0, of `steps` in all, `per_epoch` of them in an epoch. */

@@ -273,12 +273,12 @@ def test_npz_member_that_no_input_wants(usual, identity, two_inputs, tmp_path):
         assert out["y"][0, 0] == ord("a") + ord("b")
 
 
-@pytest.mark.parametrize("method, name", [(zipfile.ZIP_LZMA, "lzma (method 14"), (zipfile.ZIP_BZIP2, "bzip2 (method 12")])
+@pytest.mark.parametrize("method, name", [(zipfile.ZIP_LZMA, "lzma (zip method 14)"), (zipfile.ZIP_BZIP2, "bzip2 (zip method 12)")])
 def test_npz_packed_by_others(rynd, identity, tmp_path, method, name):
     path = tmp_path / "x.npz"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("x.npy", npy(np.zeros((2, 3), "float32")))
-    rynd("run", identity([2, 3]), "-i", path).failed(path, "x.npy", name, "stored or deflated", "numpy.savez_compressed")
+    rynd("run", identity([2, 3]), "-i", path).failed(path, "x.npy", name, "stored and deflated", "numpy.savez_compressed")
 
 
 def test_npz_that_claims_more_than_it_can_hold(rynd, identity, tmp_path):
