@@ -110,7 +110,8 @@ const cli_command cli_command_sweep = {
             "10,000.\n"
             "D: time over the least time of all problems that contain this one, which have more "
             "padding, pixels, channels or\n"
-            "images. Without a cliff, D is at most 1. E: ratio of the times of two neighbours, over the ratio"
+            "images. Without a cliff, D is at most 1. E: ratio of the times of two neighbours, "
+            "over the ratio"
             " of their work.",
     .options = options,
     .takes_model = true,
