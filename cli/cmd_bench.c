@@ -47,7 +47,7 @@ typedef struct bench {
     cli_table table;
 } bench;
 
-/* Of all steps; 0 when there is no limit to compare with. */
+/* Returns the roofline limit in seconds, summed over the steps; 0: unknown. */
 static double subject_limit(const bench *b, const cli_subject *subject)
 {
     const rynd_plan *plan = b->setup.plan;

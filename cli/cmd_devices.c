@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rynd devices: what there is to run on, and what it offers. */
+/* rynd devices: lists devices, with peaks, caches and bandwidths. */
 #include "check_report.h"
 #include "commands.h"
 #include "ending.h"
@@ -58,7 +58,7 @@ static void add_rate(cJSON *object, const char *key, double rate)
     cJSON_AddItemToObject(object, key, rate > 0 ? cJSON_CreateNumber(rate) : cJSON_CreateNull());
 }
 
-/* Of all levels: one rate as two objects, of all threads and of one. */
+/* Adds a rate of all memory levels as two objects: for all threads, and for one. */
 static void add_levels(cJSON *result, const char *key, const rynd_machine *m, size_t offset)
 {
     char alone[32];
@@ -252,7 +252,7 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
     return !settings->check || cli_report_check(setup, common, NULL, wrong, failure);
 }
 
-/* All there are, where none is asked for. */
+/* Shows the given device, or all devices. */
 static bool show_devices(const devices_settings *settings, cJSON *results, size_t *wrong,
                          cli_failure *failure)
 {

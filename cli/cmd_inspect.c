@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rynd inspect: what a model holds, without running it. */
+/* rynd inspect: prints a model's contents, without running it. */
 #include "commands.h"
 #include "json_out.h"
 #include "line.h"

@@ -86,7 +86,8 @@ static bool open_fleet(place *p, cli_failure *failure)
                                           .log = cli_log,
                                           .log_user = (void *)(uintptr_t)&p->settings->common};
     sigset_t before;
-    cli_ending_hold(&before); /* the contexts' threads shall leave signals to this one */
+    cli_ending_hold(
+        &before); /* the contexts' threads inherit the mask: signals go to this thread */
     const rynd_status status = rynd_fleet_load(p->settings->devices, &context, &p->fleet);
     cli_ending_release(&before);
     return status == RYND_OK ? true : cli_fail_library(failure);
@@ -286,7 +287,7 @@ static bool print_text(const place *p, cli_failure *failure)
     return done && (printed || cli_fail_memory(failure));
 }
 
-/* What is 0 because it is not known is null. */
+/* Adds a value, or null if it is 0 (unknown). */
 static void add_known(cJSON *object, const char *key, double value)
 {
     if (value > 0) {

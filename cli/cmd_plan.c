@@ -43,7 +43,7 @@ static const cli_option options[] = {
 typedef struct decisions {
     const rynd_plan *plan;
     const rynd_op *op;
-    bool problems; /* of a plan's steps: print them as text */
+    bool problems; /* print the steps' problems as text */
 } decisions;
 
 static size_t step_count(const decisions *d)

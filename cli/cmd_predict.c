@@ -27,7 +27,7 @@ static const cli_option options[] = {
 typedef struct predict {
     const predict_settings *settings;
     cli_setup setup;
-    rynd_op *op; /* of the subject at hand; NULL: it is a model */
+    rynd_op *op; /* the current problem; NULL: a model */
     cJSON *document, *results;
     cli_table table, steps;
 } predict;

@@ -47,11 +47,11 @@ typedef struct profile {
     cli_subject subject;
     cli_progress progress;
     size_t steps;
-    cli_samples *samples; /* of each step */
-    cli_statistics *time; /* of each step */
-    cli_samples total;    /* of all steps, run by run */
-    double sum;           /* of the steps' medians */
-    cli_statistics run;   /* of the total */
+    cli_samples *samples; /* one per step */
+    cli_statistics *time; /* one per step */
+    cli_samples total;    /* sums over all steps, one per run */
+    double sum;           /* sum of the steps' medians */
+    cli_statistics run;   /* statistics of `total` */
 } profile;
 
 static bool run_once(profile *p, bool counted, cli_failure *failure)

@@ -35,7 +35,7 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
-/* A name that says another format would have its file read as one. */
+/* Refuses other suffixes, so that the file is not read as another format. */
 static bool check_output(const char *path, cli_failure *failure)
 {
     const size_t length = path ? strlen(path) : 0;

@@ -59,7 +59,7 @@ static bool show(const job *j)
     return cli_wisdom_list_end(&list, status, j->failure);
 }
 
-/* To standard output; memory that is out ends it. */
+/* Prints a record as a line of JSON. Returns nonzero if memory is out, which stops the export. */
 static int print_line(void *user, const rynd_wisdom_record *record)
 {
     size_t length = 0;

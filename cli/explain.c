@@ -20,7 +20,7 @@ typedef struct explain {
     cJSON *document, *results; /* NULL: text */
 } explain;
 
-/* One problem: the first step that has it, and how many more. */
+/* One problem: its first step, and the number of further steps. */
 typedef struct subject {
     rynd_step_info step;
     cli_candidates candidates;

@@ -25,7 +25,7 @@ bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_com
     return true;
 }
 
-/* Of as many cores as there are threads. */
+/* Returns the rate of as many cores as threads. */
 static double rate_of(const cli_limit *l, const rynd_rate *rate)
 {
     const unsigned cores = l->machine.cores, threads = l->threads < cores ? l->threads : cores;
@@ -33,7 +33,7 @@ static double rate_of(const cli_limit *l, const rynd_rate *rate)
                      : rate->one;
 }
 
-/* Of all caches of a level that the threads have. */
+/* Returns the bytes of all caches of a level that the threads use. */
 static double level_bytes(const cli_limit *l, rynd_level level)
 {
     const rynd_memory_level *m = &l->machine.level[level];

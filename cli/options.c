@@ -189,7 +189,7 @@ static stored store_setting(const cli_option *option, const char *text, void *ta
         return REFUSED;
     }
     rynd_setting *items = realloc(settings->items, (settings->count + 1) * sizeof *items);
-    char *copy = strdup(text); /* of all texts: the first owns it */
+    char *copy = strdup(text); /* holds all texts; owned by the first item */
     if (items) {
         settings->items = items;
     }
@@ -322,8 +322,8 @@ static bool set_option(const cli_command *command, const cli_option *option, con
                           option->name, text, allowed);
 }
 
-/* One argument that begins with '-'. `next` is the one after it, or NULL; *used tells whether it
- * was taken as the value. */
+/* Parses one argument that begins with '-'. `next` is the following one, or NULL; sets *used if
+ * it is the value. */
 static bool parse_option(const cli_command *command, const char *text, const char *next, bool *used,
                          void *settings, cli_failure *failure)
 {

@@ -41,7 +41,7 @@ typedef struct pipeline {
     pthread_cond_t changed;
     bool *begun, *done; /* [input * stage_count + stage] */
     bool failed;
-    cli_failure failure; /* of the thread that failed first */
+    cli_failure failure; /* from the first thread that failed */
 } pipeline;
 
 typedef struct worker {

@@ -71,7 +71,7 @@ static bool add_span(cli_range *range, const char *whole, const char *text, size
     if (step < 1 || last < first) {
         return cli_fail_usage(failure, "'%s': a range must ascend, in steps of at least 1", whole);
     }
-    /* of numbers below 2^63 the distance fits without a sign */
+    /* numbers below 2^63: the distance fits without a sign */
     const uint64_t steps = ((uint64_t)last - (uint64_t)first) / (uint64_t)step;
     if (steps >= CLI_RANGE_VALUES || range->count + steps + 1 > CLI_RANGE_VALUES) {
         return fail_many(whole, failure);

@@ -113,7 +113,7 @@ static cli_input *choose_input(const cli_inputs *inputs, const char *text, const
     return inputs->items;
 }
 
-/* One file being read: what it was given for, and where the array at hand goes. */
+/* One file being read: its option, and the target of the current array. */
 typedef struct delivery {
     const cli_inputs *inputs;
     cli_input *named, *to;

@@ -53,7 +53,8 @@ bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *
         .log_user = (void *)(uintptr_t)common,
     };
     sigset_t before;
-    cli_ending_hold(&before); /* the context's threads shall leave signals to this one */
+    cli_ending_hold(
+        &before); /* the context's threads inherit the mask: signals go to this thread */
     const rynd_status status = rynd_context_create(&options, &setup->context);
     cli_ending_release(&before);
     return status == RYND_OK ? true : cli_fail_library(failure);

@@ -8,11 +8,12 @@
 #include "train_data.h"
 
 typedef struct cli_augment {
-    double area;   /* the smallest part of a picture's area; 0: not given */
-    int64_t pad;   /* pixels of zeros around it before the crop; -1: not given */
-    bool flip;     /* mirrored, left and right, every second time */
-    bool turn;     /* by a number of quarters, 0 to 3; pictures are square then */
-    double jitter; /* factors of brightness, contrast and saturation: 1 - jitter to 1 + jitter */
+    double area; /* the smallest part of a picture's area; 0: not given */
+    int64_t pad; /* pixels of zeros around the picture before the crop; -1: not given */
+    bool flip;   /* flip horizontally with probability 1/2 */
+    bool turn;   /* turn by 0 to 3 quarters; pictures must be square */
+    double
+        jitter; /* random factors of brightness, contrast and saturation: 1 - jitter to 1 + jitter */
 } cli_augment;
 
 /* The rows of an option table; `at` is the offset of the cli_augment in the settings. */
@@ -42,13 +43,13 @@ typedef struct cli_draw {
  * dropouts begin at 0x64726f70 (rynd/train.h). */
 enum { CLI_STREAM_ORDER = 0x7f000000, CLI_STREAM_AUGMENT, CLI_STREAM_PLACES };
 
-/* Of one picture: area or pad, then flip, turn and colours, to pictures of this size (which the
- * picture must have already where neither area nor pad is given). */
+/* Augments a picture to the size `to`: random area or padded crop, then flip, turn and colours.
+ * Without area and pad the picture must have this size already. */
 bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_extent to,
                          cli_image *image, const char *name, cli_failure *failure);
 
-/* Of a pair: a part of the small picture of this size, at a random place (draw NULL: the middle),
- * and the same part of the large one; both mirrored and turned where the options say so. */
+/* Crops a pair: a part of the small picture of this size at a random position (draw NULL: the
+ * centre), and the same part of the large one. Flips and turns both alike. */
 bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_extent to,
                       cli_sample *sample, const char *name, cli_failure *failure);
 

@@ -18,7 +18,7 @@ static bool fail_picture(const cli_batch_wish *wish, const rynd_value_info *valu
         wish->set->path, what, value->name, cli_shape_of_value(value).text);
 }
 
-/* Of one picture in x: 0 where nothing says it yet. */
+/* Returns the extent of a picture in x: 0 while unknown. */
 static cli_extent extent_of(const cli_batch_wish *wish, const cli_picture_layout *layout)
 {
     const cli_preprocess *p = wish->preprocess;

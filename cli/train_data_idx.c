@@ -49,12 +49,12 @@ static bool read_file(const char *path, cli_idx *idx, cli_failure *failure)
     return good;
 }
 
-/* Of the last part of the path only. */
+/* Replaces text in the last component of the path only. */
 static void replace(char *path, const char *old, const char *with)
 {
     char *name = strrchr(path, '/'), *at = strstr(name ? name : path, old);
     if (at) {
-        for (; *with; at++, with++) { /* of the same length */
+        for (; *with; at++, with++) { /* both have the same length */
             *at = *with;
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run would take, and what it gave: as text, or as one JSON document. */
+/* Prints a training's forecast and result, as text or as one JSON document. */
 #include "json_out.h"
 #include "line.h"
 #include "statistics.h"
@@ -89,7 +89,7 @@ static void print_forecast(const cli_train_run *run, int64_t parameters,
            cli_word_seconds(step->median * (double)left).text);
 }
 
-/* Of all batches of a step, and of the update where that is apart. */
+/* Predicts all micro-batches of a step, and a separate update. */
 static bool predict_step(const cli_train_run *run, rynd_prediction *step, cli_failure *failure)
 {
     const rynd_trainer *trainer = run->trainee.trainer;

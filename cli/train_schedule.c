@@ -6,7 +6,7 @@
 
 /* Where a run is, behind its warm-up. */
 typedef struct progress {
-    double part;            /* of all steps: 0 to below 1 */
+    double part;            /* fraction of all steps done: 0 to below 1 */
     uint64_t epoch, epochs; /* counted from 0; all */
 } progress;
 

@@ -8,10 +8,10 @@
 typedef struct cli_schedule {
     double rate;         /* the largest */
     int kind;            /* 1 + index into the names below; 0: constant */
-    int64_t warmup;      /* steps in which the rate grows to it */
+    int64_t warmup;      /* steps of linear growth to `rate` */
     int64_t decay_every; /* epochs; 0: a third of all */
-    double decay;        /* what it is multiplied by then */
-    double last;         /* the part of it that cosine ends at */
+    double decay;        /* factor of each decay */
+    double last;         /* final rate of cosine, as a fraction of `rate` */
 } cli_schedule;
 
 #define CLI_SCHEDULES "constant|step|cosine"
@@ -38,7 +38,8 @@ typedef struct cli_schedule {
      "final learning rate of --schedule cosine, as a fraction of --lr (default 0)"}
 /* clang-format on */
 
-/* Of a step, counted from 0, of `steps` in all, `per_epoch` of them in an epoch. */
+/* Returns the learning rate of a step, counted from 0. `steps` is their number in all,
+ * `per_epoch` in an epoch. */
 double cli_schedule_rate(const cli_schedule *schedule, uint64_t step, uint64_t steps,
                          uint64_t per_epoch);
 

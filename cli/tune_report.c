@@ -11,7 +11,7 @@
 typedef struct tuned_row {
     rynd_tuned_problem problem;
     rynd_tuned_form untuned, taken;
-    size_t samples; /* of all its forms */
+    size_t samples; /* over all its forms */
 } tuned_row;
 
 static bool get_form(const rynd_tuning *tuning, size_t problem, size_t form, rynd_tuned_form *to,
