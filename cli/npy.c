@@ -274,7 +274,7 @@ bool cli_npy_read_whole(cli_stream *stream, const cli_receiver *receiver, cli_te
     }
     bool done = cli_stream_read(stream, &more, 1, &got, failure);
     if (done && got) {
-        done = cli_fail(failure, "'%s' is damaged: there is more behind its array", stream->name);
+        done = cli_fail(failure, "'%s' is damaged: more bytes follow its array", stream->name);
     }
     if (!done) {
         cli_tensor_free(tensor);

@@ -171,7 +171,7 @@ bool cli_npz_read(const cli_bytes *bytes, const char *name, const cli_receiver *
     bool done =
         ends_with_directory(bytes)
             ? read_entries(archive, bytes->size, name, receiver, failure)
-            : cli_fail(failure, "'%s' is damaged: there is more behind its zip directory", name);
+            : cli_fail(failure, "'%s' is damaged: more bytes follow its zip directory", name);
     zip_discard(archive);
     zip_error_fini(&error);
     return done;

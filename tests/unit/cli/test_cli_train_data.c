@@ -102,14 +102,14 @@ static void test_gzip_members(void **state)
     expect_refused("g-images.gz", &no_wish, "its header tells of 12 bytes, but 5 follow");
     static const char *const behind[] = {"\0", "x", "\x1f", "\x1f\x8b", "\x1f\x8b\x08\0"};
     static const size_t sizes[] = {1, 1, 1, 2, 4};
-    static const char *const why[] = {"more behind", "more behind", "more behind", "truncated",
-                                      "truncated"};
+    static const char *const why[] = {"more bytes follow", "more bytes follow", "more bytes follow",
+                                      "truncated", "truncated"};
     for (int i = 0; i < 5; i++) {
         write_members("g-images.gz", four, behind[i], sizes[i]);
         expect_refused("g-images.gz", &no_wish, why[i]);
     }
     write_members("g-images.gz", (const char *const[]){"first", "second", "second", NULL}, "", 0);
-    expect_refused("g-images.gz", &no_wish, "there is more behind its 12 bytes");
+    expect_refused("g-images.gz", &no_wish, "more bytes follow its 12 bytes");
 }
 
 static void test_idx(void **state)
@@ -128,7 +128,7 @@ static void test_idx(void **state)
     unsigned char changed[sizeof pictures + 1] = {0};
     memcpy(changed, pictures, sizeof pictures);
     write_bytes("t-images", changed, sizeof changed);
-    expect_refused("t-images", &no_wish, "there is more behind its 12 bytes");
+    expect_refused("t-images", &no_wish, "more bytes follow its 12 bytes");
     changed[2] = 13;
     write_bytes("t-images", changed, sizeof pictures);
     expect_refused("t-images", &no_wish, "type 0x0d and rank 3");
