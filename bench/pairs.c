@@ -79,7 +79,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Builds before 0.1.0 name getters without "get_": rynd_op_info. */
+/* Finds a getter of a build before 0.1.0, whose name lacks "get_". */
 static void *find_older(void *handle, const char *name)
 {
     const char *get = strstr(name, "get_");

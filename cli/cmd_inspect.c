@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rynd inspect: what a model holds, without running it. */
+/* rynd inspect: prints a model's contents, without running it. */
 #include "commands.h"
 #include "json_out.h"
 #include "line.h"
@@ -111,7 +111,7 @@ static bool print_text(const cli_setup *setup, const char *path, const rynd_mode
     if (macs >= 0) {
         printf("multiply-adds %" PRId64 " (%s)", macs, cli_word_count((double)macs).text);
     } else {
-        printf("multiply-adds not known before shapes are");
+        printf("multiply-adds unknown until shapes are given");
     }
     printf(", opset %" PRId64 ", IR version %" PRId64 "\n", info->opset, info->ir_version);
     return true;
@@ -186,8 +186,8 @@ const cli_command cli_command_inspect = {
     .least = 1,
     .most = 1,
     .help = "show a model's inputs, outputs, operators, parameters and multiply-adds",
-    .text = "Multiply-adds are counted with open dimensions taken as 1, unless --dim or --batch "
-            "say their sizes.",
+    .text = "Open dimensions count as 1 in multiply-adds, unless --dim or --batch give their "
+            "sizes.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(cli_common),

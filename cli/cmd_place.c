@@ -29,15 +29,18 @@ static const place_settings defaults = {.objective = 1};
 /* clang-format off */
 static const cli_option options[] = {
     {"devices", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(devices),
-     "devices and links to place on, a line each: device NAME [cpu|opencl:N] [threads=N] "
+     "file with one device or link per line: device NAME [cpu|opencl:N] [threads=N] "
      "[profile=FILE] [memory=BYTES] [watts=W]; link NAME NAME bandwidth=B latency=S"},
     {"objective", 0, CLI_CHOICE, "WHAT", "latency|throughput|energy|memory", 0, 0,
-     OFFSET(objective), "what to make least: the time of one input, the time from an input to the "
-     "next, joules, or the bytes on one device"},
+     OFFSET(objective),
+     "what to minimise: the time of one input (default), the time between inputs, joules, or the "
+     "bytes on the fullest device"},
     {"parts", 0, CLI_INTEGER, "N", NULL, 1, 32, OFFSET(parts),
-     "cut a network into N parts at most (default 12, fewer for many devices and networks; 1: not at all)"},
+     "largest number of parts of a network (default 12, fewer for many devices and networks; 1: "
+     "do not cut)"},
     {"nodes", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(nodes),
-     "search through N nodes at most (default four million, fewer for many devices); a gap may be left"},
+     "largest number of search nodes (default four million, fewer for many devices); a gap to the "
+     "optimum may remain"},
     {"run", 0, CLI_INTEGER, "N", NULL, 1, 1024, OFFSET(run),
      "run N random inputs through the parts, and measure"},
     {0},
@@ -68,10 +71,11 @@ static bool check_settings(const place_settings *s, cli_failure *failure)
     }
     if (!s->devices) {
         return cli_fail_usage(failure, "--devices FILE is missing: a line of it is 'device here "
-                                       "cpu'; 'rynd place --help' tells more");
+                                       "cpu'; see 'rynd place --help'");
     }
     return !given ||
-           cli_fail_usage(failure, "%s is not for placing: devices are what --devices says", given);
+           cli_fail_usage(failure, "%s does not apply to place: --devices FILE lists the devices",
+                          given);
 }
 
 static bool open_fleet(place *p, cli_failure *failure)
@@ -81,7 +85,8 @@ static bool open_fleet(place *p, cli_failure *failure)
                    .frozen = p->settings->common.frozen, .log = cli_log,
                    .log_user = (void *)(uintptr_t)&p->settings->common);
     sigset_t before;
-    cli_ending_hold(&before); /* the contexts' threads shall leave signals to this one */
+    cli_ending_hold(
+        &before); /* the contexts' threads inherit the mask: signals go to this thread */
     const rynd_status status = rynd_fleet_load(p->settings->devices, &context, &p->fleet);
     cli_ending_release(&before);
     return status == RYND_OK ? true : cli_fail_library(failure);
@@ -134,8 +139,10 @@ static bool find_placement(place *p, cli_failure *failure)
         return cli_fail_library(failure);
     }
     if (!p->info.complete) {
-        cli_note(&s->common, "steps that are planned while running, because their shapes depend on "
-                             "data, are not in the times");
+        cli_note(
+            &s->common,
+            "predicted times leave out steps whose shapes depend on data: they are planned while "
+            "running");
     }
     return true;
 }
@@ -221,13 +228,13 @@ static void print_gap(const char *objective, const rynd_placement_info *i)
 {
     const double times = i->bound > 0 ? i->value / i->bound : INFINITY;
     if (times < 2) {
-        printf("%s: at most %.2g%% above the best", objective, 100 * (times - 1));
+        printf("%s: at most %.2g%% above the optimum", objective, 100 * (times - 1));
     } else if (times < 10) {
-        printf("%s: at most %.1f times the best", objective, times);
+        printf("%s: at most %.1f times the optimum", objective, times);
     } else {
-        printf("%s: the best that was found; how far it is from the best is not known", objective);
+        printf("%s: best found; its distance from the optimum is not known", objective);
     }
-    printf(" (%zu nodes searched, then stopped; --nodes searches through more)\n", i->nodes);
+    printf(" (search stopped after %zu nodes; --nodes N raises the limit)\n", i->nodes);
 }
 
 static void print_values(const place *p)
@@ -240,7 +247,7 @@ static void print_values(const place *p)
            cli_word_bytes(i->memory).text);
     printf(i->energy > 0 ? "%.4g J\n" : "energy: no meter\n", i->energy);
     if (i->bound >= i->value) {
-        printf("%s: none is better (%zu nodes searched)\n", objective, i->nodes);
+        printf("%s: optimal (%zu nodes searched)\n", objective, i->nodes);
     } else {
         print_gap(objective, i);
     }
@@ -257,8 +264,8 @@ static void print_values(const place *p)
 static bool print_text(const place *p, cli_failure *failure)
 {
     static const char *const head[] = {"part",   "network", "nodes",  "last node", "steps",
-                                       "device", "time",    "memory", "bytes on"};
-    static const char *const device_head[] = {"device", "is", "parts", "busy", "holds"};
+                                       "device", "time",    "memory", "bytes out"};
+    static const char *const device_head[] = {"device", "type", "parts", "busy", "memory"};
     cli_table parts, devices;
     cli_table_begin(&parts, "rlrlrlrrr", head);
     cli_table_begin(&devices, "llrrr", device_head);
@@ -274,7 +281,7 @@ static bool print_text(const place *p, cli_failure *failure)
     return done && (printed || cli_fail_memory(failure));
 }
 
-/* What is 0 because it is not known is null. */
+/* Adds a value, or null if it is 0 (unknown). */
 static void add_known(cJSON *object, const char *key, double value)
 {
     if (value > 0) {
@@ -393,11 +400,11 @@ const cli_command cli_command_place = {
     .arguments = "MODEL...",
     .least = 1,
     .most = SIZE_MAX,
-    .help = "give networks, or parts of them, to devices, by prediction",
-    .text =
-        "Inputs come from the first device, and outputs return to it. A device with profile= is "
-        "another machine\n(rynd devices --export). docs/placement.md has the file of devices, "
-        "and how it is found.",
+    .help = "assign networks, or parts of them, to devices by predicted time",
+    .text = "Inputs come from the first device, and outputs return to it. A device with "
+            "profile=FILE is another machine\n"
+            "(`rynd devices --export`). docs/placement.md describes the file of devices and the "
+            "search.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(place_settings),

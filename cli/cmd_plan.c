@@ -26,15 +26,16 @@ static const plan_settings defaults = {.forms = 3};
 /* clang-format off */
 static const cli_option options[] = {
     {"knobs", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, knobs),
-     "print what each knob may be set to by --set, in place of the choices"},
+     "list each step's tunable parameters and their legal values, instead of the choices"},
     {"explain", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, explain),
-     "print what each choice was made among, and what its time is made of"},
+     "show why each kernel was chosen, and why not the others"},
     {"step", 0, CLI_TEXT, "STEP", NULL, 0, 0, offsetof(plan_settings, step),
-     "with --explain: that step of a model alone"},
+     "with --explain: explain only this step of a model"},
     {"forms", 0, CLI_INTEGER, "N", NULL, 1, 1e6, offsetof(plan_settings, forms),
-     "with --explain: the N best forms of each kernel (default 3; with --verbose all)"},
+     "with --explain: show the N fastest predicted forms of each kernel (default 3; with "
+     "--verbose all)"},
     {"gradient", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, gradient),
-     "of a problem of expr: the plan of its gradient, and the programs of the steps"},
+     "plan the gradient of an expr problem, and print the programs of its steps"},
     {0},
 };
 /* clang-format on */
@@ -43,7 +44,7 @@ static const cli_option options[] = {
 typedef struct decisions {
     const rynd_plan *plan;
     const rynd_op *op;
-    bool problems; /* of a plan's steps: print them as text */
+    bool problems; /* print the steps' problems as text */
 } decisions;
 
 static size_t step_count(const decisions *d)
@@ -88,8 +89,9 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
             }
         }
         if (done && step.micro_batches > 1) {
-            printf("steps %zu to %zu take the batch in %lld micro-batches: their tensors stay in "
-                   "the cache\n",
+            printf("steps %zu to %zu split the batch into %lld micro-batches, so that their "
+                   "tensors stay "
+                   "in the cache\n",
                    first + 1, end, (long long)step.micro_batches);
         }
     }
@@ -186,7 +188,7 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
     printf("planned in %s%s\n", cli_word_seconds(rynd_plan_planning_seconds(d->plan)).text,
            rynd_plan_complete(d->plan)
                ? ""
-               : "; more steps will be planned while running, because their shapes depend on data");
+               : "; steps whose shapes depend on data are planned while running");
     return true;
 }
 
@@ -363,7 +365,7 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
     const char *name = common->arguments.items[0];
     rynd_memory memory = RYND_SIZED(rynd_memory);
     if (own->step && !own->explain) {
-        return cli_fail_usage(failure, "plan: --step goes with --explain");
+        return cli_fail_usage(failure, "plan: --step needs --explain");
     }
     if (!cli_setup_context(setup, common, failure)) {
         return false;
@@ -410,7 +412,7 @@ const cli_command cli_command_plan = {
     .arguments = "MODEL|'PROBLEM'",
     .least = 1,
     .most = 1,
-    .help = "show every choice for a model or a problem, and the memory it takes",
+    .help = "print the plan of a model or a problem: every choice, and the memory",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(plan_settings),

@@ -17,15 +17,15 @@ bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_com
     }
     limit->threads = info.threads;
     if (limit->machine.origin == RYND_MACHINE_BUILT_IN) {
-        cli_detail(common,
-                   "the limit is that of built-in rates (%s); `rynd devices --measure` measures "
-                   "this machine",
-                   limit->machine.architecture);
+        cli_detail(
+            common,
+            "the limit uses built-in rates (%s); `rynd devices --measure` measures this machine",
+            limit->machine.architecture);
     }
     return true;
 }
 
-/* Of as many cores as there are threads. */
+/* Returns the rate of as many cores as threads. */
 static double rate_of(const cli_limit *l, const rynd_rate *rate)
 {
     const unsigned cores = l->machine.cores, threads = l->threads < cores ? l->threads : cores;
@@ -33,7 +33,7 @@ static double rate_of(const cli_limit *l, const rynd_rate *rate)
                      : rate->one;
 }
 
-/* Of all caches of a level that the threads have. */
+/* Returns the bytes of all caches of a level that the threads use. */
 static double level_bytes(const cli_limit *l, rynd_level level)
 {
     const rynd_memory_level *m = &l->machine.level[level];

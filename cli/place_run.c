@@ -41,7 +41,7 @@ typedef struct pipeline {
     pthread_cond_t changed;
     bool *begun, *done; /* [input * stage_count + stage] */
     bool failed;
-    cli_failure failure; /* of the thread that failed first */
+    cli_failure failure; /* from the first thread that failed */
 } pipeline;
 
 typedef struct worker {
@@ -126,10 +126,10 @@ static bool open_stage(pipeline *p, const rynd_fleet *fleet, size_t index, cli_f
         return cli_fail_library(failure);
     }
     if (device.profile) {
-        return cli_fail(failure,
-                        "--run: device '%s' is another machine (profile=%s): what is placed on it "
-                        "cannot be run here",
-                        device.name, device.profile);
+        return cli_fail(
+            failure,
+            "--run: device '%s' is another machine (profile=%s), so its parts cannot run here",
+            device.name, device.profile);
     }
     s->input_count = rynd_model_input_count(s->part.model);
     const size_t ports = s->input_count + rynd_model_output_count(s->part.model);
@@ -142,7 +142,7 @@ static bool open_stage(pipeline *p, const rynd_fleet *fleet, size_t index, cli_f
         return cli_fail_library(failure);
     }
     if (!rynd_plan_complete(s->plan)) {
-        return cli_fail(failure, "--run: a network whose shapes depend on data is placed, not run");
+        return cli_fail(failure, "--run: cannot run a placed network whose shapes depend on data");
     }
     if (rynd_session_create(s->plan, &s->session) != RYND_OK) {
         s->session = NULL;
@@ -243,7 +243,7 @@ static bool run_all(pipeline *p, size_t devices, double *seconds, cli_failure *f
         if (!workers[d].started) {
             pthread_mutex_lock(&p->lock);
             p->failed = true;
-            cli_fail(&p->failure, "--run: cannot make a thread for each device");
+            cli_fail(&p->failure, "--run: cannot start one thread per device");
             pthread_cond_broadcast(&p->changed);
             pthread_mutex_unlock(&p->lock);
         }

@@ -106,14 +106,14 @@ static cli_input *choose_input(const cli_inputs *inputs, const char *text, const
         }
     }
     if (inputs->count != 1) {
-        cli_fail_usage(failure, "--input %s: there is no input left for this file; %s", text,
+        cli_fail_usage(failure, "--input %s: every input has a file already; %s", text,
                        list_inputs(inputs, list, sizeof list));
         return NULL;
     }
     return inputs->items;
 }
 
-/* One file being read: what it was given for, and where the array at hand goes. */
+/* One file being read: its option, and the target of the current array. */
 typedef struct delivery {
     const cli_inputs *inputs;
     cli_input *named, *to;

@@ -47,7 +47,8 @@ bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *
         .profile = common->profile, .wisdom = common->wisdom, .frozen = common->frozen,
         .log = cli_log, .log_user = (void *)(uintptr_t)common);
     sigset_t before;
-    cli_ending_hold(&before); /* the context's threads shall leave signals to this one */
+    cli_ending_hold(
+        &before); /* the context's threads inherit the mask: signals go to this thread */
     const rynd_status status = rynd_context_create(&options, &setup->context);
     cli_ending_release(&before);
     return status == RYND_OK ? true : cli_fail_library(failure);
@@ -69,10 +70,10 @@ bool cli_setup_gradient(cli_setup *setup, const char *problem, cli_failure *fail
 {
     rynd_expr *expr;
     if (!cli_is_problem(problem)) {
-        return cli_fail_usage(failure,
-                              "--gradient is of an expression: give a problem of expr "
-                              "(docs/problems.md), not '%s'",
-                              problem);
+        return cli_fail_usage(
+            failure,
+            "--gradient needs an expression: give an expr problem (docs/problems.md), not '%s'",
+            problem);
     }
     double begin = cli_now();
     if (rynd_expr_create(setup->context, problem, NULL, &expr) != RYND_OK) {
@@ -129,10 +130,10 @@ bool cli_setup_batch(const rynd_model *model, const cli_common *common, int64_t 
     }
     if (*batch == 0 && open.name && open.rank > 0) {
         *batch = 1;
-        cli_note(common,
-                 "input '%s' leaves its first dimension open ('%s'): it is 1 here; --batch N "
-                 "takes another",
-                 open.name, open.symbol[0]);
+        cli_note(
+            common,
+            "input '%s' leaves its first dimension open ('%s'): it is 1 here; --batch N changes it",
+            open.name, open.symbol[0]);
     }
     /* The library leaves dims alone that a model fixes; a batch that changes nothing must not look
      * as if it did. */
@@ -150,8 +151,7 @@ bool cli_check_steps(const cli_common *common, cli_failure *failure)
     for (size_t i = 0; i < common->settings.count; i++) {
         const rynd_setting *set = &common->settings.items[i];
         if (!set->step) {
-            return cli_fail_usage(failure,
-                                  "--set %s=%s: of which of the model's steps? Give STEP.%s=%s",
+            return cli_fail_usage(failure, "--set %s=%s: name the step, too: --set STEP.%s=%s",
                                   set->knob, set->value, set->knob, set->value);
         }
     }

@@ -53,7 +53,7 @@ static bool check_optimizer(const cli_train_settings *s, cli_failure *failure)
 {
     const bool sgd = optimizers[index_of(s->optimizer)].optimizer == RYND_OPTIMIZER_SGD;
     if (!sgd && (s->momentum >= 0 || s->nesterov)) {
-        return cli_fail_usage(failure, "--momentum and --nesterov are for --optimizer sgd");
+        return cli_fail_usage(failure, "--momentum and --nesterov need --optimizer sgd");
     }
     return s->momentum != 0 || !s->nesterov
                ? true

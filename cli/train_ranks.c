@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks, and what they tell each other besides gradients. */
+/* Ranks, and their messages besides gradients. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "train_ranks.h"
 

@@ -11,7 +11,7 @@
 typedef struct tuned_row {
     rynd_tuned_problem problem;
     rynd_tuned_form untuned, taken;
-    size_t samples; /* of all its forms */
+    size_t samples; /* over all its forms */
 } tuned_row;
 
 static bool get_form(const rynd_tuning *tuning, size_t problem, size_t form, rynd_tuned_form *to,
@@ -143,7 +143,7 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
     if (!get_info(tuning, &info, failure)) {
         return false;
     }
-    const char *ended = info.ended ? "; ended before all was tried" : "";
+    const char *ended = info.ended ? "; stopped before all forms were measured" : "";
     const char *used = cli_word_seconds(info.used).text;
     if (model && info.plans > 1) {
         rynd_tuned_plan taken = RYND_SIZED(rynd_tuned_plan);
@@ -158,15 +158,17 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
         cli_line(file, "%s: %s in %s%s", name,
                  info.taken ? "another form is faster" : "the untuned choice stays", used, ended);
     } else if (info.runs == 0) {
-        cli_line(file, "%s: %zu problems tuned in %s%s; %s", name, info.problems, used, ended,
-                 info.taken ? "what was found is kept, and was not compared as a whole"
-                 : was_given_up(tuning)
-                     ? "the untuned choices stay: what was faster alone is not within the network"
-                     : "the untuned choices stay");
+        cli_line(
+            file, "%s: %zu problems tuned in %s%s; %s", name, info.problems, used, ended,
+            info.taken ? "faster forms are stored; the whole model was not compared"
+            : was_given_up(tuning)
+                ? "the untuned choices stay: forms that are faster alone are not faster within the "
+                  "network"
+                : "the untuned choices stay");
     } else {
-        cli_line(file, "%s: %s untuned, %s tuned (%.3f, %zu runs of each in turns): %s; %s%s", name,
-                 cli_word_seconds(info.before).text, cli_word_seconds(info.after).text, info.ratio,
-                 info.runs,
+        cli_line(file, "%s: %s untuned, %s tuned (%.3f, %zu interleaved runs of each): %s; %s%s",
+                 name, cli_word_seconds(info.before).text, cli_word_seconds(info.after).text,
+                 info.ratio, info.runs,
                  info.taken ? "faster" : "not faster beyond noise, so the untuned choices stay",
                  used, ended);
     }

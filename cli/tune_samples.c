@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words of a convolution's text, and what they are where it leaves them out (docs/problems.md). */
+/* Words of a convolution's text, with their defaults (docs/problems.md). */
 static const struct {
     const char *name, *preset;
 } fields[] = {

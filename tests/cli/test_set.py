@@ -63,7 +63,7 @@ def test_a_problem_needs_no_step():
 
 
 def test_a_model_needs_one(two_convolutions):
-    run_rynd("plan", two_convolutions, "--set", "kernel=conv_fwd_f32_igemm_generic").failed("which of the model's steps", "STEP.kernel=", code=2)
+    run_rynd("plan", two_convolutions, "--set", "kernel=conv_fwd_f32_igemm_generic").failed("name the step", "STEP.kernel=", code=2)
     run_rynd("plan", two_convolutions, "--set", ".kernel=conv_fwd_f32_igemm_generic").failed("STEP.KNOB=V", code=2)
 
 

@@ -26,7 +26,7 @@ def test_explain_op():
     reasons = {each.kernel: each.refused for each in candidates.refused}
     assert reasons["conv_ref"] == "reference: only where nothing else takes it"
     assert all(each.prediction is None for each in candidates.refused)
-    assert chosen.kernel in str(candidates) and "not taken" in str(candidates)
+    assert chosen.kernel in str(candidates) and "rejected" in str(candidates)
     op = rynd.Op(CONV, settings={"kernel": "conv_ref"})
     assert op.explain().chosen.kernel == "conv_ref" and op.step.reason.startswith("set; predicted")
 

@@ -43,7 +43,7 @@ static PyObject *exchange_place(PyObject *object, PyObject *unused)
     return Py_BuildValue("(iii)", e->rank, e->ranks, e->local_ranks);
 }
 
-/* Floats in one piece, which may be written. */
+/* Takes a contiguous, writable buffer of floats. */
 static bool take_floats(PyObject *object, Py_buffer *view)
 {
     if (PyObject_GetBuffer(object, view, PyBUF_WRITABLE | PyBUF_ND | PyBUF_FORMAT) != 0) {

@@ -15,7 +15,7 @@ typedef struct expr_object {
     py_lent *in; /* room for a run's */
     rynd_tensor *lent, *written, *out;
     PyObject **results;
-    py_pool **pools; /* of the outputs */
+    py_pool **pools; /* one per output */
 } expr_object;
 
 static rynd_status describe(expr_object *self)

@@ -27,7 +27,7 @@ typedef struct model_object {
     PyObject *input_names; /* tuple of interned str */
     PyObject *output_names;
     char **input_labels; /* "input 'x'", for messages */
-    PyObject *owner;     /* of a part: the model that it is of, or the placement; else NULL */
+    PyObject *owner;     /* the placement or the model that a part belongs to; else NULL */
     bool borrowed;       /* `model` is the owner's */
 } model_object;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Op: one problem, on arrays in the strides that it was made for. */
+/* Op: a problem on arrays with planned strides. */
 #include "array.h"
 #include "errors.h"
 #include "lend.h"
@@ -14,7 +14,7 @@ typedef struct op_object {
     bool running;
     int inputs, outputs;
     rynd_tensor *in, *out;
-    py_pool **pools; /* of the outputs */
+    py_pool **pools; /* one per output */
 } op_object;
 
 /* layouts: a list of (dtype, shape, strides), or None where the text's layout holds. */

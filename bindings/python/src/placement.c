@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placement: which device of a fleet does which part of which model. */
+/* Placement: assigns the parts of models to the devices of a fleet. */
 #include "errors.h"
 #include "extension.h"
 #include "settings.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tuning, and what it measured as Python has it. */
+/* Tuning, and its results as Python objects. */
 #include "tune.h"
 
 #include "errors.h"

@@ -11,7 +11,7 @@
 typedef struct kept {
     char *line;
     bool here, current;
-    rynd_wisdom_drift drift; /* of rynd_wisdom_check; its record is gone */
+    rynd_wisdom_drift drift; /* from rynd_wisdom_check; without its record */
 } kept;
 
 typedef struct list {
