@@ -9,7 +9,7 @@
 #include "kernels/refusals.h"
 #include "machine/machine_file.h"
 #include "onnx/onnx.h"
-#include "place/fleet.h"
+#include "placement/fleet.h"
 #include "plan/weights.h"
 #include "predict/advice.h"
 #include "predict/forecast.h"

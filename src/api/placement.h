@@ -5,7 +5,7 @@
 
 #include "api/handles.h"
 #include "graph/graph_part.h"
-#include "place/assign.h"
+#include "placement/assign.h"
 
 /* A network and its parts: part i has the nodes from cut[i] to before cut[i + 1] of `graph`. */
 typedef struct ry_placed_network {

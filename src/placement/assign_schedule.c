@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Simulates devices and links: whatever can begin first begins, of several the earlier input's. */
-#include "place/assign_schedule.h"
+#include "placement/assign_schedule.h"
 
-#include "place/assign_loads.h"
+#include "placement/assign_loads.h"
 
 #include <math.h>
 

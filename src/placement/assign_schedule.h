@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A list schedule of an assignment: segments take their turns on devices, transfers on links. */
-#ifndef RY_PLACE_ASSIGN_SCHEDULE_H
-#define RY_PLACE_ASSIGN_SCHEDULE_H
+#ifndef RY_PLACEMENT_ASSIGN_SCHEDULE_H
+#define RY_PLACEMENT_ASSIGN_SCHEDULE_H
 
-#include "place/assign_problem.h"
+#include "placement/assign_problem.h"
 
 typedef struct ry_assign_schedule ry_assign_schedule;
 

@@ -8,8 +8,8 @@
  *   link small server bandwidth=1.2e8 latency=1e-4
  *
  * The file is hostile input: what is wrong is told with file and line. */
-#ifndef RY_PLACE_FLEET_H
-#define RY_PLACE_FLEET_H
+#ifndef RY_PLACEMENT_FLEET_H
+#define RY_PLACEMENT_FLEET_H
 
 #include "base/memory.h"
 #include "base/status.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depth-first branch and bound, the most promising segment first. */
-#include "place/assign_search.h"
+#include "placement/assign_search.h"
 
 #include <math.h>
 #include <stdlib.h>

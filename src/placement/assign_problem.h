@@ -4,8 +4,8 @@
  * A network is a chain of parts. Parts that follow one another on one device are one segment, whose
  * cost is its own (what is planned together is faster than the sum). Between segments on different
  * devices goes what crosses the cut; it comes from, and returns to, device 0. */
-#ifndef RY_PLACE_ASSIGN_PROBLEM_H
-#define RY_PLACE_ASSIGN_PROBLEM_H
+#ifndef RY_PLACEMENT_ASSIGN_PROBLEM_H
+#define RY_PLACEMENT_ASSIGN_PROBLEM_H
 
 #include "base/memory.h"
 #include "base/status.h"

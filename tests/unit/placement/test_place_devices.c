@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "place/fleet.h"
+#include "placement/fleet.h"
 
 #include <math.h>
 #include <stdio.h>

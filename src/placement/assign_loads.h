@@ -2,10 +2,10 @@
 /* What parts and transfers add to which load: the largest load is what is minimised.
  *
  *   loads: | devices | links, by pairs | chains |     energy: load 0 alone is used */
-#ifndef RY_PLACE_ASSIGN_LOADS_H
-#define RY_PLACE_ASSIGN_LOADS_H
+#ifndef RY_PLACEMENT_ASSIGN_LOADS_H
+#define RY_PLACEMENT_ASSIGN_LOADS_H
 
-#include "place/assign_problem.h"
+#include "placement/assign_problem.h"
 
 /* An amount that goes to one or two loads. */
 typedef struct ry_charge {

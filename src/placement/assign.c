@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Relaxation, local search, branch and bound, local search. */
-#include "place/assign.h"
+#include "placement/assign.h"
 
-#include "place/assign_schedule.h"
-#include "place/assign_search.h"
+#include "placement/assign_schedule.h"
+#include "placement/assign_search.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds up the loads of an assignment. */
-#include "place/assign_score.h"
+#include "placement/assign_score.h"
 
-#include "place/assign_loads.h"
-#include "place/assign_schedule.h"
+#include "placement/assign_loads.h"
+#include "placement/assign_schedule.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lower bounds: weighted means of the loads, minimised chain by chain. */
-#ifndef RY_PLACE_ASSIGN_RELAX_H
-#define RY_PLACE_ASSIGN_RELAX_H
+#ifndef RY_PLACEMENT_ASSIGN_RELAX_H
+#define RY_PLACEMENT_ASSIGN_RELAX_H
 
-#include "place/assign_loads.h"
-#include "place/assign_score.h"
+#include "placement/assign_loads.h"
+#include "placement/assign_score.h"
 
 /* Weights of the loads, with sum 1, and the least weighted cost of what is left of a chain, by the
  * part that is next and the device of the one before. Of chains that come later all is left. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Charges of segments and transfers. */
-#include "place/assign_loads.h"
+#include "placement/assign_loads.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Branch and bound over segments. */
-#ifndef RY_PLACE_ASSIGN_SEARCH_H
-#define RY_PLACE_ASSIGN_SEARCH_H
+#ifndef RY_PLACEMENT_ASSIGN_SEARCH_H
+#define RY_PLACEMENT_ASSIGN_SEARCH_H
 
-#include "place/assign_relax.h"
+#include "placement/assign_relax.h"
 
 /* Replaces *best and its assignment by the best there is, as long as it takes no more than the
  * problem's nodes. *bound: no assignment is below. *nodes: that were branched on. False: out of

@@ -6,10 +6,10 @@
  * dynamic programming; a few hundred multiplicative updates find good weights (assign_relax.h). For
  * one network's latency, and for energy, the bound is the optimum itself. Deterministic; ends after
  * a number of nodes, with the bound of what was not searched. */
-#ifndef RY_PLACE_ASSIGN_H
-#define RY_PLACE_ASSIGN_H
+#ifndef RY_PLACEMENT_ASSIGN_H
+#define RY_PLACEMENT_ASSIGN_H
 
-#include "place/assign_problem.h"
+#include "placement/assign_problem.h"
 
 typedef struct ry_assignment {
     unsigned char *device; /* of every part, chain after chain; in the arena */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lagrangian relaxation of the largest load, its weights by multiplicative updates (Arora, Hazan,
  * Kale, "The multiplicative weights update method", Theory of Computing 8, 2012). */
-#include "place/assign_relax.h"
+#include "placement/assign_relax.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Local search: one part, or one segment, goes to another device. */
-#include "place/assign_search.h"
+#include "placement/assign_search.h"
 
 #include <string.h>
 

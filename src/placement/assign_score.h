@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a whole assignment comes to. */
-#ifndef RY_PLACE_ASSIGN_SCORE_H
-#define RY_PLACE_ASSIGN_SCORE_H
+#ifndef RY_PLACEMENT_ASSIGN_SCORE_H
+#define RY_PLACEMENT_ASSIGN_SCORE_H
 
-#include "place/assign_problem.h"
+#include "placement/assign_problem.h"
 
 /* A whole assignment: `value` is the objective's, `total` all seconds on devices and links, which
  * decides between equal ones. INFINITY: it exceeds a memory, or a part cannot be where it is. */

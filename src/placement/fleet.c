@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a list of devices and links. */
-#include "place/fleet.h"
+#include "placement/fleet.h"
 
 #include "base/number.h"
 
