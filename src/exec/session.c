@@ -2,7 +2,7 @@
 /* A session's memory: taken when it is made, given back when it goes. */
 #include "exec/session.h"
 
-#include "exec/repeat.h"
+#include "exec/recording.h"
 #include "exec/session_state.h"
 
 rynd_status ry_session_take_buffer(ry_session *session, size_t size, ry_buffer **buffer,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a plan step by step: everything is put into the session's stream, then waited for. */
-#include "exec/repeat.h"
+#include "exec/recording.h"
 #include "exec/session.h"
 #include "exec/session_state.h"
 

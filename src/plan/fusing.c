@@ -3,7 +3,7 @@
 #include "plan/fusing.h"
 
 #include "plan/fold.h"
-#include "plan/steps.h"
+#include "plan/make_steps.h"
 #include "predict/choices.h"
 
 #include <math.h>

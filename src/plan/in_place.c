@@ -57,7 +57,7 @@ static bool program_allows(const ry_expr *program, int output, const bool *old,
     return true;
 }
 
-static bool is_output(const ry_plan *plan, const ry_uses *uses, ry_value_id root)
+static bool is_output(const ry_plan *plan, const ry_value_uses *uses, ry_value_id root)
 {
     for (size_t i = 0; i < plan->graph->output_count; i++) {
         if (uses->root[plan->graph->outputs[i]] == root) {
@@ -68,8 +68,8 @@ static bool is_output(const ry_plan *plan, const ry_uses *uses, ry_value_id root
 }
 
 /* Of each input: is it `old`? False: one of them is stored in another way than the output. */
-static bool find_readers(const ry_plan *plan, const ry_uses *uses, const ry_node *node, int output,
-                         ry_value_id old, bool *reads_old)
+static bool find_readers(const ry_plan *plan, const ry_value_uses *uses, const ry_node *node,
+                         int output, ry_value_id old, bool *reads_old)
 {
     const ry_tensor there = ry_value_description(plan->graph, node->out[output], &plan->layouts);
     for (int i = 0; i < node->inputs; i++) {
@@ -98,8 +98,8 @@ static bool kernel_allows(const ry_kernel *kernel, int output, int inputs, const
     return true;
 }
 
-bool ry_plan_may_overwrite(const ry_plan *plan, const ry_uses *uses, const ry_node_id *node_of_step,
-                           size_t step, int output, ry_value_id old)
+bool ry_plan_may_overwrite(const ry_plan *plan, const ry_value_uses *uses,
+                           const ry_node_id *node_of_step, size_t step, int output, ry_value_id old)
 {
     const ry_node *node = &plan->graph->nodes[node_of_step[step]];
     bool reads_old[RY_EXPR_MAX_INPUTS];
@@ -114,7 +114,7 @@ bool ry_plan_may_overwrite(const ry_plan *plan, const ry_uses *uses, const ry_no
                : kernel_allows(plan->steps[step].prepared.kernel, output, node->inputs, reads_old);
 }
 
-bool ry_plan_writes_in_place(const ry_plan *plan, const ry_uses *uses,
+bool ry_plan_writes_in_place(const ry_plan *plan, const ry_value_uses *uses,
                              const ry_node_id *node_of_step, ry_value_id old, ry_value_id next)
 {
     if (!uses->made[next] || uses->last[old] > uses->first[next] || is_output(plan, uses, old)) {

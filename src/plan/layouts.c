@@ -12,10 +12,10 @@
 #include "plan/aliases.h"
 #include "plan/channels.h"
 #include "plan/choose_form.h"
-#include "plan/cut.h"
 #include "plan/fold.h"
+#include "plan/make_steps.h"
+#include "plan/minimum_cut.h"
 #include "plan/plan_progress.h"
-#include "plan/steps.h"
 #include "predict/choices.h"
 
 #include <math.h>

@@ -13,11 +13,11 @@
 #include "plan/fuse_separable.h"
 #include "plan/fuse_shuffle.h"
 #include "plan/layouts.h"
+#include "plan/make_steps.h"
 #include "plan/micro_batches.h"
 #include "plan/product_rows.h"
 #include "plan/recompute.h"
 #include "plan/split.h"
-#include "plan/steps.h"
 #include "predict/settings.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "base/integer.h"
 #include "plan/choose_form.h"
-#include "plan/uses.h"
+#include "plan/value_uses.h"
 #include "predict/predict.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ enum { MAX_CHOICES = 24, MAX_MICRO_BATCHES = 1 << 16 };
 typedef struct cutting {
     ry_plan *plan;
     const ry_node_id *node_of_step;
-    ry_uses uses;
+    ry_value_uses uses;
     int64_t batch;
     int choices;
     int64_t images[MAX_CHOICES]; /* at a time: the batch, then its divisors, falling */

@@ -3,8 +3,8 @@
 #include "base/integer.h"
 #include "graph/derive.h"
 #include "kernels/packing.h"
+#include "plan/make_steps.h"
 #include "plan/plan_progress.h"
-#include "plan/steps.h"
 #include "plan/weights.h"
 
 #include <string.h>

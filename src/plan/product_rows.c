@@ -20,7 +20,7 @@ typedef struct cutting {
     ry_plan *plan;
     ry_accuracy accuracy;
     const ry_node_id *node_of_step;
-    ry_uses uses;
+    ry_value_uses uses;
     ry_error *error;
 } cutting;
 

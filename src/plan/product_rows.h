@@ -3,7 +3,7 @@
 #ifndef RY_PLAN_PRODUCT_ROWS_H
 #define RY_PLAN_PRODUCT_ROWS_H
 
-#include "plan/steps.h"
+#include "plan/make_steps.h"
 
 /* Where a product of two matrices is read by nothing but the step behind it, which is pointwise and
  * changes states in place, as an optimizer does, both run for some rows after others: of the

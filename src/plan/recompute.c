@@ -3,9 +3,9 @@
 #include "plan/recompute.h"
 
 #include "plan/aliases.h"
+#include "plan/make_steps.h"
 #include "plan/recompute_choose.h"
 #include "plan/recompute_model.h"
-#include "plan/steps.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ typedef struct recomputing {
     ry_plan *plan;
     const ry_plan_options *options;
     const ry_node_id *node_of_step;
-    ry_uses uses;
+    ry_value_uses uses;
     ry_arena scratch;
     ry_recompute_model model;
     ry_recompute_schedule schedule;

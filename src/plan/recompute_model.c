@@ -11,7 +11,7 @@
 typedef struct modelling {
     const ry_plan *plan;
     const ry_node_id *node_of_step;
-    const ry_uses *uses;
+    const ry_value_uses *uses;
     ry_arena *arena;
     ry_recompute_model *model;
     ry_recompute_value *value;
@@ -235,7 +235,7 @@ static rynd_status list_steps(const modelling *m)
     return RYND_OK;
 }
 
-/* Does a state's next content have memory of its own? (plan/place.c) */
+/* Does a state's next content have memory of its own? (plan/arena_offsets.c) */
 static bool has_own_memory(const modelling *m, const ry_plan_state *state)
 {
     const ry_graph *graph = m->plan->graph;
@@ -275,7 +275,7 @@ static rynd_status count_rest(const modelling *m)
 }
 
 rynd_status ry_recompute_model_create(const ry_plan *plan, const ry_node_id *node_of_step,
-                                      const ry_uses *uses, ry_arena *arena,
+                                      const ry_value_uses *uses, ry_arena *arena,
                                       ry_recompute_model *model, ry_error *error)
 {
     modelling m = {plan, node_of_step, uses, arena, model, NULL, error};

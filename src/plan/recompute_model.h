@@ -4,7 +4,7 @@
 #define RY_PLAN_RECOMPUTE_MODEL_H
 
 #include "plan/recompute_schedule.h"
-#include "plan/uses.h"
+#include "plan/value_uses.h"
 
 enum { RY_NO_INDEX = UINT32_MAX };
 
@@ -18,7 +18,7 @@ typedef struct ry_recompute_model {
 /* Of a plan whose steps are made and which is not placed; lists are in the arena. The forward pass
  * is everything up to the step that makes the graph's output 0. */
 rynd_status ry_recompute_model_create(const ry_plan *plan, const ry_node_id *node_of_step,
-                                      const ry_uses *uses, ry_arena *arena,
+                                      const ry_value_uses *uses, ry_arena *arena,
                                       ry_recompute_model *model, ry_error *error);
 
 #endif

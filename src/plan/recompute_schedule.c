@@ -189,8 +189,8 @@ static void list_overwrites(const scheduling *w, uint32_t step, bool again, ry_a
     }
 }
 
-/* Everything in the order in which steps make it, as in plan/place.c, so that the arena is the
- * same. */
+/* Everything in the order in which steps make it, as in plan/arena_offsets.c, so that the arena is
+ * the same. */
 static bool list_content(const scheduling *w, ry_arena_content *to)
 {
     const ry_recompute_graph *g = w->graph;

@@ -4,7 +4,7 @@
 
 #include "train/accumulate.h"
 #include "train/differentiate.h"
-#include "train/drop.h"
+#include "train/dropout_nodes.h"
 #include "train/fuse_norm.h"
 #include "train/storage.h"
 

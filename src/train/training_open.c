@@ -3,7 +3,7 @@
  * alone (rank 0), that an operator reads as an operand and not for a setting, and from which the
  * output is computed; and running statistics of batch normalisations. */
 #include "graph/own_vector.h"
-#include "train/drop.h"
+#include "train/dropout_nodes.h"
 #include "train/frozen.h"
 #include "train/initial.h"
 

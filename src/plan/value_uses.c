@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the roots of views and of other aliases, and the steps between which a value lives. */
-#include "plan/uses.h"
+#include "plan/value_uses.h"
 
 #include "plan/aliases.h"
 
@@ -17,7 +17,7 @@ static void find_roots(const ry_graph *graph, const ry_value_layouts *layouts, r
     }
 }
 
-static void note_step(const ry_uses *uses, const ry_node *node, uint32_t step)
+static void note_step(const ry_value_uses *uses, const ry_node *node, uint32_t step)
 {
     for (int i = 0; i < node->inputs; i++) {
         if (node->in[i] != RY_NO_VALUE) {
@@ -32,7 +32,7 @@ static void note_step(const ry_uses *uses, const ry_node *node, uint32_t step)
     }
 }
 
-rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_uses *uses,
+rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_value_uses *uses,
                               ry_error *error)
 {
     const size_t count = plan->graph->value_count;

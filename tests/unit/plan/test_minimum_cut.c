@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "plan/cut.h"
+#include "plan/minimum_cut.h"
 
 enum { MOST = 9, MAX_EDGES = 40 };
 

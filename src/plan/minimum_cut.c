@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Minimum cut by maximum flow, in levels (Dinic, 1970). */
-#include "plan/cut.h"
+#include "plan/minimum_cut.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Identities in the place of a model's dropouts, and dropouts in the place of those; their
  * gradient is the same dropout of dy, which makes the same mask again. */
-#include "train/drop.h"
+#include "train/dropout_nodes.h"
 
 #include "graph/infer.h"
 #include "train/gradient.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses and prepares a kernel for each node. */
-#include "plan/steps.h"
+#include "plan/make_steps.h"
 
 #include "plan/plan_progress.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From nodes to steps: which kernel, prepared how. */
-#ifndef RY_PLAN_STEPS_H
-#define RY_PLAN_STEPS_H
+#ifndef RY_PLAN_MAKE_STEPS_H
+#define RY_PLAN_MAKE_STEPS_H
 
 #include "plan/plan.h"
 

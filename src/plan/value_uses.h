@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which step makes a value, and which is the last to read it. */
-#ifndef RY_PLAN_USES_H
-#define RY_PLAN_USES_H
+#ifndef RY_PLAN_VALUE_USES_H
+#define RY_PLAN_VALUE_USES_H
 
 #include "plan/plan.h"
 
-typedef struct ry_uses {
+typedef struct ry_value_uses {
     /* of each value: that whose memory an alias (aliases.h) shares; itself otherwise */
     ry_value_id *root;
     /* of roots: the step that makes it, and the last that reads it; 0 where there is none */
     uint32_t *first, *last;
     bool *made; /* of roots: a step makes it */
-} ry_uses;
+} ry_value_uses;
 
 /* For the plan's steps; the arrays are in the plan's arena. */
-rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_uses *uses,
+rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_value_uses *uses,
                               ry_error *error);
 
 /* Bytes of a value; 0 for one that is absent. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples the reference. */
-#include "tune/truth.h"
+#include "tune/reference_samples.h"
 
 #include "base/clock.h"
 #include "kernels/prepared.h"
@@ -120,7 +120,8 @@ static bool is_written(const unsigned char *element, size_t size)
 }
 
 /* Counts the elements that were written; stores them if `truth` has room. */
-static size_t collect(const ry_problem *problem, void *const *out, bool all, ry_truth *truth)
+static size_t collect(const ry_problem *problem, void *const *out, bool all,
+                      ry_reference_samples *truth)
 {
     size_t count = 0;
     for (int o = 0; o < problem->outputs; o++) {
@@ -132,7 +133,7 @@ static size_t collect(const ry_problem *problem, void *const *out, bool all, ry_
                 continue;
             }
             if (truth->samples) {
-                truth->samples[count] = (ry_truth_sample){o, i};
+                truth->samples[count] = (ry_reference_sample){o, i};
                 memcpy(truth->values + count * VALUE, at, size);
             }
             count++;
@@ -141,12 +142,12 @@ static size_t collect(const ry_problem *problem, void *const *out, bool all, ry_
     return count;
 }
 
-static rynd_status keep(ry_truth *truth, const ry_problem *problem, void *const *out, bool all,
-                        ry_arena *arena, ry_error *error)
+static rynd_status keep(ry_reference_samples *truth, const ry_problem *problem, void *const *out,
+                        bool all, ry_arena *arena, ry_error *error)
 {
     truth->samples = NULL;
     truth->count = collect(problem, out, all, truth);
-    truth->samples = RY_TAKE(arena, ry_truth_sample, truth->count);
+    truth->samples = RY_TAKE(arena, ry_reference_sample, truth->count);
     truth->values = ry_arena_take(arena, truth->count, VALUE);
     if (!truth->samples || !truth->values) {
         return ry_fail_memory(error);
@@ -160,7 +161,7 @@ static rynd_status keep(ry_truth *truth, const ry_problem *problem, void *const 
  */
 static void run_samples(reference *r, const ry_problem *problem, uint64_t random)
 {
-    ry_truth counted = {0};
+    ry_reference_samples counted = {0};
     for (int phase = 0; phase < r->prepared.phases; phase++) {
         const size_t own = r->prepared.tasks[phase];
         size_t tasks = 0;
@@ -181,7 +182,7 @@ static void run_samples(reference *r, const ry_problem *problem, uint64_t random
     }
 }
 
-static rynd_status sample(ry_truth *truth, reference *r, const ry_operands *operands,
+static rynd_status sample(ry_reference_samples *truth, reference *r, const ry_operands *operands,
                           const ry_target *host, uint64_t seed, ry_arena *arena, ry_error *error)
 {
     RY_TRY(prepare(r, truth->reference, operands, host, error));
@@ -194,11 +195,12 @@ static rynd_status sample(ry_truth *truth, reference *r, const ry_operands *oper
     return keep(truth, truth->problem, r->out, false, arena, error);
 }
 
-rynd_status ry_truth_make(ry_truth *truth, const ry_operands *operands, const ry_target *host,
-                          uint64_t seed, ry_arena *arena, ry_error *error)
+rynd_status ry_reference_samples_make(ry_reference_samples *truth, const ry_operands *operands,
+                                      const ry_target *host, uint64_t seed, ry_arena *arena,
+                                      ry_error *error)
 {
-    *truth = (ry_truth){.problem = operands->problem,
-                        .reference = find_reference(operands->problem, host)};
+    *truth = (ry_reference_samples){.problem = operands->problem,
+                                    .reference = find_reference(operands->problem, host)};
     if (!truth->reference) {
         return RYND_OK;
     }
@@ -209,15 +211,15 @@ rynd_status ry_truth_make(ry_truth *truth, const ry_operands *operands, const ry
     return status;
 }
 
-rynd_status ry_truth_whole(ry_truth *truth, const ry_operands *operands, const ry_target *host,
-                           ry_arena *arena, ry_error *error)
+rynd_status ry_reference_samples_whole(ry_reference_samples *truth, const ry_operands *operands,
+                                       const ry_target *host, ry_arena *arena, ry_error *error)
 {
     const ry_problem *problem = operands->problem;
     const ry_kernel *definition = find_reference(problem, host);
     size_t at = 0;
     const ry_query query = {definition ? definition : ry_kernel_next(problem, host, &at), problem,
                             host, NULL};
-    *truth = (ry_truth){.problem = problem, .reference = query.kernel};
+    *truth = (ry_reference_samples){.problem = problem, .reference = query.kernel};
     void **out = RY_TAKE(arena, void *, problem->outputs);
     if (!out) {
         return ry_fail_memory(error);
@@ -238,7 +240,8 @@ rynd_status ry_truth_whole(ry_truth *truth, const ry_operands *operands, const r
     return keep(truth, problem, out, true, arena, error);
 }
 
-rynd_status ry_truth_take(ry_truth *truth, ry_operands *operands, ry_arena *arena, ry_error *error)
+rynd_status ry_reference_samples_take(ry_reference_samples *truth, ry_operands *operands,
+                                      ry_arena *arena, ry_error *error)
 {
     const ry_problem *problem = truth->problem;
     void **out = RY_TAKE(arena, void *, problem->outputs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares outputs with samples of the truth. */
-#include "tune/truth.h"
+#include "tune/reference_samples.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,8 +66,9 @@ static bool is_true(const comparison *c, ry_accuracy accuracy)
            c->worst <= SINGLE * bound * c->largest;
 }
 
-rynd_status ry_truth_compare(const ry_truth *truth, ry_operands *operands, ry_accuracy accuracy,
-                             char doubt[RY_DOUBT_LENGTH], ry_error *error)
+rynd_status ry_reference_samples_compare(const ry_reference_samples *truth, ry_operands *operands,
+                                         ry_accuracy accuracy, char doubt[RY_DOUBT_LENGTH],
+                                         ry_error *error)
 {
     doubt[0] = 0;
     for (size_t i = 0; i < truth->count && !doubt[0];) {

@@ -8,8 +8,8 @@
 #include "graph/derive.h"
 #include "plan/arena_map.h"
 #include "plan/in_place.h"
-#include "plan/steps.h"
-#include "plan/uses.h"
+#include "plan/make_steps.h"
+#include "plan/value_uses.h"
 #include "plan/weights.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@
 typedef struct placing {
     ry_plan *plan;
     const ry_node_id *node_of_step;
-    ry_uses uses;
+    ry_value_uses uses;
     ry_spot *spot; /* of roots */
     bool *whole;   /* of roots: all images are there, else those of one micro-batch */
     ry_error *error;

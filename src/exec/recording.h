@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of a plan as a recording of the device, which a session replays run after run: the
  * device is told once, and not launch by launch. */
-#ifndef RY_EXEC_REPEAT_H
-#define RY_EXEC_REPEAT_H
+#ifndef RY_EXEC_RECORDING_H
+#define RY_EXEC_RECORDING_H
 
 #include "exec/session_state.h"
 

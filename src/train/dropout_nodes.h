@@ -2,8 +2,8 @@
 /* What training drops: nodes whose `drop` says a part, which in inference do nothing, or what the
  * model's file says. Both of a trainer's graphs have identities in their place; that of a step then
  * gets dropouts. */
-#ifndef RY_TRAIN_DROP_H
-#define RY_TRAIN_DROP_H
+#ifndef RY_TRAIN_DROPOUT_NODES_H
+#define RY_TRAIN_DROPOUT_NODES_H
 
 #include "graph/graph.h"
 

@@ -2,8 +2,8 @@
 /* Minimum cut of a graph: the cheapest labelling of vertices with one of two labels, where vertices
  * have a cost for each label and edges one for ends that differ (Greig, Porteous and Seheult,
  * 1989). */
-#ifndef RY_PLAN_CUT_H
-#define RY_PLAN_CUT_H
+#ifndef RY_PLAN_MINIMUM_CUT_H
+#define RY_PLAN_MINIMUM_CUT_H
 
 #include "base/memory.h"
 

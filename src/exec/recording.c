@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exec/repeat.h"
+#include "exec/recording.h"
 
 static int own_places(const ry_plan *plan)
 {
