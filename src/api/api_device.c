@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens devices by their names. */
+#include "api/api_device.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "base/number.h"
 #include "device/cpu/cpu_device.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions and their gradients on the caller's memory: small models, planned and run as others.
  */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "expr/expr.h"
 #include "graph/infer.h"

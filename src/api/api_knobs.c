@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Knobs and settings as the caller sees them. */
+#include "api/api_knobs.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "base/number.h"
 #include "kernels/form.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine of a context: which one it is, measuring it, keeping it. */
+#include "api/api_machine.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "device/cuda/cuda_info.h"
 #include "device/opencl/opencl_info.h"

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One problem on the caller's memory. */
+#include "api/api_check.h"
+#include "api/api_explain.h"
+#include "api/api_knobs.h"
+#include "api/api_plan.h"
+#include "api/api_predict.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "base/integer.h"
 #include "kernels/prepared.h"

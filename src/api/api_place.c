@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Placements: costs become a problem of assignment, and its solution a list of parts. */
+#include "api/api_check.h"
+#include "api/api_fleet.h"
+#include "api/api_status.h"
 #include "api/placement.h"
 
 #include <string.h>

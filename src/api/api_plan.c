@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans: making one, and reading its decisions. */
+#include "api/api_plan.h"
+
+#include "api/api_check.h"
+#include "api/api_knobs.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "kernels/form.h"
 #include "kernels/kernel_source.h"

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: binding memory and running. */
+#include "api/api_session.h"
+
+#include "api/api_buffer.h"
+#include "api/api_check.h"
+#include "api/api_event.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "graph/graph_names.h"
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trainers: from options to a plan of a step. */
+#include "api/api_check.h"
+#include "api/api_part.h"
+#include "api/api_plan.h"
+#include "api/api_session.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/trainer.h"
 #include "plan/fold.h"
 #include "plan/fold_cost.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What decides about the bits of a training, as words: so that whoever goes on with states of
  * another trainer can compare. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/trainer.h"
 #include "base/cpuid.h"
 #include "device/digest.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a trainer keeps from step to step, and gradients, by name. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/trainer.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "api/api_tune_model.h"
 #include "api/api_tune_plans.h"
 #include "api/api_tune_runner.h"
+#include "api/api_wisdom.h"
 #include "base/clock.h"
 #include "tune/sample_statistics.h"
 

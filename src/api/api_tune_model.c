@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tuning a model: the problems of its plan, then the plan. */
 #include "api/api_tune_model.h"
+
+#include "api/api_check.h"
+#include "api/api_plan.h"
+#include "api/api_status.h"
 #include "api/api_tune_plans.h"
-
 #include "plan/choose_form.h"
-
+#include "plan/plan_time.h"
 #include "predict/predict.h"
 #include "tune/candidates.h"
 
@@ -16,34 +19,13 @@
  * budget is needed beyond; and so many runs of the network are what plans of other forms take. */
 static const double PLANS_SHARE = 0.25, COMPARE_SHARE = 0.2, DEFAULT_BUDGET = 20, PLANS_RUNS = 200;
 
-unsigned ry_api_step_constants(const ry_step *step)
-{
-    unsigned bits = 0;
-    for (int i = 0; i < step->problem.inputs && i < 32; i++) {
-        bits |= step->constants[i].data ? 1u << i : 0;
-    }
-    return bits;
-}
-
 static double step_seconds(const ry_plan *plan, size_t index)
 {
     const ry_step *step = &plan->steps[index];
     return (double)ry_plan_batch_split_of(plan, index)->micro_batches *
            ry_predict_parts(&step->prepared, plan->device->machine, plan->device->workers,
-                            ry_api_step_constants(step), plan->network_bytes)
+                            ry_plan_step_constants(step), plan->network_bytes)
                .all;
-}
-
-ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, unsigned constants,
-                                 size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (tuning->entries[i].constants == constants &&
-            strcmp(tuning->entries[i].text, text) == 0) {
-            return &tuning->entries[i];
-        }
-    }
-    return NULL;
 }
 
 static bool is_set(const rynd_plan_options *options, const char *step)
@@ -63,7 +45,7 @@ static rynd_status has_choice(const ry_step *step, const ry_target *target, cons
     ry_arena arena;
     ry_candidates all;
     ry_arena_init(&arena, device->allocator);
-    const rynd_status status = ry_candidates_list(&step->problem, ry_api_step_constants(step),
+    const rynd_status status = ry_candidates_list(&step->problem, ry_plan_step_constants(step),
                                                   target, device->workers, &arena, &all, error);
     *choice = status == RYND_OK && all.count > 1;
     ry_arena_free(&arena);
@@ -84,7 +66,7 @@ static rynd_status add_step(rynd_tuning *tuning, const rynd_plan *plan, size_t i
     ry_target target = ry_target_of(plan->plan->device);
     target.network_bytes = plan->plan->network_bytes;
     const char *text = plan->steps[index].problem;
-    ry_tuning_entry *entry = ry_api_entry_of(tuning, text, ry_api_step_constants(step), *count);
+    ry_tuning_entry *entry = ry_api_entry_of(tuning, text, ry_plan_step_constants(step), *count);
     bool choice = true;
     if (!entry) {
         RY_TRY(has_choice(step, &target, plan->plan->device, &choice, error));
@@ -96,7 +78,7 @@ static rynd_status add_step(rynd_tuning *tuning, const rynd_plan *plan, size_t i
         entry = &tuning->entries[(*count)++];
         *entry = (ry_tuning_entry){.problem = step->problem,
                                    .text = ry_arena_string(&tuning->arena, text, strlen(text)),
-                                   .constants = ry_api_step_constants(step),
+                                   .constants = ry_plan_step_constants(step),
                                    .cold = cold,
                                    .network_bytes = plan->plan->network_bytes};
     }

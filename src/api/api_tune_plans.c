@@ -6,7 +6,11 @@
  */
 #include "api/api_tune_plans.h"
 
+#include "api/api_check.h"
+#include "api/api_plan.h"
+#include "api/api_status.h"
 #include "api/api_tune_runner.h"
+#include "api/api_wisdom.h"
 #include "base/clock.h"
 #include "plan/plan_time.h"
 #include "tune/sample_statistics.h"

@@ -5,9 +5,6 @@
 
 #include "api/api_tuning.h"
 
-/* What records of wisdom call the kernel of a network's plan. */
-#define RY_PLAN_KERNEL "plan"
-
 /* Plans that were timed as a whole; the untuned one is the first. */
 typedef struct ry_tuned_plans {
     size_t count, taken;

@@ -2,8 +2,10 @@
 /* Forms within their network. What runs before a step decides what is in the caches, in which state
  * the core's units are and whether the other threads are awake: a form that is faster alone need
  * not be so there. */
+#include "api/api_session.h"
 #include "api/api_tune_model.h"
 #include "api/api_tune_runner.h"
+#include "plan/plan_time.h"
 #include "tune/sample_statistics.h"
 
 #include <string.h>
@@ -60,7 +62,7 @@ static double network_ratio(const ry_tuning_entry *entry, const rynd_plan *plan,
 {
     double untuned = 0, tuned = 0;
     for (size_t i = 0; i < plan->plan->step_count; i++) {
-        if (ry_api_step_constants(&plan->plan->steps[i]) == entry->constants &&
+        if (ry_plan_step_constants(&plan->plan->steps[i]) == entry->constants &&
             strcmp(plan->steps[i].problem, entry->text) == 0) {
             untuned += ry_median(times[i].untuned, ROUNDS);
             tuned += ry_median(times[i].tuned, ROUNDS);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was measured, as records of wisdom. */
 #include "api/api_tune_plans.h"
+#include "api/api_wisdom.h"
 #include "base/clock.h"
 #include "kernels/kernel_source.h"
 

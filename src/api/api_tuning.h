@@ -50,6 +50,10 @@ bool ry_api_tuned_claim(const rynd_tuning *tuning, const rynd_tune_options *opti
 void ry_api_tuned_disclaim(const rynd_tuning *tuning, const rynd_tune_options *options,
                            const ry_tuning_entry *entry);
 
+/* The entry of a problem among the first `count`; NULL: none. */
+ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, unsigned constants,
+                                 size_t count);
+
 /* An empty tuning; NULL when memory is out. */
 rynd_tuning *ry_api_tuning_create(rynd_context *context);
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of wisdom for the caller: shown, exported, taken in, forgotten. */
+#include "api/api_wisdom_records.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/api_tune_plans.h"
+#include "api/api_wisdom.h"
 #include "kernels/kernel_source.h"
 #include "wisdom/wisdom_lines.h"
 

@@ -3,6 +3,7 @@
 #ifndef RY_API_PLACEMENT_H
 #define RY_API_PLACEMENT_H
 
+#include "api/api_fleet.h"
 #include "api/handles.h"
 #include "graph/graph_part.h"
 #include "placement/assign.h"

@@ -3,6 +3,8 @@
 #ifndef RY_API_TRAINER_H
 #define RY_API_TRAINER_H
 
+#include "api/api_plan.h"
+#include "api/api_session.h"
 #include "api/handles.h"
 #include "api/trainer_sharing.h"
 #include "train/training.h"

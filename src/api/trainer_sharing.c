@@ -2,6 +2,7 @@
 /* Cuts what is exchanged into buckets, and begins and awaits them between the steps. */
 #include "api/trainer_sharing.h"
 
+#include "api/handles.h"
 #include "base/integer.h"
 #include "exchange/exchanger.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The form of a plan: text, effect of its knobs, and source. */
+#include "api/api_plan.h"
+#include "api/api_wisdom.h"
 #include "small_net.h"
 
 #include "api/api_tune_plans.h"
