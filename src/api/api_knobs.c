@@ -56,7 +56,7 @@ static rynd_status plan_knob(const ry_plan *plan, size_t index, rynd_knob *knob,
                        RY_PLAN_KNOBS);
     }
     rynd_knob all = {.size = sizeof all, .name = ry_plan_knob_name((ry_plan_knob)index), .main = 1};
-    snprintf(all.value, sizeof all.value, "%d", plan->form.percent[index]);
+    snprintf(all.value, sizeof all.value, "%d", plan->whole.form.percent[index]);
     snprintf(all.values, sizeof all.values, "0 to %d percent of %s", RY_PLAN_MOST,
              ry_plan_knob_what((ry_plan_knob)index));
     return ry_api_info(knob, &all, sizeof all, "rynd_knob", error);
@@ -94,16 +94,16 @@ rynd_status ry_api_describe_form(rynd_plan *plan, ry_error *error)
 {
     const ry_plan *p = plan->plan;
     char knobs[RY_PLAN_FORM_TEXT], milliseconds[RY_NUMBER_SIZE];
-    ry_plan_form_print(&p->form, knobs);
-    ry_number_print_fixed(p->measured * 1e3, 2, milliseconds);
+    ry_plan_form_print(&p->whole.form, knobs);
+    ry_number_print_fixed(p->whole.measured * 1e3, 2, milliseconds);
     plan->form = (rynd_plan_form){
         .size = sizeof plan->form,
         .knobs = ry_arena_format(&plan->texts, "%s", knobs),
-        .reason = p->origin == RY_PLAN_SET ? "set"
-                  : p->origin == RY_PLAN_MEASURED
+        .reason = p->whole.origin == RY_PLAN_SET ? "set"
+                  : p->whole.origin == RY_PLAN_MEASURED
                       ? ry_arena_format(&plan->texts, "measured %s ms (wisdom)", milliseconds)
                       : "predicted",
-        .measured = p->measured,
+        .measured = p->whole.measured,
     };
     return plan->form.knobs && plan->form.reason ? RYND_OK : ry_fail_memory(error);
 }

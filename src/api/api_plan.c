@@ -193,8 +193,7 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
         .batch = options->batch,
         .dims = dims,
         .dim_count = options->dim_count,
-        .unneeded = ry_onnx_unneeded,
-        .unneeded_user = &model->onnx,
+        .unneeded = {ry_onnx_unneeded, &model->onnx},
         .settings = options->settings,
         .setting_count = options->setting_count,
         .adviser = adviser,
@@ -271,7 +270,7 @@ rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
     ry_error error = {""};
     const ry_plan *p = plan->plan;
     rynd_memory all = {
-        .weights = p->packed_size + p->constant_size,
+        .weights = p->weights.packed_size + p->weights.constant_size,
         .activations = p->values_size,
         .workspace = p->arena_size - p->values_size,
     };
@@ -313,7 +312,7 @@ rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *
 
 int rynd_plan_complete(const rynd_plan *plan)
 {
-    return plan && plan->plan->rest == NULL;
+    return plan && plan->plan->rest.graph == NULL;
 }
 
 rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor)

@@ -3,13 +3,13 @@
 #ifndef RY_API_API_SESSION_H
 #define RY_API_API_SESSION_H
 
-#include "exec/run.h"
+#include "exec/session.h"
 
 #include <rynd/rynd.h>
 
 struct rynd_session {
     rynd_plan *plan;
-    ry_run *run;
+    ry_session *running;
 };
 
 #endif

@@ -50,9 +50,8 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
         return ry_fail_memory(error);
     }
     run->session->plan = run->plan;
-    run->plan->plan->unneeded = ry_onnx_unneeded;
-    run->plan->plan->unneeded_user = &trainer->model->onnx;
-    return ry_run_create(run->plan->plan, run->plan->accuracy, &run->session->run, error);
+    const ry_unneeded unneeded = {ry_onnx_unneeded, &trainer->model->onnx};
+    return ry_session_create(run->plan->plan, &unneeded, &run->session->running, error);
 }
 
 void ry_trainer_run_destroy(ry_trainer_run *run)
@@ -194,8 +193,8 @@ static rynd_status make_update(rynd_trainer *t, ry_error *error)
 static size_t memory_of(const ry_trainer_run *run)
 {
     const ry_plan *plan = run->plan ? run->plan->plan : NULL;
-    return rynd_session_memory(run->session) + (plan ? plan->packed_size : 0) +
-           (plan ? plan->host_packed_size : 0) +
+    return rynd_session_memory(run->session) + (plan ? plan->weights.packed_size : 0) +
+           (plan ? plan->weights.host_packed_size : 0) +
            (run->sharing ? ry_sharing_memory(run->sharing) : 0);
 }
 

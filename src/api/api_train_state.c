@@ -155,8 +155,7 @@ static rynd_status gradient(const rynd_trainer *t, const char *name, rynd_tensor
                        : t->accumulate > 1       ? "there was no update yet by all micro-batches"
                                                  : "there was no step yet");
     }
-    ry_session_output(ry_trainer_session(state->run), p->gradient, tensor);
-    return RYND_OK;
+    return ry_session_output(ry_trainer_session(state->run), p->gradient, tensor, error);
 }
 
 rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const char *name,

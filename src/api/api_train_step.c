@@ -76,29 +76,29 @@ static rynd_status bind_all(rynd_trainer *t, ry_trainer_run *run, const rynd_ten
 static rynd_status run_once(const ry_trainer_run *run, ry_error *error)
 {
     RY_TRY(run->sharing ? ry_sharing_begin(run->sharing, error) : RYND_OK);
-    RY_TRY(ry_session_run(ry_trainer_session(run), error));
+    RY_TRY(ry_session_launch(ry_trainer_session(run), error));
+    RY_TRY(ry_session_finish(ry_trainer_session(run), error));
     return run->sharing ? ry_sharing_finish(run->sharing, error) : RYND_OK;
 }
 
 /* The loss of a step that is shared is in a bucket, and the session has no memory for it. */
-static double loss_of(const ry_trainer_run *run)
+static rynd_status read_loss(const ry_trainer_run *run, double *loss, ry_error *error)
 {
     ry_tensor tensor;
     if (run->sharing) {
-        return ry_sharing_loss(run->sharing);
+        *loss = ry_sharing_loss(run->sharing);
+        return RYND_OK;
     }
-    ry_session_output(ry_trainer_session(run), 0, &tensor);
-    return ry_get_f64((ry_dtype)tensor.dtype, tensor.data, 0);
+    RY_TRY(ry_session_output(ry_trainer_session(run), 0, &tensor, error));
+    *loss = ry_get_f64((ry_dtype)tensor.dtype, tensor.data, 0);
+    return RYND_OK;
 }
 
 static rynd_status go(rynd_trainer *t, const ry_trainer_run *run, double *loss, ry_error *error)
 {
     RY_TRY(run_once(run, error));
     t->last = run;
-    if (loss) {
-        *loss = loss_of(run);
-    }
-    return RYND_OK;
+    return loss ? read_loss(run, loss, error) : RYND_OK;
 }
 
 static rynd_status step(rynd_trainer *t, const rynd_tensor *inputs, const rynd_tensor *target,
@@ -199,8 +199,8 @@ rynd_status rynd_trainer_output(const rynd_trainer *trainer, rynd_tensor *output
                                   "rynd_trainer_output: there was no step and no evaluation yet"),
                           &error);
     }
-    ry_session_output(ry_trainer_session(trainer->last), 1, output);
-    return RYND_OK;
+    return ry_api_end(ry_session_output(ry_trainer_session(trainer->last), 1, output, &error),
+                      &error);
 }
 
 rynd_status rynd_trainer_target(const rynd_trainer *trainer, rynd_tensor *target)

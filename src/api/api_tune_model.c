@@ -154,7 +154,7 @@ static bool found_something(const rynd_tuning *tuning)
 /* Do its weights come from memory in every run? */
 static bool are_far(const rynd_plan *plan)
 {
-    const size_t weights = plan->plan->packed_size + plan->plan->constant_size;
+    const size_t weights = plan->plan->weights.packed_size + plan->plan->weights.constant_size;
     return ry_machine_is_far(plan->plan->device->machine, (double)weights);
 }
 

@@ -333,7 +333,7 @@ static rynd_status begin(search *s, const rynd_plan *untuned, ry_error *error)
 static rynd_status tune(search *s, const rynd_plan *untuned, ry_error *error)
 {
     RY_TRY(begin(s, untuned, error));
-    RY_TRY(list(s, untuned->plan->asked, error));
+    RY_TRY(list(s, untuned->plan->whole.asked, error));
     memcpy(s->plans->network, s->known.network, sizeof s->plans->network);
     s->plans->elsewhere = !ry_api_plans_claim(s->tuning, s->how, s->end - s->begin);
     if (s->count == 0 || s->plans->elsewhere) {

@@ -49,7 +49,7 @@ struct rynd_model {
 
 struct rynd_plan {
     rynd_context *context;
-    ry_plan *plan;
+    const ry_plan *plan;
     const char *path; /* the model's, for messages; NULL: it came from memory */
     ry_accuracy accuracy;
     ry_arena texts;

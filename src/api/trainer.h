@@ -65,7 +65,7 @@ void ry_trainer_run_destroy(ry_trainer_run *run);
 
 static inline ry_session *ry_trainer_session(const ry_trainer_run *run)
 {
-    return ry_run_session(run->session->run);
+    return run->session->running;
 }
 
 /* Which run changes a parameter or a statistic. */

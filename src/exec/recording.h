@@ -7,13 +7,13 @@
 #include "exec/session_state.h"
 
 /* Room for it, where the device records and nothing of the plan runs beside it. */
-rynd_status ry_repeat_prepare(ry_session *session, ry_error *error);
-void ry_repeat_free(ry_session *session);
+rynd_status ry_recorded_prepare(ry_session *session, ry_error *error);
+void ry_recorded_free(ry_session *session);
 
 /* Puts the steps into the stream: by `run_steps`, or by the recording that was made of it. The
  * first run with memory at other addresses is a plain one, in which drivers load what they need;
  * the second one is recorded; the third, and the second from then on, are replays. */
-rynd_status ry_repeat_run(ry_session *session, rynd_status (*run_steps)(ry_session *, ry_error *),
-                          ry_error *error);
+rynd_status ry_recorded_run(ry_session *session, rynd_status (*run_steps)(ry_session *, ry_error *),
+                            ry_error *error);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The caller's memory for inputs and outputs. A run that was started is waited for: it has the
  * memory that was bound before. */
+#include "exec/session_bind.h"
+
 #include "exec/session.h"
-#include "exec/session_state.h"
+#include "exec/session_keep.h"
+#include "exec/session_memory.h"
 
 #include <string.h>
 

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a session keeps from run to run: inputs in memory of its own, which the run's end leaves
  * with the content of the next. */
-#include "exec/session.h"
-#include "exec/session_state.h"
+#include "exec/session_keep.h"
+#include "exec/session_memory.h"
 
-static size_t state_bytes(const ry_session *session, size_t state)
+size_t ry_session_state_bytes(const ry_session *session, size_t state)
 {
     const ry_plan *plan = session->plan;
     return ry_tensor_bytes(&plan->inputs[plan->states[state].input]);
 }
 
-ry_place ry_session_state_place(const ry_session *session, size_t state)
-{
-    return session->inputs[session->plan->states[state].input].place;
-}
-
-static rynd_status create_state(ry_session *session, size_t index, ry_error *error)
+static rynd_status create_state(ry_session *session, size_t index, const ry_unneeded *unneeded,
+                                ry_error *error)
 {
     const ry_device_table *table = session->plan->device->table;
     const ry_plan_state *state = &session->plan->states[index];
     ry_session_input_slot *slot = &session->inputs[state->input];
-    const size_t bytes = state_bytes(session, index);
+    const size_t bytes = ry_session_state_bytes(session, index);
     slot->bound = true;
     if (bytes == 0) {
         return RYND_OK;
@@ -32,17 +28,18 @@ static rynd_status create_state(ry_session *session, size_t index, ry_error *err
         return table->clear(session->stream, slot->place, bytes, error);
     }
     RY_TRY(table->upload(session->stream, slot->place, state->initial, bytes, error));
-    if (session->plan->unneeded) {
-        session->plan->unneeded(session->plan->unneeded_user, state->initial, bytes);
+    if (unneeded && unneeded->tell) {
+        unneeded->tell(unneeded->user, state->initial, bytes);
     }
     return RYND_OK;
 }
 
-rynd_status ry_session_create_states(ry_session *session, ry_error *error)
+rynd_status ry_session_create_states(ry_session *session, const ry_unneeded *unneeded,
+                                     ry_error *error)
 {
     const ry_plan *plan = session->plan;
     for (size_t i = 0; i < plan->state_count; i++) {
-        RY_TRY(create_state(session, i, error));
+        RY_TRY(create_state(session, i, unneeded, error));
     }
     return plan->state_count ? plan->device->table->synchronize(session->stream, error) : RYND_OK;
 }
@@ -52,10 +49,10 @@ rynd_status ry_session_keep_states(ry_session *session, ry_error *error)
     const ry_plan *plan = session->plan;
     for (size_t i = 0; i < plan->state_count; i++) {
         const ry_plan_state *state = &plan->states[i];
-        const size_t bytes = state_bytes(session, i);
+        const size_t bytes = ry_session_state_bytes(session, i);
         if (!state->in_place && bytes) {
             const ry_place from = ry_session_place(session, plan->outputs[state->output].spot, 0);
-            RY_TRY(plan->device->table->copy(session->stream, ry_session_state_place(session, i),
+            RY_TRY(plan->device->table->copy(session->stream, session->inputs[state->input].place,
                                              from, bytes, error));
         }
     }
@@ -74,31 +71,4 @@ rynd_status ry_session_check_input(const ry_session *session, size_t index, ry_e
         }
     }
     return RYND_OK;
-}
-
-rynd_status ry_session_read_state(ry_session *session, size_t state, void *data, ry_error *error)
-{
-    const ry_device_table *table = session->plan->device->table;
-    const size_t bytes = state_bytes(session, state);
-    RY_TRY(ry_session_finish(session, error));
-    if (bytes == 0) {
-        return RYND_OK;
-    }
-    RY_TRY(table->download(session->stream, data, ry_session_state_place(session, state), bytes,
-                           error));
-    return table->synchronize(session->stream, error);
-}
-
-rynd_status ry_session_write_state(ry_session *session, size_t state, const void *data,
-                                   ry_error *error)
-{
-    const ry_device_table *table = session->plan->device->table;
-    const size_t bytes = state_bytes(session, state);
-    RY_TRY(ry_session_finish(session, error));
-    if (bytes == 0) {
-        return RYND_OK;
-    }
-    RY_TRY(
-        table->upload(session->stream, ry_session_state_place(session, state), data, bytes, error));
-    return table->synchronize(session->stream, error);
 }

@@ -15,8 +15,7 @@
 #include <string.h>
 
 typedef struct placing {
-    ry_plan *plan;
-    const ry_node_id *node_of_step;
+    ry_plan_builder *b;
     ry_value_uses uses;
     ry_spot *spot; /* of roots */
     bool *whole;   /* of roots: all images are there, else those of one micro-batch */
@@ -39,55 +38,57 @@ static rynd_status wrap(void *context, const ry_lot *own, ry_buffer **buffer, ry
 
 static rynd_status share_constant(const placing *p, ry_text *key, constant *c, size_t index)
 {
-    ry_plan *plan = p->plan;
+    ry_plan_builder *b = p->b;
     ry_kept_thing thing = {.key = key->at, .key_size = key->used, .size = c->bytes};
     const ry_lot_maker maker = {c->device, wrap, c};
-    RY_TRY(ry_weights_share(plan->weights, &thing, 1, &maker, p->error));
-    plan->constants[index] = ry_packed_buffer(thing.lot);
-    plan->constant_is_shared[index] = true;
-    plan->lots[plan->lot_count++] = thing.lot;
+    RY_TRY(ry_weights_share(b->plan->weights.shared, &thing, 1, &maker, p->error));
+    b->plan->weights.constants[index] = ry_packed_buffer(thing.lot);
+    b->plan->weights.constant_is_shared[index] = true;
+    b->plan->weights.lots[b->plan->weights.lot_count++] = thing.lot;
     return RYND_OK;
 }
 
 /* Devices with memory of their own get a copy: plans of a model share it. */
 static rynd_status place_constant(const placing *p, ry_value_id v, constant *c, size_t index)
 {
-    ry_plan *plan = p->plan;
-    if (!plan->weights || c->device->host_memory) {
-        return wrap(c, NULL, &plan->constants[index], p->error);
+    ry_plan_builder *b = p->b;
+    if (!b->plan->weights.shared || c->device->host_memory) {
+        return wrap(c, NULL, &b->plan->weights.constants[index], p->error);
     }
     ry_arena scratch;
-    ry_arena_init(&scratch, plan->arena.allocator);
+    ry_arena_init(&scratch, b->plan->arena.allocator);
     ry_text key = {.arena = &scratch};
     ry_text_add(&key, "constant ");
     ry_text_bytes(&key, &c->device, sizeof c->device);
-    const bool shared = ry_graph_add_identity(plan->graph, v, &key);
+    const bool shared = ry_graph_add_identity(b->graph, v, &key);
     const rynd_status status = key.failed ? ry_fail_memory(p->error)
-                               : shared   ? share_constant(p, &key, c, index)
-                                          : wrap(c, NULL, &plan->constants[index], p->error);
+                               : shared
+                                   ? share_constant(p, &key, c, index)
+                                   : wrap(c, NULL, &b->plan->weights.constants[index], p->error);
     ry_arena_free(&scratch);
     return status;
 }
 
 static rynd_status add_constant(const placing *p, ry_value_id v)
 {
-    ry_plan *plan = p->plan;
-    const size_t bytes = ry_plan_value_bytes(plan, v);
-    const size_t index = plan->constant_count++;
+    ry_plan_builder *b = p->b;
+    const size_t bytes = ry_plan_value_bytes(b->graph, v);
+    const size_t index = b->plan->weights.constant_count++;
     p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)index};
-    plan->constant_size += bytes;
-    if (plan->without_weights) {
+    b->plan->weights.constant_size += bytes;
+    if (b->plan->without_weights) {
         return RYND_OK;
     }
-    const void *data = ry_graph_align_constant(plan->graph, v);
+    const void *data = ry_graph_align_constant(b->graph, v);
     if (!data) {
         return ry_fail_memory(p->error);
     }
-    constant c = {plan->device, data, bytes};
+    constant c = {b->plan->device, data, bytes};
     RY_TRY(place_constant(p, v, &c, index));
-    if (plan->host_constants) {
-        ry_device *host = plan->device->host;
-        RY_TRY(host->table->buffer_wrap(host, data, bytes, &plan->host_constants[index], p->error));
+    if (b->plan->weights.host_constants) {
+        ry_device *host = b->plan->device->host;
+        RY_TRY(host->table->buffer_wrap(host, data, bytes, &b->plan->weights.host_constants[index],
+                                        p->error));
     }
     return RYND_OK;
 }
@@ -102,14 +103,14 @@ static bool packed_input(const ry_step *step, int i)
 /* Constants that a step reads when it runs get a buffer, what a step makes a place in the arena. */
 static rynd_status place_values(const placing *p)
 {
-    const ry_plan *plan = p->plan;
-    for (size_t s = 0; s < plan->step_count; s++) {
-        const ry_node *node = &plan->graph->nodes[p->node_of_step[s]];
+    const ry_plan_builder *b = p->b;
+    for (size_t s = 0; s < b->plan->step_count; s++) {
+        const ry_node *node = ry_plan_node(b, s);
         for (int i = 0; i < node->inputs; i++) {
             const ry_value_id root =
                 node->in[i] == RY_NO_VALUE ? RY_NO_VALUE : p->uses.root[node->in[i]];
-            if (root != RY_NO_VALUE && !packed_input(&plan->steps[s], i) &&
-                plan->graph->values[root].constant && p->spot[root].home == RY_HOME_NONE) {
+            if (root != RY_NO_VALUE && !packed_input(&b->steps[s], i) &&
+                b->graph->values[root].constant && p->spot[root].home == RY_HOME_NONE) {
                 RY_TRY(add_constant(p, root));
             }
         }
@@ -126,9 +127,9 @@ static rynd_status place_values(const placing *p)
  * place as long as a split that touches it runs in micro-batches. */
 static ry_lifetime lifetime_of(const placing *p, ry_value_id v)
 {
-    const ry_batch_split *first = ry_plan_batch_split_of(p->plan, p->uses.first[v]),
-                         *last = ry_plan_batch_split_of(p->plan, p->uses.last[v]);
-    const size_t bytes = ry_plan_value_bytes(p->plan, v);
+    const ry_batch_split *first = ry_plan_batch_split_of(p->b->plan, p->uses.first[v]),
+                         *last = ry_plan_batch_split_of(p->b->plan, p->uses.last[v]);
+    const size_t bytes = ry_plan_value_bytes(p->b->graph, v);
     ry_lifetime life = {.size = bytes, .first = p->uses.first[v], .last = p->uses.last[v]};
     p->whole[v] = first != last;
     if (first == last) {
@@ -144,13 +145,13 @@ static ry_lifetime lifetime_of(const placing *p, ry_value_id v)
  * states writes it for the first. */
 static rynd_status place_states(const placing *p)
 {
-    ry_plan *plan = p->plan;
-    const ry_graph *graph = plan->graph;
-    for (size_t i = 0; i < plan->state_count; i++) {
-        ry_plan_state *state = &plan->states[i];
+    ry_plan_builder *b = p->b;
+    const ry_graph *graph = b->graph;
+    for (size_t i = 0; i < b->plan->state_count; i++) {
+        ry_plan_state *state = &b->states[i];
         const ry_value_id old = graph->inputs[state->input],
                           next = p->uses.root[graph->outputs[state->output]];
-        plan->outputs[state->output].state = true;
+        b->outputs[state->output].state = true;
         if (next == old) {
             state->in_place = true; /* it stays as it is */
             continue;
@@ -162,7 +163,7 @@ static rynd_status place_states(const placing *p)
                            graph->values[old].name, graph->values[next].name);
         }
         if (p->spot[next].home == RY_HOME_ARENA &&
-            ry_plan_writes_in_place(plan, &p->uses, p->node_of_step, old, next)) {
+            ry_plan_writes_in_place(b, &p->uses, old, next)) {
             state->in_place = true;
             p->spot[next] = p->spot[old];
         }
@@ -174,7 +175,7 @@ static rynd_status place_states(const placing *p)
  * that names it. */
 static rynd_status place_ends(const placing *p)
 {
-    const ry_graph *graph = p->plan->graph;
+    const ry_graph *graph = p->b->graph;
     for (size_t i = 0; i < graph->input_count; i++) {
         ry_value_id v = graph->inputs[i];
         if (!graph->values[v].constant) {
@@ -183,8 +184,8 @@ static rynd_status place_ends(const placing *p)
     }
     RY_TRY(place_states(p));
     size_t next = 0;
-    for (size_t i = 0; i < p->plan->output_count; i++) {
-        ry_plan_output *output = &p->plan->outputs[i];
+    for (size_t i = 0; i < p->b->plan->output_count; i++) {
+        ry_plan_output *output = &p->b->outputs[i];
         if (output->later) {
             continue;
         }
@@ -230,12 +231,12 @@ static bool add_overwrite(contents *c, ry_value_id next, ry_value_id old)
 /* The places that a step's output may take: of what is read for the last time there. */
 static bool list_overwrites(const placing *p, contents *c, size_t step, int output)
 {
-    const ry_node *node = &p->plan->graph->nodes[p->node_of_step[step]];
+    const ry_node *node = ry_plan_node(p->b, step);
     for (int i = 0; i < node->inputs; i++) {
         const ry_value_id old =
             node->in[i] == RY_NO_VALUE ? RY_NO_VALUE : p->uses.root[node->in[i]];
         if (old != RY_NO_VALUE && c->index[old] != UINT32_MAX && p->uses.last[old] == step &&
-            ry_plan_may_overwrite(p->plan, &p->uses, p->node_of_step, step, output, old) &&
+            ry_plan_may_overwrite(p->b, &p->uses, step, output, old) &&
             !add_overwrite(c, node->out[output], old)) {
             return false;
         }
@@ -245,10 +246,10 @@ static bool list_overwrites(const placing *p, contents *c, size_t step, int outp
 
 static rynd_status list_contents(const placing *p, contents *c)
 {
-    const ry_plan *plan = p->plan;
-    for (size_t s = 0; s < plan->step_count; s++) {
-        const ry_step *step = &plan->steps[s];
-        const ry_node *node = &plan->graph->nodes[p->node_of_step[s]];
+    const ry_plan_builder *b = p->b;
+    for (size_t s = 0; s < b->plan->step_count; s++) {
+        const ry_step *step = &b->steps[s];
+        const ry_node *node = ry_plan_node(b, s);
         for (int o = 0; o < node->outputs; o++) {
             const ry_value_id v = node->out[o];
             if (v == RY_NO_VALUE || p->spot[v].home != RY_HOME_ARENA) {
@@ -261,7 +262,7 @@ static rynd_status list_contents(const placing *p, contents *c)
                 return ry_fail_memory(p->error);
             }
         }
-        if (!ry_plan_falls_back(plan, step) && ry_prepared_workspace(&step->prepared) > 0) {
+        if (!ry_plan_falls_back(b->plan, step) && ry_prepared_workspace(&step->prepared) > 0) {
             c->step[c->all.workspace_count] = s;
             c->all.workspaces[c->all.workspace_count++] =
                 (ry_lifetime){.size = ry_prepared_workspace(&step->prepared),
@@ -278,26 +279,26 @@ static void note_activations(const placing *p, const contents *c)
     for (size_t i = 0; i < c->all.value_count; i++) {
         const ry_lifetime *life = &c->all.values[i];
         for (uint32_t s = life->first; s <= life->last; s++) {
-            p->plan->steps[s].activations += life->size;
+            p->b->steps[s].activations += life->size;
         }
     }
     for (size_t i = 0; i < c->all.overwrite_count; i++) {
         const ry_overwrite *o = &c->all.overwrites[i];
         if (o->done) {
-            p->plan->steps[c->all.values[o->next].first].activations -= c->all.values[o->next].size;
+            p->b->steps[c->all.values[o->next].first].activations -= c->all.values[o->next].size;
         }
     }
 }
 
 static rynd_status lay_out_contents(const placing *p, contents *c, size_t *total)
 {
-    const size_t count = p->plan->graph->value_count;
-    ry_plan *plan = p->plan;
+    const size_t count = p->b->graph->value_count;
+    ry_plan_builder *b = p->b;
     c->all.values = RY_TAKE(&c->scratch, ry_lifetime, count);
     c->value = RY_TAKE(&c->scratch, ry_value_id, count);
     c->index = RY_TAKE(&c->scratch, uint32_t, count);
-    c->all.workspaces = RY_TAKE(&c->scratch, ry_lifetime, plan->step_count);
-    c->step = RY_TAKE(&c->scratch, size_t, plan->step_count);
+    c->all.workspaces = RY_TAKE(&c->scratch, ry_lifetime, b->plan->step_count);
+    c->step = RY_TAKE(&c->scratch, size_t, b->plan->step_count);
     if (!c->all.values || !c->value || !c->index || !c->all.workspaces || !c->step) {
         return ry_fail_memory(p->error);
     }
@@ -312,10 +313,10 @@ static rynd_status lay_out_contents(const placing *p, contents *c, size_t *total
     for (size_t i = 0; i < c->all.value_count; i++) {
         const size_t end = c->all.values[i].offset + ry_aligned(c->all.values[i].size);
         p->spot[c->value[i]].offset = c->all.values[i].offset;
-        plan->values_size = end > plan->values_size ? end : plan->values_size;
+        b->plan->values_size = end > b->plan->values_size ? end : b->plan->values_size;
     }
     for (size_t i = 0; i < c->all.workspace_count; i++) {
-        plan->steps[c->step[i]].workspace_offset = c->all.workspaces[i].offset;
+        b->steps[c->step[i]].workspace_offset = c->all.workspaces[i].offset;
     }
     note_activations(p, c);
     return RYND_OK;
@@ -323,19 +324,19 @@ static rynd_status lay_out_contents(const placing *p, contents *c, size_t *total
 
 static rynd_status lay_out_arena(const placing *p)
 {
-    ry_plan *plan = p->plan;
+    ry_plan_builder *b = p->b;
     size_t scratch = 0, scratches;
     contents c = {.value = NULL};
-    ry_arena_init(&c.scratch, plan->arena.allocator);
-    const rynd_status status = lay_out_contents(p, &c, &plan->scratch_offset);
+    ry_arena_init(&c.scratch, b->plan->arena.allocator);
+    const rynd_status status = lay_out_contents(p, &c, &b->plan->scratch_offset);
     ry_arena_free(&c.scratch);
     RY_TRY(status);
-    for (size_t s = 0; s < plan->step_count; s++) {
-        const size_t own = plan->steps[s].prepared.scratch;
-        scratch = !ry_plan_falls_back(plan, &plan->steps[s]) && own > scratch ? own : scratch;
+    for (size_t s = 0; s < b->plan->step_count; s++) {
+        const size_t own = b->steps[s].prepared.scratch;
+        scratch = !ry_plan_falls_back(b->plan, &b->steps[s]) && own > scratch ? own : scratch;
     }
-    if (!ry_mul_size(ry_aligned(scratch), plan->device->workers, &scratches) ||
-        !ry_add_size(plan->scratch_offset, scratches, &plan->arena_size)) {
+    if (!ry_mul_size(ry_aligned(scratch), b->plan->device->workers, &scratches) ||
+        !ry_add_size(b->plan->scratch_offset, scratches, &b->plan->arena_size)) {
         return fail_size(p, "activations, workspace and scratch");
     }
     return RYND_OK;
@@ -346,7 +347,7 @@ static rynd_status lay_out_arena(const placing *p)
  * that they are added to. */
 static size_t share_of(const placing *p, ry_value_id id, const ry_tensor *operand)
 {
-    const ry_tensor all = ry_value_description(p->plan->graph, id, &p->plan->layouts);
+    const ry_tensor all = ry_value_description(p->b->graph, id, &p->b->layouts);
     for (int d = 0; d < all.rank; d++) {
         if (operand->dim[d] != all.dim[d]) {
             return (size_t)(all.stride[d] * operand->dim[d]) * ry_dtype_size((ry_dtype)all.dtype);
@@ -372,13 +373,13 @@ static ry_spot spot_of(const placing *p, ry_value_id id, const ry_tensor *operan
 
 static rynd_status place_steps(const placing *p)
 {
-    ry_plan *plan = p->plan;
-    for (size_t s = 0; s < plan->step_count; s++) {
-        ry_step *step = &plan->steps[s];
-        const ry_node *node = &plan->graph->nodes[p->node_of_step[s]];
-        const int64_t micro_batches = ry_plan_batch_split_of(plan, s)->micro_batches;
-        step->in = RY_TAKE(&plan->arena, ry_spot, node->inputs);
-        step->out = RY_TAKE(&plan->arena, ry_spot, node->outputs);
+    ry_plan_builder *b = p->b;
+    for (size_t s = 0; s < b->plan->step_count; s++) {
+        ry_step *step = &b->steps[s];
+        const ry_node *node = ry_plan_node(b, s);
+        const int64_t micro_batches = ry_plan_batch_split_of(b->plan, s)->micro_batches;
+        step->in = RY_TAKE(&b->plan->arena, ry_spot, node->inputs);
+        step->out = RY_TAKE(&b->plan->arena, ry_spot, node->outputs);
         if (!step->in || !step->out) {
             return ry_fail_memory(p->error);
         }
@@ -391,11 +392,11 @@ static rynd_status place_steps(const placing *p)
             step->out[i] = spot_of(p, node->out[i], &step->problem.out[i], micro_batches);
         }
         if (ry_op_get_class(node->op) == RY_CLASS_BOUNDED) {
-            step->actual_row = (int64_t)plan->bounded_count;
-            plan->bounded_count += (size_t)node->outputs;
+            step->actual_row = (int64_t)b->plan->bounded_count;
+            b->plan->bounded_count += (size_t)node->outputs;
         }
-        size_t *packed =
-            ry_plan_falls_back(plan, step) ? &plan->host_packed_size : &plan->packed_size;
+        size_t *packed = ry_plan_falls_back(b->plan, step) ? &b->plan->weights.host_packed_size
+                                                           : &b->plan->weights.packed_size;
         if (!ry_add_size(*packed, ry_aligned(ry_prepared_packed(&step->prepared)), packed)) {
             return fail_size(p, "packed weights");
         }
@@ -406,42 +407,42 @@ static rynd_status place_steps(const placing *p)
 /* Where the session will find a bounded output's extent. */
 static void note_actual_rows(const placing *p)
 {
-    const ry_plan *plan = p->plan;
+    const ry_plan_builder *b = p->b;
     size_t next = 0;
-    for (size_t i = 0; i < plan->output_count; i++) {
-        ry_plan_output *output = &plan->outputs[i];
+    for (size_t i = 0; i < b->plan->output_count; i++) {
+        ry_plan_output *output = &b->outputs[i];
         if (output->later) {
             continue;
         }
-        const ry_value_id id = plan->graph->outputs[next++];
+        const ry_value_id id = b->graph->outputs[next++];
         const uint32_t step = p->uses.first[id];
-        const ry_node *node =
-            output->bounded && p->uses.made[id] ? &plan->graph->nodes[p->node_of_step[step]] : NULL;
+        const ry_node *node = output->bounded && p->uses.made[id] ? ry_plan_node(b, step) : NULL;
         for (int o = 0; node && o < node->outputs; o++) {
             if (node->out[o] == id) {
-                output->actual = (uint32_t)(plan->steps[step].actual_row + o);
+                output->actual = (uint32_t)(b->steps[step].actual_row + o);
             }
         }
     }
 }
 
-rynd_status ry_plan_place(ry_plan *plan, const ry_node_id *node_of_step, ry_error *error)
+rynd_status ry_plan_place(ry_plan_builder *b, ry_error *error)
 {
-    size_t count = plan->graph->value_count;
-    placing p = {.plan = plan, .node_of_step = node_of_step, .error = error};
-    p.spot = RY_TAKE(&plan->arena, ry_spot, count);
-    p.whole = RY_TAKE(&plan->arena, bool, count);
-    plan->constants = RY_TAKE(&plan->arena, ry_buffer *, count);
-    plan->constant_is_shared = RY_TAKE(&plan->arena, bool, count);
-    plan->lots = RY_TAKE(&plan->arena, ry_lot *, count + plan->step_count);
-    if (plan->device->host != plan->device) {
-        plan->host_constants = RY_TAKE(&plan->arena, ry_buffer *, count);
+    size_t count = b->graph->value_count;
+    placing p = {.b = b, .error = error};
+    p.spot = RY_TAKE(&b->plan->arena, ry_spot, count);
+    p.whole = RY_TAKE(&b->plan->arena, bool, count);
+    b->plan->weights.constants = RY_TAKE(&b->plan->arena, ry_buffer *, count);
+    b->plan->weights.constant_is_shared = RY_TAKE(&b->plan->arena, bool, count);
+    b->plan->weights.lots = RY_TAKE(&b->plan->arena, ry_lot *, count + b->plan->step_count);
+    if (b->plan->device->host != b->plan->device) {
+        b->plan->weights.host_constants = RY_TAKE(&b->plan->arena, ry_buffer *, count);
     }
-    if (!p.spot || !p.whole || !plan->constants || !plan->constant_is_shared || !plan->lots ||
-        (plan->device->host != plan->device && !plan->host_constants)) {
+    if (!p.spot || !p.whole || !b->plan->weights.constants ||
+        !b->plan->weights.constant_is_shared || !b->plan->weights.lots ||
+        (b->plan->device->host != b->plan->device && !b->plan->weights.host_constants)) {
         return ry_fail_memory(error);
     }
-    RY_TRY(ry_plan_find_uses(plan, node_of_step, &p.uses, error));
+    RY_TRY(ry_plan_find_uses(b, &p.uses, error));
     RY_TRY(place_values(&p));
     RY_TRY(place_ends(&p));
     RY_TRY(lay_out_arena(&p));

@@ -6,8 +6,7 @@
 
 #include "plan/make_steps.h"
 
-/* Sets plan->batch_splits, and makes the steps anew that get fewer images at a time. */
-rynd_status ry_plan_choose_micro_batches(ry_plan *plan, ry_accuracy accuracy,
-                                         const ry_node_id *node_of_step, ry_error *error);
+/* Sets b->batch_splits, and makes the steps anew that get fewer images at a time. */
+rynd_status ry_plan_choose_micro_batches(ry_plan_builder *b, ry_error *error);
 
 #endif

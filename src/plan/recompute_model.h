@@ -17,8 +17,7 @@ typedef struct ry_recompute_model {
 
 /* Of a plan whose steps are made and which is not placed; lists are in the arena. The forward pass
  * is everything up to the step that makes the graph's output 0. */
-rynd_status ry_recompute_model_create(const ry_plan *plan, const ry_node_id *node_of_step,
-                                      const ry_value_uses *uses, ry_arena *arena,
-                                      ry_recompute_model *model, ry_error *error);
+rynd_status ry_recompute_model_create(const ry_plan_builder *b, const ry_value_uses *uses,
+                                      ry_arena *arena, ry_recompute_model *model, ry_error *error);
 
 #endif

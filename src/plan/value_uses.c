@@ -32,29 +32,28 @@ static void note_step(const ry_value_uses *uses, const ry_node *node, uint32_t s
     }
 }
 
-rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_value_uses *uses,
-                              ry_error *error)
+rynd_status ry_plan_find_uses(ry_plan_builder *b, ry_value_uses *uses, ry_error *error)
 {
-    const size_t count = plan->graph->value_count;
-    uses->root = RY_TAKE(&plan->arena, ry_value_id, count);
-    uses->first = RY_TAKE(&plan->arena, uint32_t, count);
-    uses->last = RY_TAKE(&plan->arena, uint32_t, count);
-    uses->made = RY_TAKE(&plan->arena, bool, count);
+    const size_t count = b->graph->value_count;
+    uses->root = RY_TAKE(&b->plan->arena, ry_value_id, count);
+    uses->first = RY_TAKE(&b->plan->arena, uint32_t, count);
+    uses->last = RY_TAKE(&b->plan->arena, uint32_t, count);
+    uses->made = RY_TAKE(&b->plan->arena, bool, count);
     if (!uses->root || !uses->first || !uses->last || !uses->made) {
         return ry_fail_memory(error);
     }
-    find_roots(plan->graph, &plan->layouts, uses->root);
-    for (size_t s = 0; s < plan->step_count; s++) {
-        note_step(uses, &plan->graph->nodes[node_of_step[s]], (uint32_t)s);
+    find_roots(b->graph, &b->layouts, uses->root);
+    for (size_t s = 0; s < b->plan->step_count; s++) {
+        note_step(uses, ry_plan_node(b, s), (uint32_t)s);
     }
     return RYND_OK;
 }
 
-size_t ry_plan_value_bytes(const ry_plan *plan, ry_value_id id)
+size_t ry_plan_value_bytes(const ry_graph *graph, ry_value_id id)
 {
     if (id == RY_NO_VALUE) {
         return 0;
     }
-    const ry_value *value = &plan->graph->values[id];
+    const ry_value *value = &graph->values[id];
     return (size_t)ry_shape_bytes(&value->shape, value->dtype);
 }

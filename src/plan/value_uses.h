@@ -3,7 +3,7 @@
 #ifndef RY_PLAN_VALUE_USES_H
 #define RY_PLAN_VALUE_USES_H
 
-#include "plan/plan.h"
+#include "plan/plan_builder.h"
 
 typedef struct ry_value_uses {
     /* of each value: that whose memory an alias (aliases.h) shares; itself otherwise */
@@ -14,10 +14,9 @@ typedef struct ry_value_uses {
 } ry_value_uses;
 
 /* For the plan's steps; the arrays are in the plan's arena. */
-rynd_status ry_plan_find_uses(ry_plan *plan, const ry_node_id *node_of_step, ry_value_uses *uses,
-                              ry_error *error);
+rynd_status ry_plan_find_uses(ry_plan_builder *b, ry_value_uses *uses, ry_error *error);
 
 /* Bytes of a value; 0 for one that is absent. */
-size_t ry_plan_value_bytes(const ry_plan *plan, ry_value_id id);
+size_t ry_plan_value_bytes(const ry_graph *graph, ry_value_id id);
 
 #endif
