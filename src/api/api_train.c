@@ -120,8 +120,8 @@ static void add_state(rynd_trainer *t, const ry_trainer_run *run, uint32_t index
     ry_trainer_state *state = &t->states[t->state_count];
     *state = (ry_trainer_state){
         .name = plan->input_names[plan->states[index].input], .run = run, .index = index};
-    for (size_t i = 0; i < t->training.count; i++) {
-        const ry_training_parameter *p = &t->training.parameters[i];
+    for (size_t i = 0; i < t->training->count; i++) {
+        const ry_training_parameter *p = &t->training->parameters[i];
         if (run == &t->step && p->sum == index) {
             return; /* it does not outlive an update */
         }
@@ -164,8 +164,8 @@ static rynd_status bind_scalar(const ry_trainer_run *run, size_t input, ry_dtype
 static rynd_status bind_update(rynd_trainer *t, ry_error *error)
 {
     size_t sums = 0;
-    for (size_t i = 0; i < t->training.count; i++) {
-        const ry_training_parameter *p = &t->training.parameters[i];
+    for (size_t i = 0; i < t->training->count; i++) {
+        const ry_training_parameter *p = &t->training->parameters[i];
         if (p->statistic) {
             continue;
         }
@@ -179,13 +179,13 @@ static rynd_status bind_update(rynd_trainer *t, ry_error *error)
 }
 
 /* Its memory counts in the limit of the step's. */
-static rynd_status make_update(rynd_trainer *t, ry_error *error)
+static rynd_status make_update(rynd_trainer *t, ry_training_builder *b, ry_error *error)
 {
     ry_graph *graph;
     if (t->accumulate <= 1) {
         return RYND_OK;
     }
-    RY_TRY(ry_training_make_update(t->graph, &t->training, &graph, error));
+    RY_TRY(ry_training_make_update(t->graph, b, &graph, error));
     return ry_trainer_run_create(t, graph, NULL, (ry_api_memory){0}, &t->update, error);
 }
 
@@ -241,11 +241,11 @@ static rynd_status make_step_run(rynd_trainer *t, const ry_graph *graph,
     return try_step_run(t, graph, o, memory, &over, error);
 }
 
-static rynd_status make_runs(rynd_trainer *t, ry_graph *graph, const rynd_trainer_options *o,
-                             ry_error *error)
+static rynd_status make_runs(rynd_trainer *t, ry_training_builder *b, ry_graph *graph,
+                             const rynd_trainer_options *o, ry_error *error)
 {
-    RY_TRY(ry_training_make_step(graph, &t->training, error));
-    RY_TRY(make_update(t, error));
+    RY_TRY(ry_training_make_step(graph, b, error));
+    RY_TRY(make_update(t, b, error));
     RY_TRY(make_step_run(t, graph, o, error));
     t->target = t->step.plan->plan->inputs[t->inputs];
     if (t->accumulate <= 1) {
@@ -263,14 +263,15 @@ static rynd_status share(ry_trainer_run *run, const rynd_trainer_options *o,
                              ry_trainer_session(run), run->plan->plan, &run->sharing, error);
 }
 
-static rynd_status make_step(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
+static rynd_status make_step(rynd_trainer *t, ry_training_builder *b, const rynd_trainer_options *o,
+                             ry_error *error)
 {
     RY_TRY(ry_graph_clone(t->graph, &t->step_graph, error));
-    RY_TRY(make_runs(t, t->step_graph, o, error));
+    RY_TRY(make_runs(t, b, t->step_graph, o, error));
     RY_TRY(list_states(t, error));
-    RY_TRY(o->exchange ? share(&t->step, o, &t->training.exchanged, error) : RYND_OK);
+    RY_TRY(o->exchange ? share(&t->step, o, &t->training->exchanged, error) : RYND_OK);
     return o->exchange && t->update.session
-               ? share(&t->update, o, &t->training.exchanged_sums, error)
+               ? share(&t->update, o, &t->training->exchanged_sums, error)
                : RYND_OK;
 }
 
@@ -283,15 +284,12 @@ static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_err
     t->inputs = t->model->onnx.graph->input_count;
     const ry_training_options options = ry_trainer_training_options(o);
     RY_TRY(ry_graph_clone(t->model->onnx.graph, &t->graph, error));
-    RY_TRY(ry_training_open(t->graph, &options, &t->arena, &t->training, error));
+    ry_training_builder b;
+    RY_TRY(ry_training_open(t->graph, &options, &t->arena, &b, error));
+    t->training = b.training;
     RY_TRY(bind(t, o, error));
-    RY_TRY(make_step(t, o, error));
-    RY_TRY(ry_trainer_describe(t, o, error));
-    /* the caller's, for the call only */
-    t->training.options.output = NULL;
-    t->training.options.freeze = t->training.options.train_only = NULL;
-    t->training.options.freeze_count = t->training.options.train_only_count = 0;
-    return RYND_OK;
+    RY_TRY(make_step(t, &b, o, error));
+    return ry_trainer_describe(t, o, error);
 }
 
 rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *given,

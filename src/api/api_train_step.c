@@ -54,7 +54,7 @@ static rynd_status check_labels(const rynd_trainer *t, const rynd_tensor *target
             const ry_shape where = ry_shape_of(target->rank, index);
             return ry_fail(error, RYND_ERROR_SHAPE,
                            "target '%s' has the class number %lld at %s, expected 0 to %lld",
-                           t->training.target, (long long)number,
+                           t->training->target, (long long)number,
                            ry_shape_text(NULL, &where, at, sizeof at),
                            (long long)(output->dim[1] - 1));
         }
@@ -134,8 +134,8 @@ rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
 /* Parameters are read where the steps keep them. */
 static rynd_status bind_parameters(rynd_trainer *t, ry_error *error)
 {
-    for (size_t i = 0; i < t->training.count; i++) {
-        const ry_training_parameter *p = &t->training.parameters[i];
+    for (size_t i = 0; i < t->training->count; i++) {
+        const ry_training_parameter *p = &t->training->parameters[i];
         const ry_place place =
             ry_session_state_place(ry_trainer_session(ry_trainer_run_of(t, p)), p->state);
         RY_TRY(ry_session_bind_input_place(ry_trainer_session(&t->evaluation), t->inputs + 1 + i,
@@ -148,7 +148,7 @@ static rynd_status make_evaluation(rynd_trainer *t, ry_error *error)
 {
     ry_graph *graph;
     RY_TRY(ry_graph_clone(t->graph, &graph, error));
-    rynd_status status = ry_training_make_loss(graph, &t->training, error);
+    rynd_status status = ry_training_make_loss(graph, t->training, error);
     if (status != RYND_OK) {
         ry_graph_destroy(graph);
         return status;

@@ -29,7 +29,7 @@ typedef struct ry_trainer_state {
 struct rynd_trainer {
     rynd_model *model; /* the caller's */
     ry_arena arena;
-    ry_training training;
+    const ry_training *training;
     ry_graph *graph;      /* bound and folded, of which both runs are made */
     ry_graph *step_graph; /* of a step, whose constants its plan reads */
     size_t inputs;        /* of the model */
