@@ -243,7 +243,7 @@ void rynd_expr_destroy(rynd_expr *expr)
 typedef struct derivation {
     rynd_expr *e;
     ry_graph *graph;
-    int inputs; /* of the expression */
+    int inputs; /* inputs of the expression */
     bool wanted[RY_EXPR_MAX_INPUTS];
     ry_value_id x[RY_EXPR_MAX_INPUTS], dx[RY_EXPR_MAX_INPUTS], dy[RY_EXPR_MAX_OUTPUTS];
     ry_error *error;

@@ -48,7 +48,7 @@ rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, si
     return ry_api_info(knob, &all, sizeof all, "rynd_knob", error);
 }
 
-/* Of the plan itself: percent of what is predicted. */
+/* Describes a knob of the plan itself, in percent of the predicted time. */
 static rynd_status plan_knob(const ry_plan *plan, size_t index, rynd_knob *knob, ry_error *error)
 {
     if (index >= RY_PLAN_KNOBS) {

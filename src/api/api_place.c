@@ -117,7 +117,7 @@ static rynd_status add_part(rynd_placement *p, size_t index, size_t first, size_
     return RYND_OK;
 }
 
-/* Parts that follow one another on one device are one. */
+/* Lists the parts, joining consecutive parts of one device. */
 static rynd_status list_parts(rynd_placement *p, ry_error *error)
 {
     const unsigned char *device = p->device;

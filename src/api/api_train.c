@@ -22,8 +22,8 @@ rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_e
     return ry_api_end(status, error);
 }
 
-/* Of an exchange: large enough that bandwidth counts and not the latency of its messages, small
- * enough that the last, which nothing hides, is soon over. */
+/* Size of a bucket: large enough for bandwidth to outweigh latency, small enough for the last
+ * bucket, which overlaps with no step, to finish soon. */
 enum { BUCKET_BYTES = 8 << 20 };
 
 rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
@@ -198,7 +198,7 @@ static size_t memory_of(const ry_trainer_run *run)
            (run->sharing ? ry_sharing_memory(run->sharing) : 0);
 }
 
-/* *over: bytes that it takes beyond the limit, where it can be made. */
+/* Makes the step's run; *over receives the bytes beyond the limit, if the run could be made. */
 static rynd_status try_step_run(rynd_trainer *t, const ry_graph *graph,
                                 const rynd_trainer_options *o, ry_api_memory memory, size_t *over,
                                 ry_error *error)
@@ -229,7 +229,7 @@ static rynd_status make_step_run(rynd_trainer *t, const ry_graph *graph,
     for (int i = 0; i < TRIES; i++) {
         memory.beside += over;
         const rynd_status status = try_step_run(t, graph, o, memory, &over, error);
-        if (over == 0 && least == 0) { /* it is there, or fails for another reason */
+        if (over == 0 && least == 0) { /* made, or failed for another reason */
             return status;
         }
         ry_trainer_run_destroy(&t->step);

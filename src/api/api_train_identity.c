@@ -57,11 +57,10 @@ rynd_status ry_trainer_describe(rynd_trainer *t, const rynd_trainer_options *o, 
         ry_dtype_name((ry_dtype)t->target.dtype), all.loss.label_smoothing, all.loss.epsilon,
         ry_optimizer_name(optimizer->optimizer), optimizer->momentum, optimizer->decay,
         optimizer->beta1, optimizer->beta2, optimizer->epsilon, all.clip_norm, all.norm_momentum,
-        (long long)t->accumulate, all.store_bf16 ? "bf16" : "f32",
-        all.no_dropout ? "off" : "model", (unsigned long long)all.dropout_seed,
-        ry_accuracy_word(ry_api_accuracy(t->accuracy)), context->device->table->name,
-        own ? "" : ":", device, ry_isa_name((ry_isa)context->host->planned_isa), all.ranks,
-        o->bucket_bytes, settings);
+        (long long)t->accumulate, all.store_bf16 ? "bf16" : "f32", all.no_dropout ? "off" : "model",
+        (unsigned long long)all.dropout_seed, ry_accuracy_word(ry_api_accuracy(t->accuracy)),
+        context->device->table->name, own ? "" : ":", device,
+        ry_isa_name((ry_isa)context->host->planned_isa), all.ranks, o->bucket_bytes, settings);
     return t->identity ? RYND_OK : ry_fail_memory(error);
 }
 

@@ -15,7 +15,7 @@ static bool is_same(const ry_tensor *a, const ry_tensor *b)
            ry_shape_equal(&shape, &other) && ry_tensor_same_map(a, b);
 }
 
-/* One that is where it was is bound already. */
+/* Binds a tensor, unless the same memory is bound already. */
 static rynd_status bind_tensor(ry_trainer_run *run, size_t input, const char *what,
                                const rynd_tensor *given, ry_error *error)
 {
@@ -131,7 +131,7 @@ rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
                           &error);
 }
 
-/* Parameters are read where the steps keep them. */
+/* Binds parameters to the states of the steps. */
 static rynd_status bind_parameters(rynd_trainer *t, ry_error *error)
 {
     for (size_t i = 0; i < t->training->count; i++) {

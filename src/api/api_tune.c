@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Of the candidates of a problem that race, together. */
+/* bytes of all racing candidates of a problem */
 static const size_t TUNE_MEMORY = (size_t)1 << 30;
 
 ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, unsigned constants,

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the budget: for plans of other forms at the beginning, and for comparing at the end; what no
- * budget is needed beyond; and so many runs of the network are what plans of other forms take. */
+/* Shares of the budget: for plans of other forms, first, and for comparing, last. DEFAULT_BUDGET:
+ * seconds that suffice. PLANS_RUNS: runs of the network that plans of other forms take. */
 static const double PLANS_SHARE = 0.25, COMPARE_SHARE = 0.2, DEFAULT_BUDGET = 20, PLANS_RUNS = 200;
 
 static double step_seconds(const ry_plan *plan, size_t index)
@@ -106,7 +106,8 @@ rynd_status ry_api_list_problems(rynd_tuning *tuning, const rynd_plan *plan,
     return RYND_OK;
 }
 
-/* Twice what one problem alone would get, as its share of what is left by its steps' time. */
+/* Budget of an entry: its share of `left` by its steps' time, but at most twice a single problem's.
+ */
 static double share_of(const ry_tuning_entry *entry, double left, double weights)
 {
     const double most = 2 * ry_tune_default_budget(entry->seconds / (double)entry->steps);
@@ -234,7 +235,7 @@ static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
         tuning->info.taken = found_something(tuning);
         return RYND_OK;
     }
-    rynd_plan_destroy(*plan); /* its memory is the two plans' that are compared */
+    rynd_plan_destroy(*plan); /* makes room for the two compared plans */
     *plan = NULL;
     return ry_api_compare_plans(tuning, model, &untuned, options, error);
 }

@@ -57,7 +57,7 @@ static rynd_status time_steps(rynd_session *untuned, rynd_session *tuned, size_t
     return status == RYND_OK ? RYND_OK : ry_api_failed(status, error);
 }
 
-/* Of all steps of an entry's problem. */
+/* Ratio of tuned to untuned time, over all steps of an entry's problem. */
 static double network_ratio(const ry_tuning_entry *entry, const rynd_plan *plan, step_times *times)
 {
     double untuned = 0, tuned = 0;

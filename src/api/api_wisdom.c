@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wisdom of a context: which file it is, and what plans learn of it. */
+/* Opens a context's wisdom, and advises plans from its records. */
 #include "api/api_wisdom.h"
 
 #include "api/api_status.h"

@@ -37,7 +37,8 @@ static bool is_here(const rynd_context *context, const char *machine)
            strcmp(machine, context->host_fingerprint) == 0;
 }
 
-/* Of a plan it shows when the network is planned. */
+/* Is the record's kernel the current one? Records of plans are checked when the network is planned.
+ */
 static bool is_current(const ry_wisdom_record *record)
 {
     ry_plan_form form;

@@ -20,21 +20,21 @@ struct rynd_context {
     ry_threads *threads;
     ry_device *device;
     ry_device *host;         /* the CPU beside the device; the device itself where it is the CPU */
-    ry_machine host_machine; /* of the CPU beside another device */
+    ry_machine host_machine; /* machine of the CPU beside another device */
     unsigned device_index;   /* among those of its kind */
     ry_machine machine;
     unsigned predicted_threads; /* that a run is predicted for: the caller's, or all cores */
-    char machine_path[RY_MACHINE_PATH]; /* the file that it is from; "": built in */
+    char machine_path[RY_MACHINE_PATH]; /* file of `machine`; "": built in */
     char kept_path[RY_MACHINE_PATH];    /* where rynd_context_keep_machine wrote */
     rynd_log log;
     void *log_user;
     ry_wisdom *wisdom; /* NULL: off */
     char wisdom_path[RY_WISDOM_PATH];
     bool frozen;
-    /* of the device's machine, and of the CPU's beside it */
+    /* fingerprints of the device's machine, and of the CPU's beside the device */
     char fingerprint[RY_WISDOM_FINGERPRINT], host_fingerprint[RY_WISDOM_FINGERPRINT];
     ry_adviser adviser;
-    ry_refusals refusals; /* of the device, by the last check */
+    ry_refusals refusals; /* refused kernels of the device, by the last check */
     ry_checked checked;   /* by rynd_context_check, in `checks` */
     ry_arena checks;
     char checks_path[RY_MACHINE_PATH]; /* where it wrote */

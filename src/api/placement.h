@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a placement holds, and the costs that it is found by. */
+/* A placement, and its costs. */
 #ifndef RY_API_PLACEMENT_H
 #define RY_API_PLACEMENT_H
 
@@ -26,7 +26,7 @@ struct rynd_placement {
     ry_placed_network *networks;
     size_t network_count;
     ry_assign_problem problem;
-    const unsigned char *device; /* of each part of each network */
+    const unsigned char *device; /* device per part of each network */
     rynd_accuracy accuracy;
     rynd_placement_info info;
     rynd_placed_part *parts;

@@ -11,11 +11,11 @@
 
 /* A plan of one of a trainer's graphs, and its session. */
 typedef struct ry_trainer_run {
-    rynd_model *model; /* of the graph */
+    rynd_model *model; /* made of the run's graph */
     rynd_plan *plan;
     rynd_session *session;
-    ry_tensor *bound;    /* of each of its inputs: what was bound last */
-    ry_sharing *sharing; /* with other ranks; NULL: there are none, or it has nothing of theirs */
+    ry_tensor *bound;    /* last bound tensor per input */
+    ry_sharing *sharing; /* exchange with other ranks; NULL: none */
 } ry_trainer_run;
 
 /* What is kept from step to step: a state of one of the runs. */
@@ -31,8 +31,8 @@ struct rynd_trainer {
     ry_arena arena;
     const ry_training *training;
     ry_graph *graph;      /* bound and folded, of which both runs are made */
-    ry_graph *step_graph; /* of a step, whose constants its plan reads */
-    size_t inputs;        /* of the model */
+    ry_graph *step_graph; /* the step's graph, which holds the plan's constants */
+    size_t inputs;        /* inputs of the model */
     ry_tensor target;     /* its description */
     ry_trainer_state *states;
     size_t state_count;
@@ -41,8 +41,8 @@ struct rynd_trainer {
     int64_t accumulate, summed; /* micro-batches of an update, and of the one in hand so far */
     float more;                 /* whether there was one before: an input */
     const ry_trainer_run *last; /* that ran; NULL: none */
-    bool updated;               /* there was an update, and gradients are its */
-    double learning_rate;       /* of the step in hand: an input */
+    bool updated;               /* gradients belong to the last update */
+    double learning_rate;       /* learning rate of the current step: an input */
     rynd_accuracy accuracy;
     const char *identity; /* words of the options; with those of the steps once `identified` */
     bool identified;

@@ -160,7 +160,7 @@ void ry_session_destroy(ry_session *session)
     ry_session_drop_rest(session);
     ry_device *device = session->plan->device;
     if (session->stream) {
-        /* what still runs reads and writes what goes */
+        /* running steps still use the memory that is freed below */
         (void)device->table->synchronize(session->stream, NULL);
     }
     ry_recorded_free(session);

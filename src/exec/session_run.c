@@ -203,7 +203,7 @@ static rynd_status start(ry_session *session, ry_error *error)
         RY_TRY(table->stream_time(session->stream, session->timing, error));
     }
     RY_TRY(read_inputs(session, error));
-    /* of the device's kernels, which write them to its memory */
+    /* the device's kernels write faults to its memory */
     RY_TRY(fault_bytes ? table->clear(session->stream, faults, fault_bytes, error) : RYND_OK);
     session->timed = session->timing;
     RY_TRY(ry_recorded_run(session, run_steps, error));

@@ -16,7 +16,7 @@ typedef struct ry_session_range {
 
 typedef struct ry_session_input_slot {
     ry_place place;          /* where steps read: the caller's memory, or a copy */
-    ry_buffer *own;          /* of `place`; NULL: it is the caller's buffer */
+    ry_buffer *own;          /* buffer of `place`; NULL: the caller's */
     ry_transfer *transfer;   /* fills the copy; NULL where the caller's memory is used as it is */
     ry_session_range memory; /* the caller's */
     bool bound;
@@ -37,9 +37,9 @@ typedef struct ry_session_output_slot {
 } ry_session_output_slot;
 
 typedef struct ry_recorded_steps {
-    ry_recording *recording; /* of all steps; NULL: none yet */
-    ry_place *places;        /* of inputs, of outputs, then the memory that stays; NULL: the steps
-                              * are launched one by one */
+    ry_recording *recording; /* all steps; NULL: none yet */
+    ry_place *places; /* inputs, outputs, then memory that never moves; NULL: the steps are launched
+                         one by one */
     int count;
     uintptr_t *addresses; /* addresses of inputs and outputs at the last run that could be one */
     bool warm;            /* there was such a run */
@@ -53,7 +53,7 @@ typedef struct ry_session_rest {
     const ry_plan *plan;
     ry_session *session;
     ry_tensor *inputs; /* as planned: data is a copy of content that decides shapes, else NULL */
-    ry_arena arena;    /* of `inputs` */
+    ry_arena arena;    /* holds `inputs` */
 } ry_session_rest;
 
 struct ry_session {
@@ -63,19 +63,19 @@ struct ry_session {
     ry_stream *stream;
     ry_buffer *activations;
     ry_fallback fallback;
-    ry_place *operands;    /* of the step that falls back */
-    ry_buffer *faults;     /* of all steps, where the device's memory is its own */
-    ry_fault *host_faults; /* the same, as the last run left them */
+    ry_place *operands;    /* operands of the step that falls back */
+    ry_buffer *faults;     /* one per step; NULL: kernels write to host memory */
+    ry_fault *host_faults; /* copy after the last run */
     ry_session_input_slot *inputs;
     ry_session_output_slot *outputs;
     int64_t (*actual)[RY_MAX_RANK];
-    ry_bound *bound; /* of each step */
+    ry_bound *bound; /* one per step */
     ry_recorded_steps recorded;
     const ry_session_watch *watch; /* NULL: nobody */
     bool running;                  /* started, and not finished */
     bool rebound;                  /* memory was bound since the last ry_session_settle */
     bool timing, timed;
-    double *times;   /* of each step in the last run */
+    double *times;   /* seconds of each step in the last run */
     ry_event **mark; /* before each step, in the order they run, and behind the last; none while
                       * nothing was timed */
     size_t mark_count;

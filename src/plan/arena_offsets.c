@@ -17,8 +17,8 @@
 typedef struct placing {
     ry_plan_builder *b;
     ry_value_uses uses;
-    ry_spot *spot; /* of roots */
-    bool *whole;   /* of roots: all images are there, else those of one micro-batch */
+    ry_spot *spot; /* per root */
+    bool *whole;   /* per root: holds the whole batch, else one micro-batch */
     ry_error *error;
 } placing;
 
@@ -123,8 +123,8 @@ static rynd_status place_values(const placing *p)
     return RYND_OK;
 }
 
-/* What is made and read in one split is there for one micro-batch. Else it is whole, and keeps its
- * place as long as a split that touches it runs in micro-batches. */
+/* A value that one split makes and reads holds one micro-batch. Other values hold the whole batch,
+ * and live as long as a split that touches them runs in micro-batches. */
 static ry_lifetime lifetime_of(const placing *p, ry_value_id v)
 {
     const ry_batch_split *first = ry_plan_batch_split_of(p->b->plan, p->uses.first[v]),
@@ -206,13 +206,13 @@ static rynd_status fail_size(const placing *p, const char *what)
                    "out of memory: %s have more bytes than there are addresses", what);
 }
 
-/* What the arena holds, and whose it is: in the order of the steps that make it. */
+/* Values and workspaces of the arena, in the order of the steps that make them. */
 typedef struct contents {
     ry_arena scratch;
     ry_arena_content all;
-    ry_value_id *value; /* of each of the values */
-    uint32_t *index;    /* of each root: its place among the values; UINT32_MAX: none */
-    size_t *step;       /* of each of the workspaces */
+    ry_value_id *value; /* per item of all.values */
+    uint32_t *index;    /* per root: index in all.values; UINT32_MAX: not in the arena */
+    size_t *step;       /* per item of all.workspaces */
     size_t overwrite_capacity;
 } contents;
 
@@ -342,9 +342,9 @@ static rynd_status lay_out_arena(const placing *p)
     return RYND_OK;
 }
 
-/* Of a value that is whole, from what a step's operand describes to the next share: along the dim
- * in which it has only a part; 0: every share reads all of it. Negative ones wrap, as offsets do
- * that they are added to. */
+/* Bytes between the shares of a whole value, along the dim in which the step's operand has a part
+ * only. 0: every share reads all of the value. Negative strides wrap, as the offsets do that they
+ * are added to. */
 static size_t share_of(const placing *p, ry_value_id id, const ry_tensor *operand)
 {
     const ry_tensor all = ry_value_description(p->b->graph, id, &p->b->layouts);

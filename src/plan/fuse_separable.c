@@ -68,7 +68,7 @@ static ry_node_id partner(const ry_graph *graph, ry_node_id pointwise)
     return alone && is_depthwise(graph, &graph->nodes[producer]) ? producer : RY_NO_NODE;
 }
 
-/* The pair as one node, which points into `in`. */
+/* Joins the pair to one node, whose inputs are `in`. */
 static ry_node join(const ry_node *depthwise, const ry_node *pointwise, ry_value_id in[6])
 {
     const ry_conv_attrs *d = &depthwise->attrs.conv, *p = &pointwise->attrs.conv;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolutions and the pointwise ones that read them, as one node. */
+/* Fuses a depthwise convolution with the pointwise convolution of its output. */
 #ifndef RY_PLAN_FUSE_SEPARABLE_H
 #define RY_PLAN_FUSE_SEPARABLE_H
 

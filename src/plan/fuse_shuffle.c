@@ -39,7 +39,7 @@ static void set_layouts(ry_fusing *f, const ry_node *conv, const ry_node *shuffl
     ry_fusing_lay(f, shuffle->out[0], last);
 }
 
-/* Either way in the layout that suits it. */
+/* Compares the two ways, each in its faster layout. */
 static rynd_status is_faster_joined(ry_fusing *f, const ry_shuffle_conv *pair, bool *faster)
 {
     const ry_node *conv = &f->b->graph->nodes[pair->conv],

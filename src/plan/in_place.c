@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps that overwrite what they read: expressions by their programs, others by what their kernels
- * say (kernel.h). */
+/* Tells which steps may overwrite an input: expressions by their programs, other kernels by their
+ * `over` masks (kernel.h). */
 #include "plan/in_place.h"
 
 #include "expr/expr.h"
@@ -51,7 +51,7 @@ static bool program_allows(const ry_expr *program, int output, const bool *old,
     }
     for (int o = 0; o < program->outputs; o++) {
         if (is_input_of(program, program->result[o], old)) {
-            return false; /* it is stored as it is, whenever that happens */
+            return false; /* an output that copies the input may be stored at any time */
         }
     }
     return true;
@@ -67,7 +67,7 @@ static bool is_output(const ry_plan_builder *b, const ry_value_uses *uses, ry_va
     return false;
 }
 
-/* Of each input: is it `old`? False: one of them is stored in another way than the output. */
+/* reads_old[i]: is input i `old`? False if such an input and the output have different layouts. */
 static bool find_readers(const ry_plan_builder *b, const ry_value_uses *uses, const ry_node *node,
                          int output, ry_value_id old, bool *reads_old)
 {

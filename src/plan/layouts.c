@@ -20,20 +20,20 @@
 
 #include <math.h>
 
-/* Of a node with more operands than this, each that is in the other layout is converted. */
+/* Nodes with more operands convert every operand in the other layout. */
 enum { MAX_TRIALS = 64 };
 
 typedef struct layouts {
     ry_plan_builder *b;
     ry_plan_form form; /* how predicted times are counted */
     ry_arena arena;    /* until the choice is made */
-    bool *channels;    /* of each value: has it any (channels.h)? */
+    bool *channels;    /* per value: channels.h */
     /* is it computed or read while running, has it channels, and do its two layouts differ? */
     bool *matters;
     bool *free;              /* may it be in either? */
     bool *last;              /* which are channels last, as far as it is decided: b->layouts */
     const ry_tensor **given; /* inputs with strides of neither layout: b->layouts */
-    bool *labels;            /* of vertices: channels last */
+    bool *labels;            /* per vertex: channels last */
     /* the same value row-major, and channels last; RY_NO_VALUE: not made */
     ry_value_id (*other)[2];
     ry_node_id nodes;   /* before copies are added */
@@ -41,11 +41,11 @@ typedef struct layouts {
     struct operand {
         ry_value_id id;
         bool made; /* by the node; else read */
-    } * operands;  /* of the node in hand: those that matter, each once */
+    } * operands;  /* the current node's operands with a layout, each once */
     int operand_count;
-    uint32_t *listed; /* of each value: the number of the last list that it was put into */
+    uint32_t *listed; /* per value: number of the last list that holds it */
     uint32_t lists;
-    /* of each value: what the node in hand takes for it; RY_NO_VALUE: itself */
+    /* per value: its replacement in the current node; RY_NO_VALUE: itself */
     ry_value_id *instead;
     ry_error *error;
 } layouts;
@@ -158,7 +158,7 @@ static rynd_status copy_seconds(layouts *l, const ry_tensor *from, const ry_tens
     return RYND_OK;
 }
 
-/* Of a copy of what lies otherwise into a layout (`last`): between the two, the slower way. */
+/* Seconds of a copy into a layout (`last`); the slower direction of the two. */
 static rynd_status conversion_seconds(layouts *l, ry_value_id id, bool last, double *seconds)
 {
     const ry_value *value = &l->b->graph->values[id];
@@ -438,7 +438,7 @@ static rynd_status bridge_all(layouts *l)
     return graph->node_count > l->nodes ? ry_graph_compact(graph, l->error) : RYND_OK;
 }
 
-/* Of the plan: of each value, and of those that conversions make, two of each at most. */
+/* Allocates the builder's layouts: of each value, and of at most two conversions of each. */
 static rynd_status take_layouts(layouts *l)
 {
     const size_t count = 3 * l->b->graph->value_count;

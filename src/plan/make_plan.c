@@ -128,7 +128,7 @@ static rynd_status list_outputs(ry_plan_builder *b, size_t model_outputs, const 
     for (size_t i = 0; i < model_outputs || next < graph->output_count; i++) {
         ry_plan_output *output = &b->outputs[i];
         output->later = i < model_outputs && late[i];
-        /* those before it that are not in the graph are in the rest */
+        /* earlier outputs that the graph lacks are in the rest */
         output->rest = (uint32_t)(i - next);
         if (output->later) {
             output->name = names[i];

@@ -24,10 +24,9 @@ typedef struct cutting {
     int64_t batch;
     int choices;
     int64_t images[MAX_CHOICES]; /* at a time: the batch, then its divisors, falling */
-    /* after each step: bytes that are made up to it and read behind it, where they do not fit
-     * into the cache */
+    /* per step: bytes alive behind it, or 0 if they fit into the cache */
     double *alive;
-    /* bytes of the steps before and this one, if it takes that choice */
+    /* per step and choice: least bytes up to and including the step */
     double (*least)[MAX_CHOICES];
     uint8_t (*before)[MAX_CHOICES]; /* the choice of the step before it */
     size_t kept;                    /* bytes that stay in the caches between steps, as counted */
@@ -195,7 +194,7 @@ static void list_choices(cutting *c)
     }
 }
 
-/* Of each step: which of the choices, where so many bytes stay in the caches. */
+/* Chooses each step's images at a time, for `kept` bytes that stay in the caches. */
 static void choose(cutting *c, size_t kept, uint8_t *chosen)
 {
     c->kept = kept;
@@ -249,7 +248,7 @@ static rynd_status cut(cutting *c, size_t kept, ry_arena *scratch, ry_error *err
     return RYND_OK;
 }
 
-/* The first dim of the first input that is no constant; 1 where there is none. */
+/* First dim of the first input that is not a constant; 1 if there is none. */
 static int64_t batch_of(const ry_graph *graph)
 {
     for (size_t i = 0; i < graph->input_count; i++) {

@@ -12,13 +12,13 @@ enum { RY_CUT_FIRST, RY_CUT_SECOND, RY_CUT_LABELS };
 
 typedef struct ry_cut_edge {
     uint32_t to, next; /* the next edge of the same vertex; edge e's reverse is e ^ 1 */
-    int64_t left;      /* of its capacity */
+    int64_t left;      /* remaining capacity */
 } ry_cut_edge;
 
 typedef struct ry_cut {
     ry_arena *arena;
     uint32_t vertices;
-    uint32_t *head; /* of each vertex: its first edge; edge 0 and 1 are no edges */
+    uint32_t *head; /* per vertex: its first edge; 0 and 1: none */
     uint32_t *at, *level, *queue;
     ry_cut_edge *edges;
     size_t edge_count, edge_capacity;

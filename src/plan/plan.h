@@ -34,13 +34,13 @@ typedef struct ry_spot {
 typedef struct ry_step {
     const char *name;   /* the node's */
     const char *source; /* its ONNX operator */
-    ry_problem problem; /* of one micro-batch */
+    ry_problem problem; /* with the dims of one micro-batch */
     ry_prepared prepared;
     double seconds[RY_MAX_PHASES + 1]; /* predicted, of each phase of the launch on one worker */
-    const ry_tensor *constants;        /* one per input: data where it is a constant */
+    const ry_tensor *constants;        /* one per input; data NULL: not a constant */
     const ry_value_id *values;         /* one per input: the graph's */
     ry_spot *in, *out;
-    int64_t actual_row; /* of the first bounded output in the session's actual dims; -1: none */
+    int64_t actual_row; /* row of the first bounded output in the session's actual dims; -1: none */
     ry_place packed;    /* its packed weights, on its device */
     size_t workspace_offset; /* into the session's arena */
     size_t activations;      /* bytes of the arena that hold values while it runs */
@@ -59,7 +59,7 @@ typedef struct ry_plan_output {
     const char *name;
     ry_tensor tensor; /* description; an upper bound when `bounded` */
     bool later;       /* computed by the rest: only the name is known */
-    bool state;       /* of a state: it is read as such */
+    bool state;       /* the next content of a state */
     bool bounded;
     uint32_t actual; /* which row of the session's actual dims, when bounded */
     uint32_t rest;   /* which of the rest's outputs, when later */
@@ -91,10 +91,10 @@ typedef struct ry_plan_whole {
 /* Packed weights and constants. Steps of the plan's device and steps that fall back to the CPU
  * beside it ("host") have buffers of their own. */
 typedef struct ry_plan_weights {
-    struct ry_weights *shared; /* store that the model's plans share; NULL: none */
+    struct ry_weights *shared; /* store of the model's plans; NULL: nothing is shared */
     ry_lot **lots; /* held in `shared`: one per step with shared weights, one per shared constant */
     size_t lot_count;
-    ry_buffer *packed, *host_packed; /* packed weights of this plan alone; NULL: none */
+    ry_buffer *packed, *host_packed; /* packed weights of this plan alone; NULL if it has none */
     size_t constant_count;
     ry_buffer **constants, **host_constants; /* host_constants NULL: the device is the CPU */
     bool *constant_is_shared;                /* the lots hold the buffer */
@@ -104,7 +104,8 @@ typedef struct ry_plan_weights {
 
 /* Nodes that can only be planned during a run. */
 typedef struct ry_plan_rest {
-    ry_graph *graph; /* NULL: none; inputs have the names of the outputs that feed them */
+    ry_graph *graph; /* NULL: the plan is complete. Inputs are named like the outputs that feed them
+                      */
     /* options of the rest's plan (ry_plan_options); its weights are shared with this plan's */
     ry_accuracy accuracy;
     const struct ry_adviser *adviser;
@@ -126,7 +127,7 @@ typedef struct ry_plan {
     /* the model's, then (from model_outputs on) the inputs of the rest */
     const ry_plan_output *outputs;
     size_t model_outputs;
-    ry_names input_index, output_index; /* of the model's inputs and outputs, by name */
+    ry_names input_index, output_index; /* names of the model's inputs and outputs */
     size_t state_count;
     const ry_plan_state *states;
     ry_plan_weights weights;
@@ -136,7 +137,7 @@ typedef struct ry_plan {
     size_t arena_size, values_size, scratch_offset;
     size_t bounded_count;
     ry_plan_rest rest;
-    double network_bytes; /* of the constants: kernels are chosen within it (ry_target) */
+    double network_bytes; /* bytes of all constants: kernels are chosen within it (ry_target) */
     double seconds;       /* that planning took */
     ry_plan_whole whole;
 } ry_plan;
@@ -158,7 +159,7 @@ typedef struct ry_plan_options {
     const ry_dim_binding *dims;
     size_t dim_count;
     ry_unneeded unneeded;                /* told of constants once they are packed */
-    const struct rynd_setting *settings; /* of kernels and knobs, by the names of steps */
+    const struct rynd_setting *settings; /* kernels and knobs, by the names of steps */
     size_t setting_count;
     /* asked which kernel a problem shall have (predict/advice.h), for the plan's rest, too: must
      * outlive the plan. NULL: nobody is */

@@ -22,7 +22,7 @@ typedef struct ry_plan_builder {
     ry_choices choices;      /* kernels chosen so far */
     ry_settings settings;    /* the caller's own choices */
     bool bound;              /* to the weight forms of the first `decisions` (weights.h) */
-    uint64_t decisions;      /* of the model's weight store */
+    uint64_t decisions;      /* decisions of the model's weight store at the start */
     uint64_t measured_steps; /* ry_plan_hash_steps of the measured plan; 0: any */
     ry_names concerned;      /* nodes for which the form changed a predicted decision */
 } ry_plan_builder;

@@ -117,7 +117,7 @@ static int64_t pieces_of(const ry_plan_builder *b, ry_value_id product)
     return 1;
 }
 
-/* Of the product at that step and the step behind it. */
+/* Chooses the pieces of the product at a step and of the step after it. */
 static int64_t choose_pieces(const cutting *c, size_t step)
 {
     const ry_plan_builder *b = c->b;

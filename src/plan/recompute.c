@@ -16,9 +16,9 @@ typedef struct recomputing {
     ry_recompute_model model;
     ry_recompute_schedule schedule;
     const bool *keep;
-    ry_value_id *again; /* of each value: its copy; RY_NO_VALUE: there is none yet */
-    ry_value_id *from;  /* of each copy, from `values` on: what it is of */
-    size_t values;      /* of the graph before there were copies */
+    ry_value_id *again; /* per value: its copy; RY_NO_VALUE: not copied yet */
+    ry_value_id *from;  /* per copy, from `values` on: the original */
+    size_t values;      /* values before copies were added */
     ry_error *error;
 } recomputing;
 
@@ -127,7 +127,7 @@ static rynd_status make_nodes(recomputing *r, ry_node_id *node_of_step)
     return RYND_OK;
 }
 
-/* Copies are stored as what they are copies of. */
+/* Copies get their originals' layouts. */
 static rynd_status lay_out(const recomputing *r)
 {
     ry_value_layouts *layouts = &r->b->layouts;
@@ -145,13 +145,13 @@ static rynd_status lay_out(const recomputing *r)
         return ry_fail_memory(r->error);
     }
     for (size_t v = 0; v < r->values && layouts->given; v++) {
-        given[v] = layouts->given[v]; /* of inputs only */
+        given[v] = layouts->given[v]; /* inputs only */
     }
     layouts->given = layouts->given ? given : NULL;
     return RYND_OK;
 }
 
-/* from: the split that the step was in; NULL: it is one that runs again. */
+/* from: the step's split so far; NULL: the step is a copy. */
 static void add_split(ry_plan_builder *b, size_t step, const ry_batch_split *from,
                       const ry_batch_split *before)
 {

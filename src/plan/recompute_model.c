@@ -170,7 +170,7 @@ static rynd_status list_workspaces(const modelling *m)
     return RYND_OK;
 }
 
-/* Pairs of what a step makes and of what it reads. */
+/* Lists pairs (output, input) of a step whose output may overwrite the input. */
 static rynd_status list_overwrites(const modelling *m)
 {
     ry_recompute_graph *to = &m->model->graph;

@@ -12,7 +12,7 @@ enum { LETTERS = 52, ROOM = RY_MAX_RANK + 1, MOST = 16 };
 typedef struct equation {
     int operands;
     char term[MOST + 1][ROOM]; /* behind the operands that of y */
-    int64_t size[128];         /* of each letter: the largest */
+    int64_t size[128];         /* largest size per letter */
 } equation;
 
 static bool is_letter(char c)
@@ -75,7 +75,7 @@ static void imply_output(equation *q, const char *text, int covered, const char 
     *to = 0;
 }
 
-/* Inference has accepted it. False where it is beyond what this reads. */
+/* Parses an equation that inference has accepted. False if the rule does not support it. */
 static bool read_equation(ry_emitter *e, const ry_node *node, equation *q)
 {
     const char *text = node->attrs.einsum.equation, *arrow = strstr(text, "->"), *at = text;

@@ -22,8 +22,8 @@ static const struct {
     {RY_OP_layer_norm, 1, ONE}, {RY_OP_layer_norm, 2, ZERO},
 };
 
-/* Of a value: by whom, and of a product's factor which dim it is summed over, counted from the last
- * as 0. */
+/* The use of a value that decides its initial content. summed: the dim of a product's factor that
+ * is summed over, counted from the last as 0. */
 typedef struct use {
     role role;
     ry_node_id node;
@@ -33,7 +33,7 @@ typedef struct use {
 typedef struct filling {
     const ry_graph *graph;
     const ry_training_builder *b;
-    use *uses; /* of each value */
+    use *uses; /* per value */
     const ry_expr *sum;
 } filling;
 
@@ -114,7 +114,7 @@ static double fan_in(const filling *f, ry_value_id v)
     return fan > 1 ? fan : 1;
 }
 
-/* Of the weight that is read beside a bias. */
+/* Fan-in of the weight that the bias belongs to. */
 static double fan_in_beside(const filling *f, const ry_node *node)
 {
     for (int i = 0; i < node->inputs && i < 2; i++) {

@@ -14,13 +14,14 @@
 typedef struct stepping {
     ry_graph *graph;
     ry_training_builder *b;
-    ry_value_id rate;   /* or, where gradients are summed up, whether this one is not the first */
+    ry_value_id rate;   /* with accumulation: 1 if a micro-batch came before, else 0 */
     ry_value_id before; /* steps, or micro-batches, until this one */
     ry_optimizer_step step;
-    ry_value_id *wanted, *gradient; /* of the parameters that are no statistics, in their order */
-    size_t *index;                  /* of those among all */
+    ry_value_id *wanted, *gradient; /* per trained parameter (no statistics) */
+    size_t *index;                  /* index among all parameters */
     size_t count;
-    size_t *order; /* those that a gradient came to, as it did: updates wait for all of it */
+    size_t *order; /* trained parameters in the order of their gradients, if updates wait for all of
+                      them */
     size_t reached;
     ry_storage_parts parts;
     ry_error *error;
@@ -86,7 +87,7 @@ static ry_value_id next_of(ry_graph *graph, ry_value_id value)
     return name ? ry_graph_add_value(graph, name, RY_NONE, NULL) : RY_NO_VALUE;
 }
 
-/* Statistics of the batch, and running ones that take them in. */
+/* Replaces inference's node: statistics of the batch, which also update the running ones. */
 static rynd_status train_batch_norm(ry_graph *graph, const ry_training_builder *b, ry_node_id n,
                                     ry_training_parameter *const running[2], ry_error *error)
 {
@@ -251,7 +252,7 @@ static rynd_status exchange_gradients(stepping *s)
     return e.status;
 }
 
-/* Of sums of gradients that the update exchanges the rest. */
+/* Exchanges gradients (with accumulation the update does), statistics and the loss. */
 static rynd_status exchange(stepping *s)
 {
     RY_TRY(ry_training_accumulates(&s->b->options) ? RYND_OK : exchange_gradients(s));
@@ -325,7 +326,7 @@ static rynd_status keep_gradients(stepping *s)
     return RYND_OK;
 }
 
-/* What no gradient came to is a constant again. */
+/* Parameters without a gradient become constants again. */
 static rynd_status drop_unreached(stepping *s)
 {
     ry_training_builder *b = s->b;
@@ -366,7 +367,7 @@ static rynd_status read_parameters(const stepping *s)
     return RYND_OK;
 }
 
-/* What is random is another in each of them. */
+/* Counts micro-batches, so that each draws its own random numbers. */
 static rynd_status count_micro_batches(const stepping *s)
 {
     ry_emitter e = emitter_of(s->graph, "train/micro_batch/next", s->error);

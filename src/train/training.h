@@ -51,20 +51,20 @@ typedef struct ry_training_parameter {
     const void *content; /* the model's */
     const void *initial; /* the same, or a fresh one */
     bool statistic;
-    /* its place among the states of the graph that changes it: the step's, but for parameters of
-     * which gradients are summed up the update's */
+    /* index among the states of the graph that changes the parameter: the update's with
+     * accumulation, if it is no statistic, else the step's */
     uint32_t state;
-    uint32_t input;    /* of those: its place among the step's inputs */
-    uint32_t sum;      /* of its gradients, among the step's states; UINT32_MAX: none */
+    uint32_t input;    /* with accumulation: index among the step's inputs */
+    uint32_t sum;      /* index of its sum of gradients among the step's states; UINT32_MAX: none */
     uint32_t gradient; /* among the outputs of the graph that changes it; UINT32_MAX: not kept */
-    ry_value_id next;  /* of a statistic that is exchanged: what it becomes on this rank */
+    ry_value_id next;  /* next content on this rank of an exchanged statistic */
 } ry_training_parameter;
 
 /* What running a trainer needs to know of its graphs; const once the graphs are made. Output 0 of
  * the step's graph and of the loss' is the loss, output 1 the model's output. */
 typedef struct ry_training {
     ry_loss_options loss;
-    ry_value_id output;   /* of the model: the loss compares it with the target */
+    ry_value_id output;   /* the model's output that the loss compares with the target */
     size_t count, opened; /* parameters; those from `count` to `opened` stay constants */
     const ry_training_parameter *parameters; /* in the order of the model's constants */
     /* names of inputs that follow the model's: of the step and of the loss, and of the step. Where

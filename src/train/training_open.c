@@ -12,15 +12,15 @@
 typedef struct opening {
     ry_graph *graph;
     ry_training_builder *b;
-    bool *leads;  /* of each value: to the output */
-    bool *refuse; /* of each value: some node reads it as a setting */
-    bool *mean;   /* of each value: a running statistic */
+    bool *leads;  /* per value: the output depends on it */
+    bool *refuse; /* per value: a node reads it as a setting */
+    bool *mean;   /* per value: a running statistic */
     bool *frozen; /* by value: training leaves it alone */
     ry_error *error;
 } opening;
 
-/* Of an operator's inputs: a bit for each that is an operand, which a gradient may come to. The
- * last bit counts for all further ones. */
+/* Bit i: input i of the operator is an operand that gradients may reach. The last bit stands for
+ * all further inputs. */
 enum { LAST_BIT = 31 };
 
 static uint32_t operands_of(ry_op op)

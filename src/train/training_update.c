@@ -6,7 +6,7 @@ typedef struct updating {
     const ry_graph *model;
     ry_training_builder *b;
     ry_graph *graph;
-    ry_value_id *sum; /* of each parameter that has one; in the order of all */
+    ry_value_id *sum; /* per parameter: its sum of gradients; RY_NO_VALUE: none */
     ry_optimizer_step step;
     ry_error *error;
 } updating;
