@@ -186,9 +186,8 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
     RY_TRY(take_inputs(model->onnx.graph, options->inputs, &p->texts, &inputs, error));
     RY_TRY(ry_api_take_dims(options->dims, options->dim_count, "rynd_plan_options", &p->texts,
                             &dims, error));
-    p->accuracy = ry_api_accuracy(options->accuracy);
     ry_plan_options internal = {
-        .accuracy = p->accuracy,
+        .accuracy = ry_api_accuracy(options->accuracy),
         .inputs = inputs,
         .batch = options->batch,
         .dims = dims,

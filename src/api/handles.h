@@ -51,7 +51,6 @@ struct rynd_plan {
     rynd_context *context;
     const ry_plan *plan;
     const char *path; /* the model's, for messages; NULL: it came from memory */
-    ry_accuracy accuracy;
     ry_arena texts;
     rynd_step_info *steps;
     rynd_plan_form form;

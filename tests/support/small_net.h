@@ -18,7 +18,7 @@ typedef struct small_net {
     int64_t batch; /* 1; to be set before the input is made */
     ry_plan plan;
     ry_plan_options options;
-    ry_plan_builder builder; /* of `plan` */
+    ry_plan_builder builder; /* makes `plan` */
     ry_device device;
     ry_machine machine;
     ry_error error;
