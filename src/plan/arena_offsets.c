@@ -4,11 +4,12 @@
  *
  *     arena:  | activations and workspaces, by lifetime | scratch of worker 0 | worker 1 | ... |
  */
+#include "plan/arena_offsets.h"
+
 #include "base/integer.h"
 #include "graph/derive.h"
 #include "plan/arena_map.h"
 #include "plan/in_place.h"
-#include "plan/make_steps.h"
 #include "plan/value_uses.h"
 #include "plan/weights.h"
 

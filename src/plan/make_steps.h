@@ -25,11 +25,4 @@ rynd_status ry_plan_make_step(ry_plan_builder *b, const ry_node *node, int64_t i
 rynd_status ry_plan_make_step_of_problem(ry_plan_builder *b, const ry_node *node, ry_step *step,
                                          ry_error *error);
 
-/* Gives every value a home, lays out the arena and the packed weights, and wraps constants as
- * device buffers. */
-rynd_status ry_plan_place(ry_plan_builder *b, ry_error *error);
-
-/* Packs the weights of every step. */
-rynd_status ry_plan_pack(ry_plan_builder *b, ry_error *error);
-
 #endif

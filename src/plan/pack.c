@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packs the weights of every step, unless another plan of the model has. */
+#include "plan/pack.h"
+
 #include "base/integer.h"
 #include "graph/derive.h"
 #include "kernels/packing.h"
-#include "plan/make_steps.h"
 #include "plan/plan_progress.h"
 #include "plan/weights.h"
 
