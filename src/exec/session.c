@@ -3,8 +3,8 @@
 #include "exec/session.h"
 
 #include "exec/recording.h"
-#include "exec/session_keep.h"
 #include "exec/session_memory.h"
+#include "exec/session_states.h"
 
 /* The one that most of the activations and workspace are for. */
 static const ry_step *largest_step(const ry_plan *plan)

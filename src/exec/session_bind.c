@@ -4,8 +4,8 @@
 #include "exec/session_bind.h"
 
 #include "exec/session.h"
-#include "exec/session_keep.h"
 #include "exec/session_memory.h"
+#include "exec/session_states.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* Runs a plan step by step: everything is put into the session's stream, then waited for. */
 #include "exec/recording.h"
 #include "exec/session.h"
-#include "exec/session_keep.h"
 #include "exec/session_memory.h"
+#include "exec/session_states.h"
 
 #include <string.h>
 

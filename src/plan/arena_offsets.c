@@ -39,13 +39,13 @@ static rynd_status wrap(void *context, const ry_lot *own, ry_buffer **buffer, ry
 
 static rynd_status share_constant(const placing *p, ry_text *key, constant *c, size_t index)
 {
-    ry_plan_builder *b = p->b;
+    ry_plan_weights *weights = &p->b->plan->weights;
     ry_kept_thing thing = {.key = key->at, .key_size = key->used, .size = c->bytes};
     const ry_lot_maker maker = {c->device, wrap, c};
-    RY_TRY(ry_weights_share(b->plan->weights.shared, &thing, 1, &maker, p->error));
-    b->plan->weights.constants[index] = ry_packed_buffer(thing.lot);
-    b->plan->weights.constant_is_shared[index] = true;
-    b->plan->weights.lots[b->plan->weights.lot_count++] = thing.lot;
+    RY_TRY(ry_weights_share(weights->shared, &thing, 1, &maker, p->error));
+    weights->constants[index] = ry_packed_buffer(thing.lot);
+    weights->constant_is_shared[index] = true;
+    weights->lots[weights->lot_count++] = thing.lot;
     return RYND_OK;
 }
 
@@ -53,8 +53,9 @@ static rynd_status share_constant(const placing *p, ry_text *key, constant *c, s
 static rynd_status place_constant(const placing *p, ry_value_id v, constant *c, size_t index)
 {
     ry_plan_builder *b = p->b;
-    if (!b->plan->weights.shared || c->device->host_memory) {
-        return wrap(c, NULL, &b->plan->weights.constants[index], p->error);
+    ry_plan_weights *weights = &b->plan->weights;
+    if (!weights->shared || c->device->host_memory) {
+        return wrap(c, NULL, &weights->constants[index], p->error);
     }
     ry_arena scratch;
     ry_arena_init(&scratch, b->plan->arena.allocator);
@@ -63,9 +64,8 @@ static rynd_status place_constant(const placing *p, ry_value_id v, constant *c, 
     ry_text_bytes(&key, &c->device, sizeof c->device);
     const bool shared = ry_graph_add_identity(b->graph, v, &key);
     const rynd_status status = key.failed ? ry_fail_memory(p->error)
-                               : shared
-                                   ? share_constant(p, &key, c, index)
-                                   : wrap(c, NULL, &b->plan->weights.constants[index], p->error);
+                               : shared   ? share_constant(p, &key, c, index)
+                                          : wrap(c, NULL, &weights->constants[index], p->error);
     ry_arena_free(&scratch);
     return status;
 }
@@ -73,10 +73,11 @@ static rynd_status place_constant(const placing *p, ry_value_id v, constant *c, 
 static rynd_status add_constant(const placing *p, ry_value_id v)
 {
     ry_plan_builder *b = p->b;
+    ry_plan_weights *weights = &b->plan->weights;
     const size_t bytes = ry_plan_value_bytes(b->graph, v);
-    const size_t index = b->plan->weights.constant_count++;
+    const size_t index = weights->constant_count++;
     p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)index};
-    b->plan->weights.constant_size += bytes;
+    weights->constant_size += bytes;
     if (b->plan->without_weights) {
         return RYND_OK;
     }
@@ -86,10 +87,10 @@ static rynd_status add_constant(const placing *p, ry_value_id v)
     }
     constant c = {b->plan->device, data, bytes};
     RY_TRY(place_constant(p, v, &c, index));
-    if (b->plan->weights.host_constants) {
+    if (weights->host_constants) {
         ry_device *host = b->plan->device->host;
-        RY_TRY(host->table->buffer_wrap(host, data, bytes, &b->plan->weights.host_constants[index],
-                                        p->error));
+        RY_TRY(
+            host->table->buffer_wrap(host, data, bytes, &weights->host_constants[index], p->error));
     }
     return RYND_OK;
 }

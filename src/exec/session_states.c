@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session keeps from run to run: inputs in memory of its own, which the run's end leaves
- * with the content of the next. */
-#include "exec/session_keep.h"
+/* Creates the states of a session and keeps their content from run to run. */
+#include "exec/session_states.h"
 #include "exec/session_memory.h"
 
 size_t ry_session_state_bytes(const ry_session *session, size_t state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* States: inputs in the session's own memory that keep their content from run to run. */
-#ifndef RY_EXEC_SESSION_KEEP_H
-#define RY_EXEC_SESSION_KEEP_H
+#ifndef RY_EXEC_SESSION_STATES_H
+#define RY_EXEC_SESSION_STATES_H
 
 #include "exec/session_state.h"
 
