@@ -58,9 +58,9 @@ static double subject_limit(const bench *b, const cli_subject *subject)
     double limit = 0;
     size_t steps = subject->op ? 1 : rynd_plan_step_count(plan);
     for (size_t i = 0; i < steps; i++) {
-        rynd_step_info step = {.size = sizeof step};
-        if ((subject->op ? rynd_op_info(subject->op, &step) : rynd_plan_step(plan, i, &step)) !=
-            RYND_OK) {
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        if ((subject->op ? rynd_op_get_info(subject->op, &step)
+                         : rynd_plan_get_step(plan, i, &step)) != RYND_OK) {
             return 0;
         }
         const double seconds = cli_limit_of(&b->limit, &step);
@@ -122,7 +122,7 @@ static void add_json(bench *b, const cli_subject *subject, const outcome *o)
                           o->limit_fraction > 0 ? cJSON_CreateNumber(o->limit_fraction)
                                                 : cJSON_CreateNull());
     if (!subject->op) {
-        cli_json_number(object, "plan_time", rynd_plan_time(b->setup.plan));
+        cli_json_number(object, "planning_seconds", rynd_plan_planning_seconds(b->setup.plan));
         cli_json_number(object, "load_time", b->setup.load_time);
         cli_json_number(object, "peak_memory", o->peak_memory);
     }
@@ -145,7 +145,7 @@ static void add_text(bench *b, const cli_subject *subject, const outcome *o)
     } else {
         cli_table_add(&b->table, "load %s, plan %s, peak memory %s",
                       cli_word_seconds(b->setup.load_time).text,
-                      cli_word_seconds(rynd_plan_time(b->setup.plan)).text,
+                      cli_word_seconds(rynd_plan_planning_seconds(b->setup.plan)).text,
                       cli_word_bytes(o->peak_memory).text);
     }
 }

@@ -178,9 +178,10 @@ static bool print_text(const char *device, const rynd_device_info *info, const r
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }
 
-static void show(void *progress, double done)
+static int show(void *bar, const rynd_progress *progress)
 {
-    cli_progress_show(progress, "measuring", done);
+    cli_progress_show(bar, "measuring", (double)progress->done / (double)progress->all);
+    return 0;
 }
 
 /* A measurement beside other work would be believed by every plan after it: it is shown, and kept
@@ -190,8 +191,9 @@ static bool measure(const cli_setup *setup, const devices_settings *settings, ry
 {
     cli_progress progress;
     cli_progress_begin(&progress, &settings->common);
-    show(&progress, 0);
-    const rynd_measure_options how = {.size = sizeof how, .progress = show, .user = &progress};
+    cli_progress_show(&progress, "measuring", 0);
+    const rynd_measure_options how =
+        RYND_SIZED(rynd_measure_options, .progress = show, .progress_user = &progress);
     const bool done = rynd_context_measure(setup->context, &how, machine) == RYND_OK;
     cli_progress_end(&progress);
     if (!done) {
@@ -225,13 +227,13 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
                         const char *name, cJSON *results, cli_setup *setup, size_t *wrong,
                         cli_failure *failure)
 {
-    rynd_device_info info = {.size = sizeof info};
-    rynd_machine machine = {.size = sizeof machine};
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    rynd_machine machine = RYND_SIZED(rynd_machine);
     if (!cli_setup_context(setup, common, failure)) {
         return false;
     }
-    if (rynd_context_info(setup->context, &info) != RYND_OK ||
-        rynd_context_machine(setup->context, &machine) != RYND_OK) {
+    if (rynd_context_get_info(setup->context, &info) != RYND_OK ||
+        rynd_context_get_machine(setup->context, &machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     const char *file = info.profile;
@@ -262,7 +264,7 @@ static bool show_devices(const devices_settings *settings, cJSON *results, size_
     for (size_t i = 0; i < count; i++) {
         char name[16] = "cpu";
         cli_common own = *common;
-        if (!one && rynd_device_name(i, name, sizeof name) != RYND_OK) {
+        if (!one && rynd_device_get_name(i, name, sizeof name) != RYND_OK) {
             return cli_fail_library(failure);
         }
         own.device = one ? common->device : name;

@@ -76,11 +76,10 @@ static bool check_settings(const place_settings *s, cli_failure *failure)
 
 static bool open_fleet(place *p, cli_failure *failure)
 {
-    const rynd_context_options context = {.size = sizeof context,
-                                          .wisdom = p->settings->common.wisdom,
-                                          .frozen = p->settings->common.frozen,
-                                          .log = cli_log,
-                                          .log_user = (void *)(uintptr_t)&p->settings->common};
+    const rynd_context_options context =
+        RYND_SIZED(rynd_context_options, .wisdom = p->settings->common.wisdom,
+                   .frozen = p->settings->common.frozen, .log = cli_log,
+                   .log_user = (void *)(uintptr_t)&p->settings->common);
     sigset_t before;
     cli_ending_hold(&before); /* the contexts' threads shall leave signals to this one */
     const rynd_status status = rynd_fleet_load(p->settings->devices, &context, &p->fleet);
@@ -91,7 +90,7 @@ static bool open_fleet(place *p, cli_failure *failure)
 static bool load_models(place *p, cli_failure *failure)
 {
     const cli_list *paths = &p->settings->common.arguments;
-    rynd_fleet_device device = {.size = sizeof device};
+    rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
     p->models = calloc(paths->count, sizeof *p->models);
     if (!p->models) {
         return cli_fail_memory(failure);
@@ -108,34 +107,29 @@ static bool load_models(place *p, cli_failure *failure)
     return true;
 }
 
-static int show_progress(void *user, size_t done, size_t all)
+static int show_progress(void *bar, const rynd_progress *progress)
 {
-    cli_progress_show(user, "predicting", (double)done / (double)all);
+    cli_progress_show(bar, "predicting", (double)progress->done / (double)progress->all);
     return 0;
 }
 
 static bool find_placement(place *p, cli_failure *failure)
 {
     const place_settings *s = p->settings;
-    const rynd_place_options given = {.size = sizeof given,
-                                      .objective = (rynd_objective)(s->objective - 1),
-                                      .accuracy = (rynd_accuracy)s->common.accuracy,
-                                      .dims = s->common.dims.items,
-                                      .dim_count = s->common.dims.count,
-                                      .batch = s->common.batch,
-                                      .parts = (size_t)s->parts,
-                                      .nodes = (size_t)s->nodes,
-                                      .progress = show_progress,
-                                      .progress_user = &p->progress};
+    const rynd_placement_options given = RYND_SIZED(
+        rynd_placement_options, .objective = (rynd_objective)(s->objective - 1),
+        .accuracy = (rynd_accuracy)s->common.accuracy, .dims = s->common.dims.items,
+        .dim_count = s->common.dims.count, .batch = s->common.batch, .parts = (size_t)s->parts,
+        .nodes = (size_t)s->nodes, .progress = show_progress, .progress_user = &p->progress);
     cli_progress_begin(&p->progress, &s->common);
-    const bool done =
-        rynd_place(p->fleet, p->models, p->model_count, &given, &p->placement) == RYND_OK;
+    const bool done = rynd_placement_create(p->fleet, p->models, p->model_count, &given,
+                                            &p->placement) == RYND_OK;
     cli_progress_end(&p->progress);
     if (!done) {
         p->placement = NULL;
         return cli_fail_library(failure);
     }
-    p->info.size = sizeof p->info;
+    p->info = RYND_SIZED(rynd_placement_info);
     if (rynd_placement_get_info(p->placement, &p->info) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -149,9 +143,9 @@ static bool find_placement(place *p, cli_failure *failure)
 static bool get_part(const place *p, size_t index, rynd_placed_part *part,
                      rynd_fleet_device *device, cli_failure *failure)
 {
-    *part = (rynd_placed_part){.size = sizeof *part};
-    *device = (rynd_fleet_device){.size = sizeof *device};
-    const bool done = rynd_placement_part(p->placement, index, part) == RYND_OK &&
+    *part = RYND_SIZED(rynd_placed_part);
+    *device = RYND_SIZED(rynd_fleet_device);
+    const bool done = rynd_placement_get_part(p->placement, index, part) == RYND_OK &&
                       rynd_fleet_get_device(p->fleet, part->device, device) == RYND_OK;
     return done ? true : cli_fail_library(failure);
 }
@@ -204,7 +198,7 @@ static bool add_part_rows(const place *p, cli_table *table, cli_failure *failure
 static bool add_device_rows(const place *p, cli_table *table, cli_failure *failure)
 {
     for (size_t d = 0; d < rynd_fleet_device_count(p->fleet); d++) {
-        rynd_fleet_device device = {.size = sizeof device};
+        rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
         share sum;
         if (!sum_share(p, d, &sum, failure)) {
             return false;
@@ -317,7 +311,7 @@ static bool add_json_parts(const place *p, cJSON *parts, cli_failure *failure)
 static bool add_json_devices(const place *p, cJSON *devices, cli_failure *failure)
 {
     for (size_t d = 0; d < rynd_fleet_device_count(p->fleet); d++) {
-        rynd_fleet_device device = {.size = sizeof device};
+        rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
         share sum;
         if (!sum_share(p, d, &sum, failure)) {
             return false;

@@ -67,13 +67,13 @@ static void add_energy(cJSON *object, const rynd_prediction *prediction)
 static bool get_step(const predict *p, size_t index, rynd_step_info *step,
                      rynd_prediction *prediction, cli_failure *failure)
 {
-    *step = (rynd_step_info){.size = sizeof *step};
-    *prediction = (rynd_prediction){.size = sizeof *prediction};
-    const bool done =
-        p->op
-            ? rynd_op_info(p->op, step) == RYND_OK && rynd_op_predict(p->op, prediction) == RYND_OK
-            : rynd_plan_step(p->setup.plan, index, step) == RYND_OK &&
-                  rynd_plan_predict_step(p->setup.plan, index, prediction) == RYND_OK;
+    *step = RYND_SIZED(rynd_step_info);
+    *prediction = RYND_SIZED(rynd_prediction);
+    const bool done = p->op
+                          ? rynd_op_get_info(p->op, step) == RYND_OK &&
+                                rynd_op_predict(p->op, prediction) == RYND_OK
+                          : rynd_plan_get_step(p->setup.plan, index, step) == RYND_OK &&
+                                rynd_plan_predict_step(p->setup.plan, index, prediction) == RYND_OK;
     return done ? true : cli_fail_library(failure);
 }
 
@@ -145,14 +145,14 @@ static bool add_text(predict *p, const char *name, const rynd_prediction *time,
 
 static bool predict_one(predict *p, const char *name, cli_failure *failure)
 {
-    rynd_memory memory = {.size = sizeof memory};
-    rynd_prediction time = {.size = sizeof time};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
+    rynd_prediction time = RYND_SIZED(rynd_prediction);
     bool done = open_subject(p, name, failure);
     if (done) {
         const bool known = p->op ? rynd_op_predict(p->op, &time) == RYND_OK &&
-                                       rynd_op_memory(p->op, &memory) == RYND_OK
+                                       rynd_op_get_memory(p->op, &memory) == RYND_OK
                                  : rynd_plan_predict(p->setup.plan, &time) == RYND_OK &&
-                                       rynd_plan_memory(p->setup.plan, &memory) == RYND_OK;
+                                       rynd_plan_get_memory(p->setup.plan, &memory) == RYND_OK;
         done = known ? (p->settings->common.json ? add_json(p, name, &time, &memory, failure)
                                                  : add_text(p, name, &time, &memory, failure))
                      : cli_fail_library(failure);

@@ -110,8 +110,8 @@ typedef struct row {
 
 static bool get_row(const profile *p, size_t i, row *r, cli_failure *failure)
 {
-    *r = (row){.step = {.size = sizeof r->step}, .prediction = {.size = sizeof r->prediction}};
-    if (rynd_plan_step(p->setup.plan, i, &r->step) != RYND_OK ||
+    *r = (row){.step = RYND_SIZED(rynd_step_info), .prediction = RYND_SIZED(rynd_prediction)};
+    if (rynd_plan_get_step(p->setup.plan, i, &r->step) != RYND_OK ||
         rynd_plan_predict_step(p->setup.plan, i, &r->prediction) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -150,7 +150,7 @@ static bool print_text(const profile *p, cli_failure *failure)
     if (done && !printed) {
         return cli_fail_memory(failure);
     }
-    rynd_prediction all = {.size = sizeof all};
+    rynd_prediction all = RYND_SIZED(rynd_prediction);
     if (done && rynd_plan_predict(p->setup.plan, &all) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -201,7 +201,7 @@ static bool add_nodes(const profile *p, cJSON *nodes, cli_failure *failure)
 
 static bool print_json(const profile *p, cli_failure *failure)
 {
-    rynd_prediction all = {.size = sizeof all};
+    rynd_prediction all = RYND_SIZED(rynd_prediction);
     if (rynd_plan_predict(p->setup.plan, &all) != RYND_OK) {
         return cli_fail_library(failure);
     }

@@ -51,10 +51,10 @@ static bool check_output(const char *path, cli_failure *failure)
 /* "cpu avx512, Zen 4, 2 threads". */
 static bool name_machine(const cli_setup *setup, char *text, size_t size, cli_failure *failure)
 {
-    rynd_device_info info = {.size = sizeof info};
-    rynd_machine machine = {.size = sizeof machine};
-    if (rynd_context_info(setup->context, &info) != RYND_OK ||
-        rynd_context_machine(setup->context, &machine) != RYND_OK) {
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    if (rynd_context_get_info(setup->context, &info) != RYND_OK ||
+        rynd_context_get_machine(setup->context, &machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     snprintf(text, size, "%s%s%s, %s, %u thread%s", info.device, *info.isa ? " " : "", info.isa,

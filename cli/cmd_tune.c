@@ -74,9 +74,10 @@ typedef struct tune_run {
     size_t summary_size;
 } tune_run;
 
-static int on_progress(void *user, const rynd_tune_progress *p)
+static int on_progress(void *user, const rynd_progress *progress)
 {
     tune_run *t = user;
+    const rynd_tune_progress *p = progress->tuning;
     char label[96];
     if (!p->problem[0] && p->knobs[0]) {
         snprintf(label, sizeof label, "plan %zu/%zu: %.3fx with %s", p->index + 1, p->count,
@@ -157,16 +158,11 @@ static bool tune_model(tune_run *t, const char *path, const rynd_tune_options *h
 static bool tune_one(tune_run *t, const char *name, cli_failure *failure)
 {
     rynd_tuning *tuning = NULL;
-    rynd_tune_options own = {
-        .size = sizeof own,
-        .budget = budget_of(t),
-        .seed = (uint64_t)t->settings->seed,
-        .weights = (rynd_tune_weights)t->settings->weights,
-        .progress = on_progress,
-        .progress_user = t,
-        .without_wisdom = t->settings->random != 0,
-        .energy = t->settings->samples != NULL,
-    };
+    rynd_tune_options own =
+        RYND_SIZED(rynd_tune_options, .budget = budget_of(t), .seed = (uint64_t)t->settings->seed,
+                   .weights = (rynd_tune_weights)t->settings->weights, .progress = on_progress,
+                   .progress_user = t, .without_wisdom = t->settings->random != 0,
+                   .energy = t->settings->samples != NULL);
     const bool model = !t->settings->random && !cli_is_problem(name);
     bool done = model ? tune_model(t, name, &own, &tuning, failure)
                       : tune_problem(t, name, &own, &tuning, failure);

@@ -65,9 +65,9 @@ static int print_line(void *user, const rynd_wisdom_record *record)
     size_t length = 0;
     char *line = NULL;
     (void)user;
-    bool done = rynd_wisdom_line(record, NULL, 0, &length) == RYND_OK;
+    bool done = rynd_wisdom_format(record, NULL, 0, &length) == RYND_OK;
     line = done ? malloc(length + 1) : NULL;
-    done = line && rynd_wisdom_line(record, line, length + 1, &length) == RYND_OK;
+    done = line && rynd_wisdom_format(record, line, length + 1, &length) == RYND_OK;
     if (done) {
         puts(line);
     }
@@ -104,7 +104,7 @@ typedef rynd_status (*take_in)(rynd_context *context, const char *path, rynd_wis
 
 static bool take(const job *j, take_in function)
 {
-    rynd_wisdom_count count = {.size = sizeof count};
+    rynd_wisdom_count count = RYND_SIZED(rynd_wisdom_count);
     if (function(j->context, j->file, &count) != RYND_OK) {
         return cli_fail_library(j->failure);
     }
@@ -134,10 +134,9 @@ static bool merge(const job *j)
 static bool check(const job *j)
 {
     const wisdom_settings *settings = j->settings;
-    const rynd_wisdom_check_options how = {.size = sizeof how,
-                                           .count = (size_t)settings->count,
-                                           .seconds = settings->seconds,
-                                           .seed = (uint64_t)settings->seed};
+    const rynd_wisdom_check_options how =
+        RYND_SIZED(rynd_wisdom_check_options, .count = (size_t)settings->count,
+                   .seconds = settings->seconds, .seed = (uint64_t)settings->seed);
     cli_wisdom_drifts drifts;
     cli_wisdom_drifts_begin(&drifts, &settings->common, j->results);
     const rynd_status status =

@@ -35,9 +35,9 @@ static size_t step_count(const explain *e)
 
 static bool get_step(const explain *e, size_t index, rynd_step_info *step, cli_failure *failure)
 {
-    *step = (rynd_step_info){.size = sizeof *step};
+    *step = RYND_SIZED(rynd_step_info);
     const rynd_status status =
-        e->op ? rynd_op_info(e->op, step) : rynd_plan_step(e->plan, index, step);
+        e->op ? rynd_op_get_info(e->op, step) : rynd_plan_get_step(e->plan, index, step);
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 

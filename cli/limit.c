@@ -9,10 +9,10 @@
 bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_common *common,
                     cli_failure *failure)
 {
-    rynd_device_info info = {.size = sizeof info};
-    *limit = (cli_limit){.machine = {.size = sizeof limit->machine}};
-    if (rynd_context_info(context, &info) != RYND_OK ||
-        rynd_context_machine(context, &limit->machine) != RYND_OK) {
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    *limit = (cli_limit){.machine = RYND_SIZED(rynd_machine)};
+    if (rynd_context_get_info(context, &info) != RYND_OK ||
+        rynd_context_get_machine(context, &limit->machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     limit->threads = info.threads;

@@ -405,8 +405,8 @@ bool cli_inputs_open(cli_inputs *inputs, const cli_setup *setup, const cli_run_s
     inputs->count = count;
     for (size_t i = 0; i < count; i++) {
         cli_input *input = &inputs->items[i];
-        input->info.size = sizeof input->info;
-        if (rynd_model_input(setup->model, i, &input->info) != RYND_OK) {
+        input->info = RYND_SIZED(rynd_value_info);
+        if (rynd_model_get_input(setup->model, i, &input->info) != RYND_OK) {
             return cli_fail_library(failure);
         }
         settle_dims(input, &settings->common);

@@ -38,7 +38,7 @@ bool cli_train_identify(cli_train_run *run, cli_failure *failure)
 {
     char data[DATA_WORDS];
     const char *trainer;
-    if (rynd_trainer_identity(run->trainee.trainer, &trainer) != RYND_OK) {
+    if (rynd_trainer_get_identity(run->trainee.trainer, &trainer) != RYND_OK) {
         return cli_fail_library(failure);
     }
     describe_data(run, data);

@@ -31,8 +31,8 @@ static bool find_output(cli_train_run *run, cli_failure *failure)
     const rynd_model *model = run->setup.model;
     const char *name = run->settings->loss_of;
     for (size_t i = 0; i < rynd_model_output_count(model); i++) {
-        run->output = (rynd_value_info){.size = sizeof run->output};
-        if (rynd_model_output(model, i, &run->output) != RYND_OK) {
+        run->output = RYND_SIZED(rynd_value_info);
+        if (rynd_model_get_output(model, i, &run->output) != RYND_OK) {
             return cli_fail_library(failure);
         }
         if (!name || strcmp(run->output.name, name) == 0) {
@@ -55,8 +55,8 @@ static bool look_at_model(cli_train_run *run, cli_failure *failure)
                         CLI_TRAIN_INPUTS);
     }
     for (size_t i = 0; i < run->input_count; i++) {
-        run->inputs[i] = (rynd_value_info){.size = sizeof *run->inputs};
-        if (rynd_model_input(model, i, &run->inputs[i]) != RYND_OK) {
+        run->inputs[i] = RYND_SIZED(rynd_value_info);
+        if (rynd_model_get_input(model, i, &run->inputs[i]) != RYND_OK) {
             return cli_fail_library(failure);
         }
         settle_dims(run, &run->inputs[i]);

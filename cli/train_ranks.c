@@ -18,7 +18,7 @@ enum { FLOATS = 3 };
 
 bool cli_ranks_open(cli_ranks *ranks, cli_failure *failure)
 {
-    *ranks = (cli_ranks){.ranks = 1, .exchange = {.size = sizeof ranks->exchange}};
+    *ranks = (cli_ranks){.ranks = 1, .exchange = RYND_SIZED(rynd_exchange)};
     if (rynd_mpi_ranks() == 1) {
         return true;
     }

@@ -17,8 +17,8 @@ static bool count_parameters(const cli_train_run *run, int64_t *count, cli_failu
     const rynd_trainer *trainer = run->trainee.trainer;
     *count = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        if (rynd_trainer_state(trainer, i, &info) != RYND_OK) {
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        if (rynd_trainer_get_state(trainer, i, &info) != RYND_OK) {
             return cli_fail_library(failure);
         }
         *count += info.kind == RYND_STATE_PARAMETER ? rynd_tensor_elements(&info.tensor) : 0;
@@ -32,8 +32,8 @@ static bool find_peak(const cli_train_run *run, rynd_step_info *peak, cli_failur
     const rynd_plan *plan = rynd_trainer_plan(run->trainee.trainer);
     *peak = (rynd_step_info){.name = ""};
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
-        if (rynd_plan_step(plan, i, &step) != RYND_OK) {
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        if (rynd_plan_get_step(plan, i, &step) != RYND_OK) {
             return cli_fail_library(failure);
         }
         if (step.activations + step.workspace > peak->activations + peak->workspace) {
@@ -94,7 +94,7 @@ static bool predict_step(const cli_train_run *run, rynd_prediction *step, cli_fa
 {
     const rynd_trainer *trainer = run->trainee.trainer;
     const rynd_plan *update = rynd_trainer_update_plan(trainer);
-    rynd_prediction more = {.size = sizeof more};
+    rynd_prediction more = RYND_SIZED(rynd_prediction);
     if (rynd_plan_predict(rynd_trainer_plan(trainer), step) != RYND_OK ||
         (update && rynd_plan_predict(update, &more) != RYND_OK)) {
         return cli_fail_library(failure);
@@ -111,7 +111,7 @@ bool cli_train_print_forecast(cli_train_run *run, cli_failure *failure)
     int64_t parameters;
     rynd_step_info peak;
     cli_train_memory memory;
-    rynd_prediction step = {.size = sizeof step};
+    rynd_prediction step = RYND_SIZED(rynd_prediction);
     if (!count_parameters(run, &parameters, failure) || !predict_step(run, &step, failure) ||
         !find_peak(run, &peak, failure) || !cli_train_forecast_memory(run, &memory, failure)) {
         return false;

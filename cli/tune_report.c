@@ -17,15 +17,15 @@ typedef struct tuned_row {
 static bool get_form(const rynd_tuning *tuning, size_t problem, size_t form, rynd_tuned_form *to,
                      cli_failure *failure)
 {
-    *to = (rynd_tuned_form){.size = sizeof *to};
-    return rynd_tuning_form(tuning, problem, form, to) == RYND_OK ? true
-                                                                  : cli_fail_library(failure);
+    *to = RYND_SIZED(rynd_tuned_form);
+    return rynd_tuning_get_form(tuning, problem, form, to) == RYND_OK ? true
+                                                                      : cli_fail_library(failure);
 }
 
 static bool get_row(const rynd_tuning *tuning, size_t index, tuned_row *row, cli_failure *failure)
 {
-    *row = (tuned_row){.problem = {.size = sizeof row->problem}};
-    if (rynd_tuning_problem(tuning, index, &row->problem) != RYND_OK) {
+    *row = (tuned_row){.problem = RYND_SIZED(rynd_tuned_problem)};
+    if (rynd_tuning_get_problem(tuning, index, &row->problem) != RYND_OK) {
         return cli_fail_library(failure);
     }
     for (size_t i = 0; i < row->problem.forms; i++) {
@@ -42,7 +42,7 @@ static bool get_row(const rynd_tuning *tuning, size_t index, tuned_row *row, cli
 
 static bool get_info(const rynd_tuning *tuning, rynd_tuning_info *info, cli_failure *failure)
 {
-    *info = (rynd_tuning_info){.size = sizeof *info};
+    *info = RYND_SIZED(rynd_tuning_info);
     return rynd_tuning_get_info(tuning, info) == RYND_OK ? true : cli_fail_library(failure);
 }
 
@@ -127,8 +127,8 @@ bool cli_tune_table_add(cli_table *table, const rynd_tuning *tuning, bool full,
 /* Was anything found that the network then did not confirm? */
 static bool was_given_up(const rynd_tuning *tuning)
 {
-    rynd_tuned_problem problem = {.size = sizeof problem};
-    for (size_t i = 0; rynd_tuning_problem(tuning, i, &problem) == RYND_OK; i++) {
+    rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
+    for (size_t i = 0; rynd_tuning_get_problem(tuning, i, &problem) == RYND_OK; i++) {
         if (problem.network_ratio > 0) {
             return true;
         }
@@ -146,8 +146,8 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
     const char *ended = info.ended ? "; ended before all was tried" : "";
     const char *used = cli_word_seconds(info.used).text;
     if (model && info.plans > 1) {
-        rynd_tuned_plan taken = {.size = sizeof taken};
-        if (rynd_tuning_plan(tuning, info.plan, &taken) != RYND_OK) {
+        rynd_tuned_plan taken = RYND_SIZED(rynd_tuned_plan);
+        if (rynd_tuning_get_plan(tuning, info.plan, &taken) != RYND_OK) {
             return cli_fail_library(failure);
         }
         cli_line(file, "%s: %zu of %zu other plans timed: %s", name, info.plans - 1,
@@ -222,8 +222,8 @@ static bool add_plans_json(cJSON *object, const rynd_tuning *tuning, const rynd_
 {
     cJSON *plans = cJSON_AddArrayToObject(object, "plans");
     for (size_t i = 0; i < info->plans; i++) {
-        rynd_tuned_plan plan = {.size = sizeof plan};
-        if (rynd_tuning_plan(tuning, i, &plan) != RYND_OK) {
+        rynd_tuned_plan plan = RYND_SIZED(rynd_tuned_plan);
+        if (rynd_tuning_get_plan(tuning, i, &plan) != RYND_OK) {
             return cli_fail_library(failure);
         }
         cJSON *o = cli_json_object_in(plans);

@@ -12,9 +12,17 @@
 rynd_status ry_api_check_settings(const rynd_setting *settings, size_t count, bool steps,
                                   const char *what, ry_error *error);
 
-/* Describes a knob of a prepared kernel to the caller. */
+/* The caller's room for a text. */
+typedef struct ry_text_room {
+    char *text;
+    size_t size;
+} ry_text_room;
+
+/* Describes a knob of a prepared kernel, or writes a legal value, to the caller's memory. */
 rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, size_t index,
                         rynd_knob *knob, ry_error *error);
+rynd_status ry_api_knob_value(const ry_prepared *prepared, const ry_device *device, size_t knob,
+                              size_t index, ry_text_room room, ry_error *error);
 
 /* Fills plan->form, the plan's own knobs as the caller sees them. */
 rynd_status ry_api_describe_form(rynd_plan *plan, ry_error *error);

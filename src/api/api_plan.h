@@ -3,11 +3,16 @@
 #ifndef RY_API_API_PLAN_H
 #define RY_API_API_PLAN_H
 
+#include "graph/graph_names.h"
 #include "graph/infer.h"
 #include "kernels/prepared.h"
 #include "predict/advice.h"
 
 #include <rynd/rynd.h>
+
+/* Finds the index of a name; kind: "input" or "output". NOT_FOUND names both. */
+rynd_status ry_api_find_name(const ry_names *names, const char *kind, const char *name,
+                             size_t *index, ry_error *error);
 
 /* Copies a caller's dims into the arena. `what` names the options in messages. */
 rynd_status ry_api_take_dims(const rynd_dim *given, size_t count, const char *what, ry_arena *arena,
@@ -15,7 +20,7 @@ rynd_status ry_api_take_dims(const rynd_dim *given, size_t count, const char *wh
 
 /* rynd_plan_create with an adviser, which must outlive the plan; NULL: no adviser. Sets *plan on
  * success only. */
-rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
+rynd_status ry_api_plan_create(const rynd_model *model, const rynd_plan_options *options,
                                const ry_adviser *adviser, rynd_plan **plan, ry_error *error);
 
 /* A limit of memory, as ry_plan_options have it. */
@@ -24,7 +29,7 @@ typedef struct ry_api_memory {
     size_t *least;
 } ry_api_memory;
 
-rynd_status ry_api_plan_create_within(rynd_model *model, const rynd_plan_options *options,
+rynd_status ry_api_plan_create_within(const rynd_model *model, const rynd_plan_options *options,
                                       const ry_adviser *adviser, ry_api_memory memory,
                                       rynd_plan **plan, ry_error *error);
 

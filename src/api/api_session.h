@@ -8,7 +8,7 @@
 #include <rynd/rynd.h>
 
 struct rynd_session {
-    rynd_plan *plan;
+    const rynd_plan *plan;
     ry_session *running;
 };
 

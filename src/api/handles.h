@@ -26,7 +26,7 @@ struct rynd_context {
     unsigned predicted_threads; /* that a run is predicted for: the caller's, or all cores */
     char machine_path[RY_MACHINE_PATH]; /* file of `machine`; "": built in */
     char kept_path[RY_MACHINE_PATH];    /* where rynd_context_keep_machine wrote */
-    rynd_log log;
+    rynd_log_function log;
     void *log_user;
     ry_wisdom *wisdom; /* NULL: off */
     char wisdom_path[RY_WISDOM_PATH];
@@ -54,6 +54,7 @@ struct rynd_plan {
     ry_arena texts;
     rynd_step_info *steps;
     rynd_plan_form form;
+    const char *units[RY_PLAN_KNOBS]; /* units of the plan's own knobs */
 };
 
 #endif

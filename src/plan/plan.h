@@ -175,7 +175,7 @@ typedef struct ry_plan_options {
     /* a network whose constants have no more bytes is free to pack them anew (weights.h); 0: 2 MiB
      */
     size_t own_weights;
-    int (*progress)(void *user, size_t done, size_t all); /* plan_progress.h; NULL: nobody hears */
+    rynd_progress_function progress; /* plan_progress.h; NULL: nobody hears */
     void *progress_user;
 } ry_plan_options;
 

@@ -70,6 +70,7 @@ def test_plan_tells_all_before_it_runs(conv_model):
     assert 0 < max(step.activations for step in plan.steps) <= plan.memory.activations
     assert 0 <= max(step.workspace for step in plan.steps) <= plan.memory.workspace
     assert any(knob.main for knob in plan.knobs("first"))
+    assert all(knob.value in knob.values and knob.unit == "" for knob in plan.knobs("first"))
     assert "kernel" in str(plan) and "Memory over the steps" in plan._repr_html_()
 
 

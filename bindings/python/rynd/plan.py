@@ -9,8 +9,8 @@ from .table import seconds_text, size_text, table
 
 Memory = namedtuple("Memory", "weights activations workspace total")
 Memory.__doc__ = """Bytes: `activations` is exact; `total` is all that a session with the plan takes, the file's mapped weights included."""
-Knob = namedtuple("Knob", "name value values main")
-Knob.__doc__ = """A knob of a step's kernel: its value, the legal ones, and whether tuning tries them."""
+Knob = namedtuple("Knob", "name value values unit main")
+Knob.__doc__ = """A knob of a step's kernel: its value, a tuple of the legal values, their unit ("percent of ..."; ""), and whether tuning tries them."""
 
 PlanForm = namedtuple("PlanForm", "knobs reason measured")
 PlanForm.__doc__ = """How a plan decides about layouts, fusions and micro-batches: the knobs that are not 100 percent ("channels_last=80"; "": all is as
