@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory on the device, and host memory that it likes to copy from. */
+#include "api/api_buffer.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 
 /* Takes the handle, then what `make` gives. */

@@ -5,6 +5,11 @@
  *   device 0123456789abcdef0123456789abcdef     the device, its driver, this version of rynd
  *   wrong softmax_gpu
  *   end */
+#include "api/api_check_kernels.h"
+
+#include "api/api_check.h"
+#include "api/api_machine.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "base/whole_file.h"
 #include "device/gpu/gpu_device.h"

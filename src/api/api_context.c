@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: allocator, threads, device. */
+#include "api/api_context.h"
+
+#include "api/api_check.h"
+#include "api/api_check_kernels.h"
+#include "api/api_device.h"
+#include "api/api_machine.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "base/number.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of a context's device. */
+#include "api/api_event.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 
 rynd_status rynd_event_create(rynd_context *context, rynd_event **event)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exchanges over MPI. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "exchange/mpi_load.h"
 #include "exchange/ring.h"

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the choices of plans and operators were made among. */
+#include "api/api_explain.h"
+
+#include "api/api_check.h"
+#include "api/api_predict.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "kernels/form.h"
 #include "plan/plan_time.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions and their gradients on the caller's memory: small models, planned and run as others.
  */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "expr/expr.h"
 #include "graph/infer.h"
@@ -241,7 +243,7 @@ void rynd_expr_destroy(rynd_expr *expr)
 typedef struct derivation {
     rynd_expr *e;
     ry_graph *graph;
-    int inputs; /* of the expression */
+    int inputs; /* inputs of the expression */
     bool wanted[RY_EXPR_MAX_INPUTS];
     ry_value_id x[RY_EXPR_MAX_INPUTS], dx[RY_EXPR_MAX_INPUTS], dy[RY_EXPR_MAX_OUTPUTS];
     ry_error *error;

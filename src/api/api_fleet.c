@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fleets: a list of devices, and a context for each. */
+#include "api/api_fleet.h"
+
+#include "api/api_check.h"
+#include "api/api_context.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 
 #include <math.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Knobs and settings as the caller sees them. */
+#include "api/api_knobs.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "base/number.h"
 #include "kernels/form.h"
@@ -96,7 +100,7 @@ static rynd_status plan_knob(const rynd_plan *plan, size_t index, rynd_knob *kno
     rynd_knob all =
         RYND_SIZED(rynd_knob, .name = ry_plan_knob_name((ry_plan_knob)index),
                    .unit = plan->units[index], .value_count = RY_PLAN_MOST + 1, .main = 1);
-    snprintf(all.value, sizeof all.value, "%d", plan->plan->form.percent[index]);
+    snprintf(all.value, sizeof all.value, "%d", plan->plan->whole.form.percent[index]);
     return ry_api_info(knob, &all, sizeof all, "rynd_knob", error);
 }
 
@@ -169,15 +173,15 @@ rynd_status ry_api_describe_form(rynd_plan *plan, ry_error *error)
 {
     const ry_plan *p = plan->plan;
     char knobs[RY_PLAN_FORM_TEXT], milliseconds[RY_NUMBER_SIZE];
-    ry_plan_form_print(&p->form, knobs);
-    ry_number_print_fixed(p->measured * 1e3, 2, milliseconds);
+    ry_plan_form_print(&p->whole.form, knobs);
+    ry_number_print_fixed(p->whole.measured * 1e3, 2, milliseconds);
     plan->form = RYND_SIZED(
         rynd_plan_form, .knobs = ry_arena_format(&plan->texts, "%s", knobs),
-        .reason = p->origin == RY_PLAN_SET ? "set"
-                  : p->origin == RY_PLAN_MEASURED
+        .reason = p->whole.origin == RY_PLAN_SET ? "set"
+                  : p->whole.origin == RY_PLAN_MEASURED
                       ? ry_arena_format(&plan->texts, "measured %s ms (wisdom)", milliseconds)
                       : "predicted",
-        .measured = p->measured);
+        .measured = p->whole.measured);
     bool good = plan->form.knobs && plan->form.reason;
     for (int i = 0; i < RY_PLAN_KNOBS; i++) {
         plan->units[i] =

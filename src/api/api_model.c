@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models: loading, and looking at their content. */
+#include "api/api_model.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "graph/derive.h"
 #include "graph/infer.h"

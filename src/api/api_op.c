@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One problem on the caller's memory. */
+#include "api/api_check.h"
+#include "api/api_explain.h"
+#include "api/api_knobs.h"
+#include "api/api_plan.h"
+#include "api/api_predict.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "base/integer.h"
 #include "kernels/prepared.h"
@@ -18,7 +25,7 @@ struct rynd_op {
     ry_bound bound;
     int64_t (*actual)[RY_MAX_RANK];
     ry_buffer *packed, *work; /* work: workspace, then scratch */
-    ry_buffer *fault;         /* its record, where the device's memory is its own */
+    ry_buffer *fault;         /* fault record; NULL: kernels write to host memory */
     ry_stream *stream;
     unsigned constants;
     bool no_values; /* without some constants or a device: for inspection only, cannot run */
@@ -342,7 +349,8 @@ static rynd_status take_operand(rynd_op *op, const char *what, int index,
                          : RYND_OK;
 }
 
-/* Of a device whose memory is its own: what was uploaded with gaps comes back with them. */
+/* Downloads outputs from a device with its own memory. Gaps between elements, which were uploaded
+ * too, come back unchanged. */
 static rynd_status download(rynd_op *op, void *const *outputs, ry_error *error)
 {
     const ry_device_table *table = op->context->device->table;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models of parts of models. */
+#include "api/api_part.h"
+
+#include "api/api_check.h"
+#include "api/api_model.h"
+#include "api/api_plan.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "graph/graph_part.h"
 #include "plan/fold.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Placements: costs become a problem of assignment, and its solution a list of parts. */
+#include "api/api_check.h"
+#include "api/api_fleet.h"
+#include "api/api_status.h"
 #include "api/placement.h"
 
 #include <string.h>
@@ -115,7 +118,7 @@ static rynd_status add_part(rynd_placement *p, size_t index, size_t first, size_
     return RYND_OK;
 }
 
-/* Parts that follow one another on one device are one. */
+/* Lists the parts, joining consecutive parts of one device. */
 static rynd_status list_parts(rynd_placement *p, ry_error *error)
 {
     const unsigned char *device = p->device;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts networks, and asks for each run of parts on each device what it takes there. */
+#include "api/api_part.h"
+#include "api/api_plan.h"
 #include "api/placement.h"
 #include "base/progress_ends.h"
 

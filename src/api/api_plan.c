@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans: making one, and reading its decisions. */
+#include "api/api_plan.h"
+
+#include "api/api_check.h"
+#include "api/api_knobs.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "kernels/form.h"
 #include "kernels/kernel_source.h"
@@ -174,15 +180,13 @@ static rynd_status create(rynd_plan *p, const rynd_model *model, const rynd_plan
     RY_TRY(take_inputs(model->onnx.graph, options->inputs, &p->texts, &inputs, error));
     RY_TRY(ry_api_take_dims(options->dims, options->dim_count, "rynd_plan_options", &p->texts,
                             &dims, error));
-    p->accuracy = ry_api_accuracy(options->accuracy);
     ry_plan_options internal = {
-        .accuracy = p->accuracy,
+        .accuracy = ry_api_accuracy(options->accuracy),
         .inputs = inputs,
         .batch = options->batch,
         .dims = dims,
         .dim_count = options->dim_count,
-        .unneeded = ry_onnx_unneeded,
-        .unneeded_user = &model->onnx,
+        .unneeded = {ry_onnx_unneeded, &model->onnx},
         .settings = options->settings,
         .setting_count = options->setting_count,
         .adviser = adviser,
@@ -260,7 +264,7 @@ rynd_status rynd_plan_get_memory(const rynd_plan *plan, rynd_memory *memory)
     ry_error error = {""};
     const ry_plan *p = plan->plan;
     rynd_memory all = {
-        .weights = p->packed_size + p->constant_size,
+        .weights = p->weights.packed_size + p->weights.constant_size,
         .activations = p->values_size,
         .workspace = p->arena_size - p->values_size,
     };
@@ -302,7 +306,7 @@ rynd_status rynd_plan_get_step(const rynd_plan *plan, size_t index, rynd_step_in
 
 int rynd_plan_complete(const rynd_plan *plan)
 {
-    return plan && plan->plan->rest == NULL;
+    return plan && plan->plan->rest.graph == NULL;
 }
 
 rynd_status rynd_plan_get_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor)

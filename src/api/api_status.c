@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last error of each thread, options and information structs of several ages. */
+#include "api/api_status.h"
+
 #include "api/handles.h"
 #include "base/escape.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a trainer keeps from step to step, and gradients, by name. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/trainer.h"
 
 #include <string.h>
@@ -168,8 +170,7 @@ static rynd_status gradient(const rynd_trainer *t, const char *name, rynd_tensor
                        : t->accumulate > 1       ? "there was no update yet by all micro-batches"
                                                  : "there was no step yet");
     }
-    ry_session_output(ry_trainer_session(state->run), p->gradient, tensor);
-    return RYND_OK;
+    return ry_session_output(ry_trainer_session(state->run), p->gradient, tensor, error);
 }
 
 rynd_status rynd_trainer_get_gradient(const rynd_trainer *trainer, const char *name,

@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tuning a problem. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/api_tuning.h"
 #include "kernels/form.h"
 #include "predict/predict.h"
 
 #include <string.h>
 
-/* Of the candidates of a problem that race, together. */
+/* bytes of all racing candidates of a problem */
 static const size_t TUNE_MEMORY = (size_t)1 << 30;
+
+ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, unsigned constants,
+                                 size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (tuning->entries[i].constants == constants &&
+            strcmp(tuning->entries[i].text, text) == 0) {
+            return &tuning->entries[i];
+        }
+    }
+    return NULL;
+}
 
 rynd_tuning *ry_api_tuning_create(rynd_context *context)
 {

@@ -4,6 +4,7 @@
 #include "api/api_tune_model.h"
 #include "api/api_tune_plans.h"
 #include "api/api_tune_runner.h"
+#include "api/api_wisdom.h"
 #include "base/clock.h"
 #include "tune/sample_statistics.h"
 
@@ -27,7 +28,7 @@ typedef struct comparison {
     ry_duel duel;
 } comparison;
 
-/* What was found, else what is known already. */
+/* Advises the form found by this tuning, else the known one. */
 static bool advise(void *user, const ry_problem *problem, unsigned constants,
                    const ry_target *target, ry_advice *advice)
 {
@@ -144,7 +145,7 @@ static rynd_status race(comparison *c, ry_error *error)
     return RYND_OK;
 }
 
-/* What is not taken is recorded as such. */
+/* Records the outcome of entries that are not taken, too. */
 static rynd_status keep(comparison *c, ry_error *error)
 {
     for (size_t i = 0; i < c->tuning->count; i++) {

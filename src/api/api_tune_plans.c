@@ -6,7 +6,11 @@
  */
 #include "api/api_tune_plans.h"
 
+#include "api/api_check.h"
+#include "api/api_plan.h"
+#include "api/api_status.h"
 #include "api/api_tune_runner.h"
+#include "api/api_wisdom.h"
 #include "base/clock.h"
 #include "plan/plan_time.h"
 #include "tune/sample_statistics.h"
@@ -17,8 +21,9 @@
 
 enum { MAX_VARIANTS = 64, MAX_TIMES = 4 * RY_RACE_ROUNDS };
 
-/* Of the budget, for listing; plans that are predicted to take so much longer are left out: steps
- * are predicted within a quarter, mostly; and what a plan must gain to be worth more rounds. */
+/* LIST_SHARE of the budget goes to listing. HOPELESS: plans with a predicted time this much longer
+ * are left out, since predictions of steps are mostly within a quarter. WORTH: gain for which more
+ * rounds pay off. */
 static const double LIST_SHARE = 0.3, HOPELESS = 1.25, WORTH = 0.01;
 
 /* So many want a share each of the time that is left, at most: those behind are predicted to be
@@ -43,7 +48,7 @@ typedef struct search {
     variant variants[MAX_VARIANTS];
     size_t count, at; /* variants, and the one that runs */
     ry_runner best;
-    double (*times)[MAX_TIMES]; /* of each plan that was timed */
+    double (*times)[MAX_TIMES]; /* per timed plan */
     int *counts;
     ry_form_known known;
     ry_adviser adviser;
@@ -320,7 +325,7 @@ static rynd_status begin(search *s, const rynd_plan *untuned, ry_error *error)
 static rynd_status tune(search *s, const rynd_plan *untuned, ry_error *error)
 {
     RY_TRY(begin(s, untuned, error));
-    RY_TRY(list(s, untuned->plan->asked, error));
+    RY_TRY(list(s, untuned->plan->whole.asked, error));
     memcpy(s->plans->network, s->known.network, sizeof s->plans->network);
     s->plans->elsewhere = !ry_api_plans_claim(s->tuning, s->how, s->end - s->begin);
     if (s->count == 0 || s->plans->elsewhere) {

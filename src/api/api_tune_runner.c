@@ -2,6 +2,7 @@
 /* Whole runs, timed by the clock. */
 #include "api/api_tune_runner.h"
 
+#include "api/api_plan.h"
 #include "base/clock.h"
 #include "tune/shuffle.h"
 

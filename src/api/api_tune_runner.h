@@ -6,7 +6,7 @@
 #include "api/handles.h"
 #include "tune/race.h"
 
-/* A plan with its session, and memory for what it reads. */
+/* A plan, a session, and memory for random inputs. */
 typedef struct ry_runner {
     rynd_plan *plan;
     rynd_session *session;
@@ -28,7 +28,7 @@ enum { RY_DUEL_UNTUNED, RY_DUEL_TUNED, RY_DUEL_PLANS };
 /* Two runners in turns: the first is the canary of a race. */
 typedef struct ry_duel {
     ry_race race;
-    double times[RY_DUEL_PLANS][2 * RY_RACE_ROUNDS]; /* of rounds that counted */
+    double times[RY_DUEL_PLANS][2 * RY_RACE_ROUNDS]; /* times of the counted rounds */
     int counts[RY_DUEL_PLANS];
     bool ended; /* by `hear` */
 } ry_duel;

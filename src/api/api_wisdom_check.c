@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records measured again: how far what was true once is true now. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/api_tune_plans.h"
+#include "api/api_wisdom.h"
+#include "api/api_wisdom_records.h"
 #include "base/clock.h"
 #include "kernels/form.h"
 #include "tune/trial.h"

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of wisdom for the caller: shown, exported, taken in, forgotten. */
+#include "api/api_wisdom_records.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/api_tune_plans.h"
+#include "api/api_wisdom.h"
 #include "kernels/kernel_source.h"
 #include "wisdom/wisdom_lines.h"
 
@@ -32,7 +37,8 @@ static bool is_here(const rynd_context *context, const char *machine)
            strcmp(machine, context->host_fingerprint) == 0;
 }
 
-/* Of a plan it shows when the network is planned. */
+/* Is the record's kernel the current one? Records of plans are checked when the network is planned.
+ */
 static bool is_current(const ry_wisdom_record *record)
 {
     ry_plan_form form;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a placement holds, and the costs that it is found by. */
+/* A placement, and its costs. */
 #ifndef RY_API_PLACEMENT_H
 #define RY_API_PLACEMENT_H
 
+#include "api/api_fleet.h"
 #include "api/handles.h"
 #include "graph/graph_part.h"
-#include "place/assign.h"
+#include "placement/assign.h"
 
 /* A network and its parts: part i has the nodes from cut[i] to before cut[i + 1] of `graph`. */
 typedef struct ry_placed_network {
@@ -25,7 +26,7 @@ struct rynd_placement {
     ry_placed_network *networks;
     size_t network_count;
     ry_assign_problem problem;
-    const unsigned char *device; /* of each part of each network */
+    const unsigned char *device; /* device per part of each network */
     rynd_accuracy accuracy;
     rynd_placement_info info;
     rynd_placed_part *parts;

@@ -2,6 +2,7 @@
 /* Cuts what is exchanged into buckets, and begins and awaits them between the steps. */
 #include "api/trainer_sharing.h"
 
+#include "api/handles.h"
 #include "base/integer.h"
 #include "exchange/exchanger.h"
 
@@ -14,7 +15,7 @@ typedef struct segment {
     float *at;
     size_t bytes;
     bool copied;          /* from the output's own place */
-    size_t made, awaited; /* steps until it is there; the first that reads the sum */
+    size_t made, awaited; /* steps after which the value exists; first step that reads the sum */
 } segment;
 
 typedef struct bucket {

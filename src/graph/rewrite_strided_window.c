@@ -12,8 +12,8 @@
 #include "problem/window.h"
 
 enum {
-    MOST_PHASES = 64,  /* of transposed convolutions: kernels compute so many phases as they are */
-    LEAST_STRIDES = 16 /* of weight gradients: the product of strides */
+    MOST_PHASES = 64,  /* transposed convolutions: kernels compute so many phases as they are */
+    LEAST_STRIDES = 16 /* weight gradients: the product of strides */
 };
 
 typedef struct block_axis {

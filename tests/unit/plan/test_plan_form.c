@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The form of a plan: text, effect of its knobs, and source. */
+#include "api/api_plan.h"
+#include "api/api_wisdom.h"
 #include "small_net.h"
 
 #include "api/api_tune_plans.h"
@@ -46,23 +48,24 @@ static int lay_out(int channels_last, int conversions, size_t *concerned)
     small_net n;
     int last = 0;
     small_net_begin(&n, 1e12);
-    n.plan.form.percent[RY_PLAN_channels_last] = channels_last;
-    n.plan.form.percent[RY_PLAN_conversions] = conversions;
+    n.plan.whole.form.percent[RY_PLAN_channels_last] = channels_last;
+    n.plan.whole.form.percent[RY_PLAN_conversions] = conversions;
     ry_value_id v = small_net_convolve(&n, small_net_input(&n), 3, 1);
     v = small_net_convolve(&n, small_net_pool(&n, v), 1, 1);
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, v, 3, 1)));
+    assert_true(ry_graph_add_output(n.builder.graph, small_net_convolve(&n, v, 3, 1)));
     float x[CHANNELS * SIDE * SIDE];
     small_net_noise(x);
     void *inputs[] = {x};
-    graph_run_result before = graph_run(n.plan.graph, inputs);
-    assert_int_equal(ry_plan_choose_layouts(&n.plan, RY_ACCURACY_near32, &n.error), RYND_OK);
-    graph_run_result after = graph_run_laid_out(n.plan.graph, inputs, n.plan.layouts.channels_last);
+    graph_run_result before = graph_run(n.builder.graph, inputs);
+    assert_int_equal(ry_plan_choose_layouts(&n.builder, &n.error), RYND_OK);
+    graph_run_result after =
+        graph_run_laid_out(n.builder.graph, inputs, n.builder.layouts.channels_last);
     small_net_same(&n, &before, &after);
-    for (ry_value_id id = 0; id < n.plan.graph->value_count; id++) {
-        last += n.plan.layouts.channels_last[id];
+    for (ry_value_id id = 0; id < n.builder.graph->value_count; id++) {
+        last += n.builder.layouts.channels_last[id];
     }
-    assert_int_equal(n.plan.asked, 1u << RY_PLAN_channels_last | 1u << RY_PLAN_conversions);
-    *concerned = n.plan.concerned.used;
+    assert_int_equal(n.plan.whole.asked, 1u << RY_PLAN_channels_last | 1u << RY_PLAN_conversions);
+    *concerned = n.builder.concerned.used;
     graph_run_free(&before);
     graph_run_free(&after);
     small_net_end(&n);
@@ -87,13 +90,13 @@ static void pairs_turn(void **state)
     for (int i = 0; i < 2; i++) {
         small_net n;
         small_net_begin(&n, 1e9);
-        n.plan.form.percent[RY_PLAN_separable] = percents[i];
+        n.plan.whole.form.percent[RY_PLAN_separable] = percents[i];
         const ry_value_id v = small_net_convolve(&n, small_net_input(&n), 3, CHANNELS);
-        assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, v, 1, 1)));
-        assert_int_equal(ry_plan_fuse_separable(&n.plan, RY_ACCURACY_near32, &n.error), RYND_OK);
-        assert_int_equal(n.plan.graph->nodes[0].op, i ? RY_OP_conv : RY_OP_separable_conv);
-        assert_int_equal(n.plan.asked, 1u << RY_PLAN_separable);
-        assert_int_equal(n.plan.concerned.used, i ? 2 : 0);
+        assert_true(ry_graph_add_output(n.builder.graph, small_net_convolve(&n, v, 1, 1)));
+        assert_int_equal(ry_plan_fuse_separable(&n.builder, &n.error), RYND_OK);
+        assert_int_equal(n.builder.graph->nodes[0].op, i ? RY_OP_conv : RY_OP_separable_conv);
+        assert_int_equal(n.plan.whole.asked, 1u << RY_PLAN_separable);
+        assert_int_equal(n.builder.concerned.used, i ? 2 : 0);
         small_net_end(&n);
     }
 }

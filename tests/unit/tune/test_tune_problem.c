@@ -10,7 +10,7 @@
 #include "machine/machine.h"
 #include "predict/predict.h"
 #include "tune/candidates.h"
-#include "tune/truth.h"
+#include "tune/reference_samples.h"
 #include "tune/tune_problem.h"
 
 #include <math.h>
