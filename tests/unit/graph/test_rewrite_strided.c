@@ -8,7 +8,7 @@
 typedef struct geometry {
     int rank;                                                     /* spatial dims */
     int64_t groups, inner, outer;                                 /* channels of a group */
-    ry_ints taps, stride, dilation, pads, output_padding, extent; /* taps on the small side */
+    ry_ints taps, stride, dilation, pads, output_padding, extent; /* all on the small side */
 } geometry;
 
 static int64_t draw(uint32_t *seed, int64_t least, int64_t most)
