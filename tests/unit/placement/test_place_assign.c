@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "place/assign_search.h"
+#include "placement/assign_search.h"
 #include "place_instance.h"
 
 #include <math.h>
