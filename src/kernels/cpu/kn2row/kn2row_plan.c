@@ -462,6 +462,5 @@ void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan 
     kn2row_product product;
     set_row_block(query->problem, 0, plan, &product);
     const ry_query of_product = {query->kernel, &product.problem, query->target, NULL};
-    ry_igemm_begin(&of_product, false, product_of(plan));
-    ry_igemm_list_values(product_of(plan), ry_type_of(&product.in[0]), product_knobs[knob], values);
+    ry_igemm_list_values(&of_product, product_knobs[knob], product_of(plan), values);
 }

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks the axes of a search from the outermost to the innermost. */
+#include "kernels/form_least.h"
+
+/* A walk sets axes [0, until), then weighs the form, or collects the values of a knob. */
+typedef struct walk {
+    const ry_form_search *search;
+    const ry_query *query;
+    void *plan;
+    int until;
+    int knob;
+    ry_knob_values *values; /* NULL: weighs */
+    ry_form form, best;
+    double least; /* negative: none yet */
+    ry_knob_values list[RY_MAX_KNOBS];
+} walk;
+
+/* Lists the axes whose values are known now that `level` axes are set. */
+static void list_axes(walk *w, int level)
+{
+    for (int i = level; i < w->until; i++) {
+        const ry_form_axis *axis = &w->search->axis[i];
+        const int64_t wanted = ry_form_wanted(w->query, axis->knob);
+        if (axis->after != level) {
+            continue;
+        }
+        w->list[i].count = wanted != RY_KNOB_FREE;
+        w->list[i].value[0] = wanted;
+        if (wanted == RY_KNOB_FREE) {
+            w->search->values(w->query, w->plan, axis->knob, &w->list[i]);
+        }
+    }
+}
+
+static void weigh(walk *w, bool least_memory)
+{
+    const ry_form_search *s = w->search;
+    if (!least_memory && s->fits && !s->fits(w->query, w->plan)) {
+        return;
+    }
+    const double cost = s->cost(w->query, w->plan, w->least);
+    if (cost >= 0 && (w->least < 0 || cost < w->least)) {
+        w->least = cost;
+        w->best = w->form;
+    }
+}
+
+static void visit(walk *w, int level, bool least_memory)
+{
+    list_axes(w, level);
+    if (level == w->until) {
+        if (w->values) {
+            w->search->values(w->query, w->plan, w->knob, w->values);
+        } else {
+            weigh(w, least_memory);
+        }
+        return;
+    }
+    const ry_form_axis *axis = &w->search->axis[level];
+    const ry_knob_values *list = &w->list[level];
+    for (int i = 0; i < list->count; i++) {
+        const int at = axis->largest_first ? list->count - 1 - i : i;
+        w->form.value[axis->knob] = list->value[at];
+        if (!w->search->set || w->search->set(w->query, w->plan, axis->knob, &w->form)) {
+            visit(w, level + 1, least_memory && (at == 0 || !axis->memory));
+        }
+    }
+}
+
+bool ry_form_least(const ry_form_search *search, const ry_query *query, void *plan, ry_form *form)
+{
+    walk w = {.search = search,
+              .query = query,
+              .plan = plan,
+              .until = search->axes,
+              .form = query->form ? *query->form : ry_form_free(),
+              .least = -1};
+    visit(&w, 0, true);
+    *form = w.best;
+    return w.least >= 0;
+}
+
+void ry_form_apply(const ry_form_search *search, const ry_query *query, const ry_form *form,
+                   void *plan)
+{
+    for (int i = 0; i < search->axes; i++) {
+        (void)search->set(query, plan, search->axis[i].knob, form);
+    }
+}
+
+void ry_form_list(const ry_form_search *search, const ry_query *query, void *plan, int knob,
+                  ry_knob_values *values)
+{
+    int axis = 0;
+    while (search->axis[axis].knob != knob) {
+        axis++;
+    }
+    walk w = {.search = search,
+              .query = query,
+              .plan = plan,
+              .until = search->axis[axis].after,
+              .knob = knob,
+              .values = values,
+              .form = ry_form_free()};
+    visit(&w, 0, true);
+}
