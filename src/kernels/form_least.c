@@ -61,13 +61,13 @@ static void visit(walk *w, int level, bool least_memory)
     for (int i = 0; i < list->count; i++) {
         const int at = axis->largest_first ? list->count - 1 - i : i;
         w->form.value[axis->knob] = list->value[at];
-        if (!w->search->set || w->search->set(w->query, w->plan, axis->knob, &w->form)) {
+        if (w->search->set(w->query, w->plan, axis->knob, &w->form)) {
             visit(w, level + 1, least_memory && (at == 0 || !axis->memory));
         }
     }
 }
 
-bool ry_form_least(const ry_form_search *search, const ry_query *query, void *plan, ry_form *form)
+bool ry_form_least(const ry_form_search *search, const ry_query *query, void *plan)
 {
     walk w = {.search = search,
               .query = query,
@@ -76,16 +76,10 @@ bool ry_form_least(const ry_form_search *search, const ry_query *query, void *pl
               .form = query->form ? *query->form : ry_form_free(),
               .least = -1};
     visit(&w, 0, true);
-    *form = w.best;
-    return w.least >= 0;
-}
-
-void ry_form_apply(const ry_form_search *search, const ry_query *query, const ry_form *form,
-                   void *plan)
-{
-    for (int i = 0; i < search->axes; i++) {
-        (void)search->set(query, plan, search->axis[i].knob, form);
+    for (int i = 0; w.least >= 0 && i < search->axes; i++) {
+        (void)search->set(query, plan, search->axis[i].knob, &w.best);
     }
+    return w.least >= 0;
 }
 
 void ry_form_list(const ry_form_search *search, const ry_query *query, void *plan, int knob,

@@ -20,8 +20,7 @@ typedef struct ry_form_search {
     int axes;
     /* adds the values of a knob worth trying */
     void (*values)(const ry_query *query, const void *plan, int knob, ry_knob_values *values);
-    /* takes a knob's value over into the plan; false: no form with it is legal. NULL: all axes are
-     * set by `cost` */
+    /* takes a knob's value over into the plan; false: no form with it is legal */
     bool (*set)(const ry_query *query, void *plan, int knob, const ry_form *form);
     /* does what the plan keeps at hand fit the caches? The form of least memory need not. NULL: all
      * do */
@@ -31,13 +30,9 @@ typedef struct ry_form_search {
     double (*cost)(const ry_query *query, void *plan, double least);
 } ry_form_search;
 
-/* Finds the form of least cost. A knob that the query sets has that value only. False: no form is
- * legal. The plan is left as the last form that was tried. */
-bool ry_form_least(const ry_form_search *search, const ry_query *query, void *plan, ry_form *form);
-
-/* Takes a form over into the plan: all axes, in their order. */
-void ry_form_apply(const ry_form_search *search, const ry_query *query, const ry_form *form,
-                   void *plan);
+/* Leaves the plan in the form of least cost. A knob that the query sets has that value only. False:
+ * no form is legal. */
+bool ry_form_least(const ry_form_search *search, const ry_query *query, void *plan);
 
 /* The values of a searched knob for all values of the axes that they depend on. */
 void ry_form_list(const ry_form_search *search, const ry_query *query, void *plan, int knob,

@@ -158,19 +158,14 @@ static int64_t choose_oc_blocks(const split_plan *plan, const ry_machine *machin
     return ry_ceil_div(plan->oc_blocks, ry_min(parts, plan->oc_blocks));
 }
 
-static int64_t wanted_or(const ry_query *query, int knob, int64_t chosen)
-{
-    return ry_form_wanted(query, knob) == RY_KNOB_FREE ? chosen : ry_form_wanted(query, knob);
-}
-
 /* The settings that the query's form leaves open. */
 static void find_blocks(const ry_query *query, split_plan *plan)
 {
     const ry_machine *machine = query->target->machine;
-    set_segments(plan, wanted_or(query, SPLIT_FLAT, fewer_at_once(plan)) != 0);
-    plan->block = wanted_or(query, SPLIT_BLOCK, choose_block(plan, machine));
+    set_segments(plan, ry_form_or(query, SPLIT_FLAT, fewer_at_once(plan)) != 0);
+    plan->block = ry_form_or(query, SPLIT_BLOCK, choose_block(plan, machine));
     plan->blocks = ry_ceil_div(plan->segment, plan->block);
-    plan->oc_blocks_per_task = wanted_or(query, SPLIT_OC_BLOCKS, choose_oc_blocks(plan, machine));
+    plan->oc_blocks_per_task = ry_form_or(query, SPLIT_OC_BLOCKS, choose_oc_blocks(plan, machine));
     plan->oc_block_ranges = ry_ceil_div(plan->oc_blocks, plan->oc_blocks_per_task);
     plan->tasks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks *
                   plan->oc_block_ranges;

@@ -19,13 +19,6 @@ static void list_range(ry_knob_values *values, int64_t first, int64_t last, int6
     }
 }
 
-static void list_parts(ry_knob_values *values, int64_t max)
-{
-    for (int64_t i = 1; i <= max && values->count < RY_MAX_KNOB_VALUES; i = ry_next_parts(i)) {
-        ry_knob_values_add(values, i);
-    }
-}
-
 static bool has_rows(const igemm_plan *plan)
 {
     const ry_conv_geometry *g = &plan->as_is;
@@ -88,8 +81,8 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     case IGEMM_KNOB_K_BLOCK:
         list_range(values, K_BLOCK_STEP, IGEMM_MAX_K_BLOCK, K_BLOCK_STEP);
         break;
-    case IGEMM_KNOB_PIXEL_BLOCKS: list_parts(values, max_pixels(plan)); break;
-    case IGEMM_KNOB_CHANNEL_BLOCKS: list_parts(values, oc_blocks); break;
+    case IGEMM_KNOB_PIXEL_BLOCKS: ry_knob_values_add_parts(values, max_pixels(plan)); break;
+    case IGEMM_KNOB_CHANNEL_BLOCKS: ry_knob_values_add_parts(values, oc_blocks); break;
     case IGEMM_KNOBS: break;
     }
 }
@@ -214,9 +207,9 @@ static void search_values(const ry_query *query, const void *user, int knob, ry_
 {
     const igemm_plan *plan = ((const trial *)user)->plan;
     if (knob == IGEMM_KNOB_PIXEL_BLOCKS) {
-        list_parts(values, finest_cut(plan));
+        ry_knob_values_add_parts(values, finest_cut(plan));
     } else if (knob == IGEMM_KNOB_CHANNEL_BLOCKS) {
-        list_parts(values, plan->oc_blocks);
+        ry_knob_values_add_parts(values, plan->oc_blocks);
     } else {
         list_values(query, plan, knob, values);
     }
@@ -283,14 +276,11 @@ static const ry_form_search search = {
 
 bool ry_igemm_choose(const ry_query *query, bool alone, igemm_plan *plan)
 {
-    ry_form best;
     trial t = {.plan = plan};
     ry_igemm_begin(query, alone, plan);
-    if (!ry_form_least(&search, query, &t, &best)) {
+    if (!ry_form_least(&search, query, &t)) {
         return false;
     }
-    plan->form = best;
-    ry_igemm_set_mode(query->problem, plan);
     ry_igemm_set_blocks(plan);
     ry_igemm_set_tasks(plan);
     ry_igemm_set_scratch(plan);

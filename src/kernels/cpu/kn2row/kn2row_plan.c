@@ -391,8 +391,7 @@ static double try_row_block(const ry_query *query, int64_t positions, kn2row_pla
         return -1;
     }
     *form = form_of(plan);
-    const int64_t rows = ry_form_wanted(query, KN2ROW_KNOB_ROWS);
-    form->value[KN2ROW_KNOB_ROWS] = rows == RY_KNOB_FREE ? usual_rows(plan) : rows;
+    form->value[KN2ROW_KNOB_ROWS] = ry_form_or(query, KN2ROW_KNOB_ROWS, usual_rows(plan));
     find_tasks(plan, form->value[KN2ROW_KNOB_ROWS]);
     return count_cycles(plan, query->kernel->simd.width);
 }
@@ -437,9 +436,7 @@ static void list_rows(kn2row_plan *plan, const int64_t *row_blocks, int count,
         max = ry_max(max, task_rows(plan));
         ry_knob_values_add(values, usual_rows(plan));
     }
-    for (int64_t i = 1; i <= max; i = ry_next_parts(i)) {
-        ry_knob_values_add(values, i);
-    }
+    ry_knob_values_add_parts(values, max);
 }
 
 void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *plan,

@@ -249,11 +249,9 @@ static bool make_plan(const ry_query *query, gemm_plan *plan)
                   packed = ry_form_wanted(query, GEMM_PACKED_A);
     plan->k_block = k_block == RY_KNOB_FREE ? plan->k_block : k_block;
     plan->a = may_lie(plan) && packed != 1 ? as_it_lies(plan) : GEMM_A_PACKED;
-    ry_form best;
-    if (!ry_form_least(&search, query, plan, &best)) {
+    if (!ry_form_least(&search, query, plan)) {
         return false;
     }
-    ry_form_apply(&search, query, &best, plan);
     if (packed == RY_KNOB_FREE && a_cycles(plan) > ry_costs_of(plan->costs)->matmul.pack_a) {
         plan->a = GEMM_A_PACKED;
     }

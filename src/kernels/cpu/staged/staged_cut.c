@@ -328,12 +328,6 @@ static int64_t choose_groups(const ry_query *query, const staged_plan *plan, int
     return ry_ceil_div(g->groups, ry_ceil_div(g->groups, ry_min(each, g->groups)));
 }
 
-static int64_t wanted_or(const ry_query *query, int knob, int64_t chosen)
-{
-    const int64_t wanted = ry_form_wanted(query, knob);
-    return wanted == RY_KNOB_FREE ? chosen : wanted;
-}
-
 /* The tasks of so many columns; returns the cycles. */
 static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
 {
@@ -346,11 +340,11 @@ static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
         plan->form == STAGED_CHANNELS
             ? ry_round_up(((columns - 1) * g->stride[2] + plan->span[1] + 1) * g->channels_in, 16)
             : columns + plan->reach[1];
-    plan->images = wanted_or(query, STAGED_IMAGES, choose_images(plan, machine));
+    plan->images = ry_form_or(query, STAGED_IMAGES, choose_images(plan, machine));
     plan->image_blocks = ry_ceil_div(g->batch, plan->images);
-    plan->rows = wanted_or(query, STAGED_TASK_ROWS,
-                           plan->form == STAGED_RUNS ? choose_run_rows(plan, machine)
-                                                     : choose_rows(plan, machine));
+    plan->rows = ry_form_or(query, STAGED_TASK_ROWS,
+                            plan->form == STAGED_RUNS ? choose_run_rows(plan, machine)
+                                                      : choose_rows(plan, machine));
     plan->row_blocks = ry_ceil_div(plan->grid[0], plan->rows);
     plan->image_rows = image_rows(plan, plan->rows);
     /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets
@@ -358,10 +352,10 @@ static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
     plan->plane = ry_round_up(plan->images * plan->image_rows * plan->pitch + width, 16);
     plan->plane += plan->plane % 64 == 0 ? 16 : 0;
     const int64_t each = plan->image_blocks * plan->slices * plan->row_blocks * plan->column_blocks;
-    plan->groups = wanted_or(query, STAGED_GROUPS, choose_groups(query, plan, each * g->groups));
+    plan->groups = ry_form_or(query, STAGED_GROUPS, choose_groups(query, plan, each * g->groups));
     plan->group_blocks = ry_ceil_div(g->groups, plan->groups);
     plan->tasks = each * plan->group_blocks;
-    plan->k_block = wanted_or(query, STAGED_K_BLOCK, choose_k_block(plan, machine));
+    plan->k_block = ry_form_or(query, STAGED_K_BLOCK, choose_k_block(plan, machine));
     plan->positions = ry_round_up(
         ((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns,
         width);
@@ -419,7 +413,7 @@ static double set_form(const ry_query *query, staged_plan *plan, staged_form for
                     ry_machine_is_far(query->target->machine, ry_problem_bytes(query->problem));
     plan->max_oc_block = choose_oc_block(plan, simd);
     plan->oc_blocks = ry_ceil_div(g->channels_out, plan->max_oc_block);
-    return cut(query, plan, wanted_or(query, STAGED_COLUMNS, choose_columns(query, plan)));
+    return cut(query, plan, ry_form_or(query, STAGED_COLUMNS, choose_columns(query, plan)));
 }
 
 /* Does the form use every knob that the query sets? */

@@ -73,11 +73,11 @@ static bool is_dense(const wgrad_shape *s)
 }
 
 /* Parts, and where lines are fewer than what keeps the cores busy, pieces of the channels. */
-static void set_tasks(wgrad_depthwise_plan *plan, int64_t parts, const ry_machine *machine)
+static void set_tasks(const ry_query *query, wgrad_depthwise_plan *plan)
 {
-    const int64_t wanted = TASKS_A_CORE * (int64_t)machine->cores,
-                  usual = ry_clamp(wanted, 1, ry_min(plan->lines, MAX_PARTS));
-    plan->parts = parts == RY_KNOB_FREE ? usual : parts;
+    const int64_t wanted = TASKS_A_CORE * (int64_t)query->target->machine->cores;
+    plan->parts = ry_form_or(query, WGRAD_DEPTHWISE_PARTS,
+                             ry_clamp(wanted, 1, ry_min(plan->lines, MAX_PARTS)));
     plan->task_vectors =
         ry_ceil_div(plan->vectors, ry_min(plan->vectors, ry_ceil_div(wanted, plan->parts)));
     plan->tasks = ry_ceil_div(plan->vectors, plan->task_vectors);
@@ -101,9 +101,9 @@ static void make_plan(const ry_query *query, wgrad_depthwise_plan *plan)
     plan->cuts = ry_ceil_div(along, positions);
     plan->lines = s->images * s->axis[1].out * plan->cuts;
     set_piece(plan, &query->kernel->simd);
-    const int64_t lines = ry_form_wanted(query, WGRAD_DEPTHWISE_LINES);
-    plan->block = lines == RY_KNOB_FREE ? ry_clamp(positions / along, 1, s->axis[1].out) : lines;
-    set_tasks(plan, ry_form_wanted(query, WGRAD_DEPTHWISE_PARTS), machine);
+    plan->block =
+        ry_form_or(query, WGRAD_DEPTHWISE_LINES, ry_clamp(positions / along, 1, s->axis[1].out));
+    set_tasks(query, plan);
 }
 
 /* Multiply-adds of a vector, or what takes as long, of all tasks. */
@@ -145,10 +145,7 @@ void ry_wgrad_depthwise_values(const ry_query *query, int knob, ry_knob_values *
     make_plan(&freely, &plan);
     *values = (ry_knob_values){0};
     if (knob == WGRAD_DEPTHWISE_PARTS) {
-        for (int64_t parts = 1; parts <= ry_min(MAX_PARTS, plan.lines);
-             parts = ry_next_parts(parts)) {
-            ry_knob_values_add(values, parts);
-        }
+        ry_knob_values_add_parts(values, ry_min(MAX_PARTS, plan.lines));
         ry_knob_values_add(values, plan.parts);
         return;
     }

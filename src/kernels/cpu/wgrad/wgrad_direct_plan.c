@@ -203,12 +203,11 @@ static void read_problem(const ry_query *query, wgrad_direct_plan *plan)
 
 static int64_t make_plan(const ry_query *query, wgrad_direct_plan *plan)
 {
+    const ry_machine *machine = query->target->machine;
     read_problem(query, plan);
-    const int64_t set = ry_form_wanted(query, WGRAD_DIRECT_PLACES),
-                  places = set == RY_KNOB_FREE ? usual_places(plan, query->target->machine) : set;
+    const int64_t places = ry_form_or(query, WGRAD_DIRECT_PLACES, usual_places(plan, machine));
     cut_frames(plan, places);
-    const int64_t parts = ry_form_wanted(query, WGRAD_DIRECT_PARTS);
-    plan->parts = parts == RY_KNOB_FREE ? usual_parts(plan, query->target->machine) : parts;
+    plan->parts = ry_form_or(query, WGRAD_DIRECT_PARTS, usual_parts(plan, machine));
     lay_out(plan);
     return places;
 }
@@ -220,18 +219,11 @@ void ry_wgrad_direct_values(const ry_query *query, int knob, ry_knob_values *val
     make_plan(&freely, &plan);
     *values = (ry_knob_values){0};
     if (knob == WGRAD_DIRECT_PARTS) {
-        for (int64_t parts = 1; parts <= ry_min(MAX_PARTS, plan.blocks);
-             parts = ry_next_parts(parts)) {
-            ry_knob_values_add(values, parts);
-        }
+        ry_knob_values_add_parts(values, ry_min(MAX_PARTS, plan.blocks));
         ry_knob_values_add(values, plan.parts);
-        return;
+    } else {
+        ry_knob_values_add_around(values, usual_places(&plan, query->target->machine), 1);
     }
-    const int64_t usual = usual_places(&plan, query->target->machine);
-    for (int64_t places = ry_max(1, usual / 4); places <= 4 * usual; places *= 2) {
-        ry_knob_values_add(values, places);
-    }
-    ry_knob_values_add(values, usual);
 }
 
 rynd_status ry_wgrad_direct_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

@@ -29,6 +29,8 @@ enum { WGRAD_MAX_PARTS = 64 };
 
 typedef struct wgrad_plan {
     wgrad_shape shape;
+    double inside;     /* share of x's taps that are not padding */
+    int64_t positions; /* of a block, about: the knob */
     int64_t width, tile_rows, tile_columns;
     ry_cost_column costs;
     /* What a block has of the outer loop, which goes over images, or of images with a third dim

@@ -97,11 +97,9 @@ void ry_winograd_values(const ry_query *query, int knob, ry_knob_values *values)
 
 bool ry_winograd_plan_choose(const ry_query *query, winograd_plan *plan)
 {
-    ry_form best;
     ry_winograd_plan_start(query, plan);
-    const bool found = ry_form_least(&search, query, plan, &best);
+    const bool found = ry_form_least(&search, query, plan);
     if (found) {
-        ry_form_apply(&search, query, &best, plan);
         ry_winograd_plan_finish(plan);
     }
     return found;
