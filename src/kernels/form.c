@@ -2,7 +2,6 @@
 /* Forms: the settings of a kernel's knobs, listed, checked, written and read. */
 #include "kernels/form.h"
 
-#include "base/integer.h"
 #include "base/number.h"
 
 #include <stdio.h>
@@ -31,29 +30,6 @@ void ry_knob_values_add(ry_knob_values *values, int64_t value)
     memmove(values->value + at + 1, values->value + at,
             (size_t)(values->count++ - at) * sizeof value);
     values->value[at] = value;
-}
-
-void ry_knob_values_add_parts(ry_knob_values *values, int64_t max)
-{
-    for (int64_t i = 1; i <= max && values->count < RY_MAX_KNOB_VALUES; i = ry_next_parts(i)) {
-        ry_knob_values_add(values, i);
-    }
-}
-
-void ry_knob_values_add_cuts(ry_knob_values *values, int64_t units, int64_t unit, int64_t max)
-{
-    for (int64_t cuts = 1; cuts <= units; cuts = ry_next_parts(cuts)) {
-        ry_knob_values_add(values, ry_min(max, ry_ceil_div(units, cuts) * unit));
-    }
-    ry_knob_values_add(values, ry_min(max, unit));
-}
-
-void ry_knob_values_add_around(ry_knob_values *values, int64_t usual, int64_t least)
-{
-    for (int64_t i = ry_max(least, usual / 4); i <= 4 * usual; i *= 2) {
-        ry_knob_values_add(values, i);
-    }
-    ry_knob_values_add(values, usual);
 }
 
 static int index_of(const ry_knob_values *values, int64_t value)

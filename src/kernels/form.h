@@ -31,16 +31,6 @@ static inline int64_t ry_form_or(const ry_query *query, int knob, int64_t chosen
 /* Inserts a value in ascending order. Ignores duplicates, and values beyond the capacity. */
 void ry_knob_values_add(ry_knob_values *values, int64_t value);
 
-/* Adds numbers of parts: 1, 2, 3, 4, 6, 8, 12, ..., `max` at most. */
-void ry_knob_values_add_parts(ry_knob_values *values, int64_t max);
-
-/* Adds the lengths of so many units cut into 1, 2, 3, 4, 6, ... parts, down to one unit; a unit is
- * so long, and no part longer than `max`. */
-void ry_knob_values_add_cuts(ry_knob_values *values, int64_t units, int64_t unit, int64_t max);
-
-/* Adds `usual`, and a quarter of it (`least` or more), doubled up to four times of it. */
-void ry_knob_values_add_around(ry_knob_values *values, int64_t usual, int64_t least);
-
 /* Are all values that the query's form sets legal? ARGUMENT names those that are. */
 rynd_status ry_form_check(const ry_query *query, ry_error *error);
 

@@ -5,6 +5,7 @@
 #include "kernels/common/work.h"
 #include "kernels/cpu/amx/wgrad_split_plan.h"
 #include "kernels/form_least.h"
+#include "kernels/knob_values.h"
 #include "machine/machine.h"
 
 const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS] = {
@@ -115,11 +116,11 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     const wgrad_split_plan *plan = user;
     switch (knob) {
     case WGRAD_SPLIT_PARTS:
-        ry_knob_values_add_parts(values, ry_min(WGRAD_SPLIT_MAX_PARTS, plan->blocks));
+        ry_knob_values_counts(values, ry_min(WGRAD_SPLIT_MAX_PARTS, plan->blocks));
         break;
-    case WGRAD_SPLIT_K_TILES: ry_knob_values_add_cuts(values, plan->k_pairs, 1, INT64_MAX); break;
-    case WGRAD_SPLIT_CHANNELS: ry_knob_values_add_cuts(values, plan->c_pairs, 1, INT64_MAX); break;
-    default: ry_knob_values_add_around(values, usual_positions(query), WGRAD_SPLIT_PAIR); break;
+    case WGRAD_SPLIT_K_TILES: ry_knob_values_cuts(values, plan->k_pairs, 1, INT64_MAX); break;
+    case WGRAD_SPLIT_CHANNELS: ry_knob_values_cuts(values, plan->c_pairs, 1, INT64_MAX); break;
+    default: ry_knob_values_around(values, usual_positions(query), WGRAD_SPLIT_PAIR); break;
     }
 }
 

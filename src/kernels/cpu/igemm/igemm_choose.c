@@ -9,6 +9,7 @@
 #include "kernels/cpu/igemm/igemm_layout.h"
 #include "kernels/cpu/igemm/igemm_padding.h"
 #include "kernels/form_least.h"
+#include "kernels/knob_values.h"
 
 enum { K_BLOCK_STEP = 32 };
 
@@ -81,8 +82,8 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     case IGEMM_KNOB_K_BLOCK:
         list_range(values, K_BLOCK_STEP, IGEMM_MAX_K_BLOCK, K_BLOCK_STEP);
         break;
-    case IGEMM_KNOB_PIXEL_BLOCKS: ry_knob_values_add_parts(values, max_pixels(plan)); break;
-    case IGEMM_KNOB_CHANNEL_BLOCKS: ry_knob_values_add_parts(values, oc_blocks); break;
+    case IGEMM_KNOB_PIXEL_BLOCKS: ry_knob_values_counts(values, max_pixels(plan)); break;
+    case IGEMM_KNOB_CHANNEL_BLOCKS: ry_knob_values_counts(values, oc_blocks); break;
     case IGEMM_KNOBS: break;
     }
 }
@@ -207,9 +208,9 @@ static void search_values(const ry_query *query, const void *user, int knob, ry_
 {
     const igemm_plan *plan = ((const trial *)user)->plan;
     if (knob == IGEMM_KNOB_PIXEL_BLOCKS) {
-        ry_knob_values_add_parts(values, finest_cut(plan));
+        ry_knob_values_counts(values, finest_cut(plan));
     } else if (knob == IGEMM_KNOB_CHANNEL_BLOCKS) {
-        ry_knob_values_add_parts(values, plan->oc_blocks);
+        ry_knob_values_counts(values, plan->oc_blocks);
     } else {
         list_values(query, plan, knob, values);
     }

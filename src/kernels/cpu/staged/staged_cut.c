@@ -7,7 +7,7 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/epilogue_run.h"
 #include "kernels/cpu/staged/staged_cost.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -328,8 +328,8 @@ static int64_t choose_groups(const ry_query *query, const staged_plan *plan, int
     return ry_ceil_div(g->groups, ry_ceil_div(g->groups, ry_min(each, g->groups)));
 }
 
-/* The tasks of so many columns; returns the cycles. */
-static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
+/* The tasks of so many columns. */
+static void cut(const ry_query *query, staged_plan *plan, int64_t columns)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_machine *machine = query->target->machine;
@@ -360,25 +360,18 @@ static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
         ((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns,
         width);
     plan->work = ry_staged_work(query, plan);
-    return ry_spread_work(&plan->work, (size_t)plan->tasks, query->target->machine->cores,
-                          plan->costs);
 }
 
-/* Whole rows, or the parts of rows that take the fewest cycles: of pixels with their channels.
- * Planes' rows are read whole, as memory likes them: parts took 1.04 to 1.2 times as long. */
-static int64_t choose_columns(const ry_query *query, staged_plan *plan)
+/* Whole rows, or parts of rows: of pixels with their channels. Planes' rows are read whole, as
+ * memory likes them: parts took 1.04 to 1.2 times as long. */
+static void list_columns(const staged_plan *plan, ry_knob_values *values)
 {
-    int64_t best = plan->grid[1];
-    double min = cut(query, plan, best);
     const bool cuts =
         plan->form == STAGED_RUNS && plan->geometry.phases == 1 && plan->geometry.x_step[2] != 1;
+    ry_knob_values_add(values, plan->grid[1]);
     for (int64_t blocks = 2; cuts && plan->grid[1] / blocks >= MIN_COLUMNS; blocks++) {
-        const int64_t columns = ry_round_up(ry_ceil_div(plan->grid[1], blocks), plan->width);
-        const double cycles = cut(query, plan, columns);
-        best = cycles < min ? columns : best;
-        min = cycles < min ? cycles : min;
+        ry_knob_values_add(values, ry_round_up(ry_ceil_div(plan->grid[1], blocks), plan->width));
     }
-    return best;
 }
 
 /* Output channels of an oc block at most: RUNS: as the registers allow where its tiles have three
@@ -402,18 +395,15 @@ static int64_t choose_oc_block(const staged_plan *plan, const ry_simd *simd)
     return plan->form == STAGED_CHANNELS ? (int64_t)simd->width * simd->vectors : best;
 }
 
-static double set_form(const ry_query *query, staged_plan *plan, staged_form form)
+static void set_form(const ry_query *query, staged_plan *plan, staged_form form)
 {
-    const ry_tensor *y = &query->problem->out[0];
-    const ry_conv_geometry *g = &plan->geometry;
     const ry_simd *simd = &query->kernel->simd;
     plan->form = form;
-    plan->transposed = form == STAGED_CHANNELS && y->stride[1] != 1;
+    plan->transposed = form == STAGED_CHANNELS && query->problem->out[0].stride[1] != 1;
     plan->fetches = form == STAGED_RUNS ||
                     ry_machine_is_far(query->target->machine, ry_problem_bytes(query->problem));
     plan->max_oc_block = choose_oc_block(plan, simd);
-    plan->oc_blocks = ry_ceil_div(g->channels_out, plan->max_oc_block);
-    return cut(query, plan, ry_form_or(query, STAGED_COLUMNS, choose_columns(query, plan)));
+    plan->oc_blocks = ry_ceil_div(plan->geometry.channels_out, plan->max_oc_block);
 }
 
 /* Does the form use every knob that the query sets? */
@@ -426,27 +416,48 @@ static bool goes_with(const ry_query *query, const ry_conv_geometry *g, staged_f
             (staged_ends_in_rows(form) || ry_form_allows(query, STAGED_GROUPS, 1)));
 }
 
-/* Takes the form of the query, or the form of fewest cycles; false if no form is legal. */
-static bool choose_form(const ry_query *query, staged_plan *plan)
+void ry_staged_list_forms(const ry_query *query, ry_knob_values *values)
 {
-    staged_form best = STAGED_FORMS;
-    double min = 0;
     for (staged_form form = 0; form < STAGED_FORMS; form++) {
-        if (ry_form_allows(query, STAGED_TILE, form) &&
-            ry_staged_has(query->problem, form, plan->width) &&
-            goes_with(query, &plan->geometry, form)) {
-            const double cycles = set_form(query, plan, form);
-            if (best == STAGED_FORMS || cycles < min) {
-                best = form;
-                min = cycles;
-            }
+        if (ry_staged_has(query->problem, form, query->kernel->simd.width)) {
+            ry_knob_values_add(values, form);
         }
     }
-    if (best != STAGED_FORMS) {
-        set_form(query, plan, best);
-    }
-    return best != STAGED_FORMS;
 }
+
+static void list_values(const ry_query *query, const void *plan, int knob, ry_knob_values *values)
+{
+    if (knob == STAGED_TILE) {
+        ry_staged_list_forms(query, values);
+    } else {
+        list_columns(plan, values);
+    }
+}
+
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
+{
+    staged_plan *plan = user;
+    if (knob == STAGED_COLUMNS) {
+        cut(query, plan, form->value[STAGED_COLUMNS]);
+        return true;
+    }
+    set_form(query, plan, (staged_form)form->value[STAGED_TILE]);
+    return ry_staged_has(query->problem, plan->form, plan->width) &&
+           goes_with(query, &plan->geometry, plan->form);
+}
+
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    (void)least;
+    const staged_plan *plan = user;
+    return ry_spread_work(&plan->work, (size_t)plan->tasks, query->target->machine->cores,
+                          plan->costs);
+}
+
+static const ry_form_axis axes[] = {{.knob = STAGED_TILE},
+                                    {.knob = STAGED_COLUMNS, .after = 1, .largest_first = true}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of};
 
 static void place_weights(staged_plan *plan)
 {
@@ -494,7 +505,7 @@ static void lay_out(staged_plan *plan)
 bool ry_staged_plan_make(const ry_query *query, staged_plan *plan)
 {
     read_problem(query, plan);
-    if (!choose_form(query, plan) || plan->planes * plan->plane > INT32_MAX) {
+    if (!ry_form_least(&search, query, plan) || plan->planes * plan->plane > INT32_MAX) {
         return false;
     }
     const ry_conv_geometry *g = &plan->geometry;

@@ -128,6 +128,9 @@ bool ry_staged_has(const ry_problem *problem, staged_form form, int64_t width);
 size_t ry_staged_plan_size(const ry_problem *problem);
 bool ry_staged_plan_make(const ry_query *query, staged_plan *plan);
 
+/* Adds the forms that the problem has. */
+void ry_staged_list_forms(const ry_query *query, ry_knob_values *values);
+
 void ry_staged_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_staged_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_staged_initialise(const ry_query *query, void *state);

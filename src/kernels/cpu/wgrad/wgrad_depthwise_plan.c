@@ -6,6 +6,7 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
+#include "kernels/knob_values.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -145,7 +146,7 @@ void ry_wgrad_depthwise_values(const ry_query *query, int knob, ry_knob_values *
     make_plan(&freely, &plan);
     *values = (ry_knob_values){0};
     if (knob == WGRAD_DEPTHWISE_PARTS) {
-        ry_knob_values_add_parts(values, ry_min(MAX_PARTS, plan.lines));
+        ry_knob_values_counts(values, ry_min(MAX_PARTS, plan.lines));
         ry_knob_values_add(values, plan.parts);
         return;
     }

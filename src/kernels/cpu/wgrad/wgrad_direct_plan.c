@@ -6,6 +6,7 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
+#include "kernels/knob_values.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -219,10 +220,10 @@ void ry_wgrad_direct_values(const ry_query *query, int knob, ry_knob_values *val
     make_plan(&freely, &plan);
     *values = (ry_knob_values){0};
     if (knob == WGRAD_DIRECT_PARTS) {
-        ry_knob_values_add_parts(values, ry_min(MAX_PARTS, plan.blocks));
+        ry_knob_values_counts(values, ry_min(MAX_PARTS, plan.blocks));
         ry_knob_values_add(values, plan.parts);
     } else {
-        ry_knob_values_add_around(values, usual_places(&plan, query->target->machine), 1);
+        ry_knob_values_around(values, usual_places(&plan, query->target->machine), 1);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/form_least.h"
+#include "kernels/knob_values.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -230,20 +231,16 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
 {
     const wgrad_plan *plan = user;
     switch (knob) {
-    case WGRAD_PARTS:
-        ry_knob_values_add_parts(values, ry_min(WGRAD_MAX_PARTS, plan->blocks));
-        break;
+    case WGRAD_PARTS: ry_knob_values_counts(values, ry_min(WGRAD_MAX_PARTS, plan->blocks)); break;
     case WGRAD_COPIED:
         *values = may_copy(plan) ? (ry_knob_values){2, {0, 1}} : (ry_knob_values){1, {0}};
         break;
-    case WGRAD_K_TILES: ry_knob_values_add_cuts(values, plan->k_tiles, 1, INT64_MAX); break;
+    case WGRAD_K_TILES: ry_knob_values_cuts(values, plan->k_tiles, 1, INT64_MAX); break;
     case WGRAD_CHANNELS:
-        ry_knob_values_add_cuts(values, ry_ceil_div(plan->shape.c, plan->tile_rows),
-                                plan->tile_rows, plan->shape.c);
+        ry_knob_values_cuts(values, ry_ceil_div(plan->shape.c, plan->tile_rows), plan->tile_rows,
+                            plan->shape.c);
         break;
-    default:
-        ry_knob_values_add_around(values, usual_positions(plan, query->target->machine), 1);
-        break;
+    default: ry_knob_values_around(values, usual_positions(plan, query->target->machine), 1); break;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/form_least.h"
+#include "kernels/knob_values.h"
 
 #include <string.h>
 
@@ -130,15 +131,13 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     const wgrad_winograd_plan *plan = user;
     const int64_t width = plan->width;
     switch (knob) {
-    case WGRAD_WINOGRAD_PARTS:
-        ry_knob_values_add_parts(values, ry_min(MAX_PARTS, plan->tiles));
-        break;
+    case WGRAD_WINOGRAD_PARTS: ry_knob_values_counts(values, ry_min(MAX_PARTS, plan->tiles)); break;
     case WGRAD_WINOGRAD_TILES: *values = (ry_knob_values){3, {16, 32, 64}}; break;
     case WGRAD_WINOGRAD_CHANNELS:
-        ry_knob_values_add_cuts(values, ry_ceil_div(plan->shape.c, width), width, plan->shape.c);
+        ry_knob_values_cuts(values, ry_ceil_div(plan->shape.c, width), width, plan->shape.c);
         break;
     default:
-        ry_knob_values_add_cuts(values, ry_ceil_div(plan->shape.k, width), width, INT64_MAX);
+        ry_knob_values_cuts(values, ry_ceil_div(plan->shape.k, width), width, INT64_MAX);
         break;
     }
 }
