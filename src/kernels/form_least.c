@@ -32,9 +32,14 @@ static void list_axes(walk *w, int level)
     }
 }
 
-static void weigh(walk *w, bool least_memory)
+/* All axes are set. */
+static void end(walk *w, bool least_memory)
 {
     const ry_form_search *s = w->search;
+    if (w->values) {
+        s->values(w->query, w->plan, w->knob, w->values);
+        return;
+    }
     if (!least_memory && s->fits && !s->fits(w->query, w->plan)) {
         return;
     }
@@ -47,22 +52,20 @@ static void weigh(walk *w, bool least_memory)
 
 static void visit(walk *w, int level, bool least_memory)
 {
-    list_axes(w, level);
-    if (level == w->until) {
-        if (w->values) {
-            w->search->values(w->query, w->plan, w->knob, w->values);
-        } else {
-            weigh(w, least_memory);
-        }
-        return;
-    }
     const ry_form_axis *axis = &w->search->axis[level];
     const ry_knob_values *list = &w->list[level];
+    list_axes(w, level);
     for (int i = 0; i < list->count; i++) {
         const int at = axis->largest_first ? list->count - 1 - i : i;
+        const bool least = least_memory && (at == 0 || !axis->memory);
         w->form.value[axis->knob] = list->value[at];
-        if (w->search->set(w->query, w->plan, axis->knob, &w->form)) {
-            visit(w, level + 1, least_memory && (at == 0 || !axis->memory));
+        if (!w->search->set(w->query, w->plan, axis->knob, &w->form)) {
+            continue;
+        }
+        if (level + 1 < w->until) {
+            visit(w, level + 1, least);
+        } else {
+            end(w, least);
         }
     }
 }
@@ -96,5 +99,9 @@ void ry_form_list(const ry_form_search *search, const ry_query *query, void *pla
               .knob = knob,
               .values = values,
               .form = ry_form_free()};
-    visit(&w, 0, true);
+    if (w.until == 0) {
+        end(&w, true);
+    } else {
+        visit(&w, 0, true);
+    }
 }
