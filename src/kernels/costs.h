@@ -43,6 +43,12 @@ static inline const ry_costs *ry_costs_on(const ry_machine *machine, int64_t wid
     return ry_costs_of(ry_cost_column_of(machine, width));
 }
 
+/* What blocks are cut for (cpu/block_costs.inc). */
+static inline const struct ry_blocks_costs *ry_blocks_of(ry_cost_column column)
+{
+    return &ry_costs_of(column)->blocks;
+}
+
 static inline const ry_costs *ry_costs_asked(const ry_query *query)
 {
     return ry_costs_on(query->target->machine, query->kernel->simd.width);

@@ -3,6 +3,7 @@
 #include "kernels/cpu/amx/split_plan.h"
 
 #include "base/integer.h"
+#include "kernels/costs.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 
@@ -10,10 +11,6 @@ enum {
     TILE_ROWS = SPLIT_TILE / SPLIT_STEP,
     MAX_BLOCK = 512, /* pixels */
     MIN_BLOCK = 2 * SPLIT_OC_BLOCK,
-    /* a task's pixels take 1/COPY_SHARE of a core's second-level cache, together with an oc block's
-     * weights */
-    COPY_SHARE = 4,
-    TASKS_A_CORE = 16,
     ROW_ELEMENTS = 16384, /* a task splits at least so many elements of x */
     MAX_WORKSPACE = 1 << 30,
     MIN_CHANNELS = 16, /* channels of a group: half of a tile's row */
@@ -137,8 +134,9 @@ static int64_t equal_blocks(const split_plan *plan, int64_t max)
 static int64_t choose_block(const split_plan *plan, const ry_machine *machine)
 {
     const int64_t ranges = plan->geometry.batch * plan->geometry.groups * plan->segments;
-    const int64_t copy = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / COPY_SHARE,
-                  tasks = TASKS_A_CORE * (int64_t)machine->cores;
+    const struct ry_blocks_costs *limit = &ry_costs_on(machine, SPLIT_LANES)->blocks;
+    const int64_t copy = ry_machine_core_share(machine, RYND_LEVEL_L2, limit->split_copy),
+                  tasks = (int64_t)limit->split_tasks * machine->cores;
     int64_t block = MAX_BLOCK;
     while (block > MIN_BLOCK &&
            (block * plan->pitch * 2 > copy || ranges * ry_ceil_div(plan->segment, block) < tasks)) {
@@ -151,8 +149,10 @@ static int64_t choose_oc_blocks(const split_plan *plan, const ry_machine *machin
 {
     const int64_t blocks =
         plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks;
+    const int64_t tasks =
+        (int64_t)ry_costs_on(machine, SPLIT_LANES)->blocks.split_tasks * machine->cores;
     int64_t parts = 1;
-    while (parts < plan->oc_blocks && blocks * parts < TASKS_A_CORE * (int64_t)machine->cores) {
+    while (parts < plan->oc_blocks && blocks * parts < tasks) {
         parts *= 2;
     }
     return ry_ceil_div(plan->oc_blocks, ry_min(parts, plan->oc_blocks));

@@ -18,10 +18,13 @@ const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS] = {
 /* Floats of the sums that a task of the second phase adds for each share: they stay in L2. */
 enum { FINISH_FLOATS = 1 << 14 };
 
-/* 32 channels of dy of a block take this much of the first-level cache. */
+/* 32 channels of dy of a block stay in the first-level cache. */
 static int64_t usual_positions(const ry_query *query)
 {
-    const int64_t bytes = ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L1) * 2 / 3,
+    const ry_machine *machine = query->target->machine;
+    const int64_t bytes = ry_machine_core_share(
+                      machine, RYND_LEVEL_L1,
+                      ry_costs_on(machine, SPLIT_LANES)->blocks.wgrad_split_dy),
                   position = WGRAD_SPLIT_PAIR * 2 * split_parts_of(query->kernel->accuracy);
     return ry_max(2 * WGRAD_SPLIT_PAIR, bytes / position);
 }
@@ -108,7 +111,8 @@ static bool fits(const ry_query *query, const void *user)
                         sizeof(float),
                  operands = 2.0 * (double)(x_elements(plan) + dy_elements(plan));
     return sums + operands <=
-           (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2) * 0.75;
+           ry_blocks_of(plan->costs)->wgrad_split_task *
+               (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2);
 }
 
 static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)

@@ -19,15 +19,8 @@
 enum {
     MAX_OUT = 64, /* output channels of a group */
     MAX_TAPS = 2048,
-    MAX_PRODUCTS = 64 << 20, /* bytes of workspace */
-    TASKS_A_CORE = 4         /* where there are rows enough */
+    MAX_PRODUCTS = 64 << 20 /* bytes of workspace */
 };
-
-/* How much of a cache is filled: of the second level by a row block's products, and by the sums at
- * a time; of the first by those of one channel. */
-#define NEAR_SHARE      (7.0 / 8.0)
-#define SUMS_SHARE      (1.0 / 4.0)
-#define POSITIONS_SHARE (1.0 / 4.0)
 
 void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan,
                           kn2row_product *product)
@@ -149,7 +142,7 @@ static kn2row_row_block find_row_block(const kn2row_plan *plan, int64_t position
  * where they must be that small. */
 static int64_t many_positions(const kn2row_plan *plan)
 {
-    return row_block_positions(plan, TASKS_A_CORE * plan->sizes.threads);
+    return row_block_positions(plan, plan->sizes.tasks);
 }
 
 static int64_t few_positions(const kn2row_plan *plan)
@@ -177,9 +170,8 @@ static int64_t usual_rows(const kn2row_plan *plan)
     const int64_t rows = task_rows(plan),
                   max = ry_min(plan->sizes.positions,
                                plan->sizes.sums / 4 / (g->channels_out * g->phases));
-    const int64_t min = plan->row_block.out > 0
-                            ? 1
-                            : ry_ceil_div(TASKS_A_CORE * plan->sizes.threads, planes_of(plan));
+    const int64_t min =
+        plan->row_block.out > 0 ? 1 : ry_ceil_div(plan->sizes.tasks, planes_of(plan));
     return ry_ceil_div(rows,
                        ry_min(rows, ry_max(ry_ceil_div(rows * plan->pitch, ry_max(max, 1)), min)));
 }
@@ -323,16 +315,17 @@ static igemm_plan *product_of(kn2row_plan *plan)
     return (igemm_plan *)(void *)((char *)plan + plan->product);
 }
 
-static kn2row_sizes sizes_of(const ry_machine *machine)
+static kn2row_sizes sizes_of(const ry_machine *machine, int width)
 {
-    const double second = (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2);
+    const struct ry_blocks_costs *share = &ry_costs_on(machine, width)->blocks;
+    const int64_t threads = ry_max(machine->cores, 1);
     return (kn2row_sizes){
-        .near = (int64_t)(NEAR_SHARE * second),
-        .sums = (int64_t)(SUMS_SHARE * second),
-        .positions =
-            (int64_t)(POSITIONS_SHARE * (double)ry_machine_core_bytes(machine, RYND_LEVEL_L1)) / 4,
+        .near = ry_machine_core_share(machine, RYND_LEVEL_L2, share->kn2row_products),
+        .sums = ry_machine_core_share(machine, RYND_LEVEL_L2, share->kn2row_sums),
+        .positions = ry_machine_core_share(machine, RYND_LEVEL_L1, share->kn2row_positions) / 4,
         .kept = (int64_t)ry_machine_kept_bytes(machine),
-        .threads = ry_max(machine->cores, 1)};
+        .threads = threads,
+        .tasks = (int64_t)share->kn2row_tasks * threads};
 }
 
 /* What no form changes. */
@@ -342,7 +335,7 @@ static void begin(const ry_query *query, kn2row_plan *plan)
     ry_conv_geometry g;
     ry_conv_geometry_of(query->problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
-    plan->sizes = sizes_of(query->target->machine);
+    plan->sizes = sizes_of(query->target->machine, width);
     plan->phases = ry_aligned(sizeof *plan);
     plan->taps = plan->phases + ry_aligned((size_t)g.phases * sizeof(ry_conv_phase));
     plan->product = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));

@@ -17,29 +17,38 @@ const ry_knob ry_gemm_knobs[GEMM_KNOBS] = {
     [GEMM_K_BLOCK] = {.name = "k_block"},
 };
 
-enum { MIN_K_BLOCK = 64 }; /* a shorter one passes sums to and fro for nothing */
-
 /* Rows a multiple of so many floats apart meet in one set of the first-level cache. */
 enum { ALIASED = 1024 };
 
-/* Largest k block: the rows of a tile take a share of the first-level cache. */
-static int64_t max_k_block(const ry_machine *machine)
+static int64_t share_of(const ry_machine *machine, rynd_level level, double share)
 {
-    return ry_max(MIN_K_BLOCK, ry_machine_core_bytes(machine, RYND_LEVEL_L1) * 3 / 64 / 4);
+    return ry_machine_core_share(machine, level, share) / (int64_t)sizeof(float);
 }
 
-/* Most columns of b: the panel takes 3/8 of a core's second-level cache. */
+static int64_t min_k_block(const gemm_plan *plan)
+{
+    return (int64_t)ry_blocks_of(plan->costs)->gemm_k_block;
+}
+
+/* Largest k block: the rows of a tile take a share of the first-level cache. */
+static int64_t max_k_block(const gemm_plan *plan, const ry_machine *machine)
+{
+    return ry_max(min_k_block(plan),
+                  share_of(machine, RYND_LEVEL_L1, ry_blocks_of(plan->costs)->gemm_rows));
+}
+
+/* Most columns of b. */
 static int64_t max_columns(const gemm_plan *plan, const ry_machine *machine)
 {
-    const int64_t panel = ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 3 / 8;
-    const int64_t tiles = panel / 4 / plan->k_block / plan->tile_columns;
-    return ry_max(1, tiles) * plan->tile_columns;
+    const int64_t panel = share_of(machine, RYND_LEVEL_L2, ry_blocks_of(plan->costs)->gemm_panel);
+    return ry_max(1, panel / plan->k_block / plan->tile_columns) * plan->tile_columns;
 }
 
 /* A block of sums in scratch stays in the second-level cache. */
 static int64_t max_rows(const gemm_plan *plan, const ry_machine *machine)
 {
-    const int64_t rows = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / plan->tile_columns;
+    const int64_t rows =
+        share_of(machine, RYND_LEVEL_L2, ry_blocks_of(plan->costs)->gemm_sums) / plan->tile_columns;
     return plan->direct ? plan->shape.m : ry_max(rows, plan->tile_rows);
 }
 
@@ -98,7 +107,7 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
     plan->direct = (y->dtype == RY_f32 || y->dtype == RY_i32) && (y->column == 1 || s->n == 1) &&
                    s->alpha == 1.0f && (c->dtype == RY_NONE || plan->column_bias) &&
                    (r->dtype == RY_NONE || (r->dtype == RY_f32 && (r->column == 1 || s->n == 1)));
-    plan->k_block = ry_ceil_div(s->k, ry_ceil_div(s->k, max_k_block(query->target->machine)));
+    plan->k_block = ry_ceil_div(s->k, ry_ceil_div(s->k, max_k_block(plan, query->target->machine)));
     return true;
 }
 
@@ -196,7 +205,8 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
                    max_columns(plan, machine), values);
         break;
     default:
-        list_parts(s->k, ry_max(1, s->k / MIN_K_BLOCK), 1, 2 * max_k_block(machine), values);
+        list_parts(s->k, ry_max(1, s->k / min_k_block(plan)), 1, 2 * max_k_block(plan, machine),
+                   values);
         break;
     }
 }
@@ -224,10 +234,10 @@ static const ry_form_search search = {
 static void lay_out_scratch(gemm_plan *plan, const ry_machine *machine)
 {
     const int64_t full = ry_ceil_div(plan->columns, plan->width) * plan->width;
-    /* packed rows of a take a quarter of a core's second-level cache */
     plan->a_step = plan->k_block + plan->width;
     const int64_t tiles =
-        ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / 4 / plan->a_step / plan->tile_rows;
+        share_of(machine, RYND_LEVEL_L2, ry_blocks_of(plan->costs)->gemm_packed_rows) /
+        plan->a_step / plan->tile_rows;
     plan->a_block = ry_min(plan->rows, ry_max(1, tiles) * plan->tile_rows);
     size_t at = 0;
     plan->panel = at, at += ry_aligned((size_t)(plan->k_block * full) * 4);

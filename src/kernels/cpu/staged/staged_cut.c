@@ -227,22 +227,28 @@ static void read_problem(const ry_query *query, staged_plan *plan)
     find_planes(plan);
 }
 
-/* Tasks with runs, where there are rows and images enough; of other tasks. */
-static int64_t min_run_tasks(const ry_machine *machine)
+static const struct ry_blocks_costs *shares_of(const staged_plan *plan)
 {
-    return 4 * (int64_t)machine->cores;
+    return ry_blocks_of(plan->costs);
 }
 
-static int64_t min_tasks(const ry_machine *machine)
+/* Tasks with runs, where there are rows and images enough; of other tasks. */
+static int64_t min_run_tasks(const staged_plan *plan, const ry_machine *machine)
 {
-    return 8 * (int64_t)machine->cores;
+    return (int64_t)shares_of(plan)->staged_run_tasks * machine->cores;
+}
+
+static int64_t min_tasks(const staged_plan *plan, const ry_machine *machine)
+{
+    return (int64_t)shares_of(plan)->staged_tasks * machine->cores;
 }
 
 /* Positions of a task, so that its sums stay in a second-level cache. */
 static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t sums = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4;
+    const int64_t sums =
+        ry_machine_core_share(machine, RYND_LEVEL_L2, shares_of(plan)->staged_sums);
     return ry_min(POSITIONS, ry_max(1, sums / 4 / (g->channels_out * g->phases)));
 }
 
@@ -253,7 +259,7 @@ static int64_t choose_images(const staged_plan *plan, const ry_machine *machine)
     const int64_t image = (plan->grid[0] + plan->reach[0]) * plan->pitch,
                   planes = g->batch * g->groups * plan->slices;
     const int64_t many =
-        ry_min(positions_of(plan, machine) / 2 / image, planes / min_run_tasks(machine));
+        ry_min(positions_of(plan, machine) / 2 / image, planes / min_run_tasks(plan, machine));
     const int64_t images = plan->form != STAGED_RUNS || plan->column_blocks > 1
                                ? 1
                                : ry_min(ry_max(1, many), g->batch);
@@ -267,7 +273,7 @@ static int64_t choose_run_rows(const staged_plan *plan, const ry_machine *machin
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = plan->grid[0], planes = g->batch * g->groups * plan->slices;
     const int64_t wanted = ry_max(ry_ceil_div(rows * plan->pitch, positions_of(plan, machine)),
-                                  ry_ceil_div(min_run_tasks(machine), planes));
+                                  ry_ceil_div(min_run_tasks(plan, machine), planes));
     const int64_t max = rows / ry_max(1, ry_min(2 * plan->reach[0], 4));
     return ry_ceil_div(rows, plan->images > 1 ? 1 : ry_max(1, ry_min(wanted, max)));
 }
@@ -279,19 +285,20 @@ static int64_t image_rows(const staged_plan *plan, int64_t rows)
 }
 
 /* Few enough that all cores are busy to the end, and that what they read stays in a first-level
- * cache, or half of a second-level one where blocks could not be smaller without more of them than
- * are expected; more than eight first-level caches gained nothing (Zen 4, 1 MiB: 1.01 to 1.04 times
- * the time). */
+ * cache, or a share of a second-level one where blocks could not be smaller without more of them
+ * than are expected. */
 static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t height = plan->grid[0], few = ry_ceil_div(height, min_tasks(machine));
+    const int64_t height = plan->grid[0], few = ry_ceil_div(height, min_tasks(plan, machine));
     const int64_t near = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
-    const int64_t max = ry_min(ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2, 8 * near);
+    const int64_t max =
+        ry_min(ry_machine_core_share(machine, RYND_LEVEL_L2, shares_of(plan)->staged_rows),
+               (int64_t)shares_of(plan)->staged_rows_firsts * near);
     const int64_t row = plan->pitch *
                         (plan->form == STAGED_CHANNELS ? 1 : g->channels_in * plan->planes) *
                         (int64_t)sizeof(float);
-    int64_t rows = ry_ceil_div(height, ry_ceil_div(min_tasks(machine), g->batch * g->groups));
+    int64_t rows = ry_ceil_div(height, ry_ceil_div(min_tasks(plan, machine), g->batch * g->groups));
     while (plan->form != STAGED_PLACE && rows > 1 &&
            image_rows(plan, rows) * row > (rows > few ? near : max)) {
         rows = rows / 2;
@@ -299,18 +306,23 @@ static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
     return rows;
 }
 
-/* Channels of a run: their planes and the sums stay in a second-level cache. Five first-level
- * caches suffice: more gained nothing (Zen 4, 1 MiB) and lost 3 to 7 % if x's channels are
- * contiguous. Fewer channels than are transposed at once take up to 1.5 times as long. */
+/* Channels of a run: their planes and the sums stay in a second-level cache. Fewer channels than
+ * are transposed at once take up to 1.5 times as long. */
 static int64_t choose_k_block(const staged_plan *plan, const ry_machine *machine)
 {
-    const int64_t second = ry_machine_core_bytes(machine, RYND_LEVEL_L2),
-                  first = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
+    const struct ry_blocks_costs *share = shares_of(plan);
+    const int64_t near = ry_min(
+        ry_machine_core_share(machine, RYND_LEVEL_L2, share->staged_k_block),
+        (int64_t)share->staged_k_block_firsts * ry_machine_core_bytes(machine, RYND_LEVEL_L1));
     const int64_t channels = plan->geometry.channels_in,
                   channel = ry_max(1, plan->planes * plan->plane * 4);
     const int64_t transposed =
-        plan->geometry.x_channel == 1 ? ry_min(plan->width, second / 2 / channel) : 1;
-    const int64_t max = ry_max(ry_min(second / 16 * 5, 5 * first) / channel, ry_max(1, transposed));
+        plan->geometry.x_channel == 1
+            ? ry_min(plan->width,
+                     ry_machine_core_share(machine, RYND_LEVEL_L2, share->staged_transposed) /
+                         channel)
+            : 1;
+    const int64_t max = ry_max(near / channel, ry_max(1, transposed));
     return plan->form == STAGED_RUNS ? ry_ceil_div(channels, ry_ceil_div(channels, max)) : channels;
 }
 
@@ -323,8 +335,9 @@ static int64_t choose_groups(const ry_query *query, const staged_plan *plan, int
         plan->images * plan->rows * plan->columns * g->taps * g->channels_in * g->channels_out;
     const int64_t pays = ry_ceil_div(
         ry_machine_task_products(machine, ry_costs_of(plan->costs)->staged.min_task), work);
-    const int64_t each =
-        tasks / pays < min_tasks(machine) ? ry_max(1, tasks / min_tasks(machine)) : pays;
+    const int64_t each = tasks / pays < min_tasks(plan, machine)
+                             ? ry_max(1, tasks / min_tasks(plan, machine))
+                             : pays;
     return ry_ceil_div(g->groups, ry_ceil_div(g->groups, ry_min(each, g->groups)));
 }
 

@@ -124,8 +124,10 @@ wgrad_frame ry_wgrad_frame_of(const wgrad_direct_plan *plan, int64_t index)
 
 static int64_t usual_places(const wgrad_direct_plan *plan, const ry_machine *machine)
 {
-    const int64_t bytes = plan->lanes > 1 ? ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2
-                                          : ry_machine_core_bytes(machine, RYND_LEVEL_L1);
+    const struct ry_blocks_costs *share = ry_blocks_of(plan->costs);
+    const int64_t bytes =
+        plan->lanes > 1 ? ry_machine_core_share(machine, RYND_LEVEL_L2, share->wgrad_direct_lanes)
+                        : ry_machine_core_share(machine, RYND_LEVEL_L1, share->wgrad_direct_frames);
     return ry_max(64, bytes / 4 / place_floats(plan));
 }
 
@@ -158,8 +160,7 @@ static double cycles_of(const wgrad_direct_plan *plan)
 /* Parts only where channels do not keep the cores busy. */
 static int64_t usual_parts(const wgrad_direct_plan *plan, const ry_machine *machine)
 {
-    enum { TASKS_A_CORE = 4 };
-    const int64_t wanted = TASKS_A_CORE * (int64_t)machine->cores;
+    const int64_t wanted = (int64_t)ry_blocks_of(plan->costs)->wgrad_direct_tasks * machine->cores;
     return plan->unit_tasks >= wanted ? 1
                                       : ry_clamp(ry_ceil_div(wanted, plan->unit_tasks), 1,
                                                  ry_min(plan->blocks, MAX_PARTS));

@@ -27,11 +27,12 @@ enum { FINISH_FLOATS = 2048 };
  * cache. */
 enum { ALIASED = 1024, CROWD = 8 };
 
-/* Positions of a block: the panel of one tile of k takes two thirds of the first-level cache. */
+/* Positions of a block: the panel of one tile of k stays in the first-level cache. */
 static int64_t usual_positions(const wgrad_plan *plan, const ry_machine *machine)
 {
-    return ry_max(32,
-                  ry_machine_core_bytes(machine, RYND_LEVEL_L1) * 2 / 3 / 4 / plan->tile_columns);
+    return ry_max(
+        32, ry_machine_core_share(machine, RYND_LEVEL_L1, ry_blocks_of(plan->costs)->wgrad_panel) /
+                4 / plan->tile_columns);
 }
 
 static void cut_blocks(wgrad_plan *plan, int64_t positions)
@@ -215,7 +216,8 @@ static bool fits(const ry_query *query, const void *user)
                          (double)(plan->outer_block * plan->line_block) *
                          (double)plan->shape.axis[2].out;
     return (sums + panel + (plan->copied ? region_floats(plan) : 0)) * 4 <=
-           (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2) * 2 / 3;
+           ry_blocks_of(plan->costs)->wgrad_task *
+               (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2);
 }
 
 /* Does the copy of one channel of a block stay in a cache? */

@@ -121,8 +121,8 @@ static bool fits(const ry_query *query, const void *user)
     const double floats =
         (double)WGRAD_POINTS * (double)(plan->v_point + plan->u_point + plan->m_point) +
         (double)stage_floats(plan);
-    return floats * 4 <=
-           (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2) * 3 / 4;
+    return floats * 4 <= ry_blocks_of(plan->costs)->wgrad_winograd_task *
+                             (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2);
 }
 
 static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
