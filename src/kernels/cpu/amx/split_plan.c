@@ -166,9 +166,11 @@ static void find_blocks(const ry_query *query, split_plan *plan)
     plan->block = ry_form_or(query, SPLIT_BLOCK, choose_block(plan, machine));
     plan->blocks = ry_ceil_div(plan->segment, plan->block);
     plan->oc_blocks_per_task = ry_form_or(query, SPLIT_OC_BLOCKS, choose_oc_blocks(plan, machine));
-    plan->oc_block_ranges = ry_ceil_div(plan->oc_blocks, plan->oc_blocks_per_task);
-    plan->tasks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks *
-                  plan->oc_block_ranges;
+    plan->tasks = (ry_task_cut){{{plan->geometry.batch, 1},
+                                 {plan->geometry.groups, 1},
+                                 {plan->segments, 1},
+                                 {plan->segment, plan->block},
+                                 {plan->oc_blocks, plan->oc_blocks_per_task}}};
 }
 
 void ry_split_values(const ry_query *query, int knob, ry_knob_values *values)
@@ -243,20 +245,17 @@ void ry_split_initialise(const ry_query *query, void *state)
     }
 }
 
-split_task ry_split_task_at(const split_plan *plan, int64_t index)
+split_task ry_split_task_at(const split_plan *plan, size_t index)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    split_task t = {.oc_block = index % plan->oc_block_ranges * plan->oc_blocks_per_task};
-    index /= plan->oc_block_ranges;
-    t.oc_blocks = ry_min(plan->oc_blocks_per_task, plan->oc_blocks - t.oc_block);
-    t.first = index % plan->blocks * plan->block;
-    t.count = ry_min(plan->block, plan->segment - t.first);
-    index /= plan->blocks;
-    const int64_t segment = index % plan->segments, rows = plan->flat ? 1 : g->out[1];
-    t.depth = segment / rows;
-    t.row = segment % rows;
-    index /= plan->segments;
-    t.group = index % g->groups;
-    t.image = index / g->groups;
-    return t;
+    const int64_t rows = plan->flat ? 1 : plan->geometry.out[1];
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, index, range);
+    return (split_task){.image = range[0].first,
+                        .group = range[1].first,
+                        .depth = range[2].first / rows,
+                        .row = range[2].first % rows,
+                        .first = range[3].first,
+                        .count = range[3].count,
+                        .oc_block = range[4].first,
+                        .oc_blocks = range[4].count};
 }

@@ -87,11 +87,6 @@ static double finish_cycles(const wgrad_split_plan *plan)
     return vectors * ((double)(plan->parts - 1) * cost->share + store);
 }
 
-static int64_t tasks_of(const wgrad_split_plan *plan)
-{
-    return plan->parts * plan->shape.groups * plan->k_blocks * plan->c_blocks;
-}
-
 static int64_t x_elements(const wgrad_split_plan *plan)
 {
     return plan->residues * plan->shifts * plan->splits * plan->c_block * 2 * plan->plane;
@@ -136,8 +131,10 @@ static bool set_axis(const ry_query *query, void *user, int knob, const ry_form 
         plan->parts = form->value[WGRAD_SPLIT_PARTS];
         plan->k_block = form->value[WGRAD_SPLIT_K_TILES];
         plan->c_block = form->value[WGRAD_SPLIT_CHANNELS];
-        plan->k_blocks = ry_ceil_div(plan->k_pairs, plan->k_block);
-        plan->c_blocks = ry_ceil_div(plan->c_pairs, plan->c_block);
+        plan->tasks = (ry_task_cut){{{plan->parts, 1},
+                                     {plan->shape.groups, 1},
+                                     {plan->k_pairs, plan->k_block},
+                                     {plan->c_pairs, plan->c_block}}};
     }
     return true;
 }
@@ -147,7 +144,7 @@ static double cost_of(const ry_query *query, void *user, double least)
     (void)least;
     const wgrad_split_plan *plan = user;
     const ry_machine *machine = query->target->machine;
-    return task_cycles(plan, machine) * (double)(tasks_of(plan) + machine->cores - 1) +
+    return task_cycles(plan, machine) * (double)(ry_cut_tasks(&plan->tasks) + machine->cores - 1) +
            finish_cycles(plan);
 }
 
@@ -225,10 +222,10 @@ rynd_status ry_wgrad_split_prepare(const ry_query *query, ry_prepared *prepared,
     ry_wgrad_split_choose(query, &plan);
     const ry_machine *machine = query->target->machine;
     const wgrad_shape *s = &plan.shape;
-    const double tasks = (double)tasks_of(&plan), finish = finish_cycles(&plan);
+    const double tasks = (double)ry_cut_tasks(&plan.tasks), finish = finish_cycles(&plan);
     *prepared = (ry_prepared){
         .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)tasks_of(&plan),
+        .tasks = {(size_t)ry_cut_tasks(&plan.tasks),
                   plan.parts > 1 ? (size_t)(s->groups * plan.finishes) : 0},
         .state_size = ry_aligned(sizeof plan),
         .workspace = plan.parts > 1 ? (size_t)plan.parts * plan.share : 0,

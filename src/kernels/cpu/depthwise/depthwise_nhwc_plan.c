@@ -370,12 +370,12 @@ static void choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
                                                                            enough, plan->rows)),
                                    plan->lanes)
                      : part;
-    plan->channel_parts = ry_ceil_div(plan->outputs, plan->part);
     if (plan->rows == RY_KNOB_FREE) {
-        plan->rows = choose_rows(machine, plan, enough, plan->channel_parts);
+        plan->rows = choose_rows(machine, plan, enough, ry_ceil_div(plan->outputs, plan->part));
     }
-    plan->row_blocks = ry_ceil_div(plan->lines, plan->rows);
-    plan->tasks = plan->geometry.batch * plan->row_blocks * plan->channel_parts;
+    plan->cut = (ry_task_cut){
+        {{plan->geometry.batch, 1}, {plan->lines, plan->rows}, {plan->outputs, plan->part}}};
+    plan->tasks = ry_cut_tasks(&plan->cut);
 }
 
 /* Channels of a part that go through the rows together: as many as have what a block needs, and

@@ -200,7 +200,7 @@ static bool all_in_place(const igemm_plan *plan)
 typedef struct trial {
     igemm_plan *plan;
     bool first;        /* no form of other main knobs is legal so far */
-    igemm_count count; /* of the best form */
+    igemm_count count; /* the best form's */
 } trial;
 
 /* The values worth trying: blocks follow from the mode. */

@@ -375,7 +375,7 @@ void ry_kn2row_plan_make(const ry_query *query, kn2row_plan *plan)
 typedef struct trial {
     kn2row_plan *plan;
     ry_form best;
-    ry_work work; /* of the best form */
+    ry_work work; /* the best form's */
     igemm_count product;
 } trial;
 

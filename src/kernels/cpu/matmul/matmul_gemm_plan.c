@@ -163,16 +163,15 @@ static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
 /* Cycles of all cores, waiting for the last task included. */
 static double spent(const gemm_plan *plan, const ry_machine *machine, double task)
 {
-    return task * ((double)(plan->shape.batches * plan->row_blocks * plan->column_blocks) +
-                   machine->cores - 1);
+    return task * ((double)ry_cut_tasks(&plan->tasks) + machine->cores - 1);
 }
 
 static void set_blocks(gemm_plan *plan, int64_t rows, int64_t columns)
 {
     plan->rows = rows;
     plan->columns = columns;
-    plan->row_blocks = ry_ceil_div(plan->shape.m, rows);
-    plan->column_blocks = ry_ceil_div(plan->shape.n, columns);
+    plan->tasks =
+        (ry_task_cut){{{plan->shape.batches, 1}, {plan->shape.m, rows}, {plan->shape.n, columns}}};
 }
 
 /* The lengths of `length` cut into 1, 2, 3, 4, 6, 8, 12, ... parts, and into max_parts. */
@@ -284,7 +283,7 @@ rynd_status ry_gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     if (!make_plan(query, &plan)) {
         return ry_form_fail(query, error);
     }
-    const int64_t tasks = plan.shape.batches * plan.row_blocks * plan.column_blocks;
+    const int64_t tasks = ry_cut_tasks(&plan.tasks);
     *prepared = (ry_prepared){
         .phases = 1,
         .tasks = {(size_t)tasks},

@@ -164,7 +164,7 @@ static double count_tiles(const ry_query *query, const staged_plan *plan)
         tiles * cost->tile;
     const double transposed = plan->transposed ? (double)g->channels_out * cost->transposed_row : 0;
     const double image = step * window + (double)plan->grid[0] * (ends + transposed);
-    const double blocks = (double)plan->row_blocks *
+    const double blocks = (double)ry_ceil_div(plan->grid[0], plan->rows) *
                           (stage_cycles(query, plan) + (double)g->channels_out * cost->bias);
     return (double)(g->batch * g->groups) * (image + blocks) +
            (double)plan->tasks * cost->tile_task;

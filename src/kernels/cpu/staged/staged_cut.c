@@ -354,20 +354,23 @@ static void cut(const ry_query *query, staged_plan *plan, int64_t columns)
             ? ry_round_up(((columns - 1) * g->stride[2] + plan->span[1] + 1) * g->channels_in, 16)
             : columns + plan->reach[1];
     plan->images = ry_form_or(query, STAGED_IMAGES, choose_images(plan, machine));
-    plan->image_blocks = ry_ceil_div(g->batch, plan->images);
     plan->rows = ry_form_or(query, STAGED_TASK_ROWS,
                             plan->form == STAGED_RUNS ? choose_run_rows(plan, machine)
                                                       : choose_rows(plan, machine));
-    plan->row_blocks = ry_ceil_div(plan->grid[0], plan->rows);
     plan->image_rows = image_rows(plan, plan->rows);
     /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets
      * of the cache */
     plan->plane = ry_round_up(plan->images * plan->image_rows * plan->pitch + width, 16);
     plan->plane += plan->plane % 64 == 0 ? 16 : 0;
-    const int64_t each = plan->image_blocks * plan->slices * plan->row_blocks * plan->column_blocks;
-    plan->groups = ry_form_or(query, STAGED_GROUPS, choose_groups(query, plan, each * g->groups));
-    plan->group_blocks = ry_ceil_div(g->groups, plan->groups);
-    plan->tasks = each * plan->group_blocks;
+    const int64_t tasks = ry_ceil_div(g->batch, plan->images) * plan->slices *
+                          ry_ceil_div(plan->grid[0], plan->rows) * plan->column_blocks * g->groups;
+    plan->groups = ry_form_or(query, STAGED_GROUPS, choose_groups(query, plan, tasks));
+    plan->cut = (ry_task_cut){{{g->batch, plan->images},
+                               {g->groups, plan->groups},
+                               {plan->slices, 1},
+                               {plan->grid[0], plan->rows},
+                               {plan->grid[1], columns}}};
+    plan->tasks = ry_cut_tasks(&plan->cut);
     plan->k_block = ry_form_or(query, STAGED_K_BLOCK, choose_k_block(plan, machine));
     plan->positions = ry_round_up(
         ((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns,

@@ -174,11 +174,6 @@ static double finish_cycles(const wgrad_plan *plan)
     return plan->parts == 1 ? 0 : vectors * ((double)plan->parts * cost->part + store);
 }
 
-static int64_t tasks_of(const wgrad_plan *plan)
-{
-    return plan->parts * plan->shape.groups * plan->k_blocks * plan->c_blocks;
-}
-
 /* What a block meets of x along each axis. */
 static void set_region(wgrad_plan *plan)
 {
@@ -197,8 +192,8 @@ static void set_task(wgrad_plan *plan, bool copied, int64_t k_block, int64_t c_b
     plan->k_block = k_block;
     plan->c_block = c_block;
     plan->parts = parts;
-    plan->k_blocks = ry_ceil_div(plan->k_tiles, k_block);
-    plan->c_blocks = ry_ceil_div(plan->shape.c, c_block);
+    plan->tasks = (ry_task_cut){
+        {{parts, 1}, {plan->shape.groups, 1}, {plan->k_tiles, k_block}, {plan->shape.c, c_block}}};
     plan->taps_are_rows = false;
     const double of_channels = position_cycles(plan, cost);
     plan->taps_are_rows = copied;
@@ -260,7 +255,8 @@ static double cost_of(const ry_query *query, void *user, double least)
 {
     (void)least;
     const wgrad_plan *plan = user;
-    return task_cycles(plan) * (double)(tasks_of(plan) + query->target->machine->cores - 1) +
+    return task_cycles(plan) *
+               (double)(ry_cut_tasks(&plan->tasks) + query->target->machine->cores - 1) +
            finish_cycles(plan);
 }
 
@@ -359,12 +355,13 @@ rynd_status ry_wgrad_prepare(const ry_query *query, ry_prepared *prepared, ry_er
     const double task = task_cycles(&plan), finish = finish_cycles(&plan);
     *prepared = (ry_prepared){
         .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)tasks_of(&plan),
+        .tasks = {(size_t)ry_cut_tasks(&plan.tasks),
                   plan.parts > 1 ? (size_t)(s->groups * plan.k_tiles * plan.finishes) : 0},
         .state_size = ry_aligned(sizeof plan),
         .workspace = plan.parts > 1 ? (size_t)(plan.parts * plan.part_floats) * 4 : 0,
         .scratch = plan.scratch,
-        .work = {ry_work_of_cycles((ry_work){task * (double)tasks_of(&plan), 0}, plan.width),
+        .work = {ry_work_of_cycles((ry_work){task * (double)ry_cut_tasks(&plan.tasks), 0},
+                                   plan.width),
                  ry_work_of_cycles((ry_work){finish, 0}, plan.width)},
         .form = {{plan.parts, plan.copied, plan.k_block, plan.c_block, plan.positions}}};
     return RYND_OK;

@@ -42,11 +42,6 @@ static int64_t point_step(int64_t floats)
     return (ry_ceil_div(floats, LINE_FLOATS) | 1) * LINE_FLOATS;
 }
 
-static int64_t tasks_of(const wgrad_winograd_plan *plan)
-{
-    return plan->parts * plan->shape.groups * plan->k_blocks * plan->c_blocks;
-}
-
 /* A task's rows of products, and its vectors of columns: a step of all of its tiles. */
 static double step_cycles(const wgrad_winograd_plan *plan,
                           const struct ry_wgrad_winograd_costs *cost)
@@ -98,8 +93,10 @@ static void set_task(wgrad_winograd_plan *plan, const ry_form *form)
     plan->block = form->value[WGRAD_WINOGRAD_TILES];
     plan->c_block = form->value[WGRAD_WINOGRAD_CHANNELS];
     plan->k_block = form->value[WGRAD_WINOGRAD_FILTERS];
-    plan->c_blocks = ry_ceil_div(plan->shape.c, plan->c_block);
-    plan->k_blocks = ry_ceil_div(plan->shape.k, plan->k_block);
+    plan->tasks = (ry_task_cut){{{plan->parts, 1},
+                                 {plan->shape.groups, 1},
+                                 {plan->shape.k, plan->k_block},
+                                 {plan->shape.c, plan->c_block}}};
     plan->v_point = point_step(plan->block * wgrad_v_row(plan));
     plan->u_point = point_step(plan->block * plan->k_block);
     plan->m_point = point_step(plan->c_block * plan->k_block);
@@ -155,7 +152,8 @@ static double cost_of(const ry_query *query, void *user, double least)
 {
     (void)least;
     const wgrad_winograd_plan *plan = user;
-    return task_cycles(plan) * (double)(tasks_of(plan) + query->target->machine->cores - 1) +
+    return task_cycles(plan) *
+               (double)(ry_cut_tasks(&plan->tasks) + query->target->machine->cores - 1) +
            finish_cycles(plan);
 }
 
@@ -236,12 +234,13 @@ rynd_status ry_wgrad_winograd_prepare(const ry_query *query, ry_prepared *prepar
         (double)plan.tiles * WGRAD_POINTS * (double)(s->groups * s->c) * (double)s->k;
     *prepared = (ry_prepared){
         .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)tasks_of(&plan),
+        .tasks = {(size_t)ry_cut_tasks(&plan.tasks),
                   plan.parts > 1 ? (size_t)(s->groups * plan.finishes) : 0},
         .state_size = ry_aligned(sizeof plan),
         .workspace = plan.parts > 1 ? (size_t)(plan.parts * plan.part_floats) * 4 : 0,
         .scratch = plan.scratch,
-        .work = {ry_work_of_cycles((ry_work){task * (double)tasks_of(&plan), 0}, plan.width),
+        .work = {ry_work_of_cycles((ry_work){task * (double)ry_cut_tasks(&plan.tasks), 0},
+                                   plan.width),
                  ry_work_of_cycles((ry_work){finish, 0}, plan.width)},
         .counts = {2 * products, ry_problem_bytes(query->problem)},
         .form = {{plan.parts, plan.block, plan.c_block, plan.k_block}}};

@@ -12,7 +12,7 @@ enum {
     MAX_PHASES = 16,
     STAGED_CHANNELS = 2 * LINE,  /* of a group, which are in few lines of each pixel */
     MAX_INTERLEAVED = 128 << 10, /* channels and tiles that are transformed together at least */
-    VECTORS_A_PART = 4,          /* of channels, of a task that transforms a part of a shared V */
+    VECTORS_A_PART = 4, /* vectors of channels of a task that transforms a part of a shared V */
     /* as many fewer positions at once in strips for tiles that are fixed up */
     POSITIONS_PER_FIXUP = 3,
     MAX_V_ROW = 320 /* floats of a row of V that ends before the hardware's prefetchers follow it */
