@@ -64,8 +64,11 @@ static void write_kernel(const ry_query *any, bool chosen)
     char text[MAX_LINE];
     uint64_t values = 0xcbf29ce484222325u, forms = values;
     for (int knob = 0; knob < kernel->knob_count; knob++) {
-        ry_form_print_values(any, knob, text, sizeof text);
-        values = add_text(values, text);
+        const ry_knob_values legal = ry_form_values(any, knob);
+        for (int i = 0; i < legal.count; i++) {
+            ry_form_print_value(kernel, knob, legal.value[i], text, sizeof text);
+            values = add_text(add_text(values, i > 0 ? ", " : ""), text);
+        }
     }
     ry_form form;
     for (size_t i = 0; i < FORMS && ry_form_at(any, i, &form); i++) {

@@ -124,7 +124,7 @@ void rynd_host_free(rynd_context *context, void *memory)
     }
 }
 
-rynd_status rynd_context_memory(const rynd_context *context, rynd_device_memory *memory)
+rynd_status rynd_context_get_memory(const rynd_context *context, rynd_device_memory *memory)
 {
     RY_API_REQUIRE(context, memory);
     ry_error error = {""};

@@ -145,7 +145,7 @@ void rynd_context_destroy(rynd_context *context)
     ry_release(&allocator, context);
 }
 
-rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *info)
+rynd_status rynd_context_get_info(const rynd_context *context, rynd_device_info *info)
 {
     RY_API_REQUIRE(context, info);
     ry_error error = {""};

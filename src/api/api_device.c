@@ -131,7 +131,7 @@ static bool find_name(size_t index, char name[32], size_t *count)
     return false;
 }
 
-rynd_status rynd_device_name(size_t index, char *name, size_t size)
+rynd_status rynd_device_get_name(size_t index, char *name, size_t size)
 {
     RY_API_REQUIRE(name);
     ry_error error = {""};

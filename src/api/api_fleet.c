@@ -105,8 +105,8 @@ rynd_status rynd_fleet_get_device(const rynd_fleet *fleet, size_t index, rynd_fl
     return ry_api_end(status, &error);
 }
 
-rynd_status rynd_fleet_link(const rynd_fleet *fleet, size_t a, size_t b, double *bandwidth,
-                            double *latency)
+rynd_status rynd_fleet_get_link(const rynd_fleet *fleet, size_t a, size_t b, double *bandwidth,
+                                double *latency)
 {
     RY_API_REQUIRE(fleet, bandwidth, latency);
     ry_error error = {""};

@@ -112,7 +112,7 @@ rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_err
     return RYND_OK;
 }
 
-rynd_status rynd_context_machine(const rynd_context *context, rynd_machine *machine)
+rynd_status rynd_context_get_machine(const rynd_context *context, rynd_machine *machine)
 {
     RY_API_REQUIRE(context, machine);
     ry_error error = {""};

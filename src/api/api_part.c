@@ -165,8 +165,8 @@ static rynd_status make(const rynd_model *model, rynd_context *context,
     return ry_api_part_of(model, context, graph, part, error);
 }
 
-rynd_status rynd_model_part(const rynd_model *model, rynd_context *context,
-                            const rynd_part_options *given, rynd_model **part)
+rynd_status rynd_model_create_part(const rynd_model *model, rynd_context *context,
+                                   const rynd_part_options *given, rynd_model **part)
 {
     RY_API_REQUIRE(model, context, part);
     *part = NULL;

@@ -13,7 +13,7 @@ static rynd_status end(const rynd_plan *plan, rynd_status status, ry_error *erro
     return ry_api_end(status, error);
 }
 
-rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session)
+rynd_status rynd_session_create(const rynd_plan *plan, rynd_session **session)
 {
     RY_API_REQUIRE(plan, session);
     *session = NULL;
@@ -256,7 +256,7 @@ rynd_status rynd_session_run(rynd_session *session)
     return end(session->plan, ry_run_go(session->run, &error), &error, RYND_ERROR_SHAPE);
 }
 
-rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_tensor *tensor)
+rynd_status rynd_session_get_output(const rynd_session *session, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(session, tensor);
     ry_error error = {""};
@@ -267,6 +267,18 @@ rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_
                           &error);
     }
     return ry_api_end(ry_run_output(session->run, index, tensor, &error), &error);
+}
+
+rynd_status rynd_session_get_output_named(const rynd_session *session, const char *name,
+                                          rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(session, name, tensor);
+    ry_error error = {""};
+    size_t index;
+    const rynd_status status =
+        ry_api_find_name(&session->plan->plan->output_index, "output", name, &index, &error);
+    return status == RYND_OK ? rynd_session_get_output(session, index, tensor)
+                             : ry_api_end(status, &error);
 }
 
 size_t rynd_session_memory(const rynd_session *session)

@@ -12,6 +12,11 @@ const char *rynd_version(void)
     return RYND_VERSION;
 }
 
+unsigned rynd_version_number(void)
+{
+    return RYND_VERSION_NUMBER;
+}
+
 /* State outside handles, like the size of a refused allocation (base/memory.h): C has no other way
  * to give a message beside a status without burdening every call. */
 static _Thread_local ry_error last_error;

@@ -25,7 +25,7 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
                                   ry_trainer_run *run, ry_error *error)
 {
     rynd_context *context = trainer->model->context;
-    rynd_plan_options plan = {.size = sizeof plan, .accuracy = trainer->accuracy};
+    rynd_plan_options plan = RYND_SIZED(rynd_plan_options, .accuracy = trainer->accuracy);
     if (options) {
         plan.settings = options->settings;
         plan.setting_count = options->setting_count;
@@ -289,7 +289,7 @@ static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_err
     return RYND_OK;
 }
 
-rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *given,
+rynd_status rynd_trainer_create(const rynd_model *model, const rynd_trainer_options *given,
                                 rynd_trainer **trainer)
 {
     RY_API_REQUIRE(model, trainer);
@@ -345,15 +345,16 @@ size_t rynd_trainer_bucket_count(const rynd_trainer *trainer)
                : 0;
 }
 
-rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index, rynd_bucket_info *info)
+rynd_status rynd_trainer_get_bucket(const rynd_trainer *trainer, size_t index,
+                                    rynd_bucket_info *info)
 {
     RY_API_REQUIRE(trainer, info);
     ry_error error = {""};
     const size_t count = rynd_trainer_bucket_count(trainer);
     if (index >= count) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
-                                  "rynd_trainer_bucket: %zu is out of range: there are %zu", index,
-                                  count),
+                                  "rynd_trainer_get_bucket: %zu is out of range: there are %zu",
+                                  index, count),
                           &error);
     }
     const rynd_bucket_info all = ry_sharing_bucket(gradients_of(trainer)->sharing, index);

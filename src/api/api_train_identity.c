@@ -75,8 +75,8 @@ static bool runs_again(const char *name)
 static rynd_status add_steps(const rynd_plan *plan, ry_digest *sum, ry_error *error)
 {
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
-        const rynd_status status = rynd_plan_step(plan, i, &step);
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        const rynd_status status = rynd_plan_get_step(plan, i, &step);
         if (status != RYND_OK) {
             return ry_fail(error, status, "%s", rynd_last_error());
         }
@@ -143,7 +143,7 @@ static rynd_status identify(rynd_trainer *t, ry_error *error)
     return all ? RYND_OK : ry_fail_memory(error);
 }
 
-rynd_status rynd_trainer_identity(rynd_trainer *trainer, const char **text)
+rynd_status rynd_trainer_get_identity(rynd_trainer *trainer, const char **text)
 {
     RY_API_REQUIRE(trainer, text);
     ry_error error = {""};

@@ -187,20 +187,21 @@ rynd_status rynd_trainer_evaluate(rynd_trainer *trainer, const rynd_tensor *inpu
     return ry_trainer_end(trainer, evaluate(trainer, inputs, target, loss, &error), &error);
 }
 
-rynd_status rynd_trainer_output(const rynd_trainer *trainer, rynd_tensor *output)
+rynd_status rynd_trainer_get_output(const rynd_trainer *trainer, rynd_tensor *output)
 {
     RY_API_REQUIRE(trainer, output);
     ry_error error = {""};
     if (!trainer->last) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
-                                  "rynd_trainer_output: there was no step and no evaluation yet"),
-                          &error);
+        return ry_api_end(
+            ry_fail(&error, RYND_ERROR_ARGUMENT,
+                    "rynd_trainer_get_output: there was no step and no evaluation yet"),
+            &error);
     }
     ry_session_output(ry_trainer_session(trainer->last), 1, output);
     return RYND_OK;
 }
 
-rynd_status rynd_trainer_target(const rynd_trainer *trainer, rynd_tensor *target)
+rynd_status rynd_trainer_get_target(const rynd_trainer *trainer, rynd_tensor *target)
 {
     RY_API_REQUIRE(trainer, target);
     *target = trainer->target;

@@ -18,7 +18,7 @@ static const double LEAST_ROUNDS = 24, LEAST_SECONDS = 4;
 
 typedef struct comparison {
     rynd_tuning *tuning;
-    rynd_model *model;
+    const rynd_model *model;
     const rynd_plan_options *options;
     const rynd_tune_options *how;
     ry_adviser adviser; /* who knows what was found */
@@ -117,22 +117,11 @@ static bool hear(void *user, double ratio, double spent)
 {
     const comparison *c = user;
     const rynd_tuning *tuning = c->tuning;
-    const rynd_tune_progress progress = {
-        .size = sizeof progress,
-        .problem = "",
-        .index = tuning->count,
-        .count = tuning->count + 1,
-        .looked = PLANS,
-        .forms = PLANS,
-        .left = PLANS,
-        .kernel = "",
-        .knobs = "",
-        .ratio = ratio,
-        .spent = tuning->info.used + spent,
-        .budget = tuning->info.budget,
-        .saved = tuning->saved,
-    };
-    return c->how->progress && c->how->progress(c->how->progress_user, &progress) != 0;
+    const rynd_tune_progress tuning_progress = RYND_SIZED(
+        rynd_tune_progress, .problem = "", .index = tuning->count, .count = tuning->count + 1,
+        .looked = PLANS, .forms = PLANS, .left = PLANS, .kernel = "", .knobs = "", .ratio = ratio,
+        .spent = tuning->info.used + spent, .budget = tuning->info.budget, .saved = tuning->saved);
+    return ry_api_tune_ends(c->how, &tuning_progress);
 }
 
 /* Any gain is one: of a network the parts that did not change have no share in it. */
@@ -180,7 +169,7 @@ static rynd_status compare(comparison *c, ry_error *error)
     return keep(c, error);
 }
 
-rynd_status ry_api_compare_plans(rynd_tuning *tuning, rynd_model *model,
+rynd_status ry_api_compare_plans(rynd_tuning *tuning, const rynd_model *model,
                                  const rynd_plan_options *options, const rynd_tune_options *how,
                                  ry_error *error)
 {

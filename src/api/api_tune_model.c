@@ -212,7 +212,7 @@ static bool are_cold(const rynd_plan *plan, const rynd_tune_options *options)
 
 /* The form of the plan; where another one is taken, the plan and the problems of its steps take the
  * place of those of the untuned plan. */
-static rynd_status tune_plan(rynd_tuning *tuning, rynd_model *model,
+static rynd_status tune_plan(rynd_tuning *tuning, const rynd_model *model,
                              const rynd_plan_options *untuned, const rynd_tune_options *options,
                              rynd_plan **plan, size_t *count, ry_error *error)
 {
@@ -229,7 +229,7 @@ static rynd_status tune_plan(rynd_tuning *tuning, rynd_model *model,
     return ry_api_list_problems(tuning, *plan, untuned, are_cold(*plan, options), count, error);
 }
 
-static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
+static rynd_status tune_model(rynd_tuning *tuning, const rynd_model *model,
                               const rynd_plan_options *given, const rynd_tune_options *options,
                               rynd_plan **plan, ry_error *error)
 {
@@ -257,7 +257,7 @@ static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
     return ry_api_compare_plans(tuning, model, &untuned, options, error);
 }
 
-rynd_status rynd_tune_model(rynd_model *model, const rynd_plan_options *plan,
+rynd_status rynd_tune_model(const rynd_model *model, const rynd_plan_options *plan,
                             const rynd_tune_options *given, rynd_tuning **tuning)
 {
     RY_API_REQUIRE(model, tuning);

@@ -23,7 +23,7 @@ ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, un
  * faster within the network is given up. Then the plan of those that are left and the untuned one
  * run in turns, as a whole; what came of it is in the tuning's info. Where it is not faster beyond
  * noise, the untuned choices are what is kept. */
-rynd_status ry_api_compare_plans(rynd_tuning *tuning, rynd_model *model,
+rynd_status ry_api_compare_plans(rynd_tuning *tuning, const rynd_model *model,
                                  const rynd_plan_options *options, const rynd_tune_options *how,
                                  ry_error *error);
 

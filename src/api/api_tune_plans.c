@@ -36,7 +36,7 @@ typedef struct variant {
 typedef struct search {
     rynd_tuning *tuning;
     ry_tuned_plans *plans;
-    rynd_model *model;
+    const rynd_model *model;
     const rynd_plan_options *options;
     const rynd_tune_options *how;
     double begin, end; /* clock */
@@ -170,22 +170,13 @@ static bool hear(void *user, double ratio, double spent)
     const search *s = user;
     const rynd_tuning *tuning = s->tuning;
     (void)spent;
-    const rynd_tune_progress progress = {
-        .size = sizeof progress,
-        .problem = "",
-        .index = s->at,
-        .count = s->count,
-        .looked = s->plans->count,
-        .forms = s->count + 1,
-        .left = 2,
-        .kernel = RY_PLAN_KERNEL,
-        .knobs = s->plans->items[s->plans->count - 1].knobs,
-        .ratio = ratio,
-        .spent = tuning->info.used + ry_clock_seconds() - s->begin,
-        .budget = tuning->info.budget,
-        .saved = tuning->saved,
-    };
-    return s->how->progress && s->how->progress(s->how->progress_user, &progress) != 0;
+    const rynd_tune_progress tuning_progress =
+        RYND_SIZED(rynd_tune_progress, .problem = "", .index = s->at, .count = s->count,
+                   .looked = s->plans->count, .forms = s->count + 1, .left = 2,
+                   .kernel = RY_PLAN_KERNEL, .knobs = s->plans->items[s->plans->count - 1].knobs,
+                   .ratio = ratio, .spent = tuning->info.used + ry_clock_seconds() - s->begin,
+                   .budget = tuning->info.budget, .saved = tuning->saved);
+    return ry_api_tune_ends(s->how, &tuning_progress);
 }
 
 /* The plan of a form is the last of those that are timed. */
@@ -196,8 +187,8 @@ static rynd_status add_plan(search *s, const ry_plan_form *form, uint64_t steps,
     char text[RY_PLAN_FORM_TEXT];
     ry_plan_form_print(form, text);
     const char *knobs = ry_arena_string(&s->tuning->arena, text, strlen(text));
-    plans->items[plans->count] = (rynd_tuned_plan){
-        .size = sizeof *plans->items, .knobs = knobs, .predicted = predicted, .ratio = 1};
+    plans->items[plans->count] =
+        RYND_SIZED(rynd_tuned_plan, .knobs = knobs, .predicted = predicted, .ratio = 1);
     plans->forms[plans->count] = *form;
     plans->steps[plans->count++] = steps;
     return knobs ? RYND_OK : ry_fail_memory(error);
@@ -344,9 +335,9 @@ static rynd_status tune(search *s, const rynd_plan *untuned, ry_error *error)
     return status;
 }
 
-rynd_status ry_api_tune_plans(rynd_tuning *tuning, rynd_model *model, const rynd_plan *untuned,
-                              const rynd_plan_options *options, const rynd_tune_options *how,
-                              double budget, ry_error *error)
+rynd_status ry_api_tune_plans(rynd_tuning *tuning, const rynd_model *model,
+                              const rynd_plan *untuned, const rynd_plan_options *options,
+                              const rynd_tune_options *how, double budget, ry_error *error)
 {
     search *s = ry_allocate_array(&tuning->context->allocator, 1, sizeof *s);
     if (!s) {
@@ -365,7 +356,7 @@ rynd_status ry_api_tune_plans(rynd_tuning *tuning, rynd_model *model, const rynd
     return status;
 }
 
-rynd_status rynd_tuning_plan(const rynd_tuning *tuning, size_t index, rynd_tuned_plan *plan)
+rynd_status rynd_tuning_get_plan(const rynd_tuning *tuning, size_t index, rynd_tuned_plan *plan)
 {
     RY_API_REQUIRE(tuning, plan);
     ry_error error = {""};

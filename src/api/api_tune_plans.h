@@ -22,9 +22,9 @@ typedef struct ry_tuned_plans {
  * each run in turns with the best so far, those that are predicted to be fastest first, within
  * `budget` seconds: what is faster beyond noise is the best from then on. What was measured is kept
  * in the wisdom. `untuned`: the plan of what is predicted, looked at only. */
-rynd_status ry_api_tune_plans(rynd_tuning *tuning, rynd_model *model, const rynd_plan *untuned,
-                              const rynd_plan_options *options, const rynd_tune_options *how,
-                              double budget, ry_error *error);
+rynd_status ry_api_tune_plans(rynd_tuning *tuning, const rynd_model *model,
+                              const rynd_plan *untuned, const rynd_plan_options *options,
+                              const rynd_tune_options *how, double budget, ry_error *error);
 
 /* The untuned plan is taken from now on, by the wisdom, too. */
 rynd_status ry_api_give_up_plan(rynd_tuning *tuning, const rynd_tune_options *how, ry_error *error);

@@ -18,7 +18,7 @@ typedef struct ry_runner {
  * random, integers 0, as the inputs of single problems are. The adviser must outlive it. Fails as
  * rynd_plan_create and rynd_session_run do, and with UNSUPPORTED (an input has a negative stride);
  * nothing is open then. */
-rynd_status ry_api_runner_open(ry_runner *runner, rynd_model *model,
+rynd_status ry_api_runner_open(ry_runner *runner, const rynd_model *model,
                                const rynd_plan_options *options, const ry_adviser *adviser,
                                uint64_t seed, ry_error *error);
 void ry_api_runner_close(ry_runner *runner); /* also one of zeros */

@@ -36,6 +36,9 @@ struct rynd_tuning {
 rynd_status ry_api_tune_entry(rynd_tuning *tuning, const rynd_tune_options *options, size_t all,
                               double budget, ry_error *error);
 
+/* Tells the caller how far it is; true: the caller ends it. */
+bool ry_api_tune_ends(const rynd_tune_options *options, const rynd_tune_progress *tuning);
+
 rynd_status ry_api_check_tune_options(const rynd_context *context, const rynd_tune_options *options,
                                       ry_error *error);
 

@@ -29,7 +29,7 @@ struct rynd_context {
     unsigned predicted_threads; /* that a run is predicted for: the caller's, or all cores */
     char machine_path[RY_MACHINE_PATH]; /* the file that it is from; "": built in */
     char kept_path[RY_MACHINE_PATH];    /* where rynd_context_keep_machine wrote */
-    rynd_log log;
+    rynd_log_function log;
     void *log_user;
     ry_wisdom *wisdom; /* NULL: off */
     char wisdom_path[RY_WISDOM_PATH];
@@ -58,6 +58,7 @@ struct rynd_plan {
     ry_arena texts;
     rynd_step_info *steps;
     rynd_plan_form form;
+    const char *units[RY_PLAN_KNOBS]; /* of its own knobs */
 };
 
 struct rynd_fleet {
@@ -68,7 +69,7 @@ struct rynd_fleet {
 };
 
 struct rynd_session {
-    rynd_plan *plan;
+    const rynd_plan *plan;
     ry_run *run;
 };
 
@@ -82,6 +83,12 @@ struct rynd_event {
     rynd_context *context;
     ry_event *event;
 };
+
+/* The caller's room for a text. */
+typedef struct ry_text_room {
+    char *text;
+    size_t size;
+} ry_text_room;
 
 /* What a public function that returns a status begins with: RY_API_REQUIRE(context, path, model)
  * refuses the first that is NULL, by its name. */
@@ -118,6 +125,10 @@ rynd_status ry_api_check_data(const ry_tensor *description, const void *data, ry
 /* Does a buffer have so many bytes from `offset` on? */
 rynd_status ry_api_buffer_range(const rynd_buffer *buffer, size_t offset, size_t size,
                                 ry_error *error);
+
+/* Finds the index of a name; kind: "input" or "output". NOT_FOUND names both. */
+rynd_status ry_api_find_name(const ry_names *names, const char *kind, const char *name,
+                             size_t *index, ry_error *error);
 
 /* Keeps the message for rynd_last_error when status is a failure; returns status. */
 rynd_status ry_api_end(rynd_status status, const ry_error *error);
@@ -214,9 +225,11 @@ rynd_status ry_api_check_settings(const rynd_setting *settings, size_t count, bo
 /* Does what is planned run here? UNSUPPORTED where the plans are for a better instruction set. */
 rynd_status ry_api_check_runs(const ry_device *device, ry_error *error);
 
-/* A knob of a prepared kernel, for a struct of the caller's. */
+/* Describes a knob of a prepared kernel, or writes a legal value, to the caller's memory. */
 rynd_status ry_api_knob(const ry_prepared *prepared, const ry_device *device, size_t index,
                         rynd_knob *knob, ry_error *error);
+rynd_status ry_api_knob_value(const ry_prepared *prepared, const ry_device *device, size_t knob,
+                              size_t index, ry_text_room room, ry_error *error);
 
 /* Sets plan->form, as the caller sees it. */
 rynd_status ry_api_describe_form(rynd_plan *plan, ry_error *error);
@@ -227,14 +240,14 @@ rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *c
 
 /* rynd_plan_create with an adviser (NULL: nobody), which must outlive the plan; *plan is set where
  * it does not fail. */
-rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
+rynd_status ry_api_plan_create(const rynd_model *model, const rynd_plan_options *options,
                                const ry_adviser *adviser, rynd_plan **plan, ry_error *error);
 /* The same within bytes of memory (ry_plan_options). */
 typedef struct ry_api_memory {
     size_t limit, beside; /* limit 0: any */
     size_t *least;
 } ry_api_memory;
-rynd_status ry_api_plan_create_within(rynd_model *model, const rynd_plan_options *options,
+rynd_status ry_api_plan_create_within(const rynd_model *model, const rynd_plan_options *options,
                                       const ry_adviser *adviser, ry_api_memory memory,
                                       rynd_plan **plan, ry_error *error);
 

@@ -21,7 +21,7 @@ typedef struct ry_placed_network {
 struct rynd_placement {
     ry_allocator allocator;
     ry_arena arena;
-    rynd_fleet *fleet;
+    const rynd_fleet *fleet;
     ry_placed_network *networks;
     size_t network_count;
     ry_assign_problem problem;
@@ -46,7 +46,7 @@ size_t ry_placement_parts(const ry_fleet *fleet, size_t networks, size_t most);
 
 /* Binds, folds and cuts a network. */
 rynd_status ry_placement_cut(rynd_placement *placement, ry_placed_network *network,
-                             const rynd_model *model, const rynd_place_options *options,
+                             const rynd_model *model, const rynd_placement_options *options,
                              ry_error *error);
 
 /* The model of parts of a network, for a device's context. */
@@ -55,11 +55,11 @@ rynd_status ry_placement_model(const rynd_placement *placement, const ry_placed_
                                ry_error *error);
 
 /* Plans a model of parts, to look at; the model must be the device's. */
-rynd_status ry_placement_cost(const rynd_placement *placement, rynd_model *model, size_t device,
-                              ry_placed_cost *cost, ry_error *error);
+rynd_status ry_placement_cost(const rynd_placement *placement, const rynd_model *model,
+                              size_t device, ry_placed_cost *cost, ry_error *error);
 
 /* All costs of all networks. */
-rynd_status ry_placement_costs(rynd_placement *placement, const rynd_place_options *options,
+rynd_status ry_placement_costs(rynd_placement *placement, const rynd_placement_options *options,
                                ry_error *error);
 
 #endif

@@ -25,7 +25,7 @@ typedef struct ry_trainer_state {
 } ry_trainer_state;
 
 struct rynd_trainer {
-    rynd_model *model; /* the caller's */
+    const rynd_model *model; /* the caller's */
     ry_arena arena;
     ry_training training;
     ry_graph *graph;      /* bound and folded, of which both runs are made */

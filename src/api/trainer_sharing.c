@@ -306,10 +306,8 @@ size_t ry_sharing_bucket_count(const ry_sharing *s)
 rynd_bucket_info ry_sharing_bucket(const ry_sharing *s, size_t index)
 {
     const bucket *b = &s->buckets[index];
-    return (rynd_bucket_info){.size = sizeof(rynd_bucket_info),
-                              .bytes = floats_of(s, index) * sizeof(float),
-                              .made = b->made,
-                              .awaited = b->awaited};
+    return RYND_SIZED(rynd_bucket_info, .bytes = floats_of(s, index) * sizeof(float),
+                      .made = b->made, .awaited = b->awaited);
 }
 
 size_t ry_sharing_memory(const ry_sharing *s)

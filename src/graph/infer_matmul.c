@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes of sums of products: matmul by numpy's rules, einsum by its equation. */
 #include "graph/infer_table.h"
-
-#include <string.h>
+#include "problem/einsum.h"
 
 /* The two matrix dims of an operand; a vector is a row on the left and a column on the right. */
 static void matrix_dims(const ry_shape *shape, bool left, bool transposed, int64_t dims[2])
@@ -72,140 +71,48 @@ ry_infer_result ry_infer_op_matmul(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
-/* An equation's labels: 52 letters, then the dims of the ellipsis, counted from its right end. */
-enum { LETTERS = 52, LABELS = LETTERS + RY_MAX_RANK };
+/* Dims of the labels that have been read. */
+typedef struct label_dims {
+    int64_t dim[RY_EINSUM_LABELS];
+    bool seen[RY_EINSUM_LABELS];
+} label_dims;
 
-typedef struct equation {
-    int64_t dim[LABELS];
-    int uses[LABELS];
-    bool seen[LABELS];
-    int ellipsis; /* the largest number of dims that an ellipsis stands for */
-} equation;
-
-static int letter(char c)
+static ry_infer_result bad_equation(ry_infer *infer, const ry_einsum_reader *reader)
 {
-    return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
+    const char *equation = infer->node->attrs.einsum.equation;
+    const int operand = reader->operands - 1;
+    return reader->rank_error
+               ? ry_infer_bad(infer, operand,
+                              "has rank %d, but its term of equation '%s' has %d letters",
+                              ry_infer_in(infer, operand)->shape.rank, equation, reader->letters)
+               : ry_infer_fail(infer, RYND_ERROR_SHAPE, "equation '%s': %s", equation,
+                               reader->error);
 }
 
-static ry_infer_result bad_equation(ry_infer *infer, const char *why)
+static bool join_dim(ry_infer *infer, label_dims *dims, int label, int64_t dim)
 {
-    return ry_infer_fail(infer, RYND_ERROR_SHAPE, "equation '%s': %s",
-                         infer->node->attrs.einsum.equation, why);
-}
-
-/* Letters of a term, and whether it has an ellipsis. */
-static ry_infer_result scan_term(ry_infer *infer, const char *term, size_t length, int *letters,
-                                 bool *ellipsis)
-{
-    *letters = 0;
-    *ellipsis = false;
-    for (size_t i = 0; i < length; i++) {
-        if (term[i] == ' ') {
-            continue;
-        }
-        if (i + 2 < length && memcmp(term + i, "...", 3) == 0 && !*ellipsis) {
-            *ellipsis = true;
-            i += 2;
-        } else if (letter(term[i]) >= 0) {
-            ++*letters;
-        } else {
-            return bad_equation(infer, "expected letters, at most one '...' a term, ',' and '->'");
-        }
-    }
-    return *letters > RY_MAX_RANK ? bad_equation(infer, "a term has too many letters")
-                                  : RY_INFER_DONE;
-}
-
-static bool join(ry_infer *infer, equation *e, int label, int64_t dim)
-{
-    e->uses[label]++;
-    if (!e->seen[label]) {
-        e->seen[label] = true;
-        e->dim[label] = dim;
+    if (!dims->seen[label]) {
+        dims->seen[label] = true;
+        dims->dim[label] = dim;
         return true;
     }
-    return ry_infer_broadcast_dim(infer->graph, e->dim[label], dim, &e->dim[label]);
+    return ry_infer_broadcast_dim(infer->graph, dims->dim[label], dim, &dims->dim[label]);
 }
 
-/* One operand's term: its dims join the labels. */
-static ry_infer_result add_operand(ry_infer *infer, equation *e, int operand, const char *term,
-                                   size_t length)
+/* One operand's dims join those of their labels. */
+static ry_infer_result add_operand(ry_infer *infer, ry_einsum_reader *reader, label_dims *dims)
 {
-    const ry_shape *shape = &ry_infer_in(infer, operand)->shape;
-    int letters = 0, axis = 0;
-    bool ellipsis = false;
-    RY_INFER_TRY(scan_term(infer, term, length, &letters, &ellipsis));
-    int covered = shape->rank - letters;
-    if (covered < 0 || (covered > 0 && !ellipsis)) {
-        return ry_infer_bad(infer, operand,
-                            "has rank %d, but its term of equation '%s' has %d letters",
-                            shape->rank, infer->node->attrs.einsum.equation, letters);
+    const int operand = reader->operands;
+    ry_einsum_term term;
+    RY_INFER_TRY(ry_infer_check_same_type(infer, operand, 0));
+    if (!ry_einsum_operand(reader, ry_infer_in(infer, operand)->shape.rank, &term)) {
+        return bad_equation(infer, reader);
     }
-    e->ellipsis = ellipsis && covered > e->ellipsis ? covered : e->ellipsis;
-    for (size_t i = 0; i < length; i++) {
-        bool agrees = true;
-        int label = letter(term[i]);
-        if (label >= 0) {
-            agrees = join(infer, e, label, shape->dim[axis++]);
-        } else if (term[i] == '.') {
-            for (int d = covered - 1; agrees && d >= 0; d--) {
-                agrees = join(infer, e, LETTERS + d, shape->dim[axis++]);
-            }
-            i += 2;
-        }
-        if (!agrees) {
+    for (int d = 0; d < term.count; d++) {
+        if (!join_dim(infer, dims, term.label[d], ry_infer_in(infer, operand)->shape.dim[d])) {
             return ry_infer_bad(infer, operand,
-                                "disagrees in dim %d with an earlier operand of equation '%s'",
-                                axis - 1, infer->node->attrs.einsum.equation);
-        }
-    }
-    return RY_INFER_DONE;
-}
-
-static void add_ellipsis(const equation *e, ry_shape *y)
-{
-    for (int d = e->ellipsis - 1; d >= 0; d--) {
-        y->dim[y->rank++] = e->dim[LETTERS + d];
-    }
-}
-
-static ry_infer_result explicit_output(ry_infer *infer, const equation *e, const char *term,
-                                       ry_shape *y)
-{
-    int letters = 0;
-    bool ellipsis = false, used[LETTERS] = {false};
-    RY_INFER_TRY(scan_term(infer, term, strlen(term), &letters, &ellipsis));
-    if (letters + (ellipsis ? e->ellipsis : 0) > RY_MAX_RANK) {
-        return bad_equation(infer, "the output has too many dims");
-    }
-    for (; *term; term++) {
-        int label = letter(*term);
-        if (*term == '.') {
-            add_ellipsis(e, y);
-            term += 2;
-        } else if (label >= 0) {
-            if (!e->seen[label] || used[label]) {
-                return bad_equation(
-                    infer,
-                    "each letter of the output must occur in an input, and once in the output");
-            }
-            used[label] = true;
-            y->dim[y->rank++] = e->dim[label];
-        }
-    }
-    return RY_INFER_DONE;
-}
-
-/* The ellipsis, then the letters that occur once, in alphabetical order. */
-static ry_infer_result implicit_output(ry_infer *infer, const equation *e, ry_shape *y)
-{
-    add_ellipsis(e, y);
-    for (int label = 0; label < LETTERS; label++) {
-        if (e->uses[label] == 1) {
-            if (y->rank == RY_MAX_RANK) {
-                return bad_equation(infer, "the output has too many dims");
-            }
-            y->dim[y->rank++] = e->dim[label];
+                                "disagrees in dim %d with an earlier operand of equation '%s'", d,
+                                infer->node->attrs.einsum.equation);
         }
     }
     return RY_INFER_DONE;
@@ -213,25 +120,25 @@ static ry_infer_result implicit_output(ry_infer *infer, const equation *e, ry_sh
 
 ry_infer_result ry_infer_op_einsum(ry_infer *infer)
 {
-    const char *text = infer->node->attrs.einsum.equation;
-    equation e = {.ellipsis = 0};
-    if (!text) {
+    label_dims dims = {.seen = {false}};
+    ry_einsum_term output;
+    if (!infer->node->attrs.einsum.equation) {
         return ry_infer_fail(infer, RYND_ERROR_FORMAT, "the equation is missing");
     }
-    const char *arrow = strstr(text, "->"), *end = arrow ? arrow : text + strlen(text),
-               *term = text;
+    ry_einsum_reader reader = ry_einsum_begin(infer->node->attrs.einsum.equation);
     for (int i = 0; i < infer->node->inputs; i++) {
-        const char *comma = memchr(term, ',', (size_t)(end - term)), *stop = comma ? comma : end;
-        if (!ry_infer_has(infer, i) || (comma != NULL) != (i + 1 < infer->node->inputs)) {
-            return bad_equation(infer, "needs as many terms as there are inputs");
+        if (!ry_infer_has(infer, i)) {
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE, "input %d is absent", i);
         }
-        RY_INFER_TRY(ry_infer_check_same_type(infer, i, 0));
-        RY_INFER_TRY(add_operand(infer, &e, i, term, (size_t)(stop - term)));
-        term = comma ? comma + 1 : end;
+        RY_INFER_TRY(add_operand(infer, &reader, &dims));
     }
-    ry_shape y = {.rank = 0};
-    RY_INFER_TRY(arrow ? explicit_output(infer, &e, arrow + 2, &y)
-                       : implicit_output(infer, &e, &y));
+    if (!ry_einsum_output(&reader, &output)) {
+        return bad_equation(infer, &reader);
+    }
+    ry_shape y = {.rank = output.count};
+    for (int d = 0; d < output.count; d++) {
+        y.dim[d] = dims.dim[output.label[d]];
+    }
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &y);
     return RY_INFER_DONE;
 }

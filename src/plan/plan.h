@@ -135,7 +135,7 @@ typedef struct ry_plan {
     struct ry_choices *choices; /* kernels chosen so far, while it is made */
     struct ry_settings *settings;     /* the caller's own choices, while it is made */
     const struct ry_adviser *adviser; /* who knows of problems that were measured; NULL: nobody */
-    int (*progress)(void *user, size_t done, size_t all); /* while it is made; NULL: nobody */
+    rynd_progress_function progress;  /* while it is made; NULL: nobody */
     void *progress_user;
 } ry_plan;
 
@@ -168,7 +168,7 @@ typedef struct ry_plan_options {
     /* a network whose constants have no more bytes is free to pack them anew (weights.h); 0: 2 MiB
      */
     size_t own_weights;
-    int (*progress)(void *user, size_t done, size_t all); /* plan_progress.h; NULL: nobody hears */
+    rynd_progress_function progress; /* plan_progress.h; NULL: nobody hears */
     void *progress_user;
 } ry_plan_options;
 

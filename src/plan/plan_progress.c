@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/plan_progress.h"
 
+#include "base/progress_ends.h"
+
 /* Parts of a stage that are told: more would be read by nobody. */
 enum { PARTS = 100 };
 
@@ -8,8 +10,8 @@ rynd_status ry_plan_advance(ry_plan *plan, ry_plan_stage stage, size_t done, siz
                             ry_error *error)
 {
     const size_t part = all ? done * PARTS / all : PARTS;
-    return plan->progress && plan->progress(plan->progress_user, (size_t)stage * PARTS + part,
-                                            (size_t)RY_STAGES * PARTS)
+    return ry_progress_ends(plan->progress, plan->progress_user, (size_t)stage * PARTS + part,
+                            (size_t)RY_STAGES * PARTS)
                ? ry_fail(error, RYND_ERROR_CANCELLED, "the plan was ended before it was made")
                : RYND_OK;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations and bytes of a problem's definition. */
+#include "problem/einsum.h"
 #include "problem/problem.h"
 
-#include <string.h>
+#include <math.h>
 
 static double product(const ry_tensor *t, int from, int to)
 {
@@ -41,43 +42,20 @@ static double matmul_flop(const ry_problem *p)
     return 2 * product(y, 0, y->rank) * (double)depth;
 }
 
-/* The product of all labels' extents; a multiplication and an addition less for a single operand.
- * Labels: 52 letters, then the dims of the ellipsis from its right end. */
+/* The product of all labels' extents; a single operand is only added. */
 static double einsum_flop(const ry_problem *p)
 {
-    enum { LETTERS = 52 };
-    double extent[LETTERS + RY_MAX_RANK];
-    for (int i = 0; i < LETTERS + RY_MAX_RANK; i++) {
-        extent[i] = 1;
-    }
-    const char *at = p->attrs.einsum.equation ? p->attrs.einsum.equation : "";
-    for (int i = 0; i < p->inputs; i++) {
-        size_t length = strcspn(at, ",-");
-        int letters = 0, axis = 0;
-        for (size_t k = 0; k < length; k++) {
-            letters += (at[k] >= 'a' && at[k] <= 'z') || (at[k] >= 'A' && at[k] <= 'Z');
+    double extent[RY_EINSUM_LABELS] = {0}, all = p->inputs > 1 ? 2 : 0;
+    ry_einsum_reader reader =
+        ry_einsum_begin(p->attrs.einsum.equation ? p->attrs.einsum.equation : "");
+    ry_einsum_term term;
+    for (int i = 0; i < p->inputs && ry_einsum_operand(&reader, p->in[i].rank, &term); i++) {
+        for (int d = 0; d < term.count; d++) {
+            extent[term.label[d]] = fmax(extent[term.label[d]], (double)p->in[i].dim[d]);
         }
-        for (size_t k = 0; k < length && axis < p->in[i].rank; k++) {
-            bool dots = at[k] == '.';
-            int label = at[k] >= 'a' && at[k] <= 'z'   ? at[k] - 'a'
-                        : at[k] >= 'A' && at[k] <= 'Z' ? at[k] - 'A' + 26
-                                                       : -1;
-            for (int d = p->in[i].rank - letters - 1;
-                 dots && d >= 0 && d < RY_MAX_RANK && axis < p->in[i].rank; d--) {
-                extent[LETTERS + d] = fmax(extent[LETTERS + d], (double)p->in[i].dim[axis++]);
-            }
-            if (label >= 0) {
-                extent[label] =
-                    p->in[i].dim[axis] == 1 ? extent[label] : (double)p->in[i].dim[axis];
-                axis++;
-            }
-            k += dots && k + 2 < length ? 2 : 0;
-        }
-        at += length + (at[length] == ',');
     }
-    double all = p->inputs > 1 ? 2 : 0;
-    for (int i = 0; i < LETTERS + RY_MAX_RANK; i++) {
-        all *= extent[i];
+    for (int label = 0; label < RY_EINSUM_LABELS; label++) {
+        all *= reader.uses[label] ? extent[label] : 1;
     }
     return all;
 }

@@ -3,7 +3,7 @@
 #ifndef RY_TRAIN_ACCUMULATE_H
 #define RY_TRAIN_ACCUMULATE_H
 
-#include "train/emitter.h"
+#include "graph/emitter.h"
 
 /* Adds a gradient to a sum of its shape, a state of the emitter's name. `more` is a scalar of f32:
  * 0 where the sum begins with this one, else 1. */

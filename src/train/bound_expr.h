@@ -5,7 +5,7 @@
 #define RY_TRAIN_BOUND_EXPR_H
 
 #include "expr/expr.h"
-#include "train/emitter.h"
+#include "graph/emitter.h"
 
 typedef struct ry_bound_expr {
     const ry_expr *program;             /* in the graph's arena */

@@ -5,7 +5,7 @@
 #ifndef RY_TRAIN_EXCHANGED_H
 #define RY_TRAIN_EXCHANGED_H
 
-#include "train/emitter.h"
+#include "graph/emitter.h"
 
 /* One value, of f32. */
 typedef struct ry_exchanged {

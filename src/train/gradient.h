@@ -9,7 +9,7 @@
 #ifndef RY_TRAIN_GRADIENT_H
 #define RY_TRAIN_GRADIENT_H
 
-#include "train/emitter.h"
+#include "graph/emitter.h"
 
 typedef struct ry_gradient_call {
     ry_graph *graph; /* bound: every dim is a number; attributes canonical */

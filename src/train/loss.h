@@ -3,7 +3,7 @@
 #ifndef RY_TRAIN_LOSS_H
 #define RY_TRAIN_LOSS_H
 
-#include "train/emitter.h"
+#include "graph/emitter.h"
 
 typedef enum ry_loss {
 #define RY_LOSS(name, labels, text) RY_LOSS_##name,

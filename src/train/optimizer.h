@@ -3,7 +3,7 @@
 #ifndef RY_TRAIN_OPTIMIZER_H
 #define RY_TRAIN_OPTIMIZER_H
 
-#include "train/emitter.h"
+#include "graph/emitter.h"
 
 typedef enum ry_optimizer {
 #define RY_OPTIMIZER(name, rates, rates_text, moments, first, second, text) RY_OPTIMIZER_##name,

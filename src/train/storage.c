@@ -9,8 +9,8 @@
  * when rounded, max pooling's gradient goes to the first. */
 #include "train/storage.h"
 
+#include "graph/emitter.h"
 #include "graph/own_vector.h"
-#include "train/emitter.h"
 
 #include <assert.h>
 #include <string.h>

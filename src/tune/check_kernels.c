@@ -2,6 +2,7 @@
 /* Checks the kernels of a device, problem by problem. */
 #include "tune/check_kernels.h"
 
+#include "base/progress_ends.h"
 #include "device/digest.h"
 #include "kernels/prepared.h"
 #include "machine/machine.h"
@@ -194,8 +195,9 @@ rynd_status ry_check_kernels(ry_device *device, const ry_check_watch *watch, ry_
             ry_error_prefix(error, "problem '%s': ", problems[i].text);
         }
         ry_arena_free(&c.arena);
-        if (watch->progress) {
-            watch->progress(watch->user, (double)(i + 1) / PROBLEMS);
+        if (status == RYND_OK &&
+            ry_progress_ends(watch->progress, watch->user, (size_t)i + 1, PROBLEMS)) {
+            return ry_fail(error, RYND_ERROR_CANCELLED, "the check was ended by its caller");
         }
     }
     return status;

@@ -22,7 +22,7 @@ static uint8_t bytes[TINY_MODEL_CAPACITY];
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 1};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 1);
     const size_t size = tiny_model(bytes);
     return rynd_context_create(&options, &context) ||
            rynd_model_load_memory(context, bytes, size, &model);
@@ -51,7 +51,7 @@ static void fleets(void **state)
     rynd_fleet *fleet = fleet_of("device a cpu threads=1 watts=3\n"
                                  "device b cpu threads=2 memory=1e9\n"
                                  "link b a bandwidth=5e9 latency=1e-6\n");
-    rynd_fleet_device device = {.size = sizeof device};
+    rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
     double bandwidth, latency;
     assert_int_equal(rynd_fleet_device_count(fleet), 2);
     assert_int_equal(rynd_fleet_get_device(fleet, 1, &device), RYND_OK);
@@ -61,10 +61,10 @@ static void fleets(void **state)
     assert_true(device.threads == 2 && device.memory == 1e9 && device.watts == 0);
     assert_non_null(device.context);
     assert_int_equal(rynd_fleet_get_device(fleet, 2, &device), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_fleet_link(fleet, 0, 1, &bandwidth, &latency), RYND_OK);
+    assert_int_equal(rynd_fleet_get_link(fleet, 0, 1, &bandwidth, &latency), RYND_OK);
     assert_true(bandwidth == 5e9 && latency == 1e-6);
-    assert_int_equal(rynd_fleet_link(fleet, 0, 0, &bandwidth, &latency), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_fleet_link(fleet, 0, 2, &bandwidth, &latency), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_fleet_get_link(fleet, 0, 0, &bandwidth, &latency), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_fleet_get_link(fleet, 0, 2, &bandwidth, &latency), RYND_ERROR_ARGUMENT);
     rynd_fleet_destroy(fleet);
     rynd_fleet_destroy(NULL);
 
@@ -78,24 +78,24 @@ static void fleets(void **state)
 static rynd_placement *place(rynd_fleet *fleet, rynd_objective objective, size_t parts)
 {
     rynd_placement *placement;
-    const rynd_place_options options = {
-        .size = sizeof options, .objective = objective, .batch = 1, .parts = parts};
-    assert_int_equal(rynd_place(fleet, &model, 1, &options, &placement), RYND_OK);
+    const rynd_placement_options options =
+        RYND_SIZED(rynd_placement_options, .objective = objective, .batch = 1, .parts = parts);
+    assert_int_equal(rynd_placement_create(fleet, &model, 1, &options, &placement), RYND_OK);
     return placement;
 }
 
 static double predicted_whole(rynd_context *where, size_t *total)
 {
-    const rynd_part_options options = {.size = sizeof options, .batch = 1};
-    const rynd_plan_options looked_at = {.size = sizeof looked_at, .without_weights = 1};
-    rynd_prediction prediction = {.size = sizeof prediction};
-    rynd_memory memory = {.size = sizeof memory};
+    const rynd_part_options options = RYND_SIZED(rynd_part_options, .batch = 1);
+    const rynd_plan_options looked_at = RYND_SIZED(rynd_plan_options, .without_weights = 1);
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     rynd_model *part;
     rynd_plan *plan;
-    assert_int_equal(rynd_model_part(model, where, &options, &part), RYND_OK);
+    assert_int_equal(rynd_model_create_part(model, where, &options, &part), RYND_OK);
     assert_int_equal(rynd_plan_create(part, &looked_at, &plan), RYND_OK);
     assert_int_equal(rynd_plan_predict(plan, &prediction), RYND_OK);
-    assert_int_equal(rynd_plan_memory(plan, &memory), RYND_OK);
+    assert_int_equal(rynd_plan_get_memory(plan, &memory), RYND_OK);
     rynd_plan_destroy(plan);
     rynd_model_destroy(part);
     *total = memory.total;
@@ -108,9 +108,9 @@ static void one_device(void **state)
     (void)state;
     rynd_fleet *fleet = fleet_of("device a cpu threads=1 watts=4\n");
     rynd_placement *placement = place(fleet, RYND_OBJECTIVE_LATENCY, 1);
-    rynd_placement_info info = {.size = sizeof info};
-    rynd_placed_part part = {.size = sizeof part};
-    rynd_fleet_device device = {.size = sizeof device};
+    rynd_placement_info info = RYND_SIZED(rynd_placement_info);
+    rynd_placed_part part = RYND_SIZED(rynd_placed_part);
+    rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
     size_t total;
     double seconds;
     assert_int_equal(rynd_fleet_get_device(fleet, 0, &device), RYND_OK);
@@ -119,16 +119,16 @@ static void one_device(void **state)
     assert_true(info.parts == 1 && info.complete && info.value == whole && info.bound == whole);
     assert_true(info.latency == whole && info.period == whole);
     assert_true(info.memory == (double)total && fabs(info.energy - 4 * whole) < 1e-12);
-    assert_int_equal(rynd_placement_part(placement, 0, &part), RYND_OK);
+    assert_int_equal(rynd_placement_get_part(placement, 0, &part), RYND_OK);
     assert_true(part.seconds == whole && part.memory.total == total && part.first == 0);
     assert_true(part.bytes_in == 4 * TINY_CHANNELS * TINY_SIDE * TINY_SIDE);
     assert_true(part.bytes_out == 4 * TINY_CLASSES);
     assert_string_equal(part.last_node, "y");
-    assert_int_equal(rynd_placement_part(placement, 1, &part), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_placement_makespan(placement, 3, &seconds), RYND_OK);
+    assert_int_equal(rynd_placement_get_part(placement, 1, &part), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_placement_get_makespan(placement, 3, &seconds), RYND_OK);
     assert_true(fabs(seconds - 3 * whole) < 1e-9 * whole);
-    assert_int_equal(rynd_placement_makespan(placement, 0, &seconds), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_placement_makespan(placement, 1025, &seconds), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_placement_get_makespan(placement, 0, &seconds), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_placement_get_makespan(placement, 1025, &seconds), RYND_ERROR_ARGUMENT);
     rynd_placement_destroy(placement);
     rynd_placement_destroy(NULL);
     rynd_fleet_destroy(fleet);
@@ -143,15 +143,15 @@ static void cut_in_parts(void **state)
     for (int objective = RYND_OBJECTIVE_THROUGHPUT; objective <= RYND_OBJECTIVE_MEMORY;
          objective += RYND_OBJECTIVE_MEMORY - RYND_OBJECTIVE_THROUGHPUT) {
         rynd_placement *placement = place(fleet, (rynd_objective)objective, 4);
-        rynd_placement_info info = {.size = sizeof info};
+        rynd_placement_info info = RYND_SIZED(rynd_placement_info);
         double load[2] = {0}, held[2] = {0};
         size_t next = 0;
         assert_int_equal(rynd_placement_get_info(placement, &info), RYND_OK);
         assert_true(info.parts >= 2 && info.bound == info.value && info.nodes >= 1);
         assert_true(info.energy == 0);
         for (size_t i = 0; i < info.parts; i++) {
-            rynd_placed_part part = {.size = sizeof part};
-            assert_int_equal(rynd_placement_part(placement, i, &part), RYND_OK);
+            rynd_placed_part part = RYND_SIZED(rynd_placed_part);
+            assert_int_equal(rynd_placement_get_part(placement, i, &part), RYND_OK);
             assert_true(part.first == next && part.end > part.first && part.device < 2);
             assert_true(part.steps > 0 && part.bytes_in > 0 && part.bytes_out > 0);
             load[part.device] += part.seconds;
@@ -175,26 +175,27 @@ static void within_memory(void **state)
     (void)state;
     rynd_fleet *fleet = fleet_of("device small cpu threads=1 memory=10\ndevice large cpu\n");
     rynd_placement *placement = place(fleet, RYND_OBJECTIVE_MEMORY, 3);
-    rynd_placement_info info = {.size = sizeof info};
-    rynd_placed_part part = {.size = sizeof part};
+    rynd_placement_info info = RYND_SIZED(rynd_placement_info);
+    rynd_placed_part part = RYND_SIZED(rynd_placed_part);
     assert_int_equal(rynd_placement_get_info(placement, &info), RYND_OK);
     assert_int_equal(info.parts, 1);
-    assert_int_equal(rynd_placement_part(placement, 0, &part), RYND_OK);
+    assert_int_equal(rynd_placement_get_part(placement, 0, &part), RYND_OK);
     assert_int_equal(part.device, 1);
     rynd_placement_destroy(placement);
     rynd_fleet_destroy(fleet);
 
     fleet = fleet_of("device small cpu threads=1 memory=10\n");
-    const rynd_place_options options = {.size = sizeof options, .batch = 1};
-    assert_int_equal(rynd_place(fleet, &model, 1, &options, &placement), RYND_ERROR_NOT_FOUND);
+    const rynd_placement_options options = RYND_SIZED(rynd_placement_options, .batch = 1);
+    assert_int_equal(rynd_placement_create(fleet, &model, 1, &options, &placement),
+                     RYND_ERROR_NOT_FOUND);
     assert_non_null(strstr(rynd_last_error(), "memory"));
     rynd_fleet_destroy(fleet);
 }
 
-static int stop(void *user, size_t done, size_t all)
+static int stop(void *user, const rynd_progress *progress)
 {
-    *(size_t *)user = all;
-    return done == 2;
+    *(size_t *)user = progress->all;
+    return progress->done == 2;
 }
 
 static void what_is_refused(void **state)
@@ -205,7 +206,7 @@ static void what_is_refused(void **state)
     size_t all = 0;
     rynd_placement *placement;
     const struct {
-        rynd_place_options options;
+        rynd_placement_options options;
         rynd_model *const *models;
         size_t count;
         rynd_status status;
@@ -233,10 +234,10 @@ static void what_is_refused(void **state)
          "ended by its caller"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        rynd_place_options options = wrong[i].options;
+        rynd_placement_options options = wrong[i].options;
         options.size = sizeof options;
         const rynd_status status =
-            rynd_place(fleet, wrong[i].models, wrong[i].count, &options, &placement);
+            rynd_placement_create(fleet, wrong[i].models, wrong[i].count, &options, &placement);
         assert_null(placement);
         if (status != wrong[i].status || !strstr(rynd_last_error(), wrong[i].message)) {
             fail_msg("%zu: %s: '%s' is not in '%s'", i, rynd_status_text(status), wrong[i].message,

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "place/assign_search.h"
 #include "place_instance.h"
 
 #include <math.h>
@@ -232,6 +233,37 @@ static void large_problems_end(void **state)
     }
 }
 
+/* From all parts on a slow device: whatever the chain, its parts move to the fast one. */
+static void improvement_reaches_every_chain(void **state)
+{
+    (void)state;
+    enum { CHAINS = 3, PARTS = 3, SLOW = 0, FAST = 1 };
+    place_instance in;
+    ry_arena arena;
+    ry_assign_scratch scratch;
+    unsigned char device[CHAINS * PARTS] = {SLOW};
+    place_instance_make(&in, RY_ASSIGN_ENERGY, 2, CHAINS, PARTS);
+    for (size_t d = 0; d < 2; d++) {
+        in.memory[d] = INFINITY;
+        in.watts[d] = 1;
+    }
+    for (size_t c = 0; c < CHAINS; c++) {
+        for (size_t row = 0; row < PARTS * PARTS; row++) {
+            in.tables[c][0][2 * row + SLOW] = 2;
+            in.tables[c][0][2 * row + FAST] = 1;
+        }
+    }
+    ry_arena_init(&arena, &ry_system_allocator);
+    assert_true(ry_assign_scratch_make(&in.problem, &arena, &scratch));
+    ry_assign_score best = ry_assign_score_of(&in.problem, device, &scratch);
+    ry_assign_improve(&in.problem, &scratch, device, &best);
+    for (size_t i = 0; i < CHAINS * PARTS; i++) {
+        assert_int_equal(device[i], FAST);
+    }
+    ry_arena_free(&arena);
+    place_instance_release(&in);
+}
+
 /* Thirty equal devices: the search tries one of the unused devices only. */
 static void devices_that_are_alike(void **state)
 {
@@ -339,6 +371,7 @@ int main(void)
                                        cmocka_unit_test(within_nodes),
                                        cmocka_unit_test(large_problems_end),
                                        cmocka_unit_test(devices_that_are_alike),
+                                       cmocka_unit_test(improvement_reaches_every_chain),
                                        cmocka_unit_test(within_work),
                                        cmocka_unit_test(pipelines),
                                        cmocka_unit_test(the_same_every_time)};

@@ -56,6 +56,19 @@ static void a_list(void **state)
     ry_arena_free(&arena);
 }
 
+static void longest_name(void **state)
+{
+    (void)state;
+    ry_arena arena;
+    ry_fleet fleet;
+    ry_error error = {""};
+    ry_arena_init(&arena, &ry_system_allocator);
+    assert_int_equal(parse("device abcdefghijklmnopqrstuvwxyz01234", &arena, &fleet, &error),
+                     RYND_OK);
+    assert_string_equal(fleet.device[0].name, "abcdefghijklmnopqrstuvwxyz01234");
+    ry_arena_free(&arena);
+}
+
 static void what_is_wrong(void **state)
 {
     (void)state;
@@ -67,7 +80,8 @@ static void what_is_wrong(void **state)
         {"device a cpu\nmachine b", "line 2: begins with 'machine'"},
         {"device", "line 1: 'device' takes a name"},
         {"device a/b", "line 1: 'device' takes a name"},
-        {"device abcdefghijklmnopqrstuvwxyz0123456789", "line 1: 'device' takes a name"},
+        {"device abcdefghijklmnopqrstuvwxyz012345",
+         "line 1: 'device' takes a name of at most 31 letters"},
         {"device a\ndevice a", "line 2: device 'a' is there already, in line 1"},
         {"device a thread=1", "'thread=1' is not known here"},
         {"device a cpu cpu", "'cpu' is not known here"},
@@ -170,8 +184,9 @@ static void files(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_list), cmocka_unit_test(what_is_wrong),
-                                       cmocka_unit_test(bytes_of_any_kind),
-                                       cmocka_unit_test(too_many), cmocka_unit_test(files)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list),        cmocka_unit_test(longest_name),
+        cmocka_unit_test(what_is_wrong), cmocka_unit_test(bytes_of_any_kind),
+        cmocka_unit_test(too_many),      cmocka_unit_test(files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,13 +106,14 @@ typedef struct planned {
 } planned;
 
 static const char TOLD[] = "channels_last=1000 conversions=0";
-static const rynd_plan_options OPTIONS = {.size = sizeof OPTIONS, .batch = 2, .without_weights = 1};
+static const rynd_plan_options OPTIONS =
+    RYND_SIZED(rynd_plan_options, .batch = 2, .without_weights = 1);
 
 static void begin(planned *p, int frozen)
 {
     static uint8_t bytes[TINY_MODEL_CAPACITY];
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = 2, .wisdom = wisdom_path, .frozen = frozen};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .wisdom = wisdom_path, .frozen = frozen);
     ry_form_known known = {{{0}}, ""};
     ry_error error;
     rynd_plan *plan;
@@ -152,7 +153,7 @@ static void tell(const planned *p, const char *form, uint64_t steps)
 static void expect(const planned *p, const char *knobs, const char *reason)
 {
     rynd_plan *plan;
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     assert_int_equal(rynd_plan_create(p->model, &OPTIONS, &plan), RYND_OK);
     assert_int_equal(rynd_plan_get_form(plan, &form), RYND_OK);
     assert_string_equal(form.knobs, knobs);
@@ -196,7 +197,7 @@ static void another_shape_is_another_network(void **state)
     (void)state;
     planned p;
     rynd_plan *plan;
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     rynd_plan_options other = OPTIONS;
     wisdom_file_forget();
     begin(&p, 0);
@@ -220,8 +221,8 @@ static void settings_go_first(void **state)
     (void)state;
     planned p;
     rynd_plan *plan;
-    rynd_plan_form form = {.size = sizeof form};
-    rynd_knob knob = {.size = sizeof knob};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
+    rynd_knob knob = RYND_SIZED(rynd_knob);
     rynd_setting setting = {"plan", "conversions", "40"};
     rynd_plan_options options = OPTIONS;
     options.settings = &setting;
@@ -234,10 +235,21 @@ static void settings_go_first(void **state)
     assert_string_equal(form.knobs, "conversions=40");
     assert_string_equal(form.reason, "set");
     assert_int_equal(rynd_plan_knob_count(plan, RYND_PLAN_WHOLE), RY_PLAN_KNOBS);
-    assert_int_equal(rynd_plan_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions, &knob), RYND_OK);
+    assert_int_equal(rynd_plan_get_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions, &knob),
+                     RYND_OK);
     assert_string_equal(knob.name, "conversions");
+    char value[RYND_KNOB_TEXT];
+    assert_int_equal(knob.value_count, RY_PLAN_MOST + 1);
+    assert_int_equal(strncmp(knob.unit, "percent of ", strlen("percent of ")), 0);
+    assert_int_equal(rynd_plan_get_knob_value(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions,
+                                              knob.value_count - 1, value, sizeof value),
+                     RYND_OK);
+    assert_string_equal(value, "1000");
+    assert_int_equal(rynd_plan_get_knob_value(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions,
+                                              knob.value_count, value, sizeof value),
+                     RYND_ERROR_ARGUMENT);
     assert_string_equal(knob.value, "40");
-    assert_int_equal(rynd_plan_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_KNOBS, &knob),
+    assert_int_equal(rynd_plan_get_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_KNOBS, &knob),
                      RYND_ERROR_ARGUMENT);
     rynd_plan_destroy(plan);
     setting.value = "forty";
@@ -258,15 +270,15 @@ static void the_verdict_is_kept_not_chance(void **state)
     ry_error error;
     wisdom_file_forget();
     begin(&p, 0);
-    const rynd_tune_options options = {.size = sizeof options, .budget = 20};
-    rynd_tuning_info info = {.size = sizeof info};
+    const rynd_tune_options options = RYND_SIZED(rynd_tune_options, .budget = 20);
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
     assert_int_equal(rynd_tune_model(p.model, &OPTIONS, &options, &tuning), RYND_OK);
     assert_int_equal(rynd_tuning_get_info(tuning, &info), RYND_OK);
     assert_true(info.plans_listed >= 1 && info.plans >= 2 && info.plan < info.plans);
     assert_true(info.taken || info.plan == 0);
     for (size_t i = 0; i < info.plans; i++) {
-        rynd_tuned_plan plan = {.size = sizeof plan};
-        assert_int_equal(rynd_tuning_plan(tuning, i, &plan), RYND_OK);
+        rynd_tuned_plan plan = RYND_SIZED(rynd_tuned_plan);
+        assert_int_equal(rynd_tuning_get_plan(tuning, i, &plan), RYND_OK);
         assert_int_equal(plan.knobs[0] == 0, i == 0);
         assert_true(plan.predicted > 0 && plan.ratio > 0);
         if (plan.n == 0) {
@@ -275,14 +287,14 @@ static void the_verdict_is_kept_not_chance(void **state)
         assert_true(plan.min <= plan.median && plan.median <= plan.max);
         assert_int_equal(ry_api_plans_keep(tuning, &options, i, &error), RYND_OK);
         rynd_plan *made;
-        rynd_plan_form form = {.size = sizeof form};
+        rynd_plan_form form = RYND_SIZED(rynd_plan_form);
         assert_int_equal(rynd_plan_create(p.model, &OPTIONS, &made), RYND_OK);
         assert_int_equal(rynd_plan_get_form(made, &form), RYND_OK);
         assert_string_equal(form.knobs, plan.knobs);
         assert_true(form.measured > 0);
         rynd_plan_destroy(made);
     }
-    assert_int_equal(rynd_tuning_plan(tuning, info.plans, &(rynd_tuned_plan){.size = 8}),
+    assert_int_equal(rynd_tuning_get_plan(tuning, info.plans, &(rynd_tuned_plan){.size = 8}),
                      RYND_ERROR_ARGUMENT);
     rynd_tuning_destroy(tuning);
     end(&p);

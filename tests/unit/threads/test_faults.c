@@ -87,14 +87,14 @@ static rynd_status execute(rynd_op *op, const content *c)
     void *in[OPERANDS] = {0}, *out[1];
     rynd_tensor t;
     for (size_t i = 0; i < rynd_op_input_count(op); i++) {
-        assert_int_equal(rynd_op_input(op, i, &t), RYND_OK);
+        assert_int_equal(rynd_op_get_input(op, i, &t), RYND_OK);
         in[i] = calloc(ry_tensor_bytes(&t), 1);
         assert_non_null(in[i]);
         if ((int)i == c->input) {
             ry_set_i64((ry_dtype)t.dtype, in[i], (int64_t)c->position, c->value);
         }
     }
-    assert_int_equal(rynd_op_output(op, 0, &t), RYND_OK);
+    assert_int_equal(rynd_op_get_output(op, 0, &t), RYND_OK);
     out[0] = malloc(ry_tensor_bytes(&t));
     assert_non_null(out[0]);
     rynd_status status = rynd_op_execute(op, (const void *const *)in, out);

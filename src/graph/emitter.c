@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that training adds to a graph. */
-#include "train/emitter.h"
+/* Nodes added to a bound graph. */
+#include "graph/emitter.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ bool ry_emit_into(ry_emitter *emitter, ry_op op, const ry_attrs *attrs, int inpu
         ry_infer_node(graph, &graph->nodes[node], emitter->error, &emitter->status);
     if (result == RY_INFER_LATER) {
         ry_emit_fail(emitter, RYND_ERROR_UNSUPPORTED,
-                     "'%s' (%s): its shape depends on data, which training does not support",
+                     "'%s' (%s): its shape depends on data, which is not supported here",
                      emitter->name, ry_op_name(op));
     }
     return emitter->status == RYND_OK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds nodes to a bound graph and infers what they give, for gradients, losses and optimizers.
+/* Adds nodes to a bound graph and infers their types and shapes, for rewrites and training.
  *
  * An emitter holds its first failure: after it every call returns RY_NO_VALUE and adds nothing, so
  * that a rule is a row of calls and one `return emitter.status`. Names are made of the emitter's
  * name: "conv1/grad", "conv1/grad/2". Ids stay valid; pointers into the graph do not, except within
  * the arguments of one call. */
-#ifndef RY_TRAIN_EMITTER_H
-#define RY_TRAIN_EMITTER_H
+#ifndef RY_GRAPH_EMITTER_H
+#define RY_GRAPH_EMITTER_H
 
 #include "expr/expr.h"
 #include "graph/infer.h"
