@@ -65,10 +65,10 @@ static void time_again(bench *b, const ry_problem *problem)
     ry_choice choice;
     ry_error error;
     ry_choices_init(&choices, &ry_system_allocator, &b->target, NULL);
-    (void)ry_choices_find(&choices, problem, CONSTANTS, &choice, &error);
+    (void)ry_choices_find(&choices, problem, CONSTANTS, NULL, &choice, &error);
     for (int i = 0; i < b->rounds; i++) {
         const double begin = ry_clock_seconds();
-        (void)ry_choices_find(&choices, problem, CONSTANTS, &choice, &error);
+        (void)ry_choices_find(&choices, problem, CONSTANTS, NULL, &choice, &error);
         b->seconds[i] = ry_clock_seconds() - begin;
     }
     ry_choices_free(&choices);

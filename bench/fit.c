@@ -338,7 +338,7 @@ static bool is_wanted(const char *family, const char *name, char **wanted, int c
     return count == 0;
 }
 
-/* Those that are wanted, of all columns. */
+/* The wanted coefficients of all columns. Those set by hand must be named. */
 static void list_coefficients(fitting *f, char **wanted, int count)
 {
     const char *family = "";
@@ -349,6 +349,11 @@ static void list_coefficients(fitting *f, char **wanted, int count)
     if (is_wanted(family, #name, wanted, count)) { \
         add(f, family, #name, column, value);      \
     }                                              \
+    value++;
+#define RY_COST_HAND(name, parts, lines, intel)                 \
+    if (count > 0 && is_wanted(family, #name, wanted, count)) { \
+        add(f, family, #name, column, value);                   \
+    }                                                           \
     value++;
 #define RY_COSTS_END(group)
 #include "kernels/costs.inc"

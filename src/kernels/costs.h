@@ -34,12 +34,19 @@ typedef struct ry_costs {
 /* The cost column for vectors of `width` floats (0: no vectors) on the machine. */
 ry_cost_column ry_cost_column_of(const ry_machine *machine, int64_t width);
 
-/* The costs of a column. bench/fit substitutes tables that it changes. */
-const ry_costs *ry_costs_of(ry_cost_column column);
+/* The costs of a column. bench/fit substitutes tables that it changes. The address depends on the
+ * column alone, so that a compiler may ask once in a function. */
+__attribute__((const)) const ry_costs *ry_costs_of(ry_cost_column column);
 
 static inline const ry_costs *ry_costs_on(const ry_machine *machine, int64_t width)
 {
     return ry_costs_of(ry_cost_column_of(machine, width));
+}
+
+/* What blocks are cut for (cpu/block_costs.inc). */
+static inline const struct ry_blocks_costs *ry_blocks_of(ry_cost_column column)
+{
+    return &ry_costs_of(column)->blocks;
 }
 
 static inline const ry_costs *ry_costs_asked(const ry_query *query)

@@ -21,6 +21,13 @@ static inline bool ry_form_allows(const ry_query *query, int knob, int64_t value
     return wanted == RY_KNOB_FREE || wanted == value;
 }
 
+/* The value that a query sets for a knob, or the kernel's own. */
+static inline int64_t ry_form_or(const ry_query *query, int knob, int64_t chosen)
+{
+    const int64_t wanted = ry_form_wanted(query, knob);
+    return wanted == RY_KNOB_FREE ? chosen : wanted;
+}
+
 /* Inserts a value in ascending order. Ignores duplicates, and values beyond the capacity. */
 void ry_knob_values_add(ry_knob_values *values, int64_t value);
 

@@ -38,6 +38,13 @@ bool ry_machine_is_far(const ry_machine *machine, double bytes);
  * every processor has. */
 int64_t ry_machine_core_bytes(const ry_machine *machine, rynd_level level);
 
+/* A share of that. */
+static inline int64_t ry_machine_core_share(const ry_machine *machine, rynd_level level,
+                                            double share)
+{
+    return (int64_t)(share * (double)ry_machine_core_bytes(machine, level));
+}
+
 /* Of bytes that come again after `around` others, themselves included, what a cache of so many
  * bytes still has: all as long as they fit, none of twice as many. */
 static inline double ry_machine_kept_share(double around, double cache)

@@ -3,14 +3,12 @@
  * chosen each time. */
 #include "predict/choices.h"
 
+#include "kernels/costs.h"
 #include "kernels/prepared.h"
 
 #include <string.h>
 
 enum { CAPACITY = 4096, MAX_USED = CAPACITY / 2, MAX_TENSORS = 16 };
-
-/* Packed in a second, about. */
-static const double PACKED_BYTES = 1e9;
 
 typedef struct ry_choice_slot {
     ry_problem problem;
@@ -207,7 +205,8 @@ static rynd_status choose(const ry_choices *choices, const question *q, ry_choic
     }
     if (!choice->prepared.kernel) {
         RY_TRY(choose_any(choices, q, choice, error));
-        choice->seconds += (double)ry_prepared_packed(&choice->prepared) / PACKED_BYTES;
+        choice->seconds += (double)ry_prepared_packed(&choice->prepared) /
+                           ry_costs_on(choices->target.machine, 0)->prediction.packed;
     }
     return RYND_OK;
 }

@@ -44,7 +44,7 @@ static void multiply_oc_blocks(const split_plan *plan, const ry_cpu_launch *laun
                                char *scratch)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const split_task t = ry_split_task_at(plan, task);
+    const split_task t = ry_split_task_at(plan, (size_t)task);
     const int64_t part = t.image * g->groups + t.group;
     const int64_t origin = (t.depth * plan->plane[1] + t.row) * plan->plane[2] + t.first;
     const uint16_t *pixel =

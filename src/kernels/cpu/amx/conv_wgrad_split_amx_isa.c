@@ -16,22 +16,22 @@ typedef struct wgrad_split_task {
     char *scratch, *share;
 } wgrad_split_task;
 
-static wgrad_split_task task_of(const ry_cpu_launch *launch, int64_t index)
+static wgrad_split_task task_of(const ry_cpu_launch *launch, size_t index)
 {
     const wgrad_split_plan *plan = launch->state;
     const wgrad_shape *s = &plan->shape;
-    const int64_t c_block = index % plan->c_blocks,
-                  k_block = index / plan->c_blocks % plan->k_blocks;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, index, range);
     wgrad_split_task t = {.plan = plan,
-                          .part = index / plan->c_blocks / plan->k_blocks / s->groups,
-                          .first_of_x = plan->parts == 1 || k_block == 0,
-                          .first_of_dy = plan->parts == 1 || c_block == 0,
+                          .part = range[0].first,
+                          .first_of_x = plan->parts == 1 || range[2].first == 0,
+                          .first_of_dy = plan->parts == 1 || range[3].first == 0,
                           .scratch = launch->scratch};
     wgrad_split_piece *p = &t.piece;
-    p->group = index / plan->c_blocks / plan->k_blocks % s->groups;
-    p->channel = c_block * plan->c_block * WGRAD_SPLIT_PAIR;
+    p->group = range[1].first;
+    p->channel = range[3].first * WGRAD_SPLIT_PAIR;
     p->channels = ry_min(plan->c_block * WGRAD_SPLIT_PAIR, s->c - p->channel);
-    p->out = k_block * plan->k_block * WGRAD_SPLIT_PAIR;
+    p->out = range[2].first * WGRAD_SPLIT_PAIR;
     p->outs = ry_min(plan->k_block * WGRAD_SPLIT_PAIR, s->k - p->out);
     t.share = plan->parts == 1 ? t.scratch + plan->sums
                                : (char *)launch->workspace + (size_t)t.part * plan->share;
@@ -143,7 +143,7 @@ static void multiply_pair(const wgrad_split_task *t, int64_t k, int64_t c, int64
 
 static void multiply_part(const ry_cpu_launch *launch, size_t index)
 {
-    const wgrad_split_task t = task_of(launch, (int64_t)index);
+    const wgrad_split_task t = task_of(launch, index);
     const wgrad_split_plan *plan = t.plan;
     const int64_t begin = t.part * plan->blocks / plan->parts,
                   end = (t.part + 1) * plan->blocks / plan->parts;

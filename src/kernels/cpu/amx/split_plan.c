@@ -3,6 +3,7 @@
 #include "kernels/cpu/amx/split_plan.h"
 
 #include "base/integer.h"
+#include "kernels/costs.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 
@@ -10,10 +11,6 @@ enum {
     TILE_ROWS = SPLIT_TILE / SPLIT_STEP,
     MAX_BLOCK = 512, /* pixels */
     MIN_BLOCK = 2 * SPLIT_OC_BLOCK,
-    /* a task's pixels take 1/COPY_SHARE of a core's second-level cache, together with an oc block's
-     * weights */
-    COPY_SHARE = 4,
-    TASKS_A_CORE = 16,
     ROW_ELEMENTS = 16384, /* a task splits at least so many elements of x */
     MAX_WORKSPACE = 1 << 30,
     MIN_CHANNELS = 16, /* channels of a group: half of a tile's row */
@@ -137,8 +134,9 @@ static int64_t equal_blocks(const split_plan *plan, int64_t max)
 static int64_t choose_block(const split_plan *plan, const ry_machine *machine)
 {
     const int64_t ranges = plan->geometry.batch * plan->geometry.groups * plan->segments;
-    const int64_t copy = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / COPY_SHARE,
-                  tasks = TASKS_A_CORE * (int64_t)machine->cores;
+    const struct ry_blocks_costs *limit = &ry_costs_on(machine, SPLIT_LANES)->blocks;
+    const int64_t copy = ry_machine_core_share(machine, RYND_LEVEL_L2, limit->split_copy),
+                  tasks = (int64_t)limit->split_tasks * machine->cores;
     int64_t block = MAX_BLOCK;
     while (block > MIN_BLOCK &&
            (block * plan->pitch * 2 > copy || ranges * ry_ceil_div(plan->segment, block) < tasks)) {
@@ -151,29 +149,28 @@ static int64_t choose_oc_blocks(const split_plan *plan, const ry_machine *machin
 {
     const int64_t blocks =
         plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks;
+    const int64_t tasks =
+        (int64_t)ry_costs_on(machine, SPLIT_LANES)->blocks.split_tasks * machine->cores;
     int64_t parts = 1;
-    while (parts < plan->oc_blocks && blocks * parts < TASKS_A_CORE * (int64_t)machine->cores) {
+    while (parts < plan->oc_blocks && blocks * parts < tasks) {
         parts *= 2;
     }
     return ry_ceil_div(plan->oc_blocks, ry_min(parts, plan->oc_blocks));
-}
-
-static int64_t wanted_or(const ry_query *query, int knob, int64_t chosen)
-{
-    return ry_form_wanted(query, knob) == RY_KNOB_FREE ? chosen : ry_form_wanted(query, knob);
 }
 
 /* The settings that the query's form leaves open. */
 static void find_blocks(const ry_query *query, split_plan *plan)
 {
     const ry_machine *machine = query->target->machine;
-    set_segments(plan, wanted_or(query, SPLIT_FLAT, fewer_at_once(plan)) != 0);
-    plan->block = wanted_or(query, SPLIT_BLOCK, choose_block(plan, machine));
+    set_segments(plan, ry_form_or(query, SPLIT_FLAT, fewer_at_once(plan)) != 0);
+    plan->block = ry_form_or(query, SPLIT_BLOCK, choose_block(plan, machine));
     plan->blocks = ry_ceil_div(plan->segment, plan->block);
-    plan->oc_blocks_per_task = wanted_or(query, SPLIT_OC_BLOCKS, choose_oc_blocks(plan, machine));
-    plan->oc_block_ranges = ry_ceil_div(plan->oc_blocks, plan->oc_blocks_per_task);
-    plan->tasks = plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks *
-                  plan->oc_block_ranges;
+    plan->oc_blocks_per_task = ry_form_or(query, SPLIT_OC_BLOCKS, choose_oc_blocks(plan, machine));
+    plan->tasks = (ry_task_cut){{{plan->geometry.batch, 1},
+                                 {plan->geometry.groups, 1},
+                                 {plan->segments, 1},
+                                 {plan->segment, plan->block},
+                                 {plan->oc_blocks, plan->oc_blocks_per_task}}};
 }
 
 void ry_split_values(const ry_query *query, int knob, ry_knob_values *values)
@@ -248,20 +245,17 @@ void ry_split_initialise(const ry_query *query, void *state)
     }
 }
 
-split_task ry_split_task_at(const split_plan *plan, int64_t index)
+split_task ry_split_task_at(const split_plan *plan, size_t index)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    split_task t = {.oc_block = index % plan->oc_block_ranges * plan->oc_blocks_per_task};
-    index /= plan->oc_block_ranges;
-    t.oc_blocks = ry_min(plan->oc_blocks_per_task, plan->oc_blocks - t.oc_block);
-    t.first = index % plan->blocks * plan->block;
-    t.count = ry_min(plan->block, plan->segment - t.first);
-    index /= plan->blocks;
-    const int64_t segment = index % plan->segments, rows = plan->flat ? 1 : g->out[1];
-    t.depth = segment / rows;
-    t.row = segment % rows;
-    index /= plan->segments;
-    t.group = index % g->groups;
-    t.image = index / g->groups;
-    return t;
+    const int64_t rows = plan->flat ? 1 : plan->geometry.out[1];
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, index, range);
+    return (split_task){.image = range[0].first,
+                        .group = range[1].first,
+                        .depth = range[2].first / rows,
+                        .row = range[2].first % rows,
+                        .first = range[3].first,
+                        .count = range[3].count,
+                        .oc_block = range[4].first,
+                        .oc_blocks = range[4].count};
 }

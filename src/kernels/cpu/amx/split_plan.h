@@ -25,6 +25,7 @@
 #ifndef RY_KERNELS_CPU_AMX_SPLIT_PLAN_H
 #define RY_KERNELS_CPU_AMX_SPLIT_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 
 #include <string.h>
@@ -63,7 +64,8 @@ typedef struct split_plan {
     int64_t segments, segment; /* segments of an image's group; pixels of a segment, with unused
                                   ones */
     int64_t block, blocks;     /* pixels of a task; blocks of a segment */
-    int64_t oc_blocks, oc_blocks_per_task, oc_block_ranges, tasks;
+    int64_t oc_blocks, oc_blocks_per_task;
+    ry_task_cut tasks;       /* images, groups, segments, pixels, oc blocks */
     int64_t oc_block_packed; /* elements of an oc block's packed weights */
     /* bytes: ranges of the oc blocks come first in packed memory, then the weights */
     size_t weights, packed;
@@ -111,7 +113,7 @@ typedef struct split_task {
     int64_t oc_block, oc_blocks;
 } split_task;
 
-split_task ry_split_task_at(const split_plan *plan, int64_t index);
+split_task ry_split_task_at(const split_plan *plan, size_t index);
 
 /* Packs the weights of one oc block of one group: a convolution's `pack`, whose state is the plan.
  * The elements' order is that in which tiles are read: [tap][step][part][half of the oc block]. */

@@ -18,7 +18,7 @@ rynd_status ry_split_prepare(const ry_query *query, ry_prepared *prepared, ry_er
     split_plan plan;
     ry_split_plan_choose(query, &plan);
     *prepared = (ry_prepared){.phases = 2,
-                              .tasks = {(size_t)plan.row_tasks, (size_t)plan.tasks},
+                              .tasks = {(size_t)plan.row_tasks, (size_t)ry_cut_tasks(&plan.tasks)},
                               .state_size = ry_aligned(plan.size),
                               .packed = plan.packed,
                               .pack_tasks = (size_t)(plan.geometry.groups * plan.oc_blocks),

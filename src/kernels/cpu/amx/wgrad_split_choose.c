@@ -4,7 +4,8 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/cpu/amx/wgrad_split_plan.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
+#include "kernels/knob_values.h"
 #include "machine/machine.h"
 
 const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS] = {
@@ -17,18 +18,20 @@ const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS] = {
 /* Floats of the sums that a task of the second phase adds for each share: they stay in L2. */
 enum { FINISH_FLOATS = 1 << 14 };
 
-/* 32 channels of dy of a block take this much of the first-level cache. */
+/* 32 channels of dy of a block stay in the first-level cache. */
 static int64_t usual_positions(const ry_query *query)
 {
-    const int64_t bytes = ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L1) * 2 / 3,
+    const ry_machine *machine = query->target->machine;
+    const int64_t bytes = ry_machine_core_share(
+                      machine, RYND_LEVEL_L1,
+                      ry_costs_on(machine, SPLIT_LANES)->blocks.wgrad_split_dy),
                   position = WGRAD_SPLIT_PAIR * 2 * split_parts_of(query->kernel->accuracy);
     return ry_max(2 * WGRAD_SPLIT_PAIR, bytes / position);
 }
 
 int64_t ry_wgrad_split_positions(const ry_query *query)
 {
-    const int64_t wanted = ry_form_wanted(query, WGRAD_SPLIT_POSITIONS);
-    return wanted == RY_KNOB_FREE ? usual_positions(query) : wanted;
+    return ry_form_or(query, WGRAD_SPLIT_POSITIONS, usual_positions(query));
 }
 
 /* Channels of so many pairs from the first one on, in vectors. */
@@ -84,20 +87,6 @@ static double finish_cycles(const wgrad_split_plan *plan)
     return vectors * ((double)(plan->parts - 1) * cost->share + store);
 }
 
-static int64_t tasks_of(const wgrad_split_plan *plan)
-{
-    return plan->parts * plan->shape.groups * plan->k_blocks * plan->c_blocks;
-}
-
-static void set_task(wgrad_split_plan *plan, int64_t parts, int64_t k_block, int64_t c_block)
-{
-    plan->parts = parts;
-    plan->k_block = k_block;
-    plan->c_block = c_block;
-    plan->k_blocks = ry_ceil_div(plan->k_pairs, k_block);
-    plan->c_blocks = ry_ceil_div(plan->c_pairs, c_block);
-}
-
 static int64_t x_elements(const wgrad_split_plan *plan)
 {
     return plan->residues * plan->shifts * plan->splits * plan->c_block * 2 * plan->plane;
@@ -109,63 +98,61 @@ static int64_t dy_elements(const wgrad_split_plan *plan)
 }
 
 /* Do sums of a task and its operands stay in the second-level cache? */
-static bool fits(const wgrad_split_plan *plan, const ry_machine *machine)
+static bool fits(const ry_query *query, const void *user)
 {
+    const wgrad_split_plan *plan = user;
     const double sums = (double)(plan->c_block * plan->k_block * WGRAD_SPLIT_PAIR *
                                  WGRAD_SPLIT_PAIR * plan->shape.taps) *
                         sizeof(float),
                  operands = 2.0 * (double)(x_elements(plan) + dy_elements(plan));
-    return sums + operands <= (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 0.75;
+    return sums + operands <=
+           ry_blocks_of(plan->costs)->wgrad_split_task *
+               (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2);
 }
 
-/* The candidates of each knob but positions, ascending. */
-static void list(const ry_query *query, const wgrad_split_plan *plan, int knob,
-                 ry_knob_values *values)
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    const int64_t set = ry_form_wanted(query, knob);
-    const int64_t pairs = knob == WGRAD_SPLIT_K_TILES ? plan->k_pairs : plan->c_pairs;
-    *values = (ry_knob_values){0};
-    if (set != RY_KNOB_FREE) {
-        *values = (ry_knob_values){1, {set}};
-    } else if (knob == WGRAD_SPLIT_PARTS) {
-        for (int64_t parts = 1; parts <= ry_min(WGRAD_SPLIT_MAX_PARTS, plan->blocks);
-             parts = ry_next_parts(parts)) {
-            ry_knob_values_add(values, parts);
-        }
-    } else {
-        for (int64_t cuts = 1; cuts <= pairs; cuts = ry_next_parts(cuts)) {
-            ry_knob_values_add(values, ry_ceil_div(pairs, cuts));
-        }
-        ry_knob_values_add(values, 1);
+    const wgrad_split_plan *plan = user;
+    switch (knob) {
+    case WGRAD_SPLIT_PARTS:
+        ry_knob_values_counts(values, ry_min(WGRAD_SPLIT_MAX_PARTS, plan->blocks));
+        break;
+    case WGRAD_SPLIT_K_TILES: ry_knob_values_cuts(values, plan->k_pairs, 1, INT64_MAX); break;
+    case WGRAD_SPLIT_CHANNELS: ry_knob_values_cuts(values, plan->c_pairs, 1, INT64_MAX); break;
+    default: ry_knob_values_around(values, usual_positions(query), WGRAD_SPLIT_PAIR); break;
     }
 }
 
-static void choose_task(const ry_query *query, wgrad_split_plan *plan)
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
 {
-    ry_knob_values parts, k_tiles, channels;
-    list(query, plan, WGRAD_SPLIT_PARTS, &parts);
-    list(query, plan, WGRAD_SPLIT_K_TILES, &k_tiles);
-    list(query, plan, WGRAD_SPLIT_CHANNELS, &channels);
+    (void)query;
+    wgrad_split_plan *plan = user;
+    if (knob == WGRAD_SPLIT_PARTS) {
+        plan->parts = form->value[WGRAD_SPLIT_PARTS];
+        plan->k_block = form->value[WGRAD_SPLIT_K_TILES];
+        plan->c_block = form->value[WGRAD_SPLIT_CHANNELS];
+        plan->tasks = (ry_task_cut){{{plan->parts, 1},
+                                     {plan->shape.groups, 1},
+                                     {plan->k_pairs, plan->k_block},
+                                     {plan->c_pairs, plan->c_block}}};
+    }
+    return true;
+}
+
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    (void)least;
+    const wgrad_split_plan *plan = user;
     const ry_machine *machine = query->target->machine;
-    wgrad_split_plan best = *plan;
-    double least = 0;
-    for (int i = 0; i < parts.count * k_tiles.count * channels.count; i++) {
-        const int k = i / parts.count % k_tiles.count, c = i / parts.count / k_tiles.count;
-        set_task(plan, parts.value[i % parts.count], k_tiles.value[k], channels.value[c]);
-        /* the form of least memory is always a candidate */
-        if (!(k == 0 && c == 0) && !fits(plan, machine)) {
-            continue;
-        }
-        const double spent =
-            task_cycles(plan, machine) * (double)(tasks_of(plan) + machine->cores - 1) +
-            finish_cycles(plan);
-        if (least == 0 || spent < least) {
-            least = spent;
-            best = *plan;
-        }
-    }
-    *plan = best;
+    return task_cycles(plan, machine) * (double)(ry_cut_tasks(&plan->tasks) + machine->cores - 1) +
+           finish_cycles(plan);
 }
+
+static const ry_form_axis axes[] = {{.knob = WGRAD_SPLIT_CHANNELS, .memory = true},
+                                    {.knob = WGRAD_SPLIT_K_TILES, .memory = true},
+                                    {.knob = WGRAD_SPLIT_PARTS}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, list_values, set_axis, fits, cost_of};
 
 /* Lays out the sums of all channels, or of the task's own channels if a task has all positions. */
 static void lay_out_share(wgrad_split_plan *plan)
@@ -215,27 +202,17 @@ void ry_wgrad_split_choose(const ry_query *query, wgrad_split_plan *plan)
     ry_wgrad_split_cut(query->problem, split_parts_of(query->kernel->accuracy),
                        ry_wgrad_split_positions(query), plan);
     plan->costs = ry_cost_column_of(query->target->machine, SPLIT_LANES);
-    choose_task(query, plan);
+    (void)ry_form_least(&search, query, plan);
     lay_out_share(plan);
     lay_out_scratch(plan);
 }
 
 void ry_wgrad_split_values(const ry_query *query, int knob, ry_knob_values *values)
 {
-    const ry_query freely = {query->kernel, query->problem, query->target, NULL};
-    const int64_t usual = usual_positions(query);
-    if (knob != WGRAD_SPLIT_POSITIONS) {
-        wgrad_split_plan plan;
-        ry_wgrad_split_cut(query->problem, split_parts_of(query->kernel->accuracy), usual, &plan);
-        list(&freely, &plan, knob, values);
-        return;
-    }
-    *values = (ry_knob_values){0};
-    for (int64_t positions = ry_max(WGRAD_SPLIT_PAIR, usual / 4); positions <= 4 * usual;
-         positions *= 2) {
-        ry_knob_values_add(values, positions);
-    }
-    ry_knob_values_add(values, usual);
+    wgrad_split_plan plan;
+    ry_wgrad_split_cut(query->problem, split_parts_of(query->kernel->accuracy),
+                       usual_positions(query), &plan);
+    list_values(query, &plan, knob, values);
 }
 
 rynd_status ry_wgrad_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -245,10 +222,10 @@ rynd_status ry_wgrad_split_prepare(const ry_query *query, ry_prepared *prepared,
     ry_wgrad_split_choose(query, &plan);
     const ry_machine *machine = query->target->machine;
     const wgrad_shape *s = &plan.shape;
-    const double tasks = (double)tasks_of(&plan), finish = finish_cycles(&plan);
+    const double tasks = (double)ry_cut_tasks(&plan.tasks), finish = finish_cycles(&plan);
     *prepared = (ry_prepared){
         .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)tasks_of(&plan),
+        .tasks = {(size_t)ry_cut_tasks(&plan.tasks),
                   plan.parts > 1 ? (size_t)(s->groups * plan.finishes) : 0},
         .state_size = ry_aligned(sizeof plan),
         .workspace = plan.parts > 1 ? (size_t)plan.parts * plan.share : 0,

@@ -26,6 +26,7 @@
 #ifndef RY_KERNELS_CPU_AMX_WGRAD_SPLIT_PLAN_H
 #define RY_KERNELS_CPU_AMX_WGRAD_SPLIT_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/amx/split_plan.h"
 #include "kernels/cpu/wgrad/wgrad_shape.h"
@@ -67,10 +68,11 @@ typedef struct wgrad_split_plan {
     int64_t shifts;           /* copies of x: 2 where a tap's shift is odd */
     int64_t plane;            /* elements of x's places of 16 channels, of a part */
     ry_cost_column costs;
-    int64_t parts;                                /* shares of the positions */
-    int64_t c_pairs, k_pairs;                     /* pairs of 16 channels in a group */
-    int64_t c_block, k_block, c_blocks, k_blocks; /* pairs of a task; how many such */
-    int64_t pitch;                                /* floats of a row of sums */
+    int64_t parts;                     /* shares of the positions */
+    int64_t c_pairs, k_pairs;          /* pairs of 16 channels in a group */
+    int64_t c_block, k_block;          /* pairs of a task */
+    ry_task_cut tasks;                 /* parts, groups, pairs of output and of input channels */
+    int64_t pitch;                     /* floats of a row of sums */
     int64_t finish_channels, finishes; /* channels of dy in a task of the second phase; such tasks
                                         */
     size_t bias, x_ranges, dy_ranges, share; /* bytes in a share of the workspace */

@@ -88,16 +88,14 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const depthwise_nchw_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t index = (int64_t)task, rows = index % plan->row_blocks,
-                  part = index / plan->row_blocks % plan->channel_blocks;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->cut, task, range);
     /* a plane's passes follow each other */
     const int64_t channels = g->kernel[0] == 1 ? plan->channels : 1 + plan->two_planes;
-    const int64_t first = part * plan->channels,
-                  end = ry_min(first + plan->channels, plan->outputs);
+    const int64_t first = range[1].first, end = first + range[1].count;
     depthwise_plane p[2] = {
-        {.first_row = rows * plan->rows, .end_row = ry_min((rows + 1) * plan->rows, g->out[1])}};
-    pass at = {.image = index / plan->row_blocks / plan->channel_blocks,
-               .activation = ry_conv_activation(launch->problem)};
+        {.first_row = range[2].first, .end_row = range[2].first + range[2].count}};
+    pass at = {.image = range[0].first, .activation = ry_conv_activation(launch->problem)};
     at.bounded = ry_activation_bounds(at.activation, &at.low, &at.high);
     p[1] = p[0];
     for (int64_t k = first; k < end; k += channels) {

@@ -350,8 +350,9 @@ static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *ma
     const int64_t task_work = ry_machine_task_products(
                       machine, ry_costs_on(machine, width)->depthwise_nchw.task),
                   enough = depthwise_tasks_enough(machine);
-    const int64_t parts = ry_min(ry_ceil_div(enough, g->batch * plan->channel_blocks),
-                                 ry_max(1, plane_work / task_work));
+    const int64_t parts =
+        ry_min(ry_ceil_div(enough, g->batch * ry_ceil_div(plan->outputs, plan->channels)),
+               ry_max(1, plane_work / task_work));
     const int64_t strips = ry_ceil_div(ry_ceil_div(g->out[1], parts), STRIP_ROWS);
     return plan->channels > 1 ? g->out[1] : ry_min(g->out[1], strips * STRIP_ROWS);
 }
@@ -366,14 +367,14 @@ static void choose_tasks(const ry_query *query, depthwise_nchw_plan *plan)
     if (plan->channels == RY_KNOB_FREE) {
         plan->channels = choose_channels(plan, machine, plane_work, width);
     }
-    plan->channel_blocks = ry_ceil_div(plan->outputs, plan->channels);
     plan->rows = ry_form_wanted(query, NCHW_ROWS);
     if (plan->rows == RY_KNOB_FREE) {
         const bool all = ry_form_wanted(query, NCHW_VARIANT) == NCHW_SEVEN_ROWS;
         plan->rows = all ? g->out[1] : choose_rows(plan, machine, plane_work, width);
     }
-    plan->row_blocks = ry_ceil_div(g->out[1], plan->rows);
-    plan->tasks = g->batch * plan->channel_blocks * plan->row_blocks;
+    plan->cut =
+        (ry_task_cut){{{g->batch, 1}, {plan->outputs, plan->channels}, {g->out[1], plan->rows}}};
+    plan->tasks = ry_cut_tasks(&plan->cut);
 }
 
 /* Cycles of a vector of a row: of a tap, and of its start and end. Rows that are left over when

@@ -31,6 +31,7 @@
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/kernel.h"
 #include "problem/window.h"
@@ -62,10 +63,10 @@ enum {
 typedef struct depthwise_nchw_plan {
     ry_conv_geometry geometry;
     ry_conv_phase phase;
-    int64_t multiplier;       /* output channels of an input channel */
-    int64_t outputs;          /* channels of y */
-    int64_t rows, row_blocks; /* output rows of a task */
-    int64_t channels, channel_blocks;
+    int64_t multiplier;     /* output channels of an input channel */
+    int64_t outputs;        /* channels of y */
+    int64_t rows, channels; /* output rows and channels of a task */
+    ry_task_cut cut;        /* images, channels, rows */
     int64_t tasks;
     depthwise_nchw_variant variant;
     /* seven_rows: also of pairs, if two_planes */

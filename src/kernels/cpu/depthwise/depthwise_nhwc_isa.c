@@ -462,12 +462,10 @@ void RY_ISA_SYMBOL(depthwise_nhwc_lines)(const ry_cpu_launch *launch, int64_t im
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const depthwise_nhwc_plan *plan = launch->state;
-    const int64_t index = (int64_t)task, part = index % plan->channel_parts,
-                  block = index / plan->channel_parts % plan->row_blocks;
-    const int64_t image = index / plan->channel_parts / plan->row_blocks, line = block * plan->rows,
-                  channel = part * plan->part;
-    run_part(launch, image, line, ry_min(line + plan->rows, plan->lines), channel,
-             ry_min(channel + plan->part, plan->outputs), launch->scratch);
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->cut, task, range);
+    run_part(launch, range[0].first, range[1].first, range[1].first + range[1].count,
+             range[2].first, range[2].first + range[2].count, launch->scratch);
 }
 
 /* The weights of tap (t, r, s) of channel i of every group. */

@@ -23,24 +23,9 @@ enum {
     MAX_TAPS = 1024
 };
 
-/* Bytes that a block reads and writes: little more than a first-level cache has; more parts of
- * channels cost more. */
-static int64_t max_block(const ry_machine *machine)
+static const struct ry_blocks_costs *shares_of(const depthwise_nhwc_plan *plan)
 {
-    return ry_machine_core_bytes(machine, RYND_LEVEL_L1) / 4 * 5;
-}
-
-/* Bytes of staged rows: they stay in half of a second-level cache. */
-static int64_t max_ring(const ry_machine *machine)
-{
-    return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2;
-}
-
-/* Narrow planes of so many bytes are staged whole: their transposed squares do not end with the
- * rows. */
-static int64_t ring_full(const ry_machine *machine)
-{
-    return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 8;
+    return ry_blocks_of(plan->costs);
 }
 
 /* The last of the channels that a vector of outputs reads, from the first channel of its first
@@ -307,8 +292,10 @@ static void choose_ring(int width, const ry_machine *machine, depthwise_nhwc_pla
     const ry_conv_geometry *g = &plan->geometry;
     plan->slices = g->in[0] == 1 ? 1 : reach_of(&plan->axis[0]);
     plan->ring = (plan->height - 1) * plan->axis[1].move + reach_of(&plan->axis[1]);
-    const bool full = plan->planes_in && plan->dense_in &&
-                      g->in[1] * g->in[2] * width * (int64_t)sizeof(float) <= ring_full(machine);
+    const bool full =
+        plan->planes_in && plan->dense_in &&
+        g->in[1] * g->in[2] * width * (int64_t)sizeof(float) <=
+            ry_machine_core_share(machine, RYND_LEVEL_L2, shares_of(plan)->nhwc_plane);
     if (!is_flat(g) || plan->ring > g->in[1] || full) {
         plan->ring = g->in[1];
     }
@@ -383,12 +370,12 @@ static void choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
                                                                            enough, plan->rows)),
                                    plan->lanes)
                      : part;
-    plan->channel_parts = ry_ceil_div(plan->outputs, plan->part);
     if (plan->rows == RY_KNOB_FREE) {
-        plan->rows = choose_rows(machine, plan, enough, plan->channel_parts);
+        plan->rows = choose_rows(machine, plan, enough, ry_ceil_div(plan->outputs, plan->part));
     }
-    plan->row_blocks = ry_ceil_div(plan->lines, plan->rows);
-    plan->tasks = plan->geometry.batch * plan->row_blocks * plan->channel_parts;
+    plan->cut = (ry_task_cut){
+        {{plan->geometry.batch, 1}, {plan->lines, plan->rows}, {plan->outputs, plan->part}}};
+    plan->tasks = ry_cut_tasks(&plan->cut);
 }
 
 /* Channels of a part that go through the rows together: as many as have what a block needs, and
@@ -403,11 +390,17 @@ static int64_t near_channels(int width, const ry_machine *machine, const depthwi
                                          plan->axis[0].taps * plan->depth,
                                      plan->multiplier);
     const int64_t each = read + plan->taps * plan->depth + plan->height * plan->pixels;
-    int64_t channels = ry_max(1, max_block(machine) / size / (each * width)) * plan->lanes;
+    int64_t channels =
+        ry_max(1, ry_machine_core_share(machine, RYND_LEVEL_L1, shares_of(plan)->nhwc_block) /
+                      size / (each * width)) *
+        plan->lanes;
     if (plan->staged) {
         const int64_t staged =
             plan->slices * plan->ring * plan->geometry.in[2] * inputs_of(plan, plan->lanes, width);
-        channels = ry_min(channels, ry_max(1, max_ring(machine) / size / staged) * plan->lanes);
+        channels = ry_min(channels, ry_max(1, ry_machine_core_share(machine, RYND_LEVEL_L2,
+                                                                    shares_of(plan)->nhwc_rows) /
+                                                  size / staged) *
+                                        plan->lanes);
     }
     channels = ry_min(plan->part, channels);
     return ry_round_up(ry_ceil_div(plan->part, ry_ceil_div(plan->part, channels)), plan->lanes);

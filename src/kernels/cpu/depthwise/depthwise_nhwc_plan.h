@@ -29,6 +29,7 @@
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NHWC_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_axis.h"
 #include "kernels/kernel.h"
@@ -73,12 +74,12 @@ typedef struct depthwise_nhwc_plan {
     int64_t packed_step; /* floats of all vectors */
     int64_t packed;      /* floats of all weights and the bias */
     depthwise_axis axis[RY_SPACE];
-    int64_t taps;                /* taps of all classes */
-    int64_t lines;               /* lines of an image */
-    int64_t rows, row_blocks;    /* lines of a task */
-    int64_t part, channel_parts; /* channels of a task, full vectors' lanes */
-    int64_t channels;            /* channels of a part computed together, row by row */
-    int64_t inputs;              /* channels of x that they read, at most, full vectors */
+    int64_t taps;       /* taps of all classes */
+    int64_t lines;      /* lines of an image */
+    int64_t rows, part; /* lines and channels of a task, full vectors' lanes */
+    ry_task_cut cut;    /* images, lines, channels */
+    int64_t channels;   /* channels of a part computed together, row by row */
+    int64_t inputs;     /* channels of x that they read, at most, full vectors */
     int64_t tasks;
     int64_t height, pixels; /* lines and pixels of a block */
     /* interleaved lines of a dilated window: a block's lines are as many apart; 1: neighbours */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator's iteration space: dimensions sorted and merged, tiles, units and tasks. */
 #include "base/integer.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/expr/expr_plan.h"
 #include "machine/machine.h"
 
@@ -8,13 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tile's bytes of each operand. A program with temporary buffers keeps them in L1: a share of it;
- * one function on its own has none, and longer runs spread what a tile costs (30 ns) over more: a
- * share of L2. Of reductions neither a tile nor a slice follows the machine, for the sums of other
- * parts have other bits, and those of longer chunks would be less accurate: elements, and plain
- * operations. */
-#define TILE_SHARE  8
-#define LONG_SHARE  16
+/* A tile's bytes of each operand are shares of caches (block_costs.inc: expr_tile with temporary
+ * buffers, which stay in L1; expr_long for one function, where longer runs spread a tile's cost of
+ * 30 ns). Tiles and slices of reductions do not follow the machine: other parts would give sums
+ * with other bits, and longer chunks less accurate ones. */
 #define TILE_SHORT  1024
 #define TILE_CHUNK  4096
 #define TILE_ROWS   512   /* rows of a tile at most */
@@ -325,7 +323,7 @@ static void choose_modes(space *s)
 }
 
 /* Elements of a tile. */
-static int64_t tile_elements(const ry_expr *program, const ry_machine *machine)
+static int64_t tile_elements(const ry_expr *program, const ry_query *query)
 {
     int functions = 0;
     for (int i = 0; i < program->count; i++) {
@@ -335,9 +333,11 @@ static int64_t tile_elements(const ry_expr *program, const ry_machine *machine)
     if (program->reduces) {
         return functions > 1 ? TILE_SHORT : TILE_CHUNK;
     }
+    const struct ry_blocks_costs *share = &ry_costs_asked(query)->blocks;
+    const ry_machine *machine = query->target->machine;
     const int64_t bytes = functions > 1
-                              ? ry_machine_core_bytes(machine, RYND_LEVEL_L1) / TILE_SHARE
-                              : ry_machine_core_bytes(machine, RYND_LEVEL_L2) / LONG_SHARE;
+                              ? ry_machine_core_share(machine, RYND_LEVEL_L1, share->expr_tile)
+                              : ry_machine_core_share(machine, RYND_LEVEL_L2, share->expr_long);
     return ry_max(TILE_SHORT, bytes / (int64_t)sizeof(float));
 }
 
@@ -371,7 +371,7 @@ rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_query *query, ry_err
     sort_dims(&s);
     merge_dims(&s);
     choose_inner(&s, program->reduces);
-    choose_tile(&s, tile_elements(program, query->target->machine));
+    choose_tile(&s, tile_elements(program, query));
     choose_modes(&s);
     return RYND_OK;
 }

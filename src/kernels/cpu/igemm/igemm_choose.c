@@ -8,20 +8,14 @@
 #include "kernels/cpu/igemm/igemm_cost.h"
 #include "kernels/cpu/igemm/igemm_layout.h"
 #include "kernels/cpu/igemm/igemm_padding.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
+#include "kernels/knob_values.h"
 
 enum { K_BLOCK_STEP = 32 };
 
 static void list_range(ry_knob_values *values, int64_t first, int64_t last, int64_t step)
 {
     for (int64_t i = first; i <= last; i += step) {
-        ry_knob_values_add(values, i);
-    }
-}
-
-static void list_parts(ry_knob_values *values, int64_t max)
-{
-    for (int64_t i = 1; i <= max && values->count < RY_MAX_KNOB_VALUES; i = ry_next_parts(i)) {
         ry_knob_values_add(values, i);
     }
 }
@@ -58,13 +52,13 @@ static int64_t max_pixels(const igemm_plan *plan)
     return max;
 }
 
-void ry_igemm_list_values(const igemm_plan *plan, ry_dtype dtype, igemm_knob knob,
-                          ry_knob_values *values)
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    const bool copies = ry_igemm_copy_suits(plan, dtype);
+    const igemm_plan *plan = user;
+    const bool copies = ry_igemm_copy_suits(plan, ry_type_of(&query->problem->in[0]));
     const int64_t oc_blocks =
         ry_ceil_div(plan->geometry.channels_out, ry_min(plan->max_rows, plan->tile_columns));
-    switch (knob) {
+    switch ((igemm_knob)knob) {
     case IGEMM_KNOB_MODE:
         list_range(values, IGEMM_PIXELS, has_rows(plan) || copies ? IGEMM_ROWS : IGEMM_GATHERED, 1);
         break;
@@ -88,10 +82,17 @@ void ry_igemm_list_values(const igemm_plan *plan, ry_dtype dtype, igemm_knob kno
     case IGEMM_KNOB_K_BLOCK:
         list_range(values, K_BLOCK_STEP, IGEMM_MAX_K_BLOCK, K_BLOCK_STEP);
         break;
-    case IGEMM_KNOB_PIXEL_BLOCKS: list_parts(values, max_pixels(plan)); break;
-    case IGEMM_KNOB_CHANNEL_BLOCKS: list_parts(values, oc_blocks); break;
+    case IGEMM_KNOB_PIXEL_BLOCKS: ry_knob_values_counts(values, max_pixels(plan)); break;
+    case IGEMM_KNOB_CHANNEL_BLOCKS: ry_knob_values_counts(values, oc_blocks); break;
     case IGEMM_KNOBS: break;
     }
+}
+
+void ry_igemm_list_values(const ry_query *query, igemm_knob knob, igemm_plan *plan,
+                          ry_knob_values *values)
+{
+    ry_igemm_begin(query, false, plan);
+    list_values(query, plan, knob, values);
 }
 
 /* Bytes of the panels that a bundle's task has at once. */
@@ -149,9 +150,9 @@ static bool count_oc_blocks(const igemm_plan *plan, int64_t channel_blocks, doub
 }
 
 /* Cuts the pixels of all bundles; false: nothing changes, as blocks are full tiles. */
-static bool cut_pixels(igemm_plan *plan, int64_t pixel_blocks, bool first)
+static bool cut_pixels(igemm_plan *plan, int64_t pixel_blocks)
 {
-    bool changes = first;
+    bool changes = false;
     for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].bundle) {
         const int64_t block = ry_igemm_block_pixels(plan, &plan->phase[i], pixel_blocks);
         changes = changes || block != plan->phase[i].block;
@@ -166,38 +167,15 @@ static bool cut_pixels(igemm_plan *plan, int64_t pixel_blocks, bool first)
     return changes;
 }
 
-/* Sets the form's blocks; returns their cost, negative where the query's do not fit. */
-static double choose_blocks(const ry_query *query, igemm_plan *plan, igemm_count *chosen)
+/* The most parts that pixels are cut into: blocks of one grain. */
+static int64_t finest_cut(const igemm_plan *plan)
 {
-    const int64_t pixel_wanted = ry_form_wanted(query, IGEMM_KNOB_PIXEL_BLOCKS);
-    const int64_t channel_wanted = ry_form_wanted(query, IGEMM_KNOB_CHANNEL_BLOCKS);
-    const bool pixels_free = pixel_wanted == RY_KNOB_FREE,
-               channels_free = channel_wanted == RY_KNOB_FREE;
     int64_t finest = 1;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         finest = ry_max(finest, ry_ceil_div(plan->phase[i].pixels,
                                             ry_igemm_block_grain(plan, &plan->phase[i])));
     }
-    const int64_t last = pixels_free ? finest : pixel_wanted,
-                  last_channels = channels_free ? plan->oc_blocks : channel_wanted;
-    double best = -1;
-    const int64_t first = pixels_free ? 1 : pixel_wanted;
-    for (int64_t i = first; i <= last; i = ry_next_parts(i)) {
-        const bool changes = cut_pixels(plan, i, i == first);
-        for (int64_t j = channels_free ? 1 : channel_wanted; changes && j <= last_channels;
-             j = ry_next_parts(j)) {
-            igemm_count count;
-            const double cost =
-                count_oc_blocks(plan, j, best, &count) ? ry_igemm_cost_of(plan, &count) : -1;
-            if (cost >= 0 && (best < 0 || cost < best)) {
-                best = cost;
-                *chosen = count;
-                plan->form.value[IGEMM_KNOB_PIXEL_BLOCKS] = i;
-                plan->form.value[IGEMM_KNOB_CHANNEL_BLOCKS] = j;
-            }
-        }
-    }
-    return best;
+    return finest;
 }
 
 /* Do the form's main knobs go together? */
@@ -218,80 +196,95 @@ static bool all_in_place(const igemm_plan *plan)
     return all;
 }
 
-/* Makes the plan of the form's main knobs, without scratch. Returns its cost, negative if not
- * legal. */
-static double try_form(const ry_query *query, const ry_form *form, igemm_plan *plan,
-                       igemm_count *count)
+/* A plan that is chosen. */
+typedef struct trial {
+    igemm_plan *plan;
+    bool first;        /* no form of other main knobs is legal so far */
+    igemm_count count; /* the best form's */
+} trial;
+
+/* The values worth trying: blocks follow from the mode. */
+static void search_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    plan->form = *form;
-    ry_igemm_set_mode(query->problem, plan);
-    if (plan->shared && all_in_place(plan)) {
-        return -1;
+    const igemm_plan *plan = ((const trial *)user)->plan;
+    if (knob == IGEMM_KNOB_PIXEL_BLOCKS) {
+        ry_knob_values_counts(values, finest_cut(plan));
+    } else if (knob == IGEMM_KNOB_CHANNEL_BLOCKS) {
+        ry_knob_values_counts(values, plan->oc_blocks);
+    } else {
+        list_values(query, plan, knob, values);
     }
-    const double cost = choose_blocks(query, plan, count);
-    if (cost < 0) {
-        return -1;
+}
+
+/* The mode is the last of the main knobs. */
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
+{
+    trial *t = user;
+    igemm_plan *plan = t->plan;
+    if (knob == IGEMM_KNOB_MODE) {
+        t->first = false;
+        if (!go_together(plan, form)) {
+            return false;
+        }
+        plan->form = *form;
+        ry_igemm_set_mode(query->problem, plan);
+        for (int64_t i = 0; i < plan->geometry.phases; i++) {
+            plan->phase[i].block = 0;
+        }
+        return !plan->shared || !all_in_place(plan);
     }
+    plan->form.value[knob] = form->value[knob];
+    return knob != IGEMM_KNOB_PIXEL_BLOCKS || cut_pixels(plan, form->value[knob]);
+}
+
+/* Do shared panels come back from the last-level cache? */
+static bool shares(igemm_plan *plan)
+{
     ry_igemm_set_blocks(plan);
     ry_igemm_set_tasks(plan);
+    return (int64_t)plan->shared_size <= plan->sizes.kept;
+}
+
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    (void)query;
+    trial *t = user;
+    igemm_plan *plan = t->plan;
+    igemm_count count;
+    if (!count_oc_blocks(plan, plan->form.value[IGEMM_KNOB_CHANNEL_BLOCKS], least, &count)) {
+        return -1;
+    }
+    const double cost = ry_igemm_cost_of(plan, &count);
+    if (least < 0 || cost < least) {
+        t->first = t->first || least < 0;
+        if (!t->first && plan->shared && !shares(plan)) {
+            return -1;
+        }
+        t->count = count;
+    }
     return cost;
 }
 
-/* The main knobs' values that the query leaves, as if they were digits of a number. */
-typedef struct main_values {
-    ry_knob_values of[IGEMM_KNOB_K_BLOCK];
-} main_values;
-
-static void list_main(const ry_query *query, const igemm_plan *plan, main_values *main)
-{
-    for (int i = 0; i < IGEMM_KNOB_K_BLOCK; i++) {
-        ry_knob_values *values = &main->of[i];
-        values->count = 0;
-        if (ry_form_wanted(query, i) == RY_KNOB_FREE) {
-            ry_igemm_list_values(plan, ry_type_of(&query->problem->in[0]), (igemm_knob)i, values);
-        } else {
-            ry_knob_values_add(values, ry_form_wanted(query, i));
-        }
-    }
-}
-
-static bool form_at(const main_values *main, size_t index, ry_form *form)
-{
-    for (int i = 0; i < IGEMM_KNOB_K_BLOCK; i++) {
-        form->value[i] = main->of[i].value[index % (size_t)main->of[i].count];
-        index /= (size_t)main->of[i].count;
-    }
-    return index == 0;
-}
+static const ry_form_axis axes[] = {{.knob = IGEMM_KNOB_SPLIT},
+                                    {.knob = IGEMM_KNOB_APART},
+                                    {.knob = IGEMM_KNOB_SHARED},
+                                    {.knob = IGEMM_KNOB_INPUT},
+                                    {.knob = IGEMM_KNOB_MODE},
+                                    {.knob = IGEMM_KNOB_PIXEL_BLOCKS, .after = 5},
+                                    {.knob = IGEMM_KNOB_CHANNEL_BLOCKS, .after = 5}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, search_values, set_axis, NULL, cost_of};
 
 bool ry_igemm_choose(const ry_query *query, bool alone, igemm_plan *plan)
 {
-    main_values main;
+    trial t = {.plan = plan};
     ry_igemm_begin(query, alone, plan);
-    list_main(query, plan, &main);
-    ry_form form = ry_form_free(), best = form;
-    form.value[IGEMM_KNOB_K_BLOCK] = ry_form_wanted(query, IGEMM_KNOB_K_BLOCK);
-    igemm_count chosen = {.tasks = 0};
-    double min = -1;
-    for (size_t i = 0; form_at(&main, i, &form); i++) {
-        igemm_count count = {.tasks = 0};
-        const double cost = go_together(plan, &form) ? try_form(query, &form, plan, &count) : -1;
-        /* shared panels come back from the last-level cache */
-        const bool shares = plan->copied || (int64_t)plan->shared_size <= plan->sizes.kept;
-        if (cost >= 0 && (min < 0 || (cost < min && shares))) {
-            min = cost;
-            best = plan->form;
-            chosen = count;
-        }
-    }
-    if (min < 0) {
+    if (!ry_form_least(&search, query, &t)) {
         return false;
     }
-    plan->form = best;
-    ry_igemm_set_mode(query->problem, plan);
     ry_igemm_set_blocks(plan);
     ry_igemm_set_tasks(plan);
     ry_igemm_set_scratch(plan);
-    plan->count = chosen;
+    plan->count = t.count;
     return true;
 }

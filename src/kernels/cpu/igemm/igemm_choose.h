@@ -6,8 +6,8 @@
 
 #include "kernels/cpu/igemm/igemm_plan.h"
 
-/* The legal values of a knob: of a plan that was begun (ry_igemm_begin). */
-void ry_igemm_list_values(const igemm_plan *plan, ry_dtype dtype, igemm_knob knob,
+/* The legal values of a knob. Begins the plan. */
+void ry_igemm_list_values(const ry_query *query, igemm_knob knob, igemm_plan *plan,
                           ry_knob_values *values);
 
 /* The whole plan; alone: as ry_igemm_plan_make has it. False: what the form sets does not go

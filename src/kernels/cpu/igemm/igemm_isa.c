@@ -114,8 +114,7 @@ static void pair(const igemm_task *t, const igemm_k_block *k_block)
     const igemm_phase *p = t->phase;
     if (t->plan->mode == IGEMM_ROWS) {
         for (int64_t i = 0; i < t->count; i++) {
-            t->pairs->row(t->panel + i * (p->k_block_channels * p->k_block_taps + 16),
-                          k_block->depth);
+            t->pairs->row(t->panel + i * igemm_panel_row(p), k_block->depth);
         }
         return;
     }
@@ -148,7 +147,7 @@ static void gather(igemm_task *t, const igemm_k_block *k_block, bool write_progr
     } else if (plan->mode == IGEMM_ROWS) {
         RY_ISA_SYMBOL(igemm_gather_rows)
         (plan, p, k_block, t->image, t->first, t->count, dtype, x_of(t), t->panel,
-         p->k_block_channels * p->k_block_taps + 16);
+         igemm_panel_row(p));
     } else {
         const int64_t vectors = (t->count + p->lanes - 1) / p->lanes,
                       micropanel = plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
@@ -333,8 +332,7 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
     const bool along_k = plan->mode == IGEMM_ROWS, near = p->in_place;
-    const int64_t row_step = p->k_block_channels * p->k_block_taps + 16,
-                  max = igemm_pixel_rows(plan, p);
+    const int64_t row_step = igemm_panel_row(p), max = igemm_pixel_rows(plan, p);
     const int64_t first = igemm_oc_block_first(plan, oc_block),
                   count = igemm_oc_block_count(plan, oc_block),
                   width = (count + RY_W - 1) / RY_W * RY_W;

@@ -14,31 +14,14 @@
 #include <string.h>
 
 enum {
-    STREAM_PIXELS = 1024, /* pixels of a block of x read in long runs */
     /* pixels of a tile that ends with its row: fewer cost more than passing the sums through
      * scratch */
     MIN_ROW = 6,
-    MIN_SHORT = 96,     /* steps of a k block that is cut to fit the first-level cache */
     K_BLOCK_GRAIN = 32, /* k blocks' most steps are a multiple of */
 };
 
 /* Floats of a phase's shared panels: no machine has so many, and no sum of them overflows. */
 #define MAX_SHARED ((int64_t)1 << 54)
-
-/* How much of a cache is filled by what is to stay there while other things pass. Of the second
- * level: by a panel, beside the weights that stream through; by all that comes again, though never
- * more than so many times the first level: with 7/8 of 1 MiB, and blocks as small as that makes
- * them, layers of 0.4 to 0.9 MiB of weights took 1.00 to 1.05 times as long; by weights that are
- * still there at the next run. Of the first: by a k block of K_BLOCK_FLOATS rows or columns; of
- * that, where a micro-panel of a small tile stays there beside an oc block of weights that passes.
- */
-#define PANEL_SHARE      (7.0 / 16.0)
-#define SECOND_SHARE     (7.0 / 8.0)
-#define SECOND_FIRSTS    14
-#define WEIGHTS_SHARE    (1.0 / 2.0)
-#define K_BLOCK_SHARE    (3.0 / 4.0)
-#define K_BLOCK_FLOATS   16
-#define MICROPANEL_SHARE (2.0 / 3.0)
 
 size_t ry_igemm_plan_size(const ry_problem *problem)
 {
@@ -179,12 +162,13 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
  * few pixels that they and an oc block of weights do, a k block is as short as that takes. */
 static int64_t max_k_block(const igemm_plan *plan, const igemm_phase *p)
 {
-    const int64_t usual =
-        (int64_t)(K_BLOCK_SHARE * (double)plan->sizes.near) / (K_BLOCK_FLOATS * 4);
+    const struct ry_blocks_costs *limit = ry_blocks_of(plan->sizes.costs);
+    const int64_t usual = (int64_t)(limit->igemm_k_block * (double)plan->sizes.near) /
+                          ((int64_t)limit->igemm_k_block_floats * 4);
     const int64_t near = plan->sizes.near / 4 / (p->pixels + plan->tile_columns);
-    const bool may_be_short =
-        p->in_place && plan->mode == IGEMM_GATHERED && igemm_is_small(plan) && near >= MIN_SHORT;
-    const int64_t steps = p->micropanels_outer ? (int64_t)(MICROPANEL_SHARE * (double)usual)
+    const bool may_be_short = p->in_place && plan->mode == IGEMM_GATHERED && igemm_is_small(plan) &&
+                              near >= (int64_t)limit->igemm_short_k_block;
+    const int64_t steps = p->micropanels_outer ? (int64_t)(limit->igemm_micropanel * (double)usual)
                           : may_be_short       ? ry_min(near, usual)
                                                : usual;
     return ry_min(ry_max(steps / K_BLOCK_GRAIN, 1) * K_BLOCK_GRAIN, IGEMM_MAX_K_BLOCK);
@@ -305,9 +289,8 @@ static void set_tile(igemm_plan *plan)
     plan->mode = (igemm_mode)set[IGEMM_KNOB_MODE];
     plan->shared = set[IGEMM_KNOB_SHARED] != 0;
     plan->split = set[IGEMM_KNOB_SPLIT] != 0;
-    /* rows that are along k need an address each: with 14 of them some of the tile's sums leave the
-     * registers */
-    plan->tile_rows = plan->mode == IGEMM_ROWS ? ry_min(plan->max_rows, 13) : plan->max_rows;
+    const int64_t strided = (int64_t)ry_blocks_of(plan->sizes.costs)->strided_rows;
+    plan->tile_rows = plan->mode == IGEMM_ROWS ? ry_min(plan->max_rows, strided) : plan->max_rows;
     plan->max_oc_block = plan->mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
     plan->oc_blocks = ry_ceil_div(plan->geometry.channels_out, plan->max_oc_block);
 }
@@ -345,14 +328,14 @@ void ry_igemm_set_mode(const ry_problem *problem, igemm_plan *plan)
 
 int64_t ry_igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t block)
 {
-    const int64_t k_block = p->k_block_channels * p->k_block_taps;
-    return plan->mode == IGEMM_ROWS ? block * (k_block + 16)
-                                    : ry_ceil_div(block, p->lanes) * plan->width * k_block;
+    return plan->mode == IGEMM_ROWS
+               ? block * igemm_panel_row(p)
+               : ry_ceil_div(block, p->lanes) * plan->width * p->k_block_channels * p->k_block_taps;
 }
 
 int64_t ry_igemm_block_grain(const igemm_plan *plan, const igemm_phase *p)
 {
-    return p->streams                     ? STREAM_PIXELS
+    return p->streams ? (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_stream_pixels
            : plan->mode == IGEMM_PIXELS   ? plan->tile_columns
            : plan->mode == IGEMM_GATHERED ? p->lanes
                                           : plan->tile_rows;
@@ -482,17 +465,19 @@ static double cycles_in(const ry_machine *machine, int width, double seconds)
 static igemm_sizes sizes_of(const ry_machine *machine, int width)
 {
     const int64_t first = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
-    const double second = (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2);
-    return (igemm_sizes){.near = first,
-                         .panel = (int64_t)(PANEL_SHARE * second),
-                         .second = ry_min((int64_t)(SECOND_SHARE * second), SECOND_FIRSTS * first),
-                         .weights = (int64_t)(WEIGHTS_SHARE * second),
-                         .kept = (int64_t)ry_machine_kept_bytes(machine),
-                         .threads = ry_max(machine->cores, 1),
-                         .costs = ry_cost_column_of(machine, width),
-                         .task = cycles_in(machine, width, machine->task_seconds),
-                         .phase =
-                             machine->cores * cycles_in(machine, width, machine->region_seconds)};
+    const ry_cost_column costs = ry_cost_column_of(machine, width);
+    const struct ry_blocks_costs *share = ry_blocks_of(costs);
+    return (igemm_sizes){
+        .near = first,
+        .panel = ry_machine_core_share(machine, RYND_LEVEL_L2, share->igemm_panel),
+        .second = ry_min(ry_machine_core_share(machine, RYND_LEVEL_L2, share->igemm_reused),
+                         (int64_t)share->igemm_reused_firsts * first),
+        .weights = ry_machine_core_share(machine, RYND_LEVEL_L2, share->igemm_weights),
+        .kept = (int64_t)ry_machine_kept_bytes(machine),
+        .threads = ry_max(machine->cores, 1),
+        .costs = costs,
+        .task = cycles_in(machine, width, machine->task_seconds),
+        .phase = machine->cores * cycles_in(machine, width, machine->region_seconds)};
 }
 
 /* The geometry's phases are written behind one another first, then spread into ours from the last

@@ -52,6 +52,9 @@ enum { IGEMM_LATENCY = 8 };
  * holds eight: ROWS_ALIASED and a vector of B. */
 enum { IGEMM_ALIAS_FLOATS = 1024, ROWS_ALIASED = 7 };
 
+/* Floats between the rows of a panel [pixel][k], so that they do not meet in one set of a cache. */
+enum { IGEMM_ROW_GAP = 16 };
+
 typedef enum igemm_mode { IGEMM_PIXELS, IGEMM_GATHERED, IGEMM_ROWS, IGEMM_MODES } igemm_mode;
 
 /* Where x is read: as it is stored, and gathered only where it cannot be; gathered even then; from
@@ -201,6 +204,12 @@ static inline const ry_conv_tap *igemm_phase_taps(const igemm_plan *plan, const 
 {
     return (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps) +
            phase->at.first_tap;
+}
+
+/* Floats from row to row of a panel [pixel][k]. */
+static inline int64_t igemm_panel_row(const igemm_phase *p)
+{
+    return p->k_block_channels * p->k_block_taps + IGEMM_ROW_GAP;
 }
 
 /* Steps of the tiles for a k block of so much depth. */

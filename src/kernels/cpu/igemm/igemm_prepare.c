@@ -34,8 +34,7 @@ void ry_igemm_values(const ry_query *query, int knob, ry_knob_values *values)
             1, {knob == IGEMM_KNOB_K_BLOCK ? IGEMM_MAX_K_BLOCK : knob > IGEMM_KNOB_K_BLOCK}};
         return;
     }
-    ry_igemm_begin(query, false, plan);
-    ry_igemm_list_values(plan, ry_type_of(&query->problem->in[0]), (igemm_knob)knob, values);
+    ry_igemm_list_values(query, (igemm_knob)knob, plan, values);
     ry_release(&ry_system_allocator, plan);
 }
 

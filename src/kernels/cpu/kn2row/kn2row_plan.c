@@ -10,7 +10,8 @@
 #include "kernels/cpu/igemm/igemm_prepare.h"
 #include "kernels/cpu/kn2row/kn2row_sum.h"
 #include "kernels/cpu/parts/epilogue_run.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
+#include "kernels/knob_values.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -18,15 +19,8 @@
 enum {
     MAX_OUT = 64, /* output channels of a group */
     MAX_TAPS = 2048,
-    MAX_PRODUCTS = 64 << 20, /* bytes of workspace */
-    TASKS_A_CORE = 4         /* where there are rows enough */
+    MAX_PRODUCTS = 64 << 20 /* bytes of workspace */
 };
-
-/* How much of a cache is filled: of the second level by a row block's products, and by the sums at
- * a time; of the first by those of one channel. */
-#define NEAR_SHARE      (7.0 / 8.0)
-#define SUMS_SHARE      (1.0 / 4.0)
-#define POSITIONS_SHARE (1.0 / 4.0)
 
 void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan,
                           kn2row_product *product)
@@ -148,7 +142,7 @@ static kn2row_row_block find_row_block(const kn2row_plan *plan, int64_t position
  * where they must be that small. */
 static int64_t many_positions(const kn2row_plan *plan)
 {
-    return row_block_positions(plan, TASKS_A_CORE * plan->sizes.threads);
+    return row_block_positions(plan, plan->sizes.tasks);
 }
 
 static int64_t few_positions(const kn2row_plan *plan)
@@ -176,9 +170,8 @@ static int64_t usual_rows(const kn2row_plan *plan)
     const int64_t rows = task_rows(plan),
                   max = ry_min(plan->sizes.positions,
                                plan->sizes.sums / 4 / (g->channels_out * g->phases));
-    const int64_t min = plan->row_block.out > 0
-                            ? 1
-                            : ry_ceil_div(TASKS_A_CORE * plan->sizes.threads, planes_of(plan));
+    const int64_t min =
+        plan->row_block.out > 0 ? 1 : ry_ceil_div(plan->sizes.tasks, planes_of(plan));
     return ry_ceil_div(rows,
                        ry_min(rows, ry_max(ry_ceil_div(rows * plan->pitch, ry_max(max, 1)), min)));
 }
@@ -305,12 +298,10 @@ static ry_form form_of(const kn2row_plan *plan)
     return form;
 }
 
-/* Everything that follows from the row blocks before the matrix product, whose problem it finds. */
-static void set_row_block(const ry_problem *problem, int64_t positions, kn2row_plan *plan,
-                          kn2row_product *product)
+/* What follows from the row blocks before the matrix product, whose problem it finds. */
+static void set_product(const ry_problem *problem, kn2row_plan *plan, kn2row_product *product)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    plan->row_block = find_row_block(plan, positions);
     const bool banded = plan->row_block.out > 0;
     plan->pixels =
         banded ? pixels_of(g) / g->in[plan->row_block.axis] * plan->row_block.in : pixels_of(g);
@@ -324,16 +315,17 @@ static igemm_plan *product_of(kn2row_plan *plan)
     return (igemm_plan *)(void *)((char *)plan + plan->product);
 }
 
-static kn2row_sizes sizes_of(const ry_machine *machine)
+static kn2row_sizes sizes_of(const ry_machine *machine, int width)
 {
-    const double second = (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2);
+    const struct ry_blocks_costs *share = &ry_costs_on(machine, width)->blocks;
+    const int64_t threads = ry_max(machine->cores, 1);
     return (kn2row_sizes){
-        .near = (int64_t)(NEAR_SHARE * second),
-        .sums = (int64_t)(SUMS_SHARE * second),
-        .positions =
-            (int64_t)(POSITIONS_SHARE * (double)ry_machine_core_bytes(machine, RYND_LEVEL_L1)) / 4,
+        .near = ry_machine_core_share(machine, RYND_LEVEL_L2, share->kn2row_products),
+        .sums = ry_machine_core_share(machine, RYND_LEVEL_L2, share->kn2row_sums),
+        .positions = ry_machine_core_share(machine, RYND_LEVEL_L1, share->kn2row_positions) / 4,
         .kept = (int64_t)ry_machine_kept_bytes(machine),
-        .threads = ry_max(machine->cores, 1)};
+        .threads = threads,
+        .tasks = (int64_t)share->kn2row_tasks * threads};
 }
 
 /* What no form changes. */
@@ -343,7 +335,7 @@ static void begin(const ry_query *query, kn2row_plan *plan)
     ry_conv_geometry g;
     ry_conv_geometry_of(query->problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
-    plan->sizes = sizes_of(query->target->machine);
+    plan->sizes = sizes_of(query->target->machine, width);
     plan->phases = ry_aligned(sizeof *plan);
     plan->taps = plan->phases + ry_aligned((size_t)g.phases * sizeof(ry_conv_phase));
     plan->product = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
@@ -363,7 +355,8 @@ static void begin(const ry_query *query, kn2row_plan *plan)
 static void make(const ry_query *query, const ry_form *form, kn2row_plan *plan)
 {
     kn2row_product product;
-    set_row_block(query->problem, form->value[KN2ROW_KNOB_ROW_BLOCK], plan, &product);
+    plan->row_block = find_row_block(plan, form->value[KN2ROW_KNOB_ROW_BLOCK]);
+    set_product(query->problem, plan, &product);
     const ry_form inner = product_form(form);
     const ry_query of_product = {query->kernel, &product.problem, query->target, &inner};
     ry_igemm_plan_make(&of_product, plan->row_block.out > 0, product_of(plan));
@@ -378,90 +371,104 @@ void ry_kn2row_plan_make(const ry_query *query, kn2row_plan *plan)
     make(query, query->form, plan);
 }
 
-/* Finds the best form with row blocks of `positions`; returns its cycles, negative if no form is
- * legal. */
-static double try_row_block(const ry_query *query, int64_t positions, kn2row_plan *plan,
-                            ry_form *form)
+/* A plan that is chosen. */
+typedef struct trial {
+    kn2row_plan *plan;
+    ry_form best;
+    ry_work work; /* the best form's */
+    igemm_count product;
+} trial;
+
+static void list_row_blocks(const kn2row_plan *plan, ry_knob_values *values)
 {
+    ry_knob_values_add(values, 0);
+    ry_knob_values_add(values, few_positions(plan));
+    ry_knob_values_add(values, many_positions(plan));
+}
+
+static void search_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
+{
+    (void)query;
+    (void)knob;
+    list_row_blocks(((const trial *)user)->plan, values);
+}
+
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
+{
+    (void)query;
+    kn2row_plan *plan = ((trial *)user)->plan;
+    plan->row_block = find_row_block(plan, form->value[knob]);
+    return true;
+}
+
+/* Chooses the matrix product of all taps, too. */
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    trial *t = user;
+    kn2row_plan *plan = t->plan;
     kn2row_product product;
-    set_row_block(query->problem, positions, plan, &product);
+    set_product(query->problem, plan, &product);
     const ry_form inner = product_form(query->form);
     const ry_query of_product = {query->kernel, &product.problem, query->target, &inner};
     if (!ry_igemm_choose(&of_product, plan->row_block.out > 0, product_of(plan))) {
         return -1;
     }
-    *form = form_of(plan);
-    const int64_t rows = ry_form_wanted(query, KN2ROW_KNOB_ROWS);
-    form->value[KN2ROW_KNOB_ROWS] = rows == RY_KNOB_FREE ? usual_rows(plan) : rows;
-    find_tasks(plan, form->value[KN2ROW_KNOB_ROWS]);
-    return count_cycles(plan, query->kernel->simd.width);
+    ry_form form = form_of(plan);
+    form.value[KN2ROW_KNOB_ROWS] = ry_form_or(query, KN2ROW_KNOB_ROWS, usual_rows(plan));
+    find_tasks(plan, form.value[KN2ROW_KNOB_ROWS]);
+    const double cycles = count_cycles(plan, query->kernel->simd.width);
+    if (least < 0 || cycles < least) {
+        *t = (trial){plan, form, plan->work, kn2row_product_plan(plan)->count};
+    }
+    return cycles;
 }
+
+static const ry_form_axis axes[] = {{.knob = KN2ROW_KNOB_ROW_BLOCK}};
+static const ry_form_search search = {axes, 1, search_values, set_axis, NULL, cost_of};
 
 bool ry_kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
 {
+    trial t = {.plan = plan};
     begin(query, plan);
-    const int64_t positions[] = {0, few_positions(plan), many_positions(plan)};
-    ry_form best = ry_form_free();
-    ry_work work = {0};
-    igemm_count product = {.tasks = 0};
-    double min = -1;
-    for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
-        ry_form form;
-        if ((i > 0 && positions[i] == positions[i - 1]) ||
-            !ry_form_allows(query, KN2ROW_KNOB_ROW_BLOCK, positions[i])) {
-            continue;
-        }
-        const double cycles = try_row_block(query, positions[i], plan, &form);
-        if (cycles >= 0 && (min < 0 || cycles < min)) {
-            min = cycles;
-            best = form;
-            work = plan->work;
-            product = kn2row_product_plan(plan)->count;
-        }
+    if (!ry_form_least(&search, query, &t)) {
+        return false;
     }
-    if (min >= 0) {
-        make(query, &best, plan);
-        plan->work = work;
-        product_of(plan)->count = product;
-    }
-    return min >= 0;
+    make(query, &t.best, plan);
+    plan->work = t.work;
+    product_of(plan)->count = t.product;
+    return true;
 }
 
 /* Numbers of rows: the kernel's own choice for any row block, and between. */
-static void list_rows(kn2row_plan *plan, const int64_t *row_blocks, int count,
-                      ry_knob_values *values)
+static void list_rows(kn2row_plan *plan, ry_knob_values *values)
 {
     int64_t max = 0;
-    for (int i = 0; i < count; i++) {
-        plan->row_block = find_row_block(plan, row_blocks[i]);
+    ry_knob_values row_blocks = {0};
+    list_row_blocks(plan, &row_blocks);
+    for (int i = 0; i < row_blocks.count; i++) {
+        plan->row_block = find_row_block(plan, row_blocks.value[i]);
         max = ry_max(max, task_rows(plan));
         ry_knob_values_add(values, usual_rows(plan));
     }
-    for (int64_t i = 1; i <= max; i = ry_next_parts(i)) {
-        ry_knob_values_add(values, i);
-    }
+    ry_knob_values_counts(values, max);
 }
 
 void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *plan,
                            ry_knob_values *values)
 {
     begin(query, plan);
-    const int64_t row_blocks[] = {0, many_positions(plan), few_positions(plan)};
-    const int count = sizeof row_blocks / sizeof *row_blocks;
     if (knob == KN2ROW_KNOB_ROW_BLOCK) {
-        for (int i = 0; i < count; i++) {
-            ry_knob_values_add(values, row_blocks[i]);
-        }
+        list_row_blocks(plan, values);
         return;
     }
     if (knob == KN2ROW_KNOB_ROWS) {
-        list_rows(plan, row_blocks, count, values);
+        list_rows(plan, values);
         return;
     }
     /* the whole product, which contains the product of any row block */
     kn2row_product product;
-    set_row_block(query->problem, 0, plan, &product);
+    plan->row_block = find_row_block(plan, 0);
+    set_product(query->problem, plan, &product);
     const ry_query of_product = {query->kernel, &product.problem, query->target, NULL};
-    ry_igemm_begin(&of_product, false, product_of(plan));
-    ry_igemm_list_values(product_of(plan), ry_type_of(&product.in[0]), product_knobs[knob], values);
+    ry_igemm_list_values(&of_product, product_knobs[knob], product_of(plan), values);
 }

@@ -133,21 +133,21 @@ void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_p
     const gemm_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
     char *scratch = launch->scratch;
-    const int64_t i = (int64_t)index, column_block = i % plan->column_blocks,
-                  row_block = i / plan->column_blocks % plan->row_blocks;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, index, range);
     gemm_task t = {.plan = plan,
                    .launch = launch,
                    .pairs = pairs,
-                   .batch = i / plan->column_blocks / plan->row_blocks,
-                   .row = row_block * plan->rows,
-                   .column = column_block * plan->columns,
+                   .batch = range[0].first,
+                   .row = range[1].first,
+                   .rows = range[1].count,
+                   .column = range[2].first,
+                   .columns = range[2].count,
                    .panel = (float *)(void *)(scratch + plan->panel),
                    .a_rows = (float *)(void *)(scratch + plan->a_rows),
                    .block = (float *)(void *)(scratch + plan->block),
                    .bias = (float *)(void *)(scratch + plan->bias),
                    .activation = ry_conv_activation(launch->problem)};
-    t.rows = ry_min(plan->rows, s->m - t.row);
-    t.columns = ry_min(plan->columns, s->n - t.column);
     t.bounds = ry_activation_bounds(t.activation, &t.low, &t.high);
     if (plan->direct && plan->column_bias) {
         const matmul_operand *c = &s->of[MATMUL_C];

@@ -5,7 +5,7 @@
 
 #include "base/integer.h"
 #include "kernels/costs.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -17,39 +17,39 @@ const ry_knob ry_gemm_knobs[GEMM_KNOBS] = {
     [GEMM_K_BLOCK] = {.name = "k_block"},
 };
 
-enum { MIN_K_BLOCK = 64 }; /* a shorter one passes sums to and fro for nothing */
-
 /* Rows a multiple of so many floats apart meet in one set of the first-level cache. */
 enum { ALIASED = 1024 };
 
-/* Largest k block: the rows of a tile take a share of the first-level cache. */
-static int64_t max_k_block(const ry_machine *machine)
+static int64_t share_of(const ry_machine *machine, rynd_level level, double share)
 {
-    return ry_max(MIN_K_BLOCK, ry_machine_core_bytes(machine, RYND_LEVEL_L1) * 3 / 64 / 4);
+    return ry_machine_core_share(machine, level, share) / (int64_t)sizeof(float);
 }
 
-/* Most columns of b: the panel takes 3/8 of a core's second-level cache. */
+static int64_t min_k_block(const gemm_plan *plan)
+{
+    return (int64_t)ry_blocks_of(plan->costs)->gemm_k_block;
+}
+
+/* Largest k block: the rows of a tile take a share of the first-level cache. */
+static int64_t max_k_block(const gemm_plan *plan, const ry_machine *machine)
+{
+    return ry_max(min_k_block(plan),
+                  share_of(machine, RYND_LEVEL_L1, ry_blocks_of(plan->costs)->gemm_rows));
+}
+
+/* Most columns of b. */
 static int64_t max_columns(const gemm_plan *plan, const ry_machine *machine)
 {
-    const int64_t panel = ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 3 / 8;
-    const int64_t tiles = panel / 4 / plan->k_block / plan->tile_columns;
-    return ry_max(1, tiles) * plan->tile_columns;
+    const int64_t panel = share_of(machine, RYND_LEVEL_L2, ry_blocks_of(plan->costs)->gemm_panel);
+    return ry_max(1, panel / plan->k_block / plan->tile_columns) * plan->tile_columns;
 }
 
 /* A block of sums in scratch stays in the second-level cache. */
 static int64_t max_rows(const gemm_plan *plan, const ry_machine *machine)
 {
-    const int64_t rows = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / plan->tile_columns;
+    const int64_t rows =
+        share_of(machine, RYND_LEVEL_L2, ry_blocks_of(plan->costs)->gemm_sums) / plan->tile_columns;
     return plan->direct ? plan->shape.m : ry_max(rows, plan->tile_rows);
-}
-
-/* 1, 2, 3, 4, 6, 8, 12, ..., and the last. */
-static int64_t next_parts(int64_t parts, int64_t last)
-{
-    const int64_t next = parts < 4                    ? parts + 1
-                         : (parts & (parts - 1)) == 0 ? parts * 3 / 2
-                                                      : parts * 4 / 3;
-    return parts == last ? last + 1 : ry_min(next, last);
 }
 
 /* Length of a part in whole grains, if `length` is cut into `parts`. */
@@ -107,7 +107,7 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
     plan->direct = (y->dtype == RY_f32 || y->dtype == RY_i32) && (y->column == 1 || s->n == 1) &&
                    s->alpha == 1.0f && (c->dtype == RY_NONE || plan->column_bias) &&
                    (r->dtype == RY_NONE || (r->dtype == RY_f32 && (r->column == 1 || s->n == 1)));
-    plan->k_block = ry_ceil_div(s->k, ry_ceil_div(s->k, max_k_block(query->target->machine)));
+    plan->k_block = ry_ceil_div(s->k, ry_ceil_div(s->k, max_k_block(plan, query->target->machine)));
     return true;
 }
 
@@ -163,58 +163,80 @@ static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
 /* Cycles of all cores, waiting for the last task included. */
 static double spent(const gemm_plan *plan, const ry_machine *machine, double task)
 {
-    return task * ((double)(plan->shape.batches * plan->row_blocks * plan->column_blocks) +
-                   machine->cores - 1);
+    return task * ((double)ry_cut_tasks(&plan->tasks) + machine->cores - 1);
 }
 
 static void set_blocks(gemm_plan *plan, int64_t rows, int64_t columns)
 {
     plan->rows = rows;
     plan->columns = columns;
-    plan->row_blocks = ry_ceil_div(plan->shape.m, rows);
-    plan->column_blocks = ry_ceil_div(plan->shape.n, columns);
+    plan->tasks =
+        (ry_task_cut){{{plan->shape.batches, 1}, {plan->shape.m, rows}, {plan->shape.n, columns}}};
 }
 
-/* Over the blocks that the form allows. */
-static bool choose_blocks(const ry_query *query, gemm_plan *plan)
+/* The lengths of `length` cut into 1, 2, 3, 4, 6, 8, 12, ... parts, and into max_parts. */
+static void list_parts(int64_t length, int64_t max_parts, int64_t grain, int64_t max,
+                       ry_knob_values *values)
 {
-    const ry_machine *machine = query->target->machine;
-    const int64_t m = plan->shape.m, n = plan->shape.n, high = max_rows(plan, machine),
-                  wide = max_columns(plan, machine);
-    int64_t rows_best = 0, columns_best = 0;
-    double best = 0;
-    const int64_t max_i = ry_ceil_div(m, plan->tile_rows),
-                  max_j = ry_ceil_div(n, plan->tile_columns);
-    for (int64_t i = 1; i <= max_i; i = next_parts(i, max_i)) {
-        const int64_t rows = ry_ceil_div(m, i);
-        for (int64_t j = 1; j <= max_j; j = next_parts(j, max_j)) {
-            const int64_t columns = part_of(n, j, plan->tile_columns);
-            if (rows > high || columns > wide || !ry_form_allows(query, GEMM_ROWS, rows) ||
-                !ry_form_allows(query, GEMM_COLUMNS, columns)) {
-                continue;
-            }
-            set_blocks(plan, rows, columns);
-            const double cost = spent(plan, machine, cycles_of(plan, machine));
-            if (rows_best == 0 || cost < best) {
-                best = cost;
-                rows_best = rows;
-                columns_best = columns;
-            }
+    for (int64_t parts = 1; parts <= max_parts;
+         parts = parts == max_parts ? max_parts + 1 : ry_min(ry_next_parts(parts), max_parts)) {
+        const int64_t part = part_of(length, parts, grain);
+        if (part <= max) {
+            ry_knob_values_add(values, part);
         }
     }
-    if (rows_best > 0) {
-        set_blocks(plan, rows_best, columns_best);
-    }
-    return rows_best > 0;
 }
+
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
+{
+    const gemm_plan *plan = user;
+    const ry_machine *machine = query->target->machine;
+    const matmul_shape *s = &plan->shape;
+    switch (knob) {
+    case GEMM_PACKED_A:
+        *values = may_lie(plan) ? (ry_knob_values){2, {0, 1}} : (ry_knob_values){1, {1}};
+        break;
+    case GEMM_ROWS:
+        list_parts(s->m, ry_ceil_div(s->m, plan->tile_rows), 1, max_rows(plan, machine), values);
+        break;
+    case GEMM_COLUMNS:
+        list_parts(s->n, ry_ceil_div(s->n, plan->tile_columns), plan->tile_columns,
+                   max_columns(plan, machine), values);
+        break;
+    default:
+        list_parts(s->k, ry_max(1, s->k / min_k_block(plan)), 1, 2 * max_k_block(plan, machine),
+                   values);
+        break;
+    }
+}
+
+static bool set_axis(const ry_query *query, void *plan, int knob, const ry_form *form)
+{
+    (void)query;
+    if (knob == GEMM_COLUMNS) {
+        set_blocks(plan, form->value[GEMM_ROWS], form->value[GEMM_COLUMNS]);
+    }
+    return true;
+}
+
+static double cost_of(const ry_query *query, void *plan, double least)
+{
+    (void)least;
+    return spent(plan, query->target->machine, cycles_of(plan, query->target->machine));
+}
+
+static const ry_form_axis axes[] = {{.knob = GEMM_ROWS, .largest_first = true},
+                                    {.knob = GEMM_COLUMNS, .largest_first = true}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of};
 
 static void lay_out_scratch(gemm_plan *plan, const ry_machine *machine)
 {
     const int64_t full = ry_ceil_div(plan->columns, plan->width) * plan->width;
-    /* packed rows of a take a quarter of a core's second-level cache */
     plan->a_step = plan->k_block + plan->width;
     const int64_t tiles =
-        ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / 4 / plan->a_step / plan->tile_rows;
+        share_of(machine, RYND_LEVEL_L2, ry_blocks_of(plan->costs)->gemm_packed_rows) /
+        plan->a_step / plan->tile_rows;
     plan->a_block = ry_min(plan->rows, ry_max(1, tiles) * plan->tile_rows);
     size_t at = 0;
     plan->panel = at, at += ry_aligned((size_t)(plan->k_block * full) * 4);
@@ -236,11 +258,7 @@ static bool make_plan(const ry_query *query, gemm_plan *plan)
                   packed = ry_form_wanted(query, GEMM_PACKED_A);
     plan->k_block = k_block == RY_KNOB_FREE ? plan->k_block : k_block;
     plan->a = may_lie(plan) && packed != 1 ? as_it_lies(plan) : GEMM_A_PACKED;
-    const int64_t rows = ry_form_wanted(query, GEMM_ROWS),
-                  columns = ry_form_wanted(query, GEMM_COLUMNS);
-    if (rows != RY_KNOB_FREE && columns != RY_KNOB_FREE) {
-        set_blocks(plan, rows, columns);
-    } else if (!choose_blocks(query, plan)) {
+    if (!ry_form_least(&search, query, plan)) {
         return false;
     }
     if (packed == RY_KNOB_FREE && a_cycles(plan) > ry_costs_of(plan->costs)->matmul.pack_a) {
@@ -250,60 +268,13 @@ static bool make_plan(const ry_query *query, gemm_plan *plan)
     return true;
 }
 
-static void add(ry_knob_values *values, int64_t value)
-{
-    if (values->count < RY_MAX_KNOB_VALUES &&
-        (values->count == 0 || values->value[values->count - 1] != value)) {
-        values->value[values->count++] = value;
-    }
-}
-
-/* From the largest to the smallest part. */
-static void list_parts(int64_t length, int64_t max_parts, int64_t grain, int64_t max,
-                       ry_knob_values *values)
-{
-    for (int64_t parts = 1; parts <= max_parts; parts = next_parts(parts, max_parts)) {
-        const int64_t part = part_of(length, parts, grain);
-        if (part <= max) {
-            add(values, part);
-        }
-    }
-}
-
-static void reverse(ry_knob_values *values)
-{
-    for (int i = 0, j = values->count - 1; i < j; i++, j--) {
-        const int64_t value = values->value[i];
-        values->value[i] = values->value[j];
-        values->value[j] = value;
-    }
-}
-
 void ry_gemm_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     gemm_plan plan;
     *values = (ry_knob_values){0};
-    if (!read_problem(query, &plan)) {
-        return;
+    if (read_problem(query, &plan)) {
+        list_values(query, &plan, knob, values);
     }
-    const ry_machine *machine = query->target->machine;
-    const matmul_shape *s = &plan.shape;
-    switch (knob) {
-    case GEMM_PACKED_A:
-        *values = may_lie(&plan) ? (ry_knob_values){2, {0, 1}} : (ry_knob_values){1, {1}};
-        return;
-    case GEMM_ROWS:
-        list_parts(s->m, ry_ceil_div(s->m, plan.tile_rows), 1, max_rows(&plan, machine), values);
-        break;
-    case GEMM_COLUMNS:
-        list_parts(s->n, ry_ceil_div(s->n, plan.tile_columns), plan.tile_columns,
-                   max_columns(&plan, machine), values);
-        break;
-    default:
-        list_parts(s->k, ry_max(1, s->k / MIN_K_BLOCK), 1, 2 * max_k_block(machine), values);
-        break;
-    }
-    reverse(values);
 }
 
 rynd_status ry_gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -312,7 +283,7 @@ rynd_status ry_gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     if (!make_plan(query, &plan)) {
         return ry_form_fail(query, error);
     }
-    const int64_t tasks = plan.shape.batches * plan.row_blocks * plan.column_blocks;
+    const int64_t tasks = ry_cut_tasks(&plan.tasks);
     *prepared = (ry_prepared){
         .phases = 1,
         .tasks = {(size_t)tasks},

@@ -8,6 +8,7 @@
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_GEMM_PLAN_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_GEMM_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/matmul/matmul_shape.h"
 
@@ -25,7 +26,8 @@ typedef struct gemm_plan {
     bool column_bias, integer;
     int residual; /* input number of c, if c has y's shape and is all that is added */
     bool pairs;   /* operands are pairs of neighbours along k */
-    int64_t k_block, rows, columns, row_blocks, column_blocks;
+    int64_t k_block, rows, columns;
+    ry_task_cut tasks; /* batches, rows, columns */
     /* rows of a that are packed at once, and floats from one to the next */
     int64_t a_block, a_step;
     size_t panel, a_rows, block, bias, scratch;

@@ -71,12 +71,13 @@ static int64_t grain_of(const ry_query *query, const gemv_plan *plan)
     return plan->dot ? gemv_dot_b(width) : GEMV_SUM_VECTORS * width;
 }
 
-/* A k block of as many rows as there may be takes half of a core's second-level cache: shorter ones
- * are slower, as fetching ahead starts anew. */
+/* A k block of as many rows as there may be stays in a core's second-level cache. Shorter ones are
+ * slower, as prefetching starts again. */
 static int64_t k_block_of(const ry_query *query, const gemv_plan *plan)
 {
-    const int64_t half = ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2) / 2;
-    return plan->dot && plan->shape.m > GEMV_DOT_A ? ry_min(half / 4 / MAX_DOT_ROWS, plan->shape.k)
+    const int64_t near = ry_machine_core_share(query->target->machine, RYND_LEVEL_L2,
+                                               ry_costs_asked(query)->blocks.gemv_k_block);
+    return plan->dot && plan->shape.m > GEMV_DOT_A ? ry_min(near / 4 / MAX_DOT_ROWS, plan->shape.k)
                                                    : plan->shape.k;
 }
 

@@ -12,15 +12,8 @@
 enum {
     /* pixels of a strip: several tiles of the matrix product per pass over its weights */
     PIXELS_WANTED = 52,
-    MAX_STRIPS = 4, /* strips of a task */
-    MAX_ROWS = 13   /* rows of a tile: strided rows need an address each */
+    MAX_STRIPS = 4 /* strips of a task */
 };
-
-/* Bytes of a block: it stays in a second-level cache beside the rows of x and the weights. */
-static int64_t max_block(const ry_machine *machine)
-{
-    return ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 8 * 3;
-}
 
 static bool is_f32(const ry_problem *problem, int i)
 {
@@ -147,9 +140,12 @@ static int64_t choose_rows(const separable_plan *plan, const ry_machine *machine
     const int64_t row = plan->columns_out * plan->m_step * (int64_t)sizeof(float),
                   together = plan->depthwise.height;
     const int64_t wanted = ry_round_up(ry_ceil_div(PIXELS_WANTED, plan->columns_out), together);
-    const int64_t tasks = 4 * (int64_t)machine->cores,
+    const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
+    const int64_t tasks = (int64_t)limit->separable_tasks * machine->cores,
                   shared = ry_ceil_div(plan->rows_out * plan->batch, tasks);
-    const int64_t rows = ry_min(ry_min(wanted, shared), max_block(machine) / row);
+    const int64_t rows =
+        ry_min(ry_min(wanted, shared),
+               ry_machine_core_share(machine, RYND_LEVEL_L2, limit->separable_block) / row);
     return ry_min(ry_max(1, rows), plan->rows_out);
 }
 
@@ -191,7 +187,7 @@ void ry_separable_initialise(const ry_query *query, void *state)
     read_problem(problem, plan);
     plan->width = simd->width;
     plan->costs = ry_cost_column_of(query->target->machine, simd->width);
-    plan->tile_rows = ry_min(simd->rows, MAX_ROWS);
+    plan->tile_rows = ry_min(simd->rows, (int64_t)ry_blocks_of(plan->costs)->strided_rows);
     plan->tile_columns = (int64_t)simd->width * simd->vectors;
     plan->oc_blocks = ry_ceil_div(plan->outputs, plan->tile_columns);
     plan->m_step = ry_round_up(plan->channels, simd->width) + 16;

@@ -264,21 +264,20 @@ static void run(const ry_cpu_launch *launch, size_t index)
 {
     const staged_plan *plan = launch->state;
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t part = (int64_t)index % plan->column_blocks,
-                  blocks = (int64_t)index / plan->column_blocks;
-    const int64_t block = blocks % plan->row_blocks, slices = blocks / plan->row_blocks,
-                  rest = slices / plan->slices;
-    const int64_t group = rest % plan->group_blocks * plan->groups,
-                  end = ry_min(group + plan->groups, g->groups);
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->cut, index, range);
+    const int64_t group = range[1].first, end = group + range[1].count;
     char *scratch = launch->scratch;
     place_masks masks;
     task t = {.plan = plan,
               .rows = {.launch = launch,
                        .geometry = g,
-                       .image = rest / plan->group_blocks * plan->images,
-                       .slice = slices % plan->slices,
-                       .row = block * plan->rows,
-                       .column = part * plan->columns,
+                       .image = range[0].first,
+                       .images = range[0].count,
+                       .slice = range[2].first,
+                       .row = range[3].first,
+                       .rows = range[3].count,
+                       .column = range[4].first,
                        .length = plan->columns,
                        .image_rows = plan->image_rows,
                        .pitch = plan->pitch,
@@ -293,8 +292,6 @@ static void run(const ry_cpu_launch *launch, size_t index)
               .transposed_sums = (float *)(void *)(scratch + plan->transposed_sums),
               .activation = ry_conv_activation(launch->problem)};
     out_rows *rows = &t.rows;
-    rows->images = ry_min(plan->images, g->batch - rows->image);
-    rows->rows = ry_min(plan->rows, plan->grid[0] - rows->row);
     rows->columns =
         ((rows->images - 1) * plan->image_rows + rows->rows - 1) * plan->pitch + plan->columns;
     t.bounds = ry_activation_bounds(t.activation, &t.low, &t.high);

@@ -42,7 +42,8 @@ static double plane_row_cycles(const ry_query *query, const staged_plan *plan)
     const double vectors = (double)ry_ceil_div(plan->pitch, plan->width), rows = rows_used(plan);
     const double planes = (double)plan->planes, stride = (double)g->stride[2];
     /* x's way from the outer caches, as the implicit GEMM counts it */
-    const int64_t near = ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2) / 8 * 7;
+    const int64_t near = ry_machine_core_share(query->target->machine, RYND_LEVEL_L2,
+                                               ry_blocks_of(plan->costs)->staged_x);
     const bool is_cached = g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 <= near;
     const double far = is_cached ? 0 : cost->fetch * (double)(plan->pitch * g->stride[2]);
     if (g->x_step[2] == 1 || g->in[2] == 1) {
@@ -163,7 +164,7 @@ static double count_tiles(const ry_query *query, const staged_plan *plan)
         tiles * cost->tile;
     const double transposed = plan->transposed ? (double)g->channels_out * cost->transposed_row : 0;
     const double image = step * window + (double)plan->grid[0] * (ends + transposed);
-    const double blocks = (double)plan->row_blocks *
+    const double blocks = (double)ry_ceil_div(plan->grid[0], plan->rows) *
                           (stage_cycles(query, plan) + (double)g->channels_out * cost->bias);
     return (double)(g->batch * g->groups) * (image + blocks) +
            (double)plan->tasks * cost->tile_task;

@@ -7,119 +7,15 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/epilogue_run.h"
 #include "kernels/cpu/staged/staged_cost.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
 #include "machine/machine.h"
 
 #include <string.h>
 
 enum {
-    MAX_TAPS = 2048,
-    MAX_RUNS_CHANNEL = 1 << 18, /* bytes of one channel's planes in a worker's scratch */
-    MAX_ROWS_CHANNEL = 1 << 24,
     POSITIONS = 2048, /* positions of a task with runs, at most, about */
-    MIN_COLUMNS = 96, /* columns of a part of a row */
-    MAX_RUNS_OUT = 64,
-    MAX_TRANSPOSED_OUT = 16,
-    MAX_IN = 8, /* all channels at once: above, the implicit GEMM gathers full vectors of them */
-    /* the same in place, of several groups; of one, copies that make x so would lose what it
-     * gains */
-    MAX_GROUP_IN = 16,
-    MAX_DEPTH = 1024 /* the same, of the sum: an oc block's weights stay in a second-level cache */
+    MIN_COLUMNS = 96  /* columns of a part of a row */
 };
-
-/* Bytes of one channel's planes at most, in tasks of few rows. */
-static int64_t channel_bytes(const ry_problem *problem, const ry_conv_geometry *g)
-{
-    const bool forward = problem->op == RY_OP_conv;
-    int64_t extent[2];
-    for (int i = 0; i < 2; i++) {
-        const int64_t step = forward ? g->stride[i + 1] : g->output_stride[i + 1];
-        const int64_t grid = forward ? g->out[i + 1] : ry_ceil_div(g->out[i + 1], step);
-        const int64_t reach = g->dilation[i + 1] * (g->kernel[i + 1] - 1) / step + 1;
-        extent[i] = (i == 0 ? ry_min(grid, 8) : grid) + reach;
-    }
-    return extent[0] * extent[1] * g->stride[1] * g->stride[2] * 4;
-}
-
-/* One tap of every pixel needs no staging. */
-static bool has_runs(const ry_problem *problem, const ry_conv_geometry *g)
-{
-    const int64_t max_out = problem->op == RY_OP_conv ? MAX_RUNS_OUT : MAX_TRANSPOSED_OUT;
-    return g->stride[1] <= STAGED_MAX_STRIDE && g->stride[2] <= STAGED_MAX_STRIDE &&
-           g->kernel[1] * g->kernel[2] * g->stride[1] * g->stride[2] > 1 &&
-           g->kernel[0] <= STAGED_MAX_DEPTHS && g->channels_out <= max_out &&
-           g->phases <= STAGED_MAX_PHASES && channel_bytes(problem, g) <= MAX_RUNS_CHANNEL;
-}
-
-/* All sums end in tiles of one phase, whose columns are floats next to each other. */
-static bool ends_in_tiles(const ry_problem *problem, const ry_conv_geometry *g, int64_t max_in)
-{
-    return ry_conv_reads_forward(problem) && ry_conv_is_flat(g) &&
-           !ry_problem_has_input(problem, 3) && ry_type_of(&problem->out[0]) == RY_f32 &&
-           g->kernel[1] * g->kernel[2] > 1 && g->channels_in <= max_in &&
-           g->kernel[1] * g->kernel[2] * g->channels_in <= MAX_DEPTH;
-}
-
-static bool has_rows(const ry_problem *problem, const ry_conv_geometry *g)
-{
-    const ry_tensor *y = &problem->out[0];
-    return ends_in_tiles(problem, g, MAX_IN) && g->stride[1] <= STAGED_MAX_STRIDE &&
-           g->stride[2] <= STAGED_MAX_STRIDE && y->stride[y->rank - 1] == 1 &&
-           channel_bytes(problem, g) <= MAX_ROWS_CHANNEL;
-}
-
-/* Vectors of a row but the first and the last read inside x with every tap. */
-static bool is_inside_between(const ry_conv_geometry *g, int64_t width)
-{
-    const int64_t vectors = ry_ceil_div(g->out[2], width),
-                  reach = (g->kernel[2] - 1) * g->dilation[2] - g->before[2];
-    return vectors <= 2 || (g->before[2] <= width && (vectors - 1) * width + reach <= g->in[2]);
-}
-
-static bool has_place(const ry_problem *problem, const ry_conv_geometry *g, int64_t width)
-{
-    const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    const int64_t reach = g->kernel[1] * g->dilation[1] + ry_max(g->before[1], -g->before[1]),
-                  row = ry_max(g->x_step[1], -g->x_step[1]);
-    return ends_in_tiles(problem, g, g->groups > 1 ? MAX_GROUP_IN : MAX_IN) &&
-           ry_type_of(x) == RY_f32 && g->x_step[2] == 1 && g->stride[2] == 1 &&
-           y->stride[y->rank - 1] == 1 && g->taps <= STAGED_MAX_PLACE_TAPS &&
-           row <= INT32_MAX / reach && is_inside_between(g, width);
-}
-
-static bool has_channels(const ry_problem *problem, const ry_conv_geometry *g)
-{
-    const ry_tensor *y = &problem->out[0];
-    for (int i = 0; i < 3; i++) {
-        if (ry_problem_has_input(problem, i) && ry_type_of(&problem->in[i]) != RY_f32) {
-            return false;
-        }
-    }
-    return ends_in_tiles(problem, g, MAX_IN) && g->groups == 1 && g->dilation[2] == 1 &&
-           g->stride[2] <= g->kernel[2] && (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
-}
-
-bool ry_staged_has(const ry_problem *problem, staged_form form, int64_t width)
-{
-    ry_conv_geometry g;
-    if (!ry_conv_takes_floats(problem)) {
-        return false;
-    }
-    ry_conv_geometry_of(problem, &g, NULL, NULL);
-    return g.taps > 0 && g.taps <= MAX_TAPS &&
-           (form == STAGED_RUNS   ? has_runs(problem, &g)
-            : form == STAGED_ROWS ? has_rows(problem, &g)
-            : form == STAGED_PLACE
-                ? (has_rows(problem, &g) || has_runs(problem, &g)) && has_place(problem, &g, width)
-                : has_channels(problem, &g));
-}
-
-bool ry_staged_is_possible(const ry_problem *problem)
-{
-    /* PLACE has no problems of its own */
-    return ry_staged_has(problem, STAGED_RUNS, 0) || ry_staged_has(problem, STAGED_ROWS, 0) ||
-           ry_staged_has(problem, STAGED_CHANNELS, 0);
-}
 
 static size_t taps_at(const ry_conv_geometry *g)
 {
@@ -227,22 +123,28 @@ static void read_problem(const ry_query *query, staged_plan *plan)
     find_planes(plan);
 }
 
-/* Tasks with runs, where there are rows and images enough; of other tasks. */
-static int64_t min_run_tasks(const ry_machine *machine)
+static const struct ry_blocks_costs *shares_of(const staged_plan *plan)
 {
-    return 4 * (int64_t)machine->cores;
+    return ry_blocks_of(plan->costs);
 }
 
-static int64_t min_tasks(const ry_machine *machine)
+/* Tasks with runs, where there are rows and images enough; of other tasks. */
+static int64_t min_run_tasks(const staged_plan *plan, const ry_machine *machine)
 {
-    return 8 * (int64_t)machine->cores;
+    return (int64_t)shares_of(plan)->staged_run_tasks * machine->cores;
+}
+
+static int64_t min_tasks(const staged_plan *plan, const ry_machine *machine)
+{
+    return (int64_t)shares_of(plan)->staged_tasks * machine->cores;
 }
 
 /* Positions of a task, so that its sums stay in a second-level cache. */
 static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t sums = ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4;
+    const int64_t sums =
+        ry_machine_core_share(machine, RYND_LEVEL_L2, shares_of(plan)->staged_sums);
     return ry_min(POSITIONS, ry_max(1, sums / 4 / (g->channels_out * g->phases)));
 }
 
@@ -253,7 +155,7 @@ static int64_t choose_images(const staged_plan *plan, const ry_machine *machine)
     const int64_t image = (plan->grid[0] + plan->reach[0]) * plan->pitch,
                   planes = g->batch * g->groups * plan->slices;
     const int64_t many =
-        ry_min(positions_of(plan, machine) / 2 / image, planes / min_run_tasks(machine));
+        ry_min(positions_of(plan, machine) / 2 / image, planes / min_run_tasks(plan, machine));
     const int64_t images = plan->form != STAGED_RUNS || plan->column_blocks > 1
                                ? 1
                                : ry_min(ry_max(1, many), g->batch);
@@ -267,7 +169,7 @@ static int64_t choose_run_rows(const staged_plan *plan, const ry_machine *machin
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = plan->grid[0], planes = g->batch * g->groups * plan->slices;
     const int64_t wanted = ry_max(ry_ceil_div(rows * plan->pitch, positions_of(plan, machine)),
-                                  ry_ceil_div(min_run_tasks(machine), planes));
+                                  ry_ceil_div(min_run_tasks(plan, machine), planes));
     const int64_t max = rows / ry_max(1, ry_min(2 * plan->reach[0], 4));
     return ry_ceil_div(rows, plan->images > 1 ? 1 : ry_max(1, ry_min(wanted, max)));
 }
@@ -279,19 +181,20 @@ static int64_t image_rows(const staged_plan *plan, int64_t rows)
 }
 
 /* Few enough that all cores are busy to the end, and that what they read stays in a first-level
- * cache, or half of a second-level one where blocks could not be smaller without more of them than
- * are expected; more than eight first-level caches gained nothing (Zen 4, 1 MiB: 1.01 to 1.04 times
- * the time). */
+ * cache, or a share of a second-level one where blocks could not be smaller without more of them
+ * than are expected. */
 static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t height = plan->grid[0], few = ry_ceil_div(height, min_tasks(machine));
+    const int64_t height = plan->grid[0], few = ry_ceil_div(height, min_tasks(plan, machine));
     const int64_t near = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
-    const int64_t max = ry_min(ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2, 8 * near);
+    const int64_t max =
+        ry_min(ry_machine_core_share(machine, RYND_LEVEL_L2, shares_of(plan)->staged_rows),
+               (int64_t)shares_of(plan)->staged_rows_firsts * near);
     const int64_t row = plan->pitch *
                         (plan->form == STAGED_CHANNELS ? 1 : g->channels_in * plan->planes) *
                         (int64_t)sizeof(float);
-    int64_t rows = ry_ceil_div(height, ry_ceil_div(min_tasks(machine), g->batch * g->groups));
+    int64_t rows = ry_ceil_div(height, ry_ceil_div(min_tasks(plan, machine), g->batch * g->groups));
     while (plan->form != STAGED_PLACE && rows > 1 &&
            image_rows(plan, rows) * row > (rows > few ? near : max)) {
         rows = rows / 2;
@@ -299,18 +202,23 @@ static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
     return rows;
 }
 
-/* Channels of a run: their planes and the sums stay in a second-level cache. Five first-level
- * caches suffice: more gained nothing (Zen 4, 1 MiB) and lost 3 to 7 % if x's channels are
- * contiguous. Fewer channels than are transposed at once take up to 1.5 times as long. */
+/* Channels of a run: their planes and the sums stay in a second-level cache. Fewer channels than
+ * are transposed at once take up to 1.5 times as long. */
 static int64_t choose_k_block(const staged_plan *plan, const ry_machine *machine)
 {
-    const int64_t second = ry_machine_core_bytes(machine, RYND_LEVEL_L2),
-                  first = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
+    const struct ry_blocks_costs *share = shares_of(plan);
+    const int64_t near = ry_min(
+        ry_machine_core_share(machine, RYND_LEVEL_L2, share->staged_k_block),
+        (int64_t)share->staged_k_block_firsts * ry_machine_core_bytes(machine, RYND_LEVEL_L1));
     const int64_t channels = plan->geometry.channels_in,
                   channel = ry_max(1, plan->planes * plan->plane * 4);
     const int64_t transposed =
-        plan->geometry.x_channel == 1 ? ry_min(plan->width, second / 2 / channel) : 1;
-    const int64_t max = ry_max(ry_min(second / 16 * 5, 5 * first) / channel, ry_max(1, transposed));
+        plan->geometry.x_channel == 1
+            ? ry_min(plan->width,
+                     ry_machine_core_share(machine, RYND_LEVEL_L2, share->staged_transposed) /
+                         channel)
+            : 1;
+    const int64_t max = ry_max(near / channel, ry_max(1, transposed));
     return plan->form == STAGED_RUNS ? ry_ceil_div(channels, ry_ceil_div(channels, max)) : channels;
 }
 
@@ -323,19 +231,14 @@ static int64_t choose_groups(const ry_query *query, const staged_plan *plan, int
         plan->images * plan->rows * plan->columns * g->taps * g->channels_in * g->channels_out;
     const int64_t pays = ry_ceil_div(
         ry_machine_task_products(machine, ry_costs_of(plan->costs)->staged.min_task), work);
-    const int64_t each =
-        tasks / pays < min_tasks(machine) ? ry_max(1, tasks / min_tasks(machine)) : pays;
+    const int64_t each = tasks / pays < min_tasks(plan, machine)
+                             ? ry_max(1, tasks / min_tasks(plan, machine))
+                             : pays;
     return ry_ceil_div(g->groups, ry_ceil_div(g->groups, ry_min(each, g->groups)));
 }
 
-static int64_t wanted_or(const ry_query *query, int knob, int64_t chosen)
-{
-    const int64_t wanted = ry_form_wanted(query, knob);
-    return wanted == RY_KNOB_FREE ? chosen : wanted;
-}
-
-/* The tasks of so many columns; returns the cycles. */
-static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
+/* The tasks of so many columns. */
+static void cut(const ry_query *query, staged_plan *plan, int64_t columns)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_machine *machine = query->target->machine;
@@ -346,45 +249,41 @@ static double cut(const ry_query *query, staged_plan *plan, int64_t columns)
         plan->form == STAGED_CHANNELS
             ? ry_round_up(((columns - 1) * g->stride[2] + plan->span[1] + 1) * g->channels_in, 16)
             : columns + plan->reach[1];
-    plan->images = wanted_or(query, STAGED_IMAGES, choose_images(plan, machine));
-    plan->image_blocks = ry_ceil_div(g->batch, plan->images);
-    plan->rows = wanted_or(query, STAGED_TASK_ROWS,
-                           plan->form == STAGED_RUNS ? choose_run_rows(plan, machine)
-                                                     : choose_rows(plan, machine));
-    plan->row_blocks = ry_ceil_div(plan->grid[0], plan->rows);
+    plan->images = ry_form_or(query, STAGED_IMAGES, choose_images(plan, machine));
+    plan->rows = ry_form_or(query, STAGED_TASK_ROWS,
+                            plan->form == STAGED_RUNS ? choose_run_rows(plan, machine)
+                                                      : choose_rows(plan, machine));
     plan->image_rows = image_rows(plan, plan->rows);
     /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets
      * of the cache */
     plan->plane = ry_round_up(plan->images * plan->image_rows * plan->pitch + width, 16);
     plan->plane += plan->plane % 64 == 0 ? 16 : 0;
-    const int64_t each = plan->image_blocks * plan->slices * plan->row_blocks * plan->column_blocks;
-    plan->groups = wanted_or(query, STAGED_GROUPS, choose_groups(query, plan, each * g->groups));
-    plan->group_blocks = ry_ceil_div(g->groups, plan->groups);
-    plan->tasks = each * plan->group_blocks;
-    plan->k_block = wanted_or(query, STAGED_K_BLOCK, choose_k_block(plan, machine));
+    const int64_t tasks = ry_ceil_div(g->batch, plan->images) * plan->slices *
+                          ry_ceil_div(plan->grid[0], plan->rows) * plan->column_blocks * g->groups;
+    plan->groups = ry_form_or(query, STAGED_GROUPS, choose_groups(query, plan, tasks));
+    plan->cut = (ry_task_cut){{{g->batch, plan->images},
+                               {g->groups, plan->groups},
+                               {plan->slices, 1},
+                               {plan->grid[0], plan->rows},
+                               {plan->grid[1], columns}}};
+    plan->tasks = ry_cut_tasks(&plan->cut);
+    plan->k_block = ry_form_or(query, STAGED_K_BLOCK, choose_k_block(plan, machine));
     plan->positions = ry_round_up(
         ((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns,
         width);
     plan->work = ry_staged_work(query, plan);
-    return ry_spread_work(&plan->work, (size_t)plan->tasks, query->target->machine->cores,
-                          plan->costs);
 }
 
-/* Whole rows, or the parts of rows that take the fewest cycles: of pixels with their channels.
- * Planes' rows are read whole, as memory likes them: parts took 1.04 to 1.2 times as long. */
-static int64_t choose_columns(const ry_query *query, staged_plan *plan)
+/* Whole rows, or parts of rows: of pixels with their channels. Planes' rows are read whole, as
+ * memory likes them: parts took 1.04 to 1.2 times as long. */
+static void list_columns(const staged_plan *plan, ry_knob_values *values)
 {
-    int64_t best = plan->grid[1];
-    double min = cut(query, plan, best);
     const bool cuts =
         plan->form == STAGED_RUNS && plan->geometry.phases == 1 && plan->geometry.x_step[2] != 1;
+    ry_knob_values_add(values, plan->grid[1]);
     for (int64_t blocks = 2; cuts && plan->grid[1] / blocks >= MIN_COLUMNS; blocks++) {
-        const int64_t columns = ry_round_up(ry_ceil_div(plan->grid[1], blocks), plan->width);
-        const double cycles = cut(query, plan, columns);
-        best = cycles < min ? columns : best;
-        min = cycles < min ? cycles : min;
+        ry_knob_values_add(values, ry_round_up(ry_ceil_div(plan->grid[1], blocks), plan->width));
     }
-    return best;
 }
 
 /* Output channels of an oc block at most: RUNS: as the registers allow where its tiles have three
@@ -408,18 +307,15 @@ static int64_t choose_oc_block(const staged_plan *plan, const ry_simd *simd)
     return plan->form == STAGED_CHANNELS ? (int64_t)simd->width * simd->vectors : best;
 }
 
-static double set_form(const ry_query *query, staged_plan *plan, staged_form form)
+static void set_form(const ry_query *query, staged_plan *plan, staged_form form)
 {
-    const ry_tensor *y = &query->problem->out[0];
-    const ry_conv_geometry *g = &plan->geometry;
     const ry_simd *simd = &query->kernel->simd;
     plan->form = form;
-    plan->transposed = form == STAGED_CHANNELS && y->stride[1] != 1;
+    plan->transposed = form == STAGED_CHANNELS && query->problem->out[0].stride[1] != 1;
     plan->fetches = form == STAGED_RUNS ||
                     ry_machine_is_far(query->target->machine, ry_problem_bytes(query->problem));
     plan->max_oc_block = choose_oc_block(plan, simd);
-    plan->oc_blocks = ry_ceil_div(g->channels_out, plan->max_oc_block);
-    return cut(query, plan, wanted_or(query, STAGED_COLUMNS, choose_columns(query, plan)));
+    plan->oc_blocks = ry_ceil_div(plan->geometry.channels_out, plan->max_oc_block);
 }
 
 /* Does the form use every knob that the query sets? */
@@ -432,27 +328,39 @@ static bool goes_with(const ry_query *query, const ry_conv_geometry *g, staged_f
             (staged_ends_in_rows(form) || ry_form_allows(query, STAGED_GROUPS, 1)));
 }
 
-/* Takes the form of the query, or the form of fewest cycles; false if no form is legal. */
-static bool choose_form(const ry_query *query, staged_plan *plan)
+static void list_values(const ry_query *query, const void *plan, int knob, ry_knob_values *values)
 {
-    staged_form best = STAGED_FORMS;
-    double min = 0;
-    for (staged_form form = 0; form < STAGED_FORMS; form++) {
-        if (ry_form_allows(query, STAGED_TILE, form) &&
-            ry_staged_has(query->problem, form, plan->width) &&
-            goes_with(query, &plan->geometry, form)) {
-            const double cycles = set_form(query, plan, form);
-            if (best == STAGED_FORMS || cycles < min) {
-                best = form;
-                min = cycles;
-            }
-        }
+    if (knob == STAGED_TILE) {
+        ry_staged_list_forms(query, values);
+    } else {
+        list_columns(plan, values);
     }
-    if (best != STAGED_FORMS) {
-        set_form(query, plan, best);
-    }
-    return best != STAGED_FORMS;
 }
+
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
+{
+    staged_plan *plan = user;
+    if (knob == STAGED_COLUMNS) {
+        cut(query, plan, form->value[STAGED_COLUMNS]);
+        return true;
+    }
+    set_form(query, plan, (staged_form)form->value[STAGED_TILE]);
+    return ry_staged_has(query->problem, plan->form, plan->width) &&
+           goes_with(query, &plan->geometry, plan->form);
+}
+
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    (void)least;
+    const staged_plan *plan = user;
+    return ry_spread_work(&plan->work, (size_t)plan->tasks, query->target->machine->cores,
+                          plan->costs);
+}
+
+static const ry_form_axis axes[] = {{.knob = STAGED_TILE},
+                                    {.knob = STAGED_COLUMNS, .after = 1, .largest_first = true}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of};
 
 static void place_weights(staged_plan *plan)
 {
@@ -500,7 +408,7 @@ static void lay_out(staged_plan *plan)
 bool ry_staged_plan_make(const ry_query *query, staged_plan *plan)
 {
     read_problem(query, plan);
-    if (!choose_form(query, plan) || plan->planes * plan->plane > INT32_MAX) {
+    if (!ry_form_least(&search, query, plan) || plan->planes * plan->plane > INT32_MAX) {
         return false;
     }
     const ry_conv_geometry *g = &plan->geometry;

@@ -34,6 +34,7 @@
 #ifndef RY_KERNELS_CPU_STAGED_STAGED_PLAN_H
 #define RY_KERNELS_CPU_STAGED_STAGED_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/kernel.h"
@@ -100,8 +101,9 @@ typedef struct staged_plan {
     int64_t planes, plane;          /* planes of a channel; floats of a plane */
     /* slot of each residue's plane; -1: no tap reads it */
     int64_t slot[STAGED_MAX_STRIDE][STAGED_MAX_STRIDE];
-    int64_t rows, row_blocks, images, image_blocks, groups, group_blocks; /* per task; tasks */
-    int64_t k_block;                                                      /* channels */
+    int64_t rows, images, groups;           /* of a task */
+    ry_task_cut cut;                        /* images, groups, slices, rows, columns */
+    int64_t k_block;                        /* channels */
     int64_t width, oc_blocks, max_oc_block; /* lanes of a vector; blocks of output channels */
     ry_cost_column costs;
     int64_t interleave; /* phases that write to a row of y in turn; 1: none */
@@ -127,6 +129,9 @@ bool ry_staged_has(const ry_problem *problem, staged_form form, int64_t width);
 /* Bytes of the plan; then the plan that the query's form asks for; false: there is none. */
 size_t ry_staged_plan_size(const ry_problem *problem);
 bool ry_staged_plan_make(const ry_query *query, staged_plan *plan);
+
+/* Adds the forms that the problem has. */
+void ry_staged_list_forms(const ry_query *query, ry_knob_values *values);
 
 void ry_staged_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_staged_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);

@@ -50,11 +50,7 @@ static void add_values(const staged_plan *plan, int knob, ry_knob_values *values
 void ry_staged_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     if (knob == STAGED_TILE) {
-        for (staged_form form = 0; form < STAGED_FORMS; form++) {
-            if (ry_staged_has(query->problem, form, query->kernel->simd.width)) {
-                ry_knob_values_add(values, form);
-            }
-        }
+        ry_staged_list_forms(query, values);
         return;
     }
     const ry_form form = ry_form_without(query, knob);

@@ -215,25 +215,25 @@ static void run_block(const wgrad_task *t, int64_t index, bool first)
     }
 }
 
-static wgrad_task task_of(const ry_cpu_launch *launch, int64_t index)
+static wgrad_task task_of(const ry_cpu_launch *launch, size_t index)
 {
     const wgrad_plan *plan = launch->state;
     const wgrad_shape *s = &plan->shape;
     char *scratch = launch->scratch;
-    const int64_t c_block = index % plan->c_blocks,
-                  k_block = index / plan->c_blocks % plan->k_blocks,
-                  group = index / plan->c_blocks / plan->k_blocks % s->groups;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, index, range);
+    const int64_t group = range[1].first;
     wgrad_task t = {.plan = plan,
-                    .part = index / plan->c_blocks / plan->k_blocks / s->groups,
+                    .part = range[0].first,
                     .group = group,
-                    .tile = k_block * plan->k_block,
-                    .channel = c_block * plan->c_block,
+                    .tile = range[2].first,
+                    .tiles = range[2].count,
+                    .channel = range[3].first,
+                    .channels = range[3].count,
                     .panel = (float *)(void *)(scratch + plan->panel),
                     .copy = (float *)(void *)(scratch + plan->x),
                     .sums = (float *)(void *)(scratch + plan->sums),
                     .bias = (float *)(void *)(scratch + plan->bias)};
-    t.tiles = ry_min(plan->k_block, plan->k_tiles - t.tile);
-    t.channels = ry_min(plan->c_block, s->c - t.channel);
     t.x = (const float *)launch->in[0] + (group * s->c + t.channel) * s->x.channel;
     t.dy = (const float *)launch->in[1] + group * s->k * s->dy.channel;
     t.sums_tile = plan->c_block * s->taps * plan->tile_columns;
@@ -260,7 +260,7 @@ static void clear(const wgrad_task *t)
 
 static void multiply_part(const ry_cpu_launch *launch, size_t index)
 {
-    const wgrad_task t = task_of(launch, (int64_t)index);
+    const wgrad_task t = task_of(launch, index);
     const wgrad_plan *plan = t.plan;
     const int64_t begin = t.part * plan->blocks / plan->parts,
                   end = (t.part + 1) * plan->blocks / plan->parts;

@@ -175,19 +175,20 @@ static void add_to(float *to, const float *from, int64_t count)
     }
 }
 
-static winograd_task task_of(const ry_cpu_launch *launch, int64_t index)
+static winograd_task task_of(const ry_cpu_launch *launch, size_t index)
 {
     const wgrad_winograd_plan *plan = launch->state;
     const wgrad_shape *s = &plan->shape;
     char *scratch = launch->scratch;
-    const int64_t c_block = index % plan->c_blocks,
-                  k_block = index / plan->c_blocks % plan->k_blocks,
-                  rest = index / plan->c_blocks / plan->k_blocks;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, index, range);
     winograd_task t = {.plan = plan,
-                       .part = rest / s->groups,
-                       .group = rest % s->groups,
-                       .channel = c_block * plan->c_block,
-                       .filter = k_block * plan->k_block,
+                       .part = range[0].first,
+                       .group = range[1].first,
+                       .filter = range[2].first,
+                       .filters = range[2].count,
+                       .channel = range[3].first,
+                       .channels = range[3].count,
                        .v = (float *)(void *)(scratch + plan->v),
                        .u = (float *)(void *)(scratch + plan->u),
                        .m = (float *)(void *)(scratch + plan->m),
@@ -198,8 +199,6 @@ static winograd_task task_of(const ry_cpu_launch *launch, int64_t index)
                        .pitch = plan->k_block};
     t.recent = t.bias + plan->k_block;
     t.dy_squares = t.x_squares + WGRAD_SQUARES * wgrad_v_row(plan);
-    t.channels = ry_min(plan->c_block, s->c - t.channel);
-    t.filters = ry_min(plan->k_block, s->k - t.filter);
     t.x = (const float *)launch->in[0] + (t.group * s->c + t.channel) * s->x.channel;
     t.dy = (const float *)launch->in[1] + (t.group * s->k + t.filter) * s->dy.channel;
     if (plan->parts > 1) {
@@ -266,7 +265,7 @@ static void store(const ry_cpu_launch *launch, const wgrad_piece *piece, float *
 
 static void run_part(const ry_cpu_launch *launch, size_t index)
 {
-    const winograd_task t = task_of(launch, (int64_t)index);
+    const winograd_task t = task_of(launch, index);
     sum_part(&t);
     if (t.plan->parts == 1) {
         const wgrad_piece piece = {.group = t.group,

@@ -6,6 +6,7 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
+#include "kernels/knob_values.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ const ry_knob ry_wgrad_depthwise_knobs[WGRAD_DEPTHWISE_KNOBS] = {
 /* Positions of a piece of a line: at least, and at most, so that no sum is long. */
 enum { SHORTEST = 64, LONGEST = 512 };
 
-enum { MAX_PARTS = 64, TASKS_A_CORE = 4 };
+enum { MAX_PARTS = 64 };
 
 /* Floats of a part that a task of the second phase adds: those of two parts stay in L1. */
 enum { FINISH_FLOATS = 2048 };
@@ -35,14 +36,15 @@ bool ry_wgrad_depthwise_takes(const ry_problem *problem)
            d->in == 1 && d->out == 1 && d->taps == 1 && d->pad == 0;
 }
 
-/* Positions of a block: of them x and dy take a 32nd of the second-level cache. What is read once
- * comes from memory faster where vectors of channels follow each other soon. */
+/* Positions of a block: x and dy of it stay in the second-level cache. Data that is read once comes
+ * from memory faster where vectors of channels follow each other soon. */
 static int64_t usual_positions(const wgrad_depthwise_plan *plan, const ry_machine *machine)
 {
     const ry_window_axis *h = &plan->shape.axis[1], *w = &plan->shape.axis[2];
     const double floats = (double)plan->shape.groups *
                           (1 + (double)ry_min(h->stride, h->taps) * (double)w->in / (double)w->out),
-                 fit = (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 32 / 4 / floats;
+                 fit = ry_blocks_of(plan->costs)->wgrad_depthwise_block *
+                       (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / floats;
     return fit < SHORTEST ? SHORTEST : fit < LONGEST ? (int64_t)fit : LONGEST;
 }
 
@@ -73,11 +75,12 @@ static bool is_dense(const wgrad_shape *s)
 }
 
 /* Parts, and where lines are fewer than what keeps the cores busy, pieces of the channels. */
-static void set_tasks(wgrad_depthwise_plan *plan, int64_t parts, const ry_machine *machine)
+static void set_tasks(const ry_query *query, wgrad_depthwise_plan *plan)
 {
-    const int64_t wanted = TASKS_A_CORE * (int64_t)machine->cores,
-                  usual = ry_clamp(wanted, 1, ry_min(plan->lines, MAX_PARTS));
-    plan->parts = parts == RY_KNOB_FREE ? usual : parts;
+    const int64_t wanted =
+        (int64_t)ry_blocks_of(plan->costs)->wgrad_depthwise_tasks * query->target->machine->cores;
+    plan->parts = ry_form_or(query, WGRAD_DEPTHWISE_PARTS,
+                             ry_clamp(wanted, 1, ry_min(plan->lines, MAX_PARTS)));
     plan->task_vectors =
         ry_ceil_div(plan->vectors, ry_min(plan->vectors, ry_ceil_div(wanted, plan->parts)));
     plan->tasks = ry_ceil_div(plan->vectors, plan->task_vectors);
@@ -101,9 +104,9 @@ static void make_plan(const ry_query *query, wgrad_depthwise_plan *plan)
     plan->cuts = ry_ceil_div(along, positions);
     plan->lines = s->images * s->axis[1].out * plan->cuts;
     set_piece(plan, &query->kernel->simd);
-    const int64_t lines = ry_form_wanted(query, WGRAD_DEPTHWISE_LINES);
-    plan->block = lines == RY_KNOB_FREE ? ry_clamp(positions / along, 1, s->axis[1].out) : lines;
-    set_tasks(plan, ry_form_wanted(query, WGRAD_DEPTHWISE_PARTS), machine);
+    plan->block =
+        ry_form_or(query, WGRAD_DEPTHWISE_LINES, ry_clamp(positions / along, 1, s->axis[1].out));
+    set_tasks(query, plan);
 }
 
 /* Multiply-adds of a vector, or what takes as long, of all tasks. */
@@ -145,10 +148,7 @@ void ry_wgrad_depthwise_values(const ry_query *query, int knob, ry_knob_values *
     make_plan(&freely, &plan);
     *values = (ry_knob_values){0};
     if (knob == WGRAD_DEPTHWISE_PARTS) {
-        for (int64_t parts = 1; parts <= ry_min(MAX_PARTS, plan.lines);
-             parts = ry_next_parts(parts)) {
-            ry_knob_values_add(values, parts);
-        }
+        ry_knob_values_counts(values, ry_min(MAX_PARTS, plan.lines));
         ry_knob_values_add(values, plan.parts);
         return;
     }

@@ -6,6 +6,7 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
+#include "kernels/knob_values.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -123,8 +124,10 @@ wgrad_frame ry_wgrad_frame_of(const wgrad_direct_plan *plan, int64_t index)
 
 static int64_t usual_places(const wgrad_direct_plan *plan, const ry_machine *machine)
 {
-    const int64_t bytes = plan->lanes > 1 ? ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 2
-                                          : ry_machine_core_bytes(machine, RYND_LEVEL_L1);
+    const struct ry_blocks_costs *share = ry_blocks_of(plan->costs);
+    const int64_t bytes =
+        plan->lanes > 1 ? ry_machine_core_share(machine, RYND_LEVEL_L2, share->wgrad_direct_lanes)
+                        : ry_machine_core_share(machine, RYND_LEVEL_L1, share->wgrad_direct_frames);
     return ry_max(64, bytes / 4 / place_floats(plan));
 }
 
@@ -157,8 +160,7 @@ static double cycles_of(const wgrad_direct_plan *plan)
 /* Parts only where channels do not keep the cores busy. */
 static int64_t usual_parts(const wgrad_direct_plan *plan, const ry_machine *machine)
 {
-    enum { TASKS_A_CORE = 4 };
-    const int64_t wanted = TASKS_A_CORE * (int64_t)machine->cores;
+    const int64_t wanted = (int64_t)ry_blocks_of(plan->costs)->wgrad_direct_tasks * machine->cores;
     return plan->unit_tasks >= wanted ? 1
                                       : ry_clamp(ry_ceil_div(wanted, plan->unit_tasks), 1,
                                                  ry_min(plan->blocks, MAX_PARTS));
@@ -203,12 +205,11 @@ static void read_problem(const ry_query *query, wgrad_direct_plan *plan)
 
 static int64_t make_plan(const ry_query *query, wgrad_direct_plan *plan)
 {
+    const ry_machine *machine = query->target->machine;
     read_problem(query, plan);
-    const int64_t set = ry_form_wanted(query, WGRAD_DIRECT_PLACES),
-                  places = set == RY_KNOB_FREE ? usual_places(plan, query->target->machine) : set;
+    const int64_t places = ry_form_or(query, WGRAD_DIRECT_PLACES, usual_places(plan, machine));
     cut_frames(plan, places);
-    const int64_t parts = ry_form_wanted(query, WGRAD_DIRECT_PARTS);
-    plan->parts = parts == RY_KNOB_FREE ? usual_parts(plan, query->target->machine) : parts;
+    plan->parts = ry_form_or(query, WGRAD_DIRECT_PARTS, usual_parts(plan, machine));
     lay_out(plan);
     return places;
 }
@@ -220,18 +221,11 @@ void ry_wgrad_direct_values(const ry_query *query, int knob, ry_knob_values *val
     make_plan(&freely, &plan);
     *values = (ry_knob_values){0};
     if (knob == WGRAD_DIRECT_PARTS) {
-        for (int64_t parts = 1; parts <= ry_min(MAX_PARTS, plan.blocks);
-             parts = ry_next_parts(parts)) {
-            ry_knob_values_add(values, parts);
-        }
+        ry_knob_values_counts(values, ry_min(MAX_PARTS, plan.blocks));
         ry_knob_values_add(values, plan.parts);
-        return;
+    } else {
+        ry_knob_values_around(values, usual_places(&plan, query->target->machine), 1);
     }
-    const int64_t usual = usual_places(&plan, query->target->machine);
-    for (int64_t places = ry_max(1, usual / 4); places <= 4 * usual; places *= 2) {
-        ry_knob_values_add(values, places);
-    }
-    ry_knob_values_add(values, usual);
 }
 
 rynd_status ry_wgrad_direct_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)

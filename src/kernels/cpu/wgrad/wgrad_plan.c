@@ -6,7 +6,8 @@
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
+#include "kernels/knob_values.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -26,11 +27,12 @@ enum { FINISH_FLOATS = 2048 };
  * cache. */
 enum { ALIASED = 1024, CROWD = 8 };
 
-/* Positions of a block: the panel of one tile of k takes two thirds of the first-level cache. */
+/* Positions of a block: the panel of one tile of k stays in the first-level cache. */
 static int64_t usual_positions(const wgrad_plan *plan, const ry_machine *machine)
 {
-    return ry_max(32,
-                  ry_machine_core_bytes(machine, RYND_LEVEL_L1) * 2 / 3 / 4 / plan->tile_columns);
+    return ry_max(
+        32, ry_machine_core_share(machine, RYND_LEVEL_L1, ry_blocks_of(plan->costs)->wgrad_panel) /
+                4 / plan->tile_columns);
 }
 
 static void cut_blocks(wgrad_plan *plan, int64_t positions)
@@ -134,7 +136,7 @@ static double met_floats(const wgrad_plan *plan)
 }
 
 /* Cycles of the largest task. */
-static double task_cycles(const wgrad_plan *plan, double inside)
+static double task_cycles(const wgrad_plan *plan)
 {
     const struct ry_wgrad_costs *cost = &ry_costs_of(plan->costs)->wgrad;
     const wgrad_shape *s = &plan->shape;
@@ -145,8 +147,8 @@ static double task_cycles(const wgrad_plan *plan, double inside)
     const double vectors = (double)vectors_of(plan, plan->k_block), taps = (double)s->taps;
     const double tiles = (double)(plan->k_block * ry_ceil_div(plan->c_block, plan->tile_rows));
     const bool crowded = !plan->copied && s->x.channel % ALIASED == 0 && plan->c_block > CROWD;
-    const double products = positions * (plan->copied ? 1 : inside) * position_cycles(plan, cost) *
-                            (crowded ? cost->crowded : 1);
+    const double products = positions * (plan->copied ? 1 : plan->inside) *
+                            position_cycles(plan, cost) * (crowded ? cost->crowded : 1);
     const double copy =
         plan->copied ? blocks * region_floats(plan) / (double)plan->width * cost->copy : 0;
     const double dy = plan->in_place ? 0 : pack_cycles(plan, cost);
@@ -172,11 +174,6 @@ static double finish_cycles(const wgrad_plan *plan)
     return plan->parts == 1 ? 0 : vectors * ((double)plan->parts * cost->part + store);
 }
 
-static int64_t tasks_of(const wgrad_plan *plan)
-{
-    return plan->parts * plan->shape.groups * plan->k_blocks * plan->c_blocks;
-}
-
 /* What a block meets of x along each axis. */
 static void set_region(wgrad_plan *plan)
 {
@@ -195,8 +192,8 @@ static void set_task(wgrad_plan *plan, bool copied, int64_t k_block, int64_t c_b
     plan->k_block = k_block;
     plan->c_block = c_block;
     plan->parts = parts;
-    plan->k_blocks = ry_ceil_div(plan->k_tiles, k_block);
-    plan->c_blocks = ry_ceil_div(plan->shape.c, c_block);
+    plan->tasks = (ry_task_cut){
+        {{parts, 1}, {plan->shape.groups, 1}, {plan->k_tiles, k_block}, {plan->shape.c, c_block}}};
     plan->taps_are_rows = false;
     const double of_channels = position_cycles(plan, cost);
     plan->taps_are_rows = copied;
@@ -204,31 +201,18 @@ static void set_task(wgrad_plan *plan, bool copied, int64_t k_block, int64_t c_b
     plan->together = !plan->in_place && plan->shape.dy.channel == 1 && k_block > 1;
 }
 
-/* Channels of the n-th cut into tasks: whole tiles. */
-static int64_t channels_of(const wgrad_plan *plan, int64_t cuts)
-{
-    const int64_t tiles = ry_ceil_div(plan->shape.c, plan->tile_rows);
-    return ry_min(plan->shape.c, ry_ceil_div(tiles, cuts) * plan->tile_rows);
-}
-
 /* Do sums of a task and its panels stay in the second-level cache? */
-static bool fits(const wgrad_plan *plan, const ry_machine *machine)
+static bool fits(const ry_query *query, const void *user)
 {
+    const wgrad_plan *plan = user;
     const double columns = (double)(plan->k_block * plan->tile_columns);
     const double sums = columns * (double)plan->c_block * (double)plan->shape.taps,
                  panel = (plan->together ? columns : (double)plan->tile_columns) *
                          (double)(plan->outer_block * plan->line_block) *
                          (double)plan->shape.axis[2].out;
     return (sums + panel + (plan->copied ? region_floats(plan) : 0)) * 4 <=
-           (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 2 / 3;
-}
-
-static bool wanted(const ry_query *query, const wgrad_plan *plan)
-{
-    return ry_form_allows(query, WGRAD_PARTS, plan->parts) &&
-           ry_form_allows(query, WGRAD_COPIED, plan->copied) &&
-           ry_form_allows(query, WGRAD_K_TILES, plan->k_block) &&
-           ry_form_allows(query, WGRAD_CHANNELS, plan->c_block);
+           ry_blocks_of(plan->costs)->wgrad_task *
+               (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2);
 }
 
 /* Does the copy of one channel of a block stay in a cache? */
@@ -240,65 +224,48 @@ static bool may_copy(const wgrad_plan *plan)
     return region_floats(&one) < LARGEST_COPY;
 }
 
-/* The candidates of each knob, ascending. */
-static void list(const ry_query *query, const wgrad_plan *plan, int knob, ry_knob_values *values)
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    const int64_t c_tiles = ry_ceil_div(plan->shape.c, plan->tile_rows);
-    *values = (ry_knob_values){0};
-    const int64_t set = ry_form_wanted(query, knob);
-    if (set != RY_KNOB_FREE) {
-        *values = (ry_knob_values){1, {set}};
-    } else if (knob == WGRAD_PARTS) {
-        for (int64_t parts = 1; parts <= ry_min(WGRAD_MAX_PARTS, plan->blocks);
-             parts = ry_next_parts(parts)) {
-            ry_knob_values_add(values, parts);
-        }
-    } else if (knob == WGRAD_COPIED) {
+    const wgrad_plan *plan = user;
+    switch (knob) {
+    case WGRAD_PARTS: ry_knob_values_counts(values, ry_min(WGRAD_MAX_PARTS, plan->blocks)); break;
+    case WGRAD_COPIED:
         *values = may_copy(plan) ? (ry_knob_values){2, {0, 1}} : (ry_knob_values){1, {0}};
-    } else if (knob == WGRAD_K_TILES) {
-        for (int64_t cuts = 1; cuts <= plan->k_tiles; cuts = ry_next_parts(cuts)) {
-            ry_knob_values_add(values, ry_ceil_div(plan->k_tiles, cuts));
-        }
-        ry_knob_values_add(values, 1);
-    } else {
-        for (int64_t cuts = 1; cuts <= c_tiles; cuts = ry_next_parts(cuts)) {
-            ry_knob_values_add(values, channels_of(plan, cuts));
-        }
-        ry_knob_values_add(values, channels_of(plan, c_tiles));
+        break;
+    case WGRAD_K_TILES: ry_knob_values_cuts(values, plan->k_tiles, 1, INT64_MAX); break;
+    case WGRAD_CHANNELS:
+        ry_knob_values_cuts(values, ry_ceil_div(plan->shape.c, plan->tile_rows), plan->tile_rows,
+                            plan->shape.c);
+        break;
+    default: ry_knob_values_around(values, usual_positions(plan, query->target->machine), 1); break;
     }
 }
 
-static void choose_task(const ry_query *query, wgrad_plan *plan)
+static bool set_axis(const ry_query *query, void *plan, int knob, const ry_form *form)
 {
-    ry_knob_values parts, copied, k_tiles, channels;
-    list(query, plan, WGRAD_PARTS, &parts);
-    list(query, plan, WGRAD_COPIED, &copied);
-    list(query, plan, WGRAD_K_TILES, &k_tiles);
-    list(query, plan, WGRAD_CHANNELS, &channels);
-    const ry_machine *machine = query->target->machine;
-    const double inside = ry_wgrad_share_inside(&plan->shape);
-    wgrad_plan best = *plan;
-    double least = 0;
-    for (int i = 0; i < copied.count * parts.count * k_tiles.count * channels.count; i++) {
-        const int of = i / copied.count / parts.count, k = of % k_tiles.count,
-                  c = of / k_tiles.count, x = i % copied.count;
-        set_task(plan, copied.value[x], k_tiles.value[k], channels.value[c],
-                 parts.value[i / copied.count % parts.count]);
-        /* the form of least memory is always a candidate */
-        const bool smallest = k == 0 && c == 0 && x == 0;
-        if (!wanted(query, plan) || !(smallest || fits(plan, machine))) {
-            continue;
-        }
-        const double spent =
-            task_cycles(plan, inside) * (double)(tasks_of(plan) + machine->cores - 1) +
-            finish_cycles(plan);
-        if (least == 0 || spent < least) {
-            least = spent;
-            best = *plan;
-        }
+    (void)query;
+    if (knob == WGRAD_COPIED) {
+        set_task(plan, form->value[WGRAD_COPIED] != 0, form->value[WGRAD_K_TILES],
+                 form->value[WGRAD_CHANNELS], form->value[WGRAD_PARTS]);
     }
-    *plan = best;
+    return true;
 }
+
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    (void)least;
+    const wgrad_plan *plan = user;
+    return task_cycles(plan) *
+               (double)(ry_cut_tasks(&plan->tasks) + query->target->machine->cores - 1) +
+           finish_cycles(plan);
+}
+
+static const ry_form_axis axes[] = {{.knob = WGRAD_CHANNELS, .memory = true},
+                                    {.knob = WGRAD_K_TILES, .memory = true},
+                                    {.knob = WGRAD_PARTS},
+                                    {.knob = WGRAD_COPIED, .memory = true}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, list_values, set_axis, fits, cost_of};
 
 static int64_t images_of(const wgrad_plan *plan)
 {
@@ -357,16 +324,17 @@ static void read_problem(const ry_query *query, wgrad_plan *plan)
     plan->tile_columns = (int64_t)simd->vectors * simd->width;
     plan->k_tiles = ry_ceil_div(plan->shape.k, plan->tile_columns);
     plan->in_place = is_in_place(&plan->shape, plan->tile_columns, plan->width);
-    const int64_t positions = ry_form_wanted(query, WGRAD_POSITIONS);
-    cut_blocks(plan, positions == RY_KNOB_FREE ? usual_positions(plan, query->target->machine)
-                                               : positions);
+    plan->inside = ry_wgrad_share_inside(&plan->shape);
+    plan->positions =
+        ry_form_or(query, WGRAD_POSITIONS, usual_positions(plan, query->target->machine));
+    cut_blocks(plan, plan->positions);
     set_region(plan);
 }
 
 static void make_plan(const ry_query *query, wgrad_plan *plan)
 {
     read_problem(query, plan);
-    choose_task(query, plan);
+    (void)ry_form_least(&search, query, plan);
     lay_out(plan);
 }
 
@@ -375,16 +343,7 @@ void ry_wgrad_values(const ry_query *query, int knob, ry_knob_values *values)
     wgrad_plan plan;
     const ry_query freely = {query->kernel, query->problem, query->target, NULL};
     read_problem(&freely, &plan);
-    if (knob != WGRAD_POSITIONS) {
-        list(&freely, &plan, knob, values);
-        return;
-    }
-    *values = (ry_knob_values){0};
-    const int64_t usual = usual_positions(&plan, query->target->machine);
-    for (int64_t positions = usual / 4; positions <= 4 * usual; positions *= 2) {
-        ry_knob_values_add(values, positions);
-    }
-    ry_knob_values_add(values, usual);
+    list_values(&freely, &plan, knob, values);
 }
 
 rynd_status ry_wgrad_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -393,20 +352,18 @@ rynd_status ry_wgrad_prepare(const ry_query *query, ry_prepared *prepared, ry_er
     wgrad_plan plan;
     make_plan(query, &plan);
     const wgrad_shape *s = &plan.shape;
-    const int64_t positions = ry_form_wanted(query, WGRAD_POSITIONS);
-    const double task = task_cycles(&plan, ry_wgrad_share_inside(s)), finish = finish_cycles(&plan);
+    const double task = task_cycles(&plan), finish = finish_cycles(&plan);
     *prepared = (ry_prepared){
         .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)tasks_of(&plan),
+        .tasks = {(size_t)ry_cut_tasks(&plan.tasks),
                   plan.parts > 1 ? (size_t)(s->groups * plan.k_tiles * plan.finishes) : 0},
         .state_size = ry_aligned(sizeof plan),
         .workspace = plan.parts > 1 ? (size_t)(plan.parts * plan.part_floats) * 4 : 0,
         .scratch = plan.scratch,
-        .work = {ry_work_of_cycles((ry_work){task * (double)tasks_of(&plan), 0}, plan.width),
+        .work = {ry_work_of_cycles((ry_work){task * (double)ry_cut_tasks(&plan.tasks), 0},
+                                   plan.width),
                  ry_work_of_cycles((ry_work){finish, 0}, plan.width)},
-        .form = {{plan.parts, plan.copied, plan.k_block, plan.c_block,
-                  positions == RY_KNOB_FREE ? usual_positions(&plan, query->target->machine)
-                                            : positions}}};
+        .form = {{plan.parts, plan.copied, plan.k_block, plan.c_block, plan.positions}}};
     return RYND_OK;
 }
 

@@ -19,6 +19,7 @@
 #ifndef RY_KERNELS_CPU_WGRAD_WGRAD_PLAN_H
 #define RY_KERNELS_CPU_WGRAD_WGRAD_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/wgrad/wgrad_shape.h"
 
@@ -29,15 +30,17 @@ enum { WGRAD_MAX_PARTS = 64 };
 
 typedef struct wgrad_plan {
     wgrad_shape shape;
+    double inside;     /* share of x's taps that are not padding */
+    int64_t positions; /* a block's positions, about: the knob */
     int64_t width, tile_rows, tile_columns;
     ry_cost_column costs;
     /* What a block has of the outer loop, which goes over images, or of images with a third dim
      * over that, and of lines; how many blocks that makes along each, and of all images. */
     bool outer_is_d;
     int64_t outer_extent, outer_block, line_block, outer_blocks, line_blocks, blocks;
-    int64_t parts, k_tiles; /* shares of the positions; tiles of k in a group */
-    /* output and input channels of a task; tasks along each */
-    int64_t k_block, c_block, k_blocks, c_blocks;
+    int64_t parts, k_tiles;   /* shares of the positions; tiles of k in a group */
+    int64_t k_block, c_block; /* tiles of k and input channels of a task */
+    ry_task_cut tasks;        /* parts, groups, tiles of k, input channels */
     bool copied, taps_are_rows;
     /* dy is read where it is stored; panels of all of a task's tiles are packed at once; floats of
      * a panel */

@@ -5,7 +5,8 @@
 
 #include "base/integer.h"
 #include "kernels/common/work.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
+#include "kernels/knob_values.h"
 
 #include <string.h>
 
@@ -19,8 +20,6 @@ const ry_knob ry_wgrad_winograd_knobs[WGRAD_WINOGRAD_KNOBS] = {
 enum { MAX_PARTS = 64, LINE_FLOATS = 16 };
 /* Floats of the sums that a task of the second phase adds for each part: they stay in L1. */
 enum { FINISH_FLOATS = 2048 };
-
-static const int64_t blocks_of_tiles[] = {16, 32, 64};
 
 static bool is_plain(const ry_window_axis *axis)
 {
@@ -41,11 +40,6 @@ bool ry_wgrad_winograd_takes(const ry_problem *problem)
 static int64_t point_step(int64_t floats)
 {
     return (ry_ceil_div(floats, LINE_FLOATS) | 1) * LINE_FLOATS;
-}
-
-static int64_t tasks_of(const wgrad_winograd_plan *plan)
-{
-    return plan->parts * plan->shape.groups * plan->k_blocks * plan->c_blocks;
 }
 
 /* A task's rows of products, and its vectors of columns: a step of all of its tiles. */
@@ -93,18 +87,19 @@ static double finish_cycles(const wgrad_winograd_plan *plan)
     return plan->parts == 1 ? 0 : vectors * ((double)plan->parts * cost->part + cost->store);
 }
 
-static void set_task(wgrad_winograd_plan *plan, int64_t parts, int64_t block, int64_t c_block,
-                     int64_t k_block)
+static void set_task(wgrad_winograd_plan *plan, const ry_form *form)
 {
-    plan->parts = parts;
-    plan->block = block;
-    plan->c_block = c_block;
-    plan->k_block = k_block;
-    plan->c_blocks = ry_ceil_div(plan->shape.c, c_block);
-    plan->k_blocks = ry_ceil_div(plan->shape.k, k_block);
-    plan->v_point = point_step(block * wgrad_v_row(plan));
-    plan->u_point = point_step(block * k_block);
-    plan->m_point = point_step(c_block * k_block);
+    plan->parts = form->value[WGRAD_WINOGRAD_PARTS];
+    plan->block = form->value[WGRAD_WINOGRAD_TILES];
+    plan->c_block = form->value[WGRAD_WINOGRAD_CHANNELS];
+    plan->k_block = form->value[WGRAD_WINOGRAD_FILTERS];
+    plan->tasks = (ry_task_cut){{{plan->parts, 1},
+                                 {plan->shape.groups, 1},
+                                 {plan->shape.k, plan->k_block},
+                                 {plan->shape.c, plan->c_block}}};
+    plan->v_point = point_step(plan->block * wgrad_v_row(plan));
+    plan->u_point = point_step(plan->block * plan->k_block);
+    plan->m_point = point_step(plan->c_block * plan->k_block);
 }
 
 /* Floats of the lines that a block's tiles of one row meet, at most. */
@@ -117,84 +112,57 @@ static int64_t stage_floats(const wgrad_winograd_plan *plan)
 }
 
 /* Do products, operands and lines of a task stay in the second-level cache? */
-static bool fits(const wgrad_winograd_plan *plan, const ry_machine *machine)
+static bool fits(const ry_query *query, const void *user)
 {
+    const wgrad_winograd_plan *plan = user;
     const double floats =
         (double)WGRAD_POINTS * (double)(plan->v_point + plan->u_point + plan->m_point) +
         (double)stage_floats(plan);
-    return floats * 4 <= (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) * 3 / 4;
+    return floats * 4 <= ry_blocks_of(plan->costs)->wgrad_winograd_task *
+                             (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L2);
 }
 
-/* Channels of each cut of `count` of them, in full vectors where there are several. */
-static void list_cuts(int64_t count, int64_t unit, bool round, ry_knob_values *values)
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    const int64_t units = ry_ceil_div(count, unit);
-    for (int64_t cuts = 1; cuts <= units; cuts = ry_next_parts(cuts)) {
-        const int64_t size = ry_ceil_div(units, cuts) * unit;
-        ry_knob_values_add(values, round ? size : ry_min(size, count));
-    }
-    ry_knob_values_add(values, round ? unit : ry_min(unit, count));
-}
-
-/* The candidates of each knob, ascending. */
-static void list(const ry_query *query, const wgrad_winograd_plan *plan, int knob,
-                 ry_knob_values *values)
-{
-    const int64_t set = ry_form_wanted(query, knob);
-    *values = (ry_knob_values){0};
-    if (set != RY_KNOB_FREE) {
-        *values = (ry_knob_values){1, {set}};
-    } else if (knob == WGRAD_WINOGRAD_PARTS) {
-        for (int64_t parts = 1; parts <= ry_min(MAX_PARTS, plan->tiles);
-             parts = ry_next_parts(parts)) {
-            ry_knob_values_add(values, parts);
-        }
-    } else if (knob == WGRAD_WINOGRAD_TILES) {
-        for (size_t i = 0; i < sizeof blocks_of_tiles / sizeof *blocks_of_tiles; i++) {
-            ry_knob_values_add(values, blocks_of_tiles[i]);
-        }
-    } else if (knob == WGRAD_WINOGRAD_CHANNELS) {
-        list_cuts(plan->shape.c, plan->width, false, values);
-    } else {
-        list_cuts(plan->shape.k, plan->width, true, values);
+    (void)query;
+    const wgrad_winograd_plan *plan = user;
+    const int64_t width = plan->width;
+    switch (knob) {
+    case WGRAD_WINOGRAD_PARTS: ry_knob_values_counts(values, ry_min(MAX_PARTS, plan->tiles)); break;
+    case WGRAD_WINOGRAD_TILES: *values = (ry_knob_values){3, {16, 32, 64}}; break;
+    case WGRAD_WINOGRAD_CHANNELS:
+        ry_knob_values_cuts(values, ry_ceil_div(plan->shape.c, width), width, plan->shape.c);
+        break;
+    default:
+        ry_knob_values_cuts(values, ry_ceil_div(plan->shape.k, width), width, INT64_MAX);
+        break;
     }
 }
 
-static void choose_task(const ry_query *query, wgrad_winograd_plan *plan)
+static bool set_axis(const ry_query *query, void *plan, int knob, const ry_form *form)
 {
-    ry_knob_values at[WGRAD_WINOGRAD_KNOBS];
-    int all = 1;
-    for (int knob = 0; knob < WGRAD_WINOGRAD_KNOBS; knob++) {
-        list(query, plan, knob, &at[knob]);
-        all *= at[knob].count;
+    (void)query;
+    if (knob == WGRAD_WINOGRAD_PARTS) {
+        set_task(plan, form);
     }
-    const ry_machine *machine = query->target->machine;
-    wgrad_winograd_plan best = *plan;
-    double least = 0;
-    for (int i = 0; i < all; i++) {
-        int64_t value[WGRAD_WINOGRAD_KNOBS];
-        int rest = i;
-        bool smallest = true; /* the form of least memory is always a candidate */
-        for (int knob = 0; knob < WGRAD_WINOGRAD_KNOBS; knob++) {
-            const int of = rest % at[knob].count;
-            value[knob] = at[knob].value[of];
-            smallest = smallest && (knob == WGRAD_WINOGRAD_PARTS || of == 0);
-            rest /= at[knob].count;
-        }
-        set_task(plan, value[WGRAD_WINOGRAD_PARTS], value[WGRAD_WINOGRAD_TILES],
-                 value[WGRAD_WINOGRAD_CHANNELS], value[WGRAD_WINOGRAD_FILTERS]);
-        if (!smallest && !fits(plan, machine)) {
-            continue;
-        }
-        const double spent =
-            task_cycles(plan) * (double)(tasks_of(plan) + machine->cores - 1) + finish_cycles(plan);
-        if (least == 0 || spent < least) {
-            least = spent;
-            best = *plan;
-        }
-    }
-    *plan = best;
+    return true;
 }
+
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    (void)least;
+    const wgrad_winograd_plan *plan = user;
+    return task_cycles(plan) *
+               (double)(ry_cut_tasks(&plan->tasks) + query->target->machine->cores - 1) +
+           finish_cycles(plan);
+}
+
+static const ry_form_axis axes[] = {{.knob = WGRAD_WINOGRAD_FILTERS, .memory = true},
+                                    {.knob = WGRAD_WINOGRAD_CHANNELS, .memory = true},
+                                    {.knob = WGRAD_WINOGRAD_TILES, .memory = true},
+                                    {.knob = WGRAD_WINOGRAD_PARTS}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, list_values, set_axis, fits, cost_of};
 
 static void lay_out(wgrad_winograd_plan *plan)
 {
@@ -244,14 +212,14 @@ void ry_wgrad_winograd_values(const ry_query *query, int knob, ry_knob_values *v
     wgrad_winograd_plan plan;
     const ry_query freely = {query->kernel, query->problem, query->target, NULL};
     read_problem(&freely, &plan);
-    list(&freely, &plan, knob, values);
+    list_values(&freely, &plan, knob, values);
 }
 
 void ry_wgrad_winograd_initialise(const ry_query *query, void *state)
 {
     wgrad_winograd_plan *plan = state;
     read_problem(query, plan);
-    choose_task(query, plan);
+    (void)ry_form_least(&search, query, plan);
     lay_out(plan);
 }
 
@@ -266,12 +234,13 @@ rynd_status ry_wgrad_winograd_prepare(const ry_query *query, ry_prepared *prepar
         (double)plan.tiles * WGRAD_POINTS * (double)(s->groups * s->c) * (double)s->k;
     *prepared = (ry_prepared){
         .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)tasks_of(&plan),
+        .tasks = {(size_t)ry_cut_tasks(&plan.tasks),
                   plan.parts > 1 ? (size_t)(s->groups * plan.finishes) : 0},
         .state_size = ry_aligned(sizeof plan),
         .workspace = plan.parts > 1 ? (size_t)(plan.parts * plan.part_floats) * 4 : 0,
         .scratch = plan.scratch,
-        .work = {ry_work_of_cycles((ry_work){task * (double)tasks_of(&plan), 0}, plan.width),
+        .work = {ry_work_of_cycles((ry_work){task * (double)ry_cut_tasks(&plan.tasks), 0},
+                                   plan.width),
                  ry_work_of_cycles((ry_work){finish, 0}, plan.width)},
         .counts = {2 * products, ry_problem_bytes(query->problem)},
         .form = {{plan.parts, plan.block, plan.c_block, plan.k_block}}};

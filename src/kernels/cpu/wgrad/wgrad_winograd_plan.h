@@ -30,6 +30,7 @@
 #ifndef RY_KERNELS_CPU_WGRAD_WGRAD_WINOGRAD_PLAN_H
 #define RY_KERNELS_CPU_WGRAD_WGRAD_WINOGRAD_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/wgrad/wgrad_shape.h"
 
@@ -68,7 +69,8 @@ typedef struct wgrad_winograd_plan {
     int64_t down, along, tiles; /* tiles of an image along each axis; tiles of all images */
     int64_t block, parts;       /* tiles of a block */
     /* channels of a task, whole vectors unless fewer remain; tasks along each */
-    int64_t c_block, k_block, c_blocks, k_blocks;
+    int64_t c_block, k_block;
+    ry_task_cut tasks;                 /* parts, groups, output and input channels */
     bool x_staged, dy_staged;          /* copied because channels are strided */
     int64_t v_point, u_point, m_point; /* floats from point to point: odd numbers of cache lines */
     int64_t pitch, bias_floats, part_floats;

@@ -104,7 +104,9 @@ void ry_pool_grad_initialise(const ry_query *query, void *state)
                1;
     /* all channels of an image, unless there are too few images for the cores */
     const int64_t blocks = ry_ceil_div(s->channels, POOL_GRAD_BLOCK),
-                  wanted = ry_ceil_div(4 * (int64_t)query->target->machine->cores, dx->dim[0]);
+                  wanted = ry_ceil_div((int64_t)ry_costs_asked(query)->blocks.pool_grad_tasks *
+                                           query->target->machine->cores,
+                                       dx->dim[0]);
     s->width = ry_ceil_div(blocks, ry_min(blocks, wanted)) * POOL_GRAD_BLOCK;
     s->groups = ry_ceil_div(s->channels, s->width);
     s->units = dx->dim[0] * (s->last ? (s->maximum ? s->groups : s->in_rows) : s->channels);

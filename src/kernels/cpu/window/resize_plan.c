@@ -167,9 +167,6 @@ static double rows_work(const resize_plan *s, const struct ry_resize_costs *cost
            pixels * (along * tall + axis_work(s->height.taps, cost));
 }
 
-/* A ring may take 1/RING_SHARE of the second-level cache without a measurable cost. */
-enum { RING_SHARE = 16 };
-
 /* NHWC: rows of a larger ring take time to be read. */
 static double pixels_work(const ry_query *query, const resize_plan *s)
 {
@@ -181,8 +178,9 @@ static double pixels_work(const ry_query *query, const resize_plan *s)
     const double taps = (double)((s->height.taps > 1 ? s->height.taps : 0) +
                                  (s->width.taps > 1 ? s->width.taps : 0));
     const double ring = s->height.taps > 1 ? (double)s->height.taps * row : 0;
-    const bool near = ring * (double)s->width.out <=
-                      (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) / RING_SHARE;
+    const bool near =
+        ring * (double)s->width.out <= ry_costs_asked(query)->blocks.resize_ring *
+                                           (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2);
     const double products = taps * (double)ry_ceil_div(s->inner, width) * cost->product;
     const double rest = taps > 0 && s->inner % width != 0 ? 2 * cost->rest : 0;
     return pixels * (cost->pixel + products + rest + (near ? 0 : ry_stream_work(machine, ring)));

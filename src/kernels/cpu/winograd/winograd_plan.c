@@ -12,42 +12,21 @@ enum {
     MAX_PHASES = 16,
     STAGED_CHANNELS = 2 * LINE,  /* of a group, which are in few lines of each pixel */
     MAX_INTERLEAVED = 128 << 10, /* channels and tiles that are transformed together at least */
-    TILES_A_CORE = 32,  /* with fewer, the tasks that transform a shared V are cut along channels */
-    VECTORS_A_PART = 4, /* of channels, of such a task */
+    VECTORS_A_PART = 4, /* vectors of channels of a task that transforms a part of a shared V */
     /* as many fewer positions at once in strips for tiles that are fixed up */
     POSITIONS_PER_FIXUP = 3,
     MAX_V_ROW = 320 /* floats of a row of V that ends before the hardware's prefetchers follow it */
 };
 
-/* Shares of a core's first-level cache, in 32nds. */
-enum {
-    STAGED_STEP = 1, /* from pixel to pixel: those that are stored so far apart meet in few sets */
-    POINT_NEAR = 16  /* V and U of a point that wait there for each other */
-};
-
-/* Shares of a core's second-level cache, in 64ths, measured on Zen 4 (1 MiB): twice of V and M is
- * no faster in fourteen layers whose plans that changes. */
-enum {
-    SHARES = 64,
-    MAX_V = 128,
-    MAX_M = 24,
-    MAX_M_ROWS = 32,   /* where rows of positions are written, or by vectors of less than a line */
-    V_NEAR = 40,       /* of a block: a larger one's next point is fetched */
-    U_NEAR = 32,       /* stays there from run to run */
-    STRIPS = 12,       /* that are transposed at once, of eight points */
-    FIXUP_WEIGHTS = 4, /* and inputs of a tile, whose products are summed at once */
-    FIXUP_INPUTS = 2
-};
-
-/* Shares of what the caches keep from step to step (ry_machine_kept_bytes). */
-#define MAX_SHARED \
-    8 /* of V that is shared: it is written once and read once an oc block, in order */
-#define MIN_PREFETCH 0.75 /* of a tensor that mostly is in memory when a step begins */
-
 /* The floats that a share of a cache holds. */
-static int64_t floats_of(int64_t bytes, int64_t share, int64_t shares)
+static int64_t floats_of(int64_t bytes, double share)
 {
-    return bytes * share / shares / (int64_t)sizeof(float);
+    return (int64_t)((double)bytes * share) / (int64_t)sizeof(float);
+}
+
+static const struct ry_blocks_costs *shares_of(const winograd_plan *plan)
+{
+    return ry_blocks_of(plan->limits.costs);
 }
 
 const double *ry_winograd_magnitudes(int64_t points)
@@ -275,15 +254,16 @@ void ry_winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t oc_block
 bool ry_winograd_fits(const winograd_plan *plan)
 {
     const winograd_limits *l = &plan->limits;
+    const struct ry_blocks_costs *share = shares_of(plan);
     const int64_t v = plan->points * plan->v_point, m = plan->points * plan->m_point;
     const bool rows = !plan->y_channels_last || plan->width < LINE;
     if (plan->block == plan->axis[1].interleave && plan->oc_blocks_per_task == 1) {
         return true; /* there is no less */
     }
-    return m <= floats_of(l->l2, rows ? MAX_M_ROWS : MAX_M, SHARES) &&
+    return m <= floats_of(l->l2, rows ? share->winograd_m_rows : share->winograd_m) &&
            (plan->shared ? ry_product(ry_product(v, plan->blocks), plan->geometry.groups) <=
-                               floats_of(l->kept, MAX_SHARED, 1)
-                         : v <= floats_of(l->l2, MAX_V, SHARES));
+                               floats_of(l->kept, share->winograd_v_shared)
+                         : v <= floats_of(l->l2, share->winograd_v));
 }
 
 /* Floats for the sums over taps of tiles that are fixed up: as many input channels at once as fit.
@@ -293,8 +273,10 @@ static int64_t size_fixup(winograd_plan *plan)
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const int64_t weights = h->taps * h->classes * w->taps * w->classes * plan->tile_columns,
                   inputs = plan->points * plan->classes;
-    const int64_t l2 = plan->limits.l2, max = floats_of(l2, FIXUP_WEIGHTS, SHARES) / weights;
-    const int64_t fit = ry_max(ry_min(max, floats_of(l2, FIXUP_INPUTS, SHARES) / inputs), 1);
+    const int64_t l2 = plan->limits.l2,
+                  max = floats_of(l2, shares_of(plan)->winograd_fixup_weights) / weights;
+    const int64_t fit =
+        ry_max(ry_min(max, floats_of(l2, shares_of(plan)->winograd_fixup_inputs) / inputs), 1);
     plan->fixup_channels = ry_min(fit, plan->geometry.channels_in);
     plan->fixup_weights = plan->fixup_channels * weights;
     return plan->fixup_weights + plan->fixup_channels * inputs;
@@ -305,7 +287,8 @@ static void lay_out(winograd_plan *plan)
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const int64_t reach = (w->points - 1) * w->step + w->stride + w->interleave - 1,
                   all = plan->geometry.out[2] * w->stride + 2 * reach;
-    const int64_t strip = floats_of(plan->limits.l2, STRIPS, SHARES) / (WINOGRAD_MAX_POINTS * LINE);
+    const int64_t strip =
+        floats_of(plan->limits.l2, shares_of(plan)->winograd_strips) / (WINOGRAD_MAX_POINTS * LINE);
     const bool strips_pass = plan->x_staged || !plan->y_channels_last;
     const int64_t max = ry_min(all, strips_pass ? strip : strip / POSITIONS_PER_FIXUP);
     const int64_t span = ry_max(reach, max);
@@ -329,7 +312,7 @@ static void lay_out(winograd_plan *plan)
     plan->scratch = at;
     const int64_t vectors = ry_ceil_div(plan->geometry.channels_in, plan->width);
     plan->channels_a_part =
-        plan->tiles < TILES_A_CORE * plan->limits.cores
+        plan->tiles < (int64_t)shares_of(plan)->winograd_tiles * plan->limits.cores
             ? ry_ceil_div(vectors, ry_ceil_div(vectors, VECTORS_A_PART)) * plan->width
             : vectors * plan->width;
     plan->channel_parts = ry_ceil_div(plan->geometry.channels_in, plan->channels_a_part);
@@ -343,7 +326,8 @@ static bool is_fetched(const winograd_plan *plan, bool near, int64_t channels,
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t floats = g->batch * g->groups * channels * extent[0] * extent[1] * extent[2];
     return (near || plan->block < plan->axis[1].tiles) &&
-           (double)floats * sizeof(float) >= MIN_PREFETCH * (double)plan->limits.kept;
+           (double)floats * sizeof(float) >=
+               shares_of(plan)->winograd_prefetch * (double)plan->limits.kept;
 }
 
 /* Steps of y and the residual from position to position. */
@@ -425,7 +409,7 @@ void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan)
     find_steps(problem, &plan->steps);
     plan->contrast = ry_winograd_contrast(query->kernel->accuracy);
     plan->width = simd->width;
-    plan->tile_rows = ry_min(simd->rows, 13); /* rows along the reduction need an address each */
+    plan->tile_rows = ry_min(simd->rows, (int64_t)shares_of(plan)->strided_rows);
     plan->tile_columns = plan->width * simd->vectors;
     find_phases(g, 1, &plan->axis[0]);
     find_phases(g, 2, &plan->axis[1]);
@@ -434,8 +418,9 @@ void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan)
     plan->x_channels_last = g->x_channel == 1;
     plan->y_channels_last = g->y_channel == 1;
     plan->x_staged =
-        !plan->x_channels_last || (g->channels_in <= STAGED_CHANNELS &&
-                                   g->x_step[2] >= floats_of(plan->limits.l1, STAGED_STEP, 32));
+        !plan->x_channels_last ||
+        (g->channels_in <= STAGED_CHANNELS &&
+         g->x_step[2] >= floats_of(plan->limits.l1, shares_of(plan)->winograd_staged_step));
     plan->axis[0].interleave = 1;
     plan->axis[1].interleave = count_interleaved(g, &plan->axis[1]);
     plan->phases = plan->axis[0].output_stride * plan->axis[1].output_stride;
@@ -460,9 +445,10 @@ void ry_winograd_plan_finish(winograd_plan *plan)
     plan->prefetch_x = is_fetched(plan, plan->x_channels_last, g->channels_in, g->in);
     plan->prefetch_y = is_fetched(plan, plan->y_channels_last, g->channels_out, g->out);
     plan->v_fetched =
-        plan->points * plan->v_point > floats_of(l->l2, V_NEAR, SHARES) && plan->v_row <= MAX_V_ROW;
-    plan->u_fetched = plan->packed_group > floats_of(l->l2, U_NEAR, SHARES);
-    plan->point_near = floats_of(l->l1, POINT_NEAR, 32);
+        plan->points * plan->v_point > floats_of(l->l2, shares_of(plan)->winograd_v_near) &&
+        plan->v_row <= MAX_V_ROW;
+    plan->u_fetched = plan->packed_group > floats_of(l->l2, shares_of(plan)->winograd_u_near);
+    plan->point_near = floats_of(l->l1, shares_of(plan)->winograd_point);
     lay_out(plan);
     plan->axis[0].tile = ry_aligned(sizeof(winograd_plan));
     plan->axis[1].tile = plan->axis[0].tile + ry_aligned((size_t)g->out[1] * sizeof(winograd_tile));

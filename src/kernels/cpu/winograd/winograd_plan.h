@@ -157,8 +157,7 @@ typedef struct winograd_plan {
     int64_t point_near; /* floats of V and U of a point that stay in a first-level cache */
     /* scratch of a worker, in bytes from its start */
     size_t v, m, stage, squares, uneven, outputs, bias, scratch;
-    size_t size;   /* of the plan, tables included */
-    double cycles; /* of one core, by count */
+    size_t size; /* of the plan, tables included */
 } winograd_plan;
 
 /* Can the problem be computed so, whatever it costs? */

@@ -4,7 +4,7 @@
 
 #include "base/integer.h"
 #include "kernels/cpu/winograd/winograd_cost.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
 
 enum {
     MAX_BLOCK_ROWS = 16, /* tiles of products that a block of tiles fills */
@@ -41,90 +41,66 @@ static void add_blocks(const winograd_plan *plan, ry_knob_values *values)
     }
 }
 
-static int64_t next_parts(int64_t parts)
-{
-    return parts < 4 ? parts + 1 : (parts & (parts - 1)) == 0 ? parts * 3 / 2 : parts * 4 / 3;
-}
-
 static void add_oc_blocks(const winograd_plan *plan, ry_knob_values *values)
 {
-    for (int64_t parts = 1; parts <= plan->oc_blocks; parts = next_parts(parts)) {
+    for (int64_t parts = 1; parts <= plan->oc_blocks; parts = ry_next_parts(parts)) {
         ry_knob_values_add(values, ry_ceil_div(plan->oc_blocks, parts));
     }
 }
 
-/* Calls `visit` for the plan with each pair of points that the form allows, most points first. */
-static void each_points(const ry_query *query, winograd_plan *plan,
-                        void (*visit)(const ry_query *, winograd_plan *, void *), void *user)
+static void list_values(const ry_query *query, const void *plan, int knob, ry_knob_values *values)
 {
-    int64_t points[2][WINOGRAD_CHOICES];
-    const int high = ry_winograd_choices(query, plan, 0, points[0]),
-              wide = ry_winograd_choices(query, plan, 1, points[1]);
-    for (int i = high * wide; i-- > 0;) {
-        const int64_t chosen[2] = {points[0][i / wide], points[1][i % wide]};
-        if (ry_form_allows(query, WINOGRAD_POINTS_H, chosen[0]) &&
-            ry_form_allows(query, WINOGRAD_POINTS_W, chosen[1])) {
-            ry_winograd_set_points(plan, chosen);
-            visit(query, plan, user);
-        }
+    if (knob == WINOGRAD_SHARED) {
+        *values = (ry_knob_values){2, {0, 1}};
+    } else if (knob == WINOGRAD_OC_BLOCKS) {
+        add_oc_blocks(plan, values);
+    } else if (knob == WINOGRAD_TILES) {
+        add_blocks(plan, values);
+    } else {
+        values->count = ry_winograd_choices(query, plan, knob - WINOGRAD_POINTS_H, values->value);
     }
 }
 
-static void visit_values(const ry_query *query, winograd_plan *plan, void *values)
+static bool set_axis(const ry_query *query, void *plan, int knob, const ry_form *form)
 {
     (void)query;
-    add_blocks(plan, values);
+    if (knob == WINOGRAD_POINTS_W) {
+        ry_winograd_set_points(plan, &form->value[WINOGRAD_POINTS_H]);
+    } else if (knob == WINOGRAD_SHARED) {
+        ry_winograd_set_blocks(plan, form->value[WINOGRAD_TILES], form->value[WINOGRAD_OC_BLOCKS],
+                               form->value[WINOGRAD_SHARED] != 0);
+    }
+    return true;
 }
+
+static double cost_of(const ry_query *query, void *plan, double least)
+{
+    (void)query;
+    (void)least;
+    return ry_winograd_fits(plan) ? ry_winograd_cost(plan) : -1;
+}
+
+static const ry_form_axis axes[] = {{.knob = WINOGRAD_POINTS_H, .largest_first = true},
+                                    {.knob = WINOGRAD_POINTS_W, .largest_first = true},
+                                    {.knob = WINOGRAD_TILES, .after = 2},
+                                    {.knob = WINOGRAD_OC_BLOCKS},
+                                    {.knob = WINOGRAD_SHARED}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of};
 
 void ry_winograd_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     winograd_plan plan;
     ry_winograd_plan_start(query, &plan);
-    if (knob == WINOGRAD_SHARED) {
-        *values = (ry_knob_values){2, {0, 1}};
-    } else if (knob == WINOGRAD_OC_BLOCKS) {
-        add_oc_blocks(&plan, values);
-    } else if (knob == WINOGRAD_TILES) {
-        each_points(query, &plan, visit_values, values);
-    } else {
-        values->count = ry_winograd_choices(query, &plan, knob - WINOGRAD_POINTS_H, values->value);
-    }
-}
-
-static void visit_plan(const ry_query *query, winograd_plan *plan, void *best_plan)
-{
-    winograd_plan *best = best_plan;
-    ry_knob_values blocks = {0}, oc_blocks = {0};
-    add_blocks(plan, &blocks);
-    add_oc_blocks(plan, &oc_blocks);
-    for (int i = 0; i < blocks.count * oc_blocks.count * 2; i++) {
-        const int64_t block = blocks.value[i / 2 / oc_blocks.count],
-                      each = oc_blocks.value[i / 2 % oc_blocks.count];
-        if (!ry_form_allows(query, WINOGRAD_TILES, block) ||
-            !ry_form_allows(query, WINOGRAD_OC_BLOCKS, each) ||
-            !ry_form_allows(query, WINOGRAD_SHARED, i % 2)) {
-            continue;
-        }
-        ry_winograd_set_blocks(plan, block, each, i % 2);
-        if (!ry_winograd_fits(plan)) {
-            continue;
-        }
-        plan->cycles = ry_winograd_cost(plan);
-        if (best->cycles < 0 || plan->cycles < best->cycles) {
-            *best = *plan;
-        }
-    }
+    ry_form_list(&search, query, &plan, knob, values);
 }
 
 bool ry_winograd_plan_choose(const ry_query *query, winograd_plan *plan)
 {
-    winograd_plan trial;
-    ry_winograd_plan_start(query, &trial);
-    plan->cycles = -1;
-    each_points(query, &trial, visit_plan, plan);
-    if (plan->cycles < 0) {
-        return false;
+    ry_winograd_plan_start(query, plan);
+    const bool found = ry_form_least(&search, query, plan);
+    if (found) {
+        ry_winograd_plan_finish(plan);
     }
-    ry_winograd_plan_finish(plan);
-    return true;
+    return found;
 }
