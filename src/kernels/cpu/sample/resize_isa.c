@@ -37,26 +37,71 @@ typedef struct walk {
     }
 static const conversion conversions[] = {RY_LANE_TABLE(CONVERSION)}, same = {NULL, NULL};
 
-/* Tap k of all of an output row: its input row, the slot of the ring for that, and its weight. */
-static int64_t source_of(const walk *at, int64_t k, int64_t *slot, double *weight)
+/* One tap of an output row: its input row, the slot of the ring for that, and its weight. */
+typedef struct source {
+    int64_t row, slot;
+    double weight;
+} source;
+
+/* Fills the taps first .. first + count - 1 along the last lead, for a tap of each other one. */
+static void list_taps(const resize_plan *s, const resize_axis *t, int64_t o, source from,
+                      source *to)
+{
+    const int64_t first = resize_firsts(s, t)[o];
+    for (int64_t tap = 0; tap < t->taps; tap++) {
+        const int64_t i = first + tap;
+        to[tap] = (source){from.row * t->in + i, from.slot * t->slots + (i & (t->slots - 1)),
+                           from.weight * resize_weight(s, t, tap, o)};
+    }
+}
+
+/* Lists all taps of an output row that the ring holds, the last lead's fastest. */
+static void list_sources(const walk *at, source *all)
 {
     const resize_plan *s = at->plan;
-    int64_t row = 0, step = 1, slots = 1;
-    *slot = 0;
-    *weight = 1;
+    int64_t count = 1;
+    all[0] = (source){0, 0, 1};
+    for (int a = 0; a < s->leads; a++) {
+        const resize_axis *t = &s->lead[a];
+        if (t->kept) {
+            for (int64_t k = 0; k < count; k++) {
+                all[k].row = all[k].row * t->in + at->index[a];
+            }
+            continue;
+        }
+        for (int64_t k = count - 1; k >= 0; k--) {
+            list_taps(s, t, at->index[a], all[k], all + k * t->taps);
+        }
+        count *= t->taps;
+    }
+}
+
+/* The input row of an output row that has one, of weight 1. */
+RY_INLINE int64_t plain_source(const walk *at)
+{
+    int64_t row = 0;
+    for (int a = 0; a < at->plan->leads; a++) {
+        const resize_axis *t = &at->plan->lead[a];
+        row = row * t->in + (t->kept ? at->index[a] : resize_firsts(at->plan, t)[at->index[a]]);
+    }
+    return row;
+}
+
+/* Tap k of an output row that has more taps than the ring. */
+static source find_source(const walk *at, int64_t k)
+{
+    const resize_plan *s = at->plan;
+    source found = {0, 0, 1};
+    int64_t step = 1;
     for (int a = s->leads - 1; a >= 0; a--) {
         const resize_axis *t = &s->lead[a];
-        const int64_t tap = k % t->taps, o = at->index[a],
-                      i = t->kept ? o : resize_firsts(s, t)[o] + tap;
-        k /= t->taps;
-        row += i * step;
+        const int64_t tap = k % t->taps, o = at->index[a];
+        found.row += (t->kept ? o : resize_firsts(s, t)[o] + tap) * step;
+        found.weight *= resize_weight(s, t, tap, o);
         step *= t->in;
-        *slot += i % t->taps * slots;
-        slots *= t->taps;
-        *weight *= resize_weight(s, t, tap, o);
+        k /= t->taps;
     }
-    *slot = s->slots < s->taps ? 0 : *slot;
-    return row;
+    return found;
 }
 
 #define SUM       float
@@ -68,28 +113,34 @@ static int64_t source_of(const walk *at, int64_t k, int64_t *slot, double *weigh
 #include "kernels/cpu/sample/resize_rows.h"
 
 /* Elements of a size, along the width, each a copy of one. */
-#define PICK(name, type)                                                   \
-    static void name(const resize_plan *s, void *to, const void *from)     \
-    {                                                                      \
-        const resize_axis *t = &s->width;                                  \
-        const int32_t *restrict first = resize_firsts(s, t);               \
-        const int64_t n = s->inner;                                        \
-        const type *restrict x = from;                                     \
-        type *restrict y = to;                                             \
-        for (int64_t i = 0; n == 1 && t->repeat == 2 && i < t->in; i++) {  \
-            y[2 * i] = y[2 * i + 1] = x[i];                                \
-        }                                                                  \
-        for (int64_t o = 0; n == 1 && t->repeat != 2 && o < t->out; o++) { \
-            y[o] = x[first[o]];                                            \
-        }                                                                  \
-        for (int64_t o = 0; n > 1 && n < 8 && o < t->out; o++) {           \
-            for (int64_t c = 0; c < n; c++) {                              \
-                y[o * n + c] = x[first[o] * n + c];                        \
-            }                                                              \
-        }                                                                  \
-        for (int64_t o = 0; n >= 8 && o < t->out; o++) {                   \
-            memcpy(y + o * n, x + first[o] * n, (size_t)n * sizeof *y);    \
-        }                                                                  \
+#define PICK(name, type)                                                    \
+    static void name(const resize_plan *s, void *to, const void *from)      \
+    {                                                                       \
+        const resize_axis *t = &s->width;                                   \
+        const int32_t *restrict first = resize_firsts(s, t);                \
+        const int64_t n = s->inner, in = t->in, out = t->out;               \
+        const type *restrict x = from;                                      \
+        type *restrict y = to;                                              \
+        if (n == 1 && t->repeat == 2) {                                     \
+            for (int64_t i = 0; i < in; i++) {                              \
+                y[2 * i] = x[i];                                            \
+                y[2 * i + 1] = x[i];                                        \
+            }                                                               \
+        } else if (n == 1) {                                                \
+            for (int64_t o = 0; o < out; o++) {                             \
+                y[o] = x[first[o]];                                         \
+            }                                                               \
+        } else if (n < 8) {                                                 \
+            for (int64_t o = 0; o < out; o++) {                             \
+                for (int64_t c = 0; c < n; c++) {                           \
+                    y[o * n + c] = x[first[o] * n + c];                     \
+                }                                                           \
+            }                                                               \
+        } else {                                                            \
+            for (int64_t o = 0; o < out; o++) {                             \
+                memcpy(y + o * n, x + first[o] * n, (size_t)n * sizeof *y); \
+            }                                                               \
+        }                                                                   \
     }
 
 PICK(pick_1, uint8_t)
@@ -129,14 +180,21 @@ static bool is_outside(const walk *at)
     return outside;
 }
 
+/* Moves to the next output row. */
+static void step(walk *at)
+{
+    for (int a = at->plan->leads - 1; a >= 0 && ++at->index[a] == at->plan->lead[a].out; a--) {
+        at->index[a] = 0;
+    }
+}
+
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const resize_plan *s = launch->state;
     const int64_t size = (int64_t)ry_dtype_size((ry_dtype)s->dtype), n = s->width.out * s->inner;
     const int64_t first = (int64_t)task * s->rows_per_task,
                   end = first + s->rows_per_task < s->rows ? first + s->rows_per_task : s->rows;
-    int64_t held[RESIZE_RING], slot, before = -1;
-    double weight;
+    int64_t held[RESIZE_RING], before = -1;
     memset(held, -1, sizeof held);
     walk at = {.plan = s,
                .convert = s->dtype == RYND_DTYPE_F32 || s->dtype == RYND_DTYPE_F64
@@ -146,33 +204,36 @@ static void run(const ry_cpu_launch *launch, size_t task)
                .scratch = launch->scratch,
                .line_bytes = s->width.in * s->inner * size,
                .held = held};
-    for (int64_t r = first; r < end; r++) {
+    int64_t rest = first;
+    for (int a = s->leads - 1; a >= 0; a--) {
+        at.index[a] = rest % s->lead[a].out;
+        rest /= s->lead[a].out;
+    }
+    for (int64_t r = first; r < end; r++, step(&at)) {
         char *y = (char *)launch->out[0] + r * n * size;
-        int64_t rest = r;
-        for (int a = s->leads - 1; a >= 0; a--) {
-            at.index[a] = rest % s->lead[a].out;
-            rest /= s->lead[a].out;
-        }
-        if (is_outside(&at)) {
+        if (s->extrapolates && is_outside(&at)) {
             extrapolate(launch, y, n);
             before = -1;
             continue;
         }
-        const int64_t source = s->plain ? source_of(&at, 0, &slot, &weight) : -1;
-        if (s->plain && source == before) {
+        const int64_t from = s->plain ? plain_source(&at) : -1;
+        if (s->plain && from == before) {
             memcpy(y, y - n * size, (size_t)(n * size));
         } else if (s->picks) {
-            pick_row(s, (size_t)size, y, (const char *)at.x + source * at.line_bytes);
+            pick_row(s, (size_t)size, y, (const char *)at.x + from * at.line_bytes);
         } else if (s->plain && !at.convert->load && s->width.repeat != 1) {
-            const void *x = (const char *)at.x + source * at.line_bytes;
+            const void *x = (const char *)at.x + from * at.line_bytes;
             s->wide ? resized_f64_rows(s, (void *)y, x) : resized_f32_rows(s, (void *)y, x);
         } else {
             (s->wide ? output_f64_rows : output_f32_rows)(&at, y);
         }
+        before = from;
+        if (!s->extrapolates) {
+            continue;
+        }
         extrapolate(launch, y, s->width.inside_begin * s->inner);
         extrapolate(launch, y + s->width.inside_end * s->inner * size,
                     (s->width.out - s->width.inside_end) * s->inner);
-        before = source;
     }
 }
 

@@ -116,6 +116,9 @@ static void describe_axis(const resize_plan *s, const ry_resize_axis *axis, bool
                        .taps = max_taps(axis),
                        .inside_end = axis->out,
                        .first = *bytes};
+    for (t->slots = 1; t->slots < t->taps;) {
+        t->slots *= 2;
+    }
     t->step_tap = by_tap ? t->out : 1;
     t->step_out = by_tap ? 1 : t->taps;
     const size_t out = (size_t)t->out, taps = (size_t)t->taps,
@@ -134,8 +137,13 @@ static void add_kept(resize_plan *s, int64_t extent)
         s->lead[s->leads - 1].inside_end *= extent;
         return;
     }
-    s->lead[s->leads++] = (resize_axis){
-        .in = extent, .out = extent, .taps = 1, .kept = true, .plain = true, .inside_end = extent};
+    s->lead[s->leads++] = (resize_axis){.in = extent,
+                                        .out = extent,
+                                        .taps = 1,
+                                        .slots = 1,
+                                        .kept = true,
+                                        .plain = true,
+                                        .inside_end = extent};
 }
 
 /* Describes the axes in the order of memory; the last that changes, or the first of all, is the
@@ -148,9 +156,12 @@ static void describe(const ry_query *query, resize_plan *s, size_t *bytes)
                        .picks = problem->attrs.resize.mode == RY_resize_mode_nearest,
                        .wide = x->dtype != RYND_DTYPE_F32 && x->dtype != RYND_DTYPE_F16 &&
                                x->dtype != RYND_DTYPE_BF16,
+                       .extrapolates = problem->attrs.resize.coordinates ==
+                                       RY_resize_coordinates_tf_crop_and_resize,
                        .inner = 1,
                        .rows = 1,
-                       .taps = 1};
+                       .taps = 1,
+                       .slots = 1};
     *bytes = sizeof *s;
     int last = x->rank - 1;
     for (; last > 0; last--) {
@@ -172,8 +183,12 @@ static void describe(const ry_query *query, resize_plan *s, size_t *bytes)
     for (int a = 0; a < s->leads; a++) {
         s->rows *= s->lead[a].out;
         s->taps = ry_product(s->taps, s->lead[a].taps);
+        s->slots = ry_product(s->slots, s->lead[a].slots);
     }
-    s->slots = s->taps <= RESIZE_RING ? s->taps : 1;
+    s->ring = s->slots <= RESIZE_RING;
+    s->slots = s->ring ? s->slots : 1;
+    s->single = s->ring && s->leads > 0 && !s->lead[s->leads - 1].kept &&
+                (s->leads == 1 || (s->leads == 2 && s->lead[0].kept));
     s->rows_per_task =
         ry_lanes_per_task(query->target->machine, s->rows,
                           (int64_t)ry_dtype_size((ry_dtype)s->dtype) * s->width.out * s->inner);
@@ -207,7 +222,7 @@ static void lay_out(resize_plan *s, size_t *end)
 /* How many input rows are resized along the width for an output row. */
 static double resized_rows(const resize_plan *s)
 {
-    if (s->slots < s->taps) {
+    if (!s->ring) {
         return (double)s->taps;
     }
     const resize_axis *near = s->leads > 0 ? &s->lead[s->leads - 1] : NULL;

@@ -20,8 +20,9 @@ enum { RESIZE_PERIOD = 4, RESIZE_PERIOD_TAPS = 4 };
 typedef struct resize_axis {
     /* repeat: every input position fills that many outputs in turn; 0: no such pattern */
     int64_t in, out, taps, repeat;
-    bool kept;  /* every output is its own input: no table */
-    bool plain; /* one tap of weight 1 */
+    int64_t slots; /* of the ring, a power of two: input i is in slot i % slots */
+    bool kept;     /* every output is its own input: no table */
+    bool plain;    /* one tap of weight 1 */
     /* outputs [begin, end), by periods: the same weights, one input further each; 0: no such
      * pattern */
     int64_t period, begin, end;
@@ -37,11 +38,14 @@ typedef struct resize_plan {
     bool picks; /* nearest: elements are copied */
     bool wide;  /* weights and sums are double */
     bool plain; /* leads have one tap of weight 1 */
+    bool extrapolates;
+    bool single; /* one lead has a table, behind a kept one at most, and the ring holds its taps */
     int leads;
     resize_axis lead[RY_MAX_RANK], width;
     int64_t inner, rows, rows_per_task;
     int64_t taps;     /* input rows of an output row */
-    int64_t slots;    /* resized rows that are kept; 1: none is read again */
+    bool ring;        /* are resized rows kept for the next output rows? */
+    int64_t slots;    /* resized rows in the scratch */
     int64_t pitch;    /* sums from row to row in the ring */
     size_t line, sum; /* an input row as sums, and an output row: bytes into the scratch */
 } resize_plan;

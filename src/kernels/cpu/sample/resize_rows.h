@@ -74,40 +74,38 @@ static void ROW(elements)(const resize_plan *s, SUM *restrict y, const SUM *rest
 }
 
 /* y = (y, if `more`, plus) the sum of w[k] * x[k], in the order of k. */
-RY_INLINE void ROW(add)(SUM *restrict y, const SUM *const *x, const SUM *w, const int count,
+RY_INLINE void ROW(add)(SUM *restrict y, const SUM *restrict a, const SUM *restrict b,
+                        const SUM *restrict c, const SUM *restrict d, const SUM *w, const int count,
                         const bool more, int64_t n)
 {
+    const SUM p = w[0], q = w[count > 1], r = w[count > 2 ? 2 : 0], t = w[count > 3 ? 3 : 0];
     for (int64_t i = 0; i < n; i++) {
-        SUM sum = more ? y[i] + w[0] * x[0][i] : w[0] * x[0][i];
-#pragma GCC unroll 4
-        for (int k = 1; k < count; k++) {
-            sum += w[k] * x[k][i];
-        }
-        y[i] = sum;
+        SUM sum = more ? y[i] + p * a[i] : p * a[i];
+        sum = count > 1 ? sum + q * b[i] : sum;
+        sum = count > 2 ? sum + r * c[i] : sum;
+        y[i] = count > 3 ? sum + t * d[i] : sum;
     }
 }
 
-static void ROW(sum)(SUM *restrict y, const SUM *const *x, const SUM *w, int64_t count, bool more,
-                     int64_t n)
+/* The same of any number of rows. */
+RY_INLINE void ROW(sum)(SUM *y, const SUM *const *x, const SUM *w, int64_t count, bool more,
+                        int64_t n)
 {
-    for (int64_t k = 0; k < count; more = true) {
-        switch (count - k) {
-        case 1:
-            more ? ROW(add)(y, x + k, w + k, 1, true, n) : ROW(add)(y, x + k, w + k, 1, false, n);
-            k += 1;
-            break;
-        case 2:
-            more ? ROW(add)(y, x + k, w + k, 2, true, n) : ROW(add)(y, x + k, w + k, 2, false, n);
-            k += 2;
-            break;
-        case 3:
-            more ? ROW(add)(y, x + k, w + k, 3, true, n) : ROW(add)(y, x + k, w + k, 3, false, n);
-            k += 3;
-            break;
-        default:
-            more ? ROW(add)(y, x + k, w + k, 4, true, n) : ROW(add)(y, x + k, w + k, 4, false, n);
-            k += 4;
+    while (count > 0) {
+        switch ((count < 4 ? count : 4) + (more ? 4 : 0)) {
+        case 1: ROW(add)(y, x[0], x[0], x[0], x[0], w, 1, false, n); break;
+        case 2: ROW(add)(y, x[0], x[1], x[1], x[1], w, 2, false, n); break;
+        case 3: ROW(add)(y, x[0], x[1], x[2], x[2], w, 3, false, n); break;
+        case 4: ROW(add)(y, x[0], x[1], x[2], x[3], w, 4, false, n); break;
+        case 5: ROW(add)(y, x[0], x[0], x[0], x[0], w, 1, true, n); break;
+        case 6: ROW(add)(y, x[0], x[1], x[1], x[1], w, 2, true, n); break;
+        case 7: ROW(add)(y, x[0], x[1], x[2], x[2], w, 3, true, n); break;
+        default: ROW(add)(y, x[0], x[1], x[2], x[3], w, 4, true, n); break;
         }
+        x += 4;
+        w += 4;
+        count -= 4;
+        more = true;
     }
 }
 
@@ -118,6 +116,11 @@ static void ROW(pixels)(const resize_plan *s, SUM *y, const SUM *x)
     const int64_t n = s->inner;
     for (int64_t o = 0; o < t->out; o++) {
         const SUM *w = (const SUM *)resize_weights(s, t) + o * t->taps;
+        if (t->taps == 2) {
+            const SUM *two = x + resize_firsts(s, t)[o] * n;
+            ROW(add)(y + o * n, two, two + n, two, two, w, 2, false, n);
+            continue;
+        }
         for (int64_t k = 0; k < t->taps; k += RESIZE_RING) {
             const int64_t left = t->taps - k, count = left < RESIZE_RING ? left : RESIZE_RING;
             const SUM *from[RESIZE_RING];
@@ -139,7 +142,7 @@ static void ROW(resized)(const resize_plan *s, SUM *y, const SUM *x)
 }
 
 /* Input row i along the width, as sums: from the ring, from the input itself, or made now. */
-static const SUM *ROW(find)(const walk *at, int64_t i, int64_t slot)
+RY_INLINE const SUM *ROW(find)(const walk *at, int64_t i, int64_t slot)
 {
     const resize_plan *s = at->plan;
     const bool kept = s->width.repeat == 1;
@@ -148,7 +151,7 @@ static const SUM *ROW(find)(const walk *at, int64_t i, int64_t slot)
     if (kept && !at->convert->load) {
         return (const SUM *)from;
     }
-    if (at->held[slot] != i || s->slots < s->taps) {
+    if (at->held[slot] != i || !s->ring) {
         at->held[slot] = i;
         if (at->convert->load) {
             at->convert->load(kept ? row : line, from, s->width.in * s->inner);
@@ -168,18 +171,29 @@ static void ROW(output)(const walk *at, void *y)
     SUM *sum = at->convert->store ? (SUM *)((char *)at->scratch + s->sum) : y;
     const SUM *row[RESIZE_RING];
     SUM weight[RESIZE_RING];
-    for (int64_t k = 0; k < s->taps; k++) {
-        int64_t slot;
-        double w;
-        const int64_t i = source_of(at, k, &slot, &w), place = s->slots < s->taps ? 0 : k;
-        row[place] = ROW(find)(at, i, slot);
-        weight[place] = (SUM)w;
-        if (s->slots < s->taps) {
+    source from[RESIZE_RING];
+    if (s->single) {
+        const resize_axis *t = &s->lead[s->leads - 1];
+        const int64_t o = at->index[s->leads - 1], first = resize_firsts(s, t)[o],
+                      i = (s->leads > 1 ? at->index[0] : 0) * t->in + first;
+        for (int64_t k = 0; k < t->taps; k++) {
+            row[k] = ROW(find)(at, i + k, (first + k) & (t->slots - 1));
+        }
+        ROW(sum)(sum, row, (const SUM *)resize_weights(s, t) + o * t->taps, t->taps, false, n);
+    } else if (s->ring) {
+        list_sources(at, from);
+        for (int64_t k = 0; k < s->taps; k++) {
+            row[k] = ROW(find)(at, from[k].row, from[k].slot);
+            weight[k] = (SUM)from[k].weight;
+        }
+        ROW(sum)(sum, row, weight, s->taps, false, n);
+    } else {
+        for (int64_t k = 0; k < s->taps; k++) {
+            from[0] = find_source(at, k);
+            row[0] = ROW(find)(at, from[0].row, 0);
+            weight[0] = (SUM)from[0].weight;
             ROW(sum)(sum, row, weight, 1, k > 0, n);
         }
-    }
-    if (s->slots == s->taps) {
-        ROW(sum)(sum, row, weight, s->taps, false, n);
     }
     if (at->convert->store) {
         at->convert->store(y, sum, n);
