@@ -177,6 +177,7 @@ static void test_roi_align(void **state)
         static const int ratios[] = {0, 1, 2, 5};
         const ry_roi_align_attrs attrs = {i % 2, i / 2 % 2, 3, 5, ratios[i / 4], i % 3 ? 1 : 0.4};
         roi_align(RY_f32, "2x70x11x13", "7x70x3x5", attrs);
+        roi_align(RY_f32, "2x6x1x1", "7x6x3x5", attrs);
         roi_align(RY_f64, "2x3x9x40", "7x3x3x5", attrs);
         roi_align(i % 2 ? RY_f16 : RY_bf16, "2x17x11x13", "7x17x3x5", attrs);
     }

@@ -66,7 +66,7 @@ static void one_pass(const ry_points_plan *plan, const ry_points_axis *axis, tab
 {
     const readers *r = &all_readers[plan->dtype];
     join_axes(plan, axis, 0, t);
-    (plan->picks ? r->picks : memory->x_channel == 1 ? r->pixels : r->planes)(t, memory, NULL);
+    (plan->picks ? r->picks : plan->last ? r->pixels : r->planes)(t, memory, NULL);
 }
 
 void RY_ISA_SYMBOL(points_run)(const ry_points_plan *plan, const ry_points_axis *axis,
@@ -101,8 +101,7 @@ void RY_ISA_SYMBOL(points_run)(const ry_points_plan *plan, const ry_points_axis 
             t.first = k == 0;
             t.last = k + t.taps == taps;
             join_axes(plan, axis, k, &t);
-            (memory->x_channel == 1 ? r->pixels : r->planes)(&t, &part,
-                                                             (char *)scratch + plan->carry);
+            (plan->last ? r->pixels : r->planes)(&t, &part, (char *)scratch + plan->carry);
         }
     }
 }

@@ -127,7 +127,7 @@ static void LANE(pixels)(const table *t, const ry_points_memory *m, void *carrie
 static void LANE(picks)(const table *t, const ry_points_memory *m, void *carried)
 {
     (void)carried;
-    if (m->x_channel == 1 && m->channels > 1) {
+    if (m->x_channel == 1 && m->y_channel == 1) {
         for (int64_t i = 0; i < t->count; i++) {
             ELEMENT *y = (ELEMENT *)m->y + i * m->y_position;
             if (t->pixel[i] < 0) {

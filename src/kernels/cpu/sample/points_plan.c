@@ -17,13 +17,17 @@ static int64_t spatial(const ry_tensor *t)
     return count;
 }
 
+static bool both_row_major(const ry_tensor *x, const ry_tensor *y)
+{
+    return ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y);
+}
+
 bool ry_points_takes(const ry_tensor *x, const ry_tensor *y)
 {
     return x->dtype == y->dtype && x->rank == y->rank && ry_tensor_count(x) > 0 &&
            ry_tensor_count(y) > 0 && spatial(x) <= INT32_MAX &&
-           (ry_tensor_is_row_major(x)
-                ? ry_tensor_is_row_major(y)
-                : ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y));
+           (both_row_major(x, y) ||
+            (ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y)));
 }
 
 void ry_points_describe(const ry_tensor *x, const ry_tensor *y, ry_points_plan *plan)
@@ -34,7 +38,7 @@ void ry_points_describe(const ry_tensor *x, const ry_tensor *y, ry_points_plan *
                              .channels = x->dim[1],
                              .images = y->dim[0],
                              .positions = spatial(y),
-                             .last = !ry_tensor_is_row_major(x)};
+                             .last = !both_row_major(x, y)};
     for (int a = 0; a < plan->rank; a++) {
         plan->size[a] = x->dim[a + 2];
     }

@@ -15,16 +15,25 @@ enum {
      * planning than it is worth */
     MAX_WEIGHTS = 1 << 21,
     /* most outputs of an axis that planning looks at one by one */
-    MAX_TRIED = 1 << 16
+    MAX_TRIED = 1 << 16,
+    /* axes along which integers are interpolated: more would round halves otherwise than the
+     * definition, which sums axis by axis */
+    MAX_INTEGER_AXES = 2
 };
 
-/* Dim number `i` in the order of memory. */
-static int dim_at(const ry_tensor *x, int i)
+/* Are both tensors row-major? Else they are channels last. */
+static bool row_major(const ry_problem *problem)
 {
-    if (ry_tensor_is_row_major(x) || i == 0) {
+    return ry_tensor_is_row_major(&problem->in[0]) && ry_tensor_is_row_major(&problem->out[0]);
+}
+
+/* Dim number `i` in the order of memory. */
+static int dim_at(const ry_problem *problem, int i)
+{
+    if (row_major(problem) || i == 0) {
         return i;
     }
-    return i == x->rank - 1 ? 1 : i + 1;
+    return i == problem->in[0].rank - 1 ? 1 : i + 1;
 }
 
 static ry_resize_axis axis_of(const ry_problem *problem, int dim)
@@ -53,11 +62,6 @@ static bool has_table(const ry_resize_axis *axis)
     return axis->in <= INT32_MAX && ry_product(axis->out, ry_resize_max_taps(axis)) <= MAX_WEIGHTS;
 }
 
-static bool dense(const ry_tensor *t)
-{
-    return ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t);
-}
-
 /* Is there an axis that does not keep its elements? */
 static bool changes(const ry_problem *problem)
 {
@@ -73,18 +77,24 @@ bool ry_resize_applicable(const ry_problem *problem)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) ||
-        x->dtype != y->dtype || !dense(x) || !dense(y) || x->rank < 1 || x->rank != y->rank ||
-        ry_tensor_count(x) == 0 || ry_tensor_count(y) == 0 ||
+        x->dtype != y->dtype || x->rank < 1 || x->rank != y->rank || ry_tensor_count(x) == 0 ||
+        ry_tensor_count(y) == 0 ||
         (x->dtype == RYND_DTYPE_BOOL && problem->attrs.resize.mode != RY_resize_mode_nearest)) {
         return false;
     }
+    int changing = 0;
     for (int i = 0; i < x->rank; i++) {
         ry_resize_axis axis = axis_of(problem, i);
+        changing += !keeps(&axis);
         if ((!keeps(&axis) || (i == 0 && !changes(problem))) && !has_table(&axis)) {
             return false;
         }
     }
-    return ry_tensor_is_row_major(x) ? ry_tensor_is_row_major(y) : ry_tensor_is_channels_last(y);
+    if (!ry_dtype_is_float((ry_dtype)x->dtype) && changing > MAX_INTEGER_AXES &&
+        problem->attrs.resize.mode != RY_resize_mode_nearest) {
+        return false;
+    }
+    return row_major(problem) || (ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y));
 }
 
 /* What ry_resize_max_taps gives is a bound; linear and cubic without antialiasing need one tap
@@ -165,14 +175,14 @@ static void describe(const ry_query *query, resize_plan *s, size_t *bytes)
     *bytes = sizeof *s;
     int last = x->rank - 1;
     for (; last > 0; last--) {
-        const ry_resize_axis axis = axis_of(problem, dim_at(x, last));
+        const ry_resize_axis axis = axis_of(problem, dim_at(problem, last));
         if (!keeps(&axis)) {
             break;
         }
         s->inner *= axis.in;
     }
     for (int i = 0; i <= last; i++) {
-        const ry_resize_axis axis = axis_of(problem, dim_at(x, i));
+        const ry_resize_axis axis = axis_of(problem, dim_at(problem, i));
         if (i < last && keeps(&axis)) {
             add_kept(s, axis.in);
         } else {
@@ -363,7 +373,7 @@ void ry_resize_initialise(const ry_query *query, void *memory)
     lay_out(s, &bytes);
     s->plain = true;
     for (int i = 0, lead = 0; i < x->rank; i++) {
-        const ry_resize_axis axis = axis_of(problem, dim_at(x, i));
+        const ry_resize_axis axis = axis_of(problem, dim_at(problem, i));
         if (keeps(&axis) && (i > 0 || changes(problem))) {
             continue;
         }

@@ -20,7 +20,7 @@ enum { RESIZE_PERIOD = 4, RESIZE_PERIOD_TAPS = 4 };
 typedef struct resize_axis {
     /* repeat: every input position fills that many outputs in turn; 0: no such pattern */
     int64_t in, out, taps, repeat;
-    int64_t slots; /* of the ring, a power of two: input i is in slot i % slots */
+    int64_t slots; /* ring slots, a power of two: input i is in slot i % slots */
     bool kept;     /* every output is its own input: no table */
     bool plain;    /* one tap of weight 1 */
     /* outputs [begin, end), by periods: the same weights, one input further each; 0: no such
