@@ -14,7 +14,7 @@ enum {
     /* weights of an axis's table at most: a larger one would cost more memory and time while
      * planning than it is worth */
     MAX_WEIGHTS = 1 << 21,
-    /* most outputs of an axis that planning looks at one by one */
+    /* outputs of an axis that planning may try one by one */
     MAX_TRIED = 1 << 16,
     /* axes along which integers are interpolated: more would round halves otherwise than the
      * definition, which sums axis by axis */
@@ -62,7 +62,7 @@ static bool has_table(const ry_resize_axis *axis)
     return axis->in <= INT32_MAX && ry_product(axis->out, ry_resize_max_taps(axis)) <= MAX_WEIGHTS;
 }
 
-/* Is there an axis that does not keep its elements? */
+/* Does any axis move its elements? */
 static bool changes(const ry_problem *problem)
 {
     bool any = false;
@@ -138,7 +138,7 @@ static void describe_axis(const resize_plan *s, const ry_resize_axis *axis, bool
     *bytes = t->spare + taps * sizeof(double);
 }
 
-/* Adds a dim that keeps its elements: dims beside each other are one. */
+/* Adds an unchanged dim; neighbouring ones are joined. */
 static void add_kept(resize_plan *s, int64_t extent)
 {
     if (s->leads > 0 && s->lead[s->leads - 1].kept) {
