@@ -257,3 +257,25 @@ ry_infer_result ry_infer_op_deform_conv(ry_infer *infer)
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
     return RY_INFER_DONE;
 }
+
+ry_infer_result ry_infer_op_deform_columns(ry_infer *infer)
+{
+    const ry_deform_columns_attrs *a = &infer->node->attrs.deform_columns;
+    RY_INFER_TRY(ry_infer_check_rank(infer, 0, 3, RY_MAX_RANK));
+    const ry_shape *x = &ry_infer_in(infer, 0)->shape;
+    if (a->kernel.count != x->rank - 2) {
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "kernel has %d numbers, expected %d",
+                             a->kernel.count, x->rank - 2);
+    }
+    RY_INFER_TRY(check_groups(infer, a->groups, x->dim[1]));
+    RY_INFER_TRY(check_groups(infer, a->offset_groups, x->dim[1]));
+    ry_shape out = {.rank = x->rank, .dim = {x->dim[0], x->dim[1]}};
+    for (int i = 0; i < a->kernel.count; i++) {
+        out.dim[1] = ry_dim_mul(infer->graph, out.dim[1], a->kernel.at[i]);
+    }
+    RY_INFER_TRY(ry_infer_window_outs(infer, a->kernel.at, &out));
+    RY_INFER_TRY(check_map(infer, 1, &out, a->offset_groups, x->rank - 2, a->kernel.at));
+    RY_INFER_TRY(check_map(infer, 2, &out, a->offset_groups, 1, a->kernel.at));
+    ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
+    return RY_INFER_DONE;
+}

@@ -14,6 +14,7 @@ static const role roles[RY_OPS] = {
     [RY_OP_convt] = SPATIAL,
     [RY_OP_separable_conv] = SPATIAL,
     [RY_OP_deform_conv] = SPATIAL,
+    [RY_OP_deform_columns] = SPATIAL,
     [RY_OP_pool] = SPATIAL,
     [RY_OP_pool_grad] = SPATIAL,
     [RY_OP_max_unpool] = SPATIAL,

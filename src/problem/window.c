@@ -12,6 +12,7 @@ static const ry_window_lists lists[RY_OPS] = {
                      .output_padding = AT(convt.output_padding)},
     [RY_OP_separable_conv] = {LISTS(separable_conv)},
     [RY_OP_deform_conv] = {LISTS(deform_conv)},
+    [RY_OP_deform_columns] = {LISTS(deform_columns), .taps = AT(deform_columns.kernel)},
     [RY_OP_col2im] = {LISTS(col2im), .taps = AT(col2im.block)},
     [RY_OP_pool] = {LISTS(pool), .auto_pad = AT(pool.auto_pad), .taps = AT(pool.kernel)},
     [RY_OP_pool_grad] = {LISTS(pool_grad), .taps = AT(pool_grad.kernel)},

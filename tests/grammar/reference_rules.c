@@ -12,6 +12,7 @@ static const rule rules[RY_OPS] = {
     [RY_OP_convt] = {RULE_SUM, 0, 0, 2},
     [RY_OP_separable_conv] = {RULE_SUM, 0, 0, 0},
     [RY_OP_deform_conv] = {RULE_SUM, 0, 0, 2},
+    [RY_OP_deform_columns] = {RULE_SUM, 0, 0, 0},
     [RY_OP_col2im] = {RULE_SUM, 6, 0, 0},
     [RY_OP_pool] = {RULE_SUM, 0, 2, 0},
     [RY_OP_pool_grad] = {RULE_SUM, 0, 0, 0},

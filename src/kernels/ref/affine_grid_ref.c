@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference affine grid: theta[N, rank, rank+1] applied to the normalised positions of an image of
  * `rank` dims. */
+#include "kernels/common/grid_map.h"
 #include "kernels/ref/ref_common.h"
-
-/* Position i of n in [-1, 1]: the centres of pixels, or with aligned corners the first and last at
- * the ends. */
-static double normal(int64_t i, int64_t n, bool align_corners)
-{
-    if (align_corners) {
-        return n > 1 ? 2 * (double)i / (double)(n - 1) - 1 : 0;
-    }
-    return (2 * (double)i + 1) / (double)n - 1;
-}
 
 /* index is [n, o.., coordinate]; coordinate 0 runs along the last dim. */
 static void element(const ry_cpu_launch *launch, const int64_t *index)
@@ -22,8 +13,8 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     int64_t row = index[0] * theta->stride[0] + index[rank + 1] * theta->stride[1];
     double value = ry_ref_get(ry_ref_dtype(theta), launch->in[0], row + rank * theta->stride[2]);
     for (int j = 0; j < rank; j++) {
-        double at =
-            normal(index[rank - j], y->dim[rank - j], p->attrs.affine_grid.align_corners != 0);
+        double at = ry_grid_normal(index[rank - j], y->dim[rank - j],
+                                   p->attrs.affine_grid.align_corners != 0);
         value += at * ry_ref_get(ry_ref_dtype(theta), launch->in[0], row + j * theta->stride[2]);
     }
     ry_set_f64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), value);

@@ -1,64 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference grid sampling: any number of spatial dims, linear, nearest or cubic, with zeros, the
  * border or reflection outside. */
-#include "base/integer.h"
+#include "kernels/common/grid_map.h"
 #include "kernels/ref/ref_common.h"
-
-/* From [-1, 1] to pixels. Nearest rounds what float arithmetic gives, as every other implementation
- * does: a tie must fall the same way. */
-static double to_pixels(const ry_grid_sample_attrs *attrs, ry_dtype dtype, double normal,
-                        int64_t size)
-{
-    if (attrs->mode == RY_grid_mode_nearest && dtype != RY_f64) {
-        float n = (float)normal, length = (float)size;
-        return attrs->align_corners ? (n + 1) / 2 * (length - 1) : ((n + 1) * length - 1) / 2;
-    }
-    double length = (double)size;
-    return attrs->align_corners ? (normal + 1) / 2 * (length - 1) : ((normal + 1) * length - 1) / 2;
-}
-
-/* Mirrors x at low and high until it is between. */
-static double reflect(double x, double low, double high)
-{
-    double range = high - low;
-    if (range <= 0) {
-        return low;
-    }
-    double distance = fmod(fabs(x - low), 2 * range);
-    return low + (distance > range ? 2 * range - distance : distance);
-}
-
-/* Where the padding rule puts x; positions inside stay. */
-static double fold(const ry_grid_sample_attrs *attrs, double x, int64_t size)
-{
-    double low = attrs->align_corners ? 0 : -0.5,
-           high = (double)size - (attrs->align_corners ? 1 : 0.5);
-    if (x >= low && x <= high) {
-        return x;
-    }
-    switch (attrs->padding) {
-    case RY_grid_padding_border: return fmin(fmax(x, 0), (double)(size - 1));
-    case RY_grid_padding_reflection: return reflect(x, low, high);
-    default: return x;
-    }
-}
-
-/* Weights of the taps around a position whose fraction is t: two, or the four of Keys' kernel with
- * a = -0.75. */
-static void weights_of(ry_grid_mode mode, double t, double *w)
-{
-    const double a = -0.75;
-    double s = 1 - t;
-    if (mode == RY_grid_mode_linear) {
-        w[0] = s;
-        w[1] = t;
-        return;
-    }
-    w[0] = ((a * (t + 1) - 5 * a) * (t + 1) + 8 * a) * (t + 1) - 4 * a;
-    w[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
-    w[2] = ((a + 2) * s - (a + 3)) * s * s + 1;
-    w[3] = ((a * (s + 1) - 5 * a) * (s + 1) + 8 * a) * (s + 1) - 4 * a;
-}
 
 /* A cubic position stays where it is, and the padding rule moves its taps: PyTorch and ONNX Runtime
  * do so, and models are trained so. ONNX's reference would move the position first. */
@@ -68,16 +12,14 @@ static ry_ref_taps taps_at(const ry_grid_sample_attrs *attrs, double x, int64_t 
     const double far = 0x1p31;
     ry_ref_taps taps = {0};
     if (attrs->mode != RY_grid_mode_cubic) {
-        x = fold(attrs, attrs->mode == RY_grid_mode_nearest ? rint(x) : x, size);
+        x = ry_grid_fold(attrs, attrs->mode == RY_grid_mode_nearest ? rint(x) : x, size);
     }
     x = fmin(fmax(x, -far), far);
-    int count = attrs->mode == RY_grid_mode_nearest  ? 1
-                : attrs->mode == RY_grid_mode_linear ? 2
-                                                     : 4;
+    int count = ry_grid_tap_count(attrs->mode);
     int64_t first = (int64_t)floor(x) - (count == 4);
     double weight[4] = {1};
     if (count > 1) {
-        weights_of(attrs->mode, x - floor(x), weight);
+        ry_grid_weights_of(attrs->mode, x - floor(x), weight);
     }
     for (int j = 0; j < count; j++) {
         int64_t i = first + j;
@@ -85,7 +27,7 @@ static ry_ref_taps taps_at(const ry_grid_sample_attrs *attrs, double x, int64_t 
             if (attrs->padding == RY_grid_padding_zeros || size == 0) {
                 continue;
             }
-            i = ry_clamp((int64_t)fold(attrs, (double)i, size), 0, size - 1);
+            i = ry_clamp((int64_t)ry_grid_fold(attrs, (double)i, size), 0, size - 1);
         }
         taps.index[taps.count] = i;
         taps.weight[taps.count++] = weight[j];
@@ -123,10 +65,10 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     for (int i = 0; i < rank; i++) { /* a grid names the last dim first */
         double normal = ry_ref_get(ry_ref_dtype(grid), launch->in[1],
                                    base + (rank - 1 - i) * grid->stride[rank + 1]);
-        taps[i] =
-            taps_at(&p->attrs.grid_sample,
-                    to_pixels(&p->attrs.grid_sample, ry_ref_dtype(grid), normal, x->dim[i + 2]),
-                    x->dim[i + 2]);
+        taps[i] = taps_at(
+            &p->attrs.grid_sample,
+            ry_grid_to_pixels(&p->attrs.grid_sample, ry_ref_dtype(grid), normal, x->dim[i + 2]),
+            x->dim[i + 2]);
     }
     const int64_t from = index[0] * x->stride[0] + index[1] * x->stride[1],
                   to = ry_index_offset(y, index);

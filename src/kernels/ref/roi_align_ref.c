@@ -1,49 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference RoI align (He et al., arXiv:1703.06870): bilinear samples of each bin, averaged, or
  * their largest weighted corner. */
+#include "kernels/common/roi_bins.h"
 #include "kernels/ref/ref_common.h"
 
-/* A bin is sampled at most this often along an axis: an adaptive count comes from data, and must
- * not decide how long a run takes. */
-enum { MAX_SAMPLES = 512 };
-
-typedef struct bins {
-    double start, size; /* of the bin, in feature-map pixels */
-    int64_t samples;
-} bins;
-
-/* Bin `bin` of `count` between the two ends of a region along one axis. */
-static bins bins_of(const ry_roi_align_attrs *attrs, double begin, double end, int64_t bin,
-                    int64_t count)
-{
-    double offset = attrs->half_pixel ? 0.5 : 0;
-    double start = begin * attrs->spatial_scale - offset,
-           extent = end * attrs->spatial_scale - offset - start;
-    if (!attrs->half_pixel) {
-        extent = fmax(extent, 1);
-    }
-    bins b = {.size = extent / (double)count};
-    b.start = start + (double)bin * b.size;
-    double samples = attrs->sampling_ratio > 0 ? (double)attrs->sampling_ratio : ceil(b.size);
-    b.samples = samples > 0 ? (int64_t)fmin(samples, MAX_SAMPLES) : 0;
-    return b;
-}
-
 /* The two taps at sample s; none (count 0) beyond one pixel outside the map. */
-static ry_ref_taps sample_taps(const bins *b, int64_t s, int64_t size)
+static ry_ref_taps sample_taps(const ry_roi_bins *b, int64_t s, int64_t size)
 {
-    double x = b->start + ((double)s + 0.5) * b->size / (double)b->samples;
-    ry_ref_taps taps = {0};
-    if (!(x >= -1 && x <= (double)size) || size == 0) {
-        return taps;
+    int64_t low, high;
+    double weight;
+    if (!ry_roi_sample(b, s, size, &low, &high, &weight)) {
+        return (ry_ref_taps){0};
     }
-    x = fmin(fmax(x, 0), (double)(size - 1));
-    int64_t low = (int64_t)x;
-    double fraction = x - (double)low;
-    taps = (ry_ref_taps){.count = 2,
-                         .index = {low, low + 1 < size ? low + 1 : low},
-                         .weight = {1 - fraction, fraction}};
-    return taps;
+    return (ry_ref_taps){.count = 2, .index = {low, high}, .weight = {1 - weight, weight}};
 }
 
 /* The largest of the four weighted corners, which is what ONNX's `max` takes the maximum of. */
@@ -61,8 +30,8 @@ static double largest_corner(const ry_tensor *x, const void *data, int64_t offse
     return largest;
 }
 
-static double bin_value(const ry_cpu_launch *launch, const bins *rows, const bins *columns,
-                        int64_t offset)
+static double bin_value(const ry_cpu_launch *launch, const ry_roi_bins *rows,
+                        const ry_roi_bins *columns, int64_t offset)
 {
     const ry_tensor *x = &launch->problem->in[0];
     bool max = launch->problem->attrs.roi_align.max != 0;
@@ -109,8 +78,10 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
             corner[i] = ry_ref_get(ry_ref_dtype(rois), launch->in[1],
                                    index[0] * rois->stride[0] + i * rois->stride[1]);
         }
-        bins rows = bins_of(&p->attrs.roi_align, corner[1], corner[3], index[2], y->dim[2]);
-        bins columns = bins_of(&p->attrs.roi_align, corner[0], corner[2], index[3], y->dim[3]);
+        ry_roi_bins rows =
+            ry_roi_bins_of(&p->attrs.roi_align, corner[1], corner[3], index[2], y->dim[2]);
+        ry_roi_bins columns =
+            ry_roi_bins_of(&p->attrs.roi_align, corner[0], corner[2], index[3], y->dim[3]);
         value = bin_value(launch, &rows, &columns, batch * x->stride[0] + index[1] * x->stride[1]);
     } else {
         note_batch(launch, index[0], batch);

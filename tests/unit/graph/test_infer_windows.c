@@ -149,6 +149,8 @@ static const infer_case windows[] = {
     {"deform_conv pads=0,0,0,0", "1x1x3x3:f32 1x1x2x2:f32 1x8x2x2:f32", "1x1x2x2:f32", NULL},
     {"deform_conv", "1x1x3x3:f32 1x1x2x2:f32 1x8x2x2:f32 1:f32 1x4x2x2:f32", "1x1x2x2:f32", NULL},
     {"deform_conv", "1x1x3x3:f32 1x1x2x2:f32 1x4x2x2:f32", "!has 4 in dim 1, expected 8", NULL},
+    {"deform_columns kernel=2,2", "1x3x3x3:f32 1x8x2x2:f32 1x4x2x2:f32", "1x12x2x2:f32", NULL},
+    {"deform_columns kernel=2", "1x3x3x3:f32 1x8x2x2:f32", "!kernel has 1 numbers", NULL},
     {"col2im", "1x5x5:f32 2:i64=5,5 2:i64=1,5", "1x1x5x5:f32", "image=5,5 block=1,5"},
     {"col2im stride=2,2", "1x9x4:f32 2:i64=5,5 2:i64=3,3", "1x1x5x5:f32", NULL},
     {"col2im", "1x5x4:f32 2:i64=5,5 2:i64=1,5", "!has 4 in dim 2, expected 5", NULL},

@@ -469,9 +469,34 @@ static void lone_half_product_stays(void **state)
     end(&f);
 }
 
+/* Every sample of a deformable convolution, then a 1x1 convolution of them. */
+static void deformable_becomes_columns(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {2, 6, 7, 9}, weights[] = {4, 3, 3, 2}, shifts[] = {2, 36, 6, 8},
+                         masks[] = {2, 18, 6, 8}, biases[] = {4};
+    for (int inputs = 3; inputs <= 5; inputs++) {
+        fixture f = begin();
+        ry_attrs attrs = ry_attrs_default(RY_OP_deform_conv);
+        attrs.deform_conv.pads = (ry_ints){4, {1, 0, 0, 0}};
+        attrs.deform_conv.groups = 2;
+        attrs.deform_conv.offset_groups = 3;
+        const ry_value_id in[] = {
+            input(&f, 4, dims), constant(&f, 4, weights, 0), input(&f, 4, shifts),
+            inputs == 5 ? RY_NO_VALUE : constant(&f, 1, biases, 0), input(&f, 4, masks)};
+        ry_attrs pads = attrs;
+        rewrite(&f, expr1(&f, "max(x0, 0)", node(&f, RY_OP_deform_conv, &pads, inputs, in)));
+        assert_int_equal(count(f.graph, RY_OP_deform_conv), 0);
+        assert_int_equal(count(f.graph, RY_OP_deform_columns), 1);
+        assert_int_equal(count(f.graph, RY_OP_conv), 1);
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deformable_becomes_columns),
         cmocka_unit_test(identities_go),
         cmocka_unit_test(what_moves_elements_stays),
         cmocka_unit_test(batch_norm_goes_into_conv),

@@ -10,7 +10,7 @@
 
 static void check(kernel_case *c)
 {
-    kernel_case_check_isas(c, "resize_f32", 1e-5);
+    kernel_case_check_isas(c, "resize", 1e-5);
     kernel_case_end(c);
 }
 
@@ -87,10 +87,79 @@ static void test_decimal_scales(void **state)
     }
 }
 
+/* Any dims and types; positions outside of a region. Of integers a sum may lie halfway. */
+static void any(ry_dtype dtype, const char *from, const char *to, int i, ry_floats roi)
+{
+    kernel_case c;
+    kernel_case_begin(&c, RY_OP_resize);
+    c.attrs.resize.mode = (ry_resize_mode)(i % RY_resize_mode_count);
+    c.attrs.resize.coordinates =
+        roi.count ? RY_resize_coordinates_tf_crop_and_resize : RY_resize_coordinates_half_pixel;
+    c.attrs.resize.extrapolation = 3.25;
+    c.attrs.resize.antialias = i / RY_resize_mode_count % 2;
+    c.attrs.resize.roi = roi;
+    kernel_case_random(&c, dtype, from, (uint64_t)i);
+    kernel_case_output(&c, dtype, to);
+    kernel_case_check_isas(&c, "resize", ry_dtype_is_float(dtype) ? 1e-5 : 0.2);
+    kernel_case_end(&c);
+}
+
+static void test_any_dims(void **state)
+{
+    (void)state;
+    static const char *const dims[][2] = {{"2x3x4x5x6", "2x3x8x10x12"},
+                                          {"1x2x7x6x9", "1x2x3x9x4"},
+                                          {"2x5x6x3", "2x10x12x3"},
+                                          {"2x5x6x17", "2x7x4x17"},
+                                          {"2x3x4x5", "3x5x4x5"},
+                                          {"3x2x2x3x2", "5x2x3x2x3"},
+                                          {"7", "12"},
+                                          {"3x4", "3x4"}};
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+        for (int i = 0; i < 2 * RY_resize_mode_count; i++) {
+            any(RY_f32, dims[d][0], dims[d][1], i, (ry_floats){0});
+            if (d > 1 && d != 5) { /* integers: two axes */
+                any(RY_u8, dims[d][0], dims[d][1], i, (ry_floats){0});
+            }
+        }
+    }
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    static const ry_dtype types[] = {RY_f16, RY_bf16, RY_f64, RY_i8,  RY_u8, RY_i16,
+                                     RY_u16, RY_i32,  RY_u32, RY_i64, RY_u64};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        for (int i = 0; i < 2 * RY_resize_mode_count; i++) {
+            any(types[t], "2x3x8x9", "2x3x16x27", i, (ry_floats){0});
+            any(types[t], "1x5x9x11", "1x5x13x7", i, (ry_floats){0});
+        }
+    }
+    any(RY_bool, "2x3x8x9", "2x3x16x27", 0, (ry_floats){0});
+}
+
+static void test_regions(void **state)
+{
+    (void)state;
+    static const ry_floats regions[] = {{8, {0, 0, 0.2, -0.3, 1, 1, 0.7, 1.4}},
+                                        {8, {0, 0, 0.9, 0.8, 1, 1, 0.1, -0.2}},
+                                        {8, {0, 0, 2, 0, 1, 1, 3, 1}},
+                                        {8, {0, 0, 0, 0.5, 1, 1, 1, 0.5}}};
+    for (size_t r = 0; r < sizeof regions / sizeof *regions; r++) {
+        for (int i = 0; i < RY_resize_mode_count; i++) {
+            any(RY_f32, "2x3x7x8", "2x3x9x11", i, regions[r]);
+            any(RY_u8, "2x3x7x8", "2x3x9x11", i, regions[r]);
+            any(RY_f16, "2x4x7x8", "2x5x3x6", i, regions[r]);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nearest),
-                                       cmocka_unit_test(test_linear_and_cubic),
-                                       cmocka_unit_test(test_decimal_scales)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nearest),        cmocka_unit_test(test_linear_and_cubic),
+        cmocka_unit_test(test_decimal_scales), cmocka_unit_test(test_any_dims),
+        cmocka_unit_test(test_types),          cmocka_unit_test(test_regions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

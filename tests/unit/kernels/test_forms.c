@@ -23,7 +23,7 @@ typedef struct row {
 static const row rows[] = {
     {"pool_f32", "pool x0=2x5x11x13:f32 y0=2x5x6x7:f32 kernel=3,3 stride=2,2 pads=1,1,1,1", 0},
     {"pool_f32", "pool x0=2x19x9x7:f32 y0=2x19x9x7:f32 kernel=5,3 pads=2,1,2,1 kind=average", 1e-6},
-    {"resize_f32", "resize x0=2x5x7x9:f32 y0=2x5x14x18:f32 scales=1,1,2,2 mode=linear", 1e-6},
+    {"resize", "resize x0=2x5x7x9:f32 y0=2x5x14x18:f32 scales=1,1,2,2 mode=linear", 1e-6},
     {"batch_norm_f32",
      "batch_norm x0=2x19x5x7:f32 x1=19:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32", 1e-6},
     {"group_norm_f32", "group_norm x0=2x12x5x7:f32 x1=12:f32 x2=12:f32 y0=2x12x5x7:f32 groups=3",
