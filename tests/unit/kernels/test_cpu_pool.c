@@ -68,26 +68,59 @@ static void test_all(void **state)
     }
 }
 
-/* Half floats: the result is rounded to them. */
-static void test_half(void **state)
+/* The other kernel's: any type (small integers have ties), norms, indices in either order. */
+static void test_lanes(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
-        const pool_row *r = &rows[i / 2];
-        const ry_dtype dtype = i & 1 ? RY_bf16 : RY_f16;
-        for (int kind = 0; kind < 2; kind++) {
+    for (ry_dtype dtype = RY_f32; dtype < RY_bool; dtype++) {
+        for (size_t i = 0; i < 6 * sizeof rows / sizeof *rows; i++) {
+            const pool_row *r = &rows[i / 6];
+            const bool indices = i % 6 < 2;
             kernel_case c;
             kernel_case_begin(&c, RY_OP_pool);
-            c.attrs.pool.kind = kind ? RY_pool_kind_average : RY_pool_kind_max;
+            c.attrs.pool.kind = i % 6 < 3    ? RY_pool_kind_max
+                                : i % 6 == 3 ? RY_pool_kind_average
+                                             : RY_pool_kind_lp;
+            c.attrs.pool.p = i % 6 == 4 ? 2 : dtype % 2 ? 1 : 3;
+            c.attrs.pool.storage_order = i % 6 == 1;
             c.attrs.pool.kernel = r->kernel;
             c.attrs.pool.stride = r->stride;
             c.attrs.pool.dilation = r->dilation;
             c.attrs.pool.pads = r->pads;
             kernel_case_random(&c, dtype, r->in, i);
             kernel_case_output(&c, dtype, r->out);
-            check(&c);
+            if (indices) {
+                kernel_case_output(&c, RY_i64, r->out);
+            }
+            if (ry_dtype_is_float(dtype) ? dtype != RY_f32 || indices || i % 6 > 3 : i % 6 < 3) {
+                kernel_case_check_isas(&c, "pool_lanes", i % 6 < 3 ? 0 : NEAR32);
+            }
             kernel_case_end(&c);
         }
+    }
+}
+
+/* Ties, NaN and infinities: the first of equals, and the first NaN, gives the index. */
+static void test_first_of_equals(void **state)
+{
+    (void)state;
+    double values[2 * 8 * 8];
+    for (int i = 0; i < 2 * 8 * 8; i++) {
+        values[i] = (double[]){-INFINITY, 2, -INFINITY, 2, NAN, 1, -INFINITY, 0}[i * 7 / 3 % 8];
+        values[i] = i < 24 ? -INFINITY : values[i];
+    }
+    for (int i = 0; i < 4; i++) {
+        kernel_case c;
+        kernel_case_begin(&c, RY_OP_pool);
+        c.attrs.pool.kernel = (ry_ints){2, {3, 2}};
+        c.attrs.pool.stride = (ry_ints){2, {2, 2}};
+        c.attrs.pool.pads = (ry_ints){4, {1, 2, 1, 2}}; /* windows of padding alone, too */
+        c.attrs.pool.storage_order = i & 1;
+        kernel_case_values(&c, i & 2 ? RY_f64 : RY_f32, "1x2x8x8", values);
+        kernel_case_output(&c, i & 2 ? RY_f64 : RY_f32, "1x2x4x6");
+        kernel_case_output(&c, RY_i64, "1x2x4x6");
+        kernel_case_check_isas(&c, "pool_lanes", 0);
+        kernel_case_end(&c);
     }
 }
 
@@ -112,7 +145,8 @@ static void test_nan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_half),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_lanes),
+                                       cmocka_unit_test(test_first_of_equals),
                                        cmocka_unit_test(test_nan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fast kernels of argmax, argmin and top-k against their references: ties, NaN, any axis. */
+/* The fast kernels of scans and searches against their references: every type, ties, NaN, any
+ * axis. */
 #include "kernel_case.h"
 
 #include <math.h>
@@ -11,7 +12,8 @@
 #include <cmocka.h>
 
 /* Few different values, so that there are ties; some NaN, of both signs; both zeros. */
-static void add_values(kernel_case *c, const char *shape, int64_t count, int modulus, int nan_every)
+static void add_values(kernel_case *c, ry_dtype dtype, const char *shape, int64_t count,
+                       int modulus, int nan_every)
 {
     double *values = malloc((size_t)count * sizeof *values);
     assert_non_null(values);
@@ -22,7 +24,7 @@ static void add_values(kernel_case *c, const char *shape, int64_t count, int mod
             values[i] = copysign((double)NAN, i / nan_every % 2 ? -1 : 1);
         }
     }
-    kernel_case_values(c, RY_f32, shape, values);
+    kernel_case_values(c, dtype, shape, values);
     free(values);
 }
 
@@ -49,7 +51,7 @@ static void test_arg_reduce(void **state)
         c.attrs.arg_reduce.min = i & 1;
         c.attrs.arg_reduce.select_last = i >> 1 & 1;
         c.attrs.arg_reduce.keepdims = i >> 2 & 1;
-        add_values(&c, cases[row].in, cases[row].count, i & 4 ? 11 : 100003,
+        add_values(&c, RY_f32, cases[row].in, cases[row].count, i & 4 ? 11 : 100003,
                    (int[]){0, 100, 7}[i % 24 / 8]);
         kernel_case_output(&c, RY_i64, i & 4 ? cases[row].kept : cases[row].dropped);
         kernel_case_check_isas(&c, "arg_reduce_f32", 0);
@@ -74,7 +76,7 @@ static void test_topk(void **state)
         kernel_case_begin(&c, RY_OP_topk);
         c.attrs.topk.axis = cases[row].axis;
         c.attrs.topk.largest = i & 1;
-        add_values(&c, cases[row].in, cases[row].count, i & 2 ? 11 : 100003, i & 4 ? 9 : 0);
+        add_values(&c, RY_f32, cases[row].in, cases[row].count, i & 2 ? 11 : 100003, i & 4 ? 9 : 0);
         kernel_case_output(&c, RY_f32, cases[row].out);
         if (i & 8) {
             kernel_case_output(&c, RY_i64, cases[row].out);
@@ -84,9 +86,35 @@ static void test_topk(void **state)
     }
 }
 
+/* The types that have numbers: all but bool, the last. */
+static void test_cumsum(void **state)
+{
+    (void)state;
+    const struct {
+        const char *shape;
+        int axis;
+    } cases[] = {{"3x19x4", 1},  {"2x3x300", 1}, {"5x7", 0},      {"9x21", 1},
+                 {"19x1100", 1}, {"1x517", -1},  {"2x5x3x9", 1},  {"2x5x3x9", 3},
+                 {"7", 0},       {"2x1x6", 1},   {"2x64x8x8", 1}, {"1x2048", 1}};
+    for (ry_dtype dtype = RY_f32; dtype < RY_bool; dtype++) {
+        for (size_t i = 0; i < 8 * sizeof cases / sizeof *cases; i++) {
+            kernel_case c;
+            kernel_case_begin(&c, RY_OP_cumsum);
+            c.attrs.cumsum.axis = cases[i / 8].axis;
+            c.attrs.cumsum.exclusive = i & 1;
+            c.attrs.cumsum.reverse = i >> 1 & 1;
+            c.attrs.cumsum.product = i >> 2 & 1;
+            kernel_case_random(&c, dtype, cases[i / 8].shape, i);
+            kernel_case_output(&c, dtype, cases[i / 8].shape);
+            kernel_case_check_isas(&c, "cumsum", ry_dtype_is_float(dtype) ? 2e-6 : 0);
+            kernel_case_end(&c);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_arg_reduce),
-                                       cmocka_unit_test(test_topk)};
+                                       cmocka_unit_test(test_cumsum), cmocka_unit_test(test_topk)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
