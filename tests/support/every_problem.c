@@ -214,9 +214,9 @@ const every_problem every_problems[] = {
     {EXACT, "cumsum x0=2x3x9:u16 y0=2x3x9:u16 axis=1 exclusive=1"},
     {EXACT, "arg_reduce x0=3x19x4:f32 y0=3x1x4:i64 axis=1"},
     {EXACT, "arg_reduce x0=5x37:f32 y0=5:i64 axis=1 keepdims=0 min=1 select_last=1"},
-    {REFERENCE, "arg_reduce x0=3x19x4:i8 y0=3x1x4:i64 axis=1"},
-    {REFERENCE, "arg_reduce x0=2x3x700:i32 y0=2x3:i64 axis=2 keepdims=0 select_last=1"},
-    {REFERENCE, "arg_reduce x0=2x300x3:f16 y0=2x300x1:i64 axis=-1 min=1"},
+    {EXACT, "arg_reduce x0=3x19x4:i8 y0=3x1x4:i64 axis=1"},
+    {EXACT, "arg_reduce x0=2x3x700:i32 y0=2x3:i64 axis=2 keepdims=0 select_last=1"},
+    {EXACT, "arg_reduce x0=2x300x3:f16 y0=2x300x1:i64 axis=-1 min=1"},
     {EXACT, "topk x0=3x40x2:f32 y0=3x5x2:f32 y1=3x5x2:i64 axis=1 k=5"},
     {REFERENCE, "topk x0=3x40:i8 y0=3x7:i8 y1=3x7:i64 axis=1 k=7 largest=0"},
     {EXACT, "resize x0=2x5x6x7:f32 y0=2x5x12x21:f32 coordinates=asymmetric nearest=floor"},
@@ -256,7 +256,7 @@ const every_problem every_problems[] = {
     {F32, "pool_grad x0=1x3x3x4x5:f32 y0=1x3x6x7x9:f32 kind=average kernel=3,3,3 stride=2,2,2 pads=1,1,1,0,1,1 count_include_pad=1 image=6,7,9"},
     {F32, "pool_grad x0=2x4x16:f32 x1=2x4x33:f32 y0=2x4x33:f32 kernel=3 stride=2 image=33"},
     {REFERENCE, "resize_grad x0=2x5x12x21:f32 y0=2x5x6x7:f32 mode=linear image=2,5,6,7"},
-    {REFERENCE, "max_unpool x0=1x3x4x5:f32 x1=1x3x4x5:i64 y0=1x3x8x10:f32 kernel=2,2 stride=2,2"},
+    {EXACT, "max_unpool x0=1x3x4x5:f32 x1=1x3x4x5:i64 y0=1x3x8x10:f32 kernel=2,2 stride=2,2"},
     {F32, "separable_conv x0=2x35x9x11:f32:nhwc x1=35x1x3x3:f32 x2=35:f32 x3=37x35x1x1:f32 x4=37:f32 x5=2x37x9x11:f32:nhwc y0=2x37x9x11:f32:nhwc "
           "pads=1,1,1,1 mid_activation=clip mid_beta=6"},
     {F32, "separable_conv x0=1x64x15x14:f32:nhwc x1=64x1x3x3:f32 x3=96x64x1x1:f32 y0=1x96x8x7:f32:nhwc pads=1,1,1,1 stride=2,2 activation=relu"},
@@ -267,7 +267,7 @@ const every_problem every_problems[] = {
     {F32, "separable_conv x0=1x18x16x17:f32:nhwc x1=18x1x9x9:f32 x3=33x18x1x1:f32 y0=1x33x6x6:f32:nhwc pads=4,4,4,4 stride=3,3"},
     {F32, "separable_conv x0=2x24x50:f32:nhwc x1=24x1x3:f32 x3=16x24x1:f32 y0=2x16x48:f32:nhwc"},
     {REFERENCE, "deform_conv x0=1x4x7x8:f32 x1=6x4x3x3:f32 x2=1x18x7x8:f32 x3=6:f32 y0=1x6x7x8:f32 pads=1,1,1,1"},
-    {REFERENCE, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},
+    {F32, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},
     {REFERENCE, "nms x0=2x9x4:f32 x1=2x3x9:f32 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
     /* clang-format on */
 };

@@ -42,20 +42,24 @@ static void test_arg_reduce(void **state)
                  {"2x3x300x2", "2x3x1x2", "2x3x2", 3600, 2},
                  {"4x600", "1x600", "600", 2400, 0},
                  {"130", "1", "", 130, 0},
+                 {"40x37", "40x1", "40", 1480, 1},
+                 {"3x1x5", "3x1x5", "3x5", 15, 1},
                  {"2x3x4x257", "2x3x4x1", "2x3x4", 24 * 257, 3}};
     for (size_t i = 0; i < 24 * sizeof cases / sizeof *cases; i++) {
-        kernel_case c;
-        size_t row = i / 24;
-        kernel_case_begin(&c, RY_OP_arg_reduce);
-        c.attrs.arg_reduce.axis = cases[row].axis;
-        c.attrs.arg_reduce.min = i & 1;
-        c.attrs.arg_reduce.select_last = i >> 1 & 1;
-        c.attrs.arg_reduce.keepdims = i >> 2 & 1;
-        add_values(&c, RY_f32, cases[row].in, cases[row].count, i & 4 ? 11 : 100003,
-                   (int[]){0, 100, 7}[i % 24 / 8]);
-        kernel_case_output(&c, RY_i64, i & 4 ? cases[row].kept : cases[row].dropped);
-        kernel_case_check_isas(&c, "arg_reduce_f32", 0);
-        kernel_case_end(&c);
+        for (ry_dtype dtype = RY_f32; dtype < RY_bool; dtype++) {
+            kernel_case c;
+            size_t row = i / 24;
+            const int nan = ry_dtype_is_float(dtype) ? (int[]){0, 100, 7}[i % 24 / 8] : 0;
+            kernel_case_begin(&c, RY_OP_arg_reduce);
+            c.attrs.arg_reduce.axis = cases[row].axis;
+            c.attrs.arg_reduce.min = i & 1;
+            c.attrs.arg_reduce.select_last = i >> 1 & 1;
+            c.attrs.arg_reduce.keepdims = i >> 2 & 1;
+            add_values(&c, dtype, cases[row].in, cases[row].count, i & 4 ? 11 : 100003, nan);
+            kernel_case_output(&c, RY_i64, i & 4 ? cases[row].kept : cases[row].dropped);
+            kernel_case_check_isas(&c, "arg_reduce", 0);
+            kernel_case_end(&c);
+        }
     }
 }
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel: col2im of every type (col2im_plan.h). */
+#include "kernels/cpu/window/col2im_plan.h"
+
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/half.h"
+#include "kernels/cpu/simd/simd.h"
+
+/* row: values. add: row[i * step] += x[at + i]. */
+typedef struct col2im_loops {
+    size_t size; /* of a value */
+    void (*add)(void *row, const void *x, int64_t at, int64_t n, int64_t step);
+    void (*store)(void *y, int64_t at, const void *row, int64_t n);
+} col2im_loops;
+
+#define RY_SAME(x) (x)
+#define RY_LANE(name, element, value, sum, load, store_one, kind)                            \
+    RY_INLINE void steps_##name(value *restrict row, const element *restrict x, int64_t n,   \
+                                const int64_t step)                                          \
+    {                                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                    \
+            row[i * step] = (value)((sum)row[i * step] + (sum)load(x[i]));                   \
+        }                                                                                    \
+    }                                                                                        \
+    static void add_##name(void *row, const void *from, int64_t at, int64_t n, int64_t step) \
+    {                                                                                        \
+        const element *x = (const element *)from + at;                                       \
+        if (step == 1) {                                                                     \
+            steps_##name(row, x, n, 1);                                                      \
+        } else if (step == 2) {                                                              \
+            steps_##name(row, x, n, 2);                                                      \
+        } else {                                                                             \
+            steps_##name(row, x, n, step);                                                   \
+        }                                                                                    \
+    }                                                                                        \
+    static void store_##name(void *to, int64_t at, const void *row, int64_t n)               \
+    {                                                                                        \
+        element *restrict y = (element *)to + at;                                            \
+        for (int64_t i = 0; i < n; i++) {                                                    \
+            y[i] = (element)store_one(((const value *)row)[i]);                              \
+        }                                                                                    \
+    }
+#include "kernels/cpu/parts/lane_types.inc"
+#undef RY_LANE
+
+static const col2im_loops loops_of[RY_DTYPES] = {
+#define RY_LANE(name, element, value, sum, load, store_one, kind) \
+    [RY_##name] = {sizeof(value), add_##name, store_##name},
+#include "kernels/cpu/parts/lane_types.inc"
+#undef RY_LANE
+};
+
+/* Adds the columns of one row of a block, whose first tap is at x[at], at one row of blocks. */
+static void add_taps(const col2im_plan *s, const col2im_loops *loops, char *row, const void *x,
+                     int64_t at)
+{
+    const ry_window_axis *w = &s->window.axis[s->window.rank - 1];
+    for (int64_t tap = 0; tap < w->taps; tap++) {
+        const ry_window_range r =
+            ry_window_inside(w->in, tap * w->dilation - w->pad, w->stride, w->out);
+        loops->add(row + (size_t)ry_window_at(w, r.begin, tap) * (r.end > r.begin) * loops->size, x,
+                   at + tap * s->positions + r.begin, r.end - r.begin, w->stride);
+    }
+}
+
+static void add_row(const col2im_plan *s, const col2im_loops *loops, char *to, const void *x,
+                    int64_t unit)
+{
+    const ry_window *w = &s->window;
+    const int last = w->rank - 1;
+    int64_t row = unit % s->rows, taps = w->axis[last].taps, blocks = w->axis[last].out,
+            at = unit / s->rows * s->taps * s->positions, count[RY_MAX_RANK], step[RY_MAX_RANK],
+            index[RY_MAX_RANK] = {0};
+    bool any = true;
+    for (int i = last - 1; i >= 0; i--) {
+        const ry_window_axis *axis = &w->axis[i];
+        const ry_window_readers r = ry_window_readers_of(axis, row % axis->in);
+        row /= axis->in;
+        at += r.tap * taps * s->positions + r.out * blocks;
+        step[i] = r.tap_step * taps * s->positions + r.out_step * blocks;
+        count[i] = r.count;
+        any = any && r.count > 0;
+        taps *= axis->taps;
+        blocks *= axis->out;
+    }
+    for (bool more = any; more; more = ry_index_next(last, count, index)) {
+        int64_t from = at;
+        for (int i = 0; i < last; i++) {
+            from += index[i] * step[i];
+        }
+        add_taps(s, loops, to, x, from);
+    }
+}
+
+static void run(const ry_cpu_launch *launch, size_t task)
+{
+    const col2im_plan *s = launch->state;
+    const col2im_loops *loops = &loops_of[launch->problem->in[0].dtype];
+    const int64_t width = s->window.axis[s->window.rank - 1].in,
+                  first = (int64_t)task * s->units_per_task,
+                  end = ry_min(first + s->units_per_task, s->units);
+    for (int64_t unit = first; unit < end; unit++) {
+        memset(launch->scratch, 0, (size_t)width * loops->size);
+        add_row(s, loops, launch->scratch, launch->in[0], unit);
+        loops->store(launch->out[0], unit * width, launch->scratch, width);
+    }
+}
+
+RY_CPU_KERNEL(col2im, col2im, strict, .simd = RY_SIMD, .applicable = ry_col2im_applicable,
+              .prepare = ry_col2im_prepare, .initialise = ry_col2im_initialise, .run = run);

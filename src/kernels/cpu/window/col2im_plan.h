@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* col2im as rows of the image: a unit is a row along the last dim, which adds the columns' elements
+ * of each block that meets it. */
+#ifndef RY_KERNELS_CPU_WINDOW_COL2IM_PLAN_H
+#define RY_KERNELS_CPU_WINDOW_COL2IM_PLAN_H
+
+#include "kernels/kernel.h"
+#include "problem/window.h"
+
+typedef struct col2im_plan {
+    ry_window window;
+    int64_t rows;            /* of a plane: all spatial dims but the last */
+    int64_t taps, positions; /* elements of a block; blocks */
+    int64_t units, units_per_task;
+} col2im_plan;
+
+bool ry_col2im_applicable(const ry_problem *problem);
+/* scratch: a row of 8-byte values */
+rynd_status ry_col2im_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_col2im_initialise(const ry_query *query, void *state); /* a col2im_plan */
+
+#endif
