@@ -218,7 +218,7 @@ const every_problem every_problems[] = {
     {EXACT, "arg_reduce x0=2x3x700:i32 y0=2x3:i64 axis=2 keepdims=0 select_last=1"},
     {EXACT, "arg_reduce x0=2x300x3:f16 y0=2x300x1:i64 axis=-1 min=1"},
     {EXACT, "topk x0=3x40x2:f32 y0=3x5x2:f32 y1=3x5x2:i64 axis=1 k=5"},
-    {REFERENCE, "topk x0=3x40:i8 y0=3x7:i8 y1=3x7:i64 axis=1 k=7 largest=0"},
+    {EXACT, "topk x0=3x40:i8 y0=3x7:i8 y1=3x7:i64 axis=1 k=7 largest=0"},
     {EXACT, "resize x0=2x5x6x7:f32 y0=2x5x12x21:f32 coordinates=asymmetric nearest=floor"},
     {F32, "resize x0=2x5x6x7:f32 y0=2x5x12x14:f32 mode=linear"},
     {F32, "resize x0=1x19x9x11:f32 y0=1x19x5x13:f32 mode=linear coordinates=align_corners"},
@@ -268,7 +268,7 @@ const every_problem every_problems[] = {
     {F32, "separable_conv x0=2x24x50:f32:nhwc x1=24x1x3:f32 x3=16x24x1:f32 y0=2x16x48:f32:nhwc"},
     {REFERENCE, "deform_conv x0=1x4x7x8:f32 x1=6x4x3x3:f32 x2=1x18x7x8:f32 x3=6:f32 y0=1x6x7x8:f32 pads=1,1,1,1"},
     {F32, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},
-    {REFERENCE, "nms x0=2x9x4:f32 x1=2x3x9:f32 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
+    {EXACT, "nms x0=2x9x4:f32 x1=2x3x9:f32 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
     /* clang-format on */
 };
 const size_t every_problem_count = sizeof every_problems / sizeof *every_problems;

@@ -219,7 +219,7 @@ static void reduce_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, c
     src += from;
     int last = box->rank - 1;
     if (last < 0) {
-        reduce(dst, 0, src, 0, 1);
+        reduce(dst, 0, NULL, src, 0, 1);
         return;
     }
     do {
@@ -228,7 +228,7 @@ static void reduce_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, c
             d += index[i] * box->dst[i];
             s += index[i] * box->src[i];
         }
-        reduce(dst + d, box->dst[last], src + s, box->src[last], dim[last]);
+        reduce(dst + d, box->dst[last], NULL, src + s, box->src[last], dim[last]);
     } while (ry_index_next(last, dim, index));
 }
 
@@ -259,17 +259,20 @@ static inline __attribute__((always_inline)) bool move_run(const ry_indexed *x, 
                                                            const bool scatter)
 {
     const int last = x->rank - 1;
-    const int64_t extent = x->extent[0], stride = x->stride[0], step = x->index[last];
+    const int64_t extent = x->extent[0], stride = x->stride[0], step = x->index[last], n = r->n,
+                  apart = x->data[last], dense_apart = x->dense[last];
+    const size_t bytes = size ? size : (size_t)x->bytes;
+    const char *indices = r->indices + r->index * (wide ? 8 : 4);
+    char *data = r->data, *dense = r->dense;
     bool legal = true;
-    for (int64_t j = 0; j < r->n; j++) {
-        int64_t i = wide ? ((const int64_t *)(const void *)r->indices)[r->index + j * step]
-                         : ((const int32_t *)(const void *)r->indices)[r->index + j * step];
+    for (int64_t j = 0; j < n; j++, data += apart, dense += dense_apart) {
+        int64_t i = wide ? ((const int64_t *)(const void *)indices)[j * step]
+                         : ((const int32_t *)(const void *)indices)[j * step];
         i += i < 0 ? extent : 0;
         const bool inside = (uint64_t)i < (uint64_t)extent;
         legal = legal && inside;
-        char *place = r->data + j * x->data[last] + (inside ? i : 0) * stride;
-        char *dense = r->dense + j * x->dense[last];
-        memcpy(scatter ? place : dense, scatter ? dense : place, size ? size : (size_t)x->bytes);
+        char *place = data + (inside ? i : 0) * stride;
+        memcpy(scatter ? place : dense, scatter ? dense : place, bytes);
     }
     return legal;
 }
@@ -291,6 +294,23 @@ static bool moved_at_once(const ry_indexed *x, const run_of *r)
     case 4: return RUN_OF_SIZE(4);
     case 8: return RUN_OF_SIZE(8);
     default: return RUN_OF_SIZE(0);
+    }
+}
+
+/* Reduces single elements, whose places are found before; `at` is the first's. */
+static void reduce_run(const ry_indexed *x, const run_of *r, int64_t *at, ry_fault *fault)
+{
+    enum { TOGETHER = 64 };
+    const ry_reduce_row reduce = ry_reduce_row_of(x->dtype, x->reduction);
+    const int last = x->rank - 1;
+    int64_t places[TOGETHER];
+    for (int64_t j = 0; j < r->n; j += TOGETHER) {
+        const int64_t n = ry_min(r->n - j, TOGETHER);
+        for (int64_t k = 0; k < n; k++, at[last]++) {
+            places[k] = (j + k) * x->data[last] +
+                        chosen(x, r->indices, r->index + (j + k) * x->index[last], at, fault);
+        }
+        reduce(r->data, 0, places, r->dense + j * x->dense[last], x->dense[last], n);
     }
 }
 
@@ -333,7 +353,9 @@ void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *
             r.n = ry_min(end - position, x->dim[last] - at[last]);
         }
         position += r.n;
-        if (last < 0 || !moved_at_once(x, &r)) {
+        if (last >= 0 && x->slice.rank == 0 && x->reduction != RY_scatter_reduction_none) {
+            reduce_run(x, &r, at, fault);
+        } else if (last < 0 || !moved_at_once(x, &r)) {
             move_one_by_one(x, &r, at, piece, fault);
         }
     }

@@ -74,18 +74,38 @@ static void test_topk(void **state)
                  {"2x50x7", "2x9x7", 700, 1}, {"2x50x7", "2x50x4", 700, 2},
                  {"8400", "1000", 8400, 0},   {"2x6", "2x0", 12, 1},
                  {"2x1", "2x1", 2, 1}};
-    for (size_t i = 0; i < 16 * sizeof cases / sizeof *cases; i++) {
-        kernel_case c;
-        size_t row = i / 16;
-        kernel_case_begin(&c, RY_OP_topk);
-        c.attrs.topk.axis = cases[row].axis;
-        c.attrs.topk.largest = i & 1;
-        add_values(&c, RY_f32, cases[row].in, cases[row].count, i & 2 ? 11 : 100003, i & 4 ? 9 : 0);
-        kernel_case_output(&c, RY_f32, cases[row].out);
-        if (i & 8) {
-            kernel_case_output(&c, RY_i64, cases[row].out);
+    for (ry_dtype dtype = RY_f32; dtype < RY_bool; dtype++) {
+        for (size_t i = 0; i < 16 * sizeof cases / sizeof *cases; i++) {
+            kernel_case c;
+            size_t row = i / 16;
+            kernel_case_begin(&c, RY_OP_topk);
+            c.attrs.topk.axis = cases[row].axis;
+            c.attrs.topk.largest = i & 1;
+            add_values(&c, dtype, cases[row].in, cases[row].count, i & 2 ? 11 : 100003,
+                       i & 4 && ry_dtype_is_float(dtype) ? 9 : 0);
+            kernel_case_output(&c, dtype, cases[row].out);
+            if (i & 8) {
+                kernel_case_output(&c, RY_i64, cases[row].out);
+            }
+            kernel_case_check(&c, "topk_heap", 0);
+            kernel_case_end(&c);
         }
-        kernel_case_check(&c, "topk_f32_heap", 0);
+    }
+}
+
+/* Boxes that overlap in many ways; scores with ties. */
+static void test_nms(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 24; i++) {
+        kernel_case c;
+        kernel_case_begin(&c, RY_OP_nms);
+        c.attrs.nms = (ry_nms_attrs){i & 1, (int[]){3, 40, 1000}[i % 3],
+                                     (double[]){0, 0.3, 0.7, 1}[i / 6], i & 2 ? 0.2 : -INFINITY};
+        kernel_case_pattern(&c, RY_f32, "2x90x4", 7919 + i, i & 4 ? 41 : 9, 0.25);
+        kernel_case_pattern(&c, RY_f32, "2x3x90", 104729, i & 8 ? 997 : 13, 0.125);
+        kernel_case_output(&c, RY_i64, i & 16 ? "540x3" : "18x3");
+        kernel_case_check(&c, "nms_f32_heap", 0);
         kernel_case_end(&c);
     }
 }
@@ -119,6 +139,7 @@ static void test_cumsum(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_arg_reduce),
-                                       cmocka_unit_test(test_cumsum), cmocka_unit_test(test_topk)};
+                                       cmocka_unit_test(test_cumsum), cmocka_unit_test(test_nms),
+                                       cmocka_unit_test(test_topk)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

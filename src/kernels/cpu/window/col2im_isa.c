@@ -13,13 +13,17 @@ typedef struct col2im_loops {
     void (*store)(void *y, int64_t at, const void *row, int64_t n);
 } col2im_loops;
 
-#define RY_SAME(x) (x)
+#define RY_SAME(x)                     (x)
+#define ADD_FLOAT(value, sum, a, b)    ((a) + (b))
+#define ADD_SIGNED(value, sum, a, b)   ((value)((sum)(a) + (sum)(b)))
+#define ADD_UNSIGNED(value, sum, a, b) ((value)((sum)(a) + (sum)(b)))
+
 #define RY_LANE(name, element, value, sum, load, store_one, kind)                            \
     RY_INLINE void steps_##name(value *restrict row, const element *restrict x, int64_t n,   \
                                 const int64_t step)                                          \
     {                                                                                        \
         for (int64_t i = 0; i < n; i++) {                                                    \
-            row[i * step] = (value)((sum)row[i * step] + (sum)load(x[i]));                   \
+            row[i * step] = ADD_##kind(value, sum, row[i * step], load(x[i]));               \
         }                                                                                    \
     }                                                                                        \
     static void add_##name(void *row, const void *from, int64_t at, int64_t n, int64_t step) \
@@ -50,22 +54,37 @@ static const col2im_loops loops_of[RY_DTYPES] = {
 #undef RY_LANE
 };
 
-/* Adds the columns of one row of a block, whose first tap is at x[at], at one row of blocks. */
-static void add_taps(const col2im_plan *s, const col2im_loops *loops, char *row, const void *x,
-                     int64_t at)
+static col2im_tap tap_of(const ry_window_axis *w, int64_t tap)
 {
-    const ry_window_axis *w = &s->window.axis[s->window.rank - 1];
+    const ry_window_range r =
+        ry_window_inside(w->in, tap * w->dilation - w->pad, w->stride, w->out);
+    const bool any = r.end > r.begin;
+    return (col2im_tap){r.begin, r.end - r.begin, any ? ry_window_at(w, r.begin, tap) : 0};
+}
+
+/* A task's operands. */
+typedef struct folding {
+    const col2im_plan *plan;
+    const col2im_loops *loops;
+    const void *x;
+    char *row;
+    col2im_tap *taps; /* the first COL2IM_TAPS */
+} folding;
+
+/* Adds the columns of one row of a block, whose first tap is at x[at], at one row of blocks. */
+static void add_taps(const folding *f, int64_t at)
+{
+    const ry_window_axis *w = &f->plan->window.axis[f->plan->window.rank - 1];
     for (int64_t tap = 0; tap < w->taps; tap++) {
-        const ry_window_range r =
-            ry_window_inside(w->in, tap * w->dilation - w->pad, w->stride, w->out);
-        loops->add(row + (size_t)ry_window_at(w, r.begin, tap) * (r.end > r.begin) * loops->size, x,
-                   at + tap * s->positions + r.begin, r.end - r.begin, w->stride);
+        const col2im_tap t = tap < COL2IM_TAPS ? f->taps[tap] : tap_of(w, tap);
+        f->loops->add(f->row + (size_t)t.to * f->loops->size, f->x,
+                      at + tap * f->plan->positions + t.first, t.n, w->stride);
     }
 }
 
-static void add_row(const col2im_plan *s, const col2im_loops *loops, char *to, const void *x,
-                    int64_t unit)
+static void add_row(const folding *f, int64_t unit)
 {
+    const col2im_plan *s = f->plan;
     const ry_window *w = &s->window;
     const int last = w->rank - 1;
     int64_t row = unit % s->rows, taps = w->axis[last].taps, blocks = w->axis[last].out,
@@ -88,21 +107,28 @@ static void add_row(const col2im_plan *s, const col2im_loops *loops, char *to, c
         for (int i = 0; i < last; i++) {
             from += index[i] * step[i];
         }
-        add_taps(s, loops, to, x, from);
+        add_taps(f, from);
     }
 }
 
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const col2im_plan *s = launch->state;
-    const col2im_loops *loops = &loops_of[launch->problem->in[0].dtype];
-    const int64_t width = s->window.axis[s->window.rank - 1].in,
-                  first = (int64_t)task * s->units_per_task,
+    const ry_window_axis *w = &s->window.axis[s->window.rank - 1];
+    const folding f = {.plan = s,
+                       .loops = &loops_of[launch->problem->in[0].dtype],
+                       .x = launch->in[0],
+                       .row = (char *)launch->scratch + COL2IM_TAPS * sizeof(col2im_tap),
+                       .taps = launch->scratch};
+    for (int64_t tap = 0; tap < ry_min(w->taps, COL2IM_TAPS); tap++) {
+        f.taps[tap] = tap_of(w, tap);
+    }
+    const int64_t first = (int64_t)task * s->units_per_task,
                   end = ry_min(first + s->units_per_task, s->units);
     for (int64_t unit = first; unit < end; unit++) {
-        memset(launch->scratch, 0, (size_t)width * loops->size);
-        add_row(s, loops, launch->scratch, launch->in[0], unit);
-        loops->store(launch->out[0], unit * width, launch->scratch, width);
+        memset(f.row, 0, (size_t)w->in * f.loops->size);
+        add_row(&f, unit);
+        f.loops->store(launch->out[0], unit * w->in, f.row, w->in);
     }
 }
 

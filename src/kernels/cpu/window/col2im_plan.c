@@ -6,14 +6,26 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
 
+/* Has the input as many taps and blocks as the window? */
+static bool blocks_match(const ry_problem *problem)
+{
+    const ry_window w = ry_window_of(problem);
+    double taps = (double)problem->out[0].dim[1], blocks = 1;
+    for (int i = 0; i < w.rank; i++) {
+        taps *= (double)w.axis[i].taps;
+        blocks *= (double)w.axis[i].out;
+    }
+    return (double)problem->in[0].dim[1] == taps && (double)problem->in[0].dim[2] == blocks;
+}
+
 bool ry_col2im_applicable(const ry_problem *problem)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
            x->dtype == y->dtype && x->dtype != RYND_DTYPE_BOOL && x->rank == 3 && y->rank >= 3 &&
            ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y) && ry_tensor_count(x) > 0 &&
-           ry_tensor_count(y) > 0 &&
-           (uint64_t)y->dim[y->rank - 1] <= (SIZE_MAX - RY_ALIGNMENT) / sizeof(uint64_t);
+           ry_tensor_count(y) > 0 && blocks_match(problem) &&
+           (uint64_t)y->dim[y->rank - 1] <= SIZE_MAX / 16;
 }
 
 void ry_col2im_initialise(const ry_query *query, void *state)
@@ -41,8 +53,9 @@ rynd_status ry_col2im_prepare(const ry_query *query, ry_prepared *prepared, ry_e
     prepared->phases = 1;
     prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
     prepared->state_size = sizeof s;
+    const size_t row = (size_t)along->in * sizeof(uint64_t);
     prepared->scratch =
-        ((size_t)along->in * sizeof(uint64_t) + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
+        COL2IM_TAPS * sizeof(col2im_tap) + (row + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
     const double each = along->stride == 1 ? cost->lane : 4 * cost->lane;
     ry_count_work((double)s.units * cost->row +
                       (double)ry_tensor_count(&query->problem->in[0]) * each,

@@ -14,8 +14,16 @@ typedef struct col2im_plan {
     int64_t units, units_per_task;
 } col2im_plan;
 
+/* Where blocks along the last dim have their tap inside the image: blocks first .. first + n - 1,
+ * the first's at element `to` of the row. */
+typedef struct col2im_tap {
+    int64_t first, n, to;
+} col2im_tap;
+
+enum { COL2IM_TAPS = 64 }; /* col2im_tap that scratch keeps */
+
 bool ry_col2im_applicable(const ry_problem *problem);
-/* scratch: a row of 8-byte values */
+/* scratch: COL2IM_TAPS of col2im_tap, a row of 8-byte values */
 rynd_status ry_col2im_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_col2im_initialise(const ry_query *query, void *state); /* a col2im_plan */
 
