@@ -87,7 +87,7 @@ static void test_topk(void **state)
             if (i & 8) {
                 kernel_case_output(&c, RY_i64, cases[row].out);
             }
-            kernel_case_check(&c, "topk_heap", 0);
+            kernel_case_check_isas(&c, "topk", 0);
             kernel_case_end(&c);
         }
     }
