@@ -96,19 +96,6 @@ int64_t ry_indexed_positions(const ry_indexed *x)
     return count;
 }
 
-/* The bytes of a slice that is moved by one memcpy; 0: there is none. */
-static int64_t contiguous_bytes(const ry_indexed *x)
-{
-    const ry_box *box = &x->slice;
-    int64_t bytes = (int64_t)box->size;
-    bool contiguous = x->reduction == RY_scatter_reduction_none && box->pieces == 1;
-    for (int i = box->rank - 1; i >= 0; i--) {
-        contiguous = contiguous && box->dst[i] == bytes && box->src[i] == bytes;
-        bytes *= box->dim[i];
-    }
-    return contiguous ? bytes : 0;
-}
-
 /* Whole innermost rows where `row` says so; all positions together where scattered slices may meet.
  */
 static void cut_chunks(ry_indexed *x, bool row, bool together)
@@ -151,7 +138,9 @@ rynd_status ry_indexed_describe(const ry_query *query, ry_indexed *x, ry_error *
     x->slice.keep_size = x->reduction != RY_scatter_reduction_none;
     x->slice.piece = ry_machine_task_bytes(query->target->machine, ry_problem_bytes(problem) / 2);
     ry_box_prepare(&x->slice);
-    x->bytes = contiguous_bytes(x);
+    x->bytes = x->reduction == RY_scatter_reduction_none && x->slice.pieces == 1
+                   ? ry_box_contiguous(&x->slice)
+                   : 0;
     cut_chunks(x, problem->op == RY_OP_scatter_elements, problem->op == RY_OP_scatter_nd);
     for (int i = 0; i < x->depth && x->chunks > 0; i++) {
         if (x->extent[i] == 0) {
