@@ -165,7 +165,7 @@ int main(int argc, char **argv)
     }
     char file[64], other[64];
     snprintf(file, sizeof file, "%s/wisdom.db", path);
-    const rynd_context_options options = {.size = sizeof options, .wisdom = file};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .wisdom = file);
     if (rynd_context_create(&options, &b.context) != RYND_OK) {
         fail("a context");
     }

@@ -451,8 +451,8 @@ int main(int argc, char **argv)
         return 2;
     }
     rynd_context *context;
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = 1, .profile = getenv("RYND_FIT_PROFILE")};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .profile = getenv("RYND_FIT_PROFILE"));
     if (rynd_context_create(&options, &context) != RYND_OK) {
         fail("context", rynd_last_error());
     }

@@ -93,7 +93,7 @@ static void make_operands(bench *b)
         fail(b->text);
     }
     for (size_t i = 0; i < rynd_op_input_count(op); i++) {
-        rynd_op_input(op, i, &b->inputs[i]);
+        rynd_op_get_input(op, i, &b->inputs[i]);
         if (b->inputs[i].dtype != RYND_DTYPE_NONE) {
             b->in[i] = random_data(&b->inputs[i]);
             b->inputs[i].data = i ? b->in[i] : NULL;
@@ -101,7 +101,7 @@ static void make_operands(bench *b)
     }
     for (size_t i = 0; i < rynd_op_output_count(op); i++) {
         rynd_tensor output;
-        rynd_op_output(op, i, &output);
+        rynd_op_get_output(op, i, &output);
         b->out[i] = random_data(&output);
     }
     rynd_op_destroy(op);
@@ -150,8 +150,8 @@ static void add(bench *b, const ry_prepared *prepared, const ry_query *query, do
     }
     ry_form_print(prepared->kernel, set, c->knobs);
     const size_t count = settings_of(c, text, settings);
-    const rynd_op_options options = {
-        .size = sizeof options, .inputs = b->inputs, .settings = settings, .setting_count = count};
+    const rynd_op_options options = RYND_SIZED(rynd_op_options, .inputs = b->inputs,
+                                               .settings = settings, .setting_count = count);
     if (rynd_op_create(b->context, b->text, &options, &c->op) != RYND_OK) {
         return; /* knobs that do not go together */
     }
@@ -353,7 +353,7 @@ int main(int argc, char **argv)
     b.threads = (unsigned)atoi(argv[1]);
     b.variants = argc > 3 ? atoi(argv[3]) : 0;
     b.left_out = argc > 4 ? atof(argv[4]) : LEFT_OUT;
-    const rynd_context_options options = {.size = sizeof options, .threads = b.threads};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = b.threads);
     if (rynd_context_create(&options, &b.context) != RYND_OK) {
         fail("context");
     }

@@ -37,11 +37,11 @@ typedef struct library {
     void (*op_destroy)(rynd_op *);
     size_t (*op_input_count)(const rynd_op *);
     size_t (*op_output_count)(const rynd_op *);
-    rynd_status (*op_input)(const rynd_op *, size_t, rynd_tensor *);
-    rynd_status (*op_output)(const rynd_op *, size_t, rynd_tensor *);
+    rynd_status (*op_get_input)(const rynd_op *, size_t, rynd_tensor *);
+    rynd_status (*op_get_output)(const rynd_op *, size_t, rynd_tensor *);
     rynd_status (*op_execute)(rynd_op *, const void *const *, void *const *);
-    rynd_status (*op_info)(const rynd_op *, rynd_step_info *);
-    rynd_status (*op_memory)(const rynd_op *, rynd_memory *);
+    rynd_status (*op_get_info)(const rynd_op *, rynd_step_info *);
+    rynd_status (*op_get_memory)(const rynd_op *, rynd_memory *);
     const char *(*last_error)(void);
 } library;
 
@@ -79,9 +79,22 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Finds a getter of a build before 0.1.0, whose name lacks "get_". */
+static void *find_older(void *handle, const char *name)
+{
+    const char *get = strstr(name, "get_");
+    char older[MAX_TEXT];
+    if (!get) {
+        return NULL;
+    }
+    snprintf(older, sizeof older, "%.*s%s", (int)(get - name), name, get + strlen("get_"));
+    return dlsym(handle, older);
+}
+
 static void find(void *handle, const char *name, const char *path, void *function)
 {
     void *symbol = dlsym(handle, name);
+    symbol = symbol ? symbol : find_older(handle, name);
     if (!symbol) {
         stop("%s has no %s", path, name);
     }
@@ -102,11 +115,11 @@ static void open_library(const char *path, library *library)
     FIND(op_destroy);
     FIND(op_input_count);
     FIND(op_output_count);
-    FIND(op_input);
-    FIND(op_output);
+    FIND(op_get_input);
+    FIND(op_get_output);
     FIND(op_execute);
-    FIND(op_info);
-    FIND(op_memory);
+    FIND(op_get_info);
+    FIND(op_get_memory);
     FIND(last_error);
 #undef FIND
 }
@@ -201,9 +214,8 @@ static void make_ops(side *s, const char *problem, operands *shared, int cold)
     const library *l = &s->library;
     char text[2 * MAX_TEXT];
     snprintf(text, sizeof text, "%s%s", problem, s->words);
-    rynd_op_options options = {.size = sizeof options,
-                               .kernel = s->kernel,
-                               .constants = s->varies ? 0 : constants_of(problem)};
+    rynd_op_options options = RYND_SIZED(rynd_op_options, .kernel = s->kernel,
+                                         .constants = s->varies ? 0 : constants_of(problem));
     rynd_tensor inputs[MAX_OPERANDS] = {{0}};
     set_variable(s, 1);
     rynd_op *op;
@@ -213,7 +225,7 @@ static void make_ops(side *s, const char *problem, operands *shared, int cold)
         stop("'%s': more than %d inputs or outputs", problem, MAX_OPERANDS);
     }
     for (size_t i = 0; i < in; i++) {
-        check(s, l->op_input(op, i, &inputs[i]));
+        check(s, l->op_get_input(op, i, &inputs[i]));
         const size_t bytes = bytes_of(&inputs[i]);
         if (inputs[i].dtype != RYND_DTYPE_NONE && !shared->in[i]) {
             shared->in[i] = block(bytes);
@@ -224,7 +236,7 @@ static void make_ops(side *s, const char *problem, operands *shared, int cold)
     }
     for (size_t i = 0; i < out; i++) {
         rynd_tensor y = {0};
-        check(s, l->op_output(op, i, &y));
+        check(s, l->op_get_output(op, i, &y));
         if (!shared->out[i]) {
             shared->out[i] = block(bytes_of(&y));
         }
@@ -232,12 +244,12 @@ static void make_ops(side *s, const char *problem, operands *shared, int cold)
     }
     l->op_destroy(op);
     options.inputs = inputs;
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     s->ops = s->next = 0;
     for (size_t bytes = 0; s->ops == 0 || (cold && bytes < CACHES && s->ops < MAX_COPIES);
          bytes += memory.weights) {
         check(s, l->op_create(s->context, text, &options, &s->op[s->ops]));
-        check(s, l->op_memory(s->op[s->ops++], &memory));
+        check(s, l->op_get_memory(s->op[s->ops++], &memory));
     }
     set_variable(s, 0);
 }
@@ -267,8 +279,8 @@ static void print_side(const side *s, const side *first, int turns)
     }
     qsort(sorted, (size_t)turns, sizeof *sorted, compare_doubles);
     qsort(ratios, (size_t)turns, sizeof *ratios, compare_doubles);
-    rynd_step_info info = {.size = sizeof info};
-    check(s, s->library.op_info(s->op[0], &info));
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
+    check(s, s->library.op_get_info(s->op[0], &info));
     printf("  %-40s %10.1f us  least %10.1f  ratio %6.3f (%.3f..%.3f)  n %-4d %s\n", s->text,
            1e6 * sorted[turns / 2], 1e6 * sorted[0], ratios[turns / 2], ratios[turns / 4],
            ratios[turns - 1 - turns / 4], turns, info.kernel ? info.kernel : "");
@@ -337,8 +349,8 @@ int main(int argc, char **argv)
         side *s = &sides[count++];
         parse_side(text, s);
         open_library(s->path, &s->library);
-        const rynd_context_options options = {
-            .size = sizeof options, .threads = threads, .isa = s->isa};
+        const rynd_context_options options =
+            RYND_SIZED(rynd_context_options, .threads = threads, .isa = s->isa);
         set_variable(s, 1);
         check(s, s->library.context_create(&options, &s->context));
         set_variable(s, 0);

@@ -59,13 +59,11 @@ int main(int argc, char **argv)
             dims[count++] = (rynd_dim){argv[i], atoll(equals + 1)};
         }
     }
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = threads, .wisdom = "off"};
-    const rynd_plan_options plan_options = {.size = sizeof plan_options,
-                                            .dims = dims,
-                                            .dim_count = count,
-                                            .batch = argc > 3 ? atoll(argv[3]) : 0,
-                                            .without_weights = 1};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = threads, .wisdom = "off");
+    const rynd_plan_options plan_options =
+        RYND_SIZED(rynd_plan_options, .dims = dims, .dim_count = count,
+                   .batch = argc > 3 ? atoll(argv[3]) : 0, .without_weights = 1);
     if (rynd_context_create(&options, &context) != RYND_OK ||
         rynd_model_load(context, argv[1], &model) != RYND_OK ||
         rynd_plan_create(model, &plan_options, &plan) != RYND_OK) {

@@ -66,10 +66,10 @@ static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common 
         return cli_fail_memory(failure);
     }
     for (; subject->count < subject->inputs; subject->count++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         rynd_tensor description;
-        if (rynd_model_input(setup->model, subject->count, &info) != RYND_OK ||
-            rynd_plan_input(setup->plan, subject->count, &description) != RYND_OK) {
+        if (rynd_model_get_input(setup->model, subject->count, &info) != RYND_OK ||
+            rynd_plan_get_input(setup->plan, subject->count, &description) != RYND_OK) {
             return cli_fail_library(failure);
         }
         cli_tensor *tensor = &subject->tensors[subject->count];
@@ -81,8 +81,8 @@ static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common 
         }
     }
     for (size_t i = 0; i < rynd_plan_step_count(setup->plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
-        if (rynd_plan_step(setup->plan, i, &step) != RYND_OK) {
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        if (rynd_plan_get_step(setup->plan, i, &step) != RYND_OK) {
             return cli_fail_library(failure);
         }
         subject->flop += step.flop;
@@ -104,8 +104,9 @@ static bool make_operands(cli_subject *subject, cli_failure *failure)
         size_t i = subject->count;
         bool input = i < subject->inputs;
         rynd_tensor description;
-        rynd_status status = input ? rynd_op_input(subject->op, i, &description)
-                                   : rynd_op_output(subject->op, i - subject->inputs, &description);
+        rynd_status status =
+            input ? rynd_op_get_input(subject->op, i, &description)
+                  : rynd_op_get_output(subject->op, i - subject->inputs, &description);
         if (status != RYND_OK) {
             return cli_fail_library(failure);
         }
@@ -147,11 +148,11 @@ static bool open_problem(cli_subject *subject, cli_setup *setup, const cli_commo
     rynd_op_destroy(subject->op);
     bool done = cli_setup_op(setup, common, subject->name, given, &subject->op, failure);
     free(given);
-    rynd_step_info info = {.size = sizeof info};
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
     if (!done) {
         return false;
     }
-    if (rynd_op_info(subject->op, &info) != RYND_OK) {
+    if (rynd_op_get_info(subject->op, &info) != RYND_OK) {
         return cli_fail_library(failure);
     }
     subject->kernel = info.kernel;

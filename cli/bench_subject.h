@@ -10,7 +10,7 @@
 typedef struct cli_subject {
     const char *name;
     const char *kernel; /* NULL: a model */
-    double flop, bytes; /* of one run */
+    double flop, bytes; /* per run */
     rynd_session *session;
     rynd_op *op;
     cli_tensor *tensors; /* inputs, then (of an operator) outputs */

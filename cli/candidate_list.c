@@ -53,7 +53,7 @@ static int compare(const void *left, const void *right)
     return a->list < b->list ? -1 : a->list > b->list ? 1 : strcmp(a->is.knobs, b->is.knobs);
 }
 
-/* The chosen form counts among those of its kernel, wherever they stand. */
+/* Ranks each form within its kernel, the chosen one included. */
 static void rank(cli_candidates *c)
 {
     for (size_t i = 0; i < c->count; i++) {

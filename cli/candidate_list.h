@@ -11,7 +11,7 @@
 typedef struct cli_candidate {
     rynd_candidate is;
     size_t list;  /* its kernel's place in the library's list; 0: of the chosen kernel */
-    size_t forms; /* of its kernel, this one included; 0: refused */
+    size_t forms; /* number of forms of its kernel; 0: refused */
     size_t rank;  /* among its kernel's forms, by predicted time, from 0 */
 } cli_candidate;
 

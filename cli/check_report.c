@@ -8,9 +8,10 @@
 
 #include <stdio.h>
 
-static void show(void *progress, double done)
+static int show(void *bar, const rynd_progress *progress)
 {
-    cli_progress_show(progress, "checking", done);
+    cli_progress_show(bar, "checking", (double)progress->done / (double)progress->all);
+    return 0;
 }
 
 static bool run_check(const cli_setup *setup, const cli_common *common, const char **file,
@@ -18,8 +19,9 @@ static bool run_check(const cli_setup *setup, const cli_common *common, const ch
 {
     cli_progress progress;
     cli_progress_begin(&progress, common);
-    show(&progress, 0);
-    const rynd_check_options how = {.size = sizeof how, .progress = show, .user = &progress};
+    cli_progress_show(&progress, "checking", 0);
+    const rynd_check_options how =
+        RYND_SIZED(rynd_check_options, .progress = show, .progress_user = &progress);
     const bool done = rynd_context_check(setup->context, &how, file) == RYND_OK;
     cli_progress_end(&progress);
     return done ? true : cli_fail_library(failure);
@@ -64,8 +66,8 @@ bool cli_report_check(const cli_setup *setup, const cli_common *common, cJSON *r
     cli_table table;
     cli_table_begin(&table, "lrll", columns);
     for (size_t i = 0; i < count; i++) {
-        rynd_checked_kernel kernel = {.size = sizeof kernel};
-        if (rynd_context_checked(setup->context, i, &kernel) != RYND_OK) {
+        rynd_checked_kernel kernel = RYND_SIZED(rynd_checked_kernel);
+        if (rynd_context_get_checked(setup->context, i, &kernel) != RYND_OK) {
             cli_table_print(&table, NULL);
             return cli_fail_library(failure);
         }

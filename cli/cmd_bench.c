@@ -27,13 +27,13 @@ static const bench_settings defaults = {.min_time = 0.5, .rounds = 5, .warmup = 
 /* clang-format off */
 static const cli_option options[] = {
     {"min-time", 0, CLI_NUMBER, "S", NULL, 0, 86400, OFFSET(min_time),
-     "measure each for S seconds at least (default 0.5)"},
+     "run each for at least S seconds (default 0.5)"},
     {"rounds", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(rounds),
-     "and for N runs at least (default 5)"},
+     "run each at least N times (default 5)"},
     {"warmup", 0, CLI_INTEGER, "N", NULL, 0, 1e9, OFFSET(warmup),
-     "runs before, which are not counted (default 2)"},
+     "untimed runs before (default 2)"},
     {"gradient", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(gradient),
-     "of problems of expr: time their gradients"},
+     "time the gradients of expr problems"},
     {0},
 };
 /* clang-format on */
@@ -47,7 +47,7 @@ typedef struct bench {
     cli_table table;
 } bench;
 
-/* Of all steps; 0 when there is no limit to compare with. */
+/* Returns the roofline limit in seconds, summed over the steps; 0: unknown. */
 static double subject_limit(const bench *b, const cli_subject *subject)
 {
     const rynd_plan *plan = b->setup.plan;
@@ -58,9 +58,9 @@ static double subject_limit(const bench *b, const cli_subject *subject)
     double limit = 0;
     size_t steps = subject->op ? 1 : rynd_plan_step_count(plan);
     for (size_t i = 0; i < steps; i++) {
-        rynd_step_info step = {.size = sizeof step};
-        if ((subject->op ? rynd_op_info(subject->op, &step) : rynd_plan_step(plan, i, &step)) !=
-            RYND_OK) {
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        if ((subject->op ? rynd_op_get_info(subject->op, &step)
+                         : rynd_plan_get_step(plan, i, &step)) != RYND_OK) {
             return 0;
         }
         const double seconds = cli_limit_of(&b->limit, &step);
@@ -122,7 +122,7 @@ static void add_json(bench *b, const cli_subject *subject, const outcome *o)
                           o->limit_fraction > 0 ? cJSON_CreateNumber(o->limit_fraction)
                                                 : cJSON_CreateNull());
     if (!subject->op) {
-        cli_json_number(object, "plan_time", rynd_plan_time(b->setup.plan));
+        cli_json_number(object, "planning_seconds", rynd_plan_planning_seconds(b->setup.plan));
         cli_json_number(object, "load_time", b->setup.load_time);
         cli_json_number(object, "peak_memory", o->peak_memory);
     }
@@ -145,7 +145,7 @@ static void add_text(bench *b, const cli_subject *subject, const outcome *o)
     } else {
         cli_table_add(&b->table, "load %s, plan %s, peak memory %s",
                       cli_word_seconds(b->setup.load_time).text,
-                      cli_word_seconds(rynd_plan_time(b->setup.plan)).text,
+                      cli_word_seconds(rynd_plan_planning_seconds(b->setup.plan)).text,
                       cli_word_bytes(o->peak_memory).text);
     }
 }
@@ -222,13 +222,13 @@ const cli_command cli_command_bench = {
     .least = 1,
     .most = SIZE_MAX,
     .help = "time models and problems on random inputs",
-    .text = "Effective Gflop/s are the operations of the definition over the median time. The "
-            "limit is the machine's peak or bandwidth "
-            "(rynd devices),\n"
-            "whichever bounds each step's operations (in Winograd's form they are fewer) and "
-            "bytes. A problem is text like 'conv n=1 c=64 "
-            "h=56 w=56 k=64 r=3 s=3 pad=1'; the weights of a convolution\n"
-            "are prepared before the time is taken, as in a model.",
+    .text = "Gflop/s counts the operations of the definition over the median time.\n"
+            "The limit is the roofline of each step: the machine's peak (for Winograd forms, of "
+            "their fewer operations)\n"
+            "or bandwidth (`rynd devices`), whichever takes longer.\n"
+            "A problem is text like 'conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1'. Weights of a "
+            "convolution are packed before\n"
+            "the timing, as in a model.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(bench_settings),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rynd devices: what there is to run on, and what it offers. */
+/* rynd devices: lists devices, with peaks, caches and bandwidths. */
 #include "check_report.h"
 #include "commands.h"
 #include "ending.h"
@@ -26,11 +26,11 @@ typedef struct devices_settings {
 /* clang-format off */
 static const cli_option options[] = {
     {"measure", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(measure),
-     "measure this machine, and keep it for later plans"},
+     "measure this machine, and store the result for later plans"},
     {"check", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(check),
-     "run every kernel of the device on known answers; those that fail are not used from then on"},
+     "test every kernel of the device on known answers; later plans avoid kernels that fail"},
     {"export", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(export),
-     "write the machine to FILE, for --profile elsewhere"},
+     "write the machine to FILE, for --profile on another machine"},
     {0},
 };
 /* clang-format on */
@@ -58,7 +58,7 @@ static void add_rate(cJSON *object, const char *key, double rate)
     cJSON_AddItemToObject(object, key, rate > 0 ? cJSON_CreateNumber(rate) : cJSON_CreateNull());
 }
 
-/* Of all levels: one rate as two objects, of all threads and of one. */
+/* Adds a rate of all memory levels as two objects: for all threads, and for one. */
 static void add_levels(cJSON *result, const char *key, const rynd_machine *m, size_t offset)
 {
     char alone[32];
@@ -178,9 +178,10 @@ static bool print_text(const char *device, const rynd_device_info *info, const r
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }
 
-static void show(void *progress, double done)
+static int show(void *bar, const rynd_progress *progress)
 {
-    cli_progress_show(progress, "measuring", done);
+    cli_progress_show(bar, "measuring", (double)progress->done / (double)progress->all);
+    return 0;
 }
 
 /* A measurement beside other work would be believed by every plan after it: it is shown, and kept
@@ -190,8 +191,9 @@ static bool measure(const cli_setup *setup, const devices_settings *settings, ry
 {
     cli_progress progress;
     cli_progress_begin(&progress, &settings->common);
-    show(&progress, 0);
-    const rynd_measure_options how = {.size = sizeof how, .progress = show, .user = &progress};
+    cli_progress_show(&progress, "measuring", 0);
+    const rynd_measure_options how =
+        RYND_SIZED(rynd_measure_options, .progress = show, .progress_user = &progress);
     const bool done = rynd_context_measure(setup->context, &how, machine) == RYND_OK;
     cli_progress_end(&progress);
     if (!done) {
@@ -225,13 +227,13 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
                         const char *name, cJSON *results, cli_setup *setup, size_t *wrong,
                         cli_failure *failure)
 {
-    rynd_device_info info = {.size = sizeof info};
-    rynd_machine machine = {.size = sizeof machine};
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    rynd_machine machine = RYND_SIZED(rynd_machine);
     if (!cli_setup_context(setup, common, failure)) {
         return false;
     }
-    if (rynd_context_info(setup->context, &info) != RYND_OK ||
-        rynd_context_machine(setup->context, &machine) != RYND_OK) {
+    if (rynd_context_get_info(setup->context, &info) != RYND_OK ||
+        rynd_context_get_machine(setup->context, &machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     const char *file = info.profile;
@@ -252,7 +254,7 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
     return !settings->check || cli_report_check(setup, common, NULL, wrong, failure);
 }
 
-/* All there are, where none is asked for. */
+/* Shows the given device, or all devices. */
 static bool show_devices(const devices_settings *settings, cJSON *results, size_t *wrong,
                          cli_failure *failure)
 {
@@ -262,7 +264,7 @@ static bool show_devices(const devices_settings *settings, cJSON *results, size_
     for (size_t i = 0; i < count; i++) {
         char name[16] = "cpu";
         cli_common own = *common;
-        if (!one && rynd_device_name(i, name, sizeof name) != RYND_OK) {
+        if (!one && rynd_device_get_name(i, name, sizeof name) != RYND_OK) {
             return cli_fail_library(failure);
         }
         own.device = one ? common->device : name;
@@ -294,30 +296,29 @@ static bool run(void *given, cli_failure *failure)
         return false;
     }
     return wrong == 0 ||
-           cli_fail(failure,
-                    "%zu kernel%s not right on %s; plans made from now on do without: update the "
-                    "driver, and check again",
-                    wrong, wrong == 1 ? " is" : "s are",
-                    settings->common.device ? settings->common.device : "these devices");
+           cli_fail(
+               failure,
+               "%zu kernel%s not right on %s; later plans avoid them: update the driver, and check "
+               "again",
+               wrong, wrong == 1 ? " is" : "s are",
+               settings->common.device ? settings->common.device : "these devices");
 }
 
 const cli_command cli_command_devices = {
     .name = "devices",
-    .help = "show devices and what they offer: peaks, caches, bandwidths, latencies",
-    .text =
-        "The numbers are those that plans are made from: measured where the machine was "
-        "measured, else built in for its "
-        "micro-architecture.\n"
-        "--measure takes 5 to 30 seconds, in which nothing else should run: where other work "
-        "took more than a tenth of the time it says "
-        "so\n"
-        "and keeps nothing. What is measured on all cores is kept in the file RYND_PROFILE "
-        "(off: not kept), or under XDG_CACHE_HOME or\n"
-        "HOME/.cache.\n"
-        "--check takes seconds to minutes. It runs every kernel of the device (of all devices, if "
-        "none is named) twice on problems with known answers. Kernels that are\n"
-        "wrong or unsteady are not used by later plans, which say so. The findings are kept "
-        "beside the machine's file, for this driver and this version of rynd.",
+    .help = "list devices, with peaks, caches, bandwidths and latencies",
+    .text = "Plans use these numbers: measured ones if the machine was measured, else built-in "
+            "ones of its micro-architecture.\n"
+            "--measure takes 5 to 30 seconds. Run nothing else meanwhile: if other work takes more"
+            " than a tenth of the time,\n"
+            "the command says so and stores nothing. Measurements on all cores are stored in the "
+            "file RYND_PROFILE\n"
+            "(off: not stored; default: under XDG_CACHE_HOME or HOME/.cache).\n"
+            "--check takes seconds to minutes. It runs every kernel twice on problems with known "
+            "answers, on the given device\n"
+            "or on all devices. Later plans avoid kernels that are wrong or unsteady, and say so. "
+            "The findings are stored beside\n"
+            "the machine's file, for this driver and this version of rynd.",
     .options = options,
     .settings_size = sizeof(devices_settings),
     .run = run,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rynd inspect: what a model holds, without running it. */
+/* rynd inspect: prints a model's contents, without running it. */
 #include "commands.h"
 #include "json_out.h"
 #include "line.h"
@@ -25,14 +25,14 @@ typedef struct side {
 } side;
 
 static const side sides[] = {
-    {"input", "inputs", rynd_model_input_count, rynd_model_input, rynd_plan_input},
-    {"output", "outputs", rynd_model_output_count, rynd_model_output, rynd_plan_output},
+    {"input", "inputs", rynd_model_input_count, rynd_model_get_input, rynd_plan_get_input},
+    {"output", "outputs", rynd_model_output_count, rynd_model_get_output, rynd_plan_get_output},
 };
 
 static bool get_value(const cli_setup *setup, const side *s, size_t index, rynd_value_info *info,
                       cli_failure *failure)
 {
-    *info = (rynd_value_info){.size = sizeof *info};
+    *info = RYND_SIZED(rynd_value_info);
     if (s->value(setup->model, index, info) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -54,8 +54,8 @@ static bool get_macs(const cli_setup *setup, int64_t *macs, cli_failure *failure
     }
     double flop = 0;
     for (size_t i = 0; i < rynd_plan_step_count(setup->plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
-        if (rynd_plan_step(setup->plan, i, &step) != RYND_OK) {
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        if (rynd_plan_get_step(setup->plan, i, &step) != RYND_OK) {
             return cli_fail_library(failure);
         }
         flop += step.flop;
@@ -99,7 +99,7 @@ static bool print_text(const cli_setup *setup, const char *path, const rynd_mode
     for (size_t i = 0; i < info->operator_count; i++) {
         const char *name = "";
         size_t count = 0;
-        rynd_model_operator(setup->model, i, &name, &count);
+        rynd_model_get_operator(setup->model, i, &name, &count);
         cli_table_add(&table, "%s", name);
         cli_table_add(&table, "%zu", count);
     }
@@ -111,7 +111,7 @@ static bool print_text(const cli_setup *setup, const char *path, const rynd_mode
     if (macs >= 0) {
         printf("multiply-adds %" PRId64 " (%s)", macs, cli_word_count((double)macs).text);
     } else {
-        printf("multiply-adds not known before shapes are");
+        printf("multiply-adds unknown until shapes are given");
     }
     printf(", opset %" PRId64 ", IR version %" PRId64 "\n", info->opset, info->ir_version);
     return true;
@@ -138,7 +138,7 @@ static bool print_json(const cli_setup *setup, const char *path, const rynd_mode
     for (size_t i = 0; i < info->operator_count; i++) {
         const char *name = "";
         size_t count = 0;
-        rynd_model_operator(setup->model, i, &name, &count);
+        rynd_model_get_operator(setup->model, i, &name, &count);
         cli_json_number(operators, name, (double)count);
     }
     cli_json_number(result, "parameters", (double)info->parameters);
@@ -153,7 +153,7 @@ static bool print_json(const cli_setup *setup, const char *path, const rynd_mode
 static bool inspect(const cli_common *common, cli_setup *setup, cli_failure *failure)
 {
     const char *path = common->arguments.items[0];
-    rynd_model_info info = {.size = sizeof info};
+    rynd_model_info info = RYND_SIZED(rynd_model_info);
     if (!cli_setup_context(setup, common, failure) || !cli_setup_model(setup, path, failure)) {
         return false;
     }
@@ -186,8 +186,8 @@ const cli_command cli_command_inspect = {
     .least = 1,
     .most = 1,
     .help = "show a model's inputs, outputs, operators, parameters and multiply-adds",
-    .text = "Multiply-adds are counted with open dimensions taken as 1, unless --dim or --batch "
-            "say their sizes.",
+    .text = "Open dimensions count as 1 in multiply-adds, unless --dim or --batch give their "
+            "sizes.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(cli_common),

@@ -29,15 +29,18 @@ static const place_settings defaults = {.objective = 1};
 /* clang-format off */
 static const cli_option options[] = {
     {"devices", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(devices),
-     "devices and links to place on, a line each: device NAME [cpu|opencl:N] [threads=N] "
+     "file with one device or link per line: device NAME [cpu|opencl:N] [threads=N] "
      "[profile=FILE] [memory=BYTES] [watts=W]; link NAME NAME bandwidth=B latency=S"},
     {"objective", 0, CLI_CHOICE, "WHAT", "latency|throughput|energy|memory", 0, 0,
-     OFFSET(objective), "what to make least: the time of one input, the time from an input to the "
-     "next, joules, or the bytes on one device"},
+     OFFSET(objective),
+     "what to minimise: the time of one input (default), the time between inputs, joules, or the "
+     "bytes on the fullest device"},
     {"parts", 0, CLI_INTEGER, "N", NULL, 1, 32, OFFSET(parts),
-     "cut a network into N parts at most (default 12, fewer for many devices and networks; 1: not at all)"},
+     "largest number of parts of a network (default 12, fewer for many devices and networks; 1: "
+     "do not cut)"},
     {"nodes", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(nodes),
-     "search through N nodes at most (default four million, fewer for many devices); a gap may be left"},
+     "largest number of search nodes (default four million, fewer for many devices); a gap to the "
+     "optimum may remain"},
     {"run", 0, CLI_INTEGER, "N", NULL, 1, 1024, OFFSET(run),
      "run N random inputs through the parts, and measure"},
     {0},
@@ -68,21 +71,22 @@ static bool check_settings(const place_settings *s, cli_failure *failure)
     }
     if (!s->devices) {
         return cli_fail_usage(failure, "--devices FILE is missing: a line of it is 'device here "
-                                       "cpu'; 'rynd place --help' tells more");
+                                       "cpu'; see 'rynd place --help'");
     }
     return !given ||
-           cli_fail_usage(failure, "%s is not for placing: devices are what --devices says", given);
+           cli_fail_usage(failure, "%s does not apply to place: --devices FILE lists the devices",
+                          given);
 }
 
 static bool open_fleet(place *p, cli_failure *failure)
 {
-    const rynd_context_options context = {.size = sizeof context,
-                                          .wisdom = p->settings->common.wisdom,
-                                          .frozen = p->settings->common.frozen,
-                                          .log = cli_log,
-                                          .log_user = (void *)(uintptr_t)&p->settings->common};
+    const rynd_context_options context =
+        RYND_SIZED(rynd_context_options, .wisdom = p->settings->common.wisdom,
+                   .frozen = p->settings->common.frozen, .log = cli_log,
+                   .log_user = (void *)(uintptr_t)&p->settings->common);
     sigset_t before;
-    cli_ending_hold(&before); /* the contexts' threads shall leave signals to this one */
+    cli_ending_hold(
+        &before); /* the contexts' threads inherit the mask: signals go to this thread */
     const rynd_status status = rynd_fleet_load(p->settings->devices, &context, &p->fleet);
     cli_ending_release(&before);
     return status == RYND_OK ? true : cli_fail_library(failure);
@@ -91,7 +95,7 @@ static bool open_fleet(place *p, cli_failure *failure)
 static bool load_models(place *p, cli_failure *failure)
 {
     const cli_list *paths = &p->settings->common.arguments;
-    rynd_fleet_device device = {.size = sizeof device};
+    rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
     p->models = calloc(paths->count, sizeof *p->models);
     if (!p->models) {
         return cli_fail_memory(failure);
@@ -108,40 +112,37 @@ static bool load_models(place *p, cli_failure *failure)
     return true;
 }
 
-static int show_progress(void *user, size_t done, size_t all)
+static int show_progress(void *bar, const rynd_progress *progress)
 {
-    cli_progress_show(user, "predicting", (double)done / (double)all);
+    cli_progress_show(bar, "predicting", (double)progress->done / (double)progress->all);
     return 0;
 }
 
 static bool find_placement(place *p, cli_failure *failure)
 {
     const place_settings *s = p->settings;
-    const rynd_place_options given = {.size = sizeof given,
-                                      .objective = (rynd_objective)(s->objective - 1),
-                                      .accuracy = (rynd_accuracy)s->common.accuracy,
-                                      .dims = s->common.dims.items,
-                                      .dim_count = s->common.dims.count,
-                                      .batch = s->common.batch,
-                                      .parts = (size_t)s->parts,
-                                      .nodes = (size_t)s->nodes,
-                                      .progress = show_progress,
-                                      .progress_user = &p->progress};
+    const rynd_placement_options given = RYND_SIZED(
+        rynd_placement_options, .objective = (rynd_objective)(s->objective - 1),
+        .accuracy = (rynd_accuracy)s->common.accuracy, .dims = s->common.dims.items,
+        .dim_count = s->common.dims.count, .batch = s->common.batch, .parts = (size_t)s->parts,
+        .nodes = (size_t)s->nodes, .progress = show_progress, .progress_user = &p->progress);
     cli_progress_begin(&p->progress, &s->common);
-    const bool done =
-        rynd_place(p->fleet, p->models, p->model_count, &given, &p->placement) == RYND_OK;
+    const bool done = rynd_placement_create(p->fleet, p->models, p->model_count, &given,
+                                            &p->placement) == RYND_OK;
     cli_progress_end(&p->progress);
     if (!done) {
         p->placement = NULL;
         return cli_fail_library(failure);
     }
-    p->info.size = sizeof p->info;
+    p->info = RYND_SIZED(rynd_placement_info);
     if (rynd_placement_get_info(p->placement, &p->info) != RYND_OK) {
         return cli_fail_library(failure);
     }
     if (!p->info.complete) {
-        cli_note(&s->common, "steps that are planned while running, because their shapes depend on "
-                             "data, are not in the times");
+        cli_note(
+            &s->common,
+            "predicted times leave out steps whose shapes depend on data: they are planned while "
+            "running");
     }
     return true;
 }
@@ -149,9 +150,9 @@ static bool find_placement(place *p, cli_failure *failure)
 static bool get_part(const place *p, size_t index, rynd_placed_part *part,
                      rynd_fleet_device *device, cli_failure *failure)
 {
-    *part = (rynd_placed_part){.size = sizeof *part};
-    *device = (rynd_fleet_device){.size = sizeof *device};
-    const bool done = rynd_placement_part(p->placement, index, part) == RYND_OK &&
+    *part = RYND_SIZED(rynd_placed_part);
+    *device = RYND_SIZED(rynd_fleet_device);
+    const bool done = rynd_placement_get_part(p->placement, index, part) == RYND_OK &&
                       rynd_fleet_get_device(p->fleet, part->device, device) == RYND_OK;
     return done ? true : cli_fail_library(failure);
 }
@@ -204,7 +205,7 @@ static bool add_part_rows(const place *p, cli_table *table, cli_failure *failure
 static bool add_device_rows(const place *p, cli_table *table, cli_failure *failure)
 {
     for (size_t d = 0; d < rynd_fleet_device_count(p->fleet); d++) {
-        rynd_fleet_device device = {.size = sizeof device};
+        rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
         share sum;
         if (!sum_share(p, d, &sum, failure)) {
             return false;
@@ -227,13 +228,13 @@ static void print_gap(const char *objective, const rynd_placement_info *i)
 {
     const double times = i->bound > 0 ? i->value / i->bound : INFINITY;
     if (times < 2) {
-        printf("%s: at most %.2g%% above the best", objective, 100 * (times - 1));
+        printf("%s: at most %.2g%% above the optimum", objective, 100 * (times - 1));
     } else if (times < 10) {
-        printf("%s: at most %.1f times the best", objective, times);
+        printf("%s: at most %.1f times the optimum", objective, times);
     } else {
-        printf("%s: the best that was found; how far it is from the best is not known", objective);
+        printf("%s: best found; its distance from the optimum is not known", objective);
     }
-    printf(" (%zu nodes searched, then stopped; --nodes searches through more)\n", i->nodes);
+    printf(" (search stopped after %zu nodes; --nodes N raises the limit)\n", i->nodes);
 }
 
 static void print_values(const place *p)
@@ -246,7 +247,7 @@ static void print_values(const place *p)
            cli_word_bytes(i->memory).text);
     printf(i->energy > 0 ? "%.4g J\n" : "energy: no meter\n", i->energy);
     if (i->bound >= i->value) {
-        printf("%s: none is better (%zu nodes searched)\n", objective, i->nodes);
+        printf("%s: optimal (%zu nodes searched)\n", objective, i->nodes);
     } else {
         print_gap(objective, i);
     }
@@ -263,8 +264,8 @@ static void print_values(const place *p)
 static bool print_text(const place *p, cli_failure *failure)
 {
     static const char *const head[] = {"part",   "network", "nodes",  "last node", "steps",
-                                       "device", "time",    "memory", "bytes on"};
-    static const char *const device_head[] = {"device", "is", "parts", "busy", "holds"};
+                                       "device", "time",    "memory", "bytes out"};
+    static const char *const device_head[] = {"device", "type", "parts", "busy", "memory"};
     cli_table parts, devices;
     cli_table_begin(&parts, "rlrlrlrrr", head);
     cli_table_begin(&devices, "llrrr", device_head);
@@ -280,7 +281,7 @@ static bool print_text(const place *p, cli_failure *failure)
     return done && (printed || cli_fail_memory(failure));
 }
 
-/* What is 0 because it is not known is null. */
+/* Adds a value, or null if it is 0 (unknown). */
 static void add_known(cJSON *object, const char *key, double value)
 {
     if (value > 0) {
@@ -317,7 +318,7 @@ static bool add_json_parts(const place *p, cJSON *parts, cli_failure *failure)
 static bool add_json_devices(const place *p, cJSON *devices, cli_failure *failure)
 {
     for (size_t d = 0; d < rynd_fleet_device_count(p->fleet); d++) {
-        rynd_fleet_device device = {.size = sizeof device};
+        rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
         share sum;
         if (!sum_share(p, d, &sum, failure)) {
             return false;
@@ -399,11 +400,11 @@ const cli_command cli_command_place = {
     .arguments = "MODEL...",
     .least = 1,
     .most = SIZE_MAX,
-    .help = "give networks, or parts of them, to devices, by prediction",
-    .text =
-        "Inputs come from the first device, and outputs return to it. A device with profile= is "
-        "another machine\n(rynd devices --export). docs/placement.md has the file of devices, "
-        "and how it is found.",
+    .help = "assign networks, or parts of them, to devices by predicted time",
+    .text = "Inputs come from the first device, and outputs return to it. A device with "
+            "profile=FILE is another machine\n"
+            "(`rynd devices --export`). docs/placement.md describes the file of devices and the "
+            "search.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(place_settings),

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct plan_settings {
@@ -25,15 +26,16 @@ static const plan_settings defaults = {.forms = 3};
 /* clang-format off */
 static const cli_option options[] = {
     {"knobs", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, knobs),
-     "print what each knob may be set to by --set, in place of the choices"},
+     "list each step's tunable parameters and their legal values, instead of the choices"},
     {"explain", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, explain),
-     "print what each choice was made among, and what its time is made of"},
+     "show why each kernel was chosen, and why not the others"},
     {"step", 0, CLI_TEXT, "STEP", NULL, 0, 0, offsetof(plan_settings, step),
-     "with --explain: that step of a model alone"},
+     "with --explain: explain only this step of a model"},
     {"forms", 0, CLI_INTEGER, "N", NULL, 1, 1e6, offsetof(plan_settings, forms),
-     "with --explain: the N best forms of each kernel (default 3; with --verbose all)"},
+     "with --explain: show the N fastest predicted forms of each kernel (default 3; with "
+     "--verbose all)"},
     {"gradient", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, gradient),
-     "of a problem of expr: the plan of its gradient, and the programs of the steps"},
+     "plan the gradient of an expr problem, and print the programs of its steps"},
     {0},
 };
 /* clang-format on */
@@ -42,7 +44,7 @@ static const cli_option options[] = {
 typedef struct decisions {
     const rynd_plan *plan;
     const rynd_op *op;
-    bool problems; /* of a plan's steps: print them as text */
+    bool problems; /* print the steps' problems as text */
 } decisions;
 
 static size_t step_count(const decisions *d)
@@ -52,8 +54,9 @@ static size_t step_count(const decisions *d)
 
 static bool get_step(const decisions *d, size_t index, rynd_step_info *step, cli_failure *failure)
 {
-    *step = (rynd_step_info){.size = sizeof *step};
-    rynd_status status = d->plan ? rynd_plan_step(d->plan, index, step) : rynd_op_info(d->op, step);
+    *step = RYND_SIZED(rynd_step_info);
+    rynd_status status =
+        d->plan ? rynd_plan_get_step(d->plan, index, step) : rynd_op_get_info(d->op, step);
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
@@ -86,8 +89,9 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
             }
         }
         if (done && step.micro_batches > 1) {
-            printf("steps %zu to %zu take the batch in %lld micro-batches: their tensors stay in "
-                   "the cache\n",
+            printf("steps %zu to %zu split the batch into %lld micro-batches, so that their "
+                   "tensors stay "
+                   "in the cache\n",
                    first + 1, end, (long long)step.micro_batches);
         }
     }
@@ -97,7 +101,7 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
 /* Nothing where all is as predicted, and nobody said so. */
 static bool print_form(const rynd_plan *plan, cli_failure *failure)
 {
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     if (rynd_plan_get_form(plan, &form) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -109,7 +113,7 @@ static bool print_form(const rynd_plan *plan, cli_failure *failure)
 
 static bool add_form_json(const rynd_plan *plan, cJSON *result, cli_failure *failure)
 {
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     if (rynd_plan_get_form(plan, &form) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -181,10 +185,10 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         return false;
     }
     print_memory(memory);
-    printf("planned in %s%s\n", cli_word_seconds(rynd_plan_time(d->plan)).text,
+    printf("planned in %s%s\n", cli_word_seconds(rynd_plan_planning_seconds(d->plan)).text,
            rynd_plan_complete(d->plan)
                ? ""
-               : "; more steps will be planned while running, because their shapes depend on data");
+               : "; steps whose shapes depend on data are planned while running");
     return true;
 }
 
@@ -196,10 +200,68 @@ static size_t knob_count(const decisions *d, size_t step)
 static bool get_knob(const decisions *d, size_t step, size_t index, rynd_knob *knob,
                      cli_failure *failure)
 {
-    *knob = (rynd_knob){.size = sizeof *knob};
-    rynd_status status =
-        d->plan ? rynd_plan_knob(d->plan, step, index, knob) : rynd_op_knob(d->op, index, knob);
+    *knob = RYND_SIZED(rynd_knob);
+    rynd_status status = d->plan ? rynd_plan_get_knob(d->plan, step, index, knob)
+                                 : rynd_op_get_knob(d->op, index, knob);
     return status == RYND_OK ? true : cli_fail_library(failure);
+}
+
+typedef struct knob_value {
+    char text[RYND_KNOB_TEXT];
+} knob_value;
+
+static bool get_value(const decisions *d, size_t step, size_t knob, size_t index, knob_value *value,
+                      cli_failure *failure)
+{
+    const rynd_status status =
+        d->plan
+            ? rynd_plan_get_knob_value(d->plan, step, knob, index, value->text, sizeof value->text)
+            : rynd_op_get_knob_value(d->op, knob, index, value->text, sizeof value->text);
+    return status == RYND_OK ? true : cli_fail_library(failure);
+}
+
+/* Prints a knob's legal values: "1, 2, 4"; with a unit, whose knobs take each number: "0 to 1000
+ * percent of ...". */
+static bool print_values(const decisions *d, size_t step, size_t index, const rynd_knob *knob,
+                         FILE *to, cli_failure *failure)
+{
+    knob_value value;
+    const size_t last = knob->value_count - 1, by = *knob->unit && last > 0 ? last : 1;
+    for (size_t v = 0; v < knob->value_count; v += by) {
+        if (!get_value(d, step, index, v, &value, failure)) {
+            return false;
+        }
+        fprintf(to, "%s%s", v == 0 ? "" : *knob->unit ? " to " : ", ", value.text);
+    }
+    fprintf(to, "%s%s", *knob->unit ? " " : "", knob->unit);
+    return true;
+}
+
+/* A row of each knob of a step, or of the plan (RYND_PLAN_WHOLE). */
+static bool add_knob_rows(const decisions *d, size_t step, const char *name, const char *kernel,
+                          cli_table *table, cli_failure *failure)
+{
+    bool done = true;
+    for (size_t k = 0; done && k < knob_count(d, step); k++) {
+        rynd_knob knob;
+        char *values = NULL;
+        size_t size = 0;
+        FILE *to = open_memstream(&values, &size);
+        done = to ? get_knob(d, step, k, &knob, failure) &&
+                        print_values(d, step, k, &knob, to, failure)
+                  : cli_fail_memory(failure);
+        if (to && fclose(to) != 0 && done) {
+            done = cli_fail_memory(failure);
+        }
+        if (done) {
+            cli_table_add(table, "%s.%s", name, knob.name);
+            cli_table_add(table, "%s", knob.value);
+            cli_table_add(table, "%s", kernel);
+            cli_table_add(table, "%s", values);
+        }
+        free(values);
+    }
+    return done;
 }
 
 static bool print_knobs(const decisions *d, cli_failure *failure)
@@ -210,27 +272,11 @@ static bool print_knobs(const decisions *d, cli_failure *failure)
     cli_table_begin(&table, "llll", head);
     for (size_t s = 0; done && s < step_count(d); s++) {
         rynd_step_info step;
-        done = get_step(d, s, &step, failure);
-        for (size_t k = 0; done && k < knob_count(d, s); k++) {
-            rynd_knob knob;
-            done = get_knob(d, s, k, &knob, failure);
-            if (done) {
-                cli_table_add(&table, "%s.%s", step.name, knob.name);
-                cli_table_add(&table, "%s", knob.value);
-                cli_table_add(&table, "%s", step.kernel);
-                cli_table_add(&table, "%s", knob.values);
-            }
-        }
+        done = get_step(d, s, &step, failure) &&
+               add_knob_rows(d, s, step.name, step.kernel, &table, failure);
     }
-    for (size_t k = 0; done && k < rynd_plan_knob_count(d->plan, RYND_PLAN_WHOLE); k++) {
-        rynd_knob knob;
-        done = get_knob(d, RYND_PLAN_WHOLE, k, &knob, failure);
-        if (done) {
-            cli_table_add(&table, "plan.%s", knob.name);
-            cli_table_add(&table, "%s", knob.value);
-            cli_table_add(&table, "%s", "plan");
-            cli_table_add(&table, "%s", knob.values);
-        }
+    if (done && d->plan) {
+        done = add_knob_rows(d, RYND_PLAN_WHOLE, "plan", "plan", &table, failure);
     }
     if (!cli_table_print(&table, done ? stdout : NULL) && done) {
         return cli_fail_memory(failure);
@@ -238,7 +284,7 @@ static bool print_knobs(const decisions *d, cli_failure *failure)
     return done;
 }
 
-/* Knobs of a step as an array: {"name", "value", "values", "main"}. */
+/* Knobs of a step as an array: {"name", "value", "values": [...], "main"}. */
 static bool add_knobs(const decisions *d, size_t step, cJSON *node, cli_failure *failure)
 {
     cJSON *knobs = cJSON_AddArrayToObject(node, "knob_values");
@@ -250,7 +296,14 @@ static bool add_knobs(const decisions *d, size_t step, cJSON *node, cli_failure 
         cJSON *object = cli_json_object_in(knobs);
         cli_json_text(object, "name", knob.name);
         cli_json_text(object, "value", knob.value);
-        cli_json_text(object, "values", knob.values);
+        cJSON *values = cJSON_AddArrayToObject(object, "values");
+        for (size_t v = 0; v < knob.value_count; v++) {
+            knob_value value;
+            if (!get_value(d, step, k, v, &value, failure)) {
+                return false;
+            }
+            cJSON_AddItemToArray(values, cJSON_CreateString(value.text));
+        }
         cJSON_AddBoolToObject(object, "main", knob.main);
     }
     return true;
@@ -300,7 +353,7 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         return false;
     }
     if (d->plan) {
-        cli_json_number(result, "plan_time", rynd_plan_time(d->plan));
+        cli_json_number(result, "planning_seconds", rynd_plan_planning_seconds(d->plan));
         cJSON_AddBoolToObject(result, "complete", rynd_plan_complete(d->plan));
     }
     return cli_json_print(document, failure);
@@ -310,9 +363,9 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
 {
     const cli_common *common = &own->common;
     const char *name = common->arguments.items[0];
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     if (own->step && !own->explain) {
-        return cli_fail_usage(failure, "plan: --step goes with --explain");
+        return cli_fail_usage(failure, "plan: --step needs --explain");
     }
     if (!cli_setup_context(setup, common, failure)) {
         return false;
@@ -325,7 +378,8 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
                !cli_setup_plan(setup, common, NULL, true, failure)) {
         return false;
     }
-    if ((*op ? rynd_op_memory(*op, &memory) : rynd_plan_memory(setup->plan, &memory)) != RYND_OK) {
+    if ((*op ? rynd_op_get_memory(*op, &memory) : rynd_plan_get_memory(setup->plan, &memory)) !=
+        RYND_OK) {
         return cli_fail_library(failure);
     }
     if (own->explain && setup->plan && !common->json && !print_form(setup->plan, failure)) {
@@ -358,7 +412,7 @@ const cli_command cli_command_plan = {
     .arguments = "MODEL|'PROBLEM'",
     .least = 1,
     .most = 1,
-    .help = "show every choice for a model or a problem, and the memory it takes",
+    .help = "print the plan of a model or a problem: every choice, and the memory",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(plan_settings),

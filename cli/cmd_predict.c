@@ -17,9 +17,9 @@ typedef struct predict_settings {
 /* clang-format off */
 static const cli_option options[] = {
     {"steps", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(predict_settings, steps),
-     "print each step's time, too, and what it is made of"},
+     "print the time of each step, too, with its parts: arithmetic, memory, overhead"},
     {"gradient", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(predict_settings, gradient),
-     "of problems of expr: predict their gradients"},
+     "predict the gradients of expr problems"},
     {0},
 };
 /* clang-format on */
@@ -27,7 +27,7 @@ static const cli_option options[] = {
 typedef struct predict {
     const predict_settings *settings;
     cli_setup setup;
-    rynd_op *op; /* of the subject at hand; NULL: it is a model */
+    rynd_op *op; /* the current problem; NULL: a model */
     cJSON *document, *results;
     cli_table table, steps;
 } predict;
@@ -67,13 +67,13 @@ static void add_energy(cJSON *object, const rynd_prediction *prediction)
 static bool get_step(const predict *p, size_t index, rynd_step_info *step,
                      rynd_prediction *prediction, cli_failure *failure)
 {
-    *step = (rynd_step_info){.size = sizeof *step};
-    *prediction = (rynd_prediction){.size = sizeof *prediction};
-    const bool done =
-        p->op
-            ? rynd_op_info(p->op, step) == RYND_OK && rynd_op_predict(p->op, prediction) == RYND_OK
-            : rynd_plan_step(p->setup.plan, index, step) == RYND_OK &&
-                  rynd_plan_predict_step(p->setup.plan, index, prediction) == RYND_OK;
+    *step = RYND_SIZED(rynd_step_info);
+    *prediction = RYND_SIZED(rynd_prediction);
+    const bool done = p->op
+                          ? rynd_op_get_info(p->op, step) == RYND_OK &&
+                                rynd_op_predict(p->op, prediction) == RYND_OK
+                          : rynd_plan_get_step(p->setup.plan, index, step) == RYND_OK &&
+                                rynd_plan_predict_step(p->setup.plan, index, prediction) == RYND_OK;
     return done ? true : cli_fail_library(failure);
 }
 
@@ -145,14 +145,14 @@ static bool add_text(predict *p, const char *name, const rynd_prediction *time,
 
 static bool predict_one(predict *p, const char *name, cli_failure *failure)
 {
-    rynd_memory memory = {.size = sizeof memory};
-    rynd_prediction time = {.size = sizeof time};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
+    rynd_prediction time = RYND_SIZED(rynd_prediction);
     bool done = open_subject(p, name, failure);
     if (done) {
         const bool known = p->op ? rynd_op_predict(p->op, &time) == RYND_OK &&
-                                       rynd_op_memory(p->op, &memory) == RYND_OK
+                                       rynd_op_get_memory(p->op, &memory) == RYND_OK
                                  : rynd_plan_predict(p->setup.plan, &time) == RYND_OK &&
-                                       rynd_plan_memory(p->setup.plan, &memory) == RYND_OK;
+                                       rynd_plan_get_memory(p->setup.plan, &memory) == RYND_OK;
         done = known ? (p->settings->common.json ? add_json(p, name, &time, &memory, failure)
                                                  : add_text(p, name, &time, &memory, failure))
                      : cli_fail_library(failure);
@@ -188,10 +188,10 @@ static bool print_tables(predict *p, bool done, cli_failure *failure)
 
 static bool run(void *settings, cli_failure *failure)
 {
-    static const char *const head[] = {"name",    "time",        "90% from",  "to",    "memory",
+    static const char *const head[] = {"name",    "time",        "90% low",   "90% high", "memory",
                                        "weights", "activations", "workspace", "energy"};
-    static const char *const step_head[] = {"step", "kernel",     "time",   "90% from",
-                                            "to",   "arithmetic", "memory", "overhead"};
+    static const char *const step_head[] = {"step",     "kernel",     "time",   "90% low",
+                                            "90% high", "arithmetic", "memory", "overhead"};
     predict p = {.settings = settings};
     const bool json = p.settings->common.json;
     if (json) {
@@ -217,10 +217,10 @@ const cli_command cli_command_predict = {
     .arguments = "MODEL|'PROBLEM'...",
     .least = 1,
     .most = SIZE_MAX,
-    .help = "tell time and memory of models and problems without running them",
-    .text = "Times are of this machine (rynd devices) or of the one that --profile names, on "
-            "--threads of its cores or on all.\nNine of ten runs are expected between the two "
-            "times behind. Memory is exact.",
+    .help = "estimate time, memory and energy of models and problems, without running them",
+    .text = "Predicts for this machine, or for the one in --profile FILE, on --threads N or on all"
+            " cores.\n"
+            "Nine of ten runs take between '90% low' and '90% high'. Memory is exact.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(predict_settings),

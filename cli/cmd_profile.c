@@ -29,13 +29,13 @@ static const profile_settings defaults = {.min_time = 0.5, .rounds = 10, .warmup
 /* clang-format off */
 static const cli_option options[] = {
     {"min-time", 0, CLI_NUMBER, "S", NULL, 0, 86400, OFFSET(min_time),
-     "run for S seconds at least (default 0.5)"},
+     "run for at least S seconds (default 0.5)"},
     {"rounds", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(rounds),
-     "and for N runs at least (default 10)"},
+     "run at least N times (default 10)"},
     {"warmup", 0, CLI_INTEGER, "N", NULL, 0, 1e9, OFFSET(warmup),
-     "runs before, which are not counted (default 2)"},
+     "untimed runs before (default 2)"},
     {"trace", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(trace),
-     "write the run of median time as a trace for chrome://tracing or ui.perfetto.dev"},
+     "write the steps' median times as a trace for chrome://tracing or ui.perfetto.dev"},
     {0},
 };
 /* clang-format on */
@@ -47,11 +47,11 @@ typedef struct profile {
     cli_subject subject;
     cli_progress progress;
     size_t steps;
-    cli_samples *samples; /* of each step */
-    cli_statistics *time; /* of each step */
-    cli_samples total;    /* of all steps, run by run */
-    double sum;           /* of the steps' medians */
-    cli_statistics run;   /* of the total */
+    cli_samples *samples; /* one per step */
+    cli_statistics *time; /* one per step */
+    cli_samples total;    /* sums over all steps, one per run */
+    double sum;           /* sum of the steps' medians */
+    cli_statistics run;   /* statistics of `total` */
 } profile;
 
 static bool run_once(profile *p, bool counted, cli_failure *failure)
@@ -110,8 +110,8 @@ typedef struct row {
 
 static bool get_row(const profile *p, size_t i, row *r, cli_failure *failure)
 {
-    *r = (row){.step = {.size = sizeof r->step}, .prediction = {.size = sizeof r->prediction}};
-    if (rynd_plan_step(p->setup.plan, i, &r->step) != RYND_OK ||
+    *r = (row){.step = RYND_SIZED(rynd_step_info), .prediction = RYND_SIZED(rynd_prediction)};
+    if (rynd_plan_get_step(p->setup.plan, i, &r->step) != RYND_OK ||
         rynd_plan_predict_step(p->setup.plan, i, &r->prediction) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -150,7 +150,7 @@ static bool print_text(const profile *p, cli_failure *failure)
     if (done && !printed) {
         return cli_fail_memory(failure);
     }
-    rynd_prediction all = {.size = sizeof all};
+    rynd_prediction all = RYND_SIZED(rynd_prediction);
     if (done && rynd_plan_predict(p->setup.plan, &all) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -201,7 +201,7 @@ static bool add_nodes(const profile *p, cJSON *nodes, cli_failure *failure)
 
 static bool print_json(const profile *p, cli_failure *failure)
 {
-    rynd_prediction all = {.size = sizeof all};
+    rynd_prediction all = RYND_SIZED(rynd_prediction);
     if (rynd_plan_predict(p->setup.plan, &all) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -309,10 +309,11 @@ const cli_command cli_command_profile = {
     .arguments = "MODEL",
     .least = 1,
     .most = 1,
-    .help = "show where the time of a model goes, step by step",
-    .text = "Runs the model on random inputs. Of each step: the median time, its share, its "
-            "coefficient of variation (cv), what was\npredicted, and how near it is to the "
-            "machine's limit (rynd devices).",
+    .help = "measure each step of a model",
+    .text = "Runs the model on random inputs. Prints for each step the median time, its share, its"
+            " coefficient of variation (cv),\n"
+            "the predicted time, and the fraction of the machine's roofline limit (`rynd "
+            "devices`).",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(profile_settings),

@@ -16,17 +16,18 @@
 /* clang-format off */
 static const cli_option options[] = {
     {"input", 'i', CLI_LIST, "[NAME=]FILE", NULL, 0, 0, OFFSET(inputs),
-     ".npy .npz .pb .png .jpg, or - for an .npy from standard input; repeat for more inputs, or "
-     "pictures of a batch"},
+     ".npy, .npz, .pb, .png or .jpg file, or - for an .npy from standard input; repeat for more "
+     "inputs, or for the pictures of a batch"},
     {"output", 'o', CLI_TEXT, "FILE|DIR", NULL, 0, 0, OFFSET(output),
-     ".npy .npz .pb .png, or a folder for one .npy an output"},
+     "write .npy, .npz, .pb or .png, or a folder with one .npy per output"},
     {"top", 0, CLI_INTEGER, "K", NULL, 1, 1e6, OFFSET(top),
-     "list the K largest values of each output's rows"},
+     "list the K largest values of each row of the outputs"},
     {"labels", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(labels),
-     "names for --top: line i (from 0) is that of index i"},
+     "names for --top: line i of the file, counted from 0, names index i"},
     CLI_PREPROCESS_OPTIONS(OFFSET(preprocess)),
     {"output-scale", 0, CLI_NUMBER, "S", NULL, 1e-9, 1e9, OFFSET(output_scale),
-     "a .png output's pixels are values times S (default 1; 255 for values of 0 to 1)"},
+     "multiply values by S before they become pixels of a .png (default 1; 255 for values of 0 to "
+     "1)"},
     {0},
 };
 /* clang-format on */
@@ -144,12 +145,11 @@ const cli_command cli_command_run = {
     .least = 1,
     .most = 1,
     .help = "run an ONNX model on files",
-    .text = "A picture becomes a tensor of the input's dtype and layout ([N,C,H,W] or [N,H,W,C]; "
-            "grey for one channel, colours for three). "
-            "Its\n"
-            "pixels are 0 to 255 unless --scale, --mean, --std or --preset say otherwise. --preset "
-            "imagenet is --size 256 --crop 224\n"
-            "--scale 1/255 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225.",
+    .text = "A picture becomes a tensor of the input's dtype and layout, [N,C,H,W] or [N,H,W,C]: "
+            "grey for one channel, colour for\n"
+            "three. Pixels are 0 to 255 unless --scale, --mean, --std or --preset change them. "
+            "--preset imagenet is --size 256\n"
+            "--crop 224 --scale 1/255 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(cli_run_settings),

@@ -22,20 +22,20 @@ static const sweep_settings defaults = {.how = {.seconds = 2, .rounds = 9, .seed
 /* clang-format off */
 static const cli_option options[] = {
     {"measure", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(measure),
-     "run each, too, and print measured times beside"},
+     "run every point, too, and print measured times"},
     {"seconds", 0, CLI_NUMBER, "S", NULL, 0, 86400, OFFSET(how.seconds),
-     "measure all of them for S seconds at least (default 2)"},
+     "measure for at least S seconds in all (default 2)"},
     {"rounds", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(how.rounds),
-     "and for N rounds at least, in each of which all take their turn (default 9)"},
+     "measure at least N rounds, each of which runs every point once (default 9)"},
     {"seed", 0, CLI_INTEGER, "N", NULL, 0, 1e15, OFFSET(how.seed),
-     "of the random order within rounds (default 1)"},
+     "random seed (order within rounds; default 1)"},
     {"output", 'o', CLI_TEXT, "FILE.svg", NULL, 0, 0, OFFSET(output),
-     "draw the times, the first range across"},
+     "plot the times over the first range"},
     {0},
 };
 /* clang-format on */
 
-/* A name that says another format would have its file read as one. */
+/* Refuses other suffixes, so that the file is not read as another format. */
 static bool check_output(const char *path, cli_failure *failure)
 {
     const size_t length = path ? strlen(path) : 0;
@@ -51,10 +51,10 @@ static bool check_output(const char *path, cli_failure *failure)
 /* "cpu avx512, Zen 4, 2 threads". */
 static bool name_machine(const cli_setup *setup, char *text, size_t size, cli_failure *failure)
 {
-    rynd_device_info info = {.size = sizeof info};
-    rynd_machine machine = {.size = sizeof machine};
-    if (rynd_context_info(setup->context, &info) != RYND_OK ||
-        rynd_context_machine(setup->context, &machine) != RYND_OK) {
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    if (rynd_context_get_info(setup->context, &info) != RYND_OK ||
+        rynd_context_get_machine(setup->context, &machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     snprintf(text, size, "%s%s%s, %s, %u thread%s", info.device, *info.isa ? " " : "", info.isa,
@@ -103,13 +103,16 @@ const cli_command cli_command_sweep = {
     .arguments = "'PROBLEM' WORD=RANGE...",
     .least = 2,
     .most = SIZE_MAX,
-    .help = "tell, measure and draw how the time of a problem changes with its words",
-    .text = "A range is A..B, A..B:STEP, or a list with commas (8,16,32..64:8; nchw,nhwc), for a "
-            "word of the problem or for several at once\n(h+w=200..260). Several ranges: every "
-            "combination, at most 10,000.\n"
-            "D: a time over the least of those problems that contain this one (same but for more "
-            "padding, pixels, channels or images);\nat most 1 where no cliff is. E: how much more "
-            "the slower of two neighbours takes, over how much more work it is.",
+    .help = "predict, measure and plot the time of a problem over ranges of its words",
+    .text = "A range is A..B, A..B:STEP, or a list with commas (8,16,32..64:8; nchw,nhwc). It sets"
+            " one word of the problem, or\n"
+            "several at once (h+w=200..260). Several ranges make every combination, at most "
+            "10,000.\n"
+            "D: time over the least time of all problems that contain this one, which have more "
+            "padding, pixels, channels or\n"
+            "images. Without a cliff, D is at most 1. E: ratio of the times of two neighbours, "
+            "over the ratio"
+            " of their work.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(sweep_settings),

@@ -34,23 +34,23 @@ static const tune_settings defaults = {.seed = 1, .count = 100};
 /* clang-format off */
 static const cli_option options[] = {
     {"budget", 0, CLI_NUMBER, "S", NULL, 0.001, 1e9, OFFSET(budget),
-     "spend S seconds at most, on all together (default: of a problem 0.1 and 400 runs, of a model "
-     "20 at most)"},
+     "time budget in seconds, for all arguments together (default: 0.1 and 400 runs for a "
+     "problem, at most 20 for a model)"},
     {"report", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(report),
-     "print n, mean, variance, median, min and max of the default and of the tuned choice"},
+     "print n, mean, variance, median, min and max of the default and the tuned choice"},
     {"weights", 0, CLI_CHOICE, "WHERE", "cold|warm", 0, 0, OFFSET(weights),
-     "measure with weights in memory or in the caches (default: cold; of a model as its weights "
-     "fit the caches)"},
+     "measure with weights in memory or in the caches (default: cold; for a model, warm if its "
+     "weights fit the caches)"},
     {"seed", 0, CLI_INTEGER, "N", NULL, 0, 1e15, OFFSET(seed),
-     "of inputs, of the order of runs and of --random (default 1)"},
+     "random seed (inputs, order of runs, --random; default 1)"},
     {"samples", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(samples),
-     "write a row for each form that was measured: FILE.csv, or FILE.jsonl"},
+     "write one row per measured form to FILE.csv or FILE.jsonl"},
     {"random", 0, CLI_CHOICE, "KIND", "conv", 0, 0, OFFSET(random),
-     "tune random problems, in the place of arguments"},
+     "tune random problems instead of arguments"},
     {"count", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(count),
-     "so many random problems (default 100)"},
+     "number of random problems (default 100)"},
     {"range", 0, CLI_LIST, "NAME=A..B", NULL, 0, 0, OFFSET(ranges),
-     "of random problems: n, c, k, size, flop; may be repeated"},
+     "bounds of random problems: n, c, k, size, flop; may be repeated"},
     {0},
 };
 /* clang-format on */
@@ -74,15 +74,16 @@ typedef struct tune_run {
     size_t summary_size;
 } tune_run;
 
-static int on_progress(void *user, const rynd_tune_progress *p)
+static int on_progress(void *user, const rynd_progress *progress)
 {
     tune_run *t = user;
+    const rynd_tune_progress *p = progress->tuning;
     char label[96];
     if (!p->problem[0] && p->knobs[0]) {
         snprintf(label, sizeof label, "plan %zu/%zu: %.3fx with %s", p->index + 1, p->count,
                  p->ratio, p->knobs);
     } else if (!p->problem[0]) {
-        snprintf(label, sizeof label, "whole runs in turns: %.3fx", p->ratio);
+        snprintf(label, sizeof label, "whole runs, interleaved: %.3fx", p->ratio);
     } else if (p->left) {
         snprintf(label, sizeof label, "%zu/%zu: %zu left, %.2fx, saves %s", p->index + 1, p->count,
                  p->left, p->ratio, cli_word_seconds(p->saved).text);
@@ -127,8 +128,7 @@ static bool check_sets(const cli_common *common, cli_failure *failure)
 {
     return common->settings.count == 0
                ? true
-               : cli_fail_usage(failure, "--set: what is set is not tuned; leave it out for a "
-                                         "problem");
+               : cli_fail_usage(failure, "--set: a problem's tuning takes no --set; leave it out");
 }
 
 static bool tune_problem(tune_run *t, const char *text, rynd_tune_options *how,
@@ -157,16 +157,11 @@ static bool tune_model(tune_run *t, const char *path, const rynd_tune_options *h
 static bool tune_one(tune_run *t, const char *name, cli_failure *failure)
 {
     rynd_tuning *tuning = NULL;
-    rynd_tune_options own = {
-        .size = sizeof own,
-        .budget = budget_of(t),
-        .seed = (uint64_t)t->settings->seed,
-        .weights = (rynd_tune_weights)t->settings->weights,
-        .progress = on_progress,
-        .progress_user = t,
-        .without_wisdom = t->settings->random != 0,
-        .energy = t->settings->samples != NULL,
-    };
+    rynd_tune_options own =
+        RYND_SIZED(rynd_tune_options, .budget = budget_of(t), .seed = (uint64_t)t->settings->seed,
+                   .weights = (rynd_tune_weights)t->settings->weights, .progress = on_progress,
+                   .progress_user = t, .without_wisdom = t->settings->random != 0,
+                   .energy = t->settings->samples != NULL);
     const bool model = !t->settings->random && !cli_is_problem(name);
     bool done = model ? tune_model(t, name, &own, &tuning, failure)
                       : tune_problem(t, name, &own, &tuning, failure);
@@ -210,7 +205,7 @@ static bool check_usage(const tune_settings *s, cli_failure *failure)
                               s->common.arguments.items[0]);
     }
     if (!s->random && s->ranges.count) {
-        return cli_fail_usage(failure, "tune: --range is for --random");
+        return cli_fail_usage(failure, "tune: --range needs --random");
     }
     return s->random || s->common.arguments.count
                ? true
@@ -276,14 +271,14 @@ const cli_command cli_command_tune = {
     .arguments = "MODEL|'PROBLEM'...",
     .least = 0,
     .most = SIZE_MAX,
-    .help = "measure which kernels and forms are fastest here, for models and problems",
-    .text = "Every form of every kernel that takes a problem is compared with the reference, then "
-            "timed in turns with the others; the\n"
-            "untuned choice stays unless another one is faster by 2% and beyond noise. Of a model "
-            "plans of other layouts, fusions and\n"
-            "micro-batches are timed first, then the distinct problems of the best plan's steps; "
-            "what comes of it is compared with the untuned\n"
-            "plan, run by run. Ctrl-C ends it and keeps what was learned.",
+    .help = "measure which kernels and forms are fastest on this machine",
+    .text = "Checks every form of every kernel for a problem against the reference, then times the"
+            " forms interleaved. The\n"
+            "untuned choice stays unless another one is faster by 2% and beyond noise. For a "
+            "model, first times plans with other\n"
+            "layouts, fusions and micro-batches, then tunes the distinct problems of the best "
+            "plan, and compares the result with\n"
+            "the untuned plan, run by run. Ctrl-C stops the tuning and keeps its results.",
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(tune_settings),

@@ -26,17 +26,17 @@ typedef struct wisdom_settings {
 /* clang-format off */
 static const cli_option options[] = {
     {"machine", 0, CLI_TEXT, "TEXT", NULL, 0, 0, OFFSET(machine),
-     "only records of machines that have TEXT in them, or match it where it has a *, ? or ["},
+     "only records whose machine contains TEXT, or matches TEXT if it has a *, ? or ["},
     {"kernel", 0, CLI_TEXT, "TEXT", NULL, 0, 0, OFFSET(kernel),
-     "only those of such kernels"},
+     "only records whose kernel contains or matches TEXT"},
     {"problem", 0, CLI_TEXT, "TEXT", NULL, 0, 0, OFFSET(problem),
-     "only those of such problems"},
+     "only records whose problem contains or matches TEXT"},
     {"count", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(count),
-     "check: records to measure at most (default 20)"},
+     "check: largest number of records to measure (default 20)"},
     {"seconds", 0, CLI_NUMBER, "S", NULL, 0.001, 3600, OFFSET(seconds),
-     "check: seconds to measure each, at least (default 0.1)"},
+     "check: measure each record for at least S seconds (default 0.1)"},
     {"seed", 0, CLI_INTEGER, "N", NULL, 0, 1e18, OFFSET(seed),
-     "check: another number takes another sample (default 0)"},
+     "check: random seed of the sample of records (default 0)"},
     {0},
 };
 /* clang-format on */
@@ -59,15 +59,15 @@ static bool show(const job *j)
     return cli_wisdom_list_end(&list, status, j->failure);
 }
 
-/* To standard output; memory that is out ends it. */
+/* Prints a record as a line of JSON. Returns nonzero if memory is out, which stops the export. */
 static int print_line(void *user, const rynd_wisdom_record *record)
 {
     size_t length = 0;
     char *line = NULL;
     (void)user;
-    bool done = rynd_wisdom_line(record, NULL, 0, &length) == RYND_OK;
+    bool done = rynd_wisdom_format(record, NULL, 0, &length) == RYND_OK;
     line = done ? malloc(length + 1) : NULL;
-    done = line && rynd_wisdom_line(record, line, length + 1, &length) == RYND_OK;
+    done = line && rynd_wisdom_format(record, line, length + 1, &length) == RYND_OK;
     if (done) {
         puts(line);
     }
@@ -104,7 +104,7 @@ typedef rynd_status (*take_in)(rynd_context *context, const char *path, rynd_wis
 
 static bool take(const job *j, take_in function)
 {
-    rynd_wisdom_count count = {.size = sizeof count};
+    rynd_wisdom_count count = RYND_SIZED(rynd_wisdom_count);
     if (function(j->context, j->file, &count) != RYND_OK) {
         return cli_fail_library(j->failure);
     }
@@ -115,7 +115,7 @@ static bool take(const job *j, take_in function)
         cli_json_number(result, "taken", (double)count.taken);
         cli_json_number(result, "foreign", (double)count.foreign);
     } else {
-        cli_line(stdout, "%s: %zu record%s, %zu of them taken; %zu are of other machines", j->file,
+        cli_line(stdout, "%s: %zu record%s, %zu of them stored; %zu from other machines", j->file,
                  count.read, count.read == 1 ? "" : "s", count.taken, count.foreign);
     }
     return true;
@@ -134,10 +134,9 @@ static bool merge(const job *j)
 static bool check(const job *j)
 {
     const wisdom_settings *settings = j->settings;
-    const rynd_wisdom_check_options how = {.size = sizeof how,
-                                           .count = (size_t)settings->count,
-                                           .seconds = settings->seconds,
-                                           .seed = (uint64_t)settings->seed};
+    const rynd_wisdom_check_options how =
+        RYND_SIZED(rynd_wisdom_check_options, .count = (size_t)settings->count,
+                   .seconds = settings->seconds, .seed = (uint64_t)settings->seed);
     cli_wisdom_drifts drifts;
     cli_wisdom_drifts_begin(&drifts, &settings->common, j->results);
     const rynd_status status =
@@ -204,18 +203,19 @@ static bool check_usage(const action *a, const wisdom_settings *settings, cli_fa
                               settings->common.arguments.items[1 + a->most]);
     }
     if (filters && !a->filters) {
-        return cli_fail_usage(failure,
-                              "wisdom %s takes in all records: --machine, --kernel and --problem "
-                              "are for show, export, check and clear",
-                              a->name);
+        return cli_fail_usage(
+            failure,
+            "wisdom %s reads all records: --machine, --kernel and --problem apply to show, export,"
+            " check and clear",
+            a->name);
     }
     if (samples && !a->samples) {
-        return cli_fail_usage(failure, "wisdom %s: --count, --seconds and --seed are for check",
+        return cli_fail_usage(failure, "wisdom %s: --count, --seconds and --seed apply to check",
                               a->name);
     }
     return a->run == export_records && settings->common.json && files == 0
-               ? cli_fail_usage(failure, "wisdom export prints JSON Lines: leave --json away, or "
-                                         "name a FILE for them")
+               ? cli_fail_usage(failure,
+                                "wisdom export prints JSON Lines: leave out --json, or name a FILE")
                : true;
 }
 
@@ -254,16 +254,17 @@ const cli_command cli_command_wisdom = {
     .arguments = "show|export|import|merge|check|clear [FILE]",
     .least = 1,
     .most = SIZE_MAX,
-    .help = "show, share, check or forget what was measured",
-    .text = "Plans take the kernel and form that were measured to be fastest, where they were. The "
-            "records are in the file of --wisdom.\n\n"
-            "  show          a table of them; 'stale': this build's kernel is another; 'foreign': "
-            "of another machine\n"
-            "  export [FILE] sorted JSON Lines, of the same bytes for the same records\n"
-            "  import FILE   takes in what was exported, here or elsewhere\n"
-            "  merge FILE    takes in another wisdom's file\n"
-            "  check         measures some of them again: the ratio of now to then\n"
-            "  clear         forgets them",
+    .help = "show, share, check or clear stored measurements",
+    .text = "Plans use the fastest measured kernel and form of a problem, if the file of --wisdom "
+            "has a record of it.\n"
+            "\n"
+            "  show          prints the records. 'stale': this build has another version of the "
+            "kernel. 'foreign': another machine\n"
+            "  export [FILE] writes sorted JSON Lines: the same records give the same bytes\n"
+            "  import FILE   adds exported records\n"
+            "  merge FILE    adds the records of another wisdom file\n"
+            "  check         measures some records again: ratio of now to then\n"
+            "  clear         deletes the records",
     .options = options,
     .settings_size = sizeof(wisdom_settings),
     .run = run,

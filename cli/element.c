@@ -51,7 +51,7 @@ static uint16_t half_of(cli_number value)
     }
     int exponent = 0;
     frexpl(magnitude, &exponent);
-    int scale = exponent - 11 < -24 ? -24 : exponent - 11; /* of the last bit */
+    int scale = exponent - 11 < -24 ? -24 : exponent - 11; /* exponent of the last bit */
     uint32_t units = (uint32_t)lrintl(ldexpl(magnitude, -scale));
     /* Adding lets a carry out of the fraction raise the exponent. */
     return (uint16_t)(sign + (scale == -24 ? units : ((uint32_t)(scale + 24) << 10) + units));

@@ -20,7 +20,7 @@ typedef struct explain {
     cJSON *document, *results; /* NULL: text */
 } explain;
 
-/* One problem: the first step that has it, and how many more. */
+/* One problem: its first step, and the number of further steps. */
 typedef struct subject {
     rynd_step_info step;
     cli_candidates candidates;
@@ -35,9 +35,9 @@ static size_t step_count(const explain *e)
 
 static bool get_step(const explain *e, size_t index, rynd_step_info *step, cli_failure *failure)
 {
-    *step = (rynd_step_info){.size = sizeof *step};
+    *step = RYND_SIZED(rynd_step_info);
     const rynd_status status =
-        e->op ? rynd_op_info(e->op, step) : rynd_plan_step(e->plan, index, step);
+        e->op ? rynd_op_get_info(e->op, step) : rynd_plan_get_step(e->plan, index, step);
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
@@ -85,17 +85,17 @@ static void print_head(const explain *e, const subject *s)
     const rynd_prediction *p = &s->candidates.items[0].is.prediction;
     cli_line(stdout, "%s", s->step.problem);
     if (!e->op && s->others) {
-        cli_line(stdout, "step %s, and %zu more of this problem", s->step.name, s->others);
+        cli_line(stdout, "step %s, and %zu more steps with this problem", s->step.name, s->others);
     } else if (!e->op) {
         cli_line(stdout, "step %s", s->step.name);
     }
-    printf("predicted %s, nine of ten between %s and %s", cli_word_seconds(p->median).text,
+    printf("predicted %s, 90%% interval %s to %s", cli_word_seconds(p->median).text,
            cli_word_seconds(p->low).text, cli_word_seconds(p->high).text);
     if (s->limit >= 0) {
-        printf("; the limit is %s, %.0f%% of it", cli_word_seconds(s->limit).text,
+        printf("; roofline limit %s, reached to %.0f%%", cli_word_seconds(s->limit).text,
                100 * s->limit / p->median);
     }
-    printf("\narithmetic %s, memory %s, sending threads %s; they hide each other in part\n\n",
+    printf("\narithmetic %s, memory %s, overhead of threads %s; they overlap in part\n\n",
            cli_word_seconds(p->arithmetic).text, cli_word_seconds(p->memory).text,
            cli_word_seconds(p->overhead).text);
 }
@@ -121,12 +121,12 @@ static void add_form(cli_table *table, const cli_candidate *c, double chosen, bo
 
 static bool print_forms(const explain *e, const subject *s, cli_failure *failure)
 {
-    static const char *const head[] = {"",          "kernel",   "class", "form",
-                                       "predicted", "90% from", "to",    "times",
-                                       "workspace", "packed",   "knobs"};
-    static const char *const head_measured[] = {"",          "kernel",    "class",  "form",
-                                                "predicted", "90% from",  "to",     "times",
-                                                "measured",  "workspace", "packed", "knobs"};
+    static const char *const head[] = {"",          "kernel",  "class",    "form",
+                                       "predicted", "90% low", "90% high", "relative",
+                                       "workspace", "packed",  "knobs"};
+    static const char *const head_measured[] = {"",          "kernel",    "class",    "form",
+                                                "predicted", "90% low",   "90% high", "relative",
+                                                "measured",  "workspace", "packed",   "knobs"};
     const cli_candidates *all = &s->candidates;
     const double chosen = all->items[0].is.prediction.median;
     bool measured = false;
@@ -146,7 +146,7 @@ static bool print_forms(const explain *e, const subject *s, cli_failure *failure
 
 static bool print_refused(const subject *s, cli_failure *failure)
 {
-    static const char *const head[] = {"", "not taken", "class", "why"};
+    static const char *const head[] = {"", "rejected", "class", "reason"};
     cli_table table;
     cli_table_begin(&table, "llll", head);
     size_t count = 0;
@@ -240,7 +240,7 @@ static bool explain_all(explain *e, cli_failure *failure)
     }
     return count || !e->settings->step
                ? true
-               : cli_fail(failure, "%s has no step that is called '%s': `rynd plan` lists them",
+               : cli_fail(failure, "%s has no step called '%s'; `rynd plan` lists the steps",
                           e->settings->name, e->settings->step);
 }
 

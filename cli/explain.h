@@ -7,8 +7,8 @@
 #include "options.h"
 
 typedef struct cli_explain_settings {
-    const char *name; /* of the model, or the problem */
-    const char *step; /* that alone; NULL: all */
+    const char *name; /* the model's path, or the problem */
+    const char *step; /* explain only this step; NULL: all */
     size_t forms;     /* at most so many of each kernel */
 } cli_explain_settings;
 

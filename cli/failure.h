@@ -19,12 +19,12 @@ typedef struct cli_failure {
 bool cli_fail(cli_failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool cli_fail_usage(cli_failure *failure, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-bool cli_fail_memory(cli_failure *failure); /* of what the command keeps for itself */
+bool cli_fail_memory(cli_failure *failure); /* for the command's own memory */
 /* "out of memory for 24883200 bytes (a picture of 1080x1920)": of what a file or an option makes
  * large; `what` in words. */
 bool cli_fail_memory_for(cli_failure *failure, size_t size, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
-/* What the library said last on this thread. */
+/* Takes the library's last message on this thread. */
 bool cli_fail_library(cli_failure *failure);
 /* Puts more in front of the message: the file, the option. */
 bool cli_fail_prefix(cli_failure *failure, const char *format, ...)

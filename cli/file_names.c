@@ -62,7 +62,7 @@ static char *make_unique(const char *plain, size_t index, void **known)
         return NULL;
     }
     strcpy(name, plain);
-    /* a long name is cut, so that its number is there */
+    /* shorten a long name to make room for its number */
     for (size_t i = index; tfind(name, known, compare); i++) {
         snprintf(name, ROOM, "%.*s_%zu", ROOM - 22, plain, i);
     }

@@ -17,7 +17,7 @@ bool cli_output_takes_many(const char *path); /* an archive */
  * must be TENSORS. */
 bool cli_tensors_read(rynd_context *context, const char *path, const cli_receiver *receiver,
                       cli_failure *failure);
-/* One .npy from standard input, which may be a pipe; what follows it stays there. */
+/* Reads one .npy from standard input, which may be a pipe; leaves the following bytes there. */
 bool cli_tensor_read_standard_input(const cli_receiver *receiver, cli_failure *failure);
 /* cli_input_kind must be IMAGE. The content decides between PNG and JPEG, not the extension. */
 bool cli_image_read(const char *path, const cli_image_check *check, cli_image *image,

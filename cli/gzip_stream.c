@@ -31,7 +31,7 @@ static bool begin_next(cli_stream *stream, unpacker *u)
 {
     const cli_bytes rest = {(void *)(uintptr_t)u->z.next_in, u->z.avail_in + u->left};
     if (!cli_is_gzip(&rest)) {
-        stream->why = "there is more behind its last gzip member; the file is damaged";
+        stream->why = "more bytes follow its last gzip member; the file is damaged";
         return false;
     }
     u->ended = false;

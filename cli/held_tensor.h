@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tensor that owns its memory: what files are read into. */
+/* A tensor that owns its memory, the target of file readers. */
 #ifndef CLI_HELD_TENSOR_H
 #define CLI_HELD_TENSOR_H
 
@@ -9,7 +9,7 @@
 typedef struct cli_tensor {
     rynd_tensor view; /* any strides; dtype NONE: nothing held */
     void *memory;     /* free() it; may begin before view.data */
-    char *name;       /* as the file has it, or NULL; free() it */
+    char *name;       /* the name in the file, or NULL; free() it */
 } cli_tensor;
 
 void cli_tensor_free(cli_tensor *tensor);
@@ -26,7 +26,7 @@ bool cli_tensor_copy_of(const rynd_tensor *from, cli_tensor *copy, cli_failure *
 /* Steps through all elements in row-major order:
  *   for (cli_walk w = cli_walk_begin(t); w.left > 0; cli_walk_next(&w, t)) use(w.offset) */
 typedef struct cli_walk {
-    /* elements yet to come, this one included; its place in elements from data */
+    /* elements left, including the current; its offset from data in elements */
     int64_t left, offset;
     int64_t index[RYND_MAX_RANK];
 } cli_walk;
@@ -46,7 +46,7 @@ bool cli_tensor_convert(cli_tensor *tensor, rynd_dtype dtype, cli_conversion *do
                         cli_failure *failure);
 
 typedef struct cli_summary {
-    double min, mean, max; /* of the finite elements; NaN when there are none */
+    double min, mean, max; /* over the finite elements; NaN without any */
     int64_t nans, infinities;
 } cli_summary;
 

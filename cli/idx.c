@@ -65,7 +65,7 @@ bool cli_idx_read(cli_stream *stream, cli_idx *idx, cli_failure *failure)
     }
     good = good && cli_stream_read(stream, &behind, 1, &more, failure);
     if (good && more) {
-        good = cli_fail(failure, "'%s' is damaged: there is more behind its %zu bytes of data",
+        good = cli_fail(failure, "'%s' is damaged: more bytes follow its %zu bytes of data",
                         stream->name, size);
     }
     if (!good) {

@@ -13,7 +13,7 @@ typedef struct cli_image {
     int channels;  /* 1 grey or 3 red, green, blue */
     float *pixels; /* [height][width][channels]; free() it */
     bool dropped_alpha;
-    int bits; /* of a channel in the file */
+    int bits; /* per channel, in the file */
 } cli_image;
 
 /* Asked with a picture's size once its header is read, before memory is taken for its pixels:

@@ -25,7 +25,7 @@ static const char *kind_of(mode_t mode)
 static bool fail_open(const char *path, int cause, cli_failure *failure)
 {
     struct stat info;
-    /* which open() calls "no such device or address" */
+    /* open() reports a socket as "no such device or address" */
     if (stat(path, &info) == 0 && S_ISSOCK(info.st_mode)) {
         return cli_fail(failure, "'%s' is a socket; a regular file is needed", path);
     }

@@ -9,23 +9,23 @@
 bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_common *common,
                     cli_failure *failure)
 {
-    rynd_device_info info = {.size = sizeof info};
-    *limit = (cli_limit){.machine = {.size = sizeof limit->machine}};
-    if (rynd_context_info(context, &info) != RYND_OK ||
-        rynd_context_machine(context, &limit->machine) != RYND_OK) {
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    *limit = (cli_limit){.machine = RYND_SIZED(rynd_machine)};
+    if (rynd_context_get_info(context, &info) != RYND_OK ||
+        rynd_context_get_machine(context, &limit->machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
     limit->threads = info.threads;
     if (limit->machine.origin == RYND_MACHINE_BUILT_IN) {
-        cli_detail(common,
-                   "the limit is that of built-in rates (%s); `rynd devices --measure` measures "
-                   "this machine",
-                   limit->machine.architecture);
+        cli_detail(
+            common,
+            "the limit uses built-in rates (%s); `rynd devices --measure` measures this machine",
+            limit->machine.architecture);
     }
     return true;
 }
 
-/* Of as many cores as there are threads. */
+/* Returns the rate of as many cores as threads. */
 static double rate_of(const cli_limit *l, const rynd_rate *rate)
 {
     const unsigned cores = l->machine.cores, threads = l->threads < cores ? l->threads : cores;
@@ -33,7 +33,7 @@ static double rate_of(const cli_limit *l, const rynd_rate *rate)
                      : rate->one;
 }
 
-/* Of all caches of a level that the threads have. */
+/* Returns the bytes of all caches of a level that the threads use. */
 static double level_bytes(const cli_limit *l, rynd_level level)
 {
     const rynd_memory_level *m = &l->machine.level[level];

@@ -16,7 +16,8 @@ typedef struct cli_limit {
 bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_common *common,
                     cli_failure *failure);
 
-/* Of a step; negative when the f32 peak does not bound its type. */
+/* Returns the roofline limit of a step in seconds; negative if the f32 peak does not bound its
+ * type. */
 double cli_limit_of(const cli_limit *limit, const rynd_step_info *step);
 
 #endif

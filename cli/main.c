@@ -20,12 +20,16 @@ static const cli_command *const commands[] = {
 
 static void print_overview(void)
 {
-    printf("usage: rynd COMMAND [ARGUMENT]... [OPTION]...\n\nRuns convolutional "
-           "networks.\n\ncommands:\n");
+    printf("usage: rynd COMMAND [ARGUMENT]... [OPTION]...\n"
+           "\n"
+           "Runs, times, tunes and trains convolutional networks.\n"
+           "\n"
+           "commands:\n");
     for (size_t i = 0; i < COMMANDS; i++) {
         printf("  %-10s%s\n", commands[i]->name, commands[i]->help);
     }
-    printf("\n'rynd COMMAND --help' tells more; 'rynd --version' prints the version.\n");
+    printf("\n"
+           "'rynd COMMAND --help' explains a command; 'rynd --version' prints the version.\n");
 }
 
 static const cli_command *find_command(const char *name)

@@ -15,7 +15,7 @@ void cli_note(const cli_common *common, const char *format, ...)
 /* Said from level info on. */
 void cli_detail(const cli_common *common, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* rynd_log: `user` is the cli_common. */
+/* rynd_log_function: `user` is the cli_common. */
 void cli_log(void *user, int level, const char *message);
 
 #endif

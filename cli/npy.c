@@ -56,10 +56,9 @@ static bool parse_descr(const char *text, const char *name, header *h, cli_failu
     size_t length = text && (*text == '\'' || *text == '"') ? strcspn(text + 1, "'\"") : 0;
     if (length == 0) {
         /* A list of fields stands here for records. */
-        return cli_fail(failure,
-                        "'%s': the dtype of this .npy is not a plain one; save each field as an "
-                        "array of numbers",
-                        name);
+        return cli_fail(
+            failure,
+            "'%s': the .npy has a structured dtype; save each field as an array of numbers", name);
     }
     snprintf(descr, sizeof descr, "%.*s",
              length < sizeof descr ? (int)length : (int)sizeof descr - 1, text + 1);
@@ -70,10 +69,11 @@ static bool parse_descr(const char *text, const char *name, header *h, cli_failu
             return true;
         }
     }
-    return cli_fail(failure,
-                    "'%s': dtype '%s' is not one that rynd computes with; save it as float32 or an "
-                    "integer type, for example with a.astype('float32')",
-                    name, descr);
+    return cli_fail(
+        failure,
+        "'%s': rynd has no dtype '%s'; save as float32 or an integer type, for example with "
+        "a.astype('float32')",
+        name, descr);
 }
 
 static bool parse_shape(const char *text, const char *name, header *h, cli_failure *failure)
@@ -274,7 +274,7 @@ bool cli_npy_read_whole(cli_stream *stream, const cli_receiver *receiver, cli_te
     }
     bool done = cli_stream_read(stream, &more, 1, &got, failure);
     if (done && got) {
-        done = cli_fail(failure, "'%s' is damaged: there is more behind its array", stream->name);
+        done = cli_fail(failure, "'%s' is damaged: more bytes follow its array", stream->name);
     }
     if (!done) {
         cli_tensor_free(tensor);

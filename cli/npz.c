@@ -55,11 +55,11 @@ static bool check_method(const zip_stat_t *stat, const char *label, cli_failure 
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         name = methods[i].method == stat->comp_method ? methods[i].name : name;
     }
-    return cli_fail(failure,
-                    "'%s' is packed by %s (method %d of zip); rynd reads entries that are stored "
-                    "or deflated, as numpy.savez and "
-                    "numpy.savez_compressed write them",
-                    label, name, stat->comp_method);
+    return cli_fail(
+        failure,
+        "'%s' is compressed by %s (zip method %d); rynd reads stored and deflated entries, as "
+        "numpy.savez and numpy.savez_compressed write them",
+        label, name, stat->comp_method);
 }
 
 static ssize_t read_unpacked(cli_stream *stream, void *to, size_t size)
@@ -171,7 +171,7 @@ bool cli_npz_read(const cli_bytes *bytes, const char *name, const cli_receiver *
     bool done =
         ends_with_directory(bytes)
             ? read_entries(archive, bytes->size, name, receiver, failure)
-            : cli_fail(failure, "'%s' is damaged: there is more behind its zip directory", name);
+            : cli_fail(failure, "'%s' is damaged: more bytes follow its zip directory", name);
     zip_discard(archive);
     zip_error_fini(&error);
     return done;

@@ -20,25 +20,28 @@ static const cli_option plan_options[] = {
     {"batch", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(batch),
      "size of the first dimension of every input that leaves it open (default 1, with a note)"},
     {"set", 0, CLI_SETTINGS, "[STEP.]KNOB=V", NULL, 0, 0, OFFSET(settings),
-     "set a knob of a step's kernel, or the kernel itself (STEP.kernel=K); a problem's one step "
-     "need not be named; may be repeated"},
+     "set a knob of a step's kernel, or the kernel (STEP.kernel=K); a problem needs no STEP; may "
+     "be repeated"},
     {0},
 };
 static const cli_option common_options[] = {
     {"device", 0, CLI_TEXT, "DEVICE", NULL, 0, 0, OFFSET(device),
-     "where to run: cpu (default), opencl, cuda, opencl:N or cuda:N (see `rynd devices`)"},
+     "device to run on: cpu (default), opencl[:N] or cuda[:N]; `rynd devices` lists them"},
     {"profile", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(profile),
-     "plan for the machine of this file (default: RYND_PROFILE, or this one)"},
+     "machine file to plan for (default: RYND_PROFILE, or this machine's)"},
     {"wisdom", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(wisdom),
-     "file of measured records that choices are made by, or off (default: RYND_WISDOM, or the user's)"},
+     "file of stored measurements, or off (default: RYND_WISDOM, or rynd/wisdom.db in the user's "
+     "cache)"},
     {"frozen", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(frozen),
-     "take the wisdom as it is, and never write it (default: RYND_FREEZE)"},
+     "read stored measurements, but never write them (default: RYND_FREEZE)"},
     {"threads", 0, CLI_INTEGER, "N", NULL, 1, 1024, OFFSET(threads),
-     "threads to run on (default: RYND_THREADS, or one a core)"},
+     "number of threads (default: RYND_THREADS, or one per core)"},
     {"json", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(json),
-     "print one JSON document in place of text"},
-    {"quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(quiet), "no notes and no progress bar"},
-    {"verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(verbose), "say more on standard error"},
+     "print one JSON document instead of text"},
+    {"quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(quiet),
+     "print no notes and no progress bar"},
+    {"verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(verbose),
+     "print more on standard error"},
     {"help", 'h', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(help), "print this text"},
     {0},
 };
@@ -186,7 +189,7 @@ static stored store_setting(const cli_option *option, const char *text, void *ta
         return REFUSED;
     }
     rynd_setting *items = realloc(settings->items, (settings->count + 1) * sizeof *items);
-    char *copy = strdup(text); /* of all texts: the first owns it */
+    char *copy = strdup(text); /* holds all texts; owned by the first item */
     if (items) {
         settings->items = items;
     }
@@ -253,25 +256,26 @@ static const store_function store[CLI_KINDS] = {
 static void describe_allowed(const cli_option *option, char *text, size_t size)
 {
     static const char *const what[CLI_KINDS] = {
-        [CLI_TEXT] = "text that is not empty",
-        [CLI_LIST] = "text that is not empty",
-        [CLI_DIMS] = "NAME=N with a whole number N of at least 0",
-        [CLI_SETTINGS] = "STEP.KNOB=V, or KNOB=V for a problem, with names that `rynd plan` prints",
-        [CLI_EXTENT] = ("HEIGHTxWIDTH, or one number for the shorter side of a size and both sides "
-                        "of a crop, of 1 to 65535"),
+        [CLI_TEXT] = "a text that is not empty",
+        [CLI_LIST] = "a text that is not empty",
+        [CLI_DIMS] = "NAME=N, where N is an integer of at least 0",
+        [CLI_SETTINGS] =
+            "STEP.KNOB=V, or KNOB=V for a problem; `rynd plan --knobs` lists the names",
+        [CLI_EXTENT] =
+            ("HEIGHTxWIDTH, or one number (shorter side of --size, both sides of --crop), 1 to "
+             "65535"),
     };
     switch (option->kind) {
     case CLI_CHOICE: snprintf(text, size, "one of %s", option->choices); break;
     case CLI_INTEGER:
-        snprintf(text, size, "a whole number from %.0f to %.0f", option->least, option->most);
+        snprintf(text, size, "an integer from %.0f to %.0f", option->least, option->most);
         break;
     case CLI_NUMBER:
         snprintf(text, size, "a number or a fraction (1/255) from %g to %g", option->least,
                  option->most);
         break;
     case CLI_CHANNELS:
-        snprintf(text, size,
-                 "one number, or three with commas between (one a channel), from %g to %g",
+        snprintf(text, size, "one number, or three with commas (one per channel), from %g to %g",
                  option->least, option->most);
         break;
     default: snprintf(text, size, "%s", what[option->kind]); break;
@@ -318,8 +322,8 @@ static bool set_option(const cli_command *command, const cli_option *option, con
                           option->name, text, allowed);
 }
 
-/* One argument that begins with '-'. `next` is the one after it, or NULL; *used tells whether it
- * was taken as the value. */
+/* Parses one argument that begins with '-'. `next` is the following one, or NULL; sets *used if
+ * it is the value. */
 static bool parse_option(const cli_command *command, const char *text, const char *next, bool *used,
                          void *settings, cli_failure *failure)
 {

@@ -35,7 +35,7 @@ typedef struct cli_extent {
     int64_t height, width;
 } cli_extent;
 
-/* One number for all channels, or one for each. */
+/* A number for all channels, or three. */
 typedef struct cli_channels {
     int count; /* 0: not given */
     double value[3];

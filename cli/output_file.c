@@ -56,8 +56,7 @@ bool cli_file_check_writable(const char *path, cli_failure *failure)
     return good || fail_write(path, cause, failure);
 }
 
-/* A new file beside the one that it becomes; -1 with errno. From here on a signal that ends the
- * process removes it. */
+/* Opens a new file beside the final one; -1 with errno. From here on, a fatal signal removes it. */
 static int open_temporary(char *temporary)
 {
     sigset_t before;

@@ -6,7 +6,7 @@
 #include "held_tensor.h"
 #include "image.h"
 
-/* Dimension numbers; -1: there is none of that kind. */
+/* Dimension numbers; -1: the layout lacks the dimension. */
 typedef struct cli_picture_layout {
     int batch, channel, height, width;
     int channels; /* 1 or 3 */

@@ -41,7 +41,7 @@ typedef struct pipeline {
     pthread_cond_t changed;
     bool *begun, *done; /* [input * stage_count + stage] */
     bool failed;
-    cli_failure failure; /* of the thread that failed first */
+    cli_failure failure; /* from the first thread that failed */
 } pipeline;
 
 typedef struct worker {
@@ -96,12 +96,12 @@ static bool add_ports(pipeline *p, stage *s, bool outputs, cli_failure *failure)
     const rynd_model *model = s->part.model;
     const size_t count = outputs ? rynd_model_output_count(model) : rynd_model_input_count(model);
     for (size_t i = 0; i < count; i++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         rynd_tensor shape;
-        if ((outputs ? rynd_model_output(model, i, &info) : rynd_model_input(model, i, &info)) !=
-                RYND_OK ||
-            (outputs ? rynd_plan_output(s->plan, i, &shape)
-                     : rynd_plan_input(s->plan, i, &shape)) != RYND_OK) {
+        if ((outputs ? rynd_model_get_output(model, i, &info)
+                     : rynd_model_get_input(model, i, &info)) != RYND_OK ||
+            (outputs ? rynd_plan_get_output(s->plan, i, &shape)
+                     : rynd_plan_get_input(s->plan, i, &shape)) != RYND_OK) {
             return cli_fail_library(failure);
         }
         const cli_tensor *held =
@@ -117,19 +117,19 @@ static bool add_ports(pipeline *p, stage *s, bool outputs, cli_failure *failure)
 static bool open_stage(pipeline *p, const rynd_fleet *fleet, size_t index, cli_failure *failure)
 {
     stage *s = &p->stages[index];
-    rynd_fleet_device device = {.size = sizeof device};
-    const rynd_plan_options options = {.size = sizeof options,
-                                       .accuracy = (rynd_accuracy)p->common->accuracy};
-    s->part = (rynd_placed_part){.size = sizeof s->part};
-    if (rynd_placement_part(p->placement, index, &s->part) != RYND_OK ||
+    rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .accuracy = (rynd_accuracy)p->common->accuracy);
+    s->part = RYND_SIZED(rynd_placed_part);
+    if (rynd_placement_get_part(p->placement, index, &s->part) != RYND_OK ||
         rynd_fleet_get_device(fleet, s->part.device, &device) != RYND_OK) {
         return cli_fail_library(failure);
     }
     if (device.profile) {
-        return cli_fail(failure,
-                        "--run: device '%s' is another machine (profile=%s): what is placed on it "
-                        "cannot be run here",
-                        device.name, device.profile);
+        return cli_fail(
+            failure,
+            "--run: device '%s' is another machine (profile=%s), so its parts cannot run here",
+            device.name, device.profile);
     }
     s->input_count = rynd_model_input_count(s->part.model);
     const size_t ports = s->input_count + rynd_model_output_count(s->part.model);
@@ -142,7 +142,7 @@ static bool open_stage(pipeline *p, const rynd_fleet *fleet, size_t index, cli_f
         return cli_fail_library(failure);
     }
     if (!rynd_plan_complete(s->plan)) {
-        return cli_fail(failure, "--run: a network whose shapes depend on data is placed, not run");
+        return cli_fail(failure, "--run: cannot run a placed network whose shapes depend on data");
     }
     if (rynd_session_create(s->plan, &s->session) != RYND_OK) {
         s->session = NULL;
@@ -243,7 +243,7 @@ static bool run_all(pipeline *p, size_t devices, double *seconds, cli_failure *f
         if (!workers[d].started) {
             pthread_mutex_lock(&p->lock);
             p->failed = true;
-            cli_fail(&p->failure, "--run: cannot make a thread for each device");
+            cli_fail(&p->failure, "--run: cannot start one thread per device");
             pthread_cond_broadcast(&p->changed);
             pthread_mutex_unlock(&p->lock);
         }
@@ -294,10 +294,10 @@ static bool compare(pipeline *p, rynd_session *session, const rynd_model *model,
                     size_t input, double *largest, cli_failure *failure)
 {
     for (size_t o = 0; o < rynd_model_output_count(model); o++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         rynd_tensor output;
-        if (rynd_model_output(model, o, &info) != RYND_OK ||
-            rynd_session_output(session, o, &output) != RYND_OK) {
+        if (rynd_model_get_output(model, o, &info) != RYND_OK ||
+            rynd_session_get_output(session, o, &output) != RYND_OK) {
             return cli_fail_library(failure);
         }
         const size_t index = find_value(p, network, info.name);
@@ -326,16 +326,15 @@ static bool open_unplaced(pipeline *p, const rynd_model *whole, rynd_context *co
                           size_t network, cli_place_outcome *outcome, cli_failure *failure)
 {
     const cli_common *common = p->common;
-    const rynd_part_options options = {.size = sizeof options,
-                                       .dims = common->dims.items,
-                                       .dim_count = common->dims.count,
-                                       .batch = common->batch};
-    const rynd_plan_options planned = {.size = sizeof planned,
-                                       .accuracy = (rynd_accuracy)common->accuracy};
+    const rynd_part_options options =
+        RYND_SIZED(rynd_part_options, .dims = common->dims.items, .dim_count = common->dims.count,
+                   .batch = common->batch);
+    const rynd_plan_options planned =
+        RYND_SIZED(rynd_plan_options, .accuracy = (rynd_accuracy)common->accuracy);
     rynd_model *model = NULL;
     rynd_plan *plan = NULL;
     rynd_session *session = NULL;
-    const bool made = rynd_model_part(whole, context, &options, &model) == RYND_OK &&
+    const bool made = rynd_model_create_part(whole, context, &options, &model) == RYND_OK &&
                       rynd_plan_create(model, &planned, &plan) == RYND_OK &&
                       rynd_session_create(plan, &session) == RYND_OK;
     const bool done = made ? run_unplaced(p, session, model, network, outcome, failure)
@@ -350,10 +349,9 @@ static bool open_unplaced(pipeline *p, const rynd_model *whole, rynd_context *co
 static bool compare_all(pipeline *p, rynd_model *const *models, size_t count,
                         cli_place_outcome *outcome, cli_failure *failure)
 {
-    const rynd_context_options options = {.size = sizeof options,
-                                          .device = "cpu",
-                                          .wisdom = p->common->wisdom,
-                                          .frozen = p->common->frozen};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .device = "cpu", .wisdom = p->common->wisdom,
+                   .frozen = p->common->frozen);
     rynd_context *context;
     sigset_t before;
     cli_ending_hold(&before);
@@ -368,7 +366,7 @@ static bool compare_all(pipeline *p, rynd_model *const *models, size_t count,
 
 static bool open_pipeline(pipeline *p, const rynd_fleet *fleet, cli_failure *failure)
 {
-    rynd_placement_info info = {.size = sizeof info};
+    rynd_placement_info info = RYND_SIZED(rynd_placement_info);
     if (rynd_placement_get_info(p->placement, &info) != RYND_OK) {
         return cli_fail_library(failure);
     }
@@ -419,7 +417,7 @@ bool cli_place_run(const rynd_fleet *fleet, rynd_model *const *models, size_t mo
     bool done = open_pipeline(&p, fleet, failure) && warm_up(&p, failure) &&
                 run_all(&p, rynd_fleet_device_count(fleet), &outcome->measured, failure) &&
                 compare_all(&p, models, model_count, outcome, failure);
-    if (done && rynd_placement_makespan(placement, inputs, &outcome->predicted) != RYND_OK) {
+    if (done && rynd_placement_get_makespan(placement, inputs, &outcome->predicted) != RYND_OK) {
         done = cli_fail_library(failure);
     }
     close_pipeline(&p);

@@ -28,8 +28,8 @@ typedef struct drawing {
     const cli_plot *plot;
     cli_svg svg;
     cli_axis x, y;
-    double end, bottom; /* of the area */
-    double radius;      /* of points */
+    double end, bottom; /* right and lower edge of the plot area */
+    double radius;      /* radius of points */
     label_place labels[MAX_LABELS];
     size_t label_count;
 } drawing;
@@ -331,7 +331,7 @@ static void draw_labels(drawing *d)
     }
 }
 
-/* Steps, which are behind the lines, or rings, which are before them. */
+/* Draws the steps, which lie behind the lines, or the rings, which lie before them. */
 static void draw_marks(drawing *d, bool steps)
 {
     for (size_t i = 0; i < d->plot->mark_count; i++) {

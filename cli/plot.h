@@ -39,7 +39,7 @@ typedef struct cli_plot {
     size_t line_count;
     const char *const *groups; /* their names, by index */
     size_t group_count;
-    const char *dashed_name; /* what dashed lines are; NULL: there are none */
+    const char *dashed_name; /* name of the dashed lines; NULL: no dashed lines */
     const cli_plot_mark *marks;
     size_t mark_count;
 } cli_plot;

@@ -22,19 +22,19 @@ typedef struct cli_preprocess {
 /* clang-format off */
 #define CLI_PREPROCESS_OPTIONS(at)                                                               \
     {"preset", 0, CLI_CHOICE, "NAME", "imagenet", 0, 0, (at) + offsetof(cli_preprocess, preset), \
-     "prepare pictures in a usual way; single options override its parts"},                      \
+     "usual preparation of pictures; single options override its parts"},                        \
     {"size", 0, CLI_EXTENT, "HxW|N", NULL, 0, 0, (at) + offsetof(cli_preprocess, size),          \
-     "resize pictures to height x width, or the shorter side to N"},                             \
+     "resize pictures to height x width, or the shorter side to N pixels"},                      \
     {"crop", 0, CLI_EXTENT, "HxW|N", NULL, 0, 0, (at) + offsetof(cli_preprocess, crop),          \
-     "then cut out the middle: height x width, or a square"},                                    \
-    {"channels", 0, CLI_CHOICE, "ORDER", "rgb|bgr", 0, 0, (at) + offsetof(cli_preprocess, order), \
+     "then crop the centre: height x width, or a square of N pixels"},                           \
+    {"channels", 0, CLI_CHOICE, "ORDER", "rgb|bgr", 0, 0, (at) + offsetof(cli_preprocess, order),\
      "order of colours in tensors (default rgb)"},                                               \
     {"scale", 0, CLI_NUMBER, "S", NULL, 1e-9, 1e9, (at) + offsetof(cli_preprocess, scale),       \
      "then multiply pixels, which are 0 to 255, by S (default 1; often 1/255)"},                 \
     {"mean", 0, CLI_CHANNELS, "M[,M,M]", NULL, -1e9, 1e9, (at) + offsetof(cli_preprocess, mean), \
-     "then subtract M, one for all or one for each channel in the tensor's order"},              \
+     "then subtract M: one number, or one per channel in the tensor's order"},                   \
     {"std", 0, CLI_CHANNELS, "D[,D,D]", NULL, 1e-9, 1e9, (at) + offsetof(cli_preprocess, std),   \
-     "then divide by D, likewise"}
+     "then divide by D: one number, or one per channel"}
 /* clang-format on */
 
 /* Fills what is not given from the preset, then with defaults. */

@@ -130,7 +130,7 @@ static int64_t extent(const layer *l, int64_t in)
                          : (in + 2 * l->pad - reach) / l->stride + 1;
 }
 
-/* Of each output of a convolution, or of each input of a transposed one. */
+/* Operations per output of a convolution, or per input of a transposed one. */
 static double flop_of(const layer *l)
 {
     const double places = l->transposed ? (double)l->h * (double)l->w

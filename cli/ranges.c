@@ -13,10 +13,11 @@ static const char WORD[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 
 static bool fail_form(const char *text, cli_failure *failure)
 {
-    return cli_fail_usage(failure,
-                          "'%s' is no range: give WORD=A..B, WORD=A..B:STEP or WORD=V,V,..., with "
-                          "a word of the problem, or several (h+w=8..64)",
-                          text);
+    return cli_fail_usage(
+        failure,
+        "'%s' is no range: give WORD=A..B, WORD=A..B:STEP or WORD=V,V,..., where WORD is a "
+        "word of the problem, or several (h+w=8..64)",
+        text);
 }
 
 static bool fail_many(const char *text, cli_failure *failure)
@@ -68,9 +69,9 @@ static bool add_span(cli_range *range, const char *whole, const char *text, size
         return fail_form(whole, failure);
     }
     if (step < 1 || last < first) {
-        return cli_fail_usage(failure, "'%s': a range goes upwards, by steps of at least 1", whole);
+        return cli_fail_usage(failure, "'%s': a range must ascend, in steps of at least 1", whole);
     }
-    /* of numbers below 2^63 the distance fits without a sign */
+    /* numbers below 2^63: the distance fits without a sign */
     const uint64_t steps = ((uint64_t)last - (uint64_t)first) / (uint64_t)step;
     if (steps >= CLI_RANGE_VALUES || range->count + steps + 1 > CLI_RANGE_VALUES) {
         return fail_many(whole, failure);

@@ -22,7 +22,7 @@ typedef struct cli_range {
 bool cli_range_parse(const char *text, cli_range *range, cli_failure *failure);
 void cli_range_free(cli_range *range);
 
-/* Does it give a value to this word? */
+/* Does the range give a value to the word? */
 bool cli_range_has(const cli_range *range, const char *word, size_t length);
 
 /* A problem's text with the words of all ranges set to values[i]: in place of those that it has,

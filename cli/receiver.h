@@ -15,7 +15,7 @@ typedef struct cli_receiver {
     bool (*fits)(void *user, const rynd_tensor *head, cli_failure *failure);
     /* Takes it over. */
     bool (*take)(void *user, cli_tensor *tensor, cli_failure *failure);
-    int64_t elements; /* of the largest array that fits; -1: any */
+    int64_t elements; /* limit of an array; -1: any */
 } cli_receiver;
 
 #endif

@@ -106,14 +106,14 @@ static cli_input *choose_input(const cli_inputs *inputs, const char *text, const
         }
     }
     if (inputs->count != 1) {
-        cli_fail_usage(failure, "--input %s: there is no input left for this file; %s", text,
+        cli_fail_usage(failure, "--input %s: every input has a file already; %s", text,
                        list_inputs(inputs, list, sizeof list));
         return NULL;
     }
     return inputs->items;
 }
 
-/* One file being read: what it was given for, and where the array at hand goes. */
+/* One file being read: its option, and the target of the current array. */
 typedef struct delivery {
     const cli_inputs *inputs;
     cli_input *named, *to;
@@ -405,8 +405,8 @@ bool cli_inputs_open(cli_inputs *inputs, const cli_setup *setup, const cli_run_s
     inputs->count = count;
     for (size_t i = 0; i < count; i++) {
         cli_input *input = &inputs->items[i];
-        input->info.size = sizeof input->info;
-        if (rynd_model_input(setup->model, i, &input->info) != RYND_OK) {
+        input->info = RYND_SIZED(rynd_value_info);
+        if (rynd_model_get_input(setup->model, i, &input->info) != RYND_OK) {
             return cli_fail_library(failure);
         }
         settle_dims(input, &settings->common);

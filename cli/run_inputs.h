@@ -19,8 +19,7 @@ typedef struct cli_input {
 typedef struct cli_inputs {
     cli_input *items;
     size_t count;
-    /* names that arrays of an archive may have instead: those that an archive of outputs would
-     * give them */
+    /* alternative names in an archive: the input names as an archive of outputs spells them */
     char **plain;
     rynd_tensor *views; /* one for each item, for rynd_plan_options */
 } cli_inputs;

@@ -114,8 +114,8 @@ bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup,
         return cli_fail_memory(failure);
     }
     for (size_t i = 0; i < count; i++) {
-        rynd_value_info info = {.size = sizeof info};
-        if (rynd_model_output(setup->model, i, &info) != RYND_OK) {
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
+        if (rynd_model_get_output(setup->model, i, &info) != RYND_OK) {
             return cli_fail_library(failure);
         }
         outputs->names[i] = info.name;
@@ -134,7 +134,7 @@ bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup,
 bool cli_outputs_collect(cli_outputs *outputs, const rynd_session *session, cli_failure *failure)
 {
     for (size_t i = 0; i < outputs->count; i++) {
-        if (rynd_session_output(session, i, &outputs->tensors[i]) != RYND_OK) {
+        if (rynd_session_get_output(session, i, &outputs->tensors[i]) != RYND_OK) {
             return cli_fail_library(failure);
         }
     }

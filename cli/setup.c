@@ -42,18 +42,13 @@ bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *
     if (!cli_check_device(common, failure)) {
         return false;
     }
-    rynd_context_options options = {
-        .size = sizeof options,
-        .device = common->device,
-        .threads = (unsigned)common->threads,
-        .profile = common->profile,
-        .wisdom = common->wisdom,
-        .frozen = common->frozen,
-        .log = cli_log,
-        .log_user = (void *)(uintptr_t)common,
-    };
+    rynd_context_options options = RYND_SIZED(
+        rynd_context_options, .device = common->device, .threads = (unsigned)common->threads,
+        .profile = common->profile, .wisdom = common->wisdom, .frozen = common->frozen,
+        .log = cli_log, .log_user = (void *)(uintptr_t)common);
     sigset_t before;
-    cli_ending_hold(&before); /* the context's threads shall leave signals to this one */
+    cli_ending_hold(
+        &before); /* the context's threads inherit the mask: signals go to this thread */
     const rynd_status status = rynd_context_create(&options, &setup->context);
     cli_ending_release(&before);
     return status == RYND_OK ? true : cli_fail_library(failure);
@@ -75,17 +70,17 @@ bool cli_setup_gradient(cli_setup *setup, const char *problem, cli_failure *fail
 {
     rynd_expr *expr;
     if (!cli_is_problem(problem)) {
-        return cli_fail_usage(failure,
-                              "--gradient is of an expression: give a problem of expr "
-                              "(docs/problems.md), not '%s'",
-                              problem);
+        return cli_fail_usage(
+            failure,
+            "--gradient needs an expression: give an expr problem (docs/problems.md), not '%s'",
+            problem);
     }
     double begin = cli_now();
     if (rynd_expr_create(setup->context, problem, NULL, &expr) != RYND_OK) {
         return cli_fail_library(failure);
     }
-    const bool done =
-        rynd_expr_gradient(expr, NULL, &setup->gradient) == RYND_OK || cli_fail_library(failure);
+    const bool done = rynd_expr_create_gradient(expr, NULL, &setup->gradient) == RYND_OK ||
+                      cli_fail_library(failure);
     rynd_expr_destroy(expr);
     setup->model = rynd_expr_model(setup->gradient);
     setup->load_time = cli_now() - begin;
@@ -111,8 +106,8 @@ static bool look_at_batch(const rynd_model *model, const cli_common *common, ryn
     *open = (rynd_value_info){.name = NULL};
     *fixed = false;
     for (size_t i = 0; i < rynd_model_input_count(model); i++) {
-        rynd_value_info info = {.size = sizeof info};
-        if (rynd_model_input(model, i, &info) != RYND_OK) {
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
+        if (rynd_model_get_input(model, i, &info) != RYND_OK) {
             return cli_fail_library(failure);
         }
         const bool known = info.rank > 0 && (info.dim[0] >= 0 || is_given(common, info.symbol[0]));
@@ -135,10 +130,10 @@ bool cli_setup_batch(const rynd_model *model, const cli_common *common, int64_t 
     }
     if (*batch == 0 && open.name && open.rank > 0) {
         *batch = 1;
-        cli_note(common,
-                 "input '%s' leaves its first dimension open ('%s'): it is 1 here; --batch N "
-                 "takes another",
-                 open.name, open.symbol[0]);
+        cli_note(
+            common,
+            "input '%s' leaves its first dimension open ('%s'): it is 1 here; --batch N changes it",
+            open.name, open.symbol[0]);
     }
     /* The library leaves dims alone that a model fixes; a batch that changes nothing must not look
      * as if it did. */
@@ -156,8 +151,7 @@ bool cli_check_steps(const cli_common *common, cli_failure *failure)
     for (size_t i = 0; i < common->settings.count; i++) {
         const rynd_setting *set = &common->settings.items[i];
         if (!set->step) {
-            return cli_fail_usage(failure,
-                                  "--set %s=%s: of which of the model's steps? Give STEP.%s=%s",
+            return cli_fail_usage(failure, "--set %s=%s: name the step, too: --set STEP.%s=%s",
                                   set->knob, set->value, set->knob, set->value);
         }
     }
@@ -168,16 +162,10 @@ bool cli_setup_plan_options(const cli_setup *setup, const cli_common *common,
                             const rynd_tensor *inputs, rynd_plan_options *options,
                             cli_failure *failure)
 {
-    *options = (rynd_plan_options){
-        .size = sizeof *options,
-        .accuracy = (rynd_accuracy)common->accuracy,
-        .dims = common->dims.items,
-        .dim_count = common->dims.count,
-        .batch = common->batch,
-        .inputs = inputs,
-        .settings = common->settings.items,
-        .setting_count = common->settings.count,
-    };
+    *options = RYND_SIZED(
+        rynd_plan_options, .accuracy = (rynd_accuracy)common->accuracy, .dims = common->dims.items,
+        .dim_count = common->dims.count, .batch = common->batch, .inputs = inputs,
+        .settings = common->settings.items, .setting_count = common->settings.count);
     return ((inputs && common->batch == 0) ||
             cli_setup_batch(setup->model, common, &options->batch, failure)) &&
            cli_check_steps(common, failure);
@@ -232,12 +220,10 @@ unsigned cli_constants_of(const char *problem)
 bool cli_setup_op(cli_setup *setup, const cli_common *common, const char *problem,
                   const rynd_tensor *inputs, rynd_op **op, cli_failure *failure)
 {
-    rynd_op_options options = {.size = sizeof options,
-                               .accuracy = (rynd_accuracy)common->accuracy,
-                               .inputs = inputs,
-                               .settings = common->settings.items,
-                               .setting_count = common->settings.count,
-                               .constants = inputs ? 0 : cli_constants_of(problem)};
+    rynd_op_options options =
+        RYND_SIZED(rynd_op_options, .accuracy = (rynd_accuracy)common->accuracy, .inputs = inputs,
+                   .settings = common->settings.items, .setting_count = common->settings.count,
+                   .constants = inputs ? 0 : cli_constants_of(problem));
     if (rynd_op_create(setup->context, problem, &options, op) != RYND_OK) {
         *op = NULL;
         return cli_fail_library(failure);

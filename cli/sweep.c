@@ -75,10 +75,10 @@ bool cli_sweep_begin(cli_sweep *sweep, const cli_list *arguments, cli_failure *f
 
 static bool read_op(cli_sweep_point *point, const rynd_op *op, cli_failure *failure)
 {
-    rynd_step_info info = {.size = sizeof info};
-    rynd_memory memory = {.size = sizeof memory};
-    point->time = (rynd_prediction){.size = sizeof point->time};
-    if (rynd_op_info(op, &info) != RYND_OK || rynd_op_memory(op, &memory) != RYND_OK ||
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
+    point->time = RYND_SIZED(rynd_prediction);
+    if (rynd_op_get_info(op, &info) != RYND_OK || rynd_op_get_memory(op, &memory) != RYND_OK ||
         rynd_op_predict(op, &point->time) != RYND_OK) {
         return cli_fail_library(failure);
     }

@@ -16,8 +16,8 @@ typedef struct cli_sweep_point {
     size_t value[CLI_GRID_AXES]; /* the index in each range */
     char *problem, *kernel, *knobs;
     rynd_prediction time;
-    double flop, bytes; /* of the definition */
-    size_t memory;      /* bytes that measuring it takes */
+    double flop, bytes; /* counts of the definition */
+    size_t memory;      /* bytes for measuring it */
     cli_statistics measured;
 } cli_sweep_point;
 
@@ -37,7 +37,7 @@ typedef struct cli_sweep {
     /* by round, then by point: seconds of a run; NULL: nothing was measured */
     double *samples;
     size_t rounds;
-    /* of each point, by cli_dominance; `measured_dominance` is NULL where nothing was measured */
+    /* by cli_dominance, one per point; `measured_dominance` is NULL without measurements */
     double *dominance, *measured_dominance;
     size_t most, measured_most; /* where it is largest; count: nowhere */
     cli_sweep_step *steps;
@@ -47,7 +47,7 @@ typedef struct cli_sweep {
 typedef struct cli_sweep_measuring {
     double seconds; /* at least so long, all points together */
     int64_t rounds; /* and at least so many */
-    int64_t seed;   /* of the order within rounds */
+    int64_t seed;   /* random seed of the order within rounds */
 } cli_sweep_measuring;
 
 /* `arguments`: the problem, then a range each. The caller frees also when one of these fails. */
@@ -63,7 +63,7 @@ bool cli_sweep_measure(cli_sweep *sweep, const cli_sweep_measuring *how, cli_set
 bool cli_sweep_judge(cli_sweep *sweep, cli_failure *failure);
 void cli_sweep_free(cli_sweep *sweep);
 
-/* What is plotted of a point, and what marks it: measured where it was. */
+/* Returns the plotted and marked time of a point: the measured one, or the predicted one. */
 double cli_sweep_seconds(const cli_sweep *sweep, size_t point);
 
 #endif

@@ -16,8 +16,8 @@ static const double MOST_RUNS = 1000;
 typedef struct measuring {
     cli_sweep *sweep;
     cli_subject *subjects;
-    size_t *order; /* of the round at hand */
-    int *runs;     /* of a sample, by point */
+    size_t *order; /* order of the points in the current round */
+    int *runs;     /* runs per sample, by point */
     uint64_t random;
 } measuring;
 

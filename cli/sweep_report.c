@@ -105,7 +105,7 @@ static void add_row(cli_table *table, const cli_sweep *sweep, size_t index, doub
 
 static bool print_table(const cli_sweep *sweep, cli_failure *failure)
 {
-    static const char *const predicted[] = {"predicted", "90% from", "to", "D"},
+    static const char *const predicted[] = {"predicted", "90% low", "90% high", "D"},
                              *const measured[] = {"n", "measured", "min", "ratio", "D"},
                              *const last[] = {"", "", "kernel", "knobs"};
     const size_t with_d = has_dominance(sweep);
@@ -148,7 +148,8 @@ static void print_dominance(const cli_sweep *sweep, const char *what, const doub
         return;
     }
     cli_sweep_values(sweep, most, 0, values, sizeof values);
-    cli_line(stdout, "D_max %.2f %s, at %s: its time over the least of those that contain it",
+    cli_line(stdout,
+             "D_max %.2f %s, at %s: its time over the least time of the problems that contain it",
              dominance[most], what, values);
 }
 
@@ -167,7 +168,7 @@ static void print_steps(const cli_sweep *sweep)
                  step->cliff ? ": a cliff" : "");
     }
     if (!sweep->step_count) {
-        printf("no step takes over %.1f times as long as its work\n", CLI_EXCESS_CLIFF);
+        printf("no step with E above %.1f\n", CLI_EXCESS_CLIFF);
     }
 }
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one sample: what is drawn stands at fixed places, so that one option does not change what
- * another draws. Tries of a part take four numbers each. */
+/* Indices of a sample's random numbers. They are fixed, so that one option does not change the
+ * numbers of another. Each try of a random area takes four. */
 enum {
     FLIP,
     BRIGHTNESS,

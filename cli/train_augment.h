@@ -8,27 +8,28 @@
 #include "train_data.h"
 
 typedef struct cli_augment {
-    double area;   /* the smallest part of a picture's area; 0: not given */
-    int64_t pad;   /* pixels of zeros around it before the crop; -1: not given */
-    bool flip;     /* mirrored, left and right, every second time */
-    bool turn;     /* by a number of quarters, 0 to 3; pictures are square then */
-    double jitter; /* factors of brightness, contrast and saturation: 1 - jitter to 1 + jitter */
+    double area; /* the smallest part of a picture's area; 0: not given */
+    int64_t pad; /* pixels of zeros around the picture before the crop; -1: not given */
+    bool flip;   /* flip horizontally with probability 1/2 */
+    bool turn;   /* turn by 0 to 3 quarters; pictures must be square */
+    double
+        jitter; /* random factors of brightness, contrast and saturation: 1 - jitter to 1 + jitter */
 } cli_augment;
 
 /* The rows of an option table; `at` is the offset of the cli_augment in the settings. */
 /* clang-format off */
 #define CLI_AUGMENT_OPTIONS(at)                                                                  \
     {"random-area", 0, CLI_NUMBER, "A", NULL, 0.01, 1, (at) + offsetof(cli_augment, area),       \
-     "while training, in the place of --size and --crop: cut out a part of A to all of a picture's "\
-     "area, its sides' ratio 3/4 to 4/3, and resize it"},                                        \
+     "augmentation: crop a random part of A to 1 of a picture's area, with sides of ratio 3/4 to "\
+     "4/3, and resize it; instead of --size and --crop"},                                        \
     {"random-crop", 0, CLI_INTEGER, "PAD", NULL, 0, 1024, (at) + offsetof(cli_augment, pad),     \
-     "while training: PAD pixels of zeros on each side, then crop at a random place"},           \
+     "augmentation: pad each side by PAD zeros, then crop at a random position"},                \
     {"flip", 0, CLI_FLAG, NULL, NULL, 0, 0, (at) + offsetof(cli_augment, flip),                  \
-     "while training: mirror every second picture"},                                             \
+     "augmentation: flip horizontally at random (probability 1/2)"},                             \
     {"turn", 0, CLI_FLAG, NULL, NULL, 0, 0, (at) + offsetof(cli_augment, turn),                  \
-     "while training: turn pictures by 0, 1, 2 or 3 quarters; they must be square"},             \
+     "augmentation: turn by 0, 90, 180 or 270 degrees at random; pictures must be square"},      \
     {"jitter", 0, CLI_NUMBER, "J", NULL, 0, 1, (at) + offsetof(cli_augment, jitter),             \
-     "while training: brightness, contrast and saturation times 1-J to 1+J"}
+     "augmentation: multiply brightness, contrast and saturation by random factors of 1-J to 1+J"}
 /* clang-format on */
 
 /* Whose numbers. */
@@ -42,13 +43,13 @@ typedef struct cli_draw {
  * dropouts begin at 0x64726f70 (rynd/train.h). */
 enum { CLI_STREAM_ORDER = 0x7f000000, CLI_STREAM_AUGMENT, CLI_STREAM_PLACES };
 
-/* Of one picture: area or pad, then flip, turn and colours, to pictures of this size (which the
- * picture must have already where neither area nor pad is given). */
+/* Augments a picture to the size `to`: random area or padded crop, then flip, turn and colours.
+ * Without area and pad the picture must have this size already. */
 bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_extent to,
                          cli_image *image, const char *name, cli_failure *failure);
 
-/* Of a pair: a part of the small picture of this size, at a random place (draw NULL: the middle),
- * and the same part of the large one; both mirrored and turned where the options say so. */
+/* Crops a pair: a part of the small picture of this size at a random position (draw NULL: the
+ * centre), and the same part of the large one. Flips and turns both alike. */
 bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_extent to,
                       cli_sample *sample, const char *name, cli_failure *failure);
 

@@ -11,13 +11,14 @@
 static bool fail_picture(const cli_batch_wish *wish, const rynd_value_info *value, const char *what,
                          cli_failure *failure)
 {
-    return cli_fail(failure,
-                    "'%s' has pictures, but %s '%s' %s is none: it has no dimension of 1 or 3 "
-                    "channels; give an .npz of x and y",
-                    wish->set->path, what, value->name, cli_shape_of_value(value).text);
+    return cli_fail(
+        failure,
+        "'%s' has pictures, but %s '%s' %s has no dimension of 1 or 3 channels; give an .npz "
+        "of x and y",
+        wish->set->path, what, value->name, cli_shape_of_value(value).text);
 }
 
-/* Of one picture in x: 0 where nothing says it yet. */
+/* Returns the extent of a picture in x: 0 while unknown. */
 static cli_extent extent_of(const cli_batch_wish *wish, const cli_picture_layout *layout)
 {
     const cli_preprocess *p = wish->preprocess;

@@ -20,7 +20,7 @@ typedef struct cli_batch_wish {
 typedef struct cli_batch_form {
     cli_batch_wish wish;
     rynd_tensor x[CLI_TRAIN_INPUTS], y;    /* descriptions: data NULL */
-    cli_picture_layout x_layout, y_layout; /* of pictures */
+    cli_picture_layout x_layout, y_layout; /* layouts of pictures in x and y */
     cli_extent to;                         /* the extents of a picture in x */
     bool pictures;                         /* x holds pictures */
 } cli_batch_form;

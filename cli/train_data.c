@@ -34,11 +34,11 @@ bool cli_dataset_open(cli_dataset *set, const char *path, const cli_data_wish *w
             return true;
         }
     }
-    return cli_fail(failure,
-                    "'%s' is no data to train on: give a folder of folders of pictures (one a "
-                    "class), a folder with 'high' (and 'low') in it, an .npz of x and y, or an "
-                    "IDX file of pictures",
-                    path);
+    return cli_fail(
+        failure,
+        "'%s' is no training data: give a folder with one folder of pictures per class, a "
+        "folder with 'high' (and 'low'), an .npz of x and y, or an IDX file of pictures",
+        path);
 }
 
 void cli_dataset_add_content(cli_dataset *set, const void *bytes, size_t size)

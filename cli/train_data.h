@@ -9,26 +9,26 @@
 
 typedef struct cli_dataset cli_dataset;
 
-enum { CLI_TRAIN_INPUTS = 16 }; /* of a model, at most */
+enum { CLI_TRAIN_INPUTS = 16 }; /* most inputs of a model */
 
-/* What is wished of a set besides its path. */
+/* Requirements on a data set. */
 typedef struct cli_data_wish {
-    int64_t factor; /* of pairs without small pictures: how many times smaller they are made; 0 */
+    int64_t factor; /* pairs without small pictures: downscaling factor; else 0 */
     /* the model's: an archive has an array `x` for the only one, or one of the name of each, which
      * are converted where nothing is lost; 0: x of any type */
     const rynd_value_info *inputs;
     size_t input_count; /* at most CLI_TRAIN_INPUTS */
     bool classes;       /* an archive's y are indices of classes */
-    bool guess;         /* they are where they are of a type of whole numbers */
-    rynd_dtype target;  /* of an archive's y where they are no classes; NONE: any */
+    bool guess;         /* treat y as classes if its dtype is an integer */
+    rynd_dtype target;  /* dtype of an archive's y if not classes; NONE: any */
 } cli_data_wish;
 
 /* One sample: pictures as the file has them (0 to 255), or rows of the set's arrays. */
 typedef struct cli_sample {
     cli_image picture, target; /* pixels NULL: there is none; owned */
-    /* one row of each array; dtype NONE: there is none; borrowed */
+    /* a row per array; dtype NONE: absent; borrowed */
     rynd_tensor x[CLI_TRAIN_INPUTS], y;
-    int64_t label; /* the index of its class; -1: it has none */
+    int64_t label; /* class index; -1: no class */
 } cli_sample;
 
 void cli_sample_free(cli_sample *sample);
@@ -49,7 +49,7 @@ struct cli_dataset {
     const cli_dataset_kind *kind;
     const char *path; /* borrowed */
     size_t count;     /* samples: at least 1 */
-    /* of classes, by label; NULL where they have none; owned */
+    /* class names by label, or NULL; owned */
     char **classes;
     size_t class_count; /* 0: samples have no labels */
     bool pairs;         /* pictures have pictures as targets */
@@ -58,7 +58,7 @@ struct cli_dataset {
     void *own; /* the reader's */
 };
 
-/* Finds out what is there, and opens it. */
+/* Detects the kind of data, and opens it. */
 bool cli_dataset_open(cli_dataset *set, const char *path, const cli_data_wish *wish,
                       cli_failure *failure);
 void cli_dataset_close(cli_dataset *set);

@@ -80,11 +80,12 @@ static bool open_folder(cli_dataset *set, const cli_data_wish *wish, cli_failure
             return false;
         }
     }
-    return set->count ? true
-                      : cli_fail(failure,
-                                 "'%s' has no folders of pictures, one a class (or 'high' and "
-                                 "'low', for pairs)",
-                                 set->path);
+    return set->count
+               ? true
+               : cli_fail(
+                     failure,
+                     "'%s' has no folder of pictures per class, and no 'high' and 'low' for pairs",
+                     set->path);
 }
 
 static bool read_sample(const cli_dataset *set, size_t index, cli_sample *sample,

@@ -49,12 +49,12 @@ static bool read_file(const char *path, cli_idx *idx, cli_failure *failure)
     return good;
 }
 
-/* Of the last part of the path only. */
+/* Replaces text in the last component of the path only. */
 static void replace(char *path, const char *old, const char *with)
 {
     char *name = strrchr(path, '/'), *at = strstr(name ? name : path, old);
     if (at) {
-        for (; *with; at++, with++) { /* of the same length */
+        for (; *with; at++, with++) { /* both have the same length */
             *at = *with;
         }
     }
@@ -81,11 +81,11 @@ static char *labels_of(const char *path, cli_failure *failure)
         }
     }
     if (strcmp(labels, path) == 0 || access(labels, F_OK) != 0) {
-        cli_fail(failure,
-                 "'%s': there is no file of the pictures' classes beside it: its name has 'labels' "
-                 "for 'images' and 'idx1' for 'idx3' (train-images-idx3-ubyte, "
-                 "train-labels-idx1-ubyte)",
-                 path);
+        cli_fail(
+            failure,
+            "'%s': the file of labels is missing beside it; its name has 'labels' for 'images' and"
+            " 'idx1' for 'idx3' (train-images-idx3-ubyte, train-labels-idx1-ubyte)",
+            path);
         free(labels);
         return NULL;
     }
@@ -98,10 +98,11 @@ static bool check(cli_dataset *set, const char *labels, cli_failure *failure)
     const cli_idx *p = &own->pictures, *l = &own->labels;
     const bool pictures = p->rank == 3 || (p->rank == 4 && (p->dim[3] == 1 || p->dim[3] == 3));
     if (!pictures || p->dim[1] > 65535 || p->dim[2] > 65535) {
-        return cli_fail(failure,
-                        "'%s' has no pictures: they are [count, height, width], of sides up to "
-                        "65535, with 1 or 3 channels behind",
-                        set->path);
+        return cli_fail(
+            failure,
+            "'%s' has no pictures: give [count, height, width] with sides up to 65535, or [count, "
+            "height, width, channels] with 1 or 3 channels",
+            set->path);
     }
     if (l->rank != 1 || l->dim[0] != p->dim[0]) {
         return cli_fail(failure,

@@ -101,10 +101,10 @@ static bool name_arrays(npz_set *own, const cli_data_wish *wish, cli_failure *fa
     for (size_t i = 0; own->inputs > 1 && i < own->inputs; i++) {
         own->names[i] = wish->inputs[i].name;
         if (strcmp(own->names[i], "y") == 0) {
-            return cli_fail(failure,
-                            "'%s': the model has an input 'y', as targets are called; give the "
-                            "input another name",
-                            own->path);
+            return cli_fail(
+                failure,
+                "'%s': the model has an input 'y', the name of the targets; rename the input",
+                own->path);
         }
     }
     own->names[own->inputs] = "y";
@@ -116,10 +116,11 @@ static bool check_arrays(const npz_set *own, cli_failure *failure)
     const rynd_tensor *first = &own->arrays[0].view;
     for (size_t i = 0; i <= own->inputs; i++) {
         if (own->arrays[i].view.dtype == RYND_DTYPE_NONE) {
-            return cli_fail(failure, "'%s' has no array '%s'; %s and y (targets) are wanted",
+            return cli_fail(failure, "'%s' has no array '%s'; it needs %s and y (targets)",
                             own->path, own->names[i],
-                            own->inputs > 1 ? "one by the name of each of the model's inputs"
-                                            : "x (inputs)");
+                            own->inputs > 1
+                                ? "one array per input of the model (with the input's name)"
+                                : "x (inputs)");
         }
     }
     for (size_t i = 1; i <= own->inputs; i++) {

@@ -95,10 +95,11 @@ static bool open_both(cli_dataset *set, const cli_data_wish *wish, const char *l
         return cli_fail(failure, "'%s' has no picture (.png, .jpg)", high);
     }
     if (!low && wish->factor < 2) {
-        return cli_fail_usage(failure,
-                              "'%s' has large pictures in 'high' and no 'low': say with --factor N "
-                              "how many times smaller the model's input is",
-                              set->path);
+        return cli_fail_usage(
+            failure,
+            "'%s' has large pictures in 'high' and no 'low': give --factor N, the ratio of their "
+            "size to the model's input",
+            set->path);
     }
     own->factor = wish->factor;
     add_files(set, high, own->high);

@@ -38,7 +38,7 @@ bool cli_train_identify(cli_train_run *run, cli_failure *failure)
 {
     char data[DATA_WORDS];
     const char *trainer;
-    if (rynd_trainer_identity(run->trainee.trainer, &trainer) != RYND_OK) {
+    if (rynd_trainer_get_identity(run->trainee.trainer, &trainer) != RYND_OK) {
         return cli_fail_library(failure);
     }
     describe_data(run, data);
@@ -85,10 +85,9 @@ static bool is_named(const word *w, const char *name)
 static const struct {
     const char *name, *meaning;
 } followers[] = {
-    {"constants", "weights that are not trained differ: another model, or another --freeze"},
-    {"kernels",
-     "steps run by other kernels or forms: another model, machine, profile or wisdom, or "
-     "another build of rynd"},
+    {"constants", "untrained weights differ: another model, or another --freeze"},
+    {"kernels", "steps with other kernels or forms: another model, machine, profile or wisdom, or "
+                "another build of rynd"},
 };
 
 static const char *meaning_of(const word *w)
@@ -153,17 +152,17 @@ bool cli_train_check_identity(const cli_train_run *run, const char *saved, cli_f
         return true;
     }
     if (*d.own) {
-        snprintf(what, sizeof what, "was made by a run of %s, and this one is of %s", d.saved,
+        snprintf(what, sizeof what, "comes from a run with %s, but this run has %s", d.saved,
                  d.own);
     } else {
-        snprintf(what, sizeof what, "was made by a run of another kind (%s)", d.meaning);
+        snprintf(what, sizeof what, "comes from a different run (%s)", d.meaning);
     }
     if (s->other_bits) {
-        cli_note(&s->common, "'%s' %s: it goes on with other bits", s->resume, what);
+        cli_note(&s->common, "'%s' %s: continuing with other bits", s->resume, what);
         return true;
     }
     return cli_fail(failure,
-                    "'%s' %s: it cannot go on with the same bits; give the same options, or "
-                    "--other-bits to go on all the same",
+                    "'%s' %s: it cannot continue with the same bits; give the same options, or "
+                    "--other-bits to continue anyway",
                     s->resume, what);
 }

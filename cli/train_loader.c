@@ -17,9 +17,9 @@ enum { RING = CLI_LOADER_BATCHES, MOST_THREADS = 256 };
 
 typedef struct place {
     cli_tensor x[CLI_TRAIN_INPUTS], y;
-    unsigned char *own;   /* of each sample: it stands at its place of the order */
+    unsigned char *own;   /* one flag per sample: it is the order's own, no replacement */
     int64_t handed, done; /* samples given to threads; put */
-    cli_failure failure;  /* of the first sample that failed */
+    cli_failure failure;  /* error of the first sample that failed */
     int64_t failed;       /* which that is */
 } place;
 
@@ -32,13 +32,13 @@ typedef struct epoch_order {
 
 struct cli_loader {
     cli_loader_options options;
-    uint64_t batches; /* of an epoch */
+    uint64_t batches; /* per epoch */
     uint64_t oldest;  /* batch that was not given back */
     uint64_t working; /* that samples are handed out of */
     bool taken, stop;
     place ring[RING];
     epoch_order orders[RING + 1];
-    unsigned char *broken; /* of each sample: it was named */
+    unsigned char *broken; /* one flag per sample: already named as unreadable */
     pthread_mutex_t lock;
     pthread_cond_t room, ready;
     pthread_t threads[MOST_THREADS];
@@ -216,8 +216,9 @@ static bool start_threads(cli_loader *l, cli_failure *failure)
     cli_ending_release(&before);
     return l->thread_count
                ? true
-               : cli_fail(failure, "no thread can be made to read samples: the system lacks memory "
-                                   "or threads");
+               : cli_fail(
+                     failure,
+                     "cannot start a thread to read samples: the system lacks memory or threads");
 }
 
 cli_loader *cli_loader_start(const cli_loader_options *options, cli_failure *failure)

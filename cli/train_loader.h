@@ -27,9 +27,10 @@ typedef struct cli_loader_options {
     bool whole; /* the last batch of an epoch, too: its rest is filled with the first samples */
     uint64_t batches; /* that are taken of each epoch; 0: as many as there are */
     uint64_t first;   /* the number of the first batch */
-    uint64_t end;     /* of the one behind the last; UINT64_MAX: none */
+    uint64_t end;     /* one past the last batch; UINT64_MAX: endless */
     unsigned threads; /* at least 1 */
-    int part, parts;  /* of each batch: which of so many this loader makes; parts at least 1 */
+    int part,
+        parts; /* this loader makes part `part` of the `parts` equal parts of each batch; parts is at least 1 */
 } cli_loader_options;
 
 typedef struct cli_batch {
@@ -37,7 +38,7 @@ typedef struct cli_batch {
     uint32_t epoch;
     rynd_tensor x[CLI_TRAIN_INPUTS], y; /* an x for each of the form's inputs */
     int64_t count; /* samples at the beginning of it: less than all, or none, in the last batch */
-    /* of each: it is the order's own, not one in the place of another */
+    /* one flag per sample: it is the order's own, no replacement */
     const unsigned char *own;
 } cli_batch;
 
@@ -50,9 +51,8 @@ cli_loader *cli_loader_start(const cli_loader_options *options, cli_failure *fai
  * part of the last batch has no sample, batch->count is 0. One thread only. */
 bool cli_loader_take(cli_loader *loader, cli_batch *batch, cli_failure *failure);
 void cli_loader_give(cli_loader *loader);
-/* Of each sample: 1: it could not be read. While no batch is made any more, or by who took the
- * last.
- */
+/* Returns one flag per sample: 1 if it could not be read. Call after the last batch, or from the
+ * thread that took the last one. */
 const unsigned char *cli_loader_broken(const cli_loader *loader);
 /* Waits for the samples at hand only. NULL is allowed. */
 void cli_loader_stop(cli_loader *loader);

@@ -30,7 +30,7 @@ static bool fail_write(const cli_train_log *log, cli_failure *failure)
     return cli_fail(failure, "cannot write '%s': %s", log->path, strerror(errno));
 }
 
-/* One line that is there: false at the first of a later step. */
+/* Keeps an existing line; returns false at the first line of a later step. */
 static bool keep_line(cli_train_log *log, const char *line, uint64_t step, bool *memory)
 {
     cJSON *row = cJSON_Parse(line);

@@ -15,9 +15,9 @@
 #include <stdio.h>
 
 typedef struct cli_log_step {
-    uint64_t step, epoch; /* steps done, this one with it; the epoch from 0 */
+    uint64_t step, epoch; /* steps done, including the current; the epoch from 0 */
     double loss, rate;
-    double accuracy; /* of the batch, 0 to 1; below 0: there is none */
+    double accuracy; /* share of the batch, 0 to 1; negative: unknown */
     double images_per_second, seconds, memory;
 } cli_log_step;
 

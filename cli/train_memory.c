@@ -80,8 +80,8 @@ static bool find_fresh(const rynd_trainer *trainer, double *fresh, cli_failure *
                                       rynd_trainer_update_plan(trainer)};
     double planned = 0, besides = (double)rynd_trainer_memory(trainer);
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
-        rynd_memory memory = {.size = sizeof memory};
-        if (plans[i] && rynd_plan_memory(plans[i], &memory) != RYND_OK) {
+        rynd_memory memory = RYND_SIZED(rynd_memory);
+        if (plans[i] && rynd_plan_get_memory(plans[i], &memory) != RYND_OK) {
             return cli_fail_library(failure);
         }
         planned += (double)memory.activations + (double)memory.workspace;
@@ -95,8 +95,8 @@ static bool find_fresh(const rynd_trainer *trainer, double *fresh, cli_failure *
 static bool add_copies(const rynd_trainer *trainer, double *fresh, cli_failure *failure)
 {
     for (size_t i = 0; i < rynd_trainer_state_count(trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        if (rynd_trainer_state(trainer, i, &info) != RYND_OK) {
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        if (rynd_trainer_get_state(trainer, i, &info) != RYND_OK) {
             return cli_fail_library(failure);
         }
         *fresh += info.tensor.data ? 0 : bytes_of(&info.tensor);

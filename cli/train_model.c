@@ -53,7 +53,7 @@ static bool check_optimizer(const cli_train_settings *s, cli_failure *failure)
 {
     const bool sgd = optimizers[index_of(s->optimizer)].optimizer == RYND_OPTIMIZER_SGD;
     if (!sgd && (s->momentum >= 0 || s->nesterov)) {
-        return cli_fail_usage(failure, "--momentum and --nesterov are for --optimizer sgd");
+        return cli_fail_usage(failure, "--momentum and --nesterov need --optimizer sgd");
     }
     return s->momentum != 0 || !s->nesterov
                ? true
@@ -65,37 +65,23 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
                       const cli_ranks *ranks, cli_failure *failure)
 {
     const double momentum = optimizers[index_of(s->optimizer)].momentum;
-    rynd_trainer_options options = {
-        .size = sizeof options,
-        .loss = losses[rule->loss],
-        .label_smoothing = rule->label_smoothing,
+    rynd_trainer_options options = RYND_SIZED(
+        rynd_trainer_options, .loss = losses[rule->loss], .label_smoothing = rule->label_smoothing,
         .charbonnier_epsilon = rule->epsilon,
         .optimizer = optimizers[index_of(s->optimizer)].optimizer,
-        .momentum = s->momentum >= 0 ? s->momentum : momentum,
-        .nesterov = s->nesterov,
-        .weight_decay = s->weight_decay,
-        .clip_norm = s->clip,
-        .freeze = s->freeze.items,
-        .freeze_count = s->freeze.count,
-        .train_only = s->train_only.items,
-        .train_only_count = s->train_only.count,
-        .train_last = s->train_last,
-        .dims = s->common.dims.items,
-        .dim_count = s->common.dims.count,
-        .inputs = form->x,
-        .output = s->loss_of,
-        .accuracy = (rynd_accuracy)s->common.accuracy,
-        .settings = s->common.settings.items,
-        .setting_count = s->common.settings.count,
-        .init = inits[index_of(s->init)],
-        .init_seed = (uint64_t)s->seed,
-        .accumulate = s->accumulate,
-        .storage = cli_storage(s),
+        .momentum = s->momentum >= 0 ? s->momentum : momentum, .nesterov = s->nesterov,
+        .weight_decay = s->weight_decay, .clip_norm = s->clip, .freeze = s->freeze.items,
+        .freeze_count = s->freeze.count, .train_only = s->train_only.items,
+        .train_only_count = s->train_only.count, .train_last = s->train_last,
+        .dims = s->common.dims.items, .dim_count = s->common.dims.count, .inputs = form->x,
+        .output = s->loss_of, .accuracy = (rynd_accuracy)s->common.accuracy,
+        .settings = s->common.settings.items, .setting_count = s->common.settings.count,
+        .init = inits[index_of(s->init)], .init_seed = (uint64_t)s->seed,
+        .accumulate = s->accumulate, .storage = cli_storage(s),
         .dropout = dropouts[index_of(s->dropout)],
         /* ranks drop by numbers of their own: their samples are others */
         .dropout_seed = (uint64_t)s->seed + ((uint64_t)ranks->rank << 32),
-        .exchange = cli_ranks_exchange(ranks),
-    };
+        .exchange = cli_ranks_exchange(ranks));
     *trainee = (cli_trainee){.setup = setup};
     if (!check_optimizer(s, failure) || !cli_check_steps(&s->common, failure) ||
         (s->memory_limit &&
@@ -104,7 +90,7 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
     }
     rynd_tensor target;
     if (rynd_trainer_create(setup->model, &options, &trainee->trainer) != RYND_OK ||
-        rynd_trainer_target(trainee->trainer, &target) != RYND_OK) {
+        rynd_trainer_get_target(trainee->trainer, &target) != RYND_OK) {
         return cli_fail_library(failure);
     }
     bool same = target.dtype == form->y.dtype && target.rank == form->y.rank;
@@ -128,7 +114,7 @@ bool cli_trainee_step(cli_trainee *trainee, const cli_batch *batch, double rate,
                       rynd_tensor *output, cli_failure *failure)
 {
     return (rynd_trainer_step(trainee->trainer, batch->x, &batch->y, rate, loss) == RYND_OK &&
-            rynd_trainer_output(trainee->trainer, output) == RYND_OK) ||
+            rynd_trainer_get_output(trainee->trainer, output) == RYND_OK) ||
            cli_fail_library(failure);
 }
 
@@ -137,15 +123,15 @@ bool cli_trainee_evaluate(cli_trainee *trainee, const cli_batch *batch, rynd_ten
 {
     double loss;
     return (rynd_trainer_evaluate(trainee->trainer, batch->x, &batch->y, &loss) == RYND_OK &&
-            rynd_trainer_output(trainee->trainer, output) == RYND_OK) ||
+            rynd_trainer_get_output(trainee->trainer, output) == RYND_OK) ||
            cli_fail_library(failure);
 }
 
 static bool copy_state(cli_trainee *trainee, size_t index, rynd_state_info *info, cli_tensor *to,
                        cli_failure *failure)
 {
-    *info = (rynd_state_info){.size = sizeof *info};
-    if (rynd_trainer_state(trainee->trainer, index, info) != RYND_OK) {
+    *info = RYND_SIZED(rynd_state_info);
+    if (rynd_trainer_get_state(trainee->trainer, index, info) != RYND_OK) {
         return cli_fail_library(failure);
     }
     const rynd_tensor *t = &info->tensor;

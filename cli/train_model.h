@@ -21,7 +21,7 @@ typedef struct cli_trainee {
 } cli_trainee;
 
 const char *cli_optimizer_name(int optimizer);
-/* Of activations, whether or not it was given. */
+/* Returns the storage type of activations, given or default. */
 rynd_dtype cli_storage(const cli_train_settings *settings);
 
 bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup,

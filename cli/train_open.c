@@ -31,8 +31,8 @@ static bool find_output(cli_train_run *run, cli_failure *failure)
     const rynd_model *model = run->setup.model;
     const char *name = run->settings->loss_of;
     for (size_t i = 0; i < rynd_model_output_count(model); i++) {
-        run->output = (rynd_value_info){.size = sizeof run->output};
-        if (rynd_model_output(model, i, &run->output) != RYND_OK) {
+        run->output = RYND_SIZED(rynd_value_info);
+        if (rynd_model_get_output(model, i, &run->output) != RYND_OK) {
             return cli_fail_library(failure);
         }
         if (!name || strcmp(run->output.name, name) == 0) {
@@ -55,8 +55,8 @@ static bool look_at_model(cli_train_run *run, cli_failure *failure)
                         CLI_TRAIN_INPUTS);
     }
     for (size_t i = 0; i < run->input_count; i++) {
-        run->inputs[i] = (rynd_value_info){.size = sizeof *run->inputs};
-        if (rynd_model_input(model, i, &run->inputs[i]) != RYND_OK) {
+        run->inputs[i] = RYND_SIZED(rynd_value_info);
+        if (rynd_model_get_input(model, i, &run->inputs[i]) != RYND_OK) {
             return cli_fail_library(failure);
         }
         settle_dims(run, &run->inputs[i]);
@@ -95,8 +95,8 @@ static bool open_data(cli_train_run *run, cli_failure *failure)
                         s->validate, run->validation.kind->name);
     }
     if (s->factor && !run->data.pairs) {
-        return cli_fail_usage(failure, "--factor is for pairs of pictures; '%s' holds %s", s->data,
-                              run->data.kind->name);
+        return cli_fail_usage(failure, "--factor applies to pairs of pictures; '%s' holds %s",
+                              s->data, run->data.kind->name);
     }
     return true;
 }
@@ -109,7 +109,7 @@ static bool check_class_names(const cli_train_run *run, cli_failure *failure)
         same = strcmp(a->classes[i], b->classes[i]) == 0;
     }
     return same ? true
-                : cli_fail(failure, "'%s' and '%s' have not the same folders of classes", a->path,
+                : cli_fail(failure, "'%s' and '%s' have different folders of classes", a->path,
                            b->path);
 }
 
@@ -137,7 +137,7 @@ static bool settle_loss(cli_train_run *run, cli_failure *failure)
                               classes ? "has classes; give cross_entropy" : "has no classes");
     }
     if (s->label_smoothing > 0 && loss != CLI_LOSS_CROSS_ENTROPY) {
-        return cli_fail_usage(failure, "--label-smoothing is for --loss cross_entropy");
+        return cli_fail_usage(failure, "--label-smoothing needs --loss cross_entropy");
     }
     run->rule = (cli_score_rule){loss, s->label_smoothing, s->epsilon};
     return check_class_names(run, failure) && (!classes || check_class_count(run, failure));
@@ -154,19 +154,22 @@ static bool check_augment(const cli_train_run *run, cli_failure *failure)
         return cli_fail_usage(failure, "--random-area and --random-crop: give one of them");
     }
     if (rows && any) {
-        return cli_fail_usage(failure,
-                              "'%s' is an archive of arrays: --random-area, "
-                              "--random-crop, --flip, --turn and --jitter are for pictures",
-                              run->settings->data);
+        return cli_fail_usage(
+            failure,
+            "'%s' is an archive of arrays: --random-area, --random-crop, --flip, --turn and "
+            "--jitter apply to pictures only",
+            run->settings->data);
     }
     if (run->data.pairs && (place || a->jitter > 0)) {
-        return cli_fail_usage(failure, "--random-area, --random-crop and --jitter are not for "
-                                       "pairs of pictures: --crop takes a random place of a pair");
+        return cli_fail_usage(
+            failure,
+            "--random-area, --random-crop and --jitter do not apply to pairs of pictures; --crop "
+            "crops a pair at a random position");
     }
     return !run->data.pairs || !run->settings->preprocess.size.width
                ? true
-               : cli_fail_usage(failure, "--size is not for pairs of pictures, whose sizes belong "
-                                         "together");
+               : cli_fail_usage(failure, "--size does not apply to pairs of pictures: their sizes "
+                                         "depend on each other");
 }
 
 /* --batch, what the model fixes for each rank, or 32. */

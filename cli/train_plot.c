@@ -55,7 +55,7 @@ bool cli_train_plot(const cli_train_log *log, const char *title, const char *los
     char label[128], subtitle[128];
     snprintf(label, sizeof label, "loss (%s)", loss);
     snprintf(subtitle, sizeof subtitle, "%zu steps%s", log->training.count,
-             training < log->training.count ? ", means of stretches of them" : "");
+             training < log->training.count ? ", averaged over intervals" : "");
     const cli_plot plot = {.title = title,
                            .subtitle = subtitle,
                            .x_label = "step",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks, and what they tell each other besides gradients. */
+/* Ranks, and their messages besides gradients. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "train_ranks.h"
 
@@ -18,7 +18,7 @@ enum { FLOATS = 3 };
 
 bool cli_ranks_open(cli_ranks *ranks, cli_failure *failure)
 {
-    *ranks = (cli_ranks){.ranks = 1, .exchange = {.size = sizeof ranks->exchange}};
+    *ranks = (cli_ranks){.ranks = 1, .exchange = RYND_SIZED(rynd_exchange)};
     if (rynd_mpi_ranks() == 1) {
         return true;
     }

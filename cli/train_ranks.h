@@ -19,7 +19,8 @@ bool cli_ranks_open(cli_ranks *ranks, cli_failure *failure);
 void cli_ranks_close(cli_ranks *ranks);
 /* NULL: there are no others. */
 const rynd_exchange *cli_ranks_exchange(const cli_ranks *ranks);
-/* Threads of this rank: its share of the machine's cores, within those that it may use. */
+/* Returns this rank's number of threads: its share of the machine's cores, within its affinity
+ * mask. */
 unsigned cli_ranks_threads(const cli_ranks *ranks);
 
 /* Each value becomes its sum over the ranks, added up in their order: the same bits on all. Every

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run would take, and what it gave: as text, or as one JSON document. */
+/* Prints a training's forecast and result, as text or as one JSON document. */
 #include "json_out.h"
 #include "line.h"
 #include "statistics.h"
@@ -17,8 +17,8 @@ static bool count_parameters(const cli_train_run *run, int64_t *count, cli_failu
     const rynd_trainer *trainer = run->trainee.trainer;
     *count = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        if (rynd_trainer_state(trainer, i, &info) != RYND_OK) {
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        if (rynd_trainer_get_state(trainer, i, &info) != RYND_OK) {
             return cli_fail_library(failure);
         }
         *count += info.kind == RYND_STATE_PARAMETER ? rynd_tensor_elements(&info.tensor) : 0;
@@ -32,8 +32,8 @@ static bool find_peak(const cli_train_run *run, rynd_step_info *peak, cli_failur
     const rynd_plan *plan = rynd_trainer_plan(run->trainee.trainer);
     *peak = (rynd_step_info){.name = ""};
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
-        if (rynd_plan_step(plan, i, &step) != RYND_OK) {
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        if (rynd_plan_get_step(plan, i, &step) != RYND_OK) {
             return cli_fail_library(failure);
         }
         if (step.activations + step.workspace > peak->activations + peak->workspace) {
@@ -45,13 +45,13 @@ static bool find_peak(const cli_train_run *run, rynd_step_info *peak, cli_failur
 
 static void print_memory(const cli_train_memory *memory, const rynd_step_info *peak)
 {
-    printf("memory      %s of the process: %s of the steps, %s of batches that are read (%s each)",
+    printf("memory      process %s: steps %s, batches read ahead %s (%s each)",
            cli_word_bytes(memory->process).text, cli_word_bytes(memory->trainer).text,
            cli_word_bytes(memory->reading).text, cli_word_bytes(memory->batch).text);
     if (memory->validation > 0) {
-        printf(", %s of the validation", cli_word_bytes(memory->validation).text);
+        printf(", validation %s", cli_word_bytes(memory->validation).text);
     }
-    printf("\n            most at %s: %s of values, %s of its kernel\n", peak->name,
+    printf("\n            most at %s: activations %s, workspace %s\n", peak->name,
            cli_word_bytes((double)peak->activations).text,
            cli_word_bytes((double)peak->workspace).text);
 }
@@ -71,30 +71,30 @@ static void print_forecast(const cli_train_run *run, int64_t parameters,
     }
     printf(" -> %s", cli_shape_of_tensor(&run->form.y).text);
     if (run->accumulate > 1) {
-        printf(", %" PRIu64 " of them a step", run->accumulate);
+        printf(", %" PRIu64 " per step", run->accumulate);
     }
     putchar('\n');
     if (run->ranks.ranks > 1) {
-        printf("ranks       %d, each with its part of %" PRId64 " samples\n", run->ranks.ranks,
+        printf("ranks       %d, which share batches of %" PRId64 " samples\n", run->ranks.ranks,
                run->batch);
     }
     printf("parameters  %s\n", cli_word_count((double)parameters).text);
-    printf("steps       %" PRIu64 ", of which %" PRIu64 " are left; %" PRIu64 " an epoch\n",
-           run->steps, left, run->per_epoch);
+    printf("steps       %" PRIu64 ", %" PRIu64 " left; %" PRIu64 " per epoch\n", run->steps, left,
+           run->per_epoch);
     print_memory(memory, peak);
-    printf("time        %s a step (%s to %s), %s an epoch, %s in all\n",
+    printf("time        %s per step (%s to %s), %s per epoch, %s in all\n",
            cli_word_seconds(step->median).text, cli_word_seconds(step->low).text,
            cli_word_seconds(step->high).text,
            cli_word_seconds(step->median * (double)run->per_epoch).text,
            cli_word_seconds(step->median * (double)left).text);
 }
 
-/* Of all batches of a step, and of the update where that is apart. */
+/* Predicts all micro-batches of a step, and a separate update. */
 static bool predict_step(const cli_train_run *run, rynd_prediction *step, cli_failure *failure)
 {
     const rynd_trainer *trainer = run->trainee.trainer;
     const rynd_plan *update = rynd_trainer_update_plan(trainer);
-    rynd_prediction more = {.size = sizeof more};
+    rynd_prediction more = RYND_SIZED(rynd_prediction);
     if (rynd_plan_predict(rynd_trainer_plan(trainer), step) != RYND_OK ||
         (update && rynd_plan_predict(update, &more) != RYND_OK)) {
         return cli_fail_library(failure);
@@ -111,7 +111,7 @@ bool cli_train_print_forecast(cli_train_run *run, cli_failure *failure)
     int64_t parameters;
     rynd_step_info peak;
     cli_train_memory memory;
-    rynd_prediction step = {.size = sizeof step};
+    rynd_prediction step = RYND_SIZED(rynd_prediction);
     if (!count_parameters(run, &parameters, failure) || !predict_step(run, &step, failure) ||
         !find_peak(run, &peak, failure) || !cli_train_forecast_memory(run, &memory, failure)) {
         return false;
@@ -174,7 +174,7 @@ static void print_result(const cli_train_run *run)
     }
     printf("loss        %.9g\n", run->loss);
     print_validation(run);
-    printf("time        %s, %.0f samples a second; peak memory %s\n",
+    printf("time        %s, %.0f samples per second; peak memory %s\n",
            cli_word_seconds(run->seconds).text, speed_of(run),
            cli_word_bytes(cli_peak_memory()).text);
     if (run->broken + run->validation_broken) {
@@ -186,7 +186,7 @@ static void print_result(const cli_train_run *run)
     }
     if (run->checkpoint) {
         cli_line(stdout, "checkpoint  %s%s", run->checkpoint,
-                 run->interrupted ? " (go on with --resume)" : "");
+                 run->interrupted ? " (continue with --resume)" : "");
     }
 }
 

@@ -94,7 +94,7 @@ static bool score_batches(cli_train_run *run, cli_loader *loader, cli_score *sco
     }
 }
 
-/* Of all ranks' parts. */
+/* Combines the ranks' scores. */
 static bool share_score(cli_train_run *run, cli_score *score, cli_failure *failure)
 {
     double sums[] = {score->loss, score->right, (double)score->samples};
@@ -266,7 +266,7 @@ static bool all_steps(cli_train_run *run, cli_loader *loader, cli_failure *failu
             break;
         }
     }
-    /* between() wrote what it did at this step already */
+    /* between() has written this step's row already */
     return !run->interrupted || (write_checkpoint(run, failure) && write_plot(run, failure));
 }
 
@@ -313,7 +313,7 @@ static bool train(cli_train_run *run, cli_failure *failure)
     };
     if (run->step >= run->steps) {
         return cli_fail(failure,
-                        "'%s' is of step %" PRIu64 ", and this run ends at %" PRIu64
+                        "'%s' is at step %" PRIu64 ", but this run ends at step %" PRIu64
                         ": give more --epochs or --steps",
                         s->resume, run->step, run->steps);
     }
@@ -394,7 +394,7 @@ static bool train_by_ranks(cli_train_run *run, cli_train_settings *own, cli_fail
         own->common.threads = cli_ranks_threads(&run->ranks);
     }
     if (run->ranks.rank != 0) {
-        own->log = own->plot = NULL; /* of rank 0, as models and checkpoints */
+        own->log = own->plot = NULL; /* only rank 0 writes, as for models and checkpoints */
     }
     const bool done = train_as_rank(run, failure);
     cli_ranks_close(&run->ranks);

@@ -17,7 +17,7 @@ typedef struct cli_train_run {
     rynd_value_info inputs[CLI_TRAIN_INPUTS], output;
     size_t input_count, output_index;
     cli_dataset data, validation;         /* kind NULL: not there */
-    cli_batch_form form, validation_form; /* of this rank's part of a batch */
+    cli_batch_form form, validation_form; /* shape of this rank's part of a batch */
     int64_t batch;                        /* samples of a step, of all ranks */
     cli_score_rule rule;
     cli_trainee trainee;
@@ -31,10 +31,10 @@ typedef struct cli_train_run {
     double begin; /* cli_now: of the first step */
     uint64_t begin_step;
     double shown;                     /* when the bar was drawn last */
-    double loss;                      /* of the last step; NaN before the first */
+    double loss;                      /* loss of the last step; NaN before the first */
     cli_score last;                   /* validation; samples 0: none yet */
     size_t broken, validation_broken; /* samples that could not be read */
-    double seconds;                   /* of all steps and what was between them */
+    double seconds;                   /* time of all steps and of the work between them */
     bool saved, interrupted;          /* a checkpoint was written; somebody ended it */
     bool ending;                      /* a rank was asked to end */
 } cli_train_run;
@@ -55,7 +55,7 @@ unsigned cli_train_reader_threads(const cli_train_settings *settings);
 /* The whole command. */
 bool cli_train(const cli_train_settings *settings, cli_failure *failure);
 
-/* Prints what a run would take, or what it gave. */
+/* Prints a training's memory and time before it runs. */
 bool cli_train_print_forecast(cli_train_run *run, cli_failure *failure);
 bool cli_train_print_result(const cli_train_run *run, cli_failure *failure);
 

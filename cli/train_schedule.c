@@ -6,7 +6,7 @@
 
 /* Where a run is, behind its warm-up. */
 typedef struct progress {
-    double part;            /* of all steps: 0 to below 1 */
+    double part;            /* fraction of all steps done: 0 to below 1 */
     uint64_t epoch, epochs; /* counted from 0; all */
 } progress;
 
@@ -59,10 +59,10 @@ bool cli_schedule_check(const cli_schedule *s, cli_failure *failure)
     const cli_schedule none = CLI_SCHEDULE_DEFAULTS;
     const int kind = kind_of(s);
     if (kind != STEP && (s->decay_every || s->decay != none.decay)) {
-        return cli_fail_usage(failure, "--decay and --decay-every are for --schedule step");
+        return cli_fail_usage(failure, "--decay and --decay-every need --schedule step");
     }
     if (kind != COSINE && s->last != none.last) {
-        return cli_fail_usage(failure, "--lr-last is for --schedule cosine");
+        return cli_fail_usage(failure, "--lr-last needs --schedule cosine");
     }
     return true;
 }

@@ -23,7 +23,7 @@ static double charbonnier(double output, double target, double epsilon)
     return sqrt((output - target) * (output - target) + epsilon * epsilon);
 }
 
-/* Of a logit: log(1 + exp(x)) - x * target, without overflow. */
+/* Binary cross-entropy of a logit: log(1 + exp(x)) - x * target, without overflow. */
 static double binary(double output, double target, double epsilon)
 {
     (void)epsilon;
@@ -33,7 +33,8 @@ static double binary(double output, double target, double epsilon)
 /* In the order of CLI_LOSSES. */
 static const struct {
     const char *name;
-    double (*of)(double output, double target, double epsilon); /* of an element; NULL: classes */
+    double (*of)(double output, double target,
+                 double epsilon); /* loss of an element; NULL: of classes */
 } losses[] = {
     {"cross_entropy", NULL},      {"mse", squared}, {"l1", absolute},
     {"charbonnier", charbonnier}, {"bce", binary},
@@ -44,7 +45,7 @@ const char *cli_loss_name(int loss)
     return losses[loss].name;
 }
 
-/* Of one place: C outputs at a distance, and the class that is right. */
+/* One position: C outputs with a stride, and the right class. */
 typedef struct place {
     const float *outputs;
     size_t classes, distance;

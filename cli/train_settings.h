@@ -11,7 +11,7 @@ typedef struct cli_train_settings {
     cli_common common;
     const char *data, *validate;
     const char *loss_of; /* an output; NULL: the first */
-    int64_t factor;      /* of pairs without small pictures; 0: not given */
+    int64_t factor;      /* pairs without small pictures: downscaling factor; 0: not given */
     /* what is learnt: 1 + index into the choices, 0: not given */
     int loss, optimizer, init, dropout, storage;
     double momentum, weight_decay, label_smoothing, epsilon, clip;

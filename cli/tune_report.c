@@ -11,21 +11,21 @@
 typedef struct tuned_row {
     rynd_tuned_problem problem;
     rynd_tuned_form untuned, taken;
-    size_t samples; /* of all its forms */
+    size_t samples; /* over all its forms */
 } tuned_row;
 
 static bool get_form(const rynd_tuning *tuning, size_t problem, size_t form, rynd_tuned_form *to,
                      cli_failure *failure)
 {
-    *to = (rynd_tuned_form){.size = sizeof *to};
-    return rynd_tuning_form(tuning, problem, form, to) == RYND_OK ? true
-                                                                  : cli_fail_library(failure);
+    *to = RYND_SIZED(rynd_tuned_form);
+    return rynd_tuning_get_form(tuning, problem, form, to) == RYND_OK ? true
+                                                                      : cli_fail_library(failure);
 }
 
 static bool get_row(const rynd_tuning *tuning, size_t index, tuned_row *row, cli_failure *failure)
 {
-    *row = (tuned_row){.problem = {.size = sizeof row->problem}};
-    if (rynd_tuning_problem(tuning, index, &row->problem) != RYND_OK) {
+    *row = (tuned_row){.problem = RYND_SIZED(rynd_tuned_problem)};
+    if (rynd_tuning_get_problem(tuning, index, &row->problem) != RYND_OK) {
         return cli_fail_library(failure);
     }
     for (size_t i = 0; i < row->problem.forms; i++) {
@@ -42,7 +42,7 @@ static bool get_row(const rynd_tuning *tuning, size_t index, tuned_row *row, cli
 
 static bool get_info(const rynd_tuning *tuning, rynd_tuning_info *info, cli_failure *failure)
 {
-    *info = (rynd_tuning_info){.size = sizeof *info};
+    *info = RYND_SIZED(rynd_tuning_info);
     return rynd_tuning_get_info(tuning, info) == RYND_OK ? true : cli_fail_library(failure);
 }
 
@@ -127,8 +127,8 @@ bool cli_tune_table_add(cli_table *table, const rynd_tuning *tuning, bool full,
 /* Was anything found that the network then did not confirm? */
 static bool was_given_up(const rynd_tuning *tuning)
 {
-    rynd_tuned_problem problem = {.size = sizeof problem};
-    for (size_t i = 0; rynd_tuning_problem(tuning, i, &problem) == RYND_OK; i++) {
+    rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
+    for (size_t i = 0; rynd_tuning_get_problem(tuning, i, &problem) == RYND_OK; i++) {
         if (problem.network_ratio > 0) {
             return true;
         }
@@ -143,11 +143,11 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
     if (!get_info(tuning, &info, failure)) {
         return false;
     }
-    const char *ended = info.ended ? "; ended before all was tried" : "";
+    const char *ended = info.ended ? "; stopped before all forms were measured" : "";
     const char *used = cli_word_seconds(info.used).text;
     if (model && info.plans > 1) {
-        rynd_tuned_plan taken = {.size = sizeof taken};
-        if (rynd_tuning_plan(tuning, info.plan, &taken) != RYND_OK) {
+        rynd_tuned_plan taken = RYND_SIZED(rynd_tuned_plan);
+        if (rynd_tuning_get_plan(tuning, info.plan, &taken) != RYND_OK) {
             return cli_fail_library(failure);
         }
         cli_line(file, "%s: %zu of %zu other plans timed: %s", name, info.plans - 1,
@@ -158,15 +158,17 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
         cli_line(file, "%s: %s in %s%s", name,
                  info.taken ? "another form is faster" : "the untuned choice stays", used, ended);
     } else if (info.runs == 0) {
-        cli_line(file, "%s: %zu problems tuned in %s%s; %s", name, info.problems, used, ended,
-                 info.taken ? "what was found is kept, and was not compared as a whole"
-                 : was_given_up(tuning)
-                     ? "the untuned choices stay: what was faster alone is not within the network"
-                     : "the untuned choices stay");
+        cli_line(
+            file, "%s: %zu problems tuned in %s%s; %s", name, info.problems, used, ended,
+            info.taken ? "faster forms are stored; the whole model was not compared"
+            : was_given_up(tuning)
+                ? "the untuned choices stay: forms that are faster alone are not faster within the "
+                  "network"
+                : "the untuned choices stay");
     } else {
-        cli_line(file, "%s: %s untuned, %s tuned (%.3f, %zu runs of each in turns): %s; %s%s", name,
-                 cli_word_seconds(info.before).text, cli_word_seconds(info.after).text, info.ratio,
-                 info.runs,
+        cli_line(file, "%s: %s untuned, %s tuned (%.3f, %zu interleaved runs of each): %s; %s%s",
+                 name, cli_word_seconds(info.before).text, cli_word_seconds(info.after).text,
+                 info.ratio, info.runs,
                  info.taken ? "faster" : "not faster beyond noise, so the untuned choices stay",
                  used, ended);
     }
@@ -222,8 +224,8 @@ static bool add_plans_json(cJSON *object, const rynd_tuning *tuning, const rynd_
 {
     cJSON *plans = cJSON_AddArrayToObject(object, "plans");
     for (size_t i = 0; i < info->plans; i++) {
-        rynd_tuned_plan plan = {.size = sizeof plan};
-        if (rynd_tuning_plan(tuning, i, &plan) != RYND_OK) {
+        rynd_tuned_plan plan = RYND_SIZED(rynd_tuned_plan);
+        if (rynd_tuning_get_plan(tuning, i, &plan) != RYND_OK) {
             return cli_fail_library(failure);
         }
         cJSON *o = cli_json_object_in(plans);

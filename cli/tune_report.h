@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `rynd tune` prints of what was measured. */
+/* Prints the results of `rynd tune`. */
 #ifndef CLI_TUNE_REPORT_H
 #define CLI_TUNE_REPORT_H
 

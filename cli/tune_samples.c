@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words of a convolution's text, and what they are where it leaves them out (docs/problems.md). */
+/* Words of a convolution's text, with their defaults (docs/problems.md). */
 static const struct {
     const char *name, *preset;
 } fields[] = {
@@ -64,8 +64,8 @@ bool cli_tune_samples_begin(cli_tune_samples *samples, const char *path,
     if (!path) {
         return true;
     }
-    rynd_device_info info = {.size = sizeof info};
-    if (rynd_context_info(context, &info) != RYND_OK) {
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    if (rynd_context_get_info(context, &info) != RYND_OK) {
         return cli_fail_library(failure);
     }
     samples->lines = !ends_with(path, ".csv");
@@ -207,11 +207,12 @@ static bool add_line(cli_tune_samples *s, const rynd_tuned_problem *problem,
 bool cli_tune_samples_add(cli_tune_samples *samples, const rynd_tuning *tuning,
                           cli_failure *failure)
 {
-    rynd_tuned_problem problem = {.size = sizeof problem};
-    for (size_t p = 0; samples->path && rynd_tuning_problem(tuning, p, &problem) == RYND_OK; p++) {
+    rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
+    for (size_t p = 0; samples->path && rynd_tuning_get_problem(tuning, p, &problem) == RYND_OK;
+         p++) {
         for (size_t i = 0; i < problem.forms; i++) {
-            rynd_tuned_form form = {.size = sizeof form};
-            if (rynd_tuning_form(tuning, p, i, &form) != RYND_OK) {
+            rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+            if (rynd_tuning_get_form(tuning, p, i, &form) != RYND_OK) {
                 return cli_fail_library(failure);
             }
             if (form.n == 0) {

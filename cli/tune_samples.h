@@ -22,7 +22,7 @@ bool cli_tune_samples_begin(cli_tune_samples *samples, const char *path,
                             const rynd_context *context, cli_failure *failure);
 bool cli_tune_samples_add(cli_tune_samples *samples, const rynd_tuning *tuning,
                           cli_failure *failure);
-/* Writes the whole file, where there are rows that it has not. */
+/* Writes the whole file, if it lacks rows. */
 bool cli_tune_samples_write(cli_tune_samples *samples, cli_failure *failure);
 void cli_tune_samples_free(cli_tune_samples *samples);
 

@@ -175,8 +175,10 @@ bool cli_wisdom_drifts_end(cli_wisdom_drifts *drifts, rynd_status status, cli_fa
                  drifts->count, drifts->count == 1 ? "" : "s",
                  exp(drifts->logarithms / (double)drifts->count), drifts->least, drifts->most);
     } else if (text) {
-        cli_line(stdout, "no record holds here: of this machine and number of threads, of kernels "
-                         "that are as they were");
+        cli_line(
+            stdout,
+            "no record holds here: none has this machine, number of threads and version of its "
+            "kernel");
     }
     return true;
 }

@@ -11,7 +11,7 @@
 typedef struct cli_wisdom_list {
     cJSON *results; /* NULL: text */
     cli_table table;
-    char *machine; /* of the table; NULL: none has begun */
+    char *machine; /* machine of the current table; NULL before the first */
     bool here, failed;
 } cli_wisdom_list;
 
@@ -26,7 +26,7 @@ typedef struct cli_wisdom_drifts {
     cli_progress progress;
     cli_table table;
     size_t count;
-    double logarithms, least, most; /* of the ratios */
+    double logarithms, least, most; /* statistics of the ratios */
 } cli_wisdom_drifts;
 
 void cli_wisdom_drifts_begin(cli_wisdom_drifts *drifts, const cli_common *common, cJSON *results);

@@ -67,7 +67,7 @@ static int classify(rynd_session *session, const rynd_value_info *info, rynd_ten
     }
     if (rynd_session_bind(session, info->name, input) != RYND_OK ||
         rynd_session_run(session) != RYND_OK ||
-        rynd_session_output(session, 0, &output) != RYND_OK) {
+        rynd_session_get_output(session, 0, &output) != RYND_OK) {
         return failed(rynd_last_error());
     }
     const float *scores = output.data;
@@ -89,16 +89,16 @@ int main(int argc, char **argv)
     rynd_model *model = NULL;
     rynd_plan *plan = NULL;
     rynd_session *session = NULL;
-    rynd_value_info info = {.size = sizeof info};
+    rynd_value_info info = RYND_SIZED(rynd_value_info);
     rynd_tensor input = {0};
-    rynd_plan_options options = {.size = sizeof options, .batch = 1};
+    rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = 1);
     int code = 1;
     if (rynd_context_create(NULL, &context) != RYND_OK ||
         rynd_model_load(context, argv[1], &model) != RYND_OK ||
         rynd_plan_create(model, &options, &plan) != RYND_OK ||
         rynd_session_create(plan, &session) != RYND_OK ||
-        rynd_model_input(model, 0, &info) != RYND_OK ||
-        rynd_plan_input(plan, 0, &input) != RYND_OK) {
+        rynd_model_get_input(model, 0, &info) != RYND_OK ||
+        rynd_plan_get_input(plan, 0, &input) != RYND_OK) {
         failed(rynd_last_error());
     } else if (input.dtype != RYND_DTYPE_F32 || input.rank != 4 || input.dim[0] != 1 ||
                input.dim[1] != 3) {

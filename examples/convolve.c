@@ -30,12 +30,12 @@ static rynd_status convolve(rynd_context *context, rynd_tensor x, rynd_tensor y,
 {
     rynd_tensor inputs[4] = {
         x, rynd_tensor_of(weights, RYND_DTYPE_F32, 4, (const int64_t[]){CHANNELS, 1, 3, 3})};
-    rynd_op_options options = {.size = sizeof options, .inputs = inputs, .outputs = &y};
+    rynd_op_options options = RYND_SIZED(rynd_op_options, .inputs = inputs, .outputs = &y);
     rynd_op *op = NULL;
     rynd_status status = rynd_op_create(context, problem, &options, &op);
     if (status == RYND_OK) {
-        rynd_step_info info = {.size = sizeof info};
-        rynd_op_info(op, &info);
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
+        rynd_op_get_info(op, &info);
         printf("%s by %s\n", info.problem, info.kernel);
         status =
             rynd_op_execute(op, (const void *const[]){from, NULL, NULL, NULL}, (void *const[]){to});

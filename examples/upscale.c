@@ -71,8 +71,8 @@ int main(int argc, char **argv)
     rynd_model *model = NULL;
     rynd_plan *plan = NULL;
     rynd_session *session = NULL;
-    rynd_value_info info = {.size = sizeof info};
-    rynd_plan_options options = {.size = sizeof options, .inputs = &input};
+    rynd_value_info info = RYND_SIZED(rynd_value_info);
+    rynd_plan_options options = RYND_SIZED(rynd_plan_options, .inputs = &input);
     int code = 1;
     if (rynd_context_create(NULL, &context) != RYND_OK ||
         rynd_model_load(context, argv[1], &model) != RYND_OK) {
@@ -81,10 +81,10 @@ int main(int argc, char **argv)
         failed("the model has more than one input");
     } else if (rynd_plan_create(model, &options, &plan) != RYND_OK ||
                rynd_session_create(plan, &session) != RYND_OK ||
-               rynd_model_input(model, 0, &info) != RYND_OK ||
+               rynd_model_get_input(model, 0, &info) != RYND_OK ||
                rynd_session_bind(session, info.name, &input) != RYND_OK ||
                rynd_session_run(session) != RYND_OK ||
-               rynd_session_output(session, 0, &output) != RYND_OK) {
+               rynd_session_get_output(session, 0, &output) != RYND_OK) {
         failed(rynd_last_error());
     } else if (output.dtype != RYND_DTYPE_F32 || output.rank != 4 || output.dim[0] != 1 ||
                output.dim[1] != 3) {

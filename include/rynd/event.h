@@ -1,32 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file event.h
- *  @brief Points in the work of a device: to wait for, to order runs by, to measure with. */
+ *  @brief Experimental (see <rynd/rynd.h>): asynchronous runs, and events that order and time them.
+ */
 #ifndef RYND_EVENT_H
 #define RYND_EVENT_H
 
-#include <rynd/context.h>
+#include <rynd/session.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Opaque. Recorded by rynd_session_run_async; one that was never recorded counts as come. Any
- * thread may wait for it; it is recorded and destroyed by one at a time. */
+/** Opaque: a point in a device's work. rynd_session_run_async records it; before that it counts as
+ * reached. Any thread may wait for it; one thread at a time records or destroys it. */
 typedef struct rynd_event rynd_event;
 
-/** Fails with ARGUMENT, OUT_OF_MEMORY, DEVICE. */
+/** Makes an event; the caller destroys it. Fails with OUT_OF_MEMORY, DEVICE. */
 RYND_API rynd_status rynd_event_create(rynd_context *context, rynd_event **event);
-/** Frees an event; NULL is allowed. */
+
+/** Frees an event. */
 RYND_API void rynd_event_destroy(rynd_event *event);
-/** Returns when the event has come. Fails with ARGUMENT, DEVICE. */
+
+/** Waits until the event is reached. Fails with DEVICE. */
 RYND_API rynd_status rynd_event_wait(const rynd_event *event);
-/** *done becomes 1 when it has come, else 0; does not wait. Fails with ARGUMENT, DEVICE. */
-RYND_API rynd_status rynd_event_done(const rynd_event *event, int *done);
-/** Seconds between two events by the device's clock; waits for both. On OpenCL the sessions that
- * record them must be profiled (rynd_session_profile): time slows some drivers down. Fails with
- * ARGUMENT (one was not recorded, or without the time, or they are of two contexts), DEVICE. */
-RYND_API rynd_status rynd_event_elapsed(const rynd_event *from, const rynd_event *to,
-                                        double *seconds);
+
+/** Sets *done to 1 if the event is reached, else to 0, without waiting. Fails with DEVICE. */
+RYND_API rynd_status rynd_event_get_done(const rynd_event *event, int *done);
+
+/** Gives the seconds between two events by the device's clock, after waiting for both. On OpenCL
+ * their sessions must be profiled (rynd_session_profile), because timing slows some drivers. Fails
+ * with DEVICE, and with ARGUMENT if an event has no time, or they have two contexts. */
+RYND_API rynd_status rynd_event_get_elapsed(const rynd_event *from, const rynd_event *to,
+                                            double *seconds);
+
+/** Options of rynd_session_run_async. */
+typedef struct rynd_run_options {
+    size_t size;
+    const rynd_event *const *wait; /**< events to wait for before the run; may be NULL */
+    size_t wait_count;
+    rynd_event *record; /**< reached when the run and its copies to host memory are done; or NULL */
+} rynd_run_options;
+
+/** Starts a run and returns; rynd_session_wait or the event says when it is done. Until then the
+ * caller must not touch bound memory. An earlier run of the session is waited for first. options
+ * NULL: all defaults.
+ *
+ * Done before this returns: on the CPU everything; on other devices the steps up to the last that
+ * falls back to the CPU; everything if rynd_plan_complete is 0. Fails as rynd_session_run does;
+ * illegal tensor contents are reported by rynd_session_wait. */
+RYND_API rynd_status rynd_session_run_async(rynd_session *session, const rynd_run_options *options);
+
+/** Waits for the last run; then all outputs are written. Without a run it does nothing. Fails with
+ * SHAPE (illegal tensor contents, as rynd_session_run), DEVICE. */
+RYND_API rynd_status rynd_session_wait(rynd_session *session);
 
 #ifdef __cplusplus
 }

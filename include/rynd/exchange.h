@@ -1,51 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file exchange.h
- *  @brief Several processes that train one network: how they add up what each has, and MPI's way.
+ *  @brief Experimental (see <rynd/rynd.h>): sums over several training processes, also by MPI.
  *
- * Each process is a *rank*, 0 to ranks - 1. A trainer that is given an exchange takes its rank's
- * part of each batch and adds its gradients to the others' (rynd_trainer_options.exchange), in
- * buckets, while the backward pass goes on. An exchange may be anything: sockets, NCCL, threads of
- * one process. Over MPI it is here; the library is built without MPI and opens it when asked to. */
+ * Each process is a *rank*, 0 to ranks - 1. A trainer with an exchange
+ * (rynd_trainer_options.exchange) takes its rank's part of each batch, and adds its gradients to
+ * the other ranks', in buckets, during the backward pass. An exchange may use sockets, NCCL or
+ * threads of one process. MPI's is here: the library opens it at run time, and is built without
+ * MPI. */
 #ifndef RYND_EXCHANGE_H
 #define RYND_EXCHANGE_H
 
 #include <rynd/status.h>
+
 #include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** One rank's way to all others. Set `size` to sizeof(rynd_exchange). */
+/** Replaces data[0 .. count-1] by the sums over all ranks, with the same bits on each rank and in
+ * each repetition. Every rank calls it equally often, with the same counts in the same order. One
+ * thread at a time, but not always the same one; it may block. Any result but 0 is a failure, which
+ * fails the trainer's step. */
+typedef int (*rynd_all_reduce_function)(void *user, float *data, size_t count);
+
+/** One rank's connection to the others. */
 typedef struct rynd_exchange {
     size_t size;
     int rank;  /**< 0 to ranks - 1 */
     int ranks; /**< at least 1 */
-    /** Replaces data[0 .. count-1] by the sums over all ranks: the same bits on each of them, and
-     * every time. Every rank calls it as often, with the same counts in the same order. Called by
-     * one thread at a time, not always the same one; it may wait as long as it likes. 0: done; else
-     * it failed, and so does the trainer's step. */
-    int (*all_reduce)(void *user, float *data, size_t count);
+    rynd_all_reduce_function all_reduce;
     void *user;
-    int local_ranks; /**< ranks on this rank's machine, which share its cores; 0: not known */
+    int local_ranks; /**< number of ranks on the local machine; 0: unknown */
 } rynd_exchange;
 
-/** How many processes this one was started with, by what Open MPI's mpirun, or a launcher that
- * speaks PMI, leaves in the environment; 1 where it was started alone. Opens nothing. */
+/** Number of processes that a launcher started (Open MPI's mpirun, or PMI), by the environment; 1
+ * for a process alone. Opens nothing. */
 RYND_API int rynd_mpi_ranks(void);
 
-/** Fills in an exchange over all processes that mpirun started, and begins MPI. Its sums are a
- * ring's: reduce-scatter, then all-gather, by messages between neighbours, so that the order of
- * additions depends on nothing but the number of ranks. A rank that waits sleeps. Once a process.
- * Fails with UNSUPPORTED where librynd_mpi.so is not beside the library, or MPI not there (the
- * message says what to install) or another's mpirun started the processes, ARGUMENT where it was
- * opened before. */
+/** Starts MPI, and fills an exchange over all its processes. Sums go round a ring (reduce-scatter,
+ * then all-gather), so their order depends on the number of ranks only. Waiting ranks sleep. Once
+ * per process.
+ *
+ * Fails with UNSUPPORTED if librynd_mpi.so or MPI is missing (the message says what to install), or
+ * another MPI's launcher started the processes; with ARGUMENT if MPI was opened before. */
 RYND_API rynd_status rynd_mpi_open(rynd_exchange *exchange);
-/** Ends MPI; every rank does, at its end. The exchange must not be used any more. NULL, and one
- * that is not MPI's: nothing happens. */
+
+/** Ends MPI; each rank calls it last. The exchange must not be used again. Does nothing for another
+ * exchange. */
 RYND_API void rynd_mpi_close(rynd_exchange *exchange);
-/** Ends all ranks with that exit code, this one, too: for a rank that failed while others wait for
- * it. Returns only where `exchange` is NULL or not MPI's. */
+
+/** Ends all ranks, this one too, with that exit code: for a rank that failed while others wait for
+ * it. Returns only if `exchange` is NULL or not MPI's. */
 RYND_API void rynd_mpi_abort(const rynd_exchange *exchange, int code);
 
 #ifdef __cplusplus

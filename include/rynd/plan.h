@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file plan.h
- *  @brief Every decision for a model on a device, made before anything runs. */
+ *  @brief Plans: kernels, layouts and memory for a model with fixed shapes on a device. */
 #ifndef RYND_PLAN_H
 #define RYND_PLAN_H
 
@@ -10,17 +10,16 @@
 extern "C" {
 #endif
 
-/** Opaque and immutable: many threads may share one, each with sessions of its own. */
+/** Opaque and immutable: many threads may share one, each with its own sessions. */
 typedef struct rynd_plan rynd_plan;
 
-/** The loosest arithmetic that a plan may use: each step takes the best kernel among those that are
- * at least as accurate. On a CPU the error of each output of a convolution is in proportion to its
- * own window and filter, whatever lies outside of the window. In Winograd's form, with d input
- * channels, |error| <= (d + 25) * 2^-24 * k * R * |window| * |filter|, in Euclidean norms. STRICT
- * has R = 4 and k <= 10 (74 with 5 taps), NEAR32 R = 16 and k <= 562. docs/accuracy.md explains
- * the bound. */
+/** The loosest arithmetic that a plan may use. Each step takes its fastest kernel among those that
+ * are at least as accurate. On a CPU the error of a convolution's output is bounded by its own
+ * window and filter: with d input channels, Winograd's form has
+ * |error| <= (d + 25) * 2^-24 * k * R * |window| * |filter| in Euclidean norms. STRICT: R = 4,
+ * k <= 10 (74 for 5 taps). NEAR32: R = 16, k <= 562. docs/accuracy.md explains the bound. */
 typedef enum rynd_accuracy {
-    RYND_ACCURACY_DEFAULT = 0, /**< near32 */
+    RYND_ACCURACY_DEFAULT = 0, /**< NEAR32 for models; for operators the problem's text decides */
     RYND_ACCURACY_STRICT,      /**< at most twice the error of a direct float32 sum */
     RYND_ACCURACY_NEAR32,      /**< relative RMS error at most 1e-5 against float64 */
     RYND_ACCURACY_TF32,        /**< operands rounded to 11 significant bits */
@@ -28,155 +27,158 @@ typedef enum rynd_accuracy {
     RYND_ACCURACY_INT8,        /**< operands rounded to 8 bits */
 } rynd_accuracy;
 
-/** Gives a symbolic dim ("batch") its size. */
+/** The size of a symbolic dim ("batch"). */
 typedef struct rynd_dim {
     const char *symbol;
     int64_t value;
 } rynd_dim;
 
-/** A choice of the caller's own: which kernel a step has, or the value of one of its kernel's knobs
- *  (rynd_plan_knob tells which there are). What is not set is chosen as if nothing were. */
+/** Sets a step's kernel, or one of its kernel's knobs. The library chooses everything else as
+ * without it. */
 typedef struct rynd_setting {
-    const char *step;  /**< its name (rynd_step_info), or "plan" for a knob of the plan itself
-                        * (RYND_PLAN_WHOLE); of an operator made alone it may be NULL */
-    const char *knob;  /**< "kernel", or a knob's name */
-    const char *value; /**< the kernel's name, whatever its accuracy; a number or a word */
+    const char *step;  /**< rynd_step_info.name, or "plan" for a knob of the plan itself; NULL is
+                        * allowed for a single operator */
+    const char *knob;  /**< "kernel", or a knob's name (rynd_plan_get_knob) */
+    const char *value; /**< a kernel's name, whatever its accuracy; or a knob's value */
 } rynd_setting;
 
-/** Options. Set `size` to sizeof(rynd_plan_options) and everything else that is not wanted to 0.
- * Borrowed during the call only. */
+/** Options of rynd_plan_create. */
 typedef struct rynd_plan_options {
     size_t size;
     rynd_accuracy accuracy;
-    const rynd_dim *dims; /**< NULL when dim_count is 0 */
+    const rynd_dim *dims; /**< sizes of symbolic dims; NULL if dim_count is 0 */
     size_t dim_count;
-    /** One per model input (dtype NONE: not given), or NULL: the shapes to plan for; they bind open
-     * dims and must agree with those that the model fixes, as dtypes must (SHAPE otherwise). Their
-     * strides are planned for, too: channels last, a part of a larger image, backwards, repeated
-     * (0); a session reads tensors of these strides where they are. Steps do so themselves, or
-     * read what a step converts first. A device with memory of its own gets them row-major or
-     * channels last. Where `data` is not NULL and there are at most 32 elements, the plan takes the
-     * content as known and holds for it only: shapes that depend on it are planned now. */
+    /** Shapes to plan for, one per model input (dtype NONE: not given), or NULL. They bind open
+     * dims; dims and dtypes that the model fixes must agree (SHAPE). The plan also adapts to their
+     * strides: channels last, part of a larger image, backwards, repeated (0). Sessions then read
+     * such tensors in place. A device with its own memory gets a row-major or channels-last copy.
+     *
+     * If `data` is not NULL and has at most 32 elements, the plan holds for this content only, and
+     * shapes that depend on it are planned now. */
     const rynd_tensor *inputs;
-    /** at least 1: the first dim of every input whose first dim is open; 0: not given */
-    int64_t batch;
-    int without_weights; /**< 1: do not pack weights; the plan can be looked at, not run */
-    /** NULL when setting_count is 0. Fails with NOT_FOUND (no such step or kernel), UNSUPPORTED
-     * (the kernel does not take the step), ARGUMENT (the message lists the knobs, or the legal
-     * values). */
+    int64_t batch;       /**< first dim of each input that leaves it open; 0: not given */
+    int without_weights; /**< 1: does not pack weights; the plan can be inspected, not run */
+    /** NULL if setting_count is 0. Fails with NOT_FOUND (no such step or kernel), UNSUPPORTED (the
+     * kernel does not take the step), ARGUMENT (the message lists the knobs or legal values). */
     const rynd_setting *settings;
     size_t setting_count;
-    /** Hears how far the plan is, `done` of `all`, from the calling thread; what is not 0 ends it
-     * (CANCELLED). It may not make plans of the same model, which wait for this one's weights.
-     * NULL: nobody. */
-    int (*progress)(void *user, size_t done, size_t all);
+    /** Hears how far planning is. It must not make plans of the same model: they would wait for
+     * this plan's weights. NULL: none. */
+    rynd_progress_function progress;
     void *progress_user;
-    /** A model whose weights have no more bytes may be packed anew for this plan. Larger weights
-     * keep the form that the model's first plan packed them in, so that a plan for another shape
-     * takes neither time nor memory for them. 0: 2 MiB; 1: no model; SIZE_MAX: every model, and
-     * each plan then has the kernels that are best for its shape, whatever plans were made before
-     * (docs/shapes.md). Plans with settings always may. */
+    /** Weights of at most so many bytes may be packed again for this plan. Larger weights keep the
+     * form of the model's first plan, so plans for further shapes need no time and memory for them.
+     * 0: 2 MiB; 1: never pack again; SIZE_MAX: pack any weights, so that each plan has the best
+     * kernels for its shape (docs/shapes.md). Plans with settings always pack for themselves. */
     size_t own_weights;
 } rynd_plan_options;
 
-/** Makes a plan. options NULL: all defaults. Every open dim must be bound by `dims`, `batch` or
- * `inputs`; otherwise SHAPE, and the message names the symbol. Fails with ARGUMENT, SHAPE,
- * UNSUPPORTED, NOT_FOUND (a dim that the model does not have), OUT_OF_MEMORY, CANCELLED. The model
- * must outlive the plan. */
-RYND_API rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *options,
+/** Makes a plan; the caller destroys it, and the model must outlive it. options NULL: all defaults.
+ * `dims`, `batch` or `inputs` must bind every open dim (otherwise SHAPE, naming the symbol). The
+ * model does not change, except for the packed weights that its plans share. Any thread. Fails with
+ * SHAPE, UNSUPPORTED, NOT_FOUND (an unknown symbol), OUT_OF_MEMORY, CANCELLED. */
+RYND_API rynd_status rynd_plan_create(const rynd_model *model, const rynd_plan_options *options,
                                       rynd_plan **plan);
 
-/** Frees a plan; NULL is allowed. Its sessions must be gone. */
+/** Frees a plan. Its sessions must be gone. */
 RYND_API void rynd_plan_destroy(rynd_plan *plan);
 
-/** Bytes. `activations` is the arena for values between nodes, exact, with workspaces of kernels
- * that have room between them; `workspace` is what kernels take beside it; `total` is all that a
- * session with this plan takes, the model file's mapped weights included. */
+/** Memory in bytes. */
 typedef struct rynd_memory {
-    size_t size; /**< set by the caller to sizeof(rynd_memory) */
-    size_t weights, activations, workspace, total;
+    size_t size;
+    size_t weights;     /**< constants, also those in the mapped model file */
+    size_t activations; /**< values between nodes, with the workspace that fits between them */
+    size_t workspace;   /**< further workspace of kernels */
+    size_t total;       /**< bytes for the plan and one session */
 } rynd_memory;
 
-/** Fails with ARGUMENT. */
-RYND_API rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory);
-/** Seconds that rynd_plan_create took; 0 for NULL. */
-RYND_API double rynd_plan_time(const rynd_plan *plan);
+/** Gives the memory that the plan and one session need. */
+RYND_API rynd_status rynd_plan_get_memory(const rynd_plan *plan, rynd_memory *memory);
 
-/** One step of a plan: a node (several of the model's when fused), and what was chosen for it.
- * Strings live as long as the plan. */
+/** Seconds that rynd_plan_create took. */
+RYND_API double rynd_plan_planning_seconds(const rynd_plan *plan);
+
+/** One step of a plan: a node, or several fused ones, and its kernel. */
 typedef struct rynd_step_info {
-    size_t size;           /**< set by the caller to sizeof(rynd_step_info) */
+    size_t size;
     const char *name, *op; /**< the node, and its ONNX operator */
-    const char *problem;   /**< canonical text */
+    const char *problem;   /**< canonical text (docs/problems.md) */
     const char *kernel;
     const char *knobs; /**< "mr=14 nr=32"; "" */
     const char *layout_in, *layout_out;
-    const char *fused; /**< "bias relu add"; "" */
-    const char *reason;
-    /** of the operator's definition: operations, and each operand moved once */
-    double flop, bytes;
-    /** the class that the kernel holds: "strict", "near32", ...; never looser than what was
-     * asked for */
-    const char *accuracy;
-    /** operations that the kernel does: fewer than `flop` in Winograd's form, more where it
-     * fills whole vectors */
-    double kernel_flop;
-    /** runs, each for a share of the batch, or of the rows of a large weight's gradient: `problem`
-     * is one's, `flop`, `bytes` and `kernel_flop` are of all */
+    const char *fused;    /**< "bias relu add"; "" */
+    const char *reason;   /**< why this kernel */
+    double flop, bytes;   /**< by the operator's definition, with each operand moved once */
+    const char *accuracy; /**< the kernel's class, at least as accurate as asked: "near32" */
+    double kernel_flop;   /**< operations of the kernel: fewer than `flop` in Winograd's form, more
+                           * if it fills up vectors */
+    /** Runs of the step, each for a share of the batch, or of a large weight gradient's rows.
+     * `problem` describes one run; `flop`, `bytes` and `kernel_flop` count all. */
     int64_t micro_batches;
-    /** bytes of the session's memory that are in use while it runs: values between nodes, and the
-     * kernel's own on all threads */
-    size_t activations, workspace;
-    /** of what the kernel was compiled from, and how: records of wisdom are of it (rynd/wisdom.h)
-     */
-    uint64_t source;
+    size_t activations, workspace; /**< bytes of session memory in use during the step */
+    uint64_t source; /**< hash of the kernel's code and compiler, as in wisdom records */
 } rynd_step_info;
 
-/** How the plan decides about the network as a whole: layouts, fusions, micro-batches. Strings live
- * as long as the plan. */
+/** The plan's choices for the network as a whole: layouts, fusions, micro-batches. */
 typedef struct rynd_plan_form {
-    size_t size;        /**< set by the caller to sizeof(rynd_plan_form) */
-    const char *knobs;  /**< what is not 100 percent: "channels_last=80"; "": all is as predicted */
+    size_t size;
+    const char *knobs;  /**< knobs that differ from 100 percent: "channels_last=80"; "" */
     const char *reason; /**< "predicted", "set", or "measured 12.1 ms (wisdom)" */
-    double measured;    /**< seconds of a run when the plan was tuned; 0: it was not */
+    double measured;    /**< seconds of a run when the plan was tuned; 0: not tuned */
 } rynd_plan_form;
 
-/** Fails with ARGUMENT. */
+/** Describes the plan's own choices. */
 RYND_API rynd_status rynd_plan_get_form(const rynd_plan *plan, rynd_plan_form *form);
 
-/** In the place of a step: the plan itself. Its knobs are percent of what is predicted, so that
- * decisions that are in doubt may be turned; in a setting it is called "plan". */
+/** In place of a step's index: the plan itself. Its knobs scale predictions in percent, and so
+ * turn doubtful decisions. Settings call it "plan". */
 #define RYND_PLAN_WHOLE ((size_t)-1)
 
-RYND_API size_t rynd_plan_step_count(const rynd_plan *plan); /**< 0 for NULL */
-/** Fails with ARGUMENT when index is out of range. */
-RYND_API rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *info);
-/** A knob of a step's kernel: its value, and what it may be set to here. */
+/** Number of steps. */
+RYND_API size_t rynd_plan_step_count(const rynd_plan *plan);
+
+/** Describes a step. */
+RYND_API rynd_status rynd_plan_get_step(const rynd_plan *plan, size_t index, rynd_step_info *info);
+
+/** Bytes that hold any value of a knob as text, with its final NUL. */
+#define RYND_KNOB_TEXT 32
+
+/** A knob of a step's kernel. */
 typedef struct rynd_knob {
-    size_t size; /**< set by the caller to sizeof(rynd_knob) */
+    size_t size;
     const char *name;
-    char value[32];
-    /** "pixels, gathered, rows"; those that exceed the room are left out for "..." */
-    char values[256];
-    /** 1: forms of the kernel differ in it, and tuning tries its values; 0: it follows from the
-     * others unless it is set */
-    int main;
+    const char *unit;           /**< meaning of its numbers ("percent of ..."); "" */
+    char value[RYND_KNOB_TEXT]; /**< its value in this plan */
+    size_t value_count;         /**< number of legal values here (rynd_plan_get_knob_value) */
+    int main; /**< 1: tuning tries the values; 0: unless set, the value follows from other knobs */
 } rynd_knob;
 
-/** How many there are; 0 for NULL and out of range. step: its index, or RYND_PLAN_WHOLE. */
+/** Number of knobs of a step's kernel; step: its index, or RYND_PLAN_WHOLE. 0 if out of range. */
 RYND_API size_t rynd_plan_knob_count(const rynd_plan *plan, size_t step);
-/** Any thread. Fails with ARGUMENT when step or index is out of range. */
-RYND_API rynd_status rynd_plan_knob(const rynd_plan *plan, size_t step, size_t index,
-                                    rynd_knob *knob);
-/** 0 when some steps can only be planned while running, because shapes depend on data; 0 for NULL.
- */
+
+/** Describes a knob. */
+RYND_API rynd_status rynd_plan_get_knob(const rynd_plan *plan, size_t step, size_t index,
+                                        rynd_knob *knob);
+
+/** Writes the index-th legal value of a knob, in ascending order; `index` is below
+ * rynd_knob.value_count. `size` is the room in bytes; RYND_KNOB_TEXT are enough. */
+RYND_API rynd_status rynd_plan_get_knob_value(const rynd_plan *plan, size_t step, size_t knob,
+                                              size_t index, char *value, size_t size);
+
+/** 1 if every step is planned; 0 if shapes depend on data, so that some steps are planned during
+ * runs. */
 RYND_API int rynd_plan_complete(const rynd_plan *plan);
 
-/** A planned input or output: its exact shape, and an input's strides (`data` is NULL). Outputs are
- * row-major; one whose extent depends on data has its upper bound here. Fail with ARGUMENT when
- * index is out of range. */
-RYND_API rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
-RYND_API rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
+/** Describe a planned input or output (data NULL): dtype, exact shape, and an input's strides.
+ * Outputs are row-major; a dim that depends on data has its upper bound. */
+RYND_API rynd_status rynd_plan_get_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
+RYND_API rynd_status rynd_plan_get_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
+
+/** The same by name. Fail with NOT_FOUND. */
+RYND_API rynd_status rynd_plan_get_input_named(const rynd_plan *plan, const char *name,
+                                               rynd_tensor *tensor);
+RYND_API rynd_status rynd_plan_get_output_named(const rynd_plan *plan, const char *name,
+                                                rynd_tensor *tensor);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file predict.h
- *  @brief How long a plan takes, before it runs, and what its choices are made among. */
+ *  @brief Experimental (see <rynd/rynd.h>): predicted times, and why a kernel was chosen. */
 #ifndef RYND_PREDICT_H
 #define RYND_PREDICT_H
 
@@ -10,65 +10,60 @@
 extern "C" {
 #endif
 
-/** Seconds of a run on the plan's machine and the context's threads, when nothing else runs there.
- * Of a plan's steps: within the network, whose weights come from wherever the machine keeps so
- * many, and whose tensors are where the step before left them. */
+/** Predicted seconds of a run on the plan's machine with the context's threads, and nothing else
+ * running. A plan's steps are predicted within the network: inputs are where the step before left
+ * them, and weights come from the cache or memory that holds them. */
 typedef struct rynd_prediction {
-    size_t size;      /**< set by the caller to sizeof(rynd_prediction) */
-    double median;    /**< as often more as less */
-    double low, high; /**< of all predictions of this kind, `coverage` have their time in between */
+    size_t size;
+    double median;
+    double low, high; /**< interval that holds the measured time with probability `coverage` */
     double coverage;  /**< 0.9 */
-    /** Parts of the median, which partly hide each other and need not sum up to it: arithmetic and
-     * moves within a core's own caches; memory; sending threads into the steps. */
+    /** Parts of the median, which overlap and need not sum up to it: arithmetic with the core's own
+     * caches; memory; starting threads. */
     double arithmetic, memory, overhead;
-    /** Energy of the whole processor in a run, in joules: its watts (rynd_machine) times the time.
-     * 0, and `meter` "", where no meter measured the machine; the text lives as long as the
-     * context. */
-    double joule, joule_low, joule_high;
-    const char *meter;
+    double joule, joule_low, joule_high; /**< energy of the whole processor: watts times time; 0
+                                          * without a meter */
+    const char *meter; /**< the machine's energy meter; "": none; lives as long as the context */
 } rynd_prediction;
 
-/** What a run of a plan takes. Nothing is run: it is computed from the plan and the machine, and is
- * the same every time. Steps that will be planned while running, because their shapes depend on
- * data (rynd_plan_complete), are not in it. Any thread. Fails with ARGUMENT. */
+/** Predicts a run of a plan from the plan and the machine: nothing runs, and the result is always
+ * the same. Steps that are planned during runs (rynd_plan_complete) are not included. Any thread.
+ */
 RYND_API rynd_status rynd_plan_predict(const rynd_plan *plan, rynd_prediction *prediction);
 
-/** What one of its steps takes, all micro-batches together. Fails with ARGUMENT when step is out of
- * range. */
+/** Predicts one step with all micro-batches. Any thread. */
 RYND_API rynd_status rynd_plan_predict_step(const rynd_plan *plan, size_t step,
                                             rynd_prediction *prediction);
 
-/** What rynd_op_execute takes, run again and again on the same memory. Fails with ARGUMENT. */
+/** Predicts rynd_op_execute, repeated on the same memory. Any thread. */
 RYND_API rynd_status rynd_op_predict(const rynd_op *op, rynd_prediction *prediction);
 
-/** What a choice is made among: a form of a kernel (a kernel with a value for each of its knobs),
- * or a kernel that cannot be taken. Texts and all else are for the call only. */
+/** A candidate for a step: a kernel with a value for each knob, or a refused kernel. Valid during
+ * the callback. Fields from `knobs` on are "" and 0 for a refused kernel. */
 typedef struct rynd_candidate {
-    size_t size;          /**< set by the library to sizeof(rynd_candidate) */
-    const char *kernel;   /**< of the problem's operator */
-    const char *accuracy; /**< the class that it holds: "strict", "near32", ... */
-    const char *refused;  /**< why the kernel cannot be taken; NULL: it can */
-    int chosen;           /**< 1: it is what was taken */
-    /* Of a form; "" and 0 where the kernel is refused: */
+    size_t size; /**< set by the library */
+    const char *kernel;
+    const char *accuracy;       /**< the kernel's class: "strict", "near32", ... */
+    const char *refused;        /**< why the kernel cannot take the problem; NULL: it can */
+    int chosen;                 /**< 1: the step uses this candidate */
     const char *knobs;          /**< "mr=14 nr=32" */
-    rynd_prediction prediction; /**< as rynd_op_predict or rynd_plan_predict_step give */
-    double measured;            /**< seconds; 0: not known */
-    size_t workspace;           /**< bytes of the kernel's own, on all threads */
-    size_t packed;              /**< bytes of weights in the kernel's order, packed once */
+    rynd_prediction prediction; /**< as rynd_op_predict or rynd_plan_predict_step */
+    double measured;            /**< seconds; 0: not measured */
+    size_t workspace;           /**< bytes for all threads */
+    size_t packed;              /**< bytes of packed weights */
 } rynd_candidate;
 
-/** Hears of a candidate; what is not 0 ends the walk (CANCELLED). */
+/** Hears of a candidate. Any result but 0 ends the call (CANCELLED). */
 typedef int (*rynd_candidate_function)(void *user, const rynd_candidate *candidate);
 
-/** Tells of every candidate for a step's problem: first the one that was chosen, then, in the order
- * of the library's list, all other forms of the kernels that take the problem, and of each other
- * kernel of its operator why it does not. Knobs that no form differs in have the value that the
- * kernel takes by itself. Nothing is run. Any thread. Fails with ARGUMENT when step is out of
- * range, OUT_OF_MEMORY, CANCELLED. */
+/** Calls `tell` for each candidate of a step: first the chosen one, then all other forms of the
+ * kernels that take the problem, then the refused kernels of the operator. Knobs in which no forms
+ * differ have the kernel's own value. Nothing runs. Any thread. Fails with OUT_OF_MEMORY,
+ * CANCELLED. */
 RYND_API rynd_status rynd_plan_explain(const rynd_plan *plan, size_t step,
                                        rynd_candidate_function tell, void *user);
 
-/** The same of an operator's problem. */
+/** The same for a single operator. */
 RYND_API rynd_status rynd_op_explain(const rynd_op *op, rynd_candidate_function tell, void *user);
 
 #ifdef __cplusplus

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory on the device, and host memory that it likes to copy from. */
+#include "api/api_buffer.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 
 /* Takes the handle, then what `make` gives. */
@@ -124,7 +128,7 @@ void rynd_host_free(rynd_context *context, void *memory)
     }
 }
 
-rynd_status rynd_context_memory(const rynd_context *context, rynd_device_memory *memory)
+rynd_status rynd_context_get_memory(const rynd_context *context, rynd_device_memory *memory)
 {
     RY_API_REQUIRE(context, memory);
     ry_error error = {""};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What comes from outside is checked here before anything else reads it: arguments that are NULL,
  * and tensors. */
+#include "api/api_check.h"
+
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "device/paper/paper_device.h"
 

@@ -5,6 +5,11 @@
  *   device 0123456789abcdef0123456789abcdef     the device, its driver, this version of rynd
  *   wrong softmax_gpu
  *   end */
+#include "api/api_check_kernels.h"
+
+#include "api/api_check.h"
+#include "api/api_machine.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "base/whole_file.h"
 #include "device/gpu/gpu_device.h"
@@ -166,7 +171,7 @@ static void refuse_found(rynd_context *context)
 static rynd_status check(rynd_context *context, const rynd_check_options *options,
                          const char **path, ry_error *error)
 {
-    const ry_check_watch watch = {options->progress, options->user};
+    const ry_check_watch watch = {options->progress, options->progress_user};
     RY_TRY(ry_api_check_runs(context->device, error));
     ry_arena_free(&context->checks);
     ry_arena_init(&context->checks, &context->allocator);
@@ -203,8 +208,8 @@ size_t rynd_context_checked_count(const rynd_context *context)
     return context ? (size_t)context->checked.count : 0;
 }
 
-rynd_status rynd_context_checked(const rynd_context *context, size_t index,
-                                 rynd_checked_kernel *kernel)
+rynd_status rynd_context_get_checked(const rynd_context *context, size_t index,
+                                     rynd_checked_kernel *kernel)
 {
     RY_API_REQUIRE(context, kernel);
     ry_error error = {""};
@@ -214,12 +219,9 @@ rynd_status rynd_context_checked(const rynd_context *context, size_t index,
                           &error);
     }
     const ry_checked_kernel *k = &context->checked.kernels[index];
-    const rynd_checked_kernel all = {.size = sizeof all,
-                                     .kernel = k->kernel->name,
-                                     .op = ry_op_name(k->kernel->op),
-                                     .finding = (rynd_finding)k->finding,
-                                     .problems = k->problems,
-                                     .problem = k->problem ? k->problem : "",
-                                     .why = k->why};
+    const rynd_checked_kernel all =
+        RYND_SIZED(rynd_checked_kernel, .kernel = k->kernel->name, .op = ry_op_name(k->kernel->op),
+                   .finding = (rynd_finding)k->finding, .problems = k->problems,
+                   .problem = k->problem ? k->problem : "", .why = k->why);
     return ry_api_end(ry_api_info(kernel, &all, sizeof all, "rynd_checked_kernel", &error), &error);
 }

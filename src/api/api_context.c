@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: allocator, threads, device. */
+#include "api/api_context.h"
+
+#include "api/api_check.h"
+#include "api/api_check_kernels.h"
+#include "api/api_device.h"
+#include "api/api_machine.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "base/number.h"
 
@@ -145,7 +153,7 @@ void rynd_context_destroy(rynd_context *context)
     ry_release(&allocator, context);
 }
 
-rynd_status rynd_context_info(const rynd_context *context, rynd_device_info *info)
+rynd_status rynd_context_get_info(const rynd_context *context, rynd_device_info *info)
 {
     RY_API_REQUIRE(context, info);
     ry_error error = {""};

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens devices by their names. */
+#include "api/api_device.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "base/number.h"
 #include "device/cpu/cpu_device.h"
@@ -99,7 +103,7 @@ rynd_status ry_api_open_device(rynd_context *context, const char *name, bool pro
     return open_kind(context, kind, index, profile, error);
 }
 
-/* Where a kind is not installed there are none of it. */
+/* Counts devices of a kind; 0 if its driver is not installed. */
 static size_t count_of(size_t kind)
 {
     unsigned count = 0;
@@ -131,7 +135,7 @@ static bool find_name(size_t index, char name[32], size_t *count)
     return false;
 }
 
-rynd_status rynd_device_name(size_t index, char *name, size_t size)
+rynd_status rynd_device_get_name(size_t index, char *name, size_t size)
 {
     RY_API_REQUIRE(name);
     ry_error error = {""};

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of a context's device. */
+#include "api/api_event.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 
 rynd_status rynd_event_create(rynd_context *context, rynd_event **event)
@@ -39,7 +43,7 @@ rynd_status rynd_event_wait(const rynd_event *event)
                       &error);
 }
 
-rynd_status rynd_event_done(const rynd_event *event, int *done)
+rynd_status rynd_event_get_done(const rynd_event *event, int *done)
 {
     RY_API_REQUIRE(event, done);
     ry_error error = {""};
@@ -59,7 +63,7 @@ static rynd_status elapsed(const rynd_event *from, const rynd_event *to, double 
                                                              error);
 }
 
-rynd_status rynd_event_elapsed(const rynd_event *from, const rynd_event *to, double *seconds)
+rynd_status rynd_event_get_elapsed(const rynd_event *from, const rynd_event *to, double *seconds)
 {
     RY_API_REQUIRE(from, to, seconds);
     ry_error error = {""};

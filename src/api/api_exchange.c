@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exchanges over MPI. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "exchange/mpi_load.h"
 #include "exchange/ring.h"
@@ -37,12 +39,9 @@ static rynd_status open_mpi(rynd_exchange *exchange, ry_error *error)
                          .ranks = ranks,
                          .shift = mpi.module->shift,
                          .allocator = &ry_system_allocator};
-    const rynd_exchange all = {.size = sizeof all,
-                               .rank = rank,
-                               .ranks = ranks,
-                               .all_reduce = ry_ring_all_reduce,
-                               .user = &mpi.ring,
-                               .local_ranks = local_ranks};
+    const rynd_exchange all =
+        RYND_SIZED(rynd_exchange, .rank = rank, .ranks = ranks, .all_reduce = ry_ring_all_reduce,
+                   .user = &mpi.ring, .local_ranks = local_ranks);
     return ry_api_info(exchange, &all, sizeof all, "rynd_exchange", error);
 }
 

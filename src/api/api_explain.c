@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the choices of plans and operators were made among. */
+#include "api/api_explain.h"
+
+#include "api/api_check.h"
+#include "api/api_predict.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "kernels/form.h"
 #include "plan/plan_time.h"
@@ -35,15 +41,11 @@ static rynd_status tell(void *user, const ry_candidate *candidate, ry_error *err
     const telling *t = user;
     const ry_prepared *prepared = candidate->prepared;
     char knobs[RY_FORM_TEXT] = "";
-    rynd_candidate all = {
-        .size = sizeof all,
-        .kernel = candidate->kernel->name,
-        .accuracy = ry_accuracy_word(candidate->kernel->accuracy),
-        .refused = candidate->refused,
-        .chosen = candidate->chosen,
-        .knobs = knobs,
-        .prediction = {.size = sizeof all.prediction, .meter = ""},
-    };
+    rynd_candidate all =
+        RYND_SIZED(rynd_candidate, .kernel = candidate->kernel->name,
+                   .accuracy = ry_accuracy_word(candidate->kernel->accuracy),
+                   .refused = candidate->refused, .chosen = candidate->chosen, .knobs = knobs,
+                   .prediction = RYND_SIZED(rynd_prediction, .meter = ""));
     if (prepared) {
         ry_form_print(prepared->kernel, &prepared->form, knobs);
         all.prediction = predict(t, prepared);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions and their gradients on the caller's memory: small models, planned and run as others.
  */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "expr/expr.h"
 #include "graph/infer.h"
@@ -178,8 +180,8 @@ static rynd_status make_graph(rynd_expr *e, const char *text, const rynd_expr_op
 /* Plan and session, by the public functions: they leave their messages. */
 static rynd_status get_ready(rynd_expr *e)
 {
-    const rynd_plan_options options = {
-        .size = sizeof options, .accuracy = e->accuracy, .inputs = e->inputs};
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .accuracy = e->accuracy, .inputs = e->inputs);
     RY_TRY(rynd_plan_create(e->model, &options, &e->plan));
     return rynd_session_create(e->plan, &e->session);
 }
@@ -241,7 +243,7 @@ void rynd_expr_destroy(rynd_expr *expr)
 typedef struct derivation {
     rynd_expr *e;
     ry_graph *graph;
-    int inputs; /* of the expression */
+    int inputs; /* inputs of the expression */
     bool wanted[RY_EXPR_MAX_INPUTS];
     ry_value_id x[RY_EXPR_MAX_INPUTS], dx[RY_EXPR_MAX_INPUTS], dy[RY_EXPR_MAX_OUTPUTS];
     ry_error *error;
@@ -258,13 +260,13 @@ static rynd_status take_wanted(derivation *d, const int *wanted)
         any = any || d->wanted[i];
         if (d->wanted[i] && !is_float) {
             return ry_fail(d->error, RYND_ERROR_ARGUMENT,
-                           "rynd_expr_gradient: x%d is %s, which has no gradient", i,
+                           "rynd_expr_create_gradient: x%d is %s, which has no gradient", i,
                            ry_dtype_name(dtype));
         }
     }
     return any ? RYND_OK
                : ry_fail(d->error, RYND_ERROR_ARGUMENT,
-                         "rynd_expr_gradient: no input's gradient is wanted");
+                         "rynd_expr_create_gradient: no input's gradient is wanted");
 }
 
 /* dy0, dy1, ... become inputs behind the expression's. */
@@ -292,7 +294,7 @@ static rynd_status add_gradients(derivation *d)
     }
     return any ? RYND_OK
                : ry_fail(d->error, RYND_ERROR_ARGUMENT,
-                         "rynd_expr_gradient: no output is a float, which has a gradient");
+                         "rynd_expr_create_gradient: no output is a float, which has a gradient");
 }
 
 static bool is_input(const ry_graph *graph, ry_value_id value)
@@ -353,7 +355,7 @@ static rynd_status make_gradient(rynd_expr *e, const rynd_expr *expr, const int 
 {
     if (expr->is_gradient) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                       "rynd_expr_gradient: this is a gradient, which has none");
+                       "rynd_expr_create_gradient: this is a gradient, which has none");
     }
     derivation *d = ry_allocate_array(&expr->context->allocator, 1, sizeof *d);
     if (!d) {
@@ -368,7 +370,8 @@ static rynd_status make_gradient(rynd_expr *e, const rynd_expr *expr, const int 
     return status;
 }
 
-rynd_status rynd_expr_gradient(const rynd_expr *expr, const int *wanted, rynd_expr **gradient)
+rynd_status rynd_expr_create_gradient(const rynd_expr *expr, const int *wanted,
+                                      rynd_expr **gradient)
 {
     RY_API_REQUIRE(expr, gradient);
     *gradient = NULL;
@@ -391,16 +394,16 @@ size_t rynd_expr_output_count(const rynd_expr *expr)
     return expr ? rynd_model_output_count(expr->model) : 0;
 }
 
-rynd_status rynd_expr_input(const rynd_expr *expr, size_t index, rynd_tensor *tensor)
+rynd_status rynd_expr_get_input(const rynd_expr *expr, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(expr, tensor);
-    return rynd_plan_input(expr->plan, index, tensor);
+    return rynd_plan_get_input(expr->plan, index, tensor);
 }
 
-rynd_status rynd_expr_output(const rynd_expr *expr, size_t index, rynd_tensor *tensor)
+rynd_status rynd_expr_get_output(const rynd_expr *expr, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(expr, tensor);
-    return rynd_plan_output(expr->plan, index, tensor);
+    return rynd_plan_get_output(expr->plan, index, tensor);
 }
 
 static rynd_status bind_all(rynd_session *session, size_t count,

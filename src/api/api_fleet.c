@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fleets: a list of devices, and a context for each. */
+#include "api/api_fleet.h"
+
+#include "api/api_check.h"
+#include "api/api_context.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 
 #include <math.h>
@@ -105,8 +110,8 @@ rynd_status rynd_fleet_get_device(const rynd_fleet *fleet, size_t index, rynd_fl
     return ry_api_end(status, &error);
 }
 
-rynd_status rynd_fleet_link(const rynd_fleet *fleet, size_t a, size_t b, double *bandwidth,
-                            double *latency)
+rynd_status rynd_fleet_get_link(const rynd_fleet *fleet, size_t a, size_t b, double *bandwidth,
+                                double *latency)
 {
     RY_API_REQUIRE(fleet, bandwidth, latency);
     ry_error error = {""};

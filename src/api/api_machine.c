@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine of a context: which one it is, measuring it, keeping it. */
+/* Finds, measures and keeps the machine of a context. */
+#include "api/api_machine.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "device/cuda/cuda_info.h"
 #include "device/opencl/opencl_info.h"
@@ -23,8 +27,8 @@ static rynd_status read_given(const char *given, bool beside, ry_machine *machin
                          beside ? "not one" : "a CPU");
 }
 
-/* The file that the caller named counts for any machine; one that is kept, or that RYND_PROFILE
- * names, for this one only: it may be in a home that several machines share. */
+/* Loads a machine file. The caller's file may describe any machine; the kept file and
+ * RYND_PROFILE's only this one, since several machines may share a home. */
 static rynd_status load_given(rynd_context *context, const char *given, const ry_machine *here,
                               ry_error *error)
 {
@@ -69,7 +73,7 @@ rynd_status ry_api_driver_machine(const rynd_context *context, ry_machine *machi
     return RYND_OK;
 }
 
-/* A device beside the CPU is what was measured of it, or what its driver says. */
+/* Loads the machine of a device beside the CPU: measured, or as its driver describes it. */
 static rynd_status load_device(rynd_context *context, const ry_machine *cpu, const char *given,
                                ry_error *error)
 {
@@ -112,7 +116,7 @@ rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_err
     return RYND_OK;
 }
 
-rynd_status rynd_context_machine(const rynd_context *context, rynd_machine *machine)
+rynd_status rynd_context_get_machine(const rynd_context *context, rynd_machine *machine)
 {
     RY_API_REQUIRE(context, machine);
     ry_error error = {""};

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models: loading, and looking at their content. */
+#include "api/api_model.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "graph/derive.h"
 #include "graph/infer.h"
@@ -117,7 +121,7 @@ static rynd_status out_of_range(const char *what, size_t index, size_t count)
         ry_fail(&error, RYND_ERROR_ARGUMENT, "%s %zu: there are %zu", what, index, count), &error);
 }
 
-rynd_status rynd_model_input(const rynd_model *model, size_t index, rynd_value_info *info)
+rynd_status rynd_model_get_input(const rynd_model *model, size_t index, rynd_value_info *info)
 {
     RY_API_REQUIRE(model, info);
     const ry_graph *graph = model->onnx.graph;
@@ -125,7 +129,7 @@ rynd_status rynd_model_input(const rynd_model *model, size_t index, rynd_value_i
                                       : out_of_range("input", index, graph->input_count);
 }
 
-rynd_status rynd_model_output(const rynd_model *model, size_t index, rynd_value_info *info)
+rynd_status rynd_model_get_output(const rynd_model *model, size_t index, rynd_value_info *info)
 {
     RY_API_REQUIRE(model, info);
     const ry_graph *graph = model->onnx.graph;
@@ -214,7 +218,7 @@ rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info)
     return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_model_info", &error), &error);
 }
 
-rynd_status rynd_model_weights(const rynd_model *model, rynd_weights *weights)
+rynd_status rynd_model_get_weights(const rynd_model *model, rynd_weights *weights)
 {
     RY_API_REQUIRE(model, weights);
     ry_error error = {""};
@@ -236,8 +240,8 @@ rynd_status rynd_model_keep(rynd_model *model, size_t bytes)
     return RYND_OK;
 }
 
-rynd_status rynd_model_operator(const rynd_model *model, size_t index, const char **name,
-                                size_t *count)
+rynd_status rynd_model_get_operator(const rynd_model *model, size_t index, const char **name,
+                                    size_t *count)
 {
     RY_API_REQUIRE(model, name, count);
     if (index >= model->onnx.usage_count) {
@@ -253,7 +257,7 @@ size_t rynd_model_node_count(const rynd_model *model)
     return model ? model->onnx.graph->node_count : 0;
 }
 
-rynd_status rynd_model_node(const rynd_model *model, size_t index, rynd_node_info *info)
+rynd_status rynd_model_get_node(const rynd_model *model, size_t index, rynd_node_info *info)
 {
     RY_API_REQUIRE(model, info);
     ry_error error = {""};
@@ -293,7 +297,7 @@ const char *rynd_model_node_output(const rynd_model *model, size_t node, int ind
     return model ? value_name(model->onnx.graph, node, index, true) : NULL;
 }
 
-rynd_status rynd_model_value(const rynd_model *model, const char *name, rynd_value_info *info)
+rynd_status rynd_model_get_value(const rynd_model *model, const char *name, rynd_value_info *info)
 {
     RY_API_REQUIRE(model, name, info);
     ry_error error;

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One problem on the caller's memory. */
+#include "api/api_check.h"
+#include "api/api_explain.h"
+#include "api/api_knobs.h"
+#include "api/api_plan.h"
+#include "api/api_predict.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "base/integer.h"
 #include "kernels/prepared.h"
@@ -18,7 +25,7 @@ struct rynd_op {
     ry_bound bound;
     int64_t (*actual)[RY_MAX_RANK];
     ry_buffer *packed, *work; /* work: workspace, then scratch */
-    ry_buffer *fault;         /* its record, where the device's memory is its own */
+    ry_buffer *fault;         /* fault record; NULL: kernels write to host memory */
     ry_stream *stream;
     unsigned constants;
     bool no_values; /* without some constants or a device: for inspection only, cannot run */
@@ -121,9 +128,7 @@ static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error 
                                   op->constants, &choice, error));
     }
     if (!choice.prepared.kernel) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                       "no kernel of device '%s' computes this problem's types or layouts",
-                       op->context->device->table->name);
+        return ry_choice_fail(&choice, op->context->device->table->name, error);
     }
     RY_TRY(ry_settings_check(&settings, ": an operator has one step, of its own name", error));
     op->prepared = choice.prepared;
@@ -317,13 +322,13 @@ static rynd_status describe(const ry_tensor *tensors, int count, size_t index, r
     return RYND_OK;
 }
 
-rynd_status rynd_op_input(const rynd_op *op, size_t index, rynd_tensor *tensor)
+rynd_status rynd_op_get_input(const rynd_op *op, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(op, tensor);
     return describe(op->in, op->problem.inputs, index, tensor);
 }
 
-rynd_status rynd_op_output(const rynd_op *op, size_t index, rynd_tensor *tensor)
+rynd_status rynd_op_get_output(const rynd_op *op, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(op, tensor);
     return describe(op->out, op->problem.outputs, index, tensor);
@@ -344,7 +349,8 @@ static rynd_status take_operand(rynd_op *op, const char *what, int index,
                          : RYND_OK;
 }
 
-/* Of a device whose memory is its own: what was uploaded with gaps comes back with them. */
+/* Downloads outputs from a device with its own memory. Gaps between elements, which were uploaded
+ * too, come back unchanged. */
 static rynd_status download(rynd_op *op, void *const *outputs, ry_error *error)
 {
     const ry_device_table *table = op->context->device->table;
@@ -400,7 +406,7 @@ rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const 
     return ry_api_end(execute(op, inputs, outputs, &error), &error);
 }
 
-rynd_status rynd_op_info(const rynd_op *op, rynd_step_info *info)
+rynd_status rynd_op_get_info(const rynd_op *op, rynd_step_info *info)
 {
     RY_API_REQUIRE(op, info);
     ry_error error = {""};
@@ -412,14 +418,24 @@ size_t rynd_op_knob_count(const rynd_op *op)
     return op ? (size_t)op->prepared.kernel->knob_count : 0;
 }
 
-rynd_status rynd_op_knob(const rynd_op *op, size_t index, rynd_knob *knob)
+rynd_status rynd_op_get_knob(const rynd_op *op, size_t index, rynd_knob *knob)
 {
     RY_API_REQUIRE(op, knob);
     ry_error error = {""};
     return ry_api_end(ry_api_knob(&op->prepared, op->context->device, index, knob, &error), &error);
 }
 
-rynd_status rynd_op_memory(const rynd_op *op, rynd_memory *memory)
+rynd_status rynd_op_get_knob_value(const rynd_op *op, size_t knob, size_t index, char *value,
+                                   size_t size)
+{
+    RY_API_REQUIRE(op, value);
+    ry_error error = {""};
+    return ry_api_end(ry_api_knob_value(&op->prepared, op->context->device, knob, index,
+                                        (ry_text_room){value, size}, &error),
+                      &error);
+}
+
+rynd_status rynd_op_get_memory(const rynd_op *op, rynd_memory *memory)
 {
     RY_API_REQUIRE(op, memory);
     ry_error error = {""};

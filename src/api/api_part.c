@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models of parts of models. */
+#include "api/api_part.h"
+
+#include "api/api_check.h"
+#include "api/api_model.h"
+#include "api/api_plan.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "graph/graph_part.h"
 #include "plan/fold.h"
@@ -165,8 +171,8 @@ static rynd_status make(const rynd_model *model, rynd_context *context,
     return ry_api_part_of(model, context, graph, part, error);
 }
 
-rynd_status rynd_model_part(const rynd_model *model, rynd_context *context,
-                            const rynd_part_options *given, rynd_model **part)
+rynd_status rynd_model_create_part(const rynd_model *model, rynd_context *context,
+                                   const rynd_part_options *given, rynd_model **part)
 {
     RY_API_REQUIRE(model, context, part);
     *part = NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Placements: costs become a problem of assignment, and its solution a list of parts. */
+#include "api/api_check.h"
+#include "api/api_fleet.h"
+#include "api/api_status.h"
 #include "api/placement.h"
 
 #include <string.h>
@@ -21,13 +24,14 @@ static rynd_status check_models(rynd_model *const *models, size_t count, ry_erro
     }
     for (size_t i = 0; i < count; i++) {
         if (!models[i]) {
-            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_place: models[%zu] is NULL", i);
+            return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_placement_create: models[%zu] is NULL",
+                           i);
         }
     }
     return RYND_OK;
 }
 
-static rynd_status check_options(const rynd_place_options *options, const ry_fleet *fleet,
+static rynd_status check_options(const rynd_placement_options *options, const ry_fleet *fleet,
                                  ry_error *error)
 {
     RY_TRY(ry_api_check_accuracy(options->accuracy, error));
@@ -55,7 +59,7 @@ static rynd_status check_options(const rynd_place_options *options, const ry_fle
 }
 
 /* The fleet and the costs, as the search takes them. */
-static rynd_status state_problem(rynd_placement *p, const rynd_place_options *options,
+static rynd_status state_problem(rynd_placement *p, const rynd_placement_options *options,
                                  ry_error *error)
 {
     const ry_fleet *fleet = &p->fleet->list;
@@ -114,7 +118,7 @@ static rynd_status add_part(rynd_placement *p, size_t index, size_t first, size_
     return RYND_OK;
 }
 
-/* Parts that follow one another on one device are one. */
+/* Lists the parts, joining consecutive parts of one device. */
 static rynd_status list_parts(rynd_placement *p, ry_error *error)
 {
     const unsigned char *device = p->device;
@@ -181,7 +185,7 @@ static rynd_status solve(rynd_placement *p, ry_error *error)
 }
 
 static rynd_status place(rynd_placement *p, rynd_model *const *models, size_t count,
-                         const rynd_place_options *options, ry_error *error)
+                         const rynd_placement_options *options, ry_error *error)
 {
     RY_TRY(check_models(models, count, error));
     RY_TRY(check_options(options, &p->fleet->list, error));
@@ -206,15 +210,16 @@ static rynd_status place(rynd_placement *p, rynd_model *const *models, size_t co
     return solve(p, error);
 }
 
-rynd_status rynd_place(rynd_fleet *fleet, rynd_model *const *models, size_t model_count,
-                       const rynd_place_options *given, rynd_placement **placement)
+rynd_status rynd_placement_create(const rynd_fleet *fleet, rynd_model *const *models,
+                                  size_t model_count, const rynd_placement_options *given,
+                                  rynd_placement **placement)
 {
     RY_API_REQUIRE(fleet, models, placement);
     *placement = NULL;
     ry_error error = {""};
-    rynd_place_options options;
+    rynd_placement_options options;
     rynd_status status =
-        ry_api_options(&options, sizeof options, given, "rynd_place_options", &error);
+        ry_api_options(&options, sizeof options, given, "rynd_placement_options", &error);
     rynd_placement *p = NULL;
     if (status == RYND_OK) {
         p = ry_allocate_array(&fleet->allocator, 1, sizeof *p);
@@ -260,8 +265,8 @@ rynd_status rynd_placement_get_info(const rynd_placement *placement, rynd_placem
         &error);
 }
 
-rynd_status rynd_placement_part(const rynd_placement *placement, size_t index,
-                                rynd_placed_part *part)
+rynd_status rynd_placement_get_part(const rynd_placement *placement, size_t index,
+                                    rynd_placed_part *part)
 {
     RY_API_REQUIRE(placement, part);
     ry_error error = {""};
@@ -275,7 +280,8 @@ rynd_status rynd_placement_part(const rynd_placement *placement, size_t index,
                       &error);
 }
 
-rynd_status rynd_placement_makespan(const rynd_placement *placement, size_t inputs, double *seconds)
+rynd_status rynd_placement_get_makespan(const rynd_placement *placement, size_t inputs,
+                                        double *seconds)
 {
     RY_API_REQUIRE(placement, seconds);
     ry_error error = {""};

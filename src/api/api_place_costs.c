@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts networks, and asks for each run of parts on each device what it takes there. */
+#include "api/api_part.h"
+#include "api/api_plan.h"
 #include "api/placement.h"
+#include "base/progress_ends.h"
 
 #include <string.h>
 
@@ -35,20 +38,20 @@ rynd_status ry_placement_model(const rynd_placement *placement, const ry_placed_
 
 static rynd_status look_at(rynd_plan *plan, ry_placed_cost *cost)
 {
-    rynd_prediction prediction = {.size = sizeof prediction};
-    cost->memory = (rynd_memory){.size = sizeof cost->memory};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
+    cost->memory = RYND_SIZED(rynd_memory);
     cost->steps = rynd_plan_step_count(plan);
     cost->complete = rynd_plan_complete(plan);
     RY_TRY(rynd_plan_predict(plan, &prediction));
     cost->seconds = prediction.median;
-    return rynd_plan_memory(plan, &cost->memory);
+    return rynd_plan_get_memory(plan, &cost->memory);
 }
 
-rynd_status ry_placement_cost(const rynd_placement *placement, rynd_model *model, size_t device,
-                              ry_placed_cost *cost, ry_error *error)
+rynd_status ry_placement_cost(const rynd_placement *placement, const rynd_model *model,
+                              size_t device, ry_placed_cost *cost, ry_error *error)
 {
-    const rynd_plan_options options = {
-        .size = sizeof options, .accuracy = placement->accuracy, .without_weights = 1};
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .accuracy = placement->accuracy, .without_weights = 1);
     rynd_plan *plan;
     rynd_status status = rynd_plan_create(model, &options, &plan);
     if (status == RYND_OK) {
@@ -76,7 +79,7 @@ static bool can_be_cut(const ry_graph *graph, bool later)
 }
 
 rynd_status ry_placement_cut(rynd_placement *placement, ry_placed_network *network,
-                             const rynd_model *model, const rynd_place_options *options,
+                             const rynd_model *model, const rynd_placement_options *options,
                              ry_error *error)
 {
     ry_arena *arena = &placement->arena;
@@ -86,8 +89,8 @@ rynd_status ry_placement_cut(rynd_placement *placement, ry_placed_network *netwo
     size_t cuts = 0;
     bool later;
     network->model = model;
-    RY_TRY(ry_api_take_dims(options->dims, options->dim_count, "rynd_place_options", arena, &dims,
-                            error));
+    RY_TRY(ry_api_take_dims(options->dims, options->dim_count, "rynd_placement_options", arena,
+                            &dims, error));
     RY_TRY(ry_api_bound_graph(model, dims, options->dim_count, options->batch, false,
                               &network->whole, NULL, error));
     RY_TRY(ry_api_bound_graph(model, dims, options->dim_count, options->batch, true,
@@ -175,7 +178,8 @@ static void copy_entry(const ry_placed_network *network, size_t row, size_t from
 }
 
 static rynd_status fill_network(rynd_placement *placement, const ry_placed_network *network,
-                                const rynd_place_options *options, size_t *done, ry_error *error)
+                                const rynd_placement_options *options, size_t *done,
+                                ry_error *error)
 {
     const size_t all = entry_count(placement);
     for (size_t part = 0; part <= network->parts; part++) {
@@ -191,8 +195,7 @@ static rynd_status fill_network(rynd_placement *placement, const ry_placed_netwo
                                d);
                     continue;
                 }
-                if (options->progress &&
-                    options->progress(options->progress_user, (*done)++, all) != 0) {
+                if (ry_progress_ends(options->progress, options->progress_user, (*done)++, all)) {
                     return ry_fail(error, RYND_ERROR_CANCELLED,
                                    "the placement was ended by its caller");
                 }
@@ -203,7 +206,7 @@ static rynd_status fill_network(rynd_placement *placement, const ry_placed_netwo
     return RYND_OK;
 }
 
-rynd_status ry_placement_costs(rynd_placement *placement, const rynd_place_options *options,
+rynd_status ry_placement_costs(rynd_placement *placement, const rynd_placement_options *options,
                                ry_error *error)
 {
     const size_t devices = placement->fleet->list.count;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans: making one, and reading its decisions. */
+#include "api/api_plan.h"
+
+#include "api/api_check.h"
+#include "api/api_knobs.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "kernels/form.h"
 #include "kernels/kernel_source.h"
@@ -52,21 +58,15 @@ rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_s
     const ry_problem *problem = prepared->problem;
     char knobs[RY_FORM_TEXT];
     ry_form_print(kernel, &prepared->form, knobs);
-    *info = (rynd_step_info){
-        .size = sizeof *info,
-        .problem = ry_problem_print(problem, arena),
-        .kernel = kernel->name,
+    *info = RYND_SIZED(
+        rynd_step_info, .problem = ry_problem_print(problem, arena), .kernel = kernel->name,
         .knobs = ry_arena_string(arena, knobs, strlen(knobs)),
         .layout_in = problem->inputs ? ry_layout_name(&problem->in[0]) : "",
         .layout_out = problem->outputs ? ry_layout_name(&problem->out[0]) : "",
-        .fused = fused_text(problem, arena),
-        .flop = ry_problem_flop(problem),
-        .bytes = ry_problem_bytes(problem),
-        .accuracy = ry_accuracy_word(kernel->accuracy),
-        .kernel_flop = prepared->counts.flop,
-        .micro_batches = 1,
-        .source = ry_kernel_source(kernel),
-    };
+        .fused = fused_text(problem, arena), .flop = ry_problem_flop(problem),
+        .bytes = ry_problem_bytes(problem), .accuracy = ry_accuracy_word(kernel->accuracy),
+        .kernel_flop = prepared->counts.flop, .micro_batches = 1,
+        .source = ry_kernel_source(kernel));
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
 }
 
@@ -168,7 +168,7 @@ static rynd_status take_inputs(const ry_graph *graph, const rynd_tensor *given, 
     return RYND_OK;
 }
 
-static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_options *options,
+static rynd_status create(rynd_plan *p, const rynd_model *model, const rynd_plan_options *options,
                           const ry_adviser *adviser, ry_api_memory memory, ry_error *error)
 {
     const ry_tensor *inputs;
@@ -180,15 +180,13 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
     RY_TRY(take_inputs(model->onnx.graph, options->inputs, &p->texts, &inputs, error));
     RY_TRY(ry_api_take_dims(options->dims, options->dim_count, "rynd_plan_options", &p->texts,
                             &dims, error));
-    p->accuracy = ry_api_accuracy(options->accuracy);
     ry_plan_options internal = {
-        .accuracy = p->accuracy,
+        .accuracy = ry_api_accuracy(options->accuracy),
         .inputs = inputs,
         .batch = options->batch,
         .dims = dims,
         .dim_count = options->dim_count,
-        .unneeded = ry_onnx_unneeded,
-        .unneeded_user = &model->onnx,
+        .unneeded = {ry_onnx_unneeded, &model->onnx},
         .settings = options->settings,
         .setting_count = options->setting_count,
         .adviser = adviser,
@@ -206,13 +204,13 @@ static rynd_status create(rynd_plan *p, rynd_model *model, const rynd_plan_optio
     return describe_steps(p, error);
 }
 
-rynd_status ry_api_plan_create(rynd_model *model, const rynd_plan_options *options,
+rynd_status ry_api_plan_create(const rynd_model *model, const rynd_plan_options *options,
                                const ry_adviser *adviser, rynd_plan **plan, ry_error *error)
 {
     return ry_api_plan_create_within(model, options, adviser, (ry_api_memory){0}, plan, error);
 }
 
-rynd_status ry_api_plan_create_within(rynd_model *model, const rynd_plan_options *options,
+rynd_status ry_api_plan_create_within(const rynd_model *model, const rynd_plan_options *options,
                                       const ry_adviser *adviser, ry_api_memory memory,
                                       rynd_plan **plan, ry_error *error)
 {
@@ -236,7 +234,8 @@ rynd_status ry_api_plan_create_within(rynd_model *model, const rynd_plan_options
     return RYND_OK;
 }
 
-rynd_status rynd_plan_create(rynd_model *model, const rynd_plan_options *given, rynd_plan **plan)
+rynd_status rynd_plan_create(const rynd_model *model, const rynd_plan_options *given,
+                             rynd_plan **plan)
 {
     RY_API_REQUIRE(model, plan);
     *plan = NULL;
@@ -259,13 +258,13 @@ void rynd_plan_destroy(rynd_plan *plan)
     }
 }
 
-rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
+rynd_status rynd_plan_get_memory(const rynd_plan *plan, rynd_memory *memory)
 {
     RY_API_REQUIRE(plan, memory);
     ry_error error = {""};
     const ry_plan *p = plan->plan;
     rynd_memory all = {
-        .weights = p->packed_size + p->constant_size,
+        .weights = p->weights.packed_size + p->weights.constant_size,
         .activations = p->values_size,
         .workspace = p->arena_size - p->values_size,
     };
@@ -282,7 +281,7 @@ rynd_status rynd_plan_memory(const rynd_plan *plan, rynd_memory *memory)
     return ry_api_end(ry_api_info(memory, &all, sizeof all, "rynd_memory", &error), &error);
 }
 
-double rynd_plan_time(const rynd_plan *plan)
+double rynd_plan_planning_seconds(const rynd_plan *plan)
 {
     return plan ? plan->plan->seconds : 0;
 }
@@ -292,7 +291,7 @@ size_t rynd_plan_step_count(const rynd_plan *plan)
     return plan ? plan->plan->step_count : 0;
 }
 
-rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *info)
+rynd_status rynd_plan_get_step(const rynd_plan *plan, size_t index, rynd_step_info *info)
 {
     RY_API_REQUIRE(plan, info);
     ry_error error = {""};
@@ -307,10 +306,10 @@ rynd_status rynd_plan_step(const rynd_plan *plan, size_t index, rynd_step_info *
 
 int rynd_plan_complete(const rynd_plan *plan)
 {
-    return plan && plan->plan->rest == NULL;
+    return plan && plan->plan->rest.graph == NULL;
 }
 
-rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
+rynd_status rynd_plan_get_input(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(plan, tensor);
     ry_error error = {""};
@@ -323,7 +322,39 @@ rynd_status rynd_plan_input(const rynd_plan *plan, size_t index, rynd_tensor *te
     return RYND_OK;
 }
 
-rynd_status rynd_plan_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
+rynd_status ry_api_find_name(const ry_names *names, const char *kind, const char *name,
+                             size_t *index, ry_error *error)
+{
+    const uint32_t found = ry_names_find(names, name);
+    *index = found;
+    return found != RY_NO_NAME
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_NOT_FOUND, "the model has no %s '%s'", kind, name);
+}
+
+rynd_status rynd_plan_get_input_named(const rynd_plan *plan, const char *name, rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(plan, name, tensor);
+    ry_error error = {""};
+    size_t index;
+    const rynd_status status =
+        ry_api_find_name(&plan->plan->input_index, "input", name, &index, &error);
+    return status == RYND_OK ? rynd_plan_get_input(plan, index, tensor)
+                             : ry_api_end(status, &error);
+}
+
+rynd_status rynd_plan_get_output_named(const rynd_plan *plan, const char *name, rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(plan, name, tensor);
+    ry_error error = {""};
+    size_t index;
+    const rynd_status status =
+        ry_api_find_name(&plan->plan->output_index, "output", name, &index, &error);
+    return status == RYND_OK ? rynd_plan_get_output(plan, index, tensor)
+                             : ry_api_end(status, &error);
+}
+
+rynd_status rynd_plan_get_output(const rynd_plan *plan, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(plan, tensor);
     ry_error error = {""};

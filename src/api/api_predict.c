@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predictions of plans, their steps, and operators. */
+#include "api/api_predict.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "plan/plan_time.h"
 
@@ -8,20 +12,12 @@ rynd_prediction ry_api_prediction(const rynd_context *context, const ry_forecast
 {
     const rynd_machine *machine = &context->machine;
     const double watts = ry_machine_rate(&machine->watts, machine, context->predicted_threads);
-    return (rynd_prediction){
-        .size = sizeof(rynd_prediction),
-        .median = forecast->median,
-        .low = forecast->low,
-        .high = forecast->high,
-        .coverage = RY_FORECAST_COVERAGE,
-        .arithmetic = time->arithmetic,
-        .memory = time->memory,
-        .overhead = time->overhead,
-        .joule = watts * forecast->median,
-        .joule_low = watts * forecast->low,
-        .joule_high = watts * forecast->high,
-        .meter = machine->meter,
-    };
+    return RYND_SIZED(rynd_prediction, .median = forecast->median, .low = forecast->low,
+                      .high = forecast->high, .coverage = RY_FORECAST_COVERAGE,
+                      .arithmetic = time->arithmetic, .memory = time->memory,
+                      .overhead = time->overhead, .joule = watts * forecast->median,
+                      .joule_low = watts * forecast->low, .joule_high = watts * forecast->high,
+                      .meter = machine->meter);
 }
 
 static rynd_status give(rynd_prediction *to, const rynd_context *context,

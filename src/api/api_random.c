@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random numbers by seed and place. */
+#include "api/api_check.h"
 #include "api/handles.h"
 #include "base/philox.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models written once more, with other weights. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/saving.h"
 #include "base/whole_file.h"
 #include "onnx/wire.h"

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: binding memory and running. */
+#include "api/api_session.h"
+
+#include "api/api_buffer.h"
+#include "api/api_check.h"
+#include "api/api_event.h"
+#include "api/api_plan.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 #include "graph/graph_names.h"
 
@@ -13,7 +20,7 @@ static rynd_status end(const rynd_plan *plan, rynd_status status, ry_error *erro
     return ry_api_end(status, error);
 }
 
-rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session)
+rynd_status rynd_session_create(const rynd_plan *plan, rynd_session **session)
 {
     RY_API_REQUIRE(plan, session);
     *session = NULL;
@@ -22,7 +29,7 @@ rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session)
     if (!s) {
         return end(plan, ry_fail_memory(&error), &error, RYND_ERROR_OUT_OF_MEMORY);
     }
-    rynd_status status = ry_run_create(plan->plan, plan->accuracy, &s->run, &error);
+    rynd_status status = ry_session_create(plan->plan, NULL, &s->running, &error);
     if (status != RYND_OK) {
         ry_release(&plan->context->allocator, s);
         return end(plan, status, &error, RYND_ERROR_OUT_OF_MEMORY);
@@ -35,7 +42,7 @@ rynd_status rynd_session_create(rynd_plan *plan, rynd_session **session)
 void rynd_session_destroy(rynd_session *session)
 {
     if (session) {
-        ry_run_destroy(session->run);
+        ry_session_destroy(session->running);
         ry_release(&session->plan->context->allocator, session);
     }
 }
@@ -72,7 +79,7 @@ static rynd_status bind(rynd_session *session, end_point at, const rynd_tensor *
                         ry_error *error)
 {
     const ry_plan *plan = session->plan->plan;
-    ry_session *running = ry_run_session(session->run);
+    ry_session *running = session->running;
     ry_tensor tensor;
     rynd_status status = ry_api_take_tensor(given, &tensor, error);
     if (status == RYND_OK && at.output) {
@@ -145,7 +152,7 @@ static rynd_status bind_buffer(rynd_session *session, end_point at, const rynd_b
                                size_t offset, ry_error *error)
 {
     const ry_plan *plan = session->plan->plan;
-    ry_session *running = ry_run_session(session->run);
+    ry_session *running = session->running;
     const ry_place place = {buffer->buffer, offset};
     if (at.output && (plan->outputs[at.index].later || plan->outputs[at.index].bounded)) {
         return ry_session_bind_output_place(running, at.index, place, error); /* says why not */
@@ -222,12 +229,12 @@ static rynd_status run_async(rynd_session *session, const rynd_run_options *opti
                              ry_error *error)
 {
     const ry_device_table *table = session->plan->context->device->table;
-    ry_stream *stream = ry_session_stream(ry_run_session(session->run));
+    ry_stream *stream = ry_session_stream(session->running);
     RY_TRY(check_events(session, options, error));
     for (size_t i = 0; i < options->wait_count; i++) {
         RY_TRY(table->event_await(stream, options->wait[i]->event, error));
     }
-    RY_TRY(ry_run_start(session->run, error));
+    RY_TRY(ry_session_start(session->running, error));
     return options->record ? table->event_record(stream, options->record->event, error) : RYND_OK;
 }
 
@@ -246,17 +253,18 @@ rynd_status rynd_session_wait(rynd_session *session)
 {
     RY_API_REQUIRE(session);
     ry_error error = {""};
-    return end(session->plan, ry_run_finish(session->run, &error), &error, RYND_ERROR_SHAPE);
+    return end(session->plan, ry_session_finish(session->running, &error), &error,
+               RYND_ERROR_SHAPE);
 }
 
 rynd_status rynd_session_run(rynd_session *session)
 {
     RY_API_REQUIRE(session);
     ry_error error = {""};
-    return end(session->plan, ry_run_go(session->run, &error), &error, RYND_ERROR_SHAPE);
+    return end(session->plan, ry_session_run(session->running, &error), &error, RYND_ERROR_SHAPE);
 }
 
-rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_tensor *tensor)
+rynd_status rynd_session_get_output(const rynd_session *session, size_t index, rynd_tensor *tensor)
 {
     RY_API_REQUIRE(session, tensor);
     ry_error error = {""};
@@ -266,29 +274,41 @@ rynd_status rynd_session_output(const rynd_session *session, size_t index, rynd_
                                   index, plan->model_outputs),
                           &error);
     }
-    return ry_api_end(ry_run_output(session->run, index, tensor, &error), &error);
+    return ry_api_end(ry_session_output(session->running, index, tensor, &error), &error);
+}
+
+rynd_status rynd_session_get_output_named(const rynd_session *session, const char *name,
+                                          rynd_tensor *tensor)
+{
+    RY_API_REQUIRE(session, name, tensor);
+    ry_error error = {""};
+    size_t index;
+    const rynd_status status =
+        ry_api_find_name(&session->plan->plan->output_index, "output", name, &index, &error);
+    return status == RYND_OK ? rynd_session_get_output(session, index, tensor)
+                             : ry_api_end(status, &error);
 }
 
 size_t rynd_session_memory(const rynd_session *session)
 {
-    return session ? ry_run_memory(session->run) : 0;
+    return session ? ry_session_memory(session->running) : 0;
 }
 
 size_t rynd_session_copied(const rynd_session *session)
 {
-    return session ? ry_session_copied(ry_run_session(session->run)) : 0;
+    return session ? ry_session_copied(session->running) : 0;
 }
 
 rynd_status rynd_session_profile(rynd_session *session, int on)
 {
     RY_API_REQUIRE(session);
     ry_error error = {""};
-    return ry_api_end(ry_session_set_timing(ry_run_session(session->run), on != 0, &error), &error);
+    return ry_api_end(ry_session_set_timing(session->running, on != 0, &error), &error);
 }
 
 double rynd_session_step_time(const rynd_session *session, size_t step)
 {
     return session && step < session->plan->plan->step_count
-               ? ry_session_times(ry_run_session(session->run))[step]
+               ? ry_session_times(session->running)[step]
                : 0;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last error of each thread, options and information structs of several ages. */
+#include "api/api_status.h"
+
 #include "api/handles.h"
 #include "base/escape.h"
 
@@ -10,6 +12,11 @@
 const char *rynd_version(void)
 {
     return RYND_VERSION;
+}
+
+unsigned rynd_version_number(void)
+{
+    return RYND_VERSION_NUMBER;
 }
 
 /* State outside handles, like the size of a refused allocation (base/memory.h): C has no other way

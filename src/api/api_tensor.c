@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Public tensors: views of memory, and TensorProto files. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/handles.h"
 
 #include <string.h>

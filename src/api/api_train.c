@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trainers: from options to a plan of a step. */
+#include "api/api_check.h"
+#include "api/api_part.h"
+#include "api/api_plan.h"
+#include "api/api_session.h"
+#include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/trainer.h"
 #include "plan/fold.h"
 #include "plan/fold_cost.h"
@@ -16,8 +22,8 @@ rynd_status ry_trainer_end(const rynd_trainer *trainer, rynd_status status, ry_e
     return ry_api_end(status, error);
 }
 
-/* Of an exchange: large enough that bandwidth counts and not the latency of its messages, small
- * enough that the last, which nothing hides, is soon over. */
+/* Size of a bucket: large enough for bandwidth to outweigh latency, small enough for the last
+ * bucket, which overlaps with no step, to finish soon. */
 enum { BUCKET_BYTES = 8 << 20 };
 
 rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
@@ -25,7 +31,7 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
                                   ry_trainer_run *run, ry_error *error)
 {
     rynd_context *context = trainer->model->context;
-    rynd_plan_options plan = {.size = sizeof plan, .accuracy = trainer->accuracy};
+    rynd_plan_options plan = RYND_SIZED(rynd_plan_options, .accuracy = trainer->accuracy);
     if (options) {
         plan.settings = options->settings;
         plan.setting_count = options->setting_count;
@@ -44,9 +50,8 @@ rynd_status ry_trainer_run_create(const rynd_trainer *trainer, ry_graph *graph,
         return ry_fail_memory(error);
     }
     run->session->plan = run->plan;
-    run->plan->plan->unneeded = ry_onnx_unneeded;
-    run->plan->plan->unneeded_user = &trainer->model->onnx;
-    return ry_run_create(run->plan->plan, run->plan->accuracy, &run->session->run, error);
+    const ry_unneeded unneeded = {ry_onnx_unneeded, &trainer->model->onnx};
+    return ry_session_create(run->plan->plan, &unneeded, &run->session->running, error);
 }
 
 void ry_trainer_run_destroy(ry_trainer_run *run)
@@ -115,8 +120,8 @@ static void add_state(rynd_trainer *t, const ry_trainer_run *run, uint32_t index
     ry_trainer_state *state = &t->states[t->state_count];
     *state = (ry_trainer_state){
         .name = plan->input_names[plan->states[index].input], .run = run, .index = index};
-    for (size_t i = 0; i < t->training.count; i++) {
-        const ry_training_parameter *p = &t->training.parameters[i];
+    for (size_t i = 0; i < t->training->count; i++) {
+        const ry_training_parameter *p = &t->training->parameters[i];
         if (run == &t->step && p->sum == index) {
             return; /* it does not outlive an update */
         }
@@ -159,8 +164,8 @@ static rynd_status bind_scalar(const ry_trainer_run *run, size_t input, ry_dtype
 static rynd_status bind_update(rynd_trainer *t, ry_error *error)
 {
     size_t sums = 0;
-    for (size_t i = 0; i < t->training.count; i++) {
-        const ry_training_parameter *p = &t->training.parameters[i];
+    for (size_t i = 0; i < t->training->count; i++) {
+        const ry_training_parameter *p = &t->training->parameters[i];
         if (p->statistic) {
             continue;
         }
@@ -174,13 +179,13 @@ static rynd_status bind_update(rynd_trainer *t, ry_error *error)
 }
 
 /* Its memory counts in the limit of the step's. */
-static rynd_status make_update(rynd_trainer *t, ry_error *error)
+static rynd_status make_update(rynd_trainer *t, ry_training_builder *b, ry_error *error)
 {
     ry_graph *graph;
     if (t->accumulate <= 1) {
         return RYND_OK;
     }
-    RY_TRY(ry_training_make_update(t->graph, &t->training, &graph, error));
+    RY_TRY(ry_training_make_update(t->graph, b, &graph, error));
     return ry_trainer_run_create(t, graph, NULL, (ry_api_memory){0}, &t->update, error);
 }
 
@@ -188,12 +193,12 @@ static rynd_status make_update(rynd_trainer *t, ry_error *error)
 static size_t memory_of(const ry_trainer_run *run)
 {
     const ry_plan *plan = run->plan ? run->plan->plan : NULL;
-    return rynd_session_memory(run->session) + (plan ? plan->packed_size : 0) +
-           (plan ? plan->host_packed_size : 0) +
+    return rynd_session_memory(run->session) + (plan ? plan->weights.packed_size : 0) +
+           (plan ? plan->weights.host_packed_size : 0) +
            (run->sharing ? ry_sharing_memory(run->sharing) : 0);
 }
 
-/* *over: bytes that it takes beyond the limit, where it can be made. */
+/* Makes the step's run; *over receives the bytes beyond the limit, if the run could be made. */
 static rynd_status try_step_run(rynd_trainer *t, const ry_graph *graph,
                                 const rynd_trainer_options *o, ry_api_memory memory, size_t *over,
                                 ry_error *error)
@@ -224,7 +229,7 @@ static rynd_status make_step_run(rynd_trainer *t, const ry_graph *graph,
     for (int i = 0; i < TRIES; i++) {
         memory.beside += over;
         const rynd_status status = try_step_run(t, graph, o, memory, &over, error);
-        if (over == 0 && least == 0) { /* it is there, or fails for another reason */
+        if (over == 0 && least == 0) { /* made, or failed for another reason */
             return status;
         }
         ry_trainer_run_destroy(&t->step);
@@ -236,11 +241,11 @@ static rynd_status make_step_run(rynd_trainer *t, const ry_graph *graph,
     return try_step_run(t, graph, o, memory, &over, error);
 }
 
-static rynd_status make_runs(rynd_trainer *t, ry_graph *graph, const rynd_trainer_options *o,
-                             ry_error *error)
+static rynd_status make_runs(rynd_trainer *t, ry_training_builder *b, ry_graph *graph,
+                             const rynd_trainer_options *o, ry_error *error)
 {
-    RY_TRY(ry_training_make_step(graph, &t->training, error));
-    RY_TRY(make_update(t, error));
+    RY_TRY(ry_training_make_step(graph, b, error));
+    RY_TRY(make_update(t, b, error));
     RY_TRY(make_step_run(t, graph, o, error));
     t->target = t->step.plan->plan->inputs[t->inputs];
     if (t->accumulate <= 1) {
@@ -258,14 +263,15 @@ static rynd_status share(ry_trainer_run *run, const rynd_trainer_options *o,
                              ry_trainer_session(run), run->plan->plan, &run->sharing, error);
 }
 
-static rynd_status make_step(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
+static rynd_status make_step(rynd_trainer *t, ry_training_builder *b, const rynd_trainer_options *o,
+                             ry_error *error)
 {
     RY_TRY(ry_graph_clone(t->graph, &t->step_graph, error));
-    RY_TRY(make_runs(t, t->step_graph, o, error));
+    RY_TRY(make_runs(t, b, t->step_graph, o, error));
     RY_TRY(list_states(t, error));
-    RY_TRY(o->exchange ? share(&t->step, o, &t->training.exchanged, error) : RYND_OK);
+    RY_TRY(o->exchange ? share(&t->step, o, &t->training->exchanged, error) : RYND_OK);
     return o->exchange && t->update.session
-               ? share(&t->update, o, &t->training.exchanged_sums, error)
+               ? share(&t->update, o, &t->training->exchanged_sums, error)
                : RYND_OK;
 }
 
@@ -278,18 +284,15 @@ static rynd_status create(rynd_trainer *t, const rynd_trainer_options *o, ry_err
     t->inputs = t->model->onnx.graph->input_count;
     const ry_training_options options = ry_trainer_training_options(o);
     RY_TRY(ry_graph_clone(t->model->onnx.graph, &t->graph, error));
-    RY_TRY(ry_training_open(t->graph, &options, &t->arena, &t->training, error));
+    ry_training_builder b;
+    RY_TRY(ry_training_open(t->graph, &options, &t->arena, &b, error));
+    t->training = b.training;
     RY_TRY(bind(t, o, error));
-    RY_TRY(make_step(t, o, error));
-    RY_TRY(ry_trainer_describe(t, o, error));
-    /* the caller's, for the call only */
-    t->training.options.output = NULL;
-    t->training.options.freeze = t->training.options.train_only = NULL;
-    t->training.options.freeze_count = t->training.options.train_only_count = 0;
-    return RYND_OK;
+    RY_TRY(make_step(t, &b, o, error));
+    return ry_trainer_describe(t, o, error);
 }
 
-rynd_status rynd_trainer_create(rynd_model *model, const rynd_trainer_options *given,
+rynd_status rynd_trainer_create(const rynd_model *model, const rynd_trainer_options *given,
                                 rynd_trainer **trainer)
 {
     RY_API_REQUIRE(model, trainer);
@@ -345,15 +348,16 @@ size_t rynd_trainer_bucket_count(const rynd_trainer *trainer)
                : 0;
 }
 
-rynd_status rynd_trainer_bucket(const rynd_trainer *trainer, size_t index, rynd_bucket_info *info)
+rynd_status rynd_trainer_get_bucket(const rynd_trainer *trainer, size_t index,
+                                    rynd_bucket_info *info)
 {
     RY_API_REQUIRE(trainer, info);
     ry_error error = {""};
     const size_t count = rynd_trainer_bucket_count(trainer);
     if (index >= count) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
-                                  "rynd_trainer_bucket: %zu is out of range: there are %zu", index,
-                                  count),
+                                  "rynd_trainer_get_bucket: %zu is out of range: there are %zu",
+                                  index, count),
                           &error);
     }
     const rynd_bucket_info all = ry_sharing_bucket(gradients_of(trainer)->sharing, index);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What decides about the bits of a training, as words: so that whoever goes on with states of
  * another trainer can compare. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/trainer.h"
 #include "base/cpuid.h"
 #include "device/digest.h"
@@ -35,11 +37,11 @@ static rynd_status describe_settings(rynd_trainer *t, const rynd_trainer_options
 
 rynd_status ry_trainer_describe(rynd_trainer *t, const rynd_trainer_options *o, ry_error *error)
 {
-    const ry_training_options *all = &t->training.options;
-    const ry_optimizer_options *optimizer = &all->optimizer;
+    const ry_training_options all = ry_trainer_training_options(o);
+    const ry_optimizer_options *optimizer = &all.optimizer;
     const rynd_context *context = t->model->context;
     const bool own = context->device->host_memory; /* a CPU's name decides about nothing */
-    const char *output = word_of(&t->arena, t->graph->values[t->training.output].name),
+    const char *output = word_of(&t->arena, t->graph->values[t->training->output].name),
                *device = word_of(&t->arena, own ? "" : context->device->name), *settings;
     RY_TRY(describe_settings(t, o, &settings, error));
     if (!output || !device) {
@@ -51,15 +53,14 @@ rynd_status ry_trainer_describe(rynd_trainer *t, const rynd_trainer_options *o, 
         "optimizer=%s momentum=%.17g weight_decay=%.17g beta1=%.17g beta2=%.17g epsilon=%.17g "
         "clip_norm=%.17g norm_momentum=%.17g accumulate=%lld storage=%s dropout=%s "
         "dropout_seed=%llu accuracy=%s device=%s%s%s isa=%s ranks=%d bucket_bytes=%zu settings=%s",
-        rynd_version(), ry_loss_name(all->loss.loss), output,
-        ry_dtype_name((ry_dtype)t->target.dtype), all->loss.label_smoothing, all->loss.epsilon,
+        rynd_version(), ry_loss_name(all.loss.loss), output,
+        ry_dtype_name((ry_dtype)t->target.dtype), all.loss.label_smoothing, all.loss.epsilon,
         ry_optimizer_name(optimizer->optimizer), optimizer->momentum, optimizer->decay,
-        optimizer->beta1, optimizer->beta2, optimizer->epsilon, all->clip_norm, all->norm_momentum,
-        (long long)t->accumulate, all->store_bf16 ? "bf16" : "f32",
-        all->no_dropout ? "off" : "model", (unsigned long long)all->dropout_seed,
-        ry_accuracy_word(ry_api_accuracy(t->accuracy)), context->device->table->name,
-        own ? "" : ":", device, ry_isa_name((ry_isa)context->host->planned_isa), all->ranks,
-        o->bucket_bytes, settings);
+        optimizer->beta1, optimizer->beta2, optimizer->epsilon, all.clip_norm, all.norm_momentum,
+        (long long)t->accumulate, all.store_bf16 ? "bf16" : "f32", all.no_dropout ? "off" : "model",
+        (unsigned long long)all.dropout_seed, ry_accuracy_word(ry_api_accuracy(t->accuracy)),
+        context->device->table->name, own ? "" : ":", device,
+        ry_isa_name((ry_isa)context->host->planned_isa), all.ranks, o->bucket_bytes, settings);
     return t->identity ? RYND_OK : ry_fail_memory(error);
 }
 
@@ -75,8 +76,8 @@ static bool runs_again(const char *name)
 static rynd_status add_steps(const rynd_plan *plan, ry_digest *sum, ry_error *error)
 {
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
-        const rynd_status status = rynd_plan_step(plan, i, &step);
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        const rynd_status status = rynd_plan_get_step(plan, i, &step);
         if (status != RYND_OK) {
             return ry_fail(error, status, "%s", rynd_last_error());
         }
@@ -143,7 +144,7 @@ static rynd_status identify(rynd_trainer *t, ry_error *error)
     return all ? RYND_OK : ry_fail_memory(error);
 }
 
-rynd_status rynd_trainer_identity(rynd_trainer *trainer, const char **text)
+rynd_status rynd_trainer_get_identity(rynd_trainer *trainer, const char **text)
 {
     RY_API_REQUIRE(trainer, text);
     ry_error error = {""};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A trainer's options: checked, and as src/train has them. */
+#include "api/api_status.h"
 #include "api/trainer.h"
 
 #include <math.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Saves what a trainer has learnt: its model's file with the present weights. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/saving.h"
 #include "api/trainer.h"
 

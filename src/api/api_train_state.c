@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a trainer keeps from step to step, and gradients, by name. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/trainer.h"
 
 #include <string.h>
@@ -26,25 +28,29 @@ size_t rynd_trainer_state_count(const rynd_trainer *trainer)
     return trainer ? trainer->state_count : 0;
 }
 
-rynd_status rynd_trainer_state(const rynd_trainer *trainer, size_t index, rynd_state_info *info)
+static rynd_status describe_state(const ry_trainer_state *state, rynd_state_info *info,
+                                  ry_error *error)
+{
+    const ry_training_parameter *p = state->parameter;
+    const rynd_state_info all = RYND_SIZED(rynd_state_info, .name = state->name,
+                                           .kind = !p             ? RYND_STATE_OPTIMIZER
+                                                   : p->statistic ? RYND_STATE_STATISTIC
+                                                                  : RYND_STATE_PARAMETER,
+                                           .tensor = ry_trainer_state_in_place(state));
+    return ry_api_info(info, &all, sizeof all, "rynd_state_info", error);
+}
+
+rynd_status rynd_trainer_get_state(const rynd_trainer *trainer, size_t index, rynd_state_info *info)
 {
     RY_API_REQUIRE(trainer, info);
     ry_error error = {""};
     if (index >= rynd_trainer_state_count(trainer)) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
-                                  "rynd_trainer_state: %zu is out of range: there are %zu", index,
-                                  rynd_trainer_state_count(trainer)),
+                                  "rynd_trainer_get_state: %zu is out of range: there are %zu",
+                                  index, rynd_trainer_state_count(trainer)),
                           &error);
     }
-    const ry_trainer_state *state = &trainer->states[index];
-    const ry_training_parameter *p = state->parameter;
-    const rynd_state_info all = {.size = sizeof all,
-                                 .name = state->name,
-                                 .kind = !p             ? RYND_STATE_OPTIMIZER
-                                         : p->statistic ? RYND_STATE_STATISTIC
-                                                        : RYND_STATE_PARAMETER,
-                                 .tensor = ry_trainer_state_in_place(state)};
-    return ry_api_end(ry_api_info(info, &all, sizeof all, "rynd_state_info", &error), &error);
+    return ry_api_end(describe_state(&trainer->states[index], info, &error), &error);
 }
 
 static rynd_status find_state(const rynd_trainer *t, const char *name,
@@ -57,6 +63,17 @@ static rynd_status find_state(const rynd_trainer *t, const char *name,
         }
     }
     return ry_fail(error, RYND_ERROR_NOT_FOUND, "the trainer has no state '%s'", name);
+}
+
+rynd_status rynd_trainer_get_state_named(const rynd_trainer *trainer, const char *name,
+                                         rynd_state_info *info)
+{
+    RY_API_REQUIRE(trainer, name, info);
+    ry_error error = {""};
+    const ry_trainer_state *state;
+    rynd_status status = find_state(trainer, name, &state, &error);
+    status = status == RYND_OK ? describe_state(state, info, &error) : status;
+    return ry_api_end(status, &error);
 }
 
 /* The state, and the caller's tensor, which must be of its type and shape. */
@@ -148,17 +165,16 @@ static rynd_status gradient(const rynd_trainer *t, const char *name, rynd_tensor
         return ry_fail(error, RYND_ERROR_NOT_FOUND, "state '%s' is no parameter", name);
     }
     if (p->gradient == UINT32_MAX || !t->updated) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_gradient: %s",
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "rynd_trainer_get_gradient: %s",
                        p->gradient == UINT32_MAX ? "gradients are not kept: set keep_gradients"
                        : t->accumulate > 1       ? "there was no update yet by all micro-batches"
                                                  : "there was no step yet");
     }
-    ry_session_output(ry_trainer_session(state->run), p->gradient, tensor);
-    return RYND_OK;
+    return ry_session_output(ry_trainer_session(state->run), p->gradient, tensor, error);
 }
 
-rynd_status rynd_trainer_gradient(const rynd_trainer *trainer, const char *name,
-                                  rynd_tensor *tensor)
+rynd_status rynd_trainer_get_gradient(const rynd_trainer *trainer, const char *name,
+                                      rynd_tensor *tensor)
 {
     RY_API_REQUIRE(trainer, name, tensor);
     ry_error error = {""};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps and evaluations of a trainer. */
+#include "api/api_check.h"
+#include "api/api_plan.h"
+#include "api/api_status.h"
 #include "api/trainer.h"
 
 #include <math.h>
@@ -12,7 +15,7 @@ static bool is_same(const ry_tensor *a, const ry_tensor *b)
            ry_shape_equal(&shape, &other) && ry_tensor_same_map(a, b);
 }
 
-/* One that is where it was is bound already. */
+/* Binds a tensor, unless the same memory is bound already. */
 static rynd_status bind_tensor(ry_trainer_run *run, size_t input, const char *what,
                                const rynd_tensor *given, ry_error *error)
 {
@@ -51,7 +54,7 @@ static rynd_status check_labels(const rynd_trainer *t, const rynd_tensor *target
             const ry_shape where = ry_shape_of(target->rank, index);
             return ry_fail(error, RYND_ERROR_SHAPE,
                            "target '%s' has the class number %lld at %s, expected 0 to %lld",
-                           t->training.target, (long long)number,
+                           t->training->target, (long long)number,
                            ry_shape_text(NULL, &where, at, sizeof at),
                            (long long)(output->dim[1] - 1));
         }
@@ -73,29 +76,29 @@ static rynd_status bind_all(rynd_trainer *t, ry_trainer_run *run, const rynd_ten
 static rynd_status run_once(const ry_trainer_run *run, ry_error *error)
 {
     RY_TRY(run->sharing ? ry_sharing_begin(run->sharing, error) : RYND_OK);
-    RY_TRY(ry_session_run(ry_trainer_session(run), error));
+    RY_TRY(ry_session_launch(ry_trainer_session(run), error));
+    RY_TRY(ry_session_finish(ry_trainer_session(run), error));
     return run->sharing ? ry_sharing_finish(run->sharing, error) : RYND_OK;
 }
 
 /* The loss of a step that is shared is in a bucket, and the session has no memory for it. */
-static double loss_of(const ry_trainer_run *run)
+static rynd_status read_loss(const ry_trainer_run *run, double *loss, ry_error *error)
 {
     ry_tensor tensor;
     if (run->sharing) {
-        return ry_sharing_loss(run->sharing);
+        *loss = ry_sharing_loss(run->sharing);
+        return RYND_OK;
     }
-    ry_session_output(ry_trainer_session(run), 0, &tensor);
-    return ry_get_f64((ry_dtype)tensor.dtype, tensor.data, 0);
+    RY_TRY(ry_session_output(ry_trainer_session(run), 0, &tensor, error));
+    *loss = ry_get_f64((ry_dtype)tensor.dtype, tensor.data, 0);
+    return RYND_OK;
 }
 
 static rynd_status go(rynd_trainer *t, const ry_trainer_run *run, double *loss, ry_error *error)
 {
     RY_TRY(run_once(run, error));
     t->last = run;
-    if (loss) {
-        *loss = loss_of(run);
-    }
-    return RYND_OK;
+    return loss ? read_loss(run, loss, error) : RYND_OK;
 }
 
 static rynd_status step(rynd_trainer *t, const rynd_tensor *inputs, const rynd_tensor *target,
@@ -128,11 +131,11 @@ rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
                           &error);
 }
 
-/* Parameters are read where the steps keep them. */
+/* Binds parameters to the states of the steps. */
 static rynd_status bind_parameters(rynd_trainer *t, ry_error *error)
 {
-    for (size_t i = 0; i < t->training.count; i++) {
-        const ry_training_parameter *p = &t->training.parameters[i];
+    for (size_t i = 0; i < t->training->count; i++) {
+        const ry_training_parameter *p = &t->training->parameters[i];
         const ry_place place =
             ry_session_state_place(ry_trainer_session(ry_trainer_run_of(t, p)), p->state);
         RY_TRY(ry_session_bind_input_place(ry_trainer_session(&t->evaluation), t->inputs + 1 + i,
@@ -145,7 +148,7 @@ static rynd_status make_evaluation(rynd_trainer *t, ry_error *error)
 {
     ry_graph *graph;
     RY_TRY(ry_graph_clone(t->graph, &graph, error));
-    rynd_status status = ry_training_make_loss(graph, &t->training, error);
+    rynd_status status = ry_training_make_loss(graph, t->training, error);
     if (status != RYND_OK) {
         ry_graph_destroy(graph);
         return status;
@@ -187,20 +190,21 @@ rynd_status rynd_trainer_evaluate(rynd_trainer *trainer, const rynd_tensor *inpu
     return ry_trainer_end(trainer, evaluate(trainer, inputs, target, loss, &error), &error);
 }
 
-rynd_status rynd_trainer_output(const rynd_trainer *trainer, rynd_tensor *output)
+rynd_status rynd_trainer_get_output(const rynd_trainer *trainer, rynd_tensor *output)
 {
     RY_API_REQUIRE(trainer, output);
     ry_error error = {""};
     if (!trainer->last) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
-                                  "rynd_trainer_output: there was no step and no evaluation yet"),
-                          &error);
+        return ry_api_end(
+            ry_fail(&error, RYND_ERROR_ARGUMENT,
+                    "rynd_trainer_get_output: there was no step and no evaluation yet"),
+            &error);
     }
-    ry_session_output(ry_trainer_session(trainer->last), 1, output);
-    return RYND_OK;
+    return ry_api_end(ry_session_output(ry_trainer_session(trainer->last), 1, output, &error),
+                      &error);
 }
 
-rynd_status rynd_trainer_target(const rynd_trainer *trainer, rynd_tensor *target)
+rynd_status rynd_trainer_get_target(const rynd_trainer *trainer, rynd_tensor *target)
 {
     RY_API_REQUIRE(trainer, target);
     *target = trainer->target;

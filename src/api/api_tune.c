@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tuning a problem. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/api_tuning.h"
 #include "kernels/form.h"
 #include "predict/predict.h"
 
 #include <string.h>
 
-/* Of the candidates of a problem that race, together. */
+/* bytes of all racing candidates of a problem */
 static const size_t TUNE_MEMORY = (size_t)1 << 30;
+
+ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, unsigned constants,
+                                 size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (tuning->entries[i].constants == constants &&
+            strcmp(tuning->entries[i].text, text) == 0) {
+            return &tuning->entries[i];
+        }
+    }
+    return NULL;
+}
 
 rynd_tuning *ry_api_tuning_create(rynd_context *context)
 {
@@ -58,27 +72,28 @@ typedef struct listener {
     double before; /* seconds spent on other entries */
 } listener;
 
+bool ry_api_tune_ends(const rynd_tune_options *options, const rynd_tune_progress *tuning)
+{
+    enum { PARTS = 1000 };
+    const double share = tuning->budget > 0 ? tuning->spent / tuning->budget : 0;
+    const rynd_progress progress =
+        RYND_SIZED(rynd_progress, .done = (size_t)(share < 1 ? share * PARTS : PARTS), .all = PARTS,
+                   .tuning = tuning);
+    return options->progress && options->progress(options->progress_user, &progress) != 0;
+}
+
 static bool listen(void *user, const ry_tune_news *news)
 {
     const listener *l = user;
     char knobs[RY_FORM_TEXT];
     ry_form_print(news->best->prepared.kernel, &news->best->prepared.form, knobs);
-    const rynd_tune_progress progress = {
-        .size = sizeof progress,
-        .problem = l->entry->text,
-        .index = l->tuning->count,
-        .count = l->all,
-        .looked = (size_t)news->looked,
-        .forms = (size_t)news->count,
-        .left = (size_t)news->left,
-        .kernel = news->best->prepared.kernel->name,
-        .knobs = knobs,
-        .ratio = news->ratio,
-        .spent = l->before + news->spent,
-        .budget = l->tuning->info.budget,
-        .saved = l->tuning->saved,
-    };
-    return l->options->progress(l->options->progress_user, &progress) != 0;
+    const rynd_tune_progress tuning_progress =
+        RYND_SIZED(rynd_tune_progress, .problem = l->entry->text, .index = l->tuning->count,
+                   .count = l->all, .looked = (size_t)news->looked, .forms = (size_t)news->count,
+                   .left = (size_t)news->left, .kernel = news->best->prepared.kernel->name,
+                   .knobs = knobs, .ratio = news->ratio, .spent = l->before + news->spent,
+                   .budget = l->tuning->info.budget, .saved = l->tuning->saved);
+    return ry_api_tune_ends(l->options, &tuning_progress);
 }
 
 static size_t tasks_of(const ry_prepared *prepared)
@@ -103,27 +118,17 @@ static rynd_status describe_forms(rynd_tuning *tuning, ry_tuning_entry *e, ry_er
         const ry_prepared *prepared = &form->prepared;
         char knobs[RY_FORM_TEXT];
         ry_form_print(prepared->kernel, &prepared->form, knobs);
-        e->forms[i] = (rynd_tuned_form){
-            .size = sizeof *e->forms,
-            .kernel = prepared->kernel->name,
+        e->forms[i] = RYND_SIZED(
+            rynd_tuned_form, .kernel = prepared->kernel->name,
             .knobs = ry_arena_string(&tuning->arena, knobs, strlen(knobs)),
-            .verdict = words[form->verdict],
-            .reason = form->reason,
-            .predicted = form->predicted,
-            .n = (size_t)form->time.n,
-            .mean = form->time.mean,
-            .variance = form->time.variance,
-            .median = form->time.median,
-            .min = form->time.min,
-            .max = form->time.max,
-            .flop = prepared->counts.flop,
-            .bytes = prepared->counts.bytes,
-            .tasks = tasks_of(prepared),
-            .packed = ry_prepared_packed(prepared),
+            .verdict = words[form->verdict], .reason = form->reason, .predicted = form->predicted,
+            .n = (size_t)form->time.n, .mean = form->time.mean, .variance = form->time.variance,
+            .median = form->time.median, .min = form->time.min, .max = form->time.max,
+            .flop = prepared->counts.flop, .bytes = prepared->counts.bytes,
+            .tasks = tasks_of(prepared), .packed = ry_prepared_packed(prepared),
             .workspace = ry_prepared_workspace(prepared) +
                          prepared->scratch * tuning->context->device->workers,
-            .joule = form->joule,
-        };
+            .joule = form->joule);
         if (!e->forms[i].knobs) {
             return ry_fail_memory(error);
         }
@@ -208,9 +213,7 @@ static rynd_status tune_problem(rynd_tuning *tuning, const char *text,
     ry_choice untuned;
     RY_TRY(ry_predict_choose(&e->problem, &target, e->constants, NULL, &untuned, error));
     if (!untuned.prepared.kernel) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                       "no kernel of device '%s' computes this problem's types or layouts",
-                       context->device->table->name);
+        return ry_choice_fail(&untuned, context->device->table->name, error);
     }
     tuning->info.budget =
         options->budget > 0 ? options->budget : ry_tune_default_budget(untuned.seconds);
@@ -255,8 +258,8 @@ static rynd_status check_index(const rynd_tuning *tuning, size_t index, ry_error
                                            "problem %zu: the tuning has %zu", index, tuning->count);
 }
 
-rynd_status rynd_tuning_problem(const rynd_tuning *tuning, size_t index,
-                                rynd_tuned_problem *problem)
+rynd_status rynd_tuning_get_problem(const rynd_tuning *tuning, size_t index,
+                                    rynd_tuned_problem *problem)
 {
     RY_API_REQUIRE(tuning, problem);
     ry_error error = {""};
@@ -265,27 +268,17 @@ rynd_status rynd_tuning_problem(const rynd_tuning *tuning, size_t index,
         return ry_api_end(status, &error);
     }
     const ry_tuning_entry *e = &tuning->entries[index];
-    const rynd_tuned_problem all = {
-        .size = sizeof all,
-        .problem = e->text,
-        .constants = e->constants,
-        .steps = e->steps,
-        .forms = (size_t)e->tuned.count,
-        .taken = (size_t)e->tuned.taken,
-        .ratio = e->tuned.ratio,
-        .rounds = (size_t)e->tuned.rounds,
-        .disturbed = (size_t)e->tuned.disturbed,
-        .left_out = (size_t)e->tuned.left_out,
-        .seconds = e->tuned.seconds,
-        .cold = e->cold,
-        .elsewhere = e->elsewhere,
-        .network_ratio = e->network_ratio,
-    };
+    const rynd_tuned_problem all = RYND_SIZED(
+        rynd_tuned_problem, .problem = e->text, .constants = e->constants, .steps = e->steps,
+        .forms = (size_t)e->tuned.count, .taken = (size_t)e->tuned.taken, .ratio = e->tuned.ratio,
+        .rounds = (size_t)e->tuned.rounds, .disturbed = (size_t)e->tuned.disturbed,
+        .left_out = (size_t)e->tuned.left_out, .seconds = e->tuned.seconds, .cold = e->cold,
+        .elsewhere = e->elsewhere, .network_ratio = e->network_ratio);
     return ry_api_end(ry_api_info(problem, &all, sizeof all, "rynd_tuned_problem", &error), &error);
 }
 
-rynd_status rynd_tuning_form(const rynd_tuning *tuning, size_t problem, size_t form,
-                             rynd_tuned_form *info)
+rynd_status rynd_tuning_get_form(const rynd_tuning *tuning, size_t problem, size_t form,
+                                 rynd_tuned_form *info)
 {
     RY_API_REQUIRE(tuning, info);
     ry_error error = {""};

@@ -4,6 +4,7 @@
 #include "api/api_tune_model.h"
 #include "api/api_tune_plans.h"
 #include "api/api_tune_runner.h"
+#include "api/api_wisdom.h"
 #include "base/clock.h"
 #include "tune/sample_statistics.h"
 
@@ -18,7 +19,7 @@ static const double LEAST_ROUNDS = 24, LEAST_SECONDS = 4;
 
 typedef struct comparison {
     rynd_tuning *tuning;
-    rynd_model *model;
+    const rynd_model *model;
     const rynd_plan_options *options;
     const rynd_tune_options *how;
     ry_adviser adviser; /* who knows what was found */
@@ -27,7 +28,7 @@ typedef struct comparison {
     ry_duel duel;
 } comparison;
 
-/* What was found, else what is known already. */
+/* Advises the form found by this tuning, else the known one. */
 static bool advise(void *user, const ry_problem *problem, unsigned constants,
                    const ry_target *target, ry_advice *advice)
 {
@@ -117,22 +118,11 @@ static bool hear(void *user, double ratio, double spent)
 {
     const comparison *c = user;
     const rynd_tuning *tuning = c->tuning;
-    const rynd_tune_progress progress = {
-        .size = sizeof progress,
-        .problem = "",
-        .index = tuning->count,
-        .count = tuning->count + 1,
-        .looked = PLANS,
-        .forms = PLANS,
-        .left = PLANS,
-        .kernel = "",
-        .knobs = "",
-        .ratio = ratio,
-        .spent = tuning->info.used + spent,
-        .budget = tuning->info.budget,
-        .saved = tuning->saved,
-    };
-    return c->how->progress && c->how->progress(c->how->progress_user, &progress) != 0;
+    const rynd_tune_progress tuning_progress = RYND_SIZED(
+        rynd_tune_progress, .problem = "", .index = tuning->count, .count = tuning->count + 1,
+        .looked = PLANS, .forms = PLANS, .left = PLANS, .kernel = "", .knobs = "", .ratio = ratio,
+        .spent = tuning->info.used + spent, .budget = tuning->info.budget, .saved = tuning->saved);
+    return ry_api_tune_ends(c->how, &tuning_progress);
 }
 
 /* Any gain is one: of a network the parts that did not change have no share in it. */
@@ -155,7 +145,7 @@ static rynd_status race(comparison *c, ry_error *error)
     return RYND_OK;
 }
 
-/* What is not taken is recorded as such. */
+/* Records the outcome of entries that are not taken, too. */
 static rynd_status keep(comparison *c, ry_error *error)
 {
     for (size_t i = 0; i < c->tuning->count; i++) {
@@ -180,7 +170,7 @@ static rynd_status compare(comparison *c, ry_error *error)
     return keep(c, error);
 }
 
-rynd_status ry_api_compare_plans(rynd_tuning *tuning, rynd_model *model,
+rynd_status ry_api_compare_plans(rynd_tuning *tuning, const rynd_model *model,
                                  const rynd_plan_options *options, const rynd_tune_options *how,
                                  ry_error *error)
 {

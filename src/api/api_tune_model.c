@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tuning a model: the problems of its plan, then the plan. */
 #include "api/api_tune_model.h"
+
+#include "api/api_check.h"
+#include "api/api_plan.h"
+#include "api/api_status.h"
 #include "api/api_tune_plans.h"
-
 #include "plan/choose_form.h"
-
+#include "plan/plan_time.h"
 #include "predict/predict.h"
 #include "tune/candidates.h"
 
@@ -12,38 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the budget: for plans of other forms at the beginning, and for comparing at the end; what no
- * budget is needed beyond; and so many runs of the network are what plans of other forms take. */
+/* Shares of the budget: for plans of other forms, first, and for comparing, last. DEFAULT_BUDGET:
+ * seconds that suffice. PLANS_RUNS: runs of the network that plans of other forms take. */
 static const double PLANS_SHARE = 0.25, COMPARE_SHARE = 0.2, DEFAULT_BUDGET = 20, PLANS_RUNS = 200;
-
-unsigned ry_api_step_constants(const ry_step *step)
-{
-    unsigned bits = 0;
-    for (int i = 0; i < step->problem.inputs && i < 32; i++) {
-        bits |= step->constants[i].data ? 1u << i : 0;
-    }
-    return bits;
-}
 
 static double step_seconds(const ry_plan *plan, size_t index)
 {
     const ry_step *step = &plan->steps[index];
     return (double)ry_plan_batch_split_of(plan, index)->micro_batches *
            ry_predict_parts(&step->prepared, plan->device->machine, plan->device->workers,
-                            ry_api_step_constants(step), plan->network_bytes)
+                            ry_plan_step_constants(step), plan->network_bytes)
                .all;
-}
-
-ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, unsigned constants,
-                                 size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (tuning->entries[i].constants == constants &&
-            strcmp(tuning->entries[i].text, text) == 0) {
-            return &tuning->entries[i];
-        }
-    }
-    return NULL;
 }
 
 static bool is_set(const rynd_plan_options *options, const char *step)
@@ -63,7 +45,7 @@ static rynd_status has_choice(const ry_step *step, const ry_target *target, cons
     ry_arena arena;
     ry_candidates all;
     ry_arena_init(&arena, device->allocator);
-    const rynd_status status = ry_candidates_list(&step->problem, ry_api_step_constants(step),
+    const rynd_status status = ry_candidates_list(&step->problem, ry_plan_step_constants(step),
                                                   target, device->workers, &arena, &all, error);
     *choice = status == RYND_OK && all.count > 1;
     ry_arena_free(&arena);
@@ -84,7 +66,7 @@ static rynd_status add_step(rynd_tuning *tuning, const rynd_plan *plan, size_t i
     ry_target target = ry_target_of(plan->plan->device);
     target.network_bytes = plan->plan->network_bytes;
     const char *text = plan->steps[index].problem;
-    ry_tuning_entry *entry = ry_api_entry_of(tuning, text, ry_api_step_constants(step), *count);
+    ry_tuning_entry *entry = ry_api_entry_of(tuning, text, ry_plan_step_constants(step), *count);
     bool choice = true;
     if (!entry) {
         RY_TRY(has_choice(step, &target, plan->plan->device, &choice, error));
@@ -96,7 +78,7 @@ static rynd_status add_step(rynd_tuning *tuning, const rynd_plan *plan, size_t i
         entry = &tuning->entries[(*count)++];
         *entry = (ry_tuning_entry){.problem = step->problem,
                                    .text = ry_arena_string(&tuning->arena, text, strlen(text)),
-                                   .constants = ry_api_step_constants(step),
+                                   .constants = ry_plan_step_constants(step),
                                    .cold = cold,
                                    .network_bytes = plan->plan->network_bytes};
     }
@@ -124,7 +106,8 @@ rynd_status ry_api_list_problems(rynd_tuning *tuning, const rynd_plan *plan,
     return RYND_OK;
 }
 
-/* Twice what one problem alone would get, as its share of what is left by its steps' time. */
+/* Budget of an entry: its share of `left` by its steps' time, but at most twice a single problem's.
+ */
 static double share_of(const ry_tuning_entry *entry, double left, double weights)
 {
     const double most = 2 * ry_tune_default_budget(entry->seconds / (double)entry->steps);
@@ -172,7 +155,7 @@ static bool found_something(const rynd_tuning *tuning)
 /* Do its weights come from memory in every run? */
 static bool are_far(const rynd_plan *plan)
 {
-    const size_t weights = plan->plan->packed_size + plan->plan->constant_size;
+    const size_t weights = plan->plan->weights.packed_size + plan->plan->weights.constant_size;
     return ry_machine_is_far(plan->plan->device->machine, (double)weights);
 }
 
@@ -212,7 +195,7 @@ static bool are_cold(const rynd_plan *plan, const rynd_tune_options *options)
 
 /* The form of the plan; where another one is taken, the plan and the problems of its steps take the
  * place of those of the untuned plan. */
-static rynd_status tune_plan(rynd_tuning *tuning, rynd_model *model,
+static rynd_status tune_plan(rynd_tuning *tuning, const rynd_model *model,
                              const rynd_plan_options *untuned, const rynd_tune_options *options,
                              rynd_plan **plan, size_t *count, ry_error *error)
 {
@@ -229,7 +212,7 @@ static rynd_status tune_plan(rynd_tuning *tuning, rynd_model *model,
     return ry_api_list_problems(tuning, *plan, untuned, are_cold(*plan, options), count, error);
 }
 
-static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
+static rynd_status tune_model(rynd_tuning *tuning, const rynd_model *model,
                               const rynd_plan_options *given, const rynd_tune_options *options,
                               rynd_plan **plan, ry_error *error)
 {
@@ -252,12 +235,12 @@ static rynd_status tune_model(rynd_tuning *tuning, rynd_model *model,
         tuning->info.taken = found_something(tuning);
         return RYND_OK;
     }
-    rynd_plan_destroy(*plan); /* its memory is the two plans' that are compared */
+    rynd_plan_destroy(*plan); /* makes room for the two compared plans */
     *plan = NULL;
     return ry_api_compare_plans(tuning, model, &untuned, options, error);
 }
 
-rynd_status rynd_tune_model(rynd_model *model, const rynd_plan_options *plan,
+rynd_status rynd_tune_model(const rynd_model *model, const rynd_plan_options *plan,
                             const rynd_tune_options *given, rynd_tuning **tuning)
 {
     RY_API_REQUIRE(model, tuning);

@@ -12,18 +12,11 @@ rynd_status ry_api_list_problems(rynd_tuning *tuning, const rynd_plan *plan,
                                  const rynd_plan_options *options, bool cold, size_t *count,
                                  ry_error *error);
 
-/* Bit i: input i of a step is a constant. */
-unsigned ry_api_step_constants(const ry_step *step);
-
-/* The entry of the first `count` for a problem; NULL: there is none. */
-ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, unsigned constants,
-                                 size_t count);
-
 /* Has the untuned plan and that of what was found run in turns, step by step: a form that is not
  * faster within the network is given up. Then the plan of those that are left and the untuned one
  * run in turns, as a whole; what came of it is in the tuning's info. Where it is not faster beyond
  * noise, the untuned choices are what is kept. */
-rynd_status ry_api_compare_plans(rynd_tuning *tuning, rynd_model *model,
+rynd_status ry_api_compare_plans(rynd_tuning *tuning, const rynd_model *model,
                                  const rynd_plan_options *options, const rynd_tune_options *how,
                                  ry_error *error);
 

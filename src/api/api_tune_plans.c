@@ -6,7 +6,11 @@
  */
 #include "api/api_tune_plans.h"
 
+#include "api/api_check.h"
+#include "api/api_plan.h"
+#include "api/api_status.h"
 #include "api/api_tune_runner.h"
+#include "api/api_wisdom.h"
 #include "base/clock.h"
 #include "plan/plan_time.h"
 #include "tune/sample_statistics.h"
@@ -17,8 +21,9 @@
 
 enum { MAX_VARIANTS = 64, MAX_TIMES = 4 * RY_RACE_ROUNDS };
 
-/* Of the budget, for listing; plans that are predicted to take so much longer are left out: steps
- * are predicted within a quarter, mostly; and what a plan must gain to be worth more rounds. */
+/* LIST_SHARE of the budget goes to listing. HOPELESS: plans with a predicted time this much longer
+ * are left out, since predictions of steps are mostly within a quarter. WORTH: gain for which more
+ * rounds pay off. */
 static const double LIST_SHARE = 0.3, HOPELESS = 1.25, WORTH = 0.01;
 
 /* So many want a share each of the time that is left, at most: those behind are predicted to be
@@ -36,14 +41,14 @@ typedef struct variant {
 typedef struct search {
     rynd_tuning *tuning;
     ry_tuned_plans *plans;
-    rynd_model *model;
+    const rynd_model *model;
     const rynd_plan_options *options;
     const rynd_tune_options *how;
     double begin, end; /* clock */
     variant variants[MAX_VARIANTS];
     size_t count, at; /* variants, and the one that runs */
     ry_runner best;
-    double (*times)[MAX_TIMES]; /* of each plan that was timed */
+    double (*times)[MAX_TIMES]; /* per timed plan */
     int *counts;
     ry_form_known known;
     ry_adviser adviser;
@@ -170,22 +175,13 @@ static bool hear(void *user, double ratio, double spent)
     const search *s = user;
     const rynd_tuning *tuning = s->tuning;
     (void)spent;
-    const rynd_tune_progress progress = {
-        .size = sizeof progress,
-        .problem = "",
-        .index = s->at,
-        .count = s->count,
-        .looked = s->plans->count,
-        .forms = s->count + 1,
-        .left = 2,
-        .kernel = RY_PLAN_KERNEL,
-        .knobs = s->plans->items[s->plans->count - 1].knobs,
-        .ratio = ratio,
-        .spent = tuning->info.used + ry_clock_seconds() - s->begin,
-        .budget = tuning->info.budget,
-        .saved = tuning->saved,
-    };
-    return s->how->progress && s->how->progress(s->how->progress_user, &progress) != 0;
+    const rynd_tune_progress tuning_progress =
+        RYND_SIZED(rynd_tune_progress, .problem = "", .index = s->at, .count = s->count,
+                   .looked = s->plans->count, .forms = s->count + 1, .left = 2,
+                   .kernel = RY_PLAN_KERNEL, .knobs = s->plans->items[s->plans->count - 1].knobs,
+                   .ratio = ratio, .spent = tuning->info.used + ry_clock_seconds() - s->begin,
+                   .budget = tuning->info.budget, .saved = tuning->saved);
+    return ry_api_tune_ends(s->how, &tuning_progress);
 }
 
 /* The plan of a form is the last of those that are timed. */
@@ -196,8 +192,8 @@ static rynd_status add_plan(search *s, const ry_plan_form *form, uint64_t steps,
     char text[RY_PLAN_FORM_TEXT];
     ry_plan_form_print(form, text);
     const char *knobs = ry_arena_string(&s->tuning->arena, text, strlen(text));
-    plans->items[plans->count] = (rynd_tuned_plan){
-        .size = sizeof *plans->items, .knobs = knobs, .predicted = predicted, .ratio = 1};
+    plans->items[plans->count] =
+        RYND_SIZED(rynd_tuned_plan, .knobs = knobs, .predicted = predicted, .ratio = 1);
     plans->forms[plans->count] = *form;
     plans->steps[plans->count++] = steps;
     return knobs ? RYND_OK : ry_fail_memory(error);
@@ -329,7 +325,7 @@ static rynd_status begin(search *s, const rynd_plan *untuned, ry_error *error)
 static rynd_status tune(search *s, const rynd_plan *untuned, ry_error *error)
 {
     RY_TRY(begin(s, untuned, error));
-    RY_TRY(list(s, untuned->plan->asked, error));
+    RY_TRY(list(s, untuned->plan->whole.asked, error));
     memcpy(s->plans->network, s->known.network, sizeof s->plans->network);
     s->plans->elsewhere = !ry_api_plans_claim(s->tuning, s->how, s->end - s->begin);
     if (s->count == 0 || s->plans->elsewhere) {
@@ -344,9 +340,9 @@ static rynd_status tune(search *s, const rynd_plan *untuned, ry_error *error)
     return status;
 }
 
-rynd_status ry_api_tune_plans(rynd_tuning *tuning, rynd_model *model, const rynd_plan *untuned,
-                              const rynd_plan_options *options, const rynd_tune_options *how,
-                              double budget, ry_error *error)
+rynd_status ry_api_tune_plans(rynd_tuning *tuning, const rynd_model *model,
+                              const rynd_plan *untuned, const rynd_plan_options *options,
+                              const rynd_tune_options *how, double budget, ry_error *error)
 {
     search *s = ry_allocate_array(&tuning->context->allocator, 1, sizeof *s);
     if (!s) {
@@ -365,7 +361,7 @@ rynd_status ry_api_tune_plans(rynd_tuning *tuning, rynd_model *model, const rynd
     return status;
 }
 
-rynd_status rynd_tuning_plan(const rynd_tuning *tuning, size_t index, rynd_tuned_plan *plan)
+rynd_status rynd_tuning_get_plan(const rynd_tuning *tuning, size_t index, rynd_tuned_plan *plan)
 {
     RY_API_REQUIRE(tuning, plan);
     ry_error error = {""};

@@ -5,9 +5,6 @@
 
 #include "api/api_tuning.h"
 
-/* What records of wisdom call the kernel of a network's plan. */
-#define RY_PLAN_KERNEL "plan"
-
 /* Plans that were timed as a whole; the untuned one is the first. */
 typedef struct ry_tuned_plans {
     size_t count, taken;
@@ -22,9 +19,9 @@ typedef struct ry_tuned_plans {
  * each run in turns with the best so far, those that are predicted to be fastest first, within
  * `budget` seconds: what is faster beyond noise is the best from then on. What was measured is kept
  * in the wisdom. `untuned`: the plan of what is predicted, looked at only. */
-rynd_status ry_api_tune_plans(rynd_tuning *tuning, rynd_model *model, const rynd_plan *untuned,
-                              const rynd_plan_options *options, const rynd_tune_options *how,
-                              double budget, ry_error *error);
+rynd_status ry_api_tune_plans(rynd_tuning *tuning, const rynd_model *model,
+                              const rynd_plan *untuned, const rynd_plan_options *options,
+                              const rynd_tune_options *how, double budget, ry_error *error);
 
 /* The untuned plan is taken from now on, by the wisdom, too. */
 rynd_status ry_api_give_up_plan(rynd_tuning *tuning, const rynd_tune_options *how, ry_error *error);
@@ -36,7 +33,7 @@ rynd_status ry_api_plans_keep(const rynd_tuning *tuning, const rynd_tune_options
 bool ry_api_plans_claim(const rynd_tuning *tuning, const rynd_tune_options *options, double budget);
 void ry_api_plans_disclaim(const rynd_tuning *tuning, const rynd_tune_options *options);
 
-/* The form that was found; the one that is predicted where there is none. */
+/* The found form, else the predicted one. */
 ry_plan_form ry_api_tuned_plan_form(const rynd_tuning *tuning);
 
 /* What is known of a network where only the form of its plan is. */

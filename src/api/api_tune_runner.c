@@ -2,6 +2,7 @@
 /* Whole runs, timed by the clock. */
 #include "api/api_tune_runner.h"
 
+#include "api/api_plan.h"
 #include "base/clock.h"
 #include "tune/shuffle.h"
 
@@ -41,7 +42,7 @@ static rynd_status run(ry_runner *r, double *seconds, ry_error *error)
     return status == RYND_OK ? RYND_OK : ry_api_failed(status, error);
 }
 
-static rynd_status make(ry_runner *r, rynd_model *model, const rynd_plan_options *options,
+static rynd_status make(ry_runner *r, const rynd_model *model, const rynd_plan_options *options,
                         const ry_adviser *adviser, uint64_t seed, ry_error *error)
 {
     rynd_plan_options whole = *options;
@@ -57,7 +58,7 @@ static rynd_status make(ry_runner *r, rynd_model *model, const rynd_plan_options
     return run(r, &r->once, error);
 }
 
-rynd_status ry_api_runner_open(ry_runner *runner, rynd_model *model,
+rynd_status ry_api_runner_open(ry_runner *runner, const rynd_model *model,
                                const rynd_plan_options *options, const ry_adviser *adviser,
                                uint64_t seed, ry_error *error)
 {

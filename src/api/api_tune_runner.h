@@ -6,7 +6,7 @@
 #include "api/handles.h"
 #include "tune/race.h"
 
-/* A plan with its session, and memory for what it reads. */
+/* A plan, a session, and memory for random inputs. */
 typedef struct ry_runner {
     rynd_plan *plan;
     rynd_session *session;
@@ -18,7 +18,7 @@ typedef struct ry_runner {
  * random, integers 0, as the inputs of single problems are. The adviser must outlive it. Fails as
  * rynd_plan_create and rynd_session_run do, and with UNSUPPORTED (an input has a negative stride);
  * nothing is open then. */
-rynd_status ry_api_runner_open(ry_runner *runner, rynd_model *model,
+rynd_status ry_api_runner_open(ry_runner *runner, const rynd_model *model,
                                const rynd_plan_options *options, const ry_adviser *adviser,
                                uint64_t seed, ry_error *error);
 void ry_api_runner_close(ry_runner *runner); /* also one of zeros */
@@ -28,7 +28,7 @@ enum { RY_DUEL_UNTUNED, RY_DUEL_TUNED, RY_DUEL_PLANS };
 /* Two runners in turns: the first is the canary of a race. */
 typedef struct ry_duel {
     ry_race race;
-    double times[RY_DUEL_PLANS][2 * RY_RACE_ROUNDS]; /* of rounds that counted */
+    double times[RY_DUEL_PLANS][2 * RY_RACE_ROUNDS]; /* times of the counted rounds */
     int counts[RY_DUEL_PLANS];
     bool ended; /* by `hear` */
 } ry_duel;

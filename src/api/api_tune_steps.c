@@ -2,8 +2,10 @@
 /* Forms within their network. What runs before a step decides what is in the caches, in which state
  * the core's units are and whether the other threads are awake: a form that is faster alone need
  * not be so there. */
+#include "api/api_session.h"
 #include "api/api_tune_model.h"
 #include "api/api_tune_runner.h"
+#include "plan/plan_time.h"
 #include "tune/sample_statistics.h"
 
 #include <string.h>
@@ -55,12 +57,12 @@ static rynd_status time_steps(rynd_session *untuned, rynd_session *tuned, size_t
     return status == RYND_OK ? RYND_OK : ry_api_failed(status, error);
 }
 
-/* Of all steps of an entry's problem. */
+/* Ratio of tuned to untuned time, over all steps of an entry's problem. */
 static double network_ratio(const ry_tuning_entry *entry, const rynd_plan *plan, step_times *times)
 {
     double untuned = 0, tuned = 0;
     for (size_t i = 0; i < plan->plan->step_count; i++) {
-        if (ry_api_step_constants(&plan->plan->steps[i]) == entry->constants &&
+        if (ry_plan_step_constants(&plan->plan->steps[i]) == entry->constants &&
             strcmp(plan->steps[i].problem, entry->text) == 0) {
             untuned += ry_median(times[i].untuned, ROUNDS);
             tuned += ry_median(times[i].tuned, ROUNDS);

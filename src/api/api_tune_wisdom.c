@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was measured, as records of wisdom. */
 #include "api/api_tune_plans.h"
+#include "api/api_wisdom.h"
 #include "base/clock.h"
 #include "kernels/kernel_source.h"
 
@@ -79,8 +80,8 @@ static bool is_worth_keeping(const rynd_tuned_form *form)
                            strncmp(form->reason, "wrong: ", strlen("wrong: ")) == 0);
 }
 
-/* Of forms that were all looked at, the kernels, each once: what an earlier tuning measured of them
- * is forgotten. Where the budget ended before, what is known stays. */
+/* Lists each kernel of the entry's forms once, so that earlier records of these kernels are
+ * dropped. Empty if the budget ended before all forms were tried: then earlier records stay. */
 static size_t list_kernels(const ry_tuning_entry *entry, ry_wisdom_kernel *kernels)
 {
     size_t count = 0;

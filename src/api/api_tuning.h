@@ -12,13 +12,14 @@ typedef struct ry_tuning_entry {
     const char *text;
     unsigned constants;
     bool cold;
-    double network_bytes; /* of the network around it (ry_target) */
+    double network_bytes; /* bytes of the network around it (ry_target) */
     bool elsewhere;       /* another process tunes it */
-    size_t steps;         /* of the model */
-    double seconds;       /* predicted, of all of them */
+    size_t steps;         /* steps of the model with this problem */
+    double seconds;       /* predicted seconds of all these steps */
     ry_tuned_problem tuned;
-    double network_ratio;   /* of its steps' time within the network; 0: not compared */
-    rynd_tuned_form *forms; /* of `tuned`, for the caller */
+    double network_ratio;   /* tuned over untuned time of its steps within the network; 0: not
+                               compared */
+    rynd_tuned_form *forms; /* `tuned` as the caller sees it */
 } ry_tuning_entry;
 
 struct rynd_tuning {
@@ -26,8 +27,9 @@ struct rynd_tuning {
     ry_arena arena;
     rynd_tuning_info info;
     double saved;                 /* seconds of a run, by what was taken so far */
-    struct ry_tuned_plans *plans; /* of a model (api_tune_plans.h); NULL: only its problems */
-    size_t count;                 /* entries that are tuned: those that the caller sees */
+    struct ry_tuned_plans *plans; /* tuned plans of a model (api_tune_plans.h); NULL: problems only
+                                   */
+    size_t count;                 /* tuned entries, which the caller sees */
     ry_tuning_entry *entries;
 };
 
@@ -35,6 +37,9 @@ struct rynd_tuning {
  * caller how far it is, and counts it. */
 rynd_status ry_api_tune_entry(rynd_tuning *tuning, const rynd_tune_options *options, size_t all,
                               double budget, ry_error *error);
+
+/* Tells the caller how far it is; true: the caller ends it. */
+bool ry_api_tune_ends(const rynd_tune_options *options, const rynd_tune_progress *tuning);
 
 rynd_status ry_api_check_tune_options(const rynd_context *context, const rynd_tune_options *options,
                                       ry_error *error);
@@ -49,6 +54,10 @@ bool ry_api_tuned_claim(const rynd_tuning *tuning, const rynd_tune_options *opti
                         const ry_tuning_entry *entry, double budget);
 void ry_api_tuned_disclaim(const rynd_tuning *tuning, const rynd_tune_options *options,
                            const ry_tuning_entry *entry);
+
+/* The entry of a problem among the first `count`; NULL: none. */
+ry_tuning_entry *ry_api_entry_of(const rynd_tuning *tuning, const char *text, unsigned constants,
+                                 size_t count);
 
 /* An empty tuning; NULL when memory is out. */
 rynd_tuning *ry_api_tuning_create(rynd_context *context);

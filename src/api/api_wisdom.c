@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wisdom of a context: which file it is, and what plans learn of it. */
-#include "api/api_tune_plans.h"
+/* Opens a context's wisdom, and advises plans from its records. */
+#include "api/api_wisdom.h"
+
+#include "api/api_status.h"
+#include "api/handles.h"
 #include "kernels/form.h"
 #include "kernels/kernel_source.h"
 

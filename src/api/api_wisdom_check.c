@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records measured again: how far what was true once is true now. */
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/api_tune_plans.h"
+#include "api/api_wisdom.h"
+#include "api/api_wisdom_records.h"
 #include "base/clock.h"
 #include "kernels/form.h"
 #include "tune/trial.h"
@@ -127,7 +131,7 @@ static size_t choose(size_t count, size_t wanted, uint64_t seed, bool *chosen, s
 }
 
 typedef struct visit {
-    rynd_wisdom_drift_visitor function;
+    rynd_wisdom_drift_function function;
     void *user;
 } visit;
 
@@ -142,8 +146,8 @@ static rynd_status measure_rows(rynd_context *context, const ry_wisdom_row *rows
         }
         rynd_wisdom_record record;
         ry_api_wisdom_record(context, &rows[i].key, &rows[i].record, &record);
-        rynd_wisdom_drift drift = {
-            .size = sizeof drift, .record = &record, .index = index++, .count = all};
+        rynd_wisdom_drift drift =
+            RYND_SIZED(rynd_wisdom_drift, .record = &record, .index = index++, .count = all);
         RY_TRY(measure(context, &rows[i], least, &drift, error));
         drift.ratio = drift.median / record.median;
         if (visitor->function(visitor->user, &drift) != 0) {
@@ -179,7 +183,7 @@ static rynd_status check(rynd_context *context, const ry_wisdom_filter *filter,
 
 rynd_status rynd_wisdom_check(rynd_context *context, const rynd_wisdom_filter *given,
                               const rynd_wisdom_check_options *how,
-                              rynd_wisdom_drift_visitor function, void *user)
+                              rynd_wisdom_drift_function function, void *user)
 {
     RY_API_REQUIRE(context);
     ry_error error = {""};

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of wisdom for the caller: shown, exported, taken in, forgotten. */
+#include "api/api_wisdom_records.h"
+
+#include "api/api_check.h"
+#include "api/api_status.h"
 #include "api/api_tune_plans.h"
+#include "api/api_wisdom.h"
 #include "kernels/kernel_source.h"
 #include "wisdom/wisdom_lines.h"
 
@@ -32,7 +37,8 @@ static bool is_here(const rynd_context *context, const char *machine)
            strcmp(machine, context->host_fingerprint) == 0;
 }
 
-/* Of a plan it shows when the network is planned. */
+/* Is the record's kernel the current one? Records of plans are checked when the network is planned.
+ */
 static bool is_current(const ry_wisdom_record *record)
 {
     ry_plan_form form;
@@ -46,33 +52,20 @@ static bool is_current(const ry_wisdom_record *record)
 void ry_api_wisdom_record(const rynd_context *context, const ry_wisdom_key *key,
                           const ry_wisdom_record *record, rynd_wisdom_record *shown)
 {
-    *shown = (rynd_wisdom_record){
-        .size = sizeof *shown,
-        .machine = key->machine,
-        .problem = key->problem,
-        .constants = key->constants,
-        .threads = key->threads,
-        .kernel = record->kernel,
-        .form = record->form,
-        .source = record->source,
-        .rejected = record->rejected,
-        .samples = record->samples,
-        .mean = record->mean,
-        .variance = record->variance,
-        .median = record->median,
-        .min = record->min,
-        .max = record->max,
-        .predicted = record->predicted,
-        .time = record->time,
-        .here = is_here(context, key->machine),
-        .current = is_current(record),
-        .cold = (int)record->cold,
-    };
+    *shown =
+        RYND_SIZED(rynd_wisdom_record, .machine = key->machine, .problem = key->problem,
+                   .constants = key->constants, .threads = key->threads, .kernel = record->kernel,
+                   .form = record->form, .source = record->source, .rejected = record->rejected,
+                   .samples = record->samples, .mean = record->mean, .variance = record->variance,
+                   .median = record->median, .min = record->min, .max = record->max,
+                   .predicted = record->predicted, .time = record->time,
+                   .here = is_here(context, key->machine), .current = is_current(record),
+                   .cold = (int)record->cold);
 }
 
 typedef struct showing {
     const rynd_context *context;
-    rynd_wisdom_visitor visit;
+    rynd_wisdom_record_function visit;
     void *user;
 } showing;
 
@@ -88,7 +81,7 @@ static rynd_status show_one(void *user, const ry_wisdom_key *key, const ry_wisdo
 }
 
 rynd_status rynd_wisdom_show(rynd_context *context, const rynd_wisdom_filter *given,
-                             rynd_wisdom_visitor visit, void *user)
+                             rynd_wisdom_record_function visit, void *user)
 {
     RY_API_REQUIRE(context);
     ry_error error = {""};
@@ -104,8 +97,8 @@ rynd_status rynd_wisdom_show(rynd_context *context, const rynd_wisdom_filter *gi
     return ry_api_end(status, &error);
 }
 
-rynd_status rynd_wisdom_line(const rynd_wisdom_record *record, char *to, size_t size,
-                             size_t *length)
+rynd_status rynd_wisdom_format(const rynd_wisdom_record *record, char *to, size_t size,
+                               size_t *length)
 {
     RY_API_REQUIRE(record, length);
     ry_error error = {""};
@@ -121,7 +114,7 @@ rynd_status rynd_wisdom_line(const rynd_wisdom_record *record, char *to, size_t 
     const char *wrong = ry_wisdom_complaint(&key, &own);
     if (wrong) {
         return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
-                                  "rynd_wisdom_line: the record's %s is none that one may have",
+                                  "rynd_wisdom_format: the record's %s is none that one may have",
                                   wrong),
                           &error);
     }
@@ -160,7 +153,7 @@ rynd_status rynd_wisdom_export(rynd_context *context, const rynd_wisdom_filter *
 static rynd_status take_rows(rynd_context *context, const ry_wisdom_row *rows, size_t count,
                              rynd_wisdom_count *counted, ry_error *error)
 {
-    *counted = (rynd_wisdom_count){.size = sizeof *counted, .read = count};
+    *counted = RYND_SIZED(rynd_wisdom_count, .read = count);
     for (size_t i = 0; i < count; i++) {
         counted->foreign += !is_here(context, rows[i].key.machine);
     }
@@ -248,7 +241,7 @@ static rynd_status take_in(rynd_context *context, const char *path, take_file ta
 {
     ry_error error = {""};
     ry_arena arena;
-    rynd_wisdom_count own = {.size = sizeof own};
+    rynd_wisdom_count own = RYND_SIZED(rynd_wisdom_count);
     ry_arena_init(&arena, &context->allocator);
     rynd_status status = require_wisdom(context, &error);
     if (status == RYND_OK && count) {

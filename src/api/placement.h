@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a placement holds, and the costs that it is found by. */
+/* A placement, and its costs. */
 #ifndef RY_API_PLACEMENT_H
 #define RY_API_PLACEMENT_H
 
+#include "api/api_fleet.h"
 #include "api/handles.h"
 #include "graph/graph_part.h"
-#include "place/assign.h"
+#include "placement/assign.h"
 
 /* A network and its parts: part i has the nodes from cut[i] to before cut[i + 1] of `graph`. */
 typedef struct ry_placed_network {
@@ -21,11 +22,11 @@ typedef struct ry_placed_network {
 struct rynd_placement {
     ry_allocator allocator;
     ry_arena arena;
-    rynd_fleet *fleet;
+    const rynd_fleet *fleet;
     ry_placed_network *networks;
     size_t network_count;
     ry_assign_problem problem;
-    const unsigned char *device; /* of each part of each network */
+    const unsigned char *device; /* device per part of each network */
     rynd_accuracy accuracy;
     rynd_placement_info info;
     rynd_placed_part *parts;
@@ -46,7 +47,7 @@ size_t ry_placement_parts(const ry_fleet *fleet, size_t networks, size_t most);
 
 /* Binds, folds and cuts a network. */
 rynd_status ry_placement_cut(rynd_placement *placement, ry_placed_network *network,
-                             const rynd_model *model, const rynd_place_options *options,
+                             const rynd_model *model, const rynd_placement_options *options,
                              ry_error *error);
 
 /* The model of parts of a network, for a device's context. */
@@ -55,11 +56,11 @@ rynd_status ry_placement_model(const rynd_placement *placement, const ry_placed_
                                ry_error *error);
 
 /* Plans a model of parts, to look at; the model must be the device's. */
-rynd_status ry_placement_cost(const rynd_placement *placement, rynd_model *model, size_t device,
-                              ry_placed_cost *cost, ry_error *error);
+rynd_status ry_placement_cost(const rynd_placement *placement, const rynd_model *model,
+                              size_t device, ry_placed_cost *cost, ry_error *error);
 
 /* All costs of all networks. */
-rynd_status ry_placement_costs(rynd_placement *placement, const rynd_place_options *options,
+rynd_status ry_placement_costs(rynd_placement *placement, const rynd_placement_options *options,
                                ry_error *error);
 
 #endif

@@ -3,17 +3,19 @@
 #ifndef RY_API_TRAINER_H
 #define RY_API_TRAINER_H
 
+#include "api/api_plan.h"
+#include "api/api_session.h"
 #include "api/handles.h"
 #include "api/trainer_sharing.h"
 #include "train/training.h"
 
 /* A plan of one of a trainer's graphs, and its session. */
 typedef struct ry_trainer_run {
-    rynd_model *model; /* of the graph */
+    rynd_model *model; /* made of the run's graph */
     rynd_plan *plan;
     rynd_session *session;
-    ry_tensor *bound;    /* of each of its inputs: what was bound last */
-    ry_sharing *sharing; /* with other ranks; NULL: there are none, or it has nothing of theirs */
+    ry_tensor *bound;    /* last bound tensor per input */
+    ry_sharing *sharing; /* exchange with other ranks; NULL: none */
 } ry_trainer_run;
 
 /* What is kept from step to step: a state of one of the runs. */
@@ -25,12 +27,12 @@ typedef struct ry_trainer_state {
 } ry_trainer_state;
 
 struct rynd_trainer {
-    rynd_model *model; /* the caller's */
+    const rynd_model *model; /* the caller's */
     ry_arena arena;
-    ry_training training;
+    const ry_training *training;
     ry_graph *graph;      /* bound and folded, of which both runs are made */
-    ry_graph *step_graph; /* of a step, whose constants its plan reads */
-    size_t inputs;        /* of the model */
+    ry_graph *step_graph; /* the step's graph, which holds the plan's constants */
+    size_t inputs;        /* inputs of the model */
     ry_tensor target;     /* its description */
     ry_trainer_state *states;
     size_t state_count;
@@ -39,8 +41,8 @@ struct rynd_trainer {
     int64_t accumulate, summed; /* micro-batches of an update, and of the one in hand so far */
     float more;                 /* whether there was one before: an input */
     const ry_trainer_run *last; /* that ran; NULL: none */
-    bool updated;               /* there was an update, and gradients are its */
-    double learning_rate;       /* of the step in hand: an input */
+    bool updated;               /* gradients belong to the last update */
+    double learning_rate;       /* learning rate of the current step: an input */
     rynd_accuracy accuracy;
     const char *identity; /* words of the options; with those of the steps once `identified` */
     bool identified;
@@ -63,7 +65,7 @@ void ry_trainer_run_destroy(ry_trainer_run *run);
 
 static inline ry_session *ry_trainer_session(const ry_trainer_run *run)
 {
-    return ry_run_session(run->session->run);
+    return run->session->running;
 }
 
 /* Which run changes a parameter or a statistic. */

@@ -2,6 +2,7 @@
 /* Cuts what is exchanged into buckets, and begins and awaits them between the steps. */
 #include "api/trainer_sharing.h"
 
+#include "api/handles.h"
 #include "base/integer.h"
 #include "exchange/exchanger.h"
 
@@ -14,7 +15,7 @@ typedef struct segment {
     float *at;
     size_t bytes;
     bool copied;          /* from the output's own place */
-    size_t made, awaited; /* steps until it is there; the first that reads the sum */
+    size_t made, awaited; /* steps after which the value exists; first step that reads the sum */
 } segment;
 
 typedef struct bucket {
@@ -306,10 +307,8 @@ size_t ry_sharing_bucket_count(const ry_sharing *s)
 rynd_bucket_info ry_sharing_bucket(const ry_sharing *s, size_t index)
 {
     const bucket *b = &s->buckets[index];
-    return (rynd_bucket_info){.size = sizeof(rynd_bucket_info),
-                              .bytes = floats_of(s, index) * sizeof(float),
-                              .made = b->made,
-                              .awaited = b->awaited};
+    return RYND_SIZED(rynd_bucket_info, .bytes = floats_of(s, index) * sizeof(float),
+                      .made = b->made, .awaited = b->awaited);
 }
 
 size_t ry_sharing_memory(const ry_sharing *s)

@@ -31,9 +31,9 @@ void ry_sharing_destroy(ry_sharing *sharing);
 /* Before the session's run: fails with ARGUMENT where an earlier one ended in the middle, and ranks
  * are apart. */
 rynd_status ry_sharing_begin(ry_sharing *sharing, ry_error *error);
-/* Behind it: waits for what no step waited for. */
+/* Call after the run: waits for exchanges that no step waited for. */
 rynd_status ry_sharing_finish(ry_sharing *sharing, ry_error *error);
-/* Of the last step: the mean over all ranks. */
+/* Loss of the last step: the mean over all ranks. */
 double ry_sharing_loss(const ry_sharing *sharing);
 size_t ry_sharing_bucket_count(const ry_sharing *sharing);
 rynd_bucket_info ry_sharing_bucket(const ry_sharing *sharing, size_t index);

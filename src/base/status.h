@@ -4,9 +4,12 @@
  *
  *   rynd_status ry_thing(..., ry_error *error)
  *   {
- *       if (bad) return ry_fail(error, RYND_ERROR_SHAPE, "node '%s': axis %d is outside rank
- *           %d", name, axis, rank);
- *       RY_TRY(ry_other(..., error)); return RYND_OK;
+ *       if (bad) {
+ *           return ry_fail(error, RYND_ERROR_SHAPE, "node '%s': axis %d is outside rank %d", name,
+ *                          axis, rank);
+ *       }
+ *       RY_TRY(ry_other(..., error));
+ *       return RYND_OK;
  *   }
  *
  * The message says what failed, where (file, node, value) and, where it is not obvious, what to do.

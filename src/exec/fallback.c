@@ -68,7 +68,7 @@ void ry_fallback_bind(const ry_fallback *fallback, const ry_step *step, ry_bound
     for (int i = 0; i < operands; i++) {
         const size_t at = place_at(step, fallback->host, i);
         if (i < inputs && is_constant(step, i)) {
-            bound->arguments[i] = (ry_place){plan->host_constants[step->in[i].index], 0};
+            bound->arguments[i] = (ry_place){plan->weights.host_constants[step->in[i].index], 0};
         } else if (i >= inputs ? step->out[i - inputs].home != RY_HOME_NONE : is_staged(step, i)) {
             bound->arguments[i] = (ry_place){fallback->staging, at};
         }

@@ -2,16 +2,9 @@
 /* A session's memory: taken when it is made, given back when it goes. */
 #include "exec/session.h"
 
-#include "exec/repeat.h"
-#include "exec/session_state.h"
-
-rynd_status ry_session_take_buffer(ry_session *session, size_t size, ry_buffer **buffer,
-                                   ry_error *error)
-{
-    RY_TRY(session->plan->device->table->buffer_create(session->plan->device, size, buffer, error));
-    session->memory += size;
-    return RYND_OK;
-}
+#include "exec/recording.h"
+#include "exec/session_memory.h"
+#include "exec/session_states.h"
 
 /* The one that most of the activations and workspace are for. */
 static const ry_step *largest_step(const ry_plan *plan)
@@ -48,25 +41,6 @@ static rynd_status create_activations(ry_session *session, ry_error *error)
                         step->name, step->source);
     }
     return status;
-}
-
-rynd_status ry_session_name_tensor(rynd_status status, const char *what, const char *name,
-                                   ry_error *error)
-{
-    if (status == RYND_ERROR_OUT_OF_MEMORY) {
-        ry_error_prefix(error, "%s '%s': ", what, name);
-    }
-    return status;
-}
-
-rynd_status ry_session_own_output(ry_session *session, size_t index, ry_error *error)
-{
-    ry_session_output_slot *slot = &session->outputs[index];
-    return slot->own || !ry_session_writes_output(session, index)
-               ? RYND_OK
-               : ry_session_take_buffer(session,
-                                        ry_tensor_bytes(&session->plan->outputs[index].tensor),
-                                        &slot->own, error);
 }
 
 static rynd_status bind_steps(ry_session *session, ry_error *error)
@@ -122,7 +96,7 @@ static rynd_status prepare_device(ry_session *session, ry_error *error)
     return RYND_OK;
 }
 
-static rynd_status build(ry_session *session, ry_error *error)
+static rynd_status build(ry_session *session, const ry_unneeded *unneeded, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     session->inputs = RY_TAKE(&session->arena, ry_session_input_slot, plan->input_count);
@@ -134,7 +108,7 @@ static rynd_status build(ry_session *session, ry_error *error)
     RY_TRY(plan->device->table->stream_create(plan->device, &session->stream, error));
     RY_TRY(create_activations(session, error));
     RY_TRY(prepare_device(session, error));
-    RY_TRY(ry_session_create_states(session, error));
+    RY_TRY(ry_session_create_states(session, unneeded, error));
     for (size_t i = 0; i < plan->output_count; i++) {
         RY_TRY(ry_session_name_tensor(ry_session_own_output(session, i, error), "output",
                                       plan->outputs[i].name, error));
@@ -142,12 +116,13 @@ static rynd_status build(ry_session *session, ry_error *error)
         session->outputs[i].place = (ry_place){session->outputs[i].own, 0};
     }
     RY_TRY(bind_steps(session, error));
-    return ry_repeat_prepare(session, error);
+    return ry_recorded_prepare(session, error);
 }
 
-rynd_status ry_session_create(const ry_plan *plan, ry_session **session, ry_error *error)
+rynd_status ry_session_create(const ry_plan *plan, const ry_unneeded *unneeded,
+                              ry_session **session, ry_error *error)
 {
-    if (plan->without_weights && (plan->packed_size || plan->host_packed_size)) {
+    if (plan->without_weights && (plan->weights.packed_size || plan->weights.host_packed_size)) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "the plan was made without its weights: it can be looked at, not run");
     }
@@ -157,7 +132,7 @@ rynd_status ry_session_create(const ry_plan *plan, ry_session **session, ry_erro
     }
     s->plan = plan;
     ry_arena_init(&s->arena, plan->device->allocator);
-    rynd_status status = build(s, error);
+    rynd_status status = build(s, unneeded, error);
     if (status != RYND_OK) {
         ry_session_destroy(s);
         return status;
@@ -166,17 +141,29 @@ rynd_status ry_session_create(const ry_plan *plan, ry_session **session, ry_erro
     return RYND_OK;
 }
 
+void ry_session_drop_rest(ry_session *session)
+{
+    ry_session_rest *rest = &session->rest;
+    ry_session_destroy(rest->session);
+    ry_plan_destroy(rest->plan);
+    if (rest->arena.allocator) {
+        ry_arena_free(&rest->arena);
+    }
+    *rest = (ry_session_rest){0};
+}
+
 void ry_session_destroy(ry_session *session)
 {
     if (!session) {
         return;
     }
+    ry_session_drop_rest(session);
     ry_device *device = session->plan->device;
     if (session->stream) {
-        /* what still runs reads and writes what goes */
+        /* running steps still use the memory that is freed below */
         (void)device->table->synchronize(session->stream, NULL);
     }
-    ry_repeat_free(session);
+    ry_recorded_free(session);
     for (size_t i = 0; session->inputs && i < session->plan->input_count; i++) {
         ry_transfer_destroy(session->inputs[i].transfer);
         device->table->buffer_destroy(device, session->inputs[i].own);
@@ -201,14 +188,6 @@ void ry_session_destroy(ry_session *session)
     ry_release(device->allocator, session);
 }
 
-void ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor)
-{
-    *tensor = session->outputs[index].tensor;
-    if (session->outputs[index].transfer) {
-        *tensor = session->outputs[index].bound;
-    }
-}
-
 ry_stream *ry_session_stream(ry_session *session)
 {
     return session->stream;
@@ -216,7 +195,8 @@ ry_stream *ry_session_stream(ry_session *session)
 
 size_t ry_session_memory(const ry_session *session)
 {
-    return session->memory + session->arena.total;
+    const ry_session *rest = session->rest.session;
+    return session->memory + session->arena.total + (rest ? ry_session_memory(rest) : 0);
 }
 
 size_t ry_session_copied(const ry_session *session)
@@ -231,6 +211,38 @@ size_t ry_session_copied(const ry_session *session)
         bytes += transfer ? ry_transfer_copied(transfer) : 0;
     }
     return bytes;
+}
+
+ry_place ry_session_state_place(const ry_session *session, size_t state)
+{
+    return session->inputs[session->plan->states[state].input].place;
+}
+
+rynd_status ry_session_read_state(ry_session *session, size_t state, void *data, ry_error *error)
+{
+    const ry_device_table *table = session->plan->device->table;
+    const size_t bytes = ry_session_state_bytes(session, state);
+    RY_TRY(ry_session_finish(session, error));
+    if (bytes == 0) {
+        return RYND_OK;
+    }
+    RY_TRY(table->download(session->stream, data, ry_session_state_place(session, state), bytes,
+                           error));
+    return table->synchronize(session->stream, error);
+}
+
+rynd_status ry_session_write_state(ry_session *session, size_t state, const void *data,
+                                   ry_error *error)
+{
+    const ry_device_table *table = session->plan->device->table;
+    const size_t bytes = ry_session_state_bytes(session, state);
+    RY_TRY(ry_session_finish(session, error));
+    if (bytes == 0) {
+        return RYND_OK;
+    }
+    RY_TRY(
+        table->upload(session->stream, ry_session_state_place(session, state), data, bytes, error));
+    return table->synchronize(session->stream, error);
 }
 
 static size_t step_runs(const ry_plan *plan)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session: the running state of a plan. One thread at a time. ry_session_run allocates nothing
- * and decides nothing. What the plan leaves for later is not run here: see run.h. */
+ * and decides nothing, except where the plan has a rest: the rest is planned
+ * when its inputs are known, and kept while the shapes and the small values (those that may decide
+ * a shape) stay the same. The rest may have a rest of its own. */
 #ifndef RY_EXEC_SESSION_H
 #define RY_EXEC_SESSION_H
 
@@ -9,8 +11,10 @@
 
 typedef struct ry_session ry_session;
 
-/* The plan is borrowed and must outlive the session. */
-rynd_status ry_session_create(const ry_plan *plan, ry_session **session, ry_error *error);
+/* The plan is borrowed and must outlive the session. unneeded (may be NULL) is told of the initial
+ * content of states, which the session has copied. */
+rynd_status ry_session_create(const ry_plan *plan, const ry_unneeded *unneeded,
+                              ry_session **session, ry_error *error);
 void ry_session_destroy(ry_session *session); /* NULL is allowed */
 /* Input memory is borrowed until it is bound anew; its shape and dtype must be the plan's, its
  * strides may be any, except where the plan's let elements share memory. */
@@ -26,10 +30,6 @@ rynd_status ry_session_bind_input_place(ry_session *session, size_t index, ry_pl
                                         ry_error *error);
 rynd_status ry_session_bind_output_place(ry_session *session, size_t index, ry_place place,
                                          ry_error *error);
-/* Call before a run: outputs whose memory is an input's, too, are then written when all inputs have
- * been read, through memory of the session's own. Without new bindings it does nothing. Where a
- * step shall write what another reads (trainer_sharing.h), do not call it. */
-rynd_status ry_session_settle(ry_session *session, ry_error *error);
 /* What is kept from run to run, by its place in the plan's list. They wait for a run that was
  * started. `data`: of the state's size, row-major. */
 rynd_status ry_session_read_state(ry_session *session, size_t state, void *data, ry_error *error);
@@ -37,20 +37,29 @@ rynd_status ry_session_write_state(ry_session *session, size_t state, const void
                                    ry_error *error);
 /* Where it is on the device, as long as the session. */
 ry_place ry_session_state_place(const ry_session *session, size_t state);
-/* Puts a run into the session's stream, behind the one that was started before, which is waited
- * for. Waits for steps that fall back. The caller's memory is the session's until
- * ry_session_finish, which says what was wrong with the content of tensors, too; without a run it
+/* Runs the plan and its rest. */
+rynd_status ry_session_run(ry_session *session, ry_error *error);
+/* Puts a run into the session's stream, after waiting for an earlier one. Waits for steps that fall
+ * back; if the plan has a rest, the run is done on return. The caller's memory is the session's
+ * until ry_session_finish, which reports illegal content of tensors, too. Finishing without a run
  * does nothing. */
 rynd_status ry_session_start(ry_session *session, ry_error *error);
 rynd_status ry_session_finish(ry_session *session, ry_error *error);
+/* The two parts of ry_session_start. Settling lets outputs share memory with inputs: the session
+ * writes such an output through its own memory, after all inputs were read. Does nothing without
+ * new bindings. Launching runs the plan without its rest. Launch alone if a step shall write memory
+ * that another step reads (api/trainer_sharing.h). */
+rynd_status ry_session_settle(ry_session *session, ry_error *error);
+rynd_status ry_session_launch(ry_session *session, ry_error *error);
+/* Frees the plan and the session of the rest. */
+void ry_session_drop_rest(ry_session *session);
 /* NULL: nobody watches. The struct stays the caller's, and must outlive the session's runs. */
 void ry_session_set_watch(ry_session *session, const ry_session_watch *watch);
-/* Both. */
-rynd_status ry_session_run(ry_session *session, ry_error *error);
 ry_stream *ry_session_stream(ry_session *session);
-/* An output of the plan that is not `later`. Valid until the next run; the data is the session's
- * (or the bound memory). */
-void ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor);
+/* Valid until the next run; the data is the session's, or the bound memory. Fails with ARGUMENT if
+ * the rest computes the output and nothing has run yet. */
+rynd_status ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor,
+                              ry_error *error);
 /* Where steps write it on the device, of a plan's output that is not `later`. */
 ry_place ry_session_output_place(const ry_session *session, size_t index);
 size_t ry_session_memory(const ry_session *session); /* bytes of arena and staging */

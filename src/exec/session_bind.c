@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The caller's memory for inputs and outputs. A run that was started is waited for: it has the
  * memory that was bound before. */
+#include "exec/session_bind.h"
+
 #include "exec/session.h"
-#include "exec/session_state.h"
+#include "exec/session_memory.h"
+#include "exec/session_states.h"
 
 #include <string.h>
 
@@ -84,8 +87,8 @@ static rynd_status use_in_place(ry_session *session, const ry_tensor *tensor, si
     return device->table->buffer_wrap(device, lowest, ry_tensor_bytes(tensor), &slot->own, error);
 }
 
-/* Memory as the plan has it, which each run fills: where there is some from a binding before, the
- * same, so that steps find it where they did. */
+/* Binds a copy of the session's own in the plan's layout, refilled by each run. Reuses the copy of
+ * an earlier binding, so that recorded addresses stay valid. */
 static rynd_status copy_to_own(ry_session *session, size_t index, const ry_tensor *tensor,
                                size_t size, ry_session_input_slot *slot, ry_error *error)
 {

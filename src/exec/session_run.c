@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a plan step by step: everything is put into the session's stream, then waited for. */
-#include "exec/repeat.h"
+#include "exec/recording.h"
 #include "exec/session.h"
-#include "exec/session_state.h"
+#include "exec/session_memory.h"
+#include "exec/session_states.h"
 
 #include <string.h>
-
-ry_place ry_session_place(const ry_session *session, ry_spot spot, int64_t micro_batch)
-{
-    const size_t share = spot.share * (size_t)micro_batch;
-    switch (spot.home) {
-    case RY_HOME_INPUT:
-        return (ry_place){session->inputs[spot.index].place.buffer,
-                          session->inputs[spot.index].place.offset + share};
-    case RY_HOME_CONSTANT: return (ry_place){session->plan->constants[spot.index], 0};
-    case RY_HOME_ARENA: return (ry_place){session->activations, spot.offset + share};
-    case RY_HOME_OUTPUT:
-        return (ry_place){session->outputs[spot.index].place.buffer,
-                          session->outputs[spot.index].place.offset + share};
-    case RY_HOME_NONE: break;
-    }
-    return (ry_place){NULL, 0};
-}
 
 ry_place ry_session_output_place(const ry_session *session, size_t index)
 {
@@ -219,10 +203,10 @@ static rynd_status start(ry_session *session, ry_error *error)
         RY_TRY(table->stream_time(session->stream, session->timing, error));
     }
     RY_TRY(read_inputs(session, error));
-    /* of the device's kernels, which write them to its memory */
+    /* the device's kernels write faults to its memory */
     RY_TRY(fault_bytes ? table->clear(session->stream, faults, fault_bytes, error) : RYND_OK);
     session->timed = session->timing;
-    RY_TRY(ry_repeat_run(session, run_steps, error));
+    RY_TRY(ry_recorded_run(session, run_steps, error));
     RY_TRY(ry_session_keep_states(session, error));
     RY_TRY(fault_bytes
                ? table->download(session->stream, session->host_faults, faults, fault_bytes, error)
@@ -230,7 +214,7 @@ static rynd_status start(ry_session *session, ry_error *error)
     return write_outputs(session, error);
 }
 
-rynd_status ry_session_start(ry_session *session, ry_error *error)
+rynd_status ry_session_launch(ry_session *session, ry_error *error)
 {
     const ry_device_table *table = session->plan->device->table;
     if (session->running) {
@@ -282,10 +266,4 @@ rynd_status ry_session_finish(ry_session *session, ry_error *error)
         }
     }
     return session->timed ? read_times(session, error) : RYND_OK;
-}
-
-rynd_status ry_session_run(ry_session *session, ry_error *error)
-{
-    RY_TRY(ry_session_start(session, error));
-    return ry_session_finish(session, error);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that the caller bound to the memory of inputs: written when all inputs have been read. */
 #include "exec/session.h"
-#include "exec/session_state.h"
+#include "exec/session_bind.h"
+#include "exec/session_memory.h"
 
 static bool ranges_meet(const ry_session_range *a, const ry_session_range *b)
 {

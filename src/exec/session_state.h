@@ -16,7 +16,7 @@ typedef struct ry_session_range {
 
 typedef struct ry_session_input_slot {
     ry_place place;          /* where steps read: the caller's memory, or a copy */
-    ry_buffer *own;          /* of `place`; NULL: it is the caller's buffer */
+    ry_buffer *own;          /* buffer of `place`; NULL: the caller's */
     ry_transfer *transfer;   /* fills the copy; NULL where the caller's memory is used as it is */
     ry_session_range memory; /* the caller's */
     bool bound;
@@ -36,73 +36,50 @@ typedef struct ry_session_output_slot {
     ry_tensor tensor; /* what the last run gave */
 } ry_session_output_slot;
 
-typedef struct ry_repeat {
-    ry_recording *recording; /* of all steps; NULL: none yet */
-    ry_place *places;        /* of inputs, of outputs, then the memory that stays; NULL: the steps
-                              * are launched one by one */
+typedef struct ry_recorded_steps {
+    ry_recording *recording; /* all steps; NULL: none yet */
+    ry_place *places; /* inputs, outputs, then memory that never moves; NULL: the steps are launched
+                         one by one */
     int count;
-    uintptr_t *recorded; /* addresses of inputs and outputs at the last run that could be one */
-    bool warm;           /* there was such a run */
-    bool refused;        /* the driver would not: not tried again */
-} ry_repeat;
+    uintptr_t *addresses; /* addresses of inputs and outputs at the last run that could be one */
+    bool warm;            /* there was such a run */
+    bool refused;         /* the driver would not: not tried again */
+} ry_recorded_steps;
 
 typedef struct ry_session ry_session;
 
+/* The part of the plan that could only be planned during a run. */
+typedef struct ry_session_rest {
+    const ry_plan *plan;
+    ry_session *session;
+    ry_tensor *inputs; /* as planned: data is a copy of content that decides shapes, else NULL */
+    ry_arena arena;    /* holds `inputs` */
+} ry_session_rest;
+
 struct ry_session {
     const ry_plan *plan;
+    ry_session_rest rest; /* session NULL: none was planned yet, or the plan has no rest */
     ry_arena arena;
     ry_stream *stream;
     ry_buffer *activations;
     ry_fallback fallback;
-    ry_place *operands;    /* of the step that falls back */
-    ry_buffer *faults;     /* of all steps, where the device's memory is its own */
-    ry_fault *host_faults; /* the same, as the last run left them */
+    ry_place *operands;    /* operands of the step that falls back */
+    ry_buffer *faults;     /* one per step; NULL: kernels write to host memory */
+    ry_fault *host_faults; /* copy after the last run */
     ry_session_input_slot *inputs;
     ry_session_output_slot *outputs;
     int64_t (*actual)[RY_MAX_RANK];
-    ry_bound *bound; /* of each step */
-    ry_repeat repeat;
+    ry_bound *bound; /* one per step */
+    ry_recorded_steps recorded;
     const ry_session_watch *watch; /* NULL: nobody */
     bool running;                  /* started, and not finished */
     bool rebound;                  /* memory was bound since the last ry_session_settle */
     bool timing, timed;
-    double *times;   /* of each step in the last run */
+    double *times;   /* seconds of each step in the last run */
     ry_event **mark; /* before each step, in the order they run, and behind the last; none while
                       * nothing was timed */
     size_t mark_count;
     size_t memory;
 };
-
-/* Adds to the session's figure. */
-rynd_status ry_session_take_buffer(ry_session *session, size_t size, ry_buffer **buffer,
-                                   ry_error *error);
-/* Is an output written by a step of its own, and not another output or an input, too? */
-static inline bool ry_session_writes_output(const ry_session *session, size_t index)
-{
-    const ry_spot *spot = &session->plan->outputs[index].spot;
-    return spot->home == RY_HOME_OUTPUT && spot->index == index;
-}
-
-/* Where a spot is now, for one of the micro-batches. */
-ry_place ry_session_place(const ry_session *session, ry_spot spot, int64_t micro_batch);
-
-/* States' memory, with their initial content. */
-rynd_status ry_session_create_states(ry_session *session, ry_error *error);
-/* Behind the last step: what was not written in place goes there. */
-rynd_status ry_session_keep_states(ry_session *session, ry_error *error);
-/* Refuses an input that is a state. */
-rynd_status ry_session_check_input(const ry_session *session, size_t index, ry_error *error);
-
-/* Binds the output anew to the memory that it has. over_input: no step writes there, but a copy
- * after the run. */
-rynd_status ry_session_rebind_output(ry_session *session, size_t index, bool over_input,
-                                     ry_error *error);
-
-/* Has memory of the session's own for an output that a step writes. */
-rynd_status ry_session_own_output(ry_session *session, size_t index, ry_error *error);
-
-/* What is refused names its tensor; of memory nobody has named it yet. */
-rynd_status ry_session_name_tensor(rynd_status status, const char *what, const char *name,
-                                   ry_error *error);
 
 #endif

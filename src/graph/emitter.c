@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_TERMS = 16 }; /* of one sum */
+enum { MAX_TERMS = 16 }; /* terms of one sum */
 
 rynd_status ry_emit_fail(ry_emitter *emitter, rynd_status status, const char *format, ...)
 {

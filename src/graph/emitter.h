@@ -13,7 +13,7 @@
 
 typedef struct ry_emitter {
     ry_graph *graph;
-    const char *name; /* of what is made; lives as long as the emitter */
+    const char *name; /* name of the emitted nodes; must outlive the emitter */
     ry_error *error;
     rynd_status status;
 } ry_emitter;
@@ -45,8 +45,8 @@ const ry_expr *ry_emit_program(ry_emitter *emitter, const char *text);
 const ry_expr *ry_emit_program_with(ry_emitter *emitter, const char *text,
                                     const ry_expr_parameter *parameters, int parameter_count);
 
-/* Of values of one shape: ((v0 + v1) + ..) in this order, in few nodes. RY_NO_VALUE counts nothing;
- * it is the sum where all are. */
+/* Sums values of one shape, ((v0 + v1) + ..) in this order, in few nodes. Skips RY_NO_VALUE; gives
+ * RY_NO_VALUE if all are. */
 ry_value_id ry_emit_sum(ry_emitter *emitter, size_t count, const ry_value_id *values);
 /* Sums over the dims by which `value` was broadcast from `shape`, and gives it that shape. */
 ry_value_id ry_emit_sum_to(ry_emitter *emitter, ry_value_id value, const ry_shape *shape);
@@ -66,7 +66,7 @@ ry_value_id ry_emit_i64s(ry_emitter *emitter, int count, const int64_t *numbers)
 ry_shape ry_emit_shape(const ry_emitter *emitter, ry_value_id value);
 ry_dtype ry_emit_dtype(const ry_emitter *emitter, ry_value_id value);
 
-/* Writes the emitter's failure, unless it has one. Gives its status. */
+/* Fails the emitter with a message, unless it has failed before. Returns its status. */
 rynd_status ry_emit_fail(ry_emitter *emitter, rynd_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

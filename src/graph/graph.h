@@ -56,7 +56,7 @@ typedef struct ry_node {
     ry_value_id *in; /* RY_NO_VALUE: absent */
     ry_value_id *out;
     /* training drops this part of input 0, and passes on the rest as output 0, in the place of what
-     * the node does (train/drop.h); 0: none; NaN: a part that is not known */
+     * the node does (train/dropout_nodes.h); 0: none; NaN: a part that is not known */
     double drop;
     /* batch normalisations only: the part that a batch's statistics have in the running ones while
      * the model is trained */

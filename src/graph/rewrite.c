@@ -4,6 +4,8 @@
 
 #include "expr/expr.h"
 
+#include <string.h>
+
 typedef rynd_status (*rewrite)(ry_graph *graph, bool *changed, ry_error *error);
 
 static const rewrite rewrites[] = {
@@ -72,4 +74,21 @@ bool ry_rewrite_widen(ry_graph *graph, ry_node *node, int count)
     node->in = in;
     node->inputs = count;
     return true;
+}
+
+void ry_rewrite_replace(ry_graph *graph, ry_node_id id, ry_node_id first, ry_value_id result)
+{
+    ry_node *node = &graph->nodes[id];
+    const ry_shape y = graph->values[node->out[0]].shape;
+    for (ry_node_id n = first; n < graph->node_count; n++) {
+        graph->nodes[n].source = node->source;
+    }
+    node->op = RY_OP_reshape;
+    node->attrs = ry_attrs_default(RY_OP_reshape);
+    node->attrs.reshape.allow_zero = 1;
+    node->attrs.reshape.shape.count = y.rank;
+    memcpy(node->attrs.reshape.shape.at, y.dim, (size_t)y.rank * sizeof *y.dim);
+    node->outputs = 1;
+    ry_graph_set_inputs(graph, node, 1, node->in);
+    ry_graph_set_input(graph, node, 0, result);
 }

@@ -15,6 +15,7 @@
     X(identity, "drop nodes that change nothing")                                            \
     X(einsum, "Einstein summations into transposes, products and sums")                      \
     X(data_gradient, "a convolution's data gradient into a transposed convolution")          \
+    X(strided_window, "windows that are far apart into windows over blocks")                 \
     X(half, "values of 16 bits between products into float32")                               \
     X(layer_norm, "layer normalisation spelled in small nodes")                              \
     X(pixel_shuffle, "Reshape-Transpose-Reshape into depth_to_space; activations before it") \
@@ -42,5 +43,8 @@ ry_node *ry_rewrite_inner(const ry_graph *graph, ry_value_id value, ry_op op);
 bool ry_rewrite_is_expr(const ry_node *node, const struct ry_expr *program);
 /* Room for `count` inputs; new ones are absent. False when out of memory. */
 bool ry_rewrite_widen(ry_graph *graph, ry_node *node, int count);
+/* The nodes from `first` on, which give `result`, replace a node: it becomes a view of the result
+ * in the shape of its output 0, and they get its source. */
+void ry_rewrite_replace(ry_graph *graph, ry_node_id node, ry_node_id first, ry_value_id result);
 
 #endif

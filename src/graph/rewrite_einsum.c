@@ -55,8 +55,8 @@ static int64_t extent(const contraction *c, const factor *f, int from, int to)
 static double extent_of_set(const contraction *c, label_set set)
 {
     double product = 1;
-    for (int label = 0; label < RY_EINSUM_LABELS; label++) {
-        product *= set >> label & 1 ? (double)c->dim[label] : 1;
+    for (int label = 0; set; label++, set >>= 1) {
+        product *= set & 1 ? (double)c->dim[label] : 1;
     }
     return product;
 }
@@ -343,7 +343,8 @@ static factor read_operand(contraction *c, ry_value_id value, const ry_einsum_te
     return f;
 }
 
-/* Reads the equation and the labels' extents; inference has accepted both. */
+/* Reads the equation and the labels' extents; inference has accepted both. False where a set does
+ * not hold all labels: an ellipsis covers more than 12 dims. */
 static bool read_terms(contraction *c, const ry_node *node, ry_einsum_term *terms)
 {
     ry_einsum_reader reader = ry_einsum_begin(node->attrs.einsum.equation);
@@ -360,7 +361,8 @@ static bool read_terms(contraction *c, const ry_node *node, ry_einsum_term *term
             *dim = shape.dim[d] == 1 ? *dim : shape.dim[d];
         }
     }
-    return ry_einsum_output(&reader, &c->output);
+    return ry_einsum_output(&reader, &c->output) &&
+           RY_EINSUM_LETTERS + reader.ellipsis <= (int)(8 * sizeof(label_set));
 }
 
 /* Multiplies from the left until find_order can take the rest. */
@@ -399,21 +401,8 @@ static ry_value_id contract_all(contraction *c, const ry_node *node, const ry_ei
     return finish(c, &y);
 }
 
-/* The node becomes a view of the result, whose shape may join dims. */
-static void become_view(ry_graph *graph, ry_node_id id, ry_value_id result)
-{
-    ry_node *node = &graph->nodes[id];
-    const ry_shape y = graph->values[node->out[0]].shape;
-    node->op = RY_OP_reshape;
-    node->attrs = ry_attrs_default(RY_OP_reshape);
-    node->attrs.reshape.allow_zero = 1;
-    node->attrs.reshape.shape.count = y.rank;
-    memcpy(node->attrs.reshape.shape.at, y.dim, (size_t)y.rank * sizeof *y.dim);
-    ry_graph_set_inputs(graph, node, 1, node->in);
-    ry_graph_set_input(graph, node, 0, result);
-}
-
-static rynd_status rewrite_node(ry_graph *graph, ry_node_id id, ry_arena *scratch, ry_error *error)
+static rynd_status rewrite_node(ry_graph *graph, ry_node_id id, ry_arena *scratch, bool *changed,
+                                ry_error *error)
 {
     const ry_node node = graph->nodes[id];
     const ry_node_id first = (ry_node_id)graph->node_count;
@@ -425,15 +414,12 @@ static rynd_status rewrite_node(ry_graph *graph, ry_node_id id, ry_arena *scratc
     }
     c->emitter = (ry_emitter){.graph = graph, .name = name, .error = error};
     if (!read_terms(c, &node, terms)) {
-        return ry_fail(error, RYND_ERROR_SHAPE, "equation '%s' cannot be read",
-                       node.attrs.einsum.equation);
+        return RYND_OK;
     }
     const ry_value_id y = contract_all(c, &node, terms);
     RY_TRY(c->emitter.status);
-    for (ry_node_id n = first; n < graph->node_count; n++) {
-        graph->nodes[n].source = node.source;
-    }
-    become_view(graph, id, y);
+    ry_rewrite_replace(graph, id, first, y);
+    *changed = true;
     return RYND_OK;
 }
 
@@ -446,10 +432,9 @@ rynd_status ry_rewrite_einsum(ry_graph *graph, bool *changed, ry_error *error)
         }
         ry_arena scratch;
         ry_arena_init(&scratch, graph->arena.allocator);
-        const rynd_status status = rewrite_node(graph, n, &scratch, error);
+        const rynd_status status = rewrite_node(graph, n, &scratch, changed, error);
         ry_arena_free(&scratch);
         RY_TRY(status);
-        *changed = true;
     }
     return RYND_OK;
 }

@@ -54,20 +54,21 @@ void ry_form_print_value(const ry_kernel *kernel, int knob, int64_t value, char 
     print_value(&kernel->knobs[knob], value, text, size);
 }
 
-static void values_of(const ry_query *query, int knob, ry_knob_values *values)
+ry_knob_values ry_form_values(const ry_query *query, int knob)
 {
-    *values = (ry_knob_values){0};
+    ry_knob_values values = {0};
     if (query->kernel->values) {
-        query->kernel->values(query, knob, values);
+        query->kernel->values(query, knob, &values);
     }
+    return values;
 }
 
-void ry_form_print_values(const ry_query *query, int knob, char *text, size_t size)
+/* The legal values of a knob, as far as they fit: "1, 2, 4, ...". */
+static void print_values(const ry_query *query, int knob, char *text, size_t size)
 {
-    ry_knob_values values;
+    const ry_knob_values values = ry_form_values(query, knob);
     size_t used = 0;
     text[0] = 0;
-    values_of(query, knob, &values);
     for (int i = 0; i < values.count; i++) {
         if (used + RY_NUMBER_SIZE + sizeof ", ..." > size) {
             snprintf(text + used, size - used, ", ...");
@@ -82,7 +83,7 @@ static rynd_status fail_value(const ry_query *query, int knob, const char *value
 {
     char legal[VALUES_TEXT];
     const char *name = query->kernel->knobs[knob].name;
-    ry_form_print_values(query, knob, legal, sizeof legal);
+    print_values(query, knob, legal, sizeof legal);
     return ry_fail(error, RYND_ERROR_ARGUMENT,
                    "knob '%s' of kernel '%s' cannot be %s here: it can be %s", name,
                    query->kernel->name, value, legal);
@@ -95,8 +96,7 @@ rynd_status ry_form_check(const ry_query *query, ry_error *error)
         if (wanted == RY_KNOB_FREE) {
             continue;
         }
-        ry_knob_values values;
-        values_of(query, i, &values);
+        const ry_knob_values values = ry_form_values(query, i);
         if (index_of(&values, wanted) < 0) {
             char text[RY_NUMBER_SIZE];
             snprintf(text, sizeof text, "%lld", (long long)wanted);
@@ -122,8 +122,7 @@ bool ry_form_at(const ry_query *query, size_t index, ry_form *form)
     *form = ry_form_free();
     for (int i = kernel->knob_count - 1; i >= 0; i--) {
         if (kernel->knobs[i].main) {
-            ry_knob_values values;
-            values_of(query, i, &values);
+            const ry_knob_values values = ry_form_values(query, i);
             if (values.count == 0) { /* the machine is too small for any */
                 return false;
             }
@@ -178,8 +177,7 @@ rynd_status ry_form_set(const ry_query *query, const char *name, const char *tex
         return fail_name(query, name, error);
     }
     const char *const *words = kernel->knobs[i].words;
-    ry_knob_values values;
-    values_of(query, i, &values);
+    const ry_knob_values values = ry_form_values(query, i);
     for (int v = 0; words && v < values.count; v++) {
         if (strcmp(words[values.value[v]], text) == 0) {
             form->value[i] = values.value[v];

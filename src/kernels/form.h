@@ -45,9 +45,11 @@ rynd_status ry_form_parse(const ry_query *query, const char *text, ry_form *form
 /* Are all knobs set? */
 bool ry_form_is_complete(const ry_kernel *kernel, const ry_form *form);
 
-/* One value, and the legal values of a knob: "pixels, gathered, rows". */
+/* Writes one value of a knob: "gathered", "96". */
 void ry_form_print_value(const ry_kernel *kernel, int knob, int64_t value, char *text, size_t size);
-void ry_form_print_values(const ry_query *query, int knob, char *text, size_t size);
+
+/* The legal values of a knob, in ascending order. */
+ry_knob_values ry_form_values(const ry_query *query, int knob);
 
 /* Sets a knob by name to a number or a word. ARGUMENT: unknown knob, or illegal value here. */
 rynd_status ry_form_set(const ry_query *query, const char *knob, const char *value, ry_form *form,

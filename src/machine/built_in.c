@@ -112,22 +112,14 @@ void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine
 {
     const microarchitecture *row = row_of(cpu);
     const registers *r = registers_of(isa);
-    *machine = (ry_machine){
-        .size = sizeof *machine,
-        .origin = RYND_MACHINE_BUILT_IN,
-        .family = cpu->family,
-        .model = cpu->model,
-        .cores = cpu->machine_cores,
-        .vector_bytes = r->vector_bytes,
-        .vector_registers = r->count,
-        .line_bytes = cpu->line,
-        .huge_page_bytes = cpu->huge_page,
+    *machine = RYND_SIZED(
+        ry_machine, .origin = RYND_MACHINE_BUILT_IN, .family = cpu->family, .model = cpu->model,
+        .cores = cpu->machine_cores, .vector_bytes = r->vector_bytes, .vector_registers = r->count,
+        .line_bytes = cpu->line, .huge_page_bytes = cpu->huge_page,
         .f32 = scaled(smaller(row->f32, r->f32) * row->clock * 1e9, cpu->machine_cores),
         .bf16 = scaled(smaller(row->bf16, r->bf16) * row->clock * 1e9, cpu->machine_cores),
         .int8 = scaled(smaller(row->int8, r->int8) * row->clock * 1e9, cpu->machine_cores),
-        .task_seconds = 50e-9,
-        .region_seconds = 2e-6,
-    };
+        .task_seconds = 50e-9, .region_seconds = 2e-6);
     snprintf(machine->vendor, sizeof machine->vendor, "%s", cpu->vendor);
     snprintf(machine->name, sizeof machine->name, "%s", cpu->name);
     snprintf(machine->architecture, sizeof machine->architecture, "%s", row->name);

@@ -101,7 +101,7 @@ static bool read_value(const ry_machine_field *f, const char *text, ry_machine *
 /* text is changed: its lines end with 0 afterwards. */
 static rynd_status parse(const char *path, char *text, ry_machine *machine, ry_error *error)
 {
-    *machine = (ry_machine){.size = sizeof *machine, .origin = RYND_MACHINE_IMPORTED};
+    *machine = RYND_SIZED(ry_machine, .origin = RYND_MACHINE_IMPORTED);
     int number = 0;
     for (char *line = text, *next; line; line = next) {
         next = strchr(line, '\n');

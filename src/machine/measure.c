@@ -9,6 +9,7 @@
 #include "machine/measure.h"
 
 #include "base/clock.h"
+#include "base/progress_ends.h"
 #include "machine/meter.h"
 
 #include <stdatomic.h>
@@ -291,8 +292,10 @@ static void measure_costs(ry_threads *threads, ry_machine *machine)
     }
 }
 
-static void measure_rounds(measurement *m, const rynd_measure_options *options, ry_machine *machine)
+static rynd_status measure_rounds(measurement *m, const rynd_measure_options *options,
+                                  ry_machine *machine, ry_error *error)
 {
+    enum { PARTS = 1000 };
     const double max_seconds = options->seconds > 0 ? options->seconds : default_seconds;
     const double begin = ry_clock_seconds();
     double spent = 0;
@@ -306,15 +309,16 @@ static void measure_rounds(measurement *m, const rynd_measure_options *options, 
         machine->disturbance = disturbance_of(m, round + 1);
         const bool good = round + 1 >= MIN_ROUNDS && machine->disturbance <= RYND_DISTURBANCE_LIMIT;
         const double by_rounds = (double)(round + 1) / MIN_ROUNDS, by_time = spent / max_seconds;
-        if (options->progress) {
-            options->progress(options->user, by_rounds < 1          ? by_rounds
-                                             : by_time < 1 && !good ? by_time
-                                                                    : 1);
+        const double done = by_rounds < 1 ? by_rounds : by_time < 1 && !good ? by_time : 1;
+        if (ry_progress_ends(options->progress, options->progress_user, (size_t)(done * PARTS),
+                             PARTS)) {
+            return ry_fail(error, RYND_ERROR_CANCELLED, "the measurement was ended by its caller");
         }
         if (good || spent + spent / (round + 1) > max_seconds) {
             break;
         }
     }
+    return RYND_OK;
 }
 
 rynd_status ry_machine_measure(const ry_allocator *allocator, ry_threads *threads,
@@ -332,13 +336,15 @@ rynd_status ry_machine_measure(const ry_allocator *allocator, ry_threads *thread
     }
     memset(m.data, 0, bytes); /* also makes the system give the pages */
     m.metered = ry_meter_open(NULL, &m.meter);
-    measure_rounds(&m, options, machine);
-    keep_best(&m);
-    keep_watts(&m, machine);
-    measure_costs(threads, machine);
-    machine->int8 = (rynd_rate){machine->f32.one * int8, machine->f32.all * int8};
-    machine->origin = RYND_MACHINE_MEASURED;
+    const rynd_status status = measure_rounds(&m, options, machine, error);
+    if (status == RYND_OK) {
+        keep_best(&m);
+        keep_watts(&m, machine);
+        measure_costs(threads, machine);
+        machine->int8 = (rynd_rate){machine->f32.one * int8, machine->f32.all * int8};
+        machine->origin = RYND_MACHINE_MEASURED;
+    }
     ry_release(allocator, m.data);
     ry_release(allocator, m.results);
-    return RYND_OK;
+    return status;
 }

@@ -7,7 +7,7 @@
 
 enum { NONE = UINT32_MAX };
 
-/* Of each value: whose place it takes, and who takes its own. */
+/* Per value: the value it overwrites, and its own overwriter. */
 typedef struct chains {
     uint32_t *before, *behind;
 } chains;
@@ -77,7 +77,7 @@ static bool map_chains(ry_arena_content *content, ry_arena *scratch, ry_lifetime
     return true;
 }
 
-/* The largest workspace as one item that is always there. */
+/* Adds one item, alive in all steps, with the size of the largest workspace. */
 static ry_lifetime join_workspaces(const ry_arena_content *content)
 {
     ry_lifetime joined = {0};

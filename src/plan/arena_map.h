@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lays out what steps have in the arena: values, from the step that makes one to the last that
- * reads it, and the workspaces of steps, which are there as long as their step runs. A value may
- * take the place of one that ends in the step that makes it, where that step can write over what it
- * reads (in_place.h). */
+/* Lays out the arena: values, alive from the step that makes them to their last reader, and
+ * workspaces, alive during their step. A value may overwrite one that ends in the step that makes
+ * it, if that step can write over its input (in_place.h). */
 #ifndef RY_PLAN_ARENA_MAP_H
 #define RY_PLAN_ARENA_MAP_H
 

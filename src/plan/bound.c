@@ -7,12 +7,12 @@
 /* Packed in less than 20 ms, whatever the form. */
 static const double OWN_WEIGHTS = 2 << 20;
 
-void ry_plan_find_bound(ry_plan *plan, const ry_plan_options *options)
+void ry_plan_find_bound(ry_plan_builder *b)
 {
-    const double own = options->own_weights > 0 ? (double)options->own_weights : OWN_WEIGHTS;
-    plan->bound = plan->weights && !plan->without_weights && options->setting_count == 0 &&
-                  plan->network_bytes > own;
-    plan->decisions = plan->bound ? ry_weights_decisions(plan->weights) : 0;
+    const double own = b->options->own_weights > 0 ? (double)b->options->own_weights : OWN_WEIGHTS;
+    b->bound = b->plan->weights.shared && !b->plan->without_weights &&
+               b->options->setting_count == 0 && b->plan->network_bytes > own;
+    b->decisions = b->bound ? ry_weights_decisions(b->plan->weights.shared) : 0;
 }
 
 /* Does any kernel of the operator pack constants? */
@@ -27,11 +27,11 @@ static bool is_packed(ry_op op)
 }
 
 /* Finds the next weight of an operator that packs, from input *at on. */
-static bool next_weight(const ry_plan *plan, const ry_node *node, int *at, ry_weight_use *use)
+static bool next_weight(const ry_plan_builder *b, const ry_node *node, int *at, ry_weight_use *use)
 {
     for (; *at < node->inputs; ++*at) {
         const ry_value_id id = node->in[*at];
-        const ry_value *value = id == RY_NO_VALUE ? NULL : &plan->graph->values[id];
+        const ry_value *value = id == RY_NO_VALUE ? NULL : &b->graph->values[id];
         if (value && value->constant && value->identity &&
             ry_shape_bytes(&value->shape, value->dtype) >= RY_SMALL_WEIGHT && is_packed(node->op)) {
             use->identity = value->identity;
@@ -43,36 +43,36 @@ static bool next_weight(const ry_plan *plan, const ry_node *node, int *at, ry_we
     return false;
 }
 
-const ry_bound_forms *ry_plan_bound(const ry_plan *plan, const ry_node *node, ry_accuracy accuracy,
+const ry_bound_forms *ry_plan_bound(const ry_plan_builder *b, const ry_node *node,
                                     ry_bound_forms *room)
 {
-    ry_weight_use use = {.accuracy = accuracy};
+    ry_weight_use use = {.accuracy = b->options->accuracy};
     int at = 0;
-    while (plan->bound && next_weight(plan, node, &at, &use)) {
-        if (ry_weights_find(plan->weights, plan->decisions, &use, room)) {
+    while (b->bound && next_weight(b, node, &at, &use)) {
+        if (ry_weights_find(b->plan->weights.shared, b->decisions, &use, room)) {
             return room;
         }
     }
     return NULL;
 }
 
-rynd_status ry_plan_find_choice(ry_plan *plan, const ry_node *node, const ry_problem *problem,
+rynd_status ry_plan_find_choice(ry_plan_builder *b, const ry_node *node, const ry_problem *problem,
                                 ry_choice *choice, ry_error *error)
 {
     ry_bound_forms room;
-    return ry_choices_find(plan->choices, problem, ry_plan_constants(plan->graph, node),
-                           ry_plan_bound(plan, node, problem->accuracy, &room), choice, error);
+    return ry_choices_find(&b->choices, problem, ry_plan_constants(b->graph, node),
+                           ry_plan_bound(b, node, &room), choice, error);
 }
 
-static size_t list_uses(const ry_plan *plan, const ry_node_id *node_of_step, ry_weight_use *uses)
+static size_t list_uses(const ry_plan_builder *b, ry_weight_use *uses)
 {
     size_t count = 0;
-    for (size_t s = 0; s < plan->step_count; s++) {
-        const ry_prepared *prepared = &plan->steps[s].prepared;
+    for (size_t s = 0; s < b->plan->step_count; s++) {
+        const ry_prepared *prepared = &b->steps[s].prepared;
         ry_weight_use use = {.accuracy = prepared->problem->accuracy,
                              .form = {prepared->kernel, ry_packing_form(prepared)}};
         int at = 0;
-        while (next_weight(plan, &plan->graph->nodes[node_of_step[s]], &at, &use)) {
+        while (next_weight(b, ry_plan_node(b, s), &at, &use)) {
             if (uses) {
                 uses[count] = use;
             }
@@ -82,21 +82,20 @@ static size_t list_uses(const ry_plan *plan, const ry_node_id *node_of_step, ry_
     return count;
 }
 
-rynd_status ry_plan_decide_forms(ry_plan *plan, const ry_node_id *node_of_step, bool *late,
-                                 ry_error *error)
+rynd_status ry_plan_decide_forms(ry_plan_builder *b, bool *late, ry_error *error)
 {
     *late = false;
-    if (!plan->bound) {
+    if (!b->bound) {
         return RYND_OK;
     }
     ry_arena scratch;
-    ry_arena_init(&scratch, plan->arena.allocator);
-    const size_t count = list_uses(plan, node_of_step, NULL);
+    ry_arena_init(&scratch, b->plan->arena.allocator);
+    const size_t count = list_uses(b, NULL);
     ry_weight_use *uses = RY_TAKE(&scratch, ry_weight_use, count);
     rynd_status status = uses ? RYND_OK : ry_fail_memory(error);
     if (status == RYND_OK) {
-        list_uses(plan, node_of_step, uses);
-        status = ry_weights_decide(plan->weights, plan->decisions, uses, count, late, error);
+        list_uses(b, uses);
+        status = ry_weights_decide(b->plan->weights.shared, b->decisions, uses, count, late, error);
     }
     ry_arena_free(&scratch);
     return status;

@@ -4,7 +4,7 @@
 #include "plan/channels.h"
 
 typedef enum role {
-    NEITHER, /* what it reads has other dims than what it writes, or any at all */
+    NEITHER, /* inputs and outputs need not share dims */
     SPATIAL, /* x and y, and what has y's shape, are images or signals [N, C, ..] */
     ALIGNED  /* operands of one rank have the same dims in the same places */
 } role;

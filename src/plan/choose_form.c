@@ -32,78 +32,80 @@ static bool has_node(const ry_graph *graph, const char *name)
 }
 
 /* A node may be called like the plan: its knobs have other names. */
-static rynd_status take_setting(ry_plan *plan, size_t index, ry_error *error)
+static rynd_status take_setting(ry_plan_builder *b, size_t index, ry_error *error)
 {
-    const rynd_setting *setting = &plan->settings->items[index];
+    const rynd_setting *setting = &b->settings.items[index];
     const ry_plan_knob knob = ry_plan_knob_find(setting->knob);
     if (knob == RY_PLAN_KNOBS) {
-        return has_node(plan->graph, RY_PLAN_ITSELF) ? RYND_OK : fail_knob(setting, error);
+        return has_node(b->graph, RY_PLAN_ITSELF) ? RYND_OK : fail_knob(setting, error);
     }
-    if (!ry_plan_percent_parse(setting->value, &plan->form.percent[knob])) {
+    if (!ry_plan_percent_parse(setting->value, &b->plan->whole.form.percent[knob])) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "plan.%s is '%.100s': give percent, 0 to %d; %d is what is predicted",
                        setting->knob, setting->value, RY_PLAN_MOST, RY_PLAN_PREDICTED);
     }
-    plan->settings->used[index] = true;
-    plan->origin = RY_PLAN_SET;
+    b->settings.used[index] = true;
+    b->plan->whole.origin = RY_PLAN_SET;
     return RYND_OK;
 }
 
-static rynd_status ask(ry_plan *plan, ry_accuracy accuracy, ry_error *error)
+static rynd_status ask(ry_plan_builder *b, ry_error *error)
 {
     char network[RY_NETWORK_TEXT];
     ry_plan_advice advice;
     ry_plan_form form;
-    RY_TRY(ry_plan_print_network(plan, accuracy, network, error));
-    if (plan->adviser->advise_plan(plan->adviser->user, network, &plan->choices->target, &advice) &&
+    RY_TRY(ry_plan_print_network(b, network, error));
+    if (b->options->adviser->advise_plan(b->options->adviser->user, network, &b->choices.target,
+                                         &advice) &&
         ry_plan_form_parse(advice.form, &form)) {
-        plan->form = form;
-        plan->origin = RY_PLAN_MEASURED;
-        plan->measured = advice.seconds;
-        plan->measured_steps = advice.steps;
+        b->plan->whole.form = form;
+        b->plan->whole.origin = RY_PLAN_MEASURED;
+        b->plan->whole.measured = advice.seconds;
+        b->measured_steps = advice.steps;
     }
     return RYND_OK;
 }
 
-rynd_status ry_plan_choose_form(ry_plan *plan, ry_accuracy accuracy, bool asked, ry_error *error)
+rynd_status ry_plan_choose_form(ry_plan_builder *b, bool asked, ry_error *error)
 {
-    plan->form = ry_plan_form_predicted();
-    for (size_t i = 0; plan->settings && i < plan->settings->count; i++) {
-        const char *step = plan->settings->items[i].step;
+    b->plan->whole.form = ry_plan_form_predicted();
+    for (size_t i = 0; i < b->settings.count; i++) {
+        const char *step = b->settings.items[i].step;
         if (step && strcmp(step, RY_PLAN_ITSELF) == 0) {
-            RY_TRY(take_setting(plan, i, error));
+            RY_TRY(take_setting(b, i, error));
         }
     }
-    return plan->origin == RY_PLAN_PREDICTED_ONLY && asked && plan->adviser &&
-                   plan->adviser->advise_plan
-               ? ask(plan, accuracy, error)
+    return b->plan->whole.origin == RY_PLAN_PREDICTED_ONLY && asked && b->options->adviser &&
+                   b->options->adviser->advise_plan
+               ? ask(b, error)
                : RYND_OK;
 }
 
-rynd_status ry_plan_is_stale(const ry_plan *plan, bool *stale, ry_error *error)
+rynd_status ry_plan_is_stale(const ry_plan_builder *b, bool *stale, ry_error *error)
 {
     uint64_t steps = 0;
-    if (plan->measured_steps) {
-        RY_TRY(ry_plan_hash_steps(plan, &steps, error));
+    if (b->measured_steps) {
+        RY_TRY(ry_plan_hash_steps(b->plan, &steps, error));
     }
-    *stale = steps != plan->measured_steps;
+    *stale = steps != b->measured_steps;
     return RYND_OK;
 }
 
-rynd_status ry_plan_concern(ry_plan *plan, const char *name, ry_error *error)
+rynd_status ry_plan_concern(ry_plan_builder *b, const char *name, ry_error *error)
 {
-    return ry_names_add(&plan->concerned, &plan->arena, name, 0) ? RYND_OK : ry_fail_memory(error);
+    return ry_names_add(&b->concerned, &b->plan->arena, name, 0) ? RYND_OK : ry_fail_memory(error);
 }
 
-rynd_status ry_plan_tell_concerned(ry_plan *plan, ry_error *error)
+rynd_status ry_plan_tell_concerned(ry_plan_builder *b, ry_error *error)
 {
     char form[RY_PLAN_FORM_TEXT];
-    ry_plan_form_print(&plan->form, form);
-    for (size_t s = 0; s < plan->step_count && plan->concerned.used; s++) {
-        ry_step *step = &plan->steps[s];
-        if (ry_names_find(&plan->concerned, step->name) != RY_NO_NAME) {
-            step->reason = ry_arena_format(&plan->arena, "%s; the plan is %s: %s", step->reason,
-                                           plan->origin == RY_PLAN_SET ? "set" : "tuned", form);
+    ry_plan_form_print(&b->plan->whole.form, form);
+    for (size_t s = 0; s < b->plan->step_count && b->concerned.used; s++) {
+        ry_step *step = &b->steps[s];
+        if (ry_names_find(&b->concerned, step->name) != RY_NO_NAME) {
+            step->reason =
+                ry_arena_format(&b->plan->arena, "%s; the plan is %s: %s", step->reason,
+                                b->plan->whole.origin == RY_PLAN_SET ? "set" : "tuned", form);
             if (!step->reason) {
                 return ry_fail_memory(error);
             }

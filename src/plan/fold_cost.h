@@ -6,8 +6,8 @@
 
 #include "graph/graph.h"
 
-/* Gives a graph that has none yet what folding and rewrites may spend, in proportion to the
- * constants that it has. */
+/* Sets what folding and rewrites may spend, in proportion to the graph's constants; an allowance
+ * that is set stays. */
 void ry_plan_give_allowance(ry_graph *graph);
 
 /* Whether a node of constants, whose outputs have known shapes, is worth folding and can be

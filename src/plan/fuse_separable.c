@@ -68,7 +68,7 @@ static ry_node_id partner(const ry_graph *graph, ry_node_id pointwise)
     return alone && is_depthwise(graph, &graph->nodes[producer]) ? producer : RY_NO_NODE;
 }
 
-/* The pair as one node, which points into `in`. */
+/* Joins the pair to one node, whose inputs are `in`. */
 static ry_node join(const ry_node *depthwise, const ry_node *pointwise, ry_value_id in[6])
 {
     const ry_conv_attrs *d = &depthwise->attrs.conv, *p = &pointwise->attrs.conv;
@@ -121,7 +121,7 @@ static rynd_status compare(ry_fusing *f, const ry_node *depthwise, const ry_node
 
 static rynd_status fuse(ry_fusing *f, ry_node_id depthwise, ry_node_id pointwise)
 {
-    ry_graph *graph = f->plan->graph;
+    ry_graph *graph = f->b->graph;
     const ry_node first = graph->nodes[depthwise], second = graph->nodes[pointwise];
     ry_value_id in[6];
     const ry_node joined = join(&first, &second, in);
@@ -129,12 +129,12 @@ static rynd_status fuse(ry_fusing *f, ry_node_id depthwise, ry_node_id pointwise
     set_layouts(f, &first, &second, true);
     RY_TRY(compare(f, &first, &second, &joined, &apart, &together));
     set_layouts(f, &first, &second, false);
-    const double counted = ry_plan_counted(&f->plan->form, RY_PLAN_separable, together);
+    const double counted = ry_plan_counted(&f->b->plan->whole.form, RY_PLAN_separable, together);
     const bool better = together < apart, taken = counted < apart;
-    f->plan->asked |= 1u << RY_PLAN_separable;
+    f->b->plan->whole.asked |= 1u << RY_PLAN_separable;
     if (taken != better) {
-        RY_TRY(ry_plan_concern(f->plan, first.name, f->error));
-        RY_TRY(ry_plan_concern(f->plan, second.name, f->error));
+        RY_TRY(ry_plan_concern(f->b, first.name, f->error));
+        RY_TRY(ry_plan_concern(f->b, second.name, f->error));
     }
     if (!taken) {
         return RYND_OK;
@@ -147,12 +147,12 @@ static rynd_status fuse(ry_fusing *f, ry_node_id depthwise, ry_node_id pointwise
                : RYND_OK;
 }
 
-rynd_status ry_plan_fuse_separable(ry_plan *plan, ry_accuracy accuracy, ry_error *error)
+rynd_status ry_plan_fuse_separable(ry_plan_builder *b, ry_error *error)
 {
-    ry_graph *graph = plan->graph;
+    ry_graph *graph = b->graph;
     ry_fusing f;
     const ry_node_id nodes = (ry_node_id)graph->node_count;
-    rynd_status status = ry_fusing_begin(&f, plan, accuracy, error);
+    rynd_status status = ry_fusing_begin(&f, b, error);
     for (ry_node_id n = 0; n < nodes && status == RYND_OK; n++) {
         const ry_node_id depthwise = partner(graph, n);
         if (depthwise != RY_NO_NODE) {

@@ -21,7 +21,7 @@
 static rynd_status joined_seconds(ry_fusing *f, const ry_shuffle_conv *pair, double *seconds)
 {
     ry_value_id in[3];
-    const ry_node node = ry_shuffle_conv_node(f->plan->graph, pair, in);
+    const ry_node node = ry_shuffle_conv_node(f->b->graph, pair, in);
     ry_problem problem;
     RY_TRY(ry_fusing_problem(f, &node, &problem));
     ry_tensor *tensors = (ry_tensor *)problem.in;
@@ -39,11 +39,11 @@ static void set_layouts(ry_fusing *f, const ry_node *conv, const ry_node *shuffl
     ry_fusing_lay(f, shuffle->out[0], last);
 }
 
-/* Either way in the layout that suits it. */
+/* Compares the two ways, each in its faster layout. */
 static rynd_status is_faster_joined(ry_fusing *f, const ry_shuffle_conv *pair, bool *faster)
 {
-    const ry_node *conv = &f->plan->graph->nodes[pair->conv],
-                  *shuffle = &f->plan->graph->nodes[pair->shuffle];
+    const ry_node *conv = &f->b->graph->nodes[pair->conv],
+                  *shuffle = &f->b->graph->nodes[pair->shuffle];
     double apart = INFINITY, together = INFINITY;
     for (int last = 0; last < 2; last++) {
         double convolving = 0, shuffling = 0, joined = 0;
@@ -55,18 +55,18 @@ static rynd_status is_faster_joined(ry_fusing *f, const ry_shuffle_conv *pair, b
         together = fmin(together, joined);
     }
     set_layouts(f, conv, shuffle, false);
-    f->plan->asked |= 1u << RY_PLAN_shuffles;
-    *faster = ry_plan_counted(&f->plan->form, RY_PLAN_shuffles, together) < apart;
+    f->b->plan->whole.asked |= 1u << RY_PLAN_shuffles;
+    *faster = ry_plan_counted(&f->b->plan->whole.form, RY_PLAN_shuffles, together) < apart;
     if (*faster != (together < apart)) {
-        RY_TRY(ry_plan_concern(f->plan, conv->name, f->error));
-        RY_TRY(ry_plan_concern(f->plan, shuffle->name, f->error));
+        RY_TRY(ry_plan_concern(f->b, conv->name, f->error));
+        RY_TRY(ry_plan_concern(f->b, shuffle->name, f->error));
     }
     return RYND_OK;
 }
 
 static rynd_status join_pairs(ry_fusing *f, bool *any)
 {
-    ry_graph *graph = f->plan->graph;
+    ry_graph *graph = f->b->graph;
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         ry_shuffle_conv pair;
         bool faster = false;
@@ -84,11 +84,11 @@ static rynd_status join_pairs(ry_fusing *f, bool *any)
     return RYND_OK;
 }
 
-rynd_status ry_plan_fuse_shuffles(ry_plan *plan, ry_accuracy accuracy, ry_error *error)
+rynd_status ry_plan_fuse_shuffles(ry_plan_builder *b, ry_error *error)
 {
     ry_fusing f;
     bool any = false;
-    rynd_status status = ry_fusing_begin(&f, plan, accuracy, error);
+    rynd_status status = ry_fusing_begin(&f, b, error);
     if (status == RYND_OK) {
         status = join_pairs(&f, &any);
     }
@@ -97,9 +97,9 @@ rynd_status ry_plan_fuse_shuffles(ry_plan *plan, ry_accuracy accuracy, ry_error 
         return status;
     }
     bool *later;
-    RY_TRY(ry_graph_compact(plan->graph, error));
-    RY_TRY(ry_graph_rewrite(plan->graph, error));
-    const ry_target here = ry_target_here(plan->device->host);
-    RY_TRY(ry_plan_fold(plan->graph, &here, &later, error));
-    return ry_graph_compact(plan->graph, error);
+    RY_TRY(ry_graph_compact(b->graph, error));
+    RY_TRY(ry_graph_rewrite(b->graph, error));
+    const ry_target here = ry_target_here(b->plan->device->host);
+    RY_TRY(ry_plan_fold(b->graph, &here, &later, error));
+    return ry_graph_compact(b->graph, error);
 }

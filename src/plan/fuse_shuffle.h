@@ -3,10 +3,10 @@
 #ifndef RY_PLAN_FUSE_SHUFFLE_H
 #define RY_PLAN_FUSE_SHUFFLE_H
 
-#include "plan/plan.h"
+#include "plan/plan_builder.h"
 
 /* Makes one transposed convolution of each convolution and depth_to_space that is predicted to take
  * less time so; what follows joins its epilogue. */
-rynd_status ry_plan_fuse_shuffles(ry_plan *plan, ry_accuracy accuracy, ry_error *error);
+rynd_status ry_plan_fuse_shuffles(ry_plan_builder *b, ry_error *error);
 
 #endif

@@ -3,18 +3,17 @@
 #ifndef RY_PLAN_FUSING_H
 #define RY_PLAN_FUSING_H
 
-#include "plan/plan.h"
+#include "plan/plan_builder.h"
 
 typedef struct ry_fusing {
-    ry_plan *plan;
-    ry_accuracy accuracy;
+    ry_plan_builder *b;
     ry_arena arena;      /* for one pass */
     bool *channels_last; /* layout to ask about, of each value */
     ry_error *error;
 } ry_fusing;
 
 /* Starts with all values row-major. Call ry_fusing_end whatever the status is. */
-rynd_status ry_fusing_begin(ry_fusing *f, ry_plan *plan, ry_accuracy accuracy, ry_error *error);
+rynd_status ry_fusing_begin(ry_fusing *f, ry_plan_builder *b, ry_error *error);
 void ry_fusing_end(ry_fusing *f);
 
 /* Asks about `id` in channels last or row-major from now on. A value whose two layouts are the same

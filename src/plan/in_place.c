@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps that overwrite what they read: expressions by their programs, others by what their kernels
- * say (kernel.h). */
+/* Tells which steps may overwrite an input: expressions by their programs, other kernels by their
+ * `over` masks (kernel.h). */
 #include "plan/in_place.h"
 
 #include "expr/expr.h"
@@ -51,33 +51,33 @@ static bool program_allows(const ry_expr *program, int output, const bool *old,
     }
     for (int o = 0; o < program->outputs; o++) {
         if (is_input_of(program, program->result[o], old)) {
-            return false; /* it is stored as it is, whenever that happens */
+            return false; /* an output that copies the input may be stored at any time */
         }
     }
     return true;
 }
 
-static bool is_output(const ry_plan *plan, const ry_uses *uses, ry_value_id root)
+static bool is_output(const ry_plan_builder *b, const ry_value_uses *uses, ry_value_id root)
 {
-    for (size_t i = 0; i < plan->graph->output_count; i++) {
-        if (uses->root[plan->graph->outputs[i]] == root) {
+    for (size_t i = 0; i < b->graph->output_count; i++) {
+        if (uses->root[b->graph->outputs[i]] == root) {
             return true;
         }
     }
     return false;
 }
 
-/* Of each input: is it `old`? False: one of them is stored in another way than the output. */
-static bool find_readers(const ry_plan *plan, const ry_uses *uses, const ry_node *node, int output,
-                         ry_value_id old, bool *reads_old)
+/* reads_old[i]: is input i `old`? False if such an input and the output have different layouts. */
+static bool find_readers(const ry_plan_builder *b, const ry_value_uses *uses, const ry_node *node,
+                         int output, ry_value_id old, bool *reads_old)
 {
-    const ry_tensor there = ry_value_description(plan->graph, node->out[output], &plan->layouts);
+    const ry_tensor there = ry_value_description(b->graph, node->out[output], &b->layouts);
     for (int i = 0; i < node->inputs; i++) {
         reads_old[i] = node->in[i] != RY_NO_VALUE && uses->root[node->in[i]] == old;
         if (!reads_old[i]) {
             continue;
         }
-        const ry_tensor here = ry_value_description(plan->graph, node->in[i], &plan->layouts);
+        const ry_tensor here = ry_value_description(b->graph, node->in[i], &b->layouts);
         const ry_shape here_shape = ry_tensor_shape(&here), there_shape = ry_tensor_shape(&there);
         if (here.dtype != there.dtype || !ry_shape_equal(&here_shape, &there_shape) ||
             !ry_tensor_same_map(&here, &there)) {
@@ -98,32 +98,32 @@ static bool kernel_allows(const ry_kernel *kernel, int output, int inputs, const
     return true;
 }
 
-bool ry_plan_may_overwrite(const ry_plan *plan, const ry_uses *uses, const ry_node_id *node_of_step,
-                           size_t step, int output, ry_value_id old)
+bool ry_plan_may_overwrite(const ry_plan_builder *b, const ry_value_uses *uses, size_t step,
+                           int output, ry_value_id old)
 {
-    const ry_node *node = &plan->graph->nodes[node_of_step[step]];
+    const ry_node *node = ry_plan_node(b, step);
     bool reads_old[RY_EXPR_MAX_INPUTS];
-    const ry_batch_split *split = ry_plan_batch_split_of(plan, step);
+    const ry_batch_split *split = ry_plan_batch_split_of(b->plan, step);
     if (node->inputs > RY_EXPR_MAX_INPUTS || (split->micro_batches != 1 && !split->rows) ||
-        !find_readers(plan, uses, node, output, old, reads_old)) {
+        !find_readers(b, uses, node, output, old, reads_old)) {
         return false;
     }
     return node->op == RY_OP_expr
                ? program_allows(node->attrs.expr.program, output, reads_old,
-                                plan->device->table->kind)
-               : kernel_allows(plan->steps[step].prepared.kernel, output, node->inputs, reads_old);
+                                b->plan->device->table->kind)
+               : kernel_allows(b->steps[step].prepared.kernel, output, node->inputs, reads_old);
 }
 
-bool ry_plan_writes_in_place(const ry_plan *plan, const ry_uses *uses,
-                             const ry_node_id *node_of_step, ry_value_id old, ry_value_id next)
+bool ry_plan_writes_in_place(const ry_plan_builder *b, const ry_value_uses *uses, ry_value_id old,
+                             ry_value_id next)
 {
-    if (!uses->made[next] || uses->last[old] > uses->first[next] || is_output(plan, uses, old)) {
+    if (!uses->made[next] || uses->last[old] > uses->first[next] || is_output(b, uses, old)) {
         return false;
     }
-    const ry_node *node = &plan->graph->nodes[node_of_step[uses->first[next]]];
+    const ry_node *node = ry_plan_node(b, uses->first[next]);
     for (int o = 0; o < node->outputs; o++) {
         if (node->out[o] == next) {
-            return ry_plan_may_overwrite(plan, uses, node_of_step, uses->first[next], o, old);
+            return ry_plan_may_overwrite(b, uses, uses->first[next], o, old);
         }
     }
     return false;

@@ -12,29 +12,28 @@
 #include "plan/aliases.h"
 #include "plan/channels.h"
 #include "plan/choose_form.h"
-#include "plan/cut.h"
 #include "plan/fold.h"
+#include "plan/make_steps.h"
+#include "plan/minimum_cut.h"
 #include "plan/plan_progress.h"
-#include "plan/steps.h"
 #include "predict/choices.h"
 
 #include <math.h>
 
-/* Of a node with more operands than this, each that is in the other layout is converted. */
+/* Nodes with more operands convert every operand in the other layout. */
 enum { MAX_TRIALS = 64 };
 
 typedef struct layouts {
-    ry_plan *plan;
-    ry_accuracy accuracy;
+    ry_plan_builder *b;
     ry_plan_form form; /* how predicted times are counted */
     ry_arena arena;    /* until the choice is made */
-    bool *channels;    /* of each value: has it any (channels.h)? */
+    bool *channels;    /* per value: channels.h */
     /* is it computed or read while running, has it channels, and do its two layouts differ? */
     bool *matters;
     bool *free;              /* may it be in either? */
-    bool *last;              /* which are channels last, as far as it is decided: plan->layouts */
-    const ry_tensor **given; /* inputs with strides of neither layout: plan->layouts */
-    bool *labels;            /* of vertices: channels last */
+    bool *last;              /* which are channels last, as far as it is decided: b->layouts */
+    const ry_tensor **given; /* inputs with strides of neither layout: b->layouts */
+    bool *labels;            /* per vertex: channels last */
     /* the same value row-major, and channels last; RY_NO_VALUE: not made */
     ry_value_id (*other)[2];
     ry_node_id nodes;   /* before copies are added */
@@ -42,11 +41,11 @@ typedef struct layouts {
     struct operand {
         ry_value_id id;
         bool made; /* by the node; else read */
-    } * operands;  /* of the node in hand: those that matter, each once */
+    } * operands;  /* the current node's operands with a layout, each once */
     int operand_count;
-    uint32_t *listed; /* of each value: the number of the last list that it was put into */
+    uint32_t *listed; /* per value: number of the last list that holds it */
     uint32_t lists;
-    /* of each value: what the node in hand takes for it; RY_NO_VALUE: itself */
+    /* per value: its replacement in the current node; RY_NO_VALUE: itself */
     ry_value_id *instead;
     ry_error *error;
 } layouts;
@@ -60,7 +59,7 @@ static void hold(layouts *l, ry_value_id id)
 
 static void hold_input(layouts *l, ry_value_id id, const ry_tensor *input)
 {
-    if (l->plan->graph->values[id].constant || ry_tensor_is_row_major(input)) {
+    if (l->b->graph->values[id].constant || ry_tensor_is_row_major(input)) {
         return;
     }
     l->last[id] = l->matters[id] && ry_tensor_is_channels_last(input);
@@ -69,15 +68,15 @@ static void hold_input(layouts *l, ry_value_id id, const ry_tensor *input)
 
 static void find_free_values(layouts *l)
 {
-    const ry_graph *graph = l->plan->graph;
+    const ry_graph *graph = l->b->graph;
     for (ry_value_id v = 0; v < l->values; v++) {
         const ry_value *value = &graph->values[v];
         l->matters[v] = !value->constant && l->channels[v] && ry_value_has_layouts(value);
         l->free[v] = l->matters[v] && value->producer != RY_NO_NODE && !value->bounded;
         l->other[v][0] = l->other[v][1] = l->instead[v] = RY_NO_VALUE;
     }
-    for (size_t i = 0; i < l->plan->input_count; i++) {
-        hold_input(l, graph->inputs[i], &l->plan->inputs[i]);
+    for (size_t i = 0; i < l->b->plan->input_count; i++) {
+        hold_input(l, graph->inputs[i], &l->b->plan->inputs[i]);
     }
     for (size_t i = 0; i < graph->output_count; i++) {
         hold(l, graph->outputs[i]);
@@ -116,8 +115,8 @@ static rynd_status try_node(layouts *l, const ry_node *node, bool last, ry_value
 {
     *found = (trial){0};
     ry_problem problem;
-    RY_TRY(
-        ry_plan_problem(l->plan->graph, node, l->accuracy, NULL, 0, &l->arena, &problem, l->error));
+    RY_TRY(ry_plan_problem(l->b->graph, node, l->b->options->accuracy, NULL, 0, &l->arena, &problem,
+                           l->error));
     set_layout(l, (ry_tensor *)problem.in, node->inputs, node->in, last, except);
     set_layout(l, (ry_tensor *)problem.out, node->outputs, node->out, last, except);
     if (node->op == RY_OP_transpose &&
@@ -125,7 +124,7 @@ static rynd_status try_node(layouts *l, const ry_node *node, bool last, ry_value
         return RYND_OK;
     }
     ry_choice choice;
-    RY_TRY(ry_plan_predict_kernel(l->plan, node, &problem, &choice, l->error));
+    RY_TRY(ry_plan_predict_kernel(l->b, node, &problem, &choice, l->error));
     found->reference = choice.prepared.kernel->reference;
     found->seconds =
         last ? ry_plan_counted(&l->form, RY_PLAN_channels_last, choice.seconds) : choice.seconds;
@@ -143,15 +142,15 @@ static rynd_status copy_seconds(layouts *l, const ry_tensor *from, const ry_tens
                                 double *seconds)
 {
     const ry_problem copy = {.op = RY_OP_copy,
-                             .accuracy = l->accuracy,
+                             .accuracy = l->b->options->accuracy,
                              .attrs = ry_attrs_default(RY_OP_copy),
                              .inputs = 1,
                              .outputs = 1,
                              .in = from,
                              .out = to};
     ry_choice choice;
-    RY_TRY(ry_choices_find(l->plan->choices, &copy, 0, NULL, &choice, l->error));
-    const ry_machine *machine = l->plan->choices->target.machine;
+    RY_TRY(ry_choices_find(&l->b->choices, &copy, 0, NULL, &choice, l->error));
+    const ry_machine *machine = l->b->choices.target.machine;
     const ry_cost_column column =
         ry_cost_column_of(machine, machine->vector_bytes / (int64_t)sizeof(float));
     const double taken = choice.seconds * ry_costs_of(column)->prediction.conversion;
@@ -159,10 +158,10 @@ static rynd_status copy_seconds(layouts *l, const ry_tensor *from, const ry_tens
     return RYND_OK;
 }
 
-/* Of a copy of what lies otherwise into a layout (`last`): between the two, the slower way. */
+/* Seconds of a copy into a layout (`last`); the slower direction of the two. */
 static rynd_status conversion_seconds(layouts *l, ry_value_id id, bool last, double *seconds)
 {
-    const ry_value *value = &l->plan->graph->values[id];
+    const ry_value *value = &l->b->graph->values[id];
     const ry_tensor lies[] = {ry_tensor_row_major(value->dtype, &value->shape, NULL),
                               ry_tensor_channels_last(value->dtype, &value->shape, NULL)};
     if (l->given[id]) {
@@ -242,7 +241,7 @@ static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry
 
 static rynd_status add_node(layouts *l, ry_cut *cut, ry_node_id n)
 {
-    const ry_node *node = &l->plan->graph->nodes[n];
+    const ry_node *node = &l->b->graph->nodes[n];
     trial pure[2]; /* row-major, channels last */
     double held[2] = {0, 0};
     RY_TRY(try_node(l, node, false, RY_NO_VALUE, &pure[0]));
@@ -283,7 +282,7 @@ static bool has_choice(layouts *l, const ry_node *node)
 /* The cheapest layouts: labels of vertices. */
 static rynd_status label(layouts *l, bool **labels)
 {
-    const ry_graph *graph = l->plan->graph;
+    const ry_graph *graph = l->b->graph;
     const size_t vertices = RY_CUT_LABELS + (size_t)l->nodes + l->values;
     *labels = RY_TAKE(&l->arena, bool, vertices);
     ry_cut cut;
@@ -292,7 +291,7 @@ static rynd_status label(layouts *l, bool **labels)
     }
     for (ry_node_id n = 0; n < l->nodes; n++) {
         if (labels == &l->labels) {
-            RY_TRY(ry_plan_advance(l->plan, RY_STAGE_LAYOUTS, n, l->nodes, l->error));
+            RY_TRY(ry_plan_advance(l->b, RY_STAGE_LAYOUTS, n, l->nodes, l->error));
         }
         if (has_choice(l, &graph->nodes[n])) {
             RY_TRY(add_node(l, &cut, n));
@@ -307,7 +306,7 @@ static rynd_status concern_others(layouts *l)
 {
     const ry_plan_form form = l->form;
     bool *predicted;
-    l->plan->asked |= 1u << RY_PLAN_channels_last | 1u << RY_PLAN_conversions;
+    l->b->plan->whole.asked |= 1u << RY_PLAN_channels_last | 1u << RY_PLAN_conversions;
     if (form.percent[RY_PLAN_channels_last] == RY_PLAN_PREDICTED &&
         form.percent[RY_PLAN_conversions] == RY_PLAN_PREDICTED) {
         return RYND_OK;
@@ -317,7 +316,7 @@ static rynd_status concern_others(layouts *l)
     l->form = form;
     for (ry_node_id n = 0; n < l->nodes; n++) {
         if (predicted[node_vertex(n)] != l->labels[node_vertex(n)]) {
-            RY_TRY(ry_plan_concern(l->plan, l->plan->graph->nodes[n].name, l->error));
+            RY_TRY(ry_plan_concern(l->b, l->b->graph->nodes[n].name, l->error));
         }
     }
     return RYND_OK;
@@ -327,7 +326,7 @@ static rynd_status concern_others(layouts *l)
  * (`back`) to it. */
 static rynd_status convert(layouts *l, ry_value_id id, bool last, bool back, ry_value_id *other)
 {
-    ry_graph *graph = l->plan->graph;
+    ry_graph *graph = l->b->graph;
     if (l->other[id][last] == RY_NO_VALUE) {
         const ry_value value = graph->values[id];
         const char *name = ry_arena_format(&l->arena, "%s/%s", value.name, last ? "nhwc" : "nchw");
@@ -348,11 +347,11 @@ static rynd_status convert(layouts *l, ry_value_id id, bool last, bool back, ry_
 /* Puts what stands instead of operands into their places. */
 static void take_instead(layouts *l, ry_node_id n)
 {
-    ry_node *node = &l->plan->graph->nodes[n];
+    ry_node *node = &l->b->graph->nodes[n];
     for (int i = 0; i < node->inputs; i++) {
         const ry_value_id id = node->in[i];
         if (id != RY_NO_VALUE && id < l->values && l->instead[id] != RY_NO_VALUE) {
-            ry_graph_set_input(l->plan->graph, node, i, l->instead[id]);
+            ry_graph_set_input(l->b->graph, node, i, l->instead[id]);
         }
     }
     for (int i = 0; i < node->outputs; i++) {
@@ -370,7 +369,7 @@ static void take_instead(layouts *l, ry_node_id n)
  * the difference, whichever is cheaper. */
 static rynd_status bridge(layouts *l, ry_node_id n)
 {
-    const ry_node node = l->plan->graph->nodes[n];
+    const ry_node node = l->b->graph->nodes[n];
     const bool last = l->labels[node_vertex(n)];
     trial pure = {.seconds = -1};
     for (int i = 0; i < l->operand_count; i++) {
@@ -400,15 +399,15 @@ static rynd_status make_row_major(layouts *l, ry_value_id *id)
 
 static rynd_status bridge_view(layouts *l, ry_node_id n)
 {
-    ry_value_id x = l->plan->graph->nodes[n].in[0];
+    ry_value_id x = l->b->graph->nodes[n].in[0];
     RY_TRY(make_row_major(l, &x));
-    ry_graph_set_input(l->plan->graph, &l->plan->graph->nodes[n], 0, x);
+    ry_graph_set_input(l->b->graph, &l->b->graph->nodes[n], 0, x);
     return RYND_OK;
 }
 
 static rynd_status bridge_outputs(layouts *l)
 {
-    ry_graph *graph = l->plan->graph;
+    ry_graph *graph = l->b->graph;
     const ry_value_id *output = graph->outputs; /* keeps its content while the list is made anew */
     const size_t count = graph->output_count;
     ry_graph_clear_outputs(graph);
@@ -424,7 +423,7 @@ static rynd_status bridge_outputs(layouts *l)
 
 static rynd_status bridge_all(layouts *l)
 {
-    ry_graph *graph = l->plan->graph;
+    ry_graph *graph = l->b->graph;
     for (ry_value_id v = 0; v < l->values; v++) {
         l->last[v] |= l->free[v] && l->labels[value_vertex(l, v)];
     }
@@ -439,20 +438,20 @@ static rynd_status bridge_all(layouts *l)
     return graph->node_count > l->nodes ? ry_graph_compact(graph, l->error) : RYND_OK;
 }
 
-/* Of the plan: of each value, and of those that conversions make, two of each at most. */
+/* Allocates the builder's layouts: of each value, and of at most two conversions of each. */
 static rynd_status take_layouts(layouts *l)
 {
-    const size_t count = 3 * l->plan->graph->value_count;
-    l->last = RY_TAKE(&l->plan->arena, bool, count);
-    l->given = RY_TAKE(&l->plan->arena, const ry_tensor *, count);
-    l->plan->layouts = (ry_value_layouts){l->last, l->given};
+    const size_t count = 3 * l->b->graph->value_count;
+    l->last = RY_TAKE(&l->b->plan->arena, bool, count);
+    l->given = RY_TAKE(&l->b->plan->arena, const ry_tensor *, count);
+    l->b->layouts = (ry_value_layouts){l->last, l->given};
     return l->last && l->given ? RYND_OK : ry_fail_memory(l->error);
 }
 
 static rynd_status choose(layouts *l)
 {
-    l->nodes = (ry_node_id)l->plan->graph->node_count;
-    l->values = (ry_value_id)l->plan->graph->value_count;
+    l->nodes = (ry_node_id)l->b->graph->node_count;
+    l->values = (ry_value_id)l->b->graph->value_count;
     l->matters = RY_TAKE(&l->arena, bool, l->values);
     l->free = RY_TAKE(&l->arena, bool, l->values);
     l->other = ry_arena_take(&l->arena, l->values, sizeof *l->other);
@@ -463,17 +462,17 @@ static rynd_status choose(layouts *l)
         return ry_fail_memory(l->error);
     }
     RY_TRY(take_layouts(l));
-    RY_TRY(ry_plan_find_channels(l->plan->graph, &l->arena, &l->channels, l->error));
+    RY_TRY(ry_plan_find_channels(l->b->graph, &l->arena, &l->channels, l->error));
     find_free_values(l);
     RY_TRY(label(l, &l->labels));
     RY_TRY(concern_others(l));
     return bridge_all(l);
 }
 
-rynd_status ry_plan_choose_layouts(ry_plan *plan, ry_accuracy accuracy, ry_error *error)
+rynd_status ry_plan_choose_layouts(ry_plan_builder *b, ry_error *error)
 {
-    layouts l = {.plan = plan, .accuracy = accuracy, .form = plan->form, .error = error};
-    ry_arena_init(&l.arena, plan->arena.allocator);
+    layouts l = {.b = b, .form = b->plan->whole.form, .error = error};
+    ry_arena_init(&l.arena, b->plan->arena.allocator);
     const rynd_status status = choose(&l);
     ry_arena_free(&l.arena);
     return status;

@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 
 rynd_status ry_plan_create(ry_device *device, const ry_graph *graph, const ry_plan_options *options,
-                           ry_plan **plan, ry_error *error);
+                           const ry_plan **plan, ry_error *error);
 
 /* May the content of this input, which `tensor` describes, decide a shape? Lists of few numbers
  * may, and the parts of a split, as many as it has outputs. */

@@ -33,12 +33,12 @@ typedef struct rank {
 typedef struct mapping {
     ry_arena *arena;
     ry_lifetime *items;
-    size_t count, placed; /* of items */
+    size_t count, placed; /* items */
     rank *order;          /* largest first */
-    uint32_t leaves;      /* of the tree: a power of two, above every step */
-    /* of each node of the tree: who is alive during all of its steps, and not of its parent's */
+    uint32_t leaves;      /* leaves of the tree: a power of two, above every step */
+    /* per node of the tree: items alive during all of its steps, but not of its parent's */
     uint32_t *alive;
-    uint32_t *begun;     /* of each step: who begins there */
+    uint32_t *begun;     /* per step: items that begin there */
     uint64_t *any_begun; /* a bit a step: so that long lives pass over steps where nothing begins */
     link *links;
     size_t link_count, link_capacity;

@@ -9,7 +9,7 @@
 
 #include "base/integer.h"
 #include "plan/choose_form.h"
-#include "plan/uses.h"
+#include "plan/value_uses.h"
 #include "predict/predict.h"
 
 #include <assert.h>
@@ -19,16 +19,14 @@
 enum { MAX_CHOICES = 24, MAX_MICRO_BATCHES = 1 << 16 };
 
 typedef struct cutting {
-    ry_plan *plan;
-    const ry_node_id *node_of_step;
-    ry_uses uses;
+    ry_plan_builder *b;
+    ry_value_uses uses;
     int64_t batch;
     int choices;
     int64_t images[MAX_CHOICES]; /* at a time: the batch, then its divisors, falling */
-    /* after each step: bytes that are made up to it and read behind it, where they do not fit
-     * into the cache */
+    /* per step: bytes alive behind it, or 0 if they fit into the cache */
     double *alive;
-    /* bytes of the steps before and this one, if it takes that choice */
+    /* per step and choice: least bytes up to and including the step */
     double (*least)[MAX_CHOICES];
     uint8_t (*before)[MAX_CHOICES]; /* the choice of the step before it */
     size_t kept;                    /* bytes that stay in the caches between steps, as counted */
@@ -85,18 +83,13 @@ static bool is_by_image(const ry_graph *graph, const ry_node *node, int64_t batc
     return has_images(&graph->values[node->out[0]], rank, batch);
 }
 
-static const ry_node *node_of(const cutting *c, size_t step)
-{
-    return &c->plan->graph->nodes[c->node_of_step[step]];
-}
-
 /* Bytes of one image that a step reads and writes. */
 static double image_bytes(const cutting *c, const ry_node *node)
 {
-    double bytes = (double)ry_plan_value_bytes(c->plan, node->out[0]);
+    double bytes = (double)ry_plan_value_bytes(c->b->graph, node->out[0]);
     for (int i = 0; i < node->inputs; i++) {
-        if (node->in[i] != RY_NO_VALUE && !c->plan->graph->values[node->in[i]].constant) {
-            bytes += (double)ry_plan_value_bytes(c->plan, node->in[i]);
+        if (node->in[i] != RY_NO_VALUE && !c->b->graph->values[node->in[i]].constant) {
+            bytes += (double)ry_plan_value_bytes(c->b->graph, node->in[i]);
         }
     }
     return bytes / (double)c->batch;
@@ -106,8 +99,8 @@ static double constant_bytes(const cutting *c, const ry_step *step, const ry_nod
 {
     double bytes = 0;
     for (int i = 0; i < node->inputs; i++) {
-        if (node->in[i] != RY_NO_VALUE && c->plan->graph->values[node->in[i]].constant) {
-            bytes += (double)ry_plan_value_bytes(c->plan, node->in[i]);
+        if (node->in[i] != RY_NO_VALUE && c->b->graph->values[node->in[i]].constant) {
+            bytes += (double)ry_plan_value_bytes(c->b->graph, node->in[i]);
         }
     }
     const size_t packed = ry_prepared_packed(&step->prepared);
@@ -116,29 +109,28 @@ static double constant_bytes(const cutting *c, const ry_step *step, const ry_nod
 
 static double step_cost(const cutting *c, size_t step, int choice)
 {
-    const ry_node *node = node_of(c, step);
-    if (!is_by_image(c->plan->graph, node, c->batch)) {
+    const ry_node *node = ry_plan_node(c->b, step);
+    if (!is_by_image(c->b->graph, node, c->batch)) {
         return choice ? INFINITY : 0;
     }
     const double image = image_bytes(c, node);
     const int64_t micro_batches = c->batch / c->images[choice];
     const double moved =
         image * (double)c->images[choice] > (double)c->kept ? image * (double)c->batch : 0;
-    return moved +
-           (double)micro_batches * (constant_bytes(c, &c->plan->steps[step], node) + c->each);
+    return moved + (double)micro_batches * (constant_bytes(c, &c->b->steps[step], node) + c->each);
 }
 
 static void find_in_bounds(const cutting *c)
 {
-    memset(c->alive, 0, c->plan->step_count * sizeof *c->alive);
-    for (ry_value_id v = 0; v < c->plan->graph->value_count; v++) {
+    memset(c->alive, 0, c->b->plan->step_count * sizeof *c->alive);
+    for (ry_value_id v = 0; v < c->b->graph->value_count; v++) {
         if (c->uses.made[v]) {
-            c->alive[c->uses.first[v]] += (double)ry_plan_value_bytes(c->plan, v);
-            c->alive[c->uses.last[v]] -= (double)ry_plan_value_bytes(c->plan, v);
+            c->alive[c->uses.first[v]] += (double)ry_plan_value_bytes(c->b->graph, v);
+            c->alive[c->uses.last[v]] -= (double)ry_plan_value_bytes(c->b->graph, v);
         }
     }
     double bytes = 0;
-    for (size_t s = 0; s < c->plan->step_count; s++) {
+    for (size_t s = 0; s < c->b->plan->step_count; s++) {
         bytes += c->alive[s];
         c->alive[s] = bytes > (double)c->kept ? bytes : 0;
     }
@@ -163,15 +155,15 @@ static void extend(const cutting *c, size_t step)
     }
 }
 
-static void add_batch_split(ry_plan *plan, size_t step, int64_t micro_batches)
+static void add_batch_split(ry_plan_builder *b, size_t step, int64_t micro_batches)
 {
-    assert(plan->batch_splits);
+    assert(b->batch_splits);
     ry_batch_split *last =
-        plan->batch_split_count ? &plan->batch_splits[plan->batch_split_count - 1] : NULL;
+        b->plan->batch_split_count ? &b->batch_splits[b->plan->batch_split_count - 1] : NULL;
     if (last && last->micro_batches == micro_batches) {
         last->end = step + 1;
     } else {
-        plan->batch_splits[plan->batch_split_count++] =
+        b->batch_splits[b->plan->batch_split_count++] =
             (ry_batch_split){step, step + 1, micro_batches, false};
     }
 }
@@ -179,7 +171,7 @@ static void add_batch_split(ry_plan *plan, size_t step, int64_t micro_batches)
 /* Back from the cheapest end; `chosen` receives each step's choice. */
 static void trace(const cutting *c, uint8_t *chosen)
 {
-    const size_t steps = c->plan->step_count;
+    const size_t steps = c->b->plan->step_count;
     int best = 0;
     for (int i = 1; i < c->choices; i++) {
         best = c->least[steps - 1][i] < c->least[steps - 1][best] ? i : best;
@@ -202,12 +194,12 @@ static void list_choices(cutting *c)
     }
 }
 
-/* Of each step: which of the choices, where so many bytes stay in the caches. */
+/* Chooses each step's images at a time, for `kept` bytes that stay in the caches. */
 static void choose(cutting *c, size_t kept, uint8_t *chosen)
 {
     c->kept = kept;
     find_in_bounds(c);
-    for (size_t s = 0; s < c->plan->step_count; s++) {
+    for (size_t s = 0; s < c->b->plan->step_count; s++) {
         extend(c, s);
     }
     trace(c, chosen);
@@ -217,46 +209,46 @@ static void choose(cutting *c, size_t kept, uint8_t *chosen)
 static rynd_status concern_others(cutting *c, size_t kept, const uint8_t *chosen,
                                   uint8_t *predicted, ry_error *error)
 {
-    c->plan->asked |= 1u << RY_PLAN_micro_batches;
+    c->b->plan->whole.asked |= 1u << RY_PLAN_micro_batches;
     if (kept == c->kept) {
         return RYND_OK;
     }
     choose(c, kept, predicted);
-    for (size_t s = 0; s < c->plan->step_count; s++) {
+    for (size_t s = 0; s < c->b->plan->step_count; s++) {
         if (predicted[s] != chosen[s]) {
-            RY_TRY(ry_plan_concern(c->plan, c->plan->steps[s].name, error));
+            RY_TRY(ry_plan_concern(c->b, c->b->steps[s].name, error));
         }
     }
     return RYND_OK;
 }
 
-static rynd_status cut(cutting *c, size_t kept, ry_accuracy accuracy, ry_arena *scratch,
-                       ry_error *error)
+static rynd_status cut(cutting *c, size_t kept, ry_arena *scratch, ry_error *error)
 {
-    ry_plan *plan = c->plan;
-    c->alive = RY_TAKE(scratch, double, plan->step_count);
-    c->least = ry_arena_take(scratch, plan->step_count, sizeof *c->least);
-    c->before = ry_arena_take(scratch, plan->step_count, sizeof *c->before);
-    uint8_t *chosen = RY_TAKE(scratch, uint8_t, plan->step_count),
-            *predicted = RY_TAKE(scratch, uint8_t, plan->step_count);
+    ry_plan_builder *b = c->b;
+    c->alive = RY_TAKE(scratch, double, b->plan->step_count);
+    c->least = ry_arena_take(scratch, b->plan->step_count, sizeof *c->least);
+    c->before = ry_arena_take(scratch, b->plan->step_count, sizeof *c->before);
+    uint8_t *chosen = RY_TAKE(scratch, uint8_t, b->plan->step_count),
+            *predicted = RY_TAKE(scratch, uint8_t, b->plan->step_count);
     if (!c->alive || !c->least || !c->before || !chosen || !predicted) {
         return ry_fail_memory(error);
     }
-    RY_TRY(ry_plan_find_uses(plan, c->node_of_step, &c->uses, error));
+    RY_TRY(ry_plan_find_uses(b, &c->uses, error));
     list_choices(c);
-    choose(c, (size_t)ry_plan_counted(&plan->form, RY_PLAN_micro_batches, (double)kept), chosen);
+    choose(c, (size_t)ry_plan_counted(&b->plan->whole.form, RY_PLAN_micro_batches, (double)kept),
+           chosen);
     RY_TRY(concern_others(c, kept, chosen, predicted, error));
-    for (size_t s = 0; s < plan->step_count; s++) {
+    for (size_t s = 0; s < b->plan->step_count; s++) {
         if (chosen[s]) {
-            RY_TRY(ry_plan_make_step(plan, node_of(c, s), accuracy, c->images[chosen[s]],
-                                     &plan->steps[s], error));
+            RY_TRY(ry_plan_make_step(b, ry_plan_node(b, s), c->images[chosen[s]], &b->steps[s],
+                                     error));
         }
-        add_batch_split(plan, s, c->batch / c->images[chosen[s]]);
+        add_batch_split(b, s, c->batch / c->images[chosen[s]]);
     }
     return RYND_OK;
 }
 
-/* The first dim of the first input that is no constant; 1 where there is none. */
+/* First dim of the first input that is not a constant; 1 if there is none. */
 static int64_t batch_of(const ry_graph *graph)
 {
     for (size_t i = 0; i < graph->input_count; i++) {
@@ -268,27 +260,26 @@ static int64_t batch_of(const ry_graph *graph)
     return 1;
 }
 
-rynd_status ry_plan_choose_micro_batches(ry_plan *plan, ry_accuracy accuracy,
-                                         const ry_node_id *node_of_step, ry_error *error)
+rynd_status ry_plan_choose_micro_batches(ry_plan_builder *b, ry_error *error)
 {
-    const ry_machine *machine = plan->device->machine;
-    cutting c = {.plan = plan, .node_of_step = node_of_step, .batch = batch_of(plan->graph)};
+    const ry_machine *machine = b->plan->device->machine;
+    cutting c = {.b = b, .batch = batch_of(b->graph)};
     /* what stays in the caches of a device beside the CPU is not known */
-    const size_t kept = plan->device->host_memory ? ry_machine_kept_bytes(machine) : 0;
-    plan->batch_splits = RY_TAKE(&plan->arena, ry_batch_split, plan->step_count);
-    if (!plan->batch_splits) {
+    const size_t kept = b->plan->device->host_memory ? ry_machine_kept_bytes(machine) : 0;
+    ry_plan_set_batch_splits(b, RY_TAKE(&b->plan->arena, ry_batch_split, b->plan->step_count), 0);
+    if (!b->batch_splits) {
         return ry_fail_memory(error);
     }
-    if (c.batch <= 1 || plan->step_count == 0 || kept == 0) {
-        for (size_t s = 0; s < plan->step_count; s++) {
-            add_batch_split(plan, s, 1);
+    if (c.batch <= 1 || b->plan->step_count == 0 || kept == 0) {
+        for (size_t s = 0; s < b->plan->step_count; s++) {
+            add_batch_split(b, s, 1);
         }
         return RYND_OK;
     }
     c.each = RY_STEP_SECONDS * machine->level[RYND_LEVEL_DRAM].bandwidth.all;
     ry_arena scratch;
-    ry_arena_init(&scratch, plan->device->allocator);
-    const rynd_status status = cut(&c, kept, accuracy, &scratch, error);
+    ry_arena_init(&scratch, b->plan->device->allocator);
+    const rynd_status status = cut(&c, kept, &scratch, error);
     ry_arena_free(&scratch);
     return status;
 }

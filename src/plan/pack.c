@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packs the weights of every step, unless another plan of the model has. */
+#include "plan/pack.h"
+
 #include "base/integer.h"
 #include "graph/derive.h"
 #include "kernels/packing.h"
 #include "plan/plan_progress.h"
-#include "plan/steps.h"
 #include "plan/weights.h"
 
 #include <string.h>
 
 /* What is packed on one device. */
 typedef struct packing {
-    ry_plan *plan;
+    ry_plan_builder *b;
     ry_device *device;
-    const ry_plan_options *options;
     ry_arena keys, scratch;
     ry_kept_thing *things; /* that plans of the model share */
     size_t *step_of;       /* one per thing */
@@ -25,8 +25,9 @@ typedef struct packing {
 /* Does the step read packed weights on the device? */
 static bool is_here(const packing *p, size_t s)
 {
-    const ry_step *step = &p->plan->steps[s];
-    return ry_prepared_packed(&step->prepared) && ry_plan_step_device(p->plan, step) == p->device;
+    const ry_step *step = &p->b->steps[s];
+    return ry_prepared_packed(&step->prepared) &&
+           ry_plan_step_device(p->b->plan, step) == p->device;
 }
 
 static bool is_packed(const ry_step *step, int input)
@@ -35,20 +36,20 @@ static bool is_packed(const ry_step *step, int input)
            (step->prepared.kernel->packed_inputs >> input & 1u);
 }
 
-static void tell_unneeded(const ry_plan_options *options, const void *data, size_t size)
+static void tell_unneeded(const ry_plan_builder *b, const void *data, size_t size)
 {
-    if (options->unneeded) {
-        options->unneeded(options->unneeded_user, data, size);
+    if (b->options->unneeded.tell) {
+        b->options->unneeded.tell(b->options->unneeded.user, data, size);
     }
 }
 
 /* Kernels read aligned elements, and a mapped file may hold its weights anywhere: then they are
  * copied, piece by piece, so that a matrix is not in memory twice. The caller releases the copy. */
-static rynd_status copy_aligned(ry_plan *plan, const ry_tensor *constant,
-                                const ry_plan_options *options, void **copy, ry_error *error)
+static rynd_status copy_aligned(ry_plan_builder *b, const ry_tensor *constant, void **copy,
+                                ry_error *error)
 {
     const size_t bytes = ry_tensor_bytes(constant), max_piece = (size_t)16 << 20;
-    *copy = ry_allocate(plan->device->allocator, bytes);
+    *copy = ry_allocate(b->plan->device->allocator, bytes);
     if (!*copy) {
         return ry_fail_memory(error);
     }
@@ -56,15 +57,14 @@ static rynd_status copy_aligned(ry_plan *plan, const ry_tensor *constant,
         piece = bytes - done < max_piece ? bytes - done : max_piece;
         const char *from = (const char *)constant->data + done;
         memcpy((char *)*copy + done, from, piece);
-        tell_unneeded(options, from, piece);
+        tell_unneeded(b, from, piece);
     }
     return RYND_OK;
 }
 
 /* Constants that a step packs, aligned. */
-static rynd_status align_constants(ry_plan *plan, const ry_step *step,
-                                   const ry_plan_options *options, void **copies, const void **data,
-                                   ry_error *error)
+static rynd_status align_constants(ry_plan_builder *b, const ry_step *step, void **copies,
+                                   const void **data, ry_error *error)
 {
     for (int i = 0; i < step->problem.inputs; i++) {
         const ry_tensor *constant = &step->constants[i];
@@ -72,15 +72,15 @@ static rynd_status align_constants(ry_plan *plan, const ry_step *step,
             continue;
         }
         if ((uintptr_t)constant->data % ry_dtype_size((ry_dtype)constant->dtype) != 0) {
-            RY_TRY(copy_aligned(plan, constant, options, &copies[i], error));
+            RY_TRY(copy_aligned(b, constant, &copies[i], error));
         }
         data[i] = copies[i] ? copies[i] : constant->data;
     }
     return RYND_OK;
 }
 
-static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *step,
-                             const ry_plan_options *options, ry_arena *scratch, ry_error *error)
+static rynd_status pack_step(ry_plan_builder *b, ry_stream *stream, const ry_step *step,
+                             ry_arena *scratch, ry_error *error)
 {
     const int inputs = step->problem.inputs;
     void **copies = RY_TAKE(scratch, void *, inputs);
@@ -88,26 +88,26 @@ static rynd_status pack_step(ry_plan *plan, ry_stream *stream, const ry_step *st
     if (!copies || !data) {
         return ry_fail_memory(error);
     }
-    rynd_status status = align_constants(plan, step, options, copies, data, error);
+    rynd_status status = align_constants(b, step, copies, data, error);
     if (status == RYND_OK) {
-        status = ry_prepared_pack(&step->prepared, ry_plan_step_device(plan, step), stream, data,
+        status = ry_prepared_pack(&step->prepared, ry_plan_step_device(b->plan, step), stream, data,
                                   step->packed, scratch, error);
     }
     for (int i = 0; i < inputs; i++) {
-        ry_release(plan->device->allocator, copies[i]);
+        ry_release(b->plan->device->allocator, copies[i]);
         if (is_packed(step, i)) {
-            tell_unneeded(options, step->constants[i].data, ry_tensor_bytes(&step->constants[i]));
+            tell_unneeded(b, step->constants[i].data, ry_tensor_bytes(&step->constants[i]));
         }
     }
     return status;
 }
 
-static const ry_step *hungriest(const ry_plan *plan)
+static const ry_step *hungriest(const ry_plan_builder *b)
 {
-    const ry_step *most = plan->steps;
-    for (size_t s = 1; s < plan->step_count; s++) {
-        most = ry_prepared_packed(&plan->steps[s].prepared) > ry_prepared_packed(&most->prepared)
-                   ? &plan->steps[s]
+    const ry_step *most = b->steps;
+    for (size_t s = 1; s < b->plan->step_count; s++) {
+        most = ry_prepared_packed(&b->steps[s].prepared) > ry_prepared_packed(&most->prepared)
+                   ? &b->steps[s]
                    : most;
     }
     return most;
@@ -118,18 +118,18 @@ static rynd_status create_buffer(const packing *p, size_t size, ry_buffer **buff
     const rynd_status made = p->device->table->buffer_create(p->device, size, buffer, p->error);
     if (made != RYND_OK) {
         ry_error_prefix(p->error, "packed weights of all steps, most of them for node '%s': ",
-                        hungriest(p->plan)->name);
+                        hungriest(p->b)->name);
     }
     return made;
 }
 
 /* Has a step before this one the same place, as it has the same weights? */
-static bool is_twin(const ry_plan *plan, size_t s)
+static bool is_twin(const ry_plan_builder *b, size_t s)
 {
-    const ry_place place = plan->steps[s].packed;
+    const ry_place place = b->steps[s].packed;
     for (size_t i = 0; i < s; i++) {
-        if (plan->steps[i].packed.buffer == place.buffer &&
-            plan->steps[i].packed.offset == place.offset) {
+        if (b->steps[i].packed.buffer == place.buffer &&
+            b->steps[i].packed.offset == place.offset) {
             return true;
         }
     }
@@ -139,18 +139,18 @@ static bool is_twin(const ry_plan *plan, size_t s)
 /* Packs the steps whose place is in that buffer. */
 static rynd_status fill(packing *p, const ry_buffer *buffer)
 {
-    ry_plan *plan = p->plan;
+    ry_plan_builder *b = p->b;
     const ry_device_table *table = p->device->table;
     ry_stream *stream = NULL;
     RY_TRY(table->stream_create(p->device, &stream, p->error));
     rynd_status status = RYND_OK;
-    for (size_t s = 0; s < plan->step_count && status == RYND_OK; s++) {
-        if (!is_here(p, s) || plan->steps[s].packed.buffer != buffer || is_twin(plan, s)) {
+    for (size_t s = 0; s < b->plan->step_count && status == RYND_OK; s++) {
+        if (!is_here(p, s) || b->steps[s].packed.buffer != buffer || is_twin(b, s)) {
             continue;
         }
-        status = ry_plan_advance(plan, RY_STAGE_PACKING, p->done++, plan->step_count, p->error);
+        status = ry_plan_advance(b, RY_STAGE_PACKING, p->done++, b->plan->step_count, p->error);
         if (status == RYND_OK) {
-            status = pack_step(plan, stream, &plan->steps[s], p->options, &p->scratch, p->error);
+            status = pack_step(b, stream, &b->steps[s], &p->scratch, p->error);
         }
     }
     table->stream_destroy(p->device, stream);
@@ -165,7 +165,7 @@ static bool make_key(const packing *p, const ry_step *step, ry_text *key)
         return false;
     }
     for (int i = 0; i < step->problem.inputs; i++) {
-        if (is_packed(step, i) && !ry_graph_add_identity(p->plan->graph, step->values[i], key)) {
+        if (is_packed(step, i) && !ry_graph_add_identity(p->b->graph, step->values[i], key)) {
             return false;
         }
     }
@@ -175,20 +175,20 @@ static bool make_key(const packing *p, const ry_step *step, ry_text *key)
 /* Lists the things that are shared; other steps get a place in the plan's own buffer. */
 static rynd_status list_things(packing *p, size_t *own_size)
 {
-    ry_plan *plan = p->plan;
-    p->things = RY_TAKE(&p->keys, ry_kept_thing, plan->step_count);
-    p->step_of = RY_TAKE(&p->keys, size_t, plan->step_count);
+    ry_plan_builder *b = p->b;
+    p->things = RY_TAKE(&p->keys, ry_kept_thing, b->plan->step_count);
+    p->step_of = RY_TAKE(&p->keys, size_t, b->plan->step_count);
     if (!p->things || !p->step_of) {
         return ry_fail_memory(p->error);
     }
-    for (size_t s = 0; s < plan->step_count; s++) {
-        ry_step *step = &plan->steps[s];
+    for (size_t s = 0; s < b->plan->step_count; s++) {
+        ry_step *step = &b->steps[s];
         ry_text key = {.arena = &p->keys};
         if (!is_here(p, s)) {
             continue;
         }
         const size_t size = ry_prepared_packed(&step->prepared);
-        if (plan->weights && make_key(p, step, &key)) {
+        if (b->plan->weights.shared && make_key(p, step, &key)) {
             p->things[p->count] =
                 (ry_kept_thing){.key = key.at, .key_size = key.used, .size = size};
             p->step_of[p->count++] = s;
@@ -210,11 +210,11 @@ static rynd_status pack_own(packing *p, size_t size, ry_buffer **buffer)
     }
     RY_TRY(create_buffer(p, size, buffer));
     size_t next = 0;
-    for (size_t s = 0; s < p->plan->step_count; s++) {
+    for (size_t s = 0; s < p->b->plan->step_count; s++) {
         if (next < p->count && p->step_of[next] == s) {
             next++;
         } else if (is_here(p, s)) {
-            p->plan->steps[s].packed.buffer = *buffer;
+            p->b->steps[s].packed.buffer = *buffer;
         }
     }
     return fill(p, *buffer);
@@ -228,7 +228,7 @@ static rynd_status make_lot(void *context, const ry_lot *own, ry_buffer **buffer
     RY_TRY(create_buffer(p, ry_lot_size(own), buffer));
     for (size_t i = 0; i < p->count; i++) {
         if (p->things[i].lot == own) {
-            p->plan->steps[p->step_of[i]].packed = (ry_place){*buffer, p->things[i].offset};
+            p->b->steps[p->step_of[i]].packed = (ry_place){*buffer, p->things[i].offset};
         }
     }
     return fill(p, *buffer);
@@ -236,24 +236,24 @@ static rynd_status make_lot(void *context, const ry_lot *own, ry_buffer **buffer
 
 static rynd_status pack_shared(packing *p)
 {
-    ry_plan *plan = p->plan;
+    ry_plan_builder *b = p->b;
     const ry_lot_maker maker = {p->device, make_lot, p};
     if (p->count == 0) {
         return RYND_OK;
     }
-    RY_TRY(ry_weights_share(plan->weights, p->things, p->count, &maker, p->error));
+    RY_TRY(ry_weights_share(b->plan->weights.shared, p->things, p->count, &maker, p->error));
     for (size_t i = 0; i < p->count; i++) {
-        plan->steps[p->step_of[i]].packed =
+        b->steps[p->step_of[i]].packed =
             (ry_place){ry_packed_buffer(p->things[i].lot), p->things[i].offset};
-        plan->lots[plan->lot_count++] = p->things[i].lot;
+        b->plan->weights.lots[b->plan->weights.lot_count++] = p->things[i].lot;
     }
     return RYND_OK;
 }
 
-static rynd_status pack_on(ry_plan *plan, ry_device *device, ry_buffer **own_buffer,
-                           const ry_plan_options *options, ry_error *error)
+static rynd_status pack_on(ry_plan_builder *b, ry_device *device, ry_buffer **own_buffer,
+                           ry_error *error)
 {
-    packing p = {.plan = plan, .device = device, .options = options, .error = error};
+    packing p = {.b = b, .device = device, .error = error};
     size_t own_size = 0;
     ry_arena_init(&p.keys, device->allocator);
     ry_arena_init(&p.scratch, device->allocator);
@@ -265,10 +265,11 @@ static rynd_status pack_on(ry_plan *plan, ry_device *device, ry_buffer **own_buf
     return status;
 }
 
-rynd_status ry_plan_pack(ry_plan *plan, const ry_plan_options *options, ry_error *error)
+rynd_status ry_plan_pack(ry_plan_builder *b, ry_error *error)
 {
-    ry_device *device = plan->device;
-    RY_TRY(pack_on(plan, device, &plan->packed, options, error));
-    return plan->host_packed_size ? pack_on(plan, device->host, &plan->host_packed, options, error)
-                                  : RYND_OK;
+    ry_device *device = b->plan->device;
+    RY_TRY(pack_on(b, device, &b->plan->weights.packed, error));
+    return b->plan->weights.host_packed_size
+               ? pack_on(b, device->host, &b->plan->weights.host_packed, error)
+               : RYND_OK;
 }

@@ -18,31 +18,37 @@ const ry_batch_split *ry_plan_batch_split_of(const ry_plan *plan, size_t step)
     return &plan->batch_splits[first];
 }
 
-void ry_plan_destroy(ry_plan *plan)
+static void destroy_weights(const ry_plan *plan)
+{
+    const ry_plan_weights *weights = &plan->weights;
+    ry_device *device = plan->device, *host = device->host;
+    for (size_t i = 0; i < weights->constant_count; i++) {
+        if (!weights->constant_is_shared[i]) {
+            device->table->buffer_destroy(device, weights->constants[i]);
+        }
+        if (weights->host_constants) {
+            host->table->buffer_destroy(host, weights->host_constants[i]);
+        }
+    }
+    for (size_t i = 0; i < weights->lot_count; i++) {
+        ry_kept_drop(ry_weights_packed(weights->shared), weights->lots[i]);
+    }
+    device->table->buffer_destroy(device, weights->packed);
+    host->table->buffer_destroy(host, weights->host_packed);
+}
+
+void ry_plan_destroy(const ry_plan *plan)
 {
     if (!plan) {
         return;
     }
-    const ry_device_table *table = plan->device->table;
-    ry_device *host = plan->device->host;
     for (size_t s = 0; s < plan->step_count; s++) {
-        ry_prepared_release(&plan->steps[s].prepared, plan->device);
+        ry_prepared_release((ry_prepared *)&plan->steps[s].prepared, plan->device);
     }
-    for (size_t i = 0; i < plan->constant_count; i++) {
-        if (!plan->constant_is_shared[i]) {
-            table->buffer_destroy(plan->device, plan->constants[i]);
-        }
-        if (plan->host_constants) {
-            host->table->buffer_destroy(host, plan->host_constants[i]);
-        }
-    }
-    for (size_t i = 0; i < plan->lot_count; i++) {
-        ry_kept_drop(ry_weights_packed(plan->weights), plan->lots[i]);
-    }
-    table->buffer_destroy(plan->device, plan->packed);
-    host->table->buffer_destroy(host, plan->host_packed);
-    ry_graph_destroy(plan->rest);
-    ry_graph_destroy(plan->graph);
-    ry_arena_free(&plan->arena);
-    ry_release(plan->device->allocator, plan);
+    destroy_weights(plan);
+    ry_graph_destroy(plan->rest.graph);
+    ry_graph_destroy((ry_graph *)plan->graph);
+    ry_arena arena = plan->arena;
+    ry_arena_free(&arena);
+    ry_release(plan->device->allocator, (ry_plan *)plan);
 }

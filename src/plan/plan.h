@@ -2,9 +2,9 @@
 /* The plan: every decision for a graph on a device. Immutable, printable, deterministic; many
  * threads may share it.
  *
- * Nodes whose shapes depend on values that are not known yet (RY_INFER_LATER, or behind a BOUNDED
- * output) are left for the *rest*: the plan ends with the values that they need as extra outputs,
- * and the session plans the rest graph when it has them. */
+ * Nodes whose shapes depend on values that only a run knows (RY_INFER_LATER, or behind a BOUNDED
+ * output) are left for the *rest*: the plan computes their inputs as extra outputs, and the session
+ * plans the rest when it has them. */
 #ifndef RY_PLAN_PLAN_H
 #define RY_PLAN_PLAN_H
 
@@ -34,13 +34,13 @@ typedef struct ry_spot {
 typedef struct ry_step {
     const char *name;   /* the node's */
     const char *source; /* its ONNX operator */
-    ry_problem problem; /* of one micro-batch */
+    ry_problem problem; /* with the dims of one micro-batch */
     ry_prepared prepared;
     double seconds[RY_MAX_PHASES + 1]; /* predicted, of each phase of the launch on one worker */
-    const ry_tensor *constants;        /* one per input: data where it is a constant */
+    const ry_tensor *constants;        /* one per input; data NULL: not a constant */
     const ry_value_id *values;         /* one per input: the graph's */
     ry_spot *in, *out;
-    int64_t actual_row; /* of the first bounded output in the session's actual dims; -1: none */
+    int64_t actual_row; /* row of the first bounded output in the session's actual dims; -1: none */
     ry_place packed;    /* its packed weights, on its device */
     size_t workspace_offset; /* into the session's arena */
     size_t activations;      /* bytes of the arena that hold values while it runs */
@@ -59,7 +59,7 @@ typedef struct ry_plan_output {
     const char *name;
     ry_tensor tensor; /* description; an upper bound when `bounded` */
     bool later;       /* computed by the rest: only the name is known */
-    bool state;       /* of a state: it is read as such */
+    bool state;       /* the next content of a state */
     bool bounded;
     uint32_t actual; /* which row of the session's actual dims, when bounded */
     uint32_t rest;   /* which of the rest's outputs, when later */
@@ -80,64 +80,74 @@ typedef struct ry_plan_state {
     const void *initial; /* NULL: zeros */
 } ry_plan_state;
 
+/* Form of a plan, and its source. */
+typedef struct ry_plan_whole {
+    ry_plan_form form;
+    ry_plan_origin origin;
+    double measured; /* seconds of a run, by who advised the form; 0: not known */
+    unsigned asked;  /* bit k: a decision in the network depends on knob k of the form */
+} ry_plan_whole;
+
+/* Packed weights and constants. Steps of the plan's device and steps that fall back to the CPU
+ * beside it ("host") have buffers of their own. */
+typedef struct ry_plan_weights {
+    struct ry_weights *shared; /* store of the model's plans; NULL: nothing is shared */
+    ry_lot **lots; /* held in `shared`: one per step with shared weights, one per shared constant */
+    size_t lot_count;
+    ry_buffer *packed, *host_packed; /* packed weights of this plan alone; NULL if it has none */
+    size_t constant_count;
+    ry_buffer **constants, **host_constants; /* host_constants NULL: the device is the CPU */
+    bool *constant_is_shared;                /* the lots hold the buffer */
+    /* bytes, shared ones included */
+    size_t packed_size, host_packed_size, constant_size;
+} ry_plan_weights;
+
+/* Nodes that can only be planned during a run. */
+typedef struct ry_plan_rest {
+    ry_graph *graph; /* NULL: the plan is complete. Inputs are named like the outputs that feed them
+                      */
+    /* options of the rest's plan (ry_plan_options); its weights are shared with this plan's */
+    ry_accuracy accuracy;
+    const struct ry_adviser *adviser;
+    size_t own_weights;
+} ry_plan_rest;
+
+/* Made by a ry_plan_builder (plan_builder.h); const from then on. */
 typedef struct ry_plan {
     ry_arena arena;
     ry_device *device;
-    ry_graph *graph; /* bound, folded, rewritten */
-    ry_value_layouts layouts;
+    const ry_graph *graph; /* bound, folded, rewritten; freed with the plan */
     size_t step_count;
-    ry_step *steps;
+    const ry_step *steps;
     size_t batch_split_count;
-    ry_batch_split *batch_splits; /* all steps, in order */
+    const ry_batch_split *batch_splits; /* all steps, in order */
     size_t input_count, output_count;
     const ry_tensor *inputs; /* descriptions, of any strides, in the model's order */
     const char **input_names;
-    ry_plan_output *outputs; /* the model's, then (from model_outputs on) what the rest needs */
+    /* the model's, then (from model_outputs on) the inputs of the rest */
+    const ry_plan_output *outputs;
     size_t model_outputs;
-    ry_names input_index, output_index; /* of the model's inputs and outputs, by name */
+    ry_names input_index, output_index; /* names of the model's inputs and outputs */
     size_t state_count;
-    ry_plan_state *states;
-    /* told of a state's initial content when a session has its copy, as in ry_plan_options */
-    void (*unneeded)(const void *user, const void *data, size_t size);
-    const void *unneeded_user;
-    size_t constant_count;
-    ry_buffer **constants;
-    bool *constant_is_shared; /* the lots have the buffer */
-    /* bytes of packed weights that steps of the device read, and of those that the CPU beside it
-     * reads; of constants */
-    size_t packed_size, host_packed_size, constant_size;
-    /* packed weights of this plan alone, on the device and on the CPU beside it; NULL: none */
-    ry_buffer *packed, *host_packed;
-    /* store that the model's plans share; NULL: nothing is shared */
-    struct ry_weights *weights;
-    ry_lot **lots; /* held: one per step with shared weights, one per shared constant */
-    size_t lot_count;
-    size_t own_weights; /* as the options say */
-    bool bound;         /* bound to the forms of the first `decisions` */
-    uint64_t decisions;
-    bool without_weights;       /* it is looked at, not run: constants have no buffers, and
-                                 * devices compile nothing */
-    ry_buffer **host_constants; /* for steps that fall back to the CPU beside the device */
-    /* activations and workspaces, then scratch of every worker; values_size: up to the end of the
-     * last activation */
+    const ry_plan_state *states;
+    ry_plan_weights weights;
+    bool without_weights; /* to be looked at, not run: no buffers, no compiled programs */
+    /* the arena holds activations and workspaces, then scratch of every worker; values_size: up to
+     * the end of the last activation */
     size_t arena_size, values_size, scratch_offset;
     size_t bounded_count;
-    /* NULL: the plan is complete. Its inputs are named like the outputs that feed it */
-    ry_graph *rest;
-    double network_bytes; /* of its constants: kernels are chosen within it (ry_target) */
-    double seconds;       /* that making it took */
-    ry_plan_form form;    /* of its decisions about the network as a whole */
-    ry_plan_origin origin;
-    double measured;            /* seconds of a run, by who advised the form; 0: not known */
-    uint64_t measured_steps;    /* ry_plan_hash_steps of the plan that was measured; 0: any */
-    unsigned asked;             /* bit k: something in the network depends on knob k of the form */
-    ry_names concerned;         /* nodes that are decided otherwise than predicted */
-    struct ry_choices *choices; /* kernels chosen so far, while it is made */
-    struct ry_settings *settings;     /* the caller's own choices, while it is made */
-    const struct ry_adviser *adviser; /* who knows of problems that were measured; NULL: nobody */
-    int (*progress)(void *user, size_t done, size_t all); /* while it is made; NULL: nobody */
-    void *progress_user;
+    ry_plan_rest rest;
+    double network_bytes; /* bytes of all constants: kernels are chosen within it (ry_target) */
+    double seconds;       /* that planning took */
+    ry_plan_whole whole;
 } ry_plan;
+
+/* Told of constants that are not read again, so that the pages of a mapped file may go back to the
+ * system. tell NULL: nobody is told. */
+typedef struct ry_unneeded {
+    void (*tell)(const void *user, const void *data, size_t size);
+    const void *user;
+} ry_unneeded;
 
 typedef struct ry_plan_options {
     ry_accuracy accuracy;
@@ -148,11 +158,8 @@ typedef struct ry_plan_options {
     int64_t batch; /* first dim of the inputs whose first dim is a symbol; 0: not given */
     const ry_dim_binding *dims;
     size_t dim_count;
-    /* Told of constants that are packed and not read again (NULL: nobody): a mapped file's pages
-     * may go back to the system. */
-    void (*unneeded)(const void *user, const void *data, size_t size);
-    const void *unneeded_user;
-    const struct rynd_setting *settings; /* of kernels and knobs, by the names of steps */
+    ry_unneeded unneeded;                /* told of constants once they are packed */
+    const struct rynd_setting *settings; /* kernels and knobs, by the names of steps */
     size_t setting_count;
     /* asked which kernel a problem shall have (predict/advice.h), for the plan's rest, too: must
      * outlive the plan. NULL: nobody is */
@@ -168,7 +175,7 @@ typedef struct ry_plan_options {
     /* a network whose constants have no more bytes is free to pack them anew (weights.h); 0: 2 MiB
      */
     size_t own_weights;
-    int (*progress)(void *user, size_t done, size_t all); /* plan_progress.h; NULL: nobody hears */
+    rynd_progress_function progress; /* plan_progress.h; NULL: nobody hears */
     void *progress_user;
 } ry_plan_options;
 
@@ -186,6 +193,7 @@ static inline ry_device *ry_plan_step_device(const ry_plan *plan, const ry_step 
 /* The batch split that a step belongs to. */
 const ry_batch_split *ry_plan_batch_split_of(const ry_plan *plan, size_t step);
 
-void ry_plan_destroy(ry_plan *plan);
+/* NULL is allowed. */
+void ry_plan_destroy(const ry_plan *plan);
 
 #endif

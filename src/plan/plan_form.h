@@ -30,10 +30,10 @@ bool ry_plan_form_equal(const ry_plan_form *a, const ry_plan_form *b);
 
 const char *ry_plan_knob_name(ry_plan_knob knob);
 const char *ry_plan_knob_what(ry_plan_knob knob); /* "the caches that ..." */
-/* RY_PLAN_KNOBS: there is none of that name. */
+/* RY_PLAN_KNOBS: no knob has the name. */
 ry_plan_knob ry_plan_knob_find(const char *name);
 
-/* What is not 100, "channels_last=80 conversions=200"; "" where there is nothing. */
+/* Prints the knobs that are not 100: "channels_last=80 conversions=200", or "". */
 void ry_plan_form_print(const ry_plan_form *form, char text[RY_PLAN_FORM_TEXT]);
 /* False: it is no form's text. */
 bool ry_plan_form_parse(const char *text, ry_plan_form *form);

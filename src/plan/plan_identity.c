@@ -33,17 +33,17 @@ static uint64_t add_number(uint64_t hash, int64_t number)
     return add_bytes(hash, bytes, sizeof bytes);
 }
 
-static rynd_status add_node(const ry_plan *plan, const ry_node *node, ry_accuracy accuracy,
-                            ry_arena *arena, uint64_t *hash, ry_error *error)
+static rynd_status add_node(const ry_plan_builder *b, const ry_node *node, ry_arena *arena,
+                            uint64_t *hash, ry_error *error)
 {
     ry_problem problem;
-    RY_TRY(ry_plan_problem(plan->graph, node, accuracy, NULL, 0, arena, &problem, error));
+    RY_TRY(ry_plan_problem(b->graph, node, b->options->accuracy, NULL, 0, arena, &problem, error));
     const char *text = ry_problem_print(&problem, arena);
     if (!text) {
         return ry_fail_memory(error);
     }
     *hash = add_text(*hash, text);
-    *hash = add_number(*hash, ry_plan_constants(plan->graph, node));
+    *hash = add_number(*hash, ry_plan_constants(b->graph, node));
     for (int i = 0; i < node->inputs; i++) {
         *hash = add_number(*hash, node->in[i]);
     }
@@ -53,39 +53,38 @@ static rynd_status add_node(const ry_plan *plan, const ry_node *node, ry_accurac
     return RYND_OK;
 }
 
-static uint64_t add_ends(const ry_plan *plan, uint64_t hash)
+static uint64_t add_ends(const ry_plan_builder *b, uint64_t hash)
 {
-    for (size_t i = 0; i < plan->input_count; i++) {
-        hash = add_number(hash, plan->graph->inputs[i]);
-        for (int d = 0; d < plan->inputs[i].rank; d++) {
-            hash = add_number(hash, plan->inputs[i].stride[d]);
+    for (size_t i = 0; i < b->plan->input_count; i++) {
+        hash = add_number(hash, b->graph->inputs[i]);
+        for (int d = 0; d < b->plan->inputs[i].rank; d++) {
+            hash = add_number(hash, b->plan->inputs[i].stride[d]);
         }
     }
-    for (size_t i = 0; i < plan->graph->output_count; i++) {
-        hash = add_number(hash, plan->graph->outputs[i]);
+    for (size_t i = 0; i < b->graph->output_count; i++) {
+        hash = add_number(hash, b->graph->outputs[i]);
     }
     return hash;
 }
 
-rynd_status ry_plan_print_network(const ry_plan *plan, ry_accuracy accuracy,
-                                  char text[RY_NETWORK_TEXT], ry_error *error)
+rynd_status ry_plan_print_network(const ry_plan_builder *b, char text[RY_NETWORK_TEXT],
+                                  ry_error *error)
 {
     ry_arena arena;
-    uint64_t hash = add_ends(plan, BASIS);
+    uint64_t hash = add_ends(b, BASIS);
     size_t nodes = 0;
     rynd_status status = RYND_OK;
-    ry_arena_init(&arena, plan->arena.allocator);
-    for (ry_node_id n = 0; n < plan->graph->node_count && status == RYND_OK; n++) {
-        const ry_node *node = &plan->graph->nodes[n];
+    ry_arena_init(&arena, b->plan->arena.allocator);
+    for (ry_node_id n = 0; n < b->graph->node_count && status == RYND_OK; n++) {
+        const ry_node *node = &b->graph->nodes[n];
         if (node->op != RY_OP_dead) {
-            status = ry_plan_fail_node(add_node(plan, node, accuracy, &arena, &hash, error), node,
-                                       error);
+            status = ry_plan_fail_node(add_node(b, node, &arena, &hash, error), node, error);
             nodes++;
         }
     }
     ry_arena_free(&arena);
     snprintf(text, RY_NETWORK_TEXT, "network nodes=%zu hash=%016" PRIx64 " accuracy=%s", nodes,
-             hash, ry_accuracy_word(accuracy));
+             hash, ry_accuracy_word(b->options->accuracy));
     return status;
 }
 

@@ -4,17 +4,17 @@
 #ifndef RY_PLAN_PLAN_IDENTITY_H
 #define RY_PLAN_PLAN_IDENTITY_H
 
-#include "plan/plan.h"
+#include "plan/plan_builder.h"
 
 enum { RY_NETWORK_TEXT = 96 };
 
-/* "network nodes=54 hash=00c0ffee00c0ffee accuracy=near32": of plan->graph before kernels, layouts
- * and fusions are chosen. Operators, attributes, shapes, types, which values are constants, who
- * reads whom, and the inputs' strides decide; names and contents of constants do not. */
-rynd_status ry_plan_print_network(const ry_plan *plan, ry_accuracy accuracy,
-                                  char text[RY_NETWORK_TEXT], ry_error *error);
+/* "network nodes=54 hash=00c0ffee00c0ffee accuracy=near32": the graph before kernels, layouts and
+ * fusions are chosen. The hash covers operators, attributes, shapes, types, which values are
+ * constants, edges and the inputs' strides; not names, nor contents of constants. */
+rynd_status ry_plan_print_network(const ry_plan_builder *b, char text[RY_NETWORK_TEXT],
+                                  ry_error *error);
 
-/* Of the steps' problems, layouts included, in their order, and of their micro-batches. Never 0. */
+/* Hashes the steps' problems with their layouts, in order, and their micro-batches. Never 0. */
 rynd_status ry_plan_hash_steps(const ry_plan *plan, uint64_t *hash, ry_error *error);
 
 #endif

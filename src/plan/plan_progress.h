@@ -3,7 +3,7 @@
 #ifndef RY_PLAN_PLAN_PROGRESS_H
 #define RY_PLAN_PLAN_PROGRESS_H
 
-#include "plan/plan.h"
+#include "plan/plan_builder.h"
 
 /* What takes time, in order. */
 typedef enum ry_plan_stage {
@@ -14,7 +14,7 @@ typedef enum ry_plan_stage {
 } ry_plan_stage;
 
 /* `done` of `all` of a stage are done. Fails with CANCELLED where the caller ends it. */
-rynd_status ry_plan_advance(ry_plan *plan, ry_plan_stage stage, size_t done, size_t all,
+rynd_status ry_plan_advance(ry_plan_builder *b, ry_plan_stage stage, size_t done, size_t all,
                             ry_error *error);
 
 #endif

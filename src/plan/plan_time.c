@@ -17,8 +17,8 @@ unsigned ry_plan_step_constants(const ry_step *step)
 
 double ry_plan_footprint(const ry_plan *plan)
 {
-    double bytes =
-        (double)plan->packed_size + (double)plan->constant_size + (double)plan->values_size;
+    double bytes = (double)plan->weights.packed_size + (double)plan->weights.constant_size +
+                   (double)plan->values_size;
     for (size_t i = 0; i < plan->input_count; i++) {
         bytes += (double)ry_tensor_bytes(&plan->inputs[i]);
     }

@@ -9,8 +9,8 @@
 /* Bytes that a run of the plan touches: what comes again in each run comes after so many. */
 double ry_plan_footprint(const ry_plan *plan);
 
-/* Of a step with all its micro-batches on so many threads, within a run that touches `footprint`
- * bytes. */
+/* Time of a step with all its micro-batches, on `threads` threads, within a run that touches
+ * `footprint` bytes. */
 ry_time ry_plan_step_time(const ry_plan *plan, size_t index, unsigned threads, double footprint);
 
 /* The same if the step were prepared so: `other` is of its problem, and for its device. */

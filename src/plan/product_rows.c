@@ -17,22 +17,15 @@ enum {
 };
 
 typedef struct cutting {
-    ry_plan *plan;
-    ry_accuracy accuracy;
-    const ry_node_id *node_of_step;
-    ry_uses uses;
+    ry_plan_builder *b;
+    ry_value_uses uses;
     ry_error *error;
 } cutting;
 
-static const ry_node *node_of(const cutting *c, size_t step)
-{
-    return &c->plan->graph->nodes[c->node_of_step[step]];
-}
-
 static bool is_product(const cutting *c, size_t step)
 {
-    const ry_graph *graph = c->plan->graph;
-    const ry_node *node = node_of(c, step);
+    const ry_graph *graph = c->b->graph;
+    const ry_node *node = ry_plan_node(c->b, step);
     if (node->op != RY_OP_matmul || node->inputs < 2 || node->outputs != 1) {
         return false;
     }
@@ -54,7 +47,7 @@ static bool like_product(const ry_graph *graph, ry_value_id v, ry_value_id produ
 /* Does each row depend on that row alone, and on what all rows share? */
 static bool is_by_row(const cutting *c, const ry_node *node, ry_value_id product)
 {
-    const ry_graph *graph = c->plan->graph;
+    const ry_graph *graph = c->b->graph;
     bool reads = false;
     for (int i = 0; i < node->inputs; i++) {
         const ry_value_id v = node->in[i];
@@ -80,12 +73,12 @@ static bool is_read_by(const cutting *c, const ry_node *node, ry_value_id state)
 
 static bool changes_state(const cutting *c, size_t product_step, ry_value_id next)
 {
-    const ry_graph *graph = c->plan->graph;
+    const ry_graph *graph = c->b->graph;
     for (size_t i = 0; i < graph->state_count; i++) {
         const ry_value_id old = graph->inputs[graph->states[i].input];
         if (c->uses.root[graph->outputs[graph->states[i].output]] == next) {
-            return !is_read_by(c, node_of(c, product_step), old) &&
-                   ry_plan_writes_in_place(c->plan, &c->uses, c->node_of_step, old, next);
+            return !is_read_by(c, ry_plan_node(c->b, product_step), old) &&
+                   ry_plan_writes_in_place(c->b, &c->uses, old, next);
         }
     }
     return false;
@@ -93,8 +86,8 @@ static bool changes_state(const cutting *c, size_t product_step, ry_value_id nex
 
 static bool is_update(const cutting *c, size_t step, ry_value_id product)
 {
-    const ry_graph *graph = c->plan->graph;
-    const ry_node *node = node_of(c, step);
+    const ry_graph *graph = c->b->graph;
+    const ry_node *node = ry_plan_node(c->b, step);
     if (node->op != RY_OP_expr || node->attrs.expr.program->reduces ||
         !is_by_row(c, node, product)) {
         return false;
@@ -109,10 +102,10 @@ static bool is_update(const cutting *c, size_t step, ry_value_id product)
 }
 
 /* The fewest equal pieces that are small enough; 1: it is not cut. */
-static int64_t pieces_of(const ry_plan *plan, ry_value_id product)
+static int64_t pieces_of(const ry_plan_builder *b, ry_value_id product)
 {
-    const int64_t rows = plan->graph->values[product].shape.dim[0];
-    const size_t bytes = ry_plan_value_bytes(plan, product);
+    const int64_t rows = b->graph->values[product].shape.dim[0];
+    const size_t bytes = ry_plan_value_bytes(b->graph, product);
     const size_t fewest = bytes / RY_PRODUCT_BYTES;
     const int64_t most = ry_min(rows / MIN_ROWS, MAX_PIECES);
     for (int64_t pieces = fewest > 2 ? (int64_t)fewest : 2;
@@ -124,23 +117,23 @@ static int64_t pieces_of(const ry_plan *plan, ry_value_id product)
     return 1;
 }
 
-/* Of the product at that step and the step behind it. */
+/* Chooses the pieces of the product at a step and of the step after it. */
 static int64_t choose_pieces(const cutting *c, size_t step)
 {
-    const ry_plan *plan = c->plan;
-    if (step + 1 >= plan->step_count || !is_product(c, step) ||
-        ry_plan_batch_split_of(plan, step)->micro_batches != 1 ||
-        ry_plan_batch_split_of(plan, step + 1)->micro_batches != 1) {
+    const ry_plan_builder *b = c->b;
+    if (step + 1 >= b->plan->step_count || !is_product(c, step) ||
+        ry_plan_batch_split_of(b->plan, step)->micro_batches != 1 ||
+        ry_plan_batch_split_of(b->plan, step + 1)->micro_batches != 1) {
         return 1;
     }
-    const ry_value_id product = node_of(c, step)->out[0];
-    return is_update(c, step + 1, product) ? pieces_of(plan, product) : 1;
+    const ry_value_id product = ry_plan_node(c->b, step)->out[0];
+    return is_update(c, step + 1, product) ? pieces_of(b, product) : 1;
 }
 
 /* A copy of a problem's descriptions, to be changed. */
-static ry_tensor *copy_operands(ry_plan *plan, int count, const ry_tensor *from)
+static ry_tensor *copy_operands(ry_plan_builder *b, int count, const ry_tensor *from)
 {
-    ry_tensor *copy = RY_TAKE(&plan->arena, ry_tensor, count);
+    ry_tensor *copy = RY_TAKE(&b->plan->arena, ry_tensor, count);
     if (copy) {
         memcpy(copy, from, (size_t)count * sizeof *copy);
     }
@@ -151,14 +144,14 @@ static ry_tensor *copy_operands(ry_plan *plan, int count, const ry_tensor *from)
  * everything that has the product's. */
 static rynd_status make_piece(const cutting *c, size_t s, int64_t rows)
 {
-    ry_plan *plan = c->plan;
-    ry_step *step = &plan->steps[s];
-    const ry_node *node = node_of(c, s);
-    const int64_t all = plan->graph->values[node->out[0]].shape.dim[0];
-    RY_TRY(ry_plan_problem(plan->graph, node, c->accuracy, &plan->layouts, 0, &plan->arena,
+    ry_plan_builder *b = c->b;
+    ry_step *step = &b->steps[s];
+    const ry_node *node = ry_plan_node(c->b, s);
+    const int64_t all = b->graph->values[node->out[0]].shape.dim[0];
+    RY_TRY(ry_plan_problem(b->graph, node, b->options->accuracy, &b->layouts, 0, &b->plan->arena,
                            &step->problem, c->error));
-    ry_tensor *in = copy_operands(plan, node->inputs, step->problem.in),
-              *out = copy_operands(plan, node->outputs, step->problem.out);
+    ry_tensor *in = copy_operands(b, node->inputs, step->problem.in),
+              *out = copy_operands(b, node->outputs, step->problem.out);
     if (!in || !out) {
         return ry_fail_memory(c->error);
     }
@@ -173,14 +166,14 @@ static rynd_status make_piece(const cutting *c, size_t s, int64_t rows)
     }
     step->problem.in = in;
     step->problem.out = out;
-    return ry_plan_make_step_of_problem(plan, node, step, c->error);
+    return ry_plan_make_step_of_problem(b, node, step, c->error);
 }
 
 static rynd_status cut(cutting *c, ry_batch_split *splits, size_t *count)
 {
-    ry_plan *plan = c->plan;
-    for (size_t s = 0; s < plan->step_count;) {
-        const ry_batch_split *own = ry_plan_batch_split_of(plan, s);
+    ry_plan_builder *b = c->b;
+    for (size_t s = 0; s < b->plan->step_count;) {
+        const ry_batch_split *own = ry_plan_batch_split_of(b->plan, s);
         const int64_t pieces = choose_pieces(c, s);
         if (pieces == 1) {
             const bool goes_on = *count > 0 && !splits[*count - 1].rows && s > own->first;
@@ -190,7 +183,7 @@ static rynd_status cut(cutting *c, ry_batch_split *splits, size_t *count)
             s++;
             continue;
         }
-        const int64_t rows = plan->graph->values[node_of(c, s)->out[0]].shape.dim[0] / pieces;
+        const int64_t rows = b->graph->values[ry_plan_node(c->b, s)->out[0]].shape.dim[0] / pieces;
         RY_TRY(make_piece(c, s, rows));
         RY_TRY(make_piece(c, s + 1, rows));
         splits[(*count)++] = (ry_batch_split){s, s + 2, pieces, true};
@@ -199,21 +192,19 @@ static rynd_status cut(cutting *c, ry_batch_split *splits, size_t *count)
     return RYND_OK;
 }
 
-rynd_status ry_plan_cut_products(ry_plan *plan, ry_accuracy accuracy,
-                                 const ry_node_id *node_of_step, ry_error *error)
+rynd_status ry_plan_cut_products(ry_plan_builder *b, ry_error *error)
 {
-    cutting c = {.plan = plan, .accuracy = accuracy, .node_of_step = node_of_step, .error = error};
+    cutting c = {.b = b, .error = error};
     size_t count = 0;
-    if (plan->state_count == 0 || plan->device->table->kind != RY_DEVICE_cpu) {
+    if (b->plan->state_count == 0 || b->plan->device->table->kind != RY_DEVICE_cpu) {
         return RYND_OK;
     }
-    ry_batch_split *splits = RY_TAKE(&plan->arena, ry_batch_split, plan->step_count);
+    ry_batch_split *splits = RY_TAKE(&b->plan->arena, ry_batch_split, b->plan->step_count);
     if (!splits) {
         return ry_fail_memory(error);
     }
-    RY_TRY(ry_plan_find_uses(plan, node_of_step, &c.uses, error));
+    RY_TRY(ry_plan_find_uses(b, &c.uses, error));
     RY_TRY(cut(&c, splits, &count));
-    plan->batch_splits = splits;
-    plan->batch_split_count = count;
+    ry_plan_set_batch_splits(b, splits, count);
     return RYND_OK;
 }

@@ -3,24 +3,22 @@
 #include "plan/recompute.h"
 
 #include "plan/aliases.h"
+#include "plan/make_steps.h"
 #include "plan/recompute_choose.h"
 #include "plan/recompute_model.h"
-#include "plan/steps.h"
 
 #include <string.h>
 
 typedef struct recomputing {
-    ry_plan *plan;
-    const ry_plan_options *options;
-    const ry_node_id *node_of_step;
-    ry_uses uses;
+    ry_plan_builder *b;
+    ry_value_uses uses;
     ry_arena scratch;
     ry_recompute_model model;
     ry_recompute_schedule schedule;
     const bool *keep;
-    ry_value_id *again; /* of each value: its copy; RY_NO_VALUE: there is none yet */
-    ry_value_id *from;  /* of each copy, from `values` on: what it is of */
-    size_t values;      /* of the graph before there were copies */
+    ry_value_id *again; /* per value: its copy; RY_NO_VALUE: not copied yet */
+    ry_value_id *from;  /* per copy, from `values` on: the original */
+    size_t values;      /* values before copies were added */
     ry_error *error;
 } recomputing;
 
@@ -34,7 +32,7 @@ static bool is_dropped(const recomputing *r, ry_value_id v)
 
 static rynd_status copy_value(recomputing *r, ry_value_id v)
 {
-    ry_graph *graph = r->plan->graph;
+    ry_graph *graph = r->b->graph;
     const ry_value like = graph->values[v];
     const char *name = ry_arena_format(&graph->arena, "%s/again", like.name);
     const ry_value_id copy = !name || ry_graph_find(graph, name) != RY_NO_VALUE
@@ -53,7 +51,7 @@ static rynd_status find_again(recomputing *r, ry_value_id v, ry_value_id *again)
 /* A copy of a node that reads what was recomputed. */
 static rynd_status copy_node(recomputing *r, ry_node_id id, ry_node_id *copy)
 {
-    ry_graph *graph = r->plan->graph;
+    ry_graph *graph = r->b->graph;
     const ry_node node = graph->nodes[id]; /* its lists stay when nodes are added */
     ry_value_id *in = RY_TAKE(&r->scratch, ry_value_id, node.inputs),
                 *out = RY_TAKE(&r->scratch, ry_value_id, node.outputs);
@@ -94,7 +92,7 @@ static rynd_status find_again(recomputing *r, ry_value_id v, ry_value_id *again)
     }
     if (r->again[v] == RY_NO_VALUE) { /* its step was copied already, if it is a step's */
         ry_node_id copy;
-        RY_TRY(copy_node(r, r->plan->graph->values[v].producer, &copy));
+        RY_TRY(copy_node(r, r->b->graph->values[v].producer, &copy));
     }
     *again = r->again[v];
     return RYND_OK;
@@ -102,7 +100,7 @@ static rynd_status find_again(recomputing *r, ry_value_id v, ry_value_id *again)
 
 static rynd_status redirect(recomputing *r, ry_node_id id)
 {
-    ry_graph *graph = r->plan->graph;
+    ry_graph *graph = r->b->graph;
     for (int i = 0; i < graph->nodes[id].inputs; i++) {
         ry_value_id to;
         const ry_value_id from = graph->nodes[id].in[i];
@@ -119,7 +117,7 @@ static rynd_status make_nodes(recomputing *r, ry_node_id *node_of_step)
 {
     for (uint32_t i = 0; i < r->schedule.count; i++) {
         const ry_scheduled_step step = r->schedule.order[i];
-        node_of_step[i] = r->node_of_step[step.step];
+        node_of_step[i] = r->b->node_of_step[step.step];
         if (step.again) {
             RY_TRY(copy_node(r, node_of_step[i], &node_of_step[i]));
         } else if (step.step >= r->model.graph.forward) {
@@ -129,12 +127,12 @@ static rynd_status make_nodes(recomputing *r, ry_node_id *node_of_step)
     return RYND_OK;
 }
 
-/* Copies are stored as what they are copies of. */
+/* Copies get their originals' layouts. */
 static rynd_status lay_out(const recomputing *r)
 {
-    ry_value_layouts *layouts = &r->plan->layouts;
-    const size_t count = r->plan->graph->value_count;
-    bool *last = RY_TAKE(&r->plan->arena, bool, count);
+    ry_value_layouts *layouts = &r->b->layouts;
+    const size_t count = r->b->graph->value_count;
+    bool *last = RY_TAKE(&r->b->plan->arena, bool, count);
     if (!last) {
         return ry_fail_memory(r->error);
     }
@@ -142,28 +140,28 @@ static rynd_status lay_out(const recomputing *r)
         last[v] = layouts->channels_last[v < r->values ? v : r->from[v - r->values]];
     }
     layouts->channels_last = layouts->channels_last ? last : NULL;
-    const ry_tensor **given = RY_TAKE(&r->plan->arena, const ry_tensor *, count);
+    const ry_tensor **given = RY_TAKE(&r->b->plan->arena, const ry_tensor *, count);
     if (!given) {
         return ry_fail_memory(r->error);
     }
     for (size_t v = 0; v < r->values && layouts->given; v++) {
-        given[v] = layouts->given[v]; /* of inputs only */
+        given[v] = layouts->given[v]; /* inputs only */
     }
     layouts->given = layouts->given ? given : NULL;
     return RYND_OK;
 }
 
-/* from: the split that the step was in; NULL: it is one that runs again. */
-static void add_split(ry_plan *plan, size_t step, const ry_batch_split *from,
+/* from: the step's split so far; NULL: the step is a copy. */
+static void add_split(ry_plan_builder *b, size_t step, const ry_batch_split *from,
                       const ry_batch_split *before)
 {
     const int64_t micro_batches = from ? from->micro_batches : 1;
     ry_batch_split *last =
-        plan->batch_split_count ? &plan->batch_splits[plan->batch_split_count - 1] : NULL;
+        b->plan->batch_split_count ? &b->batch_splits[b->plan->batch_split_count - 1] : NULL;
     if (last && last->micro_batches == micro_batches && (micro_batches == 1 || from == before)) {
         last->end = step + 1;
     } else {
-        plan->batch_splits[plan->batch_split_count++] =
+        b->batch_splits[b->plan->batch_split_count++] =
             (ry_batch_split){step, step + 1, micro_batches, from && from->rows};
     }
 }
@@ -172,88 +170,88 @@ static void add_split(ry_plan *plan, size_t step, const ry_batch_split *from,
  * are given by, too. */
 static rynd_status make_copy(const recomputing *r, ry_node_id id, ry_node_id of, ry_step *step)
 {
-    ry_node node = r->plan->graph->nodes[id];
+    ry_node node = r->b->graph->nodes[id];
     const char *name = node.name;
-    node.name = r->plan->graph->nodes[of].name;
-    RY_TRY(ry_plan_make_step(r->plan, &node, r->options->accuracy, 0, step, r->error));
+    node.name = r->b->graph->nodes[of].name;
+    RY_TRY(ry_plan_make_step(r->b, &node, 0, step, r->error));
     step->name = name;
     return RYND_OK;
 }
 
 static rynd_status make_steps(recomputing *r, const ry_node_id *node_of_step)
 {
-    ry_plan *plan = r->plan;
+    ry_plan_builder *b = r->b;
     const ry_recompute_schedule *schedule = &r->schedule;
-    ry_step *steps = RY_TAKE(&plan->arena, ry_step, schedule->count);
-    ry_batch_split *splits = RY_TAKE(&plan->arena, ry_batch_split, schedule->count);
+    const ry_step *before = b->steps;
+    ry_step *steps = RY_TAKE(&b->plan->arena, ry_step, schedule->count);
+    ry_batch_split *splits = RY_TAKE(&b->plan->arena, ry_batch_split, schedule->count);
     const ry_batch_split **split_of =
-        RY_TAKE(&r->scratch, const ry_batch_split *, plan->step_count);
+        RY_TAKE(&r->scratch, const ry_batch_split *, b->plan->step_count);
     if (!steps || !splits || !split_of) {
         return ry_fail_memory(r->error);
     }
-    for (size_t s = 0; s < plan->step_count; s++) {
-        split_of[s] = ry_plan_batch_split_of(plan, s);
+    for (size_t s = 0; s < b->plan->step_count; s++) {
+        split_of[s] = ry_plan_batch_split_of(b->plan, s);
     }
-    ry_step *before = plan->steps;
     for (uint32_t i = 0; i < schedule->count; i++) {
         const ry_scheduled_step from = schedule->order[i];
         steps[i] = before[from.step];
         if (from.again) {
             steps[i] = (ry_step){0};
-            RY_TRY(make_copy(r, node_of_step[i], r->node_of_step[from.step], &steps[i]));
+            RY_TRY(make_copy(r, node_of_step[i], r->b->node_of_step[from.step], &steps[i]));
         }
     }
-    plan->steps = steps;
-    plan->step_count = schedule->count;
-    plan->batch_splits = splits;
-    plan->batch_split_count = 0;
+    b->plan->steps = b->steps = steps;
+    b->plan->step_count = schedule->count;
+    ry_plan_set_batch_splits(b, splits, 0);
     const ry_batch_split *last = NULL;
     for (uint32_t i = 0; i < schedule->count; i++) {
         const ry_scheduled_step from = schedule->order[i];
         const ry_batch_split *split = from.again ? NULL : split_of[from.step];
-        add_split(plan, i, split, last);
+        add_split(b, i, split, last);
         last = split;
     }
     return RYND_OK;
 }
 
-static rynd_status apply(recomputing *r, ry_node_id **node_of_step)
+static rynd_status apply(recomputing *r)
 {
-    ry_plan *plan = r->plan;
-    r->values = plan->graph->value_count;
+    ry_plan_builder *b = r->b;
+    r->values = b->graph->value_count;
     r->again = RY_TAKE(&r->scratch, ry_value_id, r->values);
     r->from = RY_TAKE(&r->scratch, ry_value_id, r->values);
-    *node_of_step = RY_TAKE(&plan->arena, ry_node_id, r->schedule.count);
-    if (!r->again || !r->from || !*node_of_step) {
+    ry_node_id *node_of_step = RY_TAKE(&b->plan->arena, ry_node_id, r->schedule.count);
+    if (!r->again || !r->from || !node_of_step) {
         return ry_fail_memory(r->error);
     }
     memset(r->again, 0xff, r->values * sizeof *r->again);
-    RY_TRY(make_nodes(r, *node_of_step));
+    RY_TRY(make_nodes(r, node_of_step));
     RY_TRY(lay_out(r));
-    return make_steps(r, *node_of_step);
+    RY_TRY(make_steps(r, node_of_step));
+    b->node_of_step = node_of_step;
+    return RYND_OK;
 }
 
 static rynd_status fail_limit(const recomputing *r, size_t rest, size_t least)
 {
-    if (r->options->memory_least) {
-        *r->options->memory_least = rest + least;
+    if (r->b->options->memory_least) {
+        *r->b->options->memory_least = rest + least;
     }
     return ry_fail(
         r->error, RYND_ERROR_OUT_OF_MEMORY,
         "a step of training within a memory limit of %zu bytes is not possible: it takes "
         "at least %zu bytes, %zu of them for weights and what is kept beside them; give a larger "
         "limit or a smaller batch",
-        r->options->memory_limit, rest + least, rest);
+        r->b->options->memory_limit, rest + least, rest);
 }
 
-static rynd_status recompute(recomputing *r, ry_node_id **node_of_step)
+static rynd_status recompute(recomputing *r)
 {
     ry_recompute_choice choice;
-    const size_t limit = r->options->memory_limit;
-    RY_TRY(ry_plan_find_uses(r->plan, r->node_of_step, &r->uses, r->error));
-    RY_TRY(ry_recompute_model_create(r->plan, r->node_of_step, &r->uses, &r->scratch, &r->model,
-                                     r->error));
-    const size_t rest = r->model.rest + r->options->memory_beside;
+    const size_t limit = r->b->options->memory_limit;
+    RY_TRY(ry_plan_find_uses(r->b, &r->uses, r->error));
+    RY_TRY(ry_recompute_model_create(r->b, &r->uses, &r->scratch, &r->model, r->error));
+    const size_t rest = r->model.rest + r->b->options->memory_beside;
     if (!ry_recompute_choose(&r->model.graph, limit > rest ? limit - rest : 0, &r->scratch,
                              &choice)) {
         return ry_fail_memory(r->error);
@@ -266,20 +264,18 @@ static rynd_status recompute(recomputing *r, ry_node_id **node_of_step)
     }
     r->keep = choice.keep;
     return ry_recompute_evaluate(&r->model.graph, r->keep, &r->scratch, &r->schedule)
-               ? apply(r, node_of_step)
+               ? apply(r)
                : ry_fail_memory(r->error);
 }
 
-rynd_status ry_plan_recompute(ry_plan *plan, const ry_plan_options *options,
-                              ry_node_id **node_of_step, ry_error *error)
+rynd_status ry_plan_recompute(ry_plan_builder *b, ry_error *error)
 {
-    recomputing r = {
-        .plan = plan, .options = options, .node_of_step = *node_of_step, .error = error};
-    if (options->memory_limit == 0 || plan->graph->output_count == 0 || plan->step_count == 0) {
+    recomputing r = {.b = b, .error = error};
+    if (b->options->memory_limit == 0 || b->graph->output_count == 0 || b->plan->step_count == 0) {
         return RYND_OK;
     }
-    ry_arena_init(&r.scratch, plan->device->allocator);
-    const rynd_status status = recompute(&r, node_of_step);
+    ry_arena_init(&r.scratch, b->plan->device->allocator);
+    const rynd_status status = recompute(&r);
     ry_arena_free(&r.scratch);
     return status;
 }

@@ -3,15 +3,14 @@
 #ifndef RY_PLAN_RECOMPUTE_H
 #define RY_PLAN_RECOMPUTE_H
 
-#include "plan/plan.h"
+#include "plan/plan_builder.h"
 
 /* Between the choice of kernels and the arena's layout: where a run would take more bytes than the
  * limit says, steps of the forward pass run again behind it, as nodes of their own, and what they
  * make is not kept in between. The forward pass ends where the graph's output 0, the loss, is made.
  * A copy has the kernel and form of its step, and reads the same content: results are the same to
  * the bit. What a copy makes is read by the backward pass only, so that no state changes twice.
- * *node_of_step is made anew. Fails with OUT_OF_MEMORY, naming the least that is possible. */
-rynd_status ry_plan_recompute(ry_plan *plan, const ry_plan_options *options,
-                              ry_node_id **node_of_step, ry_error *error);
+ * Fails with OUT_OF_MEMORY, naming the least that is possible. */
+rynd_status ry_plan_recompute(ry_plan_builder *b, ry_error *error);
 
 #endif

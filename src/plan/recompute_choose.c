@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    BISECTIONS = 9,     /* of a bound of memory */
+    BISECTIONS = 9,     /* bounds of memory */
     MAX_KEPT_MORE = 256 /* values that are tried at the end */
 };
 
@@ -18,11 +18,12 @@ typedef struct trying {
     const ry_recompute_graph *graph;
     size_t limit;
     ry_arena *arena;
-    bool *keep; /* in hand */
+    bool *keep; /* current choice */
     ry_recompute_choice *best;
 } trying;
 
-/* *bytes: of the arena with what is in hand. Takes it where it is the best that fits. */
+/* Evaluates `keep`: *bytes receives the arena's size. Records the choice if its arena fits and its
+ * time is the best so far. */
 static bool try_kept(const trying *t, size_t *bytes)
 {
     ry_recompute_schedule schedule;
@@ -63,7 +64,7 @@ static bool try_root(const trying *t, const ry_recompute_cuts *cuts)
     return true;
 }
 
-/* The bound that gives what just fits; and, where `least`, the lowest that gives anything. */
+/* Finds the highest bound whose choice fits; with `least`, the lowest bound with any choice. */
 static bool try_optimal(const trying *t, const ry_recompute_cuts *cuts, bool least)
 {
     double low, high;
@@ -96,7 +97,7 @@ static int by_cost(const void *a, const void *b)
     return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* Of the values that the backward pass reads; rising. */
+/* Values that the backward pass reads, in rising order. */
 static cost *list_costs(const trying *t, uint32_t *count)
 {
     const ry_recompute_graph *g = t->graph;

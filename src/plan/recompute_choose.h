@@ -6,10 +6,10 @@
 #include "plan/recompute_schedule.h"
 
 typedef struct ry_recompute_choice {
-    bool *keep;     /* of each value; NULL: nothing fits */
-    double seconds; /* of what runs again */
-    size_t bytes;   /* of the arena */
-    size_t least;   /* bytes of the arena of whatever was tried */
+    bool *keep;     /* per value; NULL: no choice fits */
+    double seconds; /* seconds of recomputation */
+    size_t bytes;   /* bytes of the arena */
+    size_t least;   /* smallest arena of all tried choices */
 } ry_recompute_choice;
 
 /* Tries both ways of recompute_cuts.h, and dropping what is cheapest to recompute for its size;

@@ -10,18 +10,18 @@ enum { MAX_CUTS = 192, MAX_POINTS = 24 };
 
 /* What a segment takes. */
 typedef struct segment {
-    double seconds; /* of what runs again */
-    double passes;  /* bytes that are made in it and pass to later ones: they are kept */
-    double own;     /* bytes of it that live while the backward pass goes through it */
+    double seconds; /* seconds of recomputation */
+    double passes;  /* bytes kept: made in the segment, read by later ones */
+    double own;     /* bytes alive while the backward pass runs the segment */
 } segment;
 
 struct ry_recompute_cuts {
     const ry_recompute_graph *graph;
     ry_arena *arena;
-    uint32_t count;  /* of places to cut, the beginning and the end among them */
+    uint32_t count;  /* number of cut points, the beginning and the end included */
     uint32_t *place; /* each before this step */
-    uint32_t *last;  /* of each value: its last reader in the forward pass */
-    /* of each value: the most that the backward pass has made where it reads it, and workspace */
+    uint32_t *last;  /* per value: its last reader in the forward pass */
+    /* per value: most bytes that the backward pass holds at a reader, workspace included */
     double *gradients;
     segment *segments; /* from cut i to cut k: segments[i * count + k] */
 };
@@ -43,7 +43,7 @@ static void find_last(const ry_recompute_cuts *c)
     }
 }
 
-/* The last reader of a value, or its maker where nobody reads it. */
+/* The last reader of a value; its maker if it has no reader. */
 static uint32_t last_reader(const ry_recompute_graph *g, uint32_t v)
 {
     const uint32_t end = g->readers.at[v + 1];
@@ -226,7 +226,7 @@ bool ry_recompute_keep_root(const ry_recompute_cuts *c, uint32_t segments, bool 
 
 /* A way to some cut. */
 typedef struct point {
-    double seconds, kept; /* of segments up to it; bytes that they keep */
+    double seconds, kept; /* segments up to the cut, and the bytes that they keep */
     uint32_t from, way;   /* the cut before, and the point there */
 } point;
 
@@ -239,7 +239,7 @@ typedef struct searching {
     const ry_recompute_cuts *c;
     double bytes;
     front *fronts;
-    point *found; /* of the cut in hand */
+    point *found; /* options of the current cut */
     size_t found_count;
 } searching;
 
@@ -252,7 +252,7 @@ static int by_seconds(const void *a, const void *b)
     return x->kept < y->kept ? -1 : x->kept > y->kept;
 }
 
-/* Those that no other beats in both; where they are too many, some that lie evenly. */
+/* Keeps the Pareto front (seconds, bytes), thinned evenly if it is too large. */
 static bool thin(searching *s, front *to)
 {
     size_t count = 0;

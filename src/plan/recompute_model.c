@@ -9,24 +9,18 @@
 #include <string.h>
 
 typedef struct modelling {
-    const ry_plan *plan;
-    const ry_node_id *node_of_step;
-    const ry_uses *uses;
+    const ry_plan_builder *b;
+    const ry_value_uses *uses;
     ry_arena *arena;
     ry_recompute_model *model;
     ry_recompute_value *value;
     ry_error *error;
 } modelling;
 
-static const ry_node *node_of(const modelling *m, size_t step)
-{
-    return &m->plan->graph->nodes[m->node_of_step[step]];
-}
-
 /* In the order of their makers. Outputs have memory of their own. */
 static rynd_status list_values(modelling *m)
 {
-    const ry_graph *graph = m->plan->graph;
+    const ry_graph *graph = m->b->graph;
     ry_recompute_graph *to = &m->model->graph;
     bool *output = RY_TAKE(m->arena, bool, graph->value_count);
     m->model->index = RY_TAKE(m->arena, uint32_t, graph->value_count);
@@ -38,16 +32,16 @@ static rynd_status list_values(modelling *m)
         output[m->uses->root[graph->outputs[i]]] = true;
     }
     memset(m->model->index, 0xff, graph->value_count * sizeof *m->model->index);
-    for (size_t s = 0; s < m->plan->step_count; s++) {
-        const ry_batch_split *split = ry_plan_batch_split_of(m->plan, s);
-        const ry_node *node = node_of(m, s);
+    for (size_t s = 0; s < m->b->plan->step_count; s++) {
+        const ry_batch_split *split = ry_plan_batch_split_of(m->b->plan, s);
+        const ry_node *node = ry_plan_node(m->b, s);
         for (int i = 0; i < node->outputs; i++) {
             const ry_value_id v = node->out[i];
             if (v == RY_NO_VALUE) {
                 continue;
             }
-            const bool share = split == ry_plan_batch_split_of(m->plan, m->uses->last[v]);
-            const size_t bytes = output[v] ? 0 : ry_plan_value_bytes(m->plan, v);
+            const bool share = split == ry_plan_batch_split_of(m->b->plan, m->uses->last[v]);
+            const size_t bytes = output[v] ? 0 : ry_plan_value_bytes(m->b->graph, v);
             m->model->index[v] = to->values;
             m->value[to->values++] =
                 (ry_recompute_value){.bytes = share ? bytes / (size_t)split->micro_batches : bytes,
@@ -108,16 +102,16 @@ static rynd_status list_operands(const modelling *m)
 {
     ry_recompute_graph *to = &m->model->graph;
     size_t reads = 0, makes = 0;
-    for (size_t s = 0; s < m->plan->step_count; s++) {
-        reads += (size_t)node_of(m, s)->inputs;
-        makes += (size_t)node_of(m, s)->outputs;
+    for (size_t s = 0; s < m->b->plan->step_count; s++) {
+        reads += (size_t)ry_plan_node(m->b, s)->inputs;
+        makes += (size_t)ry_plan_node(m->b, s)->outputs;
     }
     if (!take_lists(m, to->steps, reads, &to->reads) ||
         !take_lists(m, to->steps, makes, &to->makes)) {
         return ry_fail_memory(m->error);
     }
     for (uint32_t s = 0; s < to->steps; s++) {
-        const ry_node *node = node_of(m, s);
+        const ry_node *node = ry_plan_node(m->b, s);
         to->reads.at[s + 1] = to->reads.at[s];
         to->makes.at[s + 1] = to->makes.at[s];
         for (int i = 0; i < node->inputs; i++) {
@@ -168,15 +162,15 @@ static rynd_status list_workspaces(const modelling *m)
         return ry_fail_memory(m->error);
     }
     for (uint32_t s = 0; s < to->steps; s++) {
-        const ry_step *step = &m->plan->steps[s];
+        const ry_step *step = &m->b->steps[s];
         workspace[s] =
-            ry_plan_falls_back(m->plan, step) ? 0 : ry_prepared_workspace(&step->prepared);
+            ry_plan_falls_back(m->b->plan, step) ? 0 : ry_prepared_workspace(&step->prepared);
     }
     to->workspace = workspace;
     return RYND_OK;
 }
 
-/* Pairs of what a step makes and of what it reads. */
+/* Lists pairs (output, input) of a step whose output may overwrite the input. */
 static rynd_status list_overwrites(const modelling *m)
 {
     ry_recompute_graph *to = &m->model->graph;
@@ -187,13 +181,12 @@ static rynd_status list_overwrites(const modelling *m)
         return ry_fail_memory(m->error);
     }
     for (uint32_t s = 0; s < to->steps; s++) {
-        const ry_node *node = node_of(m, s);
+        const ry_node *node = ry_plan_node(m->b, s);
         for (int k = 0; k < node->outputs * node->inputs; k++) {
             const ry_value_id next = node->out[k / node->inputs], in = node->in[k % node->inputs],
                               old = in == RY_NO_VALUE ? in : m->uses->root[in];
             if (next == RY_NO_VALUE || old == RY_NO_VALUE || m->model->index[old] == RY_NO_INDEX ||
-                !ry_plan_may_overwrite(m->plan, m->uses, m->node_of_step, s, k / node->inputs,
-                                       old)) {
+                !ry_plan_may_overwrite(m->b, m->uses, s, k / node->inputs, old)) {
                 continue;
             }
             list = ry_arena_grow(m->arena, list, count, &capacity, sizeof *list);
@@ -212,7 +205,7 @@ static rynd_status list_overwrites(const modelling *m)
 /* Times on all cores of the machine, as kernels are chosen. */
 static rynd_status list_steps(const modelling *m)
 {
-    const ry_plan *plan = m->plan;
+    const ry_plan_builder *b = m->b;
     ry_recompute_graph *to = &m->model->graph;
     double *seconds = RY_TAKE(m->arena, double, to->steps);
     uint32_t *first = RY_TAKE(m->arena, uint32_t, to->steps),
@@ -221,11 +214,11 @@ static rynd_status list_steps(const modelling *m)
         return ry_fail_memory(m->error);
     }
     for (uint32_t s = 0; s < to->steps; s++) {
-        const ry_machine *machine = ry_plan_step_device(plan, &plan->steps[s])->machine;
+        const ry_machine *machine = ry_plan_step_device(b->plan, &b->steps[s])->machine;
         const unsigned cores = machine->cores > 0 ? (unsigned)machine->cores : 1;
-        const ry_batch_split *split = ry_plan_batch_split_of(plan, s);
+        const ry_batch_split *split = ry_plan_batch_split_of(b->plan, s);
         const bool turns = split->micro_batches > 1;
-        seconds[s] = ry_plan_step_time(plan, s, cores, plan->network_bytes).all;
+        seconds[s] = ry_plan_step_time(b->plan, s, cores, b->plan->network_bytes).all;
         first[s] = turns ? (uint32_t)split->first : s;
         last[s] = turns ? (uint32_t)split->end - 1 : s;
     }
@@ -235,52 +228,51 @@ static rynd_status list_steps(const modelling *m)
     return RYND_OK;
 }
 
-/* Does a state's next content have memory of its own? (plan/place.c) */
+/* Does a state's next content have memory of its own? (plan/arena_offsets.c) */
 static bool has_own_memory(const modelling *m, const ry_plan_state *state)
 {
-    const ry_graph *graph = m->plan->graph;
+    const ry_graph *graph = m->b->graph;
     const ry_value_id old = graph->inputs[state->input],
                       next = m->uses->root[graph->outputs[state->output]];
-    return next != old && !ry_plan_writes_in_place(m->plan, m->uses, m->node_of_step, old, next);
+    return next != old && !ry_plan_writes_in_place(m->b, m->uses, old, next);
 }
 
 /* States, packed weights, outputs, and scratch of all workers. */
 static rynd_status count_rest(const modelling *m)
 {
-    const ry_plan *plan = m->plan;
-    const ry_graph *graph = plan->graph;
+    const ry_plan_builder *b = m->b;
+    const ry_graph *graph = b->graph;
     size_t scratch = 0, *rest = &m->model->rest;
     bool *counted = RY_TAKE(m->arena, bool, graph->value_count);
     if (!counted) {
         return ry_fail_memory(m->error);
     }
-    for (size_t i = 0; i < plan->state_count; i++) {
-        *rest += ry_tensor_bytes(&plan->inputs[plan->states[i].input]);
-        if (!has_own_memory(m, &plan->states[i])) {
-            counted[m->uses->root[graph->outputs[plan->states[i].output]]] = true;
+    for (size_t i = 0; i < b->plan->state_count; i++) {
+        *rest += ry_tensor_bytes(&b->plan->inputs[b->states[i].input]);
+        if (!has_own_memory(m, &b->states[i])) {
+            counted[m->uses->root[graph->outputs[b->states[i].output]]] = true;
         }
     }
     for (size_t i = 0; i < graph->output_count; i++) {
         const ry_value_id root = m->uses->root[graph->outputs[i]];
-        *rest += m->uses->made[root] && !counted[root] ? ry_plan_value_bytes(plan, root) : 0;
+        *rest += m->uses->made[root] && !counted[root] ? ry_plan_value_bytes(b->graph, root) : 0;
         counted[root] = true;
     }
-    for (size_t s = 0; s < plan->step_count; s++) {
-        const size_t own = plan->steps[s].prepared.scratch;
-        scratch = !ry_plan_falls_back(plan, &plan->steps[s]) && own > scratch ? own : scratch;
-        *rest += ry_aligned(ry_prepared_packed(&plan->steps[s].prepared));
+    for (size_t s = 0; s < b->plan->step_count; s++) {
+        const size_t own = b->steps[s].prepared.scratch;
+        scratch = !ry_plan_falls_back(b->plan, &b->steps[s]) && own > scratch ? own : scratch;
+        *rest += ry_aligned(ry_prepared_packed(&b->steps[s].prepared));
     }
-    *rest += ry_aligned(scratch) * plan->device->workers;
+    *rest += ry_aligned(scratch) * b->plan->device->workers;
     return RYND_OK;
 }
 
-rynd_status ry_recompute_model_create(const ry_plan *plan, const ry_node_id *node_of_step,
-                                      const ry_uses *uses, ry_arena *arena,
-                                      ry_recompute_model *model, ry_error *error)
+rynd_status ry_recompute_model_create(const ry_plan_builder *b, const ry_value_uses *uses,
+                                      ry_arena *arena, ry_recompute_model *model, ry_error *error)
 {
-    modelling m = {plan, node_of_step, uses, arena, model, NULL, error};
-    *model = (ry_recompute_model){.graph = {.steps = (uint32_t)plan->step_count}};
-    const ry_value_id loss = uses->root[plan->graph->outputs[0]];
+    modelling m = {b, uses, arena, model, NULL, error};
+    *model = (ry_recompute_model){.graph = {.steps = (uint32_t)b->plan->step_count}};
+    const ry_value_id loss = uses->root[b->graph->outputs[0]];
     model->graph.forward = uses->made[loss] ? uses->first[loss] + 1 : 0;
     RY_TRY(list_values(&m));
     keep_small(&m);

@@ -4,21 +4,20 @@
 #define RY_PLAN_RECOMPUTE_MODEL_H
 
 #include "plan/recompute_schedule.h"
-#include "plan/uses.h"
+#include "plan/value_uses.h"
 
 enum { RY_NO_INDEX = UINT32_MAX };
 
 typedef struct ry_recompute_model {
     ry_recompute_graph graph;
-    uint32_t *index; /* of each value of the plan: that of its root; RY_NO_INDEX: no step makes it
-                      */
+    uint32_t *index; /* per value of the plan: index of its root in the model; RY_NO_INDEX: no step
+                        makes it */
     size_t rest;     /* bytes of a session beside what lives in the arena by lifetimes */
 } ry_recompute_model;
 
-/* Of a plan whose steps are made and which is not placed; lists are in the arena. The forward pass
- * is everything up to the step that makes the graph's output 0. */
-rynd_status ry_recompute_model_create(const ry_plan *plan, const ry_node_id *node_of_step,
-                                      const ry_uses *uses, ry_arena *arena,
-                                      ry_recompute_model *model, ry_error *error);
+/* Makes the model of a plan that has its steps, but no arena yet; lists are in the arena. The
+ * forward pass ends with the step that makes the graph's output 0. */
+rynd_status ry_recompute_model_create(const ry_plan_builder *b, const ry_value_uses *uses,
+                                      ry_arena *arena, ry_recompute_model *model, ry_error *error);
 
 #endif

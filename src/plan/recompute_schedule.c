@@ -9,10 +9,10 @@ typedef struct scheduling {
     const ry_recompute_graph *graph;
     const bool *keep;
     ry_recompute_schedule *to;
-    bool *asked;         /* of each value: a step that runs again reads it */
-    uint32_t *place;     /* of each step that runs again: it does so before this one */
-    uint32_t *at, *anew; /* of each step: where it is in the new order; and when it runs again */
-    /* of each value: its place among those that are packed, as it was made first, and again */
+    bool *asked;         /* per value: a recomputed step reads it */
+    uint32_t *place;     /* per recomputed step: the step before which it runs again */
+    uint32_t *at, *anew; /* per step: position in the new order; position of the copy */
+    /* per value: its index among the packed lifetimes, first made and recomputed */
     uint32_t *first, *again;
     ry_arena *arena;
 } scheduling;
@@ -69,7 +69,7 @@ static void move_up(uint32_t *place, uint32_t to)
     *place = to < *place ? to : *place;
 }
 
-/* Each before the first that reads what it makes; those that make what it reads are no later. */
+/* Puts each recomputed step before its first consumer, and its producers no later. */
 static void find_places(const scheduling *w)
 {
     const ry_recompute_graph *g = w->graph;
@@ -128,14 +128,14 @@ static bool make_order(const scheduling *w)
 
 /* When a step reads for the last time. */
 typedef struct lives {
-    uint32_t old, anew; /* of the value as it was made first; of that which was recomputed */
+    uint32_t old, anew; /* lifetimes of the value first made, and of the recomputed one */
 } lives;
 
 static void note_reader(const scheduling *w, uint32_t v, uint32_t step, lives *last)
 {
     const ry_recompute_graph *g = w->graph;
     const bool kept = is_kept(g, w->keep, v);
-    /* one that runs in turns needs what was made outside of them until all turns are over */
+    /* a step that runs in turns needs outside inputs until the last turn */
     const bool outside = g->first[step] != g->first[g->value[v].maker];
     const uint32_t reads = w->at[outside ? g->last[step] : step];
     uint32_t *life = step < g->forward || kept ? &last->old : &last->anew;
@@ -174,7 +174,7 @@ static void list_value(const scheduling *w, uint32_t v, bool again, ry_arena_con
         .size = g->value[v].bytes, .first = begin, .last = again ? last.anew : last.old};
 }
 
-/* The old one as the step finds it, which makes the next one. */
+/* Pairs of old and new value at a step that overwrites. */
 static void list_overwrites(const scheduling *w, uint32_t step, bool again, ry_arena_content *to)
 {
     const ry_recompute_graph *g = w->graph;
@@ -189,8 +189,8 @@ static void list_overwrites(const scheduling *w, uint32_t step, bool again, ry_a
     }
 }
 
-/* Everything in the order in which steps make it, as in plan/place.c, so that the arena is the
- * same. */
+/* Everything in the order in which steps make it, as in plan/arena_offsets.c, so that the arena is
+ * the same. */
 static bool list_content(const scheduling *w, ry_arena_content *to)
 {
     const ry_recompute_graph *g = w->graph;

@@ -10,7 +10,7 @@
 #include "plan/arena_map.h"
 
 typedef struct ry_recompute_value {
-    size_t bytes;   /* of the arena */
+    size_t bytes;   /* bytes in the arena */
     uint32_t maker; /* step */
     bool stays;     /* it is never dropped */
 } ry_recompute_value;
@@ -22,19 +22,18 @@ typedef struct ry_lists {
 
 typedef struct ry_recompute_graph {
     uint32_t steps, forward; /* the first `forward` of them are the forward pass */
-    const double *seconds;   /* of each step */
-    /* of each step: the first and the last of those that run in turns with it, share by share of
-     * the batch; itself where there are none */
+    const double *seconds;   /* seconds per step */
+    /* per step: first and last step of the run that takes turns, share by share of the batch; the
+     * step itself if it takes no turns */
     const uint32_t *first, *last;
-    const size_t *workspace; /* bytes of each step; NULL: there are none */
+    const size_t *workspace; /* bytes per step; NULL: all 0 */
     uint32_t values;
     const ry_recompute_value *value;
     /* what step s makes may be stored over what it reads, if it is the last that does:
      * overwrites[overwrites_at[s]] .. overwrites[overwrites_at[s + 1] - 1]; NULL: nothing may */
     const ry_overwrite *overwrites;
     const uint32_t *overwrites_at;
-    /* of each step, values that it reads and that it makes; of each value, steps that read it,
-     * rising. Nothing twice. */
+    /* per step: values read and made; per value: its readers, rising. No entry twice. */
     ry_lists reads, makes, readers;
 } ry_recompute_graph;
 
@@ -45,11 +44,11 @@ typedef struct ry_scheduled_step {
 } ry_scheduled_step;
 
 typedef struct ry_recompute_schedule {
-    double seconds; /* of what runs again */
-    size_t bytes;   /* of the arena, as values and workspaces are packed into it (arena_map.h) */
-    uint32_t count; /* of steps in their new order */
+    double seconds; /* seconds of recomputation */
+    size_t bytes;   /* bytes of the arena, with values and workspaces packed (arena_map.h) */
+    uint32_t count; /* length of `order` */
     ry_scheduled_step *order;
-    bool *again; /* of each step of the forward pass: it runs again */
+    bool *again; /* per step of the forward pass: runs again */
 } ry_recompute_schedule;
 
 /* What comes of keeping those values (a flag for each), and dropping the others that the backward

@@ -8,7 +8,7 @@
 /* Arrays with an entry for each value, or NULL: it is so for none. All others are row-major. */
 typedef struct ry_value_layouts {
     const bool *channels_last;
-    const ry_tensor *const *given; /* of inputs with other strides: the caller's description */
+    const ry_tensor *const *given; /* per input with other strides: the caller's description */
 } ry_value_layouts;
 
 /* Do row-major and channels last place the value's elements differently? */

@@ -4,6 +4,7 @@
 
 #include "kernels/form.h"
 #include "kernels/prepared.h"
+#include "kernels/refusals.h"
 #include "problem/problem_words.h"
 
 #include <stdio.h>
@@ -94,6 +95,8 @@ static bool refuse(const walk *w, size_t index, char text[RY_REFUSAL_LENGTH])
     } else if (kernel->accuracy > problem->accuracy) {
         snprintf(text, RY_REFUSAL_LENGTH, "class %s is looser than %s",
                  ry_accuracy_word(kernel->accuracy), ry_accuracy_word(problem->accuracy));
+    } else if (ry_refusals_have(target->refusals, kernel)) {
+        snprintf(text, RY_REFUSAL_LENGTH, "`rynd devices --check` found it wrong");
     } else if ((better = ry_kernel_better(index, target)) != NULL) {
         snprintf(text, RY_REFUSAL_LENGTH, "%s is better", better->name);
     } else if (kernel->reference && !w->chosen->kernel->reference) {

@@ -26,6 +26,8 @@ void ry_choices_init(ry_choices *choices, const ry_allocator *allocator, const r
                      const ry_target *host)
 {
     *choices = (ry_choices){.target = *target, .host = host ? *host : *target};
+    /* a step that falls back, but is set to a refused kernel, names the refusal */
+    choices->host.refusals = host && !host->refusals ? target->refusals : choices->host.refusals;
     ry_arena_init(&choices->arena, allocator);
 }
 

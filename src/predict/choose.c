@@ -79,6 +79,19 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
     return RYND_OK;
 }
 
+rynd_status ry_choice_fail(const ry_choice *choice, const char *device, ry_error *error)
+{
+    return choice->refused
+               ? ry_fail(
+                     error, RYND_ERROR_UNSUPPORTED,
+                     "no kernel of device '%s' computes this problem: '%s' is not used, because "
+                     "`rynd devices --check` found it wrong; take device 'cpu'",
+                     device, choice->refused->name)
+               : ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                         "no kernel of device '%s' computes this problem's types or layouts",
+                         device);
+}
+
 static void print_reason(const ry_choice *choice, bool set, char *text, size_t size)
 {
     const double own = choice->seconds * 1e6, next = choice->next_seconds * 1e6;

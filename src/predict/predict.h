@@ -74,6 +74,9 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
                               unsigned constants, const ry_wanted *wanted, ry_choice *choice,
                               ry_error *error);
 
+/* Fails with UNSUPPORTED: the choice has no kernel. Names the kernel that a check refused. */
+rynd_status ry_choice_fail(const ry_choice *choice, const char *device, ry_error *error);
+
 enum { RY_REASON_LENGTH = 280 };
 
 /* Why, and whether the caller has set some of it: "predicted 48.2 us; conv_fwd_f32_igemm_avx512 103

@@ -98,7 +98,7 @@ bool ry_bound_covers(const ry_emitter *emitter, const ry_bound_expr *bound, cons
     return ry_shape_equal(&all, shape);
 }
 
-/* Adds of the frame's values those that make its shape. */
+/* Adds values of the frame until the inputs broadcast to its shape. */
 static bool cover(ry_emitter *emitter, const ry_expr_frame *frame, ry_bound_expr *bound)
 {
     int count = bound->program->inputs, map[RY_EXPR_MAX_INPUTS];

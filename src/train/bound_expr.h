@@ -35,7 +35,7 @@ bool ry_bound_uses(const ry_bound_expr *bound, int input);
 /* Whether the inputs broadcast to the shape. */
 bool ry_bound_covers(const ry_emitter *emitter, const ry_bound_expr *bound, const ry_shape *shape);
 
-/* A node. What it reduces keeps its dims, as 1. */
+/* Emits the expression as a node. Reduced dims stay, as 1. */
 bool ry_bound_emit(ry_emitter *emitter, const ry_bound_expr *bound, const ry_expr_frame *frame,
                    ry_value_id *out);
 

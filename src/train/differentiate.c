@@ -17,12 +17,12 @@ typedef struct differentiating {
     ry_graph *graph;
     const ry_differentiation *what;
     ry_arena scratch;
-    size_t value_count; /* of the forward graph */
-    bool *depends;      /* of each value: on one that is wanted, through floating-point values */
-    share **shares;     /* of each value: the last that came */
-    ry_value_id *sum;   /* of each value: its gradient, once it was asked for */
-    uint32_t *wanted;   /* of each value: its place among those, plus one */
-    ry_node_id *reader; /* of each value: its first reader */
+    size_t value_count; /* values of the forward graph */
+    bool *depends;      /* per value: depends on a wanted value, through floating-point values */
+    share **shares;     /* per value: its most recent share */
+    ry_value_id *sum;   /* per value: its gradient, once a rule asked for it */
+    uint32_t *wanted;   /* per value: index in `wanted` plus one; 0: not wanted */
+    ry_node_id *reader; /* per value: its first reader */
     ry_error *error;
 } differentiating;
 
@@ -201,7 +201,7 @@ static rynd_status walk_back(differentiating *d, size_t node_count)
         for (int i = 0; i < node.inputs; i++) {
             const ry_value_id v = node.in[i];
             if (v != RY_NO_VALUE && d->wanted[v] && d->reader[v] == n) {
-                d->reader[v] = RY_NO_NODE; /* it may be an input of this node twice */
+                d->reader[v] = RY_NO_NODE; /* the node may read the value twice */
                 RY_TRY(reach(d, v));
             }
         }

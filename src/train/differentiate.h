@@ -13,7 +13,7 @@ typedef rynd_status ry_gradient_reached(void *user, size_t index, ry_value_id gr
 
 typedef struct ry_differentiation {
     ry_value_id of; /* usually a loss; of a floating-point type */
-    ry_value_id dy; /* the gradient of it, of its shape and type */
+    ry_value_id dy; /* gradient of `of`, with the same shape and type */
     size_t count;
     const ry_value_id *wanted;    /* with respect to these; none twice */
     ry_value_id *gradient;        /* receives theirs, like ry_gradient_reached */

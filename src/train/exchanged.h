@@ -9,8 +9,8 @@
 
 /* One value, of f32. */
 typedef struct ry_exchanged {
-    uint32_t output; /* its place among the step's outputs: this rank's */
-    uint32_t input;  /* the sum's among its inputs; UINT32_MAX: no step reads it */
+    uint32_t output; /* index of this rank's value among the step's outputs */
+    uint32_t input;  /* index of the sum among the step's inputs; UINT32_MAX: no step reads it */
     size_t count;    /* elements */
 } ry_exchanged;
 
@@ -23,7 +23,7 @@ typedef struct ry_exchanged_list {
 /* An output for `value`, and an input, named "<name>/sum". */
 rynd_status ry_exchange_value(ry_graph *graph, ry_exchanged_list *list, ry_value_id value,
                               const char *name, ry_value_id *sum, ry_error *error);
-/* Of output 0, which the caller reads. */
+/* Exchanges output 0, the loss, which the caller reads. */
 rynd_status ry_exchange_loss(const ry_graph *graph, ry_exchanged_list *list, ry_error *error);
 /* The mean of a sum over the ranks; what a sum is multiplied by to be one. */
 ry_value_id ry_emit_mean(ry_emitter *emitter, const ry_exchanged_list *list, ry_value_id sum);

@@ -66,7 +66,7 @@ static rynd_status take_activation(ry_graph *graph, ry_node_id reader, bool *cha
     return RYND_OK;
 }
 
-/* Of two candidates the later one, before which the other's result is there. */
+/* Fuses the later of two candidates: the other one's result exists before it. */
 static rynd_status take_residual(ry_graph *graph, ry_node_id reader, bool *changed, ry_error *error)
 {
     const ry_node *add = &graph->nodes[reader];

@@ -13,10 +13,11 @@
 
 typedef struct ry_gradient_call {
     ry_graph *graph; /* bound: every dim is a number; attributes canonical */
-    ry_node_id node; /* of the forward graph (adding nodes may move graph->nodes: hold ids) */
-    /* of each output of the node; RY_NO_VALUE: nothing depends on it; at least one is given */
+    ry_node_id node; /* a node of the forward graph; adding nodes may move graph->nodes, so hold ids
+                      */
+    /* per output of the node; RY_NO_VALUE: no gradient; at least one is given */
     const ry_value_id *dy;
-    const bool *wanted; /* of each input: its gradient is asked for; at least one is */
+    const bool *wanted; /* per input: compute the gradient; at least one is true */
     ry_value_id *dx;    /* out: of each wanted input, its shape; RY_NO_VALUE: zero */
     ry_error *error;
 } ry_gradient_call;

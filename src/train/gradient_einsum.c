@@ -30,7 +30,7 @@ static void name_labels(equation *q, const int *uses)
     }
 }
 
-/* Inference has accepted it. False where it has more operands than MOST. */
+/* Parses an equation that inference has accepted. False if it has more than MOST operands. */
 static bool read_equation(ry_emitter *e, const ry_node *node, equation *q)
 {
     ry_einsum_reader reader = ry_einsum_begin(node->attrs.einsum.equation);

@@ -28,7 +28,7 @@ static rynd_status look(const ry_gradient_call *call, bool reads_outputs, ry_exp
             ry_shape_broadcast(&f->frame.shape, &value->shape, &f->frame.shape);
         }
     }
-    /* inference has made them the reduced dims, all where none was given */
+    /* inference has filled in the reduced dims, all dims by default */
     f->frame.axes = f->node.attrs.expr.axes;
     return ry_expr_types(f->program, f->inputs, f->types, call->error);
 }
@@ -121,8 +121,8 @@ static bool make_small(ry_emitter *emitter, const ry_expr_forward *f, const ry_b
     return true;
 }
 
-/* One node for the inputs that were broadcast over `dims`, and for those of `whole` that were not.
- */
+/* Emits one node for the inputs broadcast over `dims`, and, with `whole`, for inputs that were not
+ * broadcast. */
 static void make_group(ry_emitter *emitter, const ry_expr_forward *f, const ry_bound_expr *all,
                        const int *at, const unsigned *broadcast, unsigned dims, bool whole,
                        ry_value_id *dx)
@@ -210,7 +210,8 @@ typedef struct work {
     ry_expr_forward forward;
     ry_bound_expr all;
     ry_expr_seed seeds[RY_EXPR_MAX_SEEDS];
-    bool wanted[RY_EXPR_MAX_INPUTS + 1]; /* of a part of the inputs; the last may be the axes */
+    bool wanted[RY_EXPR_MAX_INPUTS + 1]; /* inputs of the current part; the last entry may be the
+                                            axes */
     ry_value_id dx[RY_EXPR_MAX_INPUTS + 1];
 } work;
 

@@ -60,7 +60,7 @@ static ry_value_id left_gradient(product *p)
     return fit(p, da, p->a, &p->a_shape);
 }
 
-/* All batches in one product: rows of one matrix. */
+/* Joins all batches to the rows of one matrix. */
 static ry_value_id rows(ry_emitter *e, ry_value_id v)
 {
     const ry_shape shape = ry_emit_shape(e, v);

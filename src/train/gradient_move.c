@@ -268,7 +268,7 @@ rynd_status ry_gradient_space_to_depth(const ry_gradient_call *call)
     return e.status;
 }
 
-/* Of x's type, whatever the copy's is. */
+/* The gradient has x's type, also where the copy changes it. */
 rynd_status ry_gradient_copy(const ry_gradient_call *call)
 {
     ry_emitter e = ry_gradient_emitter(call);

@@ -9,7 +9,7 @@
 #include "train/gradient.h"
 
 typedef struct normed {
-    ry_value_id z, inverse; /* of the deviation; both broadcast together */
+    ry_value_id z, inverse; /* inverse of the deviation; z and inverse broadcast together */
 } normed;
 
 static ry_value_id inverse_deviation(ry_emitter *e, ry_value_id variance, double epsilon)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of what writes elements to places that indices say, or picks them by their order: they
- * come back from there. Where several updates have one place, each gets what that place has, as in
- * PyTorch. */
+/* Gradients of operators that write or read elements at indices: gather them from the same
+ * positions. If several updates hit one position, each gets the whole gradient of that position, as
+ * in PyTorch. */
 #include "train/gradient.h"
 
 static ry_value_id zeros_like(ry_emitter *e, ry_value_id v)

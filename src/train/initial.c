@@ -22,8 +22,8 @@ static const struct {
     {RY_OP_layer_norm, 1, ONE}, {RY_OP_layer_norm, 2, ZERO},
 };
 
-/* Of a value: by whom, and of a product's factor which dim it is summed over, counted from the last
- * as 0. */
+/* The use of a value that decides its initial content. summed: the dim of a product's factor that
+ * is summed over, counted from the last as 0. */
 typedef struct use {
     role role;
     ry_node_id node;
@@ -32,8 +32,8 @@ typedef struct use {
 
 typedef struct filling {
     const ry_graph *graph;
-    const ry_training *training;
-    use *uses; /* of each value */
+    const ry_training_builder *b;
+    use *uses; /* per value */
     const ry_expr *sum;
 } filling;
 
@@ -114,7 +114,7 @@ static double fan_in(const filling *f, ry_value_id v)
     return fan > 1 ? fan : 1;
 }
 
-/* Of the weight that is read beside a bias. */
+/* Fan-in of the weight that the bias belongs to. */
 static double fan_in_beside(const filling *f, const ry_node *node)
 {
     for (int i = 0; i < node->inputs && i < 2; i++) {
@@ -145,7 +145,7 @@ static void fill_constant(float *to, size_t count, float number)
 
 static void fill_random(const filling *f, const char *name, double fan, float *to, size_t count)
 {
-    const ry_training_options *options = &f->training->options;
+    const ry_training_options *options = &f->b->options;
     const uint64_t place = hash_name(name);
     const ry_random random = {options->init_seed, (uint32_t)(place >> 32), (uint32_t)place};
     if (options->init == RY_INIT_he) {
@@ -168,25 +168,25 @@ static void fill(const filling *f, const ry_training_parameter *p, float *to, si
     const use reader = f->uses[p->value];
     if (reader.role == WEIGHT) {
         fill_random(f, p->name, fan_in(f, p->value), to, count);
-    } else if (reader.role == BIAS && f->training->options.init == RY_INIT_uniform) {
+    } else if (reader.role == BIAS && f->b->options.init == RY_INIT_uniform) {
         fill_random(f, p->name, fan_in_beside(f, &f->graph->nodes[reader.node]), to, count);
     } else {
         fill_constant(to, count, reader.role == ONE ? 1 : 0);
     }
 }
 
-rynd_status ry_training_initialise(const ry_graph *graph, ry_training *training, ry_arena *arena,
+rynd_status ry_training_initialise(const ry_graph *graph, ry_training_builder *b, ry_arena *arena,
                                    ry_error *error)
 {
-    filling f = {.graph = graph, .training = training};
+    filling f = {.graph = graph, .b = b};
     f.uses = RY_TAKE(arena, use, graph->value_count);
     if (!f.uses) {
         return ry_fail_memory(error);
     }
     RY_TRY(ry_expr_parse("x0 + x1", NULL, 0, arena, &f.sum, error));
     find_uses(&f);
-    for (size_t i = 0; i < training->count; i++) {
-        ry_training_parameter *p = &training->parameters[i];
+    for (size_t i = 0; i < b->training->count; i++) {
+        ry_training_parameter *p = &b->parameters[i];
         const size_t count = (size_t)ry_shape_elements(&graph->values[p->value].shape);
         if (f.uses[p->value].role == KEPT) {
             continue;

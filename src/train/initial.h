@@ -17,9 +17,9 @@
 
 #include "train/training.h"
 
-/* Of a training whose parameters were found, before shapes are bound; `graph` is sorted. The
+/* Draws initial parameters after they were found, before shapes are bound; `graph` is sorted. The
  * numbers live in the arena. */
-rynd_status ry_training_initialise(const ry_graph *graph, ry_training *training, ry_arena *arena,
+rynd_status ry_training_initialise(const ry_graph *graph, ry_training_builder *b, ry_arena *arena,
                                    ry_error *error);
 
 #endif

@@ -14,8 +14,8 @@ typedef enum ry_loss {
 
 typedef struct ry_loss_options {
     ry_loss loss;
-    double label_smoothing; /* of cross_entropy: 0 to below 1 */
-    double epsilon;         /* of charbonnier */
+    double label_smoothing; /* for cross_entropy: 0 to below 1 */
+    double epsilon;         /* for charbonnier */
     ry_dtype target;        /* i64, i32: class numbers; RY_NONE: what is usual for the loss */
 } ry_loss_options;
 

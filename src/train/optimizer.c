@@ -45,7 +45,7 @@ static bool failed_memory(ry_emitter *e, bool made)
     return e->status != RYND_OK;
 }
 
-/* A program with several outputs, the first into `first` where that is one. */
+/* Emits a program with several outputs; `first` receives the first if it has one. */
 static void emit_program(ry_emitter *e, const char *text, const ry_optimizer_options *options,
                          int inputs, const ry_value_id *in, int outputs, ry_value_id *out)
 {

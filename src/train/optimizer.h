@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Optimizers as nodes: what a parameter becomes, and what is kept beside it. */
+/* Optimizers as nodes: the next parameter, and the optimizer's states. */
 #ifndef RY_TRAIN_OPTIMIZER_H
 #define RY_TRAIN_OPTIMIZER_H
 
@@ -24,7 +24,7 @@ typedef struct ry_optimizer_options {
 /* What is the same for all parameters of a step. */
 typedef struct ry_optimizer_step {
     ry_value_id rate[RY_MAX_RATES]; /* scalars of f32 */
-    ry_value_id scale;              /* of all gradients, a scalar of f32; RY_NO_VALUE: none */
+    ry_value_id scale; /* factor of all gradients, a scalar of f32; RY_NO_VALUE: none */
 } ry_optimizer_step;
 
 /* learning_rate: a scalar of f64; before: the number of steps until then, another, in the graph

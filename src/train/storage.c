@@ -29,9 +29,9 @@ typedef struct storing {
     ry_graph *graph;
     const ry_storage_parts *parts;
     ry_arena scratch;
-    size_t values, nodes; /* of the graph at first */
-    bool *kept;           /* of each of those values: as bfloat16 */
-    ry_value_id *narrow;  /* of each that is: that, once it is there */
+    size_t values, nodes; /* counts before the pass */
+    bool *kept;           /* per value: stored as bfloat16 */
+    ry_value_id *narrow;  /* per stored value: its bfloat16 copy, once made */
     ry_node *order;       /* the nodes as they are to be */
     size_t count;
     ry_error *error;
@@ -81,8 +81,8 @@ static void stay(const storing *s, int count, const ry_value_id *values)
     }
 }
 
-/* Of a greatest or least element the gradient asks which elements are equal to it; of a min or max
- * with a number whether its result is that. */
+/* Comparisons with the stored value would find other elements: max and min reductions ask which
+ * elements equal the result, clamps whether the result is the number. */
 static void leave_compared(const storing *s, const ry_node *node)
 {
     const ry_expr *program = node->attrs.expr.program;

@@ -13,7 +13,7 @@
 /* Which part of a graph is what. */
 typedef struct ry_storage_parts {
     size_t values;                /* the first ones, which are the model's */
-    size_t inputs;                /* of the graph, the first ones: the model's */
+    size_t inputs;                /* the first inputs of the graph, which are the model's */
     size_t forward;               /* nodes, the first ones; all others are the backward pass */
     const ry_value_id *parameter; /* not activations, nor is what is made of them alone */
     size_t parameter_count;

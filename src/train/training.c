@@ -4,7 +4,7 @@
 
 #include "train/accumulate.h"
 #include "train/differentiate.h"
-#include "train/drop.h"
+#include "train/dropout_nodes.h"
 #include "train/fuse_norm.h"
 #include "train/storage.h"
 
@@ -13,14 +13,15 @@
 /* While a step's graph is made. */
 typedef struct stepping {
     ry_graph *graph;
-    ry_training *training;
-    ry_value_id rate;   /* or, where gradients are summed up, whether this one is not the first */
+    ry_training_builder *b;
+    ry_value_id rate;   /* with accumulation: 1 if a micro-batch came before, else 0 */
     ry_value_id before; /* steps, or micro-batches, until this one */
     ry_optimizer_step step;
-    ry_value_id *wanted, *gradient; /* of the parameters that are no statistics, in their order */
-    size_t *index;                  /* of those among all */
+    ry_value_id *wanted, *gradient; /* per trained parameter (no statistics) */
+    size_t *index;                  /* index among all parameters */
     size_t count;
-    size_t *order; /* those that a gradient came to, as it did: updates wait for all of it */
+    size_t *order; /* trained parameters in the order of their gradients, if updates wait for all of
+                      them */
     size_t reached;
     ry_storage_parts parts;
     ry_error *error;
@@ -44,7 +45,7 @@ static rynd_status add_loss(ry_graph *graph, const ry_training *training, ry_val
                             ry_error *error)
 {
     const ry_value output = graph->values[training->output];
-    const ry_loss_options *options = &training->options.loss;
+    const ry_loss_options *options = &training->loss;
     ry_dtype dtype;
     ry_shape shape;
     ry_value_id target;
@@ -69,10 +70,10 @@ static rynd_status add_loss(ry_graph *graph, const ry_training *training, ry_val
                : ry_fail_memory(error);
 }
 
-static ry_training_parameter *statistic_of(const ry_training *training, ry_value_id value)
+static ry_training_parameter *statistic_of(const ry_training_builder *b, ry_value_id value)
 {
-    for (size_t i = 0; i < training->count; i++) {
-        ry_training_parameter *p = &training->parameters[i];
+    for (size_t i = 0; i < b->training->count; i++) {
+        ry_training_parameter *p = &b->parameters[i];
         if (p->statistic && p->value == value) {
             return p;
         }
@@ -86,8 +87,8 @@ static ry_value_id next_of(ry_graph *graph, ry_value_id value)
     return name ? ry_graph_add_value(graph, name, RY_NONE, NULL) : RY_NO_VALUE;
 }
 
-/* Statistics of the batch, and running ones that take them in. */
-static rynd_status train_batch_norm(ry_graph *graph, const ry_training *training, ry_node_id n,
+/* Replaces inference's node: statistics of the batch, which also update the running ones. */
+static rynd_status train_batch_norm(ry_graph *graph, const ry_training_builder *b, ry_node_id n,
                                     ry_training_parameter *const running[2], ry_error *error)
 {
     enum { OUTPUTS = 5 };
@@ -105,7 +106,7 @@ static rynd_status train_batch_norm(ry_graph *graph, const ry_training *training
         graph->values[out[i]].producer = n;
     }
     ry_node *node = &graph->nodes[n];
-    const double epsilon = node->attrs.batch_norm.epsilon, given = training->options.norm_momentum;
+    const double epsilon = node->attrs.batch_norm.epsilon, given = b->options.norm_momentum;
     node->op = RY_OP_batch_norm_train;
     node->attrs = ry_attrs_default(RY_OP_batch_norm_train);
     node->attrs.batch_norm_train.epsilon = epsilon;
@@ -117,7 +118,7 @@ static rynd_status train_batch_norm(ry_graph *graph, const ry_training *training
     RY_TRY(status);
     for (int i = 0; i < 2; i++) {
         running[i]->next = out[3 + i];
-        if (training->options.ranks) {
+        if (b->options.ranks) {
             continue; /* its state is the mean over all ranks */
         }
         running[i]->state = (uint32_t)graph->state_count;
@@ -128,17 +129,17 @@ static rynd_status train_batch_norm(ry_graph *graph, const ry_training *training
     return RYND_OK;
 }
 
-static rynd_status train_batch_norms(ry_graph *graph, const ry_training *training, ry_error *error)
+static rynd_status train_batch_norms(ry_graph *graph, const ry_training_builder *b, ry_error *error)
 {
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         const ry_node *node = &graph->nodes[n];
         if (node->op != RY_OP_batch_norm) {
             continue;
         }
-        ry_training_parameter *const running[2] = {statistic_of(training, node->in[3]),
-                                                   statistic_of(training, node->in[4])};
+        ry_training_parameter *const running[2] = {statistic_of(b, node->in[3]),
+                                                   statistic_of(b, node->in[4])};
         if (running[0] && running[1]) {
-            RY_TRY(train_batch_norm(graph, training, n, running, error));
+            RY_TRY(train_batch_norm(graph, b, n, running, error));
         }
     }
     return RYND_OK;
@@ -146,21 +147,20 @@ static rynd_status train_batch_norms(ry_graph *graph, const ry_training *trainin
 
 static rynd_status update(stepping *s, size_t i)
 {
-    ry_training_parameter *p = &s->training->parameters[s->index[i]];
+    ry_training_parameter *p = &s->b->parameters[s->index[i]];
     const char *name = ry_arena_format(&s->graph->arena, "%s/update", p->name);
     ry_emitter e = emitter_of(s->graph, name, s->error);
     if (!name) {
         return ry_fail_memory(s->error);
     }
     p->state = (uint32_t)s->graph->state_count;
-    ry_emit_update(&e, &s->training->options.optimizer, &s->step, p->value, s->gradient[i],
-                   p->initial);
+    ry_emit_update(&e, &s->b->options.optimizer, &s->step, p->value, s->gradient[i], p->initial);
     return e.status;
 }
 
 static rynd_status add_to_sum(const stepping *s, size_t i, ry_value_id gradient)
 {
-    ry_training_parameter *p = &s->training->parameters[s->index[i]];
+    ry_training_parameter *p = &s->b->parameters[s->index[i]];
     const char *name = ry_arena_format(&s->graph->arena, "%s/gradient/sum", p->name);
     ry_emitter e = emitter_of(s->graph, name, s->error);
     if (!name) {
@@ -178,7 +178,8 @@ static rynd_status reached(void *user, size_t index, ry_value_id gradient)
     if (gradient == RY_NO_VALUE) {
         return RYND_OK;
     }
-    return ry_training_accumulates(s->training) ? add_to_sum(s, index, gradient) : update(s, index);
+    return ry_training_accumulates(&s->b->options) ? add_to_sum(s, index, gradient)
+                                                   : update(s, index);
 }
 
 /* Or once all are there. */
@@ -193,18 +194,18 @@ static rynd_status note_reached(void *user, size_t index, ry_value_id gradient)
 
 static rynd_status list_wanted(stepping *s, ry_arena *scratch)
 {
-    const ry_training *training = s->training;
-    s->wanted = RY_TAKE(scratch, ry_value_id, training->count);
-    s->gradient = RY_TAKE(scratch, ry_value_id, training->count);
-    s->index = RY_TAKE(scratch, size_t, training->count);
-    s->order = RY_TAKE(scratch, size_t, training->count);
+    const ry_training_builder *b = s->b;
+    s->wanted = RY_TAKE(scratch, ry_value_id, b->training->count);
+    s->gradient = RY_TAKE(scratch, ry_value_id, b->training->count);
+    s->index = RY_TAKE(scratch, size_t, b->training->count);
+    s->order = RY_TAKE(scratch, size_t, b->training->count);
     if (!s->wanted || !s->gradient || !s->index || !s->order) {
         return ry_fail_memory(s->error);
     }
-    for (size_t i = 0; i < training->count; i++) {
-        if (!training->parameters[i].statistic) {
+    for (size_t i = 0; i < b->training->count; i++) {
+        if (!b->parameters[i].statistic) {
             s->index[s->count] = i;
-            s->wanted[s->count++] = training->parameters[i].value;
+            s->wanted[s->count++] = b->parameters[i].value;
         }
     }
     return RYND_OK;
@@ -213,16 +214,17 @@ static rynd_status list_wanted(stepping *s, ry_arena *scratch)
 /* A running statistic's state is the mean of what it becomes on each rank. */
 static rynd_status exchange_statistics(stepping *s)
 {
-    ry_training *training = s->training;
+    ry_training_builder *b = s->b;
     ry_emitter e = emitter_of(s->graph, "train/statistics", s->error);
-    for (size_t i = 0; i < training->count; i++) {
-        ry_training_parameter *p = &training->parameters[i];
+    for (size_t i = 0; i < b->training->count; i++) {
+        ry_training_parameter *p = &b->parameters[i];
         ry_value_id sum;
         if (!p->statistic || p->next == RY_NO_VALUE) {
             continue;
         }
-        RY_TRY(ry_exchange_value(s->graph, &training->exchanged, p->next, p->name, &sum, s->error));
-        const ry_value_id mean = ry_emit_mean(&e, &training->exchanged, sum);
+        RY_TRY(
+            ry_exchange_value(s->graph, &b->training->exchanged, p->next, p->name, &sum, s->error));
+        const ry_value_id mean = ry_emit_mean(&e, &b->training->exchanged, sum);
         RY_TRY(e.status);
         p->state = (uint32_t)s->graph->state_count;
         if (!ry_graph_add_state(s->graph, p->value, mean, p->initial)) {
@@ -235,11 +237,11 @@ static rynd_status exchange_statistics(stepping *s)
 /* From here on a gradient is its sum over all ranks, and the factor makes a mean of it. */
 static rynd_status exchange_gradients(stepping *s)
 {
-    ry_exchanged_list *list = &s->training->exchanged;
+    ry_exchanged_list *list = &s->b->training->exchanged;
     ry_emitter e = emitter_of(s->graph, "train/exchange", s->error);
     for (size_t i = 0; i < s->reached; i++) {
         ry_value_id *gradient = &s->gradient[s->order[i]];
-        const char *name = s->training->parameters[s->index[s->order[i]]].name;
+        const char *name = s->b->parameters[s->index[s->order[i]]].name;
         name = ry_arena_format(&s->graph->arena, "%s/gradient", name);
         if (!name) {
             return ry_fail_memory(s->error);
@@ -250,17 +252,17 @@ static rynd_status exchange_gradients(stepping *s)
     return e.status;
 }
 
-/* Of sums of gradients that the update exchanges the rest. */
+/* Exchanges gradients (with accumulation the update does), statistics and the loss. */
 static rynd_status exchange(stepping *s)
 {
-    RY_TRY(ry_training_accumulates(s->training) ? RYND_OK : exchange_gradients(s));
+    RY_TRY(ry_training_accumulates(&s->b->options) ? RYND_OK : exchange_gradients(s));
     RY_TRY(exchange_statistics(s));
-    return ry_exchange_loss(s->graph, &s->training->exchanged, s->error);
+    return ry_exchange_loss(s->graph, &s->b->training->exchanged, s->error);
 }
 
 static rynd_status clip(stepping *s)
 {
-    const ry_training_options *options = &s->training->options;
+    const ry_training_options *options = &s->b->options;
     ry_emitter e = emitter_of(s->graph, "train/clip", s->error);
     s->step.scale = ry_emit_clip_scale(&e, s->count, s->gradient, options->clip_norm,
                                        options->ranks ? options->ranks : 1);
@@ -270,7 +272,7 @@ static rynd_status clip(stepping *s)
 /* What waits for all gradients. */
 static rynd_status update_later(stepping *s)
 {
-    const ry_training_options *options = &s->training->options;
+    const ry_training_options *options = &s->b->options;
     RY_TRY(options->clip_norm > 0 ? clip(s) : RYND_OK);
     for (size_t i = 0; i < s->reached; i++) {
         RY_TRY(update(s, s->order[i]));
@@ -280,8 +282,8 @@ static rynd_status update_later(stepping *s)
 
 static rynd_status add_backward(stepping *s, ry_value_id loss)
 {
-    const ry_training_options *options = &s->training->options;
-    const bool accumulates = ry_training_accumulates(s->training);
+    const ry_training_options *options = &s->b->options;
+    const bool accumulates = ry_training_accumulates(&s->b->options);
     ry_emitter e = emitter_of(s->graph, "train/rate", s->error);
     s->step.scale = RY_NO_VALUE;
     if (!accumulates) {
@@ -306,15 +308,15 @@ static rynd_status add_backward(stepping *s, ry_value_id loss)
 static rynd_status keep_gradients(stepping *s)
 {
     for (size_t i = 0; i < s->count; i++) {
-        ry_training_parameter *p = &s->training->parameters[s->index[i]];
+        ry_training_parameter *p = &s->b->parameters[s->index[i]];
         p->gradient = UINT32_MAX;
-        if (s->training->options.keep_gradients && s->gradient[i] != RY_NO_VALUE &&
-            !ry_training_accumulates(s->training)) {
+        if (s->b->options.keep_gradients && s->gradient[i] != RY_NO_VALUE &&
+            !ry_training_accumulates(&s->b->options)) {
             p->gradient = (uint32_t)s->graph->output_count;
             ry_emitter e = emitter_of(s->graph, "train/mean", s->error);
-            const ry_value_id mean = s->training->options.ranks
-                                         ? ry_emit_mean(&e, &s->training->exchanged, s->gradient[i])
-                                         : s->gradient[i];
+            const ry_value_id mean =
+                s->b->options.ranks ? ry_emit_mean(&e, &s->b->training->exchanged, s->gradient[i])
+                                    : s->gradient[i];
             RY_TRY(e.status);
             if (!ry_graph_add_output(s->graph, mean)) {
                 return ry_fail_memory(s->error);
@@ -324,23 +326,23 @@ static rynd_status keep_gradients(stepping *s)
     return RYND_OK;
 }
 
-/* What no gradient came to is a constant again. */
+/* Parameters without a gradient become constants again. */
 static rynd_status drop_unreached(stepping *s)
 {
-    ry_training *training = s->training;
+    ry_training_builder *b = s->b;
     size_t kept = 0;
-    for (size_t i = 0; i < training->count; i++) {
-        const ry_training_parameter p = training->parameters[i];
+    for (size_t i = 0; i < b->training->count; i++) {
+        const ry_training_parameter p = b->parameters[i];
         if (p.state == UINT32_MAX && p.sum == UINT32_MAX) {
             s->graph->values[p.value].constant = p.content;
         } else {
-            training->parameters[i] = training->parameters[kept];
-            training->parameters[kept++] = p;
+            b->parameters[i] = b->parameters[kept];
+            b->parameters[kept++] = p;
         }
     }
-    training->count = kept;
+    b->training->count = kept;
     for (size_t i = 0; i < kept; i++) {
-        if (!training->parameters[i].statistic) {
+        if (!b->parameters[i].statistic) {
             return RYND_OK;
         }
     }
@@ -351,9 +353,9 @@ static rynd_status drop_unreached(stepping *s)
 /* They are states of the update's graph. */
 static rynd_status read_parameters(const stepping *s)
 {
-    const ry_training *training = s->training;
-    for (size_t i = 0; i < training->count && ry_training_accumulates(training); i++) {
-        ry_training_parameter *p = &training->parameters[i];
+    const ry_training_builder *b = s->b;
+    for (size_t i = 0; i < b->training->count && ry_training_accumulates(&b->options); i++) {
+        ry_training_parameter *p = &b->parameters[i];
         if (p->statistic) {
             continue;
         }
@@ -365,7 +367,7 @@ static rynd_status read_parameters(const stepping *s)
     return RYND_OK;
 }
 
-/* What is random is another in each of them. */
+/* Counts micro-batches, so that each draws its own random numbers. */
 static rynd_status count_micro_batches(const stepping *s)
 {
     ry_emitter e = emitter_of(s->graph, "train/micro_batch/next", s->error);
@@ -378,20 +380,20 @@ static rynd_status store_activations(stepping *s)
 {
     s->parts.parameter = s->wanted;
     s->parts.parameter_count = s->count;
-    return s->training->options.store_bf16 ? ry_training_store_bf16(s->graph, &s->parts, s->error)
-                                           : RYND_OK;
+    return s->b->options.store_bf16 ? ry_training_store_bf16(s->graph, &s->parts, s->error)
+                                    : RYND_OK;
 }
 
 static rynd_status make_step(stepping *s, ry_arena *scratch)
 {
-    const bool accumulates = ry_training_accumulates(s->training);
-    const char *rate = accumulates ? "train/more" : s->training->rate;
+    const bool accumulates = ry_training_accumulates(&s->b->options);
+    const char *rate = accumulates ? "train/more" : s->b->training->rate;
     const ry_shape scalar = {.rank = 0};
     ry_value_id loss;
     s->parts.values = s->graph->value_count;
     s->parts.inputs = s->graph->input_count;
     RY_TRY(list_wanted(s, scratch));
-    RY_TRY(add_loss(s->graph, s->training, &loss, s->error));
+    RY_TRY(add_loss(s->graph, s->b->training, &loss, s->error));
     RY_TRY(add_input(s->graph, rate, accumulates ? RY_f32 : RY_f64, &scalar, &s->rate, s->error));
     s->before = ry_graph_add_value(s->graph, accumulates ? "train/micro_batch" : "train/step",
                                    RY_f64, &scalar);
@@ -399,8 +401,8 @@ static rynd_status make_step(stepping *s, ry_arena *scratch)
         return ry_fail_memory(s->error);
     }
     RY_TRY(accumulates ? count_micro_batches(s) : RYND_OK);
-    RY_TRY(ry_training_add_drops(s->graph, s->training->options.dropout_seed, s->before, s->error));
-    RY_TRY(train_batch_norms(s->graph, s->training, s->error));
+    RY_TRY(ry_training_add_drops(s->graph, s->b->options.dropout_seed, s->before, s->error));
+    RY_TRY(train_batch_norms(s->graph, s->b, s->error));
     RY_TRY(ry_training_fuse_norms(s->graph, s->error));
     s->parts.forward = s->graph->node_count;
     RY_TRY(add_backward(s, loss));
@@ -413,12 +415,12 @@ static rynd_status make_step(stepping *s, ry_arena *scratch)
     return ry_graph_infer(s->graph, s->error);
 }
 
-rynd_status ry_training_make_step(ry_graph *graph, ry_training *training, ry_error *error)
+rynd_status ry_training_make_step(ry_graph *graph, ry_training_builder *b, ry_error *error)
 {
-    stepping s = {.graph = graph, .training = training, .error = error};
+    stepping s = {.graph = graph, .b = b, .error = error};
     ry_arena scratch;
-    for (size_t i = 0; i < training->count; i++) {
-        ry_training_parameter *p = &training->parameters[i];
+    for (size_t i = 0; i < b->training->count; i++) {
+        ry_training_parameter *p = &b->parameters[i];
         p->state = p->sum = p->gradient = UINT32_MAX;
         p->next = RY_NO_VALUE;
     }

@@ -51,44 +51,50 @@ typedef struct ry_training_parameter {
     const void *content; /* the model's */
     const void *initial; /* the same, or a fresh one */
     bool statistic;
-    /* its place among the states of the graph that changes it: the step's, but for parameters of
-     * which gradients are summed up the update's */
+    /* index among the states of the graph that changes the parameter: the update's with
+     * accumulation, if it is no statistic, else the step's */
     uint32_t state;
-    uint32_t input;    /* of those: its place among the step's inputs */
-    uint32_t sum;      /* of its gradients, among the step's states; UINT32_MAX: none */
+    uint32_t input;    /* with accumulation: index among the step's inputs */
+    uint32_t sum;      /* index of its sum of gradients among the step's states; UINT32_MAX: none */
     uint32_t gradient; /* among the outputs of the graph that changes it; UINT32_MAX: not kept */
-    ry_value_id next;  /* of a statistic that is exchanged: what it becomes on this rank */
+    ry_value_id next;  /* next content on this rank of an exchanged statistic */
 } ry_training_parameter;
 
+/* What running a trainer needs to know of its graphs; const once the graphs are made. Output 0 of
+ * the step's graph and of the loss' is the loss, output 1 the model's output. */
 typedef struct ry_training {
-    ry_training_options options; /* borrowed names and patterns */
-    ry_value_id output;          /* that the loss is of */
-    size_t count, opened;
-    /* in the order of the model's constants; behind `count`: those that stay constants */
-    ry_training_parameter *parameters;
-    /* names of the step's inputs behind those of the model; `target` of the loss', too. Where
-     * gradients are summed up, "train/more" stands in the place of the rate: not 0 when there was a
-     * micro-batch before */
+    ry_loss_options loss;
+    ry_value_id output;   /* the model's output that the loss compares with the target */
+    size_t count, opened; /* parameters; those from `count` to `opened` stay constants */
+    const ry_training_parameter *parameters; /* in the order of the model's constants */
+    /* names of inputs that follow the model's: of the step and of the loss, and of the step. Where
+     * gradients are summed up, "train/more" replaces the rate: 0 for the first micro-batch */
     const char *target, *rate;
-    /* of a step, in the order in which they are there: gradients, running statistics, the loss.
-     * Where gradients are summed up they are not of it, but of the update: exchanged_sums */
+    /* values of a step that ranks exchange, in order: gradients, running statistics, the loss.
+     * Where gradients are summed up the update exchanges them instead: exchanged_sums */
     ry_exchanged_list exchanged, exchanged_sums;
-    /* of both graphs: output 0 is the loss, 1 what it is of */
 } ry_training;
+
+/* A training in the making. */
+typedef struct ry_training_builder {
+    ry_training_options options; /* borrowed names and patterns */
+    ry_training *training;
+    ry_training_parameter *parameters; /* what the training shows as const */
+} ry_training_builder;
 
 /* `graph` is a copy of a model's, sorted here; lists live in the arena. Fails where there is
  * nothing to train, or a pattern matches nothing. */
 rynd_status ry_training_open(ry_graph *graph, const ry_training_options *options, ry_arena *arena,
-                             ry_training *training, ry_error *error);
+                             ry_training_builder *builder, ry_error *error);
 
 /* `graph`: a copy of the graph that was opened and then bound, folded and inferred. Fills in the
  * states' places, and drops parameters that no gradient reaches: they are constants again. */
-rynd_status ry_training_make_step(ry_graph *graph, ry_training *training, ry_error *error);
+rynd_status ry_training_make_step(ry_graph *graph, ry_training_builder *builder, ry_error *error);
 
 /* Does a step sum up gradients, and leave parameters as they are? */
-static inline bool ry_training_accumulates(const ry_training *training)
+static inline bool ry_training_accumulates(const ry_training_options *options)
 {
-    return training->options.accumulate > 1;
+    return options->accumulate > 1;
 }
 
 /* Where a step sums up gradients: a graph of the update alone. Its inputs are the learning rate,
@@ -96,8 +102,8 @@ static inline bool ry_training_accumulates(const ry_training *training)
  * moments, with an exchange the sums over ranks. With keep_gradients the means are its outputs,
  * too. `model`: what the step's graph is a
  * copy of. */
-rynd_status ry_training_make_update(const ry_graph *model, ry_training *training, ry_graph **graph,
-                                    ry_error *error);
+rynd_status ry_training_make_update(const ry_graph *model, ry_training_builder *builder,
+                                    ry_graph **graph, ry_error *error);
 
 /* The same as ry_training_make_step, of a further copy, after that; parameters are inputs,
  * behind those of the model and the target, in their order. */

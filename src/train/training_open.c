@@ -3,7 +3,7 @@
  * alone (rank 0), that an operator reads as an operand and not for a setting, and from which the
  * output is computed; and running statistics of batch normalisations. */
 #include "graph/own_vector.h"
-#include "train/drop.h"
+#include "train/dropout_nodes.h"
 #include "train/frozen.h"
 #include "train/initial.h"
 
@@ -11,16 +11,16 @@
 
 typedef struct opening {
     ry_graph *graph;
-    ry_training *training;
-    bool *leads;  /* of each value: to the output */
-    bool *refuse; /* of each value: some node reads it as a setting */
-    bool *mean;   /* of each value: a running statistic */
+    ry_training_builder *b;
+    bool *leads;  /* per value: the output depends on it */
+    bool *refuse; /* per value: a node reads it as a setting */
+    bool *mean;   /* per value: a running statistic */
     bool *frozen; /* by value: training leaves it alone */
     ry_error *error;
 } opening;
 
-/* Of an operator's inputs: a bit for each that is an operand, which a gradient may come to. The
- * last bit counts for all further ones. */
+/* Bit i: input i of the operator is an operand that gradients may reach. The last bit stands for
+ * all further inputs. */
 enum { LAST_BIT = 31 };
 
 static uint32_t operands_of(ry_op op)
@@ -152,15 +152,16 @@ static void read_running(const opening *o)
 static rynd_status keep_output(const opening *o)
 {
     ry_graph_clear_outputs(o->graph);
-    return ry_graph_add_output(o->graph, o->training->output) ? ry_graph_compact(o->graph, o->error)
-                                                              : ry_fail_memory(o->error);
+    return ry_graph_add_output(o->graph, o->b->training->output)
+               ? ry_graph_compact(o->graph, o->error)
+               : ry_fail_memory(o->error);
 }
 
 /* From the last node to the first. */
 static void look_back(const opening *o)
 {
     const ry_graph *graph = o->graph;
-    o->leads[o->training->output] = true;
+    o->leads[o->b->training->output] = true;
     for (size_t n = graph->node_count; n-- > 0;) {
         const ry_node *node = &graph->nodes[n];
         bool leads = false;
@@ -203,9 +204,10 @@ static void find_statistics(opening *o)
 static rynd_status take(opening *o, ry_arena *arena)
 {
     ry_graph *graph = o->graph;
-    ry_training *training = o->training;
-    training->parameters = RY_TAKE(arena, ry_training_parameter, graph->value_count);
-    if (!training->parameters) {
+    ry_training_builder *b = o->b;
+    b->parameters = RY_TAKE(arena, ry_training_parameter, graph->value_count);
+    b->training->parameters = b->parameters;
+    if (!b->parameters) {
         return ry_fail_memory(o->error);
     }
     for (ry_value_id v = 0; v < graph->value_count; v++) {
@@ -223,12 +225,11 @@ static rynd_status take(opening *o, ry_arena *arena)
         if (!name) {
             return ry_fail_memory(o->error);
         }
-        training->parameters[training->count++] =
-            (ry_training_parameter){.name = name,
-                                    .value = v,
-                                    .content = value->constant,
-                                    .initial = value->constant,
-                                    .statistic = o->mean[v]};
+        b->parameters[b->training->count++] = (ry_training_parameter){.name = name,
+                                                                      .value = v,
+                                                                      .content = value->constant,
+                                                                      .initial = value->constant,
+                                                                      .statistic = o->mean[v]};
         value->constant = NULL;
     }
     return RYND_OK;
@@ -236,27 +237,27 @@ static rynd_status take(opening *o, ry_arena *arena)
 
 static rynd_status check_parameters(const opening *o)
 {
-    const ry_training_options *options = &o->training->options;
+    const ry_training_options *options = &o->b->options;
     size_t weights = 0;
-    for (size_t i = 0; i < o->training->count; i++) {
-        weights += !o->training->parameters[i].statistic;
+    for (size_t i = 0; i < o->b->training->count; i++) {
+        weights += !o->b->parameters[i].statistic;
     }
     const bool some = options->freeze_count || options->train_only_count || options->train_last;
     return weights ? RYND_OK
                    : ry_fail(o->error, RYND_ERROR_UNSUPPORTED,
                              "nothing to train: output '%s' depends on no floating-point "
                              "initializer%s",
-                             o->graph->values[o->training->output].name,
+                             o->graph->values[o->b->training->output].name,
                              some ? " that is not frozen" : "");
 }
 
 static rynd_status find_output(opening *o)
 {
-    const char *name = o->training->options.output;
+    const char *name = o->b->options.output;
     const ry_graph *graph = o->graph;
     for (size_t i = 0; i < graph->output_count; i++) {
         if (!name || strcmp(graph->values[graph->outputs[i]].name, name) == 0) {
-            o->training->output = graph->outputs[i];
+            o->b->training->output = graph->outputs[i];
             return RYND_OK;
         }
     }
@@ -266,13 +267,13 @@ static rynd_status find_output(opening *o)
 
 static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
 {
-    ry_training *training = o->training;
+    ry_training_builder *b = o->b;
     RY_TRY(ry_graph_compact(o->graph, o->error));
     RY_TRY(find_output(o));
     name_copies(o);
     read_running(o);
     RY_TRY(keep_output(o));
-    RY_TRY(ry_training_open_drops(o->graph, !training->options.no_dropout, o->error));
+    RY_TRY(ry_training_open_drops(o->graph, !b->options.no_dropout, o->error));
     RY_TRY(separate_vectors(o, scratch));
     const size_t count = o->graph->value_count;
     o->leads = RY_TAKE(scratch, bool, count);
@@ -281,36 +282,40 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
     if (!o->leads || !o->refuse || !o->mean) {
         return ry_fail_memory(o->error);
     }
-    RY_TRY(ry_training_find_frozen(o->graph, &training->options, scratch, &o->frozen, o->error));
-    training->target = ry_graph_find(o->graph, "target") == RY_NO_VALUE ? "target" : "train/target";
-    training->rate = ry_graph_find(o->graph, "learning_rate") == RY_NO_VALUE
-                         ? "learning_rate"
-                         : "train/learning_rate";
+    RY_TRY(ry_training_find_frozen(o->graph, &b->options, scratch, &o->frozen, o->error));
+    b->training->target =
+        ry_graph_find(o->graph, "target") == RY_NO_VALUE ? "target" : "train/target";
+    b->training->rate = ry_graph_find(o->graph, "learning_rate") == RY_NO_VALUE
+                            ? "learning_rate"
+                            : "train/learning_rate";
     look_back(o);
     find_statistics(o);
     RY_TRY(take(o, arena));
-    training->opened = training->count;
-    const size_t room = training->count + 1; /* and the loss */
-    ry_exchanged_list *lists[] = {&training->exchanged, &training->exchanged_sums};
+    b->training->opened = b->training->count;
+    const size_t room = b->training->count + 1; /* and the loss */
+    ry_exchanged_list *lists[] = {&b->training->exchanged, &b->training->exchanged_sums};
     for (int i = 0; i < 2; i++) {
         *lists[i] = (ry_exchanged_list){.items = RY_TAKE(arena, ry_exchanged, room),
-                                        .ranks = training->options.ranks};
+                                        .ranks = b->options.ranks};
         if (!lists[i]->items) {
             return ry_fail_memory(o->error);
         }
     }
     RY_TRY(check_parameters(o));
-    return training->options.init == RY_INIT_model
-               ? RYND_OK
-               : ry_training_initialise(o->graph, training, arena, o->error);
+    return b->options.init == RY_INIT_model ? RYND_OK
+                                            : ry_training_initialise(o->graph, b, arena, o->error);
 }
 
 rynd_status ry_training_open(ry_graph *graph, const ry_training_options *options, ry_arena *arena,
-                             ry_training *training, ry_error *error)
+                             ry_training_builder *b, ry_error *error)
 {
-    opening o = {.graph = graph, .training = training, .error = error};
+    opening o = {.graph = graph, .b = b, .error = error};
     ry_arena scratch;
-    *training = (ry_training){.options = *options};
+    *b = (ry_training_builder){.options = *options, .training = RY_TAKE(arena, ry_training, 1)};
+    if (!b->training) {
+        return ry_fail_memory(error);
+    }
+    b->training->loss = options->loss;
     ry_arena_init(&scratch, graph->arena.allocator);
     const rynd_status status = open_graph(&o, &scratch, arena);
     ry_arena_free(&scratch);

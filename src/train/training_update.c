@@ -4,9 +4,9 @@
 
 typedef struct updating {
     const ry_graph *model;
-    ry_training *training;
+    ry_training_builder *b;
     ry_graph *graph;
-    ry_value_id *sum; /* of each parameter that has one; in the order of all */
+    ry_value_id *sum; /* per parameter: its sum of gradients; RY_NO_VALUE: none */
     ry_optimizer_step step;
     ry_error *error;
 } updating;
@@ -26,8 +26,8 @@ static rynd_status add_input(const updating *u, const char *name, ry_dtype dtype
 
 static rynd_status add_sums(const updating *u)
 {
-    for (size_t i = 0; i < u->training->count; i++) {
-        ry_training_parameter *p = &u->training->parameters[i];
+    for (size_t i = 0; i < u->b->training->count; i++) {
+        ry_training_parameter *p = &u->b->parameters[i];
         const ry_value *like = &u->model->values[p->value];
         if (!has_sum(p)) {
             u->sum[i] = RY_NO_VALUE;
@@ -45,9 +45,9 @@ static rynd_status add_sums(const updating *u)
 /* From here on a sum is of all ranks, and the factor makes a mean of it. */
 static rynd_status exchange(updating *u)
 {
-    ry_exchanged_list *list = &u->training->exchanged_sums;
+    ry_exchanged_list *list = &u->b->training->exchanged_sums;
     ry_emitter e = {.graph = u->graph, .name = "train/exchange", .error = u->error};
-    for (size_t i = 0; i < u->training->count; i++) {
+    for (size_t i = 0; i < u->b->training->count; i++) {
         if (u->sum[i] != RY_NO_VALUE) {
             const char *name = u->graph->values[u->sum[i]].name;
             RY_TRY(ry_exchange_value(u->graph, list, u->sum[i], name, &u->sum[i], u->error));
@@ -59,16 +59,16 @@ static rynd_status exchange(updating *u)
 
 static rynd_status keep_gradients(const updating *u)
 {
-    const bool ranks = u->training->options.ranks > 0;
+    const bool ranks = u->b->options.ranks > 0;
     ry_emitter e = {.graph = u->graph, .name = "train/mean", .error = u->error};
-    for (size_t i = 0; i < u->training->count; i++) {
+    for (size_t i = 0; i < u->b->training->count; i++) {
         if (u->sum[i] == RY_NO_VALUE) {
             continue;
         }
         const ry_value_id mean =
-            ranks ? ry_emit_mean(&e, &u->training->exchanged_sums, u->sum[i]) : u->sum[i];
+            ranks ? ry_emit_mean(&e, &u->b->training->exchanged_sums, u->sum[i]) : u->sum[i];
         RY_TRY(e.status);
-        u->training->parameters[i].gradient = (uint32_t)u->graph->output_count;
+        u->b->parameters[i].gradient = (uint32_t)u->graph->output_count;
         if (!ry_graph_add_output(u->graph, mean)) {
             return ry_fail_memory(u->error);
         }
@@ -78,7 +78,7 @@ static rynd_status keep_gradients(const updating *u)
 
 static rynd_status update(const updating *u, size_t i)
 {
-    ry_training_parameter *p = &u->training->parameters[i];
+    ry_training_parameter *p = &u->b->parameters[i];
     const ry_value *like = &u->model->values[p->value];
     const ry_value_id value = ry_graph_add_value(u->graph, p->name, like->dtype, &like->shape);
     const char *name = ry_arena_format(&u->graph->arena, "%s/update", p->name);
@@ -87,18 +87,18 @@ static rynd_status update(const updating *u, size_t i)
     }
     ry_emitter e = {.graph = u->graph, .name = name, .error = u->error};
     p->state = (uint32_t)u->graph->state_count;
-    ry_emit_update(&e, &u->training->options.optimizer, &u->step, value, u->sum[i], p->initial);
+    ry_emit_update(&e, &u->b->options.optimizer, &u->step, value, u->sum[i], p->initial);
     return e.status;
 }
 
 static rynd_status make(updating *u)
 {
-    const ry_training_options *options = &u->training->options;
+    const ry_training_options *options = &u->b->options;
     const ry_shape scalar = {.rank = 0};
     ry_value_id rate;
     ry_emitter e = {.graph = u->graph, .name = "train/rate", .error = u->error};
     u->step.scale = RY_NO_VALUE;
-    RY_TRY(add_input(u, u->training->rate, RY_f64, &scalar, &rate));
+    RY_TRY(add_input(u, u->b->training->rate, RY_f64, &scalar, &rate));
     RY_TRY(add_sums(u));
     RY_TRY(options->ranks ? exchange(u) : RYND_OK);
     RY_TRY(options->keep_gradients ? keep_gradients(u) : RYND_OK);
@@ -109,12 +109,12 @@ static rynd_status make(updating *u)
     ry_emit_optimizer_step(&e, &options->optimizer, rate, before, &u->step);
     if (options->clip_norm > 0) {
         e.name = "train/clip";
-        u->step.scale = ry_emit_clip_scale(&e, u->training->count, u->sum, options->clip_norm,
+        u->step.scale = ry_emit_clip_scale(&e, u->b->training->count, u->sum, options->clip_norm,
                                            options->ranks ? options->ranks : 1);
     }
     RY_TRY(e.status);
-    for (size_t i = 0; i < u->training->count; i++) {
-        if (has_sum(&u->training->parameters[i])) {
+    for (size_t i = 0; i < u->b->training->count; i++) {
+        if (has_sum(&u->b->parameters[i])) {
             RY_TRY(update(u, i));
         }
     }
@@ -123,13 +123,13 @@ static rynd_status make(updating *u)
     return ry_graph_infer(u->graph, u->error);
 }
 
-rynd_status ry_training_make_update(const ry_graph *model, ry_training *training, ry_graph **graph,
+rynd_status ry_training_make_update(const ry_graph *model, ry_training_builder *b, ry_graph **graph,
                                     ry_error *error)
 {
-    updating u = {.model = model, .training = training, .error = error};
+    updating u = {.model = model, .b = b, .error = error};
     *graph = NULL;
     RY_TRY(ry_graph_create(model->arena.allocator, &u.graph, error));
-    u.sum = RY_TAKE(&u.graph->arena, ry_value_id, training->count);
+    u.sum = RY_TAKE(&u.graph->arena, ry_value_id, b->training->count);
     const rynd_status status = u.sum ? make(&u) : ry_fail_memory(error);
     if (status != RYND_OK) {
         ry_graph_destroy(u.graph);

@@ -2,11 +2,12 @@
 /* Checks the kernels of a device, problem by problem. */
 #include "tune/check_kernels.h"
 
+#include "base/progress_ends.h"
 #include "device/digest.h"
 #include "kernels/prepared.h"
 #include "machine/machine.h"
+#include "tune/reference_samples.h"
 #include "tune/trial.h"
-#include "tune/truth.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,7 @@ typedef struct check {
     const char *text;
     ry_problem problem;
     ry_operands operands;
-    ry_truth truth;
+    ry_reference_samples truth;
     ry_checked *checked;
 } check;
 
@@ -70,7 +71,8 @@ static rynd_status try_twice(check *c, ry_trial *trial, ry_checked_kernel *kerne
     char doubt[RY_DOUBT_LENGTH] = "";
     ry_digest first, second;
     RY_TRY(run(c, trial, &first, error));
-    RY_TRY(ry_truth_compare(&c->truth, &c->operands, kernel->kernel->accuracy, doubt, error));
+    RY_TRY(ry_reference_samples_compare(&c->truth, &c->operands, kernel->kernel->accuracy, doubt,
+                                        error));
     RY_TRY(run(c, trial, &second, error));
     if (doubt[0]) {
         note(c, kernel, RY_FINDING_WRONG, doubt);
@@ -151,7 +153,7 @@ static rynd_status check_problem(check *c, const struct check_problem *problem, 
     rynd_status status = ry_operands_make(&c->operands, c->device, &c->problem, SEED,
                                           problem->reach, &c->arena, error);
     if (status == RYND_OK) {
-        status = ry_truth_whole(&c->truth, &c->operands, &c->host, &c->arena, error);
+        status = ry_reference_samples_whole(&c->truth, &c->operands, &c->host, &c->arena, error);
     }
     if (status == RYND_OK) {
         status = judge_all(c, error);
@@ -194,8 +196,9 @@ rynd_status ry_check_kernels(ry_device *device, const ry_check_watch *watch, ry_
             ry_error_prefix(error, "problem '%s': ", problems[i].text);
         }
         ry_arena_free(&c.arena);
-        if (watch->progress) {
-            watch->progress(watch->user, (double)(i + 1) / PROBLEMS);
+        if (status == RYND_OK &&
+            ry_progress_ends(watch->progress, watch->user, (size_t)i + 1, PROBLEMS)) {
+            return ry_fail(error, RYND_ERROR_CANCELLED, "the check was ended by its caller");
         }
     }
     return status;

@@ -35,7 +35,7 @@ typedef struct ry_checked {
 
 /* Is told what share of the check is done, 0 to 1. */
 typedef struct ry_check_watch {
-    void (*progress)(void *user, double done); /* NULL: nobody is told */
+    rynd_progress_function progress; /* NULL: nobody is told */
     void *user;
 } ry_check_watch;
 

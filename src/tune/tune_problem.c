@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "tune/candidates.h"
 #include "tune/race.h"
-#include "tune/truth.h"
+#include "tune/reference_samples.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,7 +37,7 @@ typedef struct tuning {
     ry_arena *arena;
     ry_tuned_problem *tuned;
     ry_operands operands;
-    ry_truth truth;
+    ry_reference_samples truth;
     slot *slots;
     int base; /* the slot of the untuned choice, or of the first form that is right */
     double **times;
@@ -138,9 +138,9 @@ static rynd_status check(tuning *t, slot *s, char doubt[RY_DOUBT_LENGTH], ry_err
     RY_TRY(ry_operands_clear(&t->operands, error));
     RY_TRY(run_once(t, s, error));
     if (t->truth.samples || t->truth.reference) {
-        return ry_truth_compare(&t->truth, &t->operands, accuracy, doubt, error);
+        return ry_reference_samples_compare(&t->truth, &t->operands, accuracy, doubt, error);
     }
-    return ry_truth_take(&t->truth, &t->operands, t->arena, error);
+    return ry_reference_samples_take(&t->truth, &t->operands, t->arena, error);
 }
 
 static rynd_status reject(tuning *t, slot *s, const char *why, ry_error *error)
@@ -377,7 +377,8 @@ static rynd_status tune(tuning *t, ry_device *device, const ry_target *host, ry_
     }
     RY_TRY(
         ry_operands_make(&t->operands, device, t->problem, t->options->seed, 0, t->arena, error));
-    RY_TRY(ry_truth_make(&t->truth, &t->operands, host, t->options->seed, t->arena, error));
+    RY_TRY(ry_reference_samples_make(&t->truth, &t->operands, host, t->options->seed, t->arena,
+                                     error));
     RY_TRY(look(t, error));
     if (t->base < 0) {
         return RYND_OK;

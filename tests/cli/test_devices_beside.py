@@ -97,6 +97,36 @@ def test_check_refuses_a_kernel_that_fails(rynd, ran, narrow, tmp_path, monkeypa
     assert plan["nodes"][0]["kernel"] == "softmax_gpu"
 
 
+@needs_opencl
+@pytest.mark.parametrize("finding", ["wrong", "unsteady"])
+def test_check_refuses_a_kernel_with_bad_results(rynd, ran, narrow, tmp_path, monkeypatch, finding):
+    """The device changes softmax's first result: always, or the last bit in every other run."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("RYND_PROFILE")
+    narrow(**{finding: 1})
+    checked = rynd("devices", "--check", "--device", "opencl", "--json", timeout=1200)
+    assert checked.code == 1 and "1 kernel is not right on opencl" in checked.err
+    (result,) = checked.results
+    (bad,) = [kernel for kernel in result["check"]["kernels"] if kernel["finding"] not in ("right", "untried")]
+    assert (bad["kernel"], bad["finding"]) == ("softmax_gpu", finding) and bad["problem"].startswith("softmax")
+    assert ("is 7" if finding == "wrong" else "different bits") in bad["why"]
+    assert f"\n{finding} softmax_gpu\n" in (tmp_path / "rynd" / os.path.basename(result["check"]["file"])).read_text()
+    # networks take the CPU's kernel, and the plan says why
+    model = save(tmp_path / "m.onnx", [helper.make_node("Softmax", ["x"], ["y"], axis=1)], [("x", "float32", [5, 37])], [("y", "float32", [5, 37])])
+    (plan,) = ran("plan", model, "--device", "opencl", "--json").results
+    (step,) = plan["nodes"]
+    assert not step["kernel"].endswith("_gpu") and "softmax_gpu is not used: `rynd devices --check` found it wrong" in step["reason"]
+    x = np.linspace(-1, 1, 185, dtype="float32").reshape(5, 37)
+    np.save(tmp_path / "x.npy", x)
+    ran("run", model, "-i", tmp_path / "x.npy", "--device", "opencl", "-o", tmp_path / "y.npy")
+    assert np.allclose(np.load(tmp_path / "y.npy"), np.exp(x) / np.exp(x).sum(1, keepdims=True), rtol=1e-5)
+    # a single problem has no other kernel there: the error names the kernel and the finding
+    for subject, *more in ((SOFTMAX,), (SOFTMAX, "--set", "kernel=softmax_gpu"), (SOFTMAX, "--set", "group=64"), (model, "--set", "y.kernel=softmax_gpu")):
+        rynd("plan", subject, "--device", "opencl", *more).failed("softmax_gpu", "is not used", "rynd devices --check")
+    for command in ("bench", "tune", "predict"):
+        rynd(command, SOFTMAX, "--device", "opencl").failed("softmax_gpu", "is not used", "rynd devices --check")
+
+
 MACHINE = """rynd machine 1
 vendor NVIDIA
 name Some GPU

@@ -93,7 +93,7 @@ def test_times_are_those_of_the_network(ran, small_net):
 def test_text(ran, small_net):
     out = ran("plan", CONV, "--explain").out
     lines = out.splitlines()
-    assert lines[0] == CONV and lines[1].startswith("predicted ") and "the limit is" in lines[1]
+    assert lines[0] == CONV and lines[1].startswith("predicted ") and "roofline limit" in lines[1]
     assert lines[2].startswith("arithmetic ") and "memory" in lines[2]
     assert lines[4].split()[:3] == ["kernel", "class", "form"]
     assert [line[0] for line in lines[5:8]] == ["*", " ", " "]

@@ -30,4 +30,4 @@ def test_bench_and_predict(ran):
 def test_refuses(rynd, command):
     rynd(command, "conv c=1 k=1 h=2 w=2", "--gradient").failed("problem of conv")
     rynd(command, "model.onnx", "--gradient").failed("expression", "model.onnx", code=2)
-    rynd(command, "expr x0=4:i32 y0=4:i32 program='x0 * 2'", "--gradient").failed("rynd_expr_gradient", "wanted")
+    rynd(command, "expr x0=4:i32 y0=4:i32 program='x0 * 2'", "--gradient").failed("rynd_expr_create_gradient", "wanted")

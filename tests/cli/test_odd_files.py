@@ -169,7 +169,7 @@ def test_npy_with_more_behind_it(rynd, identity, tmp_path, size):
     path = tmp_path / "x.npy"
     path.write_bytes(npy(np.ones((2, 3), "float32")))
     os.truncate(path, path.stat().st_size + size)
-    rynd("run", identity([2, 3]), "-i", path).failed(path, "more behind its array")
+    rynd("run", identity([2, 3]), "-i", path).failed(path, "more bytes follow its array")
 
 
 @pytest.mark.parametrize("version, length", [(1, 200), (1, 65535), (2, 200), (2, 2**32 - 1), (3, 1 << 20)])
@@ -273,12 +273,12 @@ def test_npz_member_that_no_input_wants(usual, identity, two_inputs, tmp_path):
         assert out["y"][0, 0] == ord("a") + ord("b")
 
 
-@pytest.mark.parametrize("method, name", [(zipfile.ZIP_LZMA, "lzma (method 14"), (zipfile.ZIP_BZIP2, "bzip2 (method 12")])
+@pytest.mark.parametrize("method, name", [(zipfile.ZIP_LZMA, "lzma (zip method 14)"), (zipfile.ZIP_BZIP2, "bzip2 (zip method 12)")])
 def test_npz_packed_by_others(rynd, identity, tmp_path, method, name):
     path = tmp_path / "x.npz"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("x.npy", npy(np.zeros((2, 3), "float32")))
-    rynd("run", identity([2, 3]), "-i", path).failed(path, "x.npy", name, "stored or deflated", "numpy.savez_compressed")
+    rynd("run", identity([2, 3]), "-i", path).failed(path, "x.npy", name, "stored and deflated", "numpy.savez_compressed")
 
 
 def test_npz_that_claims_more_than_it_can_hold(rynd, identity, tmp_path):
@@ -296,7 +296,7 @@ def test_npz_with_more_behind_an_array(rynd, identity, tmp_path):
     path = tmp_path / "x.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x.npy", npy(np.zeros((2, 3), "float32")) + b"more")
-    rynd("run", identity([2, 3]), "-i", path).failed(path, "x.npy", "more behind its array")
+    rynd("run", identity([2, 3]), "-i", path).failed(path, "x.npy", "more bytes follow its array")
 
 
 def test_npz_with_more_behind_its_directory(rynd, ran, identity, tmp_path):

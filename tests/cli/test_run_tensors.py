@@ -215,7 +215,7 @@ def test_input_given_twice(rynd, two_inputs, tmp_path):
 
 def test_one_file_too_many(rynd, two_inputs, tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((2, 3), "float32"))
-    rynd("run", two_inputs, *["-i", tmp_path / "a.npy"] * 3).failed("a.npy", "no input left", code=2)
+    rynd("run", two_inputs, *["-i", tmp_path / "a.npy"] * 3).failed("a.npy", "every input has a file", code=2)
 
 
 def test_shape_that_is_not_the_input_s(rynd, identity, tmp_path):

@@ -58,7 +58,7 @@ def plan_text(path, cpus, threads):
     result = run_rynd("plan", path, "--batch", "4", "--threads", threads, "--json", preexec_fn=lambda: os.sched_setaffinity(0, cpus))
     assert result.code == 0, result.err
     document = json.loads(result.out)
-    assert document["results"][0].pop("plan_time") > 0
+    assert document["results"][0].pop("planning_seconds") > 0
     return json.dumps(document)
 
 

@@ -63,7 +63,7 @@ def test_a_problem_needs_no_step():
 
 
 def test_a_model_needs_one(two_convolutions):
-    run_rynd("plan", two_convolutions, "--set", "kernel=conv_fwd_f32_igemm_generic").failed("which of the model's steps", "STEP.kernel=", code=2)
+    run_rynd("plan", two_convolutions, "--set", "kernel=conv_fwd_f32_igemm_generic").failed("name the step", "STEP.kernel=", code=2)
     run_rynd("plan", two_convolutions, "--set", ".kernel=conv_fwd_f32_igemm_generic").failed("STEP.KNOB=V", code=2)
 
 
@@ -83,9 +83,10 @@ def test_what_is_not_legal(setting, words):
 
 def test_knobs_are_listed(two_convolutions):
     text = ran("plan", two_convolutions, "--knobs").out
-    assert "legal values" in text and "second.conv." in text
+    assert "legal values" in text and "second.conv." in text and "0 to 1000 percent of " in text
     for node in nodes_of(two_convolutions):
         values = {knob["name"]: knob["value"] for knob in node["knob_values"]}
+        assert all(knob["value"] in knob["values"] for knob in node["knob_values"])
         assert node["knobs"] == " ".join(f"{name}={value}" for name, value in values.items())
 
 

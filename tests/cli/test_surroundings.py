@@ -31,7 +31,7 @@ def test_peak_memory_is_not_the_parents(training):
 
 
 def test_settings_of_a_training_name_a_step(rynd, training):
-    rynd(*training, "--set", "kernel=conv_ref").failed("--set kernel=conv_ref", "of which of the model's steps?", "STEP.kernel=conv_ref", code=2)
+    rynd(*training, "--set", "kernel=conv_ref").failed("--set kernel=conv_ref", "name the step", "STEP.kernel=conv_ref", code=2)
 
 
 @pytest.mark.skipif(SANITIZED, reason="AddressSanitizer must be the first library")

@@ -117,7 +117,7 @@ def test_text(ran):
     assert [line.split()[0] for line in lines[1:4]] == ["0", "1", "2"]
     assert all("\u2588" in line for line in lines[1:4])
     assert any(line.startswith("D_max ") for line in lines[4:])
-    assert "no step takes" in lines[-1]
+    assert "no step with E above" in lines[-1]
     head = ran("sweep", CONV, "pad=0..2", *QUICK).out.splitlines()[0].split()
     assert {"n", "measured", "min", "ratio"} <= set(head)
 
@@ -184,7 +184,7 @@ def test_no_file_without_output(ran, tmp_path):
 
 REFUSED = [
     (["pad"], "'pad' is no range"),
-    (["pad=8..0"], "goes upwards"),
+    (["pad=8..0"], "must ascend"),
     (["pad=0..8", "h+pad=1,2"], "'pad' is in two ranges"),
     (["pad=0..10000"], "more than 10000 values"),
     (["pad=0..999", "c=1..11"], "more than 10000 points"),

@@ -18,7 +18,8 @@ WEIGHTS = {
     "matmul": ((96, 200), 96),
     "turned": ((40, 200), 200),  # transposed by a node
 }
-KEPT = {"slope": np.float32([[[0.1]]] * 64), "frozen": np.full((40, 40), 0.25, "float32")}
+KEPT = {"slope": np.float32([[[0.1]]] * 64), "factor": np.full(200, 0.5, "float32"), "offset": np.full((1, 40), 0.5, "float32"),
+        "frozen": np.full((40, 40), 0.25, "float32")}
 VECTORS = {"conv.bias": 64, "scale": 128, "shift": 128, "mean": 128, "variance": 128, "gemm.bias": 96, "added": 200}
 
 
@@ -31,8 +32,8 @@ def net(tmp_path):
         helper.make_node("ConvTranspose", ["d", "up"], ["e"], strides=[2, 2], group=2), helper.make_node("GlobalAveragePool", ["e"], ["f"]),
         helper.make_node("Flatten", ["f"], ["g"]), helper.make_node("Gemm", ["g", "gemm", "gemm.bias"], ["h"], transB=1),
         helper.make_node("MatMul", ["h", "matmul"], ["i"]), helper.make_node("Add", ["i", "added"], ["j"]),
-        helper.make_node("Transpose", ["turned"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["j", "t"], ["k"]),
-        helper.make_node("MatMul", ["k", "frozen"], ["y"])]
+        helper.make_node("Transpose", ["turned"], ["t"], perm=[1, 0]), helper.make_node("Mul", ["j", "factor"], ["k"]),
+        helper.make_node("MatMul", ["k", "t"], ["l"]), helper.make_node("Add", ["l", "offset"], ["m"]), helper.make_node("MatMul", ["m", "frozen"], ["y"])]
     arrays = {name: np.full(shape, 7, "float32") for name, (shape, _) in WEIGHTS.items()} | KEPT
     arrays |= {name: np.full(count, 7, "float32") for name, count in VECTORS.items()}
     return save(tmp_path / "net.onnx", nodes, [("x", "float32", ["N", 3, 6, 6])], [("y", "float32", ["N", 40])], arrays)

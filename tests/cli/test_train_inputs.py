@@ -60,7 +60,7 @@ def test_what_is_missing(rynd, net, arrays, tmp_path):
     del arrays["right"]
     np.savez(tmp_path / "data.npz", **arrays)
     result = rynd("train", net, "--data", tmp_path / "data.npz")
-    assert result.code == 1 and "data.npz' has no array 'right'; one by the name of each of the model's inputs and y (targets) are wanted" in result.err
+    assert result.code == 1 and "data.npz' has no array 'right'; it needs one array per input of the model (with the input's name) and y (targets)" in result.err
 
 
 def test_rows_that_differ(rynd, net, arrays, tmp_path):
@@ -86,4 +86,4 @@ def test_no_such_output(rynd, net, data, tmp_path):
 def test_going_on_with_another_output_is_refused(rynd, ran, net, data, tmp_path):
     losses(ran, net, data, tmp_path, "--steps", 1, "-o", tmp_path / "out.onnx")
     result = rynd("train", net, "--data", data, "--batch", 8, "--no-shuffle", "--resume", tmp_path / "out.checkpoint.npz", "--loss-of", "low")
-    result.failed("output=sum, and this one is of output=low", "--other-bits")
+    result.failed("output=sum, but this run has output=low", "--other-bits")

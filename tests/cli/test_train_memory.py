@@ -61,7 +61,7 @@ def test_forecast_of_several_batches(ran, rynd, net, data):
     assert four["memory"] > one["memory"] and four["steps_per_epoch"] == 4
     assert 0 < four["peak_values"] and four["peak_values"] + four["peak_workspace"] < four["memory"]
     assert f"most at {four['peak_step']}: " in ran("train", net, "--data", data, "--batch", 4, "--accumulate", 4, "--dry-run").out
-    assert "4 of them a step" in ran("train", net, "--data", data, "--batch", 4, "--accumulate", 4, "--dry-run").out
+    assert "4 per step" in ran("train", net, "--data", data, "--batch", 4, "--accumulate", 4, "--dry-run").out
     rynd("train", net, "--data", data, "--batch", 16, "--accumulate", 5).failed("70 samples, less than 5 batches of 16", "--accumulate")
     rynd("train", net, "--data", data, "--accumulate", 0).failed("--accumulate", code=2)
 
@@ -144,7 +144,7 @@ def test_storage_belongs_to_a_checkpoint(ran, rynd, deep, data, tmp_path):
     whole, half = tmp_path / "whole.onnx", tmp_path / "half.onnx"
     ran(*options, "--epochs", 4, "--storage", "bf16", "-o", whole)
     ran(*options, "--epochs", 2, "--storage", "bf16", "-o", half)
-    rynd(*options, "--epochs", 4, "--resume", tmp_path / "half.checkpoint.npz", "-o", half).failed("was made by a run of storage=bf16, and this one is of storage=f32: it cannot go on")
+    rynd(*options, "--epochs", 4, "--resume", tmp_path / "half.checkpoint.npz", "-o", half).failed("comes from a run with storage=bf16, but this run has storage=f32: it cannot continue")
     ran(*options, "--epochs", 4, "--storage", "bf16", "--resume", tmp_path / "half.checkpoint.npz", "-o", half)
     assert half.read_bytes() == whole.read_bytes()
     rynd(*options, "--storage", "f16").failed("--storage", "f32|bf16", code=2)

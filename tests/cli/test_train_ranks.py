@@ -238,6 +238,6 @@ def test_no_module(net, data):
 
 def test_dry_run_tells_of_ranks(net, data):
     out = train(2, net, "--data", data, "--batch", 16, "--dry-run")
-    assert "ranks       2, each with its part of 16 samples" in out and "batch       [8, 1, 12, 12]" in out
+    assert "ranks       2, which share batches of 16 samples" in out and "batch       [8, 1, 12, 12]" in out
     (result,) = json.loads(train(2, net, "--data", data, "--batch", 16, "--dry-run", "--json"))["results"]
     assert result["ranks"] == 2

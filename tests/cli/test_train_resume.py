@@ -47,16 +47,16 @@ def resume(net, data, checkpoint, tmp_path):
 
 
 OPTIONS = {
-    "accuracy": (["--accuracy", "strict"], "accuracy=near32, and this one is of accuracy=strict"),
-    "set": (["--set", "first.kernel=conv_ref"], "settings=none, and this one is of settings=first.kernel=conv_ref"),
-    "storage": (["--storage", "bf16"], "storage=f32, and this one is of storage=bf16"),
+    "accuracy": (["--accuracy", "strict"], "accuracy=near32, but this run has accuracy=strict"),
+    "set": (["--set", "first.kernel=conv_ref"], "settings=none, but this run has settings=first.kernel=conv_ref"),
+    "storage": (["--storage", "bf16"], "storage=f32, but this run has storage=bf16"),
     "optimizer": (["--optimizer", "adam"], "optimizer=sgd_momentum"),
-    "clip": (["--clip", "1"], "clip_norm=0, and this one is of clip_norm=1"),
-    "decay": (["--weight-decay", "0.25"], "weight_decay=0, and this one is of weight_decay=0.25"),
-    "accumulate": (["--accumulate", "2"], "accumulate=1, and this one is of accumulate=2"),
-    "loss": (["--label-smoothing", "0.5"], "label_smoothing=0, and this one is of label_smoothing=0.5"),
-    "batch": (["--batch", "16"], "batch=8, and this one is of batch=16"),
-    "order": (["--no-shuffle"], "order=random, and this one is of order=own"),
+    "clip": (["--clip", "1"], "clip_norm=0, but this run has clip_norm=1"),
+    "decay": (["--weight-decay", "0.25"], "weight_decay=0, but this run has weight_decay=0.25"),
+    "accumulate": (["--accumulate", "2"], "accumulate=1, but this run has accumulate=2"),
+    "loss": (["--label-smoothing", "0.5"], "label_smoothing=0, but this run has label_smoothing=0.5"),
+    "batch": (["--batch", "16"], "batch=8, but this run has batch=16"),
+    "order": (["--no-shuffle"], "order=random, but this run has order=own"),
     "freeze": (["--freeze", "w2"], "--freeze"),
 }
 
@@ -92,13 +92,13 @@ def test_kernels_alone_are_named(resume, checkpoint):
             content = io.BytesIO()
             np.save(content, stored[name])
             archive.writestr(name + ".npy", content.getvalue())
-    resume().failed("steps run by other kernels or forms", "--other-bits")
+    resume().failed("steps with other kernels or forms", "--other-bits")
     assert resume("--other-bits").code == 0
 
 
 def test_other_bits_go_on_knowingly(resume, tmp_path):
     result = resume("--accuracy", "strict", "--other-bits")
-    assert result.code == 0 and "accuracy=near32, and this one is of accuracy=strict: it goes on with other bits" in result.err
+    assert result.code == 0 and "accuracy=near32, but this run has accuracy=strict: continuing with other bits" in result.err
     assert (tmp_path / "more.onnx").exists()
 
 

@@ -56,7 +56,7 @@ def test_plans_take_what_was_measured(ran, tmp_path, record):
     before = ran("plan", PROBLEM, "--json").results[0]["nodes"][0]
     assert "wisdom" not in before["reason"]
     assert ran("wisdom", "import", write(tmp_path / "r.jsonl", record)).out == (
-        f"{tmp_path}/r.jsonl: 1 record, 1 of them taken; 0 are of other machines\n")
+        f"{tmp_path}/r.jsonl: 1 record, 1 of them stored; 0 from other machines\n")
     node = ran("plan", PROBLEM, "--json").results[0]["nodes"][0]
     assert (node["kernel"], node["knobs"]) == (KERNEL, record["form"])
     assert node["reason"].startswith("measured 43.1 us (wisdom); predicted ")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a list of devices: refused with a message that names the file, or what it says is
  * within its bounds. */
-#include "place/fleet.h"
+#include "placement/fleet.h"
 
 #include <math.h>
 #include <stdlib.h>

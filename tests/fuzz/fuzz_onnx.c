@@ -37,7 +37,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argc;
     (void)argv;
     static const rynd_allocator allocator = {take, give_back, NULL};
-    rynd_context_options options = {.size = sizeof options, .threads = 1, .allocator = &allocator};
+    rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .allocator = &allocator);
     if (rynd_context_create(&options, &context) != RYND_OK) {
         fprintf(stderr, "%s\n", rynd_last_error());
         exit(1);
@@ -54,33 +55,33 @@ static void need_message(rynd_status status)
 
 static void look(const rynd_model *model)
 {
-    rynd_model_info info = {.size = sizeof info};
-    rynd_value_info value = {.size = sizeof value};
-    rynd_node_info node = {.size = sizeof node};
+    rynd_model_info info = RYND_SIZED(rynd_model_info);
+    rynd_value_info value = RYND_SIZED(rynd_value_info);
+    rynd_node_info node = RYND_SIZED(rynd_node_info);
     need_message(rynd_model_get_info(model, &info));
     for (size_t i = 0; i < rynd_model_input_count(model); i++) {
-        need_message(rynd_model_input(model, i, &value));
+        need_message(rynd_model_get_input(model, i, &value));
     }
     for (size_t i = 0; i < rynd_model_output_count(model); i++) {
-        need_message(rynd_model_output(model, i, &value));
+        need_message(rynd_model_get_output(model, i, &value));
     }
     for (size_t i = 0; i < rynd_model_node_count(model); i++) {
-        need_message(rynd_model_node(model, i, &node));
+        need_message(rynd_model_get_node(model, i, &node));
         (void)rynd_model_node_output(model, i, 0);
     }
 }
 
 static int is_small(const rynd_plan *plan)
 {
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     double flop = 0;
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
-        if (rynd_plan_step(plan, i, &step) == RYND_OK) {
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        if (rynd_plan_get_step(plan, i, &step) == RYND_OK) {
             flop += step.flop + step.bytes;
         }
     }
-    return rynd_plan_memory(plan, &memory) == RYND_OK && memory.total < MEMORY_LIMIT &&
+    return rynd_plan_get_memory(plan, &memory) == RYND_OK && memory.total < MEMORY_LIMIT &&
            flop < FLOP_LIMIT;
 }
 
@@ -91,10 +92,10 @@ static void run(const rynd_model *model, rynd_plan *plan)
     rynd_session *session = NULL;
     rynd_status status = rynd_session_create(plan, &session);
     for (size_t i = 0; i < rynd_model_input_count(model) && status == RYND_OK; i++) {
-        rynd_value_info value = {.size = sizeof value};
+        rynd_value_info value = RYND_SIZED(rynd_value_info);
         rynd_tensor tensor;
-        status = rynd_model_input(model, i, &value);
-        status = status ? status : rynd_plan_input(plan, i, &tensor);
+        status = rynd_model_get_input(model, i, &value);
+        status = status ? status : rynd_plan_get_input(plan, i, &tensor);
         if (status == RYND_OK &&
             (size_t)rynd_tensor_elements(&tensor) <= sizeof zeros / sizeof zeros[0]) {
             tensor.data = zeros;
@@ -105,7 +106,7 @@ static void run(const rynd_model *model, rynd_plan *plan)
     need_message(status);
     for (size_t i = 0; i < rynd_model_output_count(model) && status == RYND_OK; i++) {
         rynd_tensor tensor;
-        status = rynd_session_output(session, i, &tensor);
+        status = rynd_session_get_output(session, i, &tensor);
     }
     rynd_session_destroy(session);
 }
@@ -135,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     rynd_model *model = NULL;
     rynd_plan *plan = NULL;
-    rynd_plan_options options = {.size = sizeof options, .batch = 1, .without_weights = 1};
+    rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = 1, .without_weights = 1);
     /* The model borrows the bytes: a copy of the exact size lets AddressSanitizer see every read
      * beyond them. */
     uint8_t *copy = malloc(size ? size : 1);

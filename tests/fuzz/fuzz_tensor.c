@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     rynd_tensor tensor;
     const char *name = NULL;
-    rynd_context_options options = {.size = sizeof options, .threads = 1};
+    rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 1);
     if (!context && rynd_context_create(&options, &context) != RYND_OK) {
         abort();
     }

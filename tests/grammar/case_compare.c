@@ -19,7 +19,7 @@ bool case_outputs_take(const rynd_session *session, const rynd_model *model, cas
     outputs->count = 0;
     for (size_t i = 0; i < rynd_model_output_count(model) && i < GRAMMAR_VALUES; i++) {
         rynd_tensor *tensor = &outputs->tensor[i];
-        if (rynd_session_output(session, i, tensor) != RYND_OK) {
+        if (rynd_session_get_output(session, i, tensor) != RYND_OK) {
             return false;
         }
         void *copy = malloc(bytes_of(tensor) + 1);

@@ -109,9 +109,9 @@ static bool enlarge(grammar *g, generator *n)
 static void take_inputs(const grammar *g, const rynd_model *model, rynd_tensor *inputs)
 {
     for (size_t i = 0; i < rynd_model_input_count(model); i++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         inputs[i] = (rynd_tensor){0};
-        if (rynd_model_input(model, i, &info) != RYND_OK) {
+        if (rynd_model_get_input(model, i, &info) != RYND_OK) {
             continue;
         }
         for (int k = 0; k < g->value_count; k++) {
@@ -148,12 +148,12 @@ static void plan(rynd_context *context, const grammar *g, uint64_t seed, totals 
     rynd_status status = rynd_model_load_memory(context, bytes.data, bytes.size, &model);
     if (status == RYND_OK) {
         take_inputs(g, model, inputs);
-        const rynd_plan_options options = {
-            .size = sizeof options, .inputs = inputs, .without_weights = 1};
+        const rynd_plan_options options =
+            RYND_SIZED(rynd_plan_options, .inputs = inputs, .without_weights = 1);
         status = rynd_plan_create(model, &options, &made);
     }
     if (status == RYND_OK) {
-        rynd_prediction prediction = {.size = sizeof prediction};
+        rynd_prediction prediction = RYND_SIZED(rynd_prediction);
         status = rynd_plan_predict(made, &prediction);
     }
     t->models++;
@@ -168,8 +168,8 @@ int main(int argc, char **argv)
     static grammar g;
     totals t = {0};
     rynd_context *context = NULL;
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = 1, .allocator = &budget_allocator};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .allocator = &budget_allocator);
     const bool print = argc > 1 && strcmp(argv[1], "--print") == 0;
     if (argc - print != 3 || rynd_context_create(&options, &context) != RYND_OK) {
         fprintf(stderr, "usage: large_models [--print] FIRST COUNT\n");

@@ -43,10 +43,9 @@ bool case_engine_create(case_engine *engine, const char *isa)
         }
         rynd_context **contexts[] = {engine->one, engine->three};
         for (unsigned t = 0; t < 2; t++) {
-            const rynd_context_options options = {.size = sizeof options,
-                                                  .threads = 1 + 2 * t,
-                                                  .allocator = &budget_allocator,
-                                                  .isa = ry_isa_name((ry_isa)i)};
+            const rynd_context_options options =
+                RYND_SIZED(rynd_context_options, .threads = 1 + 2 * t,
+                           .allocator = &budget_allocator, .isa = ry_isa_name((ry_isa)i));
             if (rynd_context_create(&options, &contexts[t][engine->isas]) != RYND_OK) {
                 return false;
             }
@@ -100,9 +99,10 @@ static bool take_inputs(model_case *c)
     /* the plan knows small inputs' content, and holds for it alone */
     const bool tell = chance(&c->g->c, 40);
     for (size_t i = 0; i < rynd_model_input_count(c->model); i++) {
-        rynd_value_info info = {.size = sizeof info};
-        const grammar_value *v =
-            rynd_model_input(c->model, i, &info) == RYND_OK ? find_value(c->g, info.name) : NULL;
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
+        const grammar_value *v = rynd_model_get_input(c->model, i, &info) == RYND_OK
+                                     ? find_value(c->g, info.name)
+                                     : NULL;
         if (!v || v->rank > RYND_MAX_RANK) {
             return wrong(c, "an input that the model does not have", "");
         }
@@ -151,8 +151,8 @@ static bool same_plans(const rynd_plan *a, const rynd_plan *b)
         return false;
     }
     for (size_t i = 0; i < rynd_plan_step_count(a); i++) {
-        rynd_step_info x = {.size = sizeof x}, y = {.size = sizeof y};
-        if (rynd_plan_step(a, i, &x) != RYND_OK || rynd_plan_step(b, i, &y) != RYND_OK) {
+        rynd_step_info x = RYND_SIZED(rynd_step_info), y = RYND_SIZED(rynd_step_info);
+        if (rynd_plan_get_step(a, i, &x) != RYND_OK || rynd_plan_get_step(b, i, &y) != RYND_OK) {
             return false;
         }
         const char *const pairs[][2] = {{x.name, y.name},           {x.problem, y.problem},
@@ -165,16 +165,16 @@ static bool same_plans(const rynd_plan *a, const rynd_plan *b)
             }
         }
     }
-    rynd_memory m = {.size = sizeof m}, n = {.size = sizeof n};
-    return rynd_plan_memory(a, &m) == RYND_OK && rynd_plan_memory(b, &n) == RYND_OK &&
+    rynd_memory m = RYND_SIZED(rynd_memory), n = RYND_SIZED(rynd_memory);
+    return rynd_plan_get_memory(a, &m) == RYND_OK && rynd_plan_get_memory(b, &n) == RYND_OK &&
            memcmp(&m, &n, sizeof m) == 0;
 }
 
 static rynd_status bind_and_run(const model_case *c, rynd_session *session)
 {
     for (size_t i = 0; i < rynd_model_input_count(c->model); i++) {
-        rynd_value_info info = {.size = sizeof info};
-        RY_TRY(rynd_model_input(c->model, i, &info));
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
+        RY_TRY(rynd_model_get_input(c->model, i, &info));
         RY_TRY(rynd_session_bind(session, info.name, &c->inputs[i]));
     }
     return rynd_session_run(session);
@@ -285,7 +285,7 @@ static void run_loaded(model_case *c)
     if (!take_inputs(c)) {
         return;
     }
-    c->options = (rynd_plan_options){.size = sizeof c->options, .inputs = c->known};
+    c->options = RYND_SIZED(rynd_plan_options, .inputs = c->known);
     static const rynd_accuracy accuracies[] = {RYND_ACCURACY_DEFAULT, RYND_ACCURACY_STRICT,
                                                RYND_ACCURACY_DEFAULT, RYND_ACCURACY_BF16};
     c->options.accuracy = accuracies[choose(&c->g->c, 4)];

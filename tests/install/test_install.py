@@ -2,12 +2,15 @@
 """What `make install` leaves behind is complete: programs compile against it by pkg-config and by find_package, and the command runs from it."""
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
+PROGRAMS = {f"{path.name}_{number}": code for path in sorted((ROOT / "docs").glob("*.md"))
+            for number, code in enumerate(re.findall(r"```c\n(#include.*?)```", path.read_text(), re.DOTALL))}
 EXAMPLES = sorted((ROOT / "examples").glob("*.c"))
 
 
@@ -48,6 +51,15 @@ def test_tree(tree, libdir):
     assert {f"{lib}/librynd.so", f"{lib}/librynd.a", f"{lib}/pkgconfig/rynd.pc", f"{lib}/cmake/rynd/rynd-config.cmake"} <= names
 
 
+def test_soname(libdir):
+    """Before 1.0 each minor version has its own soname; version.h, the library's file and the command agree."""
+    text = (ROOT / "include/rynd/version.h").read_text()
+    major, minor, patch = (re.search(rf"VERSION_{part} (\d+)", text).group(1) for part in ("MAJOR", "MINOR", "PATCH"))
+    soname = f"librynd.so.{major}.{minor}"
+    assert f"[{soname}]" in run("readelf", "-d", libdir / "librynd.so")
+    assert (libdir / soname).resolve().name == f"{soname}.{patch}"
+
+
 def test_nothing_names_the_build(tree):
     """The build folder's path would break an installed tree as soon as the folder is gone."""
     for path in tree.rglob("*"):
@@ -68,6 +80,17 @@ def test_pkg_config_static(flags, tmp_path):
     words = ["-l:librynd.a" if word == "-lrynd" else word for word in flags["static"]]
     run("gcc", "-std=c11", CONSUMER / "consumer.c", *words, "-o", tmp_path / "consumer")
     assert run(tmp_path / "consumer").startswith("rynd ")
+
+
+def test_documents_have_programs():
+    assert len(PROGRAMS) >= 3
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_documents_compile(flags, tmp_path, name):
+    (tmp_path / "program.c").write_text(PROGRAMS[name])
+    includes = [word for word in flags["shared"] if word.startswith("-I")]
+    run("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *includes, tmp_path / "program.c")
 
 
 @pytest.mark.parametrize("kind", ["shared", "static"])

@@ -103,6 +103,14 @@ def test_the_cheapest_order():
     assert len(check("ji,jk->ik", ((30, 20), (30, 40)))) == 1
 
 
+def test_more_labels_than_a_set_holds():
+    """An ellipsis of 13 dims."""
+    shape = (2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2)
+    x = numpy.arange(8, dtype=numpy.float32).reshape(*shape, 2)
+    y = numpy.asarray(rynd.Model(model_of("...i->i...", [x.shape]), threads=1)(x))
+    numpy.testing.assert_array_equal(y, numpy.moveaxis(x, -1, 0))
+
+
 @pytest.mark.parametrize("dtype", [numpy.float64, numpy.int64, numpy.int32, numpy.float16])
 def test_dtypes(dtype):
     arrays = [numpy.arange(24).reshape(2, 3, 4).astype(dtype) % 7, numpy.arange(40).reshape(2, 4, 5).astype(dtype) % 5]

@@ -26,8 +26,9 @@ def test_explain_op():
     reasons = {each.kernel: each.refused for each in candidates.refused}
     assert reasons["conv_ref"] == "reference: only where nothing else takes it"
     assert all(each.prediction is None for each in candidates.refused)
-    assert chosen.kernel in str(candidates) and "not taken" in str(candidates)
-    assert rynd.Op(CONV, settings={"kernel": "conv_ref"}).explain().chosen.kernel == "conv_ref"
+    assert chosen.kernel in str(candidates) and "rejected" in str(candidates)
+    op = rynd.Op(CONV, settings={"kernel": "conv_ref"})
+    assert op.explain().chosen.kernel == "conv_ref" and op.step.reason.startswith("set; predicted")
 
 
 def test_explain_plan(conv_model):

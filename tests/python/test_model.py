@@ -33,6 +33,23 @@ def test_result_is_that_of_another_engine(conv_model):
     numpy.testing.assert_allclose(y, reference(conv_model, x)[0], rtol=1e-4, atol=1e-4)
 
 
+def test_memory_counts_every_output(tmp_path):
+    nodes = [helper.make_node("Softmax", ["x"], ["y"]), helper.make_node("Softmax", ["y"], ["z"]), helper.make_node("Softmax", ["z"], ["out"])]
+    values = [(name, TensorProto.FLOAT, [4, 256]) for name in ("x", "y", "z", "out")]
+    plan = rynd.load(save(tmp_path / "outputs.onnx", nodes, values[:1], values[1:])).plan()
+    assert plan.memory.activations >= 3 * 4 * 4 * 256
+
+
+def test_all_processors_by_default(monkeypatch):
+    kept = rynd.context._kept
+    monkeypatch.setenv("RYND_THREADS", "3")
+    kept.cache_clear()
+    try:
+        assert rynd.device_info()["threads"] == 3 and rynd.device_info(threads=2)["threads"] == 2
+    finally:
+        kept.cache_clear()
+
+
 def test_a_plan_a_shape(conv_model):
     model = rynd.load(conv_model)
     for n in (1, 3, 1, 2):
@@ -70,6 +87,7 @@ def test_plan_tells_all_before_it_runs(conv_model):
     assert 0 < max(step.activations for step in plan.steps) <= plan.memory.activations
     assert 0 <= max(step.workspace for step in plan.steps) <= plan.memory.workspace
     assert any(knob.main for knob in plan.knobs("first"))
+    assert all(knob.value in knob.values and knob.unit == "" for knob in plan.knobs("first"))
     assert "kernel" in str(plan) and "Memory over the steps" in plan._repr_html_()
 
 

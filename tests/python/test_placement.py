@@ -52,6 +52,8 @@ def test_place(conv_model, two):
     assert placement.link("a", "b") == placement.link("b", "a") == (1e12, 0)
     parts = placement.parts
     assert {part.device for part in parts} == {"a", "b"} and parts[0].first == 0 and parts[0].end == parts[1].first
+    with pytest.raises(rynd.ArgumentError):
+        placement._part(-1)
     assert placement.memory == max(part.memory.total for part in parts)
     assert placement.makespan(1) == pytest.approx(placement.latency)
     assert placement.makespan(4) < 4 * placement.latency

@@ -141,9 +141,10 @@ def test_bad_exchanges(conv_model, exchange, error, text):
         rynd.Trainer(conv_model, loss="mse", batch=4, exchange=exchange)
 
 
-def test_bad_bucket(conv_model):
-    with pytest.raises(rynd.ArgumentError, match="bucket_bytes is -1"):
-        rynd.Trainer(conv_model, loss="mse", batch=4, bucket_bytes=-1)
+@pytest.mark.parametrize("bucket_bytes", [-1, 1 << 48])
+def test_bad_bucket(conv_model, bucket_bytes):
+    with pytest.raises(rynd.ArgumentError, match=f"bucket_bytes is {bucket_bytes}"):
+        rynd.Trainer(conv_model, loss="mse", batch=4, bucket_bytes=bucket_bytes)
 
 
 PROGRAM = """

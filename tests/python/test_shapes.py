@@ -68,6 +68,8 @@ def test_own_weights_are_the_choice_of_the_shape(open_model):
     plans = [bound.plan(inputs=shape) for shape in shapes]
     assert [step.kernel for step in plans[0].steps] == alone[0]
     assert all("as the model has packed them" in step.reason for step in plans[1].steps if step.op == "Conv")
+    shared = bound.plan(inputs=shapes[1], own_weights=0)
+    assert all("as the model has packed them" in step.reason for step in shared.steps if step.op == "Conv")
     free = bound.plan(inputs=shapes[1], own_weights=2**40)
     assert [step.kernel for step in free.steps] == alone[1]
 

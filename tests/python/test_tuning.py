@@ -104,6 +104,7 @@ def test_plans_by_hand(conv_model):
     model = rynd.load(conv_model)
     plan = model.plan(batch=1, settings={"plan": {"channels_last": 1000}})
     assert plan.form == ("channels_last=1000", "set", 0)
+    assert all(knob.values[-1] == "1000" and knob.unit.startswith("percent of ") for knob in plan.knobs())
     assert [knob.value for knob in plan.knobs()] == ["1000"] + ["100"] * 4 and plan.knobs()[0].name == "channels_last"
     assert model.plan(batch=1).form == ("", "predicted", 0)
     with pytest.raises(rynd.ArgumentError, match="plan has no knob 'warp'"):

@@ -45,7 +45,7 @@ def test_taken(lines, options, tmp_path):
     assert rynd.wisdom.export(tmp_path / "out.jsonl", **options) == 1
     assert (tmp_path / "out.jsonl").read_text() == lines.read_text()
     assert rynd.wisdom.merge(options["wisdom"], **dict(options, wisdom=tmp_path / "second.db")) == (1, 1, 0)
-    (drift,) = rynd.wisdom.check(seconds=0.005, **options)
+    (drift,) = rynd.wisdom.check(count=1, seconds=0.005, **options)
     assert drift.record == record and drift.samples >= 5 and drift.ratio == pytest.approx(drift.median / record.median)
     assert rynd.wisdom.clear(problem="conv", **options) == 1
     assert rynd.wisdom.show(**options) == []
@@ -69,6 +69,8 @@ def test_frozen(lines, options):
 def test_refused(tmp_path, options):
     with pytest.raises(rynd.MissingFileError, match="none.jsonl"):
         rynd.wisdom.import_(tmp_path / "none.jsonl", **options)
+    with pytest.raises(rynd.FileError, match="it is a folder"):
+        rynd.wisdom.import_(tmp_path, **options)
     (tmp_path / "bad.jsonl").write_text("[]\n")
     with pytest.raises(rynd.FormatError, match="bad.jsonl: line 1"):
         rynd.wisdom.import_(tmp_path / "bad.jsonl", **options)

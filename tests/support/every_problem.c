@@ -6,8 +6,8 @@
 #define EXACT     0
 #define REFERENCE EVERY_PROBLEM_REFERENCE
 
+/* clang-format off */
 const every_problem every_problems[] = {
-    /* clang-format off */
     {F32, "conv n=2 c=3 h=13 w=11 k=5 r=3 s=3 pad=1"},
     {F32, "conv c=17 h=7 w=9 k=33 bias=1 act=relu"},
     {F32, "conv n=3 c=16 h=5 w=5 k=16 r=3 s=3 pad=1 bias=1 residual=1 act=silu"},
@@ -269,6 +269,6 @@ const every_problem every_problems[] = {
     {REFERENCE, "deform_conv x0=1x4x7x8:f32 x1=6x4x3x3:f32 x2=1x18x7x8:f32 x3=6:f32 y0=1x6x7x8:f32 pads=1,1,1,1"},
     {F32, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},
     {EXACT, "nms x0=2x9x4:f32 x1=2x3x9:f32 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
-    /* clang-format on */
 };
+/* clang-format on */
 const size_t every_problem_count = sizeof every_problems / sizeof *every_problems;

@@ -156,4 +156,12 @@ static inline ry_value_id einsum_ellipsis(gradient_case *c)
     return einsum(c, "i...j,j...k->...ki", 2, (ry_value_id[]){a, b});
 }
 
+/* As many labels as a tensor may have dims. */
+static inline ry_value_id einsum_deepest(gradient_case *c)
+{
+    const ry_value_id a = gradient_input(c, DIMS(2, 1, 1, 1, 1, 1, 1, 3, 1, 1, 1, 1, 1, 1, 1, 2)),
+                      b = gradient_input(c, DIMS(2, 2));
+    return einsum(c, "abcdefghijklmnop,pa->hbcdefgijklmnoap", 2, (ry_value_id[]){a, b});
+}
+
 #endif

@@ -4,14 +4,16 @@
  *   kernel_case c;
  *   kernel_case_begin(&c, RY_OP_conv);
  *   c.attrs.conv.pads = (ry_ints){4, {1, 1, 1, 1}};
- *   kernel_case_random(&c, RY_f32, "1x3x8x8", 1);                operand after operand, in the
- * order of ops.inc kernel_case_random(&c, RY_f32, "4x3x3x3", 2);                (kernel_case_absent
- * for one that is left out) kernel_case_output(&c, RY_f32, "1x4x8x8"); kernel_case_check(&c,
- * "conv_fwd_f32_igemm_avx2", 1e-6);      against the reference, in every layout that it takes
- *   kernel_case_end(&c);
+ *   kernel_case_random(&c, RY_f32, "1x3x8x8", 1);    operands in the order of ops.inc
+ *   kernel_case_random(&c, RY_f32, "4x3x3x3", 2);    (kernel_case_absent: an omitted one)
+ *   kernel_case_output(&c, RY_f32, "1x4x8x8");
+ *   kernel_case_check(&c, "conv_fwd_f32_igemm_avx2", 1e-6);    against the reference, in every
+ *   kernel_case_end(&c);                                       layout of the kernel
  *
- * or, against known values: kernel_case_run(&c, kernel, CASE_NHWC), then kernel_case_expect(&c, 0,
- * values, count, tolerance).
+ * Against known values:
+ *
+ *   kernel_case_run(&c, kernel, CASE_NHWC);
+ *   kernel_case_expect(&c, 0, values, count, tolerance);
  *
  * Values are given and read in row-major order; a run lays them out as its layout says. Each run
  * watches what the kernel touches: bytes around every operand, gaps between elements, bytes around

@@ -3,7 +3,7 @@
 #ifndef TESTS_PLACE_INSTANCE_H
 #define TESTS_PLACE_INSTANCE_H
 
-#include "place/assign.h"
+#include "placement/assign.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -85,11 +85,8 @@ static inline void run_ranks(rank_case *all, int ranks, void *(*run)(rank_thread
         all->box[i].full = false;
         r->all = all;
         r->ring = (ry_ring){i, ranks, mail, r, NULL, 0, &ry_system_allocator};
-        r->exchange = (rynd_exchange){.size = sizeof r->exchange,
-                                      .rank = i,
-                                      .ranks = ranks,
-                                      .all_reduce = ry_ring_all_reduce,
-                                      .user = &r->ring};
+        r->exchange = RYND_SIZED(rynd_exchange, .rank = i, .ranks = ranks,
+                                 .all_reduce = ry_ring_all_reduce, .user = &r->ring);
     }
     for (int i = 0; i < ranks; i++) {
         pthread_create(&all->rank[i].thread, NULL, start_rank, &all->rank[i]);

@@ -4,8 +4,7 @@
  *
  *   fixture f = begin();
  *   ry_value_id y = conv(&f, input(&f, 4, dims), 3, 5, true);        3 to 5 channels, with a bias
- *   rewrite(&f, expr1(&f, "max(x0, 0)", y));                         runs, rewrites, runs
- *       again, compares
+ *   rewrite(&f, expr1(&f, "max(x0, 0)", y));    runs, rewrites, runs again, compares
  *   assert_int_equal(f.graph->node_count, 1);
  *   end(&f); */
 #ifndef TESTS_SUPPORT_REWRITE_CASE_H

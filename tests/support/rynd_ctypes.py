@@ -122,47 +122,47 @@ SIGNATURES = {
     "rynd_version": (c_char_p,),
     "rynd_context_create": (c_int, POINTER(ContextOptions), POINTER(c_void_p)),
     "rynd_context_destroy": (None, c_void_p),
-    "rynd_context_info": (c_int, c_void_p, POINTER(DeviceInfo)),
+    "rynd_context_get_info": (c_int, c_void_p, POINTER(DeviceInfo)),
     "rynd_model_load": (c_int, c_void_p, c_char_p, POINTER(c_void_p)),
     "rynd_model_load_memory": (c_int, c_void_p, c_void_p, c_size_t, POINTER(c_void_p)),
     "rynd_model_destroy": (None, c_void_p),
     "rynd_model_input_count": (c_size_t, c_void_p),
     "rynd_model_output_count": (c_size_t, c_void_p),
-    "rynd_model_input": (c_int, c_void_p, c_size_t, POINTER(ValueInfo)),
-    "rynd_model_output": (c_int, c_void_p, c_size_t, POINTER(ValueInfo)),
+    "rynd_model_get_input": (c_int, c_void_p, c_size_t, POINTER(ValueInfo)),
+    "rynd_model_get_output": (c_int, c_void_p, c_size_t, POINTER(ValueInfo)),
     "rynd_plan_create": (c_int, c_void_p, POINTER(PlanOptions), POINTER(c_void_p)),
     "rynd_plan_destroy": (None, c_void_p),
-    "rynd_plan_memory": (c_int, c_void_p, POINTER(Memory)),
-    "rynd_plan_time": (c_double, c_void_p),
+    "rynd_plan_get_memory": (c_int, c_void_p, POINTER(Memory)),
+    "rynd_plan_planning_seconds": (c_double, c_void_p),
     "rynd_plan_step_count": (c_size_t, c_void_p),
-    "rynd_plan_step": (c_int, c_void_p, c_size_t, POINTER(StepInfo)),
+    "rynd_plan_get_step": (c_int, c_void_p, c_size_t, POINTER(StepInfo)),
     "rynd_plan_complete": (c_int, c_void_p),
     "rynd_session_create": (c_int, c_void_p, POINTER(c_void_p)),
     "rynd_session_destroy": (None, c_void_p),
     "rynd_session_bind": (c_int, c_void_p, c_char_p, POINTER(Tensor)),
     "rynd_session_run": (c_int, c_void_p),
-    "rynd_session_output": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
+    "rynd_session_get_output": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
     "rynd_session_memory": (c_size_t, c_void_p),
     "rynd_session_copied": (c_size_t, c_void_p),
     "rynd_trainer_create": (c_int, c_void_p, POINTER(TrainerOptions), POINTER(c_void_p)),
     "rynd_trainer_destroy": (None, c_void_p),
     "rynd_trainer_step": (c_int, c_void_p, POINTER(Tensor), POINTER(Tensor), c_double, POINTER(c_double)),
     "rynd_trainer_evaluate": (c_int, c_void_p, POINTER(Tensor), POINTER(Tensor), POINTER(c_double)),
-    "rynd_trainer_output": (c_int, c_void_p, POINTER(Tensor)),
+    "rynd_trainer_get_output": (c_int, c_void_p, POINTER(Tensor)),
     "rynd_trainer_state_count": (c_size_t, c_void_p),
-    "rynd_trainer_state": (c_int, c_void_p, c_size_t, POINTER(StateInfo)),
+    "rynd_trainer_get_state": (c_int, c_void_p, c_size_t, POINTER(StateInfo)),
     "rynd_trainer_read": (c_int, c_void_p, c_char_p, POINTER(Tensor)),
-    "rynd_trainer_gradient": (c_int, c_void_p, c_char_p, POINTER(Tensor)),
+    "rynd_trainer_get_gradient": (c_int, c_void_p, c_char_p, POINTER(Tensor)),
     "rynd_trainer_plan": (c_void_p, c_void_p),
     "rynd_trainer_memory": (c_size_t, c_void_p),
     "rynd_op_create": (c_int, c_void_p, c_char_p, POINTER(OpOptions), POINTER(c_void_p)),
     "rynd_op_destroy": (None, c_void_p),
     "rynd_op_input_count": (c_size_t, c_void_p),
     "rynd_op_output_count": (c_size_t, c_void_p),
-    "rynd_op_input": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
-    "rynd_op_output": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
+    "rynd_op_get_input": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
+    "rynd_op_get_output": (c_int, c_void_p, c_size_t, POINTER(Tensor)),
     "rynd_op_execute": (c_int, c_void_p, POINTER(c_void_p), POINTER(c_void_p)),
-    "rynd_op_info": (c_int, c_void_p, POINTER(StepInfo)),
+    "rynd_op_get_info": (c_int, c_void_p, POINTER(StepInfo)),
 }
 
 
@@ -213,7 +213,7 @@ class Context(Handle):
 
     def info(self):
         info = sized(DeviceInfo)
-        call("rynd_context_info", self.pointer, byref(info))
+        call("rynd_context_get_info", self.pointer, byref(info))
         return {name: value.decode() if isinstance(value, bytes) else value
                 for name, value in ((field, getattr(info, field)) for field, _ in DeviceInfo._fields_[1:])}
 
@@ -258,7 +258,7 @@ class Model(Handle):
     def _value(self, kind, index):
         """name, dtype, shape (None: rank unknown; an open dim is its symbol)."""
         info = sized(ValueInfo)
-        call(f"rynd_model_{kind}", self.pointer, index, byref(info))
+        call(f"rynd_model_get_{kind}", self.pointer, index, byref(info))
         shape = None
         if info.rank >= 0:
             shape = [info.dim[i] if info.dim[i] >= 0 else info.symbol[i].decode() for i in range(info.rank)]
@@ -269,7 +269,7 @@ def steps_of(plan):
     rows = []
     for index in range(LIBRARY.rynd_plan_step_count(plan)):
         info = sized(StepInfo)
-        call("rynd_plan_step", plan, index, byref(info))
+        call("rynd_plan_get_step", plan, index, byref(info))
         rows.append({name: value.decode() if isinstance(value, bytes) else value
                      for name, value in ((field, getattr(info, field)) for field, _ in StepInfo._fields_[1:])})
     return rows
@@ -298,11 +298,11 @@ class Plan(Handle):
         return bool(LIBRARY.rynd_plan_complete(self.pointer))
 
     def time(self):
-        return LIBRARY.rynd_plan_time(self.pointer)
+        return LIBRARY.rynd_plan_planning_seconds(self.pointer)
 
     def memory(self):
         memory = sized(Memory)
-        call("rynd_plan_memory", self.pointer, byref(memory))
+        call("rynd_plan_get_memory", self.pointer, byref(memory))
         return {name: getattr(memory, name) for name, _ in Memory._fields_[1:]}
 
     def steps(self):
@@ -337,7 +337,7 @@ class Session(Handle):
         outputs = []
         for index in range(len(self.model.outputs)):
             tensor = Tensor()
-            call("rynd_session_output", self.pointer, index, byref(tensor))
+            call("rynd_session_get_output", self.pointer, index, byref(tensor))
             outputs.append(tensor.array())
         return outputs
 
@@ -364,7 +364,7 @@ class Op(Handle):
         """Information on the inputs or the outputs."""
         tensors = [Tensor() for _ in range(getattr(LIBRARY, f"rynd_op_{end}_count")(self.pointer))]
         for index, tensor in enumerate(tensors):
-            call(f"rynd_op_{end}", self.pointer, index, byref(tensor))
+            call(f"rynd_op_get_{end}", self.pointer, index, byref(tensor))
         return tensors
 
     def bind(self, inputs, outputs):
@@ -382,7 +382,7 @@ class Op(Handle):
 
     def kernel(self):
         info = sized(StepInfo)
-        call("rynd_op_info", self.pointer, byref(info))
+        call("rynd_op_get_info", self.pointer, byref(info))
         return info.kernel.decode()
 
 
@@ -432,7 +432,7 @@ class Trainer(Handle):
 
     def output(self):
         tensor = Tensor()
-        call("rynd_trainer_output", self.pointer, byref(tensor))
+        call("rynd_trainer_get_output", self.pointer, byref(tensor))
         return tensor.array()
 
     def states(self):
@@ -440,7 +440,7 @@ class Trainer(Handle):
         found = {}
         for i in range(LIBRARY.rynd_trainer_state_count(self.pointer)):
             info = sized(StateInfo)
-            call("rynd_trainer_state", self.pointer, i, byref(info))
+            call("rynd_trainer_get_state", self.pointer, i, byref(info))
             array = numpy.empty(tuple(info.tensor.dim[: info.tensor.rank]), DTYPES[info.tensor.dtype])
             call("rynd_trainer_read", self.pointer, info.name, byref(Tensor.of(array)))
             found[info.name.decode()] = array
@@ -448,5 +448,5 @@ class Trainer(Handle):
 
     def gradient(self, name):
         tensor = Tensor()
-        call("rynd_trainer_gradient", self.pointer, name.encode(), byref(tensor))
+        call("rynd_trainer_get_gradient", self.pointer, name.encode(), byref(tensor))
         return tensor.array()

@@ -8,8 +8,7 @@
 
 #include "expr/expr.h"
 #include "machine/machine.h"
-#include "plan/plan.h"
-#include "predict/choices.h"
+#include "plan/plan_builder.h"
 
 #include <math.h>
 
@@ -18,9 +17,10 @@ enum { CHANNELS = 24, SIDE = 10 };
 typedef struct small_net {
     int64_t batch; /* 1; to be set before the input is made */
     ry_plan plan;
+    ry_plan_options options;
+    ry_plan_builder builder; /* makes `plan` */
     ry_device device;
     ry_machine machine;
-    ry_choices choices;
     ry_error error;
 } small_net;
 
@@ -35,26 +35,29 @@ static inline void small_net_begin(small_net *n, double bandwidth)
     n->device = (ry_device){
         .isa = cpu.isa, .machine = &n->machine, .host = &n->device, .host_memory = true};
     n->plan.device = &n->device;
-    n->plan.form = ry_plan_form_predicted();
+    n->plan.whole.form = ry_plan_form_predicted();
+    n->options.accuracy = RY_ACCURACY_near32;
+    n->builder.plan = &n->plan;
+    n->builder.options = &n->options;
     ry_arena_init(&n->plan.arena, &ry_system_allocator);
     const ry_target target = {RY_DEVICE_cpu, cpu.isa, &n->machine, 0, NULL};
-    ry_choices_init(&n->choices, &ry_system_allocator, &target, NULL);
-    n->plan.choices = &n->choices;
-    assert_int_equal(ry_graph_create(&ry_system_allocator, &n->plan.graph, &n->error), RYND_OK);
+    ry_choices_init(&n->builder.choices, &ry_system_allocator, &target, NULL);
+    assert_int_equal(ry_graph_create(&ry_system_allocator, &n->builder.graph, &n->error), RYND_OK);
+    n->plan.graph = n->builder.graph;
 }
 
 static inline void small_net_end(small_net *n)
 {
-    ry_choices_free(&n->choices);
-    ry_graph_destroy(n->plan.graph);
+    ry_choices_free(&n->builder.choices);
+    ry_graph_destroy(n->builder.graph);
     ry_arena_free(&n->plan.arena);
 }
 
 static inline ry_value_id small_net_input(small_net *n)
 {
     const ry_shape shape = ry_shape_of(4, (int64_t[]){n->batch, CHANNELS, SIDE, SIDE});
-    const ry_value_id v = ry_graph_add_value(n->plan.graph, NULL, RY_f32, &shape);
-    assert_true(ry_graph_add_input(n->plan.graph, v));
+    const ry_value_id v = ry_graph_add_value(n->builder.graph, NULL, RY_f32, &shape);
+    assert_true(ry_graph_add_input(n->builder.graph, v));
     return v;
 }
 
@@ -62,12 +65,13 @@ static inline ry_value_id small_net_node(small_net *n, ry_op op, const ry_attrs 
                                          const ry_value_id *in)
 {
     const ry_shape unknown = {.rank = -1};
-    const ry_value_id out = ry_graph_add_value(n->plan.graph, NULL, RY_NONE, &unknown);
+    const ry_value_id out = ry_graph_add_value(n->builder.graph, NULL, RY_NONE, &unknown);
     const ry_node_id id =
-        ry_graph_add_node(n->plan.graph, op, NULL, "Test", attrs, inputs, in, 1, &out);
+        ry_graph_add_node(n->builder.graph, op, NULL, "Test", attrs, inputs, in, 1, &out);
     rynd_status status;
-    assert_int_equal(ry_infer_node(n->plan.graph, &n->plan.graph->nodes[id], &n->error, &status),
-                     RY_INFER_DONE);
+    assert_int_equal(
+        ry_infer_node(n->builder.graph, &n->builder.graph->nodes[id], &n->error, &status),
+        RY_INFER_DONE);
     return out;
 }
 
@@ -76,8 +80,8 @@ static inline ry_value_id small_net_convolve(small_net *n, ry_value_id x, int64_
                                              int64_t groups)
 {
     const ry_shape shape = ry_shape_of(4, (int64_t[]){CHANNELS, CHANNELS / groups, window, window});
-    const ry_value_id w = ry_graph_add_constant(n->plan.graph, NULL, RY_f32, &shape, NULL);
-    float *data = ry_graph_constant_data(n->plan.graph, w);
+    const ry_value_id w = ry_graph_add_constant(n->builder.graph, NULL, RY_f32, &shape, NULL);
+    float *data = ry_graph_constant_data(n->builder.graph, w);
     for (int64_t i = 0; i < ry_shape_elements(&shape); i++) {
         data[i] = (float)(rand() % 201 - 100) / 300.0f;
     }
@@ -101,7 +105,7 @@ static inline ry_value_id small_net_expression(small_net *n, const char *program
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
     assert_int_equal(
-        ry_expr_parse(program, NULL, 0, &n->plan.graph->arena, &attrs.expr.program, &n->error),
+        ry_expr_parse(program, NULL, 0, &n->builder.graph->arena, &attrs.expr.program, &n->error),
         RYND_OK);
     return small_net_node(n, RY_OP_expr, &attrs, inputs, in);
 }
@@ -111,13 +115,13 @@ static inline ry_value_id small_net_view(small_net *n, ry_value_id x)
 {
     const ry_shape row = ry_shape_of(2, (int64_t[]){n->batch, CHANNELS * SIDE * SIDE});
     const ry_shape box = ry_shape_of(4, (int64_t[]){n->batch, CHANNELS, SIDE, SIDE});
-    const ry_value_id flat = ry_graph_add_value(n->plan.graph, NULL, RY_f32, &row);
-    const ry_value_id dims = ry_graph_add_i64s(n->plan.graph, NULL, 4, box.dim);
-    const ry_value_id back = ry_graph_add_value(n->plan.graph, NULL, RY_f32, &box);
+    const ry_value_id flat = ry_graph_add_value(n->builder.graph, NULL, RY_f32, &row);
+    const ry_value_id dims = ry_graph_add_i64s(n->builder.graph, NULL, 4, box.dim);
+    const ry_value_id back = ry_graph_add_value(n->builder.graph, NULL, RY_f32, &box);
     assert_int_not_equal(
-        ry_graph_add_node(n->plan.graph, RY_OP_flatten, NULL, "Test", NULL, 1, &x, 1, &flat),
+        ry_graph_add_node(n->builder.graph, RY_OP_flatten, NULL, "Test", NULL, 1, &x, 1, &flat),
         RY_NO_NODE);
-    assert_int_not_equal(ry_graph_add_node(n->plan.graph, RY_OP_reshape, NULL, "Test", NULL, 2,
+    assert_int_not_equal(ry_graph_add_node(n->builder.graph, RY_OP_reshape, NULL, "Test", NULL, 2,
                                            (ry_value_id[]){flat, dims}, 1, &back),
                          RY_NO_NODE);
     return back;
@@ -127,7 +131,7 @@ static inline ry_value_id small_net_view(small_net *n, ry_value_id x)
 static inline void small_net_same(const small_net *n, const graph_run_result *before,
                                   const graph_run_result *after)
 {
-    const ry_graph *graph = n->plan.graph;
+    const ry_graph *graph = n->builder.graph;
     for (size_t o = 0; o < graph->output_count; o++) {
         const float *was = before->data[graph->outputs[o]], *is = after->data[graph->outputs[o]];
         for (int i = 0; i < CHANNELS * SIDE * SIDE; i++) {

@@ -70,8 +70,8 @@ static inline rynd_tensor row_major(rynd_dtype dtype, int rank, const int64_t *d
 static inline void begin_model_on(taught *t, const char *device, unsigned threads)
 {
     static const rynd_allocator counted = {count_allocate, count_release, NULL};
-    const rynd_context_options context = {
-        .size = sizeof context, .device = device, .threads = threads, .allocator = &counted};
+    const rynd_context_options context = RYND_SIZED(rynd_context_options, .device = device,
+                                                    .threads = threads, .allocator = &counted);
     memset(t, 0, sizeof *t);
     if (rynd_context_create(&context, &t->context) != RYND_OK) {
         fail_msg("%s", rynd_last_error());
@@ -133,7 +133,7 @@ static inline double evaluate(taught *t)
 
 static inline rynd_trainer_options defaults(void)
 {
-    return (rynd_trainer_options){.size = sizeof(rynd_trainer_options), .batch = BATCH};
+    return RYND_SIZED(rynd_trainer_options, .batch = BATCH);
 }
 
 #endif

@@ -105,7 +105,8 @@ class PlanForm(NamedTuple):
 class Knob(NamedTuple):
     name: str
     value: str
-    values: str
+    values: tuple[str, ...]
+    unit: str
     main: bool
 
 class Step:

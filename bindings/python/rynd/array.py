@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results, and how they go on to other libraries."""
+"""Results, and their way to other libraries."""
 
 from . import _rynd
 
 
 class Array(_rynd.Array):
-    """A tensor in host memory of its own, row-major; it stays valid as long as anything looks at it.
+    """A tensor in host memory of its own, row-major; valid as long as anything refers to it.
 
     It has the buffer protocol, DLPack and numpy's array interface, so `numpy.asarray(y)`, `torch.from_dlpack(y)` and `memoryview(y)` share
     its memory. Attributes: `shape`, `strides` (bytes), `dtype` ("f32", "bf16", ...), `nbytes`.
@@ -15,19 +15,19 @@ class Array(_rynd.Array):
 
     @property
     def ndim(self):
-        """How many dimensions there are."""
+        """Number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self):
-        """How many elements there are."""
+        """Number of elements."""
         count = 1
         for extent in self.shape:
             count *= extent
         return count
 
     def numpy(self):
-        """The same memory as an array of numpy; bf16 with the dtype of ml_dtypes, which must be installed for it."""
+        """Returns a numpy array on the same memory; bf16 needs the package ml_dtypes."""
         import numpy
         if self.dtype == "bf16":
             import ml_dtypes
@@ -35,18 +35,18 @@ class Array(_rynd.Array):
         return numpy.asarray(self)
 
     def torch(self):
-        """The same memory as a tensor of PyTorch."""
+        """Returns a PyTorch tensor on the same memory."""
         import torch
         return torch.from_dlpack(self)
 
     def tolist(self):
-        """The elements as lists of Python's numbers."""
+        """Returns the elements as nested lists of Python numbers."""
         if self.dtype == "bf16":
             return self.torch().tolist()
         return memoryview(self).tolist()
 
     def item(self):
-        """The one element there is, as Python's number."""
+        """Returns the single element as a Python number."""
         if self.size != 1:
             from .errors import ShapeError
             raise ShapeError(f"item() wants one element, and the array has {self.size}: shape {self.shape}")

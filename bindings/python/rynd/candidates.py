@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions, and what choices are made among."""
+"""Predictions and candidates."""
 
 from collections import namedtuple
 
 from .table import seconds_text, size_text, table
 
 Prediction = namedtuple("Prediction", "median low high coverage arithmetic memory overhead energy")
-Prediction.__doc__ = """Seconds of a run: `median`, and `low` to `high`, between which `coverage` (0.9) of all such predictions have their time.
+Prediction.__doc__ = """Seconds of a run: `median`, and the interval `low` to `high`, which holds the measured time with probability `coverage` (0.9).
 Parts of it, which partly hide each other: `arithmetic`, `memory`, `overhead` (sending threads).
-`energy`: None where no meter measured the machine, else (joule, low, high, meter)."""
+`energy`: None if no meter measured the machine, else (joule, low, high, meter)."""
 Candidate = namedtuple("Candidate", "kernel accuracy refused chosen knobs prediction measured workspace packed")
-Candidate.__doc__ = """A form of a kernel (a kernel with a value for each of its knobs), or a kernel that cannot be taken: `refused` tells why, else it is None.
-Of a form: `prediction`, `measured` (seconds, None where not known), bytes of `workspace` and of weights in the kernel's order (`packed`)."""
+Candidate.__doc__ = """A form of a kernel (a kernel with a value for each of its knobs), or a rejected kernel: `refused` has the reason, else it is None.
+A form has `prediction`, `measured` (seconds, None where not known), bytes of `workspace` and of weights in the kernel's order (`packed`)."""
 
 
 def _candidate(facts):
@@ -20,7 +20,7 @@ def _candidate(facts):
 
 
 class Candidates(list):
-    """Every kernel for a problem's operator: a list of Candidate, the chosen one, then forms by predicted time, then what is refused. Prints as tables."""
+    """Every kernel for a problem's operator: a list of Candidate, the chosen one, then forms by predicted time, then rejected kernels. Prints as tables."""
 
     def __init__(self, facts):
         every = [_candidate(each) for each in facts]
@@ -29,22 +29,22 @@ class Candidates(list):
 
     @property
     def chosen(self):
-        """What was taken."""
+        """The chosen form."""
         return self[0]
 
     @property
     def forms(self):
-        """Those that could be taken, the chosen one first."""
+        """The legal candidates, the chosen one first."""
         return [each for each in self if not each.refused]
 
     @property
     def refused(self):
-        """Kernels that cannot be taken."""
+        """Rejected kernels."""
         return [each for each in self if each.refused]
 
     def __str__(self):
         rows = [["*" if each.chosen else "", each.kernel, each.accuracy, seconds_text(each.prediction.median),
                  f"{each.prediction.median / self.chosen.prediction.median:.2f}", size_text(each.workspace), size_text(each.packed), each.knobs]
                 for each in self.forms]
-        return "\n".join([table(["", "kernel", "class", "predicted", "times", "workspace", "packed", "knobs"], rows), "",
-                          table(["", "not taken", "class", "why"], [["", each.kernel, each.accuracy, each.refused] for each in self.refused])])
+        return "\n".join([table(["", "kernel", "class", "predicted", "relative", "workspace", "packed", "knobs"], rows), "",
+                          table(["", "rejected", "class", "reason"], [["", each.kernel, each.accuracy, each.refused] for each in self.refused])])

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that the package brings."""
+"""The command `rynd` of the package."""
 
 import os
 import shutil
 
 
 def own_command():
-    """Its path, whether it is there or not."""
+    """Returns the path of the package's command, which may be missing."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "rynd")
 
 
 def find_command():
-    """The package's own command, else the one on PATH."""
+    """Returns the path of the package's own command, or of the one on PATH."""
     from .errors import MissingFileError
     own = own_command()
     found = own if os.path.exists(own) else shutil.which("rynd")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices and their threads, kept for all models that ask for the same."""
+"""Devices and their threads, shared by all models with the same options."""
 
 import functools
 import os
@@ -11,7 +11,7 @@ ACCURACIES = ("default", "strict", "near32", "tf32", "bf16", "int8")
 
 
 def accuracy_number(word):
-    """The number that the library has for an accuracy class."""
+    """Returns the library's number of an accuracy class."""
     word = "default" if word is None else word
     if word not in ACCURACIES:
         raise ArgumentError(f"accuracy {word!r}: give one of {', '.join(ACCURACIES[1:])}")
@@ -42,7 +42,7 @@ def devices():
 
 
 def device_info(device=None, threads=None):
-    """What a device is, as a dict: device, name, isa, threads, cores, profile (of its measured rates, or None),
+    """Describes a device as a dict: device, name, isa, threads, cores, profile (of its measured rates, or None),
     fingerprint (as records of wisdom name the machine), wisdom (their file, or None), frozen."""
     return context(device, threads).info()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong: each exception is a rynd.Error, and also of the kind that Python has for it."""
+"""Exceptions: each is a rynd.Error, and also Python's exception of its kind."""
 
 
 class Error(Exception):
@@ -7,11 +7,11 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """A value that a function does not take."""
+    """An argument has an illegal value."""
 
 
 class ArgumentTypeError(Error, TypeError):
-    """A thing of another kind than a function takes: a list where an array is wanted."""
+    """An argument has the wrong type, such as a list instead of an array."""
 
 
 class ShapeError(Error, ValueError):
@@ -19,25 +19,25 @@ class ShapeError(Error, ValueError):
 
 
 class FormatError(Error, ValueError):
-    """A file whose content is not what its format says."""
+    """A file is damaged, or not of its format."""
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Legal, but not something that rynd computes."""
+    """Legal, but not supported by rynd."""
 
 
 class NotFoundError(Error, KeyError):
-    """There is no input, output, node or kernel of that name."""
+    """No input, output, node or kernel has this name."""
 
     __str__ = Exception.__str__  # KeyError's would put the message in quotes
 
 
 class FileError(Error, OSError):
-    """A file that could not be opened, read or written."""
+    """A file cannot be opened, read or written."""
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """A file that is not there."""
+    """A file does not exist."""
 
 
 class OutOfMemoryError(Error, MemoryError):
@@ -45,12 +45,12 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class DeviceError(Error, RuntimeError):
-    """The device failed, or is not there."""
+    """The device failed, or does not exist."""
 
 
 class CancelledError(Error, RuntimeError):
-    """A plan that was ended before it was made."""
+    """Planning was cancelled."""
 
 
 class BusyError(Error, RuntimeError):
-    """A session or operator that another thread runs at this moment."""
+    """Another thread is running the session or operator."""

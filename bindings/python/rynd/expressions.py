@@ -71,7 +71,7 @@ class Expr(_rynd.Expr):
 
     @property
     def steps(self):
-        """What it runs by, as a list of Step: `step.problem` has the program."""
+        """The steps of `run`, as a list of Step: `step.problem` has the program."""
         return [Step(index, step) for index, step in enumerate(self._steps())]
 
     @property
@@ -80,7 +80,7 @@ class Expr(_rynd.Expr):
         return Part(self._model(), None)
 
     def predict(self):
-        """How long `run` takes, again and again on the same memory, as a Prediction. Nothing is run."""
+        """Predicts the time of `run`, repeated on the same memory, as a Prediction. Runs nothing."""
         return self.model.plan(weights=False).predict()
 
     def __repr__(self):

@@ -13,7 +13,7 @@ from .table import table
 from .tuning import Tuning, weights_number
 
 Value = namedtuple("Value", "name dtype shape")
-Value.__doc__ = """An input or output. `shape` has numbers, and names where the model leaves a dimension open; None where it is not known."""
+Value.__doc__ = """An input or output. `shape` has numbers, and names of open dimensions; None if unknown."""
 Weights = namedtuple("Weights", "packed derived unused_packed unused_derived keep")
 Weights.__doc__ = """Bytes of weights that the plans of a model share: `packed` for kernels, `derived` from the model's constants by folding;
 those of them that no plan reads; and how many of each stay then."""
@@ -97,7 +97,7 @@ class Model(_rynd.Caller):
 
     @property
     def weights(self):
-        """What its plans hold of weights, as Weights: plans share them, whatever shapes they are for (docs/shapes.md)."""
+        """Memory of the weights that the plans share, as Weights (docs/shapes.md)."""
         counts = [native.weights() for native in self._native.values()]
         return Weights(*(sum(column) for column in zip(*counts)))
 
@@ -142,7 +142,7 @@ class Model(_rynd.Caller):
 
     def tune(self, budget=0.0, batch=None, dims=None, inputs=None, seed=1, weights=None, settings=None, keep=True, progress=None,
              energy=False):
-        """Measures which plan, and which kernels and forms for its steps, are fastest, and returns a Tuning (see rynd.tune).
+        """Measures the fastest plan, kernels and forms, and returns a Tuning (see rynd.tune).
 
         budget: seconds; 0: 20 at most.
         batch, dims, inputs, settings: of the plan, as in `plan`; steps that have settings of their own are not tuned, nor is a plan that has ("plan").
@@ -158,7 +158,7 @@ class Model(_rynd.Caller):
         return tuning
 
     def part(self, inputs, outputs, batch=None, dims=None):
-        """A Part: what computes some values (outputs, by their names) from others (inputs), planned and run like a model.
+        """Makes a Part: the nodes that compute some values (outputs, by name) from others (inputs), planned and run like a model.
 
         batch, dims: as plan() has them; its shapes are fixed.
         Raises NotFoundError (no such value), ArgumentError (outputs need more than the inputs), ShapeError (a dimension is open).
@@ -166,7 +166,7 @@ class Model(_rynd.Caller):
         return Part(self._first().part(list(inputs), list(outputs), batch or 0, list((dims or {}).items())), self._accuracy)
 
     def save(self, path=None, tensors=None):
-        """Writes the model's ONNX file once more, with other values for some of its constants.
+        """Writes the model's ONNX file with other values of some constants.
 
         path: the file, written whole or not at all; None returns its bytes in place of writing them.
         tensors: arrays by the name of an initializer (or of a Constant node's output), of its type and shape.

@@ -31,11 +31,11 @@ class Op(_rynd.Op):
         self.step = Step(0, self._step())
 
     def predict(self):
-        """How long `run` takes, again and again on the same memory, as a Prediction. Nothing is run."""
+        """Predicts the time of `run`, repeated on the same memory, as a Prediction. Runs nothing."""
         return Prediction(*self._predict())
 
     def explain(self):
-        """What the choice was made among: Candidates. Nothing is run."""
+        """Explains the choice of the kernel, as Candidates. Runs nothing."""
         return Candidates(self._explain())
 
     def __repr__(self):

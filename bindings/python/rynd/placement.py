@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of models, and which device does which of them (docs/placement.md)."""
+"""Assigns parts of models to devices (docs/placement.md)."""
 
 import math
 import os
@@ -14,11 +14,11 @@ from .table import seconds_text, size_text, table
 OBJECTIVES = ("latency", "throughput", "energy", "memory")
 
 FleetDevice = namedtuple("FleetDevice", "name device profile threads memory watts")
-FleetDevice.__doc__ = """A device as the file has it; what the file does not say is None. `profile`: it is another machine."""
+FleetDevice.__doc__ = """A device of the file; None for unstated values. `profile`: it is another machine."""
 
 
 class Part:
-    """What lies between values of a model, with fixed shapes: planned and run like a model. Made by Model.part and rynd.place."""
+    """The nodes between values of a model, with fixed shapes: planned and run like a model. Made by Model.part and rynd.place."""
 
     def __init__(self, native, accuracy=None):
         from .model import Value
@@ -33,7 +33,7 @@ class Part:
         return Plan(self._native, accuracy_number(accuracy or self._accuracy), 0, {}, None, settings or {}, weights, progress)
 
     def __call__(self, *arrays, **named):
-        """Plans it once and runs it. One thread at a time."""
+        """Plans the part at the first call, and runs it. One thread at a time."""
         if self._session is None:
             self._session = self.plan().session()
         return self._session.run(*arrays, **named)
@@ -43,7 +43,7 @@ class Part:
 
 
 class PlacedPart(Part):
-    """A Part, and where it is placed.
+    """A Part, and its device.
 
     Attributes: network (the index of its model), device (a name), first and end (its nodes, from 0, to before `end`), first_node, last_node,
     steps, seconds (predicted), memory, bytes_in, bytes_out. It runs where its device is here.
@@ -55,7 +55,7 @@ class PlacedPart(Part):
 
 
 class Placement(_rynd.Placement):
-    """Which device does which part of which model, found by prediction.
+    """An assignment of models' parts to devices, by predicted times.
 
     Attributes: objective, value, bound (no placement of these parts is below), gap (value / bound - 1), searched (nodes), latency and period
     (seconds), energy (joules; None: a device has no meter), memory (bytes on the device that holds most), complete, parts (PlacedPart),
@@ -93,7 +93,7 @@ class Placement(_rynd.Placement):
         return self._link(names.index(a), names.index(b))
 
     def makespan(self, inputs):
-        """Predicted seconds until so many inputs of every model are done, parts on different devices running at the same time."""
+        """Returns the predicted seconds for this number of inputs of every model; parts on different devices overlap."""
         return self._makespan(inputs)
 
     def __repr__(self):
@@ -110,7 +110,7 @@ class Placement(_rynd.Placement):
 
 
 def place(models, devices, objective="latency", batch=None, dims=None, accuracy=None, parts=None, nodes=None, progress=None):
-    """Gives models, or parts of them that are cut between nodes, to devices, by prediction. Nothing is run.
+    """Assigns models, or parts of them cut between nodes, to devices by predicted times. Runs nothing.
 
     models: a rynd.Model, or several.
     devices: a file of devices and links (docs/placement.md); inputs come from the first, and outputs return to it.

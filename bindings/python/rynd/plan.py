@@ -8,9 +8,9 @@ from .candidates import Candidates, Prediction
 from .table import seconds_text, size_text, table
 
 Memory = namedtuple("Memory", "weights activations workspace total")
-Memory.__doc__ = """Bytes: `activations` is exact; `total` is all that a session with the plan takes, the file's mapped weights included."""
-Knob = namedtuple("Knob", "name value values main")
-Knob.__doc__ = """A knob of a step's kernel: its value, the legal ones, and whether tuning tries them."""
+Memory.__doc__ = """Bytes: `activations` is exact; `total` is all memory of a session with the plan, the file's mapped weights included."""
+Knob = namedtuple("Knob", "name value values unit main")
+Knob.__doc__ = """A knob of a step's kernel: its value, a tuple of the legal values, their unit ("percent of ..."; ""), and whether tuning tries them."""
 
 PlanForm = namedtuple("PlanForm", "knobs reason measured")
 PlanForm.__doc__ = """How a plan decides about layouts, fusions and micro-batches: the knobs that are not 100 percent ("channels_last=80"; "": all is as
@@ -34,7 +34,7 @@ class Step:
 
 
 def _bar(progress):
-    """A function that hears of progress, and one that ends it."""
+    """Returns a progress callback, and a function that closes the bar."""
     if progress is not True:
         return progress, lambda: None
     try:
@@ -76,20 +76,20 @@ class Plan(_rynd.Plan):
 
     @property
     def seconds(self):
-        """What a run is predicted to take: `predict().median`."""
+        """Predicted seconds of a run: `predict().median`."""
         return self.predict().median
 
     def predict(self, step=None):
-        """How long a run takes, or one of its steps (a Step, its index or its name) in it, as a Prediction. Nothing is run."""
+        """Predicts the time of a run, or of one of its steps (a Step, its index or its name), as a Prediction. Runs nothing."""
         return Prediction(*self._predict(None if step is None else self._index(step)))
 
     def explain(self, step):
-        """What the choice for a step (a Step, its index or its name) was made among: Candidates. Nothing is run."""
+        """Explains the choice for a step (a Step, its index or its name), as Candidates. Runs nothing."""
         return Candidates(self._explain(self._index(step)))
 
     @property
     def form(self):
-        """How it decides about the network as a whole, as a PlanForm."""
+        """The decisions about the network as a whole, as a PlanForm."""
         return PlanForm(*self._form())
 
     def knobs(self, step=None):
@@ -108,7 +108,7 @@ class Plan(_rynd.Plan):
         raise NotFoundError(f"the plan has no step {step!r}")
 
     def session(self):
-        """A Session: takes all the memory that running needs. One thread at a time may run it."""
+        """Makes a Session with all the memory of a run. One thread at a time may run it."""
         return Session(self)
 
     def __repr__(self):
@@ -136,7 +136,7 @@ class Session(_rynd.Session):
         self.plan = plan
 
     async def run_async(self, *arrays, **named):
-        """As run, without holding up the event loop: the session runs in a thread, and one run at a time."""
+        """As run, without blocking the event loop: the session runs in a thread, and one run at a time."""
         import asyncio
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(None, lambda: self.run(*arrays, **named))

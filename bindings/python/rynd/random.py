@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers that are functions of a seed and a place (Philox 4x32-10): the same bits on every machine.
+"""Random numbers as functions of a seed and an index (Philox 4x32-10): the same bits on every machine.
 
 `stream` is one purpose (two with other streams share no numbers), `step` that of a run; seed is of 64 bits, both others of 32.
 """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several processes that train one network: docs/scaling.md."""
+"""Training in several processes (docs/scaling.md)."""
 
 from . import _rynd
 
 
 def mpi_ranks():
-    """How many processes mpirun started, this one among them; 1 where it was started alone. Opens nothing."""
+    """Returns the number of processes that mpirun started, or 1 without mpirun. Opens nothing."""
     return _rynd.mpi_ranks()
 
 

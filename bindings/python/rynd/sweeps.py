@@ -14,7 +14,7 @@ from .table import seconds_text, table
 SweepTime = namedtuple("SweepTime", "median low high coverage")
 SweepMeasured = namedtuple("SweepMeasured", "n median min max mean variance")
 SweepPoint = namedtuple("SweepPoint", "values problem kernel knobs time measured dominance")
-SweepPoint.__doc__ = """A problem of a sweep: `values` of the words, what is chosen, the predicted `time`, what was `measured` or None, and its
+SweepPoint.__doc__ = """A problem of a sweep: `values` of the words, the choice, the predicted `time`, the `measured` time or None, and its
 dominance: {"predicted", "measured"}, the time over the least of the points that contain it, None where nothing does."""
 
 
@@ -47,7 +47,7 @@ def _range(word, values):
 
 
 def sweep(problem, measure=False, seconds=2, rounds=9, seed=1, device=None, threads=None, profile=None, settings=None, **ranges):
-    """What a problem takes over values of its words, every combination of them, as a Sweep.
+    """Predicts (or measures) a problem over all combinations of values of its words, as a Sweep.
 
         rynd.sweep("conv c=3 h=225 w=225 k=32 r=3 s=3 stride=2", pad=range(9), measure=True)
 

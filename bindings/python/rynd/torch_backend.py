@@ -20,7 +20,7 @@ from .errors import ArgumentError
 from .torch_export import differs, dynamo_exporter, exported_model, reason
 
 OPTIONS = ("device", "threads", "accuracy", "isa", "profile", "wisdom", "frozen")
-MOST_EXPORTS = 4  # of one graph: weights that change at every call are no constants
+MOST_EXPORTS = 4  # per graph: weights that change at every call are no constants
 
 
 class StaysWithPyTorch(UserWarning):
@@ -85,13 +85,13 @@ class _Arguments:
 
     def __init__(self, nodes, examples):
         self.kinds = [_kind(node, example) for node, example in zip(nodes, examples)]
-        self.tensors, self.at = [], []  # inputs of the model, and which arguments they are
+        self.tensors, self.at = [], []  # inputs of the model, and their argument positions
         self.examples = examples
         for position, (node, kind) in enumerate(zip(nodes, self.kinds)):
             if kind == "tensor":
                 self.tensors.append(_Tensor(len(self.tensors), node.meta["example_value"]))
                 self.at.append(position)
-        self.sources = {}  # of sizes: position -> (input, dimension)
+        self.sources = {}  # sources of sizes: position -> (input, dimension)
         for position, kind in enumerate(self.kinds):
             if kind == "size":
                 self._find(position, _symbol(examples[position]))
@@ -106,7 +106,7 @@ class _Arguments:
         self.kinds[position] = "number"  # a size of no input: the number itself counts
 
     def key(self, arguments):
-        """What the model was made for, beside shapes: another key, another model."""
+        """The model's key besides shapes: another key, another model."""
         key = [(arguments[position].data_ptr(), _version(arguments[position])) for position in self.constants]
         key += [_number(arguments[position]) for position in self.numbers]
         return key
@@ -266,7 +266,7 @@ def _say(graph_module, error):
 
 
 def compile_graph(graph_module, example_inputs, *, options=None, mode=None):
-    """What torch.compile calls for each graph: a function of the graph's arguments."""
+    """Compiles a graph for torch.compile: returns a function of the graph's arguments."""
     unknown = [name for name in options or {} if name not in OPTIONS]
     if unknown:
         raise ArgumentError(f"options has {unknown[0]!r}: rynd's are {', '.join(OPTIONS)}")

@@ -19,7 +19,7 @@ STORAGES = ("f32", "bf16")
 KINDS = ("parameter", "statistic", "optimizer")
 
 State = namedtuple("State", "name kind dtype shape")
-State.__doc__ = """What lives from step to step: `kind` is "parameter", "statistic" (a running mean or variance) or "optimizer"."""
+State.__doc__ = """State that lives from step to step: `kind` is "parameter", "statistic" (a running mean or variance) or "optimizer"."""
 
 Bucket = namedtuple("Bucket", "bytes made awaited")
 Bucket.__doc__ = """What ranks add up at once: it is there behind `made` steps, and step `awaited` waits for the sums (as many as there are: none does)."""

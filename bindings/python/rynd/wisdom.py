@@ -23,9 +23,9 @@ Record = namedtuple("Record", "machine problem constants threads kernel form sou
 Record.__doc__ = """How long a kernel in one form took for a problem, in seconds. `here`: it is of this machine; `current`: this build has the kernel,
 compiled from the same source. `rejected`: why it is never to be taken, or None. `cold`: weights came from memory in each run, not from the caches."""
 Taken = namedtuple("Taken", "read taken foreign")
-Taken.__doc__ = """Records of a file, those of them that were not there or are preferred to what was, and those of other machines."""
+Taken.__doc__ = """Numbers of records: read from a file, stored (new, or better than the old ones), of other machines."""
 Drift = namedtuple("Drift", "record samples median min max ratio")
-Drift.__doc__ = """A record, and what is measured now: `ratio` is the median now by the median then."""
+Drift.__doc__ = """A record, and its measurement now: `ratio` is the median now over the median then."""
 
 
 def _file(path):

@@ -97,7 +97,7 @@ static dlpack_tensor describe(array_object *array)
     return described;
 }
 
-/* Whoever has it may drop it on any thread. */
+/* Releases the owner's memory, on any thread. */
 static void drop(void *owner)
 {
     if (Py_IsInitialized()) {
@@ -119,7 +119,7 @@ static void release_versioned(dlpack_versioned *self)
     free(self);
 }
 
-/* Of a capsule that nobody took: who takes it renames it. */
+/* Frees a capsule without a consumer: a consumer renames it. */
 static void free_capsule(PyObject *capsule)
 {
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {

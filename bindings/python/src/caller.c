@@ -139,7 +139,7 @@ static PyObject *call_lent(caller_object *self, const py_lent *inputs)
     return result;
 }
 
-/* The arguments as py_lend_inputs takes them: positional ones, then named ones. */
+/* Spreads the arguments as py_lend_inputs takes them: positional, then named. */
 static PyObject *call_spread(caller_object *self, PyObject **spread, Py_ssize_t count,
                              PyObject *names)
 {

@@ -18,7 +18,7 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *named
 {
     static char *keywords[] = {"device", "threads", "isa", "profile",
                                "wisdom", "frozen",  "log", NULL};
-    rynd_context_options options = {.size = sizeof options};
+    rynd_context_options options = RYND_SIZED(rynd_context_options);
     PyObject *log = Py_None;
     if (!PyArg_ParseTupleAndKeywords(args, named, "|zIzzzpO:Context", keywords, &options.device,
                                      &options.threads, &options.isa, &options.profile,
@@ -57,8 +57,8 @@ static void context_free(PyObject *self)
 static PyObject *context_info(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    rynd_device_info info = {.size = sizeof info};
-    const rynd_status status = rynd_context_info(((context_object *)self)->context, &info);
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    const rynd_status status = rynd_context_get_info(((context_object *)self)->context, &info);
     if (status != RYND_OK) {
         return py_raise(status);
     }
@@ -71,8 +71,8 @@ static PyObject *context_info(PyObject *self, PyObject *unused)
 /* A kernel of the last check as a dict; NULL: an exception is set. */
 static PyObject *checked_kernel(const rynd_context *context, size_t index)
 {
-    rynd_checked_kernel k = {.size = sizeof k};
-    const rynd_status status = rynd_context_checked(context, index, &k);
+    rynd_checked_kernel k = RYND_SIZED(rynd_checked_kernel);
+    const rynd_status status = rynd_context_get_checked(context, index, &k);
     if (status != RYND_OK) {
         return py_raise(status);
     }

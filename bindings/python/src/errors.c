@@ -37,12 +37,13 @@ bool py_find_errors(void)
     return module != NULL;
 }
 
-int py_progress(void *user, size_t done, size_t all)
+int py_progress(void *user, const rynd_progress *progress)
 {
     const PyGILState_STATE state = PyGILState_Ensure();
     bool go_on = PyErr_CheckSignals() == 0;
     if (go_on && user) {
-        PyObject *answer = PyObject_CallFunction(user, "nn", (Py_ssize_t)done, (Py_ssize_t)all);
+        PyObject *answer = PyObject_CallFunction(user, "nn", (Py_ssize_t)progress->done,
+                                                 (Py_ssize_t)progress->all);
         go_on = answer != NULL;
         Py_XDECREF(answer);
     }

@@ -19,7 +19,7 @@ static PyObject *exchange_new(PyTypeObject *type, PyObject *args, PyObject *name
     if (!self) {
         return NULL;
     }
-    self->exchange = (rynd_exchange){.size = sizeof self->exchange};
+    self->exchange = RYND_SIZED(rynd_exchange);
     rynd_status status;
     Py_BEGIN_ALLOW_THREADS status = rynd_mpi_open(&self->exchange);
     Py_END_ALLOW_THREADS if (status != RYND_OK)
@@ -43,7 +43,7 @@ static PyObject *exchange_place(PyObject *object, PyObject *unused)
     return Py_BuildValue("(iii)", e->rank, e->ranks, e->local_ranks);
 }
 
-/* Floats in one piece, which may be written. */
+/* Takes a contiguous, writable buffer of floats. */
 static bool take_floats(PyObject *object, Py_buffer *view)
 {
     if (PyObject_GetBuffer(object, view, PyBUF_WRITABLE | PyBUF_ND | PyBUF_FORMAT) != 0) {
@@ -160,7 +160,7 @@ static bool take_number(PyObject *object, const char *name, int *number)
 
 bool py_exchange_take(PyObject *object, py_exchange *to)
 {
-    *to = (py_exchange){.exchange = {.size = sizeof to->exchange}};
+    *to = (py_exchange){.exchange = RYND_SIZED(rynd_exchange)};
     if (object == Py_None) {
         return true;
     }

@@ -9,7 +9,7 @@
 typedef struct py_exchange {
     rynd_exchange exchange;
     PyObject *object; /* kept; NULL: none */
-    /* what its all_reduce raised, until it is raised again where somebody waits for it */
+    /* exception of its all_reduce, until the waiting call raises it again */
     PyObject *type, *value, *traceback;
 } py_exchange;
 

@@ -15,7 +15,7 @@ typedef struct expr_object {
     py_lent *in; /* room for a run's */
     rynd_tensor *lent, *written, *out;
     PyObject **results;
-    py_pool **pools; /* of the outputs */
+    py_pool **pools; /* one per output */
 } expr_object;
 
 static rynd_status describe(expr_object *self)
@@ -34,7 +34,7 @@ static rynd_status describe(expr_object *self)
         return RYND_ERROR_OUT_OF_MEMORY;
     }
     for (int i = 0; i < self->outputs; i++) {
-        const rynd_status status = rynd_expr_output(self->expr, (size_t)i, &self->out[i]);
+        const rynd_status status = rynd_expr_get_output(self->expr, (size_t)i, &self->out[i]);
         if (status != RYND_OK) {
             return status;
         }
@@ -112,9 +112,8 @@ static PyObject *expr_new(PyTypeObject *type, PyObject *args, PyObject *named)
         return NULL;
     }
     self->context = (context_object *)PY_TAKE(context);
-    request r = {.options = {.size = sizeof r.options,
-                             .keepdims = keepdims,
-                             .accuracy = (rynd_accuracy)accuracy}};
+    request r = {.options = RYND_SIZED(rynd_expr_options, .keepdims = keepdims,
+                                       .accuracy = (rynd_accuracy)accuracy)};
     rynd_status status = RYND_ERROR_ARGUMENT;
     if (take_request(&r, inputs, axes)) {
         Py_BEGIN_ALLOW_THREADS status =
@@ -163,7 +162,7 @@ static PyObject *expr_gradient(PyObject *object, PyObject *wanted)
     rynd_status status = RYND_ERROR_OUT_OF_MEMORY;
     if (made) {
         made->context = (context_object *)PY_TAKE(self->context);
-        Py_BEGIN_ALLOW_THREADS status = rynd_expr_gradient(self->expr, numbers, &made->expr);
+        Py_BEGIN_ALLOW_THREADS status = rynd_expr_create_gradient(self->expr, numbers, &made->expr);
         Py_END_ALLOW_THREADS
     }
     PyMem_Free(numbers);
@@ -272,14 +271,14 @@ static PyObject *expr_inputs(PyObject *object, PyObject *unused)
 {
     (void)unused;
     const expr_object *self = (expr_object *)object;
-    return descriptions(self, (size_t)self->inputs, rynd_expr_input);
+    return descriptions(self, (size_t)self->inputs, rynd_expr_get_input);
 }
 
 static PyObject *expr_outputs(PyObject *object, PyObject *unused)
 {
     (void)unused;
     const expr_object *self = (expr_object *)object;
-    return descriptions(self, (size_t)self->outputs, rynd_expr_output);
+    return descriptions(self, (size_t)self->outputs, rynd_expr_get_output);
 }
 
 static PyMethodDef expr_methods[] = {

@@ -27,7 +27,7 @@ typedef struct model_object {
     PyObject *input_names; /* tuple of interned str */
     PyObject *output_names;
     char **input_labels; /* "input 'x'", for messages */
-    PyObject *owner;     /* of a part: the model that it is of, or the placement; else NULL */
+    PyObject *owner;     /* the placement or the model that a part belongs to; else NULL */
     bool borrowed;       /* `model` is the owner's */
 } model_object;
 
@@ -53,12 +53,12 @@ extern PyTypeObject *py_result_type;
 PyObject *py_model_of_part(PyObject *owner, context_object *context, rynd_model *model,
                            bool borrowed);
 
-/* rynd_log: calls `user`, a Python function, with level and message. */
+/* rynd_log_function: calls `user`, a Python function, with level and message. */
 void py_tell(void *user, int level, const char *message);
 
 /* For rynd_plan_options.progress and the like: Ctrl-C, and the caller's function (NULL: none); an
  * exception ends the work. */
-int py_progress(void *user, size_t done, size_t all);
+int py_progress(void *user, const rynd_progress *progress);
 
 /* Frees an object of a heap type, after its fields. */
 void py_free(PyObject *self);

@@ -56,7 +56,7 @@ const char *py_tensor_text(const rynd_tensor *tensor, char *text, size_t size)
 
 /* --- the buffer protocol --- */
 
-/* Of a struct module's character in this machine's byte order; KINDS: not one element. */
+/* Returns the dtype of a struct format character in native byte order; KINDS: unknown. */
 static element format_kind(const char *format)
 {
     static const char *const kinds[] = {
@@ -282,7 +282,7 @@ static bool lend_capsule(PyObject *object, const char *what, bool write, py_lent
 
 /* --- arrays of dtypes that only their name tells --- */
 
-/* Keeps the exception that is set where it is not. */
+/* Is the object a bfloat16 array? Keeps a pending exception. */
 static bool is_bfloat16(PyObject *object)
 {
     PyObject *type, *value, *trace;

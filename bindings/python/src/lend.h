@@ -29,7 +29,7 @@ bool py_take_description(PyObject *description, rynd_tensor *tensor);
 /* A tuple of these numbers. NULL: an exception is set. */
 PyObject *py_tuple_of(const int64_t *numbers, int count);
 
-/* The dtype of that name ("f32"); RYND_DTYPE_NONE: none. */
+/* Returns the dtype by its name ("f32"), or RYND_DTYPE_NONE. */
 rynd_dtype py_dtype_of(const char *name);
 
 #endif

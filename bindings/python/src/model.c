@@ -13,7 +13,7 @@ static PyObject *names_of(const rynd_model *model, size_t count,
 {
     PyObject *names = PyTuple_New((Py_ssize_t)count);
     for (size_t i = 0; names && i < count; i++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         const rynd_status status = get(model, i, &info);
         PyObject *name = status == RYND_OK ? PyUnicode_InternFromString(info.name) : NULL;
         if (!name || PyTuple_SetItem(names, (Py_ssize_t)i, name) != 0) {
@@ -53,9 +53,9 @@ static bool label_inputs(model_object *self)
     self->input_labels = PyMem_Calloc(count + 1, sizeof *self->input_labels);
     for (size_t i = 0; self->input_labels && i < count; i++) {
         enum { LABEL = 160 };
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         self->input_labels[i] = PyMem_Calloc(LABEL, 1);
-        if (!self->input_labels[i] || rynd_model_input(self->model, i, &info) != RYND_OK) {
+        if (!self->input_labels[i] || rynd_model_get_input(self->model, i, &info) != RYND_OK) {
             return false;
         }
         snprintf(self->input_labels[i], LABEL, "input '%.120s'", info.name);
@@ -67,9 +67,9 @@ static bool label_inputs(model_object *self)
 static PyObject *finish(model_object *self)
 {
     self->input_names =
-        names_of(self->model, rynd_model_input_count(self->model), rynd_model_input);
+        names_of(self->model, rynd_model_input_count(self->model), rynd_model_get_input);
     self->output_names =
-        names_of(self->model, rynd_model_output_count(self->model), rynd_model_output);
+        names_of(self->model, rynd_model_output_count(self->model), rynd_model_get_output);
     if (!self->input_names || !self->output_names || !label_inputs(self)) {
         if (!PyErr_Occurred()) {
             PyErr_NoMemory();
@@ -160,7 +160,7 @@ static PyObject *list(PyObject *self, size_t (*count)(const rynd_model *),
     const rynd_model *model = ((model_object *)self)->model;
     PyObject *values = PyList_New(0);
     for (size_t i = 0; values && i < count(model); i++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         const rynd_status status = get(model, i, &info);
         PyObject *value = status == RYND_OK ? describe(&info) : py_raise(status);
         if (!value || PyList_Append(values, value) != 0) {
@@ -174,13 +174,13 @@ static PyObject *list(PyObject *self, size_t (*count)(const rynd_model *),
 static PyObject *model_inputs(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return list(self, rynd_model_input_count, rynd_model_input);
+    return list(self, rynd_model_input_count, rynd_model_get_input);
 }
 
 static PyObject *model_outputs(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return list(self, rynd_model_output_count, rynd_model_output);
+    return list(self, rynd_model_output_count, rynd_model_get_output);
 }
 
 static PyObject *operators(const rynd_model *model, size_t count)
@@ -189,7 +189,7 @@ static PyObject *operators(const rynd_model *model, size_t count)
     for (size_t i = 0; counts && i < count; i++) {
         const char *name;
         size_t nodes;
-        const rynd_status status = rynd_model_operator(model, i, &name, &nodes);
+        const rynd_status status = rynd_model_get_operator(model, i, &name, &nodes);
         PyObject *number = status == RYND_OK ? PyLong_FromSize_t(nodes) : py_raise(status);
         if (!number || PyDict_SetItemString(counts, name, number) != 0) {
             Py_CLEAR(counts);
@@ -203,7 +203,7 @@ static PyObject *model_info(PyObject *self, PyObject *unused)
 {
     (void)unused;
     const rynd_model *model = ((model_object *)self)->model;
-    rynd_model_info info = {.size = sizeof info};
+    rynd_model_info info = RYND_SIZED(rynd_model_info);
     const rynd_status status = rynd_model_get_info(model, &info);
     if (status != RYND_OK) {
         return py_raise(status);
@@ -218,8 +218,8 @@ static PyObject *model_info(PyObject *self, PyObject *unused)
 static PyObject *model_weights(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    rynd_weights weights = {.size = sizeof weights};
-    const rynd_status status = rynd_model_weights(((model_object *)self)->model, &weights);
+    rynd_weights weights = RYND_SIZED(rynd_weights);
+    const rynd_status status = rynd_model_get_weights(((model_object *)self)->model, &weights);
     return status == RYND_OK
                ? Py_BuildValue("(nnnnn)", (Py_ssize_t)weights.packed, (Py_ssize_t)weights.derived,
                                (Py_ssize_t)weights.unused_packed,
@@ -257,8 +257,8 @@ static PyObject *model_nodes(PyObject *self, PyObject *unused)
     const rynd_model *model = ((model_object *)self)->model;
     PyObject *nodes = PyList_New(0);
     for (size_t i = 0; nodes && i < rynd_model_node_count(model); i++) {
-        rynd_node_info info = {.size = sizeof info};
-        const rynd_status status = rynd_model_node(model, i, &info);
+        rynd_node_info info = RYND_SIZED(rynd_node_info);
+        const rynd_status status = rynd_model_get_node(model, i, &info);
         PyObject *node =
             status == RYND_OK
                 ? Py_BuildValue("(sssNN)", info.name, info.op, info.source,
@@ -293,7 +293,7 @@ static PyObject *model_part(PyObject *object, PyObject *args)
     model_object *self = (model_object *)object;
     PyObject *inputs, *outputs, *dims;
     long long batch;
-    rynd_part_options options = {.size = sizeof options};
+    rynd_part_options options = RYND_SIZED(rynd_part_options);
     rynd_dim *taken = NULL;
     rynd_model *part = NULL;
     if (!PyArg_ParseTuple(args, "O!O!LO!:part", &PyList_Type, &inputs, &PyList_Type, &outputs,
@@ -310,7 +310,8 @@ static PyObject *model_part(PyObject *object, PyObject *args)
         options.batch = batch;
         rynd_status status;
         rynd_context *context = self->context->context;
-        Py_BEGIN_ALLOW_THREADS status = rynd_model_part(self->model, context, &options, &part);
+        Py_BEGIN_ALLOW_THREADS status =
+            rynd_model_create_part(self->model, context, &options, &part);
         Py_END_ALLOW_THREADS if (status != RYND_OK)
         {
             py_raise(status);

@@ -57,7 +57,7 @@ static PyObject *devices(PyObject *module, PyObject *unused)
     PyObject *names = PyList_New(0);
     for (size_t i = 0; names && i < rynd_device_count(); i++) {
         char text[64];
-        const rynd_status status = rynd_device_name(i, text, sizeof text);
+        const rynd_status status = rynd_device_get_name(i, text, sizeof text);
         PyObject *name = status == RYND_OK ? PyUnicode_FromString(text) : py_raise(status);
         if (!name || PyList_Append(names, name) != 0) {
             Py_CLEAR(names);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Op: one problem, on arrays in the strides that it was made for. */
+/* Op: a problem on arrays with planned strides. */
 #include "array.h"
 #include "errors.h"
 #include "lend.h"
@@ -14,7 +14,7 @@ typedef struct op_object {
     bool running;
     int inputs, outputs;
     rynd_tensor *in, *out;
-    py_pool **pools; /* of the outputs */
+    py_pool **pools; /* one per output */
 } op_object;
 
 /* layouts: a list of (dtype, shape, strides), or None where the text's layout holds. */
@@ -43,10 +43,10 @@ static rynd_status describe(op_object *self)
     }
     rynd_status status = RYND_OK;
     for (int i = 0; status == RYND_OK && i < self->inputs; i++) {
-        status = rynd_op_input(self->op, (size_t)i, &self->in[i]);
+        status = rynd_op_get_input(self->op, (size_t)i, &self->in[i]);
     }
     for (int i = 0; status == RYND_OK && i < self->outputs; i++) {
-        status = rynd_op_output(self->op, (size_t)i, &self->out[i]);
+        status = rynd_op_get_output(self->op, (size_t)i, &self->out[i]);
         self->pools[i] = py_pool_create((size_t)rynd_tensor_elements(&self->out[i]) *
                                         rynd_dtype_size(self->out[i].dtype));
         status = self->pools[i] ? status : RYND_ERROR_OUT_OF_MEMORY;
@@ -72,11 +72,10 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *named)
     py_settings settings = {NULL, 0};
     rynd_status status = RYND_ERROR_ARGUMENT;
     if (take_layouts(layouts, &taken) && py_settings_take(choices, &settings)) {
-        const rynd_op_options options = {.size = sizeof options,
-                                         .accuracy = (rynd_accuracy)accuracy,
-                                         .inputs = PyList_Size(layouts) ? taken : NULL,
-                                         .settings = settings.all,
-                                         .setting_count = settings.count};
+        const rynd_op_options options =
+            RYND_SIZED(rynd_op_options, .accuracy = (rynd_accuracy)accuracy,
+                       .inputs = PyList_Size(layouts) ? taken : NULL, .settings = settings.all,
+                       .setting_count = settings.count);
         Py_BEGIN_ALLOW_THREADS status =
             rynd_op_create(self->context->context, problem, &options, &self->op);
         Py_END_ALLOW_THREADS
@@ -209,15 +208,15 @@ static PyObject *op_run(PyObject *object, PyObject *const *arrays, Py_ssize_t co
 static PyObject *op_step(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    rynd_step_info info = {.size = sizeof info};
-    const rynd_status status = rynd_op_info(((op_object *)self)->op, &info);
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
+    const rynd_status status = rynd_op_get_info(((op_object *)self)->op, &info);
     return status == RYND_OK ? py_step(&info) : py_raise(status);
 }
 
 static PyObject *op_predict(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    rynd_prediction prediction = {.size = sizeof prediction};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
     const rynd_status status = rynd_op_predict(((op_object *)self)->op, &prediction);
     return status == RYND_OK ? py_prediction(&prediction) : py_raise(status);
 }

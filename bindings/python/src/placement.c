@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placement: which device of a fleet does which part of which model. */
+/* Placement: assigns the parts of models to the devices of a fleet. */
 #include "errors.h"
 #include "extension.h"
 #include "settings.h"
@@ -15,8 +15,8 @@ static rynd_status load_fleet(placement_object *self, PyObject *path)
 {
     rynd_status status;
     PyObject *bytes;
-    const rynd_context_options options = {
-        .size = sizeof options, .log = py_tell, .log_user = self->log};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .log = py_tell, .log_user = self->log);
     if (!PyUnicode_FSConverter(path, &bytes)) {
         return RYND_ERROR_ARGUMENT;
     }
@@ -26,7 +26,7 @@ static rynd_status load_fleet(placement_object *self, PyObject *path)
     return status;
 }
 
-static rynd_status place(placement_object *self, const rynd_place_options *options)
+static rynd_status place(placement_object *self, const rynd_placement_options *options)
 {
     const Py_ssize_t count = PyList_Size(self->models);
     rynd_model **models = PyMem_Calloc((size_t)count + 1, sizeof *models);
@@ -45,7 +45,7 @@ static rynd_status place(placement_object *self, const rynd_place_options *optio
     }
     rynd_status status;
     Py_BEGIN_ALLOW_THREADS status =
-        rynd_place(self->fleet, models, (size_t)count, options, &self->placement);
+        rynd_placement_create(self->fleet, models, (size_t)count, options, &self->placement);
     Py_END_ALLOW_THREADS PyMem_Free((void *)models);
     return status;
 }
@@ -53,7 +53,7 @@ static rynd_status place(placement_object *self, const rynd_place_options *optio
 static PyObject *placement_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *path, *models, *dims, *report, *log;
-    rynd_place_options options = {.size = sizeof options};
+    rynd_placement_options options = RYND_SIZED(rynd_placement_options);
     rynd_dim *taken = NULL;
     int objective, accuracy;
     long long batch;
@@ -104,7 +104,7 @@ static void placement_free(PyObject *object)
 static PyObject *placement_info(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    rynd_placement_info i = {.size = sizeof i};
+    rynd_placement_info i = RYND_SIZED(rynd_placement_info);
     const rynd_status status = rynd_placement_get_info(((placement_object *)self)->placement, &i);
     return status == RYND_OK
                ? Py_BuildValue("{sdsdsnsnsdsdsdsdsO}", "value", i.value, "bound", i.bound,
@@ -120,7 +120,7 @@ static PyObject *placement_devices(PyObject *object, PyObject *unused)
     const rynd_fleet *fleet = ((placement_object *)object)->fleet;
     PyObject *devices = PyList_New(0);
     for (size_t i = 0; devices && i < rynd_fleet_device_count(fleet); i++) {
-        rynd_fleet_device d = {.size = sizeof d};
+        rynd_fleet_device d = RYND_SIZED(rynd_fleet_device);
         const rynd_status status = rynd_fleet_get_device(fleet, i, &d);
         PyObject *device = status == RYND_OK
                                ? Py_BuildValue("(sszIdd)", d.name, d.device, d.profile, d.threads,
@@ -142,7 +142,8 @@ static PyObject *placement_link(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "nn:_link", &a, &b)) {
         return NULL;
     }
-    const rynd_status status = rynd_fleet_link(fleet, (size_t)a, (size_t)b, &bandwidth, &latency);
+    const rynd_status status =
+        rynd_fleet_get_link(fleet, (size_t)a, (size_t)b, &bandwidth, &latency);
     return status == RYND_OK ? Py_BuildValue("(dd)", bandwidth, latency) : py_raise(status);
 }
 
@@ -151,11 +152,11 @@ static PyObject *placement_part(PyObject *object, PyObject *index)
 {
     const rynd_placement *placement = ((placement_object *)object)->placement;
     const Py_ssize_t i = PyLong_AsSsize_t(index);
-    rynd_placed_part p = {.size = sizeof p};
+    rynd_placed_part p = RYND_SIZED(rynd_placed_part);
     if (i == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    const rynd_status status = rynd_placement_part(placement, (size_t)i, &p);
+    const rynd_status status = rynd_placement_get_part(placement, (size_t)i, &p);
     if (status != RYND_OK) {
         return py_raise(status);
     }
@@ -179,7 +180,7 @@ static PyObject *placement_makespan(PyObject *object, PyObject *inputs)
     if (count == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    const rynd_status status = rynd_placement_makespan(placement, (size_t)count, &seconds);
+    const rynd_status status = rynd_placement_get_makespan(placement, (size_t)count, &seconds);
     return status == RYND_OK ? PyFloat_FromDouble(seconds) : py_raise(status);
 }
 

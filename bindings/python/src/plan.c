@@ -10,7 +10,7 @@
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *model, *dims, *inputs, *choices, *report;
-    py_plan_request request = {.options = {.size = sizeof request.options}};
+    py_plan_request request = {.options = RYND_SIZED(rynd_plan_options)};
     int accuracy, weights;
     long long batch, own_weights;
     if (named || !PyArg_ParseTuple(args, "O!iLO!OO!pOL:Plan", py_model_type, &model, &accuracy,
@@ -55,8 +55,8 @@ static void plan_free(PyObject *self)
 static PyObject *plan_memory(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    rynd_memory memory = {.size = sizeof memory};
-    const rynd_status status = rynd_plan_memory(((plan_object *)self)->plan, &memory);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
+    const rynd_status status = rynd_plan_get_memory(((plan_object *)self)->plan, &memory);
     return status == RYND_OK
                ? Py_BuildValue("(nnnn)", (Py_ssize_t)memory.weights, (Py_ssize_t)memory.activations,
                                (Py_ssize_t)memory.workspace, (Py_ssize_t)memory.total)
@@ -80,8 +80,8 @@ PyObject *py_steps(const rynd_plan *plan)
 {
     PyObject *steps = PyList_New(0);
     for (size_t i = 0; steps && i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info info = {.size = sizeof info};
-        const rynd_status status = rynd_plan_step(plan, i, &info);
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
+        const rynd_status status = rynd_plan_get_step(plan, i, &info);
         PyObject *step = status == RYND_OK ? py_step(&info) : py_raise(status);
         if (!step || PyList_Append(steps, step) != 0) {
             Py_CLEAR(steps);
@@ -94,11 +94,11 @@ PyObject *py_steps(const rynd_plan *plan)
 static PyObject *plan_step(PyObject *self, PyObject *index)
 {
     const Py_ssize_t i = PyLong_AsSsize_t(index);
-    rynd_step_info info = {.size = sizeof info};
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
     if (i == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    const rynd_status status = rynd_plan_step(((plan_object *)self)->plan, (size_t)i, &info);
+    const rynd_status status = rynd_plan_get_step(((plan_object *)self)->plan, (size_t)i, &info);
     return status == RYND_OK ? py_step(&info) : py_raise(status);
 }
 
@@ -108,18 +108,40 @@ static PyObject *plan_step_count(PyObject *self, PyObject *unused)
     return PyLong_FromSize_t(rynd_plan_step_count(((plan_object *)self)->plan));
 }
 
+static PyObject *knob_values(const rynd_plan *plan, size_t step, size_t knob, size_t count)
+{
+    PyObject *values = PyTuple_New((Py_ssize_t)count);
+    for (size_t v = 0; values && v < count; v++) {
+        char text[RYND_KNOB_TEXT];
+        const rynd_status status = rynd_plan_get_knob_value(plan, step, knob, v, text, sizeof text);
+        PyObject *value = status == RYND_OK ? PyUnicode_FromString(text) : py_raise(status);
+        if (!value || PyTuple_SetItem(values, (Py_ssize_t)v, value) != 0) {
+            Py_CLEAR(values);
+        }
+    }
+    return values;
+}
+
+static PyObject *describe_knob(const rynd_plan *plan, size_t step, size_t index)
+{
+    rynd_knob knob = RYND_SIZED(rynd_knob);
+    const rynd_status status = rynd_plan_get_knob(plan, step, index, &knob);
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    PyObject *values = knob_values(plan, step, index, knob.value_count);
+    return values ? Py_BuildValue("(ssNsO)", knob.name, knob.value, values, knob.unit,
+                                  knob.main ? Py_True : Py_False)
+                  : NULL;
+}
+
 static PyObject *plan_knobs(PyObject *self, PyObject *step)
 {
     const rynd_plan *plan = ((plan_object *)self)->plan;
     const Py_ssize_t s = PyLong_AsSsize_t(step);
     PyObject *knobs = PyErr_Occurred() ? NULL : PyList_New(0);
     for (size_t k = 0; knobs && k < rynd_plan_knob_count(plan, (size_t)s); k++) {
-        rynd_knob knob = {.size = sizeof knob};
-        const rynd_status status = rynd_plan_knob(plan, (size_t)s, k, &knob);
-        PyObject *made = status == RYND_OK
-                             ? Py_BuildValue("(sssO)", knob.name, knob.value, knob.values,
-                                             knob.main ? Py_True : Py_False)
-                             : py_raise(status);
+        PyObject *made = describe_knob(plan, (size_t)s, k);
         if (!made || PyList_Append(knobs, made) != 0) {
             Py_CLEAR(knobs);
         }
@@ -130,7 +152,7 @@ static PyObject *plan_knobs(PyObject *self, PyObject *step)
 
 static PyObject *plan_form(PyObject *self, PyObject *unused)
 {
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     (void)unused;
     const rynd_status status = rynd_plan_get_form(((plan_object *)self)->plan, &form);
     return status == RYND_OK ? Py_BuildValue("(ssd)", form.knobs, form.reason, form.measured)
@@ -140,7 +162,7 @@ static PyObject *plan_form(PyObject *self, PyObject *unused)
 static PyObject *plan_seconds(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return PyFloat_FromDouble(rynd_plan_time(((plan_object *)self)->plan));
+    return PyFloat_FromDouble(rynd_plan_planning_seconds(((plan_object *)self)->plan));
 }
 
 /* (median, low, high, coverage, arithmetic, memory, overhead, energy), energy None or (joule, low,
@@ -163,7 +185,7 @@ static PyObject *plan_predict(PyObject *self, PyObject *step)
     if (index == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    rynd_prediction prediction = {.size = sizeof prediction};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
     const rynd_status status = step == Py_None
                                    ? rynd_plan_predict(plan, &prediction)
                                    : rynd_plan_predict_step(plan, (size_t)index, &prediction);
@@ -193,7 +215,7 @@ static PyMethodDef plan_methods[] = {
     {"_step_count", plan_step_count, METH_NOARGS, "How many steps there are."},
     {"_step", plan_step, METH_O, "A step, as a dict."},
     {"_knobs", plan_knobs, METH_O,
-     "[(name, value, legal values, main)] of a step's kernel; -1: of the plan itself."},
+     "[(name, value, legal values, unit, main)] of a step's kernel; -1: of the plan itself."},
     {"_form", plan_form, METH_NOARGS, "(knobs, reason, measured seconds) of the plan itself."},
     {"_plan_seconds", plan_seconds, METH_NOARGS, "How long making the plan took."},
     {"_predict", plan_predict, METH_O, "Seconds of a run, of a step or (None) of all."},

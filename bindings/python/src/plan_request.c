@@ -12,7 +12,7 @@ void py_plan_request_free(py_plan_request *request)
     py_settings_free(&request->settings);
 }
 
-/* inputs: a list of (dtype, shape, strides or None), or None where it is not given. */
+/* Takes inputs: None, or a list of (dtype, shape, strides or None). */
 static bool take_inputs(PyObject *inputs, py_plan_request *request)
 {
     if (inputs == Py_None) {

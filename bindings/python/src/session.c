@@ -9,10 +9,10 @@
 static rynd_status describe_inputs(session_object *self)
 {
     for (int i = 0; i < self->inputs; i++) {
-        rynd_value_info info = {.size = sizeof info};
-        rynd_status status = rynd_model_input(self->plan->model->model, (size_t)i, &info);
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
+        rynd_status status = rynd_model_get_input(self->plan->model->model, (size_t)i, &info);
         if (status == RYND_OK) {
-            status = rynd_plan_input(self->plan->plan, (size_t)i, &self->in[i].planned);
+            status = rynd_plan_get_input(self->plan->plan, (size_t)i, &self->in[i].planned);
         }
         if (status != RYND_OK) {
             return status;
@@ -24,13 +24,15 @@ static rynd_status describe_inputs(session_object *self)
 static rynd_status describe_outputs(session_object *self)
 {
     for (int i = 0; i < self->outputs; i++) {
-        rynd_value_info info = {.size = sizeof info};
+        rynd_value_info info = RYND_SIZED(rynd_value_info);
         session_output *output = &self->out[i];
-        const rynd_status status = rynd_model_output(self->plan->model->model, (size_t)i, &info);
+        const rynd_status status =
+            rynd_model_get_output(self->plan->model->model, (size_t)i, &info);
         if (status != RYND_OK) {
             return status;
         }
-        output->later = rynd_plan_output(self->plan->plan, (size_t)i, &output->planned) != RYND_OK;
+        output->later =
+            rynd_plan_get_output(self->plan->plan, (size_t)i, &output->planned) != RYND_OK;
         if (!output->later) {
             output->pool = py_pool_create((size_t)rynd_tensor_elements(&output->planned) *
                                           rynd_dtype_size(output->planned.dtype));
@@ -171,7 +173,7 @@ static rynd_status bind_outputs(session_object *self, PyObject **results)
 static PyObject *copy_output(session_object *self, int index)
 {
     rynd_tensor tensor;
-    const rynd_status status = rynd_session_output(self->session, (size_t)index, &tensor);
+    const rynd_status status = rynd_session_get_output(self->session, (size_t)index, &tensor);
     if (status != RYND_OK) {
         return py_raise(status);
     }

@@ -8,7 +8,7 @@
 
 typedef struct session_input {
     rynd_tensor planned;
-    rynd_tensor bound; /* dtype NONE: nothing, or what is not known */
+    rynd_tensor bound; /* dtype NONE: unbound, or unknown */
 } session_input;
 
 typedef struct session_output {
@@ -30,7 +30,7 @@ typedef struct session_object {
  * them where there are several outputs. NULL: an exception is set. */
 PyObject *py_session_run(session_object *session, const py_lent *inputs);
 
-/* Are these the tensors that it was planned for? */
+/* Do the inputs have the planned dtypes, shapes and strides? */
 bool py_session_fits(const session_object *session, const py_lent *inputs);
 
 /* What is lent for each input of a model, by position and by name. False: an exception is set, and

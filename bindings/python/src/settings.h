@@ -6,11 +6,11 @@
 #include "extension.h"
 
 typedef struct py_settings {
-    rynd_setting *all; /* its strings are those of the list it was taken from */
+    rynd_setting *all; /* owned; its strings belong to the source list */
     size_t count;
 } py_settings;
 
-/* Of a list of (step or None, knob, value), all str. False: an exception is set. */
+/* Takes a list of (step or None, knob, value), all str. Returns false with an exception set. */
 bool py_settings_take(PyObject *list, py_settings *settings);
 void py_settings_free(py_settings *settings);
 

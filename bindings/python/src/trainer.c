@@ -74,7 +74,7 @@ static rynd_status create(trainer_object *self, rynd_trainer_options *options,
 static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *model, *target, *freeze, *train_only, *dims, *inputs, *choices, *exchange;
-    rynd_trainer_options o = {.size = sizeof o};
+    rynd_trainer_options o = RYND_SIZED(rynd_trainer_options);
     int loss, optimizer, accuracy, init, dropout;
     unsigned long long seed, dropout_seed;
     long long batch, bucket, accumulate, train_last;
@@ -107,7 +107,7 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     o.bucket_bytes = (size_t)bucket;
     o.optimizer = (rynd_optimizer)optimizer;
     const char **frozen = NULL, **trained = NULL;
-    py_plan_request request = {.options = {.size = sizeof request.options}};
+    py_plan_request request = {.options = RYND_SIZED(rynd_plan_options)};
     rynd_status status = RYND_ERROR_ARGUMENT;
     if (py_exchange_take(exchange, &self->exchange) &&
         take_patterns(freeze, &frozen, &o.freeze_count) &&
@@ -240,7 +240,8 @@ static PyObject *trainer_output(PyObject *object, PyObject *unused)
 {
     (void)unused;
     rynd_tensor tensor;
-    const rynd_status status = rynd_trainer_output(((trainer_object *)object)->trainer, &tensor);
+    const rynd_status status =
+        rynd_trainer_get_output(((trainer_object *)object)->trainer, &tensor);
     return copy_of(status, &tensor);
 }
 
@@ -252,7 +253,7 @@ static PyObject *trainer_gradient(PyObject *object, PyObject *name)
         return NULL;
     }
     const rynd_status status =
-        rynd_trainer_gradient(((trainer_object *)object)->trainer, text, &tensor);
+        rynd_trainer_get_gradient(((trainer_object *)object)->trainer, text, &tensor);
     return copy_of(status, &tensor);
 }
 
@@ -260,7 +261,8 @@ static PyObject *trainer_target(PyObject *object, PyObject *unused)
 {
     (void)unused;
     rynd_tensor tensor;
-    const rynd_status status = rynd_trainer_target(((trainer_object *)object)->trainer, &tensor);
+    const rynd_status status =
+        rynd_trainer_get_target(((trainer_object *)object)->trainer, &tensor);
     return status == RYND_OK ? py_describe(&tensor) : py_raise(status);
 }
 
@@ -271,8 +273,8 @@ static PyObject *trainer_states(PyObject *object, PyObject *unused)
     const rynd_trainer *trainer = ((trainer_object *)object)->trainer;
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < rynd_trainer_state_count(trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        const rynd_status status = rynd_trainer_state(trainer, i, &info);
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        const rynd_status status = rynd_trainer_get_state(trainer, i, &info);
         PyObject *tensor = status == RYND_OK ? py_describe(&info.tensor) : py_raise(status);
         PyObject *one = tensor ? Py_BuildValue("(siN)", info.name, (int)info.kind, tensor) : NULL;
         if (!one || PyList_Append(list, one) != 0) {
@@ -334,7 +336,7 @@ static PyObject *trainer_predict(PyObject *object, PyObject *step)
     if (index == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    rynd_prediction prediction = {.size = sizeof prediction};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
     const rynd_status status = step == Py_None
                                    ? rynd_plan_predict(plan, &prediction)
                                    : rynd_plan_predict_step(plan, (size_t)index, &prediction);
@@ -380,7 +382,8 @@ static PyObject *trainer_identity(PyObject *object, PyObject *unused)
 {
     (void)unused;
     const char *text;
-    const rynd_status status = rynd_trainer_identity(((trainer_object *)object)->trainer, &text);
+    const rynd_status status =
+        rynd_trainer_get_identity(((trainer_object *)object)->trainer, &text);
     return status == RYND_OK ? PyUnicode_FromString(text) : py_raise(status);
 }
 
@@ -420,8 +423,8 @@ static PyObject *trainer_buckets(PyObject *object, PyObject *unused)
     const rynd_trainer *trainer = ((trainer_object *)object)->trainer;
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < rynd_trainer_bucket_count(trainer); i++) {
-        rynd_bucket_info info = {.size = sizeof info};
-        const rynd_status status = rynd_trainer_bucket(trainer, i, &info);
+        rynd_bucket_info info = RYND_SIZED(rynd_bucket_info);
+        const rynd_status status = rynd_trainer_get_bucket(trainer, i, &info);
         PyObject *one = status == RYND_OK
                             ? Py_BuildValue("(nnn)", (Py_ssize_t)info.bytes, (Py_ssize_t)info.made,
                                             (Py_ssize_t)info.awaited)

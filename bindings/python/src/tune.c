@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tuning, and what it measured as Python has it. */
+/* Tuning, and its results as Python objects. */
 #include "tune.h"
 
 #include "errors.h"
@@ -7,8 +7,9 @@
 
 /* Ctrl-C ends it with an exception; the caller's progress by returning something true: then what
  * was learned stays. */
-static int hear(void *user, const rynd_tune_progress *p)
+static int hear(void *user, const rynd_progress *progress)
 {
+    const rynd_tune_progress *p = progress->tuning;
     const PyGILState_STATE state = PyGILState_Ensure();
     bool end = PyErr_CheckSignals() != 0;
     if (!end && user) {
@@ -28,8 +29,8 @@ static int hear(void *user, const rynd_tune_progress *p)
 
 static PyObject *describe_form(const rynd_tuning *tuning, size_t problem, size_t index)
 {
-    rynd_tuned_form f = {.size = sizeof f};
-    const rynd_status status = rynd_tuning_form(tuning, problem, index, &f);
+    rynd_tuned_form f = RYND_SIZED(rynd_tuned_form);
+    const rynd_status status = rynd_tuning_get_form(tuning, problem, index, &f);
     return status != RYND_OK
                ? py_raise(status)
                : Py_BuildValue("{sssssssssdsnsdsdsdsdsdsdsdsnsnsnsd}", "kernel", f.kernel, "knobs",
@@ -56,8 +57,8 @@ static PyObject *describe_forms(const rynd_tuning *tuning, size_t problem, size_
 
 static PyObject *describe_problem(const rynd_tuning *tuning, size_t index)
 {
-    rynd_tuned_problem p = {.size = sizeof p};
-    const rynd_status status = rynd_tuning_problem(tuning, index, &p);
+    rynd_tuned_problem p = RYND_SIZED(rynd_tuned_problem);
+    const rynd_status status = rynd_tuning_get_problem(tuning, index, &p);
     if (status != RYND_OK) {
         return py_raise(status);
     }
@@ -74,8 +75,8 @@ static PyObject *describe_problem(const rynd_tuning *tuning, size_t index)
 
 static PyObject *describe_plan(const rynd_tuning *tuning, size_t index)
 {
-    rynd_tuned_plan p = {.size = sizeof p};
-    const rynd_status status = rynd_tuning_plan(tuning, index, &p);
+    rynd_tuned_plan p = RYND_SIZED(rynd_tuned_plan);
+    const rynd_status status = rynd_tuning_get_plan(tuning, index, &p);
     return status != RYND_OK
                ? py_raise(status)
                : Py_BuildValue("{sssdsnsdsdsdsdsdsdsO}", "knobs", p.knobs, "predicted", p.predicted,
@@ -99,7 +100,7 @@ static PyObject *describe_plans(const rynd_tuning *tuning, size_t count)
 
 static PyObject *describe(const rynd_tuning *tuning)
 {
-    rynd_tuning_info info = {.size = sizeof info};
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
     const rynd_status status = rynd_tuning_get_info(tuning, &info);
     PyObject *problems = status == RYND_OK ? PyList_New(0) : py_raise(status);
     for (size_t i = 0; problems && i < info.problems; i++) {
@@ -142,7 +143,7 @@ PyObject *py_tune_problem(PyObject *module, PyObject *args)
     const char *problem;
     int accuracy, weights, keep, energy;
     unsigned long long seed;
-    rynd_tune_options options = {.size = sizeof options, .progress = hear};
+    rynd_tune_options options = RYND_SIZED(rynd_tune_options, .progress = hear);
     (void)module;
     if (!PyArg_ParseTuple(args, "O!siIdKippO:tune_problem", py_context_type, &context, &problem,
                           &accuracy, &options.constants, &options.budget, &seed, &weights, &keep,
@@ -165,8 +166,8 @@ PyObject *py_tune_problem(PyObject *module, PyObject *args)
 PyObject *py_tune_model(PyObject *module, PyObject *args)
 {
     PyObject *model, *dims, *inputs, *choices, *report;
-    py_plan_request request = {.options = {.size = sizeof request.options}};
-    rynd_tune_options options = {.size = sizeof options, .progress = hear};
+    py_plan_request request = {.options = RYND_SIZED(rynd_plan_options)};
+    rynd_tune_options options = RYND_SIZED(rynd_tune_options, .progress = hear);
     int accuracy, weights, keep, energy;
     long long batch;
     unsigned long long seed;

@@ -11,7 +11,7 @@
 typedef struct kept {
     char *line;
     bool here, current;
-    rynd_wisdom_drift drift; /* of rynd_wisdom_check; its record is gone */
+    rynd_wisdom_drift drift; /* from rynd_wisdom_check; without its record */
 } kept;
 
 typedef struct list {
@@ -37,10 +37,10 @@ static bool list_add(list *l, const rynd_wisdom_record *record, const rynd_wisdo
         l->items = grown ? grown : l->items;
         l->capacity = grown ? capacity : l->capacity;
     }
-    char *line = l->count < l->capacity && rynd_wisdom_line(record, NULL, 0, &length) == RYND_OK
+    char *line = l->count < l->capacity && rynd_wisdom_format(record, NULL, 0, &length) == RYND_OK
                      ? malloc(length + 1)
                      : NULL;
-    if (!line || rynd_wisdom_line(record, line, length + 1, &length) != RYND_OK) {
+    if (!line || rynd_wisdom_format(record, line, length + 1, &length) != RYND_OK) {
         free(line);
         l->failed = true;
         return false;
@@ -102,7 +102,7 @@ PyObject *py_wisdom_show(PyObject *module, PyObject *args)
     context_object *self;
     list l = {0};
     rynd_status status;
-    rynd_wisdom_filter filter = {.size = sizeof filter};
+    rynd_wisdom_filter filter = RYND_SIZED(rynd_wisdom_filter);
     (void)module;
     if (!PyArg_ParseTuple(args, "O!zzz", py_context_type, &self, &filter.machine, &filter.kernel,
                           &filter.problem)) {
@@ -119,8 +119,8 @@ PyObject *py_wisdom_check(PyObject *module, PyObject *args)
     Py_ssize_t count;
     unsigned long long seed;
     rynd_status status;
-    rynd_wisdom_filter filter = {.size = sizeof filter};
-    rynd_wisdom_check_options options = {.size = sizeof options};
+    rynd_wisdom_filter filter = RYND_SIZED(rynd_wisdom_filter);
+    rynd_wisdom_check_options options = RYND_SIZED(rynd_wisdom_check_options);
     (void)module;
     if (!PyArg_ParseTuple(args, "O!zzzndK", py_context_type, &self, &filter.machine, &filter.kernel,
                           &filter.problem, &count, &options.seconds, &seed)) {
@@ -139,7 +139,7 @@ PyObject *py_wisdom_export(PyObject *module, PyObject *args)
     PyObject *path;
     size_t count = 0;
     rynd_status status;
-    rynd_wisdom_filter filter = {.size = sizeof filter};
+    rynd_wisdom_filter filter = RYND_SIZED(rynd_wisdom_filter);
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O&zzz", py_context_type, &self, PyUnicode_FSConverter, &path,
                           &filter.machine, &filter.kernel, &filter.problem)) {
@@ -158,7 +158,7 @@ static PyObject *take(PyObject *args, take_in function)
     context_object *self;
     PyObject *path;
     rynd_status status;
-    rynd_wisdom_count count = {.size = sizeof count};
+    rynd_wisdom_count count = RYND_SIZED(rynd_wisdom_count);
     if (!PyArg_ParseTuple(args, "O!O&", py_context_type, &self, PyUnicode_FSConverter, &path)) {
         return NULL;
     }
@@ -187,7 +187,7 @@ PyObject *py_wisdom_clear(PyObject *module, PyObject *args)
     context_object *self;
     size_t cleared = 0;
     rynd_status status;
-    rynd_wisdom_filter filter = {.size = sizeof filter};
+    rynd_wisdom_filter filter = RYND_SIZED(rynd_wisdom_filter);
     (void)module;
     if (!PyArg_ParseTuple(args, "O!zzz", py_context_type, &self, &filter.machine, &filter.kernel,
                           &filter.problem)) {

@@ -83,27 +83,13 @@ rynd_status ry_cuda_machine(unsigned index, rynd_machine *machine, ry_error *err
     /* a product and a sum; what nothing else multiplies is converted to floats */
     const double products = matrix_products_of(info.capability);
     const rynd_rate f32 = of_units(2 * lanes_of(info.capability) * clock, count);
-    *machine = (rynd_machine){.size = sizeof *machine,
-                              .origin = RYND_MACHINE_BUILT_IN,
-                              .isa = "cuda",
-                              .vendor = "NVIDIA",
-                              .cores = count,
-                              .vector_bytes = 128,
-                              .vector_registers = 64,
-                              .line_bytes = 128,
-                              .f32 = f32,
-                              .bf16 = products > 0 ? of_units(2 * products * clock, count) : f32,
-                              .int8 = f32,
-                              .task_seconds = TASK,
-                              .region_seconds = REGION,
-                              .group_items = info.group,
-                              .step_items = 32,
-                              .unit_groups = GROUPS,
-                              .local_bytes = info.group_memory,
-                              .fp16 = 1,
-                              .fp64 = 1,
-                              .subgroups = 1,
-                              .matrix_units = products > 0};
+    *machine = RYND_SIZED(
+        rynd_machine, .origin = RYND_MACHINE_BUILT_IN, .isa = "cuda", .vendor = "NVIDIA",
+        .cores = count, .vector_bytes = 128, .vector_registers = 64, .line_bytes = 128, .f32 = f32,
+        .bf16 = products > 0 ? of_units(2 * products * clock, count) : f32, .int8 = f32,
+        .task_seconds = TASK, .region_seconds = REGION, .group_items = info.group, .step_items = 32,
+        .unit_groups = GROUPS, .local_bytes = info.group_memory, .fp16 = 1, .fp64 = 1,
+        .subgroups = 1, .matrix_units = products > 0);
     snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info.capability);
     snprintf(machine->name, sizeof machine->name, "%s", info.name);
     set_levels(&info, clock, machine);

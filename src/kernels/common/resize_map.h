@@ -9,8 +9,8 @@
  *   ry_resize_axis axis;
  *   ry_resize_axis_make(problem, dim, &axis);
  *   double weights[ry_resize_max_taps(&axis)];
- *   count = ry_resize_taps(&axis, o, &first, weights);       y[o] = sum weights[j] * x[first +
- *       j], 0 <= j < count
+ *   count = ry_resize_taps(&axis, o, &first, weights);
+ *   y[o] = sum of weights[j] * x[first + j], 0 <= j < count
  *
  * count is 0 where the position is outside the region of tf_crop_and_resize: the output is the
  * extrapolation value. Nearest is a single tap of weight 1, and so is every position of an axis

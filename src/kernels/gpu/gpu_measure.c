@@ -3,6 +3,7 @@
  * only make one slower. */
 #include "kernels/gpu/gpu_measure.h"
 
+#include "base/progress_ends.h"
 #include "base/text.h"
 #include "kernels/gpu/gpu_texts.h"
 
@@ -115,10 +116,10 @@ static rynd_status measure(measurement *m, figure *f, ry_error *error)
         RY_TRY(time_rounds(m, f, 1, error));
     }
     RY_TRY(time_rounds(m, f, ROUNDS, error));
-    if (m->options->progress) {
-        m->options->progress(m->options->user, (double)++m->done / FIGURES);
-    }
-    return RYND_OK;
+    return ry_progress_ends(m->options->progress, m->options->progress_user, (size_t)++m->done,
+                            FIGURES)
+               ? ry_fail(error, RYND_ERROR_CANCELLED, "the measurement was ended by its caller")
+               : RYND_OK;
 }
 
 /* Lines in random order (Sattolo's shuffle), so that nothing can be fetched ahead. */

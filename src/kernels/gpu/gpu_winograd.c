@@ -17,9 +17,10 @@
 
 /* Points of an axis; the product's tile; work-items of a group of the transforms. */
 enum { KNOB_POINTS, KNOB_TILE, KNOB_GROUP, KNOBS };
-enum { PHASE_INPUT, PHASE_PRODUCT, PHASE_OUTPUT, PHASES };
+enum { PHASE_INPUT, PHASE_MARK, PHASE_PRODUCT, PHASE_OUTPUT, PHASES };
 enum { TAPS = 3, LEAST_ITEMS = 64, ITEMS = 128, MOST_ITEMS = 256 };
 enum { WIDEST = 128 }; /* rows of a product's tile */
+enum { CHUNK = 64 };   /* channels whose squares an item sums */
 
 static const ry_knob knobs[KNOBS] = {
     [KNOB_POINTS] = {"points", NULL, true, true},
@@ -33,6 +34,13 @@ static const struct {
     ry_accuracy accuracy;
 } choices[] = {{4, RY_ACCURACY_strict}, {6, RY_ACCURACY_near32}};
 enum { CHOICES = sizeof choices / sizeof *choices };
+
+/* The norm of a tile, over that of a window, that is left to Winograd's form, as on the CPU; a
+ * filter's largest weight may exceed the norm of its others twice as many times. */
+static int64_t most_contrast(const ry_kernel *kernel)
+{
+    return kernel->accuracy == RY_ACCURACY_strict ? 4 : 16;
+}
 
 static int64_t outputs_of(int64_t points)
 {
@@ -70,12 +78,34 @@ static int64_t output_pitch(const ry_gpu_product *product)
     return pitch_of(product->rows * product->columns);
 }
 
-/* Are offsets in workspace and packed weights an int's? */
+/* Where the parts of the workspace begin, in floats: x's tiles are the first. */
+typedef struct places {
+    int64_t products, norms, marks, end;
+} places;
+
+static int64_t norms_of(const ry_gpu_window *w)
+{
+    return ry_ceil_div(w->channels, CHUNK) * w->images * w->axis[1].in * w->axis[2].in;
+}
+
+static places places_of(const ry_gpu_window *w, const ry_gpu_product *product)
+{
+    const int64_t products = product->batches * input_pitch(product),
+                  norms = products + product->batches * output_pitch(product),
+                  marks = norms + norms_of(w);
+    return (places){products, norms, marks, marks + product->columns};
+}
+
+/* Are offsets in workspace and packed weights an int's? Norms are fewer than elements of tiles, but
+ * for x that no window reads. */
 static bool is_narrow(const ry_gpu_window *w, int64_t points)
 {
     const ry_gpu_product p = product_of(w, points);
+    const double norms = ((double)w->channels / CHUNK + 1) * (double)w->images *
+                         (double)w->axis[1].in * (double)w->axis[2].in;
     return (double)p.batches * ((double)(p.terms + p.rows) * (double)p.columns +
-                                (double)p.terms * (double)(p.rows + WIDEST)) <
+                                (double)p.terms * (double)(p.rows + WIDEST)) +
+               norms <
            INT32_MAX / 2;
 }
 
@@ -155,7 +185,7 @@ static rynd_status fill(const ry_query *query, int64_t points, ry_prepared *prep
     const ry_gpu_product product = product_of(&w, points);
     const ry_gpu_costs *cost = ry_gpu_costs_of(query->target->machine);
     const ry_form form = product_form(ry_form_wanted(query, KNOB_TILE));
-    const int64_t group = group_of(query);
+    const int64_t group = group_of(query), norms = norms_of(&w);
     const double elements = (double)(product.batches * product.columns),
                  in = elements * (double)product.terms, out = elements * (double)product.rows;
     ry_query of_product = *query;
@@ -172,16 +202,18 @@ static rynd_status fill(const ry_query *query, int64_t points, ry_prepared *prep
     prepared->tasks[PHASE_PRODUCT] = one.tasks[0];
     prepared->group[PHASE_PRODUCT] = one.group[0];
     prepared->work[PHASE_PRODUCT] = one.work[0];
-    set_transform(prepared, PHASE_INPUT, product.terms * product.columns, group,
-                  in * (double)points * cost->winograd_input);
+    set_transform(prepared, PHASE_INPUT, product.terms * product.columns + norms, group,
+                  in * (double)points * cost->winograd_input +
+                      (double)(norms * ry_min(w.channels, CHUNK)) * cost->winograd_square);
+    set_transform(prepared, PHASE_MARK, product.columns, group,
+                  elements * (double)ry_ceil_div(w.channels, CHUNK) * cost->winograd_square);
     set_transform(prepared, PHASE_OUTPUT, product.rows * product.columns, group,
                   out * (double)points * cost->winograd_output);
-    prepared->workspace =
-        (size_t)(product.batches * (input_pitch(&product) + output_pitch(&product))) *
-        sizeof(float);
-    prepared->counts.bytes += 2 * (in + out) * sizeof(float);
-    prepared->packed = (size_t)(product.batches * packed) * sizeof(float);
-    prepared->pack_tasks = (size_t)ry_ceil_div(packed, group);
+    prepared->workspace = (size_t)places_of(&w, &product).end * sizeof(float);
+    prepared->counts.bytes +=
+        (2 * (in + out) + (double)(2 * norms + 2 * product.columns)) * sizeof(float);
+    prepared->packed = (size_t)(product.batches * packed + product.rows) * sizeof(float);
+    prepared->pack_tasks = (size_t)(ry_ceil_div(packed, group) + product.rows);
     prepared->pack_group = (unsigned)group;
     return RYND_OK;
 }
@@ -229,7 +261,7 @@ static void define_product(ry_text *text, const ry_gpu_window *w, const ry_gpu_p
     ry_gpu_define(text, "TERMS", product->terms);
     ry_gpu_define(text, "B_COLUMN", channels ? terms : 1);
     ry_gpu_define(text, "B_TERM", channels ? 1 : columns);
-    ry_gpu_define(text, "M_FIRST", product->batches * v_point);
+    ry_gpu_define(text, "M_FIRST", places_of(w, product).products);
     ry_gpu_define(text, "V_POINT", v_point);
     ry_gpu_define(text, "M_POINT", m_point);
     ry_gpu_define(text, "W_ALONG_K", 0);
@@ -244,9 +276,26 @@ static void define_product(ry_text *text, const ry_gpu_window *w, const ry_gpu_p
                 rows ? 1 : columns, rows ? m_rows : 1);
 }
 
+/* What decides about outputs that are summed directly. packed: weights of a point. */
+static void define_marks(ry_text *text, const ry_query *query, const ry_gpu_window *w,
+                         const ry_gpu_product *product, int64_t packed, int64_t group)
+{
+    const places at = places_of(w, product);
+    const int64_t contrast = most_contrast(query->kernel);
+    ry_gpu_define(text, "CHUNK", CHUNK);
+    ry_gpu_define(text, "CHUNKS", ry_ceil_div(w->channels, CHUNK));
+    ry_gpu_define(text, "NORMS_FIRST", at.norms);
+    ry_gpu_define(text, "MARKS_FIRST", at.marks);
+    ry_gpu_define(text, "FILTERS_FIRST", product->batches * packed);
+    ry_gpu_define(text, "PACK_GROUPS", ry_ceil_div(packed, group));
+    ry_gpu_define(text, "CONTRAST", contrast * contrast);
+    ry_gpu_define(text, "FILTER_CONTRAST", 2 * contrast);
+}
+
 static void define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
 {
-    const int64_t points = prepared->form.value[KNOB_POINTS], outputs = outputs_of(points);
+    const int64_t points = prepared->form.value[KNOB_POINTS], outputs = outputs_of(points),
+                  group = prepared->form.value[KNOB_GROUP];
     const ry_gpu_window w = ry_gpu_window_of(query->problem);
     const ry_gpu_product product = product_of(&w, points);
     ry_prepared of_product = *prepared;
@@ -260,7 +309,10 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "TILE_OUTPUTS", outputs);
     ry_gpu_define(text, "TILE_ROWS", ry_ceil_div(w.axis[1].out, outputs));
     ry_gpu_define(text, "TILE_COLUMNS", ry_ceil_div(w.axis[2].out, outputs));
-    ry_gpu_define(text, "TRANSFORM_ITEMS", prepared->form.value[KNOB_GROUP]);
+    define_marks(text, query, &w, &product,
+                 product.terms * ry_gpu_tile_pitch(&product, &of_product), group);
+    ry_gpu_define(text, "GROUP_ITEMS", group);
+    ry_text_add(text, "%s", ry_gpu_text_group);
 }
 
 static void packing(const ry_prepared *prepared, ry_text *key)
@@ -274,11 +326,11 @@ static void packing(const ry_prepared *prepared, ry_text *key)
     ry_gpu_tile_packing(&product, &of_product, &w, key);
 }
 
-static const char *const entries[] = {"pack", "transform_input", "run", "transform_output"};
+static const char *const entries[] = {"pack", "transform_input", "mark", "run", "transform_output"};
 
-static const ry_gpu_kernel winograd = {ry_gpu_text_winograd, entries, 4, define};
+static const ry_gpu_kernel winograd = {ry_gpu_text_winograd, entries, PHASES + 1, define};
 
-/* The weights are read beside the packed ones where numbers are not finite. */
+/* The weights are read beside the packed ones by outputs that are summed directly. */
 #define ROW(symbol, class)                                                                        \
     RY_GPU_KERNEL(symbol, conv, class, .knobs = knobs, .knob_count = KNOBS,                       \
                   .applicable = applicable, .values = values, .prepare = prepare,                 \

@@ -3,7 +3,7 @@
  * maximum is found again in x: the first of equals in row-major order, a NaN above all. Items that
  * are neighbours have elements that are neighbours in memory.
  *
- * Defined for it: gpu_pool_grad.c's numbers, of three axes each (depth, height, width). */
+ * Defines: the numbers of gpu_pool.c, for three axes each (depth, height, width). */
 
 /* The taps of position o along an axis whose elements are inside x: [FIRST, END), and how many are
  * inside x and its padding. */

@@ -4,15 +4,19 @@
  *
  *   pack              u[point], packed for igemm.cl    of the weights, once
  *   transform_input   v[point][channel][tile]          of x's tiles, V_POINT floats a point
+ *   mark              marks[tile]                      outputs that are summed directly
  *   run (igemm.cl)    m[point] = u[point] * v[point]   sums over channels, M_POINT a point
  *   transform_output  y of m, with what is added to it and the activation
  *
- * Where x's channels are beside each other so are v's, and m's where y's are. The points are 0,
- * +POINT_A, -POINT_A, for four outputs +POINT_B, -POINT_B, and infinity; the transforms of x and of
+ * If x's channels are adjacent in memory, so are v's; m follows y likewise. The points are 0,
+ * +POINT_A, -POINT_A, for four outputs +POINT_B, -POINT_B, and infinity. The transforms of x and of
  * the products have integers or products of these, that of the weights takes the divisors.
  *
- * An infinity or NaN in x or the weights, and what overflows on the way, is not finite in any output
- * that it reaches: the outputs of a tile that has some which are not are summed over taps. */
+ * Some outputs are summed over taps instead:
+ * - all of a tile whose products are not finite: an infinity or NaN in x or the weights, and an
+ *   overflow on the way, reaches every output of its tile;
+ * - outputs of a tile that outweighs their windows (below);
+ * - all of a filter with one weight far above its others. */
 #if TILE_OUTPUTS == 2
 #define POINTS 4
 #else
@@ -26,8 +30,16 @@
 #define TILES (IMAGES * TILE_ROWS * TILE_COLUMNS)
 #define V     WORKSPACE(float)
 #define M     (WORKSPACE(float) + M_FIRST)
+#define NORMS (WORKSPACE(float) + NORMS_FIRST) /* [chunk of channels][position of x] */
+#define MARKS (WORKSPACE(uint) + MARKS_FIRST)  /* [tile], bit i * TILE_OUTPUTS + j: output i, j */
+#define FILTERS (PACKED(float) + FILTERS_FIRST) /* [row] */
+#define POSITIONS (IMAGES * IN_1 * IN_2)
 
-/* Of one line of x's tile; `step` apart. */
+/* The least and the largest normal float. */
+#define LEAST_SIZE 0x1p-126f
+#define MOST_SIZE  0x1.fffffep127f
+
+/* Transforms one line of x's tile, elements `step` apart. */
 FUNCTION void input_line(float *d, int step)
 {
 #if TILE_OUTPUTS == 2
@@ -50,7 +62,7 @@ FUNCTION void input_line(float *d, int step)
 #endif
 }
 
-/* Of three weights. */
+/* Transforms three weights. */
 FUNCTION void weights_line(float w0, float w1, float w2, float *u, int step)
 {
 #if TILE_OUTPUTS == 2
@@ -88,23 +100,25 @@ FUNCTION void output_line(float *m, int step)
 #endif
 }
 
-KERNEL(pack)(ARGUMENTS)
+/* Weight i of a filter, tap by tap of channel by channel. */
+FUNCTION float weight_of(GLOBAL const TYPE_1 *w, int row, int i)
 {
-    const int at = GROUP * TRANSFORM_ITEMS + ITEM, channel = at / PANEL % CHANNELS,
+    return LOAD_1(w, (INDEX)row * W_OUT + (INDEX)(i / 9) * W_IN + (INDEX)(i % 9 / 3) * W_STEP_1 +
+                         (INDEX)(i % 3) * W_STEP_2);
+}
+
+FUNCTION void pack_weights(GLOBAL const TYPE_1 *w, GLOBAL float *packed)
+{
+    const int at = GROUP * GROUP_ITEMS + ITEM, channel = at / PANEL % CHANNELS,
               row = at / PANEL / CHANNELS * PANEL + at % PANEL;
     if (row < PACKED_PITCH) {
-        GLOBAL const TYPE_1 *w = IN(TYPE_1, 1);
-        const INDEX from = (INDEX)row * W_OUT + (INDEX)channel * W_IN;
         float lines[3 * POINTS], u[POINTS * POINTS];
         UNROLL_SHORT
         for (int r = 0; r < 3; r++) {
             float taps[3];
             UNROLL_SHORT
             for (int s = 0; s < 3; s++) {
-                taps[s] =
-                    row < ROWS
-                        ? LOAD_1(w, from + (INDEX)r * W_STEP_1 + (INDEX)s * W_STEP_2)
-                        : 0.0f;
+                taps[s] = row < ROWS ? weight_of(w, row, channel * 9 + r * 3 + s) : 0.0f;
             }
             weights_line(taps[0], taps[1], taps[2], lines + r * POINTS, 1);
         }
@@ -114,7 +128,46 @@ KERNEL(pack)(ARGUMENTS)
         }
         UNROLL_SHORT
         for (int p = 0; p < POINTS * POINTS; p++) {
-            PACKED(float)[p * (CHANNELS * PACKED_PITCH) + at] = u[p];
+            packed[p * (CHANNELS * PACKED_PITCH) + at] = u[p];
+        }
+    }
+}
+
+/* The filter's largest weight over the norm of its others; 0: it is alone or not the only such one.
+ * The scale of the others keeps their squares from overflow. */
+FUNCTION float contrast_of_filter(GLOBAL const TYPE_1 *w, int row, TO_LOCAL float *room)
+{
+    float largest = 0.0f, second = 0.0f, times = 0.0f, squares = 0.0f;
+    for (int i = ITEM; i < CHANNELS * 9; i += GROUP_ITEMS) {
+        largest = fmax(largest, fabs(weight_of(w, row, i)));
+    }
+    largest = max_of_group(largest, room);
+    for (int i = ITEM; i < CHANNELS * 9; i += GROUP_ITEMS) {
+        const float size = fabs(weight_of(w, row, i));
+        times += size < largest ? 0.0f : 1.0f;
+        second = size < largest ? fmax(second, size) : second;
+    }
+    times = sum_of_group(times, room);
+    second = max_of_group(second, room);
+    for (int i = ITEM; i < CHANNELS * 9; i += GROUP_ITEMS) {
+        const float size = fabs(weight_of(w, row, i)), part = size / second;
+        squares += size < largest ? part * part : 0.0f;
+    }
+    squares = sum_of_group(squares, room);
+    return times > 1.0f || second < LEAST_SIZE ? 0.0f : largest / second / sqrt(squares);
+}
+
+/* The groups behind those of the weights have a filter each. */
+KERNEL(pack)(ARGUMENTS)
+{
+    LOCAL float room[GROUP_ITEMS];
+    const int row = GROUP - PACK_GROUPS;
+    if (row < 0) {
+        pack_weights(IN(TYPE_1, 1), PACKED(float));
+    } else {
+        const float contrast = contrast_of_filter(IN(TYPE_1, 1), row, room);
+        if (ITEM == 0) {
+            FILTERS[row] = contrast;
         }
     }
 }
@@ -142,33 +195,147 @@ FUNCTION float element_of(GLOBAL const TYPE_0 *x, INDEX base, int at_1, int at_2
                : 0.0f;
 }
 
-KERNEL(transform_input)(ARGUMENTS)
+FUNCTION void transform_tile(GLOBAL const TYPE_0 *x, GLOBAL float *v, int at)
 {
-    const int at = GROUP * TRANSFORM_ITEMS + ITEM;
-    if (at < CHANNELS * TILES) {
-        const int channel = X_ALONG_K ? at % CHANNELS : at / TILES,
-                  n = X_ALONG_K ? at / CHANNELS : at % TILES;
-        const winograd_tile t = winograd_tile_of(n);
-        const INDEX base = (INDEX)t.image * X_IMAGE + (INDEX)channel * X_CHANNEL;
-        GLOBAL const TYPE_0 *x = IN(TYPE_0, 0);
-        float d[POINTS * POINTS];
-        UNROLL_SHORT
-        for (int i = 0; i < POINTS; i++) {
-            UNROLL_SHORT
-            for (int j = 0; j < POINTS; j++) {
-                d[i * POINTS + j] =
-                    element_of(x, base, t.at_1 + FIRST_1(0) + i, t.at_2 + FIRST_2(0) + j);
-            }
-            input_line(d + i * POINTS, 1);
-        }
+    const int channel = X_ALONG_K ? at % CHANNELS : at / TILES,
+              n = X_ALONG_K ? at / CHANNELS : at % TILES;
+    const winograd_tile t = winograd_tile_of(n);
+    const INDEX base = (INDEX)t.image * X_IMAGE + (INDEX)channel * X_CHANNEL;
+    float d[POINTS * POINTS];
+    UNROLL_SHORT
+    for (int i = 0; i < POINTS; i++) {
         UNROLL_SHORT
         for (int j = 0; j < POINTS; j++) {
-            input_line(d + j, POINTS);
+            d[i * POINTS + j] =
+                element_of(x, base, t.at_1 + FIRST_1(0) + i, t.at_2 + FIRST_2(0) + j);
         }
-        UNROLL_SHORT
-        for (int p = 0; p < POINTS * POINTS; p++) {
-            V[p * V_POINT + at] = d[p];
+        input_line(d + i * POINTS, 1);
+    }
+    UNROLL_SHORT
+    for (int j = 0; j < POINTS; j++) {
+        input_line(d + j, POINTS);
+    }
+    UNROLL_SHORT
+    for (int p = 0; p < POINTS * POINTS; p++) {
+        v[p * V_POINT + at] = d[p];
+    }
+}
+
+/* Tiles that outweigh their windows.
+ *
+ * Winograd's form computes all outputs of a tile from all of its inputs, so each output's rounding
+ * error is in proportion to the norm of the tile. An output is summed directly if the tile's sum of
+ * squares exceeds CONTRAST times that of the output's window without its largest position
+ * (docs/accuracy.md). Squares are summed over all channels. Infinities, NaNs and numbers that are
+ * all below LEAST_SIZE count as 0. */
+
+FUNCTION float size_of(float value)
+{
+    const float size = fabs(value);
+    return size <= MOST_SIZE ? size : 0.0f;
+}
+
+/* A sixteenth of the norm of numbers whose sum of squares is no normal float. */
+FUNCTION float scaled_norm(GLOBAL const TYPE_0 *x, INDEX base, int channels)
+{
+    float largest = 0.0f, squares = 0.0f;
+    for (int c = 0; c < channels; c++) {
+        largest = fmax(largest, size_of(LOAD_0(x, base + (INDEX)c * X_CHANNEL)));
+    }
+    for (int c = 0; c < channels && largest >= LEAST_SIZE; c++) {
+        const float part = size_of(LOAD_0(x, base + (INDEX)c * X_CHANNEL)) / largest;
+        squares += part * part;
+    }
+    return largest * (0.0625f * sqrt(squares));
+}
+
+/* A sixteenth of the norm of a chunk of channels at one position of x: no norm overflows. */
+FUNCTION float norm_of(GLOBAL const TYPE_0 *x, int at)
+{
+    const int position = at % POSITIONS, first = at / POSITIONS * CHUNK,
+              channels = min(CHANNELS - first, CHUNK);
+    const INDEX base = (INDEX)(position / (IN_1 * IN_2)) * X_IMAGE +
+                       (INDEX)(position / IN_2 % IN_1) * X_STEP_1 +
+                       (INDEX)(position % IN_2) * X_STEP_2 + (INDEX)first * X_CHANNEL;
+    float squares = 0.0f;
+    for (int c = 0; c < channels; c++) {
+        const float value = LOAD_0(x, base + (INDEX)c * X_CHANNEL);
+        squares += value * value;
+    }
+    return squares >= 0x1p-100f && squares <= MOST_SIZE ? 0.0625f * sqrt(squares)
+                                                        : scaled_norm(x, base, channels);
+}
+
+/* The items behind those of the tiles have a chunk at a position each. */
+KERNEL(transform_input)(ARGUMENTS)
+{
+    const int at = GROUP * GROUP_ITEMS + ITEM, norm = at - CHANNELS * TILES;
+    if (norm < 0) {
+        transform_tile(IN(TYPE_0, 0), V, at);
+    } else if (norm < CHUNKS * POSITIONS) {
+        NORMS[norm] = norm_of(IN(TYPE_0, 0), norm);
+    }
+}
+
+/* Squares at a tile's positions, where the largest norm counts as 1; OUTSIDE in the padding. */
+#define OUTSIDE (-1.0f)
+
+/* Is output (i, j) of a tile with the sum `all` of squares to be summed directly? A position that is
+ * alone in its window must not outweigh the tile's others either. */
+FUNCTION int is_uneven(const float *squares, float all, int i, int j)
+{
+    float rest = 0.0f, largest = 0.0f;
+    int inside = 0;
+    UNROLL_SHORT
+    for (int tap = 0; tap < 9; tap++) {
+        const float square = squares[(i + tap / 3) * POINTS + j + tap % 3];
+        rest += fmin(fmax(square, 0.0f), largest);
+        largest = fmax(square, largest);
+        inside += square != OUTSIDE;
+    }
+    rest = inside > 1 ? rest : fmin(largest, all - largest);
+    return all > CONTRAST * rest;
+}
+
+/* Fills the squares of a tile; returns their sum, 0 if all inputs are. */
+FUNCTION float tile_squares(GLOBAL const float *norms, winograd_tile t, float *squares)
+{
+    const int image = t.image * (IN_1 * IN_2);
+    float largest = 0.0f, all = 0.0f;
+    for (int p = 0; p < POINTS * POINTS; p++) {
+        const int row = t.at_1 + FIRST_1(0) + p / POINTS, column = t.at_2 + FIRST_2(0) + p % POINTS;
+        const int inside = (uint)row < (uint)IN_1 && (uint)column < (uint)IN_2;
+        squares[p] = inside ? 0.0f : OUTSIDE;
+        for (int c = 0; inside && c < CHUNKS; c++) {
+            largest = fmax(largest, norms[c * POSITIONS + image + row * IN_2 + column]);
         }
+    }
+    if (largest < LEAST_SIZE) {
+        return 0.0f;
+    }
+    for (int p = 0; p < POINTS * POINTS; p++) {
+        const int row = t.at_1 + FIRST_1(0) + p / POINTS, column = t.at_2 + FIRST_2(0) + p % POINTS;
+        for (int c = 0; squares[p] != OUTSIDE && c < CHUNKS; c++) {
+            const float part = norms[c * POSITIONS + image + row * IN_2 + column] / largest;
+            squares[p] += part * part;
+            all += part * part;
+        }
+    }
+    return all;
+}
+
+KERNEL(mark)(ARGUMENTS)
+{
+    const int n = GROUP * GROUP_ITEMS + ITEM;
+    if (n < TILES) {
+        float squares[POINTS * POINTS];
+        const float all = tile_squares(NORMS, winograd_tile_of(n), squares);
+        uint marks = 0;
+        for (int o = 0; o < TILE_OUTPUTS * TILE_OUTPUTS; o++) {
+            const int uneven = is_uneven(squares, all, o / TILE_OUTPUTS, o % TILE_OUTPUTS);
+            marks |= uneven ? 1u << o : 0u;
+        }
+        MARKS[n] = marks;
     }
 }
 
@@ -200,7 +367,7 @@ FUNCTION float direct_sum(GLOBAL const TYPE_0 *x, GLOBAL const TYPE_1 *w, winogr
 
 KERNEL(transform_output)(ARGUMENTS)
 {
-    const int at = GROUP * TRANSFORM_ITEMS + ITEM;
+    const int at = GROUP * GROUP_ITEMS + ITEM;
     if (at < ROWS * TILES) {
         const int row = Y_ALONG_M ? at % ROWS : at / TILES, n = Y_ALONG_M ? at / ROWS : at % TILES;
         const winograd_tile t = winograd_tile_of(n);
@@ -228,20 +395,23 @@ KERNEL(transform_output)(ARGUMENTS)
                 zero += m[i * POINTS + j] * 0.0f;
             }
         }
-        if (zero != 0.0f) {
-            /* rare, and long enough that nothing of it is unrolled */
-            for (int o = 0; o < rows * columns; o++) {
-                const int i = o / columns, j = o % columns;
-                FINISH_OUTPUT(i, j, direct_sum(IN(TYPE_0, 0), IN(TYPE_1, 1), t, row, i, j))
-            }
-            return;
-        }
+        const uint direct =
+            zero != 0.0f || FILTERS[row] > FILTER_CONTRAST ? ~0u : MARKS[n];
         UNROLL_SHORT
         for (int i = 0; i < TILE_OUTPUTS; i++) {
             UNROLL_SHORT
             for (int j = 0; j < TILE_OUTPUTS; j++) {
-                if (i < rows && j < columns) {
+                if (i < rows && j < columns && !(direct >> (i * TILE_OUTPUTS + j) & 1u)) {
                     FINISH_OUTPUT(i, j, m[i * POINTS + j])
+                }
+            }
+        }
+        if (direct) {
+            /* rare, and long enough that nothing is unrolled */
+            for (int o = 0; o < rows * columns; o++) {
+                const int i = o / columns, j = o % columns;
+                if (direct >> (i * TILE_OUTPUTS + j) & 1u) {
+                    FINISH_OUTPUT(i, j, direct_sum(IN(TYPE_0, 0), IN(TYPE_1, 1), t, row, i, j))
                 }
             }
         }

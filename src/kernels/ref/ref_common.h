@@ -20,7 +20,7 @@ void ry_ref_prepare(ry_prepared *prepared, int64_t elements);
 size_t ry_ref_tasks(int64_t elements);
 /* Task `task` of `tasks`: its share of the positions of dim[rank], in row-major order. `tasks` is
  * what the prepared kernel says: whoever prepared it may set any number before it runs, and so have
- * some positions only (tune/truth.h). */
+ * some positions only (tune/reference_samples.h). */
 void ry_ref_each(const ry_cpu_launch *launch, int rank, const int64_t *dim, size_t tasks,
                  size_t task, ry_ref_element element);
 /* Over the positions of the first output. */

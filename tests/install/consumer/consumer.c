@@ -7,12 +7,16 @@
 int main(void)
 {
     rynd_context *context = NULL;
+    if (rynd_version_number() != RYND_VERSION_NUMBER) {
+        fprintf(stderr, "headers and library have different versions\n");
+        return 1;
+    }
     if (rynd_context_create(NULL, &context) != RYND_OK) {
         fprintf(stderr, "%s\n", rynd_last_error());
         return 1;
     }
-    rynd_device_info info = {.size = sizeof info};
-    rynd_status status = rynd_context_info(context, &info);
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    rynd_status status = rynd_context_get_info(context, &info);
     if (status == RYND_OK) {
         printf("rynd %s on %s (%s)\n", rynd_version(), info.name, info.isa);
     }

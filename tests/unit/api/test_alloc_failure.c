@@ -88,9 +88,9 @@ static rynd_status use_model(attempt *a, counting *c)
     static uint8_t bytes[TINY_MODEL_CAPACITY];
     const size_t size = tiny_model(bytes);
     rynd_allocator allocator = {take, give_back, c};
-    rynd_context_options context_options = {
-        .size = sizeof context_options, .threads = 2, .allocator = &allocator};
-    rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 2};
+    rynd_context_options context_options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .allocator = &allocator);
+    rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = 2);
     rynd_tensor x = rynd_tensor_of(a->x, RYND_DTYPE_F32, 4,
                                    (int64_t[]){2, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
     rynd_tensor y = rynd_tensor_of(a->y, RYND_DTYPE_F32, 2, (int64_t[]){2, TINY_CLASSES});
@@ -112,10 +112,10 @@ static rynd_status use_op(attempt *a, counting *c)
     enum { SIDE = 4, PLANE = TINY_CHANNELS * SIDE * SIDE };
     static float x[PLANE], w[TINY_CHANNELS * TINY_CHANNELS * 9], y[PLANE];
     const rynd_allocator allocator = {take, give_back, c};
-    const rynd_context_options context_options = {
-        .size = sizeof context_options, .threads = 2, .allocator = &allocator};
+    const rynd_context_options context_options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .allocator = &allocator);
     const rynd_tensor inputs[] = {{0}, {.data = w}, {0}, {0}};
-    const rynd_op_options options = {.size = sizeof options, .inputs = inputs};
+    const rynd_op_options options = RYND_SIZED(rynd_op_options, .inputs = inputs);
     counted = c;
     rynd_status status = rynd_context_create(&context_options, &a->context);
     status =
@@ -135,15 +135,16 @@ static rynd_status use_place(attempt *a, counting *c)
     const size_t size = tiny_model(bytes);
     const devices_file file = devices_file_make("device a cpu threads=1\ndevice b cpu threads=1\n");
     const rynd_allocator allocator = {take, give_back, c};
-    const rynd_context_options context_options = {
-        .size = sizeof context_options, .threads = 1, .allocator = &allocator};
-    const rynd_place_options options = {
-        .size = sizeof options, .objective = RYND_OBJECTIVE_MEMORY, .batch = 1, .parts = 2};
+    const rynd_context_options context_options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .allocator = &allocator);
+    const rynd_placement_options options = RYND_SIZED(
+        rynd_placement_options, .objective = RYND_OBJECTIVE_MEMORY, .batch = 1, .parts = 2);
     counted = c;
     rynd_status status = rynd_context_create(&context_options, &a->context);
     status = status ? status : rynd_model_load_memory(a->context, bytes, size, &a->model);
     status = status ? status : rynd_fleet_load(file.path, &context_options, &a->fleet);
-    status = status ? status : rynd_place(a->fleet, &a->model, 1, &options, &a->placement);
+    status =
+        status ? status : rynd_placement_create(a->fleet, &a->model, 1, &options, &a->placement);
     counted = NULL;
     unlink(file.path);
     return status;
@@ -157,8 +158,8 @@ static rynd_status use_expr(attempt *a, counting *c)
         "program='y0 = x0 * x1; y1 = max(y0) * prod(x0)' axes=1 keepdims=0";
     static float x[6], x1[3], dy[6], dy1[2], dx[6], dx1[3];
     const rynd_allocator allocator = {take, give_back, c};
-    const rynd_context_options context_options = {
-        .size = sizeof context_options, .threads = 1, .allocator = &allocator};
+    const rynd_context_options context_options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .allocator = &allocator);
     const int64_t dim[] = {2, 3};
     const rynd_tensor in[] = {
         rynd_tensor_of(x, RYND_DTYPE_F32, 2, dim), rynd_tensor_of(x1, RYND_DTYPE_F32, 1, dim + 1),
@@ -168,7 +169,7 @@ static rynd_status use_expr(attempt *a, counting *c)
     counted = c;
     rynd_status status = rynd_context_create(&context_options, &a->context);
     status = status ? status : rynd_expr_create(a->context, problem, NULL, &a->expr);
-    status = status ? status : rynd_expr_gradient(a->expr, NULL, &a->gradient);
+    status = status ? status : rynd_expr_create_gradient(a->expr, NULL, &a->gradient);
     status = status ? status : rynd_expr_execute(a->gradient, in, out);
     counted = NULL;
     return status;

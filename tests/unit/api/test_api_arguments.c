@@ -29,7 +29,7 @@ static float memory[8 * TINY_CHANNELS * TINY_SIDE * TINY_SIDE];
 static int begin(void **state)
 {
     (void)state;
-    const rynd_plan_options options = {.size = sizeof options, .batch = 1};
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = 1);
     size = tiny_model(bytes);
     return rynd_context_create(NULL, &context) ||
            rynd_model_load_memory(context, bytes, size, &model) ||
@@ -68,7 +68,7 @@ static rynd_status bind_output(const rynd_tensor *t)
 static rynd_status plan_for(const rynd_tensor *t)
 {
     rynd_plan *made = (rynd_plan *)memory;
-    const rynd_plan_options options = {.size = sizeof options, .inputs = t, .batch = 1};
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .inputs = t, .batch = 1);
     const rynd_status status = rynd_plan_create(model, &options, &made);
     assert_true((status == RYND_OK) == (made != NULL));
     rynd_plan_destroy(made);
@@ -87,12 +87,12 @@ static rynd_status make_op(const rynd_op_options *options)
 static rynd_status op_input(const rynd_tensor *t)
 {
     const rynd_tensor inputs[4] = {*t};
-    return make_op(&(rynd_op_options){.size = sizeof(rynd_op_options), .inputs = inputs});
+    return make_op(&RYND_SIZED(rynd_op_options, .inputs = inputs));
 }
 
 static rynd_status op_output(const rynd_tensor *t)
 {
-    return make_op(&(rynd_op_options){.size = sizeof(rynd_op_options), .outputs = t});
+    return make_op(&RYND_SIZED(rynd_op_options, .outputs = t));
 }
 
 static rynd_status write_pb(const rynd_tensor *t)
@@ -216,8 +216,8 @@ static void memory_that_does_not_fit(void **state)
     (void)state;
     rynd_op *op = NULL;
     char *odd = (char *)memory + 2;
-    const rynd_op_options constant = {.size = sizeof constant,
-                                      .inputs = (rynd_tensor[4]){{0}, {.data = odd}}};
+    const rynd_op_options constant =
+        RYND_SIZED(rynd_op_options, .inputs = (rynd_tensor[4]){{0}, {.data = odd}});
     assert_refused(make_op(&constant), RYND_ERROR_ARGUMENT,
                    "input 1: its data is not aligned to its elements of 4 bytes");
     assert_int_equal(rynd_op_create(context, PROBLEM, NULL, &op), RYND_OK);
@@ -270,17 +270,17 @@ static rynd_status keep_machine(void *machine)
 
 static rynd_status machine_info(void *machine)
 {
-    return rynd_context_machine(context, machine);
+    return rynd_context_get_machine(context, machine);
 }
 
 static rynd_status device_info(void *info)
 {
-    return rynd_context_info(context, info);
+    return rynd_context_get_info(context, info);
 }
 
 static rynd_status value_info(void *info)
 {
-    return rynd_model_input(model, 0, info);
+    return rynd_model_get_input(model, 0, info);
 }
 
 static rynd_status model_info(void *info)
@@ -290,17 +290,17 @@ static rynd_status model_info(void *info)
 
 static rynd_status node_info(void *info)
 {
-    return rynd_model_node(model, 0, info);
+    return rynd_model_get_node(model, 0, info);
 }
 
 static rynd_status plan_memory(void *info)
 {
-    return rynd_plan_memory(plan, info);
+    return rynd_plan_get_memory(plan, info);
 }
 
 static rynd_status step_info(void *info)
 {
-    return rynd_plan_step(plan, 0, info);
+    return rynd_plan_get_step(plan, 0, info);
 }
 
 /* Asks for a knob of the first step with knobs. */
@@ -310,7 +310,7 @@ static rynd_status knob_info(void *info)
     while (rynd_plan_knob_count(plan, step) == 0) {
         assert_true(++step < rynd_plan_step_count(plan));
     }
-    return rynd_plan_knob(plan, step, 0, info);
+    return rynd_plan_get_knob(plan, step, 0, info);
 }
 
 static const struct {
@@ -391,15 +391,15 @@ static void values_of_context_options(void **state)
 {
     (void)state;
     const rynd_allocator no_release = {.allocate = no_memory}, nothing = {0};
-    rynd_context_options options = {.size = sizeof options, .allocator = &no_release};
+    rynd_context_options options = RYND_SIZED(rynd_context_options, .allocator = &no_release);
     assert_refused(make_context(&options), RYND_ERROR_ARGUMENT, "allocator has no release");
     options.allocator = &nothing;
     assert_refused(make_context(&options), RYND_ERROR_ARGUMENT, "allocator has no allocate");
-    options = (rynd_context_options){.size = sizeof options, .threads = 1u << 31};
+    options = RYND_SIZED(rynd_context_options, .threads = 1u << 31);
     assert_refused(make_context(&options), RYND_ERROR_ARGUMENT, "threads");
-    options = (rynd_context_options){.size = sizeof options, .device = "abacus"};
+    options = RYND_SIZED(rynd_context_options, .device = "abacus");
     assert_refused(make_context(&options), RYND_ERROR_ARGUMENT, "'abacus'");
-    options = (rynd_context_options){.size = sizeof options, .isa = "abacus"};
+    options = RYND_SIZED(rynd_context_options, .isa = "abacus");
     assert_refused(make_context(&options), RYND_ERROR_ARGUMENT, "'abacus'");
 }
 
@@ -409,9 +409,11 @@ typedef struct heard {
     bool orderly;
 } heard;
 
-static int hear(void *user, size_t done, size_t all)
+static int hear(void *user, const rynd_progress *progress)
 {
     heard *h = user;
+    const size_t done = progress->done, all = progress->all;
+    h->orderly = h->orderly && progress->size == sizeof *progress && !progress->tuning;
     h->orderly = h->orderly && done >= h->last && done <= all && (!h->all || all == h->all);
     h->last = done;
     h->all = all;
@@ -422,8 +424,8 @@ static void progress_of_a_plan(void **state)
 {
     (void)state;
     heard h = {.orderly = true};
-    rynd_plan_options options = {
-        .size = sizeof options, .batch = 1, .progress = hear, .progress_user = &h};
+    rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .batch = 1, .progress = hear, .progress_user = &h);
     rynd_plan *made;
     assert_int_equal(rynd_plan_create(model, &options, &made), RYND_OK);
     rynd_plan_destroy(made);
@@ -438,13 +440,14 @@ static void progress_of_a_plan(void **state)
 static void values_of_plan_options(void **state)
 {
     (void)state;
-    rynd_plan_options options = {.size = sizeof options, .batch = 1, .accuracy = (rynd_accuracy)6};
+    rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .batch = 1, .accuracy = (rynd_accuracy)6);
     assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "accuracy 6");
     options.accuracy = (rynd_accuracy)-1;
     assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "accuracy");
-    options = (rynd_plan_options){.size = sizeof options, .batch = -1};
+    options = RYND_SIZED(rynd_plan_options, .batch = -1);
     assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "batch is -1");
-    options = (rynd_plan_options){.size = sizeof options, .dim_count = 1};
+    options = RYND_SIZED(rynd_plan_options, .dim_count = 1);
     assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "dims is NULL");
     options.dims = &(rynd_dim){NULL, 1};
     assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "dims[0].symbol is NULL");
@@ -452,28 +455,35 @@ static void values_of_plan_options(void **state)
     assert_refused(make_plan(&options), RYND_ERROR_NOT_FOUND, "'no such dim'");
     options.dims = &(rynd_dim){"batch", -1};
     assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "'batch' cannot be -1");
-    options = (rynd_plan_options){.size = sizeof options, .batch = 1, .setting_count = 1};
+    options = RYND_SIZED(rynd_plan_options, .batch = 1, .setting_count = 1);
     assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "settings is NULL");
     options.settings = &(rynd_setting){NULL, "kernel", "x"};
     assert_refused(make_plan(&options), RYND_ERROR_ARGUMENT, "settings[0].step is NULL");
     options.settings = &(rynd_setting){"no such step", "kernel", "x"};
     assert_refused(make_plan(&options), RYND_ERROR_NOT_FOUND, "'no such step'");
-    rynd_knob knob = {.size = sizeof knob};
-    assert_refused(rynd_plan_knob(plan, rynd_plan_step_count(plan), 0, &knob), RYND_ERROR_ARGUMENT,
-                   "step ");
+    rynd_knob knob = RYND_SIZED(rynd_knob);
+    assert_refused(rynd_plan_get_knob(plan, rynd_plan_step_count(plan), 0, &knob),
+                   RYND_ERROR_ARGUMENT, "step ");
+    char value[RYND_KNOB_TEXT];
+    assert_refused(
+        rynd_plan_get_knob_value(plan, rynd_plan_step_count(plan), 0, 0, value, sizeof value),
+        RYND_ERROR_ARGUMENT, "step ");
+    assert_refused(
+        rynd_plan_get_knob_value(plan, 0, rynd_plan_knob_count(plan, 0), 0, value, sizeof value),
+        RYND_ERROR_ARGUMENT, "knob ");
 }
 
 static void values_of_other_structs(void **state)
 {
     (void)state;
-    rynd_op_options options = {.size = sizeof options, .accuracy = (rynd_accuracy)77};
+    rynd_op_options options = RYND_SIZED(rynd_op_options, .accuracy = (rynd_accuracy)77);
     assert_refused(make_op(&options), RYND_ERROR_ARGUMENT, "accuracy 77");
-    options = (rynd_op_options){.size = sizeof options, .kernel = "no such kernel"};
+    options = RYND_SIZED(rynd_op_options, .kernel = "no such kernel");
     assert_refused(make_op(&options), RYND_ERROR_NOT_FOUND, "'no such kernel'");
     const double rates[] = {NAN, INFINITY, -1, 0};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
-        rynd_machine machine = {.size = sizeof machine};
-        assert_int_equal(rynd_context_machine(context, &machine), RYND_OK);
+        rynd_machine machine = RYND_SIZED(rynd_machine);
+        assert_int_equal(rynd_context_get_machine(context, &machine), RYND_OK);
         machine.f32.all = rates[i];
         assert_refused(rynd_machine_save(&machine, "/nowhere/machine.txt"), RYND_ERROR_ARGUMENT,
                        "f32 is");
@@ -487,7 +497,8 @@ static void failures_leave_no_handle(void **state)
     rynd_model *made = (rynd_model *)memory;
     rynd_session *none = (rynd_session *)memory;
     rynd_plan *unpacked = NULL;
-    const rynd_plan_options options = {.size = sizeof options, .batch = 1, .without_weights = 1};
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .batch = 1, .without_weights = 1);
     assert_int_equal(rynd_model_load(context, "no/such/file.onnx", &made), RYND_ERROR_IO);
     assert_null(made);
     made = (rynd_model *)memory;

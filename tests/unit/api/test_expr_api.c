@@ -30,7 +30,8 @@ static rynd_context *context;
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 2, .wisdom = "off"};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .wisdom = "off");
     return rynd_context_create(&options, &context) != RYND_OK;
 }
 
@@ -80,15 +81,15 @@ static void computes(void **state)
     const rynd_tensor in[] = {tensor(RYND_DTYPE_F32, 2, (int64_t[]){2, 3}, x),
                               tensor(RYND_DTYPE_F32, 1, (int64_t[]){3}, b)};
     const int64_t axes[] = {-1};
-    const rynd_expr_options options = {
-        .size = sizeof options, .inputs = in, .input_count = 2, .axes = axes, .axis_count = 1};
+    const rynd_expr_options options = RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 2,
+                                                 .axes = axes, .axis_count = 1);
     rynd_expr *expr;
     OK(rynd_expr_create(context, "t = x0 + x1; y0 = t * 2; y1 = sum(t)", &options, &expr));
     assert_int_equal(rynd_expr_input_count(expr), 2);
     assert_int_equal(rynd_expr_output_count(expr), 2);
     rynd_tensor out[2];
-    OK(rynd_expr_output(expr, 0, &out[0]));
-    OK(rynd_expr_output(expr, 1, &out[1]));
+    OK(rynd_expr_get_output(expr, 0, &out[0]));
+    OK(rynd_expr_get_output(expr, 1, &out[1]));
     assert_int_equal(out[0].rank, 2);
     assert_int_equal(out[1].rank, 1);
     assert_int_equal(out[1].dim[0], 2);
@@ -97,7 +98,7 @@ static void computes(void **state)
     OK(rynd_expr_execute(expr, in, out));
     check_floats(y, (const float[]){22, 44, 66, 28, 50, 72}, 6);
     check_floats(sum, (const float[]){66, 75}, 2);
-    assert_int_equal(rynd_expr_input(expr, 2, &out[0]), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_expr_get_input(expr, 2, &out[0]), RYND_ERROR_ARGUMENT);
     assert_int_equal(rynd_model_input_count(rynd_expr_model(expr)), 2);
     assert_true(rynd_plan_step_count(rynd_expr_plan(expr)) > 0);
     rynd_expr_destroy(expr);
@@ -116,7 +117,7 @@ static void of_a_problem(void **state)
                       out = tensor(RYND_DTYPE_F32, 1, (int64_t[]){2}, y);
     OK(rynd_expr_execute(expr, &in, &out));
     check_floats(y, (const float[]){14.0f / 3, 77.0f / 3}, 2);
-    OK(rynd_expr_gradient(expr, NULL, &gradient));
+    OK(rynd_expr_create_gradient(expr, NULL, &gradient));
     rynd_expr_destroy(expr);
     const rynd_tensor both[] = {in, tensor(RYND_DTYPE_F32, 1, (int64_t[]){2}, dy)},
                       result = tensor(RYND_DTYPE_F32, 2, (int64_t[]){2, 3}, dx);
@@ -142,7 +143,7 @@ static void takes_strides(void **state)
     rynd_tensor out = tensor(RYND_DTYPE_F32, 2, (int64_t[]){2, 3}, y);
     out.stride[0] = 1;
     out.stride[1] = 4;
-    const rynd_expr_options options = {.size = sizeof options, .inputs = in, .input_count = 2};
+    const rynd_expr_options options = RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 2);
     rynd_expr *expr;
     OK(rynd_expr_create(context, "x0 + x1", &options, &expr));
     OK(rynd_expr_execute(expr, in, &out));
@@ -156,7 +157,7 @@ static double total(rynd_expr *expr, const rynd_tensor *in, const rynd_tensor *d
     double y[MAX][ELEMENTS], sum = 0;
     rynd_tensor out[MAX];
     for (size_t o = 0; o < rynd_expr_output_count(expr); o++) {
-        OK(rynd_expr_output(expr, o, &out[o]));
+        OK(rynd_expr_get_output(expr, o, &out[o]));
         out[o].data = y[o];
     }
     OK(rynd_expr_execute(expr, in, out));
@@ -205,23 +206,20 @@ static void check_gradient(const char *text, size_t count, const int64_t *axes, 
     for (size_t i = 0; i < count; i++) {
         in[i] = tensor(RYND_DTYPE_F64, ranks[i], dims[i], x[i]);
     }
-    const rynd_expr_options options = {.size = sizeof options,
-                                       .inputs = in,
-                                       .input_count = count,
-                                       .axes = axes,
-                                       .axis_count = axis_count,
-                                       .keepdims = keepdims};
+    const rynd_expr_options options =
+        RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = count, .axes = axes,
+                   .axis_count = axis_count, .keepdims = keepdims);
     rynd_expr *expr, *gradient;
     OK(rynd_expr_create(context, text, &options, &expr));
-    OK(rynd_expr_gradient(expr, NULL, &gradient));
+    OK(rynd_expr_create_gradient(expr, NULL, &gradient));
     assert_int_equal(rynd_expr_input_count(gradient), count + rynd_expr_output_count(expr));
     assert_int_equal(rynd_expr_output_count(gradient), count);
     for (size_t o = 0; o < rynd_expr_output_count(expr); o++) {
-        OK(rynd_expr_input(gradient, count + o, &in[count + o]));
+        OK(rynd_expr_get_input(gradient, count + o, &in[count + o]));
         in[count + o].data = g[o];
     }
     for (size_t i = 0; i < count; i++) {
-        OK(rynd_expr_output(gradient, i, &out[i]));
+        OK(rynd_expr_get_output(gradient, i, &out[i]));
         assert_int_equal(out[i].rank, in[i].rank);
         assert_memory_equal(out[i].dim, in[i].dim, (size_t)in[i].rank * sizeof *in[i].dim);
         out[i].data = dx[i];
@@ -266,10 +264,11 @@ static void gradients_by_many(void **state)
         }
     }
     in[INPUTS] = tensor(RYND_DTYPE_F32, 1, dim, &dy);
-    const rynd_expr_options options = {.size = sizeof options, .inputs = in, .input_count = INPUTS};
+    const rynd_expr_options options =
+        RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = INPUTS);
     rynd_expr *expr, *gradient;
     OK(rynd_expr_create(context, text, &options, &expr));
-    OK(rynd_expr_gradient(expr, NULL, &gradient));
+    OK(rynd_expr_create_gradient(expr, NULL, &gradient));
     assert_int_equal(rynd_expr_output_count(gradient), INPUTS);
     OK(rynd_expr_execute(gradient, in, out));
     for (int i = 0; i < INPUTS; i++) {
@@ -289,10 +288,10 @@ static void only_what_is_wanted(void **state)
     const int64_t dim[] = {4};
     rynd_tensor in[] = {tensor(RYND_DTYPE_BOOL, 1, dim, NULL), tensor(RYND_DTYPE_F32, 1, dim, NULL),
                         tensor(RYND_DTYPE_F32, 1, dim, NULL)};
-    const rynd_expr_options options = {.size = sizeof options, .inputs = in, .input_count = 3};
+    const rynd_expr_options options = RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 3);
     rynd_expr *expr, *gradient;
     OK(rynd_expr_create(context, "y0 = select(x0, x1, x2); y1 = x1 < x2", &options, &expr));
-    OK(rynd_expr_gradient(expr, NULL, &gradient));
+    OK(rynd_expr_create_gradient(expr, NULL, &gradient));
     assert_int_equal(rynd_expr_output_count(gradient), 2);
     /* no dy1: y1 is no float */
     assert_int_equal(rynd_expr_input_count(gradient), 4);
@@ -307,17 +306,17 @@ static void only_what_is_wanted(void **state)
     check_floats(dx1, (const float[]){1, 0, 0, 4}, 4);
     check_floats(dx2, (const float[]){0, 2, 3, 0}, 4);
     rynd_expr *second;
-    assert_int_equal(rynd_expr_gradient(gradient, NULL, &second), RYND_ERROR_UNSUPPORTED);
+    assert_int_equal(rynd_expr_create_gradient(gradient, NULL, &second), RYND_ERROR_UNSUPPORTED);
     rynd_expr_destroy(gradient);
-    OK(rynd_expr_gradient(expr, (const int[]){0, 0, 1}, &gradient));
+    OK(rynd_expr_create_gradient(expr, (const int[]){0, 0, 1}, &gradient));
     assert_int_equal(rynd_expr_output_count(gradient), 1);
     OK(rynd_expr_execute(gradient, given, &out[1]));
     check_floats(dx2, (const float[]){0, 2, 3, 0}, 4);
     rynd_expr_destroy(gradient);
-    assert_int_equal(rynd_expr_gradient(expr, (const int[]){1, 0, 0}, &gradient),
+    assert_int_equal(rynd_expr_create_gradient(expr, (const int[]){1, 0, 0}, &gradient),
                      RYND_ERROR_ARGUMENT);
     assert_non_null(strstr(rynd_last_error(), "x0 is bool"));
-    assert_int_equal(rynd_expr_gradient(expr, (const int[]){0, 0, 0}, &gradient),
+    assert_int_equal(rynd_expr_create_gradient(expr, (const int[]){0, 0, 0}, &gradient),
                      RYND_ERROR_ARGUMENT);
     assert_null(gradient);
     rynd_expr_destroy(expr);
@@ -341,7 +340,7 @@ static void refuses_what_does_not_fit(void **state)
                               tensor(RYND_DTYPE_F32, 1, (int64_t[]){3}, NULL)};
     const rynd_tensor none = {.dtype = RYND_DTYPE_NONE};
     const int64_t axis = 3;
-    rynd_expr_options options = {.size = sizeof options, .inputs = in, .input_count = 2};
+    rynd_expr_options options = RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 2);
     refuses("x0 +", &options, RYND_ERROR_FORMAT, "column 5");
     refuses("x0 + x1", &options, RYND_ERROR_SHAPE, "broadcast");
     refuses("x0", &options, RYND_ERROR_ARGUMENT, "2 inputs are described, the expression has 1");
@@ -350,18 +349,16 @@ static void refuses_what_does_not_fit(void **state)
     refuses("conv c=1 k=1 h=1 w=1", NULL, RYND_ERROR_ARGUMENT, "a problem of conv");
     refuses("expr x0=2:f32 y0=2:f32 program='x0'", &options, RYND_ERROR_ARGUMENT, "itself");
     options.input_count = 1;
-    refuses(
-        "sum(x0)",
-        &(rynd_expr_options){
-            .size = sizeof options, .inputs = in, .input_count = 1, .axes = &axis, .axis_count = 1},
-        RYND_ERROR_SHAPE, "3");
-    refuses("x0", &(rynd_expr_options){.size = sizeof options, .inputs = &none, .input_count = 1},
+    refuses("sum(x0)",
+            &RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 1, .axes = &axis,
+                        .axis_count = 1),
+            RYND_ERROR_SHAPE, "3");
+    refuses("x0", &RYND_SIZED(rynd_expr_options, .inputs = &none, .input_count = 1),
             RYND_ERROR_ARGUMENT, "dtype is NONE");
-    refuses(
-        "x0",
-        &(rynd_expr_options){
-            .size = sizeof options, .inputs = in, .input_count = 1, .accuracy = (rynd_accuracy)77},
-        RYND_ERROR_ARGUMENT, "accuracy");
+    refuses("x0",
+            &RYND_SIZED(rynd_expr_options, .inputs = in, .input_count = 1,
+                        .accuracy = (rynd_accuracy)77),
+            RYND_ERROR_ARGUMENT, "accuracy");
     rynd_expr *expr;
     OK(rynd_expr_create(context, "x0 * 2", &options, &expr));
     float y[4];

@@ -32,7 +32,7 @@ static void messages_begin_with_the_node(void **state)
     onnx_bytes bytes = two_largest();
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     assert_int_equal(rynd_model_load_memory(context, bytes.data, bytes.size, &model), RYND_OK);
-    const rynd_plan_options options = {.size = sizeof options, .batch = 1};
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = 1);
     assert_int_equal(rynd_plan_create(model, &options, &plan), RYND_ERROR_SHAPE);
     assert_int_equal(strncmp(rynd_last_error(), "node 'y'", strlen("node 'y'")), 0);
     rynd_model_destroy(model);

@@ -27,7 +27,7 @@ static uint8_t bytes[TINY_MODEL_CAPACITY];
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 1};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 1);
     const size_t size = tiny_model(bytes);
     return rynd_context_create(&options, &context) ||
            rynd_model_load_memory(context, bytes, size, &model);
@@ -48,13 +48,10 @@ typedef struct names {
 
 static rynd_status make_part(names inputs, names outputs, int64_t batch, rynd_model **part)
 {
-    const rynd_part_options options = {.size = sizeof options,
-                                       .inputs = inputs.items,
-                                       .input_count = inputs.count,
-                                       .outputs = outputs.items,
-                                       .output_count = outputs.count,
-                                       .batch = batch};
-    return rynd_model_part(model, context, &options, part);
+    const rynd_part_options options =
+        RYND_SIZED(rynd_part_options, .inputs = inputs.items, .input_count = inputs.count,
+                   .outputs = outputs.items, .output_count = outputs.count, .batch = batch);
+    return rynd_model_create_part(model, context, &options, part);
 }
 
 /* Runs a model of one output on memory by the names of its inputs. */
@@ -68,12 +65,12 @@ static void run(rynd_model *m, const char *const *in_names, float *const *in, fl
     assert_int_equal(rynd_session_create(plan, &session), RYND_OK);
     for (size_t i = 0; i < rynd_model_input_count(m); i++) {
         rynd_tensor tensor;
-        assert_int_equal(rynd_plan_input(plan, i, &tensor), RYND_OK);
+        assert_int_equal(rynd_plan_get_input(plan, i, &tensor), RYND_OK);
         tensor.data = in[i];
         assert_int_equal(rynd_session_bind(session, in_names[i], &tensor), RYND_OK);
     }
     assert_int_equal(rynd_session_run(session), RYND_OK);
-    assert_int_equal(rynd_session_output(session, 0, &output), RYND_OK);
+    assert_int_equal(rynd_session_get_output(session, 0, &output), RYND_OK);
     assert_int_equal(rynd_tensor_elements(&output), (int64_t)out_count);
     memcpy(out, output.data, out_count * sizeof *out);
     rynd_session_destroy(session);
@@ -86,9 +83,9 @@ static void parts_make_the_whole(void **state)
     static float x[BATCH * INPUT], pooled[BATCH * PLANE / 4], y[BATCH * TINY_CLASSES],
         wanted[BATCH * TINY_CLASSES];
     rynd_model *whole, *first, *second;
-    const rynd_part_options all = {.size = sizeof all, .batch = BATCH};
+    const rynd_part_options all = RYND_SIZED(rynd_part_options, .batch = BATCH);
     tiny_values(x, BATCH * INPUT, 3);
-    assert_int_equal(rynd_model_part(model, context, &all, &whole), RYND_OK);
+    assert_int_equal(rynd_model_create_part(model, context, &all, &whole), RYND_OK);
     assert_int_equal(make_part((names){{"x"}, 1}, (names){{"pool1"}, 1}, BATCH, &first), RYND_OK);
     assert_int_equal(make_part((names){{"pool1"}, 1}, (names){{"y"}, 1}, BATCH, &second), RYND_OK);
     assert_int_equal(rynd_model_node_count(second), 6);
@@ -110,15 +107,15 @@ static void inputs_in_order(void **state)
 {
     (void)state;
     rynd_model *part;
-    rynd_value_info info = {.size = sizeof info};
-    rynd_model_info about = {.size = sizeof about};
+    rynd_value_info info = RYND_SIZED(rynd_value_info);
+    rynd_model_info about = RYND_SIZED(rynd_model_info);
     assert_int_equal(make_part((names){{"conv2", "pool1"}, 2}, (names){{"add1"}, 1}, 1, &part),
                      RYND_OK);
     assert_int_equal(rynd_model_input_count(part), 2);
-    assert_int_equal(rynd_model_input(part, 0, &info), RYND_OK);
+    assert_int_equal(rynd_model_get_input(part, 0, &info), RYND_OK);
     assert_string_equal(info.name, "conv2");
     assert_int_equal(info.dim[0], 1);
-    assert_int_equal(rynd_model_input(part, 1, &info), RYND_OK);
+    assert_int_equal(rynd_model_get_input(part, 1, &info), RYND_OK);
     assert_string_equal(info.name, "pool1");
     assert_int_equal(rynd_model_get_info(part, &about), RYND_OK);
     assert_int_equal(about.parameters, 0);

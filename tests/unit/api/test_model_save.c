@@ -26,7 +26,7 @@ static char folder[] = "/tmp/test_model_save.XXXXXX";
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 1};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 1);
     return !mkdtemp(folder) || rynd_context_create(&options, &context) != RYND_OK;
 }
 
@@ -84,7 +84,7 @@ static void run(const rynd_model *model, float *y)
     float x[] = {10, 20, 30};
     rynd_plan *plan = NULL;
     rynd_session *session = NULL;
-    const rynd_plan_options options = {.size = sizeof options, .batch = 1};
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = 1);
     const int64_t dim[] = {1, 3};
     rynd_tensor in = rynd_tensor_of(x, RYND_DTYPE_F32, 2, dim), out;
     rynd_model *planned = (rynd_model *)(uintptr_t)model;
@@ -92,7 +92,7 @@ static void run(const rynd_model *model, float *y)
     assert_int_equal(rynd_session_create(plan, &session), RYND_OK);
     assert_int_equal(rynd_session_bind(session, "x", &in), RYND_OK);
     assert_int_equal(rynd_session_run(session), RYND_OK);
-    assert_int_equal(rynd_session_output(session, 0, &out), RYND_OK);
+    assert_int_equal(rynd_session_get_output(session, 0, &out), RYND_OK);
     memcpy(y, out.data, 3 * sizeof *y);
     rynd_session_destroy(session);
     rynd_plan_destroy(plan);
@@ -233,13 +233,10 @@ static void test_refused(void **state)
     t[0].tensor = rynd_tensor_of(w, RYND_DTYPE_I32, 1, (const int64_t[]){3});
     refuse(model, t, 1, RYND_ERROR_SHAPE, "what shall replace it is i32");
     const char *outputs[] = {"y"}, *inputs[] = {"x"};
-    const rynd_part_options options = {.size = sizeof options,
-                                       .inputs = inputs,
-                                       .input_count = 1,
-                                       .outputs = outputs,
-                                       .output_count = 1,
-                                       .batch = 1};
-    assert_int_equal(rynd_model_part(model, context, &options, &part), RYND_OK);
+    const rynd_part_options options =
+        RYND_SIZED(rynd_part_options, .inputs = inputs, .input_count = 1, .outputs = outputs,
+                   .output_count = 1, .batch = 1);
+    assert_int_equal(rynd_model_create_part(model, context, &options, &part), RYND_OK);
     refuse(part, NULL, 0, RYND_ERROR_UNSUPPORTED, "a part of a model has no file");
     rynd_model_destroy(part);
     rynd_model_destroy(model);

@@ -65,8 +65,8 @@ static void taken(const char *function, const char *parameter, bool right)
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 2};
-    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 1};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 2);
+    const rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = 1);
     size = tiny_model(bytes);
     return rynd_context_create(&options, &context) ||
            rynd_model_load_memory(context, bytes, size, &model) ||
@@ -92,9 +92,9 @@ static void trainers(void **state)
     const char *identity;
     void *saved;
     size_t saved_size;
-    const rynd_trainer_options options = {.size = sizeof options, .batch = 1};
-    rynd_state_info info = {.size = sizeof info};
-    rynd_bucket_info bucket = {.size = sizeof bucket};
+    const rynd_trainer_options options = RYND_SIZED(rynd_trainer_options, .batch = 1);
+    rynd_state_info info = RYND_SIZED(rynd_state_info);
+    rynd_bucket_info bucket = RYND_SIZED(rynd_bucket_info);
     rynd_tensor tensor = {.data = NULL};
     assert_int_equal(rynd_trainer_create(model, &options, &trainer), RYND_OK);
     REFUSES(rynd_trainer_create, model, NULL, &options, &made);
@@ -103,8 +103,8 @@ static void trainers(void **state)
     TAKES(rynd_trainer_create, options,
           rynd_trainer_create(model, NULL, &made) == RYND_ERROR_SHAPE);
     IGNORES(rynd_trainer_destroy, trainer, NULL);
-    REFUSES(rynd_trainer_target, trainer, NULL, &tensor);
-    REFUSES(rynd_trainer_target, target, trainer, NULL);
+    REFUSES(rynd_trainer_get_target, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_get_target, target, trainer, NULL);
     REFUSES(rynd_trainer_step, trainer, NULL, &tensor, &tensor, 0, NULL);
     REFUSES(rynd_trainer_step, inputs, trainer, NULL, &tensor, 0, NULL);
     REFUSES(rynd_trainer_step, target, trainer, &tensor, NULL, 0, NULL);
@@ -115,11 +115,14 @@ static void trainers(void **state)
     REFUSES(rynd_trainer_evaluate, target, trainer, &tensor, NULL, NULL);
     TAKES(rynd_trainer_evaluate, loss,
           rynd_trainer_evaluate(trainer, &tensor, &tensor, NULL) == RYND_ERROR_SHAPE);
-    REFUSES(rynd_trainer_output, trainer, NULL, &tensor);
-    REFUSES(rynd_trainer_output, output, trainer, NULL);
+    REFUSES(rynd_trainer_get_output, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_get_output, output, trainer, NULL);
     TAKES(rynd_trainer_state_count, trainer, rynd_trainer_state_count(NULL) == 0);
-    REFUSES(rynd_trainer_state, trainer, NULL, 0, &info);
-    REFUSES(rynd_trainer_state, info, trainer, 0, NULL);
+    REFUSES(rynd_trainer_get_state, trainer, NULL, 0, &info);
+    REFUSES(rynd_trainer_get_state, info, trainer, 0, NULL);
+    REFUSES(rynd_trainer_get_state_named, trainer, NULL, "w1", &info);
+    REFUSES(rynd_trainer_get_state_named, name, trainer, NULL, &info);
+    REFUSES(rynd_trainer_get_state_named, info, trainer, "w1", NULL);
     REFUSES(rynd_trainer_read, trainer, NULL, "w1", &tensor);
     REFUSES(rynd_trainer_read, name, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_read, tensor, trainer, "w1", NULL);
@@ -127,19 +130,19 @@ static void trainers(void **state)
     REFUSES(rynd_trainer_write, name, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_write, tensor, trainer, "w1", NULL);
     REFUSES(rynd_trainer_prepare_evaluation, trainer, NULL);
-    REFUSES(rynd_trainer_identity, trainer, NULL, &identity);
-    REFUSES(rynd_trainer_identity, text, trainer, NULL);
+    REFUSES(rynd_trainer_get_identity, trainer, NULL, &identity);
+    REFUSES(rynd_trainer_get_identity, text, trainer, NULL);
     REFUSES(rynd_trainer_save, trainer, NULL, "/nowhere/x.onnx");
     REFUSES(rynd_trainer_save, path, trainer, NULL);
     REFUSES(rynd_trainer_save_memory, trainer, NULL, &saved, &saved_size);
     REFUSES(rynd_trainer_save_memory, data, trainer, NULL, &saved_size);
     REFUSES(rynd_trainer_save_memory, size, trainer, &saved, NULL);
-    REFUSES(rynd_trainer_gradient, trainer, NULL, "w1", &tensor);
-    REFUSES(rynd_trainer_gradient, name, trainer, NULL, &tensor);
-    REFUSES(rynd_trainer_gradient, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_get_gradient, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_get_gradient, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_get_gradient, tensor, trainer, "w1", NULL);
     TAKES(rynd_trainer_bucket_count, trainer, rynd_trainer_bucket_count(NULL) == 0);
-    REFUSES(rynd_trainer_bucket, trainer, NULL, 0, &bucket);
-    REFUSES(rynd_trainer_bucket, info, trainer, 0, NULL);
+    REFUSES(rynd_trainer_get_bucket, trainer, NULL, 0, &bucket);
+    REFUSES(rynd_trainer_get_bucket, info, trainer, 0, NULL);
     TAKES(rynd_trainer_plan, trainer, rynd_trainer_plan(NULL) == NULL);
     TAKES(rynd_trainer_update_plan, trainer, rynd_trainer_update_plan(NULL) == NULL);
     REFUSES(rynd_trainer_profile, trainer, NULL, 1);
@@ -158,21 +161,21 @@ static void exchanges(void **state)
 
 static void contexts(void **state)
 {
-    rynd_checked_kernel checked = {.size = sizeof checked};
+    rynd_checked_kernel checked = RYND_SIZED(rynd_checked_kernel);
     (void)state;
     rynd_context *made = NULL;
-    rynd_device_info info = {.size = sizeof info};
-    rynd_machine machine = {.size = sizeof machine};
-    const rynd_measure_options quick = {.size = sizeof quick, .seconds = 0.1};
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    const rynd_measure_options quick = RYND_SIZED(rynd_measure_options, .seconds = 0.1);
     REFUSES(rynd_context_create, context, NULL, NULL);
     TAKES(rynd_context_create, options, rynd_context_create(NULL, &made) == RYND_OK && made);
     rynd_context_destroy(made);
     IGNORES(rynd_context_destroy, context, NULL);
-    REFUSES(rynd_device_name, name, 0, NULL, 16);
-    REFUSES(rynd_context_info, context, NULL, &info);
-    REFUSES(rynd_context_info, info, context, NULL);
-    REFUSES(rynd_context_machine, context, NULL, &machine);
-    REFUSES(rynd_context_machine, machine, context, NULL);
+    REFUSES(rynd_device_get_name, name, 0, NULL, 16);
+    REFUSES(rynd_context_get_info, context, NULL, &info);
+    REFUSES(rynd_context_get_info, info, context, NULL);
+    REFUSES(rynd_context_get_machine, context, NULL, &machine);
+    REFUSES(rynd_context_get_machine, machine, context, NULL);
     REFUSES(rynd_context_measure, context, NULL, &quick, &machine);
     REFUSES(rynd_context_measure, machine, context, &quick, NULL);
     /* By the defaults it takes half a minute: here it only fails for another reason. */
@@ -188,8 +191,8 @@ static void contexts(void **state)
     TAKES(rynd_context_check, options, rynd_context_check(context, NULL, NULL) == RYND_OK);
     TAKES(rynd_context_check, path, rynd_context_checked_count(context) > 0);
     TAKES(rynd_context_checked_count, context, rynd_context_checked_count(NULL) == 0);
-    REFUSES(rynd_context_checked, context, NULL, 0, &checked);
-    REFUSES(rynd_context_checked, kernel, context, 0, NULL);
+    REFUSES(rynd_context_get_checked, context, NULL, 0, &checked);
+    REFUSES(rynd_context_get_checked, kernel, context, 0, NULL);
     REFUSES(rynd_machine_save, machine, NULL, "/nowhere/machine.txt");
     REFUSES(rynd_machine_save, path, &machine, NULL);
     REFUSES(rynd_machine_load, path, NULL, &machine);
@@ -254,10 +257,10 @@ static void models(void **state)
 {
     (void)state;
     rynd_model *made = NULL;
-    rynd_model_info info = {.size = sizeof info};
-    rynd_value_info value = {.size = sizeof value};
-    rynd_node_info node = {.size = sizeof node};
-    rynd_weights weights = {.size = sizeof weights};
+    rynd_model_info info = RYND_SIZED(rynd_model_info);
+    rynd_value_info value = RYND_SIZED(rynd_value_info);
+    rynd_node_info node = RYND_SIZED(rynd_node_info);
+    rynd_weights weights = RYND_SIZED(rynd_weights);
     const char *name;
     size_t count;
     REFUSES(rynd_model_load, context, NULL, "x.onnx", &made);
@@ -269,26 +272,26 @@ static void models(void **state)
     IGNORES(rynd_model_destroy, model, NULL);
     TAKES(rynd_model_input_count, model, rynd_model_input_count(NULL) == 0);
     TAKES(rynd_model_output_count, model, rynd_model_output_count(NULL) == 0);
-    REFUSES(rynd_model_input, model, NULL, 0, &value);
-    REFUSES(rynd_model_input, info, model, 0, NULL);
-    REFUSES(rynd_model_output, model, NULL, 0, &value);
-    REFUSES(rynd_model_output, info, model, 0, NULL);
+    REFUSES(rynd_model_get_input, model, NULL, 0, &value);
+    REFUSES(rynd_model_get_input, info, model, 0, NULL);
+    REFUSES(rynd_model_get_output, model, NULL, 0, &value);
+    REFUSES(rynd_model_get_output, info, model, 0, NULL);
     REFUSES(rynd_model_get_info, model, NULL, &info);
     REFUSES(rynd_model_get_info, info, model, NULL);
-    REFUSES(rynd_model_weights, model, NULL, &weights);
-    REFUSES(rynd_model_weights, weights, model, NULL);
+    REFUSES(rynd_model_get_weights, model, NULL, &weights);
+    REFUSES(rynd_model_get_weights, weights, model, NULL);
     REFUSES(rynd_model_keep, model, NULL, 0);
-    REFUSES(rynd_model_operator, model, NULL, 0, &name, &count);
-    REFUSES(rynd_model_operator, name, model, 0, NULL, &count);
-    REFUSES(rynd_model_operator, count, model, 0, &name, NULL);
+    REFUSES(rynd_model_get_operator, model, NULL, 0, &name, &count);
+    REFUSES(rynd_model_get_operator, name, model, 0, NULL, &count);
+    REFUSES(rynd_model_get_operator, count, model, 0, &name, NULL);
     TAKES(rynd_model_node_count, model, rynd_model_node_count(NULL) == 0);
-    REFUSES(rynd_model_node, model, NULL, 0, &node);
-    REFUSES(rynd_model_node, info, model, 0, NULL);
+    REFUSES(rynd_model_get_node, model, NULL, 0, &node);
+    REFUSES(rynd_model_get_node, info, model, 0, NULL);
     TAKES(rynd_model_node_input, model, rynd_model_node_input(NULL, 0, 0) == NULL);
     TAKES(rynd_model_node_output, model, rynd_model_node_output(NULL, 0, 0) == NULL);
-    REFUSES(rynd_model_value, model, NULL, "x", &value);
-    REFUSES(rynd_model_value, name, model, NULL, &value);
-    REFUSES(rynd_model_value, info, model, "x", NULL);
+    REFUSES(rynd_model_get_value, model, NULL, "x", &value);
+    REFUSES(rynd_model_get_value, name, model, NULL, &value);
+    REFUSES(rynd_model_get_value, info, model, "x", NULL);
     void *data = NULL;
     size_t length = 0;
     REFUSES(rynd_model_save, model, NULL, "/nowhere/x.onnx", NULL, 0);
@@ -304,8 +307,8 @@ static void plans(void **state)
 {
     (void)state;
     rynd_plan *made = NULL;
-    rynd_memory memory = {.size = sizeof memory};
-    rynd_step_info step = {.size = sizeof step};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
+    rynd_step_info step = RYND_SIZED(rynd_step_info);
     rynd_tensor tensor;
     REFUSES(rynd_plan_create, model, NULL, NULL, &made);
     REFUSES(rynd_plan_create, plan, model, NULL, NULL);
@@ -313,24 +316,33 @@ static void plans(void **state)
     TAKES(rynd_plan_create, options,
           rynd_plan_create(model, NULL, &made) == RYND_ERROR_SHAPE && !made);
     IGNORES(rynd_plan_destroy, plan, NULL);
-    REFUSES(rynd_plan_memory, plan, NULL, &memory);
-    REFUSES(rynd_plan_memory, memory, plan, NULL);
-    TAKES(rynd_plan_time, plan, rynd_plan_time(NULL) == 0);
+    REFUSES(rynd_plan_get_memory, plan, NULL, &memory);
+    REFUSES(rynd_plan_get_memory, memory, plan, NULL);
+    TAKES(rynd_plan_planning_seconds, plan, rynd_plan_planning_seconds(NULL) == 0);
     TAKES(rynd_plan_step_count, plan, rynd_plan_step_count(NULL) == 0);
-    REFUSES(rynd_plan_step, plan, NULL, 0, &step);
-    REFUSES(rynd_plan_step, info, plan, 0, NULL);
-    rynd_knob knob = {.size = sizeof knob};
+    REFUSES(rynd_plan_get_step, plan, NULL, 0, &step);
+    REFUSES(rynd_plan_get_step, info, plan, 0, NULL);
+    rynd_knob knob = RYND_SIZED(rynd_knob);
     TAKES(rynd_plan_knob_count, plan, rynd_plan_knob_count(NULL, 0) == 0);
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     REFUSES(rynd_plan_get_form, plan, NULL, &form);
     REFUSES(rynd_plan_get_form, form, plan, NULL);
-    REFUSES(rynd_plan_knob, plan, NULL, 0, 0, &knob);
-    REFUSES(rynd_plan_knob, knob, plan, 0, 0, NULL);
+    REFUSES(rynd_plan_get_knob, plan, NULL, 0, 0, &knob);
+    REFUSES(rynd_plan_get_knob, knob, plan, 0, 0, NULL);
+    char value[RYND_KNOB_TEXT];
+    REFUSES(rynd_plan_get_knob_value, plan, NULL, 0, 0, 0, value, sizeof value);
+    REFUSES(rynd_plan_get_knob_value, value, plan, 0, 0, 0, NULL, sizeof value);
     TAKES(rynd_plan_complete, plan, rynd_plan_complete(NULL) == 0);
-    REFUSES(rynd_plan_input, plan, NULL, 0, &tensor);
-    REFUSES(rynd_plan_input, tensor, plan, 0, NULL);
-    REFUSES(rynd_plan_output, plan, NULL, 0, &tensor);
-    REFUSES(rynd_plan_output, tensor, plan, 0, NULL);
+    REFUSES(rynd_plan_get_input, plan, NULL, 0, &tensor);
+    REFUSES(rynd_plan_get_input, tensor, plan, 0, NULL);
+    REFUSES(rynd_plan_get_output, plan, NULL, 0, &tensor);
+    REFUSES(rynd_plan_get_output, tensor, plan, 0, NULL);
+    REFUSES(rynd_plan_get_input_named, plan, NULL, "x", &tensor);
+    REFUSES(rynd_plan_get_input_named, name, plan, NULL, &tensor);
+    REFUSES(rynd_plan_get_input_named, tensor, plan, "x", NULL);
+    REFUSES(rynd_plan_get_output_named, plan, NULL, "y", &tensor);
+    REFUSES(rynd_plan_get_output_named, name, plan, NULL, &tensor);
+    REFUSES(rynd_plan_get_output_named, tensor, plan, "y", NULL);
 }
 
 static void sessions(void **state)
@@ -351,8 +363,11 @@ static void sessions(void **state)
     REFUSES(rynd_session_bind_output, session, NULL, 0, &tensor);
     REFUSES(rynd_session_bind_output, tensor, session, 0, NULL);
     REFUSES(rynd_session_run, session, NULL);
-    REFUSES(rynd_session_output, session, NULL, 0, &tensor);
-    REFUSES(rynd_session_output, tensor, session, 0, NULL);
+    REFUSES(rynd_session_get_output, session, NULL, 0, &tensor);
+    REFUSES(rynd_session_get_output, tensor, session, 0, NULL);
+    REFUSES(rynd_session_get_output_named, session, NULL, "y", &tensor);
+    REFUSES(rynd_session_get_output_named, name, session, NULL, &tensor);
+    REFUSES(rynd_session_get_output_named, tensor, session, "y", NULL);
     TAKES(rynd_session_memory, session, rynd_session_memory(NULL) == 0);
     TAKES(rynd_session_copied, session, rynd_session_copied(NULL) == 0);
     rynd_buffer *buffer = NULL;
@@ -381,7 +396,7 @@ static void buffers(void **state)
     char host[64] = {0};
     void *memory = NULL;
     rynd_buffer *buffer = NULL, *made = NULL;
-    rynd_device_memory figures = {.size = sizeof figures};
+    rynd_device_memory figures = RYND_SIZED(rynd_device_memory);
     assert_int_equal(rynd_buffer_create(context, sizeof host, &buffer), RYND_OK);
     REFUSES(rynd_buffer_create, context, NULL, 8, &made);
     REFUSES(rynd_buffer_create, buffer, context, 8, NULL);
@@ -400,8 +415,8 @@ static void buffers(void **state)
     REFUSES(rynd_host_allocate, memory, context, 8, NULL);
     IGNORES(rynd_host_free, context, NULL, NULL);
     IGNORES(rynd_host_free, memory, context, NULL);
-    REFUSES(rynd_context_memory, context, NULL, &figures);
-    REFUSES(rynd_context_memory, memory, context, NULL);
+    REFUSES(rynd_context_get_memory, context, NULL, &figures);
+    REFUSES(rynd_context_get_memory, memory, context, NULL);
     IGNORES(rynd_context_trim, context, NULL, 0);
     rynd_buffer_destroy(buffer);
 }
@@ -417,11 +432,11 @@ static void events(void **state)
     REFUSES(rynd_event_create, event, context, NULL);
     IGNORES(rynd_event_destroy, event, NULL);
     REFUSES(rynd_event_wait, event, NULL);
-    REFUSES(rynd_event_done, event, NULL, &done);
-    REFUSES(rynd_event_done, done, event, NULL);
-    REFUSES(rynd_event_elapsed, from, NULL, event, &seconds);
-    REFUSES(rynd_event_elapsed, to, event, NULL, &seconds);
-    REFUSES(rynd_event_elapsed, seconds, event, event, NULL);
+    REFUSES(rynd_event_get_done, event, NULL, &done);
+    REFUSES(rynd_event_get_done, done, event, NULL);
+    REFUSES(rynd_event_get_elapsed, from, NULL, event, &seconds);
+    REFUSES(rynd_event_get_elapsed, to, event, NULL, &seconds);
+    REFUSES(rynd_event_get_elapsed, seconds, event, event, NULL);
     rynd_event_destroy(event);
 }
 
@@ -429,8 +444,8 @@ static void operators(void **state)
 {
     (void)state;
     rynd_op *made = NULL;
-    rynd_step_info step = {.size = sizeof step};
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_step_info step = RYND_SIZED(rynd_step_info);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     rynd_tensor tensor;
     float x[18] = {0}, w[4] = {0}, y[18];
     REFUSES(rynd_op_create, context, NULL, "conv c=2 h=3 w=3 k=2", NULL, &made);
@@ -442,21 +457,24 @@ static void operators(void **state)
     IGNORES(rynd_op_destroy, op, NULL);
     TAKES(rynd_op_input_count, op, rynd_op_input_count(NULL) == 0);
     TAKES(rynd_op_output_count, op, rynd_op_output_count(NULL) == 0);
-    REFUSES(rynd_op_input, op, NULL, 0, &tensor);
-    REFUSES(rynd_op_input, tensor, op, 0, NULL);
-    REFUSES(rynd_op_output, op, NULL, 0, &tensor);
-    REFUSES(rynd_op_output, tensor, op, 0, NULL);
+    REFUSES(rynd_op_get_input, op, NULL, 0, &tensor);
+    REFUSES(rynd_op_get_input, tensor, op, 0, NULL);
+    REFUSES(rynd_op_get_output, op, NULL, 0, &tensor);
+    REFUSES(rynd_op_get_output, tensor, op, 0, NULL);
     REFUSES(rynd_op_execute, op, NULL, (const void *const[]){x, w}, (void *const[]){y});
     REFUSES(rynd_op_execute, inputs, op, NULL, (void *const[]){y});
     REFUSES(rynd_op_execute, outputs, op, (const void *const[]){x, w}, NULL);
-    REFUSES(rynd_op_info, op, NULL, &step);
-    REFUSES(rynd_op_info, info, op, NULL);
-    rynd_knob knob = {.size = sizeof knob};
+    REFUSES(rynd_op_get_info, op, NULL, &step);
+    REFUSES(rynd_op_get_info, info, op, NULL);
+    rynd_knob knob = RYND_SIZED(rynd_knob);
     TAKES(rynd_op_knob_count, op, rynd_op_knob_count(NULL) == 0);
-    REFUSES(rynd_op_knob, op, NULL, 0, &knob);
-    REFUSES(rynd_op_knob, knob, op, 0, NULL);
-    REFUSES(rynd_op_memory, op, NULL, &memory);
-    REFUSES(rynd_op_memory, memory, op, NULL);
+    REFUSES(rynd_op_get_knob, op, NULL, 0, &knob);
+    REFUSES(rynd_op_get_knob, knob, op, 0, NULL);
+    char value[RYND_KNOB_TEXT];
+    REFUSES(rynd_op_get_knob_value, op, NULL, 0, 0, value, sizeof value);
+    REFUSES(rynd_op_get_knob_value, value, op, 0, 0, NULL, sizeof value);
+    REFUSES(rynd_op_get_memory, op, NULL, &memory);
+    REFUSES(rynd_op_get_memory, memory, op, NULL);
 }
 
 static void expressions(void **state)
@@ -471,18 +489,18 @@ static void expressions(void **state)
     REFUSES(rynd_expr_create, expr, context, problem, NULL, NULL);
     TAKES(rynd_expr_create, options,
           rynd_expr_create(context, problem, NULL, &expr) == RYND_OK && expr);
-    REFUSES(rynd_expr_gradient, expr, NULL, NULL, &gradient);
-    REFUSES(rynd_expr_gradient, gradient, expr, NULL, NULL);
-    TAKES(rynd_expr_gradient, wanted,
-          rynd_expr_gradient(expr, NULL, &gradient) == RYND_OK && gradient);
+    REFUSES(rynd_expr_create_gradient, expr, NULL, NULL, &gradient);
+    REFUSES(rynd_expr_create_gradient, gradient, expr, NULL, NULL);
+    TAKES(rynd_expr_create_gradient, wanted,
+          rynd_expr_create_gradient(expr, NULL, &gradient) == RYND_OK && gradient);
     rynd_expr_destroy(gradient);
     TAKES(rynd_expr_input_count, expr, rynd_expr_input_count(NULL) == 0);
     TAKES(rynd_expr_output_count, expr, rynd_expr_output_count(NULL) == 0);
-    REFUSES(rynd_expr_input, expr, NULL, 0, &x);
-    REFUSES(rynd_expr_input, tensor, expr, 0, NULL);
-    REFUSES(rynd_expr_output, expr, NULL, 0, &y);
-    REFUSES(rynd_expr_output, tensor, expr, 0, NULL);
-    assert_int_equal(rynd_expr_input(expr, 0, &x), RYND_OK);
+    REFUSES(rynd_expr_get_input, expr, NULL, 0, &x);
+    REFUSES(rynd_expr_get_input, tensor, expr, 0, NULL);
+    REFUSES(rynd_expr_get_output, expr, NULL, 0, &y);
+    REFUSES(rynd_expr_get_output, tensor, expr, 0, NULL);
+    assert_int_equal(rynd_expr_get_input(expr, 0, &x), RYND_OK);
     x.data = data;
     REFUSES(rynd_expr_execute, expr, NULL, &x, &x);
     REFUSES(rynd_expr_execute, inputs, expr, NULL, &x);
@@ -508,7 +526,7 @@ static void predictions(void **state)
     REFUSES(rynd_plan_explain, plan, NULL, 0, listen, NULL);
     REFUSES(rynd_plan_explain, tell, plan, 0, NULL, NULL);
     TAKES(rynd_plan_explain, user, rynd_plan_explain(plan, 0, listen, NULL) == RYND_OK);
-    rynd_prediction prediction = {.size = sizeof prediction};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
     REFUSES(rynd_op_predict, op, NULL, &prediction);
     REFUSES(rynd_op_predict, prediction, op, NULL);
     REFUSES(rynd_plan_predict, plan, NULL, &prediction);
@@ -517,7 +535,7 @@ static void predictions(void **state)
     REFUSES(rynd_plan_predict_step, prediction, plan, 0, NULL);
 }
 
-static int end_it(void *user, const rynd_tune_progress *progress)
+static int end_it(void *user, const rynd_progress *progress)
 {
     (void)user;
     (void)progress;
@@ -528,11 +546,12 @@ static void tunings(void **state)
 {
     (void)state;
     rynd_tuning *tuning = NULL, *made = NULL;
-    rynd_tuning_info info = {.size = sizeof info};
-    rynd_tuned_problem problem = {.size = sizeof problem};
-    rynd_tuned_form form = {.size = sizeof form};
-    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = 1};
-    const rynd_tune_options quick = {.size = sizeof quick, .budget = 1e-3, .progress = end_it};
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
+    rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
+    rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+    const rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = 1);
+    const rynd_tune_options quick =
+        RYND_SIZED(rynd_tune_options, .budget = 1e-3, .progress = end_it);
     REFUSES(rynd_tune_problem, context, NULL, "conv c=2 h=3 w=3 k=2", &quick, &made);
     REFUSES(rynd_tune_problem, problem, context, NULL, &quick, &made);
     REFUSES(rynd_tune_problem, tuning, context, "conv c=2 h=3 w=3 k=2", &quick, NULL);
@@ -548,13 +567,13 @@ static void tunings(void **state)
     rynd_tuning_destroy(made);
     REFUSES(rynd_tuning_get_info, tuning, NULL, &info);
     REFUSES(rynd_tuning_get_info, info, tuning, NULL);
-    rynd_tuned_plan whole = {.size = sizeof whole};
-    REFUSES(rynd_tuning_plan, tuning, NULL, 0, &whole);
-    REFUSES(rynd_tuning_plan, plan, tuning, 0, NULL);
-    REFUSES(rynd_tuning_problem, tuning, NULL, 0, &problem);
-    REFUSES(rynd_tuning_problem, problem, tuning, 0, NULL);
-    REFUSES(rynd_tuning_form, tuning, NULL, 0, 0, &form);
-    REFUSES(rynd_tuning_form, info, tuning, 0, 0, NULL);
+    rynd_tuned_plan whole = RYND_SIZED(rynd_tuned_plan);
+    REFUSES(rynd_tuning_get_plan, tuning, NULL, 0, &whole);
+    REFUSES(rynd_tuning_get_plan, plan, tuning, 0, NULL);
+    REFUSES(rynd_tuning_get_problem, tuning, NULL, 0, &problem);
+    REFUSES(rynd_tuning_get_problem, problem, tuning, 0, NULL);
+    REFUSES(rynd_tuning_get_form, tuning, NULL, 0, 0, &form);
+    REFUSES(rynd_tuning_get_form, info, tuning, 0, 0, NULL);
     rynd_tuning_destroy(tuning);
     IGNORES(rynd_tuning_destroy, tuning, NULL);
 }
@@ -578,25 +597,22 @@ static void wisdom(void **state)
 {
     (void)state;
     size_t length;
-    const rynd_wisdom_filter filter = {.size = sizeof filter};
-    const rynd_wisdom_check_options options = {.size = sizeof options};
-    rynd_wisdom_count count = {.size = sizeof count};
-    const rynd_wisdom_record record = {.size = sizeof record,
-                                       .machine = "m",
-                                       .problem = "p",
-                                       .threads = 1,
-                                       .kernel = "k",
-                                       .form = "",
-                                       .rejected = "wrong"};
+    const rynd_wisdom_filter filter = RYND_SIZED(rynd_wisdom_filter);
+    const rynd_wisdom_check_options options = RYND_SIZED(rynd_wisdom_check_options);
+    rynd_wisdom_count count = RYND_SIZED(rynd_wisdom_count);
+    const rynd_wisdom_record record =
+        RYND_SIZED(rynd_wisdom_record, .machine = "m", .problem = "p", .threads = 1, .kernel = "k",
+                   .form = "", .rejected = "wrong");
     REFUSES(rynd_wisdom_show, context, NULL, &filter, ignore_record, NULL);
     TAKES(rynd_wisdom_show, filter,
           rynd_wisdom_show(context, NULL, ignore_record, NULL) == RYND_OK);
     TAKES(rynd_wisdom_show, user,
           rynd_wisdom_show(context, &filter, ignore_record, NULL) == RYND_OK);
     assert_int_equal(rynd_wisdom_show(context, NULL, NULL, NULL), RYND_ERROR_ARGUMENT);
-    REFUSES(rynd_wisdom_line, record, NULL, NULL, 0, &length);
-    REFUSES(rynd_wisdom_line, length, &record, NULL, 0, NULL);
-    TAKES(rynd_wisdom_line, to, rynd_wisdom_line(&record, NULL, 0, &length) == RYND_OK && length);
+    REFUSES(rynd_wisdom_format, record, NULL, NULL, 0, &length);
+    REFUSES(rynd_wisdom_format, length, &record, NULL, 0, NULL);
+    TAKES(rynd_wisdom_format, to,
+          rynd_wisdom_format(&record, NULL, 0, &length) == RYND_OK && length);
     REFUSES(rynd_wisdom_export, context, NULL, &filter, "/dev/null", &length);
     REFUSES(rynd_wisdom_export, path, context, &filter, NULL, &length);
     TAKES(rynd_wisdom_export, filter,
@@ -630,20 +646,20 @@ static void placements(void **state)
 {
     (void)state;
     const devices_file file = devices_file_make("device a cpu threads=1\ndevice b cpu\n");
-    const rynd_part_options part_options = {.size = sizeof part_options, .batch = 1};
-    const rynd_place_options options = {.size = sizeof options, .batch = 1};
+    const rynd_part_options part_options = RYND_SIZED(rynd_part_options, .batch = 1);
+    const rynd_placement_options options = RYND_SIZED(rynd_placement_options, .batch = 1);
     rynd_model *part;
     rynd_fleet *fleet;
     rynd_placement *placement;
-    rynd_fleet_device device = {.size = sizeof device};
-    rynd_placement_info info = {.size = sizeof info};
-    rynd_placed_part placed = {.size = sizeof placed};
+    rynd_fleet_device device = RYND_SIZED(rynd_fleet_device);
+    rynd_placement_info info = RYND_SIZED(rynd_placement_info);
+    rynd_placed_part placed = RYND_SIZED(rynd_placed_part);
     double a, b;
-    REFUSES(rynd_model_part, model, NULL, context, &part_options, &part);
-    REFUSES(rynd_model_part, context, model, NULL, &part_options, &part);
-    REFUSES(rynd_model_part, part, model, context, &part_options, NULL);
-    TAKES(rynd_model_part, options,
-          rynd_model_part(model, context, NULL, &part) == RYND_ERROR_SHAPE);
+    REFUSES(rynd_model_create_part, model, NULL, context, &part_options, &part);
+    REFUSES(rynd_model_create_part, context, model, NULL, &part_options, &part);
+    REFUSES(rynd_model_create_part, part, model, context, &part_options, NULL);
+    TAKES(rynd_model_create_part, options,
+          rynd_model_create_part(model, context, NULL, &part) == RYND_ERROR_SHAPE);
     REFUSES(rynd_fleet_load, path, NULL, NULL, &fleet);
     REFUSES(rynd_fleet_load, fleet, file.path, NULL, NULL);
     TAKES(rynd_fleet_load, options, rynd_fleet_load(file.path, NULL, &fleet) == RYND_OK);
@@ -652,20 +668,21 @@ static void placements(void **state)
     TAKES(rynd_fleet_device_count, fleet, rynd_fleet_device_count(NULL) == 0);
     REFUSES(rynd_fleet_get_device, fleet, NULL, 0, &device);
     REFUSES(rynd_fleet_get_device, device, fleet, 0, NULL);
-    REFUSES(rynd_fleet_link, fleet, NULL, 0, 1, &a, &b);
-    REFUSES(rynd_fleet_link, bandwidth, fleet, 0, 1, NULL, &b);
-    REFUSES(rynd_fleet_link, latency, fleet, 0, 1, &a, NULL);
-    REFUSES(rynd_place, fleet, NULL, &model, 1, &options, &placement);
-    REFUSES(rynd_place, models, fleet, NULL, 1, &options, &placement);
-    REFUSES(rynd_place, placement, fleet, &model, 1, &options, NULL);
-    TAKES(rynd_place, options, rynd_place(fleet, &model, 1, NULL, &placement) == RYND_ERROR_SHAPE);
-    assert_int_equal(rynd_place(fleet, &model, 1, &options, &placement), RYND_OK);
+    REFUSES(rynd_fleet_get_link, fleet, NULL, 0, 1, &a, &b);
+    REFUSES(rynd_fleet_get_link, bandwidth, fleet, 0, 1, NULL, &b);
+    REFUSES(rynd_fleet_get_link, latency, fleet, 0, 1, &a, NULL);
+    REFUSES(rynd_placement_create, fleet, NULL, &model, 1, &options, &placement);
+    REFUSES(rynd_placement_create, models, fleet, NULL, 1, &options, &placement);
+    REFUSES(rynd_placement_create, placement, fleet, &model, 1, &options, NULL);
+    TAKES(rynd_placement_create, options,
+          rynd_placement_create(fleet, &model, 1, NULL, &placement) == RYND_ERROR_SHAPE);
+    assert_int_equal(rynd_placement_create(fleet, &model, 1, &options, &placement), RYND_OK);
     REFUSES(rynd_placement_get_info, placement, NULL, &info);
     REFUSES(rynd_placement_get_info, info, placement, NULL);
-    REFUSES(rynd_placement_part, placement, NULL, 0, &placed);
-    REFUSES(rynd_placement_part, part, placement, 0, NULL);
-    REFUSES(rynd_placement_makespan, placement, NULL, 1, &a);
-    REFUSES(rynd_placement_makespan, seconds, placement, 1, NULL);
+    REFUSES(rynd_placement_get_part, placement, NULL, 0, &placed);
+    REFUSES(rynd_placement_get_part, part, placement, 0, NULL);
+    REFUSES(rynd_placement_get_makespan, placement, NULL, 1, &a);
+    REFUSES(rynd_placement_get_makespan, seconds, placement, 1, NULL);
     IGNORES(rynd_placement_destroy, placement, NULL);
     rynd_placement_destroy(placement);
     rynd_fleet_destroy(fleet);

@@ -123,7 +123,7 @@ static void test_messages(void **state)
     (void)state;
     rynd_context *context;
     rynd_model *model;
-    const rynd_context_options options = {.size = sizeof options, .log = keep};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .log = keep);
     setenv("RYND_PROFILE", "/dev/null/\x1b]0;title\x07", 1);
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
     assert_non_null(strstr(logged, "/dev/null/\\x1b]0;title\\x07"));

@@ -78,11 +78,11 @@ static void test_problems(void **state)
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         rynd_op *op;
-        rynd_step_info info = {.size = sizeof info};
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
         if (rynd_op_create(context, texts[i], NULL, &op) != RYND_OK) {
             fail_msg("%s", rynd_last_error());
         }
-        assert_int_equal(rynd_op_info(op, &info), RYND_OK);
+        assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
         assert_non_null(strstr(info.problem, "0.125"));
         rynd_op_destroy(op);
     }
@@ -95,10 +95,10 @@ static void test_reason(void **state)
     (void)state;
     rynd_context *context;
     rynd_op *op;
-    rynd_step_info info = {.size = sizeof info};
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     assert_int_equal(rynd_op_create(context, "conv c=8 h=8 w=8 k=8 r=3 s=3", NULL, &op), RYND_OK);
-    assert_int_equal(rynd_op_info(op, &info), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
     assert_int_equal(strncmp(info.reason, "predicted ", 10), 0);
     assert_int_equal(info.reason[10 + strspn(info.reason + 10, "0123456789")], '.');
     rynd_op_destroy(op);

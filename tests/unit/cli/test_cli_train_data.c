@@ -12,7 +12,7 @@ static void test_folder(void **state)
 {
     (void)state;
     make_folder("classes");
-    expect_refused("classes", &no_wish, "has no folders of pictures");
+    expect_refused("classes", &no_wish, "has no folder of pictures per class");
     make_folder("classes/b");
     expect_refused("classes", &no_wish, "is a class without a picture");
     make_folder("classes/a");
@@ -39,7 +39,7 @@ static void test_folder(void **state)
     cli_dataset_close(&set);
     expect_refused("nowhere", &no_wish, "No such file");
     write_bytes("text", "text", 4);
-    expect_refused("text", &no_wish, "is no data to train on");
+    expect_refused("text", &no_wish, "is no training data");
 }
 
 static const unsigned char pictures[] = {0, 0, 8, 3, 0, 0, 0, 2, 0,  0,  0,  2,  0,  0,
@@ -102,26 +102,32 @@ static void test_gzip_members(void **state)
     expect_refused("g-images.gz", &no_wish, "its header tells of 12 bytes, but 5 follow");
     static const char *const behind[] = {"\0", "x", "\x1f", "\x1f\x8b", "\x1f\x8b\x08\0"};
     static const size_t sizes[] = {1, 1, 1, 2, 4};
-    static const char *const why[] = {"more behind", "more behind", "more behind", "truncated",
-                                      "truncated"};
+    static const char *const why[] = {"more bytes follow", "more bytes follow", "more bytes follow",
+                                      "truncated", "truncated"};
     for (int i = 0; i < 5; i++) {
         write_members("g-images.gz", four, behind[i], sizes[i]);
         expect_refused("g-images.gz", &no_wish, why[i]);
     }
     write_members("g-images.gz", (const char *const[]){"first", "second", "second", NULL}, "", 0);
-    expect_refused("g-images.gz", &no_wish, "there is more behind its 12 bytes");
+    expect_refused("g-images.gz", &no_wish, "more bytes follow its 12 bytes");
 }
 
 static void test_idx(void **state)
 {
     (void)state;
     write_bytes("train-images-idx3-ubyte", pictures, sizeof pictures);
-    expect_refused("train-images-idx3-ubyte", &no_wish,
-                   "there is no file of the pictures' classes");
+    expect_refused("train-images-idx3-ubyte", &no_wish, "the file of labels is missing");
     write_packed("train-labels-idx1-ubyte.gz", labels, sizeof labels);
     check_idx(at("train-images-idx3-ubyte"));
     write_packed("train-images-idx3-ubyte.gz", pictures, sizeof pictures);
     check_idx(at("train-images-idx3-ubyte.gz"));
+    for (int byte = 0; byte < 2; byte++) {
+        unsigned char bad[sizeof labels];
+        memcpy(bad, labels, sizeof labels);
+        bad[byte] = 1;
+        write_packed("train-labels-idx1-ubyte.gz", bad, sizeof bad);
+        expect_refused("train-images-idx3-ubyte", &no_wish, "does not begin with two zero bytes");
+    }
     write_bytes("t-images", pictures, sizeof pictures - 1);
     expect_refused("t-images", &no_wish, "its header tells of 12 bytes, but 11 follow");
     write_packed("t-images.gz", pictures, sizeof pictures - 1);
@@ -129,7 +135,7 @@ static void test_idx(void **state)
     unsigned char changed[sizeof pictures + 1] = {0};
     memcpy(changed, pictures, sizeof pictures);
     write_bytes("t-images", changed, sizeof changed);
-    expect_refused("t-images", &no_wish, "there is more behind its 12 bytes");
+    expect_refused("t-images", &no_wish, "more bytes follow its 12 bytes");
     changed[2] = 13;
     write_bytes("t-images", changed, sizeof pictures);
     expect_refused("t-images", &no_wish, "type 0x0d and rank 3");
@@ -280,6 +286,9 @@ static void test_batches(void **state)
         collect(&set, &augments[a], 1, 8, 0, other);
         assert_true(memcmp(plain, other, sizeof plain) != 0);
     }
+    collect(&set, &(cli_augment){.pad = -1, .jitter = 0.5}, 1, 7, 0, plain);
+    collect(&set, &augments[0], 1, 7, 0, other);
+    assert_true(memcmp(plain, other, sizeof plain) != 0);
     /* each sample once in an epoch, but for the two that are left out; other ones in the next */
     collect(&set, &augments[0], 2, 7, 0, plain);
     bool seen[2][20] = {{false}};
@@ -448,7 +457,7 @@ static void test_misfits(void **state)
     flat.dim[1] = 5;
     const cli_batch_wish odd = {&set, &flat, &output, 1, &preprocess, NULL, BATCH};
     assert_false(cli_batch_form_of(&odd, &form, &failure));
-    assert_non_null(strstr(failure.text, "it has no dimension of 1 or 3 channels"));
+    assert_non_null(strstr(failure.text, "has no dimension of 1 or 3 channels"));
     cli_dataset_close(&set);
 }
 

@@ -58,9 +58,10 @@ static void open_device(setup *s, size_t device)
 {
     static uint8_t bytes[TINY_MODEL_CAPACITY];
     char name[32];
-    OK(rynd_device_name(device, name, sizeof name));
-    const rynd_context_options options = {.size = sizeof options, .threads = 2, .device = name};
-    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = BATCH};
+    OK(rynd_device_get_name(device, name, sizeof name));
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .device = name);
+    const rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = BATCH);
     memset(s, 0, sizeof *s);
     OK(rynd_context_create(&options, &s->context));
     OK(rynd_model_load_memory(s->context, bytes, tiny_model(bytes), &s->model));
@@ -142,14 +143,14 @@ static void device_memory(setup *s)
     assert_true(edge[0] == 1.5f);
     OK(rynd_buffer_read(buffer, END - 4, edge, 4));
     assert_true(edge[0] == 1.5f);
-    OK(rynd_session_output(session, 0, &got));
+    OK(rynd_session_get_output(session, 0, &got));
     assert_null(got.data);
     assert_int_equal(got.dim[1], TINY_CLASSES);
     /* the same memory by the name that the device's own interface has for it */
     OK(rynd_buffer_import(s->context, rynd_buffer_native(buffer), END, &same));
     assert_ptr_equal(rynd_buffer_native(same), rynd_buffer_native(buffer));
-    rynd_device_info info = {.size = sizeof info};
-    OK(rynd_context_info(s->context, &info));
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    OK(rynd_context_get_info(s->context, &info));
     assert_int_equal(rynd_context_native(s->context) == NULL, !strcmp(info.device, "cpu"));
     OK(rynd_session_bind_buffer(session, "x", same, IN));
     memset(y, 0, sizeof y);
@@ -174,7 +175,7 @@ static void events(setup *s)
     float got[2][OUTPUTS];
     OK(rynd_event_create(s->context, &begin));
     OK(rynd_event_create(s->context, &end));
-    OK(rynd_event_done(begin, &done));
+    OK(rynd_event_get_done(begin, &done));
     assert_int_equal(done, 1);
     OK(rynd_event_wait(begin));
     OK(rynd_buffer_write(x, 0, s->x, sizeof s->x));
@@ -184,18 +185,18 @@ static void events(setup *s)
     OK(rynd_session_bind_buffer(second, "y", y, sizeof s->y));
     OK(rynd_session_profile(first, 1));
     OK(rynd_session_profile(second, 1));
-    const rynd_run_options one = {.size = sizeof one, .record = begin};
+    const rynd_run_options one = RYND_SIZED(rynd_run_options, .record = begin);
     const rynd_event *const wait[] = {begin, end};
-    const rynd_run_options other = {
-        .size = sizeof other, .wait = wait, .wait_count = 2, .record = end};
+    const rynd_run_options other =
+        RYND_SIZED(rynd_run_options, .wait = wait, .wait_count = 2, .record = end);
     for (int run = 0; run < 5; run++) {
         OK(rynd_session_run_async(first, &one));
         OK(rynd_session_run_async(second, &other));
     }
     OK(rynd_event_wait(end));
-    OK(rynd_event_done(begin, &done));
+    OK(rynd_event_get_done(begin, &done));
     assert_int_equal(done, 1);
-    OK(rynd_event_elapsed(begin, end, &seconds));
+    OK(rynd_event_get_elapsed(begin, end, &seconds));
     assert_true(seconds >= 0 && seconds < 60);
     OK(rynd_session_wait(second));
     OK(rynd_session_wait(first));
@@ -261,9 +262,9 @@ static void refusals(setup *s)
     OK(rynd_event_create(s->context, &event));
     OK(rynd_event_create(other.context, &abroad));
     const rynd_event *const none[] = {NULL};
-    const rynd_run_options counted = {.size = sizeof counted, .wait_count = 1},
-                           absent = {.size = sizeof absent, .wait = none, .wait_count = 1},
-                           theirs = {.size = sizeof theirs, .record = abroad};
+    const rynd_run_options counted = RYND_SIZED(rynd_run_options, .wait_count = 1),
+                           absent = RYND_SIZED(rynd_run_options, .wait = none, .wait_count = 1),
+                           theirs = RYND_SIZED(rynd_run_options, .record = abroad);
     rynd_buffer *empty = NULL;
     REFUSED(rynd_buffer_create(s->context, 0, &empty), "0 bytes");
     assert_null(empty);
@@ -278,7 +279,7 @@ static void refusals(setup *s)
     REFUSED(rynd_session_run_async(session, &absent), "wait[0] is NULL");
     REFUSED(rynd_session_run_async(session, &theirs), "of another context");
     REFUSED(rynd_session_run_async(session, NULL), "input 'x' is not bound");
-    REFUSED(rynd_event_elapsed(event, abroad, &seconds), "of two contexts");
+    REFUSED(rynd_event_get_elapsed(event, abroad, &seconds), "of two contexts");
     rynd_event_destroy(event);
     rynd_event_destroy(abroad);
     rynd_buffer_destroy(buffer);
@@ -345,9 +346,9 @@ static void faults(setup *s)
 static void memory_comes_back(setup *s)
 {
     enum { PLANS = 1000 };
-    const rynd_plan_options options = {.size = sizeof options, .batch = BATCH};
-    rynd_device_memory before = {.size = sizeof before}, after = before;
-    OK(rynd_context_memory(s->context, &before));
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = BATCH);
+    rynd_device_memory before = RYND_SIZED(rynd_device_memory), after = before;
+    OK(rynd_context_get_memory(s->context, &before));
     for (int i = 0; i < PLANS; i++) {
         rynd_plan *plan = NULL;
         rynd_session *session = NULL;
@@ -356,11 +357,11 @@ static void memory_comes_back(setup *s)
         rynd_session_destroy(session);
         rynd_plan_destroy(plan);
     }
-    OK(rynd_context_memory(s->context, &after));
+    OK(rynd_context_get_memory(s->context, &after));
     assert_int_equal(after.used, before.used);
     assert_true(after.peak > after.used && after.held >= after.used);
     rynd_context_trim(s->context, 0);
-    OK(rynd_context_memory(s->context, &after));
+    OK(rynd_context_get_memory(s->context, &after));
     assert_int_equal(after.held, after.used);
 }
 

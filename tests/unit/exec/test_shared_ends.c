@@ -86,7 +86,7 @@ static void check(const setup *s, int output, const float *got)
 static void check_kept(const setup *s, int output)
 {
     rynd_tensor got;
-    OK(rynd_session_output(s->session, (size_t)output, &got));
+    OK(rynd_session_get_output(s->session, (size_t)output, &got));
     check(s, output, got.data);
 }
 
@@ -105,8 +105,8 @@ static void on_each_device(void (*test)(setup *s))
     for (size_t device = 0; device < rynd_device_count(); device++) {
         char name[32];
         setup s = {0};
-        OK(rynd_device_name(device, name, sizeof name));
-        const rynd_context_options options = {.size = sizeof options, .device = name};
+        OK(rynd_device_get_name(device, name, sizeof name));
+        const rynd_context_options options = RYND_SIZED(rynd_context_options, .device = name);
         for (int i = 0; i < COUNT; i++) {
             s.x[i] = (float)(i + 1);
             s.z[i] = (float)(100 * i);
@@ -299,7 +299,7 @@ static void outputs_that_come_later(void **state)
     OK(rynd_session_bind_output(session, 2, &out));
     OK(rynd_session_run(session));
     rynd_tensor y;
-    OK(rynd_session_output(session, 1, &y));
+    OK(rynd_session_get_output(session, 1, &y));
     assert_int_equal(y.dim[0], 2);
     assert_int_equal(y.dim[1], 2);
     for (int i = 0; i < 4; i++) {

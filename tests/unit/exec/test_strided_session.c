@@ -45,8 +45,8 @@ static int begin(void **state)
 {
     static setup s;
     static uint8_t bytes[TINY_MODEL_CAPACITY];
-    const rynd_context_options options = {.size = sizeof options, .threads = 2};
-    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = BATCH};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 2);
+    const rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = BATCH);
     *state = &s;
     return rynd_context_create(&options, &s.context) ||
            rynd_model_load_memory(s.context, bytes, tiny_model(bytes), &s.model) ||
@@ -128,7 +128,7 @@ static void a_refused_binding_changes_nothing(void **state)
     assert_int_equal(rynd_session_bind(session, "x", &bad), RYND_ERROR_ARGUMENT);
     assert_int_equal(rynd_session_run(session), RYND_OK);
     assert_memory_equal(y, expected, sizeof y);
-    assert_int_equal(rynd_session_output(session, 0, &got), RYND_OK);
+    assert_int_equal(rynd_session_get_output(session, 0, &got), RYND_OK);
     assert_ptr_equal(got.data, y);
     rynd_session_destroy(session);
 }

@@ -72,8 +72,9 @@ static void restart_session(setup *s)
 static void open_cuda(setup *s, const char *wish)
 {
     static uint8_t bytes[TINY_MODEL_CAPACITY];
-    const rynd_context_options options = {.size = sizeof options, .threads = 1, .device = "cuda"};
-    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = BATCH};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .device = "cuda");
+    const rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = BATCH);
     memset(s, 0, sizeof *s);
     assert_int_equal(setenv("RYND_CUDA_GRAPHS", wish, 1), 0);
     OK(rynd_context_create(&options, &s->context));

@@ -45,17 +45,17 @@ static size_t run_on(rynd_context *context, const char *problem, float *result)
     rynd_tensor in[MAX], out[MAX];
     size_t used = 0;
     OK(rynd_expr_create(context, problem, NULL, &expr));
-    OK(rynd_expr_gradient(expr, NULL, &gradient));
+    OK(rynd_expr_create_gradient(expr, NULL, &gradient));
     assert_true(rynd_expr_input_count(gradient) <= MAX);
     for (size_t i = 0; i < rynd_expr_input_count(gradient); i++) {
-        OK(rynd_expr_input(gradient, i, &in[i]));
+        OK(rynd_expr_get_input(gradient, i, &in[i]));
         for (int64_t k = 0; k < rynd_tensor_elements(&in[i]); k++) {
             data[i][k] = sinf(0.37f * (float)(k * 3 + (int64_t)i) + 0.2f);
         }
         in[i].data = data[i];
     }
     for (size_t o = 0; o < rynd_expr_output_count(gradient); o++) {
-        OK(rynd_expr_output(gradient, o, &out[o]));
+        OK(rynd_expr_get_output(gradient, o, &out[o]));
         out[o].data = result + used;
         used += (size_t)rynd_tensor_elements(&out[o]);
         assert_true(used <= MAX * ELEMENTS);
@@ -72,10 +72,11 @@ static void as_on_the_cpu(void **state)
     gpu_run_need();
     const char *named = getenv("RYND_TEST_GPU");
     static float got[MAX * ELEMENTS], expected[MAX * ELEMENTS];
-    const rynd_context_options here = {.size = sizeof here, .device = "cpu", .wisdom = "off"},
-                               there = {.size = sizeof there,
-                                        .device = named ? named : "opencl",
-                                        .wisdom = "off"};
+    const rynd_context_options here = RYND_SIZED(rynd_context_options, .device = "cpu",
+                                                 .wisdom = "off"),
+                               there =
+                                   RYND_SIZED(rynd_context_options,
+                                              .device = named ? named : "opencl", .wisdom = "off");
     rynd_context *cpu, *gpu;
     OK(rynd_context_create(&here, &cpu));
     OK(rynd_context_create(&there, &gpu));

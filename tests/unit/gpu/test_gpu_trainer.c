@@ -37,8 +37,8 @@ static size_t read_all(taught *t, float *to)
 {
     size_t used = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        assert_int_equal(rynd_trainer_state(t->trainer, i, &info), RYND_OK);
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        assert_int_equal(rynd_trainer_get_state(t->trainer, i, &info), RYND_OK);
         size_t count = 1;
         for (int d = 0; d < info.tensor.rank; d++) {
             count *= (size_t)info.tensor.dim[d];
@@ -107,8 +107,8 @@ static void runs_every_step_there(void **state)
     const rynd_plan *plan = rynd_trainer_plan(t.trainer);
     assert_true(rynd_plan_step_count(plan) > 10);
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info info = {.size = sizeof info};
-        assert_int_equal(rynd_plan_step(plan, i, &info), RYND_OK);
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
+        assert_int_equal(rynd_plan_get_step(plan, i, &info), RYND_OK);
         if (!strstr(info.kernel, "_gpu")) {
             fail_msg("step '%s' is run by %s", info.name, info.kernel);
         }
@@ -129,8 +129,8 @@ static void states_come_back(void **state)
     step(&one, 0.01);
     step(&one, 0.01);
     for (size_t i = 0; i < rynd_trainer_state_count(one.trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        assert_int_equal(rynd_trainer_state(one.trainer, i, &info), RYND_OK);
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        assert_int_equal(rynd_trainer_get_state(one.trainer, i, &info), RYND_OK);
         info.tensor.data = numbers;
         assert_int_equal(rynd_trainer_read(one.trainer, info.name, &info.tensor), RYND_OK);
         assert_int_equal(rynd_trainer_write(other.trainer, info.name, &info.tensor), RYND_OK);

@@ -446,15 +446,29 @@ static void test_verify(void **state)
     }
 }
 
+static void test_verify_largest_rank(void **state)
+{
+    (void)state;
+    fixture f = make();
+    ry_shape shape = {.rank = RY_MAX_RANK};
+    for (int d = 0; d < RY_MAX_RANK; d++) {
+        shape.dim[d] = 1;
+    }
+    ry_graph_add_input(f.graph, ry_graph_add_value(f.graph, "deep", RY_f32, &shape));
+    assert_int_equal(ry_graph_verify(f.graph, &f.error), RYND_OK);
+    ry_graph_destroy(f.graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_infer_symbols),     cmocka_unit_test(test_bind_names),
-        cmocka_unit_test(test_bind_shapes),       cmocka_unit_test(test_bind_refusals),
-        cmocka_unit_test(test_expressions),       cmocka_unit_test(test_names_with_signs),
-        cmocka_unit_test(test_unknown_rank),      cmocka_unit_test(test_bind_keeps_fixed),
-        cmocka_unit_test(test_shape_is_constant), cmocka_unit_test(test_declared),
-        cmocka_unit_test(test_open_dims),         cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_infer_symbols),       cmocka_unit_test(test_bind_names),
+        cmocka_unit_test(test_bind_shapes),         cmocka_unit_test(test_bind_refusals),
+        cmocka_unit_test(test_expressions),         cmocka_unit_test(test_names_with_signs),
+        cmocka_unit_test(test_unknown_rank),        cmocka_unit_test(test_bind_keeps_fixed),
+        cmocka_unit_test(test_shape_is_constant),   cmocka_unit_test(test_declared),
+        cmocka_unit_test(test_open_dims),           cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_verify_largest_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,7 @@ static const infer_case resizes[] = {
     {"resize coordinates=tf_crop_and_resize axes=2,3", "1x1x4x4:f32 4:f32=0.25,0,0.75,1 2:f32=2,2", "1x1x8x8:f32", "roi=0,0,0.25,0,1,1,0.75,1"},
     {"resize coordinates=tf_crop_and_resize axes=2", "1x1x8x4:f32 2:f32=0.75,0.25 1:f32=1.3", "1x1x10x4:f32", NULL},
     {"resize coordinates=tf_crop_and_resize", "1x1x4x4:f32 - - 4:i64=1,1,3,3", "!needs the roi", NULL},
+    {"resize coordinates=tf_crop_and_resize", "1x1x4x4:f32 4:f32=0,0,1,1 - 4:i64=1,1,3,3", "!input 1, value 'value/1' (f32 4), has 4 numbers, expected 8", NULL},
     {"resize", "1x1x4x4:f32 - 4:f32=1,1,2,2 4:i64=1,1,8,8", "!both scales and sizes", NULL},
     {"resize", "1x1x4x4:f32 - 0:f32 4:i64=1,1,8,8", "1x1x8x8:f32", NULL},
     {"resize coordinates=tf_crop_and_resize", "1x1x4x4:f32 8:f32 - 4:i64=1,1,3,3", "later _x_x_x_:f32", NULL},

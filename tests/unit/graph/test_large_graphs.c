@@ -58,7 +58,7 @@ static void plan(bench *b, ry_value_id y, size_t steps)
 {
     ry_threads *threads;
     ry_device *device;
-    ry_plan *plan;
+    const ry_plan *plan;
     ry_machine machine;
     ry_error error;
     ry_cpu_info cpu;

@@ -38,8 +38,8 @@ static void taken_or_refused(void **state)
     rynd_context *context = NULL;
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const rynd_op_options options = {
-            .size = sizeof options, .kernel = rows[i].kernel, .constants = rows[i].constants};
+        const rynd_op_options options =
+            RYND_SIZED(rynd_op_options, .kernel = rows[i].kernel, .constants = rows[i].constants);
         rynd_op *op = NULL;
         const rynd_status status = rynd_op_create(context, rows[i].problem, &options, &op);
         if (status != rows[i].status) {
@@ -47,8 +47,8 @@ static void taken_or_refused(void **state)
                      rows[i].constants, (int)status, (int)rows[i].status);
         }
         if (status == RYND_OK) {
-            rynd_step_info info = {.size = sizeof info};
-            assert_int_equal(rynd_op_info(op, &info), RYND_OK);
+            rynd_step_info info = RYND_SIZED(rynd_step_info);
+            assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
             assert_string_equal(info.kernel, rows[i].kernel);
         }
         rynd_op_destroy(op);
@@ -82,24 +82,24 @@ static float x[MAX_COUNT], w[MAX_COUNT], b[MAX_COUNT];
  * elements of y. */
 static int64_t run(rynd_context *context, const row *r, bool constant, uint32_t seed, float *y)
 {
-    const rynd_op_options described = {.size = sizeof described, .kernel = r->kernel};
+    const rynd_op_options described = RYND_SIZED(rynd_op_options, .kernel = r->kernel);
     rynd_op *op = NULL;
     rynd_tensor given[3] = {0}, out;
     const void *in[3] = {x, w, b};
     void *to[1] = {y};
     assert_int_equal(rynd_op_create(context, r->problem, &described, &op), RYND_OK);
     for (size_t i = 0; i < rynd_op_input_count(op) && i < 3; i++) {
-        assert_int_equal(rynd_op_input(op, i, &given[i]), RYND_OK);
+        assert_int_equal(rynd_op_get_input(op, i, &given[i]), RYND_OK);
         if (given[i].dtype != RYND_DTYPE_NONE) {
             fill((float *)(uintptr_t)in[i], count_of(&given[i]), seed + (uint32_t)i);
             given[i].data = i && constant ? (void *)(uintptr_t)in[i] : NULL;
         }
     }
-    assert_int_equal(rynd_op_output(op, 0, &out), RYND_OK);
+    assert_int_equal(rynd_op_get_output(op, 0, &out), RYND_OK);
     if (constant) {
         rynd_op_destroy(op);
-        const rynd_op_options options = {
-            .size = sizeof options, .kernel = r->kernel, .inputs = given};
+        const rynd_op_options options =
+            RYND_SIZED(rynd_op_options, .kernel = r->kernel, .inputs = given);
         assert_int_equal(rynd_op_create(context, r->problem, &options, &op), RYND_OK);
     }
     assert_int_equal(rynd_op_execute(op, in, to), RYND_OK);
@@ -142,6 +142,23 @@ static void variable_weights_give_the_same_bits(void **state)
     rynd_context_destroy(context);
 }
 
+/* A knob's values can be enumerated, and contain its present value. */
+static void assert_legal(const rynd_op *op, size_t index, const rynd_knob *knob)
+{
+    char value[RYND_KNOB_TEXT];
+    size_t found = 0;
+    assert_true(knob->value_count > 0 && *knob->unit == 0);
+    for (size_t v = 0; v < knob->value_count; v++) {
+        assert_int_equal(rynd_op_get_knob_value(op, index, v, value, sizeof value), RYND_OK);
+        found += strcmp(value, knob->value) == 0;
+    }
+    assert_int_equal(found, 1);
+    assert_int_equal(rynd_op_get_knob_value(op, index, knob->value_count, value, sizeof value),
+                     RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_op_get_knob_value(op, index, 0, value, 1), RYND_ERROR_ARGUMENT);
+    assert_non_null(strstr(rynd_last_error(), "does not fit into 1 bytes"));
+}
+
 /* Every knob says what it is set to, and may be set to that. */
 static void knobs_can_be_set_to_what_they_are(void **state)
 {
@@ -149,27 +166,27 @@ static void knobs_can_be_set_to_what_they_are(void **state)
     rynd_context *context = NULL;
     rynd_op *op = NULL, *again = NULL;
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
-    const rynd_op_options options = {
-        .size = sizeof options, .kernel = "conv_fwd_f32_igemm_generic", .constants = 2};
+    const rynd_op_options options =
+        RYND_SIZED(rynd_op_options, .kernel = "conv_fwd_f32_igemm_generic", .constants = 2);
     assert_int_equal(rynd_op_create(context, DENSE, &options, &op), RYND_OK);
     rynd_knob knobs[8];
     rynd_setting settings[9] = {{NULL, "kernel", options.kernel}};
     const size_t count = rynd_op_knob_count(op);
     assert_true(count > 2 && count <= 8);
     for (size_t i = 0; i < count; i++) {
-        knobs[i] = (rynd_knob){.size = sizeof knobs[i]};
-        assert_int_equal(rynd_op_knob(op, i, &knobs[i]), RYND_OK);
-        assert_non_null(strstr(knobs[i].values, knobs[i].value));
+        knobs[i] = RYND_SIZED(rynd_knob);
+        assert_int_equal(rynd_op_get_knob(op, i, &knobs[i]), RYND_OK);
+        assert_legal(op, i, &knobs[i]);
         settings[i + 1] = (rynd_setting){"conv", knobs[i].name, knobs[i].value};
     }
-    rynd_knob none = {.size = sizeof none};
-    assert_int_equal(rynd_op_knob(op, count, &none), RYND_ERROR_ARGUMENT);
-    const rynd_op_options set = {
-        .size = sizeof set, .constants = 2, .settings = settings, .setting_count = count + 1};
+    rynd_knob none = RYND_SIZED(rynd_knob);
+    assert_int_equal(rynd_op_get_knob(op, count, &none), RYND_ERROR_ARGUMENT);
+    const rynd_op_options set = RYND_SIZED(rynd_op_options, .constants = 2, .settings = settings,
+                                           .setting_count = count + 1);
     assert_int_equal(rynd_op_create(context, DENSE, &set, &again), RYND_OK);
-    rynd_step_info first = {.size = sizeof first}, second = {.size = sizeof second};
-    assert_int_equal(rynd_op_info(op, &first), RYND_OK);
-    assert_int_equal(rynd_op_info(again, &second), RYND_OK);
+    rynd_step_info first = RYND_SIZED(rynd_step_info), second = RYND_SIZED(rynd_step_info);
+    assert_int_equal(rynd_op_get_info(op, &first), RYND_OK);
+    assert_int_equal(rynd_op_get_info(again, &second), RYND_OK);
     assert_string_equal(first.knobs, second.knobs);
     settings[count].value = "no such value";
     rynd_op_destroy(again);

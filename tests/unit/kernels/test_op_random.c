@@ -101,19 +101,19 @@ static void compute_reference(const char *text, const char *kernel, operands *al
 {
     rynd_op *op = NULL;
     rynd_tensor t;
-    const rynd_op_options options = {.size = sizeof options, .kernel = kernel};
+    const rynd_op_options options = RYND_SIZED(rynd_op_options, .kernel = kernel);
     assert_ok(rynd_op_create(context, text, &options, &op), text);
     all->inputs = rynd_op_input_count(op);
     assert_true(all->inputs <= OPERANDS && rynd_op_output_count(op) == 1);
     for (size_t i = 0; i < all->inputs; i++) {
-        assert_int_equal(rynd_op_input(op, i, &t), RYND_OK);
+        assert_int_equal(rynd_op_get_input(op, i, &t), RYND_OK);
         const int64_t count = t.dtype == RYND_DTYPE_NONE ? 0 : rynd_tensor_elements(&t);
         all->in[i] = count ? malloc((size_t)count * sizeof(double)) : NULL;
         for (int64_t k = 0; k < count; k++) {
             all->in[i][k] = (float)pick(-1000, 1000) / 1000.0f;
         }
     }
-    assert_int_equal(rynd_op_output(op, 0, &t), RYND_OK);
+    assert_int_equal(rynd_op_get_output(op, 0, &t), RYND_OK);
     all->outputs = rynd_tensor_elements(&t);
     all->y = malloc((size_t)all->outputs * sizeof(double));
     assert_ok(rynd_op_execute(op, (const void *const *)all->in, (void *const[]){all->y}), text);
@@ -148,7 +148,7 @@ static void compare(const char *text, const operands *all)
     const void *data[OPERANDS] = {0};
     assert_ok(rynd_op_create(context, text, NULL, &op), text); /* for the shapes */
     for (size_t i = 0; i < all->inputs; i++) {
-        assert_int_equal(rynd_op_input(op, i, &t), RYND_OK);
+        assert_int_equal(rynd_op_get_input(op, i, &t), RYND_OK);
         if (!all->in[i]) {
             continue;
         }
@@ -163,17 +163,17 @@ static void compare(const char *text, const operands *all)
             inputs[i].data = NULL; /* not constant */
         }
     }
-    assert_int_equal(rynd_op_output(op, 0, &t), RYND_OK);
+    assert_int_equal(rynd_op_get_output(op, 0, &t), RYND_OK);
     y = place_randomly(&t);
     rynd_op_destroy(op);
-    const rynd_op_options options = {
-        .size = sizeof options, .inputs = inputs, .outputs = &y.tensor};
+    const rynd_op_options options =
+        RYND_SIZED(rynd_op_options, .inputs = inputs, .outputs = &y.tensor);
     assert_ok(rynd_op_create(context, text, &options, &op), text);
     assert_ok(rynd_op_execute(op, data, (void *const[]){y.tensor.data}), text);
     const double error = relative_error(&y, all);
     if (!(error <= 1e-5)) {
-        rynd_step_info info = {.size = sizeof info};
-        rynd_op_info(op, &info);
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
+        rynd_op_get_info(op, &info);
         fail_msg("%s by %s: relative error %g", text, info.kernel, error);
     }
     rynd_op_destroy(op);
@@ -208,7 +208,7 @@ static void random_problems(void **state)
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 2};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 2);
     return (int)rynd_context_create(&options, &context);
 }
 

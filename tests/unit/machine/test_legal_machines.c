@@ -67,7 +67,7 @@ static double number_of(const ry_machine_field *f, int which)
 
 static ry_machine machine_of(int which, const char *isa, bool gpu)
 {
-    ry_machine m = {.size = sizeof m, .origin = RYND_MACHINE_IMPORTED};
+    ry_machine m = RYND_SIZED(ry_machine, .origin = RYND_MACHINE_IMPORTED);
     for (size_t i = 0; i < RY_MACHINE_FIELDS; i++) {
         const ry_machine_field *f = &ry_machine_fields[i];
         const double numbers[2] = {number_of(f, which), number_of(f, which)};

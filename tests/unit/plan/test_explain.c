@@ -63,8 +63,8 @@ static void clear(int end_after)
 static rynd_op *make(const char *problem, rynd_accuracy accuracy, const char *kernel)
 {
     rynd_op *op;
-    const rynd_op_options options = {
-        .size = sizeof options, .accuracy = accuracy, .kernel = kernel, .constants = 6};
+    const rynd_op_options options =
+        RYND_SIZED(rynd_op_options, .accuracy = accuracy, .kernel = kernel, .constants = 6);
     assert_int_equal(rynd_op_create(context, problem, &options, &op), RYND_OK);
     return op;
 }
@@ -83,9 +83,9 @@ static const char *reason_of(const char *kernel)
 /* The chosen form comes first and only once, is what the operator has, and takes as long. */
 static void check_choice(const rynd_op *op)
 {
-    rynd_step_info info = {.size = sizeof info};
-    rynd_prediction prediction = {.size = sizeof prediction};
-    assert_int_equal(rynd_op_info(op, &info), RYND_OK);
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
+    assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
     assert_int_equal(rynd_op_predict(op, &prediction), RYND_OK);
     assert_true(heard.all[0].chosen);
     assert_string_equal(heard.all[0].kernel, info.kernel);
@@ -154,7 +154,8 @@ static void instruction_sets(void **state)
     (void)state;
     rynd_context *lesser;
     rynd_op *op;
-    const rynd_context_options options = {.size = sizeof options, .threads = 1, .isa = "generic"};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .isa = "generic");
     assert_int_equal(rynd_context_create(&options, &lesser), RYND_OK);
     assert_int_equal(rynd_op_create(lesser, CONV, NULL, &op), RYND_OK);
     clear(0);
@@ -192,17 +193,17 @@ static void steps_of_a_plan(void **state)
     static uint8_t bytes[TINY_MODEL_CAPACITY];
     rynd_model *model;
     rynd_plan *plan;
-    const rynd_plan_options options = {.size = sizeof options, .batch = 1};
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = 1);
     assert_int_equal(rynd_model_load_memory(context, bytes, tiny_model(bytes), &model), RYND_OK);
     assert_int_equal(rynd_plan_create(model, &options, &plan), RYND_OK);
     const size_t steps = rynd_plan_step_count(plan);
     assert_true(steps > 0);
     for (size_t s = 0; s < steps; s++) {
-        rynd_step_info info = {.size = sizeof info};
-        rynd_prediction prediction = {.size = sizeof prediction};
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
+        rynd_prediction prediction = RYND_SIZED(rynd_prediction);
         clear(0);
         assert_int_equal(rynd_plan_explain(plan, s, hear, &heard), RYND_OK);
-        assert_int_equal(rynd_plan_step(plan, s, &info), RYND_OK);
+        assert_int_equal(rynd_plan_get_step(plan, s, &info), RYND_OK);
         assert_int_equal(rynd_plan_predict_step(plan, s, &prediction), RYND_OK);
         assert_string_equal(heard.all[0].kernel, info.kernel);
         assert_string_equal(heard.all[0].knobs, info.knobs);
@@ -219,7 +220,7 @@ static void steps_of_a_plan(void **state)
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 1};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 1);
     return rynd_context_create(&options, &context) != RYND_OK;
 }
 

@@ -69,8 +69,8 @@ static rynd_status load(loaded *l, onnx_bytes model, size_t most)
 {
     *l = (loaded){.memory = {.most = most}, .path = "/tmp/rynd_memory_XXXXXX"};
     l->allocator = (rynd_allocator){take, give_back, &l->memory};
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = 1, .allocator = &l->allocator};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .allocator = &l->allocator);
     const int file = mkstemp(l->path);
     assert_true(file >= 0 && write(file, model.data, model.size) == (ssize_t)model.size &&
                 close(file) == 0);
@@ -91,7 +91,8 @@ static void unload(loaded *l)
 
 static rynd_status plan(loaded *l, int without_weights)
 {
-    const rynd_plan_options options = {.size = sizeof options, .without_weights = without_weights};
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .without_weights = without_weights);
     return rynd_plan_create(l->model, &options, &l->plan);
 }
 
@@ -134,8 +135,8 @@ static size_t steps_of(const loaded *l, const char *op)
 {
     size_t found = 0;
     for (size_t i = 0; i < rynd_plan_step_count(l->plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
-        assert_int_equal(rynd_plan_step(l->plan, i, &step), RYND_OK);
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        assert_int_equal(rynd_plan_get_step(l->plan, i, &step), RYND_OK);
         found += strcmp(step.op, op) == 0;
     }
     return found;
@@ -154,8 +155,8 @@ static void doublings_stay_steps(void **state)
     assert_int_equal(plan(&l, 1), RYND_OK);
     assert_true(atomic_load(&l.memory.peak) < 200 * (size_t)MIB);
     assert_int_equal(steps_of(&l, "Concat"), 16); /* 2^24 numbers are 64 MiB */
-    rynd_memory memory = {.size = sizeof memory};
-    assert_int_equal(rynd_plan_memory(l.plan, &memory), RYND_OK);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
+    assert_int_equal(rynd_plan_get_memory(l.plan, &memory), RYND_OK);
     assert_true(memory.total >= 4 * (size_t)1 << 40);
     assert_int_equal(rynd_session_create(l.plan, &l.session), RYND_ERROR_OUT_OF_MEMORY);
     ASSERT_TOLD(&l, "node 'c39' (Concat)", "bytes");
@@ -209,7 +210,7 @@ static void work_is_bounded(void **state)
     assert_int_equal(steps_of(&l, "MatMul"), 2);
     assert_int_equal(steps_of(&l, "Gather"), 0);
     rynd_tensor y;
-    assert_int_equal(rynd_plan_output(l.plan, 1, &y), RYND_OK);
+    assert_int_equal(rynd_plan_get_output(l.plan, 1, &y), RYND_OK);
     assert_int_equal(y.dim[0], 4096);
     assert_true(rynd_plan_complete(l.plan));
     unload(&l);
@@ -327,8 +328,8 @@ static void operators_name_what_is_refused(void **state)
     (void)state;
     counting memory = {.most = MIB};
     const rynd_allocator allocator = {take, give_back, &memory};
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = 1, .allocator = &allocator};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .allocator = &allocator);
     rynd_context *context;
     rynd_op *op;
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
@@ -338,7 +339,7 @@ static void operators_name_what_is_refused(void **state)
         rynd_tensor_of(w, RYND_DTYPE_F32, 4, (int64_t[]){1024, 1024, 1, 1}),
         {.dtype = RYND_DTYPE_NONE},
         {.dtype = RYND_DTYPE_NONE}};
-    const rynd_op_options op_options = {.size = sizeof op_options, .inputs = inputs};
+    const rynd_op_options op_options = RYND_SIZED(rynd_op_options, .inputs = inputs);
     assert_int_equal(rynd_op_create(context, "conv c=1024 h=32 w=32 k=1024", &op_options, &op),
                      RYND_ERROR_OUT_OF_MEMORY);
     assert_non_null(strstr(rynd_last_error(), "problem 'conv c=1024"));

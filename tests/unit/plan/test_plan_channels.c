@@ -8,15 +8,15 @@
 static ry_value_id input_of(small_net *n, int rank, const int64_t *dim)
 {
     const ry_shape shape = ry_shape_of(rank, dim);
-    const ry_value_id v = ry_graph_add_value(n->plan.graph, NULL, RY_f32, &shape);
-    assert_true(ry_graph_add_input(n->plan.graph, v));
+    const ry_value_id v = ry_graph_add_value(n->builder.graph, NULL, RY_f32, &shape);
+    assert_true(ry_graph_add_input(n->builder.graph, v));
     return v;
 }
 
 static const bool *channels_of(small_net *n)
 {
     bool *channels;
-    assert_int_equal(ry_plan_find_channels(n->plan.graph, &n->plan.arena, &channels, &n->error),
+    assert_int_equal(ry_plan_find_channels(n->builder.graph, &n->plan.arena, &channels, &n->error),
                      RYND_OK);
     return channels;
 }

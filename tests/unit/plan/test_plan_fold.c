@@ -13,7 +13,7 @@ static bool is_folded(int64_t other)
 {
     small_net n;
     small_net_begin(&n, 1e11);
-    ry_graph *graph = n.plan.graph;
+    ry_graph *graph = n.builder.graph;
     const ry_shape table = ry_shape_of(2, (int64_t[]){ROWS, COLUMNS}),
                    rows = ry_shape_of(1, (int64_t[]){LOOKED_UP});
     const ry_shape rest = ry_shape_of(1, &other);

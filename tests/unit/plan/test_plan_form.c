@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The form of a plan: text, effect of its knobs, and source. */
+#include "api/api_plan.h"
+#include "api/api_wisdom.h"
 #include "small_net.h"
 
 #include "api/api_tune_plans.h"
@@ -46,23 +48,24 @@ static int lay_out(int channels_last, int conversions, size_t *concerned)
     small_net n;
     int last = 0;
     small_net_begin(&n, 1e12);
-    n.plan.form.percent[RY_PLAN_channels_last] = channels_last;
-    n.plan.form.percent[RY_PLAN_conversions] = conversions;
+    n.plan.whole.form.percent[RY_PLAN_channels_last] = channels_last;
+    n.plan.whole.form.percent[RY_PLAN_conversions] = conversions;
     ry_value_id v = small_net_convolve(&n, small_net_input(&n), 3, 1);
     v = small_net_convolve(&n, small_net_pool(&n, v), 1, 1);
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, v, 3, 1)));
+    assert_true(ry_graph_add_output(n.builder.graph, small_net_convolve(&n, v, 3, 1)));
     float x[CHANNELS * SIDE * SIDE];
     small_net_noise(x);
     void *inputs[] = {x};
-    graph_run_result before = graph_run(n.plan.graph, inputs);
-    assert_int_equal(ry_plan_choose_layouts(&n.plan, RY_ACCURACY_near32, &n.error), RYND_OK);
-    graph_run_result after = graph_run_laid_out(n.plan.graph, inputs, n.plan.layouts.channels_last);
+    graph_run_result before = graph_run(n.builder.graph, inputs);
+    assert_int_equal(ry_plan_choose_layouts(&n.builder, &n.error), RYND_OK);
+    graph_run_result after =
+        graph_run_laid_out(n.builder.graph, inputs, n.builder.layouts.channels_last);
     small_net_same(&n, &before, &after);
-    for (ry_value_id id = 0; id < n.plan.graph->value_count; id++) {
-        last += n.plan.layouts.channels_last[id];
+    for (ry_value_id id = 0; id < n.builder.graph->value_count; id++) {
+        last += n.builder.layouts.channels_last[id];
     }
-    assert_int_equal(n.plan.asked, 1u << RY_PLAN_channels_last | 1u << RY_PLAN_conversions);
-    *concerned = n.plan.concerned.used;
+    assert_int_equal(n.plan.whole.asked, 1u << RY_PLAN_channels_last | 1u << RY_PLAN_conversions);
+    *concerned = n.builder.concerned.used;
     graph_run_free(&before);
     graph_run_free(&after);
     small_net_end(&n);
@@ -87,13 +90,13 @@ static void pairs_turn(void **state)
     for (int i = 0; i < 2; i++) {
         small_net n;
         small_net_begin(&n, 1e9);
-        n.plan.form.percent[RY_PLAN_separable] = percents[i];
+        n.plan.whole.form.percent[RY_PLAN_separable] = percents[i];
         const ry_value_id v = small_net_convolve(&n, small_net_input(&n), 3, CHANNELS);
-        assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, v, 1, 1)));
-        assert_int_equal(ry_plan_fuse_separable(&n.plan, RY_ACCURACY_near32, &n.error), RYND_OK);
-        assert_int_equal(n.plan.graph->nodes[0].op, i ? RY_OP_conv : RY_OP_separable_conv);
-        assert_int_equal(n.plan.asked, 1u << RY_PLAN_separable);
-        assert_int_equal(n.plan.concerned.used, i ? 2 : 0);
+        assert_true(ry_graph_add_output(n.builder.graph, small_net_convolve(&n, v, 1, 1)));
+        assert_int_equal(ry_plan_fuse_separable(&n.builder, &n.error), RYND_OK);
+        assert_int_equal(n.builder.graph->nodes[0].op, i ? RY_OP_conv : RY_OP_separable_conv);
+        assert_int_equal(n.plan.whole.asked, 1u << RY_PLAN_separable);
+        assert_int_equal(n.builder.concerned.used, i ? 2 : 0);
         small_net_end(&n);
     }
 }
@@ -106,13 +109,14 @@ typedef struct planned {
 } planned;
 
 static const char TOLD[] = "channels_last=1000 conversions=0";
-static const rynd_plan_options OPTIONS = {.size = sizeof OPTIONS, .batch = 2, .without_weights = 1};
+static const rynd_plan_options OPTIONS =
+    RYND_SIZED(rynd_plan_options, .batch = 2, .without_weights = 1);
 
 static void begin(planned *p, int frozen)
 {
     static uint8_t bytes[TINY_MODEL_CAPACITY];
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = 2, .wisdom = wisdom_path, .frozen = frozen};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .wisdom = wisdom_path, .frozen = frozen);
     ry_form_known known = {{{0}}, ""};
     ry_error error;
     rynd_plan *plan;
@@ -152,7 +156,7 @@ static void tell(const planned *p, const char *form, uint64_t steps)
 static void expect(const planned *p, const char *knobs, const char *reason)
 {
     rynd_plan *plan;
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     assert_int_equal(rynd_plan_create(p->model, &OPTIONS, &plan), RYND_OK);
     assert_int_equal(rynd_plan_get_form(plan, &form), RYND_OK);
     assert_string_equal(form.knobs, knobs);
@@ -196,7 +200,7 @@ static void another_shape_is_another_network(void **state)
     (void)state;
     planned p;
     rynd_plan *plan;
-    rynd_plan_form form = {.size = sizeof form};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
     rynd_plan_options other = OPTIONS;
     wisdom_file_forget();
     begin(&p, 0);
@@ -220,8 +224,8 @@ static void settings_go_first(void **state)
     (void)state;
     planned p;
     rynd_plan *plan;
-    rynd_plan_form form = {.size = sizeof form};
-    rynd_knob knob = {.size = sizeof knob};
+    rynd_plan_form form = RYND_SIZED(rynd_plan_form);
+    rynd_knob knob = RYND_SIZED(rynd_knob);
     rynd_setting setting = {"plan", "conversions", "40"};
     rynd_plan_options options = OPTIONS;
     options.settings = &setting;
@@ -234,10 +238,21 @@ static void settings_go_first(void **state)
     assert_string_equal(form.knobs, "conversions=40");
     assert_string_equal(form.reason, "set");
     assert_int_equal(rynd_plan_knob_count(plan, RYND_PLAN_WHOLE), RY_PLAN_KNOBS);
-    assert_int_equal(rynd_plan_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions, &knob), RYND_OK);
+    assert_int_equal(rynd_plan_get_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions, &knob),
+                     RYND_OK);
     assert_string_equal(knob.name, "conversions");
+    char value[RYND_KNOB_TEXT];
+    assert_int_equal(knob.value_count, RY_PLAN_MOST + 1);
+    assert_int_equal(strncmp(knob.unit, "percent of ", strlen("percent of ")), 0);
+    assert_int_equal(rynd_plan_get_knob_value(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions,
+                                              knob.value_count - 1, value, sizeof value),
+                     RYND_OK);
+    assert_string_equal(value, "1000");
+    assert_int_equal(rynd_plan_get_knob_value(plan, RYND_PLAN_WHOLE, RY_PLAN_conversions,
+                                              knob.value_count, value, sizeof value),
+                     RYND_ERROR_ARGUMENT);
     assert_string_equal(knob.value, "40");
-    assert_int_equal(rynd_plan_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_KNOBS, &knob),
+    assert_int_equal(rynd_plan_get_knob(plan, RYND_PLAN_WHOLE, RY_PLAN_KNOBS, &knob),
                      RYND_ERROR_ARGUMENT);
     rynd_plan_destroy(plan);
     setting.value = "forty";
@@ -258,15 +273,15 @@ static void the_verdict_is_kept_not_chance(void **state)
     ry_error error;
     wisdom_file_forget();
     begin(&p, 0);
-    const rynd_tune_options options = {.size = sizeof options, .budget = 20};
-    rynd_tuning_info info = {.size = sizeof info};
+    const rynd_tune_options options = RYND_SIZED(rynd_tune_options, .budget = 20);
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
     assert_int_equal(rynd_tune_model(p.model, &OPTIONS, &options, &tuning), RYND_OK);
     assert_int_equal(rynd_tuning_get_info(tuning, &info), RYND_OK);
     assert_true(info.plans_listed >= 1 && info.plans >= 2 && info.plan < info.plans);
     assert_true(info.taken || info.plan == 0);
     for (size_t i = 0; i < info.plans; i++) {
-        rynd_tuned_plan plan = {.size = sizeof plan};
-        assert_int_equal(rynd_tuning_plan(tuning, i, &plan), RYND_OK);
+        rynd_tuned_plan plan = RYND_SIZED(rynd_tuned_plan);
+        assert_int_equal(rynd_tuning_get_plan(tuning, i, &plan), RYND_OK);
         assert_int_equal(plan.knobs[0] == 0, i == 0);
         assert_true(plan.predicted > 0 && plan.ratio > 0);
         if (plan.n == 0) {
@@ -275,14 +290,14 @@ static void the_verdict_is_kept_not_chance(void **state)
         assert_true(plan.min <= plan.median && plan.median <= plan.max);
         assert_int_equal(ry_api_plans_keep(tuning, &options, i, &error), RYND_OK);
         rynd_plan *made;
-        rynd_plan_form form = {.size = sizeof form};
+        rynd_plan_form form = RYND_SIZED(rynd_plan_form);
         assert_int_equal(rynd_plan_create(p.model, &OPTIONS, &made), RYND_OK);
         assert_int_equal(rynd_plan_get_form(made, &form), RYND_OK);
         assert_string_equal(form.knobs, plan.knobs);
         assert_true(form.measured > 0);
         rynd_plan_destroy(made);
     }
-    assert_int_equal(rynd_tuning_plan(tuning, info.plans, &(rynd_tuned_plan){.size = 8}),
+    assert_int_equal(rynd_tuning_get_plan(tuning, info.plans, &(rynd_tuned_plan){.size = 8}),
                      RYND_ERROR_ARGUMENT);
     rynd_tuning_destroy(tuning);
     end(&p);

@@ -8,8 +8,8 @@
 static int count(const small_net *n, ry_op op)
 {
     int found = 0;
-    for (ry_node_id i = 0; i < n->plan.graph->node_count; i++) {
-        found += n->plan.graph->nodes[i].op == op;
+    for (ry_node_id i = 0; i < n->builder.graph->node_count; i++) {
+        found += n->builder.graph->nodes[i].op == op;
     }
     return found;
 }
@@ -20,9 +20,9 @@ static int fuse(small_net *n)
     float x[CHANNELS * SIDE * SIDE];
     small_net_noise(x);
     void *inputs[] = {x};
-    graph_run_result before = graph_run(n->plan.graph, inputs);
-    assert_int_equal(ry_plan_fuse_separable(&n->plan, RY_ACCURACY_near32, &n->error), RYND_OK);
-    graph_run_result after = graph_run(n->plan.graph, inputs);
+    graph_run_result before = graph_run(n->builder.graph, inputs);
+    assert_int_equal(ry_plan_fuse_separable(&n->builder, &n->error), RYND_OK);
+    graph_run_result after = graph_run(n->builder.graph, inputs);
     small_net_same(n, &before, &after);
     graph_run_free(&before);
     graph_run_free(&after);
@@ -31,7 +31,7 @@ static int fuse(small_net *n)
 
 static ry_node *producer(const small_net *n, ry_value_id v)
 {
-    return &n->plan.graph->nodes[n->plan.graph->values[v].producer];
+    return &n->builder.graph->nodes[n->builder.graph->values[v].producer];
 }
 
 static void pairs_become_one(void **state)
@@ -44,7 +44,7 @@ static void pairs_become_one(void **state)
     v = small_net_convolve(&n, v, 1, 1);
     producer(&n, v)->attrs.conv.activation = RY_activation_silu;
     v = small_net_convolve(&n, v, 5, CHANNELS);
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, v, 1, 1)));
+    assert_true(ry_graph_add_output(n.builder.graph, small_net_convolve(&n, v, 1, 1)));
     assert_int_equal(fuse(&n), 2);
     assert_int_equal(count(&n, RY_OP_conv), 0);
     small_net_end(&n);
@@ -56,14 +56,14 @@ static void others_stay(void **state)
     small_net n;
     small_net_begin(&n, 1e9);
     const ry_value_id x = small_net_input(&n), twice = small_net_convolve(&n, x, 3, CHANNELS);
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, twice, 1, 1)));
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, twice, 1, 1)));
+    assert_true(ry_graph_add_output(n.builder.graph, small_net_convolve(&n, twice, 1, 1)));
+    assert_true(ry_graph_add_output(n.builder.graph, small_net_convolve(&n, twice, 1, 1)));
     const ry_value_id seen = small_net_convolve(&n, x, 3, CHANNELS);
-    assert_true(ry_graph_add_output(n.plan.graph, seen));
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, seen, 1, 1)));
+    assert_true(ry_graph_add_output(n.builder.graph, seen));
+    assert_true(ry_graph_add_output(n.builder.graph, small_net_convolve(&n, seen, 1, 1)));
     assert_true(ry_graph_add_output(
-        n.plan.graph, small_net_convolve(&n, small_net_convolve(&n, x, 3, CHANNELS), 3, 1)));
-    assert_true(ry_graph_add_output(n.plan.graph,
+        n.builder.graph, small_net_convolve(&n, small_net_convolve(&n, x, 3, CHANNELS), 3, 1)));
+    assert_true(ry_graph_add_output(n.builder.graph,
                                     small_net_convolve(&n, small_net_convolve(&n, x, 3, 2), 1, 1)));
     assert_int_equal(fuse(&n), 0);
     small_net_end(&n);
@@ -80,13 +80,13 @@ static void residuals_and_dilation(void **state)
     ry_node *node = producer(&n, v);
     const ry_value_id in[] = {node->in[0], node->in[1], RY_NO_VALUE, x};
     const ry_value_id sum = small_net_node(&n, RY_OP_conv, &node->attrs, 4, in);
-    ry_graph_remove_node(n.plan.graph, n.plan.graph->values[v].producer);
+    ry_graph_remove_node(n.builder.graph, n.builder.graph->values[v].producer);
     v = small_net_convolve(&n, sum, 3, CHANNELS);
     ry_conv_attrs *a = &producer(&n, v)->attrs.conv;
     a->dilation = (ry_ints){2, {2, 2}};
     a->pads = (ry_ints){4, {2, 2, 2, 2}};
     v = small_net_convolve(&n, v, 1, 1);
-    assert_true(ry_graph_add_output(n.plan.graph, v));
+    assert_true(ry_graph_add_output(n.builder.graph, v));
     assert_int_equal(fuse(&n), 2);
     small_net_end(&n);
 }

@@ -7,17 +7,17 @@
 
 static void check_ends(const small_net *n)
 {
-    const ry_graph *graph = n->plan.graph;
+    const ry_graph *graph = n->builder.graph;
     for (size_t i = 0; i < graph->input_count; i++) {
-        assert_false(n->plan.layouts.channels_last[graph->inputs[i]]);
+        assert_false(n->builder.layouts.channels_last[graph->inputs[i]]);
     }
     for (size_t i = 0; i < graph->output_count; i++) {
-        assert_false(n->plan.layouts.channels_last[graph->outputs[i]]);
+        assert_false(n->builder.layouts.channels_last[graph->outputs[i]]);
     }
     for (ry_node_id i = 0; i < graph->node_count; i++) {
         if (ry_op_get_class(graph->nodes[i].op) == RY_CLASS_VIEW) {
-            assert_false(n->plan.layouts.channels_last[graph->nodes[i].in[0]] ||
-                         n->plan.layouts.channels_last[graph->nodes[i].out[0]]);
+            assert_false(n->builder.layouts.channels_last[graph->nodes[i].in[0]] ||
+                         n->builder.layouts.channels_last[graph->nodes[i].out[0]]);
         }
     }
 }
@@ -30,12 +30,12 @@ static double node_seconds(small_net *n, const ry_node *node, const bool *channe
     ry_problem problem;
     ry_choice choice;
     ry_arena_init(&arena, &ry_system_allocator);
-    assert_int_equal(ry_plan_problem(n->plan.graph, node, RY_ACCURACY_near32,
+    assert_int_equal(ry_plan_problem(n->builder.graph, node, RY_ACCURACY_near32,
                                      &(ry_value_layouts){.channels_last = channels_last}, 0, &arena,
                                      &problem, &n->error),
                      RYND_OK);
-    assert_int_equal(ry_choices_find(n->plan.choices, &problem,
-                                     ry_plan_constants(n->plan.graph, node), NULL, &choice,
+    assert_int_equal(ry_choices_find(&n->builder.choices, &problem,
+                                     ry_plan_constants(n->builder.graph, node), NULL, &choice,
                                      &n->error),
                      RYND_OK);
     ry_arena_free(&arena);
@@ -45,8 +45,8 @@ static double node_seconds(small_net *n, const ry_node *node, const bool *channe
 static double total_seconds(small_net *n, const bool *channels_last)
 {
     double all = 0;
-    for (ry_node_id i = 0; i < n->plan.graph->node_count; i++) {
-        const ry_node *node = &n->plan.graph->nodes[i];
+    for (ry_node_id i = 0; i < n->builder.graph->node_count; i++) {
+        const ry_node *node = &n->builder.graph->nodes[i];
         all +=
             ry_op_get_class(node->op) == RY_CLASS_VIEW ? 0 : node_seconds(n, node, channels_last);
     }
@@ -57,20 +57,20 @@ static double total_seconds(small_net *n, const bool *channels_last)
  * computes; returns how many values are stored channels last. */
 static int lay_out(small_net *n)
 {
-    ry_graph *graph = n->plan.graph;
+    ry_graph *graph = n->builder.graph;
     float x[CHANNELS * SIDE * SIDE];
     small_net_noise(x);
     void *inputs[] = {x};
     graph_run_result before = graph_run(graph, inputs);
     const double row_major = total_seconds(n, NULL);
-    assert_int_equal(ry_plan_choose_layouts(&n->plan, RY_ACCURACY_near32, &n->error), RYND_OK);
-    assert_true(total_seconds(n, n->plan.layouts.channels_last) <= row_major * (1 + 1e-6));
+    assert_int_equal(ry_plan_choose_layouts(&n->builder, &n->error), RYND_OK);
+    assert_true(total_seconds(n, n->builder.layouts.channels_last) <= row_major * (1 + 1e-6));
     check_ends(n);
-    graph_run_result after = graph_run_laid_out(graph, inputs, n->plan.layouts.channels_last);
+    graph_run_result after = graph_run_laid_out(graph, inputs, n->builder.layouts.channels_last);
     small_net_same(n, &before, &after);
     int last = 0;
     for (ry_value_id v = 0; v < graph->value_count; v++) {
-        last += n->plan.layouts.channels_last[v];
+        last += n->builder.layouts.channels_last[v];
     }
     graph_run_free(&before);
     graph_run_free(&after);
@@ -86,7 +86,7 @@ static void convolutions_get_channels_last(void **state)
     v = small_net_pool(&n, v);
     v = small_net_convolve(&n, v, 1, 1);
     v = small_net_expression(&n, "max(x0, 0)", 1, &v);
-    assert_true(ry_graph_add_output(n.plan.graph, small_net_convolve(&n, v, 3, 1)));
+    assert_true(ry_graph_add_output(n.builder.graph, small_net_convolve(&n, v, 3, 1)));
     assert_int_equal(lay_out(&n), 4);
     small_net_end(&n);
 }
@@ -106,9 +106,9 @@ static void copies_leave_later_choices_alone(void **state)
         v = small_net_convolve(&n, v, 1, 1);
         v = small_net_view(&n, small_net_pool(&n, v));
     }
-    assert_true(ry_graph_add_output(n.plan.graph, v));
+    assert_true(ry_graph_add_output(n.builder.graph, v));
     assert_true(lay_out(&n) > 6);
-    const ry_graph *graph = n.plan.graph;
+    const ry_graph *graph = n.builder.graph;
     bool *last = calloc(graph->value_count, sizeof *last);
     for (ry_value_id id = 0; id < graph->value_count; id++) {
         last[id] = !graph->values[id].constant;
@@ -116,11 +116,11 @@ static void copies_leave_later_choices_alone(void **state)
     for (ry_node_id i = 0; i < graph->node_count; i++) {
         const ry_node *node = &graph->nodes[i];
         if (node->op == RY_OP_copy) {
-            assert_int_not_equal(n.plan.layouts.channels_last[node->in[0]],
-                                 n.plan.layouts.channels_last[node->out[0]]);
+            assert_int_not_equal(n.builder.layouts.channels_last[node->in[0]],
+                                 n.builder.layouts.channels_last[node->out[0]]);
         } else if (ry_op_get_class(node->op) != RY_CLASS_VIEW) {
             const double least = fmin(node_seconds(&n, node, NULL), node_seconds(&n, node, last));
-            assert_true(node_seconds(&n, node, n.plan.layouts.channels_last) <=
+            assert_true(node_seconds(&n, node, n.builder.layouts.channels_last) <=
                         least + 4 * RY_STEP_SECONDS);
         }
     }
@@ -134,7 +134,7 @@ static void nothing_is_free(void **state)
     small_net n;
     small_net_begin(&n, 1e12);
     assert_true(
-        ry_graph_add_output(n.plan.graph, small_net_convolve(&n, small_net_input(&n), 3, 1)));
+        ry_graph_add_output(n.builder.graph, small_net_convolve(&n, small_net_input(&n), 3, 1)));
     assert_int_equal(lay_out(&n), 0);
     small_net_end(&n);
 }
@@ -164,11 +164,11 @@ static void random_networks(void **state)
                            : kind == 4 ? small_net_convolve(&n, x, 3, 1)
                                        : small_net_convolve(&n, known[i], 1, 1);
         }
-        assert_true(ry_graph_add_output(n.plan.graph, known[length]));
-        assert_true(ry_graph_add_output(n.plan.graph, known[length / 2 + 1]));
+        assert_true(ry_graph_add_output(n.builder.graph, known[length]));
+        assert_true(ry_graph_add_output(n.builder.graph, known[length / 2 + 1]));
         last[round % 3] += lay_out(&n);
-        for (ry_node_id i = 0; i < n.plan.graph->node_count; i++) {
-            copies += n.plan.graph->nodes[i].op == RY_OP_copy;
+        for (ry_node_id i = 0; i < n.builder.graph->node_count; i++) {
+            copies += n.builder.graph->nodes[i].op == RY_OP_copy;
         }
         small_net_end(&n);
     }

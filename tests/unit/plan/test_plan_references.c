@@ -117,13 +117,13 @@ static rynd_tensor describe(const pair *p, bool channels_last)
 static void check_plan(rynd_model *model, const pair *p, rynd_accuracy accuracy, bool channels_last)
 {
     const rynd_tensor x = describe(p, channels_last);
-    const rynd_plan_options options = {
-        .size = sizeof options, .accuracy = accuracy, .inputs = &x, .without_weights = 1};
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .accuracy = accuracy, .inputs = &x, .without_weights = 1);
     rynd_plan *plan;
     assert_int_equal(rynd_plan_create(model, &options, &plan), RYND_OK);
     for (size_t s = 0; s < rynd_plan_step_count(plan); s++) {
-        rynd_step_info info = {.size = sizeof info};
-        assert_int_equal(rynd_plan_step(plan, s, &info), RYND_OK);
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
+        assert_int_equal(rynd_plan_get_step(plan, s, &info), RYND_OK);
         if (ry_kernel_find(info.kernel)->reference) {
             print_pair(p);
             print_error("%s input, %s: step %s (%s) runs %s\n", channels_last ? "nhwc" : "nchw",
@@ -216,7 +216,8 @@ static void pairs_run_no_reference(void **state)
     ry_cpu_info cpu;
     ry_cpu_detect(&cpu);
     for (int isa = 0; isa <= (int)cpu.isa; isa++) {
-        rynd_context_options options = {.size = sizeof options, .threads = 1, .wisdom = "off"};
+        rynd_context_options options =
+            RYND_SIZED(rynd_context_options, .threads = 1, .wisdom = "off");
         options.isa = ry_isa_name((ry_isa)isa);
         rynd_context *context;
         if (rynd_context_create(&options, &context) == RYND_OK) {

@@ -343,8 +343,8 @@ static rynd_plan *plan_for(rynd_model *model, const rynd_tensor *x, rynd_accurac
 {
     rynd_tensor description = *x;
     description.data = NULL;
-    const rynd_plan_options options = {
-        .size = sizeof options, .inputs = &description, .accuracy = accuracy};
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .inputs = &description, .accuracy = accuracy);
     rynd_plan *plan = NULL;
     if (rynd_plan_create(model, &options, &plan) != RYND_OK) {
         fail_msg("%s", rynd_last_error());
@@ -364,7 +364,7 @@ static results run(rynd_session *session, const rynd_tensor *x, int outputs)
     }
     assert_int_equal(rynd_session_run(session), RYND_OK);
     for (int i = 0; i < outputs; i++) {
-        assert_int_equal(rynd_session_output(session, (size_t)i, &r.y[i]), RYND_OK);
+        assert_int_equal(rynd_session_get_output(session, (size_t)i, &r.y[i]), RYND_OK);
         r.y[i].data = row_major_of(&r.y[i]);
     }
     return r;
@@ -420,7 +420,7 @@ static void check(const network *n, const lie *how, int64_t batch, bool at_end)
     rynd_session *session = NULL, *expecting = NULL;
     assert_int_equal(rynd_session_create(plan, &session), RYND_OK);
     assert_int_equal(rynd_session_create(row_major, &expecting), RYND_OK);
-    assert_int_equal(rynd_plan_input(plan, 0, &planned), RYND_OK);
+    assert_int_equal(rynd_plan_get_input(plan, 0, &planned), RYND_OK);
     for (int d = 0; d < n->rank; d++) {
         assert_true(dim[d] == 1 || planned.stride[d] == x.tensor.stride[d]);
     }
@@ -492,7 +492,7 @@ static void a_buffer_has_the_plan_s_strides(void **state)
     assert_int_equal(rynd_session_bind_buffer(session, "x", buffer, offset), RYND_OK);
     assert_int_equal(rynd_session_run(session), RYND_OK);
     assert_int_equal(rynd_session_copied(session), 0);
-    assert_int_equal(rynd_session_output(session, 0, &got), RYND_OK);
+    assert_int_equal(rynd_session_get_output(session, 0, &got), RYND_OK);
     assert_memory_equal(got.data, expected.y[0].data,
                         (size_t)rynd_tensor_elements(&got) * sizeof(float));
     free_results(&expected, 1);
@@ -539,7 +539,7 @@ static void copies_are_counted(void **state)
 static int begin(void **state)
 {
     (void)state;
-    const rynd_context_options options = {.size = sizeof options, .threads = 2};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 2);
     return rynd_context_create(&options, &context) == RYND_OK ? 0 : -1;
 }
 

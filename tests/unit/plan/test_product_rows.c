@@ -46,7 +46,7 @@ static onnx_bytes wide_model(const wide *w, bool gemm)
 
 static void begin_wide(wide *w, unsigned threads, bool gemm, int64_t rows, int64_t columns)
 {
-    const rynd_context_options context = {.size = sizeof context, .threads = threads};
+    const rynd_context_options context = RYND_SIZED(rynd_context_options, .threads = threads);
     *w = (wide){.rows = rows, .columns = columns};
     w->bytes = wide_model(w, gemm);
     assert_int_equal(rynd_context_create(&context, &w->context), RYND_OK);
@@ -69,12 +69,9 @@ static void end_wide(wide *w)
 
 static rynd_trainer_options options_of(rynd_optimizer optimizer)
 {
-    return (rynd_trainer_options){.size = sizeof(rynd_trainer_options),
-                                  .loss = RYND_LOSS_MSE,
-                                  .optimizer = optimizer,
-                                  .momentum = optimizer == RYND_OPTIMIZER_SGD ? 0.9 : 0,
-                                  .weight_decay = 0.01,
-                                  .batch = ROWS};
+    return RYND_SIZED(rynd_trainer_options, .loss = RYND_LOSS_MSE, .optimizer = optimizer,
+                      .momentum = optimizer == RYND_OPTIMIZER_SGD ? 0.9 : 0, .weight_decay = 0.01,
+                      .batch = ROWS);
 }
 
 static void create(wide *w, const rynd_trainer_options *options)
@@ -91,8 +88,8 @@ static int64_t pieces(const rynd_plan *plan)
 {
     int64_t most = 1;
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info info = {.size = sizeof info};
-        assert_int_equal(rynd_plan_step(plan, i, &info), RYND_OK);
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
+        assert_int_equal(rynd_plan_get_step(plan, i, &info), RYND_OK);
         most = info.micro_batches > most ? info.micro_batches : most;
     }
     return most;

@@ -192,6 +192,9 @@ static void choices_are_about_the_best(void **state)
             ry_arena_init(&arena, &ry_system_allocator);
             assert_true(ry_recompute_choose(&n.graph, limit, &arena, &choice));
             assert_true(choice.least >= least);
+            if (percent == 100) { /* everything is kept, and no other way is tried */
+                assert_true(choice.seconds == 0 && choice.bytes == all && choice.least == all);
+            }
             if (choice.keep) {
                 size_t bytes;
                 evaluate(&n, choice.keep, &seconds, &bytes);
@@ -209,6 +212,39 @@ static void choices_are_about_the_best(void **state)
         fail_msg("%g seconds run again, where %g would do; of %zu that fit %zu are not found",
                  found, best, feasible, missed);
     }
+}
+
+/* A part of the forward pass alone, from any step on. */
+static void a_part_runs_again(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        network n;
+        bool keep[MAX_STEPS], asked[2][MAX_STEPS] = {{false}}, again[2][MAX_STEPS + 1] = {{false}};
+        make(&n, seed, MAX_LAYERS, seed % 2);
+        for (uint32_t v = 0; v < n.graph.values; v++) {
+            keep[v] = draw(seed, 8000 + v, 2);
+        }
+        const uint32_t begin = 1 + draw(seed, 9000, MAX_LAYERS - 2);
+        again[1][MAX_LAYERS - begin] = true; /* behind the part: not touched */
+        ry_recompute_find_again(&n.graph, 0, MAX_LAYERS, keep, asked[0], again[0]);
+        ry_recompute_find_again(&n.graph, begin, MAX_LAYERS, keep, asked[1], again[1]);
+        assert_memory_equal(again[1], again[0] + begin, MAX_LAYERS - begin);
+        assert_true(again[1][MAX_LAYERS - begin]);
+    }
+}
+
+/* The first step of the backward pass may be a value's only reader there. */
+static void the_loss_is_read_back(void **state)
+{
+    (void)state;
+    network n;
+    make(&n, 0, 3, false);
+    n.readers_at[3] = n.readers_at[2] + 1;
+    n.readers[n.readers_at[2]] = n.layers;
+    assert_true(ry_recompute_is_read_back(&n.graph, 2));
+    n.readers[n.readers_at[2]] = n.layers - 1;
+    assert_false(ry_recompute_is_read_back(&n.graph, 2));
 }
 
 /* A chain of equal layers: the square root keeps about 2 sqrt(n) of n values, and runs each layer
@@ -251,6 +287,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(schedules_have_what_they_read),
         cmocka_unit_test(choices_are_about_the_best),
+        cmocka_unit_test(a_part_runs_again),
+        cmocka_unit_test(the_loss_is_read_back),
         cmocka_unit_test(the_root_is_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

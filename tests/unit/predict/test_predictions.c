@@ -5,6 +5,7 @@
 
 #include "kernels/form.h"
 #include "machine/machine_file.h"
+#include "predict/forecast.h"
 #include "predict/predict.h"
 
 #include <setjmp.h>
@@ -237,6 +238,42 @@ static void part_lines_take_longer(void **state)
     assert_true(seconds_of(odd, &target, NULL) > 1.02 * seconds_of(whole, &target, NULL));
 }
 
+typedef struct family {
+    const char *architecture, *name;
+    double factor;
+} family;
+
+/* clang-format off */
+static const family families[] = {
+#define RY_RESIDUAL(architecture, family, factor, spread) {architecture, family, factor},
+#include "predict/residuals.inc"
+#undef RY_RESIDUAL
+};
+/* clang-format on */
+enum { FAMILIES = sizeof families / sizeof *families };
+
+static ry_machine machine_of(const char *architecture)
+{
+    ry_machine machine = *every_kernel_target(RY_ISA_generic)->machine;
+    snprintf(machine.architecture, sizeof machine.architecture, "%s", architecture);
+    return machine;
+}
+
+/* Each row of the residuals is for its own machines; the last is for all others. */
+static void residuals_are_of_their_machine(void **state)
+{
+    (void)state;
+    const ry_machine other = machine_of("a machine without rows");
+    for (int i = 0; i < FAMILIES; i++) {
+        const ry_machine machine = machine_of(families[i].architecture);
+        const ry_kernel kernel = {.family = families[i].name};
+        assert_true(ry_forecast_factor(&machine, &kernel) == families[i].factor);
+        assert_true(ry_forecast_factor(&other, &kernel) == families[FAMILIES - 1].factor);
+        const ry_forecast rest = ry_forecast_step(&other, &kernel, 1);
+        assert_true(rest.median == 1 && rest.low < 0.45 && rest.high > 2.2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +285,7 @@ int main(void)
         cmocka_unit_test(references_count_what_they_repeat),
         cmocka_unit_test(permutations_do_not_follow_the_cache),
         cmocka_unit_test(part_lines_take_longer),
+        cmocka_unit_test(residuals_are_of_their_machine),
         cmocka_unit_test(made_without_a_measured_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ static void live(user *u)
 {
     rynd_model *own = NULL;
     rynd_plan *own_plan = NULL;
-    const rynd_plan_options options = {.size = sizeof options, .batch = BATCH};
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = BATCH);
     EXPECT(u, rynd_model_load_memory(context, bytes, size, &own) == RYND_OK);
     EXPECT(u, rynd_plan_create(own, &options, &own_plan) == RYND_OK);
     memset(u->y, 0, sizeof u->y);
@@ -79,19 +79,19 @@ static void live(user *u)
 static void look(user *u)
 {
     rynd_plan *second = NULL;
-    rynd_model_info about = {.size = sizeof about};
-    rynd_value_info value = {.size = sizeof value};
-    rynd_step_info step = {.size = sizeof step};
-    rynd_memory memory = {.size = sizeof memory};
-    rynd_device_info device = {.size = sizeof device};
-    const rynd_plan_options options = {.size = sizeof options, .batch = BATCH};
+    rynd_model_info about = RYND_SIZED(rynd_model_info);
+    rynd_value_info value = RYND_SIZED(rynd_value_info);
+    rynd_step_info step = RYND_SIZED(rynd_step_info);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
+    rynd_device_info device = RYND_SIZED(rynd_device_info);
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = BATCH);
     EXPECT(u, rynd_model_get_info(model, &about) == RYND_OK && about.macs > 0);
-    EXPECT(u,
-           rynd_model_input(model, 0, &value) == RYND_OK && strcmp(value.symbol[0], "batch") == 0);
-    EXPECT(u, rynd_model_value(model, "y", &value) == RYND_OK);
-    EXPECT(u, rynd_plan_step(plan, 0, &step) == RYND_OK && step.kernel);
-    EXPECT(u, rynd_plan_memory(plan, &memory) == RYND_OK && memory.total > 0);
-    EXPECT(u, rynd_context_info(context, &device) == RYND_OK && device.threads == 3);
+    EXPECT(u, rynd_model_get_input(model, 0, &value) == RYND_OK &&
+                  strcmp(value.symbol[0], "batch") == 0);
+    EXPECT(u, rynd_model_get_value(model, "y", &value) == RYND_OK);
+    EXPECT(u, rynd_plan_get_step(plan, 0, &step) == RYND_OK && step.kernel);
+    EXPECT(u, rynd_plan_get_memory(plan, &memory) == RYND_OK && memory.total > 0);
+    EXPECT(u, rynd_context_get_info(context, &device) == RYND_OK && device.threads == 3);
     EXPECT(u, rynd_plan_create(model, &options, &second) == RYND_OK);
     rynd_plan_destroy(second);
     memset(u->y, 0, sizeof u->y);
@@ -104,7 +104,7 @@ static void fail_alone(user *u)
 {
     char name[32];
     const char *message = u->number % 2 ? "no input or output" : "no value";
-    rynd_value_info value = {.size = sizeof value};
+    rynd_value_info value = RYND_SIZED(rynd_value_info);
     rynd_session *session = NULL;
     const rynd_tensor any = rynd_tensor_of(u->x, RYND_DTYPE_F32, 0, NULL);
     snprintf(name, sizeof name, "'thread %u'", u->number);
@@ -112,9 +112,9 @@ static void fail_alone(user *u)
     snprintf(bare, sizeof bare, "thread %u", u->number);
     EXPECT(u, rynd_session_create(plan, &session) == RYND_OK);
     EXPECT(u, (u->number % 2 ? rynd_session_bind(session, bare, &any)
-                             : rynd_model_value(model, bare, &value)) == RYND_ERROR_NOT_FOUND);
+                             : rynd_model_get_value(model, bare, &value)) == RYND_ERROR_NOT_FOUND);
     rynd_session_destroy(session);
-    EXPECT(u, rynd_model_value(model, "x", &value) == RYND_OK);
+    EXPECT(u, rynd_model_get_value(model, "x", &value) == RYND_OK);
     EXPECT(u, strstr(rynd_last_error(), name) && strstr(rynd_last_error(), message));
 }
 
@@ -134,8 +134,8 @@ static int begin(void **state)
 {
     (void)state;
     static float x[INPUTS];
-    const rynd_context_options options = {.size = sizeof options, .threads = 3};
-    const rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = BATCH};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 3);
+    const rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = BATCH);
     size = tiny_model(bytes);
     tiny_values(x, INPUTS, 1);
     return rynd_context_create(&options, &context) ||
@@ -181,7 +181,7 @@ static void *make_context(void *argument)
     user *u = argument;
     for (int i = 0; i < ROUNDS; i++) {
         rynd_context *own = NULL;
-        const rynd_context_options options = {.size = sizeof options, .threads = 2};
+        const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 2);
         EXPECT(u, rynd_context_create(&options, &own) == RYND_OK);
         rynd_op *op = NULL;
         EXPECT(u, rynd_op_create(own, "conv c=4 h=6 w=6 k=4 r=3 s=3 pad=1", NULL, &op) == RYND_OK);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "device/cpu/cpu_device.h"
-#include "exec/run.h"
+#include "exec/session.h"
 #include "machine/machine.h"
 #include "plan/make_plan.h"
 #include <rynd/rynd.h>
@@ -87,14 +87,14 @@ static rynd_status execute(rynd_op *op, const content *c)
     void *in[OPERANDS] = {0}, *out[1];
     rynd_tensor t;
     for (size_t i = 0; i < rynd_op_input_count(op); i++) {
-        assert_int_equal(rynd_op_input(op, i, &t), RYND_OK);
+        assert_int_equal(rynd_op_get_input(op, i, &t), RYND_OK);
         in[i] = calloc(ry_tensor_bytes(&t), 1);
         assert_non_null(in[i]);
         if ((int)i == c->input) {
             ry_set_i64((ry_dtype)t.dtype, in[i], (int64_t)c->position, c->value);
         }
     }
-    assert_int_equal(rynd_op_output(op, 0, &t), RYND_OK);
+    assert_int_equal(rynd_op_get_output(op, 0, &t), RYND_OK);
     out[0] = malloc(ry_tensor_bytes(&t));
     assert_non_null(out[0]);
     rynd_status status = rynd_op_execute(op, (const void *const *)in, out);
@@ -135,8 +135,8 @@ typedef struct net {
     ry_device *device;
     ry_machine machine;
     ry_graph *graph;
-    ry_plan *plan;
-    ry_run *run;
+    const ry_plan *plan;
+    ry_session *session;
 } net;
 
 static void net_begin(net *n, unsigned threads)
@@ -157,7 +157,7 @@ static void net_begin(net *n, unsigned threads)
 
 static void net_end(net *n)
 {
-    ry_run_destroy(n->run);
+    ry_session_destroy(n->session);
     ry_plan_destroy(n->plan);
     ry_graph_destroy(n->graph);
     n->device->table->destroy(n->device);
@@ -185,24 +185,23 @@ static rynd_status net_plan(net *n, ry_value_id output)
     const ry_plan_options options = {.accuracy = RY_ACCURACY_strict};
     assert_true(ry_graph_add_output(n->graph, output));
     const rynd_status status = ry_plan_create(n->device, n->graph, &options, &n->plan, &n->error);
-    return status == RYND_OK ? ry_run_create(n->plan, RY_ACCURACY_strict, &n->run, &n->error)
-                             : status;
+    return status == RYND_OK ? ry_session_create(n->plan, NULL, &n->session, &n->error) : status;
 }
 
 static void net_bind(net *n, size_t input, const void *data)
 {
     ry_tensor t = n->plan->inputs[input];
     t.data = (void *)(uintptr_t)data;
-    assert_int_equal(ry_session_bind_input(ry_run_session(n->run), input, &t, &n->error), RYND_OK);
+    assert_int_equal(ry_session_bind_input(n->session, input, &t, &n->error), RYND_OK);
 }
 
 static ry_tensor net_run(net *n)
 {
     ry_tensor y = {0};
-    if (ry_run_go(n->run, &n->error) != RYND_OK) {
+    if (ry_session_run(n->session, &n->error) != RYND_OK) {
         fail_msg("%s", n->error.text);
     }
-    assert_int_equal(ry_run_output(n->run, 0, &y, &n->error), RYND_OK);
+    assert_int_equal(ry_session_output(n->session, 0, &y, &n->error), RYND_OK);
     return y;
 }
 
@@ -233,7 +232,7 @@ static void sessions_on_any_number_of_threads(void **state)
         net_bind(&n, 0, x);
         for (int round = 0; round < 20; round++) {
             net_bind(&n, 1, bad);
-            assert_int_equal(ry_run_go(n.run, &n.error), RYND_ERROR_SHAPE);
+            assert_int_equal(ry_session_run(n.session, &n.error), RYND_ERROR_SHAPE);
             assert_string_equal(n.error.text, "node 'the_gather' (Test): input 1, at [70001], is "
                                               "71001, expected -1000 to 999 (axis 0 of input 0)");
         }
@@ -294,7 +293,7 @@ static void what_waits_for_data(void **state)
         net_bind(&n, 0, mask);
         net_bind(&n, 1, x);
         if (ones[run] > EXTENT) {
-            assert_int_equal(ry_run_go(n.run, &n.error), RYND_ERROR_SHAPE);
+            assert_int_equal(ry_session_run(n.session, &n.error), RYND_ERROR_SHAPE);
             assert_string_equal(n.error.text, "node 'the_gather' (Test): input 1, at [0, 90], is "
                                               "90, expected -90 to 89 (axis 0 of input 0)");
             continue;

@@ -110,8 +110,8 @@ static void buckets_go_in_their_order(void **state)
     (void)state;
     float order[16], data[3] = {1, 2, 3};
     noted n = {.order = order};
-    const rynd_exchange exchange = {
-        .size = sizeof exchange, .ranks = 1, .all_reduce = note, .user = &n};
+    const rynd_exchange exchange =
+        RYND_SIZED(rynd_exchange, .ranks = 1, .all_reduce = note, .user = &n);
     const ry_bucket buckets[] = {{&data[0], 1}, {&data[1], 1}, {&data[2], 1}};
     ry_exchanger *x;
     ry_error error;
@@ -137,8 +137,8 @@ static void a_failure_is_told(void **state)
     (void)state;
     float order[16], data[2] = {1, 2};
     noted n = {.order = order, .fails_at = 2};
-    const rynd_exchange exchange = {
-        .size = sizeof exchange, .rank = 1, .ranks = 2, .all_reduce = note, .user = &n};
+    const rynd_exchange exchange =
+        RYND_SIZED(rynd_exchange, .rank = 1, .ranks = 2, .all_reduce = note, .user = &n);
     const ry_bucket buckets[] = {{&data[0], 1}, {&data[1], 1}};
     ry_exchanger *x;
     ry_error error;

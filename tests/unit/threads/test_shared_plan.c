@@ -94,7 +94,7 @@ static void share(const rynd_context_options *options)
     rynd_context *context = NULL;
     rynd_model *model = NULL;
     rynd_plan *plan = NULL;
-    rynd_plan_options plan_options = {.size = sizeof plan_options, .batch = BATCH};
+    rynd_plan_options plan_options = RYND_SIZED(rynd_plan_options, .batch = BATCH);
     assert_int_equal(rynd_context_create(options, &context), RYND_OK);
     assert_int_equal(rynd_model_load_memory(context, bytes, tiny_model(bytes), &model), RYND_OK);
     assert_int_equal(rynd_plan_create(model, &plan_options, &plan), RYND_OK);
@@ -125,10 +125,9 @@ static void on_the_callers_pool(void **state)
 {
     (void)state;
     atomic_int calls = 0;
-    rynd_context_options options = {.size = sizeof options,
-                                    .threads = 3,
-                                    .parallel_for = parallel_for,
-                                    .parallel_for_user = &calls};
+    rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 3, .parallel_for = parallel_for,
+                   .parallel_for_user = &calls);
     share(&options);
     assert_true(calls > 0);
 }
@@ -136,7 +135,7 @@ static void on_the_callers_pool(void **state)
 static void on_a_pool_of_the_contexts_own(void **state)
 {
     (void)state;
-    rynd_context_options options = {.size = sizeof options, .threads = 3};
+    rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 3);
     share(&options);
 }
 

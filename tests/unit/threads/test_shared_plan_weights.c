@@ -122,8 +122,8 @@ static int begin(void **state)
     add_output(&graph, make_value("y3", -1, NULL));
     bytes = make_model(8, 17, graph);
     const rynd_allocator counting = {take, give, NULL};
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = 2, .allocator = &counting, .wisdom = "off"};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .allocator = &counting, .wisdom = "off");
     return rynd_context_create(&options, &context) != RYND_OK;
 }
 
@@ -144,8 +144,8 @@ static rynd_model *load(void)
 
 static rynd_weights weights_of(const rynd_model *model)
 {
-    rynd_weights weights = {.size = sizeof weights};
-    assert_int_equal(rynd_model_weights(model, &weights), RYND_OK);
+    rynd_weights weights = RYND_SIZED(rynd_weights);
+    assert_int_equal(rynd_model_get_weights(model, &weights), RYND_OK);
     return weights;
 }
 
@@ -154,8 +154,8 @@ static rynd_weights weights_of(const rynd_model *model)
 static rynd_status make_plan(rynd_model *model, int64_t side, size_t own_weights, rynd_plan **plan)
 {
     const rynd_dim dims[] = {{"N", side}};
-    const rynd_plan_options options = {
-        .size = sizeof options, .dims = dims, .dim_count = 1, .own_weights = own_weights};
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .dims = dims, .dim_count = 1, .own_weights = own_weights);
     return rynd_plan_create(model, &options, plan);
 }
 
@@ -253,8 +253,8 @@ static size_t count_bound(const rynd_plan *plan)
 {
     size_t bound = 0;
     for (size_t s = 0; s < rynd_plan_step_count(plan); s++) {
-        rynd_step_info step = {.size = sizeof step};
-        assert_int_equal(rynd_plan_step(plan, s, &step), RYND_OK);
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        assert_int_equal(rynd_plan_get_step(plan, s, &step), RYND_OK);
         bound += strstr(step.reason, "as the model has packed them") != NULL;
     }
     return bound;
@@ -292,11 +292,11 @@ static void test_what_no_plan_reads_goes(void **state)
     (void)state;
     rynd_model *model = load();
     rynd_plan *plan = NULL, *other = NULL;
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     assert_int_equal(weights_of(model).packed, 0);
     assert_true(weights_of(model).keep >= 4 * LAYERS * WEIGHTS);
     assert_int_equal(make_plan(model, FIRST, 0, &plan), RYND_OK);
-    assert_int_equal(rynd_plan_memory(plan, &memory), RYND_OK);
+    assert_int_equal(rynd_plan_get_memory(plan, &memory), RYND_OK);
     const rynd_weights used = weights_of(model);
     assert_true(used.packed > 0 && used.packed <= memory.weights);
     assert_true(used.derived >= 4 * LAYERS * WEIGHTS); /* scaled by the normalisations */
@@ -347,8 +347,8 @@ static void test_many_threads_make_plans(void **state)
         pthread_join(users[i].thread, NULL);
         assert_int_equal(users[i].status, RYND_OK);
     }
-    rynd_memory memory = {.size = sizeof memory};
-    assert_int_equal(rynd_plan_memory(users[0].plan, &memory), RYND_OK);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
+    assert_int_equal(rynd_plan_get_memory(users[0].plan, &memory), RYND_OK);
     assert_true(weights_of(model).packed <= memory.weights);
     for (int i = 0; i < THREADS; i++) {
         float *alone = run_alone(0, users[i].side, 0);

@@ -34,8 +34,8 @@ static bool next_parameter(const taught *t, const char *behind, rynd_state_info 
 {
     bool any = false;
     for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        rynd_trainer_state(t->trainer, i, &info);
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        rynd_trainer_get_state(t->trainer, i, &info);
         if (info.kind == RYND_STATE_PARAMETER && strcmp(info.name, behind) > 0 &&
             (!any || strcmp(info.name, next->name) < 0)) {
             *next = info;
@@ -54,7 +54,7 @@ static void keep(taught *t, int rank)
         info.tensor.data = run.weights[rank] + used;
         rynd_trainer_read(t->trainer, info.name, &info.tensor);
         if (run.options.keep_gradients &&
-            rynd_trainer_gradient(t->trainer, info.name, &gradient) == RYND_OK) {
+            rynd_trainer_get_gradient(t->trainer, info.name, &gradient) == RYND_OK) {
             memcpy(run.gradient[rank] + used, gradient.data, elements(&gradient) * sizeof(float));
         }
         used += elements(&info.tensor);
@@ -291,8 +291,8 @@ static void buckets_are_told(void **state)
 {
     (void)state;
     taught t;
-    const rynd_exchange alone = {.size = sizeof alone, .ranks = 1, .all_reduce = no_exchange};
-    rynd_bucket_info info = {.size = sizeof info}, before = {.size = sizeof before};
+    const rynd_exchange alone = RYND_SIZED(rynd_exchange, .ranks = 1, .all_reduce = no_exchange);
+    rynd_bucket_info info = RYND_SIZED(rynd_bucket_info), before = RYND_SIZED(rynd_bucket_info);
     rynd_trainer_options options = defaults();
     options.exchange = &alone;
     options.bucket_bytes = 1;
@@ -301,20 +301,20 @@ static void buckets_are_told(void **state)
     const size_t steps = rynd_plan_step_count(rynd_trainer_plan(t.trainer));
     assert_int_equal(count, 6); /* five parameters, and the loss */
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(rynd_trainer_bucket(t.trainer, i, &info), RYND_OK);
+        assert_int_equal(rynd_trainer_get_bucket(t.trainer, i, &info), RYND_OK);
         assert_true(info.bytes > 0 && info.made <= info.awaited && info.awaited <= steps);
         assert_true((info.awaited == steps) == (i + 1 == count));
     }
-    rynd_trainer_bucket(t.trainer, 0, &before);
-    rynd_trainer_bucket(t.trainer, count - 2, &info);
+    rynd_trainer_get_bucket(t.trainer, 0, &before);
+    rynd_trainer_get_bucket(t.trainer, count - 2, &info);
     assert_true(before.made < info.made && before.awaited >= info.made);
-    assert_int_equal(rynd_trainer_bucket(t.trainer, count, &info), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_trainer_get_bucket(t.trainer, count, &info), RYND_ERROR_ARGUMENT);
     end(&t);
     options.accumulate = 2; /* gradients are complete before the update begins */
     begin(&t, 1, &options);
     assert_int_equal(rynd_trainer_bucket_count(t.trainer), 5);
     for (size_t i = 0; i < 5; i++) {
-        assert_int_equal(rynd_trainer_bucket(t.trainer, i, &info), RYND_OK);
+        assert_int_equal(rynd_trainer_get_bucket(t.trainer, i, &info), RYND_OK);
         assert_true(info.bytes > 0 && info.made == 0 &&
                     info.awaited < rynd_plan_step_count(rynd_trainer_update_plan(t.trainer)));
     }
@@ -329,7 +329,7 @@ static void steps_take_no_memory(void **state)
 {
     (void)state;
     taught t;
-    const rynd_exchange alone = {.size = sizeof alone, .ranks = 1, .all_reduce = no_exchange};
+    const rynd_exchange alone = RYND_SIZED(rynd_exchange, .ranks = 1, .all_reduce = no_exchange);
     rynd_trainer_options options = defaults();
     options.exchange = &alone;
     options.bucket_bytes = 256;
@@ -350,7 +350,7 @@ static void memory_may_fail(void **state)
     (void)state;
     taught t;
     rynd_trainer *trainer = NULL;
-    const rynd_exchange alone = {.size = sizeof alone, .ranks = 1, .all_reduce = no_exchange};
+    const rynd_exchange alone = RYND_SIZED(rynd_exchange, .ranks = 1, .all_reduce = no_exchange);
     rynd_trainer_options options = defaults();
     options.exchange = &alone;
     begin_model(&t, 1);
@@ -382,8 +382,8 @@ static void a_broken_exchange_ends_the_steps(void **state)
     taught t;
     int summed = 0;
     double loss;
-    rynd_exchange exchange = {
-        .size = sizeof exchange, .ranks = 1, .all_reduce = broken_exchange, .user = &summed};
+    rynd_exchange exchange =
+        RYND_SIZED(rynd_exchange, .ranks = 1, .all_reduce = broken_exchange, .user = &summed);
     rynd_trainer_options options = defaults();
     options.exchange = &exchange;
     options.bucket_bytes = 1 << 20;
@@ -415,8 +415,8 @@ static void bad_exchanges_are_refused(void **state)
     (void)state;
     taught t;
     int summed = 0;
-    const rynd_exchange good = {
-        .size = sizeof good, .ranks = 2, .all_reduce = broken_exchange, .user = &summed};
+    const rynd_exchange good =
+        RYND_SIZED(rynd_exchange, .ranks = 2, .all_reduce = broken_exchange, .user = &summed);
     rynd_exchange bad = good;
     begin_model(&t, 1);
     bad.rank = 2;
@@ -434,7 +434,7 @@ static void bad_exchanges_are_refused(void **state)
 static void mpi_alone(void **state)
 {
     (void)state;
-    rynd_exchange exchange = {.size = sizeof exchange}, other = {.size = sizeof other};
+    rynd_exchange exchange = RYND_SIZED(rynd_exchange), other = RYND_SIZED(rynd_exchange);
     unsetenv("OMPI_COMM_WORLD_SIZE");
     unsetenv("PMI_SIZE");
     assert_int_equal(rynd_mpi_ranks(), 1);

@@ -352,6 +352,7 @@ static const struct {
     CASE(einsum, einsum_implied),
     CASE(einsum, einsum_alone),
     CASE(einsum, einsum_ellipsis),
+    CASE(einsum, einsum_deepest),
     CASE(concat, concat),
     CASE(split, split),
     CASE(slice, slice),

@@ -51,8 +51,8 @@ static size_t read_all(taught *t, float *to, size_t room)
 {
     size_t used = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        assert_int_equal(rynd_trainer_state(t->trainer, i, &info), RYND_OK);
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        assert_int_equal(rynd_trainer_get_state(t->trainer, i, &info), RYND_OK);
         size_t floats = info.tensor.dtype == RYND_DTYPE_F64 ? 2 : 1;
         for (int d = 0; d < info.tensor.rank; d++) {
             floats *= (size_t)info.tensor.dim[d];
@@ -106,8 +106,8 @@ static void states_come_back(void **state)
     }
     bool has_step = false;
     for (size_t i = 0; i < rynd_trainer_state_count(one.trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        assert_int_equal(rynd_trainer_state(one.trainer, i, &info), RYND_OK);
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        assert_int_equal(rynd_trainer_get_state(one.trainer, i, &info), RYND_OK);
         info.tensor.data = numbers;
         assert_int_equal(rynd_trainer_read(one.trainer, info.name, &info.tensor), RYND_OK);
         assert_int_equal(rynd_trainer_write(other.trainer, info.name, &info.tensor), RYND_OK);
@@ -131,7 +131,7 @@ static void check_gradient(taught *t, const char *name, int count)
     float *weights = calloc((size_t)count, sizeof *weights), *gradient = calloc((size_t)count, 4);
     rynd_tensor tensor;
     step(t, 0);
-    assert_int_equal(rynd_trainer_gradient(t->trainer, name, &tensor), RYND_OK);
+    assert_int_equal(rynd_trainer_get_gradient(t->trainer, name, &tensor), RYND_OK);
     memcpy(gradient, tensor.data, (size_t)count * sizeof *gradient);
     tensor.data = weights;
     assert_int_equal(rynd_trainer_read(t->trainer, name, &tensor), RYND_OK);
@@ -172,8 +172,8 @@ static void gradients_are_those_of_differences(void **state)
 static bool has_state(taught *t, const char *name)
 {
     for (size_t i = 0; i < rynd_trainer_state_count(t->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        assert_int_equal(rynd_trainer_state(t->trainer, i, &info), RYND_OK);
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        assert_int_equal(rynd_trainer_get_state(t->trainer, i, &info), RYND_OK);
         if (strcmp(info.name, name) == 0) {
             return true;
         }
@@ -201,8 +201,8 @@ static void frozen_layers_stay(void **state)
     assert_true(has_state(&t, "w3"));
     const rynd_plan *plan = rynd_trainer_plan(t.trainer);
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info info = {.size = sizeof info};
-        assert_int_equal(rynd_plan_step(plan, i, &info), RYND_OK);
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
+        assert_int_equal(rynd_plan_get_step(plan, i, &info), RYND_OK);
         assert_null(strstr(info.problem, "dir=bwd"));
         assert_null(strstr(info.problem, "convt "));
     }
@@ -216,19 +216,19 @@ static void outputs_and_evaluations(void **state)
     const rynd_trainer_options options = defaults();
     rynd_tensor output;
     begin(&t, 2, &options);
-    assert_int_equal(rynd_trainer_output(t.trainer, &output), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_trainer_get_output(t.trainer, &output), RYND_ERROR_ARGUMENT);
     const double before = evaluate(&t), loss = step(&t, 0.5), after = evaluate(&t);
     assert_true(fabs(before - loss) < 1e-5);
     assert_true(after < before);
-    assert_int_equal(rynd_trainer_output(t.trainer, &output), RYND_OK);
+    assert_int_equal(rynd_trainer_get_output(t.trainer, &output), RYND_OK);
     assert_int_equal(output.rank, 2);
     assert_int_equal(output.dim[1], TINY_CLASSES);
     assert_true(evaluate(&t) == after);
-    rynd_prediction prediction = {.size = sizeof prediction};
-    rynd_memory memory = {.size = sizeof memory};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
+    rynd_memory memory = RYND_SIZED(rynd_memory);
     assert_int_equal(rynd_plan_predict(rynd_trainer_plan(t.trainer), &prediction), RYND_OK);
     assert_true(prediction.median > 0);
-    assert_int_equal(rynd_plan_memory(rynd_trainer_plan(t.trainer), &memory), RYND_OK);
+    assert_int_equal(rynd_plan_get_memory(rynd_trainer_plan(t.trainer), &memory), RYND_OK);
     assert_true(memory.weights > (6 * 27 + 6 + 36 + 35) * sizeof(float));
     assert_int_equal(rynd_trainer_profile(t.trainer, 1), RYND_OK);
     step(&t, 0.5);
@@ -266,14 +266,14 @@ static void targets_are_described(void **state)
     rynd_tensor target;
     rynd_trainer_options options = defaults();
     begin(&t, 1, &options);
-    assert_int_equal(rynd_trainer_target(t.trainer, &target), RYND_OK);
+    assert_int_equal(rynd_trainer_get_target(t.trainer, &target), RYND_OK);
     assert_int_equal(target.dtype, RYND_DTYPE_I64);
     assert_int_equal(target.rank, 1);
     assert_int_equal(target.dim[0], BATCH);
     end(&t);
     options.target = RYND_DTYPE_F32;
     begin(&t, 1, &options);
-    assert_int_equal(rynd_trainer_target(t.trainer, &target), RYND_OK);
+    assert_int_equal(rynd_trainer_get_target(t.trainer, &target), RYND_OK);
     assert_int_equal(target.dtype, RYND_DTYPE_F32);
     assert_int_equal(target.rank, 2);
     end(&t);
@@ -311,8 +311,8 @@ static void fresh_parameters_are_by_seed_and_name(void **state)
     begin(&t, 1, &options);
     size_t weights = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(t.trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        assert_int_equal(rynd_trainer_state(t.trainer, i, &info), RYND_OK);
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        assert_int_equal(rynd_trainer_get_state(t.trainer, i, &info), RYND_OK);
         if (info.kind != RYND_STATE_PARAMETER || info.tensor.rank != 4) {
             continue;
         }
@@ -345,14 +345,14 @@ static void identities_tell_options_apart(void **state)
     rynd_trainer_options options = defaults();
     begin(&one, 1, &options);
     begin(&other, 3, &options);
-    assert_int_equal(rynd_trainer_identity(one.trainer, &a), RYND_OK);
-    assert_int_equal(rynd_trainer_identity(other.trainer, &b), RYND_OK);
+    assert_int_equal(rynd_trainer_get_identity(one.trainer, &a), RYND_OK);
+    assert_int_equal(rynd_trainer_get_identity(other.trainer, &b), RYND_OK);
     assert_string_equal(a, b);
     assert_non_null(strstr(a, " accuracy=near32 "));
     end(&other);
     options.accuracy = RYND_ACCURACY_STRICT;
     begin(&other, 1, &options);
-    assert_int_equal(rynd_trainer_identity(other.trainer, &b), RYND_OK);
+    assert_int_equal(rynd_trainer_get_identity(other.trainer, &b), RYND_OK);
     assert_non_null(strstr(b, " accuracy=strict "));
     end(&other);
     end(&one);
@@ -372,9 +372,14 @@ static void a_model_is_saved_with_its_states(void **state)
     begin(&t, 1, &options);
     step(&t, 0.1);
     const size_t used = read_all(&t, from, ROOM);
-    rynd_state_info info = {.size = sizeof info};
-    assert_int_equal(rynd_trainer_state(t.trainer, 1, &info), RYND_OK);
+    rynd_state_info info = RYND_SIZED(rynd_state_info);
+    assert_int_equal(rynd_trainer_get_state(t.trainer, 1, &info), RYND_OK);
     assert_non_null(info.tensor.data);
+    rynd_state_info named = RYND_SIZED(rynd_state_info);
+    assert_int_equal(rynd_trainer_get_state_named(t.trainer, info.name, &named), RYND_OK);
+    assert_ptr_equal(named.tensor.data, info.tensor.data);
+    assert_int_equal(rynd_trainer_get_state_named(t.trainer, "nobody", &named),
+                     RYND_ERROR_NOT_FOUND);
     assert_int_equal(rynd_trainer_save_memory(t.trainer, &data, &size), RYND_OK);
     assert_int_equal(rynd_trainer_save(t.trainer, "/nowhere/x.onnx"), RYND_ERROR_IO);
     assert_int_equal(rynd_model_load_memory(t.context, data, size, &model), RYND_OK);
@@ -383,7 +388,7 @@ static void a_model_is_saved_with_its_states(void **state)
     t.trainer = again;
     assert_int_equal(read_all(&t, saved, ROOM), used);
     for (size_t i = 0; i < rynd_trainer_state_count(again); i++) {
-        assert_int_equal(rynd_trainer_state(again, i, &info), RYND_OK);
+        assert_int_equal(rynd_trainer_get_state(again, i, &info), RYND_OK);
         if (info.kind == RYND_STATE_OPTIMIZER && strcmp(info.name, "train/step") != 0) {
             fail_msg("%s: plain SGD keeps nothing", info.name);
         }

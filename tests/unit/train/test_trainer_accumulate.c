@@ -56,8 +56,8 @@ static size_t read_like(const taught *t, const taught *like, float *to)
 {
     size_t used = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(like->trainer); i++) {
-        rynd_state_info info = {.size = sizeof info};
-        assert_int_equal(rynd_trainer_state(like->trainer, i, &info), RYND_OK);
+        rynd_state_info info = RYND_SIZED(rynd_state_info);
+        assert_int_equal(rynd_trainer_get_state(like->trainer, i, &info), RYND_OK);
         if (info.tensor.dtype == RYND_DTYPE_F32) {
             info.tensor.data = to + used;
             used += (size_t)rynd_tensor_elements(&info.tensor);
@@ -108,8 +108,8 @@ static void micro_batches_are_one_batch(void **state)
             fail_msg("method %zu: states differ by %g", m, most);
         }
         rynd_tensor x, y;
-        assert_int_equal(rynd_trainer_gradient(one.trainer, "w1", &x), RYND_OK);
-        assert_int_equal(rynd_trainer_gradient(some.trainer, "w1", &y), RYND_OK);
+        assert_int_equal(rynd_trainer_get_gradient(one.trainer, "w1", &x), RYND_OK);
+        assert_int_equal(rynd_trainer_get_gradient(some.trainer, "w1", &y), RYND_OK);
         assert_true(largest_difference(x.data, y.data, (size_t)rynd_tensor_elements(&x)) < 1e-4);
         end(&one);
         end(&some);
@@ -130,13 +130,13 @@ static void nothing_changes_before_the_last(void **state)
             part(&t, k, 0.1);
             read_all(&t, after);
             assert_memory_equal(before, after, count * sizeof *before);
-            assert_int_equal(rynd_trainer_gradient(t.trainer, "w1", &gradient),
+            assert_int_equal(rynd_trainer_get_gradient(t.trainer, "w1", &gradient),
                              RYND_ERROR_ARGUMENT);
         }
         part(&t, PARTS - 1, 0.1);
         read_all(&t, after);
         assert_true(largest_difference(before, after, count) > 0);
-        assert_int_equal(rynd_trainer_gradient(t.trainer, "w1", &gradient), RYND_OK);
+        assert_int_equal(rynd_trainer_get_gradient(t.trainer, "w1", &gradient), RYND_OK);
     }
     end(&t);
 }
@@ -154,10 +154,10 @@ static void sums_begin_anew(void **state)
     t.images[0] = (float)INFINITY;
     parts(&t, 0);
     t.images[0] = kept;
-    rynd_state_info info = {.size = sizeof info};
+    rynd_state_info info = RYND_SIZED(rynd_state_info);
     size_t used = 0;
     for (size_t i = 0; i < rynd_trainer_state_count(t.trainer); i++) {
-        assert_int_equal(rynd_trainer_state(t.trainer, i, &info), RYND_OK);
+        assert_int_equal(rynd_trainer_get_state(t.trainer, i, &info), RYND_OK);
         if (info.tensor.dtype == RYND_DTYPE_F32) {
             info.tensor.data = good + used;
             used += (size_t)rynd_tensor_elements(&info.tensor);
@@ -212,7 +212,7 @@ static void the_update_has_a_plan(void **state)
     (void)state;
     taught t;
     rynd_trainer_options options = method(3, true);
-    rynd_prediction prediction = {.size = sizeof prediction};
+    rynd_prediction prediction = RYND_SIZED(rynd_prediction);
     begin(&t, 1, &options);
     const rynd_plan *update = rynd_trainer_update_plan(t.trainer);
     assert_non_null(update);

@@ -41,11 +41,9 @@ static onnx_bytes deep_model(void)
 
 static rynd_status create(deep *d, size_t limit)
 {
-    const rynd_trainer_options options = {.size = sizeof options,
-                                          .loss = RYND_LOSS_MSE,
-                                          .momentum = 0.9,
-                                          .batch = ROWS,
-                                          .memory_limit = limit};
+    const rynd_trainer_options options =
+        RYND_SIZED(rynd_trainer_options, .loss = RYND_LOSS_MSE, .momentum = 0.9, .batch = ROWS,
+                   .memory_limit = limit);
     rynd_trainer_destroy(d->trainer);
     return rynd_trainer_create(d->model, &options, &d->trainer);
 }
@@ -53,8 +51,8 @@ static rynd_status create(deep *d, size_t limit)
 static void begin_deep(deep *d, unsigned threads)
 {
     static const rynd_allocator counted = {count_allocate, count_release, NULL};
-    const rynd_context_options context = {
-        .size = sizeof context, .threads = threads, .allocator = &counted};
+    const rynd_context_options context =
+        RYND_SIZED(rynd_context_options, .threads = threads, .allocator = &counted);
     memset(d, 0, sizeof *d);
     d->bytes = deep_model();
     assert_int_equal(rynd_context_create(&context, &d->context), RYND_OK);
@@ -111,8 +109,8 @@ static size_t repeated_steps(const deep *d)
 {
     size_t repeated = 0;
     for (size_t i = 0; i < step_count(d); i++) {
-        rynd_step_info info = {.size = sizeof info};
-        assert_int_equal(rynd_plan_step(rynd_trainer_plan(d->trainer), i, &info), RYND_OK);
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
+        assert_int_equal(rynd_plan_get_step(rynd_trainer_plan(d->trainer), i, &info), RYND_OK);
         repeated += strstr(info.name, "/again") != NULL;
     }
     return repeated;

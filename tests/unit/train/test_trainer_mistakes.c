@@ -92,8 +92,9 @@ static void bad_batches_change_nothing(void **state)
     assert_int_equal(rynd_trainer_read(t.trainer, "w1", &tensor), RYND_ERROR_SHAPE);
     assert_non_null(strstr(rynd_last_error(), "state 'w1'"));
     assert_int_equal(rynd_trainer_write(t.trainer, "w9", &tensor), RYND_ERROR_NOT_FOUND);
-    assert_int_equal(rynd_trainer_gradient(t.trainer, "w1", &tensor), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_trainer_gradient(t.trainer, "train/step", &tensor), RYND_ERROR_NOT_FOUND);
+    assert_int_equal(rynd_trainer_get_gradient(t.trainer, "w1", &tensor), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_trainer_get_gradient(t.trainer, "train/step", &tensor),
+                     RYND_ERROR_NOT_FOUND);
     end(&t);
     end(&other);
 }

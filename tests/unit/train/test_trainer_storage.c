@@ -99,8 +99,8 @@ static onnx_bytes chain(void)
 static void begin_network(network *n, onnx_bytes bytes, unsigned threads)
 {
     static const rynd_allocator counted = {count_allocate, count_release, NULL};
-    const rynd_context_options context = {
-        .size = sizeof context, .threads = threads, .allocator = &counted};
+    const rynd_context_options context =
+        RYND_SIZED(rynd_context_options, .threads = threads, .allocator = &counted);
     memset(n, 0, sizeof *n);
     n->bytes = bytes;
     assert_int_equal(rynd_context_create(&context, &n->context), RYND_OK);
@@ -121,12 +121,8 @@ static void end_network(network *n)
 
 static rynd_trainer_options options_of(rynd_dtype storage)
 {
-    return (rynd_trainer_options){.size = sizeof(rynd_trainer_options),
-                                  .loss = RYND_LOSS_MSE,
-                                  .momentum = 0.9,
-                                  .batch = PICTURES,
-                                  .keep_gradients = 1,
-                                  .storage = storage};
+    return RYND_SIZED(rynd_trainer_options, .loss = RYND_LOSS_MSE, .momentum = 0.9,
+                      .batch = PICTURES, .keep_gradients = 1, .storage = storage);
 }
 
 static void create(network *n, const rynd_trainer_options *options)
@@ -158,7 +154,7 @@ static void train(network *n, int steps, results *to)
         const rynd_tensor w = row_major(RYND_DTYPE_F32, 4, square, to->weights[i]);
         assert_int_equal(rynd_trainer_read(n->trainer, name, &w), RYND_OK);
         rynd_tensor gradient;
-        if (rynd_trainer_gradient(n->trainer, name, &gradient) == RYND_OK) {
+        if (rynd_trainer_get_gradient(n->trainer, name, &gradient) == RYND_OK) {
             memcpy(to->gradient[i], gradient.data, sizeof to->gradient[i]);
         }
     }
@@ -170,8 +166,8 @@ static size_t steps_named(const network *n, const char *text)
     const rynd_plan *plan = rynd_trainer_plan(n->trainer);
     size_t found = 0;
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info info = {.size = sizeof info};
-        assert_int_equal(rynd_plan_step(plan, i, &info), RYND_OK);
+        rynd_step_info info = RYND_SIZED(rynd_step_info);
+        assert_int_equal(rynd_plan_get_step(plan, i, &info), RYND_OK);
         found += strstr(info.name, text) != NULL;
     }
     return found;

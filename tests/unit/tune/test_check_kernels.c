@@ -61,13 +61,13 @@ static void finds_the_cpu_right(void **state)
     (void)state;
     rynd_context *context;
     const char *path = "";
-    rynd_checked_kernel kernel = {.size = sizeof kernel};
+    rynd_checked_kernel kernel = RYND_SIZED(rynd_checked_kernel);
     size_t right = 0;
     assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
     assert_int_equal(rynd_context_check(context, NULL, &path), RYND_OK);
     const size_t count = rynd_context_checked_count(context);
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(rynd_context_checked(context, i, &kernel), RYND_OK);
+        assert_int_equal(rynd_context_get_checked(context, i, &kernel), RYND_OK);
         if (kernel.finding > RYND_FINDING_RIGHT) {
             fail_msg("%s is %s: %s: %s", kernel.kernel, rynd_finding_text(kernel.finding),
                      kernel.problem, kernel.why);
@@ -75,7 +75,27 @@ static void finds_the_cpu_right(void **state)
         right += kernel.finding == RYND_FINDING_RIGHT;
     }
     assert_true(right > 20);
-    assert_int_equal(rynd_context_checked(context, count, &kernel), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_context_get_checked(context, count, &kernel), RYND_ERROR_ARGUMENT);
+    rynd_context_destroy(context);
+}
+
+static int end_at_second(void *user, const rynd_progress *progress)
+{
+    size_t *calls = user;
+    assert_true(++*calls == progress->done && progress->done < progress->all);
+    return *calls == 2;
+}
+
+static void can_be_ended(void **state)
+{
+    (void)state;
+    rynd_context *context;
+    size_t calls = 0;
+    const rynd_check_options options =
+        RYND_SIZED(rynd_check_options, .progress = end_at_second, .progress_user = &calls);
+    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    assert_int_equal(rynd_context_check(context, &options, NULL), RYND_ERROR_CANCELLED);
+    assert_int_equal(calls, 2);
     rynd_context_destroy(context);
 }
 
@@ -111,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reaches_every_kernel_of_gpus),
         cmocka_unit_test(finds_the_cpu_right),
+        cmocka_unit_test(can_be_ended),
         cmocka_unit_test(refuses_what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

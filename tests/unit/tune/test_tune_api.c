@@ -24,9 +24,11 @@ typedef struct heard {
     double spent;
 } heard;
 
-static int listen(void *user, const rynd_tune_progress *p)
+static int listen(void *user, const rynd_progress *progress)
 {
     heard *h = user;
+    const rynd_tune_progress *p = progress->tuning;
+    assert_true(progress->size == sizeof *progress && progress->done <= progress->all);
     if (h->calls++ == 0) {
         snprintf(h->first, sizeof h->first, "%s", p->problem);
     }
@@ -39,7 +41,7 @@ static int listen(void *user, const rynd_tune_progress *p)
 static int set_up(void **state)
 {
     rynd_context *context;
-    const rynd_context_options options = {.size = sizeof options, .threads = 2};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 2);
     if (rynd_context_create(&options, &context) != RYND_OK) {
         return 1;
     }
@@ -66,17 +68,14 @@ static void a_problem(void **state)
 {
     rynd_tuning *tuning;
     heard h = {0};
-    const rynd_tune_options options = {.size = sizeof options,
-                                       .budget = 0.05,
-                                       .constants = 6,
-                                       .accuracy = RYND_ACCURACY_STRICT,
-                                       .progress = listen,
-                                       .progress_user = &h};
+    const rynd_tune_options options =
+        RYND_SIZED(rynd_tune_options, .budget = 0.05, .constants = 6,
+                   .accuracy = RYND_ACCURACY_STRICT, .progress = listen, .progress_user = &h);
     assert_int_equal(rynd_tune_problem(*state, PROBLEM, &options, &tuning), RYND_OK);
-    rynd_tuning_info info = {.size = sizeof info};
-    rynd_tuned_problem problem = {.size = sizeof problem};
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
+    rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
     assert_int_equal(rynd_tuning_get_info(tuning, &info), RYND_OK);
-    assert_int_equal(rynd_tuning_problem(tuning, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_get_problem(tuning, 0, &problem), RYND_OK);
     assert_true(info.problems == 1 && info.budget == 0.05 && info.used > 0 && !info.ended);
     assert_int_equal(info.taken, problem.taken != 0);
     assert_non_null(strstr(problem.problem, "accuracy=strict"));
@@ -87,17 +86,17 @@ static void a_problem(void **state)
     assert_true(problem.taken < problem.forms && problem.cold == 1);
     size_t taken = 0;
     for (size_t i = 0; i < problem.forms; i++) {
-        rynd_tuned_form form = {.size = sizeof form};
-        assert_int_equal(rynd_tuning_form(tuning, 0, i, &form), RYND_OK);
+        rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+        assert_int_equal(rynd_tuning_get_form(tuning, 0, i, &form), RYND_OK);
         check_form(&form);
         taken += form.verdict == RYND_TUNED_TAKEN;
         assert_int_equal(form.verdict == RYND_TUNED_TAKEN, i == problem.taken);
     }
     assert_int_equal(taken, 1);
-    rynd_tuned_form form = {.size = sizeof form};
-    assert_int_equal(rynd_tuning_problem(tuning, 1, &problem), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_tuning_form(tuning, 0, problem.forms, &form), RYND_ERROR_ARGUMENT);
-    assert_int_equal(rynd_tuning_form(tuning, 1, 0, &form), RYND_ERROR_ARGUMENT);
+    rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+    assert_int_equal(rynd_tuning_get_problem(tuning, 1, &problem), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_tuning_get_form(tuning, 0, problem.forms, &form), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_tuning_get_form(tuning, 1, 0, &form), RYND_ERROR_ARGUMENT);
     rynd_tuning_destroy(tuning);
 }
 
@@ -106,14 +105,14 @@ static void the_first_form_is_the_untuned_choice(void **state)
 {
     rynd_tuning *tuning;
     rynd_op *op;
-    const rynd_tune_options options = {.size = sizeof options, .budget = 1e-6, .constants = 6};
-    const rynd_op_options same = {.size = sizeof same, .constants = 6};
-    rynd_tuned_form form = {.size = sizeof form};
-    rynd_step_info step = {.size = sizeof step};
+    const rynd_tune_options options = RYND_SIZED(rynd_tune_options, .budget = 1e-6, .constants = 6);
+    const rynd_op_options same = RYND_SIZED(rynd_op_options, .constants = 6);
+    rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+    rynd_step_info step = RYND_SIZED(rynd_step_info);
     assert_int_equal(rynd_tune_problem(*state, PROBLEM, &options, &tuning), RYND_OK);
     assert_int_equal(rynd_op_create(*state, PROBLEM, &same, &op), RYND_OK);
-    assert_int_equal(rynd_tuning_form(tuning, 0, 0, &form), RYND_OK);
-    assert_int_equal(rynd_op_info(op, &step), RYND_OK);
+    assert_int_equal(rynd_tuning_get_form(tuning, 0, 0, &form), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &step), RYND_OK);
     assert_string_equal(form.kernel, step.kernel);
     assert_string_equal(form.knobs, step.knobs);
     assert_int_equal(form.verdict, RYND_TUNED_TAKEN); /* nothing else was tried */
@@ -125,9 +124,9 @@ static void the_listener_ends_it(void **state)
 {
     rynd_tuning *tuning;
     heard h = {.until = 1};
-    const rynd_tune_options options = {
-        .size = sizeof options, .progress = listen, .progress_user = &h};
-    rynd_tuning_info info = {.size = sizeof info};
+    const rynd_tune_options options =
+        RYND_SIZED(rynd_tune_options, .progress = listen, .progress_user = &h);
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
     assert_int_equal(rynd_tune_problem(*state, PROBLEM, &options, &tuning), RYND_OK);
     assert_int_equal(rynd_tuning_get_info(tuning, &info), RYND_OK);
     assert_int_equal(h.calls, 1);
@@ -138,14 +137,14 @@ static void the_listener_ends_it(void **state)
 static void wrong_arguments(void **state)
 {
     rynd_tuning *tuning;
-    rynd_tune_options options = {.size = sizeof options, .budget = -1};
+    rynd_tune_options options = RYND_SIZED(rynd_tune_options, .budget = -1);
     assert_int_equal(rynd_tune_problem(*state, PROBLEM, &options, &tuning), RYND_ERROR_ARGUMENT);
     assert_non_null(strstr(rynd_last_error(), "budget is -1"));
     options.budget = NAN;
     assert_int_equal(rynd_tune_problem(*state, PROBLEM, &options, &tuning), RYND_ERROR_ARGUMENT);
-    options = (rynd_tune_options){.size = sizeof options, .weights = (rynd_tune_weights)9};
+    options = RYND_SIZED(rynd_tune_options, .weights = (rynd_tune_weights)9);
     assert_int_equal(rynd_tune_problem(*state, PROBLEM, &options, &tuning), RYND_ERROR_ARGUMENT);
-    options = (rynd_tune_options){.size = sizeof options, .accuracy = (rynd_accuracy)99};
+    options = RYND_SIZED(rynd_tune_options, .accuracy = (rynd_accuracy)99);
     assert_int_equal(rynd_tune_problem(*state, PROBLEM, &options, &tuning), RYND_ERROR_ARGUMENT);
     assert_int_equal(rynd_tune_problem(*state, "conv c=0", NULL, &tuning), RYND_ERROR_FORMAT);
     assert_null(tuning);
@@ -158,10 +157,10 @@ static void a_model(void **state)
     rynd_model *model;
     rynd_tuning *tuning;
     heard h = {0};
-    const rynd_plan_options plan = {.size = sizeof plan, .batch = 2};
-    const rynd_tune_options options = {
-        .size = sizeof options, .budget = 0.2, .progress = listen, .progress_user = &h};
-    rynd_tuning_info info = {.size = sizeof info};
+    const rynd_plan_options plan = RYND_SIZED(rynd_plan_options, .batch = 2);
+    const rynd_tune_options options =
+        RYND_SIZED(rynd_tune_options, .budget = 0.2, .progress = listen, .progress_user = &h);
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
     assert_int_equal(rynd_model_load_memory(*state, bytes, tiny_model(bytes), &model), RYND_OK);
     assert_int_equal(rynd_tune_model(model, &plan, &options, &tuning), RYND_OK);
     rynd_model_destroy(model); /* what was measured is the tuning's own */
@@ -170,11 +169,11 @@ static void a_model(void **state)
     assert_true(info.taken ? info.ratio < 1 && info.runs >= 5 && info.after > 0 : 1);
     double before = INFINITY;
     for (size_t i = 0; i < info.problems; i++) {
-        rynd_tuned_problem problem = {.size = sizeof problem};
-        rynd_tuned_form form = {.size = sizeof form};
-        assert_int_equal(rynd_tuning_problem(tuning, i, &problem), RYND_OK);
+        rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
+        rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+        assert_int_equal(rynd_tuning_get_problem(tuning, i, &problem), RYND_OK);
         assert_true(problem.problem[0] && problem.steps >= 1 && problem.forms > 1);
-        assert_int_equal(rynd_tuning_form(tuning, i, 0, &form), RYND_OK);
+        assert_int_equal(rynd_tuning_get_form(tuning, i, 0, &form), RYND_OK);
         check_form(&form);
         /* those that take longest first */
         assert_true(form.predicted * (double)problem.steps <= before * (1 + 1e-9));
@@ -204,10 +203,10 @@ static void give_back(void *user, void *memory)
     free(memory);
 }
 
-static int end_it(void *user, const rynd_tune_progress *progress)
+static int end_it(void *user, const rynd_progress *progress)
 {
     (void)user;
-    return progress->looked > 1;
+    return progress->tuning->looked > 1;
 }
 
 /* Each request fails once: an error or fewer forms, and nothing stays behind. */
@@ -216,10 +215,10 @@ static void memory_that_is_out(void **state)
     (void)state;
     bounded b = {.left = INT32_MAX};
     const rynd_allocator hooks = {take, give_back, &b};
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = 1, .allocator = &hooks};
-    const rynd_tune_options quick = {
-        .size = sizeof quick, .budget = 1, .constants = 2, .progress = end_it};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .allocator = &hooks);
+    const rynd_tune_options quick =
+        RYND_SIZED(rynd_tune_options, .budget = 1, .constants = 2, .progress = end_it);
     rynd_context *context;
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
     const int before = b.alive;
@@ -250,17 +249,17 @@ static void another_device(void **state)
     (void)state;
     rynd_context *context;
     rynd_tuning *tuning;
-    const rynd_context_options options = {.size = sizeof options, .device = "opencl"};
-    const rynd_tune_options quick = {.size = sizeof quick, .budget = 1e-3, .constants = 2};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .device = "opencl");
+    const rynd_tune_options quick = RYND_SIZED(rynd_tune_options, .budget = 1e-3, .constants = 2);
     if (rynd_context_create(&options, &context) != RYND_OK) {
         print_message("skipped: %s\n", rynd_last_error());
         skip();
     }
-    rynd_tuned_problem problem = {.size = sizeof problem};
-    rynd_tuned_form form = {.size = sizeof form};
+    rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
+    rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
     assert_int_equal(rynd_tune_problem(context, PROBLEM, &quick, &tuning), RYND_OK);
-    assert_int_equal(rynd_tuning_problem(tuning, 0, &problem), RYND_OK);
-    assert_int_equal(rynd_tuning_form(tuning, 0, problem.taken, &form), RYND_OK);
+    assert_int_equal(rynd_tuning_get_problem(tuning, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_get_form(tuning, 0, problem.taken, &form), RYND_OK);
     assert_true(problem.cold == 0 && form.n >= 1);
     assert_non_null(strstr(form.kernel, "_gpu"));
     check_form(&form);

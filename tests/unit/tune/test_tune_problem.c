@@ -10,7 +10,7 @@
 #include "machine/machine.h"
 #include "predict/predict.h"
 #include "tune/candidates.h"
-#include "tune/truth.h"
+#include "tune/reference_samples.h"
 #include "tune/tune_problem.h"
 
 #include <math.h>
@@ -281,6 +281,7 @@ static void the_listener_may_end_it(void **state)
     must_tune(f, 10);
     assert_int_equal(f->heard, 2);
     assert_int_equal(f->runs, 2);
+    assert_ptr_equal(f->last.best, &f->tuned.forms[0]); /* no race yet */
     assert_true(f->tuned.stopped);
     assert_int_equal(f->tuned.taken, 0);
 }
@@ -315,6 +316,63 @@ static void memory_is_bounded(void **state)
     assert_int_equal(f->runs, f->tuned.count); /* one candidate at a time against the untuned form
                                                 */
     assert_int_equal(f->tuned.forms[0].verdict, RY_VERDICT_TAKEN);
+}
+
+/* Sums the bytes of the forms in a round. */
+typedef struct weighing {
+    fixture *f;
+    const ry_trial *base; /* measured first */
+    size_t bytes, most;   /* current round without the base; largest whole round */
+} weighing;
+
+static rynd_status weigh(void *user, ry_trial *trial, double *seconds, ry_error *error)
+{
+    weighing *w = user;
+    w->base = w->base ? w->base : trial;
+    w->bytes += trial == w->base ? 0 : ry_trial_bytes(trial);
+    return measure(w->f, trial, seconds, error);
+}
+
+static rynd_status run_weighed(void *user, ry_trial *trial, ry_error *error)
+{
+    return run_once(((weighing *)user)->f, trial, error);
+}
+
+static double now_weighed(void *user)
+{
+    return now(((weighing *)user)->f);
+}
+
+static bool end_round(void *user, const ry_tune_news *news)
+{
+    weighing *w = user;
+    const size_t bytes = news->left ? w->bytes + ry_trial_bytes(w->base) : 0;
+    w->most = bytes > w->most ? bytes : w->most;
+    w->bytes = 0;
+    return false;
+}
+
+/* The forms that race are held together: as many as the memory has room for. */
+static void racers_fit_the_memory(void **state)
+{
+    fixture *f = *state;
+    parse(f, "conv n=1 c=256 h=4 w=4 k=256 r=3 s=3 pad=1");
+    for (size_t memory = (size_t)1 << 24; memory <= (size_t)1 << 25; memory *= 2) {
+        weighing w = {.f = f};
+        const ry_tune_meter meter = {run_weighed, weigh, now_weighed, &w};
+        const ry_tune_options options = {.budget = 10,
+                                         .seed = 5,
+                                         .memory = memory,
+                                         .meter = &meter,
+                                         .listen = end_round,
+                                         .listen_user = &w};
+        ry_error error;
+        assert_int_equal(ry_tune_problem(&f->problem, f->constants, f->device, &f->target,
+                                         &f->target, &options, &f->arena, &f->tuned, &error),
+                         RYND_OK);
+        /* the limit counts weights and workspace only of the form that comes */
+        assert_true(w.most > memory / 2 && w.most <= memory + ((size_t)1 << 20));
+    }
 }
 
 static void a_negative_stride_is_refused(void **state)
@@ -379,6 +437,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_listener_may_end_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_learned_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_is_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(racers_fit_the_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_negative_stride_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_operator, set_up, tear_down),
     };

@@ -22,8 +22,8 @@ enum { CONSTANTS = 6 };
 static rynd_context *open_context(const char *wisdom, int frozen)
 {
     rynd_context *context;
-    const rynd_context_options options = {
-        .size = sizeof options, .threads = 2, .wisdom = wisdom, .frozen = frozen};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .wisdom = wisdom, .frozen = frozen);
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
     return context;
 }
@@ -31,10 +31,9 @@ static rynd_context *open_context(const char *wisdom, int frozen)
 static rynd_tuning *tune(rynd_context *context, int without_wisdom)
 {
     rynd_tuning *tuning;
-    const rynd_tune_options options = {.size = sizeof options,
-                                       .budget = 0.05,
-                                       .constants = CONSTANTS,
-                                       .without_wisdom = without_wisdom};
+    const rynd_tune_options options =
+        RYND_SIZED(rynd_tune_options, .budget = 0.05, .constants = CONSTANTS,
+                   .without_wisdom = without_wisdom);
     assert_int_equal(rynd_tune_problem(context, PROBLEM, &options, &tuning), RYND_OK);
     return tuning;
 }
@@ -43,11 +42,11 @@ static rynd_tuning *tune(rynd_context *context, int without_wisdom)
 static void expect_form(const char *wisdom, const rynd_tuned_form *form, bool measured)
 {
     rynd_op *op;
-    rynd_step_info step = {.size = sizeof step};
+    rynd_step_info step = RYND_SIZED(rynd_step_info);
     rynd_context *context = open_context(wisdom, 0);
-    const rynd_op_options options = {.size = sizeof options, .constants = CONSTANTS};
+    const rynd_op_options options = RYND_SIZED(rynd_op_options, .constants = CONSTANTS);
     assert_int_equal(rynd_op_create(context, PROBLEM, &options, &op), RYND_OK);
-    assert_int_equal(rynd_op_info(op, &step), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &step), RYND_OK);
     assert_string_equal(step.kernel, form->kernel);
     assert_string_equal(step.knobs, form->knobs);
     assert_int_equal(strstr(step.reason, "measured") != NULL, measured);
@@ -61,10 +60,10 @@ static void operators_take_what_was_taken(void **state)
     wisdom_file_forget();
     rynd_context *context = open_context(wisdom_path, 0);
     rynd_tuning *tuning = tune(context, 0);
-    rynd_tuned_problem problem = {.size = sizeof problem};
-    rynd_tuned_form form = {.size = sizeof form};
-    assert_int_equal(rynd_tuning_problem(tuning, 0, &problem), RYND_OK);
-    assert_int_equal(rynd_tuning_form(tuning, 0, problem.taken, &form), RYND_OK);
+    rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
+    rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+    assert_int_equal(rynd_tuning_get_problem(tuning, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_get_form(tuning, 0, problem.taken, &form), RYND_OK);
     assert_false(problem.elsewhere);
     expect_form(wisdom_path, &form, true);
     rynd_tuning_destroy(tuning);
@@ -77,8 +76,8 @@ static void without_wisdom_nothing_is_kept(void **state)
     wisdom_file_forget();
     rynd_context *context = open_context(wisdom_path, 0);
     rynd_tuning *tuning = tune(context, 1);
-    rynd_tuned_form form = {.size = sizeof form};
-    assert_int_equal(rynd_tuning_form(tuning, 0, 0, &form), RYND_OK);
+    rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+    assert_int_equal(rynd_tuning_get_form(tuning, 0, 0, &form), RYND_OK);
     expect_form(wisdom_path, &form, false);
     rynd_tuning_destroy(tuning);
     rynd_context_destroy(context);
@@ -92,7 +91,7 @@ static void the_verdict_is_kept_not_chance(void **state)
     wisdom_file_forget();
     rynd_context *context = open_context(wisdom_path, 0);
     rynd_tuning *tuning = tune(context, 0);
-    const rynd_tune_options options = {.size = sizeof options};
+    const rynd_tune_options options = RYND_SIZED(rynd_tune_options);
     ry_error error;
     ry_tuning_entry *entry = &tuning->entries[0];
     for (int taken = 0; taken < entry->tuned.count; taken++) {
@@ -116,15 +115,15 @@ static void another_process_has_the_problem(void **state)
                                context->fingerprint};
     assert_true(ry_wisdom_claim(other->wisdom, &key, 100));
     rynd_tuning *second = tune(context, 0);
-    rynd_tuned_problem problem = {.size = sizeof problem};
-    rynd_tuned_form form = {.size = sizeof form};
-    assert_int_equal(rynd_tuning_problem(second, 0, &problem), RYND_OK);
-    assert_int_equal(rynd_tuning_form(second, 0, 0, &form), RYND_OK);
+    rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
+    rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+    assert_int_equal(rynd_tuning_get_problem(second, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_get_form(second, 0, 0, &form), RYND_OK);
     assert_true(problem.elsewhere && problem.taken == 0 && form.n == 0);
     ry_wisdom_disclaim(other->wisdom, &key);
     rynd_tuning_destroy(second);
     second = tune(context, 0); /* the first gave its own lease back, too */
-    assert_int_equal(rynd_tuning_problem(second, 0, &problem), RYND_OK);
+    assert_int_equal(rynd_tuning_get_problem(second, 0, &problem), RYND_OK);
     assert_false(problem.elsewhere);
     rynd_tuning_destroy(second);
     rynd_tuning_destroy(first);
@@ -139,7 +138,7 @@ static void a_frozen_context_measures_nothing(void **state)
     rynd_context *context = open_context(wisdom_path, 1);
     rynd_tuning *tuning;
     rynd_model *model;
-    const rynd_plan_options plan = {.size = sizeof plan, .batch = 1};
+    const rynd_plan_options plan = RYND_SIZED(rynd_plan_options, .batch = 1);
     assert_int_equal(rynd_tune_problem(context, PROBLEM, NULL, &tuning), RYND_ERROR_UNSUPPORTED);
     assert_non_null(strstr(rynd_last_error(), "RYND_FREEZE"));
     assert_int_equal(rynd_model_load_memory(context, bytes, tiny_model(bytes), &model), RYND_OK);
@@ -153,8 +152,8 @@ static void a_frozen_context_measures_nothing(void **state)
 static void expect_step(const rynd_plan *plan, const char *problem, const rynd_tuned_form *form)
 {
     for (size_t i = 0; i < rynd_plan_step_count(plan); i++) {
-        rynd_step_info step = {.size = sizeof step};
-        assert_int_equal(rynd_plan_step(plan, i, &step), RYND_OK);
+        rynd_step_info step = RYND_SIZED(rynd_step_info);
+        assert_int_equal(rynd_plan_get_step(plan, i, &step), RYND_OK);
         if (strcmp(step.problem, problem) == 0) {
             assert_string_equal(step.kernel, form->kernel);
             assert_string_equal(step.knobs, form->knobs);
@@ -173,19 +172,19 @@ static void plans_take_what_was_taken(void **state)
     rynd_model *model;
     rynd_plan *plan;
     rynd_tuning *tuning;
-    const rynd_plan_options options = {.size = sizeof options, .batch = 1};
-    const rynd_tune_options quick = {.size = sizeof quick, .budget = 0.2};
-    rynd_tuning_info info = {.size = sizeof info};
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = 1);
+    const rynd_tune_options quick = RYND_SIZED(rynd_tune_options, .budget = 0.2);
+    rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
     assert_int_equal(rynd_model_load_memory(context, bytes, tiny_model(bytes), &model), RYND_OK);
     assert_int_equal(rynd_tune_model(model, &options, &quick, &tuning), RYND_OK);
     assert_int_equal(rynd_plan_create(model, &options, &plan), RYND_OK);
     assert_int_equal(rynd_tuning_get_info(tuning, &info), RYND_OK);
     assert_true(info.problems >= 1);
     for (size_t i = 0; i < info.problems; i++) {
-        rynd_tuned_problem problem = {.size = sizeof problem};
-        rynd_tuned_form form = {.size = sizeof form};
-        assert_int_equal(rynd_tuning_problem(tuning, i, &problem), RYND_OK);
-        assert_int_equal(rynd_tuning_form(tuning, i, info.taken ? problem.taken : 0, &form),
+        rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
+        rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);
+        assert_int_equal(rynd_tuning_get_problem(tuning, i, &problem), RYND_OK);
+        assert_int_equal(rynd_tuning_get_form(tuning, i, info.taken ? problem.taken : 0, &form),
                          RYND_OK);
         expect_step(plan, problem.problem, &form);
     }

@@ -184,8 +184,8 @@ static void test_what_a_record_may_have(void **state)
     char huge[RY_WISDOM_PROBLEM + 1];
     memset(huge, 'a', sizeof huge - 1);
     huge[sizeof huge - 1] = 0;
-    ry_wisdom_record bad[12];
-    for (int i = 0; i < 12; i++) {
+    ry_wisdom_record bad[14];
+    for (int i = 0; i < 14; i++) {
         bad[i] = good;
     }
     bad[0].kernel = "";
@@ -200,7 +200,9 @@ static void test_what_a_record_may_have(void **state)
     bad[9].max = (double)INFINITY;
     bad[10].predicted = -1;
     bad[11].time = -1;
-    for (int i = 0; i < 12; i++) {
+    bad[12].form = "f\x7f";
+    bad[13].form = "f\x1f";
+    for (int i = 0; i < 14; i++) {
         assert_int_equal(ry_wisdom_put(w, &key, &bad[i], 1, &error), RYND_ERROR_ARGUMENT);
     }
     const ry_wisdom_key bad_keys[] = {{"", 0, 1, "here"},     {huge, 0, 1, "here"},
@@ -209,6 +211,8 @@ static void test_what_a_record_may_have(void **state)
     for (int i = 0; i < 6; i++) {
         assert_int_equal(ry_wisdom_put(w, &bad_keys[i], &good, 1, &error), RYND_ERROR_ARGUMENT);
     }
+    const ry_wisdom_record printable = record("k", " ~", 1e-5);
+    assert_int_equal(ry_wisdom_put(w, &key, &printable, 1, &error), RYND_OK);
     ry_wisdom_record rejected = {.kernel = "k", .form = "", .rejected = "too slow to be timed"};
     assert_int_equal(ry_wisdom_put(w, &key, &rejected, 1, &error), RYND_OK);
     ry_wisdom_close(w);

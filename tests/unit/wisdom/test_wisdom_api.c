@@ -36,11 +36,9 @@ static int set_up(void **state)
 static rynd_context *open_context(const char *wisdom, unsigned threads, int frozen)
 {
     rynd_context *context;
-    const rynd_context_options options = {.size = sizeof options,
-                                          .threads = threads,
-                                          .isa = "generic",
-                                          .wisdom = wisdom,
-                                          .frozen = frozen};
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = threads, .isa = "generic", .wisdom = wisdom,
+                   .frozen = frozen);
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
     return context;
 }
@@ -48,10 +46,10 @@ static rynd_context *open_context(const char *wisdom, unsigned threads, int froz
 static rynd_op *make_op(rynd_context *context, const char *kernel, rynd_step_info *info)
 {
     rynd_op *op;
-    const rynd_op_options options = {.size = sizeof options, .kernel = kernel, .constants = 2};
+    const rynd_op_options options = RYND_SIZED(rynd_op_options, .kernel = kernel, .constants = 2);
     assert_int_equal(rynd_op_create(context, PROBLEM, &options, &op), RYND_OK);
     info->size = sizeof *info;
-    assert_int_equal(rynd_op_info(op, info), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, info), RYND_OK);
     return op;
 }
 
@@ -65,10 +63,10 @@ typedef struct sample {
 static void make_sample(sample *s)
 {
     rynd_context *context = open_context("off", 2, 0);
-    rynd_device_info device = {.size = sizeof device};
+    rynd_device_info device = RYND_SIZED(rynd_device_info);
     rynd_step_info info;
     rynd_op *op = make_op(context, OTHER, &info);
-    assert_int_equal(rynd_context_info(context, &device), RYND_OK);
+    assert_int_equal(rynd_context_get_info(context, &device), RYND_OK);
     snprintf(s->machine, sizeof s->machine, "%s", device.fingerprint);
     snprintf(s->problem, sizeof s->problem, "%s", info.problem);
     snprintf(s->form, sizeof s->form, "%s", info.knobs);
@@ -167,12 +165,12 @@ static void test_accuracy(void **state)
 {
     (void)state;
     rynd_context *context = open_context(wisdom_path, 2, 0);
-    const rynd_op_options options = {
-        .size = sizeof options, .kernel = "conv_fwd_f32_winograd_generic", .constants = 2};
+    const rynd_op_options options =
+        RYND_SIZED(rynd_op_options, .kernel = "conv_fwd_f32_winograd_generic", .constants = 2);
     rynd_op *op;
-    rynd_step_info info = {.size = sizeof info};
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
     assert_int_equal(rynd_op_create(context, PROBLEM, &options, &op), RYND_OK);
-    assert_int_equal(rynd_op_info(op, &info), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
     sample s;
     make_sample(&s);
     char strict[300];
@@ -183,10 +181,10 @@ static void test_accuracy(void **state)
     s.record.source = info.source;
     put(&s);
     rynd_op *made;
-    const rynd_op_options plain = {.size = sizeof plain, .constants = 2};
-    rynd_step_info chosen = {.size = sizeof chosen};
+    const rynd_op_options plain = RYND_SIZED(rynd_op_options, .constants = 2);
+    rynd_step_info chosen = RYND_SIZED(rynd_step_info);
     assert_int_equal(rynd_op_create(context, strict, &plain, &made), RYND_OK);
-    assert_int_equal(rynd_op_info(made, &chosen), RYND_OK);
+    assert_int_equal(rynd_op_get_info(made, &chosen), RYND_OK);
     assert_string_equal(chosen.accuracy, "strict");
     assert_null(strstr(chosen.reason, "wisdom"));
     rynd_op_destroy(made);
@@ -202,8 +200,8 @@ static void test_frozen(void **state)
     rynd_context *before = open_context(wisdom_path, 2, 1);
     assert_int_equal(setenv("RYND_FREEZE", "1", 1), 0);
     rynd_context *also = open_context(wisdom_path, 2, 0);
-    rynd_device_info info = {.size = sizeof info};
-    assert_int_equal(rynd_context_info(also, &info), RYND_OK);
+    rynd_device_info info = RYND_SIZED(rynd_device_info);
+    assert_int_equal(rynd_context_get_info(also, &info), RYND_OK);
     assert_true(info.frozen && strcmp(info.wisdom, wisdom_path) == 0);
     assert_int_equal(setenv("RYND_FREEZE", "yes", 1), 0);
     rynd_context *none;
@@ -232,13 +230,13 @@ static void test_plan(void **state)
     uint8_t bytes[TINY_MODEL_CAPACITY];
     const size_t size = tiny_model(bytes);
     rynd_context *context = open_context(wisdom_path, 2, 0);
-    const rynd_plan_options options = {.size = sizeof options, .batch = 1};
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options, .batch = 1);
     rynd_model *model;
     rynd_plan *plan;
-    rynd_step_info info = {.size = sizeof info};
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
     assert_int_equal(rynd_model_load_memory(context, bytes, size, &model), RYND_OK);
     assert_int_equal(rynd_plan_create(model, &options, &plan), RYND_OK);
-    assert_int_equal(rynd_plan_step(plan, 0, &info), RYND_OK);
+    assert_int_equal(rynd_plan_get_step(plan, 0, &info), RYND_OK);
     sample s;
     make_sample(&s);
     s.key.problem = info.problem;
@@ -250,7 +248,7 @@ static void test_plan(void **state)
     put(&s);
     rynd_plan *again;
     assert_int_equal(rynd_plan_create(model, &options, &again), RYND_OK);
-    assert_int_equal(rynd_plan_step(again, 0, &info), RYND_OK);
+    assert_int_equal(rynd_plan_get_step(again, 0, &info), RYND_OK);
     assert_non_null(strstr(info.reason, "measured 43.1 us (wisdom)"));
     rynd_plan_destroy(again);
     rynd_plan_destroy(plan);
@@ -285,7 +283,7 @@ static void test_records(void **state)
     assert_int_equal(rynd_wisdom_show(context, NULL, copy_record, &medians), RYND_OK);
     assert_true(medians == 43.1e-6);
     assert_int_equal(rynd_wisdom_show(context, NULL, refuse, NULL), RYND_ERROR_CANCELLED);
-    const rynd_wisdom_filter none = {.size = sizeof none, .kernel = "*winograd*"};
+    const rynd_wisdom_filter none = RYND_SIZED(rynd_wisdom_filter, .kernel = "*winograd*");
     assert_int_equal(rynd_wisdom_show(context, &none, refuse, NULL), RYND_OK);
     assert_int_equal(rynd_wisdom_export(context, NULL, exported, &count), RYND_OK);
     assert_int_equal(count, 1);
@@ -293,7 +291,7 @@ static void test_records(void **state)
     assert_int_equal(count, 0);
     assert_int_equal(rynd_wisdom_clear(context, NULL, &count), RYND_OK);
     assert_int_equal(count, 1);
-    rynd_wisdom_count counted = {.size = sizeof counted};
+    rynd_wisdom_count counted = RYND_SIZED(rynd_wisdom_count);
     assert_int_equal(rynd_wisdom_import(context, exported, &counted), RYND_OK);
     assert_true(counted.read == 1 && counted.taken == 1 && counted.foreign == 0);
     assert_int_equal(rynd_wisdom_import(context, exported, &counted), RYND_OK);
@@ -322,14 +320,14 @@ static int keep_line(void *user, const rynd_wisdom_record *record)
 {
     size_t length = 0;
     char *line = user;
-    assert_int_equal(rynd_wisdom_line(record, line, 2048, &length), RYND_OK);
+    assert_int_equal(rynd_wisdom_format(record, line, 2048, &length), RYND_OK);
     assert_int_equal(strlen(line), length);
     char cut[10];
-    assert_int_equal(rynd_wisdom_line(record, cut, sizeof cut, &length), RYND_OK);
+    assert_int_equal(rynd_wisdom_format(record, cut, sizeof cut, &length), RYND_OK);
     assert_int_equal(strlen(cut), 9);
     rynd_wisdom_record bad = *record;
     bad.median = -1;
-    assert_int_equal(rynd_wisdom_line(&bad, NULL, 0, &length), RYND_ERROR_ARGUMENT);
+    assert_int_equal(rynd_wisdom_format(&bad, NULL, 0, &length), RYND_ERROR_ARGUMENT);
     return 0;
 }
 
@@ -382,7 +380,7 @@ static void test_check(void **state)
     s.key.threads = 2;
     s.record.source ^= 1; /* not this build's */
     put(&s);
-    rynd_wisdom_check_options how = {.size = sizeof how, .seconds = 0.001};
+    rynd_wisdom_check_options how = RYND_SIZED(rynd_wisdom_check_options, .seconds = 0.001);
     assert_int_equal(rynd_wisdom_check(context, NULL, &how, note_drift, &count), RYND_OK);
     assert_int_equal(count, 1);
     s.record.source ^= 1;
@@ -418,8 +416,8 @@ static void test_warning(void **state)
     fputs("not a database", file);
     fclose(file);
     rynd_context *context;
-    const rynd_context_options options = {
-        .size = sizeof options, .wisdom = wisdom_path, .log = note_warning, .log_user = text};
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .wisdom = wisdom_path,
+                                                    .log = note_warning, .log_user = text);
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
     assert_string_equal(text, "");
     assert_false(is_taken(context));

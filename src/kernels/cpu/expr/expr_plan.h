@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The evaluator's plan of one problem: the kernel's state, made by expr_plan.c, run by
- * expr_run_isa.c.
+/* The evaluator's plan of one problem: the kernel's state, filled by expr_kernel.c and
+ * expr_compile.c, run by expr_run_isa.c.
  *
  * The broadcast shape's dimensions are sorted by stride and merged where all operands allow it. The
  * last one left is the inner one; the others are the outer ones, kept before reduced. The program

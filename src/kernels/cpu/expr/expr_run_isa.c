@@ -56,45 +56,45 @@ static const ry_expr_half_converts *half_of(uint8_t dtype)
                               : NULL;
 }
 
-#define MOVE_ROWS(bits)                                                                     \
+#define MOVE_ROWS(bits)                                                                       \
     /* Rows of n elements, `step` bytes apart and at their offsets, to or from a contiguous \
-     * buffer. */                                                                           \
-    static void load_rows_##bits(size_t rows, size_t n, void *restrict y, const char *base, \
-                                 const int64_t *row, int64_t step)                          \
-    {                                                                                       \
-        uint##bits##_t *restrict to = y;                                                    \
-        for (size_t r = 0; r < rows; r++, to += n) {                                        \
-            const uint##bits##_t *from = (const void *)(base + row[r]);                     \
-            if (step == 0) {                                                                \
-                for (size_t i = 0; i < n; i++) {                                            \
-                    to[i] = *from;                                                          \
-                }                                                                           \
-            } else if (step == bits / 8) {                                                  \
-                for (size_t i = 0; i < n; i++) {                                            \
-                    to[i] = from[i];                                                        \
-                }                                                                           \
-            } else {                                                                        \
-                for (size_t i = 0; i < n; i++) {                                            \
-                    to[i] = *(const uint##bits##_t *)(const void *)((const char *)from +    \
-                                                                    (int64_t)i * step);     \
-                }                                                                           \
-            }                                                                               \
-        }                                                                                   \
-    }                                                                                       \
-    static void store_rows_##bits(size_t rows, size_t n, const void *a, char *base,         \
-                                  const int64_t *row, int64_t step)                         \
-    {                                                                                       \
-        const uint##bits##_t *from = a;                                                     \
-        for (size_t r = 0; r < rows; r++, from += n) {                                      \
-            char *to = base + row[r];                                                       \
-            if (step == bits / 8) {                                                         \
-                memcpy(to, from, n * sizeof *from);                                         \
-            } else {                                                                        \
-                for (size_t i = 0; i < n; i++) {                                            \
-                    *(uint##bits##_t *)(void *)(to + (int64_t)i * step) = from[i];          \
-                }                                                                           \
-            }                                                                               \
-        }                                                                                   \
+     * buffer. */ \
+    static void load_rows_##bits(size_t rows, size_t n, void *restrict y, const char *base,   \
+                                 const int64_t *row, int64_t step)                            \
+    {                                                                                         \
+        uint##bits##_t *restrict to = y;                                                      \
+        for (size_t r = 0; r < rows; r++, to += n) {                                          \
+            const uint##bits##_t *from = (const void *)(base + row[r]);                       \
+            if (step == 0) {                                                                  \
+                for (size_t i = 0; i < n; i++) {                                              \
+                    to[i] = *from;                                                            \
+                }                                                                             \
+            } else if (step == bits / 8) {                                                    \
+                for (size_t i = 0; i < n; i++) {                                              \
+                    to[i] = from[i];                                                          \
+                }                                                                             \
+            } else {                                                                          \
+                for (size_t i = 0; i < n; i++) {                                              \
+                    to[i] = *(const uint##bits##_t *)(const void *)((const char *)from +      \
+                                                                    (int64_t)i * step);       \
+                }                                                                             \
+            }                                                                                 \
+        }                                                                                     \
+    }                                                                                         \
+    static void store_rows_##bits(size_t rows, size_t n, const void *a, char *base,           \
+                                  const int64_t *row, int64_t step)                           \
+    {                                                                                         \
+        const uint##bits##_t *from = a;                                                       \
+        for (size_t r = 0; r < rows; r++, from += n) {                                        \
+            char *to = base + row[r];                                                         \
+            if (step == bits / 8) {                                                           \
+                memcpy(to, from, n * sizeof *from);                                           \
+            } else {                                                                          \
+                for (size_t i = 0; i < n; i++) {                                              \
+                    *(uint##bits##_t *)(void *)(to + (int64_t)i * step) = from[i];            \
+                }                                                                             \
+            }                                                                                 \
+        }                                                                                     \
     }
 MOVE_ROWS(8)
 MOVE_ROWS(16)

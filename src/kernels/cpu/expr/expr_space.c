@@ -26,9 +26,8 @@
 #define BATCH_COST  65536.0
 #define TASK_TIMES  100.0 /* least time of a task, in multiples of the time to take it, at */
 #define PLAIN_SHARE 0.11  /* share of the peak that plain operations reach (Zen 4) */
-#define SPLIT_COST                                                                      \
-    131072.0 /* a unit of that cost is cut into slices where there are fewer units than \
-                FEW_OC_BLOCKS */
+#define SPLIT_COST \
+    131072.0 /* least cost of a unit that is sliced if units are few (FEW_OC_BLOCKS) */
 #define SLICE_COST    65536.0
 #define MAX_SLICES    64
 #define FEW_OC_BLOCKS 32

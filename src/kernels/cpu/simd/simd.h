@@ -22,8 +22,7 @@
  *                                the mask, 0 in others
  *   ry_vf_permute(v, i)          element i of v, modulo RY_W, in each lane
  *   ry_vf_halves(a, b)           a in the first half of the lanes, b in the second
- *   ry_vf_load_f16 / _bf16       RY_W elements, converted;  ry_vf_store_f16 / _bf16 round to
- *                                nearest even
+ *   ry_vf_load_f16 / _bf16       RY_W elements, converted
  *   ry_vf_transpose(v)           RY_W vectors as the rows of a square: its columns
  *   RY_GRAIN                     where it is half of RY_W: products of half a vector take half the
  *                                time, and there are ry_vf_fma_half and _load_half

@@ -3,8 +3,9 @@
  * calls, tables or branches.
  *
  *   for (size_t i = 0; i < n; i++)
- *       y[i] = ry_f32_tanh(x[i]);        compile with -O3 -fno-math-errno -fno-trapping-math (the
- * flags of *_isa.c)
+ *       y[i] = ry_f32_tanh(x[i]);
+ *
+ * Compile with -O3 -fno-math-errno -fno-trapping-math, the flags of *_isa.c.
  *
  * Errors are below 1 to 3 ulp over the whole range (tests/unit/kernels/test_expr_functions.c states
  * each); infinities, NaN, signed zero and subnormal numbers are as C Annex F says. sin, cos and tan

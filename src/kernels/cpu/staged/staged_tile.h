@@ -16,10 +16,14 @@ enum {
     STAGED_HALVES = RY_W / RY_GRAIN
 };
 
-/* Along pixels:   C[row][column] = start[row] + sum over n < outer, k < inner of weights[n][k][row]
- * * staged[n * staged_step + offset[k] + column] along channels: C[row][column] = start[column] +
- * sum of staged[n * staged_step + row * pixel_step + k] * weights[n][k][column] bounded by low and
- * high. Full vectors of columns are read, or halves where that is enough; `columns` are written. */
+/* Sums over n < outer and k < inner, bounded by low and high.
+ *
+ *   along pixels:    C[row][column] = start[row] + sum of
+ *                        weights[n][k][row] * staged[n * staged_step + offset[k] + column]
+ *   along channels:  C[row][column] = start[column] + sum of
+ *                        staged[n * staged_step + row * pixel_step + k] * weights[n][k][column]
+ *
+ * Reads full vectors of columns, or half vectors if they suffice; writes `columns` columns. */
 typedef struct staged_tile {
     int64_t outer, inner;
     const float *weights, *staged;

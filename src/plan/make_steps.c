@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chooses and prepares a kernel for each node. */
+#include "plan/make_steps.h"
+
+#include "plan/plan_progress.h"
+
+#include "plan/aliases.h"
+#include "plan/bound.h"
+#include "plan/fold.h"
+#include "predict/choices.h"
+#include "predict/settings.h"
+
+#include <string.h>
+
+static rynd_status note_constants(ry_plan_builder *b, const ry_node *node, ry_step *step,
+                                  ry_error *error)
+{
+    ry_tensor *constants = RY_TAKE(&b->plan->arena, ry_tensor, node->inputs);
+    ry_value_id *values = RY_TAKE(&b->plan->arena, ry_value_id, node->inputs);
+    if (!constants || !values) {
+        return ry_fail_memory(error);
+    }
+    for (int i = 0; i < node->inputs; i++) {
+        constants[i] = ry_graph_tensor(b->graph, node->in[i]);
+        values[i] = node->in[i];
+    }
+    step->constants = constants;
+    step->values = values;
+    return RYND_OK;
+}
+
+rynd_status ry_plan_predict_kernel(ry_plan_builder *b, const ry_node *node,
+                                   const ry_problem *problem, ry_choice *choice, ry_error *error)
+{
+    const rynd_status status = ry_plan_find_choice(b, node, problem, choice, error);
+    if (status != RYND_OK) {
+        return ry_plan_fail_node(status, node, error);
+    }
+    return choice->prepared.kernel ? RYND_OK : ry_plan_fail_kernel(node, problem, error);
+}
+
+static rynd_status choose_kernel(ry_plan_builder *b, const ry_node *node, ry_step *step,
+                                 ry_error *error)
+{
+    ry_choice choice;
+    const unsigned constants = ry_plan_constants(b->graph, node);
+    const bool set = ry_settings_have(&b->settings, node->name);
+    ry_bound_forms room;
+    RY_TRY(ry_choices_take(&b->choices, &step->problem, constants, ry_plan_bound(b, node, &room),
+                           &choice, error));
+    if (set) {
+        const ry_target *target = choice.falls_back ? &b->choices.host : &b->choices.target;
+        RY_TRY(ry_settings_choose(&b->settings, node->name, &step->problem, target, constants,
+                                  &choice, error));
+    }
+    if (!choice.prepared.kernel) {
+        return ry_plan_fail_kernel(node, &step->problem, error);
+    }
+    char reason[RY_REASON_LENGTH];
+    ry_choice_reason(&choice, set, reason, sizeof reason);
+    step->prepared = choice.prepared;
+    step->reason = ry_arena_string(&b->plan->arena, reason, strlen(reason));
+    return step->reason ? RYND_OK : ry_fail_memory(error);
+}
+
+static rynd_status make_step(ry_plan_builder *b, const ry_node *node, ry_step *step,
+                             ry_error *error)
+{
+    RY_TRY(note_constants(b, node, step, error));
+    step->name = node->name;
+    step->source = node->source;
+    step->actual_row = -1;
+    RY_TRY(choose_kernel(b, node, step, error));
+    const ry_target *target = ry_choices_target(&b->choices, step->prepared.kernel);
+    ry_predict_phases(&step->prepared, target->machine, step->seconds);
+    if (b->plan->without_weights && step->prepared.kernel->gpu) {
+        return RYND_OK;
+    }
+    const bool set = ry_settings_have(&b->settings, node->name);
+    return (set ? ry_prepared_initialise : ry_prepared_fit)(
+        &step->prepared, ry_plan_step_device(b->plan, step), target, &b->plan->arena, error);
+}
+
+rynd_status ry_plan_make_step(ry_plan_builder *b, const ry_node *node, int64_t images,
+                              ry_step *step, ry_error *error)
+{
+    RY_TRY(ry_plan_problem(b->graph, node, b->options->accuracy, &b->layouts, images,
+                           &b->plan->arena, &step->problem, error));
+    return ry_plan_make_step_of_problem(b, node, step, error);
+}
+
+rynd_status ry_plan_make_step_of_problem(ry_plan_builder *b, const ry_node *node, ry_step *step,
+                                         ry_error *error)
+{
+    return ry_plan_fail_node(make_step(b, node, step, error), node, error);
+}
+
+rynd_status ry_plan_make_steps(ry_plan_builder *b, ry_error *error)
+{
+    const ry_graph *graph = b->graph;
+    RY_TRY(ry_plan_take_steps(b, graph->node_count, error));
+    for (ry_node_id id = 0; id < graph->node_count; id++) {
+        const ry_node *node = &graph->nodes[id];
+        RY_TRY(ry_plan_advance(b, RY_STAGE_STEPS, id, graph->node_count, error));
+        if (node->op == RY_OP_dead || ry_plan_is_alias(graph, node, &b->layouts)) {
+            continue;
+        }
+        b->node_of_step[b->plan->step_count] = id;
+        RY_TRY(ry_plan_make_step(b, node, 0, &b->steps[b->plan->step_count], error));
+        b->plan->step_count++;
+    }
+    return RYND_OK;
+}
