@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-enum { CHANNELS = 32 }; /* of a unit, channels last */
+enum { CHANNELS = 32 }; /* channels per unit, channels last */
 
 /* Strides in elements; x's and the indices' from one spatial position to the next. */
 typedef struct unpool {
     int rank; /* spatial dims */
     int64_t channels, positions, pooled_size;
     int64_t pooled[RY_MAX_RANK], y_dim[RY_MAX_RANK], y_stride[RY_MAX_RANK];
-    int64_t step; /* of y, where its planes are as large as the pooled ones; else 0 */
+    int64_t step; /* y's, if y has the pooled tensor's shape; else 0 */
     int64_t x_step, index_step;
     int64_t image[3], channel[3];                 /* strides of x, the indices and y */
     int64_t planes, width, units, units_per_task; /* width: channels of a unit */

@@ -11,7 +11,7 @@
 
 enum { BATCH = 256 }; /* numbers that are looked at together */
 
-/* The numbers that select: `tensor` flattened, an element is set if it has a bit of `mask`. */
+/* The selecting tensor, flattened. An element is set if it has a bit of `mask`. */
 typedef struct chunks {
     int64_t count, chunk;
     uint64_t mask;
@@ -99,7 +99,7 @@ static int64_t find(int64_t *found, const void *x, size_t size, int64_t step, in
 
 /* A run of elements along the last dim. */
 typedef struct batch {
-    int64_t index[RY_MAX_RANK]; /* of its first element */
+    int64_t index[RY_MAX_RANK]; /* index of the first element */
     int64_t offset, step, n;    /* elements of the tensor */
 } batch;
 
@@ -212,7 +212,7 @@ static void copy_elements(const ry_tensor *x, const char *from, char *to, int64_
     }
 }
 
-/* What is selected along an axis: a slice of all other dims, one of y's strides apart. */
+/* A selected slice along `axis`: all other dims. */
 static ry_box slice_of(const ry_tensor *x, const ry_tensor *y, int axis)
 {
     ry_box slice = {.size = ry_dtype_size((ry_dtype)x->dtype)};

@@ -18,8 +18,8 @@ enum {
 /* What beats the best so far: a minimum is a maximum of numbers in reverse order; `ties`: an equal
  * element does too. */
 typedef struct rule {
-    float sign;   /* of floats: 1, -1 */
-    int32_t flip; /* of integers: bits to invert, none or all */
+    float sign;   /* floats: 1 or -1 */
+    int32_t flip; /* integers: bits to invert, none or all */
     int32_t ties;
 } rule;
 
@@ -42,7 +42,7 @@ typedef struct arg_loops {
 #define ORDERED_SIGNED(v, x, r)   ((v)((x) ^ (v)(r).flip))
 #define ORDERED_UNSIGNED(v, x, r) ((v)((x) ^ (v)(r).flip))
 
-/* `line` has no branches, so that it vectorises. */
+/* `line` has no branches, so compilers vectorise it. */
 #define RY_LANE(name, element, value, sum, load, store, kind)                                 \
     static void begin_##name(void *best, int32_t *position, int64_t n)                        \
     {                                                                                         \
@@ -99,7 +99,7 @@ typedef struct search {
     const arg_loops *loops;
     const char *x;
     int64_t *y;
-    int64_t length, size; /* of a row; bytes of an element */
+    int64_t length, size; /* elements per row; bytes per element */
     rule r;
 } search;
 

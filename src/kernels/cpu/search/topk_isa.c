@@ -36,7 +36,7 @@ static inline uint64_t order_double(double value)
 #define ORDER_SIGNED(value, v)                                       \
     (sizeof(value) == 8 ? (uint64_t)(int64_t)(v) ^ UINT64_C(1) << 63 \
                         : (uint64_t)((uint32_t)(int32_t)(v) ^ 0x80000000u))
-/* the type of an order: 64 bits for those that need them */
+/* type of an order: 64 bits for 8-byte elements, else 32 */
 #define ORDER_TYPE(value) \
     __typeof__(__builtin_choose_expr(sizeof(value) == 8, (uint64_t)0, (uint32_t)0))
 
@@ -107,7 +107,7 @@ __extension__ typedef unsigned __int128 wide_key;
         }                                                                                          \
         heap[at] = key;                                                                            \
     }                                                                                              \
-    /* of equal orders the later position is never better */                                       \
+    /* an equal order at a later position is never better */                                       \
     static bool refused_##name(const order_type *order, int64_t n, order_type worst)               \
     {                                                                                              \
         int better = 0;                                                                            \

@@ -8,7 +8,7 @@
 
 /* row: values. add: row[i * step] += x[at + i]. */
 typedef struct col2im_loops {
-    size_t size; /* of a value */
+    size_t size; /* bytes per value */
     void (*add)(void *row, const void *x, int64_t at, int64_t n, int64_t step);
     void (*store)(void *y, int64_t at, const void *row, int64_t n);
 } col2im_loops;

@@ -9,7 +9,7 @@
 
 typedef struct col2im_plan {
     ry_window window;
-    int64_t rows;            /* of a plane: all spatial dims but the last */
+    int64_t rows;            /* rows per plane: product of the spatial dims but the last */
     int64_t taps, positions; /* elements of a block; blocks */
     int64_t units, units_per_task;
 } col2im_plan;

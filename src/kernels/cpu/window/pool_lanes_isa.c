@@ -27,7 +27,7 @@ typedef struct divide {
 /* best, sum, row: arrays of values. x, y: elements, from `at` on. where: the place in its plane of
  * an element's best, less the element's own part. */
 typedef struct pool_loops {
-    size_t size; /* of a value */
+    size_t size; /* bytes per value */
     void (*begin)(void *best, int64_t n, rule how);
     void (*join)(void *best, const void *x, int64_t at, int64_t n, rule how);
     void (*taps)(void *best, const void *row, int64_t at, int64_t step, int64_t n, rule how);
@@ -192,7 +192,7 @@ typedef struct pooling {
     const void *x;
     void *y;
     int64_t *index;         /* NULL: not asked for */
-    const int64_t *strides; /* of a plane's indices along its dims */
+    const int64_t *strides; /* what an index grows by along each dim */
     void *row, *best;
     int32_t *where;
     rule how;
