@@ -220,3 +220,13 @@ ry_window_axis ry_window_exchange(const ry_window_axis *axis)
                             .pad = axis->pad,
                             .pad_end = met - axis->in - axis->pad};
 }
+
+ry_shape ry_window_unpooled(const ry_problem *problem)
+{
+    ry_shape shape = ry_tensor_shape(&problem->in[0]);
+    const ry_window w = ry_window_of(problem);
+    for (int i = 0; i < w.rank; i++) {
+        shape.dim[i + 2] = ry_window_covered(&w.axis[i]) - w.axis[i].pad - w.axis[i].pad_end;
+    }
+    return shape;
+}

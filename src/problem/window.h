@@ -51,6 +51,10 @@ ry_window ry_window_of_attrs(ry_op op, const ry_attrs *attrs, int rank, const in
 /* The window of a problem whose operator has one. */
 ry_window ry_window_of(const ry_problem *problem);
 
+/* The shape that max_unpool's indices number: the pooled tensor's, whose spatial dims follow from
+ * kernel, stride and pads. A larger output has it in its corner. */
+ry_shape ry_window_unpooled(const ry_problem *problem);
+
 /* Elements that a position's taps cover, from the first to the last. */
 static inline int64_t ry_window_reach(const ry_window_axis *axis)
 {

@@ -65,15 +65,16 @@ HALF(bf16)
 #define MAX_BOOL          ADD_BOOL
 #define MIN_BOOL          MUL_BOOL
 
-#define REDUCE_ROW(function, value, load, store, step)                                       \
-    static void function(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, \
-                         int64_t count)                                                      \
-    {                                                                                        \
-        for (int64_t i = 0; i < count; i++, dst += dst_stride, src += src_stride) {          \
-            value a = load(dst), b = load(src), r;                                           \
-            step(r, a, b);                                                                   \
-            store(dst, r);                                                                   \
-        }                                                                                    \
+#define REDUCE_ROW(function, value, load, store, step)                                          \
+    static void function(char *dst, int64_t dst_stride, const int64_t *places, const char *src, \
+                         int64_t src_stride, int64_t count)                                     \
+    {                                                                                           \
+        for (int64_t i = 0; i < count; i++, src += src_stride) {                                \
+            char *to = dst + (places ? places[i] : i * dst_stride);                             \
+            value a = load(to), b = load(src), r;                                               \
+            step(r, a, b);                                                                      \
+            store(to, r);                                                                       \
+        }                                                                                       \
     }
 
 #define RY_DTYPE(name, bytes, kind, onnx)                                       \

@@ -2,6 +2,7 @@
 /* Gathering and scattering: the loop over positions. */
 #include "kernels/move/indexed_moves.h"
 
+#include "base/integer.h"
 #include "kernels/move/element_reduce.h"
 #include "machine/machine.h"
 
@@ -137,6 +138,9 @@ rynd_status ry_indexed_describe(const ry_query *query, ry_indexed *x, ry_error *
     x->slice.keep_size = x->reduction != RY_scatter_reduction_none;
     x->slice.piece = ry_machine_task_bytes(query->target->machine, ry_problem_bytes(problem) / 2);
     ry_box_prepare(&x->slice);
+    x->bytes = x->reduction == RY_scatter_reduction_none && x->slice.pieces == 1
+                   ? ry_box_contiguous(&x->slice)
+                   : 0;
     cut_chunks(x, problem->op == RY_OP_scatter_elements, problem->op == RY_OP_scatter_nd);
     for (int i = 0; i < x->depth && x->chunks > 0; i++) {
         if (x->extent[i] == 0) {
@@ -204,7 +208,7 @@ static void reduce_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, c
     src += from;
     int last = box->rank - 1;
     if (last < 0) {
-        reduce(dst, 0, src, 0, 1);
+        reduce(dst, 0, NULL, src, 0, 1);
         return;
     }
     do {
@@ -213,7 +217,7 @@ static void reduce_slice(const ry_indexed *x, ry_reduce_row reduce, char *dst, c
             d += index[i] * box->dst[i];
             s += index[i] * box->src[i];
         }
-        reduce(dst + d, box->dst[last], src + s, box->src[last], dim[last]);
+        reduce(dst + d, box->dst[last], NULL, src + s, box->src[last], dim[last]);
     } while (ry_index_next(last, dim, index));
 }
 
@@ -222,45 +226,126 @@ static inline void move_slice(const ry_indexed *x, ry_reduce_row reduce, char *d
 {
     if (reduce) {
         reduce_slice(x, reduce, dst, src, piece);
-    } else if (x->slice.rank > 0) {
-        ry_box_copy_piece(&x->slice, dst, src, piece);
+    } else if (x->bytes) {
+        memcpy(dst, src, (size_t)x->bytes);
     } else {
-        switch (x->slice.size) {
-        case 1: *dst = *src; break;
-        case 2: memcpy(dst, src, 2); break;
-        case 4: memcpy(dst, src, 4); break;
-        case 8: memcpy(dst, src, 8); break;
-        default: memcpy(dst, src, 16); break;
+        ry_box_copy_piece(&x->slice, dst, src, piece);
+    }
+}
+
+/* A run of positions along the last dim: bytes from the tensors' beginnings, elements of the
+ * indices. */
+typedef struct run_of {
+    const char *indices;
+    char *data, *dense;
+    int64_t index, n;
+} run_of;
+
+/* Moves one element, or `bytes`, by each of n indices of one component; false: one is illegal.
+ * Inlined with size (0: x->bytes) and types as constants. */
+static inline __attribute__((always_inline)) bool move_run(const ry_indexed *x, const run_of *r,
+                                                           const size_t size, const bool wide,
+                                                           const bool scatter)
+{
+    const int last = x->rank - 1;
+    const int64_t extent = x->extent[0], stride = x->stride[0], step = x->index[last], n = r->n,
+                  apart = x->data[last], dense_apart = x->dense[last];
+    const size_t bytes = size ? size : (size_t)x->bytes;
+    const char *indices = r->indices + r->index * (wide ? 8 : 4);
+    char *data = r->data, *dense = r->dense;
+    bool legal = true;
+    for (int64_t j = 0; j < n; j++, data += apart, dense += dense_apart) {
+        int64_t i = wide ? ((const int64_t *)(const void *)indices)[j * step]
+                         : ((const int32_t *)(const void *)indices)[j * step];
+        i += i < 0 ? extent : 0;
+        const bool inside = (uint64_t)i < (uint64_t)extent;
+        legal = legal && inside;
+        char *place = data + (inside ? i : 0) * stride;
+        memcpy(scatter ? place : dense, scatter ? dense : place, bytes);
+    }
+    return legal;
+}
+
+#define RUN_OF_SIZE(size)                                                                      \
+    (x->index_dtype == RY_i64                                                                  \
+         ? (x->scatter ? move_run(x, r, size, true, true) : move_run(x, r, size, true, false)) \
+         : (x->scatter ? move_run(x, r, size, false, true) : move_run(x, r, size, false, false)))
+
+/* False: nothing was done, or an index is illegal. */
+static bool moved_at_once(const ry_indexed *x, const run_of *r)
+{
+    if (x->depth != 1 || x->bytes == 0 || (x->index_dtype != RY_i64 && x->index_dtype != RY_i32)) {
+        return false;
+    }
+    switch (x->bytes) {
+    case 1: return RUN_OF_SIZE(1);
+    case 2: return RUN_OF_SIZE(2);
+    case 4: return RUN_OF_SIZE(4);
+    case 8: return RUN_OF_SIZE(8);
+    default: return RUN_OF_SIZE(0);
+    }
+}
+
+/* Reduces single elements, whose places are found before; `at` is the first's. */
+static void reduce_run(const ry_indexed *x, const run_of *r, int64_t *at, ry_fault *fault)
+{
+    enum { TOGETHER = 64 };
+    const ry_reduce_row reduce = ry_reduce_row_of(x->dtype, x->reduction);
+    const int last = x->rank - 1;
+    int64_t places[TOGETHER];
+    for (int64_t j = 0; j < r->n; j += TOGETHER) {
+        const int64_t n = ry_min(r->n - j, TOGETHER);
+        for (int64_t k = 0; k < n; k++, at[last]++) {
+            places[k] = (j + k) * x->data[last] +
+                        chosen(x, r->indices, r->index + (j + k) * x->index[last], at, fault);
         }
+        reduce(r->data, 0, places, r->dense + j * x->dense[last], x->dense[last], n);
+    }
+}
+
+/* Position by position; `at` is the first's. */
+static void move_one_by_one(const ry_indexed *x, const run_of *r, int64_t *at, size_t piece,
+                            ry_fault *fault)
+{
+    const ry_reduce_row reduce = ry_reduce_row_of(x->dtype, x->reduction);
+    const int last = x->rank - 1;
+    int64_t d = 0, i = r->index, e = 0;
+    for (int64_t left = r->n;;) {
+        char *place = r->data + d + chosen(x, r->indices, i, at, fault), *dense = r->dense + e;
+        move_slice(x, reduce, x->scatter ? place : dense, x->scatter ? dense : place, piece);
+        if (--left == 0) {
+            break;
+        }
+        d += x->data[last], i += x->index[last], e += x->dense[last];
+        at[last]++;
     }
 }
 
 void ry_indexed_run(const ry_indexed *x, const char *indices, char *data, char *dense, size_t task,
                     ry_fault *fault)
 {
-    ry_reduce_row reduce = ry_reduce_row_of(x->dtype, x->reduction);
-    size_t piece = task % x->slice.pieces;
-    int64_t first = (int64_t)(task / x->slice.pieces) * x->chunk, end = ry_indexed_positions(x);
-    int64_t left = end - first < x->chunk ? end - first : x->chunk;
-    int64_t at[RY_MAX_RANK] = {0}, d = 0, i = 0, e = 0, rest = first;
-    for (int k = x->rank - 1; k >= 0; k--) {
-        at[k] = rest % x->dim[k];
-        rest /= x->dim[k];
-        d += at[k] * x->data[k];
-        i += at[k] * x->index[k];
-        e += at[k] * x->dense[k];
-    }
-    for (; left > 0; left--) {
-        char *place = data + d + chosen(x, indices, i, at, fault);
-        move_slice(x, reduce, x->scatter ? place : dense + e, x->scatter ? dense + e : place,
-                   piece);
-        for (int k = x->rank - 1; k >= 0; k--) {
-            d += x->data[k], i += x->index[k], e += x->dense[k];
-            if (++at[k] < x->dim[k]) {
-                break;
-            }
-            d -= x->data[k] * x->dim[k], i -= x->index[k] * x->dim[k], e -= x->dense[k] * x->dim[k];
-            at[k] = 0;
+    const size_t piece = task % x->slice.pieces;
+    const int last = x->rank - 1;
+    int64_t position = (int64_t)(task / x->slice.pieces) * x->chunk;
+    const int64_t end = ry_min(position + x->chunk, ry_indexed_positions(x));
+    while (position < end) {
+        int64_t at[RY_MAX_RANK] = {0}, rest = position;
+        run_of r = {indices, data, dense, 0, 1};
+        for (int k = last; k >= 0; k--) {
+            at[k] = rest % x->dim[k];
+            rest /= x->dim[k];
+            r.data += at[k] * x->data[k];
+            r.index += at[k] * x->index[k];
+            r.dense += at[k] * x->dense[k];
+        }
+        if (last >= 0) {
+            r.n = ry_min(end - position, x->dim[last] - at[last]);
+        }
+        position += r.n;
+        if (last >= 0 && x->slice.rank == 0 && x->reduction != RY_scatter_reduction_none) {
+            reduce_run(x, &r, at, fault);
+        } else if (last < 0 || !moved_at_once(x, &r)) {
+            move_one_by_one(x, &r, at, piece, fault);
         }
     }
 }

@@ -32,6 +32,7 @@ typedef struct ry_indexed {
     /* extents and strides of the data dims indexed by the components */
     int64_t extent[RY_MAX_RANK], stride[RY_MAX_RANK];
     ry_box slice;  /* dst: the written side */
+    int64_t bytes; /* bytes of a contiguous slice; 0: not contiguous */
     int64_t chunk; /* positions a task */
     int64_t chunks;
 } ry_indexed;

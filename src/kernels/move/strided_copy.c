@@ -230,9 +230,24 @@ static void copy_part(const ry_box *box, const int64_t *dim, char *dst, const ch
     }
 }
 
+int64_t ry_box_contiguous(const ry_box *box)
+{
+    int64_t bytes = (int64_t)box->size;
+    for (int i = box->rank - 1; i >= 0; i--) {
+        if (box->dst[i] != bytes || box->src[i] != bytes) {
+            return 0;
+        }
+        bytes *= box->dim[i];
+    }
+    return box->pieces > 0 ? bytes : 0;
+}
+
 void ry_box_copy(const ry_box *box, void *dst, const void *src)
 {
-    if (box->pieces > 0) {
+    const int64_t bytes = ry_box_contiguous(box);
+    if (bytes > 0) {
+        memcpy(dst, src, (size_t)bytes);
+    } else if (box->pieces > 0) {
         copy_part(box, box->dim, dst, src);
     }
 }

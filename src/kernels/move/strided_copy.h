@@ -49,6 +49,8 @@ void ry_box_prepare(ry_box *box);
 double ry_box_work(const ry_box *box, const ry_machine *machine);
 double ry_box_moved(const ry_box *box);
 
+/* The bytes of a prepared box that are contiguous on both sides; 0: they are not, or none. */
+int64_t ry_box_contiguous(const ry_box *box);
 void ry_box_copy(const ry_box *box, void *dst, const void *src);
 void ry_box_copy_piece(const ry_box *box, void *dst, const void *src, size_t piece);
 /* Where a piece begins (bytes from the box's first elements) and how far it reaches along each dim.

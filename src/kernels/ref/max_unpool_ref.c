@@ -3,18 +3,6 @@
 #include "kernels/ref/ref_common.h"
 #include "problem/window.h"
 
-/* Indices number the tensor that max-pooling had, whose spatial dims follow from kernel, stride and
- * pads; a larger output has it in its corner. */
-static ry_shape pooled_shape(const ry_problem *p)
-{
-    ry_shape shape = ry_tensor_shape(&p->in[0]);
-    const ry_window win = ry_window_of(p);
-    for (int i = 0; i < win.rank; i++) {
-        shape.dim[i + 2] = ry_window_covered(&win.axis[i]) - win.axis[i].pad - win.axis[i].pad_end;
-    }
-    return shape;
-}
-
 /* False where `flat` is not a position of the shape. */
 static bool unravel(int64_t flat, const ry_shape *shape, int64_t *at)
 {
@@ -67,7 +55,7 @@ static void scatter(const ry_cpu_launch *launch, const int64_t *index)
 {
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *indices = &p->in[1], *y = &p->out[0];
-    ry_shape pooled = pooled_shape(p);
+    ry_shape pooled = ry_window_unpooled(p);
     int64_t at[RY_MAX_RANK] = {0};
     int64_t flat =
         ry_get_i64(ry_ref_dtype(indices), launch->in[1], ry_index_offset(indices, index));

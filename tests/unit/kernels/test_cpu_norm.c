@@ -160,14 +160,15 @@ static void test_lrn(void **state)
 {
     (void)state;
     const char *shapes[] = {"2x5x7x9", "1x64x13x13", "1x3x50x60", "2x37x1x1", "1x1x5x5", "2x7"};
-    for (size_t i = 0; i < 4 * sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < 12 * sizeof shapes / sizeof *shapes; i++) {
         kernel_case c;
         kernel_case_begin(&c, RY_OP_lrn);
-        c.attrs.lrn.size = (int64_t[]){5, 4, 1, 31}[i % 4];
-        c.attrs.lrn.beta = i & 1 ? 0.75 : 0.6;
+        c.attrs.lrn.size = (int64_t[]){5, 4, 1, 31}[i / 3 % 4];
+        c.attrs.lrn.beta = i / 3 & 1 ? 0.75 : 0.6;
         c.attrs.lrn.alpha = 0.5;
-        kernel_case_random(&c, RY_f32, shapes[i / 4], i);
-        kernel_case_output(&c, RY_f32, shapes[i / 4]);
+        const ry_dtype dtype = (ry_dtype[]){RY_f32, RY_f16, RY_bf16}[i % 3];
+        kernel_case_random(&c, dtype, shapes[i / 12], i);
+        kernel_case_output(&c, dtype, shapes[i / 12]);
         check(&c, "lrn_f32");
     }
 }

@@ -68,26 +68,59 @@ static void test_all(void **state)
     }
 }
 
-/* Half floats: the result is rounded to them. */
-static void test_half(void **state)
+/* The other kernel's: any type (small integers have ties), norms, indices in either order. */
+static void test_lanes(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
-        const pool_row *r = &rows[i / 2];
-        const ry_dtype dtype = i & 1 ? RY_bf16 : RY_f16;
-        for (int kind = 0; kind < 2; kind++) {
+    for (ry_dtype dtype = RY_f32; dtype < RY_bool; dtype++) {
+        for (size_t i = 0; i < 6 * sizeof rows / sizeof *rows; i++) {
+            const pool_row *r = &rows[i / 6];
+            const bool indices = i % 6 < 2;
             kernel_case c;
             kernel_case_begin(&c, RY_OP_pool);
-            c.attrs.pool.kind = kind ? RY_pool_kind_average : RY_pool_kind_max;
+            c.attrs.pool.kind = i % 6 < 3    ? RY_pool_kind_max
+                                : i % 6 == 3 ? RY_pool_kind_average
+                                             : RY_pool_kind_lp;
+            c.attrs.pool.p = i % 6 == 4 ? 2 : dtype % 2 ? 1 : 3;
+            c.attrs.pool.storage_order = i % 6 == 1;
             c.attrs.pool.kernel = r->kernel;
             c.attrs.pool.stride = r->stride;
             c.attrs.pool.dilation = r->dilation;
             c.attrs.pool.pads = r->pads;
             kernel_case_random(&c, dtype, r->in, i);
             kernel_case_output(&c, dtype, r->out);
-            check(&c);
+            if (indices) {
+                kernel_case_output(&c, RY_i64, r->out);
+            }
+            if (ry_dtype_is_float(dtype) ? dtype != RY_f32 || indices || i % 6 > 3 : i % 6 < 3) {
+                kernel_case_check_isas(&c, "pool_lanes", i % 6 < 3 ? 0 : NEAR32);
+            }
             kernel_case_end(&c);
         }
+    }
+}
+
+/* Ties, NaN and infinities: the first of equals, and the first NaN, gives the index. */
+static void test_first_of_equals(void **state)
+{
+    (void)state;
+    double values[2 * 8 * 8];
+    for (int i = 0; i < 2 * 8 * 8; i++) {
+        values[i] = (double[]){-INFINITY, 2, -INFINITY, 2, NAN, 1, -INFINITY, 0}[i * 7 / 3 % 8];
+        values[i] = i < 24 ? -INFINITY : values[i];
+    }
+    for (int i = 0; i < 4; i++) {
+        kernel_case c;
+        kernel_case_begin(&c, RY_OP_pool);
+        c.attrs.pool.kernel = (ry_ints){2, {3, 2}};
+        c.attrs.pool.stride = (ry_ints){2, {2, 2}};
+        c.attrs.pool.pads = (ry_ints){4, {1, 2, 1, 2}}; /* windows of padding alone, too */
+        c.attrs.pool.storage_order = i & 1;
+        kernel_case_values(&c, i & 2 ? RY_f64 : RY_f32, "1x2x8x8", values);
+        kernel_case_output(&c, i & 2 ? RY_f64 : RY_f32, "1x2x4x6");
+        kernel_case_output(&c, RY_i64, "1x2x4x6");
+        kernel_case_check_isas(&c, "pool_lanes", 0);
+        kernel_case_end(&c);
     }
 }
 
@@ -110,9 +143,77 @@ static void test_nan(void **state)
     }
 }
 
+/* Indices in their own planes, with repeated ones; the last rounds have some in other planes. */
+static void test_max_unpool(void **state)
+{
+    (void)state;
+    const struct {
+        const char *x, *y;
+        int planes, positions, pooled;
+        ry_dtype dtype;
+    } cases[] = {{"2x3x4x5", "2x3x8x10", 6, 20, 80, RY_f32},
+                 {"2x3x4x5", "2x3x9x13", 6, 20, 80, RY_f16},
+                 {"1x40x3x3", "1x40x6x6", 40, 9, 36, RY_u8},
+                 {"2x5x6", "2x5x12", 10, 6, 12, RY_f64}};
+    for (size_t i = 0; i < 4 * sizeof cases / sizeof *cases; i++) {
+        const size_t row = i / 4;
+        const int count = cases[row].planes * cases[row].positions;
+        double index[400];
+        for (int k = 0; k < count; k++) {
+            const int plane =
+                i % 4 == 3 && k % 5 == 0 ? k * 7 % cases[row].planes : k / cases[row].positions;
+            index[k] = plane * cases[row].pooled + k * 13 % (cases[row].pooled / (1 + (int)i % 2));
+        }
+        kernel_case c;
+        kernel_case_begin(&c, RY_OP_max_unpool);
+        c.attrs.max_unpool.kernel = c.attrs.max_unpool.stride =
+            row == 3 ? (ry_ints){1, {2}} : (ry_ints){2, {2, 2}};
+        kernel_case_random(&c, cases[row].dtype, cases[row].x, i);
+        kernel_case_values(&c, RY_i64, cases[row].x, index);
+        kernel_case_output(&c, cases[row].dtype, cases[row].y);
+        kernel_case_check(&c, "max_unpool_move", 0);
+        kernel_case_end(&c);
+    }
+}
+
+static void test_col2im(void **state)
+{
+    (void)state;
+    const struct {
+        const char *x, *y;
+        ry_ints image, block, stride, dilation, pads;
+    } cases[] = {
+        {"2x18x20", "2x2x6x7", {2, {6, 7}}, {2, {3, 3}}, {0}, {0}, {0}},
+        {"1x36x64", "1x6x15x14", {2, {15, 14}}, {2, {2, 3}}, {2, {2, 2}}, {0}, {4, {1, 2, 0, 1}}},
+        {"1x12x9", "1x3x9x9", {2, {9, 9}}, {2, {2, 2}}, {2, {3, 3}}, {0}, {0}},
+        {"1x12x25", "1x3x10x12", {2, {10, 12}}, {2, {2, 2}}, {2, {2, 2}}, {2, {1, 2}}, {0}},
+        {"1x9x33", "1x3x35", {1, {35}}, {1, {3}}, {0}, {0}, {0}},
+        {"1x8x18", "1x1x4x3x4", {3, {4, 3, 4}}, {3, {2, 2, 2}}, {0}, {0}, {0}},
+    };
+    for (ry_dtype dtype = RY_f32; dtype < RY_bool; dtype++) {
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            kernel_case c;
+            kernel_case_begin(&c, RY_OP_col2im);
+            c.attrs.col2im.image = cases[i].image;
+            c.attrs.col2im.block = cases[i].block;
+            c.attrs.col2im.stride = cases[i].stride;
+            c.attrs.col2im.dilation = cases[i].dilation;
+            c.attrs.col2im.pads = cases[i].pads;
+            kernel_case_random(&c, dtype, cases[i].x, i);
+            kernel_case_output(&c, dtype, cases[i].y);
+            kernel_case_check_isas(&c, "col2im", ry_dtype_is_float(dtype) ? 2e-6 : 0);
+            kernel_case_end(&c);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_half),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all),
+                                       cmocka_unit_test(test_lanes),
+                                       cmocka_unit_test(test_first_of_equals),
+                                       cmocka_unit_test(test_max_unpool),
+                                       cmocka_unit_test(test_col2im),
                                        cmocka_unit_test(test_nan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static const row rows[] = {
     {"lrn_f32", "lrn x0=2x19x5x7:f32 y0=2x19x5x7:f32 size=5", 1e-6},
     {"softmax_f32", "softmax x0=3x7x37:f32 y0=3x7x37:f32 axis=1", 1e-6},
     {"layer_norm_f32", "layer_norm x0=4x33:f32 x1=33:f32 y0=4x33:f32 axis=1", 1e-6},
-    {"arg_reduce_f32", "arg_reduce x0=3x19x4:f32 y0=3x1x4:i64 axis=1", 0},
+    {"arg_reduce", "arg_reduce x0=3x19x4:f32 y0=3x1x4:i64 axis=1", 0},
     {"expr", "expr x0=5x37:f32 x1=37:f32 y0=5x37:f32 program='x0 * x1 + x0'", 1e-6},
     {"expr", "expr x0=9x301:f32 y0=9x1:f32 program='sum(x0)' axes=1", 1e-6},
     {"conv_fwd_f32_winograd", "conv n=2 c=5 h=11 w=13 k=7 r=3 s=3 pad=1 bias=1", 1e-5},

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local response normalisation across channels, f32: NCHW by blocks of positions side by side, NHWC
- * by rows of channels. */
+/* Local response normalisation across channels, computed in f32: NCHW by blocks of positions side
+ * by side, NHWC by rows of channels. */
 #include "kernels/cpu/norm/lrn_plan.h"
 
 #include "base/integer.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/half_rows.h"
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/simd/vector_math.h"
 
@@ -35,22 +36,53 @@ static void add_squares(float *restrict sum, const float *restrict x, int64_t n)
     }
 }
 
-static void columns_of(float *y, const float *x, int64_t channels, int64_t step, int64_t columns,
-                       int64_t size, formula f)
+/* n elements from element `at` on as floats: where they are, or in `buffer`. */
+static const float *floats_at(rynd_dtype dtype, const void *x, int64_t at, int64_t n, float *buffer)
 {
-    float sum[RY_LANE_COLUMNS];
+    if (dtype == RYND_DTYPE_F32) {
+        return (const float *)x + at;
+    }
+    ry_row_load(dtype, buffer, x, at, n);
+    return buffer;
+}
+
+/* y = scale(x) of n elements from element `at` on; `buffer` has x if it is not f32. */
+static void scale_at(rynd_dtype dtype, void *y, int64_t at, const float *x, const float *sum,
+                     int64_t n, float *buffer, formula f)
+{
+    if (dtype == RYND_DTYPE_F32) {
+        scale((float *)y + at, x, sum, n, f);
+    } else {
+        scale(buffer, x, sum, n, f);
+        ry_row_store(dtype, y, at, buffer, n);
+    }
+}
+
+static void columns_of(const ry_cpu_launch *launch, int64_t at, int64_t columns, int64_t size,
+                       formula f)
+{
+    const ry_lane_blocks *s = launch->state;
+    const rynd_dtype dtype = launch->problem->in[0].dtype;
+    const int64_t channels = s->lanes.length, step = s->lanes.inner;
+    float sum[RY_LANE_COLUMNS], row[RY_LANE_COLUMNS], result[RY_LANE_COLUMNS];
     for (int64_t c = 0; c < channels; c++) {
         memset(sum, 0, sizeof sum);
         for (int64_t k = ry_clamp(c - (size - 1) / 2, 0, channels);
              k < ry_clamp(c + size / 2 + 1, 0, channels); k++) {
-            add_squares(sum, x + k * step, columns);
+            add_squares(sum, floats_at(dtype, launch->in[0], at + k * step, columns, row), columns);
         }
-        scale(y + c * step, x + c * step, sum, columns, f);
+        const float *x = floats_at(dtype, launch->in[0], at + c * step, columns, row);
+        scale_at(dtype, launch->out[0], at + c * step, x, sum, columns, result, f);
     }
 }
 
-static void row_of(float *y, const float *x, int64_t channels, int64_t size, float *sum, formula f)
+/* scratch: three rows of floats */
+static void row_of(const ry_cpu_launch *launch, int64_t at, int64_t size, formula f)
 {
+    const rynd_dtype dtype = launch->problem->in[0].dtype;
+    const int64_t channels = ((const ry_lane_blocks *)launch->state)->lanes.length;
+    float *sum = launch->scratch, *result = sum + 2 * channels;
+    const float *x = floats_at(dtype, launch->in[0], at, channels, sum + channels);
     memset(sum, 0, (size_t)channels * sizeof *sum);
     for (int64_t k = -((size - 1) / 2); k <= size / 2; k++) {
         int64_t first = ry_clamp(-k, 0, channels), end = ry_clamp(channels - k, first, channels);
@@ -58,7 +90,7 @@ static void row_of(float *y, const float *x, int64_t channels, int64_t size, flo
             add_squares(sum + first, x + first + k, end - first);
         }
     }
-    scale(y, x, sum, channels, f);
+    scale_at(dtype, launch->out[0], at, x, sum, channels, result, f);
 }
 
 static void run(const ry_cpu_launch *launch, size_t task)
@@ -66,18 +98,14 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const ry_lane_blocks *s = launch->state;
     const ry_lrn_attrs *a = &launch->problem->attrs.lrn;
     const formula f = {(float)a->bias, (float)(a->alpha / (double)a->size), (float)a->beta};
-    const int64_t channels = s->lanes.length, inner = s->lanes.inner,
-                  size = a->size < 2 * channels ? a->size : 2 * channels;
+    const int64_t channels = s->lanes.length, size = ry_min(a->size, 2 * channels);
     const ry_lane_range units = ry_lane_blocks_task(s, task);
-    float *sum = launch->scratch;
     for (int64_t unit = units.first; unit < units.end; unit++) {
         if (s->blocks == 0) {
-            row_of((float *)launch->out[0] + unit * channels,
-                   (const float *)launch->in[0] + unit * channels, channels, size, sum, f);
+            row_of(launch, unit * channels, size, f);
         } else {
             const ry_lane_unit u = ry_lane_blocks_unit(s, unit);
-            columns_of((float *)launch->out[0] + u.at, (const float *)launch->in[0] + u.at,
-                       channels, inner, u.columns, size, f);
+            columns_of(launch, u.at, u.columns, size, f);
         }
     }
 }

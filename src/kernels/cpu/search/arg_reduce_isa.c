@@ -1,98 +1,195 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argmax and argmin, f32, along any axis: blocks of columns side by side, or rows, whose lanes are
- * columns that meet at the end. Ties go to the first position (or the last), and NaN wins over
- * every number, as in numpy. */
+/* argmax and argmin of every type along any axis: blocks of columns side by side. Short rows become
+ * columns of a transposed tile; a long row's lanes are columns that meet at the end. Ties go to the
+ * first position (or the last), and NaN wins over every number, as in numpy. */
+#include "base/integer.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/search/arg_reduce_plan.h"
+#include "kernels/cpu/simd/half.h"
 #include "kernels/cpu/simd/simd.h"
 
-#include <math.h>
-#include <string.h>
+enum {
+    LANES = 64,      /* rows of a tile; columns of a long row */
+    TILE = 16,       /* columns of a tile */
+    LEAST_ROWS = 16, /* fewer rows are not worth a tile */
+    SHORT_ROW = 1024
+};
 
-enum { LANES = 64 };
-
-/* What beats the best so far: sign -1 turns a minimum into a maximum; `ties`: an equal element does
- * too. */
+/* What beats the best so far: a minimum is a maximum of numbers in reverse order; `ties`: an equal
+ * element does too. */
 typedef struct rule {
-    float sign;
+    float sign;   /* floats: 1 or -1 */
+    int32_t flip; /* integers: bits to invert, none or all */
     int32_t ties;
 } rule;
 
-/* best and position of n columns meet row `index`. Without branches, so that it vectorises. */
-static void meet(float *restrict best, int32_t *restrict position, const float *restrict x,
-                 int64_t n, int32_t index, rule r)
+/* best (values) and position: one a column. */
+typedef struct arg_loops {
+    void (*begin)(void *best, int32_t *position, int64_t n);
+    /* n columns meet `count` rows of x, from element `at` on and `step` apart; `index`: the first's
+     * position */
+    void (*columns)(void *best, int32_t *position, const void *x, int64_t at, int64_t count,
+                    int64_t step, int64_t n, int64_t index, rule r);
+    /* the best of n columns: their positions differ */
+    int32_t (*merge)(const void *best, const int32_t *position, int64_t n, rule r);
+} arg_loops;
+
+#define RY_SAME(x)                (x)
+#define LOWEST_FLOAT(v)           ((v)-INFINITY)
+#define LOWEST_SIGNED(v)          ((v) ~((UINT64_C(1) << (8 * sizeof(v) - 1)) - 1))
+#define LOWEST_UNSIGNED(v)        0
+#define ORDERED_FLOAT(v, x, r)    ((x) * (v)(r).sign)
+#define ORDERED_SIGNED(v, x, r)   ((v)((x) ^ (v)(r).flip))
+#define ORDERED_UNSIGNED(v, x, r) ((v)((x) ^ (v)(r).flip))
+
+/* `line` has no branches, so compilers vectorise it. */
+#define RY_LANE(name, element, value, sum, load, store, kind)                                 \
+    static void begin_##name(void *best, int32_t *position, int64_t n)                        \
+    {                                                                                         \
+        for (int64_t i = 0; i < n; i++) {                                                     \
+            ((value *)best)[i] = LOWEST_##kind(value);                                        \
+            position[i] = 0;                                                                  \
+        }                                                                                     \
+    }                                                                                         \
+    RY_INLINE void line_##name(value *restrict best, int32_t *restrict position,              \
+                               const element *restrict x, int64_t n, int32_t index, rule r)   \
+    {                                                                                         \
+        for (int64_t i = 0; i < n; i++) {                                                     \
+            const value v = ORDERED_##kind(value, load(x[i]), r);                             \
+            const int32_t nan = v != v, best_nan = best[i] != best[i];                        \
+            int32_t wins = (v > best[i]) | (r.ties & (v == best[i]));                         \
+            wins = (wins & ~best_nan) | (nan & (~best_nan | r.ties));                         \
+            best[i] = wins & 1 ? v : best[i];                                                 \
+            position[i] = wins & 1 ? index : position[i];                                     \
+        }                                                                                     \
+    }                                                                                         \
+    static void columns_##name(void *best, int32_t *position, const void *from, int64_t at,   \
+                               int64_t count, int64_t step, int64_t n, int64_t index, rule r) \
+    {                                                                                         \
+        const element *x = (const element *)from + at;                                        \
+        for (int64_t k = 0; k < count; k++, x += step) {                                      \
+            line_##name(best, position, x, n, (int32_t)(index + k), r);                       \
+        }                                                                                     \
+    }                                                                                         \
+    static int32_t merge_##name(const void *best, const int32_t *position, int64_t n, rule r) \
+    {                                                                                         \
+        const value *b = best;                                                                \
+        int64_t found = 0;                                                                    \
+        for (int64_t i = 1; i < n; i++) {                                                     \
+            const bool nan = b[i] != b[i], found_nan = b[found] != b[found];                  \
+            const bool equal = b[i] == b[found] || (nan && found_nan);                        \
+            const bool better = nan ? !found_nan : !found_nan && b[i] > b[found];             \
+            const bool before = position[i] < position[found];                                \
+            found = better || (equal && before != (r.ties != 0)) ? i : found;                 \
+        }                                                                                     \
+        return position[found];                                                               \
+    }
+#include "kernels/cpu/parts/lane_types.inc"
+#undef RY_LANE
+
+static const arg_loops loops_of[RY_DTYPES] = {
+#define RY_LANE(name, element, value, sum, load, store, kind) \
+    [RY_##name] = {begin_##name, columns_##name, merge_##name},
+#include "kernels/cpu/parts/lane_types.inc"
+#undef RY_LANE
+};
+
+/* A task's operands. */
+typedef struct search {
+    const arg_loops *loops;
+    const char *x;
+    int64_t *y;
+    int64_t length, size; /* elements per row; bytes per element */
+    rule r;
+} search;
+
+static void keep(int64_t *y, const int32_t *position, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        float value = x[i] * r.sign;
-        int32_t nan = value != value, best_nan = best[i] != best[i];
-        int32_t wins = (value > best[i]) | (r.ties & (value == best[i]));
-        wins = (wins & ~best_nan) | (nan & (~best_nan | r.ties));
-        best[i] = wins & 1 ? value : best[i];
-        position[i] = wins & 1 ? index : position[i];
-    }
-}
-
-static void columns_of(int64_t *y, const float *x, int64_t length, int64_t step, int64_t columns,
-                       rule r)
-{
-    float best[RY_LANE_COLUMNS] = {0};
-    int32_t position[RY_LANE_COLUMNS];
-    for (int64_t i = 0; i < columns; i++) {
-        best[i] = x[i] * r.sign;
-        position[i] = 0;
-    }
-    for (int64_t k = 1; k < length; k++) {
-        meet(best, position, x + k * step, columns, (int32_t)k, r);
-    }
-    for (int64_t i = 0; i < columns; i++) {
         y[i] = position[i];
     }
 }
 
-/* Lane i sees elements i, i + LANES, ...; then the lanes' bests meet, ties by their positions. */
-static int64_t row_of(const float *x, int64_t n, rule r)
+static void search_columns(const search *s, const ry_lane_unit *u, int64_t inner)
 {
-    float best[LANES] = {0};
-    int32_t turn[LANES] = {0};
-    int64_t lanes = n < LANES ? n : LANES, turns = n / lanes, found = 0;
-    for (int64_t i = 0; i < lanes; i++) {
-        best[i] = x[i] * r.sign;
+    uint64_t best[RY_LANE_COLUMNS];
+    int32_t position[RY_LANE_COLUMNS];
+    s->loops->begin(best, position, u->columns);
+    s->loops->columns(best, position, s->x, u->at, s->length, inner, u->columns, 0, s->r);
+    keep(s->y + u->outer * inner + u->column, position, u->columns);
+}
+
+/* A lane sees every LANESth element; then the lanes' bests meet. */
+static void search_row(const search *s, int64_t row)
+{
+    uint64_t best[LANES];
+    int32_t position[LANES];
+    const int64_t at = row * s->length, turns = s->length / LANES, rest = s->length % LANES;
+    s->loops->begin(best, position, LANES);
+    s->loops->columns(best, position, s->x, at, turns, LANES, LANES, 0, s->r);
+    s->loops->columns(best, position, s->x, at + turns * LANES, 1, 0, rest, turns, s->r);
+    for (int32_t i = 0; i < LANES; i++) {
+        position[i] = position[i] * LANES + i;
     }
-    for (int64_t k = 1; k < turns; k++) {
-        meet(best, turn, x + k * LANES, LANES, (int32_t)k, r);
-    }
-    meet(best, turn, x + turns * lanes, n - turns * lanes, (int32_t)turns, r);
-    for (int64_t i = 1; i < lanes; i++) {
-        int64_t at = turn[i] * lanes + i, old = turn[found] * lanes + found;
-        bool nan = best[i] != best[i], found_nan = best[found] != best[found];
-        bool equal = best[i] == best[found] || (nan && found_nan);
-        bool better = nan ? !found_nan : !found_nan && best[i] > best[found];
-        if (better || (equal && (r.ties ? at > old : at < old))) {
-            found = i;
+    s->y[row] = s->loops->merge(best, position, ry_min(s->length, LANES), s->r);
+}
+
+/* tile[k][r] = x[r][k] */
+RY_INLINE void transpose(char *tile, const char *x, int64_t length, int64_t rows, int64_t columns,
+                         const int64_t size)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t k = 0; k < columns; k++) {
+            memcpy(tile + (k * LANES + r) * size, x + (r * length + k) * size, (size_t)size);
         }
     }
-    return turn[found] * lanes + found;
+}
+
+static void search_rows(const search *s, int64_t row, int64_t rows)
+{
+    uint64_t best[LANES], tile[TILE * LANES];
+    int32_t position[LANES];
+    s->loops->begin(best, position, rows);
+    for (int64_t k = 0; k < s->length; k += TILE) {
+        const char *x = s->x + (row * s->length + k) * s->size;
+        const int64_t columns = ry_min(s->length - k, TILE);
+        switch (s->size) {
+        case 1: transpose((char *)tile, x, s->length, rows, columns, 1); break;
+        case 2: transpose((char *)tile, x, s->length, rows, columns, 2); break;
+        case 4: transpose((char *)tile, x, s->length, rows, columns, 4); break;
+        default: transpose((char *)tile, x, s->length, rows, columns, 8); break;
+        }
+        s->loops->columns(best, position, tile, 0, columns, LANES, rows, k, s->r);
+    }
+    keep(s->y + row, position, rows);
 }
 
 static void run(const ry_cpu_launch *launch, size_t task)
 {
-    const ry_lane_blocks *s = launch->state;
+    const ry_lane_blocks *b = launch->state;
     const ry_arg_reduce_attrs *a = &launch->problem->attrs.arg_reduce;
-    const rule r = {a->min ? -1 : 1, a->select_last != 0};
-    const int64_t length = s->lanes.length, inner = s->lanes.inner;
-    const float *x = launch->in[0];
-    int64_t *y = launch->out[0];
-    const ry_lane_range units = ry_lane_blocks_task(s, task);
-    for (int64_t unit = units.first; unit < units.end; unit++) {
-        if (s->blocks == 0) {
-            y[unit] = row_of(x + unit * length, length, r);
+    const ry_dtype dtype = (ry_dtype)launch->problem->in[0].dtype;
+    const search s = {.loops = &loops_of[dtype],
+                      .x = launch->in[0],
+                      .y = launch->out[0],
+                      .length = b->lanes.length,
+                      .size = (int64_t)ry_dtype_size(dtype),
+                      .r = {a->min ? -1 : 1, a->min ? -1 : 0, a->select_last != 0}};
+    const ry_lane_range units = ry_lane_blocks_task(b, task);
+    for (int64_t unit = units.first; unit < units.end;) {
+        if (b->blocks != 0) {
+            const ry_lane_unit u = ry_lane_blocks_unit(b, unit++);
+            search_columns(&s, &u, b->lanes.inner);
+        } else if (units.end - unit >= LEAST_ROWS && s.length <= SHORT_ROW) {
+            const int64_t rows = ry_min(units.end - unit, LANES);
+            search_rows(&s, unit, rows);
+            unit += rows;
         } else {
-            const ry_lane_unit u = ry_lane_blocks_unit(s, unit);
-            columns_of(y + u.outer * inner + u.column, x + u.at, length, inner, u.columns, r);
+            search_row(&s, unit++);
         }
     }
 }
 
-RY_CPU_KERNEL(arg_reduce_f32, arg_reduce, strict, .simd = RY_SIMD,
+RY_CPU_KERNEL(arg_reduce, arg_reduce, strict, .simd = RY_SIMD,
               .applicable = ry_arg_reduce_applicable, .prepare = ry_arg_reduce_prepare,
               .initialise = ry_arg_reduce_initialise, .run = run);

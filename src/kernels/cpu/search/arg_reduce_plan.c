@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which argmax and argmin the vector kernels take: dense float32 and an axis of any place. */
+/* Which argmax and argmin the vector kernels take: dense numbers of any type, any axis. */
 #include "kernels/cpu/search/arg_reduce_plan.h"
 
 #include "kernels/common/work.h"
@@ -30,7 +30,7 @@ static bool output_follows(const ry_problem *problem)
             j += problem->attrs.arg_reduce.keepdims != 0;
             continue;
         }
-        bool outside = x->stride[i] > x->stride[axis];
+        const bool outside = x->dim[axis] > 1 && x->stride[i] > x->stride[axis];
         if (x->dim[i] > 1 &&
             y->stride[j] != (outside ? x->stride[i] / x->dim[axis] : x->stride[i])) {
             return false;
@@ -44,9 +44,8 @@ bool ry_arg_reduce_applicable(const ry_problem *problem)
 {
     ry_lanes lanes;
     return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
-           problem->in[0].dtype == RYND_DTYPE_F32 && problem->out[0].dtype == RYND_DTYPE_I64 &&
-           axis_of(problem) >= 0 && problem->in[0].dim[axis_of(problem)] > 1 &&
-           problem->in[0].dim[axis_of(problem)] <= INT32_MAX &&
+           problem->in[0].dtype != RYND_DTYPE_BOOL && problem->out[0].dtype == RYND_DTYPE_I64 &&
+           axis_of(problem) >= 0 && problem->in[0].dim[axis_of(problem)] <= INT32_MAX &&
            ry_lanes_make(&problem->in[0], axis_of(problem), axis_of(problem) + 1, &lanes) &&
            output_follows(problem);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: max and average pooling, computed in f32, 1 to 3 spatial dims and more (pool_plan.h).
- *
- * Planes of f16 and bf16 are converted in scratch memory (NCHW only). */
+/* Kernels: max and average pooling of f32, any number of spatial dims (pool_plan.h). */
 #include "kernels/cpu/parts/cpu_kernel.h"
-#include "kernels/cpu/simd/half_rows.h"
 #include "kernels/cpu/window/pool_channels.h"
 #include "kernels/cpu/window/pool_join.h"
 
@@ -132,24 +129,6 @@ static float pool_full(const pool_plan *s, const float *plane)
                       : join_all(plane, s->in_size, false) / divisor;
 }
 
-/* Planes of another type than f32: scratch holds the plane and its result behind the reduced row.
- */
-static void pool_converted(const ry_cpu_launch *launch, const pool_plan *s, int64_t plane,
-                           float *reduced)
-{
-    const rynd_dtype dtype = launch->problem->in[0].dtype;
-    const int64_t out_width = pool_along(&s->window)->out, out_size = s->rows * out_width;
-    float *x = reduced + s->width, *y = x + s->in_size;
-    ry_row_load(dtype, x, launch->in[0], plane * s->in_size, s->in_size);
-    if (s->path == POOL_FULL) {
-        *y = pool_full(s, x);
-    }
-    for (int64_t row = 0; s->path == POOL_ROWS && row < s->rows; row++) {
-        pool_plane_row(s, y + row * out_width, x, row, reduced);
-    }
-    ry_row_store(dtype, launch->out[0], plane * out_size, y, out_size);
-}
-
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const pool_plan *s = launch->state;
@@ -165,9 +144,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
             end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
     int64_t plane = first / s->rows, row = first % s->rows;
     for (int64_t unit = first; unit < end; unit++) {
-        if (s->convert) {
-            pool_converted(launch, s, unit, reduced);
-        } else if (s->path == POOL_FULL) {
+        if (s->path == POOL_FULL) {
             y[unit] = pool_full(s, x + unit * s->in_size);
         } else if (s->path == POOL_ROWS) {
             pool_plane_row(s, y + unit * out_width, x + plane * s->in_size, row, reduced);

@@ -6,7 +6,6 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
-#include "kernels/cpu/simd/half_rows.h"
 
 /* No window of a network is as wide; beyond it the reduced row and the tables would take more
  * memory than they are worth. */
@@ -35,9 +34,17 @@ static int64_t loads_reduced(const ry_window_axis *w, int64_t taps)
     return w->out * (w->taps + 1) + w->in * (taps + 1);
 }
 
+/* Does pool_f32 take its type, kind and outputs? */
+static bool plain_floats(const ry_problem *problem)
+{
+    return problem->in[0].dtype == RYND_DTYPE_F32 && !ry_problem_has_output(problem, 1) &&
+           problem->attrs.pool.kind != RY_pool_kind_lp;
+}
+
 static void describe(const ry_query *query, pool_plan *s)
 {
     const ry_problem *problem = query->problem;
+    const bool lanes = query->kernel->applicable == ry_pool_lanes_applicable;
     const ry_tensor *x = &problem->in[0];
     *s = (pool_plan){.maximum = problem->attrs.pool.kind == RY_pool_kind_max,
                      .include_pad = problem->attrs.pool.count_include_pad != 0,
@@ -56,15 +63,14 @@ static void describe(const ry_query *query, pool_plan *s)
     s->in_size *= along->in;
     /* a tensor of 1x1 images is both */
     const bool planes = ry_tensor_is_row_major(x) && ry_tensor_is_row_major(&problem->out[0]);
-    s->path = !planes ? POOL_CHANNELS : covers_all(&s->window) ? POOL_FULL : POOL_ROWS;
+    s->path = !planes ? POOL_CHANNELS : covers_all(&s->window) && !lanes ? POOL_FULL : POOL_ROWS;
     int64_t row_bytes = 4 * taps * along->in;
-    s->convert = x->dtype != RYND_DTYPE_F32;
-    s->units = s->path == POOL_FULL || s->convert ? s->planes
-               : s->path == POOL_ROWS             ? s->planes * s->rows
-                                                  : s->planes / s->channels * s->rows;
+    s->units = s->path == POOL_FULL   ? s->planes
+               : s->path == POOL_ROWS ? s->planes * s->rows
+                                      : s->planes / s->channels * s->rows;
     s->units_per_task = ry_lanes_per_task(query->target->machine, s->units,
-                                          s->path == POOL_FULL || s->convert ? 4 * s->in_size
-                                          : s->path == POOL_ROWS             ? row_bytes
+                                          s->path == POOL_FULL   ? 4 * s->in_size
+                                          : s->path == POOL_ROWS ? row_bytes
                                                                  : row_bytes * s->channels);
     s->width = s->path == POOL_CHANNELS ? along->in * s->channels
                                         : ry_max(ry_window_covered(along), along->pad + along->in) +
@@ -73,22 +79,21 @@ static void describe(const ry_query *query, pool_plan *s)
                    loads_reduced(along, taps) < loads_direct(along, taps) && s->width < WIDEST;
 }
 
-static bool dense(const ry_tensor *t)
+/* Both row-major, or both channels last. */
+static bool same_layout(const ry_tensor *a, const ry_tensor *b)
 {
-    return ry_row_dtype(t->dtype) && (ry_tensor_is_row_major(t) || ry_tensor_is_channels_last(t));
+    return (ry_tensor_is_row_major(a) && ry_tensor_is_row_major(b)) ||
+           (ry_tensor_is_channels_last(a) && ry_tensor_is_channels_last(b));
 }
 
-bool ry_pool_applicable(const ry_problem *problem)
+static bool window_fits(const ry_problem *problem)
 {
     const ry_pool_attrs *a = &problem->attrs.pool;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) ||
-        ry_problem_has_output(problem, 1) || !dense(x) || !dense(y) || x->dtype != y->dtype ||
-        ry_tensor_count(x) == 0 || ry_tensor_count(y) == 0 || a->kind == RY_pool_kind_lp) {
+    if (x->dtype != y->dtype || !same_layout(x, y) || ry_tensor_count(x) == 0 ||
+        ry_tensor_count(y) == 0) {
         return false;
     }
-    bool same_layout = (ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y)) ||
-                       (ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y));
     for (int i = 0; i < a->pads.count; i++) {
         if (a->pads.at[i] < 0) {
             return false;
@@ -103,12 +108,30 @@ bool ry_pool_applicable(const ry_problem *problem)
     for (const ry_window_axis *axis = window.axis; axis < w; axis++) {
         offsets *= (double)axis->out * (double)ry_min(axis->taps, axis->in);
     }
-    bool small =
-        x->dtype == RYND_DTYPE_F32 || (ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y) &&
-                                       ry_tensor_count(x) / x->dim[0] / x->dim[1] < WIDEST);
-    return offsets < WIDEST && small && same_layout && w->taps < WIDEST &&
-           w->dilation < WIDEST / w->taps && w->stride < WIDEST && w->out < WIDEST / w->stride &&
-           w->pad < WIDEST;
+    return offsets < WIDEST && w->taps < WIDEST && w->dilation < WIDEST / w->taps &&
+           w->stride < WIDEST && w->out < WIDEST / w->stride && w->pad < WIDEST;
+}
+
+bool ry_pool_applicable(const ry_problem *problem)
+{
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
+           plain_floats(problem) && window_fits(problem);
+}
+
+bool ry_pool_lanes_applicable(const ry_problem *problem)
+{
+    if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) ||
+        plain_floats(problem) || !window_fits(problem)) {
+        return false;
+    }
+    const ry_tensor *x = &problem->in[0], *index = &problem->out[1];
+    if (ry_problem_has_output(problem, 1)) {
+        return problem->attrs.pool.kind == RY_pool_kind_max && x->dtype != RYND_DTYPE_BOOL &&
+               index->dtype == RYND_DTYPE_I64 && same_layout(index, &problem->out[0]) &&
+               ry_tensor_count(x) / x->dim[0] / x->dim[1] <= INT32_MAX;
+    }
+    return problem->attrs.pool.kind == RY_pool_kind_max ? x->dtype != RYND_DTYPE_BOOL
+                                                        : ry_dtype_is_float((ry_dtype)x->dtype);
 }
 
 /* How many positions of an axis's window at output `o` an average divides by. */
@@ -201,11 +224,37 @@ rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     prepared->state_size = sizeof s + (size_t)s.rows * sizeof(pool_row) +
                            columns * (sizeof(pool_column) + sizeof(float)) +
                            offsets * sizeof(int64_t);
-    const int64_t converted = s.convert ? s.in_size + s.rows * (int64_t)columns : 0;
     prepared->scratch =
-        s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + converted + 15) / 16 * 64;
+        s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + 15) / 16 * 64;
     ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
+}
+
+rynd_status ry_pool_lanes_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const struct ry_pool_costs *cost = &ry_costs_asked(query)->pool;
+    const ry_window window = ry_window_of(query->problem);
+    const ry_window_axis *w = pool_along(&window);
+    RY_TRY(ry_pool_prepare(query, prepared, error));
+    prepared->scratch = (size_t)(w->in + 2 * w->out + 7) / 8 * 64;
+    double taps = (double)w->taps;
+    for (const ry_window_axis *axis = window.axis; axis < w; axis++) {
+        taps *= (double)axis->taps;
+    }
+    const double out = (double)ry_tensor_count(&query->problem->out[0]);
+    ry_count_work(out * taps * cost->lane, ry_problem_bytes(query->problem), prepared);
+    return RYND_OK;
+}
+
+void ry_pool_index_strides(const ry_problem *problem, const ry_window *window, int64_t *strides)
+{
+    const int rank = window->rank;
+    int64_t step = 1;
+    for (int k = 0; k < rank; k++) {
+        const int i = problem->attrs.pool.storage_order ? k : rank - 1 - k;
+        strides[i] = step;
+        step *= window->axis[i].in;
+    }
 }
 
 void ry_pool_initialise(const ry_query *query, void *state)
@@ -220,6 +269,7 @@ void ry_pool_initialise(const ry_query *query, void *state)
         row[o] = taps_of_row(plan, o, offset + used);
         row[o].begin = used;
         used += row[o].count;
+        plan->empty = plan->empty || row[o].count == 0;
     }
     plan->offsets = used;
     float *divisor = (float *)(void *)(offset + used);
@@ -227,6 +277,7 @@ void ry_pool_initialise(const ry_query *query, void *state)
         const ry_window_range taps = ry_window_taps(w, o);
         column[o] =
             (pool_column){.first = ry_window_at(w, o, taps.begin), .count = taps.end - taps.begin};
+        plan->empty = plan->empty || column[o].count == 0;
         divisor[o] = (float)counted(plan, w, o);
     }
 }

@@ -32,7 +32,7 @@ typedef struct pool_plan {
     pool_path path;
     bool maximum, include_pad;
     bool separable;
-    bool convert; /* a unit is a plane, which scratch holds as f32 */
+    bool empty; /* some window meets padding alone */
     ry_window window;
     int64_t planes, channels; /* images times channels; channels */
     int64_t in_size;          /* elements of a plane of the input */
@@ -42,8 +42,15 @@ typedef struct pool_plan {
     int64_t offsets; /* how many */
 } pool_plan;
 
+/* pool_f32 takes f32 without indices; pool_lanes every number, with indices (POOL_ROWS and
+ * POOL_CHANNELS). */
 bool ry_pool_applicable(const ry_problem *problem);
+bool ry_pool_lanes_applicable(const ry_problem *problem);
 rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+/* scratch: a row of 8-byte values, an output row of them, and of int32_t */
+rynd_status ry_pool_lanes_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+/* What an index grows by along each spatial dim: row-major, or column-major by storage_order. */
+void ry_pool_index_strides(const ry_problem *problem, const ry_window *window, int64_t *strides);
 /* state: a pool_plan, then its tables */
 void ry_pool_initialise(const ry_query *query, void *state);
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel: col2im of every type (col2im_plan.h). */
+#include "kernels/cpu/window/col2im_plan.h"
+
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/half.h"
+#include "kernels/cpu/simd/simd.h"
+
+/* row: values. add: row[i * step] += x[at + i]. */
+typedef struct col2im_loops {
+    size_t size; /* bytes per value */
+    void (*add)(void *row, const void *x, int64_t at, int64_t n, int64_t step);
+    void (*store)(void *y, int64_t at, const void *row, int64_t n);
+} col2im_loops;
+
+#define RY_SAME(x)                     (x)
+#define ADD_FLOAT(value, sum, a, b)    ((a) + (b))
+#define ADD_SIGNED(value, sum, a, b)   ((value)((sum)(a) + (sum)(b)))
+#define ADD_UNSIGNED(value, sum, a, b) ((value)((sum)(a) + (sum)(b)))
+
+#define RY_LANE(name, element, value, sum, load, store_one, kind)                            \
+    RY_INLINE void steps_##name(value *restrict row, const element *restrict x, int64_t n,   \
+                                const int64_t step)                                          \
+    {                                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                    \
+            row[i * step] = ADD_##kind(value, sum, row[i * step], load(x[i]));               \
+        }                                                                                    \
+    }                                                                                        \
+    static void add_##name(void *row, const void *from, int64_t at, int64_t n, int64_t step) \
+    {                                                                                        \
+        const element *x = (const element *)from + at;                                       \
+        if (step == 1) {                                                                     \
+            steps_##name(row, x, n, 1);                                                      \
+        } else if (step == 2) {                                                              \
+            steps_##name(row, x, n, 2);                                                      \
+        } else {                                                                             \
+            steps_##name(row, x, n, step);                                                   \
+        }                                                                                    \
+    }                                                                                        \
+    static void store_##name(void *to, int64_t at, const void *row, int64_t n)               \
+    {                                                                                        \
+        element *restrict y = (element *)to + at;                                            \
+        for (int64_t i = 0; i < n; i++) {                                                    \
+            y[i] = (element)store_one(((const value *)row)[i]);                              \
+        }                                                                                    \
+    }
+#include "kernels/cpu/parts/lane_types.inc"
+#undef RY_LANE
+
+static const col2im_loops loops_of[RY_DTYPES] = {
+#define RY_LANE(name, element, value, sum, load, store_one, kind) \
+    [RY_##name] = {sizeof(value), add_##name, store_##name},
+#include "kernels/cpu/parts/lane_types.inc"
+#undef RY_LANE
+};
+
+static col2im_tap tap_of(const ry_window_axis *w, int64_t tap)
+{
+    const ry_window_range r =
+        ry_window_inside(w->in, tap * w->dilation - w->pad, w->stride, w->out);
+    const bool any = r.end > r.begin;
+    return (col2im_tap){r.begin, r.end - r.begin, any ? ry_window_at(w, r.begin, tap) : 0};
+}
+
+/* A task's operands. */
+typedef struct folding {
+    const col2im_plan *plan;
+    const col2im_loops *loops;
+    const void *x;
+    char *row;
+    col2im_tap *taps; /* the first COL2IM_TAPS */
+} folding;
+
+/* Adds the columns of one row of a block, whose first tap is at x[at], at one row of blocks. */
+static void add_taps(const folding *f, int64_t at)
+{
+    const ry_window_axis *w = &f->plan->window.axis[f->plan->window.rank - 1];
+    for (int64_t tap = 0; tap < w->taps; tap++) {
+        const col2im_tap t = tap < COL2IM_TAPS ? f->taps[tap] : tap_of(w, tap);
+        f->loops->add(f->row + (size_t)t.to * f->loops->size, f->x,
+                      at + tap * f->plan->positions + t.first, t.n, w->stride);
+    }
+}
+
+static void add_row(const folding *f, int64_t unit)
+{
+    const col2im_plan *s = f->plan;
+    const ry_window *w = &s->window;
+    const int last = w->rank - 1;
+    int64_t row = unit % s->rows, taps = w->axis[last].taps, blocks = w->axis[last].out,
+            at = unit / s->rows * s->taps * s->positions, count[RY_MAX_RANK], step[RY_MAX_RANK],
+            index[RY_MAX_RANK] = {0};
+    bool any = true;
+    for (int i = last - 1; i >= 0; i--) {
+        const ry_window_axis *axis = &w->axis[i];
+        const ry_window_readers r = ry_window_readers_of(axis, row % axis->in);
+        row /= axis->in;
+        at += r.tap * taps * s->positions + r.out * blocks;
+        step[i] = r.tap_step * taps * s->positions + r.out_step * blocks;
+        count[i] = r.count;
+        any = any && r.count > 0;
+        taps *= axis->taps;
+        blocks *= axis->out;
+    }
+    for (bool more = any; more; more = ry_index_next(last, count, index)) {
+        int64_t from = at;
+        for (int i = 0; i < last; i++) {
+            from += index[i] * step[i];
+        }
+        add_taps(f, from);
+    }
+}
+
+static void run(const ry_cpu_launch *launch, size_t task)
+{
+    const col2im_plan *s = launch->state;
+    const ry_window_axis *w = &s->window.axis[s->window.rank - 1];
+    const folding f = {.plan = s,
+                       .loops = &loops_of[launch->problem->in[0].dtype],
+                       .x = launch->in[0],
+                       .row = (char *)launch->scratch + COL2IM_TAPS * sizeof(col2im_tap),
+                       .taps = launch->scratch};
+    for (int64_t tap = 0; tap < ry_min(w->taps, COL2IM_TAPS); tap++) {
+        f.taps[tap] = tap_of(w, tap);
+    }
+    const int64_t first = (int64_t)task * s->units_per_task,
+                  end = ry_min(first + s->units_per_task, s->units);
+    for (int64_t unit = first; unit < end; unit++) {
+        memset(f.row, 0, (size_t)w->in * f.loops->size);
+        add_row(&f, unit);
+        f.loops->store(launch->out[0], unit * w->in, f.row, w->in);
+    }
+}
+
+RY_CPU_KERNEL(col2im, col2im, strict, .simd = RY_SIMD, .applicable = ry_col2im_applicable,
+              .prepare = ry_col2im_prepare, .initialise = ry_col2im_initialise, .run = run);

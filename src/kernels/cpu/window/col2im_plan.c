@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which col2im the vector kernels take: row-major numbers of any type. */
+#include "kernels/cpu/window/col2im_plan.h"
+
+#include "kernels/common/work.h"
+#include "kernels/costs.h"
+#include "kernels/cpu/parts/dense_lanes.h"
+
+/* Has the input as many taps and blocks as the window? */
+static bool blocks_match(const ry_problem *problem)
+{
+    const ry_window w = ry_window_of(problem);
+    double taps = (double)problem->out[0].dim[1], blocks = 1;
+    for (int i = 0; i < w.rank; i++) {
+        taps *= (double)w.axis[i].taps;
+        blocks *= (double)w.axis[i].out;
+    }
+    return (double)problem->in[0].dim[1] == taps && (double)problem->in[0].dim[2] == blocks;
+}
+
+bool ry_col2im_applicable(const ry_problem *problem)
+{
+    const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
+    return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
+           x->dtype == y->dtype && x->dtype != RYND_DTYPE_BOOL && x->rank == 3 && y->rank >= 3 &&
+           ry_tensor_is_row_major(x) && ry_tensor_is_row_major(y) && ry_tensor_count(x) > 0 &&
+           ry_tensor_count(y) > 0 && blocks_match(problem) &&
+           (uint64_t)y->dim[y->rank - 1] <= SIZE_MAX / 16;
+}
+
+void ry_col2im_initialise(const ry_query *query, void *state)
+{
+    col2im_plan *s = state;
+    const ry_problem *problem = query->problem;
+    *s = (col2im_plan){
+        .window = ry_window_of(problem), .rows = 1, .taps = 1, .positions = problem->in[0].dim[2]};
+    for (int i = 0; i < s->window.rank; i++) {
+        s->taps *= s->window.axis[i].taps;
+        s->rows *= i + 1 < s->window.rank ? s->window.axis[i].in : 1;
+    }
+    s->units = problem->out[0].dim[0] * problem->out[0].dim[1] * s->rows;
+    const int64_t bytes = (int64_t)(ry_problem_bytes(problem) / (double)s->units);
+    s->units_per_task = ry_lanes_per_task(query->target->machine, s->units, bytes);
+}
+
+rynd_status ry_col2im_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    const struct ry_pool_costs *cost = &ry_costs_asked(query)->pool;
+    (void)error;
+    col2im_plan s;
+    ry_col2im_initialise(query, &s);
+    const ry_window_axis *along = &s.window.axis[s.window.rank - 1];
+    prepared->phases = 1;
+    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->state_size = sizeof s;
+    const size_t row = (size_t)along->in * sizeof(uint64_t);
+    prepared->scratch =
+        COL2IM_TAPS * sizeof(col2im_tap) + (row + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
+    const double each = along->stride == 1 ? cost->lane : 4 * cost->lane;
+    ry_count_work((double)s.units * cost->row +
+                      (double)ry_tensor_count(&query->problem->in[0]) * each,
+                  ry_problem_bytes(query->problem), prepared);
+    return RYND_OK;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* col2im as rows of the image: a unit is a row along the last dim, which adds the columns' elements
+ * of each block that meets it. */
+#ifndef RY_KERNELS_CPU_WINDOW_COL2IM_PLAN_H
+#define RY_KERNELS_CPU_WINDOW_COL2IM_PLAN_H
+
+#include "kernels/kernel.h"
+#include "problem/window.h"
+
+typedef struct col2im_plan {
+    ry_window window;
+    int64_t rows;            /* rows per plane: product of the spatial dims but the last */
+    int64_t taps, positions; /* elements of a block; blocks */
+    int64_t units, units_per_task;
+} col2im_plan;
+
+/* Where blocks along the last dim have their tap inside the image: blocks first .. first + n - 1,
+ * the first's at element `to` of the row. */
+typedef struct col2im_tap {
+    int64_t first, n, to;
+} col2im_tap;
+
+enum { COL2IM_TAPS = 64 }; /* col2im_tap that scratch keeps */
+
+bool ry_col2im_applicable(const ry_problem *problem);
+/* scratch: COL2IM_TAPS of col2im_tap, a row of 8-byte values */
+rynd_status ry_col2im_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
+void ry_col2im_initialise(const ry_query *query, void *state); /* a col2im_plan */
+
+#endif
