@@ -22,7 +22,8 @@ static void count_moves(const ry_query *query, const ry_indexed *x, ry_prepared 
 {
     const struct ry_move_costs *cost = &ry_costs_asked(query)->move;
     const double positions = (double)ry_indexed_positions(x);
-    const double slice = cost->position + ry_box_work(&x->slice, query->target->machine);
+    const double index = x->depth == 1 && x->bytes > 0 ? cost->run : cost->position;
+    const double slice = index + ry_box_work(&x->slice, query->target->machine);
     ry_count_work(positions * slice, positions * ry_box_moved(&x->slice), prepared);
 }
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "placement/assign_search.h"
 #include "place_instance.h"
+#include "placement/assign_search.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -9,10 +9,8 @@
 #include "kernels/cpu/simd/simd.h"
 
 enum {
-    LANES = 64,      /* rows of a tile; columns of a long row */
-    TILE = 16,       /* columns of a tile */
-    LEAST_ROWS = 16, /* fewer rows are not worth a tile */
-    SHORT_ROW = 1024
+    LANES = 64, /* rows of a tile; columns of a long row */
+    TILE = 16   /* columns of a tile */
 };
 
 /* What beats the best so far: a minimum is a maximum of numbers in reverse order; `ties`: an equal
@@ -180,7 +178,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
         if (b->blocks != 0) {
             const ry_lane_unit u = ry_lane_blocks_unit(b, unit++);
             search_columns(&s, &u, b->lanes.inner);
-        } else if (units.end - unit >= LEAST_ROWS && s.length <= SHORT_ROW) {
+        } else if (units.end - unit >= ARG_LEAST_ROWS && s.length <= ARG_SHORT_ROW) {
             const int64_t rows = ry_min(units.end - unit, LANES);
             search_rows(&s, unit, rows);
             unit += rows;
