@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interpolation at any positions: each result is a weighted sum (or the largest product) of a few
- * pixels. An operator fills the taps of each axis for a block of positions; ry_points_run joins the
+ * pixels. An operator fills the taps of each axis for a block of positions; points_run joins the
  * axes' taps once, and reads all channels by them. */
 #ifndef RY_KERNELS_CPU_SAMPLE_POINTS_PLAN_H
 #define RY_KERNELS_CPU_SAMPLE_POINTS_PLAN_H
