@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of 16 bits between products become float32. Every kernel computes in float32, so that a
- * network in float16 would be widened and rounded again at each node, and only the kernels that do
- * so while they read could run it. Inputs, outputs and what a Cast makes keep their types. One
- * product alone is left to the kernels that read such tensors as they are. */
+/* Values of 16 bits between products become float32, and those of a network with normalisations.
+ * Kernels compute in float32: a network in float16 would be widened and rounded at each node, and
+ * few kernels widen as they read. Inputs, outputs and the results of Casts keep their types. A
+ * single product is left to kernels that read such tensors directly. */
 #include "expr/expr.h"
 #include "graph/derive.h"
 #include "graph/infer.h"
@@ -29,6 +29,12 @@ static bool is_half(const ry_graph *graph, ry_value_id id)
 static bool is_product(ry_op op)
 {
     return op == RY_OP_conv || op == RY_OP_convt || op == RY_OP_deform_conv || op == RY_OP_matmul;
+}
+
+/* Kernels of normalisations read float32 only. */
+static bool is_norm(ry_op op)
+{
+    return op == RY_OP_layer_norm || op == RY_OP_group_norm || op == RY_OP_batch_norm;
 }
 
 static void widen(ry_graph *graph, const void *how, void *to)
@@ -211,11 +217,14 @@ static rynd_status widen_graph(widening *w)
 
 rynd_status ry_rewrite_half(ry_graph *graph, bool *changed, ry_error *error)
 {
-    int products = 0;
+    int products = 0, norms = 0;
     for (ry_node_id n = 0; n < graph->node_count; n++) {
-        products += is_product(graph->nodes[n].op) && is_half(graph, graph->nodes[n].in[0]);
+        const ry_node *node = &graph->nodes[n];
+        const bool half = node->inputs > 0 && is_half(graph, node->in[0]);
+        products += half && is_product(node->op);
+        norms += half && is_norm(node->op);
     }
-    if (products < MIN_PRODUCTS) {
+    if (products < MIN_PRODUCTS && norms == 0) {
         return RYND_OK;
     }
     const ry_allocator *allocator = graph->arena.allocator;

@@ -92,7 +92,7 @@ void ry_igemm_list_values(const ry_query *query, igemm_knob knob, igemm_plan *pl
                           ry_knob_values *values)
 {
     ry_igemm_begin(query, false, plan);
-    list_values(query, plan, knob, values);
+    list_values(query, plan, (int)knob, values);
 }
 
 /* Bytes of the panels that a bundle's task has at once. */
