@@ -110,12 +110,14 @@ static bool has_overflow(const ry_value *value)
     return false;
 }
 
-/* Interpolation in double rounds integers above 2^53 by the order of its sums. */
-static bool interpolates_wide_integers(const ry_graph *graph, const ry_node *node)
+/* Interpolated integers are rounded once: a sum near halfway goes up or down by the order of its
+ * terms. */
+static bool interpolates_integers(const ry_graph *graph, const ry_node *node)
 {
-    const bool samples = node->op == RY_OP_resize || node->op == RY_OP_grid_sample;
-    const ry_dtype dtype = samples ? graph->values[node->in[0]].dtype : RY_NONE;
-    return dtype == RY_i64 || dtype == RY_u64;
+    const bool sums =
+        (node->op == RY_OP_resize && node->attrs.resize.mode != RY_resize_mode_nearest) ||
+        (node->op == RY_OP_grid_sample && node->attrs.grid_sample.mode != RY_grid_mode_nearest);
+    return sums && !ry_dtype_is_float(graph->values[node->in[0]].dtype);
 }
 
 /* Sets the levels of a node's outputs; false if the node must not run because an input that steers
@@ -123,7 +125,7 @@ static bool interpolates_wide_integers(const ry_graph *graph, const ry_node *nod
 static bool give_levels(const ry_graph *graph, const ry_node *node, rule r, reference_level *level)
 {
     const bool rounds = is_rounding(graph, node, r.kind);
-    reference_level most = interpolates_wide_integers(graph, node) ? LEVEL_LOOSE : LEVEL_EXACT;
+    reference_level most = interpolates_integers(graph, node) ? LEVEL_LOOSE : LEVEL_EXACT;
     for (int i = 0; i < node->inputs; i++) {
         if (node->in[i] == RY_NO_VALUE) {
             continue;

@@ -87,7 +87,8 @@ static void test_decimal_scales(void **state)
     }
 }
 
-/* Any dims and types; positions outside of a region. Of integers a sum may lie halfway. */
+/* Any dims and types; positions outside a region. Integers differ by 1 where a sum is near halfway:
+ * random ones reach 4. */
 static void any(ry_dtype dtype, const char *from, const char *to, int i, ry_floats roi)
 {
     kernel_case c;
@@ -100,7 +101,7 @@ static void any(ry_dtype dtype, const char *from, const char *to, int i, ry_floa
     c.attrs.resize.roi = roi;
     kernel_case_random(&c, dtype, from, (uint64_t)i);
     kernel_case_output(&c, dtype, to);
-    kernel_case_check_isas(&c, "resize", ry_dtype_is_float(dtype) ? 1e-5 : 0.2);
+    kernel_case_check_isas(&c, "resize", ry_dtype_is_float(dtype) ? 1e-5 : 0.26);
     kernel_case_end(&c);
 }
 
