@@ -56,17 +56,17 @@ typedef struct ry_launch {
      * successors are those of the next phases */
     const unsigned *group;
     int first_entry;
-    /* of each phase on one worker, as far as it is known; 0 or NULL: not known */
+    /* seconds of each phase on one worker; 0 or NULL: not known */
     const double *seconds;
     int argument_count;
     const ry_place *arguments;
     void **resolved; /* room for argument_count pointers, for the device's use during the launch */
 } ry_launch;
 
-/* What a device holds, since it was made. */
+/* Memory and programs of a device. */
 typedef struct ry_device_figures {
     size_t used;           /* bytes of buffers */
-    size_t held;           /* the same, with those that are kept for the next ones */
+    size_t held;           /* used, plus bytes of buffers kept for reuse */
     size_t peak;           /* the most that were used at once */
     size_t total;          /* bytes that the device has; 0: not known */
     size_t compiled, read; /* programs: from source, from files */
@@ -140,7 +140,7 @@ typedef struct ry_device_table {
     /* places: all the memory that the launches use. */
     rynd_status (*replay)(ry_stream *stream, const ry_recording *recording, const ry_place *places,
                           int count, ry_error *error);
-    /* One that no stream still runs; NULL is allowed. */
+    /* No stream may still run the recording; NULL is allowed. */
     void (*recording_destroy)(ry_device *device, ry_recording *recording);
 
     rynd_status (*event_create)(ry_device *device, ry_event **event, ry_error *error);
@@ -162,12 +162,12 @@ struct ry_device {
     const ry_allocator *allocator;
     /* the CPU beside it, which folds constants and runs what the device cannot; a CPU's own */
     ry_device *host;
-    unsigned isa; /* cpu: a ry_isa, the best that it runs */
-    /* that plans are made for: of another machine it may be better, and they are only looked at */
+    unsigned isa; /* cpu: the best ry_isa that it runs */
+    /* ISA of plans. A better one than `isa` plans for another machine: such plans never run. */
     unsigned planned_isa;
     /* buffers are host memory: buffer_wrap does not copy, and buffer_address gives pointers */
     bool host_memory;
-    const struct rynd_machine *machine; /* what it offers; as long as the device */
+    const struct rynd_machine *machine; /* rates and costs; lives as long as the device */
     /* kernels that a check refused here (kernels/refusals.h); NULL: none. As long as the device */
     const struct ry_refusals *refusals;
     unsigned workers; /* how many workers a launch may use at once: scratch is sized by it */

@@ -152,7 +152,7 @@ static int by_use(const void *left, const void *right)
                                 : (a.tv_nsec > b.tv_nsec) - (a.tv_nsec < b.tv_nsec);
 }
 
-/* Files that are ours, those that a process left half-written among them. */
+/* Is it the name of a program file, finished or left half-written by a process? */
 static bool is_ours(const char *name)
 {
     const size_t digits = strspn(name, "0123456789abcdef");
@@ -188,8 +188,8 @@ static entry *list_entries(DIR *folder, ry_arena *arena, size_t *count, uint64_t
     return entries;
 }
 
-/* Where there is more than the bound, leaves three quarters of it: not each new file removes one.
- */
+/* Above the bound, removes the least recently used files down to three quarters of the bound, so
+ * that not every new file removes another. */
 static void bound_folder(const ry_program_files *files, const ry_allocator *allocator)
 {
     DIR *folder = opendir(files->folder);

@@ -28,7 +28,7 @@ void ry_program_files_open(const char *kind, ry_program_files *files);
 void *ry_program_files_read(const ry_program_files *files, ry_digest key,
                             const ry_allocator *allocator, size_t *size);
 
-/* Keeps a program, where that is possible. Any thread. */
+/* Stores a program if the folder can be written. Any thread. */
 void ry_program_files_write(const ry_program_files *files, ry_digest key, const void *data,
                             size_t size, const ry_allocator *allocator);
 

@@ -181,7 +181,7 @@ static void accumulate(derivation *d, int at, int term)
     d->adjoint[at] = ry_expr_build_simple(d->builder, RY_EXPR_add, operand);
 }
 
-/* Builds the instructions of a rule that one of its outputs needs. */
+/* Builds the instructions of a rule that compute `output`; returns the output's index. */
 static int place(derivation *d, const ry_expr *rule, int output, const int *input, int *map,
                  bool *needed)
 {

@@ -36,9 +36,9 @@ typedef struct ry_value {
     uint32_t uses;
     uint32_t outputs; /* how often the graph's outputs do */
     bool bounded;     /* the shape is an upper bound: the extent depends on data */
-    bool initializer; /* a constant that the model lists as one: what training may change */
+    bool initializer; /* listed as an initializer by the model: training may change it */
     bool folded;      /* a constant that planning made of others: the model has a node for it */
-    bool stored;      /* it is there to be kept: no rewrite lets who reads it compute it instead */
+    bool stored;      /* to be kept in memory: no rewrite makes its readers compute it instead */
     /* a large constant whose address is no multiple of its element's size: read it with memcpy,
      * or copy it */
     bool unaligned;
@@ -82,7 +82,7 @@ typedef struct ry_state {
  * much memory. */
 typedef struct ry_allowance {
     bool given;           /* else there is no bound */
-    int64_t bytes, grown; /* of all; of one value that is much larger than what it is made from */
+    int64_t bytes, grown; /* most bytes; most for a value much larger than its inputs */
     double work;          /* operations of folding */
 } ry_allowance;
 
@@ -149,7 +149,7 @@ bool ry_graph_add_output(ry_graph *graph, ry_value_id value);
 /* Adds both to the lists of inputs and outputs. */
 bool ry_graph_add_state(ry_graph *graph, ry_value_id input, ry_value_id output,
                         const void *initial);
-void ry_graph_clear_outputs(ry_graph *graph); /* the list that was there keeps its content */
+void ry_graph_clear_outputs(ry_graph *graph); /* the former list keeps its content */
 
 /* Notes what whoever uses the graph should hear of though it is no error, for the callers to tell;
  * a copy of the graph begins without any. */
@@ -172,7 +172,7 @@ void ry_graph_replace_values(ry_graph *graph, const ry_value_id *with);
 rynd_status ry_graph_compact(ry_graph *graph, ry_error *error);
 
 /* Looking. */
-/* RY_NO_VALUE when there is none; constant time */
+/* RY_NO_VALUE if no value has the name; constant time */
 ry_value_id ry_graph_find(const ry_graph *graph, const char *name);
 bool ry_graph_is_output(const ry_graph *graph, ry_value_id value);
 /* nodes' inputs and graph outputs */

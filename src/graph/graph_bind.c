@@ -13,7 +13,7 @@ typedef struct binder {
     ry_graph *graph;
     const ry_dim_binding *dims;
     size_t dim_count;
-    int64_t *size; /* of each symbol; -1: not bound */
+    int64_t *size; /* extent of each symbol; -1: not bound */
     ry_error *error;
 } binder;
 

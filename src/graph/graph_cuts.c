@@ -5,7 +5,7 @@
 #include "problem/problem.h"
 
 enum {
-    SHARES = 256, /* of the work: each has one candidate at most */
+    SHARES = 256, /* equal shares of the work, at most one candidate in each */
     FLOP_PER_BYTE = 8,
 };
 
@@ -157,7 +157,7 @@ static bool joins(const ry_graph *graph, const ry_node *node)
            first != RY_NO_VALUE && graph->values[first].producer != RY_NO_NODE;
 }
 
-/* Of each share of the work the place where least crosses. */
+/* Lists, for each share of the work, the cut with the fewest crossing bytes. */
 static size_t list_candidates(const ry_graph *graph, const double *done, const double *crossing,
                               ry_node_id *cuts)
 {

@@ -44,7 +44,7 @@ static rynd_status mark_outputs(const ry_graph *graph, const ry_value_id *output
     return RYND_OK;
 }
 
-/* Whether a node makes what is needed; one that also makes an input would make it twice. */
+/* Sets *keep if the node makes a needed value; fails if it then makes a given input again. */
 static rynd_status look_at(const ry_graph *graph, const ry_node *node, const unsigned char *mark,
                            bool *keep, ry_error *error)
 {

@@ -28,8 +28,8 @@ bool ry_graph_lifetimes(const ry_graph *graph, ry_arena *arena, ry_lifetimes *li
 /* Bytes that cross a cut in front of a node: of values that are made, or given, before it, and are
  * read from there on. Constants do not. */
 double ry_graph_crossing(const ry_lifetimes *lifetimes, ry_node_id node);
-/* Of the nodes from `first` to before `end`: what they read of others, inputs of the graph too, and
- * what others, or the graph's outputs, read of them. False: out of memory. */
+/* Lists the values that nodes `first` to before `end` read from outside, graph inputs included, and
+ * their values that other nodes or the graph's outputs read. False: out of memory. */
 bool ry_graph_boundary(const ry_lifetimes *lifetimes, ry_node_id first, ry_node_id end,
                        ry_arena *arena, ry_value_list *inputs, ry_value_list *outputs);
 

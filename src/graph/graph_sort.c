@@ -17,7 +17,7 @@ typedef struct frame {
 
 typedef struct walk {
     ry_graph *graph;
-    unsigned char *state; /* of each node */
+    unsigned char *state; /* indexed by node */
     frame *stack;         /* node_count frames: a node is open at most once */
     ry_node_id *order;    /* node_count: nodes when done */
     size_t depth, done;

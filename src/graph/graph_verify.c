@@ -7,7 +7,7 @@ typedef enum origin { ORIGIN_NONE, ORIGIN_INPUT, ORIGIN_CONSTANT, ORIGIN_NODE } 
 
 typedef struct checked {
     const ry_graph *graph;
-    unsigned char *origins; /* of each value */
+    unsigned char *origins; /* indexed by value */
     ry_error *error;
 } checked;
 

@@ -99,7 +99,7 @@ static bool join_dim(ry_infer *infer, label_dims *dims, int label, int64_t dim)
     return ry_infer_broadcast_dim(infer->graph, dims->dim[label], dim, &dims->dim[label]);
 }
 
-/* One operand's dims join those of their labels. */
+/* Joins the dims of the next operand with the dims of their labels. */
 static ry_infer_result add_operand(ry_infer *infer, ry_einsum_reader *reader, label_dims *dims)
 {
     const int operand = reader->operands;

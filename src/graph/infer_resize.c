@@ -21,7 +21,7 @@ static bool given(const ry_infer *infer, int i)
            !(ry_infer_in(infer, i)->shape.rank == 1 && ry_infer_in(infer, i)->shape.dim[0] == 0);
 }
 
-/* It is there, and known not to be empty. */
+/* Is the optional list given, and known not to be empty? */
 static bool certain(const ry_infer *infer, int i)
 {
     return ry_infer_has(infer, i) && ry_infer_known(&ry_infer_in(infer, i)->shape) &&

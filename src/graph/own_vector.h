@@ -13,10 +13,10 @@ bool ry_is_norm(ry_op op); /* batch, group or layer */
  * the batch's. */
 ry_value_id ry_norm_vector(const ry_node *node, int input);
 
-/* Of input 1 to 4 of a normalisation; NULL when out of memory. */
+/* The name of input 1 to 4 of a normalisation; NULL when out of memory. */
 const char *ry_own_vector_name(const ry_graph *graph, const ry_node *node, int input,
                                ry_arena *arena);
-/* The normalisation and input that `name` is of; false where there is none. */
+/* Finds the normalisation and input with this name; false if none has it. */
 bool ry_own_vector_find(const ry_graph *graph, const char *name, ry_node_id *node, int *input);
 
 #endif

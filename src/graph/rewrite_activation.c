@@ -8,8 +8,8 @@
 typedef struct spelling {
     const char *spelled;   /* a and b stand for any numbers */
     const char *canonical; /* over the same a and b */
-    ry_expr_code code;     /* what has none of it is not compared */
-    double a, b;           /* what they must be; NAN: anything; SLOPE: above 0, at most 1 */
+    ry_expr_code code;     /* programs without this code are not compared */
+    double a, b;           /* required values; NAN: any; SLOPE: above 0, at most 1 */
 } spelling;
 
 #define ANY   NAN
@@ -55,7 +55,7 @@ static const spelling spellings[] = {
          0.044715),
     GELU("gelu_tanh(x0)", RY_EXPR_tanh, "tanh(x0 * a * (1 + x0 * b * x0))", 0.7978845608028654,
          0.044715),
-    /* Mish, and its softplus as ONNX defines it */
+    /* Mish, with softplus by name and by ONNX's definition */
     {"x0 * tanh(softplus(x0))", "mish(x0)", RY_EXPR_tanh, ANY, ANY},
     {"x0 * tanh(max(x0, 0) + log1p(exp(-abs(x0))))", "mish(x0)", RY_EXPR_tanh, ANY, ANY},
     /* leaky ReLU: a steeper slope would make max(x, a x) the line a x above 0, and 0 makes it NaN
@@ -127,7 +127,7 @@ static bool is_scalar(const ry_graph *graph, ry_value_id id, const ry_value *x)
            (uintptr_t)value->constant % ry_dtype_size(value->dtype) == 0;
 }
 
-/* The only input that is not one number; -1: there are several. */
+/* Index of the only input that is no scalar constant; -1: several, or an input is absent. */
 static int find_variable(const ry_graph *graph, const ry_node *node)
 {
     const ry_value *out = &graph->values[node->out[0]];

@@ -78,7 +78,7 @@ static rynd_status take_activation(ry_graph *graph, ry_node_id reader, bool *cha
     return RYND_OK;
 }
 
-/* Of two candidates the later one: the other's result is there by then. */
+/* Adds the residual in the later of two candidates: the earlier one's result exists by then. */
 static rynd_status take_residual(ry_graph *graph, ry_node_id reader, bool *changed, ry_error *error)
 {
     const ry_node *add = &graph->nodes[reader];

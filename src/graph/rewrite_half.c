@@ -14,8 +14,8 @@ enum { MIN_PRODUCTS = 2 };
 
 typedef struct widening {
     ry_graph *graph;
-    /* of each value: its float32 form, itself once its type was changed, RY_NO_VALUE where
-     * nobody asked */
+    /* indexed by value: its float32 form; the value itself, once its type is changed;
+     * RY_NO_VALUE if not requested yet */
     ry_value_id *wide;
     ry_error *error;
 } widening;

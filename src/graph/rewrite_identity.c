@@ -60,8 +60,8 @@ static bool changes_nothing(const ry_node *node)
     }
 }
 
-/* What a view of a view was before both, if that has its shape: then it is that value. RY_NO_VALUE:
- * it is not. */
+/* Returns the input of the first of two successive views if the second restores its shape and
+ * dtype, else RY_NO_VALUE. */
 static ry_value_id taken_back(const ry_graph *graph, const ry_node *node)
 {
     const ry_node *before =

@@ -16,7 +16,7 @@ typedef struct matcher {
     const ry_expr *programs[PATTERNS];
 } matcher;
 
-/* The node that makes `value`, if it is this pattern. */
+/* Returns the producer of `value` if it matches the pattern, else NULL. */
 static const ry_node *made_by(const matcher *m, ry_value_id value, pattern kind)
 {
     const ry_node *node = ry_rewrite_producer(m->graph, value);

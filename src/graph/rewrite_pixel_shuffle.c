@@ -68,8 +68,8 @@ static bool match(ry_graph *graph, ry_node *merge)
     return false;
 }
 
-/* Is it a pointwise function of one value, of its type, that a shuffle of a convolution's output
- * gives to it alone? */
+/* For a pointwise function of one value that keeps the dtype: returns the shuffle of a
+ * convolution's output that feeds this node alone, else NULL. */
 static ry_node *shuffle_before(const ry_graph *graph, const ry_node *node)
 {
     if (node->op != RY_OP_expr || node->inputs != 1 || node->outputs != 1 ||

@@ -16,7 +16,7 @@ enum { MAX_SLICES = 64 };
 
 typedef struct parts {
     ry_value_id x;
-    ry_ints step; /* of each dim of x */
+    ry_ints step; /* along each dim of x */
     int slices;   /* the product of the steps */
     /* the number in the concatenation of the slice that begins at b: b row-major */
     int slot[MAX_SLICES];

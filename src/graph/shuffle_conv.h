@@ -15,8 +15,8 @@
 
 typedef struct ry_shuffle_conv {
     ry_node_id conv, shuffle;
-    ry_attrs attrs; /* of the transposed convolution */
-    /* its constants; bias of rank 0: there is none, of rank 1: one a channel, of rank 3: one a
+    ry_attrs attrs; /* the transposed convolution's */
+    /* its constants' shapes; rank of bias: 0: no bias, 1: a number a channel, 3: a number a
      * channel and phase */
     ry_shape weights, bias;
 } ry_shuffle_conv;
@@ -32,7 +32,7 @@ ry_node ry_shuffle_conv_node(const ry_graph *graph, const ry_shuffle_conv *pair,
 rynd_status ry_shuffle_conv_join(ry_graph *graph, const ry_shuffle_conv *pair, bool *joined,
                                  ry_error *error);
 
-/* Of a pair that stays one: puts the convolution's output channels into the other order of
+/* For a pair that is not joined: puts the convolution's output channels into the other order of
  * depth_to_space, with what the shuffle makes unchanged, if the allowance permits. */
 rynd_status ry_shuffle_conv_reorder(ry_graph *graph, const ry_shuffle_conv *pair, bool crd,
                                     ry_error *error);

@@ -56,8 +56,8 @@ int64_t ry_machine_task_products(const ry_machine *machine, double times)
     return ry_max(1, (int64_t)fmin(products, 0x1p40));
 }
 
-/* Of the second-level cache, a task's share; tasks for each core; a task's time in those of taking
- * it. */
+/* A task's share of the second-level cache (1/16), tasks for each core, and a task's least time in
+ * units of task_seconds. */
 enum { TASK_SHARE = 16, TASKS_EACH = 4, TASK_TIMES = 8 };
 
 int64_t ry_machine_task_bytes(const ry_machine *machine, double bytes)

@@ -18,13 +18,13 @@ const char *ry_level_name(rynd_level level);
  * set: caches and cores are those that `cpu` has. */
 void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine);
 
-/* Of a rate that grows evenly from one thread to all cores: that of so many threads. */
+/* The rate of so many threads, if it grows evenly from one thread to all cores. */
 double ry_machine_rate(const rynd_rate *rate, const ry_machine *machine, unsigned threads);
 
 /* How many tasks so many cores work at at once: of a GPU's compute units several each. */
 unsigned ry_machine_slots(const ry_machine *machine, unsigned cores);
 
-/* Of all caches of a level; 0: there are none, or nothing is known of them. */
+/* Bytes of all caches of a level; 0: no such cache, or unknown size. */
 size_t ry_machine_level_bytes(const ry_machine *machine, rynd_level level);
 
 /* Bytes that stay near the cores from one step of a network to the next: the cores' own caches, or
@@ -45,8 +45,8 @@ static inline int64_t ry_machine_core_share(const ry_machine *machine, rynd_leve
     return (int64_t)(share * (double)ry_machine_core_bytes(machine, level));
 }
 
-/* Of bytes that come again after `around` others, themselves included, what a cache of so many
- * bytes still has: all as long as they fit, none of twice as many. */
+/* Share that a cache of `cache` bytes still holds of data read again after `around` bytes, itself
+ * included: all if `around` fits, none from twice the cache on. */
 static inline double ry_machine_kept_share(double around, double cache)
 {
     return around <= cache ? 1 : around >= 2 * cache ? 0 : 2 - around / cache;
@@ -55,9 +55,9 @@ static inline double ry_machine_kept_share(double around, double cache)
 /* Products with their sums that take a core `times` as long as taking a task does, at its peak. */
 int64_t ry_machine_task_products(const ry_machine *machine, double times);
 
-/* Of so many bytes that a kernel reads or writes about once, those of a task: they stay in a core's
- * own cache, handing the task out costs little of its time, and where that leaves some for every
- * core, there are some. */
+/* Bytes of a task, if a kernel reads or writes `bytes` about once. A task's bytes fit a core's own
+ * cache, handing it out costs little of its time, and every core gets some tasks if these bounds
+ * allow. */
 int64_t ry_machine_task_bytes(const ry_machine *machine, double bytes);
 
 #endif

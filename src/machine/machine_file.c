@@ -180,7 +180,7 @@ void ry_machine_make_folders(const char *path)
     snprintf(folder, sizeof folder, "%s", path);
     for (char *at = strchr(folder + 1, '/'); at; at = strchr(at + 1, '/')) {
         *at = 0;
-        /* one that is there already is as good; what fails otherwise shows when the file is
+        /* an existing folder will do; any other failure shows when the file is
          * opened */
         mkdir(folder, 0777);
         *at = '/';

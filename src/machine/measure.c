@@ -33,9 +33,9 @@ typedef struct figure {
     size_t tasks;
     size_t share;  /* bytes of each task's data; 0 of a level that is not there: not measured */
     double *to;    /* where the best goes */
-    size_t rounds; /* of a run; 0: not known yet */
+    size_t rounds; /* rounds of a run; 0: not known yet */
     double best;   /* work a second */
-    double joules, metered; /* of all runs, and the seconds in which they were spent */
+    double joules, metered; /* energy and seconds of all runs */
 } figure;
 
 typedef struct measurement {
@@ -47,7 +47,7 @@ typedef struct measurement {
     figure figures[FIGURES];
     int count;
     const figure *canary; /* multiply-adds of all threads: what other work takes shows here */
-    double work[MAX_ROUNDS], seconds[MAX_ROUNDS]; /* of the canary in each round */
+    double work[MAX_ROUNDS], seconds[MAX_ROUNDS]; /* the canary's, in each round */
     ry_meter meter;
     bool metered;
 } measurement;
@@ -156,7 +156,7 @@ static void measure_figure(measurement *m, figure *f, int round)
     f->metered += ry_clock_seconds() - begin;
 }
 
-/* Of the last rounds: how far the canary stays behind its best. */
+/* The share by which the canary stays behind its best rate in the last rounds. */
 static double disturbance_of(const measurement *m, int rounds)
 {
     double work = 0, seconds = 0;
@@ -182,8 +182,8 @@ static void add_figures(measurement *m, activity what, size_t one_bytes, size_t 
                                       .to = &rate->all};
 }
 
-/* Of a set that is larger than the caches by so much, read in order, little is left in them when
- * its turn comes again; twice small caches. */
+/* Bytes to read in order so that caches keep few of them until the next pass: MORE bytes above the
+ * caches' size, or twice the size of small caches, but at least MORE. */
 static size_t memory_set(const ry_machine *machine, size_t shared_caches)
 {
     enum { MORE = 64 << 20 };
@@ -193,7 +193,7 @@ static size_t memory_set(const ry_machine *machine, size_t shared_caches)
     return set > MORE ? set : MORE;
 }
 
-/* Returns the bytes that the largest of them needs. */
+/* Lists the figures to measure; returns the bytes that the largest figure needs. */
 static size_t list_figures(measurement *m, ry_machine *machine)
 {
     const size_t threads = ry_threads_count(m->threads),
@@ -235,7 +235,7 @@ static void keep_best(measurement *m)
     }
 }
 
-/* Of the first two figures, which multiply and add on one thread and on all. */
+/* Keeps the power of the first two figures: multiply-adds on one thread and on all. */
 static void keep_watts(const measurement *m, ry_machine *machine)
 {
     const figure *one = &m->figures[0], *all = &m->figures[1];

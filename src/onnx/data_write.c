@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorProto's data, and what is made of it alone. */
+/* Writes the data of a TensorProto, or a TensorProto of dims, type and data. */
 #include "onnx/data_write.h"
 
 #include "base/integer.h"

@@ -9,9 +9,9 @@
 /* What a message is written to. */
 typedef struct ry_data_out {
     ry_wire_out *out;
-    const char *location; /* of the file beside, from the model's folder on; NULL: there is none */
+    const char *location; /* the data file, from the model's folder on; NULL: no data file */
     ry_wire_out *beside;
-    uint64_t offset; /* in it: where the next tensor may begin */
+    uint64_t offset; /* in the data file: where the next tensor may begin */
 } ry_data_out;
 
 /* Messages need their lengths first: they are written twice, and counted only the first time. The

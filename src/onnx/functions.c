@@ -34,7 +34,7 @@ typedef struct call {
     const ry_node_record *node;
     const function *function;
     size_t number;
-    ry_names names; /* of the function -> index into `actual` */
+    ry_names names; /* the function's names -> index into `actual` */
     const char **actual;
 } call;
 
@@ -70,7 +70,7 @@ static int compare_functions(const void *a, const void *b)
     return compare_names(f->name, f->domain, f->overload, b);
 }
 
-/* Sorts them, so that calls find theirs; two of one name would leave open which is meant. */
+/* Sorts the functions for lookup by calls. Two functions of one name are an error. */
 static rynd_status sort_functions(expander *e)
 {
     qsort(e->functions, e->count, sizeof *e->functions, compare_functions);
@@ -127,7 +127,7 @@ static rynd_status find_function(const expander *e, const ry_node_record *node, 
     return RYND_OK;
 }
 
-/* Formal names, and what the caller gave for them. */
+/* Maps formal names to the names that the caller gave. */
 static rynd_status bind_names(expander *e, call *c, const ry_slices *formal, int actual_count,
                               const char **actual, uint32_t offset, bool outputs)
 {

@@ -126,7 +126,7 @@ static void check_counts(ry_import *import)
                        node->outputs, node->op, (int)node->opset,
                        row->max_outputs > row->min_outputs ? "at least " : "", row->min_outputs);
     }
-    /* Of a list of any length each is needed. */
+    /* An input list of any length needs each of its inputs. */
     const int needed = row->max_inputs == RY_ANY_COUNT ? node->inputs : row->min_inputs;
     for (int i = 0; i < needed; i++) {
         if (import->status == RYND_OK && import->in[i] == RY_NO_VALUE &&

@@ -87,7 +87,7 @@ static ry_value_id with_past(const attention *a, ry_value_id x, int past, int pr
     return ry_onnx_emit(a->import, RY_OP_concat, &attrs, 2, in, ry_import_out(a->import, present));
 }
 
-/* Of a dim that may be open until a plan is made; a negative number then. */
+/* The length of a dim; negative if the dim stays open until a plan is made. */
 static int64_t known_length(const ry_import *import, ry_value_id x, int axis)
 {
     const ry_value *v = ry_import_value(import, x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that make data, and old forms of those that move it. */
+/* Imports operators that make data, and old forms of operators that move data. */
 #include "onnx/operators.h"
 
 #include <string.h>

@@ -122,7 +122,7 @@ static rynd_status add_initializers(builder *b)
         ry_tensor_record tensor;
         const rynd_status status =
             ry_reader_tensor(b->reader, b->proto.initializer.at[i], "", &b->graph->arena, &tensor);
-        /* all else names its tensor where it is found; this may come before its name is read */
+        /* other errors name the tensor; memory may run out before its name is read */
         if (status == RYND_ERROR_OUT_OF_MEMORY) {
             ry_error_prefix(b->reader->error, "initializer %zu%s%s%s: ", i,
                             *tensor.name ? " ('" : "", tensor.name, *tensor.name ? "')" : "");
@@ -188,7 +188,7 @@ static rynd_status add_node(builder *b, const ry_node_record *node)
     import.in = in;
     import.row = ry_operator_find(node->op, node->opset, &nearest);
     const rynd_status status = ry_import_node(&import);
-    if (status == RYND_ERROR_OUT_OF_MEMORY) { /* all else names its node where it is found */
+    if (status == RYND_ERROR_OUT_OF_MEMORY) { /* other errors name the node already */
         ry_error_prefix(b->reader->error, "node '%s' (%s): ", node->name, node->op);
     }
     return status;

@@ -19,10 +19,10 @@ typedef struct writer {
     ry_reader reader;
     const ry_onnx_model *model;
     const ry_onnx_replacement *replacements;
-    ry_names names; /* of the replacements */
+    ry_names names; /* the replacements' names */
     const ry_graph *graph;
-    bool *found, *added; /* of each; added: the file has no constant of that name yet */
-    ry_node_id *norm;    /* of each: whose own vector it is (graph/own_vector.h), or none's */
+    bool *found, *added; /* per replacement; added: the file lacks a constant of that name */
+    ry_node_id *norm; /* per replacement: owner of this own vector (graph/own_vector.h), or none */
     int *input;
     size_t count, own_vectors;
     ry_data_out to;
@@ -167,7 +167,7 @@ static const ry_onnx_replacement *find_replacement(writer *w, ry_slice name)
     return &w->replacements[id];
 }
 
-/* Everything of a TensorProto but the fields that say what its data is and where. */
+/* Writes a TensorProto without its data fields; unless keep_type, without dims and type. */
 static rynd_status put_rest_of_tensor(writer *w, ry_slice bytes, bool keep_type)
 {
     enum { DIMS = 1, DATA_TYPE = 2 };
@@ -225,7 +225,7 @@ static rynd_status write_tensor(writer *w, ry_slice bytes, bool named)
     return RYND_OK;
 }
 
-enum { INPUT = 1, OUTPUT = 2, OP_TYPE = 4, ATTRIBUTE = 5 }; /* of a node */
+enum { INPUT = 1, OUTPUT = 2, OP_TYPE = 4, ATTRIBUTE = 5 }; /* fields of NodeProto */
 
 static rynd_status is_replaced_copy(writer *w, ry_slice node, bool *is)
 {

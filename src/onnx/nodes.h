@@ -14,7 +14,7 @@ typedef struct ry_opset_import {
 typedef struct ry_opsets {
     ry_opset_import *at;
     size_t count;
-    ry_names domains; /* of each -> its index; the first of a domain stays */
+    ry_names domains; /* domain -> index; the first entry of a domain counts */
 } ry_opsets;
 
 typedef struct ry_node_list {

@@ -13,11 +13,11 @@ struct ry_wire_out;
 typedef struct ry_onnx_model {
     ry_graph *graph; /* symbols unbound, shapes inferred as far as they go */
     int64_t ir_version;
-    int64_t opset; /* of the default domain */
+    int64_t opset; /* the default domain's */
     const char *producer, *path;
     const void *bytes; /* the file's, as they were read; NULL: made from another model */
     size_t byte_count;
-    const char *folder;                /* of external data; NULL: none is read */
+    const char *folder;                /* folder of external data; NULL: none is read */
     struct ry_mapping *mappings;       /* the file, and external data files */
     const struct ry_onnx_usage *usage; /* the file's operators */
     size_t usage_count;
@@ -43,13 +43,13 @@ void ry_onnx_free(ry_onnx_model *model);
 /* A constant of a model with other values. */
 typedef struct ry_onnx_replacement {
     const char *name;
-    ry_tensor tensor; /* of the constant's dtype and shape; row-major */
+    ry_tensor tensor; /* has the constant's dtype and shape; row-major */
 } ry_onnx_replacement;
 
 /* Where a model's message goes, and the data of its larger tensors. */
 typedef struct ry_onnx_output {
     struct ry_wire_out *model;
-    const char *location; /* of the file beside it, from its folder on; NULL: data is inside */
+    const char *location; /* the data file, from the model's folder on; NULL: data is inside */
     struct ry_wire_out *data;
     /* normalisations and dropouts in training mode are written in inference's form; normalisations
      * whose further outputs somebody reads, and nodes of functions, stay as they are */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading a model: the file, what it is if it is no model, its header. */
+/* Loads a model: checks the file's content, then reads the header and the graph. */
 #include "onnx/onnx.h"
 
 #include "onnx/model_graph.h"

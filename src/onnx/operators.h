@@ -36,7 +36,7 @@ typedef struct ry_attribute_spec {
     const char *name;
     ry_attribute_type type;
     bool required;
-    /* of the graph operator's attributes; "": read by the row's function, or an expression's
+    /* the graph operator's attribute; "": read by the row's function, or an expression's
      * parameter; NULL: ignored */
     const char *field;
     double number;    /* the default of a number */
@@ -50,7 +50,7 @@ typedef struct ry_operator {
     int16_t first, last; /* opsets */
     int16_t min_inputs, max_inputs, min_outputs, max_outputs;
     ry_dtype_set types; /* that the first input may have */
-    ry_op op;           /* of a row that is one graph node; RY_OPS otherwise */
+    ry_op op;           /* the graph node of the row; RY_OPS: not just one node */
     void (*run)(ry_import *import);
     const char *text; /* expression */
     const ry_attribute_spec *attributes;

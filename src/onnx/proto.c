@@ -126,7 +126,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-/* Of two attributes of one name it would be open which counts. */
+/* Fails if two attributes have one name, because their order must not decide. */
 static rynd_status check_attribute_names(ry_reader *reader, const ry_node_record *node)
 {
     const char **names = RY_TAKE(reader->source.arena, const char *, node->attributes);

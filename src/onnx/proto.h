@@ -12,7 +12,7 @@
 typedef struct ry_reader {
     ry_slices_source source;
     const ry_allocator *allocator;
-    const char *folder; /* of external data; NULL: refused */
+    const char *folder; /* folder of external data; NULL: refused */
     ry_mapping **mappings;
     ry_error *error;
 } ry_reader;
@@ -52,7 +52,7 @@ typedef enum ry_attribute_type {
 
 typedef struct ry_attribute_record {
     const char *name;
-    const char *reference; /* a function's attribute that stands for it, or NULL */
+    const char *reference; /* the function's attribute to read in its place, or NULL */
     int type;              /* ry_attribute_type, or another of ONNX's */
     float f;
     int64_t i;
@@ -63,7 +63,7 @@ typedef struct ry_attribute_record {
 typedef struct ry_node_record {
     const char *name; /* the model's, or its first output's */
     const char *op, *domain;
-    int64_t opset; /* of its domain; 0: not imported */
+    int64_t opset; /* its domain's; 0: not imported */
     int inputs, outputs, attributes;
     const char **in, **out; /* "": absent */
     ry_attribute_record *attribute;

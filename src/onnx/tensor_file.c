@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorProto files (.pb): reading one whole, and writing one. */
+/* Reads and writes TensorProto files (.pb) as a whole. */
 #include "onnx/onnx.h"
 #include "onnx/proto.h"
 #include "onnx/wire.h"

@@ -9,7 +9,7 @@
 enum { RY_WIRE_VARINT = 0, RY_WIRE_64 = 1, RY_WIRE_BYTES = 2, RY_WIRE_32 = 5 };
 
 typedef struct ry_wire_field {
-    uint64_t number; /* of the field */
+    uint64_t number; /* field number */
     unsigned wire;
     ry_slice whole; /* with its tag */
     ry_slice bytes; /* the content of a RY_WIRE_BYTES */
@@ -22,7 +22,7 @@ bool ry_wire_next(ry_slice *rest, ry_wire_field *field, bool *bad);
 /* Can all bytes be read as fields of a message? */
 bool ry_wire_is_message(ry_slice bytes);
 
-/* Where what is written goes. Without `put` it is counted only. */
+/* Destination of written bytes. Without `put` bytes are only counted. */
 typedef struct ry_wire_out {
     bool (*put)(void *user, const void *bytes, size_t count); /* false: it failed */
     void *user;

@@ -75,7 +75,7 @@ rynd_status ry_assign(const ry_assign_problem *problem, ry_arena *arena, ry_assi
     if (best.value == INFINITY) {
         return fail_none(assignment->bound, assignment->nodes, error);
     }
-    /* Of equal values the one with less to do: the search stops at the first. */
+    /* Prefers less work among equal values: the search stops at the first. */
     ry_assign_improve(problem, &scratch, assignment->device, &best);
     assignment->value = best.value;
     assignment->bound = fmin(assignment->bound, best.value);

@@ -12,9 +12,9 @@
 #include "placement/assign_problem.h"
 
 typedef struct ry_assignment {
-    unsigned char *device; /* of every part, chain after chain; in the arena */
-    double value, bound;   /* of the objective; equal when it is exact */
-    size_t nodes;          /* that were branched on */
+    unsigned char *device; /* every part's, chain after chain; in the arena */
+    double value, bound;   /* objective and its lower bound; equal if exact */
+    size_t nodes;          /* nodes branched on */
 } ry_assignment;
 
 /* Scratch and the result are in `arena`. NOT_FOUND: no assignment keeps to the memory of the

@@ -7,7 +7,7 @@
 
 #include "placement/assign_problem.h"
 
-/* An amount that goes to one or two loads. */
+/* An amount added to up to two loads. */
 typedef struct ry_charge {
     double amount;
     size_t load[2];
@@ -20,7 +20,7 @@ double ry_assign_transfer(const ry_assign_problem *problem, double bytes, size_t
 
 ry_charge ry_charge_segment(const ry_assign_problem *problem, size_t chain, size_t first,
                             size_t last, size_t device);
-/* Of what crosses in front of a part (parts: behind the last); nothing where a is b. */
+/* Transfer a -> b in front of `part` (parts: behind the last); nothing if a == b. */
 ry_charge ry_charge_transfer(const ry_assign_problem *problem, size_t chain, size_t part, size_t a,
                              size_t b);
 

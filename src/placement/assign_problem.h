@@ -24,7 +24,7 @@ typedef enum ry_assign_objective {
 
 typedef struct ry_assign_chain {
     size_t parts; /* 1 to RY_ASSIGN_PARTS */
-    /* of the segment of parts first to last: [ry_assign_segment(chain, first, last) * devices +
+    /* cost of parts first to last: [ry_assign_segment(chain, first, last) * devices +
      * device]; seconds INFINITY: it cannot be there */
     const double *seconds, *bytes;
     const double *crossing; /* parts + 1: bytes in front of each part, and behind the last */

@@ -31,7 +31,7 @@ static double solve_from(const ry_assign_problem *problem, size_t chain, size_t 
     double least = INFINITY;
     for (size_t d = 0; d < problem->devices; d++) {
         if (d == before && part > 0) {
-            continue; /* that would be one segment with the part before */
+            continue; /* the same device: same segment as the part before */
         }
         const ry_charge transfer = ry_charge_transfer(problem, chain, part, before, d);
         const double moved = weigh(&transfer, weight);

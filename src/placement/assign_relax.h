@@ -12,7 +12,7 @@ typedef struct ry_assign_weights {
     double *weight;
     double *rest;  /* [(first part of the chain + chain + part) * devices + device] */
     double *later; /* [chain]: of all chains behind it */
-    double bound;  /* of the whole problem */
+    double bound;  /* the whole problem's */
 } ry_assign_weights;
 
 enum { RY_ASSIGN_WEIGHTS = 12 };
@@ -21,7 +21,7 @@ typedef struct ry_assign_relaxation {
     const ry_assign_problem *problem;
     size_t count;
     ry_assign_weights weights[RY_ASSIGN_WEIGHTS];
-    size_t *offset; /* of a chain in `rest`, in rows of devices */
+    size_t *offset; /* a chain's place in `rest`, in rows of devices */
     double bound;   /* the best of all */
 } ry_assign_relaxation;
 

@@ -18,10 +18,10 @@ typedef struct job {
 
 struct ry_assign_schedule {
     size_t inputs;
-    operation *operations; /* of each chain, from chain * most on */
+    operation *operations; /* those of a chain begin at chain * most */
     size_t *count, most;
     job *jobs;
-    double *free; /* of each resource: when it is idle again */
+    double *free; /* per resource: the time when it is idle again */
 };
 
 ry_assign_schedule *ry_assign_schedule_make(const ry_assign_problem *problem, size_t inputs,

@@ -15,7 +15,7 @@ typedef struct branch {
 /* How far an assignment is: chains before `chain`, and of that the parts before `part`. */
 typedef struct place_at {
     size_t chain, part, before; /* before: the device of the part in front; 0 of the first */
-    size_t first;               /* of all parts: the chain's first */
+    size_t first;               /* index of the chain's first part among all parts */
 } place_at;
 
 typedef struct search {
@@ -24,7 +24,7 @@ typedef struct search {
     const ry_assign_scratch *scratch;
     ry_arena *arena;
     double *loads, *held, *weighted; /* so far; weighted: by each of the kept weights */
-    branch **branches;               /* of each depth */
+    branch **branches;               /* per depth */
     unsigned char *now, *device;
     ry_assign_score *best;
     double open; /* the least bound of what was left out when nodes ran out */
@@ -151,7 +151,7 @@ static void apply(search *s, const place_at *at, const branch *b, change *c)
     memset(s->now + at->first + at->part, b->device, b->last + 1u - at->part);
 }
 
-/* Sets back what was there, so that no rounding stays. */
+/* Restores the saved values, so that no rounding error stays. */
 static void take_back(search *s, const branch *b, const change *c)
 {
     for (int i = c->count; i-- > 0;) {

@@ -20,8 +20,8 @@ typedef struct reader {
     int line;
     ry_arena *arena;
     ry_fleet *fleet;
-    /* of the link between a and b, at [a * RY_FLEET_DEVICES + b] until all devices are known */
-    int stated[RY_FLEET_DEVICES * RY_FLEET_DEVICES]; /* its line; 0: none */
+    /* links: from a to b at [a * RY_FLEET_DEVICES + b], until all devices are known */
+    int stated[RY_FLEET_DEVICES * RY_FLEET_DEVICES]; /* the link's line; 0: none */
     ry_error *error;
 } reader;
 

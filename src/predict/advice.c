@@ -16,7 +16,7 @@ rynd_status ry_advice_take(const ry_adviser *adviser, const ry_problem *problem,
     const rynd_status status =
         ry_predict_choose(problem, target, constants, &wanted, choice, error);
     choice->measured = advice.seconds;
-    if (status == RYND_ERROR_ARGUMENT) { /* knob values are legal one by one, not together */
+    if (status == RYND_ERROR_ARGUMENT) { /* each knob value is legal, their combination is not */
         *choice = (ry_choice){0};
         return RYND_OK;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predicts a step within a network: its tensors are where the previous step left them, its
- * constants where a whole run left them. */
+/* Predicts a step within a network: tensors are where the previous step left them, constants
+ * where a whole run left them. */
 #ifndef RY_PREDICT_NETWORK_H
 #define RY_PREDICT_NETWORK_H
 

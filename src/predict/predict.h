@@ -56,7 +56,7 @@ typedef struct ry_choice {
     double next_seconds;
     bool falls_back; /* to the CPU: no kernel of the device takes the problem */
     bool bound;      /* to a form that the weights had already (choices.h) */
-    /* a kernel that would take it, and that a check refused on the device; NULL: there is none */
+    /* a kernel that takes the problem but failed a check on the device; NULL: none */
     const ry_kernel *refused;
 } ry_choice;
 

@@ -20,7 +20,7 @@ typedef struct ry_einsum_reader {
     int operands;               /* read so far */
     int ellipsis;               /* the largest number of dims that an ellipsis covers */
     int uses[RY_EINSUM_LABELS]; /* occurrences of each label in the operands */
-    int letters;                /* of the term that was read last */
+    int letters;                /* letters in the term read last */
     const char *error;          /* why the equation is refused; NULL: it is not */
     bool rank_error;            /* the refused term does not fit the rank of its operand */
 } ry_einsum_reader;

@@ -81,7 +81,7 @@ static int nap(void *user, int count)
     return count < NAPS;
 }
 
-/* Runs an SQL statement that returns one number. */
+/* Runs an SQL statement whose result is a number. */
 static int number_of(sqlite3 *db, const char *text, int64_t *number)
 {
     sqlite3_stmt *statement;

@@ -28,7 +28,7 @@ struct ry_event {
 typedef struct cpu_device {
     ry_device base;
     ry_threads *threads;
-    /* bytes of its buffers, and the most that they were: sessions of several threads make them */
+    /* bytes of the device's buffers, now and at most; sessions on several threads change both */
     atomic_size_t held, peak;
     size_t machine; /* bytes of memory that the machine has; 0: not known */
 } cpu_device;

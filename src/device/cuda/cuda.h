@@ -20,8 +20,8 @@ typedef struct ry_cuda {
 #include "device/cuda/cuda_functions.inc"
 #include "device/cuda/cuda_graph_functions.inc"
 #undef RY_CU
-    bool graphs; /* are those of cuda_graph_functions.inc there? */
-    int version; /* of the driver: 12090 is 12.9 */
+    bool graphs; /* has the driver the functions of cuda_graph_functions.inc? */
+    int version; /* driver's CUDA version: 12090 is 12.9 */
 } ry_cuda;
 
 typedef struct ry_nvrtc {

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { NON_BLOCKING = 1 }; /* of a stream */
+enum { NON_BLOCKING = 1 }; /* CUstream_flags */
 
 rynd_status ry_cuda_enter(const ry_cuda_state *device, ry_error *error)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a capture: calls of other threads do not disturb it. */
+/* CUstreamCaptureMode: calls of other threads do not disturb a capture. */
 enum { THREAD_LOCAL = 1 };
 
 struct ry_recording {

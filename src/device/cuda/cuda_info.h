@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices CUDA has, and what they say of themselves.
+/* Lists CUDA's devices and their properties.
  *
  * They are numbered in the driver's order. Functions with an index fail with DEVICE where there is
  * no CUDA, and with NOT_FOUND, naming those that there are, where there is no such device. */
@@ -15,7 +15,7 @@
 
 typedef struct ry_cuda_info {
     char name[64];
-    int driver;                /* the version of CUDA that it has: 12090 is 12.9 */
+    int driver;                /* the driver's CUDA version: 12090 is 12.9 */
     int capability;            /* compute capability: 90 is 9.0 */
     unsigned units;            /* streaming multiprocessors */
     unsigned clock;            /* kHz */
@@ -24,8 +24,8 @@ typedef struct ry_cuda_info {
     size_t memory;             /* bytes */
     size_t cache;              /* bytes of the one behind all units */
     size_t local_memory;       /* bytes that the groups of a unit share */
-    size_t group_memory;       /* bytes of them that a group may have */
-    unsigned registers, group; /* of a unit, of four bytes; items of a group at most */
+    size_t group_memory;       /* most bytes of local memory for a group */
+    unsigned registers, group; /* 4-byte registers of a unit; most items of a group */
     bool unified;              /* its memory is the host's */
 } ry_cuda_info;
 

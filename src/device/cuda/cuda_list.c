@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices there are, and what they say of themselves. */
+/* Lists CUDA's devices and their properties. */
 #include "device/cuda/cuda_list.h"
 
 #include "device/gpu/gpu_list.h"
@@ -10,7 +10,7 @@
 enum attribute {
     GROUP = 1,
     GROUP_MEMORY = 8,
-    REGISTERS = 82, /* of a unit */
+    REGISTERS = 82, /* per unit */
     CLOCK = 13,
     UNITS = 16,
     INTEGRATED = 18,
@@ -19,7 +19,7 @@ enum attribute {
     CACHE = 38,
     MAJOR = 75,
     MINOR = 76,
-    LOCAL_MEMORY = 81 /* of a unit */
+    LOCAL_MEMORY = 81 /* per unit */
 };
 
 static unsigned number(const ry_cuda *cu, int device, enum attribute attribute)

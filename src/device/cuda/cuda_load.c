@@ -11,7 +11,7 @@
 
 typedef struct function {
     const char *symbol;
-    size_t offset; /* of the pointer in its table */
+    size_t offset; /* bytes from the table's start to the pointer */
 } function;
 
 static const function driver_functions[] = {

@@ -20,15 +20,15 @@ static const struct {
     unsigned products;
 } matrix_units[] = {{80, 1024}, {86, 512}, {90, 1024}, {120, 512}};
 
-#define GROUPS         4      /* of 256 items, that a unit has registers for */
-#define REACHED        0.85   /* of the memory's rate, by kernels that copy */
+#define GROUPS         4      /* work-groups of 256 items that fit a unit's registers */
+#define REACHED        0.85   /* share of the memory's rate that copying kernels reach */
 #define GUESSED_DRAM   300e9  /* bytes a second, where the device does not say */
 #define GUESSED_SHARED 50e9   /* the same where the memory is the host's */
-#define LOCAL_BYTES    128    /* a cycle and unit: of local memory, */
-#define CACHE_BYTES    32     /* of the cache behind all units */
-#define LATENCY        500e-9 /* seconds: of memory, */
-#define TASK           20e-9  /* of handing out a work-group, */
-#define REGION         4e-6   /* of a launch behind others */
+#define LOCAL_BYTES    128    /* a cycle and unit: local memory, */
+#define CACHE_BYTES    32     /* the cache behind all units */
+#define LATENCY        500e-9 /* seconds: a read from memory, */
+#define TASK           20e-9  /* handing out a work-group, */
+#define REGION         4e-6   /* a launch behind others */
 
 static rynd_rate of_units(double one, unsigned count)
 {

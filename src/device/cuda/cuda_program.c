@@ -170,7 +170,7 @@ static rynd_status fail_compile(const ry_cuda_state *device, void *compiled,
     return status;
 }
 
-/* What was compiled, with a NUL behind it, which PTX needs. */
+/* Takes the compiled program and ends it with a NUL, as PTX requires. */
 static rynd_status take_binary(const ry_cuda_state *device, void *compiled,
                                const ry_gpu_program *program, ry_gpu_binary *binary,
                                ry_error *error)

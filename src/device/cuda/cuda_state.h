@@ -30,7 +30,7 @@ typedef struct ry_cuda_state {
     ry_cuda_info info;
     bool graphs; /* launches are recorded */
     void *context;
-    ry_stream *copies; /* of wrapped memory */
+    ry_stream *copies; /* copies wrapped memory */
     pthread_mutex_t copies_lock;
     /* how programs are compiled: to the device's machine code, or to PTX, which the driver compiles
      * for a device that is newer than NVRTC */

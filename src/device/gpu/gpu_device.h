@@ -23,16 +23,16 @@ struct ry_buffer {
     size_t size;                 /* what was asked for */
     size_t room;                 /* what it has */
     bool imported;               /* the caller's memory: never kept */
-    atomic_uint_fast64_t ticket; /* of the last launch or copy that was given it */
+    atomic_uint_fast64_t ticket; /* ticket of the buffer's last launch or copy */
     ry_buffer *next;             /* in the pool */
 };
 
 /* A device's ry_stream begins with it. */
 typedef struct ry_gpu_stream ry_gpu_stream;
 struct ry_gpu_stream {
-    /* of the first launch or copy that need not be done; IDLE: all are */
+    /* ticket of the first launch or copy that may still run; IDLE: all are done */
     atomic_uint_fast64_t pending;
-    ry_gpu_stream *next; /* of the pool's */
+    ry_gpu_stream *next; /* in the pool's list */
 };
 
 #define RY_GPU_IDLE UINT64_MAX
@@ -48,7 +48,7 @@ struct ry_gpu_program {
     int entry_count;
     struct ry_gpu_entry {
         void *function;
-        unsigned arguments; /* where the driver tells how many it takes */
+        unsigned arguments; /* number of arguments, if the driver reports it */
         unsigned items;     /* most items of a group, as built; 0: unknown */
     } entry[];
 };
@@ -62,7 +62,7 @@ typedef struct ry_gpu_text {
 } ry_gpu_text;
 
 typedef struct ry_gpu_binary {
-    void *data; /* from the device's allocator; NULL: there is none */
+    void *data; /* from the device's allocator; NULL: no binary */
     size_t size;
 } ry_gpu_binary;
 
@@ -96,7 +96,7 @@ struct ry_gpu_device {
         ry_buffer *unused; /* the last one given back first */
         size_t unused_bytes, most_unused;
         size_t used, peak;            /* bytes of those that are in use */
-        atomic_uint_fast64_t tickets; /* of launches and copies, in the order of their start */
+        atomic_uint_fast64_t tickets; /* launches and copies, numbered in the order of start */
         ry_gpu_stream *streams;
     } pool;
 
@@ -106,7 +106,7 @@ struct ry_gpu_device {
         ry_gpu_program *first;
         ry_program_files files;
         const char *dialect;
-        ry_digest device;             /* what a compiled program depends on beside its source */
+        ry_digest device;             /* version, device and driver, for each program's key */
         atomic_size_t compiled, read; /* how many were, from source and from files */
     } programs;
 };
@@ -126,8 +126,8 @@ rynd_status ry_gpu_take(ry_gpu_device *device, size_t size, ry_buffer **buffer, 
 void ry_gpu_give_back(ry_gpu_device *device, ry_buffer *buffer);
 /* A buffer for memory that the caller has from the driver, which sets `memory`. */
 rynd_status ry_gpu_import(ry_device *device, size_t size, ry_buffer **buffer, ry_error *error);
-/* Gives the driver back what is unused, where one that takes memory on first use has none; false:
- * nothing was. */
+/* Returns unused buffers to a driver that takes memory on first use and has run out. False: no
+ * buffer was unused. */
 bool ry_gpu_relieve(ry_gpu_device *device);
 
 void ry_gpu_add_stream(ry_gpu_device *device, ry_gpu_stream *stream);

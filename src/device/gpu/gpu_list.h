@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of a device that there is not. */
+/* Errors for devices that do not exist. */
 #ifndef RY_DEVICE_GPU_GPU_LIST_H
 #define RY_DEVICE_GPU_GPU_LIST_H
 

@@ -9,7 +9,7 @@
 
 typedef struct ry_gpu_pool ry_gpu_pool;
 
-/* Of unused buffers, where the device has more than four times that. */
+/* Most bytes of unused buffers to keep; a quarter of the device's memory, if that is less. */
 #define MOST_UNUSED ((size_t)1 << 30)
 
 bool ry_gpu_pool_init(ry_gpu_device *device)

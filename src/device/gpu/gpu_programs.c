@@ -138,7 +138,7 @@ static ry_gpu_program *allocate(const ry_gpu_device *device, const ry_gpu_source
     return p;
 }
 
-/* One that is built, which is then used once more; NULL: there is none, and none is being built.
+/* Waits while the program is being built, then adds a reference. NULL: the list lacks it.
  * With the lock. */
 static ry_gpu_program *find(ry_gpu_programs *programs, ry_digest digest)
 {

@@ -159,7 +159,7 @@ static const ry_device_table opencl_table = {
     .event_elapsed = ry_opencl_event_elapsed,
 };
 
-/* Context and queue, then what lives in them; on failure the device has none of it. */
+/* Makes the context, the queue, the pool and the program store; on failure releases all. */
 static rynd_status open_device(ry_opencl_state *device, ry_error *error)
 {
     const ry_opencl *cl = device->cl;

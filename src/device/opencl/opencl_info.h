@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices OpenCL has, and what they say of themselves.
+/* Lists OpenCL's devices and their properties.
  *
  * They are numbered over all platforms in the loader's order. Functions with an index fail with
  * DEVICE where there is no OpenCL, and with NOT_FOUND, naming those that there are, where there is
@@ -30,7 +30,7 @@ typedef struct ry_opencl_info {
     size_t local_memory, cache; /* bytes: of a work-group, of the cache behind all units */
     unsigned cache_line;        /* bytes */
     size_t group;               /* work-items of a work-group at most */
-    unsigned floats, halves;    /* of a vector that the device prefers */
+    unsigned floats, halves;    /* lanes of the device's preferred vectors */
     bool fp16, fp64, subgroups;
     bool rounds_divisions; /* correctly, if told to: and square roots */
     bool unified;          /* its memory is the host's */
@@ -40,7 +40,7 @@ typedef struct ry_opencl_info {
 rynd_status ry_opencl_device_count(unsigned *count, ry_error *error);
 rynd_status ry_opencl_device_describe(unsigned index, ry_opencl_info *info, ry_error *error);
 
-/* What a device offers, guessed from what it says of itself; as a measurement would say it. */
+/* Guesses a device's machine data from its properties, in the form of a measurement. */
 rynd_status ry_opencl_machine(unsigned index, rynd_machine *machine, ry_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices there are, and what they say of themselves. */
+/* Lists OpenCL's devices and their properties. */
 #include "device/opencl/opencl_list.h"
 
 #include "device/gpu/gpu_list.h"

@@ -11,7 +11,7 @@
 
 static const struct function {
     const char *name;
-    size_t offset; /* of the pointer in ry_opencl */
+    size_t offset; /* bytes from the start of ry_opencl to the pointer */
 } functions[] = {
 #define RY_CL(name) {"cl" #name, offsetof(ry_opencl, name)},
 #include "device/opencl/opencl_functions.inc"

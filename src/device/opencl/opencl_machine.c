@@ -14,7 +14,7 @@ typedef struct guess {
     double lanes;               /* floats that a unit multiplies and adds a cycle */
     double dram, shared_dram;   /* bytes a second; where the memory is the host's */
     double cache, local;        /* bytes a cycle and unit */
-    double latency, clock;      /* seconds of memory; Hz, where the device says none */
+    double latency, clock;      /* seconds of a read from memory; Hz, if the device reports 0 */
     double task, region;        /* seconds of handing out a work-group, of a launch */
     unsigned vector, registers; /* bytes of what works in step; of an item */
     unsigned step, groups;      /* work-items that work in step; work-groups of a unit */

@@ -105,7 +105,7 @@ rynd_status ry_opencl_load_binary(ry_gpu_device *base, const ry_gpu_source *sour
                               : finish(device, source, program, error);
 }
 
-/* What the driver gives: none, where it has none. */
+/* The driver's binary of the program; empty if the driver has none. */
 static ry_gpu_binary binary_of(const ry_opencl_state *device, const ry_gpu_program *program)
 {
     const ry_opencl *cl = device->cl;

@@ -13,7 +13,7 @@ typedef struct ry_opencl_state {
     ry_opencl_info info;
     cl_context context;
     cl_command_queue queue;      /* for copies that belong to no stream */
-    char options[256];           /* of the compiler */
+    char options[256];           /* compiler options */
     struct ry_opencl_host *host; /* memory that was taken, with the pool's lock (opencl_copy.c) */
 } ry_opencl_state;
 

@@ -15,7 +15,7 @@ static double nearest(ry_dtype dtype, double value)
     }
 }
 
-/* Of a number of the program, which keeps all its digits until then. */
+/* Casts a constant of the program, which keeps all its digits up to this cast. */
 static void put_number_cast(ry_text *text, const ry_expr_instruction *in, double value)
 {
     char literal[RY_GPU_LITERAL];

@@ -91,7 +91,7 @@ static const spelling spellings[RY_EXPR_CODES] = {
     [RY_EXPR_mish] = ALONE(CALL_1(mish)),
     [RY_EXPR_gelu] = ALONE(CALL_1(gelu)),
     [RY_EXPR_gelu_tanh] = ALONE(CALL_1(gelu_tanh)),
-    /* of two parts of what is reduced */
+    /* joins of two partial results of a reduction */
     [RY_EXPR_sum] = NUMBER("$a + $b", "($T)(($W)$a + ($W)$b)"),
     [RY_EXPR_mean] = NUMBER("$a + $b", "($T)(($W)$a + ($W)$b)"),
     [RY_EXPR_prod] = NUMBER("$a * $b", "($T)(($W)$a * ($W)$b)"),

@@ -63,7 +63,7 @@ static bool applicable(const ry_problem *problem)
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    enum { OPERATIONS = 12 }; /* of an element */
+    enum { OPERATIONS = 12 }; /* per element */
     const arg_lanes l = lanes_of(query->problem);
     const int64_t group = ry_gpu_group_size(query, l.columns || l.length <= 512 ? 64 : 256);
     (void)error;

@@ -22,7 +22,7 @@ enum {
 
 /* How channels are handed out. */
 typedef struct norm_plan {
-    int64_t channels, elements; /* of a channel */
+    int64_t channels, elements; /* channels; elements of a channel */
     int64_t lanes, part, parts; /* channels of a group; elements of a part */
 } norm_plan;
 

@@ -23,7 +23,7 @@ static inline int ry_gpu_costs_row(const ry_machine *machine)
                                                                 : 0;
 }
 
-/* bench/fit has its own, which it changes. */
+/* bench/fit replaces this function to vary the costs. */
 const ry_gpu_costs *ry_gpu_costs_of(const ry_machine *machine);
 
 #endif

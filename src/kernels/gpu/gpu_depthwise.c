@@ -29,7 +29,7 @@ static int64_t reach_of(const ry_gpu_axis *axis, int64_t rows)
     return (rows - 1) * axis->stride + (axis->taps - 1) * axis->step + 1;
 }
 
-/* Outputs that are below each other share what they read where they overlap. */
+/* Can an item's outputs, in `rows` successive rows, share the inputs of overlapping windows? */
 static bool shares(const ry_gpu_window *w, int64_t rows)
 {
     const ry_gpu_axis *axis = &w->axis[1];

@@ -15,14 +15,14 @@ extern const char ry_gpu_text_expr[];
 enum {
     MAX_INSTRUCTIONS = 256,
     MAX_SUMS = 8,     /* each 8 bytes of local memory an item at most */
-    SUM_BYTES = 8,    /* of one in the workspace at most */
-    GROUP_SIZE = 256, /* that is chosen */
+    SUM_BYTES = 8,    /* most bytes of a sum in the workspace */
+    GROUP_SIZE = 256, /* preferred work-items of a group */
     LINE = 32,        /* neighbouring columns that are read together */
     MANY_COLUMNS = 1 << 16,
     LANE_SHORT = 4,    /* positions that are worth another lane */
-    SLICE_SHORT = 32,  /* and of a lane, another slice */
-    SLICE_LONG = 4096, /* of a lane at most: longer sums are less accurate */
-    GROUPS = 512,      /* that fill a device */
+    SLICE_SHORT = 32,  /* positions of a lane that are worth another slice */
+    SLICE_LONG = 4096, /* longest slice of a lane: longer sums are less accurate */
+    GROUPS = 512,      /* enough groups to fill a device */
     ELEMENTARY = 24,   /* operations */
     FAR = 1 << 30      /* beyond it an index has 64 bits */
 };

@@ -22,7 +22,7 @@ typedef struct gather_plan {
     gather_dim dim[RY_MAX_RANK]; /* in the order of the output's memory */
     int depth, axis;             /* components choose from the data's dims axis, axis + 1, ... */
     int64_t component_stride;
-    int64_t extent[RY_MAX_RANK], stride[RY_MAX_RANK]; /* of those dims */
+    int64_t extent[RY_MAX_RANK], stride[RY_MAX_RANK]; /* the data's dims from `axis` on */
     int64_t unit;                                     /* elements that are moved at once */
 } gather_plan;
 
@@ -134,7 +134,7 @@ static bool applicable(const ry_problem *problem)
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    enum { OPERATIONS = 40 }; /* of a unit: its places, most of all */
+    enum { OPERATIONS = 40 }; /* per unit, mostly to find its places */
     const ry_problem *problem = query->problem;
     const int64_t group = ry_gpu_group_size(query, 256);
     const gather_plan p = plan_of(problem);

@@ -34,8 +34,8 @@ bool ry_gpu_matrix_takes(const ry_problem *problem)
     return problem->in[0].rank > 0 && problem->in[1].rank > 0;
 }
 
-/* The step along dim `at` of those of a tensor that end at dim `rank`; 0 where it has not that dim,
- * or one element along it. */
+/* The tensor's stride along dim `at`; 0 if the tensor is absent, lacks the dim, or has one element
+ * along it. */
 static int64_t step_at(const ry_tensor *tensor, int at)
 {
     return tensor && at >= 0 && tensor->dim[at] > 1 ? tensor->stride[at] : 0;

@@ -18,13 +18,13 @@ typedef struct ry_gpu_matrix {
     ry_gpu_dim row, column, term;
     ry_gpu_dim batch[RY_MAX_RANK]; /* the last one's products are nearest to each other */
     int batch_rank;
-    int64_t batches; /* of all of them */
+    int64_t batches; /* the product of all batch dims */
 } ry_gpu_matrix;
 
 /* Is it a product of types that the texts read, nothing empty, whose counts are those of an int? */
 bool ry_gpu_matrix_takes(const ry_problem *problem);
 
-/* A batch dim becomes rows where b has none of it and the other operands allow it. */
+/* A batch dim becomes rows if b lacks the dim and the other operands' strides allow it. */
 ry_gpu_matrix ry_gpu_matrix_of(const ry_problem *problem);
 
 /* Defines types, `activate`, AT_a(batch) of a = 0, 1, and FINISH_PRODUCT(batch, m, n, sum). */

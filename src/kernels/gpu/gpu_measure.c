@@ -12,7 +12,7 @@
 enum { LINE = 64, ROUNDS = 5, LAUNCHES = 50, MAX_ROUNDS = 1 << 24 };
 static const double run_seconds = 0.02;
 
-typedef enum activity { NOTHING, PRODUCTS, READS, CHASE } activity; /* of measure.cl */
+typedef enum activity { NOTHING, PRODUCTS, READS, CHASE } activity; /* WHAT of measure.cl */
 
 typedef struct measurement {
     ry_device *device;
@@ -149,7 +149,7 @@ static rynd_status fill_ring(measurement *m, size_t bytes, ry_error *error)
     return status;
 }
 
-/* Scaled: what is not measured keeps its proportion. */
+/* Sets the rate of all units, and scales the unmeasured rate of one in proportion. */
 static void set_rate(rynd_rate *rate, double all)
 {
     const double one = rate->all > 0 ? rate->one / rate->all : 0;

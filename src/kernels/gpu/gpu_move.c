@@ -98,7 +98,7 @@ static void add_offset(ry_text *text, const ry_box *box, const int64_t *stride, 
     }
 }
 
-/* Of one element: from the source to the destination, or the move's value. */
+/* Adds the text that copies one element from the source, or stores the move's value. */
 static void add_copy(ry_text *text, const ry_move *move)
 {
     static const char *const types[] = {

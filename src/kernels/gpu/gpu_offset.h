@@ -11,7 +11,7 @@ typedef struct ry_gpu_dims {
     int64_t dim[RY_MAX_RANK], stride[RY_MAX_RANK];
 } ry_gpu_dims;
 
-/* Adds a dim inside those that are there. */
+/* Adds a dim as the innermost. */
 void ry_gpu_dims_add(ry_gpu_dims *dims, int64_t dim, int64_t stride);
 
 /* `FUNCTION INDEX name(INDEX i)`: the offset, in elements, of element i of the dims in row-major

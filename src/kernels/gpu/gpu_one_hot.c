@@ -24,7 +24,7 @@ static bool applicable(const ry_problem *problem)
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    enum { OPERATIONS = 40 }; /* of an element: its places, most of all */
+    enum { OPERATIONS = 40 }; /* per element, mostly to find its places */
     const ry_problem *problem = query->problem;
     const int64_t group = ry_gpu_group_size(query, 256),
                   elements = ry_tensor_count(&problem->out[0]);

@@ -10,7 +10,7 @@ enum { RY_GPU_EXPR_OPERANDS = 40 };
 
 typedef struct ry_gpu_operand {
     ry_dtype dtype;
-    int64_t stride[RY_MAX_RANK]; /* elements; 0 along dims that it does not have */
+    int64_t stride[RY_MAX_RANK]; /* elements; 0 along dims that the operand lacks */
 } ry_gpu_operand;
 
 typedef struct ry_gpu_space {
@@ -23,7 +23,7 @@ typedef struct ry_gpu_space {
     ry_gpu_operand operand[RY_GPU_EXPR_OPERANDS];
 } ry_gpu_space;
 
-/* Of a problem with at most RY_GPU_EXPR_OPERANDS operands; false: its shapes do not fit together.
+/* For at most RY_GPU_EXPR_OPERANDS operands; false: the problem's shapes do not fit together.
  */
 bool ry_gpu_space_make(const ry_problem *problem, ry_gpu_space *space);
 

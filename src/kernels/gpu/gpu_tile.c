@@ -81,7 +81,7 @@ static int unit_words(const ry_gpu_tile *tile, int side)
     return tile->k * side + (PAD * tile->k > PAD / 2 * side ? PAD * tile->k : PAD / 2 * side);
 }
 
-/* Of local memory. */
+/* Bytes of local memory. */
 static size_t bytes_of(const ry_gpu_tile *tile)
 {
     enum { PAD = 4 };
@@ -92,7 +92,7 @@ static size_t bytes_of(const ry_gpu_tile *tile)
     return (size_t)words * sizeof(float);
 }
 
-/* Of the product's sums, of a tile. */
+/* Terms of the product's sums that a tile multiplies at once. */
 static int terms_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
     return tile->units ? tile->k * (int)(sizeof(float) / ry_gpu_operand_size(product->operands))
@@ -161,9 +161,9 @@ static int64_t tiles_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
            product->batches;
 }
 
-/* Of a product with its sum by matrix units, whose rate is that of operands of two bytes, and of
- * reading their operands: 8 words deep, a work-item reads two for each row of its sums, and one for
- * each column. */
+/* Operations of a multiply-add by matrix units, whose peak is stated for operands of two bytes, and
+ * of reading the operands. 8 words deep, a work-item reads two words for each row of its sums, and
+ * one for each column. */
 static double unit_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
                               const ry_machine *machine)
 {
@@ -175,8 +175,8 @@ static double unit_operations(const ry_gpu_product *product, const ry_gpu_tile *
            cost->tile_read / 4 * reads / (tile->item_m * tile->item_n);
 }
 
-/* Of a product with its sum: the share that the item has of finding and storing the tile's
- * elements, and of reading them. */
+/* Operations of a multiply-add, of reading its operands, and of its share in finding and storing
+ * the tile's elements. */
 static double tile_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
                               const ry_machine *machine)
 {
@@ -190,8 +190,8 @@ static double tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
     return cost->tile * (multiply + elements);
 }
 
-/* Of all tiles. Panels multiply no more than whole eights of what is there, and across those whole
- * 32s, where terms are beside each other of the rows. */
+/* Operations of all tiles. Panels multiply rows in whole 8s and columns in whole 32s; if terms are
+ * adjacent in memory, rows in whole 32s and columns in whole 8s. */
 static double panel_work(const ry_gpu_product *product, const ry_gpu_tile *tile, int64_t split,
                          const ry_gpu_costs *cost)
 {

@@ -13,7 +13,7 @@ enum { RY_GPU_ACROSS = 8, RY_GPU_ALONG = 32 };
 enum { RY_GPU_KNOB_TILE, RY_GPU_KNOB_SPLIT, RY_GPU_TILE_KNOBS };
 
 extern const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS];
-/* Of knob `tile`. */
+/* Words for the values of knob `tile`. */
 extern const char *const ry_gpu_tile_words[];
 
 typedef struct ry_gpu_tile {

@@ -93,7 +93,7 @@ static void values(const ry_query *query, int knob, ry_knob_values *values)
     ry_gpu_tile_values(query, &product, knob, values);
 }
 
-/* Of the bias' gradient: a group for each output channel, behind those of the tiles. */
+/* Adds the bias' gradient: a group for each output channel, behind the tiles' groups. */
 static void add_bias(const ry_problem *problem, const ry_gpu_window *w, ry_prepared *prepared)
 {
     const int64_t rows = w->groups * w->rows;

@@ -7,13 +7,13 @@
 
 #include "kernels/gpu/gpu_window.h"
 
-/* `problem` points into itself: it is filled where it stays. */
+/* Self-referential (`problem` points to `in` and `out`): do not copy. */
 typedef struct ry_gpu_wgrad {
     ry_tensor in[2], out[1];
     ry_problem problem;
 } ry_gpu_wgrad;
 
-/* Is it a weight gradient of which ry_gpu_window_takes that convolution? */
+/* Is it a weight gradient whose convolution ry_gpu_window_takes? */
 bool ry_gpu_wgrad_takes(const ry_problem *problem);
 
 /* False: it is no weight gradient of one to three spatial dims with nothing empty. */

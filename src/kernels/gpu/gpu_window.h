@@ -23,11 +23,11 @@ typedef struct ry_gpu_axis {
 
 typedef struct ry_gpu_window {
     ry_gpu_axis axis[RY_GPU_AXES];
-    int64_t images, groups, channels, rows; /* of a group: input, output channels */
+    int64_t images, groups, channels, rows; /* per group: input, output channels */
     int64_t x_group;                        /* elements of x between two groups */
     int64_t window;                         /* all taps */
     int64_t phases;
-    int64_t terms, columns; /* of a sum, of sums of a channel: of the largest phase */
+    int64_t terms, columns; /* in the largest phase: terms of a sum, sums of a channel */
     bool x_along_channels, y_along_channels; /* what is beside each other in memory */
     bool wide;                               /* some tensor needs offsets of 64 bits */
 } ry_gpu_window;

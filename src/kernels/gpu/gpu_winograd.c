@@ -249,7 +249,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return least < INFINITY ? RYND_OK : ry_form_fail(query, error);
 }
 
-/* The product's operands and where it leaves its sums. */
+/* Defines the product's operands and the destination of its sums. */
 static void define_product(ry_text *text, const ry_gpu_window *w, const ry_gpu_product *product)
 {
     const bool channels = w->x_along_channels, rows = w->y_along_channels;

@@ -89,7 +89,7 @@ static value convert(const ry_expr_instruction *in, ry_dtype from, value v)
         .f = rounded(in->dtype, (double)(is_unsigned(from) ? (float)(uint64_t)v.i : (float)v.i))};
 }
 
-/* The type that instruction i reads its operands in. */
+/* The type of the operands of instruction i. */
 static ry_dtype operand_type(const ry_expr *program, const ry_dtype *types, int i)
 {
     const ry_expr_instruction *in = &program->code[i];

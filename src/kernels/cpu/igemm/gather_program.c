@@ -81,7 +81,7 @@ static igemm_entry *add_picks(const writer *w, int64_t offset, uint32_t mask, ig
     return to;
 }
 
-/* Writes the loads of one vector for one tap, from its segments. */
+/* Writes a vector's loads for one tap, from the vector's segments. */
 static igemm_entry *write_vector(const writer *w, const ry_conv_tap *tap, const igemm_segment *s,
                                  const igemm_segment *end, igemm_entry *to)
 {

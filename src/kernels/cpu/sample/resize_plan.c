@@ -14,7 +14,7 @@ enum {
     /* weights of an axis's table at most: a larger one would cost more memory and time while
      * planning than it is worth */
     MAX_WEIGHTS = 1 << 21,
-    /* outputs of an axis that planning may try one by one */
+    /* most outputs of an axis for planning to try singly */
     MAX_TRIED = 1 << 16,
     /* axes along which integers are interpolated: more would round halves otherwise than the
      * definition, which sums axis by axis */

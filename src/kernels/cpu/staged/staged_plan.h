@@ -101,7 +101,7 @@ typedef struct staged_plan {
     int64_t planes, plane;          /* planes of a channel; floats of a plane */
     /* slot of each residue's plane; -1: no tap reads it */
     int64_t slot[STAGED_MAX_STRIDE][STAGED_MAX_STRIDE];
-    int64_t rows, images, groups;           /* of a task */
+    int64_t rows, images, groups;           /* extents of a task */
     ry_task_cut cut;                        /* images, groups, slices, rows, columns */
     int64_t k_block;                        /* channels */
     int64_t width, oc_blocks, max_oc_block; /* lanes of a vector; blocks of output channels */

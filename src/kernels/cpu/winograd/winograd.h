@@ -21,7 +21,7 @@ bool RY_ISA_SYMBOL(winograd_transform_input)(const winograd_plan *plan, const fl
                                              int64_t channels, const winograd_inputs *to);
 
 typedef struct winograd_epilogue {
-    float *y;              /* of the group */
+    float *y;              /* the group's first output */
     const float *residual; /* the same; NULL: none */
     int64_t channel;       /* the task's first column */
     const float *bias;     /* one a column of the task, full vectors */

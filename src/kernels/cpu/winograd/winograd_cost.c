@@ -193,7 +193,7 @@ double ry_winograd_pack_cost(const winograd_plan *plan)
     const ry_conv_geometry *g = &plan->geometry;
     const struct ry_winograd_costs *c = costs_of(plan);
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const double vectors = 2.0 * (double)plan->tile_columns / (double)plan->width; /* of float64 */
+    const double vectors = 2.0 * (double)plan->tile_columns / (double)plan->width; /* float64 */
     const double multiplies =
         (double)(h->points * w->taps * (h->taps + w->points)) * vectors * c->pack;
     const double each =

@@ -6,13 +6,13 @@
 
 #include "kernels/cpu/winograd/winograd_plan.h"
 
-/* Of each phase, of the plan's points, block, oc blocks and sharing. */
+/* Counts the work of each phase, from the plan's points, block, oc blocks and sharing. */
 void ry_winograd_count(const winograd_plan *plan, ry_work work[2]);
 
-/* Of all cores together, idle ones counted. */
+/* Cost summed over all cores, idle cores included. */
 double ry_winograd_cost(const winograd_plan *plan);
 
-/* Of packing its weights. */
+/* Cost of packing the plan's weights. */
 double ry_winograd_pack_cost(const winograd_plan *plan);
 
 /* Operations on numbers that the plan does. */

@@ -15,9 +15,9 @@ typedef struct part {
     const winograd_plan *plan;
     const winograd_oc_block *oc_block;
     winograd_range reach[2];
-    int64_t tap, channel, channels; /* of the depth; first input channel, how many */
+    int64_t tap, channel, channels; /* depth tap; first input channel, their number */
     float *weights; /* [tap of the height][tap of the width][input channel][column] */
-    float *inputs;  /* of one tile: [row][position][input channel] */
+    float *inputs;  /* one tile: [row][position][input channel] */
 } part;
 
 static int64_t taps_along(const part *p)
@@ -86,7 +86,7 @@ static void copy_row(const part *p, const float *x, int64_t start, float *to)
     }
 }
 
-/* The inputs of one tile; false: they are padding. */
+/* Copies the inputs of one tile; false: all are padding of the depth. */
 static bool copy_inputs(const part *p, const winograd_run *run, int64_t index)
 {
     const ry_conv_geometry *g = &p->plan->geometry;

@@ -17,12 +17,12 @@
 /* One unit and phase of a block of tiles. */
 typedef struct winograd_oc_block {
     int64_t first, count;      /* tiles */
-    int64_t phase[2];          /* of the height, of the width */
+    int64_t phase[2];          /* height, width */
     int64_t channel;           /* the first */
-    int64_t columns, channels; /* full vectors; those of them that there are */
-    const float *x, *w;        /* of the group */
+    int64_t columns, channels; /* full vectors; real channels among them */
+    const float *x, *w;        /* the group's x and w */
     float *m;                  /* the products of the first tile in this phase */
-    /* of the first tile in this phase; the next tile's are plan->phases further */
+    /* the first tile's in this phase; the next tile's are plan->phases further */
     winograd_outputs *outputs;
 } winograd_oc_block;
 

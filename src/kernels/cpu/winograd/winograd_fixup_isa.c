@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs that Winograd's form cannot give, written over those that it gave. */
+/* Recomputes outputs that Winograd's form cannot give, and overwrites its results. */
 #include "kernels/cpu/winograd/winograd_fixup.h"
 
 #include "kernels/cpu/parts/activation.h"
@@ -45,12 +45,12 @@ static bool find_direct(const winograd_plan *plan, const winograd_oc_block *oc_b
     return any != 0;
 }
 
-/* One tile of a run: where its outputs go. */
+/* Places of the outputs to fix up in one tile. */
 typedef struct place {
-    /* of each output in y and in the residual, of the oc block's first channel */
+    /* offsets in y and in the residual, at the oc block's first channel */
     int64_t y[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS],
         r[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS];
-    int at[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS]; /* its number */
+    int at[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS]; /* the output's number in the tile */
     int count;
 } place;
 

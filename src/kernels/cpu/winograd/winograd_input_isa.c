@@ -10,7 +10,7 @@
 
 /* Where the tiles of a run read: inputs, or a strip of them. */
 typedef struct source {
-    const float *x; /* of the first position of the first tile */
+    const float *x; /* first position of the first tile */
     int64_t row_step, column_step;
     ry_vm lanes;
     bool full;                    /* all lanes */
@@ -182,7 +182,7 @@ static uint32_t inside(int64_t start, int64_t step, int64_t count, int64_t exten
 typedef struct context {
     const winograd_plan *plan;
     winograd_run run;
-    int64_t class; /* of the height */
+    int64_t class; /* along the height */
     winograd_strip strip;
     float *squares; /* the run's first tile's */
 } context;

@@ -5,8 +5,8 @@
 #include "kernels/cpu/winograd/winograd.h"
 
 enum {
-    STRETCHES = 8, /* of lines of x, and of y, that a tile of products fetches */
-    DEEP = 256     /* steps of a sum beside which the end of one more loop of them is nothing */
+    STRETCHES = 8, /* most stretches of lines of x, and of y, that a tile of products fetches */
+    DEEP = 256     /* steps of a sum that make the end of one more loop negligible */
 };
 
 /* One point and one oc block. */
@@ -102,7 +102,7 @@ static void clear_point(const winograd_plan *plan, int64_t columns, int64_t tile
 
 typedef struct operands {
     const winograd_plan *plan;
-    const float *v, *u; /* of the first oc block */
+    const float *v, *u; /* at the first oc block */
     float *m;
     int64_t oc_block, tiles;
     winograd_prefetch *x, *y;

@@ -169,8 +169,8 @@ typedef struct context {
     const winograd_plan *plan;
     const winograd_epilogue *end;
     winograd_run run;
-    int64_t y, r;     /* of the run's first output */
-    int64_t phase[2]; /* of the height, of the width */
+    int64_t y, r;     /* offsets of the run's first output */
+    int64_t phase[2]; /* height, width */
     float *stage;
     up_function up;
     const across_function *across; /* [extent] */

@@ -10,7 +10,7 @@ enum {
     LINE = RY_LINE_FLOATS,
     MAX_DEPTH_8 = 512, /* longer sums of products at eight points would leave the class near32 */
     MAX_PHASES = 16,
-    STAGED_CHANNELS = 2 * LINE,  /* of a group, which are in few lines of each pixel */
+    STAGED_CHANNELS = 2 * LINE,  /* channels of a group that take few lines of each pixel */
     MAX_INTERLEAVED = 128 << 10, /* channels and tiles that are transformed together at least */
     VECTORS_A_PART = 4, /* vectors of channels of a task that transforms a part of a shared V */
     /* as many fewer positions at once in strips for tiles that are fixed up */

@@ -54,15 +54,15 @@ enum {
     WINOGRAD_OC_BLOCKS,
     WINOGRAD_KNOBS
 };
-enum { WINOGRAD_CHOICES = 3 }; /* of points of an axis */
+enum { WINOGRAD_CHOICES = 3 }; /* for the points of an axis */
 
 /* What plans are held against: of the machine. Times are in multiply-adds of a vector. */
 typedef struct winograd_limits {
     int64_t cores;
     int64_t l1, l2;      /* bytes of caches, as far as they are one core's */
     int64_t kept;        /* bytes that caches keep from step to step of a network */
-    double memory;       /* of a float from memory, where all cores read */
-    double task, region; /* of taking a task; of a step of tasks, on all cores together */
+    double memory;       /* a float from memory, while all cores read */
+    double task, region; /* taking a task; a step of tasks, summed over all cores */
     ry_cost_column costs;
 } winograd_limits;
 
@@ -82,7 +82,7 @@ typedef struct winograd_axis {
     int64_t dilation, pad;         /* before the first input */
     /* phases; output i of phase p is position i * spread + p - lead of y, if there is one */
     int64_t output_stride, output_offset;
-    /* of reading; residues of x's position modulo the stride that are summed */
+    /* stride of reads; residues of x's position modulo the stride that are summed */
     int64_t stride, classes;
     int64_t step; /* positions of x between a tile's inputs of one class */
     /* neighbouring tiles, one of each phase of the dilation, where they are interleaved; else 1 */
@@ -109,14 +109,14 @@ typedef struct winograd_outputs {
     uint64_t uneven;   /* whose contrast is too large (winograd_contrast.h) */
     uint64_t zero;     /* uneven, and all finite elements of their windows are 0 */
     uint64_t direct;   /* to be summed over taps for the oc block at hand */
-    uint64_t open;     /* those of them that further terms may change */
-    /* finite terms, too, decide about them: an infinity alone settles what it reaches */
+    uint64_t open;     /* direct outputs that further terms may change */
+    /* false: parts of finite inputs are skipped, as only infinities decide the outputs */
     bool terms;
 } winograd_outputs;
 
 typedef struct winograd_fold {
-    int64_t channels;     /* of y; 0: there is no fold */
-    int64_t row, room;    /* columns of a row of phases; with those that fill its last vector */
+    int64_t channels;     /* channels of y; 0: no fold */
+    int64_t row, room;    /* columns of a row of phases; rounded up to full vectors */
     int64_t y_row, r_row; /* steps of y and the residual from a row of phases to the next */
 } winograd_fold;
 
@@ -124,19 +124,19 @@ typedef struct winograd_plan {
     ry_conv_geometry geometry; /* folded: of the columns, and positions of one phase */
     winograd_limits limits;
     winograd_fold fold;
-    ry_conv_phase steps;   /* of y and the residual */
+    ry_conv_phase steps;   /* steps of y and the residual */
     winograd_axis axis[2]; /* height, width */
-    int64_t points;        /* of a tile */
-    int64_t phases;        /* of both axes */
-    int64_t classes;       /* of both axes */
-    /* of a tile and pair of channels, all phases: those whose weights are not all 0 */
+    int64_t points;        /* points of a tile */
+    int64_t phases;        /* product over both axes */
+    int64_t classes;       /* product over both axes */
+    /* products of a tile and pair of channels, all phases, without all-zero weights */
     int64_t products;
-    /* of the instruction set's vectors, and of the tile of products */
+    /* lanes of the instruction set's vectors; the tile of products */
     int64_t width, tile_rows, tile_columns;
-    int64_t tiles;         /* of the whole batch */
+    int64_t tiles;         /* in the whole batch */
     int64_t channel_step;  /* channels of one depth tap in the reduction */
     int64_t depth;         /* the reduction */
-    int64_t oc_blocks;     /* of tile_columns output channels, in a group */
+    int64_t oc_blocks;     /* blocks of tile_columns output channels, in a group */
     int64_t block, blocks; /* tiles of a task */
     /* oc blocks whose products are held at once; shared: of a task */
     int64_t oc_blocks_per_task, oc_block_ranges;
@@ -157,7 +157,7 @@ typedef struct winograd_plan {
     int64_t point_near; /* floats of V and U of a point that stay in a first-level cache */
     /* scratch of a worker, in bytes from its start */
     size_t v, m, stage, squares, uneven, outputs, bias, scratch;
-    size_t size; /* of the plan, tables included */
+    size_t size; /* bytes of the plan, tables included */
 } winograd_plan;
 
 /* Can the problem be computed so, whatever it costs? */

@@ -41,7 +41,7 @@ static void add_box(const box *b, winograd_prefetch *prefetch)
     prefetch->lines += piece->outer * piece->inner * piece->lines;
 }
 
-/* Of the positions start, start + step, ... those inside [0, extent): drops others from both ends.
+/* Drops positions outside [0, extent) from both ends of start, start + step, ...
  */
 static void clip(int64_t *start, int64_t step, int64_t *count, int64_t extent)
 {

@@ -17,7 +17,7 @@ typedef struct winograd_piece {
 } winograd_piece;
 
 typedef struct winograd_prefetch {
-    int64_t count, lines; /* of pieces; of lines that are left */
+    int64_t count, lines; /* pieces; lines that are left */
     int64_t at_once;      /* lines between two tiles of products */
     int64_t piece, outer, inner, line;
     winograd_piece pieces[WINOGRAD_PREFETCH_PIECES];

@@ -8,8 +8,8 @@
 /* Consecutive tiles of one row of tiles, and of one phase of a dilated axis, or of all phases in
  * whole groups of interleaved tiles. */
 typedef struct winograd_run {
-    int64_t image, depth; /* of the output */
-    int64_t row, column;  /* of the first tile, in the axes' tables */
+    int64_t image, depth; /* the output's */
+    int64_t row, column;  /* the first tile's, in the axes' tables */
     int64_t count;
 } winograd_run;
 

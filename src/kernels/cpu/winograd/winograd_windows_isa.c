@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which outputs' windows hold what is not finite. */
+/* Finds the outputs whose windows hold a NaN or an infinity. */
 #include "base/integer.h"
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/winograd/winograd_fixup.h"
 
 #include <math.h>
 
-enum { MAX_INPUTS = 2 * WINOGRAD_MAX_POINTS }; /* of a tile and axis */
+enum { MAX_INPUTS = 2 * WINOGRAD_MAX_POINTS }; /* inputs of a tile along an axis */
 
 /* Positions of x that a run reads: sums[row][position] of squares over channels and depth taps,
  * which are NaN where one of them is, and else infinite where one is. All are scaled, so that the
