@@ -12,8 +12,9 @@
 #include "problem/window.h"
 
 enum {
-    MOST_PHASES = 64,  /* transposed convolutions: kernels compute so many phases as they are */
-    LEAST_STRIDES = 16 /* weight gradients: the product of strides */
+    MOST_PHASES = 64,   /* transposed convolutions: kernels compute so many phases as they are */
+    LEAST_STRIDES = 16, /* weight gradients: the product of strides */
+    MOST_SPREAD = 16
 };
 
 typedef struct block_axis {
@@ -288,6 +289,31 @@ static int64_t strides_of(const ry_window *window)
     return product;
 }
 
+/* A single position has no distance to another: its block ends with its window. */
+static block_axis block_axis_of(const ry_window_axis *window)
+{
+    const int64_t reach = ry_product(window->taps, window->dilation);
+    block_axis axis = {.window = *window};
+    axis.window.stride = window->out == 1 ? reach : window->stride;
+    axis.taps = ry_ceil_div(reach, axis.window.stride);
+    axis.size = ry_min(reach, axis.window.stride);
+    axis.blocks = window->out + axis.taps - 1;
+    return axis;
+}
+
+/* Blocks may have up to MOST_SPREAD times the elements of the large side: pads can crop nearly all
+ * of them. */
+static bool blocks_fit(const strided *s)
+{
+    int64_t blocks = 1, side = MOST_SPREAD;
+    for (int i = 0; i < s->rank; i++) {
+        const block_axis *axis = &s->axis[i];
+        blocks = ry_product(blocks, ry_product(axis->blocks, axis->window.stride));
+        side = ry_product(side, axis->window.in);
+    }
+    return blocks <= side;
+}
+
 static bool has(const ry_node *node, int input)
 {
     return node->inputs > input && node->in[input] != RY_NO_VALUE;
@@ -311,17 +337,12 @@ static bool read_node(const ry_graph *graph, const ry_node *node, strided *s)
         ry_window_of_attrs(node->op, &node->attrs, s->rank, (transposed ? y : x)->dim + 2,
                            (transposed ? x : second)->dim + 2, s->w.dim + 2);
     for (int i = 0; i < s->rank; i++) {
-        block_axis *axis = &s->axis[i];
-        axis->window = window.axis[i];
-        const int64_t reach = axis->window.taps * axis->window.dilation;
-        axis->taps = ry_ceil_div(reach, axis->window.stride);
-        axis->size = ry_min(reach, axis->window.stride);
-        axis->blocks = axis->window.out + axis->taps - 1;
+        s->axis[i] = block_axis_of(&window.axis[i]);
     }
     const bool plain =
         transposed ? !has(node, 3) && node->attrs.convt.activation == RY_activation_none : true;
     return plain && window.auto_pad == RY_auto_pad_explicit && ry_shape_elements(y) > 0 &&
-           strides_of(&window) >= (transposed ? MOST_PHASES + 1 : LEAST_STRIDES);
+           strides_of(&window) >= (transposed ? MOST_PHASES + 1 : LEAST_STRIDES) && blocks_fit(s);
 }
 
 static rynd_status rewrite_node(ry_graph *graph, ry_node_id id, strided *s, ry_error *error)

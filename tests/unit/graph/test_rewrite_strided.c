@@ -137,12 +137,34 @@ static void small_strides_stay(void **state)
     end(&f);
 }
 
+/* Blocks as large as the strides would need more memory than there is. */
+static void huge_strides_take_no_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t x, pads;
+        int convs;
+    } cases[] = {{1, 0, 1}, {2, 1 << 30, 0}}; /* one position; outputs that pads crop */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = begin();
+        ry_attrs attrs = ry_attrs_default(RY_OP_convt);
+        attrs.convt.stride = (ry_ints){1, {1 << 30}};
+        attrs.convt.pads = (ry_ints){2, {cases[i].pads, 0}};
+        const ry_value_id in[] = {input(&f, 3, (int64_t[]){1, 2, cases[i].x}),
+                                  constant(&f, 3, (int64_t[]){2, 3, 5}, 0)};
+        rewrite(&f, node(&f, RY_OP_convt, &attrs, 2, in));
+        assert_int_equal(count(f.graph, RY_OP_conv), cases[i].convs);
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transposed_convolutions),
         cmocka_unit_test(weight_gradients),
         cmocka_unit_test(small_strides_stay),
+        cmocka_unit_test(huge_strides_take_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
