@@ -120,7 +120,8 @@ typedef struct ry_wisdom_filter {
 
 /* Calls `visit` for each record, in the order of machine, problem, constants, threads, kernel,
  * form, source, until one call does not return OK: its status is returned. Texts live during the
- * call, in which the wisdom may not be used. filter NULL: all. Fails with OUT_OF_MEMORY, too. */
+ * call, in which the wisdom may not be used. filter NULL: all. Fails with OUT_OF_MEMORY, too, and
+ * with IO for a file of which nothing can be read. */
 typedef rynd_status (*ry_wisdom_visitor)(void *user, const ry_wisdom_key *key,
                                          const ry_wisdom_record *record, ry_error *error);
 rynd_status ry_wisdom_visit(ry_wisdom *wisdom, const ry_wisdom_filter *filter,

@@ -24,12 +24,17 @@ static int visit_rows(ry_wisdom *w, const ry_wisdom_filter *filter, ry_wisdom_vi
                       void *user, rynd_status *status, ry_error *error)
 {
     sqlite3_stmt *s = w->connection.statement[RY_WISDOM_VISIT];
+    bool any = false;
     while (*status == RYND_OK && sqlite3_step(s) == SQLITE_ROW) {
         ry_wisdom_row row;
+        any = true;
         if (ry_wisdom_row_of(s, &row) &&
             is_wanted(filter, row.key.machine, row.record.kernel, row.key.problem)) {
             *status = visit(user, &row.key, &row.record, error);
         }
+    }
+    if (!any && w->failed) {
+        *status = ry_fail(error, RYND_ERROR_IO, "%s: cannot read the wisdom: %s", w->path, w->why);
     }
     return sqlite3_reset(s);
 }

@@ -189,7 +189,9 @@ def test_bad_files(rynd, tmp_path, record):
     assert rynd("wisdom", "import", good).code == 0
     rynd("wisdom", "export", "/dev/full").failed("/dev/full")
     rynd("wisdom", "import", good, "--frozen").failed("frozen")
-    rynd("wisdom", "import", good, "--wisdom", bad).failed(bad, "not a database")
+    for command in (["import", good], ["show"], ["export", tmp_path / "none.jsonl"], ["check"]):
+        rynd("wisdom", *command, "--wisdom", bad).failed(bad, "not a database")
+    assert not (tmp_path / "none.jsonl").exists()
     rynd("wisdom", "show", env={**os.environ, "RYND_FREEZE": "maybe"}).failed("RYND_FREEZE", "maybe")
     assert bad.read_text() == lines(record, dict(record, median=-1))
     assert not list(tmp_path.glob("*.jsonl.*"))
