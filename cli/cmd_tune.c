@@ -229,8 +229,8 @@ static bool print(tune_run *t, bool done, cli_failure *failure)
     const bool rows = t->table.count > t->table.columns;
     const bool printed = cli_table_print(&t->table, rows ? stdout : NULL);
     const bool told = t->summary && fclose(t->summary) == 0;
-    if (rows && told) {
-        printf("\n%s", t->summary_text);
+    if (told && (rows || done)) {
+        printf("%s%s", rows ? "\n" : "", t->summary_text);
     }
     free(t->summary_text);
     if (t->samples.path && wrote) {

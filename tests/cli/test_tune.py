@@ -10,7 +10,8 @@ import threading
 import time
 
 import pytest
-from conftest import RYND
+from conftest import RYND, save
+from onnx import helper
 
 PROBLEM = "conv n=1 c=16 h=20 w=20 k=24 r=3 s=3 pad=1"
 QUICK = ["--budget", 0.05]
@@ -86,6 +87,12 @@ def test_model(ran, small_net):
     plans = entry["plans"]
     assert plans == [] or plans[0]["knobs"] == "" and sum(p["taken"] for p in plans) == 1
     assert len(plans) <= entry["plans_listed"] + 1
+
+
+def test_nothing_to_measure(ran, tmp_path):
+    node = helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0])
+    model = save(tmp_path / "transpose.onnx", [node], [("x", "float32", [3, 4])], [("y", "float32", [4, 3])])
+    assert ran("tune", model).out == f"{model}: nothing to measure: each step has a single kernel and form\n"
 
 
 def test_a_plan_that_is_set_is_not_tuned(ran, small_net):
