@@ -264,7 +264,7 @@ rynd_status rynd_plan_get_memory(const rynd_plan *plan, rynd_memory *memory)
     ry_error error = {""};
     const ry_plan *p = plan->plan;
     rynd_memory all = {
-        .weights = p->weights.packed_size + p->weights.constant_size,
+        .weights = p->weights.packed_size + p->weights.host_packed_size + p->weights.constant_size,
         .activations = p->values_size,
         .workspace = p->arena_size - p->values_size,
     };

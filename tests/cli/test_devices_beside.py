@@ -64,6 +64,16 @@ def test_without_doubles_steps_fall_back(ran, narrow, tmp_path):
 
 
 @needs_opencl
+def test_memory_has_the_weights_of_fallback_steps(ran, narrow, tmp_path):
+    weights = {"w": np.ones((8, 4, 128), "float32")}
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[64])
+    model = save(tmp_path / "transposed.onnx", [node], [("x", "float32", [1, 8, 20])], [("y", "float32", [1, 4, 1344])], weights)
+    (plan,) = ran("plan", model, "--device", "opencl", "--json").results
+    assert plan["nodes"][0]["reason"].startswith("fallback")
+    assert plan["memory"]["weights"] >= weights["w"].nbytes
+
+
+@needs_opencl
 def test_queues_have_the_time_only_where_it_is_asked_for(ran, narrow, tmp_path, small_net):
     narrow(log=tmp_path / "queues")
     np.save(tmp_path / "x.npy", np.ones((1, 3, 8, 8), "float32"))
