@@ -12,8 +12,13 @@
 #include "problem/window.h"
 
 enum {
-    MOST_PHASES = 64,   /* transposed convolutions: kernels compute so many phases as they are */
-    LEAST_STRIDES = 16, /* weight gradients: the product of strides */
+    /* The product of strides up to which kernels compute the window as it is: so many phases of a
+     * transposed convolution. Weight gradients break even there
+     * (docs/notes/2026-11-26-strided-windows.md). */
+    MOST_STRIDES = 64,
+    /* Blocks may have so many elements a channel, or so many times those of the large side: pads can
+     * crop nearly all of them. */
+    FEW_ELEMENTS = 1 << 16,
     MOST_SPREAD = 16
 };
 
@@ -301,8 +306,6 @@ static block_axis block_axis_of(const ry_window_axis *window)
     return axis;
 }
 
-/* Blocks may have up to MOST_SPREAD times the elements of the large side: pads can crop nearly all
- * of them. */
 static bool blocks_fit(const strided *s)
 {
     int64_t blocks = 1, side = MOST_SPREAD;
@@ -311,7 +314,7 @@ static bool blocks_fit(const strided *s)
         blocks = ry_product(blocks, ry_product(axis->blocks, axis->window.stride));
         side = ry_product(side, axis->window.in);
     }
-    return blocks <= side;
+    return blocks <= ry_max(side, FEW_ELEMENTS);
 }
 
 static bool has(const ry_node *node, int input)
@@ -342,7 +345,7 @@ static bool read_node(const ry_graph *graph, const ry_node *node, strided *s)
     const bool plain =
         transposed ? !has(node, 3) && node->attrs.convt.activation == RY_activation_none : true;
     return plain && window.auto_pad == RY_auto_pad_explicit && ry_shape_elements(y) > 0 &&
-           strides_of(&window) >= (transposed ? MOST_PHASES + 1 : LEAST_STRIDES) && blocks_fit(s);
+           strides_of(&window) > MOST_STRIDES && blocks_fit(s);
 }
 
 static rynd_status rewrite_node(ry_graph *graph, ry_node_id id, strided *s, ry_error *error)
