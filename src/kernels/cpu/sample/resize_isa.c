@@ -188,6 +188,45 @@ static void step(walk *at)
     }
 }
 
+/* Output rows [begin, end), each a copy of an input row or of its pixels. */
+static void pick_rows(const walk *at, int64_t begin, int64_t end, char *y)
+{
+    const resize_plan *s = at->plan;
+    const resize_axis *t = &s->lead[s->leads - 1];
+    const size_t size = ry_dtype_size((ry_dtype)s->dtype);
+    const int64_t bytes = s->width.out * s->inner * (int64_t)size;
+    const int32_t *first = resize_firsts(s, t);
+    int64_t o = begin % t->out, plane = begin / t->out * t->in;
+    for (int64_t r = begin; r < end; r++, y += bytes) {
+        if (r > begin && o > 0 && first[o] == first[o - 1]) {
+            memcpy(y, y - bytes, (size_t)bytes);
+        } else {
+            pick_row(s, size, y, (const char *)at->x + (plane + first[o]) * at->line_bytes);
+        }
+        if (++o == t->out) {
+            o = 0;
+            plane += t->in;
+        }
+    }
+}
+
+/* Rows of planes that need no index of each lead; false: the task has others. */
+static bool run_planes(const walk *at, int64_t begin, int64_t end, char *y)
+{
+    const resize_plan *s = at->plan;
+    if (!s->single || s->extrapolates || (at->convert->load && !s->picks)) {
+        return false;
+    }
+    if (s->picks) {
+        pick_rows(at, begin, end, y);
+    } else if (s->wide) {
+        planes_f64_rows(at, begin, end, (void *)y);
+    } else {
+        planes_f32_rows(at, begin, end, (void *)y);
+    }
+    return true;
+}
+
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const resize_plan *s = launch->state;
@@ -204,6 +243,9 @@ static void run(const ry_cpu_launch *launch, size_t task)
                .scratch = launch->scratch,
                .line_bytes = s->width.in * s->inner * size,
                .held = held};
+    if (run_planes(&at, first, end, (char *)launch->out[0] + first * n * size)) {
+        return;
+    }
     int64_t rest = first;
     for (int a = s->leads - 1; a >= 0; a--) {
         at.index[a] = rest % s->lead[a].out;

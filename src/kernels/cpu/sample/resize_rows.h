@@ -172,15 +172,7 @@ static void ROW(output)(const walk *at, void *y)
     const SUM *row[RESIZE_RING];
     SUM weight[RESIZE_RING];
     source from[RESIZE_RING];
-    if (s->single) {
-        const resize_axis *t = &s->lead[s->leads - 1];
-        const int64_t o = at->index[s->leads - 1], first = resize_firsts(s, t)[o],
-                      i = (s->leads > 1 ? at->index[0] : 0) * t->in + first;
-        for (int64_t k = 0; k < t->taps; k++) {
-            row[k] = ROW(find)(at, i + k, (first + k) & (t->slots - 1));
-        }
-        ROW(sum)(sum, row, (const SUM *)resize_weights(s, t) + o * t->taps, t->taps, false, n);
-    } else if (s->ring) {
+    if (s->ring) {
         list_sources(at, from);
         for (int64_t k = 0; k < s->taps; k++) {
             row[k] = ROW(find)(at, from[k].row, from[k].slot);
@@ -197,6 +189,39 @@ static void ROW(output)(const walk *at, void *y)
     }
     if (at->convert->store) {
         at->convert->store(y, sum, n);
+    }
+}
+
+/* Output rows [begin, end) of planes of SUM, whose rows alone have a table: the usual resize. */
+static void ROW(planes)(const walk *at, int64_t begin, int64_t end, SUM *y)
+{
+    const resize_plan *s = at->plan;
+    const resize_axis *t = &s->lead[s->leads - 1];
+    const int64_t n = s->width.out * s->inner, line = s->width.in * s->inner, taps = t->taps;
+    const int32_t *first = resize_firsts(s, t);
+    const SUM *weights = resize_weights(s, t);
+    int64_t o = begin % t->out, plane = begin / t->out * t->in;
+    for (int64_t r = begin; r < end; r++, y += n) {
+        const SUM *w = weights + o * taps, *row[RESIZE_RING];
+        for (int64_t k = 0; k < taps; k++) {
+            const int64_t i = first[o] + k, slot = i & (t->slots - 1);
+            const SUM *from = (const SUM *)at->x + (plane + i) * line;
+            SUM *kept = (SUM *)at->scratch + slot * s->pitch;
+            row[k] = s->width.repeat == 1 ? from : kept;
+            if (s->width.repeat != 1 && at->held[slot] != plane + i) {
+                at->held[slot] = plane + i;
+                ROW(resized)(s, kept, from);
+            }
+        }
+        if (taps == 2) {
+            ROW(add)(y, row[0], row[1], row[1], row[1], w, 2, false, n);
+        } else {
+            ROW(sum)(y, row, w, taps, false, n);
+        }
+        if (++o == t->out) {
+            o = 0;
+            plane += t->in;
+        }
     }
 }
 
