@@ -28,8 +28,8 @@ typedef struct arg_loops {
      * position */
     void (*columns)(void *best, int32_t *position, const void *x, int64_t at, int64_t count,
                     int64_t step, int64_t n, int64_t index, rule r);
-    /* the best of n columns: their positions differ */
-    int32_t (*merge)(const void *best, const int32_t *position, int64_t n, rule r);
+    /* the best of n columns, whose positions differ: halves meet; overwrites both */
+    int32_t (*merge)(void *best, int32_t *position, int64_t n, rule r);
 } arg_loops;
 
 #define RY_SAME(x)                (x)
@@ -41,46 +41,52 @@ typedef struct arg_loops {
 #define ORDERED_UNSIGNED(v, x, r) ((v)((x) ^ (v)(r).flip))
 
 /* `line` has no branches, so compilers vectorise it. */
-#define RY_LANE(name, element, value, sum, load, store, kind)                                 \
-    static void begin_##name(void *best, int32_t *position, int64_t n)                        \
-    {                                                                                         \
-        for (int64_t i = 0; i < n; i++) {                                                     \
-            ((value *)best)[i] = LOWEST_##kind(value);                                        \
-            position[i] = 0;                                                                  \
-        }                                                                                     \
-    }                                                                                         \
-    RY_INLINE void line_##name(value *restrict best, int32_t *restrict position,              \
-                               const element *restrict x, int64_t n, int32_t index, rule r)   \
-    {                                                                                         \
-        for (int64_t i = 0; i < n; i++) {                                                     \
-            const value v = ORDERED_##kind(value, load(x[i]), r);                             \
-            const int32_t nan = v != v, best_nan = best[i] != best[i];                        \
-            int32_t wins = (v > best[i]) | (r.ties & (v == best[i]));                         \
-            wins = (wins & ~best_nan) | (nan & (~best_nan | r.ties));                         \
-            best[i] = wins & 1 ? v : best[i];                                                 \
-            position[i] = wins & 1 ? index : position[i];                                     \
-        }                                                                                     \
-    }                                                                                         \
-    static void columns_##name(void *best, int32_t *position, const void *from, int64_t at,   \
-                               int64_t count, int64_t step, int64_t n, int64_t index, rule r) \
-    {                                                                                         \
-        const element *x = (const element *)from + at;                                        \
-        for (int64_t k = 0; k < count; k++, x += step) {                                      \
-            line_##name(best, position, x, n, (int32_t)(index + k), r);                       \
-        }                                                                                     \
-    }                                                                                         \
-    static int32_t merge_##name(const void *best, const int32_t *position, int64_t n, rule r) \
-    {                                                                                         \
-        const value *b = best;                                                                \
-        int64_t found = 0;                                                                    \
-        for (int64_t i = 1; i < n; i++) {                                                     \
-            const bool nan = b[i] != b[i], found_nan = b[found] != b[found];                  \
-            const bool equal = b[i] == b[found] || (nan && found_nan);                        \
-            const bool better = nan ? !found_nan : !found_nan && b[i] > b[found];             \
-            const bool before = position[i] < position[found];                                \
-            found = better || (equal && before != (r.ties != 0)) ? i : found;                 \
-        }                                                                                     \
-        return position[found];                                                               \
+#define RY_LANE(name, element, value, sum, load, store, kind)                                   \
+    static void begin_##name(void *best, int32_t *position, int64_t n)                          \
+    {                                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                       \
+            ((value *)best)[i] = LOWEST_##kind(value);                                          \
+            position[i] = 0;                                                                    \
+        }                                                                                       \
+    }                                                                                           \
+    RY_INLINE void line_##name(value *restrict best, int32_t *restrict position,                \
+                               const element *restrict x, int64_t n, int32_t index, rule r)     \
+    {                                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                       \
+            const value v = ORDERED_##kind(value, load(x[i]), r);                               \
+            const int32_t nan = v != v, best_nan = best[i] != best[i];                          \
+            int32_t wins = (v > best[i]) | (r.ties & (v == best[i]));                           \
+            wins = (wins & ~best_nan) | (nan & (~best_nan | r.ties));                           \
+            best[i] = wins & 1 ? v : best[i];                                                   \
+            position[i] = wins & 1 ? index : position[i];                                       \
+        }                                                                                       \
+    }                                                                                           \
+    static void columns_##name(void *best, int32_t *position, const void *from, int64_t at,     \
+                               int64_t count, int64_t step, int64_t n, int64_t index, rule r)   \
+    {                                                                                           \
+        const element *x = (const element *)from + at;                                          \
+        for (int64_t k = 0; k < count && n == LANES; k++, x += step) {                          \
+            line_##name(best, position, x, LANES, (int32_t)(index + k), r);                     \
+        }                                                                                       \
+        for (int64_t k = 0; k < count && n != LANES; k++, x += step) {                          \
+            line_##name(best, position, x, n, (int32_t)(index + k), r);                         \
+        }                                                                                       \
+    }                                                                                           \
+    static int32_t merge_##name(void *best, int32_t *restrict position, int64_t n, rule r)      \
+    {                                                                                           \
+        value *restrict b = best;                                                               \
+        for (int64_t half = LANES / 2; half > 0; n = ry_min(n, half), half /= 2) {              \
+            const int64_t pairs = ry_min(half, n - half);                                       \
+            for (int64_t i = 0; i < pairs; i++) {                                               \
+                const value v = b[i + half], w = b[i];                                          \
+                const int32_t p = position[i + half], nan = v != v, best_nan = w != w;          \
+                const int32_t equal = (v == w) | (nan & best_nan), before = p < position[i];    \
+                const int32_t wins = (v > w) | (nan & ~best_nan) | (equal & (before ^ r.ties)); \
+                b[i] = wins & 1 ? v : w;                                                        \
+                position[i] = wins & 1 ? p : position[i];                                       \
+            }                                                                                   \
+        }                                                                                       \
+        return position[0];                                                                     \
     }
 #include "kernels/cpu/parts/lane_types.inc"
 #undef RY_LANE

@@ -6,7 +6,7 @@
 #include "kernels/cpu/parts/dense_lanes.h"
 
 /* Rows up to this length become columns of a tile, if a task has so many of them. */
-enum { ARG_SHORT_ROW = 1024, ARG_LEAST_ROWS = 16 };
+enum { ARG_SHORT_ROW = 128, ARG_LEAST_ROWS = 16 };
 
 bool ry_arg_reduce_applicable(const ry_problem *problem);
 rynd_status ry_arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
