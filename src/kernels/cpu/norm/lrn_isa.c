@@ -29,15 +29,19 @@ static void scale(float *restrict y, const float *restrict x, const float *restr
     }
 }
 
-static void add_squares(float *restrict sum, const float *restrict x, int64_t n)
+/* sum (0 if `first`) plus x * x, and plus z * z where there are two rows. */
+RY_INLINE void add_squares(float *restrict sum, const float *restrict x, const float *restrict z,
+                           const bool first, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        sum[i] += x[i] * x[i];
+        const float square = x[i] * x[i], one = first ? square : sum[i] + square;
+        sum[i] = z ? one + z[i] * z[i] : one;
     }
 }
 
 /* n elements from element `at` on as floats: where they are, or in `buffer`. */
-static const float *floats_at(rynd_dtype dtype, const void *x, int64_t at, int64_t n, float *buffer)
+RY_INLINE const float *floats_at(rynd_dtype dtype, const void *x, int64_t at, int64_t n,
+                                 float *buffer)
 {
     if (dtype == RYND_DTYPE_F32) {
         return (const float *)x + at;
@@ -47,8 +51,8 @@ static const float *floats_at(rynd_dtype dtype, const void *x, int64_t at, int64
 }
 
 /* y = scale(x) of n elements from element `at` on; `buffer` has x if it is not f32. */
-static void scale_at(rynd_dtype dtype, void *y, int64_t at, const float *x, const float *sum,
-                     int64_t n, float *buffer, formula f)
+RY_INLINE void scale_at(rynd_dtype dtype, void *y, int64_t at, const float *x, const float *sum,
+                        int64_t n, float *buffer, formula f)
 {
     if (dtype == RYND_DTYPE_F32) {
         scale((float *)y + at, x, sum, n, f);
@@ -58,18 +62,26 @@ static void scale_at(rynd_dtype dtype, void *y, int64_t at, const float *x, cons
     }
 }
 
-static void columns_of(const ry_cpu_launch *launch, int64_t at, int64_t columns, int64_t size,
-                       formula f)
+RY_INLINE void columns_of(const ry_cpu_launch *launch, rynd_dtype dtype, int64_t at,
+                          int64_t columns, int64_t size, formula f)
 {
     const ry_lane_blocks *s = launch->state;
-    const rynd_dtype dtype = launch->problem->in[0].dtype;
     const int64_t channels = s->lanes.length, step = s->lanes.inner;
-    float sum[RY_LANE_COLUMNS], row[RY_LANE_COLUMNS], result[RY_LANE_COLUMNS];
+    float sum[RY_LANE_COLUMNS], row[RY_LANE_COLUMNS], next[RY_LANE_COLUMNS],
+        result[RY_LANE_COLUMNS];
     for (int64_t c = 0; c < channels; c++) {
-        memset(sum, 0, sizeof sum);
-        for (int64_t k = ry_clamp(c - (size - 1) / 2, 0, channels);
-             k < ry_clamp(c + size / 2 + 1, 0, channels); k++) {
-            add_squares(sum, floats_at(dtype, launch->in[0], at + k * step, columns, row), columns);
+        int64_t k = ry_clamp(c - (size - 1) / 2, 0, channels);
+        const int64_t end = ry_clamp(c + size / 2 + 1, 0, channels);
+        add_squares(sum, floats_at(dtype, launch->in[0], at + k * step, columns, row), NULL, true,
+                    columns);
+        for (k++; k + 1 < end; k += 2) {
+            add_squares(sum, floats_at(dtype, launch->in[0], at + k * step, columns, row),
+                        floats_at(dtype, launch->in[0], at + (k + 1) * step, columns, next), false,
+                        columns);
+        }
+        if (k < end) {
+            add_squares(sum, floats_at(dtype, launch->in[0], at + k * step, columns, row), NULL,
+                        false, columns);
         }
         const float *x = floats_at(dtype, launch->in[0], at + c * step, columns, row);
         scale_at(dtype, launch->out[0], at + c * step, x, sum, columns, result, f);
@@ -77,9 +89,9 @@ static void columns_of(const ry_cpu_launch *launch, int64_t at, int64_t columns,
 }
 
 /* scratch: three rows of floats */
-static void row_of(const ry_cpu_launch *launch, int64_t at, int64_t size, formula f)
+RY_INLINE void row_of(const ry_cpu_launch *launch, rynd_dtype dtype, int64_t at, int64_t size,
+                      formula f)
 {
-    const rynd_dtype dtype = launch->problem->in[0].dtype;
     const int64_t channels = ((const ry_lane_blocks *)launch->state)->lanes.length;
     float *sum = launch->scratch, *result = sum + 2 * channels;
     const float *x = floats_at(dtype, launch->in[0], at, channels, sum + channels);
@@ -87,13 +99,14 @@ static void row_of(const ry_cpu_launch *launch, int64_t at, int64_t size, formul
     for (int64_t k = -((size - 1) / 2); k <= size / 2; k++) {
         int64_t first = ry_clamp(-k, 0, channels), end = ry_clamp(channels - k, first, channels);
         if (first < end) {
-            add_squares(sum + first, x + first + k, end - first);
+            add_squares(sum + first, x + first + k, NULL, false, end - first);
         }
     }
     scale_at(dtype, launch->out[0], at, x, sum, channels, result, f);
 }
 
-static void run(const ry_cpu_launch *launch, size_t task)
+/* Inlined with a constant type for f32, whose rows need no copies. */
+RY_INLINE void run_units(const ry_cpu_launch *launch, rynd_dtype dtype, size_t task)
 {
     const ry_lane_blocks *s = launch->state;
     const ry_lrn_attrs *a = &launch->problem->attrs.lrn;
@@ -102,11 +115,21 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const ry_lane_range units = ry_lane_blocks_task(s, task);
     for (int64_t unit = units.first; unit < units.end; unit++) {
         if (s->blocks == 0) {
-            row_of(launch, unit * channels, size, f);
+            row_of(launch, dtype, unit * channels, size, f);
         } else {
             const ry_lane_unit u = ry_lane_blocks_unit(s, unit);
-            columns_of(launch, u.at, u.columns, size, f);
+            columns_of(launch, dtype, u.at, u.columns, size, f);
         }
+    }
+}
+
+static void run(const ry_cpu_launch *launch, size_t task)
+{
+    const rynd_dtype dtype = launch->problem->in[0].dtype;
+    if (dtype == RYND_DTYPE_F32) {
+        run_units(launch, RYND_DTYPE_F32, task);
+    } else {
+        run_units(launch, dtype, task);
     }
 }
 
