@@ -66,6 +66,41 @@ def test_from_torch_refuses(module, example, says):
         rynd.from_torch(module, example)
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_open_sizes_have_names_whatever_the_example_has(network, n):
+    class Doubled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.network = network
+
+        def forward(self, x):
+            y = self.network(x)[0]
+            return y, torch.cat([y, y])
+
+    model = rynd.from_torch(Doubled(), torch.rand(n, 3, 9, 11), dims={0: "batch"}, threads=1)
+    assert model.inputs[0].shape == ("batch", 3, 9, 11)
+    if hasattr(torch, "export"):
+        assert [output.shape[0] for output in model.outputs] == ["batch", "2*batch"]
+    with torch.no_grad():
+        x = torch.rand(3, 3, 9, 11)
+        torch.testing.assert_close(torch.from_dlpack(model(x)[1]), Doubled().eval()(x)[1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dims, says", [({4: "batch"}, "no tensor of the example has a dimension 4"), ({-1: "width"}, "dimension -1"),
+                                        ({0: 5}, "identifier"), ({"batch": 0}, "identifier"), ({0: "a b"}, "identifier")])
+def test_from_torch_refuses_dims(dims, says):
+    with pytest.raises(rynd.ArgumentError, match=says):
+        rynd.from_torch(torch.nn.ReLU(), torch.rand(2, 3), dims=dims)
+
+
+@pytest.mark.skipif(not hasattr(torch.onnx, "ONNXProgram"), reason="the exporter that needs onnxscript came with PyTorch 2.6")
+def test_from_torch_names_packages_that_are_missing(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "onnxscript" else found(name, *rest))
+    with pytest.raises(rynd.UnsupportedError, match=r"pip install onnxscript, or 'rynd\[torch\]'"):
+        rynd.from_torch(torch.nn.ReLU(), torch.rand(2, 3))
+
+
 def test_from_torch_says_what_cannot_be_exported():
     class Odd(torch.nn.Module):
         def forward(self, x):

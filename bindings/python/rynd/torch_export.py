@@ -3,25 +3,40 @@
 
 import io
 import os
+import re
 import tempfile
 import warnings
 
-from .errors import ArgumentTypeError, UnsupportedError
+from .errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from .model import Model
 
 LARGEST_MESSAGE = 3 << 29  # bytes of weights above which they go to a file beside: a message of protobuf ends at 2 GiB
 
 
 def dynamo_exporter():
-    """Is the exporter there that comes from torch.export? It needs PyTorch 2.6 and the package onnxscript."""
+    """Is the exporter from torch.export usable? It needs PyTorch 2.6 and the packages onnx and onnxscript."""
     import importlib.util
 
     import torch
-    return hasattr(torch, "export") and hasattr(torch.onnx, "ONNXProgram") and importlib.util.find_spec("onnxscript") is not None
+    return hasattr(torch, "export") and hasattr(torch.onnx, "ONNXProgram") and all(map(importlib.util.find_spec, ("onnx", "onnxscript")))
 
 
-def exported_model(program, options, **names):
-    """A Model of what torch.export made. names: input_names, output_names. Raises torch_lowering.Inexpressible."""
+def _name_sizes(onnx_model, sizes):
+    """Gives open sizes the names of their dimensions: sizes maps PyTorch's symbols to names. "2*s77" becomes "2*batch"."""
+    graph = onnx_model.graph
+    values = [*graph.inputs, *graph.outputs, *(output for node in graph for output in node.outputs)]
+    for value in values:
+        for dim, size in enumerate(value.shape or ()):
+            symbol = getattr(size, "value", None)
+            if isinstance(symbol, str):
+                value.shape[dim] = re.sub(r"\w+", lambda word: sizes.get(word.group(), word.group()), symbol)
+
+
+def exported_model(program, options, sizes=None, **names):
+    """Returns the Model of an exported program.
+
+    sizes: names of open sizes by PyTorch's symbols. names: input_names, output_names. Raises torch_lowering.Inexpressible.
+    """
     import torch
 
     from .torch_lowering import check_arguments, lower
@@ -29,6 +44,8 @@ def exported_model(program, options, **names):
         warnings.simplefilter("ignore")
         onnx_program = torch.onnx.export(lower(program), dynamo=True, verbose=False, **names)
     check_arguments(onnx_program.exported_program)
+    if sizes:
+        _name_sizes(onnx_program.model, sizes)
     weights = sum(tensor.numel() * tensor.element_size() for tensor in program.state_dict.values())
     if weights < LARGEST_MESSAGE:
         return Model(onnx_program.model_proto.SerializeToString(), **options)
@@ -86,25 +103,70 @@ class _Evaluating:
             part.training = training
 
 
+def _open_dims(example, dims):
+    """For each tensor the names of its open dimensions. Raises ArgumentError for a dimension of no tensor."""
+    for dim, name in dims.items():
+        if not isinstance(dim, int) or not isinstance(name, str) or not name.isidentifier():
+            raise ArgumentError(f"dims has {dim!r}: {name!r}: give the index of a dimension and an identifier, as in {{0: 'batch'}}")
+        if not any(0 <= dim < tensor.ndim for tensor in example):
+            raise ArgumentError(f"dims has {dim}: {name!r}, and no tensor of the example has a dimension {dim}: their shapes are "
+                                + ", ".join(str(tuple(tensor.shape)) for tensor in example))
+    return [{dim: name for dim, name in dims.items() if dim < tensor.ndim} for tensor in example]
+
+
+def _at_least_two(tensor, dims):
+    """The tensor with at least two elements along open dimensions: PyTorch takes a size of 0 or 1 for a constant."""
+    import torch
+    for dim in dims:
+        size = tensor.shape[dim]
+        if size == 0:
+            tensor = torch.zeros([*tensor.shape[:dim], 2, *tensor.shape[dim + 1:]], dtype=tensor.dtype, device=tensor.device)
+        elif size == 1:
+            tensor = tensor.repeat_interleave(2, dim)
+    return tensor
+
+
+def _symbols(program, dims):
+    """The names of the program's open sizes by PyTorch's symbols."""
+    import torch
+    inputs = set(program.graph_signature.user_inputs)
+    nodes = [node for node in program.graph.nodes if node.op == "placeholder" and node.name in inputs]
+    return {str(node.meta["val"].shape[dim].node.expr): name for node, named in zip(nodes, dims)
+            for dim, name in named.items() if isinstance(node.meta["val"].shape[dim], torch.SymInt)}
+
+
 def _by_dynamo(module, example, dims, options):
     import torch
-    open_dims = {dim: torch.export.Dim(name) for dim, name in dims.items()}
-    shapes = tuple({dim: size for dim, size in open_dims.items() if dim < tensor.ndim} for tensor in example)
+    example = tuple(_at_least_two(tensor, named) for tensor, named in zip(example, dims))
+    shapes = tuple({dim: torch.export.Dim.DYNAMIC for dim in named} for named in dims)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = torch.export.export(module, example, dynamic_shapes=shapes if dims else None, strict=False)
-    return exported_model(program, options)
+        program = torch.export.export(module, example, dynamic_shapes=shapes if any(dims) else None, strict=False)
+    return exported_model(program, options, sizes=_symbols(program, dims))
 
 
 def _by_script(module, example, dims, options):
     import torch
     names = [f"x{i}" for i in range(len(example))]
-    axes = {name: {dim: word for dim, word in dims.items() if dim < tensor.ndim} for name, tensor in zip(names, example)}
+    axes = dict(zip(names, dims))
     file = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(module, example, file, opset_version=17 if torch.__version__ > "1.13" else 13, input_names=names, dynamic_axes=axes)
     return Model(file.getvalue(), **options)
+
+
+def _exporter():
+    """The function that exports with the packages that are installed. Raises UnsupportedError if one is missing."""
+    import importlib.util
+
+    import torch
+    if dynamo_exporter():
+        return _by_dynamo
+    lacking = [name for name in ("onnx", "onnxscript") if importlib.util.find_spec(name) is None]
+    if hasattr(torch.onnx, "ONNXProgram") and lacking:
+        raise UnsupportedError(f"PyTorch {torch.__version__} exports with packages that are not installed: pip install {' '.join(lacking)}, or 'rynd[torch]'")
+    return _by_script
 
 
 def from_torch(module, example, dims=None, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None):
@@ -113,7 +175,7 @@ def from_torch(module, example, dims=None, device=None, threads=None, accuracy=N
         model = rynd.from_torch(network, torch.rand(1, 3, 224, 224), dims={0: "batch"})
 
     example: a tensor, or a tuple of them: the arguments of forward.
-    dims: names of the dimensions that stay open, the same for all inputs: {0: "batch", 2: "height"}. All others have the example's sizes.
+    dims: names of open dimensions, for every input that has them: {0: "batch", 2: "height"}. Other dimensions keep the example's sizes.
     device, threads, accuracy, isa, profile, wisdom, frozen: as for rynd.load.
 
     Needs torch, and what its exporter needs (PyTorch 2.6 and later: the packages onnx and onnxscript; before, the older exporter is used).
@@ -128,10 +190,11 @@ def from_torch(module, example, dims=None, device=None, threads=None, accuracy=N
     if not isinstance(module, torch.nn.Module):
         raise ArgumentTypeError(f"a {type(module).__name__} was given: from_torch takes a torch.nn.Module")
     options = {"device": device, "threads": threads, "accuracy": accuracy, "isa": isa, "profile": profile, "wisdom": wisdom, "frozen": frozen}
-    export = _by_dynamo if dynamo_exporter() else _by_script
+    dims = _open_dims(example, dims or {})
+    export = _exporter()
     with _Evaluating(module), torch.no_grad():
         try:
-            model = export(module, example, dims or {}, options)
+            model = export(module, example, dims, options)
             _check_results(model, module, example, accuracy)
             return model
         except (RuntimeError, TypeError, ValueError, AssertionError) as error:
