@@ -5,19 +5,20 @@
 #   make demo        a photo upscaled by a network: build/demo/upscale.png
 #   make check       every test that is quick enough for each change (about 25 minutes on two cores)
 #   make check-all   the rest too: static analysis, whole networks, long fuzzing, the other compiler, 64-bit Arm
+#   make check-torch what rynd has for PyTorch, with PyPI's PyTorch (3 GB in build/torch): `make check` has Debian's, which cannot compile
 #   make bench       speed beside ONNX Runtime, OpenVINO, ncnn, MNN and PyTorch: installs them if none is there (6 GB), then half an hour
 #   make install     DESTDIR=, PREFIX=/usr/local
 #   make wheel       the Python package as a file, for Python 3.11 and later: build/wheels/
 #   make format      clang-format over all sources
 #   make packages    installs the Debian packages and the Python environment that the rest needs
 #
-# demo, check, check-all and bench install what is missing by themselves and say so; with RYND_INSTALL=0 they only say what is missing.
+# demo, check, check-all, check-torch and bench install what is missing by themselves and say so; with RYND_INSTALL=0 they only say what is missing.
 PREFIX ?= /usr/local
 RELEASE := build/release
 GENERATOR := $(if $(shell command -v ninja),-G Ninja,)
 export RYND_INSTALL
 
-.PHONY: all demo check check-all bench install wheel format packages packages-test clean
+.PHONY: all demo check check-all check-torch bench install wheel format packages packages-test clean
 
 all: $(RELEASE)/CMakeCache.txt
 	cmake --build $(RELEASE) --parallel
@@ -47,6 +48,9 @@ check-all: packages-test
 	@tools/make_venv cuda || echo "Without NVRTC the tests that compile for CUDA are skipped"
 	@tools/make_venv opencl || echo "Without Intel's OpenCL the tests of GPUs run on the system's devices only"
 	@tools/check --all
+
+check-torch: packages-test
+	@tools/check_torch
 
 bench: packages-test
 	@$(MAKE) --no-print-directory all

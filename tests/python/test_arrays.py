@@ -4,6 +4,7 @@
 import array
 import ctypes
 import gc
+import pickle
 
 import numpy
 import pytest
@@ -232,3 +233,17 @@ def test_bfloat16_that_lies():
 
     with pytest.raises(TypeError):
         rynd.expr("x0+1", numpy.zeros(4, "V2").view(Bytes))
+
+
+@pytest.mark.parametrize("kind, count", [("uniform", 7), ("permutation", 3), ("normal", 0)])
+def test_arrays_pickle(kind, count):
+    array = getattr(rynd.random, kind)(count)
+    other = pickle.loads(pickle.dumps(array))
+    assert isinstance(other, rynd.Array) and (other.dtype, other.shape, other.tobytes()) == (array.dtype, array.shape, array.tobytes())
+
+
+def test_bf16_arrays_pickle():
+    op = rynd.Op("expr x0=4:f32 y0=4:bf16 program='cast(x0, bf16)'")
+    array = op.run(numpy.arange(4, dtype=numpy.float32))
+    other = pickle.loads(pickle.dumps(array))
+    assert (other.dtype, other.shape, other.tobytes()) == ("bf16", (4,), b"\x00\x00\x80\x3f\x00\x40\x40\x40")

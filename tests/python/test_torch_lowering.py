@@ -181,7 +181,7 @@ def test_what_the_exporter_does_otherwise_is_compared(monkeypatch):
     """Without the table and the search for arguments the results themselves tell."""
     import rynd.torch_backend as backend
     monkeypatch.setattr(lowering, "TABLE", {})
-    monkeypatch.setattr(lowering, "check_arguments", lambda program: None)
+    monkeypatch.setattr(lowering, "check_operators", lambda program: None)
     x, function = torch.randn(2, 4, 10, 12), CASES["divisor_override"][0]
     torch._dynamo.reset()
     with torch.inference_mode(), pytest.warns(backend.StaysWithPyTorch, match="other results"):

@@ -81,6 +81,9 @@ class Array(_rynd.Array):
             return view.astype(dtype)
         return view.copy() if copy else view
 
+    def __reduce__(self):
+        return _rynd.array, ((self.dtype, self.shape, None), self.tobytes())
+
     def __repr__(self):
         return f"rynd.Array(shape={self.shape}, dtype={self.dtype})"
 

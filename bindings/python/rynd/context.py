@@ -5,7 +5,7 @@ import functools
 import os
 
 from . import _rynd
-from .errors import ArgumentError
+from .errors import ArgumentError, ArgumentTypeError
 
 ACCURACIES = ("default", "strict", "near32", "tf32", "bf16", "int8")
 
@@ -31,6 +31,8 @@ def _kept(device, threads, isa, profile, wisdom, frozen):
 def context(device=None, threads=None, isa=None, profile=None, wisdom=None, frozen=None):
     """The context for these options, made once."""
     threads = 0 if threads is None else threads
+    if not isinstance(threads, int):
+        raise ArgumentTypeError(f"threads is {threads!r}: give a whole number, at least 1")
     if threads < 0:
         raise ArgumentError(f"threads is {threads}: give at least 1")
     return _kept(device, threads, isa, profile, None if wisdom is None else os.fspath(wisdom), bool(frozen))

@@ -32,27 +32,55 @@ def _name_sizes(onnx_model, sizes):
                 value.shape[dim] = re.sub(r"\w+", lambda word: sizes.get(word.group(), word.group()), symbol)
 
 
-def exported_model(program, options, sizes=None, **names):
-    """Returns the Model of an exported program.
-
-    sizes: names of open sizes by PyTorch's symbols. names: input_names, output_names. Raises torch_lowering.Inexpressible.
-    """
+def _onnx_program(program, **names):
+    """The program as torch.onnx.export makes it. names: input_names. Raises torch_lowering.Inexpressible."""
     import torch
 
-    from .torch_lowering import check_arguments, lower
+    from .torch_lowering import check_operators, lower
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         onnx_program = torch.onnx.export(lower(program), dynamo=True, verbose=False, **names)
-    check_arguments(onnx_program.exported_program)
-    if sizes:
-        _name_sizes(onnx_program.model, sizes)
-    weights = sum(tensor.numel() * tensor.element_size() for tensor in program.state_dict.values())
-    if weights < LARGEST_MESSAGE:
+    check_operators(onnx_program.exported_program)
+    return onnx_program
+
+
+def _loaded(onnx_program, size, options):
+    """The Model of a program with so many bytes of weights."""
+    if size < LARGEST_MESSAGE:
         return Model(onnx_program.model_proto.SerializeToString(), **options)
     with tempfile.TemporaryDirectory(prefix="rynd-") as folder:
         path = os.path.join(folder, "model.onnx")
         onnx_program.save(path, external_data=True)
         return Model(path, **options)  # its files stay mapped when their names are gone
+
+
+def _bytes(tensors):
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+class Exported:
+    """A program that is exported once; a Model is made of it with constants as often as they change.
+
+    inputs, constants: names for the program's inputs, in order.
+    """
+
+    def __init__(self, program, inputs, constants):
+        self._program = _onnx_program(program, input_names=[*inputs, *constants])
+        graph = self._program.model.graph
+        self._values = {value.name: value for value in graph.inputs if value.name in constants}
+        for value in self._values.values():
+            graph.inputs.remove(value)
+        self._constants = constants
+
+    def model(self, constants, options):
+        """Makes a Model whose constants are copies of these tensors."""
+        import onnx_ir
+        graph = self._program.model.graph
+        for name, tensor in zip(self._constants, constants, strict=True):
+            if name in self._values:
+                self._values[name].const_value = onnx_ir.tensor_adapters.TorchTensor(tensor.detach().contiguous(), name=name)
+                graph.initializers[name] = self._values[name]
+        return _loaded(self._program, _bytes(constants), options)
 
 
 def differs(mine, theirs, accuracy=None):
@@ -142,7 +170,9 @@ def _by_dynamo(module, example, dims, options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = torch.export.export(module, example, dynamic_shapes=shapes if any(dims) else None, strict=False)
-    return exported_model(program, options, sizes=_symbols(program, dims))
+    onnx_program = _onnx_program(program)
+    _name_sizes(onnx_program.model, _symbols(program, dims))
+    return _loaded(onnx_program, _bytes(program.state_dict.values()), options)
 
 
 def _by_script(module, example, dims, options):

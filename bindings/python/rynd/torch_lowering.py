@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guards against silent mistakes of PyTorch's exporter to ONNX.
 
-lower() rewrites operators that the exporter would misread, exactly; check_arguments() raises Inexpressible for an argument that the exporter drops.
+lower() rewrites operators that the exporter would misread, exactly; check_operators() raises Inexpressible for an argument that the exporter drops, and
+for random numbers.
 """
 
 import ast
@@ -248,12 +249,28 @@ def _given(node, schema):
             yield argument.name, value
 
 
-def check_arguments(program, registry=None):
-    """Raises Inexpressible if the exporter left out an argument with influence. program: as the exporter decomposed it."""
-    from torch.onnx._internal.exporter import _registration
-    registry = registry or _registration.ONNXRegistry.from_torchlib()
+def _draws(node):
+    """Does an operator draw random numbers? Dropout in evaluation does not."""
+    if torch.Tag.nondeterministic_seeded not in node.target.tags:
+        return False
+    given = {argument.name: value for argument, value in zip(node.target._schema.arguments, node.args)} | dict(node.kwargs)
+    return given.get("train", given.get("training", True)) is not False
+
+
+def check_operators(program):
+    """Raises Inexpressible if a model would compute something else. program: as the exporter decomposed it."""
     nodes = [node for module in program.graph_module.modules() if hasattr(module, "graph") for node in module.graph.nodes
              if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload)]
+    for node in nodes:
+        if _draws(node):
+            raise Inexpressible(f"{node.target} draws random numbers: a model would draw the same ones in each run")
+    check_arguments(nodes)
+
+
+def check_arguments(nodes, registry=None):
+    """Raises Inexpressible if the exporter left out an argument with influence. nodes: calls of operators."""
+    from torch.onnx._internal.exporter import _registration
+    registry = registry or _registration.ONNXRegistry.from_torchlib()
     for node in nodes:
         schema = node.target._schema
         functions = [candidate.onnx_function for candidate in registry.get_decomps(node.target) if not candidate.is_complex]

@@ -6,6 +6,7 @@
 #include "lend.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* By dtype: the struct module's character, numpy's, DLPack's code. bfloat16 has none of the first
  * two. */
@@ -45,6 +46,32 @@ array_object *py_array_new(const rynd_tensor *like, py_pool *pool)
     py_pool_keep(pool);
     array->pool = pool;
     return array;
+}
+
+PyObject *py_array_from(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *description;
+    const char *bytes;
+    Py_ssize_t size;
+    rynd_tensor tensor;
+    if (!PyArg_ParseTuple(args, "Oy#", &description, &bytes, &size) ||
+        !py_take_description(description, &tensor)) {
+        return NULL;
+    }
+    if ((size_t)size != bytes_of(&tensor)) {
+        return py_fail_value("an array of %zu bytes was given %zd", bytes_of(&tensor), size);
+    }
+    py_pool *pool = py_pool_create((size_t)size);
+    if (!pool) {
+        return PyErr_NoMemory();
+    }
+    array_object *array = py_array_new(&tensor, pool);
+    py_pool_drop(pool);
+    if (array) {
+        memcpy(array->tensor.data, bytes, (size_t)size);
+    }
+    return (PyObject *)array;
 }
 
 static void array_free(PyObject *self)
@@ -232,6 +259,13 @@ static PyObject *array_interface(PyObject *self, void *unused)
                          py_tuple_of(tensor->dim, tensor->rank), "strides", Py_None);
 }
 
+static PyObject *array_tobytes(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    const rynd_tensor *tensor = &((array_object *)self)->tensor;
+    return PyBytes_FromStringAndSize(tensor->data, (Py_ssize_t)bytes_of(tensor));
+}
+
 static PyGetSetDef array_attributes[] = {
     {"shape", array_shape, NULL, "Elements along each dimension.", NULL},
     {"strides", array_strides, NULL, "Bytes between neighbours along each dimension.", NULL},
@@ -243,6 +277,7 @@ static PyGetSetDef array_attributes[] = {
 static PyMethodDef array_methods[] = {
     {"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS,
      "A capsule of DLPack, which shares the memory."},
+    {"tobytes", array_tobytes, METH_NOARGS, "The elements' bytes, row-major."},
     {"__dlpack_device__", array_dlpack_device, METH_NOARGS, "The host: (1, 0)."},
     {NULL, NULL, 0, NULL}};
 

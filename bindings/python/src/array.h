@@ -16,4 +16,7 @@ typedef struct array_object {
 /* An array of the type and shape of `like`, whose elements are not set. */
 array_object *py_array_new(const rynd_tensor *like, py_pool *pool);
 
+/* array((dtype, shape, strides), bytes): a row-major array with these bytes, for pickle. */
+PyObject *py_array_from(PyObject *module, PyObject *args);
+
 #endif

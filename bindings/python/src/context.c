@@ -35,9 +35,10 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *named
         options.log_user = log;
     }
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status = rynd_context_create(&options, &self->context);
-    Py_END_ALLOW_THREADS if (status != RYND_OK)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_context_create(&options, &self->context);
+    Py_END_ALLOW_THREADS
+    if (status != RYND_OK) {
         py_raise(status);
         Py_DECREF((PyObject *)self);
         return NULL;
@@ -48,9 +49,11 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *named
 static void context_free(PyObject *self)
 {
     context_object *context = (context_object *)self;
-    Py_BEGIN_ALLOW_THREADS rynd_context_destroy(context->context); /* waits for its threads, which
+    Py_BEGIN_ALLOW_THREADS
+    rynd_context_destroy(context->context); /* waits for its threads, which
                                                                       may tell */
-    Py_END_ALLOW_THREADS Py_XDECREF(context->log);
+    Py_END_ALLOW_THREADS
+    Py_XDECREF(context->log);
     py_free(self);
 }
 
@@ -86,9 +89,10 @@ static PyObject *context_check(PyObject *self, PyObject *unused)
     (void)unused;
     rynd_context *context = ((context_object *)self)->context;
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status = rynd_context_check(context, NULL, NULL);
-    Py_END_ALLOW_THREADS if (status != RYND_OK)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_context_check(context, NULL, NULL);
+    Py_END_ALLOW_THREADS
+    if (status != RYND_OK) {
         return py_raise(status);
     }
     PyObject *list = PyList_New(0);

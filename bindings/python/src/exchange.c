@@ -21,9 +21,10 @@ static PyObject *exchange_new(PyTypeObject *type, PyObject *args, PyObject *name
     }
     self->exchange = RYND_SIZED(rynd_exchange);
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status = rynd_mpi_open(&self->exchange);
-    Py_END_ALLOW_THREADS if (status != RYND_OK)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_mpi_open(&self->exchange);
+    Py_END_ALLOW_THREADS
+    if (status != RYND_OK) {
         self->exchange.all_reduce = NULL;
         Py_DECREF((PyObject *)self);
         return py_raise(status);
@@ -64,9 +65,11 @@ static PyObject *exchange_all_reduce(PyObject *object, PyObject *array)
     if (!is_open(self) || !take_floats(array, &view)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS result =
+    Py_BEGIN_ALLOW_THREADS
+    result =
         self->exchange.all_reduce(self->exchange.user, view.buf, (size_t)view.len / sizeof(float));
-    Py_END_ALLOW_THREADS PyBuffer_Release(&view);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&view);
     if (result != 0) {
         PyErr_SetString(PyExc_OSError, "the exchange with the other ranks failed");
         return NULL;
@@ -79,7 +82,8 @@ static PyObject *exchange_close(PyObject *object, PyObject *unused)
     exchange_object *self = (exchange_object *)object;
     (void)unused;
     if (self->exchange.all_reduce) {
-        Py_BEGIN_ALLOW_THREADS rynd_mpi_close(&self->exchange);
+        Py_BEGIN_ALLOW_THREADS
+        rynd_mpi_close(&self->exchange);
         Py_END_ALLOW_THREADS
     }
     return PY_TAKE(Py_None);

@@ -116,8 +116,8 @@ static PyObject *expr_new(PyTypeObject *type, PyObject *args, PyObject *named)
                                        .accuracy = (rynd_accuracy)accuracy)};
     rynd_status status = RYND_ERROR_ARGUMENT;
     if (take_request(&r, inputs, axes)) {
-        Py_BEGIN_ALLOW_THREADS status =
-            rynd_expr_create(self->context->context, text, &r.options, &self->expr);
+        Py_BEGIN_ALLOW_THREADS
+        status = rynd_expr_create(self->context->context, text, &r.options, &self->expr);
         Py_END_ALLOW_THREADS
     }
     PyMem_Free(r.inputs);
@@ -162,7 +162,8 @@ static PyObject *expr_gradient(PyObject *object, PyObject *wanted)
     rynd_status status = RYND_ERROR_OUT_OF_MEMORY;
     if (made) {
         made->context = (context_object *)PY_TAKE(self->context);
-        Py_BEGIN_ALLOW_THREADS status = rynd_expr_create_gradient(self->expr, numbers, &made->expr);
+        Py_BEGIN_ALLOW_THREADS
+        status = rynd_expr_create_gradient(self->expr, numbers, &made->expr);
         Py_END_ALLOW_THREADS
     }
     PyMem_Free(numbers);
@@ -200,7 +201,8 @@ static PyObject *execute(expr_object *self)
         }
     }
     if (status == RYND_OK) {
-        Py_BEGIN_ALLOW_THREADS status = rynd_expr_execute(self->expr, self->lent, self->written);
+        Py_BEGIN_ALLOW_THREADS
+        status = rynd_expr_execute(self->expr, self->lent, self->written);
         Py_END_ALLOW_THREADS
     }
     if (status != RYND_OK) {

@@ -34,17 +34,21 @@ static rynd_status load(model_object *self, PyObject *source)
             return RYND_ERROR_ARGUMENT;
         }
         const char *path = PyBytes_AsString(bytes);
-        Py_BEGIN_ALLOW_THREADS status = rynd_model_load(self->context->context, path, &self->model);
-        Py_END_ALLOW_THREADS Py_DECREF(bytes);
+        Py_BEGIN_ALLOW_THREADS
+        status = rynd_model_load(self->context->context, path, &self->model);
+        Py_END_ALLOW_THREADS
+        Py_DECREF(bytes);
         return status;
     }
     if (PyObject_GetBuffer(source, &self->content, PyBUF_SIMPLE) != 0) {
         self->content.obj = NULL;
         return RYND_ERROR_ARGUMENT;
     }
-    Py_BEGIN_ALLOW_THREADS status = rynd_model_load_memory(
-        self->context->context, self->content.buf, (size_t)self->content.len, &self->model);
-    Py_END_ALLOW_THREADS return status;
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_model_load_memory(self->context->context, self->content.buf,
+                                    (size_t)self->content.len, &self->model);
+    Py_END_ALLOW_THREADS
+    return status;
 }
 
 static bool label_inputs(model_object *self)
@@ -310,10 +314,10 @@ static PyObject *model_part(PyObject *object, PyObject *args)
         options.batch = batch;
         rynd_status status;
         rynd_context *context = self->context->context;
-        Py_BEGIN_ALLOW_THREADS status =
-            rynd_model_create_part(self->model, context, &options, &part);
-        Py_END_ALLOW_THREADS if (status != RYND_OK)
-        {
+        Py_BEGIN_ALLOW_THREADS
+        status = rynd_model_create_part(self->model, context, &options, &part);
+        Py_END_ALLOW_THREADS
+        if (status != RYND_OK) {
             py_raise(status);
         }
     }

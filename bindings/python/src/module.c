@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module rynd._rynd: its types and functions. */
+#include "array.h"
+#include "digest.h"
 #include "errors.h"
 #include "exchange.h"
 #include "lend.h"
@@ -69,6 +71,8 @@ static PyObject *devices(PyObject *module, PyObject *unused)
 
 static PyMethodDef functions[] = {
     {"random", py_random, METH_VARARGS, "(kind, seed, stream, step, first, count): an array."},
+    {"digest", py_digest, METH_O, "A number that changes with the bytes of a list of buffers."},
+    {"array", py_array_from, METH_VARARGS, "(description, bytes): an array."},
     {"describe", describe, METH_O, "(dtype, shape, strides in elements) of any array."},
     {"set_result_type", set_result_type, METH_O, "What results are made of."},
     {"version", version, METH_NOARGS, "The library's version."},

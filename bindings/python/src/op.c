@@ -76,8 +76,8 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *named)
             RYND_SIZED(rynd_op_options, .accuracy = (rynd_accuracy)accuracy,
                        .inputs = PyList_Size(layouts) ? taken : NULL, .settings = settings.all,
                        .setting_count = settings.count);
-        Py_BEGIN_ALLOW_THREADS status =
-            rynd_op_create(self->context->context, problem, &options, &self->op);
+        Py_BEGIN_ALLOW_THREADS
+        status = rynd_op_create(self->context->context, problem, &options, &self->op);
         Py_END_ALLOW_THREADS
     }
     PyMem_Free(taken);
@@ -164,8 +164,10 @@ static PyObject *execute(op_object *self, const void *const *data)
     }
     if (status == RYND_OK) {
         self->running = true;
-        Py_BEGIN_ALLOW_THREADS status = rynd_op_execute(self->op, data, written);
-        Py_END_ALLOW_THREADS self->running = false;
+        Py_BEGIN_ALLOW_THREADS
+        status = rynd_op_execute(self->op, data, written);
+        Py_END_ALLOW_THREADS
+        self->running = false;
     }
     PyObject *result = NULL;
     if (status != RYND_OK) {

@@ -21,8 +21,10 @@ static rynd_status load_fleet(placement_object *self, PyObject *path)
         return RYND_ERROR_ARGUMENT;
     }
     const char *name = PyBytes_AsString(bytes);
-    Py_BEGIN_ALLOW_THREADS status = rynd_fleet_load(name, &options, &self->fleet);
-    Py_END_ALLOW_THREADS Py_DECREF(bytes);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_fleet_load(name, &options, &self->fleet);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(bytes);
     return status;
 }
 
@@ -44,9 +46,10 @@ static rynd_status place(placement_object *self, const rynd_placement_options *o
         models[i] = ((model_object *)model)->model;
     }
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        rynd_placement_create(self->fleet, models, (size_t)count, options, &self->placement);
-    Py_END_ALLOW_THREADS PyMem_Free((void *)models);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_placement_create(self->fleet, models, (size_t)count, options, &self->placement);
+    Py_END_ALLOW_THREADS
+    PyMem_Free((void *)models);
     return status;
 }
 
@@ -95,8 +98,10 @@ static void placement_free(PyObject *object)
 {
     placement_object *self = (placement_object *)object;
     rynd_placement_destroy(self->placement);
-    Py_BEGIN_ALLOW_THREADS rynd_fleet_destroy(self->fleet); /* waits for threads, which may tell */
-    Py_END_ALLOW_THREADS Py_XDECREF(self->models);
+    Py_BEGIN_ALLOW_THREADS
+    rynd_fleet_destroy(self->fleet); /* waits for threads, which may tell */
+    Py_END_ALLOW_THREADS
+    Py_XDECREF(self->models);
     Py_XDECREF(self->log);
     py_free(object);
 }

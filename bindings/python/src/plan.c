@@ -33,9 +33,10 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
     request.options.progress = py_progress;
     request.options.progress_user = report == Py_None ? NULL : report;
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        rynd_plan_create(self->model->model, &request.options, &self->plan);
-    Py_END_ALLOW_THREADS py_plan_request_free(&request);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_plan_create(self->model->model, &request.options, &self->plan);
+    Py_END_ALLOW_THREADS
+    py_plan_request_free(&request);
     if (status != RYND_OK) {
         py_raise(status);
         Py_DECREF((PyObject *)self);

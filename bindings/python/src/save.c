@@ -76,8 +76,10 @@ PyObject *py_model_save(PyObject *self, PyObject *args)
     }
     rynd_status status;
     const char *name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS status = rynd_model_save(model, name, all.tensors, (size_t)all.count);
-    Py_END_ALLOW_THREADS give_back(&all);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_model_save(model, name, all.tensors, (size_t)all.count);
+    Py_END_ALLOW_THREADS
+    give_back(&all);
     Py_DECREF(path);
     return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
 }
@@ -93,9 +95,10 @@ PyObject *py_model_save_memory(PyObject *self, PyObject *args)
     rynd_status status;
     void *data;
     size_t size;
-    Py_BEGIN_ALLOW_THREADS status =
-        rynd_model_save_memory(model->model, all.tensors, (size_t)all.count, &data, &size);
-    Py_END_ALLOW_THREADS give_back(&all);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_model_save_memory(model->model, all.tensors, (size_t)all.count, &data, &size);
+    Py_END_ALLOW_THREADS
+    give_back(&all);
     if (status != RYND_OK) {
         return py_raise(status);
     }
@@ -138,12 +141,12 @@ PyObject *py_random(PyObject *module, PyObject *args)
         return NULL;
     }
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status = whole ? rynd_random_permutation(&from, (size_t)count, data)
-                                    : *kind == 'n'
-                                        ? rynd_random_normal(&from, first, (size_t)count, data)
-                                        : rynd_random_uniform(&from, first, (size_t)count, data);
-    Py_END_ALLOW_THREADS if (status != RYND_OK)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    status = whole          ? rynd_random_permutation(&from, (size_t)count, data)
+             : *kind == 'n' ? rynd_random_normal(&from, first, (size_t)count, data)
+                            : rynd_random_uniform(&from, first, (size_t)count, data);
+    Py_END_ALLOW_THREADS
+    if (status != RYND_OK) {
         Py_DECREF(array);
         return py_raise(status);
     }

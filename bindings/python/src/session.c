@@ -56,9 +56,10 @@ static rynd_status start(session_object *self)
         return RYND_ERROR_OUT_OF_MEMORY;
     }
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status = rynd_session_create(self->plan->plan, &self->session);
-    Py_END_ALLOW_THREADS if (status == RYND_OK)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_session_create(self->plan->plan, &self->session);
+    Py_END_ALLOW_THREADS
+    if (status == RYND_OK) {
         status = describe_inputs(self);
     }
     return status == RYND_OK ? describe_outputs(self) : status;
@@ -195,8 +196,10 @@ static PyObject *run(session_object *self, const py_lent *inputs, PyObject **res
     }
     if (status == RYND_OK) {
         self->running = true;
-        Py_BEGIN_ALLOW_THREADS status = rynd_session_run(self->session);
-        Py_END_ALLOW_THREADS self->running = false;
+        Py_BEGIN_ALLOW_THREADS
+        status = rynd_session_run(self->session);
+        Py_END_ALLOW_THREADS
+        self->running = false;
     }
     if (status != RYND_OK) {
         return py_raise(status);

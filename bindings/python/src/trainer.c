@@ -59,10 +59,10 @@ static rynd_status create(trainer_object *self, rynd_trainer_options *options,
     options->settings = request->options.settings;
     options->setting_count = request->options.setting_count;
     options->exchange = self->exchange.object ? &self->exchange.exchange : NULL;
-    Py_BEGIN_ALLOW_THREADS status =
-        rynd_trainer_create(self->model->model, options, &self->trainer);
-    Py_END_ALLOW_THREADS if (status == RYND_OK)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_trainer_create(self->model->model, options, &self->trainer);
+    Py_END_ALLOW_THREADS
+    if (status == RYND_OK) {
         self->inputs = (int)rynd_model_input_count(self->model->model);
         self->lent = PyMem_Calloc((size_t)self->inputs + 1, sizeof *self->lent);
         self->in = PyMem_Calloc((size_t)self->inputs + 1, sizeof *self->in);
@@ -132,8 +132,10 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
 static void trainer_free(PyObject *object)
 {
     trainer_object *self = (trainer_object *)object;
-    Py_BEGIN_ALLOW_THREADS rynd_trainer_destroy(self->trainer); /* it waits for its exchange */
-    Py_END_ALLOW_THREADS py_exchange_drop(&self->exchange);
+    Py_BEGIN_ALLOW_THREADS
+    rynd_trainer_destroy(self->trainer); /* it waits for its exchange */
+    Py_END_ALLOW_THREADS
+    py_exchange_drop(&self->exchange);
     PyMem_Free(self->lent);
     PyMem_Free(self->in);
     Py_XDECREF((PyObject *)self->model);
@@ -163,11 +165,11 @@ static PyObject *go(trainer_object *self, bool evaluates, double rate)
     const rynd_tensor *target = &self->lent[self->inputs].tensor;
     double loss = 0;
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        evaluates ? rynd_trainer_evaluate(self->trainer, self->in, target, &loss)
-                  : rynd_trainer_step(self->trainer, self->in, target, rate, &loss);
-    Py_END_ALLOW_THREADS if (status != RYND_OK && py_exchange_raise(&self->exchange))
-    {
+    Py_BEGIN_ALLOW_THREADS
+    status = evaluates ? rynd_trainer_evaluate(self->trainer, self->in, target, &loss)
+                       : rynd_trainer_step(self->trainer, self->in, target, rate, &loss);
+    Py_END_ALLOW_THREADS
+    if (status != RYND_OK && py_exchange_raise(&self->exchange)) {
         return NULL;
     }
     return status == RYND_OK ? PyFloat_FromDouble(loss) : py_raise(status);
@@ -374,8 +376,10 @@ static PyObject *trainer_prepare_evaluation(PyObject *object, PyObject *unused)
     (void)unused;
     rynd_trainer *trainer = ((trainer_object *)object)->trainer;
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status = rynd_trainer_prepare_evaluation(trainer);
-    Py_END_ALLOW_THREADS return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_trainer_prepare_evaluation(trainer);
+    Py_END_ALLOW_THREADS
+    return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
 }
 
 static PyObject *trainer_identity(PyObject *object, PyObject *unused)
@@ -396,8 +400,10 @@ static PyObject *trainer_save(PyObject *object, PyObject *args)
     }
     rynd_status status;
     const char *name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS status = rynd_trainer_save(trainer, name);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_trainer_save(trainer, name);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
     return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
 }
 

@@ -158,9 +158,10 @@ PyObject *py_tune_problem(PyObject *module, PyObject *args)
     options.progress_user = report == Py_None ? NULL : report;
     rynd_tuning *tuning = NULL;
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        rynd_tune_problem(((context_object *)context)->context, problem, &options, &tuning);
-    Py_END_ALLOW_THREADS return finish(status, tuning);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_tune_problem(((context_object *)context)->context, problem, &options, &tuning);
+    Py_END_ALLOW_THREADS
+    return finish(status, tuning);
 }
 
 PyObject *py_tune_model(PyObject *module, PyObject *args)
@@ -188,8 +189,9 @@ PyObject *py_tune_model(PyObject *module, PyObject *args)
     options.progress_user = report == Py_None ? NULL : report;
     rynd_tuning *tuning = NULL;
     rynd_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        rynd_tune_model(((model_object *)model)->model, &request.options, &options, &tuning);
-    Py_END_ALLOW_THREADS py_plan_request_free(&request);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_tune_model(((model_object *)model)->model, &request.options, &options, &tuning);
+    Py_END_ALLOW_THREADS
+    py_plan_request_free(&request);
     return finish(status, tuning);
 }

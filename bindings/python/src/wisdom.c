@@ -108,8 +108,10 @@ PyObject *py_wisdom_show(PyObject *module, PyObject *args)
                           &filter.problem)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS status = rynd_wisdom_show(self->context, &filter, keep_record, &l);
-    Py_END_ALLOW_THREADS return give(&l, status, false);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_wisdom_show(self->context, &filter, keep_record, &l);
+    Py_END_ALLOW_THREADS
+    return give(&l, status, false);
 }
 
 PyObject *py_wisdom_check(PyObject *module, PyObject *args)
@@ -128,9 +130,10 @@ PyObject *py_wisdom_check(PyObject *module, PyObject *args)
     }
     options.count = (size_t)count;
     options.seed = seed;
-    Py_BEGIN_ALLOW_THREADS status =
-        rynd_wisdom_check(self->context, &filter, &options, keep_drift, &l);
-    Py_END_ALLOW_THREADS return give(&l, status, true);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_wisdom_check(self->context, &filter, &options, keep_drift, &l);
+    Py_END_ALLOW_THREADS
+    return give(&l, status, true);
 }
 
 PyObject *py_wisdom_export(PyObject *module, PyObject *args)
@@ -146,8 +149,10 @@ PyObject *py_wisdom_export(PyObject *module, PyObject *args)
         return NULL;
     }
     const char *name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS status = rynd_wisdom_export(self->context, &filter, name, &count);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_wisdom_export(self->context, &filter, name, &count);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
     return status == RYND_OK ? PyLong_FromSize_t(count) : py_raise(status);
 }
 
@@ -163,8 +168,10 @@ static PyObject *take(PyObject *args, take_in function)
         return NULL;
     }
     const char *name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS status = function(self->context, name, &count);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS
+    status = function(self->context, name, &count);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
     return status == RYND_OK ? Py_BuildValue("(nnn)", (Py_ssize_t)count.read,
                                              (Py_ssize_t)count.taken, (Py_ssize_t)count.foreign)
                              : py_raise(status);
@@ -193,6 +200,8 @@ PyObject *py_wisdom_clear(PyObject *module, PyObject *args)
                           &filter.problem)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS status = rynd_wisdom_clear(self->context, &filter, &cleared);
-    Py_END_ALLOW_THREADS return status == RYND_OK ? PyLong_FromSize_t(cleared) : py_raise(status);
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_wisdom_clear(self->context, &filter, &cleared);
+    Py_END_ALLOW_THREADS
+    return status == RYND_OK ? PyLong_FromSize_t(cleared) : py_raise(status);
 }
