@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module rynd._rynd: its types and functions. */
+#define _GNU_SOURCE /* dladdr */
 #include "array.h"
 #include "digest.h"
 #include "errors.h"
@@ -8,6 +9,9 @@
 #include "save.h"
 #include "tune.h"
 #include "wisdom.h"
+
+#include <dlfcn.h>
+#include <string.h>
 
 #define TYPE(name) PyTypeObject *py_##name##_type;
 #include "types.inc"
@@ -52,6 +56,21 @@ static PyObject *version(PyObject *module, PyObject *unused)
     return PyUnicode_FromString(rynd_version());
 }
 
+/* The library that this process has loaded: what is compiled later is linked with the same. */
+static PyObject *library(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    Dl_info info;
+    const char *(*const address)(void) = rynd_version;
+    void *symbol;
+    memcpy(&symbol, &address, sizeof symbol);
+    if (dladdr(symbol, &info) == 0 || !info.dli_fname) {
+        return py_fail_value("the dynamic linker does not know librynd's file");
+    }
+    return PyUnicode_DecodeFSDefault(info.dli_fname);
+}
+
 static PyObject *devices(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -76,6 +95,7 @@ static PyMethodDef functions[] = {
     {"describe", describe, METH_O, "(dtype, shape, strides in elements) of any array."},
     {"set_result_type", set_result_type, METH_O, "What results are made of."},
     {"version", version, METH_NOARGS, "The library's version."},
+    {"library", library, METH_NOARGS, "The path of the library's file."},
     {"devices", devices, METH_NOARGS, "The names of all devices."},
     {"mpi_ranks", py_mpi_ranks, METH_NOARGS, "Processes that mpirun started."},
     {"tune_problem", py_tune_problem, METH_VARARGS, "Tunes a problem."},

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's device "rynd": `x.to("rynd")` puts a tensor there, and what is computed with it is computed by rynd.
+
+    import rynd.torch
+    network.to("rynd")
+    loss = criterion(network(x.to("rynd")), y.to("rynd"))
+    loss.backward()
+
+rynd:0 is the processor. An operator without a kernel of rynd runs by PyTorch's CPU, with one warning; RYND_TORCH_STRICT=1 makes that an error.
+`torch.rynd` has the functions below, as `torch.cuda` has its own. The device is a small library in C++, compiled at the first import for the PyTorch
+that is installed and kept in a cache folder (XDG_CACHE_HOME/rynd). Needs PyTorch 2.11 and a C++ compiler.
+"""
+
+import contextlib
+import sys
+import warnings
+
+import torch
+
+from .build import extension
+
+_device = extension()
+
+
+def is_available():
+    """True: the processor is always there."""
+    return True
+
+
+def device_count():
+    """The number of devices: 1."""
+    return 1
+
+
+def current_device():
+    """The index of the current device."""
+    return 0
+
+
+def set_device(device):
+    """Sets the current device: "rynd:0", 0."""
+    index = torch.device(device).index if not isinstance(device, int) else device
+    if index not in (None, 0, -1):
+        raise ValueError(f"set_device({device!r}): there is one device, rynd:0")
+
+
+@contextlib.contextmanager
+def device(index):
+    """A context with another current device."""
+    set_device(index)
+    yield
+
+
+def synchronize(device=None):
+    """Waits for the device: operators of the processor are done when they return."""
+
+
+def memory_allocated(device=None):
+    """Bytes of tensors."""
+    return _device.memory()[0]
+
+
+def max_memory_allocated(device=None):
+    """The largest value of memory_allocated since the start or reset_peak_memory_stats."""
+    return _device.memory()[1]
+
+
+def memory_reserved(device=None):
+    """Bytes of tensors, and of freed memory that is kept for the next."""
+    return _device.memory()[2]
+
+
+def reset_peak_memory_stats(device=None):
+    """Begins max_memory_allocated anew."""
+    _device.reset_peak()
+
+
+def empty_cache():
+    """Frees memory that no tensor uses, and operators with their workspaces and packed weights."""
+    _device.empty_cache()
+    _device.clear_operators()
+
+
+def operators():
+    """(operators that are kept, operators made, bytes of their workspaces and packed weights)."""
+    return _device.operators()
+
+
+def set_threads(count):
+    """Sets the number of threads; 0: RYND_THREADS, or one for each core."""
+    if not isinstance(count, int) or count < 0:
+        raise ValueError(f"set_threads({count!r}): give a whole number, 0 for one thread a core")
+    _device.set_threads(count)
+
+
+def manual_seed(seed):
+    """Seeds random numbers. They are the CPU's: torch.manual_seed does the same."""
+    torch.default_generator.manual_seed(seed)
+
+
+def manual_seed_all(seed):
+    """As manual_seed: called by torch.manual_seed, which has seeded the CPU's generator."""
+
+
+def get_rng_state(device=None):
+    """The state of the generator, which is the CPU's."""
+    return torch.default_generator.get_state()
+
+
+def set_rng_state(state, device=None):
+    """Sets the state of the generator, which is the CPU's."""
+    torch.default_generator.set_state(state)
+
+
+def _is_in_bad_fork():
+    return False
+
+
+def _register():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # names that a PyTorch may have already
+        torch.utils.rename_privateuse1_backend("rynd")
+        if not hasattr(torch, "rynd"):
+            torch._register_device_module("rynd", sys.modules[__name__])
+        torch.utils.generate_methods_for_privateuse1_backend()
+
+
+_register()

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory.h"
+
+#include <c10/util/Exception.h>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace rynd_torch {
+namespace {
+
+constexpr size_t ALIGNMENT = 64;
+constexpr int64_t MOST_HELD = int64_t(1) << 30; // freed memory that is kept at most
+
+size_t rounded(size_t size)
+{
+    const size_t unit = size < (1 << 20) ? ALIGNMENT : 4096;
+    return std::max(unit, (size + unit - 1) / unit * unit);
+}
+
+class Blocks {
+public:
+    void *take(size_t size)
+    {
+        const std::lock_guard<std::mutex> lock(mutex);
+        void *block = reuse(size);
+        if (!block) {
+            block = std::aligned_alloc(size < 4096 ? ALIGNMENT : 4096, size);
+            TORCH_CHECK_WITH(OutOfMemoryError, block, "rynd: no memory for a tensor of ", size, " bytes");
+            figures.held += int64_t(size);
+        }
+        figures.used += int64_t(size);
+        figures.peak = std::max(figures.peak, figures.used);
+        return block;
+    }
+
+    void give(void *block, size_t size)
+    {
+        const std::lock_guard<std::mutex> lock(mutex);
+        figures.used -= int64_t(size);
+        if (figures.held - figures.used > MOST_HELD) {
+            std::free(block);
+            figures.held -= int64_t(size);
+        } else {
+            free_blocks[size].push_back(block);
+        }
+    }
+
+    void empty()
+    {
+        const std::lock_guard<std::mutex> lock(mutex);
+        for (auto &[size, blocks] : free_blocks) {
+            for (void *block : blocks) {
+                std::free(block);
+                figures.held -= int64_t(size);
+            }
+        }
+        free_blocks.clear();
+    }
+
+    std::mutex mutex;
+    MemoryFigures figures = {0, 0, 0};
+
+private:
+    void *reuse(size_t size)
+    {
+        const auto found = free_blocks.find(size);
+        if (found == free_blocks.end() || found->second.empty()) {
+            return nullptr;
+        }
+        void *block = found->second.back();
+        found->second.pop_back();
+        return block;
+    }
+
+    std::map<size_t, std::vector<void *>> free_blocks;
+};
+
+Blocks &blocks()
+{
+    static Blocks *const only = new Blocks; // never destroyed: tensors may outlive it
+    return *only;
+}
+
+// In front of each block's memory: a DataPtr frees by address alone.
+struct Header {
+    size_t size;
+    std::atomic<uint64_t> stamp;
+};
+static_assert(sizeof(Header) <= ALIGNMENT);
+
+std::atomic<uint64_t> last_stamp{0};
+
+Header *header_of(void *memory) { return reinterpret_cast<Header *>(static_cast<char *>(memory) - ALIGNMENT); }
+
+struct Allocator final : c10::Allocator {
+    static void release(void *memory)
+    {
+        if (memory) {
+            Header *header = header_of(memory);
+            blocks().give(header, header->size);
+        }
+    }
+
+    at::DataPtr allocate(size_t size) override
+    {
+        const c10::Device device(c10::DeviceType::PrivateUse1, 0);
+        if (size == 0) {
+            return {nullptr, nullptr, &release, device};
+        }
+        const size_t whole = rounded(size + ALIGNMENT);
+        char *block = static_cast<char *>(blocks().take(whole));
+        new (block) Header{whole, ++last_stamp};
+        return {block + ALIGNMENT, block + ALIGNMENT, &release, device};
+    }
+
+    at::DeleterFnPtr raw_deleter() const override { return &release; }
+    void copy_data(void *to, const void *from, size_t count) const override { std::memcpy(to, from, count); }
+};
+
+} // namespace
+
+c10::Allocator &allocator()
+{
+    static Allocator only;
+    return only;
+}
+
+uint64_t stamp(const c10::StorageImpl &storage)
+{
+    const bool own = storage.data() && storage.data_ptr().get_deleter() == &Allocator::release;
+    return own ? header_of(const_cast<void *>(storage.data()))->stamp.load() : 0;
+}
+
+void written(const c10::StorageImpl &storage)
+{
+    if (stamp(storage) != 0) {
+        header_of(const_cast<void *>(storage.data()))->stamp = ++last_stamp;
+    }
+}
+
+MemoryFigures memory_figures()
+{
+    const std::lock_guard<std::mutex> lock(blocks().mutex);
+    return blocks().figures;
+}
+
+void reset_peak()
+{
+    const std::lock_guard<std::mutex> lock(blocks().mutex);
+    blocks().figures.peak = blocks().figures.used;
+}
+
+void empty_cache() { blocks().empty(); }
+
+} // namespace rynd_torch

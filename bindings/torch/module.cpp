@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Python's rynd.torch calls.
+#include <torch/extension.h>
+
+#include "memory.h"
+#include "problem.h"
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
+{
+    module.def("memory", [] {
+        const auto figures = rynd_torch::memory_figures();
+        return std::make_tuple(figures.used, figures.peak, figures.held);
+    });
+    module.def("reset_peak", rynd_torch::reset_peak);
+    module.def("empty_cache", rynd_torch::empty_cache);
+    module.def("operators", [] {
+        const auto figures = rynd_torch::cache_figures();
+        return std::make_tuple(figures.operators, figures.made, figures.bytes);
+    });
+    module.def("clear_operators", rynd_torch::clear_cache);
+    module.def("set_threads", rynd_torch::set_threads);
+    module.def("generator", [] { return at::globalContext().defaultGenerator(at::Device(c10::DeviceType::PrivateUse1, 0)); });
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "problem.h"
+
+#include <c10/util/Exception.h>
+#include <cstring>
+#include <list>
+#include <mutex>
+#include <rynd/rynd.h>
+#include <unordered_map>
+
+#include "memory.h"
+
+namespace rynd_torch {
+namespace {
+
+// The bound of the cache: beyond it the operator that was not used for longest goes.
+constexpr size_t MOST_OPERATORS = 4096;
+constexpr int64_t MOST_BYTES = int64_t(1) << 30;
+constexpr size_t MOST_INPUTS = 8; // of an operator with a constant
+
+const char *dtype_name(at::ScalarType dtype)
+{
+    switch (dtype) {
+    case at::kFloat: return "f32";
+    case at::kDouble: return "f64";
+    case at::kHalf: return "f16";
+    case at::kBFloat16: return "bf16";
+    case at::kByte: return "u8";
+    case at::kChar: return "i8";
+    case at::kShort: return "i16";
+    case at::kInt: return "i32";
+    case at::kLong: return "i64";
+    case at::kBool: return "bool";
+    default: return nullptr;
+    }
+}
+
+struct Kept {
+    std::string text; // with a constant: and its address
+    rynd_op *op;
+    int64_t bytes;
+    uint64_t stamp; // of the constant's content; 0: none
+};
+
+// A constant input.
+struct Constant {
+    size_t index;
+    const void *data;
+    uint64_t stamp;
+};
+
+// Operators by their text, the last used first. Its mutex is held while one runs: an operator has one workspace.
+class Cache {
+public:
+    std::mutex mutex;
+
+    rynd_op *find(const std::string &text)
+    {
+        const auto found = by_text.find(text);
+        return found == by_text.end() ? make(text, text, nullptr) : used(found->second);
+    }
+
+    // The operator with its constant packed. nullptr for content that was not seen in the last call: weights in training are packed by each run.
+    rynd_op *find(const std::string &text, const Constant &constant)
+    {
+        const std::string key = text + '@' + std::to_string(reinterpret_cast<uintptr_t>(constant.data));
+        const auto found = by_text.find(key);
+        if (found != by_text.end() && found->second->stamp == constant.stamp) {
+            return used(found->second);
+        }
+        if (found != by_text.end()) {
+            drop(found->second);
+        }
+        uint64_t &last = seen[key];
+        const bool again = last == constant.stamp;
+        last = constant.stamp;
+        if (!again) {
+            return nullptr;
+        }
+        seen.erase(key);
+        return make(key, text, &constant);
+    }
+
+    CacheFigures figures() const { return {int64_t(kept.size()), made, bytes}; }
+
+    void clear()
+    {
+        while (!kept.empty()) {
+            drop(std::prev(kept.end()));
+        }
+        seen.clear();
+    }
+
+    void use(int count)
+    {
+        clear();
+        rynd_context_destroy(context);
+        context = nullptr;
+        threads = count;
+    }
+
+private:
+    using Place = std::list<Kept>::iterator;
+
+    rynd_op *used(Place place)
+    {
+        kept.splice(kept.begin(), kept, place);
+        return place->op;
+    }
+
+    rynd_op *make(const std::string &key, const std::string &text, const Constant *constant)
+    {
+        if (!context) {
+            rynd_context_options options = {};
+            options.size = sizeof options;
+            options.threads = unsigned(threads);
+            TORCH_CHECK(rynd_context_create(&options, &context) == RYND_OK, "rynd: ", rynd_last_error());
+        }
+        rynd_tensor inputs[MOST_INPUTS] = {};
+        rynd_op_options options = {};
+        options.size = sizeof options;
+        if (constant) {
+            inputs[constant->index].data = const_cast<void *>(constant->data);
+            options.inputs = inputs;
+        }
+        rynd_op *op = nullptr;
+        TORCH_CHECK(rynd_op_create(context, text.c_str(), &options, &op) == RYND_OK, "rynd: ", text, ": ", rynd_last_error());
+        rynd_memory memory = {};
+        memory.size = sizeof memory;
+        const bool known = rynd_op_get_memory(op, &memory) == RYND_OK;
+        kept.push_front({key, op, known ? int64_t(memory.workspace + memory.weights) : 0, constant ? constant->stamp : 0});
+        by_text[key] = kept.begin();
+        bytes += kept.front().bytes;
+        made++;
+        while (kept.size() > 1 && (kept.size() > MOST_OPERATORS || bytes > MOST_BYTES)) {
+            drop(std::prev(kept.end()));
+        }
+        if (seen.size() > MOST_OPERATORS) {
+            seen.clear();
+        }
+        return op;
+    }
+
+    void drop(Place place)
+    {
+        bytes -= place->bytes;
+        rynd_op_destroy(place->op);
+        by_text.erase(place->text);
+        kept.erase(place);
+    }
+
+    rynd_context *context = nullptr;
+    int threads = 0;
+    std::list<Kept> kept;
+    std::unordered_map<std::string, std::list<Kept>::iterator> by_text;
+    std::unordered_map<std::string, uint64_t> seen; // stamps of constants that were not packed
+    int64_t bytes = 0, made = 0;
+};
+
+Cache &cache()
+{
+    static Cache *const only = new Cache; // never destroyed: tensors may outlive it
+    return *only;
+}
+
+template <typename T> void store(std::vector<unsigned char> &bytes, T value)
+{
+    bytes.resize(sizeof value);
+    std::memcpy(bytes.data(), &value, sizeof value);
+}
+
+void append_list(std::string &text, at::IntArrayRef values)
+{
+    for (size_t i = 0; i < values.size(); i++) {
+        text += i ? "," : "";
+        text += std::to_string(values[i]);
+    }
+}
+
+} // namespace
+
+bool has_dtype(at::ScalarType dtype) { return dtype_name(dtype) != nullptr; }
+
+void Problem::describe(char kind, size_t index, at::ScalarType dtype, at::IntArrayRef sizes, at::IntArrayRef strides)
+{
+    const char *name = dtype_name(dtype);
+    TORCH_CHECK(name, "rynd has no dtype ", dtype);
+    text += ' ';
+    text += kind;
+    text += std::to_string(index) + "=";
+    for (size_t i = 0; i < sizes.size(); i++) {
+        text += i ? "x" : "";
+        text += std::to_string(sizes[i]);
+    }
+    text += sizes.empty() ? "scalar" : "";
+    text += ':';
+    text += name;
+    if (!sizes.empty() && strides != at::IntArrayRef(c10::contiguous_strides(sizes))) {
+        text += ':';
+        append_list(text, strides);
+    }
+}
+
+Problem &Problem::in(const at::Tensor &tensor) { return in_as(tensor, tensor.sizes(), tensor.strides()); }
+
+Problem &Problem::in_as(const at::Tensor &tensor, at::IntArrayRef sizes, at::IntArrayRef strides)
+{
+    describe('x', inputs.size(), tensor.scalar_type(), sizes, strides);
+    inputs.push_back(tensor.const_data_ptr());
+    return *this;
+}
+
+Problem &Problem::in_constant(const at::Tensor &tensor)
+{
+    constant = inputs.size();
+    constant_stamp = stamp(*tensor.storage().unsafeGetStorageImpl());
+    return in(tensor);
+}
+
+Problem &Problem::in_absent()
+{
+    inputs.push_back(nullptr);
+    return *this;
+}
+
+Problem &Problem::in_scalar(double value, at::ScalarType dtype)
+{
+    describe('x', inputs.size(), dtype, {}, {});
+    std::vector<unsigned char> bytes;
+    AT_DISPATCH_ALL_TYPES_AND3(at::kHalf, at::kBFloat16, at::kBool, dtype, "rynd", [&] { store(bytes, static_cast<scalar_t>(value)); });
+    scalars.push_back(std::move(bytes));
+    inputs.push_back(scalars.back().data());
+    return *this;
+}
+
+Problem &Problem::out(const at::Tensor &tensor)
+{
+    describe('y', outputs.size(), tensor.scalar_type(), tensor.sizes(), tensor.strides());
+    outputs.push_back(tensor.data_ptr());
+    written(*tensor.storage().unsafeGetStorageImpl());
+    return *this;
+}
+
+Problem &Problem::out_absent()
+{
+    outputs.push_back(nullptr);
+    return *this;
+}
+
+Problem &Problem::with(const char *name, int64_t value)
+{
+    text += std::string(" ") + name + "=" + std::to_string(value);
+    return *this;
+}
+
+Problem &Problem::with(const char *name, double value)
+{
+    char digits[40];
+    std::snprintf(digits, sizeof digits, "%.17g", value);
+    text += std::string(" ") + name + "=" + digits;
+    return *this;
+}
+
+Problem &Problem::with(const char *name, const char *word)
+{
+    text += std::string(" ") + name + "=" + word;
+    return *this;
+}
+
+Problem &Problem::with(const char *name, at::IntArrayRef values)
+{
+    text += std::string(" ") + name + "=";
+    append_list(text, values);
+    return *this;
+}
+
+Problem &Problem::program(const std::string &program)
+{
+    text += " program='" + program + "'";
+    return *this;
+}
+
+void Problem::run()
+{
+    Cache &all = cache();
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    rynd_op *op = constant_stamp ? all.find(text, {constant, inputs[constant], constant_stamp}) : nullptr;
+    op = op ? op : all.find(text);
+    TORCH_CHECK(rynd_op_execute(op, inputs.data(), outputs.data()) == RYND_OK, "rynd: ", text, ": ", rynd_last_error());
+}
+
+CacheFigures cache_figures()
+{
+    const std::lock_guard<std::mutex> lock(cache().mutex);
+    return cache().figures();
+}
+
+void clear_cache()
+{
+    const std::lock_guard<std::mutex> lock(cache().mutex);
+    cache().clear();
+}
+
+void set_threads(int threads)
+{
+    const std::lock_guard<std::mutex> lock(cache().mutex);
+    cache().use(threads);
+}
+
+} // namespace rynd_torch

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs torchvision's networks on the device rynd, forward and backward, and compares with the CPU.
+
+    python examples/validate_network.py                        18 networks, random weights, batch 2
+    python examples/validate_network.py resnet50 --image cat.jpg --weights resnet50.pth
+
+The largest difference is over the largest value: of the result, and of all gradients. In evaluation it must stay below 1e-4; in training the statistics of a small
+batch amplify rounding, so that the CPU's own float32 against float64 is the measure. Operators without a kernel are an error. Needs torchvision."""
+import argparse
+import copy
+import os
+import sys
+import time
+
+os.environ.setdefault("RYND_TORCH_STRICT", "1")
+import torch  # noqa: E402
+import torchvision  # noqa: E402
+
+import rynd.torch  # noqa: E402, F401
+
+NETWORKS = ("alexnet resnet18 resnet50 vgg16 squeezenet1_0 densenet121 densenet161 inception_v3 googlenet shufflenet_v2_x1_0 mobilenet_v2 mobilenet_v3_large "
+            "mobilenet_v3_small resnext50_32x4d wide_resnet50_2 mnasnet1_0 efficientnet_b0 regnet_y_400mf").split()
+SIZES = {"alexnet": 96, "inception_v3": 160}
+
+
+def made(name, weights):
+    torch.manual_seed(0)
+    options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
+    network = torchvision.models.get_model(name, weights=None, **options)
+    if weights:
+        network.load_state_dict(torch.load(weights, map_location="cpu"))
+    for module in network.modules():  # random numbers would differ between dtypes
+        if isinstance(module, (torch.nn.Dropout, torchvision.ops.StochasticDepth)):
+            module.p = 0.0
+    return network
+
+
+def images(name, path, batch):
+    if path:
+        transform = torchvision.transforms.Compose([torchvision.transforms.Resize(256), torchvision.transforms.CenterCrop(SIZES.get(name, 224)),
+                                                    torchvision.transforms.ToTensor(), torchvision.transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
+        from PIL import Image
+        return transform(Image.open(path).convert("RGB")).unsqueeze(0)
+    return torch.randn(batch, 3, SIZES.get(name, 64), SIZES.get(name, 64))
+
+
+def step(network, x, target):
+    """The result, all gradients, and seconds."""
+    begin = time.perf_counter()
+    results = network(x)
+    results = [result for result in (results if isinstance(results, tuple) else (results,)) if result is not None]
+    loss = sum(torch.nn.functional.cross_entropy(result, target) for result in results)
+    network.zero_grad()
+    loss.backward()
+    gradients = torch.cat([parameter.grad.reshape(-1).cpu().double() for parameter in network.parameters() if parameter.grad is not None])
+    return results[0].detach().cpu().double(), gradients, time.perf_counter() - begin
+
+
+def differs(mine, exact):
+    return ((mine - exact).abs().max() / exact.abs().max()).item()
+
+
+def validate(name, options):
+    host, x = made(name, options.weights), images(name, options.image, options.batch)
+    target = torch.randint(0, 1000, (x.shape[0],))
+    device, exact = copy.deepcopy(host).to("rynd"), copy.deepcopy(host).double()
+    fine = True
+    for mode in ("eval", "train") if x.shape[0] > 1 else ("eval",):
+        for network in (host, device, exact):
+            getattr(network, mode)()
+        y64, g64, _ = step(exact, x.double(), target)
+        y32, g32, seconds = step(host, x, target)
+        y, g, own = step(device, x.to("rynd"), target.to("rynd"))
+        bound = [max(1e-4, 4 * differs(a, b)) for a, b in ((y32, y64), (g32, g64))]
+        found = [differs(y, y64), differs(g, g64)]
+        fine &= all(a <= b for a, b in zip(found, bound))
+        print(f"{name:20} {mode:6} {found[0]:9.1e} {differs(y32, y64):9.1e} {found[1]:9.1e} {differs(g32, g64):9.1e} {own:7.2f} {seconds:7.2f}   "
+              f"{'right' if all(a <= b for a, b in zip(found, bound)) else 'WRONG'}", flush=True)
+        if options.image and mode == "eval":
+            print(f"  classes: rynd {y.topk(3).indices[0].tolist()}, CPU {y32.topk(3).indices[0].tolist()}")
+    return fine
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", default=NETWORKS, help="torchvision's names (default: 18 networks)")
+    parser.add_argument("--image", help="a picture instead of random numbers")
+    parser.add_argument("--weights", help="a file of trained weights, for one network")
+    parser.add_argument("--batch", type=int, default=2, help="random images (default: 2)")
+    options = parser.parse_args()
+    print(f"{'network':20} {'mode':6} {'y':>9} {'CPU f32':>9} {'gradient':>9} {'CPU f32':>9} {'s':>7} {'CPU s':>7}   over the largest value of float64's")
+    return 0 if all([validate(name, options) for name in options.networks or NETWORKS]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
