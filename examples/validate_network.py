@@ -21,7 +21,7 @@ import rynd.torch  # noqa: E402, F401
 
 NETWORKS = ("alexnet resnet18 resnet50 vgg16 squeezenet1_0 densenet121 densenet161 inception_v3 googlenet shufflenet_v2_x1_0 mobilenet_v2 mobilenet_v3_large "
             "mobilenet_v3_small resnext50_32x4d wide_resnet50_2 mnasnet1_0 efficientnet_b0 regnet_y_400mf").split()
-SIZES = {"alexnet": 96, "inception_v3": 160}
+SIZES = {"alexnet": 96, "inception_v3": 299}
 
 
 def made(name, weights):

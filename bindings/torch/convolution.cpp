@@ -4,8 +4,10 @@
 
 #include "problem.h"
 
-namespace rynd_torch {
-namespace {
+namespace rynd_torch
+{
+namespace
+{
 
 struct Window {
     at::IntArrayRef stride, padding, dilation;
@@ -14,7 +16,10 @@ struct Window {
     int64_t groups;
 };
 
-int64_t at_axis(at::IntArrayRef list, size_t axis) { return list.size() == 1 ? list[0] : list[axis]; }
+int64_t at_axis(at::IntArrayRef list, size_t axis)
+{
+    return list.size() == 1 ? list[0] : list[axis];
+}
 
 std::vector<int64_t> per_axis(at::IntArrayRef list, size_t axes)
 {
@@ -38,13 +43,18 @@ int64_t extent(const at::Tensor &weight, const Window &window, size_t axis)
     return at_axis(window.dilation, axis) * (weight.size(int64_t(axis) + 2) - 1) + 1;
 }
 
-std::vector<int64_t> output_sizes(const at::Tensor &x, const at::Tensor &weight, const Window &window)
+std::vector<int64_t> output_sizes(const at::Tensor &x, const at::Tensor &weight,
+                                  const Window &window)
 {
-    std::vector<int64_t> sizes = {x.size(0), window.transposed ? weight.size(1) * window.groups : weight.size(0)};
+    std::vector<int64_t> sizes = {x.size(0), window.transposed ? weight.size(1) * window.groups
+                                                               : weight.size(0)};
     for (size_t axis = 0; axis + 2 < size_t(x.dim()); axis++) {
-        const int64_t size = x.size(int64_t(axis) + 2), stride = at_axis(window.stride, axis), pad = 2 * at_axis(window.padding, axis);
-        sizes.push_back(window.transposed ? (size - 1) * stride - pad + extent(weight, window, axis) + at_axis(window.output_padding, axis)
-                                          : (size + pad - extent(weight, window, axis)) / stride + 1);
+        const int64_t size = x.size(int64_t(axis) + 2), stride = at_axis(window.stride, axis),
+                      pad = 2 * at_axis(window.padding, axis);
+        sizes.push_back(window.transposed
+                            ? (size - 1) * stride - pad + extent(weight, window, axis) +
+                                  at_axis(window.output_padding, axis)
+                            : (size + pad - extent(weight, window, axis)) / stride + 1);
     }
     return sizes;
 }
@@ -57,10 +67,14 @@ at::MemoryFormat format_of(const at::Tensor &x, const at::Tensor &weight)
 
 Problem &with_conv_window(Problem &problem, const Window &window, size_t axes)
 {
-    return problem.with("stride", per_axis(window.stride, axes)).with("dilation", per_axis(window.dilation, axes)).with("pads", conv_pads(window, axes)).with("groups", window.groups);
+    return problem.with("stride", per_axis(window.stride, axes))
+        .with("dilation", per_axis(window.dilation, axes))
+        .with("pads", conv_pads(window, axes))
+        .with("groups", window.groups);
 }
 
-void convolve(const at::Tensor &x, const at::Tensor &weight, const std::optional<at::Tensor> &bias, const Window &window, const at::Tensor &y)
+void convolve(const at::Tensor &x, const at::Tensor &weight, const std::optional<at::Tensor> &bias,
+              const Window &window, const at::Tensor &y)
 {
     const size_t axes = size_t(x.dim()) - 2;
     Problem problem(window.transposed ? "convt" : "conv");
@@ -76,10 +90,13 @@ void convolve(const at::Tensor &x, const at::Tensor &weight, const std::optional
     problem.run();
 }
 
-at::Tensor convolution(const at::Tensor &x, const at::Tensor &weight, const std::optional<at::Tensor> &bias, at::IntArrayRef stride, at::IntArrayRef padding,
-                       at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups)
+at::Tensor convolution(const at::Tensor &x, const at::Tensor &weight,
+                       const std::optional<at::Tensor> &bias, at::IntArrayRef stride,
+                       at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+                       at::IntArrayRef output_padding, int64_t groups)
 {
-    TORCH_CHECK(x.dim() == weight.dim() && x.dim() >= 3, "rynd: a convolution of ", x.sizes(), " with weights ", weight.sizes());
+    TORCH_CHECK(x.dim() == weight.dim() && x.dim() >= 3, "rynd: a convolution of ", x.sizes(),
+                " with weights ", weight.sizes());
     const Window window = {stride, padding, dilation, transposed, output_padding, groups};
     const auto sizes = output_sizes(x, weight, window);
     at::Tensor y = at::empty(sizes, x.options().memory_format(format_of(x, weight)));
@@ -90,20 +107,24 @@ at::Tensor convolution(const at::Tensor &x, const at::Tensor &weight, const std:
 }
 
 // The convolution whose result is the gradient of x: of a transposed one a plain one, and the reverse.
-at::Tensor data_gradient(const at::Tensor &dy, const at::Tensor &x, const at::Tensor &weight, const Window &window)
+at::Tensor data_gradient(const at::Tensor &dy, const at::Tensor &x, const at::Tensor &weight,
+                         const Window &window)
 {
     at::Tensor dx = at::empty(x.sizes(), x.options().memory_format(format_of(x, weight)));
     std::vector<int64_t> missing; // rows behind the last window, which no output has read
     for (size_t axis = 0; axis + 2 < size_t(x.dim()); axis++) {
-        const int64_t reached = (dy.size(int64_t(axis) + 2) - 1) * at_axis(window.stride, axis) - 2 * at_axis(window.padding, axis) + extent(weight, window, axis);
+        const int64_t reached = (dy.size(int64_t(axis) + 2) - 1) * at_axis(window.stride, axis) -
+                                2 * at_axis(window.padding, axis) + extent(weight, window, axis);
         missing.push_back(x.size(int64_t(axis) + 2) - reached);
     }
-    const Window turned = {window.stride, window.padding, window.dilation, !window.transposed, missing, window.groups};
+    const Window turned = {window.stride,      window.padding, window.dilation,
+                           !window.transposed, missing,        window.groups};
     convolve(dy, weight, {}, turned, dx);
     return dx;
 }
 
-at::Tensor weight_gradient(const at::Tensor &dy, const at::Tensor &x, const at::Tensor &weight, const Window &window, at::Tensor *bias)
+at::Tensor weight_gradient(const at::Tensor &dy, const at::Tensor &x, const at::Tensor &weight,
+                           const Window &window, at::Tensor *bias)
 {
     at::Tensor dw = at::empty(weight.sizes(), weight.options());
     Problem problem("conv");
@@ -123,14 +144,21 @@ at::Tensor bias_gradient(const at::Tensor &dy, const at::Tensor &weight, const W
     for (int64_t axis = 2; axis < dy.dim(); axis++) {
         axes.push_back(axis);
     }
-    Problem("expr").in(dy).out(db).program("sum(x0)").with("axes", axes).with("keepdims", int64_t(0)).run();
+    Problem("expr")
+        .in(dy)
+        .out(db)
+        .program("sum(x0)")
+        .with("axes", axes)
+        .with("keepdims", int64_t(0))
+        .run();
     return db;
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor &dy, const at::Tensor &x, const at::Tensor &weight,
-                                                                    at::OptionalIntArrayRef, at::IntArrayRef stride, at::IntArrayRef padding,
-                                                                    at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups,
-                                                                    std::array<bool, 3> wanted)
+std::tuple<at::Tensor, at::Tensor, at::Tensor>
+convolution_backward(const at::Tensor &dy, const at::Tensor &x, const at::Tensor &weight,
+                     at::OptionalIntArrayRef, at::IntArrayRef stride, at::IntArrayRef padding,
+                     at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
+                     int64_t groups, std::array<bool, 3> wanted)
 {
     const Window window = {stride, padding, dilation, transposed, output_padding, groups};
     at::Tensor dx, dw, db;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory.h"
 
-#include <c10/util/Exception.h>
 #include <atomic>
+#include <c10/util/Exception.h>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <vector>
 
-namespace rynd_torch {
-namespace {
+namespace rynd_torch
+{
+namespace
+{
 
 constexpr size_t ALIGNMENT = 64;
 constexpr int64_t MOST_HELD = int64_t(1) << 30; // freed memory that is kept at most
@@ -21,15 +23,17 @@ size_t rounded(size_t size)
     return std::max(unit, (size + unit - 1) / unit * unit);
 }
 
-class Blocks {
-public:
+class Blocks
+{
+  public:
     void *take(size_t size)
     {
         const std::lock_guard<std::mutex> lock(mutex);
         void *block = reuse(size);
         if (!block) {
             block = std::aligned_alloc(size < 4096 ? ALIGNMENT : 4096, size);
-            TORCH_CHECK_WITH(OutOfMemoryError, block, "rynd: no memory for a tensor of ", size, " bytes");
+            TORCH_CHECK_WITH(OutOfMemoryError, block, "rynd: no memory for a tensor of ", size,
+                             " bytes");
             figures.held += int64_t(size);
         }
         figures.used += int64_t(size);
@@ -64,7 +68,7 @@ public:
     std::mutex mutex;
     MemoryFigures figures = {0, 0, 0};
 
-private:
+  private:
     void *reuse(size_t size)
     {
         const auto found = free_blocks.find(size);
@@ -94,7 +98,10 @@ static_assert(sizeof(Header) <= ALIGNMENT);
 
 std::atomic<uint64_t> last_stamp{0};
 
-Header *header_of(void *memory) { return reinterpret_cast<Header *>(static_cast<char *>(memory) - ALIGNMENT); }
+Header *header_of(void *memory)
+{
+    return reinterpret_cast<Header *>(static_cast<char *>(memory) - ALIGNMENT);
+}
 
 struct Allocator final : c10::Allocator {
     static void release(void *memory)
@@ -117,8 +124,14 @@ struct Allocator final : c10::Allocator {
         return {block + ALIGNMENT, block + ALIGNMENT, &release, device};
     }
 
-    at::DeleterFnPtr raw_deleter() const override { return &release; }
-    void copy_data(void *to, const void *from, size_t count) const override { std::memcpy(to, from, count); }
+    at::DeleterFnPtr raw_deleter() const override
+    {
+        return &release;
+    }
+    void copy_data(void *to, const void *from, size_t count) const override
+    {
+        std::memcpy(to, from, count);
+    }
 };
 
 } // namespace
@@ -154,6 +167,9 @@ void reset_peak()
     blocks().figures.peak = blocks().figures.used;
 }
 
-void empty_cache() { blocks().empty(); }
+void empty_cache()
+{
+    blocks().empty();
+}
 
 } // namespace rynd_torch

@@ -7,7 +7,8 @@
 #include <c10/core/StorageImpl.h>
 #include <cstdint>
 
-namespace rynd_torch {
+namespace rynd_torch
+{
 
 c10::Allocator &allocator();
 

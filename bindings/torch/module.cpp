@@ -19,5 +19,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
     });
     module.def("clear_operators", rynd_torch::clear_cache);
     module.def("set_threads", rynd_torch::set_threads);
-    module.def("generator", [] { return at::globalContext().defaultGenerator(at::Device(c10::DeviceType::PrivateUse1, 0)); });
+    module.def("generator", [] {
+        return at::globalContext().defaultGenerator(at::Device(c10::DeviceType::PrivateUse1, 0));
+    });
 }

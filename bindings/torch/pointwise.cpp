@@ -8,11 +8,13 @@
 #include "pointwise.h"
 #include "problem.h"
 
-namespace rynd_torch {
-namespace {
+namespace rynd_torch
+{
+namespace
+{
 
 struct Row {
-    const char *name, *program;      // $0 is the first argument
+    const char *name, *program;     // $0 is the first argument
     const char *of_bools = nullptr; // for operands that are all bool; nullptr: the same
 };
 
@@ -108,7 +110,10 @@ const char *cast_name(at::ScalarType dtype)
     }
 }
 
-bool is_number(const c10::IValue &value) { return value.isScalar() || value.isDouble() || value.isInt() || value.isBool(); }
+bool is_number(const c10::IValue &value)
+{
+    return value.isScalar() || value.isDouble() || value.isInt() || value.isBool();
+}
 
 // The program with each $i replaced by words[i].
 std::string spelled(const std::string &program, const std::vector<std::string> &words)
@@ -133,7 +138,8 @@ at::ScalarType compute_dtype(const std::vector<c10::IValue> &values, const at::T
     at::native::ResultTypeState state = {};
     for (const c10::IValue &value : values) {
         state = value.isTensor() ? at::native::update_result_type_state(value.toTensor(), state)
-                                 : at::native::update_result_type_state(at::native::wrapped_scalar_tensor(value.toScalar()), state);
+                                 : at::native::update_result_type_state(
+                                       at::native::wrapped_scalar_tensor(value.toScalar()), state);
     }
     return at::native::result_type(state);
 }
@@ -148,12 +154,14 @@ at::Tensor result_like(const std::vector<c10::IValue> &values, at::ScalarType dt
         }
     }
     for (const c10::IValue &value : values) {
-        if (value.isTensor() && value.toTensor().sizes() == at::IntArrayRef(sizes) && !whole.defined() && value.toTensor().is_privateuseone()) {
+        if (value.isTensor() && value.toTensor().sizes() == at::IntArrayRef(sizes) &&
+            !whole.defined() && value.toTensor().is_privateuseone()) {
             whole = value.toTensor();
         }
     }
     const auto options = at::TensorOptions().dtype(dtype).device(at::kPrivateUse1);
-    return whole.defined() ? at::empty_like(whole, whole.options().dtype(dtype)) : at::empty(sizes, options);
+    return whole.defined() ? at::empty_like(whole, whole.options().dtype(dtype))
+                           : at::empty(sizes, options);
 }
 
 } // namespace
@@ -174,9 +182,11 @@ void pointwise(const char *program, const std::vector<c10::IValue> &values, cons
             problem.in_scalar(value.toDouble(), dtype);
         } else {
             const at::Tensor &operand = values[i].toTensor();
-            TORCH_CHECK(operand.is_privateuseone(), "rynd: an operand is on ", operand.device(), ", the others on rynd:0");
+            TORCH_CHECK(operand.is_privateuseone(), "rynd: an operand is on ", operand.device(),
+                        ", the others on rynd:0");
             problem.in(operand);
-            if (operand.scalar_type() != dtype && !(operand.scalar_type() == at::kBool && program[0] == 's' && i == 0)) {
+            if (operand.scalar_type() != dtype &&
+                !(operand.scalar_type() == at::kBool && program[0] == 's' && i == 0)) {
                 word = std::string("cast(") + word + ", " + cast_name(dtype) + ")";
             }
         }
@@ -185,11 +195,14 @@ void pointwise(const char *program, const std::vector<c10::IValue> &values, cons
     problem.out(out).program(spelled(program, words)).run();
 }
 
-namespace {
+namespace
+{
 
 // An operator of a row, called with a stack: tensors and numbers are operands, an argument that is written to is the result.
 struct Kernel final : c10::OperatorKernel {
-    explicit Kernel(const Row &row) : row(row) {}
+    explicit Kernel(const Row &row) : row(row)
+    {
+    }
 
     void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack)
     {
@@ -204,18 +217,22 @@ struct Kernel final : c10::OperatorKernel {
             if (written) {
                 out = given[i].toTensor();
             }
-            if ((given[i].isTensor() && !argument.kwarg_only() && !(written && i > 0)) || is_number(given[i])) {
+            if ((given[i].isTensor() && !argument.kwarg_only() && !(written && i > 0)) ||
+                is_number(given[i])) {
                 values.push_back(given[i]);
             }
         }
         if (!out.defined()) {
-            out = result_like(values, values[0].isTensor() && values[0].toTensor().scalar_type() == at::kBool && values.size() == 3
-                                          ? at::result_type(values[1].toTensor(), values[2].toTensor())
-                                          : compute_dtype(values, {}));
+            out = result_like(
+                values, values[0].isTensor() && values[0].toTensor().scalar_type() == at::kBool &&
+                                values.size() == 3
+                            ? at::result_type(values[1].toTensor(), values[2].toTensor())
+                            : compute_dtype(values, {}));
         } else if (schema.arguments().back().kwarg_only()) {
             at::native::resize_output(out, result_like(values, out.scalar_type()).sizes());
         }
-        const bool bools = row.of_bools && out.scalar_type() == at::kBool && compute_dtype(values, {}) == at::kBool;
+        const bool bools = row.of_bools && out.scalar_type() == at::kBool &&
+                           compute_dtype(values, {}) == at::kBool;
         pointwise(bools ? row.of_bools : row.program, values, out);
         torch::jit::drop(*stack, count);
         torch::jit::push(*stack, out);
@@ -224,7 +241,8 @@ struct Kernel final : c10::OperatorKernel {
     const Row row;
 };
 
-at::Tensor &clamp_out(const at::Tensor &self, const std::optional<at::Scalar> &low, const std::optional<at::Scalar> &high, at::Tensor &out)
+at::Tensor &clamp_out(const at::Tensor &self, const std::optional<at::Scalar> &low,
+                      const std::optional<at::Scalar> &high, at::Tensor &out)
 {
     if (low && high) {
         pointwise("min(max($0, $1), $2)", {self, *low, *high}, out);
@@ -240,48 +258,62 @@ at::Tensor &gelu_out(const at::Tensor &self, c10::string_view approximate, at::T
     return out;
 }
 
-at::Tensor &gelu_backward_out(const at::Tensor &dy, const at::Tensor &self, c10::string_view approximate, at::Tensor &dx)
+at::Tensor &gelu_backward_out(const at::Tensor &dy, const at::Tensor &self,
+                              c10::string_view approximate, at::Tensor &dx)
 {
     if (approximate == "tanh") {
         const char *inner = "tanh(0.7978845608028654 * ($1 + 0.044715 * $1 * $1 * $1))";
-        const std::string slope = std::string("0.5 * (1 + ") + inner + ") + 0.3989422804014327 * $1 * (1 - " + inner + " * " + inner + ") * (1 + 0.134145 * $1 * $1)";
+        const std::string slope = std::string("0.5 * (1 + ") + inner +
+                                  ") + 0.3989422804014327 * $1 * (1 - " + inner + " * " + inner +
+                                  ") * (1 + 0.134145 * $1 * $1)";
         pointwise(("$0 * (" + slope + ")").c_str(), {dy, self}, dx);
     } else {
-        pointwise("$0 * (0.5 * (1 + erf($1 * 0.7071067811865476)) + $1 * exp($1 * $1 * -0.5) * 0.3989422804014327)", {dy, self}, dx);
+        pointwise("$0 * (0.5 * (1 + erf($1 * 0.7071067811865476)) + $1 * exp($1 * $1 * -0.5) * "
+                  "0.3989422804014327)",
+                  {dy, self}, dx);
     }
     return dx;
 }
 
-at::Tensor &softplus_out(const at::Tensor &self, const at::Scalar &beta, const at::Scalar &threshold, at::Tensor &out)
+at::Tensor &softplus_out(const at::Tensor &self, const at::Scalar &beta,
+                         const at::Scalar &threshold, at::Tensor &out)
 {
     pointwise("select($0 * $1 > $2, $0, softplus($0 * $1) / $1)", {self, beta, threshold}, out);
     return out;
 }
 
-at::Tensor &softplus_backward_out(const at::Tensor &dy, const at::Tensor &self, const at::Scalar &beta, const at::Scalar &threshold, at::Tensor &dx)
+at::Tensor &softplus_backward_out(const at::Tensor &dy, const at::Tensor &self,
+                                  const at::Scalar &beta, const at::Scalar &threshold,
+                                  at::Tensor &dx)
 {
     pointwise("select($1 * $2 > $3, $0, $0 * sigmoid($1 * $2))", {dy, self, beta, threshold}, dx);
     return dx;
 }
 
-at::Tensor &leaky_relu_backward_out(const at::Tensor &dy, const at::Tensor &self, const at::Scalar &slope, bool, at::Tensor &dx)
+at::Tensor &leaky_relu_backward_out(const at::Tensor &dy, const at::Tensor &self,
+                                    const at::Scalar &slope, bool, at::Tensor &dx)
 {
     pointwise("select($1 > 0, $0, $0 * $2)", {dy, self, slope}, dx);
     return dx;
 }
 
-// of_result: `self` is the function's result, whose derivative below 0 is result + alpha * scale.
-at::Tensor &elu_backward_out(const at::Tensor &dy, const at::Scalar &alpha, const at::Scalar &scale, const at::Scalar &input_scale, bool of_result,
-                             const at::Tensor &self, at::Tensor &dx)
+// If of_result, `self` is the function's result, whose derivative below 0 is result + alpha * scale.
+at::Tensor &elu_backward_out(const at::Tensor &dy, const at::Scalar &alpha, const at::Scalar &scale,
+                             const at::Scalar &input_scale, bool of_result, const at::Tensor &self,
+                             at::Tensor &dx)
 {
-    pointwise(of_result ? "select($1 > 0, $0 * $3, $0 * $4 * ($1 + $2 * $3))" : "select($1 > 0, $0 * $3, $0 * $4 * $2 * $3 * exp($1 * $4))", {dy, self, alpha, scale, input_scale}, dx);
+    pointwise(of_result ? "select($1 > 0, $0 * $3, $0 * $4 * ($1 + $2 * $3))"
+                        : "select($1 > 0, $0 * $3, $0 * $4 * $2 * $3 * exp($1 * $4))",
+              {dy, self, alpha, scale, input_scale}, dx);
     return dx;
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
     for (const Row &row : rows) {
-        library.impl(row.name, torch::CppFunction::makeFromBoxedKernel(c10::BoxedKernel::makeFromFunctor(std::make_unique<Kernel>(row))));
+        library.impl(row.name,
+                     torch::CppFunction::makeFromBoxedKernel(
+                         c10::BoxedKernel::makeFromFunctor(std::make_unique<Kernel>(row))));
     }
     library.impl("clamp.out", clamp_out);
     library.impl("gelu.out", gelu_out);

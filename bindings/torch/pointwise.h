@@ -4,7 +4,8 @@
 
 #include <ATen/ATen.h>
 
-namespace rynd_torch {
+namespace rynd_torch
+{
 
 // Computes `program` into `out`: $i in it is values[i], a tensor of the device, a tensor of the CPU without dims, or a number.
 void pointwise(const char *program, const std::vector<c10::IValue> &values, const at::Tensor &out);

@@ -7,12 +7,17 @@
 #include "problem.h"
 #include "tensors.h"
 
-namespace rynd_torch {
-namespace {
+namespace rynd_torch
+{
+namespace
+{
 
 using List = at::IntArrayRef;
 
-std::vector<int64_t> pair(List list) { return list.size() == 1 ? std::vector<int64_t>{list[0], list[0]} : list.vec(); }
+std::vector<int64_t> pair(List list)
+{
+    return list.size() == 1 ? std::vector<int64_t>{list[0], list[0]} : list.vec();
+}
 
 std::vector<int64_t> pool_pads(List padding)
 {
@@ -22,60 +27,91 @@ std::vector<int64_t> pool_pads(List padding)
 }
 
 // An image without a batch as a batch of one.
-at::Tensor batched(const at::Tensor &tensor) { return tensor.dim() == 3 ? tensor.unsqueeze(0) : tensor; }
+at::Tensor batched(const at::Tensor &tensor)
+{
+    return tensor.dim() == 3 ? tensor.unsqueeze(0) : tensor;
+}
 
 Problem &with_pool_window(Problem &problem, List kernel, List stride, List padding, bool ceil_mode)
 {
-    return problem.with("kernel", pair(kernel)).with("stride", pair(stride.empty() ? kernel : stride)).with("pads", pool_pads(padding)).with("ceil_mode", int64_t(ceil_mode));
+    return problem.with("kernel", pair(kernel))
+        .with("stride", pair(stride.empty() ? kernel : stride))
+        .with("pads", pool_pads(padding))
+        .with("ceil_mode", int64_t(ceil_mode));
 }
 
 // rynd's indices count a whole tensor's elements, as ONNX says, PyTorch's those of a plane.
-std::tuple<at::Tensor &, at::Tensor &> max_pool_out(const at::Tensor &self, List kernel, List stride, List padding, List dilation, bool ceil_mode, at::Tensor &out,
+std::tuple<at::Tensor &, at::Tensor &> max_pool_out(const at::Tensor &self, List kernel,
+                                                    List stride, List padding, List dilation,
+                                                    bool ceil_mode, at::Tensor &out,
                                                     at::Tensor &indices)
 {
     const at::Tensor x = batched(self);
     Problem problem("pool");
-    problem.in(x.contiguous(x.suggest_memory_format())).out(batched(out)).out(batched(indices)).with("dilation", pair(dilation));
+    problem.in(x.contiguous(x.suggest_memory_format()))
+        .out(batched(out))
+        .out(batched(indices))
+        .with("dilation", pair(dilation));
     with_pool_window(problem, kernel, stride, padding, ceil_mode).run();
     pointwise("mod($0, $1)", {indices, at::Scalar(x.size(2) * x.size(3))}, indices);
     return {out, indices};
 }
 
-at::Tensor &max_pool_backward_out(const at::Tensor &dy, const at::Tensor &self, List kernel, List stride, List padding, List dilation, bool ceil_mode,
+at::Tensor &max_pool_backward_out(const at::Tensor &dy, const at::Tensor &self, List kernel,
+                                  List stride, List padding, List dilation, bool ceil_mode,
                                   const at::Tensor &, at::Tensor &dx)
 {
     const at::Tensor x = batched(self);
     Problem problem("pool_grad");
-    problem.in(batched(dy)).in(x).out(batched(dx)).with("image", List({x.size(2), x.size(3)})).with("dilation", pair(dilation));
+    problem.in(batched(dy))
+        .in(x)
+        .out(batched(dx))
+        .with("image", List({x.size(2), x.size(3)}))
+        .with("dilation", pair(dilation));
     with_pool_window(problem, kernel, stride, padding, ceil_mode).run();
     return dx;
 }
 
-at::Tensor &avg_pool_out(const at::Tensor &self, List kernel, List stride, List padding, bool ceil_mode, bool count_pad, std::optional<int64_t> divisor, at::Tensor &out)
+at::Tensor &avg_pool_out(const at::Tensor &self, List kernel, List stride, List padding,
+                         bool ceil_mode, bool count_pad, std::optional<int64_t> divisor,
+                         at::Tensor &out)
 {
     const at::Tensor x = batched(self);
     Problem problem("pool");
-    problem.in(x).out(batched(out)).with("kind", "average").with("count_include_pad", int64_t(count_pad || divisor));
+    problem.in(x)
+        .out(batched(out))
+        .with("kind", "average")
+        .with("count_include_pad", int64_t(count_pad || divisor));
     with_pool_window(problem, kernel, stride, padding, ceil_mode).run();
     if (divisor) {
         const auto window = pair(kernel);
-        TORCH_CHECK_NOT_IMPLEMENTED(!ceil_mode, "rynd: avg_pool2d with divisor_override and ceil_mode");
-        pointwise("$0 * $1", {out, at::Scalar(double(window[0] * window[1]) / double(*divisor))}, out);
+        TORCH_CHECK_NOT_IMPLEMENTED(!ceil_mode,
+                                    "rynd: avg_pool2d with divisor_override and ceil_mode");
+        pointwise("$0 * $1", {out, at::Scalar(double(window[0] * window[1]) / double(*divisor))},
+                  out);
     }
     return out;
 }
 
-at::Tensor &avg_pool_backward_out(const at::Tensor &dy, const at::Tensor &self, List kernel, List stride, List padding, bool ceil_mode, bool count_pad,
+at::Tensor &avg_pool_backward_out(const at::Tensor &dy, const at::Tensor &self, List kernel,
+                                  List stride, List padding, bool ceil_mode, bool count_pad,
                                   std::optional<int64_t> divisor, at::Tensor &dx)
 {
-    TORCH_CHECK_NOT_IMPLEMENTED(!divisor || !ceil_mode, "rynd: the gradient of avg_pool2d with divisor_override and ceil_mode");
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        !divisor || !ceil_mode,
+        "rynd: the gradient of avg_pool2d with divisor_override and ceil_mode");
     const at::Tensor x = batched(self);
     Problem problem("pool_grad");
-    problem.in(batched(dy)).out(batched(dx)).with("kind", "average").with("image", List({x.size(2), x.size(3)})).with("count_include_pad", int64_t(count_pad || divisor));
+    problem.in(batched(dy))
+        .out(batched(dx))
+        .with("kind", "average")
+        .with("image", List({x.size(2), x.size(3)}))
+        .with("count_include_pad", int64_t(count_pad || divisor));
     with_pool_window(problem, kernel, stride, padding, ceil_mode).run();
     if (divisor) {
         const auto window = pair(kernel);
-        pointwise("$0 * $1", {dx, at::Scalar(double(window[0] * window[1]) / double(*divisor))}, dx);
+        pointwise("$0 * $1", {dx, at::Scalar(double(window[0] * window[1]) / double(*divisor))},
+                  dx);
     }
     return dx;
 }
@@ -83,13 +119,15 @@ at::Tensor &avg_pool_backward_out(const at::Tensor &dy, const at::Tensor &self, 
 // Windows of an adaptive pool are equal where the sizes divide.
 bool divides(const at::Tensor &x, List size)
 {
-    return size.size() == 2 && size[0] > 0 && size[1] > 0 && x.size(-2) % size[0] == 0 && x.size(-1) % size[1] == 0;
+    return size.size() == 2 && size[0] > 0 && size[1] > 0 && x.size(-2) % size[0] == 0 &&
+           x.size(-1) % size[1] == 0;
 }
 
 at::Tensor adaptive_avg_pool(const at::Tensor &self, List size)
 {
     const at::Tensor x = batched(self);
-    at::Tensor y = at::empty({x.size(0), x.size(1), size[0], size[1]}, x.options().memory_format(x.suggest_memory_format()));
+    at::Tensor y = at::empty({x.size(0), x.size(1), size[0], size[1]},
+                             x.options().memory_format(x.suggest_memory_format()));
     if (divides(x, size)) {
         const int64_t window[] = {x.size(2) / size[0], x.size(3) / size[1]};
         Problem problem("pool");
@@ -108,7 +146,10 @@ at::Tensor adaptive_avg_pool_backward(const at::Tensor &dy, const at::Tensor &se
     if (divides(x, grad.sizes().slice(2))) {
         const int64_t window[] = {x.size(2) / grad.size(2), x.size(3) / grad.size(3)};
         Problem problem("pool_grad");
-        problem.in(grad).out(dx).with("kind", "average").with("image", List({x.size(2), x.size(3)}));
+        problem.in(grad)
+            .out(dx)
+            .with("kind", "average")
+            .with("image", List({x.size(2), x.size(3)}));
         with_pool_window(problem, window, window, {0, 0}, false).run();
     } else {
         written_on_host(dx).copy_(at::_adaptive_avg_pool2d_backward(on_host(grad), on_host(x)));

@@ -10,13 +10,15 @@
 
 #include "memory.h"
 
-namespace rynd_torch {
-namespace {
+namespace rynd_torch
+{
+namespace
+{
 
 // The bound of the cache: beyond it the operator that was not used for longest goes.
 constexpr size_t MOST_OPERATORS = 4096;
 constexpr int64_t MOST_BYTES = int64_t(1) << 30;
-constexpr size_t MOST_INPUTS = 8; // of an operator with a constant
+constexpr size_t MOST_INPUTS = 8; // to an operator with a constant
 
 const char *dtype_name(at::ScalarType dtype)
 {
@@ -39,7 +41,7 @@ struct Kept {
     std::string text; // with a constant: and its address
     rynd_op *op;
     int64_t bytes;
-    uint64_t stamp; // of the constant's content; 0: none
+    uint64_t stamp; // the constant's; 0: none
 };
 
 // A constant input.
@@ -50,8 +52,9 @@ struct Constant {
 };
 
 // Operators by their text, the last used first. Its mutex is held while one runs: an operator has one workspace.
-class Cache {
-public:
+class Cache
+{
+  public:
     std::mutex mutex;
 
     rynd_op *find(const std::string &text)
@@ -63,7 +66,8 @@ public:
     // The operator with its constant packed. nullptr for content that was not seen in the last call: weights in training are packed by each run.
     rynd_op *find(const std::string &text, const Constant &constant)
     {
-        const std::string key = text + '@' + std::to_string(reinterpret_cast<uintptr_t>(constant.data));
+        const std::string key =
+            text + '@' + std::to_string(reinterpret_cast<uintptr_t>(constant.data));
         const auto found = by_text.find(key);
         if (found != by_text.end() && found->second->stamp == constant.stamp) {
             return used(found->second);
@@ -81,7 +85,10 @@ public:
         return make(key, text, &constant);
     }
 
-    CacheFigures figures() const { return {int64_t(kept.size()), made, bytes}; }
+    CacheFigures figures() const
+    {
+        return {int64_t(kept.size()), made, bytes};
+    }
 
     void clear()
     {
@@ -99,7 +106,7 @@ public:
         threads = count;
     }
 
-private:
+  private:
     using Place = std::list<Kept>::iterator;
 
     rynd_op *used(Place place)
@@ -114,7 +121,8 @@ private:
             rynd_context_options options = {};
             options.size = sizeof options;
             options.threads = unsigned(threads);
-            TORCH_CHECK(rynd_context_create(&options, &context) == RYND_OK, "rynd: ", rynd_last_error());
+            TORCH_CHECK(rynd_context_create(&options, &context) == RYND_OK,
+                        "rynd: ", rynd_last_error());
         }
         rynd_tensor inputs[MOST_INPUTS] = {};
         rynd_op_options options = {};
@@ -124,11 +132,13 @@ private:
             options.inputs = inputs;
         }
         rynd_op *op = nullptr;
-        TORCH_CHECK(rynd_op_create(context, text.c_str(), &options, &op) == RYND_OK, "rynd: ", text, ": ", rynd_last_error());
+        TORCH_CHECK(rynd_op_create(context, text.c_str(), &options, &op) == RYND_OK, "rynd: ", text,
+                    ": ", rynd_last_error());
         rynd_memory memory = {};
         memory.size = sizeof memory;
         const bool known = rynd_op_get_memory(op, &memory) == RYND_OK;
-        kept.push_front({key, op, known ? int64_t(memory.workspace + memory.weights) : 0, constant ? constant->stamp : 0});
+        kept.push_front({key, op, known ? int64_t(memory.workspace + memory.weights) : 0,
+                         constant ? constant->stamp : 0});
         by_text[key] = kept.begin();
         bytes += kept.front().bytes;
         made++;
@@ -179,9 +189,13 @@ void append_list(std::string &text, at::IntArrayRef values)
 
 } // namespace
 
-bool has_dtype(at::ScalarType dtype) { return dtype_name(dtype) != nullptr; }
+bool has_dtype(at::ScalarType dtype)
+{
+    return dtype_name(dtype) != nullptr;
+}
 
-void Problem::describe(char kind, size_t index, at::ScalarType dtype, at::IntArrayRef sizes, at::IntArrayRef strides)
+void Problem::describe(char kind, size_t index, at::ScalarType dtype, at::IntArrayRef sizes,
+                       at::IntArrayRef strides)
 {
     const char *name = dtype_name(dtype);
     TORCH_CHECK(name, "rynd has no dtype ", dtype);
@@ -201,7 +215,10 @@ void Problem::describe(char kind, size_t index, at::ScalarType dtype, at::IntArr
     }
 }
 
-Problem &Problem::in(const at::Tensor &tensor) { return in_as(tensor, tensor.sizes(), tensor.strides()); }
+Problem &Problem::in(const at::Tensor &tensor)
+{
+    return in_as(tensor, tensor.sizes(), tensor.strides());
+}
 
 Problem &Problem::in_as(const at::Tensor &tensor, at::IntArrayRef sizes, at::IntArrayRef strides)
 {
@@ -227,7 +244,8 @@ Problem &Problem::in_scalar(double value, at::ScalarType dtype)
 {
     describe('x', inputs.size(), dtype, {}, {});
     std::vector<unsigned char> bytes;
-    AT_DISPATCH_ALL_TYPES_AND3(at::kHalf, at::kBFloat16, at::kBool, dtype, "rynd", [&] { store(bytes, static_cast<scalar_t>(value)); });
+    AT_DISPATCH_ALL_TYPES_AND3(at::kHalf, at::kBFloat16, at::kBool, dtype, "rynd",
+                               [&] { store(bytes, static_cast<scalar_t>(value)); });
     scalars.push_back(std::move(bytes));
     inputs.push_back(scalars.back().data());
     return *this;
@@ -284,9 +302,11 @@ void Problem::run()
 {
     Cache &all = cache();
     const std::lock_guard<std::mutex> lock(all.mutex);
-    rynd_op *op = constant_stamp ? all.find(text, {constant, inputs[constant], constant_stamp}) : nullptr;
+    rynd_op *op =
+        constant_stamp ? all.find(text, {constant, inputs[constant], constant_stamp}) : nullptr;
     op = op ? op : all.find(text);
-    TORCH_CHECK(rynd_op_execute(op, inputs.data(), outputs.data()) == RYND_OK, "rynd: ", text, ": ", rynd_last_error());
+    TORCH_CHECK(rynd_op_execute(op, inputs.data(), outputs.data()) == RYND_OK, "rynd: ", text, ": ",
+                rynd_last_error());
 }
 
 CacheFigures cache_figures()

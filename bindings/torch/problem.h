@@ -8,18 +8,24 @@
 #include <string>
 #include <vector>
 
-namespace rynd_torch {
+namespace rynd_torch
+{
 
 // Builds a problem's text while tensors are added, then runs it. Tensors are on the device "rynd"; scalars on any.
-class Problem {
-public:
-    explicit Problem(const char *op) : text(op) {}
+class Problem
+{
+  public:
+    explicit Problem(const char *op) : text(op)
+    {
+    }
 
-    Problem &in(const at::Tensor &tensor);                    // the next input
-    Problem &in_constant(const at::Tensor &tensor);           // the next input, which is packed once while nobody writes to it
-    Problem &in_absent();                                     // the next input is left out
-    Problem &in_as(const at::Tensor &tensor, at::IntArrayRef sizes, at::IntArrayRef strides); // another view of its memory
-    Problem &in_scalar(double value, at::ScalarType dtype);   // an input without dims
+    Problem &in(const at::Tensor &tensor); // the next input
+    Problem &in_constant(
+        const at::Tensor &tensor); // the next input, which is packed once while nobody writes to it
+    Problem &in_absent();          // the next input is left out
+    Problem &in_as(const at::Tensor &tensor, at::IntArrayRef sizes,
+                   at::IntArrayRef strides);                // another view of its memory
+    Problem &in_scalar(double value, at::ScalarType dtype); // an input without dims
     Problem &out(const at::Tensor &tensor);
     Problem &out_absent();
 
@@ -31,8 +37,9 @@ public:
 
     void run(); // throws c10::Error with rynd's message
 
-private:
-    void describe(char kind, size_t index, at::ScalarType dtype, at::IntArrayRef sizes, at::IntArrayRef strides);
+  private:
+    void describe(char kind, size_t index, at::ScalarType dtype, at::IntArrayRef sizes,
+                  at::IntArrayRef strides);
 
     std::string text;
     std::vector<const void *> inputs;

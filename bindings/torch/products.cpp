@@ -4,10 +4,13 @@
 
 #include "problem.h"
 
-namespace rynd_torch {
-namespace {
+namespace rynd_torch
+{
+namespace
+{
 
-at::Tensor &multiply(const at::Tensor &a, const at::Tensor &b, const at::Tensor *c, double alpha, double beta, at::Tensor &out)
+at::Tensor &multiply(const at::Tensor &a, const at::Tensor &b, const at::Tensor *c, double alpha,
+                     double beta, at::Tensor &out)
 {
     if (out.numel() == 0) {
         return out;
@@ -24,11 +27,16 @@ at::Tensor &multiply(const at::Tensor &a, const at::Tensor &b, const at::Tensor 
     return out;
 }
 
-at::Tensor &mm_out(const at::Tensor &a, const at::Tensor &b, at::Tensor &out) { return multiply(a, b, nullptr, 1, 1, out); }
-
-at::Tensor &addmm_out(const at::Tensor &c, const at::Tensor &a, const at::Tensor &b, const at::Scalar &beta, const at::Scalar &alpha, at::Tensor &out)
+at::Tensor &mm_out(const at::Tensor &a, const at::Tensor &b, at::Tensor &out)
 {
-    const at::Tensor apart = c.is_same(out) || c.is_alias_of(out) ? c.clone() : c; // rynd reads it while it writes
+    return multiply(a, b, nullptr, 1, 1, out);
+}
+
+at::Tensor &addmm_out(const at::Tensor &c, const at::Tensor &a, const at::Tensor &b,
+                      const at::Scalar &beta, const at::Scalar &alpha, at::Tensor &out)
+{
+    const at::Tensor apart =
+        c.is_same(out) || c.is_alias_of(out) ? c.clone() : c; // rynd reads it while it writes
     return multiply(a, b, &apart, alpha.toDouble(), beta.toDouble(), out);
 }
 

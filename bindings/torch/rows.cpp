@@ -9,12 +9,15 @@
 #include "problem.h"
 #include "tensors.h"
 
-namespace rynd_torch {
-namespace {
+namespace rynd_torch
+{
+namespace
+{
 
 // --- reductions ---
 
-void reduce(const char *program, const at::Tensor &self, at::OptionalIntArrayRef dims, bool keep, const at::Tensor &out)
+void reduce(const char *program, const at::Tensor &self, at::OptionalIntArrayRef dims, bool keep,
+            const at::Tensor &out)
 {
     std::vector<int64_t> axes;
     for (int64_t dim : dims ? *dims : at::IntArrayRef()) {
@@ -25,15 +28,23 @@ void reduce(const char *program, const at::Tensor &self, at::OptionalIntArrayRef
         std::iota(axes.begin(), axes.end(), 0);
     }
     std::sort(axes.begin(), axes.end());
-    const at::Tensor x = self.scalar_type() == out.scalar_type() ? self : self.to(out.scalar_type());
+    const at::Tensor x =
+        self.scalar_type() == out.scalar_type() ? self : self.to(out.scalar_type());
     if (self.dim() == 0) {
         out.copy_(x);
         return;
     }
-    Problem("expr").in(x).out(out).program(program).with("axes", axes).with("keepdims", int64_t(keep)).run();
+    Problem("expr")
+        .in(x)
+        .out(out)
+        .program(program)
+        .with("axes", axes)
+        .with("keepdims", int64_t(keep))
+        .run();
 }
 
-at::Tensor &sum_out(const at::Tensor &self, at::OptionalIntArrayRef dims, bool keep, std::optional<at::ScalarType>, at::Tensor &out)
+at::Tensor &sum_out(const at::Tensor &self, at::OptionalIntArrayRef dims, bool keep,
+                    std::optional<at::ScalarType>, at::Tensor &out)
 {
     if (self.numel() == 0) {
         return out.zero_();
@@ -42,7 +53,8 @@ at::Tensor &sum_out(const at::Tensor &self, at::OptionalIntArrayRef dims, bool k
     return out;
 }
 
-at::Tensor &mean_out(const at::Tensor &self, at::OptionalIntArrayRef dims, bool keep, std::optional<at::ScalarType>, at::Tensor &out)
+at::Tensor &mean_out(const at::Tensor &self, at::OptionalIntArrayRef dims, bool keep,
+                     std::optional<at::ScalarType>, at::Tensor &out)
 {
     if (self.numel() == 0) {
         return out.fill_(std::nan(""));
@@ -77,10 +89,16 @@ at::Tensor min_of_all(const at::Tensor &self)
     return out;
 }
 
-at::Tensor &argmax_out(const at::Tensor &self, std::optional<int64_t> dim, bool keep, at::Tensor &out)
+at::Tensor &argmax_out(const at::Tensor &self, std::optional<int64_t> dim, bool keep,
+                       at::Tensor &out)
 {
     const at::Tensor x = dim ? self : self.reshape({-1});
-    Problem("arg_reduce").in(x.contiguous()).out(dim ? out : out.reshape({})).with("axis", dim ? at::maybe_wrap_dim(*dim, x.dim()) : 0).with("keepdims", int64_t(keep && dim)).run();
+    Problem("arg_reduce")
+        .in(x.contiguous())
+        .out(dim ? out : out.reshape({}))
+        .with("axis", dim ? at::maybe_wrap_dim(*dim, x.dim()) : 0)
+        .with("keepdims", int64_t(keep && dim))
+        .run();
     return out;
 }
 
@@ -89,7 +107,12 @@ at::Tensor &argmax_out(const at::Tensor &self, std::optional<int64_t> dim, bool 
 void softmax(const char *kind, const at::Tensor &self, int64_t dim, const at::Tensor &out)
 {
     if (self.numel() > 0 && self.dim() > 0) {
-        Problem("softmax").in(self).out(out).with("kind", kind).with("axis", at::maybe_wrap_dim(dim, self.dim())).run();
+        Problem("softmax")
+            .in(self)
+            .out(out)
+            .with("kind", kind)
+            .with("axis", at::maybe_wrap_dim(dim, self.dim()))
+            .run();
     } else if (self.dim() == 0) {
         out.fill_(kind[0] == 's' ? 1 : 0);
     }
@@ -107,14 +130,16 @@ at::Tensor &log_softmax_out(const at::Tensor &self, int64_t dim, bool, at::Tenso
     return out;
 }
 
-at::Tensor &softmax_backward_out(const at::Tensor &dy, const at::Tensor &y, int64_t dim, at::ScalarType, at::Tensor &dx)
+at::Tensor &softmax_backward_out(const at::Tensor &dy, const at::Tensor &y, int64_t dim,
+                                 at::ScalarType, at::Tensor &dx)
 {
     const at::Tensor product = at::mul(dy, y);
     pointwise("$0 - $1 * $2", {product, y, at::sum(product, {dim}, true)}, dx);
     return dx;
 }
 
-at::Tensor &log_softmax_backward_out(const at::Tensor &dy, const at::Tensor &y, int64_t dim, at::ScalarType, at::Tensor &dx)
+at::Tensor &log_softmax_backward_out(const at::Tensor &dy, const at::Tensor &y, int64_t dim,
+                                     at::ScalarType, at::Tensor &dx)
 {
     pointwise("$0 - exp($1) * $2", {dy, y, at::sum(dy, {dim}, true)}, dx);
     return dx;
@@ -123,25 +148,45 @@ at::Tensor &log_softmax_backward_out(const at::Tensor &dy, const at::Tensor &y, 
 // --- negative log likelihood ---
 
 // [N, C], [N] of a batch, [1, C], [1] without one.
-at::Tensor matrix(const at::Tensor &x) { return x.dim() == 1 ? x.unsqueeze(0) : x; }
-at::Tensor column(const at::Tensor &target) { return target.reshape({-1, 1}); }
+at::Tensor matrix(const at::Tensor &x)
+{
+    return x.dim() == 1 ? x.unsqueeze(0) : x;
+}
+at::Tensor column(const at::Tensor &target)
+{
+    return target.reshape({-1, 1});
+}
 
 // Each sample's weight, [N, 1]: 0 if its target is ignored.
-at::Tensor sample_weights(const at::Tensor &x, const at::Tensor &target, const at::Tensor &classes, int64_t ignored)
+at::Tensor sample_weights(const at::Tensor &x, const at::Tensor &target, const at::Tensor &classes,
+                          int64_t ignored)
 {
     const at::Tensor ones = at::ones({target.size(0), 1}, x.options());
-    const at::Tensor weights = classes.defined() ? classes.index_select(0, at::clamp(target, 0).reshape({-1})).reshape({-1, 1}) : ones;
+    const at::Tensor weights =
+        classes.defined()
+            ? classes.index_select(0, at::clamp(target, 0).reshape({-1})).reshape({-1, 1})
+            : ones;
     return at::where(at::ne(target, at::Scalar(ignored)), weights, at::zeros_like(weights));
 }
 
-std::tuple<at::Tensor &, at::Tensor &> nll_loss_out(const at::Tensor &self, const at::Tensor &target_, const std::optional<at::Tensor> &classes_, int64_t reduction, int64_t ignored,
+std::tuple<at::Tensor &, at::Tensor &> nll_loss_out(const at::Tensor &self,
+                                                    const at::Tensor &target_,
+                                                    const std::optional<at::Tensor> &classes_,
+                                                    int64_t reduction, int64_t ignored,
                                                     at::Tensor &loss, at::Tensor &total)
 {
-    const at::Tensor x = matrix(self), target = column(target_), classes = classes_.has_value() ? *classes_ : at::Tensor();
+    const at::Tensor x = matrix(self), target = column(target_),
+                     classes = classes_.has_value() ? *classes_ : at::Tensor();
     const at::Tensor weights = sample_weights(x, target, classes, ignored);
-    const at::Tensor index = at::where(at::ne(target, at::Scalar(ignored)), target, at::zeros_like(target));
+    const at::Tensor index =
+        at::where(at::ne(target, at::Scalar(ignored)), target, at::zeros_like(target));
     at::Tensor picked = at::empty({x.size(0), 1}, x.options());
-    Problem("gather_elements").in(x.contiguous()).in(index).out(picked).with("axis", int64_t(1)).run();
+    Problem("gather_elements")
+        .in(x.contiguous())
+        .in(index)
+        .out(picked)
+        .with("axis", int64_t(1))
+        .run();
     at::Tensor losses = at::empty_like(picked);
     pointwise("-$0 * $1", {picked, weights}, losses);
     if (reduction == at::Reduction::None) {
@@ -150,17 +195,25 @@ std::tuple<at::Tensor &, at::Tensor &> nll_loss_out(const at::Tensor &self, cons
         return {loss, total};
     }
     total.copy_(at::sum(weights));
-    pointwise(reduction == at::Reduction::Mean ? "$0 / $1" : "$0", reduction == at::Reduction::Mean ? std::vector<c10::IValue>{at::sum(losses), total} : std::vector<c10::IValue>{at::sum(losses)}, loss);
+    pointwise(reduction == at::Reduction::Mean ? "$0 / $1" : "$0",
+              reduction == at::Reduction::Mean ? std::vector<c10::IValue>{at::sum(losses), total}
+                                               : std::vector<c10::IValue>{at::sum(losses)},
+              loss);
     return {loss, total};
 }
 
-at::Tensor &nll_loss_backward_out(const at::Tensor &dy, const at::Tensor &self, const at::Tensor &target_, const std::optional<at::Tensor> &classes_, int64_t reduction,
+at::Tensor &nll_loss_backward_out(const at::Tensor &dy, const at::Tensor &self,
+                                  const at::Tensor &target_,
+                                  const std::optional<at::Tensor> &classes_, int64_t reduction,
                                   int64_t ignored, const at::Tensor &total, at::Tensor &dx)
 {
-    const at::Tensor x = matrix(self), target = column(target_), classes = classes_.has_value() ? *classes_ : at::Tensor();
+    const at::Tensor x = matrix(self), target = column(target_),
+                     classes = classes_.has_value() ? *classes_ : at::Tensor();
     const at::Tensor weights = sample_weights(x, target, classes, ignored);
-    const at::Tensor numbers = at::arange(x.size(1), at::TensorOptions().dtype(at::kLong)).to(x.device()).reshape({1, -1});
-    const at::Tensor scale = at::empty_like(weights), hit = at::empty({x.size(0), x.size(1)}, x.options().dtype(at::kBool));
+    const at::Tensor numbers =
+        at::arange(x.size(1), at::TensorOptions().dtype(at::kLong)).to(x.device()).reshape({1, -1});
+    const at::Tensor scale = at::empty_like(weights),
+                     hit = at::empty({x.size(0), x.size(1)}, x.options().dtype(at::kBool));
     const at::Tensor grad = dy.dim() == 0 ? dy : dy.reshape({-1, 1});
     if (reduction == at::Reduction::Mean) {
         pointwise("-$0 * $1 / $2", {grad, weights, total}, scale);
@@ -179,7 +232,8 @@ at::Tensor &cat_out(const at::ITensorListRef &tensors, int64_t dim, at::Tensor &
     Problem problem("concat");
     for (const at::Tensor &tensor : tensors) {
         if (tensor.numel() > 0) {
-            problem.in(tensor.scalar_type() == out.scalar_type() ? tensor : tensor.to(out.scalar_type()));
+            problem.in(tensor.scalar_type() == out.scalar_type() ? tensor
+                                                                 : tensor.to(out.scalar_type()));
         }
     }
     if (out.numel() > 0) {
@@ -195,7 +249,12 @@ at::Tensor index_select(const at::Tensor &self, int64_t dim, const at::Tensor &i
     sizes[size_t(dim)] = index.numel();
     at::Tensor out = at::empty(sizes, self.options());
     if (out.numel() > 0) {
-        Problem("gather").in(self.contiguous()).in(index.reshape({-1}).contiguous()).out(out).with("axis", dim).run();
+        Problem("gather")
+            .in(self.contiguous())
+            .in(index.reshape({-1}).contiguous())
+            .out(out)
+            .with("axis", dim)
+            .run();
     }
     return out;
 }
@@ -204,7 +263,8 @@ at::Tensor index_select(const at::Tensor &self, int64_t dim, const at::Tensor &i
 at::Tensor masked_select(const at::Tensor &self, const at::Tensor &mask)
 {
     const at::Tensor picked = at::masked_select(on_host(self), on_host(mask));
-    at::Tensor out = at::empty(picked.sizes(), self.options().memory_format(at::MemoryFormat::Contiguous));
+    at::Tensor out =
+        at::empty(picked.sizes(), self.options().memory_format(at::MemoryFormat::Contiguous));
     written_on_host(out).copy_(picked);
     return out;
 }
@@ -216,19 +276,22 @@ at::Tensor &bernoulli(at::Tensor &self, double p, std::optional<at::Generator> g
     return self;
 }
 
-at::Tensor &uniform(at::Tensor &self, double from, double to, std::optional<at::Generator> generator)
+at::Tensor &uniform(at::Tensor &self, double from, double to,
+                    std::optional<at::Generator> generator)
 {
     written_on_host(self).uniform_(from, to, std::move(generator));
     return self;
 }
 
-at::Tensor &normal(at::Tensor &self, double mean, double deviation, std::optional<at::Generator> generator)
+at::Tensor &normal(at::Tensor &self, double mean, double deviation,
+                   std::optional<at::Generator> generator)
 {
     written_on_host(self).normal_(mean, deviation, std::move(generator));
     return self;
 }
 
-std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor &x, double p, std::optional<bool> train)
+std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor &x, double p,
+                                                  std::optional<bool> train)
 {
     if (!train.value_or(true)) {
         return {x.clone(), at::ones_like(x, x.options().dtype(at::kBool))};

@@ -5,8 +5,8 @@
 #include <ATen/ops/_local_scalar_dense_native.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
-#include <ATen/ops/set_native.h>
 #include <ATen/ops/resize_native.h>
+#include <ATen/ops/set_native.h>
 #include <ATen/ops/view_native.h>
 #include <cstdlib>
 #include <mutex>
@@ -17,14 +17,17 @@
 #include "problem.h"
 #include "tensors.h"
 
-namespace rynd_torch {
+namespace rynd_torch
+{
 
 at::Tensor on_host(const at::Tensor &tensor)
 {
     if (!tensor.is_privateuseone()) {
         return tensor;
     }
-    return at::from_blob(tensor.data_ptr(), tensor.sizes(), tensor.strides(), [tensor](void *) {}, tensor.options().device(at::kCPU));
+    return at::from_blob(
+        tensor.data_ptr(), tensor.sizes(), tensor.strides(), [tensor](void *) {},
+        tensor.options().device(at::kCPU));
 }
 
 at::Tensor written_on_host(const at::Tensor &tensor)
@@ -33,20 +36,25 @@ at::Tensor written_on_host(const at::Tensor &tensor)
     return on_host(tensor);
 }
 
-namespace {
+namespace
+{
 
-at::Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype, std::optional<at::Layout>, std::optional<at::Device>,
-                 std::optional<bool>, std::optional<at::MemoryFormat> format)
+at::Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype,
+                 std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>,
+                 std::optional<at::MemoryFormat> format)
 {
     const auto type = dtype.value_or(c10::get_default_dtype_as_scalartype());
-    return at::detail::empty_generic(sizes, &allocator(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type, format);
+    return at::detail::empty_generic(
+        sizes, &allocator(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type, format);
 }
 
-at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
+at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
+                         std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
                          std::optional<at::Device>, std::optional<bool>)
 {
     const auto type = dtype.value_or(c10::get_default_dtype_as_scalartype());
-    return at::detail::empty_strided_generic(sizes, strides, &allocator(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type);
+    return at::detail::empty_strided_generic(
+        sizes, strides, &allocator(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type);
 }
 
 // Copies between the device and the host, strides and dtypes as they are.
@@ -55,8 +63,10 @@ at::Tensor copy_from(const at::Tensor &self, const at::Tensor &to, bool)
     if (self.numel() == 0) {
         return to;
     }
-    const bool plain = self.device() == to.device() && has_dtype(self.scalar_type()) && has_dtype(to.scalar_type()) && self.sizes() == to.sizes() &&
-                       self.dim() > 0 && !self.is_conj() && !self.is_neg() && !to.is_neg() && to.is_non_overlapping_and_dense();
+    const bool plain = self.device() == to.device() && has_dtype(self.scalar_type()) &&
+                       has_dtype(to.scalar_type()) && self.sizes() == to.sizes() &&
+                       self.dim() > 0 && !self.is_conj() && !self.is_neg() && !to.is_neg() &&
+                       to.is_non_overlapping_and_dense();
     if (plain && self.scalar_type() == to.scalar_type()) {
         Problem("copy").in(self).out(to).run();
     } else {
@@ -71,9 +81,13 @@ at::Tensor copy_from_and_resize(const at::Tensor &self, const at::Tensor &to)
     return copy_from(self, to, false);
 }
 
-at::Scalar local_scalar_dense(const at::Tensor &self) { return at::_local_scalar_dense(on_host(self)); }
+at::Scalar local_scalar_dense(const at::Tensor &self)
+{
+    return at::_local_scalar_dense(on_host(self));
+}
 
-at::Tensor &set_storage(at::Tensor &self, at::Storage source, int64_t offset, at::IntArrayRef sizes, at::IntArrayRef strides)
+at::Tensor &set_storage(at::Tensor &self, at::Storage source, int64_t offset, at::IntArrayRef sizes,
+                        at::IntArrayRef strides)
 {
     return at::native::set_storage_cpu_(self, std::move(source), offset, sizes, strides);
 }
@@ -103,7 +117,8 @@ void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack)
     static std::set<std::string> warned;
     const char *strict = std::getenv("RYND_TORCH_STRICT");
     const std::string name = c10::toString(op.operator_name());
-    TORCH_CHECK_NOT_IMPLEMENTED(!(strict && *strict == '1'), "rynd has no kernel for ", name, " (RYND_TORCH_STRICT=1 forbids the CPU's)");
+    TORCH_CHECK_NOT_IMPLEMENTED(!(strict && *strict == '1'), "rynd has no kernel for ", name,
+                                " (RYND_TORCH_STRICT=1 forbids the CPU's)");
     {
         const std::lock_guard<std::mutex> lock(mutex);
         if (warned.insert(name).second) {
@@ -118,9 +133,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
     library.impl("empty.memory_format", empty);
     library.impl("empty_strided", empty_strided);
     library.impl("as_strided", at::native::as_strided_tensorimpl);
-    library.impl("_reshape_alias", static_cast<at::Tensor (*)(const at::Tensor &, at::IntArrayRef, at::IntArrayRef)>(at::native::_reshape_alias));
-    library.impl("view", static_cast<at::Tensor (*)(const at::Tensor &, at::IntArrayRef)>(at::native::view));
-    library.impl("resize_", static_cast<const at::Tensor &(*)(const at::Tensor &, at::IntArrayRef, std::optional<at::MemoryFormat>)>(at::native::resize_));
+    library.impl("_reshape_alias",
+                 static_cast<at::Tensor (*)(const at::Tensor &, at::IntArrayRef, at::IntArrayRef)>(
+                     at::native::_reshape_alias));
+    library.impl(
+        "view", static_cast<at::Tensor (*)(const at::Tensor &, at::IntArrayRef)>(at::native::view));
+    library.impl("resize_", static_cast<const at::Tensor &(*)(const at::Tensor &, at::IntArrayRef,
+                                                              std::optional<at::MemoryFormat>)>(
+                                at::native::resize_));
     library.impl("_copy_from", copy_from);
     library.impl("_copy_from_and_resize", copy_from_and_resize);
     library.impl("_local_scalar_dense", local_scalar_dense);

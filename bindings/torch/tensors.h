@@ -4,7 +4,8 @@
 
 #include <ATen/ATen.h>
 
-namespace rynd_torch {
+namespace rynd_torch
+{
 
 // A tensor of the CPU on the same memory, which lives as long; a tensor that is not on the device as it is.
 at::Tensor on_host(const at::Tensor &tensor);

@@ -9,7 +9,7 @@
 #define __device__
 #define __constant__
 #define __forceinline__ inline
-#define __shared__ static thread_local
+#define __shared__      static thread_local
 #define __launch_bounds__(items)
 #define __align__(bytes) alignas(bytes)
 

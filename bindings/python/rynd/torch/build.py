@@ -33,7 +33,7 @@ def _flags():
 
 
 def _key():
-    """A name for these sources with this PyTorch and this rynd."""
+    """A name that differs for other sources, PyTorch or rynd."""
     digest = hashlib.sha256("\n".join([torch.__version__, sys.version, _rynd.library(), *_flags()]).encode())
     for path in [*sorted((HERE / "src").iterdir()), *sorted((HERE / "include").rglob("*.h"))]:
         digest.update(path.read_bytes())
