@@ -81,7 +81,7 @@ static bool rounds_by_input(const ry_expr *program)
 }
 
 /* Returns the size whose noise every element of an output gets. A sum may be off by a part of the
- * largest one, however small it is itself. */
+ * largest one, however small it is itself. LRN's power multiplies the error of its base. */
 static double common_size(const ry_graph *graph, const ry_node *node, const ry_value *output)
 {
     const ry_expr *program = node->op == RY_OP_expr ? node->attrs.expr.program : NULL;
@@ -89,7 +89,8 @@ static double common_size(const ry_graph *graph, const ry_node *node, const ry_v
     double size = x ? largest_of(x->dtype, x->constant, ry_shape_elements(&x->shape)) : 0;
     if (!program || program->reduces) {
         const int64_t count = ry_shape_elements(&output->shape);
-        size += 0.125 * largest_of(output->dtype, output->constant, count);
+        const double part = node->op == RY_OP_lrn ? fmax(0.125, fabs(node->attrs.lrn.beta)) : 0.125;
+        size += part * largest_of(output->dtype, output->constant, count);
     }
     return size;
 }
