@@ -76,6 +76,10 @@ static void test_grid_types(void **state)
             }
         }
     }
+    for (int padding = 0; padding < 3; padding++) {
+        sample(0, RY_bool, RY_f32,
+               (ry_grid_sample_attrs){RY_grid_mode_nearest, (ry_grid_padding)padding, 0});
+    }
 }
 
 /* Coordinates that are no numbers, or beyond all images; and pixels that are infinite beside what
