@@ -143,14 +143,13 @@ static rynd_status write_counted(const saving *s, uint64_t size, const ry_api_fi
                                  ry_error *error)
 {
     if (to->path) {
-        return size > RY_ONNX_MOST ? write_large(s, to->path, error)
-                                   : write_file(s, to->path, error);
+        return size > to->most ? write_large(s, to->path, error) : write_file(s, to->path, error);
     }
-    if (size > RY_ONNX_MOST) {
+    if (size > to->most) {
         return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                       "the model would be a message of %llu bytes, and one has at most 2 GiB: "
+                       "the model would be a message of %llu bytes, and one has at most %llu: "
                        "save it to a file, which may have another one beside it",
-                       (unsigned long long)size);
+                       (unsigned long long)size, (unsigned long long)to->most);
     }
     RY_TRY(write_memory(s, (size_t)size, to->data, error));
     *to->size = (size_t)size;
@@ -194,7 +193,7 @@ rynd_status rynd_model_save(const rynd_model *model, const char *path,
     if (count) {
         RY_API_REQUIRE(tensors);
     }
-    return save(model, tensors, count, &(ry_api_file){.path = path});
+    return save(model, tensors, count, &(ry_api_file){.path = path, .most = RY_ONNX_MOST});
 }
 
 rynd_status rynd_model_save_memory(const rynd_model *model, const rynd_named_tensor *tensors,
@@ -206,5 +205,6 @@ rynd_status rynd_model_save_memory(const rynd_model *model, const rynd_named_ten
     if (count) {
         RY_API_REQUIRE(tensors);
     }
-    return save(model, tensors, count, &(ry_api_file){.data = data, .size = size});
+    return save(model, tensors, count,
+                &(ry_api_file){.data = data, .size = size, .most = RY_ONNX_MOST});
 }

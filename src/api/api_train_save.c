@@ -55,7 +55,7 @@ static rynd_status save(const rynd_trainer *t, const ry_api_file *to)
 rynd_status rynd_trainer_save(const rynd_trainer *trainer, const char *path)
 {
     RY_API_REQUIRE(trainer, path);
-    return save(trainer, &(ry_api_file){.path = path});
+    return save(trainer, &(ry_api_file){.path = path, .most = RY_ONNX_MOST});
 }
 
 rynd_status rynd_trainer_save_memory(const rynd_trainer *trainer, void **data, size_t *size)
@@ -63,5 +63,5 @@ rynd_status rynd_trainer_save_memory(const rynd_trainer *trainer, void **data, s
     RY_API_REQUIRE(trainer, data, size);
     *data = NULL;
     *size = 0;
-    return save(trainer, &(ry_api_file){.data = data, .size = size});
+    return save(trainer, &(ry_api_file){.data = data, .size = size, .most = RY_ONNX_MOST});
 }

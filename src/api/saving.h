@@ -11,11 +11,13 @@ typedef struct ry_api_weights {
     bool inference; /* ry_onnx_output.inference */
 } ry_api_weights;
 
-/* A path, or memory of the context's allocator. */
+/* A path, or memory of the context's allocator. A model above `most` gets a second
+ * file, PATH.data. */
 typedef struct ry_api_file {
     const char *path; /* NULL: memory */
     void **data;
     size_t *size;
+    uint64_t most; /* bytes of one message: RY_ONNX_MOST, or fewer to test larger models */
 } ry_api_file;
 
 rynd_status ry_api_save(const rynd_model *model, const ry_api_weights *weights,

@@ -89,9 +89,10 @@ ry_infer_result ry_infer_op_split(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
-/* One dim of a slice with numbers: `start` becomes the first element taken; the count is returned.
- * ONNX's clamping: start and end count from the end when negative; then for steps forward both are
- * cut to [0, size], for steps back start to [0, size-1] and end to [-1, size-1]. */
+/* Returns the extent of one dim of a slice; `start` becomes the first element taken. ONNX's
+ * clamping: a negative start or end counts from the end of the dim. A forward step then clamps both
+ * to [0, size], a backward step clamps start to [0, size - 1] and end to [-1, size - 1]. An empty
+ * dim stays empty, as [0, size - 1] holds nothing. */
 static int64_t slice_dim(int64_t size, int64_t *start, int64_t end, int64_t *step)
 {
     int64_t first = *start < 0 ? *start + size : *start, stop = end < 0 ? end + size : end;
@@ -100,8 +101,9 @@ static int64_t slice_dim(int64_t size, int64_t *start, int64_t end, int64_t *ste
     stop = stop < low ? low : stop > high ? high : stop;
     *step = *step == INT64_MIN ? -INT64_MAX : *step;
     int64_t distance = *step > 0 ? stop - first : first - stop, pace = *step > 0 ? *step : -*step;
-    *start = distance > 0 ? first : 0;
-    return distance > 0 ? (distance - 1) / pace + 1 : 0;
+    const bool empty = size == 0 || distance <= 0;
+    *start = empty ? 0 : first;
+    return empty ? 0 : (distance - 1) / pace + 1;
 }
 
 /* The same of a symbolic size, where the result does not depend on how it compares with start and

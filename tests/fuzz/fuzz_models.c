@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as choices of a grammar: models that are nearly right, loaded, planned, run and
- * compared with the references. What became of them is said at the end. */
+ * compared with the references. One thread, because libFuzzer chooses inputs by the code that they
+ * reach, and waiting threads reach other code in each run: model_cases has the threads. Prints at
+ * the end how many cases ran. */
 #include "case_totals.h"
 
 #include <stdlib.h>
@@ -20,7 +22,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    if (!case_engine_create(&engine, NULL) || atexit(print_totals) != 0) {
+    if (!case_engine_create(&engine, NULL, false) || atexit(print_totals) != 0) {
         fprintf(stderr, "%s\n", rynd_last_error());
         exit(1);
     }

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the seed corpora of the fuzzers: make_seeds.py FOLDER   (one folder in it for each fuzzer)"""
+"""Makes the seed corpora of the fuzzers: make_seeds.py FOLDER
+
+FOLDER/<fuzzer>/ gets the seeds. FOLDER/<fuzzer>.list names them and the fuzzer's regressions, in one order on every file system,
+for libFuzzer's -seed_inputs=@FOLDER/<fuzzer>.list."""
 import gzip
 import io
 import pathlib
@@ -11,6 +14,7 @@ from PIL import Image
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "onnx_suite"))
 import suite  # noqa: E402  (found by the line above)
 
+REGRESSIONS = pathlib.Path(__file__).resolve().parent / "regressions"
 LARGEST = 4096  # bytes of a seed: small ones are mutated faster
 PROBLEMS = """conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1 stride=1 dilation=1 groups=1 dtype=f32 layout=nchw dir=fwd
 conv c=3 h=225 w=225 k=32 r=3 s=3 pad=1,2,3,4 act=relu bias=1
@@ -120,9 +124,12 @@ def main():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         seeds = make()
-        for index, seed in enumerate(seeds):
-            (folder / f"{index:04}").write_bytes(seed)
-        print(f"{name}: {len(seeds)} seeds")
+        paths = [folder / f"{index:04}" for index in range(len(seeds))]
+        for path, seed in zip(paths, seeds):
+            path.write_bytes(seed)
+        regressions = sorted((REGRESSIONS / name).glob("*"))
+        folder.with_suffix(".list").write_text(",".join(str(path) for path in paths + regressions))
+        print(f"{name}: {len(seeds)} seeds, {len(regressions)} regressions")
 
 
 if __name__ == "__main__":

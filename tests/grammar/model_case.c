@@ -32,7 +32,7 @@ typedef struct model_case {
     ry_error reference_error;
 } model_case;
 
-bool case_engine_create(case_engine *engine, const char *isa)
+bool case_engine_create(case_engine *engine, const char *isa, bool threads)
 {
     *engine = (case_engine){0};
     ry_cpu_info info;
@@ -42,7 +42,7 @@ bool case_engine_create(case_engine *engine, const char *isa)
             continue;
         }
         rynd_context **contexts[] = {engine->one, engine->three};
-        for (unsigned t = 0; t < 2; t++) {
+        for (unsigned t = 0; t < (threads ? 2 : 1); t++) {
             const rynd_context_options options =
                 RYND_SIZED(rynd_context_options, .threads = 1 + 2 * t,
                            .allocator = &budget_allocator, .isa = ry_isa_name((ry_isa)i));
@@ -295,7 +295,7 @@ static void run_loaded(model_case *c)
             c->reference.too_large ? "beyond the limits" : "a shape hangs on rounded numbers", "");
         return;
     }
-    const bool together = chance(&c->g->c, 100);
+    const bool together = chance(&c->g->c, 100) && c->three;
     const bool ran = run_alone(c, &outputs) && (!together || run_together(c, &outputs));
     if (ran && c->reference_status != RYND_OK) {
         wrong(c, "it runs where the references fail", c->reference_error.text);

@@ -27,15 +27,16 @@ typedef struct case_report {
     char message[4400]; /* message of a refusal or failure */
 } case_report;
 
-/* Contexts of one and of three threads for each instruction set that the machine has, with a budget
- * of memory each. */
+/* Contexts of one thread, and of three or NULL, for each instruction set that the machine has. All
+ * share a budget of memory. */
 typedef struct case_engine {
     int isas;
     rynd_context *one[RY_ISAS], *three[RY_ISAS];
 } case_engine;
 
-/* isa NULL: all. False where the library refuses (rynd_last_error). */
-bool case_engine_create(case_engine *engine, const char *isa);
+/* isa NULL: all. Without `threads` all runs take one thread, and repeat exactly. False where the
+ * library refuses (rynd_last_error). */
+bool case_engine_create(case_engine *engine, const char *isa, bool threads);
 void case_engine_destroy(case_engine *engine);
 /* The instruction set, accuracy and the like are choices, too: the next of g->c. */
 void model_case_run(const case_engine *engine, grammar *g, case_report *report);

@@ -171,7 +171,7 @@ int main(int argc, char **argv)
                         "[--bytes NAME] FIRST COUNT | FILE\n");
         return 2;
     }
-    if (!case_engine_create(&engine, s.isa)) {
+    if (!case_engine_create(&engine, s.isa, true)) {
         fprintf(stderr, "%s\n", s.isa ? "no such instruction set here" : rynd_last_error());
         return 1;
     }

@@ -48,27 +48,51 @@ static bool is_rounding(const ry_graph *graph, const ry_node *node, rule_kind ki
     return kind == RULE_SUM && floats;
 }
 
-/* `share`: of the largest element's noise, which every element gets as well. */
-static void disturb(const reference_options *options, generator *n, ry_dtype dtype, void *data,
-                    int64_t count, double share)
+static double largest_of(ry_dtype dtype, const void *data, int64_t count)
 {
-    const double noise = reference_noise(dtype, options->sixteen_bits);
     double largest = 0;
-    for (int64_t i = 0; i < count && share > 0; i++) {
+    for (int64_t i = 0; i < count; i++) {
         const double size = fabs(ry_get_f64(dtype, data, i));
         largest = isfinite(size) && size > largest ? size : largest;
     }
+    return largest;
+}
+
+/* Each element gets the noise of its own size and of `size`. */
+static void disturb(const reference_options *options, generator *n, ry_dtype dtype, void *data,
+                    int64_t count, double size)
+{
+    const double noise = reference_noise(dtype, options->sixteen_bits);
     for (int64_t i = 0; i < count; i++) {
         const double sign = generator_next(n) & 1 ? 1 : -1, number = ry_get_f64(dtype, data, i);
-        ry_set_f64(dtype, data, i, number + sign * noise * (fabs(number) + share * largest));
+        ry_set_f64(dtype, data, i, number + sign * noise * (fabs(number) + size));
     }
 }
 
-/* What is summed of many elements may be off by a part of the largest, however small it is itself.
- */
-static double common_share(const ry_node *node)
+/* near32 takes these to within a part of their input, not of their result (docs/accuracy.md). */
+static bool rounds_by_input(const ry_expr *program)
 {
-    return node->op != RY_OP_expr || node->attrs.expr.program->reduces ? 0.125 : 0;
+    bool gate = false;
+    for (int i = 0; i < program->count; i++) {
+        const ry_expr_code code = program->code[i].code;
+        gate = gate || code == RY_EXPR_silu || code == RY_EXPR_gelu || code == RY_EXPR_gelu_tanh;
+    }
+    return gate;
+}
+
+/* Returns the size whose noise every element of an output gets. A sum may be off by a part of the
+ * largest one, however small it is itself. LRN's power multiplies the error of its base. */
+static double common_size(const ry_graph *graph, const ry_node *node, const ry_value *output)
+{
+    const ry_expr *program = node->op == RY_OP_expr ? node->attrs.expr.program : NULL;
+    const ry_value *x = program && rounds_by_input(program) ? &graph->values[node->in[0]] : NULL;
+    double size = x ? largest_of(x->dtype, x->constant, ry_shape_elements(&x->shape)) : 0;
+    if (!program || program->reduces) {
+        const int64_t count = ry_shape_elements(&output->shape);
+        const double part = node->op == RY_OP_lrn ? fmax(0.125, fabs(node->attrs.lrn.beta)) : 0.125;
+        size += part * largest_of(output->dtype, output->constant, count);
+    }
+    return size;
 }
 
 /* A float input of a rounding node with noise, in scratch memory. */
@@ -84,14 +108,22 @@ static const void *disturbed_input(const reference_options *options, generator *
     return copy;
 }
 
-/* Whether floats are between SMALL and LARGE, or are zero, or, unless `finite`, not finite. */
-static bool all_within(const ry_value *value, bool finite)
+/* The power of its inputs whose square a node sums. */
+static double power_of(const ry_node *node)
+{
+    const bool lp = node->op == RY_OP_pool && node->attrs.pool.kind == RY_pool_kind_lp;
+    return lp ? (double)node->attrs.pool.p / 2 : 1;
+}
+
+/* Are the powers of all floats between SMALL and LARGE, or zero, or, unless `finite`, not finite?
+ */
+static bool all_within(const ry_value *value, double power, bool finite)
 {
     const int64_t count = ry_dtype_is_float(value->dtype) ? ry_shape_elements(&value->shape) : 0;
     for (int64_t i = 0; i < count; i++) {
-        const double number = ry_get_f64(value->dtype, value->constant, i);
-        if (isfinite(number) ? fabs(number) > LARGE || (number != 0 && fabs(number) < SMALL)
-                             : finite) {
+        const double number = ry_get_f64(value->dtype, value->constant, i),
+                     size = pow(fabs(number), power);
+        if (isfinite(number) ? number != 0 && (size > LARGE || size < SMALL) : finite) {
             return false;
         }
     }
@@ -137,8 +169,8 @@ static bool give_levels(const ry_graph *graph, const ry_node *node, rule r, refe
         }
         /* Noise is for floats: rounded integers, and sums that may overflow, are not followed
          * further. */
-        const bool followed =
-            ry_dtype_is_float(value->dtype) && (!rounds || all_within(value, r.finite >> i & 1u));
+        const bool followed = ry_dtype_is_float(value->dtype) &&
+                              (!rounds || all_within(value, power_of(node), r.finite >> i & 1u));
         own = own == LEVEL_ROUNDED && !followed                        ? LEVEL_LOOSE
               : rounds && !followed && ry_dtype_is_float(value->dtype) ? LEVEL_LOOSE
                                                                        : own;
@@ -234,7 +266,7 @@ static rynd_status compute(ry_graph *graph, const ry_node *node, const ry_proble
         value->constant = out[i];
         if (rounds && options->seed && ry_dtype_is_float(value->dtype)) {
             disturb(options, n, value->dtype, out[i], ry_shape_elements(&value->shape),
-                    common_share(node));
+                    common_size(graph, node, value));
         }
     }
     return RYND_OK;

@@ -34,7 +34,7 @@ static const rule rules[RY_OPS] = {
     [RY_OP_resize_grad] = {RULE_SUM, 0, 0, 0},
     [RY_OP_grid_sample] = {RULE_SUM, 0, 0, 0},
     [RY_OP_affine_grid] = {RULE_SUM, 2, 0, 0},
-    [RY_OP_roi_align] = {RULE_SUM, 6, 0, 0},
+    [RY_OP_roi_align] = {RULE_SUM, 6, 0, 1},
     [RY_OP_gather] = {RULE_MOVE, 2, 0, 0},
     [RY_OP_gather_elements] = {RULE_MOVE, 2, 0, 0},
     [RY_OP_gather_nd] = {RULE_MOVE, 2, 0, 0},
@@ -147,6 +147,8 @@ rule reference_rule(const ry_graph *graph, const ry_node *node)
     case RY_OP_expr:
         r.kind = of_program(graph, node);
         r.steering = a->expr.axes_input ? 1u << (node->inputs - 1) : 0;
+        /* a negative base and an exponent that rounding moves off an integer: a number or NaN */
+        r.deciding = strcmp(node->source, "Pow") == 0;
         break;
     case RY_OP_pool: r.kind = a->pool.kind == RY_pool_kind_max ? RULE_MOVE : RULE_SUM; break;
     case RY_OP_softmax:

@@ -83,9 +83,12 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
 
 static bool applicable(const ry_problem *problem)
 {
-    return ry_ref_numeric(problem) && ry_problem_has_input(problem, 1) && problem->in[0].rank > 2 &&
-           problem->in[1].rank == problem->in[0].rank &&
-           problem->in[0].dtype == problem->out[0].dtype;
+    return ry_problem_has_input(problem, 0) && ry_problem_has_input(problem, 1) &&
+           ry_problem_has_output(problem, 0) && problem->in[0].rank > 2 &&
+           problem->in[1].rank == problem->in[0].rank && problem->in[1].dtype != RYND_DTYPE_BOOL &&
+           problem->in[0].dtype == problem->out[0].dtype &&
+           (problem->attrs.grid_sample.mode == RY_grid_mode_nearest ||
+            problem->in[0].dtype != RYND_DTYPE_BOOL);
 }
 
 RY_REF_ELEMENTS(grid_sample, applicable, element)

@@ -56,6 +56,17 @@ static const infer_case slices[] = {
     {"slice", "10x8:f32 1:f32=0 1:i64=9", "!must have an integer type", NULL},
 };
 
+/* Empty dims, which ONNX Runtime slices to nothing whatever the numbers say. */
+static const infer_case empty_slices[] = {
+    {"slice", "0:f32 1:i64=-2 1:i64=-2 1:i64=0 1:i64=-2", "0:f32", "starts=0 steps=-2"},
+    {"slice", "0x3:f32 1:i64=-1 1:i64=-9223372036854775808 1:i64=0 1:i64=-1", "0x3:f32", "starts=0,0 steps=-1,1"},
+    {"slice", "2x0x3:f32 3:i64=-1,0,2 3:i64=-3,-1,-4 3:i64=0,1,2 3:i64=-1,-3,-2", "2x0x2:f32", "starts=1,0,2 steps=-1,-3,-2"},
+    {"slice", "0:f32 1:i64=9223372036854775807 1:i64=-9223372036854775808 1:i64=0 1:i64=-9223372036854775808", "0:f32", NULL},
+    {"slice", "0:f32 1:i64=-9223372036854775808 1:i64=9223372036854775807 1:i64=0 1:i64=1", "0:f32", "starts=0 steps=1"},
+    {"slice", "0:f32 1:i64=-3 1:i64=2 1:i64=0 1:i64=3", "0:f32", "starts=0 steps=3"},
+    {"slice starts=-2,0 ends=-1,2", "0x3:f32", "0x2:f32", "starts=0,0 steps=1,1"},
+};
+
 static const infer_case moves[] = {
     {"concat axis=1", "2x3:f32 2xC:f32 Nx4:f32", "2xC+7:f32", NULL},
     {"concat axis=-1", "2x3:f32 2x0:f32", "2x3:f32", "axis=1"},
@@ -166,6 +177,7 @@ static void test_slices(void **state)
 {
     (void)state;
     infer_cases(slices, sizeof slices / sizeof *slices);
+    infer_cases(empty_slices, sizeof empty_slices / sizeof *empty_slices);
 }
 
 static void test_moves(void **state)

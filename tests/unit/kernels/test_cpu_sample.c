@@ -76,6 +76,10 @@ static void test_grid_types(void **state)
             }
         }
     }
+    for (int padding = 0; padding < 3; padding++) {
+        sample(0, RY_bool, RY_f32,
+               (ry_grid_sample_attrs){RY_grid_mode_nearest, (ry_grid_padding)padding, 0});
+    }
 }
 
 /* Coordinates that are no numbers, or beyond all images; and pixels that are infinite beside what
@@ -180,6 +184,15 @@ static void test_roi_align(void **state)
         roi_align(RY_f32, "2x6x1x1", "7x6x3x5", attrs);
         roi_align(RY_f64, "2x3x9x40", "7x3x3x5", attrs);
         roi_align(i % 2 ? RY_f16 : RY_bf16, "2x17x11x13", "7x17x3x5", attrs);
+    }
+    /* as many samples as a bin may have: their sum stays as exact as that of a few */
+    for (int i = 0; i < 2; i++) {
+        roi_align(RY_f32, "2x2x9x9", "7x2x1x1",
+                  (ry_roi_align_attrs){.half_pixel = i,
+                                       .output_height = 1,
+                                       .output_width = 1,
+                                       .sampling_ratio = 512,
+                                       .spatial_scale = 1});
     }
 }
 

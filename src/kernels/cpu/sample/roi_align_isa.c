@@ -8,7 +8,7 @@
 #include "kernels/cpu/simd/simd.h"
 
 /* Samples of bins that are at most a pixel apart share their taps: one for each pixel that they
- * cover. */
+ * cover. Walks a bin of negative size from its end, so that pixels ascend. */
 static void merge_bin(const ry_points_axis *axis, int64_t pitch, const ry_roi_bins *bin,
                       int64_t size, int64_t at)
 {
@@ -17,7 +17,8 @@ static void merge_bin(const ry_points_axis *axis, int64_t pitch, const ry_roi_bi
         axis->index[k * pitch + at] = -1;
         axis->weight[k * pitch + at] = 0;
     }
-    for (int64_t s = 0; s < bin->samples; s++) {
+    for (int64_t i = 0; i < bin->samples; i++) {
+        const int64_t s = bin->size < 0 ? bin->samples - 1 - i : i;
         int64_t low, high;
         double weight;
         if (ry_roi_sample(bin, s, size, &low, &high, &weight)) {
@@ -58,8 +59,7 @@ static void locate(const ry_cpu_launch *launch, int64_t roi, int a, ry_points_ax
     }
     for (int64_t b = 0; b < bins; b++) {
         const ry_roi_bins bin = ry_roi_bins_of(attrs, end[0], end[1], b, bins);
-        const bool near =
-            !s->largest && bin.samples > 1 && bin.size >= 0 && bin.size <= (double)bin.samples;
+        const bool near = !s->largest && bin.samples > 1 && fabs(bin.size) <= (double)bin.samples;
         axis->taps = near ? bin.samples + 1 : 2 * bin.samples;
         if (near) {
             merge_bin(axis, s->axis_length, &bin, s->size[a], b);
