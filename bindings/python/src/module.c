@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module rynd._rynd: its types and functions. */
+#include "describe.h"
 #include "errors.h"
 #include "exchange.h"
 #include "lend.h"
 #include "save.h"
 #include "tune.h"
 #include "wisdom.h"
-
-#define TYPE(name) PyTypeObject *py_##name##_type;
-#include "types.inc"
-#undef TYPE
-PyTypeObject *py_result_type;
-
-void py_free(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    const freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF((PyObject *)type);
-}
 
 static PyObject *describe(PyObject *module, PyObject *object)
 {
