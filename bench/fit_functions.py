@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Coefficients of the functions of vector_math.h and vector_activations.h that name this script.
+"""Coefficients of the functions of src/kernels/common/elementary.cl that name this script.
 
     build/venv/bin/python bench/fit_functions.py [NAME...]
 

@@ -68,15 +68,4 @@ void cli_dataset_add_content(cli_dataset *set, const void *bytes, size_t size);
 /* Adds the name of a picture's file, with the size that it has in `folder`. */
 void cli_dataset_add_file(cli_dataset *set, const char *folder, const char *name);
 
-/* The names in a folder that `wanted` takes, without those that begin with a dot, sorted by their
- * bytes; free each, and the list. */
-bool cli_folder_list(const char *folder, bool (*wanted)(const char *path, const char *name),
-                     char ***names, size_t *count, cli_failure *failure);
-void cli_names_free(char **names, size_t count);
-/* A regular file with a picture's extension; a folder. */
-bool cli_is_picture_file(const char *path, const char *name);
-bool cli_is_inner_folder(const char *path, const char *name);
-/* "folder/name"; free() it. NULL: out of memory. */
-char *cli_path_join(const char *folder, const char *name);
-
 #endif

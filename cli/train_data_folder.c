@@ -6,6 +6,7 @@
 #include "files.h"
 #include "train_data.h"
 
+#include "folder_list.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "resample.h"
 #include "train_data.h"
 
+#include "folder_list.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Batches ahead of the one that is used: two make up for a slow picture. */
 enum { RING = CLI_LOADER_BATCHES, MOST_THREADS = 256 };
@@ -44,6 +45,13 @@ struct cli_loader {
     pthread_t threads[MOST_THREADS];
     unsigned thread_count;
 };
+
+/* Decoding shares the cores with the steps: one thread a core fills the gaps. */
+unsigned cli_loader_threads(const cli_common *common)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return common->threads ? (unsigned)common->threads : cores > 0 ? (unsigned)cores : 1;
+}
 
 uint64_t cli_loader_batches(const cli_dataset *set, int64_t batch, bool whole)
 {

@@ -45,6 +45,9 @@ typedef struct cli_batch {
 /* Batches of an epoch; `batch` is of all parts. */
 uint64_t cli_loader_batches(const cli_dataset *set, int64_t batch, bool whole);
 
+/* Threads that read samples ahead: --threads, else one per core. */
+unsigned cli_loader_threads(const cli_common *common);
+
 /* NULL when it fails. */
 cli_loader *cli_loader_start(const cli_loader_options *options, cli_failure *failure);
 /* Waits for the next batch and takes it; it stays until cli_loader_give. At the end, and where this

@@ -107,7 +107,7 @@ static bool add_copies(const rynd_trainer *trainer, double *fresh, cli_failure *
 bool cli_train_forecast_memory(cli_train_run *run, cli_train_memory *m, cli_failure *failure)
 {
     rynd_trainer *trainer = run->trainee.trainer;
-    const unsigned threads = cli_train_reader_threads(run->settings);
+    const unsigned threads = cli_loader_threads(&run->settings->common);
     double fresh;
     if (!find_fresh(trainer, &fresh, failure) || !add_copies(trainer, &fresh, failure)) {
         return false;

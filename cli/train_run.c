@@ -10,14 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Decoding shares the cores with the steps: one thread a core fills the gaps. */
-unsigned cli_train_reader_threads(const cli_train_settings *s)
-{
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return s->common.threads ? (unsigned)s->common.threads : cores > 0 ? (unsigned)cores : 1;
-}
 
 /* "3/10 loss 0.1234 91.2% 1234/s -1:02": epoch, loss, accuracy of the last validation, samples a
  * second, time left */
@@ -116,7 +108,7 @@ static bool validate(cli_train_run *run, cli_failure *failure)
         .common = &run->settings->common,
         .whole = true,
         .end = cli_loader_batches(&run->validation, run->batch, true),
-        .threads = cli_train_reader_threads(run->settings),
+        .threads = cli_loader_threads(&run->settings->common),
         .part = run->ranks.rank,
         .parts = run->ranks.ranks,
     };
@@ -307,7 +299,7 @@ static bool train(cli_train_run *run, cli_failure *failure)
         .first = run->step * run->accumulate,
         .end =
             run->steps > UINT64_MAX / run->accumulate ? UINT64_MAX : run->steps * run->accumulate,
-        .threads = cli_train_reader_threads(s),
+        .threads = cli_loader_threads(&s->common),
         .part = run->ranks.rank,
         .parts = run->ranks.ranks,
     };

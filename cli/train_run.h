@@ -49,9 +49,6 @@ static inline double cli_train_samples(const cli_train_run *run)
     return (double)run->accumulate * (double)run->batch;
 }
 
-/* Threads that read and change pictures ahead of the step. */
-unsigned cli_train_reader_threads(const cli_train_settings *settings);
-
 /* The whole command. */
 bool cli_train(const cli_train_settings *settings, cli_failure *failure);
 

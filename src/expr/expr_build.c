@@ -2,6 +2,7 @@
 /* Builds programs: hash-consing, constant folding, canonical order. */
 #include "expr/expr_build.h"
 
+#include "base/float_bits.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -30,13 +31,6 @@ void ry_expr_builder_free(ry_expr_builder *builder)
     *builder = (ry_expr_builder){.allocator = builder->allocator};
 }
 
-static uint64_t double_bits(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 /* splitmix64's finaliser (Steele, Lea, Flood 2014) over a running sum. */
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -51,7 +45,7 @@ static uint64_t instruction_hash(const ry_expr_instruction *in)
     uint64_t hash = mix((uint64_t)in->code, (uint64_t)in->dtype << 16 | in->index);
     hash =
         mix(hash, (uint64_t)in->operand[0] << 32 | (uint64_t)in->operand[1] << 16 | in->operand[2]);
-    return mix(hash, double_bits(in->value));
+    return mix(hash, ry_f64_bits(in->value));
 }
 
 static bool instruction_equal(const ry_expr_instruction *a, const ry_expr_instruction *b)
@@ -148,7 +142,7 @@ static int order(const ry_expr_instruction *code, int a, int b)
             return rank != 0 ? rank : (int)p->code - (int)q->code;
         }
         if (p->code == RY_EXPR_constant) {
-            return double_bits(p->value) < double_bits(q->value) ? -1 : 1;
+            return ry_f64_bits(p->value) < ry_f64_bits(q->value) ? -1 : 1;
         }
         if (p->index != q->index || p->dtype != q->dtype) {
             return p->index != q->index ? p->index - q->index : (int)p->dtype - (int)q->dtype;

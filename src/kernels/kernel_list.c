@@ -64,17 +64,6 @@ const ry_kernel *ry_kernel_refused(const ry_problem *problem, const ry_target *t
     return NULL;
 }
 
-unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem)
-{
-    unsigned packs = kernel->packed_inputs;
-    for (int i = 0; packs >> i; i++) {
-        if (!ry_problem_has_input(problem, i)) {
-            packs &= ~(1u << i);
-        }
-    }
-    return packs;
-}
-
 const ry_kernel *ry_kernel_better(size_t index, const ry_target *target)
 {
     const ry_kernel *kernel = ry_kernels[index], *best = NULL;

@@ -12,6 +12,17 @@ void ry_packing_add_numbers(ry_text *key, const int64_t *numbers, int count)
     ry_text_bytes(key, numbers, (size_t)count * sizeof *numbers);
 }
 
+unsigned ry_kernel_packs(const ry_kernel *kernel, const ry_problem *problem)
+{
+    unsigned packs = kernel->packed_inputs;
+    for (int i = 0; packs >> i; i++) {
+        if (!ry_problem_has_input(problem, i)) {
+            packs &= ~(1u << i);
+        }
+    }
+    return packs;
+}
+
 /* The shape with every extent 1: attributes are printed for the rank alone. */
 static ry_tensor without_size(const ry_tensor *tensor)
 {

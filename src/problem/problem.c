@@ -4,6 +4,7 @@
 
 #include "expr/expr.h"
 
+#include "base/float_bits.h"
 #include <string.h>
 
 /* The window lists of attrs.inc. `pads` is the operator's own business in `pad`. */
@@ -81,9 +82,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 
 static uint64_t mix_double(uint64_t hash, double number)
 {
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return mix(hash, bits);
+    return mix(hash, ry_f64_bits(number));
 }
 
 static uint64_t mix_text(uint64_t hash, const char *text)

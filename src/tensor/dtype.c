@@ -2,6 +2,7 @@
 /* Element types: tables and single-element conversion. */
 #include "tensor/dtype.h"
 
+#include "base/float_bits.h"
 #include <math.h>
 #include <string.h>
 
@@ -59,38 +60,24 @@ int ry_dtype_to_onnx(ry_dtype dtype)
     return rows[dtype].onnx;
 }
 
-static uint32_t float_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float bits_float(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 float ry_f16_to_f32(uint16_t bits)
 {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
     uint32_t exponent = (bits >> 10) & 31u;
     uint32_t fraction = bits & 1023u;
     if (exponent == 31) {
-        return bits_float(sign | 0x7f800000u | fraction << 13);
+        return ry_f32_of_bits(sign | 0x7f800000u | fraction << 13);
     }
     if (exponent == 0) { /* zero and subnormals: fraction * 2^-24 */
         float magnitude = (float)fraction * 0x1p-24f;
         return sign ? -magnitude : magnitude;
     }
-    return bits_float(sign | (exponent + 112) << 23 | fraction << 13);
+    return ry_f32_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
 uint16_t ry_f32_to_f16(float value)
 {
-    uint32_t bits = float_bits(value);
+    uint32_t bits = ry_f32_bits(value);
     uint32_t sign = bits >> 16 & 0x8000u;
     uint32_t magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) {
@@ -101,7 +88,7 @@ uint16_t ry_f32_to_f16(float value)
     }
     /* below 2^-14: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits */
     if (magnitude < 0x38800000u) {
-        uint32_t rounded = float_bits(bits_float(magnitude) + 0.5f) - float_bits(0.5f);
+        uint32_t rounded = ry_f32_bits(ry_f32_of_bits(magnitude) + 0.5f) - ry_f32_bits(0.5f);
         return (uint16_t)(sign | rounded);
     }
     uint32_t odd = magnitude >> 13 & 1u;
@@ -110,12 +97,12 @@ uint16_t ry_f32_to_f16(float value)
 
 float ry_bf16_to_f32(uint16_t bits)
 {
-    return bits_float((uint32_t)bits << 16);
+    return ry_f32_of_bits((uint32_t)bits << 16);
 }
 
 uint16_t ry_f32_to_bf16(float value)
 {
-    uint32_t bits = float_bits(value);
+    uint32_t bits = ry_f32_bits(value);
     if ((bits & 0x7fffffffu) > 0x7f800000u) {
         return (uint16_t)(bits >> 16 | 0x40u);
     }
@@ -215,11 +202,11 @@ static float round_to_odd(double value)
     if (isnan(value) || isinf(nearest) || (double)nearest == value) {
         return nearest;
     }
-    uint32_t bits = float_bits(nearest);
+    uint32_t bits = ry_f32_bits(nearest);
     if (fabs((double)nearest) > fabs(value)) {
         bits--; /* toward zero */
     }
-    return bits_float(bits | 1u);
+    return ry_f32_of_bits(bits | 1u);
 }
 
 void ry_set_f64(ry_dtype dtype, void *data, int64_t index, double value)

@@ -17,9 +17,10 @@ from .candidates import Candidate, Candidates, Prediction
 from .errors import (ArgumentError, ArgumentTypeError, BusyError, CancelledError, DeviceError, Error, FileError, FormatError, MissingFileError,
                      NotFoundError, OutOfMemoryError, ShapeError, UnsupportedError)
 from .expressions import Expr, expr
-from .model import Model, Node, Value, Weights, load
+from .model import Model, Node, Weights, load
 from .operators import Op, conv1d, conv2d, conv3d
-from .placement import FleetDevice, Part, PlacedPart, Placement, place
+from .parts import Part, Value
+from .placement import FleetDevice, PlacedPart, Placement, place
 from .plan import Knob, Memory, Plan, Profile, Session, Step, save_html
 from .ranks import Exchange, mpi, mpi_ranks
 from .sweeps import Sweep, SweepPoint, sweep

@@ -5,7 +5,7 @@ import functools
 
 from . import _rynd
 from .context import accuracy_number, context
-from .placement import Part
+from .parts import Part
 from .plan import Step
 
 

@@ -7,13 +7,11 @@ from collections import namedtuple
 from . import _rynd
 from .context import accuracy_number, context
 from .errors import MissingFileError, ShapeError
-from .placement import Part
+from .parts import Part, Value
 from .plan import Plan
 from .table import table
 from .tuning import Tuning, weights_number
 
-Value = namedtuple("Value", "name dtype shape")
-Value.__doc__ = """An input or output. `shape` has numbers, and names of open dimensions; None if unknown."""
 Weights = namedtuple("Weights", "packed derived unused_packed unused_derived keep")
 Weights.__doc__ = """Bytes of weights that the plans of a model share: `packed` for kernels, `derived` from the model's constants by folding;
 those of them that no plan reads; and how many of each stay then."""

@@ -8,38 +8,15 @@ from collections import namedtuple
 from . import _rynd
 from .context import _log, accuracy_number
 from .errors import ArgumentError, ArgumentTypeError
-from .plan import Memory, Plan
+from .model import Model
+from .parts import Part
+from .plan import Memory
 from .table import seconds_text, size_text, table
 
 OBJECTIVES = ("latency", "throughput", "energy", "memory")
 
 FleetDevice = namedtuple("FleetDevice", "name device profile threads memory watts")
 FleetDevice.__doc__ = """A device of the file; None for unstated values. `profile`: it is another machine."""
-
-
-class Part:
-    """The nodes between values of a model, with fixed shapes: planned and run like a model. Made by Model.part and rynd.place."""
-
-    def __init__(self, native, accuracy=None):
-        from .model import Value
-        self._native = native
-        self._accuracy = accuracy
-        self._session = None
-        self.inputs = [Value(*value) for value in native.inputs()]
-        self.outputs = [Value(*value) for value in native.outputs()]
-
-    def plan(self, accuracy=None, settings=None, weights=True, progress=None):
-        """Makes a plan, as Model.plan does."""
-        return Plan(self._native, accuracy_number(accuracy or self._accuracy), 0, {}, None, settings or {}, weights, progress)
-
-    def __call__(self, *arrays, **named):
-        """Plans the part at the first call, and runs it. One thread at a time."""
-        if self._session is None:
-            self._session = self.plan().session()
-        return self._session.run(*arrays, **named)
-
-    def __repr__(self):
-        return f"rynd.{type(self).__name__}({', '.join(value.name for value in self.inputs)} -> {', '.join(value.name for value in self.outputs)})"
 
 
 class PlacedPart(Part):
@@ -122,7 +99,6 @@ def place(models, devices, objective="latency", batch=None, dims=None, accuracy=
 
     Raises FileError, FormatError (the file's line), UnsupportedError (energy without a meter), NotFoundError (too little memory), ShapeError.
     """
-    from .model import Model
     models = [models] if isinstance(models, Model) else list(models)
     for model in models:
         if not isinstance(model, Model):

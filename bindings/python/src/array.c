@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "array.h"
 
+#include "describe.h"
 #include "dlpack.h"
 #include "errors.h"
-#include "lend.h"
 
 #include <stdlib.h>
 #include <string.h>

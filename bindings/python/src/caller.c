@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Caller: what `model(x)` is. It keeps the sessions of the last shapes, and asks `_session_for`,
  * which Python defines, for one that is missing. Threads that call at once have a session each. */
+#include "describe.h"
 #include "errors.h"
 #include "session.h"
 

@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tensor without its data, as Python has it: (dtype, shape, strides in elements). */
+/* Descriptions of tensors, to Python and from it. */
+#include "describe.h"
+
 #include "errors.h"
-#include "lend.h"
+
+#include <string.h>
+
+rynd_dtype py_dtype_of(const char *name)
+{
+    for (int d = RYND_DTYPE_F32; d <= RYND_DTYPE_BOOL; d++) {
+        if (strcmp(name, rynd_dtype_name((rynd_dtype)d)) == 0) {
+            return (rynd_dtype)d;
+        }
+    }
+    return RYND_DTYPE_NONE;
+}
 
 PyObject *py_tuple_of(const int64_t *numbers, int count)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expr: a program of the expression language, and its gradient, on arrays. */
 #include "array.h"
+#include "describe.h"
 #include "errors.h"
 #include "lend.h"
 #include "settings.h"

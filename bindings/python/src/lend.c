@@ -31,16 +31,6 @@ static rynd_dtype dtype_of(element kind, size_t bytes)
     return RYND_DTYPE_NONE;
 }
 
-rynd_dtype py_dtype_of(const char *name)
-{
-    for (int d = RYND_DTYPE_F32; d <= RYND_DTYPE_BOOL; d++) {
-        if (strcmp(name, rynd_dtype_name((rynd_dtype)d)) == 0) {
-            return (rynd_dtype)d;
-        }
-    }
-    return RYND_DTYPE_NONE;
-}
-
 const char *py_tensor_text(const rynd_tensor *tensor, char *text, size_t size)
 {
     int at = snprintf(text, size, "%s [", rynd_dtype_name(tensor->dtype));

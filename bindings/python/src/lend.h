@@ -21,15 +21,4 @@ void py_give_back(py_lent *lent);
 /* "f32 [1, 3, 224, 224]" into `text`; returns it. */
 const char *py_tensor_text(const rynd_tensor *tensor, char *text, size_t size);
 
-/* (dtype, shape, strides in elements), and back (strides None: row-major; false: an exception is
- * set). */
-PyObject *py_describe(const rynd_tensor *tensor);
-bool py_take_description(PyObject *description, rynd_tensor *tensor);
-
-/* A tuple of these numbers. NULL: an exception is set. */
-PyObject *py_tuple_of(const int64_t *numbers, int count);
-
-/* Returns the dtype by its name ("f32"), or RYND_DTYPE_NONE. */
-rynd_dtype py_dtype_of(const char *name);
-
 #endif

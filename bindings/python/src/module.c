@@ -2,6 +2,7 @@
 /* The module rynd._rynd: its types and functions. */
 #define _GNU_SOURCE /* dladdr */
 #include "array.h"
+#include "describe.h"
 #include "digest.h"
 #include "errors.h"
 #include "exchange.h"
@@ -12,19 +13,6 @@
 
 #include <dlfcn.h>
 #include <string.h>
-
-#define TYPE(name) PyTypeObject *py_##name##_type;
-#include "types.inc"
-#undef TYPE
-PyTypeObject *py_result_type;
-
-void py_free(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    const freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF((PyObject *)type);
-}
 
 static PyObject *describe(PyObject *module, PyObject *object)
 {

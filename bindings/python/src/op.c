@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Op: a problem on arrays with planned strides. */
 #include "array.h"
+#include "describe.h"
 #include "errors.h"
 #include "lend.h"
 #include "settings.h"

@@ -166,18 +166,6 @@ static PyObject *plan_seconds(PyObject *self, PyObject *unused)
     return PyFloat_FromDouble(rynd_plan_planning_seconds(((plan_object *)self)->plan));
 }
 
-/* (median, low, high, coverage, arithmetic, memory, overhead, energy), energy None or (joule, low,
- * high, meter). */
-PyObject *py_prediction(const rynd_prediction *p)
-{
-    PyObject *energy =
-        *p->meter ? Py_BuildValue("(ddds)", p->joule, p->joule_low, p->joule_high, p->meter)
-                  : PY_TAKE(Py_None);
-    return energy ? Py_BuildValue("(dddddddN)", p->median, p->low, p->high, p->coverage,
-                                  p->arithmetic, p->memory, p->overhead, energy)
-                  : NULL;
-}
-
 /* step: None: of the whole plan. */
 static PyObject *plan_predict(PyObject *self, PyObject *step)
 {

@@ -2,8 +2,8 @@
 /* Takes the options of a plan. */
 #include "plan_request.h"
 
+#include "describe.h"
 #include "errors.h"
-#include "lend.h"
 
 void py_plan_request_free(py_plan_request *request)
 {

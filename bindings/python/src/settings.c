@@ -27,6 +27,18 @@ void py_settings_free(py_settings *settings)
     PyMem_Free(settings->all);
 }
 
+/* (median, low, high, coverage, arithmetic, memory, overhead, energy), energy None or (joule, low,
+ * high, meter). */
+PyObject *py_prediction(const rynd_prediction *p)
+{
+    PyObject *energy =
+        *p->meter ? Py_BuildValue("(ddds)", p->joule, p->joule_low, p->joule_high, p->meter)
+                  : PY_TAKE(Py_None);
+    return energy ? Py_BuildValue("(dddddddN)", p->median, p->low, p->high, p->coverage,
+                                  p->arithmetic, p->memory, p->overhead, energy)
+                  : NULL;
+}
+
 int py_add_candidate(void *list, const rynd_candidate *c)
 {
     PyObject *prediction = py_prediction(&c->prediction);

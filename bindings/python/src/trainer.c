@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trainer: steps of training on arrays. */
 #include "array.h"
+#include "describe.h"
 #include "errors.h"
 #include "exchange.h"
 #include "lend.h"

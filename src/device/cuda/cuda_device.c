@@ -13,18 +13,6 @@
 
 enum { NON_BLOCKING = 1 }; /* CUstream_flags */
 
-rynd_status ry_cuda_enter(const ry_cuda_state *device, ry_error *error)
-{
-    const int code = device->cu->CtxPushCurrent(device->context);
-    return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuCtxPushCurrent", code, error);
-}
-
-void ry_cuda_leave(const ry_cuda_state *device)
-{
-    void *context;
-    device->cu->CtxPopCurrent(&context);
-}
-
 static rynd_status take(ry_gpu_device *base, ry_buffer *buffer, bool *full, ry_error *error)
 {
     const ry_cuda_state *device = (const ry_cuda_state *)base;

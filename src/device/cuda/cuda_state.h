@@ -58,8 +58,8 @@ static inline rynd_status ry_cuda_fail_on(const ry_cuda_state *device, const cha
     return ry_cuda_fail(device->cu, device->gpu.base.name, call, code, error);
 }
 
-/* The device's context is the thread's between them; what the application had is so again behind
- * them. Each ry_cuda_leave belongs to a ry_cuda_enter that was well. */
+/* cuda_context.c: ry_cuda_enter makes the device's context the thread's, ry_cuda_leave restores the
+ * application's. Call ry_cuda_leave once for each ry_cuda_enter that succeeded. */
 rynd_status ry_cuda_enter(const ry_cuda_state *device, ry_error *error);
 void ry_cuda_leave(const ry_cuda_state *device);
 

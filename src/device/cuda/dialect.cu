@@ -80,6 +80,16 @@ FUNCTION double rounded_product(double a, double b)
     return __dmul_rn(a, b);
 }
 
+/* The words of kernels/common/elementary.cl. */
+#define f32_bits(x)           __float_as_uint(x)
+#define f32_of_bits(bits)     __uint_as_float(bits)
+#define f32_abs(x)            fabs(x)
+#define f32_copysign(x, sign) copysign((x), (sign))
+#define f32_fma(a, b, c)      fma((a), (b), (c))
+#define f32_sqrt(x)           sqrt(x)
+#define F32_INFINITY          f32_of_bits(0x7f800000u)
+#define F32_NAN               f32_of_bits(0x7fc00000u)
+
 /* Elements of tensors, which f16 and bf16 store as ushort, from and to float; rounded to nearest,
  * ties to even. Those two are read and written in GLOBAL memory. */
 #define TYPE_f32             float

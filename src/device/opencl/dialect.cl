@@ -53,6 +53,16 @@ typedef ulong uint64_t;
 /* A product of floats or doubles that is rounded before anything is added to it. */
 #define ROUNDED_PRODUCT(a, b) ((a) * (b))
 
+/* The words of kernels/common/elementary.cl. */
+#define f32_bits(x)           as_uint((float)(x))
+#define f32_of_bits(bits)     as_float((uint)(bits))
+#define f32_abs(x)            fabs(x)
+#define f32_copysign(x, sign) copysign((x), (sign))
+#define f32_fma(a, b, c)      fma((a), (b), (c))
+#define f32_sqrt(x)           sqrt(x)
+#define F32_INFINITY          f32_of_bits(0x7f800000u)
+#define F32_NAN               f32_of_bits(0x7fc00000u)
+
 /* Elements of tensors, which f16 and bf16 store as ushort (of f16 `half` is as good), from and to
  * float; rounded to nearest, ties to even. Those two are read and written in GLOBAL memory. */
 #define TYPE_f32             float

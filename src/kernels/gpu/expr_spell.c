@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-extern const char ry_gpu_text_functions[];
+extern const char ry_gpu_text_elementary[], ry_gpu_text_functions[];
 
 /* How a function is written, by the type of its operands. $a $b $c are operands, $T their type, $W
  * the unsigned type in which integers wrap, $N the type's name, $B its bits. Bools are
@@ -247,7 +247,10 @@ void ry_gpu_expr_functions(const ry_gpu_expr *expr, ry_text *text)
         ry_text_add(text, "%s#define f64_%s(a) %s(a)\n", i ? "" : "#define USES_f64\n",
                     f64_names[i], f64_names[i]);
     }
-    ry_text_add(text, "%s%s", elementary ? "#define USES_ELEMENTARY\n" : "", ry_gpu_text_functions);
+    if (elementary) {
+        ry_text_add(text, "#define USES_ELEMENTARY\n%s", ry_gpu_text_elementary);
+    }
+    ry_text_add(text, "%s", ry_gpu_text_functions);
     for (int t = 1; t < RY_DTYPES; t++) {
         const ry_dtype_kind kind = ry_dtype_get_kind((ry_dtype)t);
         if (used[t] && (kind == RY_KIND_SIGNED || kind == RY_KIND_UNSIGNED)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy between element types: pieces of a box whose rows are converted; f32 to and from the 16-bit
  * floats by loops that vectorise. */
+#include "base/float_bits.h"
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
@@ -67,24 +68,10 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     return RYND_OK;
 }
 
-static uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static void f32_to_bf16(uint16_t *restrict y, const float *restrict x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = bits_of(x[i]), rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16,
+        uint32_t bits = ry_f32_bits(x[i]), rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16,
                  nan = bits >> 16 | 0x40u;
         y[i] = (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
     }
@@ -93,7 +80,7 @@ static void f32_to_bf16(uint16_t *restrict y, const float *restrict x, int64_t n
 static void bf16_to_f32(float *restrict y, const uint16_t *restrict x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        y[i] = float_of((uint32_t)x[i] << 16);
+        y[i] = ry_f32_of_bits((uint32_t)x[i] << 16);
     }
 }
 
@@ -102,10 +89,12 @@ static void bf16_to_f32(float *restrict y, const uint16_t *restrict x, int64_t n
 static void f32_to_f16(uint16_t *restrict y, const float *restrict x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = bits_of(x[i]), magnitude = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
+        uint32_t bits = ry_f32_bits(x[i]), magnitude = bits & 0x7fffffffu,
+                 sign = bits >> 16 & 0x8000u;
         uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
         uint32_t small =
-            bits_of(float_of(magnitude < 0x38800000u ? magnitude : 0) + 0.5f) - 0x3f000000u;
+            ry_f32_bits(ry_f32_of_bits(magnitude < 0x38800000u ? magnitude : 0) + 0.5f) -
+            0x3f000000u;
         uint32_t large = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
         uint32_t value = magnitude < 0x38800000u ? small : normal;
         y[i] = (uint16_t)(sign | (magnitude >= 0x477ff000u ? large : value));
@@ -118,8 +107,8 @@ static void f16_to_f32(float *restrict y, const uint16_t *restrict x, int64_t n)
     for (int64_t i = 0; i < n; i++) {
         uint32_t sign = (uint32_t)(x[i] & 0x8000u) << 16, magnitude = (uint32_t)(x[i] & 0x7fffu)
                                                                       << 13;
-        uint32_t finite = bits_of(float_of(magnitude) * 0x1p112f);
-        y[i] = float_of(sign | (magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : finite));
+        uint32_t finite = ry_f32_bits(ry_f32_of_bits(magnitude) * 0x1p112f);
+        y[i] = ry_f32_of_bits(sign | (magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : finite));
     }
 }
 

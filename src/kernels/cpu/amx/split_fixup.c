@@ -25,13 +25,6 @@ split_range ry_split_rows_read(const split_plan *plan, const split_task *t,
     return range;
 }
 
-static float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* If e is the least magnitude, all parts are multiples of 2^-23 e. Products are multiples of the
  * product of both least magnitudes times 2^-30 (two parts) or 2^-46 (three parts). If these units
  * are normal numbers, no sum and no part is subnormal. Otherwise each operation, and each part that
@@ -45,11 +38,11 @@ split_guard ry_split_guard_of_sums(int64_t parts, double terms, split_range x, s
     }
     /* 2^127: what rounds beyond the largest number is larger */
     const bool finite = x.high < 0x7f000000u && w.high < 0x7f000000u;
-    const double x_high = finite ? (double)float_of(x.high) : 0x1p127,
-                 w_high = finite ? (double)float_of(w.high) : 0x1p127;
+    const double x_high = finite ? (double)ry_f32_of_bits(x.high) : 0x1p127,
+                 w_high = finite ? (double)ry_f32_of_bits(w.high) : 0x1p127;
     guard.overflow = !finite || x_high * w_high * terms > 0x1p120;
-    const double x_low = (double)float_of(x.low + 1), w_low = (double)float_of(w.low + 1),
-                 unit = parts == 2 ? 0x1p-30 : 0x1p-46;
+    const double x_low = (double)ry_f32_of_bits(x.low + 1),
+                 w_low = (double)ry_f32_of_bits(w.low + 1), unit = parts == 2 ? 0x1p-30 : 0x1p-46;
     const bool normal = x_low >= 0x1p-102 && w_low >= 0x1p-102 && x_low * w_low * unit >= 0x1p-126;
     if (!normal) {
         const double limit = 0x1p-100 * terms * (16.0 + 3.0 * (x_high + w_high));

@@ -5,8 +5,7 @@
 /* One weight's parts, `apart` elements from each other. */
 static void split_weight(float weight, int64_t parts, uint16_t *to, int64_t apart)
 {
-    uint32_t bits;
-    memcpy(&bits, &weight, sizeof bits);
+    uint32_t bits = ry_f32_bits(weight);
     for (int64_t i = 0; i < parts; i++) {
         uint32_t left;
         to[i * apart] = (uint16_t)(split_next_part(bits, &left) >> 16);
@@ -16,9 +15,7 @@ static void split_weight(float weight, int64_t parts, uint16_t *to, int64_t apar
 
 static void widen(split_range *range, float weight)
 {
-    uint32_t bits;
-    memcpy(&bits, &weight, sizeof bits);
-    bits &= 0x7fffffffu;
+    const uint32_t bits = ry_f32_bits(weight) & 0x7fffffffu;
     range->low = bits - 1 < range->low ? bits - 1 : range->low;
     range->high = bits > range->high ? bits : range->high;
 }

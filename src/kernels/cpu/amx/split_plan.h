@@ -25,10 +25,9 @@
 #ifndef RY_KERNELS_CPU_AMX_SPLIT_PLAN_H
 #define RY_KERNELS_CPU_AMX_SPLIT_PLAN_H
 
+#include "base/float_bits.h"
 #include "kernels/common/task_cut.h"
 #include "kernels/cpu/parts/conv_geometry.h"
-
-#include <string.h>
 
 enum {
     SPLIT_STEP = 32,     /* channels of a tile's row */
@@ -128,11 +127,7 @@ static inline uint32_t split_next_part(uint32_t bits, uint32_t *left)
     const bool finite = magnitude < 0x7f800000u;
     const uint32_t part =
         (finite ? bits + 0x7fffu + (bits >> 16 & 1u) : bits | quiet) & 0xffff0000u;
-    float full, rounded;
-    memcpy(&full, &bits, sizeof full);
-    memcpy(&rounded, &part, sizeof rounded);
-    const float difference = finite ? full - rounded : 0.0f;
-    memcpy(left, &difference, sizeof *left);
+    *left = ry_f32_bits(finite ? ry_f32_of_bits(bits) - ry_f32_of_bits(part) : 0.0f);
     return part;
 }
 

@@ -7,12 +7,12 @@
 #define FROM_FLOAT
 #define FROM          f32
 #define C_FROM        float
-#define ROUND_FROM(v) ry_f32_round(v)
+#define ROUND_FROM(v) f32_round(v)
 #include "kernels/cpu/expr/expr_convert.inc"
 
 #define FROM          f64
 #define C_FROM        double
-#define ROUND_FROM(v) ry_f64_round(v)
+#define ROUND_FROM(v) f64_round(v)
 #include "kernels/cpu/expr/expr_convert.inc"
 #undef FROM_FLOAT
 

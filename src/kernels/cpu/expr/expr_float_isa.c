@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The expression language's functions in f32 and f64, as loops. */
 #include "kernels/cpu/expr/expr_loops.h"
-#include "kernels/cpu/simd/vector_activations.h"
+#include "kernels/cpu/simd/vector_math.h"
 
 /* What f32 and f64 have in common: C is the type, S the suffix of libm's functions. min and max
  * test b for NaN, which is the single value of a scalar loop: there the test leaves the loop. */
@@ -38,7 +38,7 @@
 COMMON_OPS(f32, float, f)
 COMMON_OPS(f64, double, )
 
-#define F32_OP(name) static inline float f32_op_##name(float a) { return ry_f32_##name(a); }
+#define F32_OP(name) static inline float f32_op_##name(float a) { return f32_##name(a); }
 #define F64_OP(name) static inline double f64_op_##name(double a) { return name(a); }
 #define OPS(X) X(exp) X(log) X(log1p) X(expm1) X(sin) X(cos) X(tan) X(asin) \
                X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf)
@@ -55,7 +55,7 @@ OPS(F64_OP)
 
 static inline float f32_op_pow(float a, float b)
 {
-    return ry_f32_pow(a, b);
+    return f32_pow(a, b);
 }
 
 static inline double f64_op_pow(double a, double b)
@@ -65,7 +65,7 @@ static inline double f64_op_pow(double a, double b)
 
 static inline double f64_op_round(double a)
 {
-    return ry_f64_round(a);
+    return f64_round(a);
 }
 
 static inline double f64_op_sigmoid(double a)
@@ -126,7 +126,7 @@ static inline void f32_op_repair(ry_expr_code code, size_t n, float *y, const fl
         (void)b;                                                                      \
         (void)c;                                                                      \
         for (size_t i = 0; i < n; i++) {                                              \
-            to[i] = ry_f32_near_##name(p[i]);                                         \
+            to[i] = f32_near_##name(p[i]);                                            \
         }                                                                             \
     }
 #define NEAR_ROW(name) [RY_EXPR_##name] = near_##name,

@@ -32,8 +32,8 @@ typedef enum ry_loop_type {
     RY_LOOP_TYPES
 } ry_loop_type;
 
-/* The functions that have a shorter text for the class near32 (ry_f32_near_* of
- * vector_activations.h). */
+/* The functions that have a shorter text for the class near32 (f32_near_* of
+ * kernels/common/elementary.cl). */
 #define RY_EXPR_NEAR(X) X(erf) X(silu) X(gelu) X(gelu_tanh)
 
 ry_loop_type ry_expr_loop_type(ry_dtype dtype);

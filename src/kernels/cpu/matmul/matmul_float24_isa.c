@@ -9,6 +9,7 @@
 #include "kernels/cpu/matmul/float24.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 
+#include "base/float_bits.h"
 #include "base/integer.h"
 #include "kernels/cpu/matmul/matmul_epilogue.h"
 #include "kernels/cpu/matmul/matmul_float24_plan.h"
@@ -24,13 +25,6 @@ enum {
     PREFETCHED_ROWS = 32, /* rows of b, if a vector of each is read */
 };
 
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* The scale of the column of `count` weights: what makes of its largest one that of exponent
  * FLOAT24_LARGEST. NaN where that is no float, where a weight is not finite, is subnormal, or too
  * small beside the largest. */
@@ -38,7 +32,7 @@ static float column_scale(const float *from, int64_t step, int64_t count)
 {
     uint32_t largest = 0, min = UINT32_MAX; /* not zero */
     for (int64_t k = 0; k < count; k++) {
-        const uint32_t size = bits_of(from[k * step]) & INT32_MAX;
+        const uint32_t size = ry_f32_bits(from[k * step]) & INT32_MAX;
         largest = size > largest ? size : largest;
         min = size - 1 < min ? size - 1 : min; /* zero is beyond all others */
     }
@@ -61,7 +55,7 @@ static void pack_block(const float *from, int64_t step, int64_t count, float sca
     }
     const int shift = ilogbf(scale) * (1 << (23 - FLOAT24_DROPPED)); /* shift of the exponent */
     for (int64_t k = 0; k < count; k++) {
-        const uint32_t bits = bits_of(from[k * step]), size = bits & INT32_MAX;
+        const uint32_t bits = ry_f32_bits(from[k * step]), size = bits & INT32_MAX;
         /* half of what is dropped rounds, away from zero; the carry goes into the exponent, as it
          * shall */
         const uint32_t kept =

@@ -24,7 +24,7 @@ static void scale(float *restrict y, const float *restrict x, const float *restr
         }
     } else {
         for (int64_t i = 0; i < n; i++) {
-            y[i] = x[i] / ry_f32_pow(f.bias + f.factor * sum[i], f.beta);
+            y[i] = x[i] / f32_pow(f.bias + f.factor * sum[i], f.beta);
         }
     }
 }

@@ -47,7 +47,7 @@ RY_INLINE ry_vf exponentials(ry_vf x)
     float lanes[RY_W];
     ry_vf_store(lanes, x);
     for (int i = 0; i < RY_W; i++) {
-        lanes[i] = ry_f32_exp(lanes[i]);
+        lanes[i] = f32_exp(lanes[i]);
     }
     return ry_vf_load(lanes);
 }
@@ -80,7 +80,7 @@ static void softmax_row(float *restrict y, const float *restrict x, int64_t n, c
     ry_vf last;
     const float shift = row_maximum(x, n, t), sum = row_exponentials(y, x, n, shift, t, &last);
     if (logarithm) {
-        const ry_vf less = ry_vf_set(-shift), rest = ry_vf_set(-ry_f32_log(sum));
+        const ry_vf less = ry_vf_set(-shift), rest = ry_vf_set(-f32_log(sum));
         for (int64_t i = 0; i < full; i += RY_W) {
             ry_vf_store(y + i, ry_vf_add(ry_vf_add(ry_vf_load(x + i), less), rest));
         }
@@ -99,7 +99,7 @@ static void add_exponentials(float *restrict y, const float *restrict x,
                              const float *restrict shift, float *restrict sum, int64_t columns)
 {
     for (int64_t i = 0; i < columns; i++) {
-        y[i] = ry_f32_exp(x[i] - shift[i]);
+        y[i] = f32_exp(x[i] - shift[i]);
         sum[i] += y[i];
     }
 }
@@ -122,7 +122,7 @@ static void softmax_columns(float *restrict y, const float *restrict x, int64_t 
         add_exponentials(y + k * step, x + k * step, shift, sum, columns);
     }
     for (int64_t i = 0; i < columns; i++) {
-        sum[i] = logarithm ? ry_f32_log(sum[i]) : 1 / sum[i];
+        sum[i] = logarithm ? f32_log(sum[i]) : 1 / sum[i];
     }
     for (int64_t k = 0; k < length; k++) {
         for (int64_t i = 0; i < columns; i++) {

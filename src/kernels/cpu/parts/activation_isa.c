@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations over rows of floats. What comes in is a rounded sum: the error of the functions
- * ry_f32_near_*, some 1e-7 of it at most, is no larger than what its own rounding makes, so that
+ * f32_near_*, some 1e-7 of it at most, is no larger than what its own rounding makes, so that
  * they serve every accuracy class. */
 #include "kernels/cpu/parts/activation.h"
 
 #include "kernels/cpu/simd/simd.h"
-#include "kernels/cpu/simd/vector_activations.h"
+#include "kernels/cpu/simd/vector_math.h"
 
 static inline float bounded(float x, float low, float high)
 {
@@ -29,14 +29,14 @@ FORM(none, x)
 FORM(relu, x < 0 ? 0 : x)
 FORM(leaky_relu, x < 0 ? x * a : x)
 FORM(clip, bounded(x, a, b))
-FORM(sigmoid, ry_f32_sigmoid(x))
-FORM(tanh, ry_f32_tanh(x))
-FORM(silu, ry_f32_near_silu(x))
+FORM(sigmoid, f32_sigmoid(x))
+FORM(tanh, f32_tanh(x))
+FORM(silu, f32_near_silu(x))
 FORM(hard_sigmoid, bounded(x *a + b, 0, 1))
 FORM(hard_swish, x *bounded(x *a + b, 0, 1))
-FORM(gelu, ry_f32_near_gelu(x))
-FORM(gelu_tanh, ry_f32_near_gelu_tanh(x))
-FORM(mish, ry_f32_mish(x))
+FORM(gelu, f32_near_gelu(x))
+FORM(gelu_tanh, f32_near_gelu_tanh(x))
+FORM(mish, f32_mish(x))
 
 static const activate_function forms[] = {
 #define RY_ACTIVATION(name, expression) [RY_activation_##name] = activate_##name,

@@ -4,12 +4,12 @@
  *
  * Phase 0 leaves in the workspace a row of 1 + boxes numbers for each class of each image: how many
  * it kept, and which. Phase 1 writes the rows to the output, in order. */
+#include "base/float_bits.h"
 #include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { TOGETHER = 16 }; /* kept boxes that are compared before the first that overlaps counts */
 
@@ -72,9 +72,7 @@ static box box_at(const ry_cpu_launch *launch, int64_t number)
 /* Greater keys come first: the score in an order of unsigned numbers, then the lower box. */
 static uint64_t key_of(float score, int64_t number)
 {
-    uint32_t bits;
-    score += 0.0f;
-    memcpy(&bits, &score, sizeof bits);
+    uint32_t bits = ry_f32_bits(score + 0.0f);
     bits = bits >> 31 ? ~bits : bits | 0x80000000u;
     bits = score != score ? UINT32_MAX : bits;
     return (uint64_t)bits << 32 | (UINT32_MAX - (uint32_t)number);

@@ -23,9 +23,7 @@ static inline uint32_t order_float(float value)
 
 static inline uint64_t order_double(double value)
 {
-    uint64_t bits;
-    const double sum = value + 0.0;
-    memcpy(&bits, &sum, sizeof bits);
+    uint64_t bits = ry_f64_bits(value + 0.0);
     bits = bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
     return value != value ? UINT64_MAX : bits;
 }

@@ -21,6 +21,7 @@
 #ifndef RY_KERNELS_CPU_SIMD_AMX_TILE_H
 #define RY_KERNELS_CPU_SIMD_AMX_TILE_H
 
+#include "base/float_bits.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -129,9 +130,7 @@ RY_AMX_UNCHECKED static inline void ry_amx_elements(uint32_t tile[RY_AMX_ROWS][R
     for (int i = 0; i < 2 * RY_AMX_ROWS * RY_AMX_ROWS; i++) {
         const int half = i & 1, row = i / 2 / RY_AMX_ROWS, k = i / 2 % RY_AMX_ROWS;
         const uint32_t bits = half ? tile[row][k] & 0xffff0000u : tile[row][k] << 16;
-        float x;
-        memcpy(&x, &bits, sizeof x);
-        x = ry_amx_flush(x);
+        const float x = ry_amx_flush(ry_f32_of_bits(bits));
         element[half][row][k] = x;
         const float size = x - x == 0 ? fabsf(x) : INFINITY;
         *max = size > *max ? size : *max;

@@ -43,7 +43,7 @@ typedef struct pool_loops {
 
 RY_INLINE float power_of_float(float x, float p)
 {
-    return ry_f32_pow(x, p);
+    return f32_pow(x, p);
 }
 
 RY_INLINE double power_of_double(double x, double p)
