@@ -326,6 +326,7 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         char source[20];
         snprintf(source, sizeof source, "%016" PRIx64, step.source);
         cli_json_text(node, "source", source);
+        cJSON_AddBoolToObject(node, "reference", step.reference);
         cli_json_number(node, "flop", step.flop);
         cli_json_number(node, "bytes", step.bytes);
         cli_json_number(node, "micro_batches", (double)step.micro_batches);

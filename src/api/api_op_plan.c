@@ -160,6 +160,7 @@ static rynd_status describe(rynd_op *op, ry_error *error)
         accuracy = own > accuracy ? own : accuracy;
         op->info.kernel_flop += plan->steps[s].kernel_flop;
         op->info.source = op->info.source * 31 + plan->steps[s].source;
+        op->info.reference |= plan->steps[s].reference;
     }
     op->info.accuracy = ry_accuracy_word(accuracy);
     return op->info.problem && op->info.kernel ? RYND_OK : ry_fail_memory(error);

@@ -66,7 +66,7 @@ rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_s
         .fused = fused_text(problem, arena), .flop = ry_problem_flop(problem),
         .bytes = ry_problem_bytes(problem), .accuracy = ry_accuracy_word(kernel->accuracy),
         .kernel_flop = prepared->counts.flop, .micro_batches = 1,
-        .source = ry_kernel_source(kernel));
+        .source = ry_kernel_source(kernel), .reference = kernel->reference);
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
 }
 

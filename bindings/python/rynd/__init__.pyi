@@ -128,6 +128,7 @@ class Step:
     activations: int
     workspace: int
     source: str
+    reference: bool
 
 class Profile:
     steps: list[tuple[Step, float]]
