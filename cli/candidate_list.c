@@ -66,12 +66,12 @@ static void rank(cli_candidates *c)
     }
 }
 
-bool cli_candidates_get(cli_candidates *candidates, const rynd_plan *plan, size_t step,
-                        const rynd_op *op, cli_failure *failure)
+bool cli_candidates_get(cli_candidates *candidates, const cli_steps *steps, size_t step,
+                        cli_failure *failure)
 {
     *candidates = (cli_candidates){0};
-    const rynd_status status =
-        op ? rynd_op_explain(op, add, candidates) : rynd_plan_explain(plan, step, add, candidates);
+    const rynd_status status = steps->plan ? rynd_plan_explain(steps->plan, step, add, candidates)
+                                           : rynd_op_explain(steps->op, add, candidates);
     if (candidates->failed) {
         return cli_fail_memory(failure);
     }

@@ -3,9 +3,7 @@
 #ifndef CLI_CANDIDATE_LIST_H
 #define CLI_CANDIDATE_LIST_H
 
-#include "failure.h"
-
-#include <rynd/rynd.h>
+#include "steps.h"
 
 /* Texts are owned. */
 typedef struct cli_candidate {
@@ -21,11 +19,10 @@ typedef struct cli_candidates {
     bool failed;
 } cli_candidates;
 
-/* Those of an operator, or (op NULL) of a plan's step: the chosen one, then forms by predicted
- * time, then kernels that are refused, in the order of the library's list. The caller frees also
- * when this fails. */
-bool cli_candidates_get(cli_candidates *candidates, const rynd_plan *plan, size_t step,
-                        const rynd_op *op, cli_failure *failure);
+/* Lists a step's candidates: the chosen one, then forms by predicted time, then kernels that are
+ * refused, in the order of the library's list. The caller frees also when this fails. */
+bool cli_candidates_get(cli_candidates *candidates, const cli_steps *steps, size_t step,
+                        cli_failure *failure);
 void cli_candidates_free(cli_candidates *candidates);
 
 #endif

@@ -6,6 +6,7 @@
 #include "limit.h"
 #include "progress.h"
 #include "statistics.h"
+#include "steps.h"
 #include "table.h"
 #include "wording.h"
 
@@ -50,17 +51,16 @@ typedef struct bench {
 /* Returns the roofline limit in seconds, summed over the steps; 0: unknown. */
 static double subject_limit(const bench *b, const cli_subject *subject)
 {
-    const rynd_plan *plan = b->setup.plan;
+    const cli_steps steps = cli_steps_of(b->setup.plan, subject->op);
     int accuracy = b->settings->common.accuracy;
     if (accuracy > RYND_ACCURACY_NEAR32) {
         return 0;
     }
     double limit = 0;
-    size_t steps = subject->op ? 1 : rynd_plan_step_count(plan);
-    for (size_t i = 0; i < steps; i++) {
-        rynd_step_info step = RYND_SIZED(rynd_step_info);
-        if ((subject->op ? rynd_op_get_info(subject->op, &step)
-                         : rynd_plan_get_step(plan, i, &step)) != RYND_OK) {
+    for (size_t i = 0; i < cli_steps_count(&steps); i++) {
+        rynd_step_info step;
+        cli_failure ignored = {0};
+        if (!cli_steps_get(&steps, i, &step, &ignored)) {
             return 0;
         }
         const double seconds = cli_limit_of(&b->limit, &step);

@@ -5,6 +5,7 @@
 #include "json_out.h"
 #include "line.h"
 #include "setup.h"
+#include "steps.h"
 #include "table.h"
 #include "wording.h"
 
@@ -40,25 +41,11 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
-/* The decisions to print: a plan's steps, or the one of an operator. */
+/* The decisions to print. */
 typedef struct decisions {
-    const rynd_plan *plan;
-    const rynd_op *op;
+    cli_steps steps;
     bool problems; /* print the steps' problems as text */
 } decisions;
-
-static size_t step_count(const decisions *d)
-{
-    return d->plan ? rynd_plan_step_count(d->plan) : 1;
-}
-
-static bool get_step(const decisions *d, size_t index, rynd_step_info *step, cli_failure *failure)
-{
-    *step = RYND_SIZED(rynd_step_info);
-    rynd_status status =
-        d->plan ? rynd_plan_get_step(d->plan, index, step) : rynd_op_get_info(d->op, step);
-    return status == RYND_OK ? true : cli_fail_library(failure);
-}
 
 /* A step that changes a layout and nothing else: the graph's own operators have another problem. */
 static bool is_conversion(const rynd_step_info *step)
@@ -80,10 +67,10 @@ static bool print_micro_batches(const decisions *d, cli_failure *failure)
 {
     rynd_step_info step, next;
     bool done = true;
-    for (size_t first = 0, end; done && first < step_count(d); first = end) {
-        done = get_step(d, first, &step, failure);
-        for (end = first + 1; done && end < step_count(d); end++) {
-            done = get_step(d, end, &next, failure);
+    for (size_t first = 0, end; done && first < cli_steps_count(&d->steps); first = end) {
+        done = cli_steps_get(&d->steps, first, &step, failure);
+        for (end = first + 1; done && end < cli_steps_count(&d->steps); end++) {
+            done = cli_steps_get(&d->steps, end, &next, failure);
             if (next.micro_batches != step.micro_batches) {
                 break;
             }
@@ -128,9 +115,9 @@ static bool add_form_json(const rynd_plan *plan, cJSON *result, cli_failure *fai
 
 static bool print_problems(const decisions *d, cli_failure *failure)
 {
-    for (size_t i = 0; i < step_count(d); i++) {
+    for (size_t i = 0; i < cli_steps_count(&d->steps); i++) {
         rynd_step_info step;
-        if (!get_step(d, i, &step, failure)) {
+        if (!cli_steps_get(&d->steps, i, &step, failure)) {
             return false;
         }
         cli_line(stdout, "%s", step.problem);
@@ -146,9 +133,9 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
     cli_table table;
     bool done = true;
     cli_table_begin(&table, "lllllllll", head);
-    for (size_t i = 0; done && i < step_count(d); i++) {
+    for (size_t i = 0; done && i < cli_steps_count(&d->steps); i++) {
         rynd_step_info step;
-        done = get_step(d, i, &step, failure);
+        done = cli_steps_get(&d->steps, i, &step, failure);
         if (done) {
             const char *cells[] = {step.name,       step.op,    step.kernel,
                                    step.accuracy,   step.knobs, step.layout_in,
@@ -165,9 +152,9 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
     if (!cli_table_print(&table, stdout)) {
         return cli_fail_memory(failure);
     }
-    if (!d->plan) {
+    if (!d->steps.plan) {
         rynd_step_info step;
-        done = get_step(d, 0, &step, failure);
+        done = cli_steps_get(&d->steps, 0, &step, failure);
         if (done) {
             putchar('\n');
             cli_line(stdout, "%s", step.problem);
@@ -181,12 +168,12 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
     if ((d->problems && !print_problems(d, failure)) || !print_micro_batches(d, failure)) {
         return false;
     }
-    if (!print_form(d->plan, failure)) {
+    if (!print_form(d->steps.plan, failure)) {
         return false;
     }
     print_memory(memory);
-    printf("planned in %s%s\n", cli_word_seconds(rynd_plan_planning_seconds(d->plan)).text,
-           rynd_plan_complete(d->plan)
+    printf("planned in %s%s\n", cli_word_seconds(rynd_plan_planning_seconds(d->steps.plan)).text,
+           rynd_plan_complete(d->steps.plan)
                ? ""
                : "; steps whose shapes depend on data are planned while running");
     return true;
@@ -194,15 +181,16 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
 
 static size_t knob_count(const decisions *d, size_t step)
 {
-    return d->plan ? rynd_plan_knob_count(d->plan, step) : rynd_op_knob_count(d->op);
+    return d->steps.plan ? rynd_plan_knob_count(d->steps.plan, step)
+                         : rynd_op_knob_count(d->steps.op);
 }
 
 static bool get_knob(const decisions *d, size_t step, size_t index, rynd_knob *knob,
                      cli_failure *failure)
 {
     *knob = RYND_SIZED(rynd_knob);
-    rynd_status status = d->plan ? rynd_plan_get_knob(d->plan, step, index, knob)
-                                 : rynd_op_get_knob(d->op, index, knob);
+    rynd_status status = d->steps.plan ? rynd_plan_get_knob(d->steps.plan, step, index, knob)
+                                       : rynd_op_get_knob(d->steps.op, index, knob);
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
@@ -214,9 +202,10 @@ static bool get_value(const decisions *d, size_t step, size_t knob, size_t index
                       cli_failure *failure)
 {
     const rynd_status status =
-        d->plan
-            ? rynd_plan_get_knob_value(d->plan, step, knob, index, value->text, sizeof value->text)
-            : rynd_op_get_knob_value(d->op, knob, index, value->text, sizeof value->text);
+        d->steps.plan
+            ? rynd_plan_get_knob_value(d->steps.plan, step, knob, index, value->text,
+                                       sizeof value->text)
+            : rynd_op_get_knob_value(d->steps.op, knob, index, value->text, sizeof value->text);
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
@@ -270,12 +259,12 @@ static bool print_knobs(const decisions *d, cli_failure *failure)
     cli_table table;
     bool done = true;
     cli_table_begin(&table, "llll", head);
-    for (size_t s = 0; done && s < step_count(d); s++) {
+    for (size_t s = 0; done && s < cli_steps_count(&d->steps); s++) {
         rynd_step_info step;
-        done = get_step(d, s, &step, failure) &&
+        done = cli_steps_get(&d->steps, s, &step, failure) &&
                add_knob_rows(d, s, step.name, step.kernel, &table, failure);
     }
-    if (done && d->plan) {
+    if (done && d->steps.plan) {
         done = add_knob_rows(d, RYND_PLAN_WHOLE, "plan", "plan", &table, failure);
     }
     if (!cli_table_print(&table, done ? stdout : NULL) && done) {
@@ -317,9 +306,9 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
     cli_json_text(result, "name", name);
     cJSON *nodes = cJSON_AddArrayToObject(result, "nodes"),
           *conversions = cJSON_AddArrayToObject(result, "conversions");
-    for (size_t i = 0; i < step_count(d); i++) {
+    for (size_t i = 0; i < cli_steps_count(&d->steps); i++) {
         rynd_step_info step;
-        if (!get_step(d, i, &step, failure)) {
+        if (!cli_steps_get(&d->steps, i, &step, failure)) {
             cJSON_Delete(document);
             return false;
         }
@@ -337,6 +326,7 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         char source[20];
         snprintf(source, sizeof source, "%016" PRIx64, step.source);
         cli_json_text(node, "source", source);
+        cJSON_AddBoolToObject(node, "reference", step.reference);
         cli_json_number(node, "flop", step.flop);
         cli_json_number(node, "bytes", step.bytes);
         cli_json_number(node, "micro_batches", (double)step.micro_batches);
@@ -348,13 +338,13 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
         }
     }
     cli_json_memory(result, "memory", memory);
-    if (d->plan && !add_form_json(d->plan, result, failure)) {
+    if (d->steps.plan && !add_form_json(d->steps.plan, result, failure)) {
         cJSON_Delete(document);
         return false;
     }
-    if (d->plan) {
-        cli_json_number(result, "planning_seconds", rynd_plan_planning_seconds(d->plan));
-        cJSON_AddBoolToObject(result, "complete", rynd_plan_complete(d->plan));
+    if (d->steps.plan) {
+        cli_json_number(result, "planning_seconds", rynd_plan_planning_seconds(d->steps.plan));
+        cJSON_AddBoolToObject(result, "complete", rynd_plan_complete(d->steps.plan));
     }
     return cli_json_print(document, failure);
 }
@@ -382,15 +372,15 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
         RYND_OK) {
         return cli_fail_library(failure);
     }
-    if (own->explain && setup->plan && !common->json && !print_form(setup->plan, failure)) {
+    decisions d = {cli_steps_of(setup->plan, *op), own->gradient};
+    if (own->explain && d.steps.plan && !common->json && !print_form(d.steps.plan, failure)) {
         return false;
     }
     if (own->explain) {
         const cli_explain_settings settings = {name, own->step,
                                                common->verbose ? SIZE_MAX : (size_t)own->forms};
-        return cli_explain(setup->context, setup->plan, *op, &settings, common, failure);
+        return cli_explain(setup->context, &d.steps, &settings, common, failure);
     }
-    decisions d = {setup->plan, *op, own->gradient};
     if (own->knobs && !common->json) {
         return print_knobs(&d, failure);
     }

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "json_out.h"
 #include "setup.h"
+#include "steps.h"
 #include "table.h"
 #include "wording.h"
 
@@ -64,27 +65,23 @@ static void add_energy(cJSON *object, const rynd_prediction *prediction)
     cli_json_text(energy, "meter", prediction->meter);
 }
 
-static bool get_step(const predict *p, size_t index, rynd_step_info *step,
-                     rynd_prediction *prediction, cli_failure *failure)
+static bool predict_step(const cli_steps *steps, size_t index, rynd_prediction *time,
+                         cli_failure *failure)
 {
-    *step = RYND_SIZED(rynd_step_info);
-    *prediction = RYND_SIZED(rynd_prediction);
-    const bool done = p->op
-                          ? rynd_op_get_info(p->op, step) == RYND_OK &&
-                                rynd_op_predict(p->op, prediction) == RYND_OK
-                          : rynd_plan_get_step(p->setup.plan, index, step) == RYND_OK &&
-                                rynd_plan_predict_step(p->setup.plan, index, prediction) == RYND_OK;
-    return done ? true : cli_fail_library(failure);
+    *time = RYND_SIZED(rynd_prediction);
+    const rynd_status status = steps->plan ? rynd_plan_predict_step(steps->plan, index, time)
+                                           : rynd_op_predict(steps->op, time);
+    return status == RYND_OK ? true : cli_fail_library(failure);
 }
 
 /* As a table, or an array of the result. */
 static bool add_steps(predict *p, cJSON *nodes, cli_failure *failure)
 {
-    const size_t count = p->op ? 1 : rynd_plan_step_count(p->setup.plan);
-    for (size_t i = 0; i < count; i++) {
+    const cli_steps steps = cli_steps_of(p->setup.plan, p->op);
+    for (size_t i = 0; i < cli_steps_count(&steps); i++) {
         rynd_step_info step;
         rynd_prediction time;
-        if (!get_step(p, i, &step, &time, failure)) {
+        if (!cli_steps_get(&steps, i, &step, failure) || !predict_step(&steps, i, &time, failure)) {
             return false;
         }
         if (nodes) {

@@ -13,8 +13,7 @@
 #include <string.h>
 
 typedef struct explain {
-    const rynd_plan *plan;
-    const rynd_op *op;
+    const cli_steps *steps;
     const cli_explain_settings *settings;
     cli_limit limit;
     cJSON *document, *results; /* NULL: text */
@@ -27,19 +26,6 @@ typedef struct subject {
     size_t index, others;
     double limit; /* seconds; negative: there is none */
 } subject;
-
-static size_t step_count(const explain *e)
-{
-    return e->op ? 1 : rynd_plan_step_count(e->plan);
-}
-
-static bool get_step(const explain *e, size_t index, rynd_step_info *step, cli_failure *failure)
-{
-    *step = RYND_SIZED(rynd_step_info);
-    const rynd_status status =
-        e->op ? rynd_op_get_info(e->op, step) : rynd_plan_get_step(e->plan, index, step);
-    return status == RYND_OK ? true : cli_fail_library(failure);
-}
 
 /* Steps of one problem are alike but for their constants. */
 static bool is_alike(const rynd_step_info *a, const rynd_step_info *b)
@@ -57,7 +43,7 @@ static bool is_subject(const explain *e, size_t index, const rynd_step_info *ste
         return strcmp(step->name, e->settings->step) == 0;
     }
     for (size_t i = 0; i < index; i++) {
-        if (get_step(e, i, &before, &ignored) && is_alike(&before, step)) {
+        if (cli_steps_get(e->steps, i, &before, &ignored) && is_alike(&before, step)) {
             return false;
         }
     }
@@ -69,8 +55,8 @@ static size_t count_others(const explain *e, const subject *s)
     rynd_step_info after;
     cli_failure ignored = {0};
     size_t others = 0;
-    for (size_t i = s->index + 1; i < step_count(e); i++) {
-        others += get_step(e, i, &after, &ignored) && is_alike(&after, &s->step);
+    for (size_t i = s->index + 1; i < cli_steps_count(e->steps); i++) {
+        others += cli_steps_get(e->steps, i, &after, &ignored) && is_alike(&after, &s->step);
     }
     return others;
 }
@@ -84,9 +70,9 @@ static void print_head(const explain *e, const subject *s)
 {
     const rynd_prediction *p = &s->candidates.items[0].is.prediction;
     cli_line(stdout, "%s", s->step.problem);
-    if (!e->op && s->others) {
+    if (e->steps->plan && s->others) {
         cli_line(stdout, "step %s, and %zu more steps with this problem", s->step.name, s->others);
-    } else if (!e->op) {
+    } else if (e->steps->plan) {
         cli_line(stdout, "step %s", s->step.name);
     }
     printf("predicted %s, 90%% interval %s to %s", cli_word_seconds(p->median).text,
@@ -214,7 +200,7 @@ static bool explain_one(explain *e, size_t index, const rynd_step_info *step, bo
 {
     subject s = {.step = *step, .index = index, .limit = cli_limit_of(&e->limit, step)};
     s.others = e->settings->step ? 0 : count_others(e, &s);
-    bool done = cli_candidates_get(&s.candidates, e->plan, index, e->op, failure);
+    bool done = cli_candidates_get(&s.candidates, e->steps, index, failure);
     if (done && e->results) {
         add_json(e, &s);
     } else if (done) {
@@ -229,9 +215,9 @@ static bool explain_one(explain *e, size_t index, const rynd_step_info *step, bo
 static bool explain_all(explain *e, cli_failure *failure)
 {
     size_t count = 0;
-    for (size_t i = 0; i < step_count(e); i++) {
+    for (size_t i = 0; i < cli_steps_count(e->steps); i++) {
         rynd_step_info step;
-        if (!get_step(e, i, &step, failure)) {
+        if (!cli_steps_get(e->steps, i, &step, failure)) {
             return false;
         }
         if (is_subject(e, i, &step) && !explain_one(e, i, &step, count++ == 0, failure)) {
@@ -244,11 +230,11 @@ static bool explain_all(explain *e, cli_failure *failure)
                           e->settings->name, e->settings->step);
 }
 
-bool cli_explain(const rynd_context *context, const rynd_plan *plan, const rynd_op *op,
+bool cli_explain(const rynd_context *context, const cli_steps *steps,
                  const cli_explain_settings *settings, const cli_common *common,
                  cli_failure *failure)
 {
-    explain e = {.plan = plan, .op = op, .settings = settings};
+    explain e = {.steps = steps, .settings = settings};
     if (!cli_limit_open(&e.limit, context, common, failure)) {
         return false;
     }

@@ -5,6 +5,7 @@
 #define CLI_EXPLAIN_H
 
 #include "options.h"
+#include "steps.h"
 
 typedef struct cli_explain_settings {
     const char *name; /* the model's path, or the problem */
@@ -12,8 +13,8 @@ typedef struct cli_explain_settings {
     size_t forms;     /* at most so many of each kernel */
 } cli_explain_settings;
 
-/* Prints of an operator, or (op NULL) of a plan: each distinct problem once. */
-bool cli_explain(const rynd_context *context, const rynd_plan *plan, const rynd_op *op,
+/* Explains each distinct problem of the steps once. */
+bool cli_explain(const rynd_context *context, const cli_steps *steps,
                  const cli_explain_settings *settings, const cli_common *common,
                  cli_failure *failure);
 

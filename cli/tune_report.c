@@ -154,12 +154,12 @@ bool cli_tune_print_summary(FILE *file, const char *name, const rynd_tuning *tun
                  info.plans_listed,
                  info.plan ? taken.knobs : "the untuned layouts, fusions and micro-batches stay");
     }
-    if (!model) {
-        cli_line(file, "%s: %s in %s%s", name,
-                 info.taken ? "another form is faster" : "the untuned choice stays", used, ended);
-    } else if (info.problems == 0) {
+    if (info.problems == 0) {
         cli_line(file, "%s: nothing to measure: each step has a single kernel and form%s", name,
                  ended);
+    } else if (!model) {
+        cli_line(file, "%s: %s in %s%s", name,
+                 info.taken ? "another form is faster" : "the untuned choice stays", used, ended);
     } else if (info.runs == 0) {
         cli_line(
             file, "%s: %zu problems tuned in %s%s; %s", name, info.problems, used, ended,

@@ -27,7 +27,8 @@ typedef struct rynd_op_options {
     /** Bit i: input i is constant although its `data` is NULL. Such an operator can be inspected,
      * not run. Bits beyond the inputs have no effect. */
     unsigned constants;
-    /** As in rynd_plan_options, with the operator's name or NULL as the step. */
+    /** As in rynd_plan_options, with the operator's name or NULL as the step: then one kernel
+     * computes it. Other names are those of steps of rynd_op_plan. */
     const rynd_setting *settings;
     size_t setting_count;
 } rynd_op_options;
@@ -60,10 +61,18 @@ RYND_API rynd_status rynd_op_get_output(const rynd_op *op, size_t index, rynd_te
  * input's content is illegal, such as an index outside its axis; the operator stays usable. */
 RYND_API rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const *outputs);
 
-/** Describes the operator as a step: kernel, canonical text, counts. */
+/** The plan of an operator that takes several steps, as the same node of a model does ("einsum ..."
+ * into transposes and products); NULL: one kernel computes it. rynd_plan_step_count,
+ * rynd_plan_get_step, rynd_plan_explain and the like read it. It is the operator's and lives as
+ * long. */
+RYND_API const rynd_plan *rynd_op_plan(const rynd_op *op);
+
+/** Describes the operator as a step: kernel, canonical text, counts. The kernel of several steps
+ * is the list of theirs, "transpose + matmul_avx512". */
 RYND_API rynd_status rynd_op_get_info(const rynd_op *op, rynd_step_info *info);
 
-/** Like rynd_plan_knob_count, rynd_plan_get_knob and rynd_plan_get_knob_value. */
+/** Like rynd_plan_knob_count, rynd_plan_get_knob and rynd_plan_get_knob_value. An operator of
+ * several steps has no knobs itself: its plan's steps have. */
 RYND_API size_t rynd_op_knob_count(const rynd_op *op);
 RYND_API rynd_status rynd_op_get_knob(const rynd_op *op, size_t index, rynd_knob *knob);
 RYND_API rynd_status rynd_op_get_knob_value(const rynd_op *op, size_t knob, size_t index,

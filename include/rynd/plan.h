@@ -117,6 +117,7 @@ typedef struct rynd_step_info {
     int64_t micro_batches;
     size_t activations, workspace; /**< bytes of session memory in use during the step */
     uint64_t source; /**< hash of the kernel's code and compiler, as in wisdom records */
+    int reference;   /**< 1: no fast kernel takes the step; a scalar reference computes it */
 } rynd_step_info;
 
 /** The plan's choices for the network as a whole: layouts, fusions, micro-batches. */

@@ -60,7 +60,8 @@ typedef struct rynd_tune_options {
 /** Measures every form of every kernel that takes a problem, on the context's device and threads;
  * the caller destroys the tuning. Each form is first compared with the reference. The times go into
  * the context's wisdom (<rynd/wisdom.h>), which later plans and operators use. options NULL: all
- * defaults. Nothing else may run on the context.
+ * defaults. Nothing else may run on the context. Of a problem that takes several steps (rynd_op_plan)
+ * the problems of its steps are tuned, each alone.
  *
  * Fails with FORMAT (the text), SHAPE (no legal input content is known), UNSUPPORTED (no kernel
  * takes it; a negative stride; the plans are for another machine; the context is frozen),

@@ -1,38 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One problem on the caller's memory. */
 #include "api/api_check.h"
-#include "api/api_explain.h"
 #include "api/api_knobs.h"
+#include "api/api_op_plan.h"
 #include "api/api_plan.h"
-#include "api/api_predict.h"
 #include "api/api_status.h"
 #include "api/api_wisdom.h"
-#include "api/handles.h"
 #include "base/integer.h"
-#include "kernels/prepared.h"
-#include "predict/advice.h"
 #include "predict/settings.h"
 
 #include <string.h>
-
-struct rynd_op {
-    rynd_context *context;
-    ry_arena arena;
-    ry_problem problem;
-    ry_tensor *in, *out;
-    ry_prepared prepared;
-    double seconds[RY_MAX_PHASES + 1]; /* predicted, of each phase of the launch on one worker */
-    ry_bound bound;
-    int64_t (*actual)[RY_MAX_RANK];
-    ry_buffer *packed, *work; /* work: workspace, then scratch */
-    ry_buffer *fault;         /* fault record; NULL: kernels write to host memory */
-    ry_stream *stream;
-    unsigned constants;
-    bool no_values; /* without some constants or a device: for inspection only, cannot run */
-    const void **constant_data; /* the caller's, for constant inputs */
-    rynd_step_info info;
-    char reason[RY_REASON_LENGTH];
-};
 
 int rynd_op_is_problem(const char *text)
 {
@@ -108,47 +85,67 @@ static rynd_status take_constants(rynd_op *op, const rynd_op_options *options, r
     return RYND_OK;
 }
 
-static rynd_status choose(rynd_op *op, const rynd_op_options *options, ry_error *error)
+static rynd_status choose(rynd_op *op, const ry_settings *settings, ry_choice *choice,
+                          ry_error *error)
 {
     const ry_target target = ry_target_of(op->context->device);
+    RY_TRY(ry_advice_take(settings->count ? NULL : op->adviser, &op->problem, &target,
+                          op->constants, choice, error));
+    if (!choice->prepared.kernel) {
+        RY_TRY(ry_settings_choose(settings, ry_op_name(op->problem.op), &op->problem, &target,
+                                  op->constants, choice, error));
+    }
+    return choice->prepared.kernel
+               ? RYND_OK
+               : ry_choice_fail(choice, op->context->device->table->name, error);
+}
+
+/* The operator is one step, of the chosen kernel. */
+static rynd_status take_choice(rynd_op *op, const ry_settings *settings, const ry_choice *choice,
+                               ry_error *error)
+{
+    const ry_target target = ry_target_of(op->context->device);
+    RY_TRY(ry_settings_check(settings, ": an operator has one step, of its own name", error));
+    op->prepared = choice->prepared;
+    ry_choice_reason(choice, settings->count > 0, op->reason, sizeof op->reason);
+    ry_predict_phases(&op->prepared, target.machine, op->seconds);
+    if (op->no_values && op->prepared.kernel->gpu) {
+        return RYND_OK; /* it is looked at: nothing is compiled */
+    }
+    return (settings->count > 0 ? ry_prepared_initialise : ry_prepared_fit)(
+        &op->prepared, op->context->device, &target, &op->arena, error);
+}
+
+/* The steps that the problem takes in a model, unless they are one of a kernel that takes the
+ * problem as it is, or the caller chose the problem's kernel. */
+static rynd_status choose_steps(rynd_op *op, const rynd_op_options *options, ry_error *error)
+{
     const rynd_setting kernel = {NULL, "kernel", options->kernel};
     ry_settings settings = {options->settings, options->setting_count, NULL};
     if (options->kernel) {
         settings = (ry_settings){&kernel, 1, NULL};
     }
-    ry_choice choice;
     settings.used = RY_TAKE(&op->arena, bool, settings.count);
     if (!settings.used) {
         return ry_fail_memory(error);
     }
-    RY_TRY(ry_advice_take(settings.count ? NULL : ry_api_adviser(op->context), &op->problem,
-                          &target, op->constants, &choice, error));
-    if (!choice.prepared.kernel) {
-        RY_TRY(ry_settings_choose(&settings, ry_op_name(op->problem.op), &op->problem, &target,
-                                  op->constants, &choice, error));
+    ry_op_steps steps = RY_OP_ONE;
+    if (!ry_settings_have(&settings, ry_op_name(op->problem.op))) {
+        RY_TRY(ry_op_rewritten(op, &steps, error));
     }
-    if (!choice.prepared.kernel) {
-        return ry_choice_fail(&choice, op->context->device->table->name, error);
+    ry_choice choice = {.seconds = 0};
+    if (steps != RY_OP_SEVERAL) {
+        RY_TRY(choose(op, &settings, &choice, error));
     }
-    RY_TRY(ry_settings_check(&settings, ": an operator has one step, of its own name", error));
-    op->prepared = choice.prepared;
-    ry_choice_reason(&choice, settings.count > 0, op->reason, sizeof op->reason);
-    ry_predict_phases(&op->prepared, target.machine, op->seconds);
-    if (op->no_values && op->prepared.kernel->gpu) {
-        return RYND_OK; /* it is looked at: nothing is compiled */
+    bool planned = false;
+    if (steps == RY_OP_SEVERAL || (steps == RY_OP_OTHER && choice.prepared.kernel->reference)) {
+        RY_TRY(ry_op_plan(op, options, &planned, error));
     }
-    return (settings.count > 0 ? ry_prepared_initialise : ry_prepared_fit)(
-        &op->prepared, op->context->device, &target, &op->arena, error);
-}
-
-/* SIZE_MAX, which no allocator has: it is beyond the address space. */
-static size_t work_size(const rynd_op *op)
-{
-    size_t scratches, size;
-    const bool fits = ry_mul_size(op->prepared.scratch, op->context->device->workers, &scratches) &&
-                      ry_add_size(ry_prepared_workspace(&op->prepared), scratches, &size) &&
-                      ry_add_size(size, RY_ALIGNMENT, &size);
-    return fits ? size : SIZE_MAX;
+    if (planned) {
+        return RYND_OK;
+    }
+    RY_TRY(choice.prepared.kernel ? RYND_OK : choose(op, &settings, &choice, error));
+    return take_choice(op, &settings, &choice, error);
 }
 
 static rynd_status pack(rynd_op *op, ry_error *error)
@@ -163,32 +160,42 @@ static rynd_status pack(rynd_op *op, ry_error *error)
                             (ry_place){op->packed, 0}, &op->arena, error);
 }
 
-/* A buffer for each operand that is there, of nothing yet. */
-static rynd_status wrap_operands(rynd_op *op, const ry_tensor *tensors, int count, ry_place *places,
-                                 ry_error *error)
+/* A buffer without memory yet. */
+static rynd_status wrap_operand(rynd_op *op, const ry_tensor *tensor, int index, ry_place *place,
+                                ry_error *error)
 {
     ry_device *device = op->context->device;
-    for (int i = 0; i < count; i++) {
-        const size_t span = ry_tensor_span(&tensors[i]);
-        if (ry_tensor_present(&tensors[i]) && !device->host_memory && span == 0 &&
-            ry_tensor_count(&tensors[i]) > 0) {
-            return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                           "operand %d has a negative stride, which device '%s' does not take", i,
-                           device->table->name);
+    const size_t span = ry_tensor_span(tensor);
+    if (!device->host_memory && span == 0 && ry_tensor_count(tensor) > 0) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                       "operand %d has a negative stride, which device '%s' does not take", index,
+                       device->table->name);
+    }
+    return device->table->buffer_wrap(device, NULL, span, &place->buffer, error);
+}
+
+/* The operands that the caller names at each run. */
+static rynd_status wrap_operands(rynd_op *op, ry_error *error)
+{
+    const int inputs = op->problem.inputs;
+    for (int i = 0; i < inputs; i++) {
+        const bool planned = op->plan && op->constant_data[i];
+        if (ry_tensor_present(&op->in[i]) && !planned) {
+            RY_TRY(wrap_operand(op, &op->in[i], i, &op->operands[i], error));
         }
-        if (ry_tensor_present(&tensors[i])) {
-            RY_TRY(device->table->buffer_wrap(device, NULL, span, &places[i].buffer, error));
+    }
+    for (int i = 0; i < op->problem.outputs; i++) {
+        if (ry_tensor_present(&op->out[i])) {
+            RY_TRY(wrap_operand(op, &op->out[i], i, &op->operands[inputs + i], error));
         }
     }
     return RYND_OK;
 }
 
-/* What only a run needs. */
-static rynd_status get_ready(rynd_op *op, ry_error *error)
+static rynd_status get_kernel_ready(rynd_op *op, ry_error *error)
 {
     ry_device *device = op->context->device;
-    RY_TRY(device->table->stream_create(device, &op->stream, error));
-    RY_TRY(device->table->buffer_create(device, work_size(op), &op->work, error));
+    RY_TRY(device->table->buffer_create(device, ry_op_work_size(op), &op->work, error));
     RY_TRY(pack(op, error));
     op->actual = ry_arena_take(&op->arena, (size_t)op->problem.outputs, sizeof *op->actual);
     if (!op->actual) {
@@ -201,18 +208,31 @@ static rynd_status get_ready(rynd_op *op, ry_error *error)
     }
     ry_bound_set_memory(&op->bound, (ry_place){op->packed, 0}, (ry_place){op->work, 0},
                         (ry_place){op->work, ry_aligned(ry_prepared_workspace(&op->prepared))});
-    RY_TRY(wrap_operands(op, op->in, op->problem.inputs, op->bound.arguments, error));
-    return wrap_operands(op, op->out, op->problem.outputs, op->bound.arguments + op->problem.inputs,
-                         error);
+    op->operands = op->bound.arguments;
+    return wrap_operands(op, error);
+}
+
+/* Makes what only a run needs. */
+static rynd_status get_ready(rynd_op *op, ry_error *error)
+{
+    ry_device *device = op->context->device;
+    RY_TRY(device->table->stream_create(device, &op->stream, error));
+    if (!op->plan) {
+        return get_kernel_ready(op, error);
+    }
+    RY_TRY(wrap_operands(op, error));
+    return ry_op_open_session(op, error);
 }
 
 static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error *error)
 {
-    RY_TRY(choose(op, options, error));
+    RY_TRY(choose_steps(op, options, error));
     if (!op->no_values) {
         RY_TRY(get_ready(op, error));
     }
-    RY_TRY(ry_api_describe(&op->prepared, &op->arena, &op->info, error));
+    if (!op->plan) {
+        RY_TRY(ry_api_describe(&op->prepared, &op->arena, &op->info, error));
+    }
     op->info.name = op->info.op = ry_op_name(op->problem.op);
     op->info.reason = op->reason;
     return RYND_OK;
@@ -251,6 +271,29 @@ static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *
     return prepare(op, options, error);
 }
 
+rynd_status ry_op_create(rynd_context *context, const char *problem, const rynd_op_options *options,
+                         const ry_adviser *adviser, bool inspect, rynd_op **op, ry_error *error)
+{
+    rynd_op *o = ry_allocate_array(&context->allocator, 1, sizeof *o);
+    rynd_status status = o ? RYND_OK : ry_fail_memory(error);
+    if (o) {
+        o->context = context;
+        o->adviser = adviser;
+        o->no_values = inspect;
+        ry_arena_init(&o->arena, &context->allocator);
+        status = create(o, problem, options, error);
+    }
+    if (status == RYND_ERROR_OUT_OF_MEMORY) {
+        ry_error_prefix(error, "problem '%.200s': ", problem);
+    }
+    if (status != RYND_OK) {
+        rynd_op_destroy(o);
+        return status;
+    }
+    *op = o;
+    return RYND_OK;
+}
+
 rynd_status rynd_op_create(rynd_context *context, const char *problem, const rynd_op_options *given,
                            rynd_op **op)
 {
@@ -259,25 +302,11 @@ rynd_status rynd_op_create(rynd_context *context, const char *problem, const ryn
     ry_error error = {""};
     rynd_op_options options;
     rynd_status status = ry_api_options(&options, sizeof options, given, "rynd_op_options", &error);
-    rynd_op *o = NULL;
     if (status == RYND_OK) {
-        o = ry_allocate_array(&context->allocator, 1, sizeof *o);
-        status = o ? RYND_OK : ry_fail_memory(&error);
+        status =
+            ry_op_create(context, problem, &options, ry_api_adviser(context), false, op, &error);
     }
-    if (status == RYND_OK) {
-        o->context = context;
-        ry_arena_init(&o->arena, &context->allocator);
-        status = create(o, problem, &options, &error);
-    }
-    if (status == RYND_ERROR_OUT_OF_MEMORY) {
-        ry_error_prefix(&error, "problem '%.200s': ", problem);
-    }
-    if (status != RYND_OK) {
-        rynd_op_destroy(o);
-        return ry_api_end(status, &error);
-    }
-    *op = o;
-    return RYND_OK;
+    return ry_api_end(status, &error);
 }
 
 void rynd_op_destroy(rynd_op *op)
@@ -286,8 +315,10 @@ void rynd_op_destroy(rynd_op *op)
         return;
     }
     ry_device *device = op->context->device;
-    for (int i = 0; op->bound.arguments && i < op->problem.inputs + op->problem.outputs; i++) {
-        device->table->buffer_destroy(device, op->bound.arguments[i].buffer);
+    ry_session_destroy(op->session);
+    rynd_plan_destroy(op->plan);
+    for (int i = 0; op->operands && i < op->problem.inputs + op->problem.outputs; i++) {
+        device->table->buffer_destroy(device, op->operands[i].buffer);
     }
     ry_prepared_release(&op->prepared, device);
     device->table->buffer_destroy(device, op->packed);
@@ -298,40 +329,6 @@ void rynd_op_destroy(rynd_op *op)
     }
     ry_arena_free(&op->arena);
     ry_release(&op->context->allocator, op);
-}
-
-size_t rynd_op_input_count(const rynd_op *op)
-{
-    return op ? (size_t)op->problem.inputs : 0;
-}
-
-size_t rynd_op_output_count(const rynd_op *op)
-{
-    return op ? (size_t)op->problem.outputs : 0;
-}
-
-static rynd_status describe(const ry_tensor *tensors, int count, size_t index, rynd_tensor *tensor)
-{
-    ry_error error = {""};
-    if (index >= (size_t)count) {
-        return ry_api_end(
-            ry_fail(&error, RYND_ERROR_ARGUMENT, "operand %zu: there are %d", index, count),
-            &error);
-    }
-    *tensor = tensors[index];
-    return RYND_OK;
-}
-
-rynd_status rynd_op_get_input(const rynd_op *op, size_t index, rynd_tensor *tensor)
-{
-    RY_API_REQUIRE(op, tensor);
-    return describe(op->in, op->problem.inputs, index, tensor);
-}
-
-rynd_status rynd_op_get_output(const rynd_op *op, size_t index, rynd_tensor *tensor)
-{
-    RY_API_REQUIRE(op, tensor);
-    return describe(op->out, op->problem.outputs, index, tensor);
 }
 
 /* The caller's memory of an operand. */
@@ -358,20 +355,38 @@ static rynd_status download(rynd_op *op, void *const *outputs, ry_error *error)
         return RYND_OK;
     }
     for (int i = 0; i < op->problem.outputs; i++) {
-        const ry_place from = op->bound.arguments[op->problem.inputs + i];
+        const ry_place from = op->operands[op->problem.inputs + i];
         if (from.buffer) {
             RY_TRY(
                 table->download(op->stream, outputs[i], from, ry_tensor_span(&op->out[i]), error));
         }
     }
-    return table->download(op->stream, &op->bound.fault, (ry_place){op->fault, 0},
-                           sizeof op->bound.fault, error);
+    return op->plan ? RYND_OK
+                    : table->download(op->stream, &op->bound.fault, (ry_place){op->fault, 0},
+                                      sizeof op->bound.fault, error);
+}
+
+/* Puts the operator's kernel into its stream. */
+static rynd_status launch(rynd_op *op, ry_error *error)
+{
+    ry_device *device = op->context->device;
+    if (!device->host_memory) {
+        RY_TRY(device->table->clear(op->stream, (ry_place){op->fault, 0}, sizeof(ry_fault), error));
+    }
+    return ry_bound_launch(&op->bound, device, op->stream, error);
+}
+
+/* The memory of outputs is never an input's: the session need not settle. */
+static rynd_status run_plan(rynd_op *op, ry_error *error)
+{
+    RY_TRY(ry_session_launch(op->session, error));
+    return ry_session_finish(op->session, error);
 }
 
 static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *outputs,
                            ry_error *error)
 {
-    ry_place *place = op->bound.arguments;
+    ry_place *place = op->operands;
     RY_TRY(ry_api_check_runs(op->context->device, error));
     if (op->no_values) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
@@ -385,14 +400,10 @@ static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *
     for (int i = 0; i < op->problem.outputs; i++) {
         RY_TRY(take_operand(op, "output", i, &op->out[i], outputs[i], place++, error));
     }
-    ry_device *device = op->context->device;
-    if (!device->host_memory) {
-        RY_TRY(device->table->clear(op->stream, (ry_place){op->fault, 0}, sizeof(ry_fault), error));
-    }
-    RY_TRY(ry_bound_launch(&op->bound, device, op->stream, error));
+    RY_TRY(op->plan ? run_plan(op, error) : launch(op, error));
     RY_TRY(download(op, outputs, error));
-    RY_TRY(device->table->synchronize(op->stream, error));
-    const rynd_status status = ry_bound_check(&op->bound, error);
+    RY_TRY(op->context->device->table->synchronize(op->stream, error));
+    const rynd_status status = op->plan ? RYND_OK : ry_bound_check(&op->bound, error);
     if (status != RYND_OK) {
         ry_error_prefix(error, "%s: ", ry_op_name(op->problem.op));
     }
@@ -404,69 +415,4 @@ rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const 
     RY_API_REQUIRE(op, inputs, outputs);
     ry_error error = {""};
     return ry_api_end(execute(op, inputs, outputs, &error), &error);
-}
-
-rynd_status rynd_op_get_info(const rynd_op *op, rynd_step_info *info)
-{
-    RY_API_REQUIRE(op, info);
-    ry_error error = {""};
-    return ry_api_end(ry_api_info(info, &op->info, sizeof *info, "rynd_step_info", &error), &error);
-}
-
-size_t rynd_op_knob_count(const rynd_op *op)
-{
-    return op ? (size_t)op->prepared.kernel->knob_count : 0;
-}
-
-rynd_status rynd_op_get_knob(const rynd_op *op, size_t index, rynd_knob *knob)
-{
-    RY_API_REQUIRE(op, knob);
-    ry_error error = {""};
-    return ry_api_end(ry_api_knob(&op->prepared, op->context->device, index, knob, &error), &error);
-}
-
-rynd_status rynd_op_get_knob_value(const rynd_op *op, size_t knob, size_t index, char *value,
-                                   size_t size)
-{
-    RY_API_REQUIRE(op, value);
-    ry_error error = {""};
-    return ry_api_end(ry_api_knob_value(&op->prepared, op->context->device, knob, index,
-                                        (ry_text_room){value, size}, &error),
-                      &error);
-}
-
-rynd_status rynd_op_get_memory(const rynd_op *op, rynd_memory *memory)
-{
-    RY_API_REQUIRE(op, memory);
-    ry_error error = {""};
-    rynd_memory all = {.weights = ry_prepared_packed(&op->prepared),
-                       .workspace = work_size(op) + op->prepared.state_size};
-    for (int i = 0; i < op->problem.inputs; i++) {
-        const bool constant = i < 32 && (op->constants >> i & 1u);
-        const bool packed =
-            constant && !op->prepared.packs && (op->prepared.kernel->packed_inputs >> i & 1u);
-        *(constant ? &all.weights : &all.activations) +=
-            packed || !ry_tensor_present(&op->in[i]) ? 0 : ry_tensor_bytes(&op->in[i]);
-    }
-    for (int i = 0; i < op->problem.outputs; i++) {
-        all.activations += ry_tensor_present(&op->out[i]) ? ry_tensor_bytes(&op->out[i]) : 0;
-    }
-    all.total = all.weights + all.activations + all.workspace;
-    return ry_api_end(ry_api_info(memory, &all, sizeof all, "rynd_memory", &error), &error);
-}
-
-rynd_status rynd_op_predict(const rynd_op *op, rynd_prediction *prediction)
-{
-    RY_API_REQUIRE(op, prediction);
-    ry_error error = {""};
-    return ry_api_end(ry_api_predict_op(&op->prepared, op->context, prediction, &error), &error);
-}
-
-rynd_status rynd_op_explain(const rynd_op *op, rynd_candidate_function tell, void *user)
-{
-    RY_API_REQUIRE(op);
-    RY_TRY(ry_api_require_function(__func__, "tell", tell != NULL));
-    ry_error error = {""};
-    return ry_api_end(
-        ry_api_explain_op(&op->prepared, op->constants, op->context, tell, user, &error), &error);
 }

@@ -66,7 +66,7 @@ rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_s
         .fused = fused_text(problem, arena), .flop = ry_problem_flop(problem),
         .bytes = ry_problem_bytes(problem), .accuracy = ry_accuracy_word(kernel->accuracy),
         .kernel_flop = prepared->counts.flop, .micro_batches = 1,
-        .source = ry_kernel_source(kernel));
+        .source = ry_kernel_source(kernel), .reference = kernel->reference);
     return info->problem && info->knobs && info->fused ? RYND_OK : ry_fail_memory(error);
 }
 
@@ -168,6 +168,38 @@ static rynd_status take_inputs(const ry_graph *graph, const rynd_tensor *given, 
     return RYND_OK;
 }
 
+static rynd_status plan_graph(rynd_plan *p, const ry_graph *graph, const ry_plan_options *options,
+                              ry_error *error)
+{
+    RY_TRY(ry_plan_create(p->context->device, graph, options, &p->plan, error));
+    RY_TRY(ry_api_describe_form(p, error));
+    return describe_steps(p, error);
+}
+
+/* A handle without a plan; NULL when memory is out. */
+static rynd_plan *start(rynd_context *context)
+{
+    rynd_plan *plan = ry_allocate_array(&context->allocator, 1, sizeof *plan);
+    if (plan) {
+        plan->context = context;
+        ry_arena_init(&plan->texts, &context->allocator);
+    }
+    return plan;
+}
+
+rynd_status ry_api_plan_graph(rynd_context *context, const ry_graph *graph,
+                              const ry_plan_options *options, rynd_plan **plan, ry_error *error)
+{
+    rynd_plan *p = start(context);
+    const rynd_status status = p ? plan_graph(p, graph, options, error) : ry_fail_memory(error);
+    if (status != RYND_OK) {
+        rynd_plan_destroy(p);
+        return status;
+    }
+    *plan = p;
+    return RYND_OK;
+}
+
 static rynd_status create(rynd_plan *p, const rynd_model *model, const rynd_plan_options *options,
                           const ry_adviser *adviser, ry_api_memory memory, ry_error *error)
 {
@@ -199,9 +231,7 @@ static rynd_status create(rynd_plan *p, const rynd_model *model, const rynd_plan
         .progress = options->progress,
         .progress_user = options->progress_user,
     };
-    RY_TRY(ry_plan_create(model->context->device, model->onnx.graph, &internal, &p->plan, error));
-    RY_TRY(ry_api_describe_form(p, error));
-    return describe_steps(p, error);
+    return plan_graph(p, model->onnx.graph, &internal, error);
 }
 
 rynd_status ry_api_plan_create(const rynd_model *model, const rynd_plan_options *options,
@@ -214,12 +244,10 @@ rynd_status ry_api_plan_create_within(const rynd_model *model, const rynd_plan_o
                                       const ry_adviser *adviser, ry_api_memory memory,
                                       rynd_plan **plan, ry_error *error)
 {
-    rynd_plan *p = ry_allocate_array(&model->context->allocator, 1, sizeof *p);
+    rynd_plan *p = start(model->context);
     rynd_status status = p ? RYND_OK : ry_fail_memory(error);
     if (status == RYND_OK) {
-        p->context = model->context;
         p->path = model->onnx.path;
-        ry_arena_init(&p->texts, &model->context->allocator);
         status = create(p, model, options, adviser, memory, error);
     }
     if (status != RYND_OK) {

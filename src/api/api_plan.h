@@ -6,6 +6,7 @@
 #include "graph/graph_names.h"
 #include "graph/infer.h"
 #include "kernels/prepared.h"
+#include "plan/plan.h"
 #include "predict/advice.h"
 
 #include <rynd/rynd.h>
@@ -32,6 +33,11 @@ typedef struct ry_api_memory {
 rynd_status ry_api_plan_create_within(const rynd_model *model, const rynd_plan_options *options,
                                       const ry_adviser *adviser, ry_api_memory memory,
                                       rynd_plan **plan, ry_error *error);
+
+/* The plan of a graph that is no model's, which may go as soon as the plan is made. Sets *plan on
+ * success only. */
+rynd_status ry_api_plan_graph(rynd_context *context, const ry_graph *graph,
+                              const ry_plan_options *options, rynd_plan **plan, ry_error *error);
 
 /* Describes a prepared problem as `rynd plan` prints it; texts go into the arena. */
 rynd_status ry_api_describe(const ry_prepared *prepared, ry_arena *arena, rynd_step_info *info,

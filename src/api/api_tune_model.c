@@ -185,6 +185,18 @@ static double default_budget(const rynd_tuning *tuning, const rynd_plan *plan, s
     return fmin(DEFAULT_BUDGET, budget / (1 - COMPARE_SHARE));
 }
 
+rynd_status ry_api_tune_steps(rynd_tuning *tuning, const rynd_plan *plan, bool cold,
+                              const rynd_tune_options *options, ry_error *error)
+{
+    size_t count;
+    RY_TRY(ry_api_list_problems(tuning, plan, NULL, cold, &count, error));
+    tuning->info.budget =
+        options->budget > 0 ? options->budget : default_budget(tuning, plan, count);
+    RY_TRY(tune_entries(tuning, options, count, error));
+    tuning->info.taken = found_something(tuning);
+    return RYND_OK;
+}
+
 static bool are_cold(const rynd_plan *plan, const rynd_tune_options *options)
 {
     const bool cold = options->weights == RYND_TUNE_WEIGHTS_DEFAULT

@@ -12,6 +12,10 @@ rynd_status ry_api_list_problems(rynd_tuning *tuning, const rynd_plan *plan,
                                  const rynd_plan_options *options, bool cold, size_t *count,
                                  ry_error *error);
 
+/* Tunes the problems of a plan's steps, each alone. The plan must outlive the call. */
+rynd_status ry_api_tune_steps(rynd_tuning *tuning, const rynd_plan *plan, bool cold,
+                              const rynd_tune_options *options, ry_error *error);
+
 /* Has the untuned plan and that of what was found run in turns, step by step: a form that is not
  * faster within the network is given up. Then the plan of those that are left and the untuned one
  * run in turns, as a whole; what came of it is in the tuning's info. Where it is not faster beyond

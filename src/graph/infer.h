@@ -24,6 +24,12 @@ rynd_status ry_graph_infer(ry_graph *graph, ry_error *error);
 rynd_status ry_problem_check(const ry_problem *problem, const ry_allocator *allocator,
                              ry_error *error);
 
+/* The graph of that one node, which the caller destroys. It is named as its operator; inputs are
+ * x0, x1 .., outputs y0 .., absent ones left out. *whole: does the graph say all that the problem
+ * says? False if attributes stand in for value inputs: such a graph cannot be planned. */
+rynd_status ry_problem_graph(const ry_problem *problem, const ry_allocator *allocator,
+                             ry_graph **graph, bool *whole, ry_error *error);
+
 /* Before anything else walks a graph that comes from outside.
  * Structure: every index in range, every value produced once, inputs and outputs named once, every
  * used value has a source, types that the operator allows (as far as types are known yet). The

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A problem that did not come from a graph, checked by making a graph of it. */
+/* The graph of one problem, which checks problems that did not come from a graph. */
 #include "graph/infer.h"
 #include "graph/infer_table.h"
 
@@ -24,13 +24,14 @@ static bool add_tensors(ry_graph *graph, char side, const ry_tensor *tensors, in
 }
 
 /* Canonical attributes stand in for value inputs, which a problem need not have: absent ones at the
- * end become one of unknown content. */
-static bool emulated(ry_graph *graph, const ry_problem *problem, ry_value_id *in)
+ * end become one of unknown content. *added: is there one? */
+static bool emulated(ry_graph *graph, const ry_problem *problem, ry_value_id *in, bool *added)
 {
     ry_shape list = {.rank = 1, .dim = {ry_dim_unknown(graph)}};
     for (int i = 0; i < ry_infer_rows[problem->op].min_inputs; i++) {
         if (i > 0 && (i >= problem->inputs || in[i] == RY_NO_VALUE)) {
             in[i] = ry_graph_add_value(graph, NULL, RY_i64, &list);
+            *added = true;
             if (in[i] == RY_NO_VALUE) {
                 return false;
             }
@@ -66,33 +67,62 @@ static rynd_status compare(const ry_graph *graph, const ry_problem *problem, con
     return RYND_OK;
 }
 
-static rynd_status check_in(ry_graph *graph, const ry_problem *problem, ry_error *error)
+/* Lists the present inputs and outputs as the graph's. */
+static bool list_ends(ry_graph *graph, const ry_problem *problem, const ry_value_id *in,
+                      const ry_value_id *out)
+{
+    bool listed = true;
+    for (int i = 0; listed && i < problem->inputs; i++) {
+        listed = in[i] == RY_NO_VALUE || ry_graph_add_input(graph, in[i]);
+    }
+    for (int i = 0; listed && i < problem->outputs; i++) {
+        listed = out[i] == RY_NO_VALUE || ry_graph_add_output(graph, out[i]);
+    }
+    return listed;
+}
+
+static rynd_status fill(ry_graph *graph, const ry_problem *problem, bool *whole, ry_error *error)
 {
     int least = ry_infer_rows[problem->op].min_inputs,
         inputs = problem->inputs > least ? problem->inputs : least;
     ry_value_id *in = RY_TAKE(&graph->arena, ry_value_id, inputs),
                 *out = RY_TAKE(&graph->arena, ry_value_id, problem->outputs);
+    bool added = false;
     if (!in || !out || !add_tensors(graph, 'x', problem->in, problem->inputs, in) ||
-        !emulated(graph, problem, in) ||
-        !add_tensors(graph, 'y', problem->out, problem->outputs, out)) {
+        !emulated(graph, problem, in, &added) ||
+        !add_tensors(graph, 'y', problem->out, problem->outputs, out) ||
+        !list_ends(graph, problem, in, out)) {
         return ry_fail_memory(error);
     }
-    ry_node_id id = ry_graph_add_node(graph, problem->op, NULL, "problem", &problem->attrs, inputs,
-                                      in, problem->outputs, out);
+    const char *name = ry_op_name(problem->op);
+    ry_node_id id = ry_graph_add_node(graph, problem->op, name, name, &problem->attrs, inputs, in,
+                                      problem->outputs, out);
     if (id == RY_NO_NODE) {
         return ry_fail_memory(error);
     }
     rynd_status status;
-    ry_infer_node(graph, &graph->nodes[id], error, &status);
+    *whole = ry_infer_node(graph, &graph->nodes[id], error, &status) != RY_INFER_LATER && !added;
     return status == RYND_OK ? compare(graph, problem, out, error) : status;
+}
+
+rynd_status ry_problem_graph(const ry_problem *problem, const ry_allocator *allocator,
+                             ry_graph **graph, bool *whole, ry_error *error)
+{
+    RY_TRY(ry_graph_create(allocator, graph, error));
+    const rynd_status status = fill(*graph, problem, whole, error);
+    if (status != RYND_OK) {
+        ry_graph_destroy(*graph);
+        *graph = NULL;
+    }
+    return status;
 }
 
 rynd_status ry_problem_check(const ry_problem *problem, const ry_allocator *allocator,
                              ry_error *error)
 {
     ry_graph *graph;
-    RY_TRY(ry_graph_create(allocator, &graph, error));
-    rynd_status status = check_in(graph, problem, error);
+    bool whole;
+    RY_TRY(ry_problem_graph(problem, allocator, &graph, &whole, error));
     ry_graph_destroy(graph);
-    return status;
+    return RYND_OK;
 }

@@ -14,19 +14,23 @@ static const rewrite rewrites[] = {
  * cycle. */
 enum { MAX_ROUNDS = 16 };
 
-rynd_status ry_graph_rewrite(ry_graph *graph, ry_error *error)
+rynd_status ry_graph_rewrite(ry_graph *graph, bool *changed, ry_error *error)
 {
-    bool changed = true;
-    for (int round = 0; changed && round < MAX_ROUNDS; round++) {
-        changed = false;
+    bool again = true, any = false;
+    for (int round = 0; again && round < MAX_ROUNDS; round++) {
+        again = false;
         for (size_t i = 0; i < sizeof rewrites / sizeof *rewrites; i++) {
             bool here = false;
             RY_TRY(rewrites[i](graph, &here, error));
             if (here) {
                 RY_TRY(ry_graph_compact(graph, error));
             }
-            changed |= here;
+            again |= here;
         }
+        any |= again;
+    }
+    if (changed) {
+        *changed = any;
     }
     return RYND_OK;
 }

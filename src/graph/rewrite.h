@@ -34,7 +34,8 @@
 RY_REWRITES(RY_REWRITE)
 #undef RY_REWRITE
 
-rynd_status ry_graph_rewrite(ry_graph *graph, ry_error *error);
+/* *changed (NULL: nobody asks): did a rewrite apply? */
+rynd_status ry_graph_rewrite(ry_graph *graph, bool *changed, ry_error *error);
 
 /* For the rewrites. */
 /* NULL: an input, a constant or absent */

@@ -239,6 +239,66 @@ static rynd_status fold_node(ry_graph *graph, ry_node_id id, const ry_target *ta
     return status;
 }
 
+/* Operators that may refuse the content of an input, whatever the size of the output. */
+static const ry_op checking[] = {RY_OP_expr,       RY_OP_gather,     RY_OP_gather_elements,
+                                 RY_OP_gather_nd,  RY_OP_max_unpool, RY_OP_scatter_elements,
+                                 RY_OP_scatter_nd, RY_OP_roi_align,  RY_OP_reverse_sequence,
+                                 RY_OP_one_hot};
+
+/* Is nothing computed: outputs without elements, of inputs whose content is legal anyway? States
+ * are left alone: their next content is a step's. */
+static bool computes_nothing(const ry_graph *graph, const ry_node *node)
+{
+    bool nothing = ry_op_get_class(node->op) == RY_CLASS_COMPUTE && graph->state_count == 0;
+    for (size_t i = 0; i < sizeof checking / sizeof *checking; i++) {
+        nothing = nothing && node->op != checking[i];
+    }
+    for (int i = 0; nothing && i < node->outputs; i++) {
+        nothing = node->out[i] == RY_NO_VALUE ||
+                  ry_shape_elements(&graph->values[node->out[i]].shape) == 0;
+    }
+    return nothing;
+}
+
+/* Would a kernel take the node? */
+static rynd_status find_kernel(const ry_graph *graph, const ry_node *node, const ry_target *target,
+                               bool *found, ry_error *error)
+{
+    ry_arena scratch;
+    ry_problem problem;
+    ry_arena_init(&scratch, graph->arena.allocator);
+    const rynd_status status =
+        ry_plan_problem(graph, node, RY_ACCURACY_strict, NULL, 0, &scratch, &problem, error);
+    size_t at = 0;
+    *found = status == RYND_OK && ry_kernel_next(&problem, target, &at) != NULL;
+    ry_arena_free(&scratch);
+    return status;
+}
+
+/* Outputs without elements become constants. The node stays if its types are for planning to
+ * refuse. */
+static rynd_status drop_node(ry_graph *graph, ry_node_id id, const ry_target *target,
+                             ry_error *error)
+{
+    const ry_node node = graph->nodes[id];
+    bool found;
+    RY_TRY(find_kernel(graph, &node, target, &found, error));
+    if (!found) {
+        return RYND_OK;
+    }
+    const ry_value source = {.constant = ry_arena_take(&graph->arena, 1, 1), .folded = true};
+    if (!source.constant) {
+        return ry_fail_memory(error);
+    }
+    ry_graph_remove_node(graph, id);
+    for (int i = 0; i < node.outputs; i++) {
+        if (node.out[i] != RY_NO_VALUE) {
+            become_constant(graph, node.out[i], NULL, &source);
+        }
+    }
+    return RYND_OK;
+}
+
 rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later, ry_error *error)
 {
     RY_TRY(ry_graph_compact(graph, error));
@@ -265,6 +325,8 @@ rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later,
                     late_value[node->out[i]] = true;
                 }
             }
+        } else if (computes_nothing(graph, node)) {
+            RY_TRY(drop_node(graph, id, target, error));
         } else if (has_constants(graph, node) && ry_plan_affords_fold(graph, node)) {
             status = fold_node(graph, id, target, error);
             if (status != RYND_OK) {

@@ -98,7 +98,7 @@ rynd_status ry_plan_fuse_shuffles(ry_plan_builder *b, ry_error *error)
     }
     bool *later;
     RY_TRY(ry_graph_compact(b->graph, error));
-    RY_TRY(ry_graph_rewrite(b->graph, error));
+    RY_TRY(ry_graph_rewrite(b->graph, NULL, error));
     const ry_target here = ry_target_here(b->plan->device->host);
     RY_TRY(ry_plan_fold(b->graph, &here, &later, error));
     return ry_graph_compact(b->graph, error);

@@ -5,59 +5,29 @@
  * costs its predicted time in each layout, and where a node and its operand differ, the operand is
  * converted. Only values with channels have a choice (channels.h). Inputs lie as the caller has
  * them: channels last, or with strides that are neither layout's, which a node reads as they are or
- * converted. Costs are of one worker. */
+ * converted. So do outputs; a copy writes strides that are neither layout's. Costs are of one
+ * worker. */
 #include "plan/layouts.h"
 
-#include "kernels/costs.h"
-#include "plan/aliases.h"
 #include "plan/channels.h"
 #include "plan/choose_form.h"
-#include "plan/fold.h"
-#include "plan/make_steps.h"
+#include "plan/layouts_inside.h"
 #include "plan/minimum_cut.h"
 #include "plan/plan_progress.h"
-#include "predict/choices.h"
 
 #include <math.h>
 
 /* Nodes with more operands convert every operand in the other layout. */
 enum { MAX_TRIALS = 64 };
 
-typedef struct layouts {
-    ry_plan_builder *b;
-    ry_plan_form form; /* how predicted times are counted */
-    ry_arena arena;    /* until the choice is made */
-    bool *channels;    /* per value: channels.h */
-    /* is it computed or read while running, has it channels, and do its two layouts differ? */
-    bool *matters;
-    bool *free;              /* may it be in either? */
-    bool *last;              /* which are channels last, as far as it is decided: b->layouts */
-    const ry_tensor **given; /* inputs with strides of neither layout: b->layouts */
-    bool *labels;            /* per vertex: channels last */
-    /* the same value row-major, and channels last; RY_NO_VALUE: not made */
-    ry_value_id (*other)[2];
-    ry_node_id nodes;   /* before copies are added */
-    ry_value_id values; /* likewise */
-    struct operand {
-        ry_value_id id;
-        bool made; /* by the node; else read */
-    } * operands;  /* the current node's operands with a layout, each once */
-    int operand_count;
-    uint32_t *listed; /* per value: number of the last list that holds it */
-    uint32_t lists;
-    /* per value: its replacement in the current node; RY_NO_VALUE: itself */
-    ry_value_id *instead;
-    ry_error *error;
-} layouts;
-
-static void hold(layouts *l, ry_value_id id)
+static void hold(ry_layouts *l, ry_value_id id)
 {
     if (id != RY_NO_VALUE) {
         l->free[id] = false;
     }
 }
 
-static void hold_input(layouts *l, ry_value_id id, const ry_tensor *input)
+static void hold_input(ry_layouts *l, ry_value_id id, const ry_tensor *input)
 {
     if (l->b->graph->values[id].constant || ry_tensor_is_row_major(input)) {
         return;
@@ -66,7 +36,31 @@ static void hold_input(layouts *l, ry_value_id id, const ry_tensor *input)
     l->given[id] = l->last[id] ? NULL : input;
 }
 
-static void find_free_values(layouts *l)
+/* The plan's description of the graph's output `at`; NULL: there is none. */
+static const ry_tensor *output_tensor(const ry_layouts *l, size_t at)
+{
+    const ry_plan *plan = l->b->plan;
+    for (size_t i = 0, next = 0; i < plan->output_count; i++) {
+        if (!plan->outputs[i].later && next++ == at) {
+            return &plan->outputs[i].tensor;
+        }
+    }
+    return NULL;
+}
+
+/* Channels last if the caller wants it so and a kernel can write it: a view's memory is its
+ * input's. */
+static void hold_output(ry_layouts *l, ry_value_id id, const ry_tensor *output)
+{
+    const ry_node_id producer = l->b->graph->values[id].producer;
+    hold(l, id);
+    if (producer != RY_NO_NODE && l->matters[id] && output && !ry_tensor_is_row_major(output) &&
+        ry_op_get_class(l->b->graph->nodes[producer].op) != RY_CLASS_VIEW) {
+        l->last[id] = ry_tensor_is_channels_last(output);
+    }
+}
+
+static void find_free_values(ry_layouts *l)
 {
     const ry_graph *graph = l->b->graph;
     for (ry_value_id v = 0; v < l->values; v++) {
@@ -79,7 +73,7 @@ static void find_free_values(layouts *l)
         hold_input(l, graph->inputs[i], &l->b->plan->inputs[i]);
     }
     for (size_t i = 0; i < graph->output_count; i++) {
-        hold(l, graph->outputs[i]);
+        hold_output(l, graph->outputs[i], output_tensor(l, i));
     }
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         if (ry_op_get_class(graph->nodes[n].op) == RY_CLASS_VIEW) {
@@ -87,92 +81,6 @@ static void find_free_values(layouts *l)
             hold(l, graph->nodes[n].out[0]);
         }
     }
-}
-
-static void set_layout(const layouts *l, ry_tensor *tensors, int count, const ry_value_id *ids,
-                       bool last, ry_value_id except)
-{
-    for (int i = 0; i < count; i++) {
-        if (ids[i] != RY_NO_VALUE && ids[i] == except && l->given[except]) {
-            tensors[i] = *l->given[except];
-        } else if (ids[i] != RY_NO_VALUE && l->matters[ids[i]] && last != (ids[i] == except)) {
-            const ry_shape shape = ry_tensor_shape(&tensors[i]);
-            tensors[i] = ry_tensor_channels_last((ry_dtype)tensors[i].dtype, &shape, NULL);
-        }
-    }
-}
-
-/* A node's time in one layout. */
-typedef struct trial {
-    double seconds; /* predicted, as they are counted */
-    bool reference; /* no other kernel takes the layout */
-} trial;
-
-/* The time of a node whose operands all are in one layout, except one value, which is in the other
- * or as it is given: nothing for a transpose that so becomes an alias. */
-static rynd_status try_node(layouts *l, const ry_node *node, bool last, ry_value_id except,
-                            trial *found)
-{
-    *found = (trial){0};
-    ry_problem problem;
-    RY_TRY(ry_plan_problem(l->b->graph, node, l->b->options->accuracy, NULL, 0, &l->arena, &problem,
-                           l->error));
-    set_layout(l, (ry_tensor *)problem.in, node->inputs, node->in, last, except);
-    set_layout(l, (ry_tensor *)problem.out, node->outputs, node->out, last, except);
-    if (node->op == RY_OP_transpose &&
-        ry_plan_keeps_memory(&problem.in[0], &problem.out[0], &node->attrs.transpose)) {
-        return RYND_OK;
-    }
-    ry_choice choice;
-    RY_TRY(ry_plan_predict_kernel(l->b, node, &problem, &choice, l->error));
-    found->reference = choice.prepared.kernel->reference;
-    found->seconds =
-        last ? ry_plan_counted(&l->form, RY_PLAN_channels_last, choice.seconds) : choice.seconds;
-    return RYND_OK;
-}
-
-/* Seconds of `tried`, compared with `other`, which becomes possible by conversions. INFINITY for a
- * reference kernel if a real one takes the other: a plan converts operands to avoid references. */
-static double seconds_beside(const trial *tried, const trial *other)
-{
-    return tried->reference && !other->reference ? INFINITY : tried->seconds;
-}
-
-static rynd_status copy_seconds(layouts *l, const ry_tensor *from, const ry_tensor *to,
-                                double *seconds)
-{
-    const ry_problem copy = {.op = RY_OP_copy,
-                             .accuracy = l->b->options->accuracy,
-                             .attrs = ry_attrs_default(RY_OP_copy),
-                             .inputs = 1,
-                             .outputs = 1,
-                             .in = from,
-                             .out = to};
-    ry_choice choice;
-    RY_TRY(ry_choices_find(&l->b->choices, &copy, 0, NULL, &choice, l->error));
-    const ry_machine *machine = l->b->choices.target.machine;
-    const ry_cost_column column =
-        ry_cost_column_of(machine, machine->vector_bytes / (int64_t)sizeof(float));
-    const double taken = choice.seconds * ry_costs_of(column)->prediction.conversion;
-    *seconds = ry_plan_counted(&l->form, RY_PLAN_conversions, RY_STEP_SECONDS + taken);
-    return RYND_OK;
-}
-
-/* Seconds of a copy into a layout (`last`); the slower direction of the two. */
-static rynd_status conversion_seconds(layouts *l, ry_value_id id, bool last, double *seconds)
-{
-    const ry_value *value = &l->b->graph->values[id];
-    const ry_tensor lies[] = {ry_tensor_row_major(value->dtype, &value->shape, NULL),
-                              ry_tensor_channels_last(value->dtype, &value->shape, NULL)};
-    if (l->given[id]) {
-        return copy_seconds(l, l->given[id], &lies[last], seconds);
-    }
-    double ways[2];
-    for (int way = 0; way < 2; way++) {
-        RY_TRY(copy_seconds(l, &lies[way], &lies[1 - way], &ways[way]));
-    }
-    *seconds = fmax(ways[0], ways[1]);
-    return RYND_OK;
 }
 
 static int64_t picoseconds(double seconds)
@@ -185,12 +93,12 @@ static uint32_t node_vertex(ry_node_id id)
     return RY_CUT_LABELS + id;
 }
 
-static uint32_t value_vertex(const layouts *l, ry_value_id id)
+static uint32_t value_vertex(const ry_layouts *l, ry_value_id id)
 {
     return RY_CUT_LABELS + l->nodes + id;
 }
 
-static void list_operands(layouts *l, const ry_node *node)
+static void list_operands(ry_layouts *l, const ry_node *node)
 {
     l->operand_count = 0;
     l->lists++;
@@ -200,38 +108,38 @@ static void list_operands(layouts *l, const ry_node *node)
         if (id != RY_NO_VALUE && id < l->values && (l->matters[id] || l->given[id]) &&
             l->listed[id] != l->lists) {
             l->listed[id] = l->lists;
-            l->operands[l->operand_count++] = (struct operand){id, made};
+            l->operands[l->operand_count++] = (struct ry_operand){id, made};
         }
     }
 }
 
 /* The layout that a node which works in `last` has of a value. */
-static bool wants_last(const layouts *l, ry_value_id id, bool last)
+static bool wants_last(const ry_layouts *l, ry_value_id id, bool last)
 {
     return last && l->matters[id];
 }
 
 /* Is a value as a node that works in layout `last` has it? */
-static bool lies_in(const layouts *l, ry_value_id id, bool last)
+static bool lies_in(const ry_layouts *l, ry_value_id id, bool last)
 {
     return !l->given[id] && l->last[id] == wants_last(l, id, last);
 }
 
 /* The extra cost of one operand in the other layout, or as it is given, for a node that works in
  * layout `last` and takes `pure` with all operands there. *convert: a copy is the cheaper way. */
-static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry_value_id id,
-                                  const trial *pure, double *bridge, bool *convert)
+static rynd_status bridge_seconds(ry_layouts *l, const ry_node *node, bool last, ry_value_id id,
+                                  const ry_trial *pure, double *bridge, bool *convert)
 {
-    double mixed = INFINITY; /* a trial looks at all operands: none is made if they are many */
+    double mixed = INFINITY; /* a ry_trial looks at all operands: none is made if they are many */
     if (l->operand_count <= MAX_TRIALS) {
-        trial found;
-        RY_TRY(try_node(l, node, last, id, &found));
-        mixed = seconds_beside(&found, pure);
+        ry_trial found;
+        RY_TRY(ry_layouts_try_node(l, node, last, id, &found));
+        mixed = ry_layouts_seconds_beside(&found, pure);
     }
     const bool to = wants_last(l, id, last);
     double conversion = 0; /* again it costs nothing */
     if (l->other[id][to] == RY_NO_VALUE) {
-        RY_TRY(conversion_seconds(l, id, to, &conversion));
+        RY_TRY(ry_layouts_conversion_seconds(l, id, to, &conversion));
     }
     const double more = mixed > pure->seconds ? mixed - pure->seconds : 0;
     *convert = conversion < more;
@@ -239,18 +147,18 @@ static rynd_status bridge_seconds(layouts *l, const ry_node *node, bool last, ry
     return RYND_OK;
 }
 
-static rynd_status add_node(layouts *l, ry_cut *cut, ry_node_id n)
+static rynd_status add_node(ry_layouts *l, ry_cut *cut, ry_node_id n)
 {
     const ry_node *node = &l->b->graph->nodes[n];
-    trial pure[2]; /* row-major, channels last */
+    ry_trial pure[2]; /* row-major, channels last */
     double held[2] = {0, 0};
-    RY_TRY(try_node(l, node, false, RY_NO_VALUE, &pure[0]));
-    RY_TRY(try_node(l, node, true, RY_NO_VALUE, &pure[1]));
+    RY_TRY(ry_layouts_try_node(l, node, false, RY_NO_VALUE, &pure[0]));
+    RY_TRY(ry_layouts_try_node(l, node, true, RY_NO_VALUE, &pure[1]));
     for (int i = 0; i < l->operand_count; i++) {
         const ry_value_id id = l->operands[i].id;
         if (l->free[id]) {
             double conversion;
-            RY_TRY(conversion_seconds(l, id, true, &conversion));
+            RY_TRY(ry_layouts_conversion_seconds(l, id, true, &conversion));
             const int64_t cost = picoseconds(conversion);
             if (!ry_cut_add(cut, node_vertex(n), value_vertex(l, id), cost, cost)) {
                 return ry_fail_memory(l->error);
@@ -265,22 +173,22 @@ static rynd_status add_node(layouts *l, ry_cut *cut, ry_node_id n)
             held[last] += bridge;
         }
     }
-    const double row_major = seconds_beside(&pure[0], &pure[1]) + held[0],
-                 last = seconds_beside(&pure[1], &pure[0]) + held[1];
+    const double row_major = ry_layouts_seconds_beside(&pure[0], &pure[1]) + held[0],
+                 last = ry_layouts_seconds_beside(&pure[1], &pure[0]) + held[1];
     const bool added = ry_cut_add(cut, RY_CUT_FIRST, node_vertex(n), picoseconds(last), 0) &&
                        ry_cut_add(cut, node_vertex(n), RY_CUT_SECOND, picoseconds(row_major), 0);
     return added ? RYND_OK : ry_fail_memory(l->error);
 }
 
 /* Lists the node's operands: is there any that may lie otherwise? */
-static bool has_choice(layouts *l, const ry_node *node)
+static bool has_choice(ry_layouts *l, const ry_node *node)
 {
     list_operands(l, node);
     return l->operand_count > 0 && ry_op_get_class(node->op) != RY_CLASS_VIEW;
 }
 
 /* The cheapest layouts: labels of vertices. */
-static rynd_status label(layouts *l, bool **labels)
+static rynd_status label(ry_layouts *l, bool **labels)
 {
     const ry_graph *graph = l->b->graph;
     const size_t vertices = RY_CUT_LABELS + (size_t)l->nodes + l->values;
@@ -302,7 +210,7 @@ static rynd_status label(layouts *l, bool **labels)
 }
 
 /* Notes the nodes that would work in the other layout if every time counted as it is predicted. */
-static rynd_status concern_others(layouts *l)
+static rynd_status concern_others(ry_layouts *l)
 {
     const ry_plan_form form = l->form;
     bool *predicted;
@@ -324,7 +232,7 @@ static rynd_status concern_others(layouts *l)
 
 /* The value in a layout (`last`) that it is not in, copied by a node of its own: from `id`, or
  * (`back`) to it. */
-static rynd_status convert(layouts *l, ry_value_id id, bool last, bool back, ry_value_id *other)
+static rynd_status convert(ry_layouts *l, ry_value_id id, bool last, bool back, ry_value_id *other)
 {
     ry_graph *graph = l->b->graph;
     if (l->other[id][last] == RY_NO_VALUE) {
@@ -345,7 +253,7 @@ static rynd_status convert(layouts *l, ry_value_id id, bool last, bool back, ry_
 }
 
 /* Puts what stands instead of operands into their places. */
-static void take_instead(layouts *l, ry_node_id n)
+static void take_instead(ry_layouts *l, ry_node_id n)
 {
     ry_node *node = &l->b->graph->nodes[n];
     for (int i = 0; i < node->inputs; i++) {
@@ -367,18 +275,18 @@ static void take_instead(layouts *l, ry_node_id n)
 
 /* Gives a node, whose operands are listed, those in the layout that it works in, or lets it bridge
  * the difference, whichever is cheaper. */
-static rynd_status bridge(layouts *l, ry_node_id n)
+static rynd_status bridge(ry_layouts *l, ry_node_id n)
 {
     const ry_node node = l->b->graph->nodes[n];
     const bool last = l->labels[node_vertex(n)];
-    trial pure = {.seconds = -1};
+    ry_trial pure = {.seconds = -1};
     for (int i = 0; i < l->operand_count; i++) {
         const ry_value_id id = l->operands[i].id;
         if (lies_in(l, id, last)) {
             continue;
         }
         if (pure.seconds < 0) {
-            RY_TRY(try_node(l, &node, last, RY_NO_VALUE, &pure));
+            RY_TRY(ry_layouts_try_node(l, &node, last, RY_NO_VALUE, &pure));
         }
         double cost;
         bool apart;
@@ -392,12 +300,12 @@ static rynd_status bridge(layouts *l, ry_node_id n)
 }
 
 /* What is another value's memory, or the caller's, is read row by row. */
-static rynd_status make_row_major(layouts *l, ry_value_id *id)
+static rynd_status make_row_major(ry_layouts *l, ry_value_id *id)
 {
     return *id >= l->values || lies_in(l, *id, false) ? RYND_OK : convert(l, *id, false, false, id);
 }
 
-static rynd_status bridge_view(layouts *l, ry_node_id n)
+static rynd_status bridge_view(ry_layouts *l, ry_node_id n)
 {
     ry_value_id x = l->b->graph->nodes[n].in[0];
     RY_TRY(make_row_major(l, &x));
@@ -405,7 +313,36 @@ static rynd_status bridge_view(layouts *l, ry_node_id n)
     return RYND_OK;
 }
 
-static rynd_status bridge_outputs(layouts *l)
+/* A copy with the strides of an output that are neither layout's. */
+static rynd_status write_given(ry_layouts *l, const ry_tensor *output, ry_value_id *id)
+{
+    ry_graph *graph = l->b->graph;
+    const ry_value value = graph->values[*id];
+    const char *name = ry_arena_format(&l->arena, "%s/strided", value.name);
+    const ry_value_id made =
+        name ? ry_graph_add_value(graph, name, value.dtype, &value.shape) : RY_NO_VALUE;
+    if (made == RY_NO_VALUE ||
+        ry_graph_add_node(graph, RY_OP_copy, name, "layout", NULL, 1, id, 1, &made) == RY_NO_NODE) {
+        return ry_fail_memory(l->error);
+    }
+    l->given[made] = output;
+    *id = made;
+    return RYND_OK;
+}
+
+static rynd_status bridge_output(ry_layouts *l, const ry_tensor *output, ry_value_id *id)
+{
+    const bool original = *id < l->values;
+    if (!output || ry_tensor_is_row_major(output)) {
+        return make_row_major(l, id);
+    }
+    if (!original || !l->matters[*id] || !ry_tensor_is_channels_last(output)) {
+        return write_given(l, output, id);
+    }
+    return lies_in(l, *id, true) ? RYND_OK : convert(l, *id, true, false, id);
+}
+
+static rynd_status bridge_outputs(ry_layouts *l)
 {
     ry_graph *graph = l->b->graph;
     const ry_value_id *output = graph->outputs; /* keeps its content while the list is made anew */
@@ -413,7 +350,7 @@ static rynd_status bridge_outputs(layouts *l)
     ry_graph_clear_outputs(graph);
     for (size_t i = 0; i < count; i++) {
         ry_value_id id = output[i];
-        RY_TRY(make_row_major(l, &id));
+        RY_TRY(bridge_output(l, output_tensor(l, i), &id));
         if (!ry_graph_add_output(graph, id)) {
             return ry_fail_memory(l->error);
         }
@@ -421,7 +358,7 @@ static rynd_status bridge_outputs(layouts *l)
     return RYND_OK;
 }
 
-static rynd_status bridge_all(layouts *l)
+static rynd_status bridge_all(ry_layouts *l)
 {
     ry_graph *graph = l->b->graph;
     for (ry_value_id v = 0; v < l->values; v++) {
@@ -438,17 +375,18 @@ static rynd_status bridge_all(layouts *l)
     return graph->node_count > l->nodes ? ry_graph_compact(graph, l->error) : RYND_OK;
 }
 
-/* Allocates the builder's layouts: of each value, and of at most two conversions of each. */
-static rynd_status take_layouts(layouts *l)
+/* Allocates the builder's layouts: of each value, of at most two conversions of each, and of a copy
+ * of each output. */
+static rynd_status take_layouts(ry_layouts *l)
 {
-    const size_t count = 3 * l->b->graph->value_count;
+    const size_t count = 3 * l->b->graph->value_count + l->b->graph->output_count;
     l->last = RY_TAKE(&l->b->plan->arena, bool, count);
     l->given = RY_TAKE(&l->b->plan->arena, const ry_tensor *, count);
     l->b->layouts = (ry_value_layouts){l->last, l->given};
     return l->last && l->given ? RYND_OK : ry_fail_memory(l->error);
 }
 
-static rynd_status choose(layouts *l)
+static rynd_status choose(ry_layouts *l)
 {
     l->nodes = (ry_node_id)l->b->graph->node_count;
     l->values = (ry_value_id)l->b->graph->value_count;
@@ -457,7 +395,7 @@ static rynd_status choose(layouts *l)
     l->other = ry_arena_take(&l->arena, l->values, sizeof *l->other);
     l->instead = RY_TAKE(&l->arena, ry_value_id, l->values);
     l->listed = RY_TAKE(&l->arena, uint32_t, l->values);
-    l->operands = RY_TAKE(&l->arena, struct operand, l->values);
+    l->operands = RY_TAKE(&l->arena, struct ry_operand, l->values);
     if (!l->matters || !l->free || !l->other || !l->instead || !l->listed || !l->operands) {
         return ry_fail_memory(l->error);
     }
@@ -471,7 +409,7 @@ static rynd_status choose(layouts *l)
 
 rynd_status ry_plan_choose_layouts(ry_plan_builder *b, ry_error *error)
 {
-    layouts l = {.b = b, .form = b->plan->whole.form, .error = error};
+    ry_layouts l = {.b = b, .form = b->plan->whole.form, .error = error};
     ry_arena_init(&l.arena, b->plan->arena.allocator);
     const rynd_status status = choose(&l);
     ry_arena_free(&l.arena);

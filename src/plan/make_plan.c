@@ -72,10 +72,9 @@ rynd_status ry_plan_bind_inputs(ry_graph *graph, const ry_plan_options *options,
     return status;
 }
 
-/* The strides that the caller has, where the device reads his memory; else, where it is copied to
- * the device, those of the two dense layouts. */
-static ry_tensor describe_input(const ry_plan_builder *b, ry_tensor row_major,
-                                const ry_tensor *given)
+/* The strides of the caller's tensor if the device uses the caller's memory; else the nearest dense
+ * layout. */
+static ry_tensor describe_end(const ry_plan_builder *b, ry_tensor row_major, const ry_tensor *given)
 {
     row_major.data = NULL;
     if (!given || !ry_tensor_present(given) || ry_tensor_is_row_major(given)) {
@@ -104,7 +103,7 @@ static rynd_status list_inputs(ry_plan_builder *b, ry_error *error)
     b->plan->inputs = inputs;
     for (size_t i = 0; i < graph->input_count; i++) {
         inputs[i] =
-            describe_input(b, ry_graph_tensor(graph, graph->inputs[i]), given ? &given[i] : NULL);
+            describe_end(b, ry_graph_tensor(graph, graph->inputs[i]), given ? &given[i] : NULL);
         b->plan->input_names[i] = graph->values[graph->inputs[i]].name;
         if (!ry_names_add(&b->plan->input_index, &b->plan->arena, b->plan->input_names[i],
                           (uint32_t)i)) {
@@ -120,6 +119,7 @@ static rynd_status list_outputs(ry_plan_builder *b, size_t model_outputs, const 
                                 const bool *late, ry_error *error)
 {
     const ry_graph *graph = b->graph;
+    const ry_tensor *given = b->options->outputs;
     b->plan->model_outputs = model_outputs;
     b->outputs = RY_TAKE(&b->plan->arena, ry_plan_output, model_outputs + graph->output_count);
     b->plan->outputs = b->outputs;
@@ -137,9 +137,10 @@ static rynd_status list_outputs(ry_plan_builder *b, size_t model_outputs, const 
         } else {
             const ry_value *value = &graph->values[graph->outputs[next]];
             output->name = i < model_outputs ? names[i] : value->name;
-            output->tensor = ry_graph_tensor(graph, graph->outputs[next++]);
-            output->tensor.data = NULL;
             output->bounded = value->bounded;
+            output->tensor =
+                describe_end(b, ry_graph_tensor(graph, graph->outputs[next++]),
+                             given && i < model_outputs && !value->bounded ? &given[i] : NULL);
         }
         b->plan->output_count = i + 1;
         if (i < model_outputs &&
@@ -191,7 +192,7 @@ static rynd_status fold_and_split(ry_plan_builder *b, ry_error *error)
     }
     RY_TRY(ry_plan_split(graph, later, &b->plan->rest.graph, error));
     RY_TRY(ry_graph_compact(graph, error));
-    RY_TRY(ry_graph_rewrite(graph, error));
+    RY_TRY(ry_graph_rewrite(graph, NULL, error));
     RY_TRY(ry_plan_fold(graph, &target, &later, error));
     RY_TRY(ry_graph_compact(graph, error));
     RY_TRY(list_inputs(b, error));

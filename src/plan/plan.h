@@ -155,6 +155,9 @@ typedef struct ry_plan_options {
      * decide a shape (ry_plan_reads_content): the plan then holds for that content only. dtype
      * none: not given. NULL: none given. */
     const ry_tensor *inputs;
+    /* One per graph output: the strides in which the plan writes it, as `inputs` have theirs; such an
+     * output must be bound. dtype none: row-major. NULL: all are. */
+    const ry_tensor *outputs;
     int64_t batch; /* first dim of the inputs whose first dim is a symbol; 0: not given */
     const ry_dim_binding *dims;
     size_t dim_count;

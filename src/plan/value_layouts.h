@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How each value of a graph is stored: row-major, channels last, or as the caller has an input. */
+/* How each value of a graph is stored: row-major, channels last, or as the caller has an input or
+ * output. */
 #ifndef RY_PLAN_VALUE_LAYOUTS_H
 #define RY_PLAN_VALUE_LAYOUTS_H
 
@@ -8,7 +9,7 @@
 /* Arrays with an entry for each value, or NULL: it is so for none. All others are row-major. */
 typedef struct ry_value_layouts {
     const bool *channels_last;
-    const ry_tensor *const *given; /* per input with other strides: the caller's description */
+    const ry_tensor *const *given; /* inputs and outputs with other strides: the caller's */
 } ry_value_layouts;
 
 /* Do row-major and channels last place the value's elements differently? */

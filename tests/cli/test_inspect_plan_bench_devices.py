@@ -130,6 +130,25 @@ BENCH_KEYS = {"name", "n", "mean", "variance", "median", "min", "max", "flop", "
 QUICK = ["--min-time", "0", "--rounds", "3", "--warmup", "0"]
 
 
+def test_a_problem_of_several_steps(ran):
+    """plan, predict, bench and tune have the steps of a one-node graph, and none is a reference."""
+    problem = "convt c=4 w=16 k=3 s=70 stride=65"
+    (planned,), (predicted,) = ran("plan", problem, "--json").results, ran("predict", problem, "--json").results
+    kernels = [node["kernel"] for node in planned["nodes"]]
+    assert len(kernels) > 1 and not any(kernel.endswith("_ref") for kernel in kernels)
+    assert [node["kernel"] for node in predicted["nodes"]] == kernels
+    assert predicted["time"]["median"] > max(node["time"]["median"] for node in predicted["nodes"])
+    (timed,) = ran("bench", problem, "--min-time", "0", "--rounds", "1", "--json").results
+    assert timed["kernel"] == " + ".join(kernels) and timed["flop"] > 0
+    (tuned,) = ran("tune", problem, "--budget", "0.01", "--json").results
+    assert {entry["problem"] for entry in tuned["problems"]} <= {node["problem"] for node in planned["nodes"]}
+    (forced,) = ran("plan", problem, "--set", "kernel=convt_ref", "--json").results
+    assert [node["kernel"] for node in forced["nodes"]] == ["convt_ref"]
+    set_step = f"{planned['nodes'][0]['name']}.kernel=conv_fwd_f32_igemm_generic"
+    (own,) = ran("plan", problem, "--set", set_step, "--json").results
+    assert own["nodes"][0]["kernel"] == "conv_fwd_f32_igemm_generic"
+
+
 def test_bench_json(ran, small_net):
     rows = ran("bench", CONV, small_net, "--batch", "2", "--json", *QUICK).results
     assert [row["name"] for row in rows] == [CONV, str(small_net)]

@@ -64,30 +64,38 @@ def test_nothing_contains(ran):
     assert swept(ran, "conv h=9 w=9 r=3 s=3", "c+k+groups=1..4")["dominance"]["predicted"] > 0
 
 
-UP = "convt c=16 h=28 w=28 k=16 r=3 s=3 pad=1"  # a stride above 8 leaves only the reference kernel
+# Tiles of 6x6 outputs: one of a 6x6 image, four of a 7x7 one.
+TILES = ("conv n=4 c=64 k=64 r=3 s=3 pad=1", "h+w=6,7", "--set", "kernel=conv_fwd_f32_winograd_generic", "--set", "points_h=8", "--set", "points_w=8")
 
 
 def test_excess(ran):
     """The slower over the faster, over the ratio of their work where that excuses it."""
-    result = swept(ran, UP, "stride=8,9")
-    eight, nine = result["points"]
-    assert nine["kernel"] == "convt_ref" != eight["kernel"]
+    result = swept(ran, *TILES)
+    six, seven = result["points"]
     (step,) = result["excess"]
-    assert step == {"from": {"stride": 8}, "to": {"stride": 9}, "predicted": step["predicted"], "measured": None, "measured_low": None, "cliff": True}
-    work = [ran("bench", f"{UP} stride={n}", "--min-time", "0", "--rounds", "1", "--warmup", "0", "--json").results[0]["flop"] for n in (8, 9)]
-    ratio = nine["time"]["median"] / eight["time"]["median"]
-    assert step["predicted"] == pytest.approx(ratio / max(1, work[1] / work[0])) and step["predicted"] > 1.5
-    lines = ran("sweep", UP, "stride=8,9").out.splitlines()
+    assert step == {"from": {"h": 6, "w": 6}, "to": {"h": 7, "w": 7}, "predicted": step["predicted"], "measured": None, "measured_low": None,
+                    "cliff": True}
+    ratio = seven["time"]["median"] / six["time"]["median"]
+    counts = [ran("bench", point["problem"], "--min-time", "0", "--rounds", "1", "--warmup", "0", "--json").results[0] for point in (six, seven)]
+    work = counts[1]["flop"] / counts[0]["flop"]
+    assert step["predicted"] == pytest.approx(ratio / max(1, work)) and step["predicted"] > 1.5
+    lines = ran("sweep", *TILES).out.splitlines()
     assert f"E {step['predicted']:.2f}" in lines[2]
-    assert lines[-1] == f"E {step['predicted']:.2f} predicted from stride=8 to stride=9: a cliff"
-    assert swept(ran, UP, "stride=8,9", "--set", "kernel=convt_ref")["excess"] == []
+    assert lines[-1] == f"E {step['predicted']:.2f} predicted from h+w=6 to h+w=7: a cliff"
+    assert swept(ran, *TILES[:2])["excess"] == []
 
 
 def test_a_cliff_is_drawn(ran, tmp_path):
-    root = picture(ran, tmp_path, UP, "stride=8,9")
-    (step,) = swept(ran, UP, "stride=8,9")["excess"]
+    root = picture(ran, tmp_path, *TILES)
+    (step,) = swept(ran, *TILES)["excess"]
     assert f"E {step['predicted']:.2f}" in texts(root)
     assert [node.get("class") for node in root.iter(f"{SVG}rect")].count("c") == 1
+
+
+def test_any_operator(ran):
+    """Strides that no kernel takes directly, and ranges of the dims of operators with a text of their own."""
+    eight, nine = swept(ran, "convt c=16 h=28 w=28 k=16 r=3 s=3 pad=1", "stride=8,9")["points"]
+    assert "_ref" not in eight["kernel"] + nine["kernel"] and " + " in nine["kernel"]
 
 
 def test_measure(ran):
@@ -105,9 +113,9 @@ def test_measure(ran):
 
 
 def test_measured_excess(ran):
-    (step,) = swept(ran, UP, "stride=8,9", *QUICK)["excess"]
+    (step,) = swept(ran, *TILES, *QUICK)["excess"]
     assert step["measured"] > 0 and 0 < step["measured_low"] <= step["measured"] * 2
-    (step,) = swept(ran, UP, "stride=8,9", "--measure", "--seconds", "0", "--rounds", "1")["excess"]
+    (step,) = swept(ran, *TILES, "--measure", "--seconds", "0", "--rounds", "1")["excess"]
     assert step["measured"] > 0 and step["measured_low"] is None and step["cliff"] is False  # one round shows nothing
 
 

@@ -7,6 +7,7 @@
 #include "case_compare.h"
 #include "graph/infer.h"
 #include "reference.h"
+#include "reference_steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,7 @@ static bool run_alone(model_case *c, case_outputs *outputs)
     rynd_plan *plan = NULL, *again = NULL;
     rynd_session *session = NULL;
     case_outputs second = {0};
+    char reference[512];
     bool good = false;
     rynd_status status = rynd_plan_create(c->model, &c->options, &plan);
     status = status ? status : rynd_plan_create(c->model, &c->options, &again);
@@ -204,6 +206,8 @@ static bool run_alone(model_case *c, case_outputs *outputs)
         failed(c, CASE_REFUSED, "the plan", status);
     } else if (!same_plans(plan, again)) {
         wrong(c, "two plans of one model differ", "");
+    } else if (!reference_steps_are_listed(plan, reference, sizeof reference)) {
+        wrong(c, "a reference in the plan", reference);
     } else {
         status = rynd_session_create(plan, &session);
         status = status ? status : bind_and_run(c, session);

@@ -16,6 +16,7 @@ from onnx import numpy_helper
 import suite
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import reference_steps  # noqa: E402
 import rynd_ctypes  # noqa: E402  (found by the line above)
 
 # The defaults of the suite's own runner; a test's data.json may say otherwise. Two units in bfloat16's last place are allowed.
@@ -60,7 +61,11 @@ def run_test(context, name):
     for data in sets:
         inputs, expected = read_tensors(data, "input"), read_tensors(data, "output")
         for with_data in (True, False):
-            outputs = rynd_ctypes.run(context, folder / "model.onnx", inputs, with_data)
+            plan = rynd_ctypes.plan(context, folder / "model.onnx", inputs, with_data)
+            slow = reference_steps.unlisted(plan.steps())
+            if slow:
+                return f"a reference in the plan: {slow[0]}"
+            outputs = rynd_ctypes.Session(plan).run(plan.feeds)
             if len(outputs) != len(expected):
                 return f"{len(outputs)} outputs, expected {len(expected)}"
             for index, (got, wanted) in enumerate(zip(outputs, expected)):

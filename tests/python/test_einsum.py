@@ -121,3 +121,18 @@ def test_dtypes(dtype):
 def test_nothing_to_sum():
     y = numpy.asarray(rynd.Model(model_of("ij,jk->ik", [(3, 0), (0, 4)]), threads=1)(numpy.zeros((3, 0), "f4"), numpy.zeros((0, 4), "f4")))
     numpy.testing.assert_array_equal(y, numpy.zeros((3, 4)))
+
+
+@pytest.mark.parametrize("equation,shapes", [(row[0], row[1:]) for row in FIXED])
+def test_alone(equation, shapes):
+    """An operator takes the steps of the model."""
+    arrays = [numpy.random.default_rng(1).random(shape, dtype=numpy.float32) for shape in shapes]
+    expected = numpy.einsum(equation, *arrays)
+    dims = ["x".join(map(str, shape)) or "scalar" for shape in (*shapes, expected.shape)]
+    inputs = " ".join(f"x{i}={text}:f32" for i, text in enumerate(dims[:-1]))
+    op = rynd.Op(f"einsum {inputs} y0={dims[-1]}:f32 equation='{equation}'", threads=1)
+    kernels = [step.kernel for step in op.steps]
+    assert kernels == [step.kernel for step in rynd.Model(model_of(equation, shapes), threads=1).plan().steps]
+    assert not any(kernel.endswith("_ref") for kernel in kernels) and op.step.kernel == (" + ".join(kernels) or "copy")
+    numpy.testing.assert_allclose(op.run(*arrays), expected, rtol=1e-5, atol=1e-5)
+    assert not op.steps or op.explain(op.steps[-1]).chosen.kernel == kernels[-1]

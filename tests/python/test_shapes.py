@@ -117,3 +117,14 @@ def test_shapes_that_data_decides(folder):
         assert model.weights.packed == packed > 0
         plain = rynd.load(path, threads=2)(x.ravel(), numpy.array(x.shape)).numpy()
         assert y.shape == x.shape and abs(y - plain).max() <= 1e-5 * abs(plain).max()
+
+
+def test_a_node_without_elements_is_no_step(folder):
+    """Nothing is computed, and no reference stands in the plan; types and shapes are those of other extents."""
+    nodes = [helper.make_node("Softmax", ["x"], ["s"]), helper.make_node("Conv", ["s", "w"], ["y"])]
+    path = save(folder / "empty.onnx", nodes, [("x", TensorProto.FLOAT, ["n", 3, 8, 8])], [("y", TensorProto.FLOAT, None)],
+                [("w", numpy.ones((4, 3, 3, 3), numpy.float32))])
+    model = rynd.Model(path, threads=1)
+    assert model.plan(dims={"n": 0}).steps == [] and len(model.plan(dims={"n": 2}).steps) == 2
+    y = numpy.asarray(model(numpy.zeros((0, 3, 8, 8), numpy.float32)))
+    assert y.shape == (0, 4, 6, 6) and y.dtype == numpy.float32

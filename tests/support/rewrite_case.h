@@ -147,7 +147,7 @@ static inline void rewrite(fixture *f, ry_value_id output)
     ry_machine_built_in(&cpu, RY_ISA_generic, &machine);
     const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine, 0, NULL};
     assert_int_equal(ry_graph_compact(f->graph, &f->error), RYND_OK);
-    if (ry_graph_rewrite(f->graph, &f->error) != RYND_OK ||
+    if (ry_graph_rewrite(f->graph, NULL, &f->error) != RYND_OK ||
         ry_plan_fold(f->graph, &target, &later, &f->error) != RYND_OK ||
         ry_graph_compact(f->graph, &f->error) != RYND_OK) {
         fail_msg("%s", f->error.text);

@@ -88,7 +88,8 @@ class Memory(Structure):
 class StepInfo(Structure):
     _fields_ = [("size", c_size_t)] + [(name, c_char_p) for name in
                 ("name", "op", "problem", "kernel", "knobs", "layout_in", "layout_out", "fused", "reason")] + [
-                    ("flop", c_double), ("bytes", c_double), ("accuracy", c_char_p)]
+                    ("flop", c_double), ("bytes", c_double), ("accuracy", c_char_p), ("kernel_flop", c_double), ("micro_batches", c_int64),
+                    ("activations", c_size_t), ("workspace", c_size_t), ("source", c_uint64), ("reference", c_int)]
 
 
 class OpOptions(Structure):
@@ -386,13 +387,21 @@ class Op(Handle):
         return info.kernel.decode()
 
 
-def run(context, source, inputs, with_data=True, **options):
-    """Outputs of a model for inputs given in order, or by name."""
+def plan(context, source, inputs, with_data=True, **options):
+    """The plan of a model for inputs given in order, or by name; its `feeds` are theirs, dense."""
     model = Model(context, source)
     if not isinstance(inputs, dict):
         inputs = {name: array for (name, _, _), array in zip(model.inputs, inputs)}
     feeds = {name: numpy.ascontiguousarray(array).reshape(numpy.shape(array)) for name, array in inputs.items()}
-    return Session(Plan(model, feeds, with_data, **options)).run(feeds)
+    made = Plan(model, feeds, with_data, **options)
+    made.feeds = feeds
+    return made
+
+
+def run(context, source, inputs, with_data=True, **options):
+    """Outputs of a model for inputs given in order, or by name."""
+    made = plan(context, source, inputs, with_data, **options)
+    return Session(made).run(made.feeds)
 
 
 LOSSES = {"cross_entropy": 0, "mse": 1, "l1": 2, "charbonnier": 3, "bce": 4}

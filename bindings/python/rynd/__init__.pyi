@@ -129,6 +129,7 @@ class Step:
     activations: int
     workspace: int
     source: str
+    reference: bool
 
 class Profile:
     steps: list[tuple[Step, float]]
@@ -315,11 +316,12 @@ class Placement:
 class Op:
     problem: str
     step: Step
+    steps: list[Step]
     def __init__(self, problem: str, inputs: Sequence[_Description | None] = (), accuracy: str | None = None, device: str | None = None,
                  threads: int | None = None, isa: str | None = None, profile: str | None = None, settings: _Settings | None = None, wisdom: str | os.PathLike[str] | None = None,
              frozen: bool | None = None) -> None: ...
     def predict(self) -> Prediction: ...
-    def explain(self) -> Candidates: ...
+    def explain(self, step: Step | int = 0) -> Candidates: ...
     def run(self, *arrays: _Array) -> _Result: ...
 
 class Expr:

@@ -18,6 +18,9 @@ class Op(_rynd.Op):
     problem: text, as the command takes it (docs/problems.md).
     inputs: arrays, or (dtype, shape, strides in elements), in order: the strides that the operator reads; the text's layout otherwise.
     settings: own choices, {"kernel": "conv_staged_igemm", "mr": 6}.
+
+    Attributes: problem (text), step (the problem as one Step), steps (the Steps that run: several where the problem is cut into others, as
+    "einsum ..." into transposes and products).
     """
 
     def __new__(cls, problem, inputs=(), accuracy=None, device=None, threads=None, isa=None, profile=None, settings=None, wisdom=None,
@@ -29,14 +32,15 @@ class Op(_rynd.Op):
     def __init__(self, problem, *args, **kwargs):
         self.problem = problem
         self.step = Step(0, self._step())
+        self.steps = [Step(index, step) for index, step in enumerate(self._steps())]
 
     def predict(self):
         """Predicts the time of `run`, repeated on the same memory, as a Prediction. Runs nothing."""
         return Prediction(*self._predict())
 
-    def explain(self):
-        """Explains the choice of the kernel, as Candidates. Runs nothing."""
-        return Candidates(self._explain())
+    def explain(self, step=0):
+        """Explains the choice of a step's kernel, as Candidates. step: one of `steps`, or its index. Runs nothing."""
+        return Candidates(self._explain(step.index if isinstance(step, Step) else step))
 
     def __repr__(self):
         return f"rynd.Op({self.step.problem!r}, kernel={self.step.kernel!r})"

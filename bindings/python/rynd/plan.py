@@ -22,7 +22,8 @@ class Step:
 
     Attributes: name, op (its ONNX operator), problem (text), kernel, knobs (text), layout_in, layout_out, fused, reason, flop, bytes,
     accuracy, kernel_flop, micro_batches, activations and workspace (bytes in use
-    while it runs), source (of what the kernel was compiled from: records of wisdom are of it). `plan.knobs(step)` tells what may be set.
+    while it runs), source (of what the kernel was compiled from: records of wisdom are of it), reference (True: no fast kernel takes the step,
+    a scalar reference computes it). `plan.knobs(step)` tells what may be set.
     """
 
     def __init__(self, index, facts):

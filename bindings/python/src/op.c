@@ -216,6 +216,21 @@ static PyObject *op_step(PyObject *self, PyObject *unused)
     return status == RYND_OK ? py_step(&info) : py_raise(status);
 }
 
+static PyObject *op_steps(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    const rynd_plan *plan = rynd_op_plan(((op_object *)self)->op);
+    if (plan) {
+        return py_steps(plan);
+    }
+    PyObject *step = op_step(self, NULL), *steps = step ? PyList_New(1) : NULL;
+    if (!steps || PyList_SetItem(steps, 0, step) != 0) {
+        Py_XDECREF(step);
+        Py_CLEAR(steps);
+    }
+    return steps;
+}
+
 static PyObject *op_predict(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -224,13 +239,19 @@ static PyObject *op_predict(PyObject *self, PyObject *unused)
     return status == RYND_OK ? py_prediction(&prediction) : py_raise(status);
 }
 
-static PyObject *op_explain(PyObject *self, PyObject *unused)
+static PyObject *op_explain(PyObject *self, PyObject *index)
 {
-    (void)unused;
+    const rynd_op *op = ((op_object *)self)->op;
+    const rynd_plan *plan = rynd_op_plan(op);
+    const Py_ssize_t step = PyLong_AsSsize_t(index);
+    if (step == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
     PyObject *list = PyList_New(0);
-    return py_candidates(list,
-                         list ? rynd_op_explain(((op_object *)self)->op, py_add_candidate, list)
-                              : RYND_ERROR_OUT_OF_MEMORY);
+    return py_candidates(list, !list ? RYND_ERROR_OUT_OF_MEMORY
+                               : plan
+                                   ? rynd_plan_explain(plan, (size_t)step, py_add_candidate, list)
+                                   : rynd_op_explain(op, py_add_candidate, list));
 }
 
 static PyMethodDef op_methods[] = {{"run", (PyCFunction)(void (*)(void))op_run, METH_FASTCALL,
@@ -238,8 +259,9 @@ static PyMethodDef op_methods[] = {{"run", (PyCFunction)(void (*)(void))op_run, 
                                     "the strides that the operator was "
                                     "made for. One thread at a time: BusyError otherwise."},
                                    {"_predict", op_predict, METH_NOARGS, "Seconds of a run."},
-                                   {"_explain", op_explain, METH_NOARGS, "All candidates."},
+                                   {"_explain", op_explain, METH_O, "All candidates for a step."},
                                    {"_step", op_step, METH_NOARGS, "What was chosen, as a dict."},
+                                   {"_steps", op_steps, METH_NOARGS, "The steps, as dicts."},
                                    {NULL, NULL, 0, NULL}};
 
 static PyType_Slot op_slots[] = {{Py_tp_doc, "One problem."},

@@ -68,13 +68,14 @@ PyObject *py_step(const rynd_step_info *info)
 {
     char source[20];
     snprintf(source, sizeof source, "%016llx", (unsigned long long)info->source);
-    return Py_BuildValue(
-        "{sssssssssssssssssssdsdsssdsLsnsnss}", "name", info->name, "op", info->op, "problem",
-        info->problem, "kernel", info->kernel, "knobs", info->knobs, "layout_in", info->layout_in,
-        "layout_out", info->layout_out, "fused", info->fused, "reason", info->reason, "flop",
-        info->flop, "bytes", info->bytes, "accuracy", info->accuracy, "kernel_flop",
-        info->kernel_flop, "micro_batches", (long long)info->micro_batches, "activations",
-        (Py_ssize_t)info->activations, "workspace", (Py_ssize_t)info->workspace, "source", source);
+    return Py_BuildValue("{sssssssssssssssssssdsdsssdsLsnsnsssO}", "name", info->name, "op",
+                         info->op, "problem", info->problem, "kernel", info->kernel, "knobs",
+                         info->knobs, "layout_in", info->layout_in, "layout_out", info->layout_out,
+                         "fused", info->fused, "reason", info->reason, "flop", info->flop, "bytes",
+                         info->bytes, "accuracy", info->accuracy, "kernel_flop", info->kernel_flop,
+                         "micro_batches", (long long)info->micro_batches, "activations",
+                         (Py_ssize_t)info->activations, "workspace", (Py_ssize_t)info->workspace,
+                         "source", source, "reference", info->reference ? Py_True : Py_False);
 }
 
 PyObject *py_steps(const rynd_plan *plan)

@@ -203,6 +203,7 @@ static void operators(void **state)
     REFUSES(rynd_op_get_info, info, op, NULL);
     rynd_knob knob = RYND_SIZED(rynd_knob);
     TAKES(rynd_op_knob_count, op, rynd_op_knob_count(NULL) == 0);
+    TAKES(rynd_op_plan, op, rynd_op_plan(NULL) == NULL);
     REFUSES(rynd_op_get_knob, op, NULL, 0, &knob);
     REFUSES(rynd_op_get_knob, knob, op, 0, NULL);
     char value[RYND_KNOB_TEXT];
