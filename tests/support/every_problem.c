@@ -259,6 +259,10 @@ const every_problem every_problems[] = {
     {F32, "resize x0=1x3x4x5x6:f32 y0=1x3x8x7x5:f32 mode=linear"},
     {F32, "resize x0=1x1x2x7:f32 y0=1x1x2x349531:f32 mode=linear"}, /* the reference without tables */
     {EXACT, "resize x0=1x3x9x11:u8 y0=1x3x18x22:u8"},
+    {EXACT, "resize x0=1x3x4x5x6:u8 y0=1x3x8x7x15:u8 mode=linear"},
+    {EXACT, "resize x0=2x3x4x5x6:i8 y0=3x3x9x7x5:i8 mode=cubic"},
+    {EXACT, "resize x0=1x5x6x7:i32 y0=1x10x9x5:i32 mode=linear antialias=1"},
+    {EXACT, "resize x0=1x15x16x7:i16 y0=1x2x3x5:i16 mode=cubic antialias=1"},
     {EXACT, "resize x0=1x3x9x11:u8 y0=1x3x7x6:u8 nearest=ceil coordinates=align_corners"},
     {EXACT, "resize x0=1x3x9x12:f32 y0=1x3x7x31:f32 nearest=round_prefer_ceil coordinates=pytorch_half_pixel"},
     {F32, "resize x0=1x3x9x11:f32 y0=1x3x12x14:f32 scales=1,1,1.4,1.3 coordinates=half_pixel_symmetric mode=linear"},
