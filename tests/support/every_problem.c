@@ -305,6 +305,9 @@ const every_problem every_problems[] = {
     {REFERENCE, "deform_conv x0=1x4x7x8:f32 x1=6x4x3x3:f32 x2=1x18x7x8:f32 x3=6:f32 y0=1x6x7x8:f32 pads=1,1,1,1"},
     {F32, "deform_columns x0=2x6x7x8:f32 x1=2x18x7x8:f32 x2=2x9x7x8:f32 y0=2x54x7x8:f32 kernel=3,3 pads=1,1,1,1"},
     {F32, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},
+    {EXACT, "nms x0=2x9x4:f16 x1=2x3x9:f16 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
+    {EXACT, "nms x0=2x9x4:f64 x1=2x3x9:f64 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
+    {EXACT, "nms x0=1x40x4:i32 x1=1x2x40:u64 y0=40x3:i64 max_output=20 iou_threshold=0.5 center_point_box=1"},
     {EXACT, "nms x0=2x9x4:f32 x1=2x3x9:f32 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
 };
 /* clang-format on */
