@@ -12,10 +12,11 @@ typedef struct col2im_plan {
     int64_t rows;            /* rows per plane: product of the spatial dims but the last */
     int64_t taps, positions; /* elements of a block; blocks */
     int64_t units, units_per_task;
+    int64_t values, pitch; /* a row's values; those a stride apart are together */
 } col2im_plan;
 
 /* Where blocks along the last dim have their tap inside the image: blocks first .. first + n - 1,
- * the first's at element `to` of the row. */
+ * the first's at value `to` of the row. */
 typedef struct col2im_tap {
     int64_t first, n, to;
 } col2im_tap;
