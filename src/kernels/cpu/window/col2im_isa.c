@@ -91,18 +91,25 @@ static void add_taps(const folding *f, int64_t at)
     }
 }
 
-static void add_row(const folding *f, int64_t unit)
+/* Adds what row `row` of plane `plane` gets. `known`: images of two dims, whose other planes have the
+ * same readers; NULL: not kept. */
+static void add_row(const folding *f, int64_t plane, int64_t row, ry_window_readers *known,
+                    bool first)
 {
     const col2im_plan *s = f->plan;
     const ry_window *w = &s->window;
     const int last = w->rank - 1;
-    int64_t row = unit % s->rows, taps = w->axis[last].taps, blocks = w->axis[last].out,
-            at = unit / s->rows * s->taps * s->positions, count[RY_MAX_RANK], step[RY_MAX_RANK],
+    int64_t taps = w->axis[last].taps, blocks = w->axis[last].out,
+            at = plane * s->taps * s->positions, count[RY_MAX_RANK], step[RY_MAX_RANK],
             index[RY_MAX_RANK] = {0};
     bool any = true;
     for (int i = last - 1; i >= 0; i--) {
         const ry_window_axis *axis = &w->axis[i];
-        const ry_window_readers r = ry_window_readers_of(axis, row % axis->in);
+        const ry_window_readers r =
+            known && !first ? *known : ry_window_readers_of(axis, row % axis->in);
+        if (known) {
+            *known = r;
+        }
         row /= axis->in;
         at += r.tap * taps * s->positions + r.out * blocks;
         step[i] = r.tap_step * taps * s->positions + r.out_step * blocks;
@@ -127,16 +134,18 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const folding f = {.plan = s,
                        .loops = &loops_of[launch->problem->in[0].dtype],
                        .x = launch->in[0],
-                       .row = (char *)launch->scratch + COL2IM_TAPS * sizeof(col2im_tap),
+                       .row = (char *)launch->scratch + s->row,
                        .taps = launch->scratch};
     for (int64_t tap = 0; tap < ry_min(w->taps, COL2IM_TAPS); tap++) {
         f.taps[tap] = tap_of(s, tap);
     }
+    ry_window_readers *known = (void *)((char *)launch->scratch + COL2IM_TAPS * sizeof(col2im_tap));
     const int64_t first = (int64_t)task * s->units_per_task,
                   end = ry_min(first + s->units_per_task, s->units);
     for (int64_t unit = first; unit < end; unit++) {
         memset(f.row, 0, (size_t)s->values * f.loops->size);
-        add_row(&f, unit);
+        const int64_t row = unit % s->rows;
+        add_row(&f, unit / s->rows, row, s->known ? known + row : NULL, unit - first < s->rows);
         f.loops->store(launch->out[0], unit * w->in, f.row, w->in, w->stride, s->pitch);
     }
 }
