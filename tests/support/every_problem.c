@@ -3,6 +3,7 @@
 #include "every_problem.h"
 
 #define F32       2e-6
+#define F64       4e-15
 #define EXACT     0
 #define REFERENCE EVERY_PROBLEM_REFERENCE
 
@@ -135,7 +136,27 @@ const every_problem every_problems[] = {
     {F32, "conv n=3 c=37 h=14 w=13 k=37 r=3 s=3 pad=1 groups=37 dir=bwd_weights bias=1"},
     {F32, "conv n=2 c=24 h=21 w=18 k=24 r=5 s=5 pad=2 stride=2 groups=6 dir=bwd_weights bias=1"},
     {F32, "conv c=14 d=5 h=8 w=9 k=14 t=3 r=2 s=3 pad=1 stride=1,2,3 dilation=2,1,1 groups=7 dir=bwd_weights"},
-    {REFERENCE, "conv n=3 c=6 h=9 w=8 k=4 r=3 s=3 pad=1 dir=bwd_weights dtype=f64"},
+    {F64, "conv n=3 c=6 h=9 w=8 k=4 r=3 s=3 pad=1 dir=bwd_weights dtype=f64"},
+    {F64, "conv n=2 c=19 h=14 w=11 k=37 r=3 s=3 pad=1 dir=bwd_weights bias=1 dtype=f64"},
+    {F64, "conv n=2 c=24 h=21 w=18 k=24 r=5 s=5 pad=2 stride=2,3 groups=6 dilation=1,2 dir=bwd_weights bias=1 dtype=f64"},
+    {F64, "conv c=14 d=5 h=8 w=9 k=14 t=3 r=2 s=3 pad=1 stride=1,2,3 dilation=2,1,1 groups=7 dir=bwd_weights dtype=f64"},
+    {F64, "conv n=2 c=3 h=13 w=11 k=5 r=3 s=3 pad=1 dtype=f64"},
+    {F64, "conv c=64 h=30 w=31 k=67 r=3 s=3 pad=1 bias=1 act=relu dtype=f64"},
+    {F64, "conv n=3 c=16 h=5 w=5 k=16 r=3 s=3 pad=1 bias=1 residual=1 act=silu dtype=f64"},
+    {F64, "conv c=6 h=12 w=15 k=9 r=5 s=2 pad=2,0,1,3 stride=2,3 groups=3 bias=1 act=clip alpha=-0.5 beta=0.5 dtype=f64"},
+    {F64, "conv c=37 h=14 w=14 k=37 r=3 s=3 pad=1 groups=37 bias=1 act=hard_swish alpha=0.16666666666666666 beta=0.5 dtype=f64"},
+    {F64, "conv c=9 d=5 h=6 w=7 k=11 t=2 r=3 s=3 pad=1,0,2,1,1,0 stride=1,2,1 dilation=2,1,2 residual=1 dtype=f64"},
+    {F64, "conv n=2 c=33 w=301 k=18 s=7 pad=3 stride=2 dtype=f64"},
+    {F64, "conv c=130 h=9 w=8 k=140 bias=1 layout=nhwc dtype=f64"},
+    {F64, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 stride=2 dir=bwd_data dtype=f64"},
+    {F64, "convt c=5 h=6 w=7 k=4 r=3 s=3 pad=1 stride=2 opad=1 bias=1 act=gelu dtype=f64"},
+    {F64, "convt c=12 h=9 w=5 k=18 r=7 s=6 pad=2,1,0,3 stride=3,2 groups=2 act=relu dtype=f64"},
+    {F64, "convt n=2 c=19 h=11 w=18 k=35 r=4 s=4 pad=1 stride=2 opad=1 bias=1 residual=1 dtype=f64"},
+    {F64, "convt c=5 h=4 w=9 k=7 r=2 s=9 pad=0,5 stride=4 dtype=f64"},
+    {F64, "convt c=7 h=6 w=7 k=4 r=3 s=5 pad=2 stride=2,3 dilation=3,2 dtype=f64"},
+    {F64, "convt n=2 c=3 w=11 k=4 s=70 pad=30 stride=67 dtype=f64"},
+    {EXACT, "conv c=19 h=9 w=8 k=7 r=3 s=3 pad=1 bias=1 residual=1 dtype=i64"},
+    {EXACT, "convt c=5 h=6 w=7 k=4 r=3 s=3 pad=1 stride=2 bias=1 dtype=u32"},
     {F32, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 bias=1 dtype=f16"},
     {F32, "conv c=5 h=9 w=8 k=7 r=3 s=3 pad=1 bias=1 dtype=bf16"},
     {F32, "conv n=2 c=19 h=9 w=8 k=37 r=3 s=3 pad=1 groups=1 bias=1 act=relu accuracy=bf16"},
@@ -185,6 +206,17 @@ const every_problem every_problems[] = {
     {F32, "matmul x0=13x7:f32 x1=19x13:f32 x2=19:f32 y0=7x19:f32 trans_a=1 trans_b=1 alpha=0.5 beta=2 accuracy=bf16"},
     {F32, "matmul x0=2x300:f32 x1=50x300:f32 x2=50:f32 y0=2x50:f32 trans_b=1 activation=relu accuracy=bf16"},
     {EXACT, "matmul x0=7x13:i32 x1=13x19:i32 y0=7x19:i32"},
+    {EXACT, "matmul x0=2x1x7x600:u32 x1=3x600x33:u32 y0=2x3x7x33:u32"},
+    {EXACT, "matmul x0=5x40x70:i64 x1=70x45:i64 x2=45:i64 y0=5x40x45:i64"},
+    {EXACT, "matmul x0=13x7:u64 x1=19x13:u64 x2=19:u64 y0=7x19:u64 trans_a=1 trans_b=1 alpha=2 beta=3"},
+    {EXACT, "matmul x0=13:i32 x1=3x13x4:i32 y0=3x4:i32"},
+    {F64, "matmul x0=3x300x13:f64 x1=13:f64 y0=3x300:f64"},
+    {F64, "matmul x0=1x1024:f64 x1=1024x515:f64 x3=1x515:f64 y0=1x515:f64"},
+    {F64, "matmul x0=100x37:f64 x1=70x100:f64 x3=37x70:f64 y0=37x70:f64 trans_a=1 trans_b=1 activation=gelu"},
+    {F64, "matmul x0=13x700:f64 x1=190x700:f64 x2=13x1:f64 y0=13x190:f64 trans_b=1 alpha=0.5 beta=2"},
+    {F64, "matmul x0=3x13:f64 x1=13x2:f64 x2=1:f64 y0=3x2:f64 activation=relu"},
+    {EXACT, "matmul x0=3x0:f32 x1=0x5:f32 x2=5:f32 y0=3x5:f32"},
+    {EXACT, "matmul x0=3x0:f16 x1=0x5:f16 y0=3x5:f16"},
     {REFERENCE, "einsum x0=3x4x5:f32 x1=3x5x6:f32 y0=3x4x6:f32 equation='bij,bjk->bik'"},
     {F32, "batch_norm x0=2x19x5x7:f32 x1=19:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32"},
     {F32, "batch_norm_train x0=2x19x5x7:f32 x1=19:f32 x2=19:f32 x3=19:f32 x4=19:f32 y0=2x19x5x7:f32 y1=19:f32 y2=19:f32 y3=19:f32 y4=19:f32"},
@@ -227,6 +259,10 @@ const every_problem every_problems[] = {
     {F32, "resize x0=1x3x4x5x6:f32 y0=1x3x8x7x5:f32 mode=linear"},
     {F32, "resize x0=1x1x2x7:f32 y0=1x1x2x349531:f32 mode=linear"}, /* the reference without tables */
     {EXACT, "resize x0=1x3x9x11:u8 y0=1x3x18x22:u8"},
+    {EXACT, "resize x0=1x3x4x5x6:u8 y0=1x3x8x7x15:u8 mode=linear"},
+    {EXACT, "resize x0=2x3x4x5x6:i8 y0=3x3x9x7x5:i8 mode=cubic"},
+    {EXACT, "resize x0=1x5x6x7:i32 y0=1x10x9x5:i32 mode=linear antialias=1"},
+    {EXACT, "resize x0=1x15x16x7:i16 y0=1x2x3x5:i16 mode=cubic antialias=1"},
     {EXACT, "resize x0=1x3x9x11:u8 y0=1x3x7x6:u8 nearest=ceil coordinates=align_corners"},
     {EXACT, "resize x0=1x3x9x12:f32 y0=1x3x7x31:f32 nearest=round_prefer_ceil coordinates=pytorch_half_pixel"},
     {F32, "resize x0=1x3x9x11:f32 y0=1x3x12x14:f32 scales=1,1,1.4,1.3 coordinates=half_pixel_symmetric mode=linear"},
@@ -269,6 +305,9 @@ const every_problem every_problems[] = {
     {REFERENCE, "deform_conv x0=1x4x7x8:f32 x1=6x4x3x3:f32 x2=1x18x7x8:f32 x3=6:f32 y0=1x6x7x8:f32 pads=1,1,1,1"},
     {F32, "deform_columns x0=2x6x7x8:f32 x1=2x18x7x8:f32 x2=2x9x7x8:f32 y0=2x54x7x8:f32 kernel=3,3 pads=1,1,1,1"},
     {F32, "col2im x0=2x18x20:f32 y0=2x2x6x7:f32 image=6,7 block=3,3"},
+    {EXACT, "nms x0=2x9x4:f16 x1=2x3x9:f16 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
+    {EXACT, "nms x0=2x9x4:f64 x1=2x3x9:f64 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
+    {EXACT, "nms x0=1x40x4:i32 x1=1x2x40:u64 y0=40x3:i64 max_output=20 iou_threshold=0.5 center_point_box=1"},
     {EXACT, "nms x0=2x9x4:f32 x1=2x3x9:f32 y0=30x3:i64 max_output=5 iou_threshold=0.25"},
 };
 /* clang-format on */

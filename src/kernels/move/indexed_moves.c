@@ -241,6 +241,26 @@ typedef struct run_of {
     int64_t index, n;
 } run_of;
 
+/* Gathers elements of a contiguous row, by contiguous indices, into a contiguous row: as move_run.
+ */
+static inline __attribute__((always_inline)) bool gather_row(const ry_indexed *x, const run_of *r,
+                                                             const size_t size, const bool wide)
+{
+    const int64_t extent = x->extent[0], n = r->n;
+    const char *indices = r->indices + r->index * (wide ? 8 : 4), *data = r->data;
+    char *dense = r->dense;
+    for (int64_t j = 0; j < n; j++) {
+        int64_t i = wide ? ((const int64_t *)(const void *)indices)[j]
+                         : ((const int32_t *)(const void *)indices)[j];
+        i += i >> 63 & extent;
+        if ((uint64_t)i >= (uint64_t)extent) {
+            return false;
+        }
+        memcpy(dense + j * (int64_t)size, data + i * (int64_t)size, size);
+    }
+    return true;
+}
+
 /* Moves one element, or `bytes`, by each of n indices of one component; false: one is illegal.
  * Inlined with size (0: x->bytes) and types as constants. */
 static inline __attribute__((always_inline)) bool move_run(const ry_indexed *x, const run_of *r,
@@ -251,6 +271,10 @@ static inline __attribute__((always_inline)) bool move_run(const ry_indexed *x, 
     const int64_t extent = x->extent[0], stride = x->stride[0], step = x->index[last], n = r->n,
                   apart = x->data[last], dense_apart = x->dense[last];
     const size_t bytes = size ? size : (size_t)x->bytes;
+    if (size && !scatter && apart == 0 && step == 1 && stride == (int64_t)size &&
+        dense_apart == (int64_t)size) {
+        return gather_row(x, r, size, wide);
+    }
     const char *indices = r->indices + r->index * (wide ? 8 : 4);
     char *data = r->data, *dense = r->dense;
     bool legal = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference batch normalisation by the statistics of the batch (Ioffe and Szegedy,
  * arXiv:1502.03167), and its gradient: a channel at a time. */
+#include "kernels/common/activation_scalar.h"
 #include "kernels/common/batch_norm_over.h"
 #include "kernels/ref/ref_common.h"
 
@@ -52,8 +53,8 @@ static void channel_train(const ry_cpu_launch *launch, const int64_t *channel)
     do {
         const double residual = ry_problem_has_input(p, 5) ? get_at(launch, 5, at) : 0;
         set(launch, 0, at,
-            ry_ref_activation(a->activation, a->act_alpha, a->act_beta,
-                              (get_at(launch, 0, at) - mean) * factor + bias + residual));
+            ry_activation_scalar(a->activation, a->act_alpha, a->act_beta,
+                                 (get_at(launch, 0, at) - mean) * factor + bias + residual));
     } while (next_of_channel(x, at));
     set(launch, 1, channel, mean);
     set(launch, 2, channel, inverse);

@@ -2,7 +2,7 @@
 /* Tasks, sums, dot products and activations of the reference kernels. */
 #include "kernels/ref/ref_common.h"
 
-#include "expr/expr.h"
+#include "kernels/common/activation_scalar.h"
 
 /* Enough tasks to balance any number of threads that runs a reference kernel, few enough to cost
  * nothing. */
@@ -235,93 +235,6 @@ void ry_ref_dot(ry_ref_sum *sum, int rank, const int64_t *count, const ry_ref_op
     } while (ry_index_next(outer, count, index));
 }
 
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-/* A NaN passes through, as it does in numpy's and ONNX's. */
-static double clip(double x, double low, double high)
-{
-    double raised = x < low ? low : x;
-    return raised > high ? high : raised;
-}
-
-static double activation_none(double x, double a, double b)
-{
-    (void)a, (void)b;
-    return x;
-}
-
-static double activation_relu(double x, double a, double b)
-{
-    (void)a, (void)b;
-    return x < 0 ? 0 : x;
-}
-
-static double activation_leaky_relu(double x, double a, double b)
-{
-    (void)b;
-    return x < 0 ? x * a : x;
-}
-
-static double activation_clip(double x, double a, double b)
-{
-    return clip(x, a, b);
-}
-
-static double activation_sigmoid(double x, double a, double b)
-{
-    (void)a, (void)b;
-    return sigmoid(x);
-}
-
-static double activation_tanh(double x, double a, double b)
-{
-    (void)a, (void)b;
-    return tanh(x);
-}
-
-static double activation_silu(double x, double a, double b)
-{
-    (void)a, (void)b;
-    return x * sigmoid(x);
-}
-
-static double activation_hard_sigmoid(double x, double a, double b)
-{
-    return clip(x * a + b, 0, 1);
-}
-
-static double activation_hard_swish(double x, double a, double b)
-{
-    return x * clip(x * a + b, 0, 1);
-}
-
-static double activation_gelu(double x, double a, double b)
-{
-    (void)a, (void)b;
-    return ry_expr_scalar_f64(RY_EXPR_gelu, x, 0, 0);
-}
-
-static double activation_gelu_tanh(double x, double a, double b)
-{
-    (void)a, (void)b;
-    return ry_expr_scalar_f64(RY_EXPR_gelu_tanh, x, 0, 0);
-}
-
-static double activation_mish(double x, double a, double b)
-{
-    (void)a, (void)b;
-    return ry_expr_scalar_f64(RY_EXPR_mish, x, 0, 0);
-}
-
-static double (*const activations[RY_activation_count])(double x, double a, double b) = {
-#define RY_ACTIVATION(name, text) [RY_activation_##name] = activation_##name,
-#include "problem/activations.inc"
-#undef RY_ACTIVATION
-};
-
 void ry_ref_store_interpolated(ry_dtype dtype, void *data, int64_t index, double value)
 {
     if (!ry_dtype_is_float(dtype)) {
@@ -334,20 +247,15 @@ void ry_ref_store_interpolated(ry_dtype dtype, void *data, int64_t index, double
     ry_set_f64(dtype, data, index, value);
 }
 
-double ry_ref_activation(ry_activation activation, double a, double b, double x)
-{
-    return activations[activation](x, a, b);
-}
-
 void ry_ref_activate(ry_ref_sum *sum, ry_activation activation, double a, double b)
 {
     if (activation == RY_activation_none) {
         return;
     }
     if (sum->integer) {
-        sum->i = (uint64_t)(int64_t)ry_ref_activation(activation, a, b, (double)(int64_t)sum->i);
+        sum->i = (uint64_t)(int64_t)ry_activation_scalar(activation, a, b, (double)(int64_t)sum->i);
     } else {
-        sum->f = ry_ref_activation(activation, a, b, sum->f);
+        sum->f = ry_activation_scalar(activation, a, b, sum->f);
     }
 }
 

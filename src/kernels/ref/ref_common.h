@@ -118,7 +118,6 @@ void ry_ref_store(const ry_ref_sum *sum, ry_dtype dtype, void *data, int64_t ind
  * to even, as in ONNX's reference of Resize. */
 void ry_ref_store_interpolated(ry_dtype dtype, void *data, int64_t index, double value);
 
-double ry_ref_activation(ry_activation activation, double a, double b, double x);
 void ry_ref_activate(ry_ref_sum *sum, ry_activation activation, double a, double b);
 
 /* The taps of one dimension of an interpolation. */

@@ -105,7 +105,7 @@ static void test_nms(void **state)
         kernel_case_pattern(&c, RY_f32, "2x90x4", 7919 + i, i & 4 ? 41 : 9, 0.25);
         kernel_case_pattern(&c, RY_f32, "2x3x90", 104729, i & 8 ? 997 : 13, 0.125);
         kernel_case_output(&c, RY_i64, i & 16 ? "540x3" : "18x3");
-        kernel_case_check(&c, "nms_f32_heap", 0);
+        kernel_case_check(&c, "nms_heap", 0);
         kernel_case_end(&c);
     }
 }

@@ -43,6 +43,10 @@ static const char *const texts[] = {
     "convt c=4 h=# w=# k=6 r=3 s=3 pad=1 stride=2 dtype=i32",
     ("separable_conv x0=1x24x#x#:f32:nhwc x1=24x1x3x3:f32 x3=40x24x1x1:f32 "
      "y0=1x40x#x#:f32:nhwc pads=1,1,1,1"),
+    "conv c=9 h=# w=# k=24 r=3 s=3 pad=1 groups=3 dtype=f64",
+    "conv c=9 h=# w=# k=24 r=3 s=3 pad=1 layout=nhwc dtype=f64",
+    "convt c=16 h=# w=# k=8 r=4 s=5 pad=1 stride=2,3 dtype=f64",
+    "matmul x0=#x40:i64 x1=40x70:i64 y0=#x70:i64",
     "matmul x0=#x40:f32 x1=40x70:f32 y0=#x70:f32",
     "matmul x0=#x1024:f32 x1=1024x1024:f32 y0=#x1024:f32",
 };

@@ -15,10 +15,7 @@ enum {
      * planning than it is worth */
     MAX_WEIGHTS = 1 << 21,
     /* most outputs of an axis for planning to try singly */
-    MAX_TRIED = 1 << 16,
-    /* axes along which integers are interpolated: more would round halves otherwise than the
-     * definition, which sums axis by axis */
-    MAX_INTEGER_AXES = 2
+    MAX_TRIED = 1 << 16
 };
 
 /* Are both tensors row-major? Else they are channels last. */
@@ -90,11 +87,16 @@ bool ry_resize_applicable(const ry_problem *problem)
             return false;
         }
     }
-    if (!ry_dtype_is_float((ry_dtype)x->dtype) && changing > MAX_INTEGER_AXES &&
+    if (row_major(problem)) {
+        return true;
+    }
+    /* integers are rounded as the sums in the order of dims are */
+    const ry_resize_axis channels = axis_of(problem, x->rank > 1 ? 1 : 0);
+    if (!ry_dtype_is_float((ry_dtype)x->dtype) && changing > 1 && !keeps(&channels) &&
         problem->attrs.resize.mode != RY_resize_mode_nearest) {
         return false;
     }
-    return row_major(problem) || (ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y));
+    return ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y);
 }
 
 /* What ry_resize_max_taps gives is a bound; linear and cubic without antialiasing need one tap
@@ -191,10 +193,12 @@ static void describe(const ry_query *query, resize_plan *s, size_t *bytes)
         }
     }
     for (int a = 0; a < s->leads; a++) {
+        s->levels += !s->lead[a].kept;
         s->rows *= s->lead[a].out;
         s->taps = ry_product(s->taps, s->lead[a].taps);
         s->slots = ry_product(s->slots, s->lead[a].slots);
     }
+    s->levels = s->picks || ry_dtype_is_float((ry_dtype)s->dtype) || s->levels < 2 ? 0 : s->levels;
     s->ring = s->slots <= RESIZE_RING;
     s->slots = s->ring ? s->slots : 1;
     s->single = s->ring && s->leads > 0 && !s->lead[s->leads - 1].kept &&
@@ -226,7 +230,8 @@ static void lay_out(resize_plan *s, size_t *end)
     s->pitch = ry_round_up(out, 16);
     s->line = s->picks ? 0 : ry_aligned((size_t)(s->pitch * s->slots) * sum);
     s->sum = s->line + (s->picks ? 0 : ry_aligned((size_t)in * sum));
-    *end = s->sum + (s->picks ? 0 : ry_aligned((size_t)out * sum));
+    s->level = s->sum + (s->picks ? 0 : ry_aligned((size_t)out * sum));
+    *end = s->level + ry_aligned((size_t)(s->pitch * s->levels) * sum);
 }
 
 /* How many input rows are resized along the width for an output row. */

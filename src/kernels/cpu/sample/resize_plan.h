@@ -43,11 +43,15 @@ typedef struct resize_plan {
     int leads;
     resize_axis lead[RY_MAX_RANK], width;
     int64_t inner, rows, rows_per_task;
-    int64_t taps;     /* input rows of an output row */
-    bool ring;        /* are resized rows kept for the next output rows? */
-    int64_t slots;    /* resized rows in the scratch */
-    int64_t pitch;    /* sums from row to row in the ring */
+    int64_t taps;  /* input rows of an output row */
+    bool ring;     /* are resized rows kept for the next output rows? */
+    int64_t slots; /* resized rows in the scratch */
+    int64_t pitch; /* sums from row to row in the ring */
+    /* integers: leads whose rows are summed one lead after the other, as the definition rounds
+     * them; 0: all taps at once */
+    int levels;
     size_t line, sum; /* an input row as sums, and an output row: bytes into the scratch */
+    size_t level;     /* a sum for each level */
 } resize_plan;
 
 static inline const int32_t *resize_firsts(const resize_plan *s, const resize_axis *t)

@@ -163,6 +163,40 @@ RY_INLINE const SUM *ROW(find)(const walk *at, int64_t i, int64_t slot)
     return row;
 }
 
+/* The sum of the taps along the innermost lead, then of those sums along the next one. */
+static void ROW(nested)(const walk *at, SUM *y)
+{
+    const resize_plan *s = at->plan;
+    const int64_t n = s->width.out * s->inner;
+    SUM *sum[RY_MAX_RANK] = {y};
+    const resize_axis *lead[RY_MAX_RANK];
+    int64_t o[RY_MAX_RANK], tap[RY_MAX_RANK] = {0};
+    source from[RESIZE_RING];
+    for (int a = 0, l = 0; a < s->leads; a++) {
+        if (!s->lead[a].kept) {
+            sum[l] = l == 0 ? y : (SUM *)((char *)at->scratch + s->level) + l * s->pitch;
+            lead[l] = &s->lead[a];
+            o[l++] = at->index[a];
+        }
+    }
+    if (s->ring) {
+        list_sources(at, from);
+    }
+    for (int64_t k = 0; k < s->taps; k++) {
+        const source here = s->ring ? from[k] : find_source(at, k);
+        const SUM *row = ROW(find)(at, here.row, here.slot);
+        for (int l = s->levels - 1; l >= 0; l--) {
+            const SUM weight = (SUM)resize_weight(s, lead[l], tap[l], o[l]);
+            ROW(sum)(sum[l], &row, &weight, 1, tap[l] > 0, n);
+            if (++tap[l] < lead[l]->taps) {
+                break;
+            }
+            tap[l] = 0;
+            row = sum[l];
+        }
+    }
+}
+
 /* An output row: the weighted sum of its input rows. */
 static void ROW(output)(const walk *at, void *y)
 {
@@ -172,7 +206,9 @@ static void ROW(output)(const walk *at, void *y)
     const SUM *row[RESIZE_RING];
     SUM weight[RESIZE_RING];
     source from[RESIZE_RING];
-    if (s->ring) {
+    if (s->levels > 0) {
+        ROW(nested)(at, sum);
+    } else if (s->ring) {
         list_sources(at, from);
         for (int64_t k = 0; k < s->taps; k++) {
             row[k] = ROW(find)(at, from[k].row, from[k].slot);

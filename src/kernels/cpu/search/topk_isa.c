@@ -10,7 +10,8 @@
 
 enum {
     BATCH = 256, /* elements whose order is found together */
-    GROUP = 32   /* elements that are refused together */
+    GROUP = 32,  /* elements that are refused together */
+    PART = 8     /* and of a group with a better one */
 };
 
 /* Greater orders are greater values: both zeros are equal, NaN is on top. */
@@ -130,6 +131,11 @@ __extension__ typedef unsigned __int128 wide_key;
                 continue;                                                                          \
             }                                                                                      \
             for (int64_t j = 0; j < n; j++) {                                                      \
+                if (j % PART == 0 && n == GROUP && i >= l->k &&                                    \
+                    refused_##name(own + j, PART, (order_type)(heap[0] >> 32))) {                  \
+                    j += PART - 1;                                                                 \
+                    continue;                                                                      \
+                }                                                                                  \
                 const key_type low = UINT32_MAX - (uint32_t)(i + j);                               \
                 meet_##name(heap, l->k, (key_type)own[j] << 32 | low, i + j);                      \
             }                                                                                      \

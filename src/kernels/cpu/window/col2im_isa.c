@@ -6,11 +6,12 @@
 #include "kernels/cpu/simd/half.h"
 #include "kernels/cpu/simd/simd.h"
 
-/* row: values. add: row[i * step] += x[at + i]. */
+/* row: values, those of the elements that are a stride apart behind one another: element i is
+ * row[i % stride * pitch + i / stride]. add: row[i] += x[at + i]. */
 typedef struct col2im_loops {
     size_t size; /* bytes per value */
-    void (*add)(void *row, const void *x, int64_t at, int64_t n, int64_t step);
-    void (*store)(void *y, int64_t at, const void *row, int64_t n);
+    void (*add)(void *row, const void *x, int64_t at, int64_t n);
+    void (*store)(void *y, int64_t at, const void *row, int64_t n, int64_t stride, int64_t pitch);
 } col2im_loops;
 
 #define RY_SAME(x)                     (x)
@@ -18,31 +19,37 @@ typedef struct col2im_loops {
 #define ADD_SIGNED(value, sum, a, b)   ((value)((sum)(a) + (sum)(b)))
 #define ADD_UNSIGNED(value, sum, a, b) ((value)((sum)(a) + (sum)(b)))
 
-#define RY_LANE(name, element, value, sum, load, store_one, kind)                            \
-    RY_INLINE void steps_##name(value *restrict row, const element *restrict x, int64_t n,   \
-                                const int64_t step)                                          \
-    {                                                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                    \
-            row[i * step] = ADD_##kind(value, sum, row[i * step], load(x[i]));               \
-        }                                                                                    \
-    }                                                                                        \
-    static void add_##name(void *row, const void *from, int64_t at, int64_t n, int64_t step) \
-    {                                                                                        \
-        const element *x = (const element *)from + at;                                       \
-        if (step == 1) {                                                                     \
-            steps_##name(row, x, n, 1);                                                      \
-        } else if (step == 2) {                                                              \
-            steps_##name(row, x, n, 2);                                                      \
-        } else {                                                                             \
-            steps_##name(row, x, n, step);                                                   \
-        }                                                                                    \
-    }                                                                                        \
-    static void store_##name(void *to, int64_t at, const void *row, int64_t n)               \
-    {                                                                                        \
-        element *restrict y = (element *)to + at;                                            \
-        for (int64_t i = 0; i < n; i++) {                                                    \
-            y[i] = (element)store_one(((const value *)row)[i]);                              \
-        }                                                                                    \
+#define RY_LANE(name, element, value, sum, load, store_one, kind)                               \
+    static void add_##name(void *to, const void *from, int64_t at, int64_t n)                   \
+    {                                                                                           \
+        value *restrict row = to;                                                               \
+        const element *restrict x = (const element *)from + at;                                 \
+        for (int64_t i = 0; i < n; i++) {                                                       \
+            row[i] = ADD_##kind(value, sum, row[i], load(x[i]));                                \
+        }                                                                                       \
+    }                                                                                           \
+    RY_INLINE void interleave_##name(element *restrict y, const value *restrict row, int64_t n, \
+                                     const int64_t stride, int64_t pitch)                       \
+    {                                                                                           \
+        for (int64_t i = 0; i < n / stride; i++) {                                              \
+            for (int64_t r = 0; r < stride; r++) {                                              \
+                y[i * stride + r] = (element)store_one(row[r * pitch + i]);                     \
+            }                                                                                   \
+        }                                                                                       \
+        for (int64_t i = n / stride * stride; i < n; i++) {                                     \
+            y[i] = (element)store_one(row[i % stride * pitch + i / stride]);                    \
+        }                                                                                       \
+    }                                                                                           \
+    static void store_##name(void *to, int64_t at, const void *row, int64_t n, int64_t stride,  \
+                             int64_t pitch)                                                     \
+    {                                                                                           \
+        element *y = (element *)to + at;                                                        \
+        switch (stride) {                                                                       \
+        case 1: interleave_##name(y, row, n, 1, pitch); break;                                  \
+        case 2: interleave_##name(y, row, n, 2, pitch); break;                                  \
+        case 4: interleave_##name(y, row, n, 4, pitch); break;                                  \
+        default: interleave_##name(y, row, n, stride, pitch); break;                            \
+        }                                                                                       \
     }
 #include "kernels/cpu/parts/lane_types.inc"
 #undef RY_LANE
@@ -54,12 +61,14 @@ static const col2im_loops loops_of[RY_DTYPES] = {
 #undef RY_LANE
 };
 
-static col2im_tap tap_of(const ry_window_axis *w, int64_t tap)
+static col2im_tap tap_of(const col2im_plan *s, int64_t tap)
 {
+    const ry_window_axis *w = &s->window.axis[s->window.rank - 1];
     const ry_window_range r =
         ry_window_inside(w->in, tap * w->dilation - w->pad, w->stride, w->out);
     const bool any = r.end > r.begin;
-    return (col2im_tap){r.begin, r.end - r.begin, any ? ry_window_at(w, r.begin, tap) : 0};
+    const int64_t at = any ? ry_window_at(w, r.begin, tap) : 0;
+    return (col2im_tap){r.begin, r.end - r.begin, at % w->stride * s->pitch + at / w->stride};
 }
 
 /* A task's operands. */
@@ -76,24 +85,31 @@ static void add_taps(const folding *f, int64_t at)
 {
     const ry_window_axis *w = &f->plan->window.axis[f->plan->window.rank - 1];
     for (int64_t tap = 0; tap < w->taps; tap++) {
-        const col2im_tap t = tap < COL2IM_TAPS ? f->taps[tap] : tap_of(w, tap);
+        const col2im_tap t = tap < COL2IM_TAPS ? f->taps[tap] : tap_of(f->plan, tap);
         f->loops->add(f->row + (size_t)t.to * f->loops->size, f->x,
-                      at + tap * f->plan->positions + t.first, t.n, w->stride);
+                      at + tap * f->plan->positions + t.first, t.n);
     }
 }
 
-static void add_row(const folding *f, int64_t unit)
+/* Adds what row `row` of plane `plane` gets. `known`: images of two dims, whose other planes have the
+ * same readers; NULL: not kept. */
+static void add_row(const folding *f, int64_t plane, int64_t row, ry_window_readers *known,
+                    bool first)
 {
     const col2im_plan *s = f->plan;
     const ry_window *w = &s->window;
     const int last = w->rank - 1;
-    int64_t row = unit % s->rows, taps = w->axis[last].taps, blocks = w->axis[last].out,
-            at = unit / s->rows * s->taps * s->positions, count[RY_MAX_RANK], step[RY_MAX_RANK],
+    int64_t taps = w->axis[last].taps, blocks = w->axis[last].out,
+            at = plane * s->taps * s->positions, count[RY_MAX_RANK], step[RY_MAX_RANK],
             index[RY_MAX_RANK] = {0};
     bool any = true;
     for (int i = last - 1; i >= 0; i--) {
         const ry_window_axis *axis = &w->axis[i];
-        const ry_window_readers r = ry_window_readers_of(axis, row % axis->in);
+        const ry_window_readers r =
+            known && !first ? *known : ry_window_readers_of(axis, row % axis->in);
+        if (known) {
+            *known = r;
+        }
         row /= axis->in;
         at += r.tap * taps * s->positions + r.out * blocks;
         step[i] = r.tap_step * taps * s->positions + r.out_step * blocks;
@@ -118,17 +134,19 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const folding f = {.plan = s,
                        .loops = &loops_of[launch->problem->in[0].dtype],
                        .x = launch->in[0],
-                       .row = (char *)launch->scratch + COL2IM_TAPS * sizeof(col2im_tap),
+                       .row = (char *)launch->scratch + s->row,
                        .taps = launch->scratch};
     for (int64_t tap = 0; tap < ry_min(w->taps, COL2IM_TAPS); tap++) {
-        f.taps[tap] = tap_of(w, tap);
+        f.taps[tap] = tap_of(s, tap);
     }
+    ry_window_readers *known = (void *)((char *)launch->scratch + COL2IM_TAPS * sizeof(col2im_tap));
     const int64_t first = (int64_t)task * s->units_per_task,
                   end = ry_min(first + s->units_per_task, s->units);
     for (int64_t unit = first; unit < end; unit++) {
-        memset(f.row, 0, (size_t)w->in * f.loops->size);
-        add_row(&f, unit);
-        f.loops->store(launch->out[0], unit * w->in, f.row, w->in);
+        memset(f.row, 0, (size_t)s->values * f.loops->size);
+        const int64_t row = unit % s->rows;
+        add_row(&f, unit / s->rows, row, s->known ? known + row : NULL, unit - first < s->rows);
+        f.loops->store(launch->out[0], unit * w->in, f.row, w->in, w->stride, s->pitch);
     }
 }
 
