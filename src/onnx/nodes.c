@@ -88,7 +88,7 @@ rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list
     for (size_t i = 0; i < list->count; i++) {
         const ry_node_record *node = &list->at[i];
         const ry_operator *nearest = NULL;
-        if (!*node->domain && ry_operator_find(node->op, node->opset, &nearest)) {
+        if (ry_operator_find(node->op, node->domain, node->opset, &nearest)) {
             continue;
         }
         char clause[256];
@@ -171,20 +171,21 @@ static rynd_status fail_cycle(const sorter *s, uint32_t node)
                    "the nodes %s form a cycle: each needs an output of another", text);
 }
 
-/* The node that makes an input; RY_NO_NAME: none has to. */
+/* The node that makes input i, or what a graph in an attribute reads; RY_NO_NAME: none has to. */
 static rynd_status find_producer(const sorter *s, const ry_node_record *node, int i,
                                  uint32_t *producer)
 {
+    const char *name = i < node->inputs ? node->in[i] : node->capture[i - node->inputs].value;
     *producer = RY_NO_NAME;
-    if (!*node->in[i] || ry_names_find(s->known, node->in[i]) != RY_NO_NAME) {
+    if (!*name || ry_names_find(s->known, name) != RY_NO_NAME) {
         return RYND_OK;
     }
-    *producer = ry_names_find(&s->producers, node->in[i]);
+    *producer = ry_names_find(&s->producers, name);
     if (*producer == RY_NO_NAME) {
         return ry_fail(s->reader->error, RYND_ERROR_FORMAT,
                        "node '%s' (%s): its input '%s' is missing: no node makes it, and it is no "
                        "input and no initializer",
-                       node->name, node->op, node->in[i]);
+                       node->name, node->op, name);
     }
     return RYND_OK;
 }
@@ -198,7 +199,7 @@ static rynd_status visit(sorter *s, uint32_t root)
     while (s->depth) {
         frame *top = &s->stack[s->depth - 1];
         const ry_node_record *node = &s->list->at[top->node];
-        if (top->input == node->inputs) {
+        if (top->input == node->inputs + node->captures) {
             s->marks[top->node] = DONE;
             s->order[s->done++] = top->node;
             s->depth--;

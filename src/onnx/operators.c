@@ -95,24 +95,48 @@
 
 #define NEWEST RY_OPSET_NEWEST
 #define ANY    RY_ANY_COUNT
+#define SOME   (RY_ANY_COUNT - 1) /* any number, some of which may be absent */
 
 const ry_operator ry_operators[] = {
 #define RY_OPERATOR(name, first, last, min_inputs, max_inputs, min_outputs, max_outputs, types, \
                     how, ...)                                                                   \
-    {#name,       first,       last,  min_inputs, max_inputs,                                   \
-     min_outputs, max_outputs, types, how,        (const ry_attribute_spec[]){__VA_ARGS__, NONE}},
+    {#name,                                                                                     \
+     "",                                                                                        \
+     first,                                                                                     \
+     last,                                                                                      \
+     min_inputs,                                                                                \
+     max_inputs,                                                                                \
+     min_outputs,                                                                               \
+     max_outputs,                                                                               \
+     types,                                                                                     \
+     how,                                                                                       \
+     (const ry_attribute_spec[]){__VA_ARGS__, NONE}},
+#define RY_MICROSOFT(name, min_inputs, max_inputs, min_outputs, max_outputs, types, how, ...) \
+    {#name,                                                                                   \
+     RY_DOMAIN_MICROSOFT,                                                                     \
+     1,                                                                                       \
+     NEWEST,                                                                                  \
+     min_inputs,                                                                              \
+     max_inputs,                                                                              \
+     min_outputs,                                                                             \
+     max_outputs,                                                                             \
+     types,                                                                                   \
+     how,                                                                                     \
+     (const ry_attribute_spec[]){__VA_ARGS__, NONE}},
 #include "onnx/operators.inc"
 #undef RY_OPERATOR
+#undef RY_MICROSOFT
 };
 
 const size_t ry_operator_count = sizeof ry_operators / sizeof *ry_operators;
 
-const ry_operator *ry_operator_find(const char *name, int64_t opset, const ry_operator **nearest)
+const ry_operator *ry_operator_find(const char *name, const char *domain, int64_t opset,
+                                    const ry_operator **nearest)
 {
     *nearest = NULL;
     for (size_t i = 0; i < ry_operator_count; i++) {
         const ry_operator *row = &ry_operators[i];
-        if (strcmp(row->name, name) != 0) {
+        if (strcmp(row->name, name) != 0 || strcmp(row->domain, domain) != 0) {
             continue;
         }
         if (!*nearest) {

@@ -19,7 +19,10 @@
 #define RY_ONNX_OPERATORS_H
 
 #include "expr/expr.h"
-#include "onnx/proto.h"
+#include "onnx/nodes.h"
+
+/* The domain of ONNX Runtime's own operators. */
+#define RY_DOMAIN_MICROSOFT "com.microsoft"
 
 /* The newest opset of the default domain whose operators the table knows. */
 #define RY_OPSET_NEWEST      28
@@ -46,7 +49,7 @@ typedef struct ry_attribute_spec {
 typedef struct ry_import ry_import;
 
 typedef struct ry_operator {
-    const char *name;
+    const char *name, *domain;
     int16_t first, last; /* opsets */
     int16_t min_inputs, max_inputs, min_outputs, max_outputs;
     ry_dtype_set types; /* that the first input may have */
@@ -59,9 +62,10 @@ typedef struct ry_operator {
 extern const ry_operator ry_operators[];
 extern const size_t ry_operator_count;
 
-/* The row for an operator of the default domain. NULL: none; then *nearest is the first row of that
- * name, or NULL. */
-const ry_operator *ry_operator_find(const char *name, int64_t opset, const ry_operator **nearest);
+/* The row for an operator. NULL: none; then *nearest is the first row of that name and domain, or
+ * NULL. */
+const ry_operator *ry_operator_find(const char *name, const char *domain, int64_t opset,
+                                    const ry_operator **nearest);
 
 struct ry_import {
     ry_reader *reader;
@@ -73,8 +77,21 @@ struct ry_import {
     rynd_status status;
 };
 
-/* Runs a node's row: checks counts, types and attributes, and adds its graph nodes. */
-rynd_status ry_import_node(ry_import *import);
+/* Sorts the nodes and runs the row of each. `known`: names that no node has to make. */
+rynd_status ry_import_nodes(ry_reader *reader, ry_graph *graph, ry_node_list *nodes,
+                            const ry_names *known);
+
+/* Adds the nodes of the graph in an attribute, once more for each call. in: what its inputs are;
+ * out: its outputs, which may be values from outside. */
+void ry_import_body(ry_import *import, const char *attribute, int inputs, const ry_value_id *in,
+                    int outputs, ry_value_id *out);
+
+/* Element i of a value that is computed from constants and known dims by the operators that
+ * exporters compute shapes and conditions with; false: not known now. */
+bool ry_import_evaluate(ry_import *import, ry_value_id value, int64_t i, double *number);
+
+/* Makes a list of numbers a constant, if all follow so. */
+void ry_import_settle(ry_import *import, ry_value_id value);
 
 /* Fails with a message that names the node. */
 void ry_import_fail(ry_import *import, rynd_status status, const char *format, ...)
@@ -195,6 +212,10 @@ ry_value_id ry_onnx_emit_scalar(ry_import *import, ry_dtype dtype, double number
     X(qlinear_conv)            \
     X(matmul_integer)          \
     X(qlinear_matmul)          \
+    /* control */              \
+    X(if)                      \
+    X(loop)                    \
+    X(scan)                    \
     /* data */                 \
     X(constant)                \
     X(constant_of_shape)       \
