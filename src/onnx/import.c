@@ -190,7 +190,7 @@ static rynd_status import_record(ry_reader *reader, ry_graph *graph, const ry_no
 rynd_status ry_import_nodes(ry_reader *reader, ry_graph *graph, ry_node_list *nodes,
                             const ry_names *known)
 {
-    RY_TRY(ry_nodes_check_operators(reader, nodes));
+    RY_TRY(ry_operators_check(reader, nodes));
     RY_TRY(ry_nodes_sort(reader, nodes, known));
     for (size_t i = 0; i < nodes->count; i++) {
         RY_TRY(import_record(reader, graph, &nodes->at[nodes->order[i]]));

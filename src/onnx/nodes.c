@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opsets, operators that the table lacks, and sorting. */
+/* Opsets, and sorting nodes. */
 #include "onnx/nodes.h"
 
 #include "graph/graph_names.h"
-#include "onnx/operators.h"
 
 #include <inttypes.h>
 #include <onnx.pb.h>
@@ -59,58 +58,6 @@ int64_t ry_opsets_find(const ry_opsets *opsets, const char *domain)
 {
     const uint32_t index = ry_names_find(&opsets->domains, domain);
     return index == RY_NO_NAME ? 0 : opsets->at[index].version;
-}
-
-/* One node without a row, as a clause of the message. */
-static int describe(const ry_node_record *node, const ry_operator *nearest, char *text, size_t size)
-{
-    if (*node->domain) {
-        return snprintf(text, size, "node '%s': %s of domain '%s'", node->name, node->op,
-                        node->domain);
-    }
-    if (!node->opset) {
-        return snprintf(text, size, "node '%s': %s, whose opset the model does not import",
-                        node->name, node->op);
-    }
-    if (nearest) {
-        return snprintf(text, size,
-                        "node '%s': %s of opset %" PRId64 " (ONNX has it from opset %d)",
-                        node->name, node->op, node->opset, nearest->first);
-    }
-    return snprintf(text, size, "node '%s': %s of opset %" PRId64, node->name, node->op,
-                    node->opset);
-}
-
-rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list)
-{
-    char text[sizeof reader->error->text];
-    size_t used = 0, missing = 0, listed = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        const ry_node_record *node = &list->at[i];
-        const ry_operator *nearest = NULL;
-        if (ry_operator_find(node->op, node->domain, node->opset, &nearest)) {
-            continue;
-        }
-        char clause[256];
-        int length = describe(node, nearest, clause, sizeof clause);
-        missing++;
-        /* 120: room for the sentence around the list. */
-        if (length > 0 && (size_t)length < sizeof clause &&
-            used + (size_t)length + 120 < sizeof text) {
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", listed ? "; " : "",
-                                     clause);
-            listed++;
-        }
-    }
-    if (!missing) {
-        return RYND_OK;
-    }
-    if (listed < missing) {
-        snprintf(text + used, sizeof text - used, "; and %zu more", missing - listed);
-    }
-    return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED,
-                   "rynd does not have the operator%s of %zu node%s: %s", missing > 1 ? "s" : "",
-                   missing, missing > 1 ? "s" : "", text);
 }
 
 typedef enum mark { UNSEEN, OPEN, DONE } mark;

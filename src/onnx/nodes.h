@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The nodes of a model: decoded, functions inlined, checked against the table of operators, sorted.
+/* The nodes of a model: decoded, functions inlined, sorted.
  */
 #ifndef RY_ONNX_NODES_H
 #define RY_ONNX_NODES_H
 
 #include "onnx/proto.h"
+
+/* The newest opset of the default domain whose operators the table knows. */
+#define RY_OPSET_NEWEST 28
 
 typedef struct ry_opset_import {
     const char *domain; /* "" is the default domain, whatever the file calls it */
@@ -51,9 +54,6 @@ rynd_status ry_scope_rename(ry_reader *reader, const ry_scope *scope, const char
 
 /* Fills the node's captures: what the graphs in its attributes read and do not make. */
 rynd_status ry_captures_find(ry_reader *reader, ry_node_record *node);
-
-/* Fails with a message that lists every node whose operator, domain or opset has no row. */
-rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list);
 
 /* Fills list->order: as in the file where that is possible. `known` has the names of inputs and
  * initializers. A name made twice, a name that nobody makes, and a cycle are errors. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table made from operators.inc, and finding a row in it. */
+/* The table made from operators.inc, finding a row in it, and operators that it lacks. */
 #include "onnx/operators.h"
 
 #include <float.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Sets of types that rows name. */
@@ -147,4 +149,56 @@ const ry_operator *ry_operator_find(const char *name, const char *domain, int64_
         }
     }
     return NULL;
+}
+
+/* One node without a row, as a clause of the message. */
+static int describe(const ry_node_record *node, const ry_operator *nearest, char *text, size_t size)
+{
+    if (*node->domain) {
+        return snprintf(text, size, "node '%s': %s of domain '%s'", node->name, node->op,
+                        node->domain);
+    }
+    if (!node->opset) {
+        return snprintf(text, size, "node '%s': %s, whose opset the model does not import",
+                        node->name, node->op);
+    }
+    if (nearest) {
+        return snprintf(text, size,
+                        "node '%s': %s of opset %" PRId64 " (ONNX has it from opset %d)",
+                        node->name, node->op, node->opset, nearest->first);
+    }
+    return snprintf(text, size, "node '%s': %s of opset %" PRId64, node->name, node->op,
+                    node->opset);
+}
+
+rynd_status ry_operators_check(ry_reader *reader, const ry_node_list *list)
+{
+    char text[sizeof reader->error->text];
+    size_t used = 0, missing = 0, listed = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const ry_node_record *node = &list->at[i];
+        const ry_operator *nearest = NULL;
+        if (ry_operator_find(node->op, node->domain, node->opset, &nearest)) {
+            continue;
+        }
+        char clause[256];
+        int length = describe(node, nearest, clause, sizeof clause);
+        missing++;
+        /* 120: room for the sentence around the list. */
+        if (length > 0 && (size_t)length < sizeof clause &&
+            used + (size_t)length + 120 < sizeof text) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", listed ? "; " : "",
+                                     clause);
+            listed++;
+        }
+    }
+    if (!missing) {
+        return RYND_OK;
+    }
+    if (listed < missing) {
+        snprintf(text + used, sizeof text - used, "; and %zu more", missing - listed);
+    }
+    return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED,
+                   "rynd does not have the operator%s of %zu node%s: %s", missing > 1 ? "s" : "",
+                   missing, missing > 1 ? "s" : "", text);
 }

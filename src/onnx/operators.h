@@ -24,8 +24,6 @@
 /* The domain of ONNX Runtime's own operators. */
 #define RY_DOMAIN_MICROSOFT "com.microsoft"
 
-/* The newest opset of the default domain whose operators the table knows. */
-#define RY_OPSET_NEWEST      28
 #define RY_IR_VERSION_NEWEST 14
 
 #define RY_ANY_COUNT INT16_MAX
@@ -66,6 +64,9 @@ extern const size_t ry_operator_count;
  * NULL. */
 const ry_operator *ry_operator_find(const char *name, const char *domain, int64_t opset,
                                     const ry_operator **nearest);
+
+/* Fails with a message that lists every node whose operator, domain or opset has no row. */
+rynd_status ry_operators_check(ry_reader *reader, const ry_node_list *list);
 
 struct ry_import {
     ry_reader *reader;
