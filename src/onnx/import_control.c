@@ -102,7 +102,7 @@ static void join_turns(ry_import *import, int count, const ry_value_id *turn, in
 typedef struct loop {
     ry_import *import;
     int passed, listed;
-    ry_value_id *in, *out; /* of the body */
+    ry_value_id *in, *out; /* the body's inputs and outputs */
     ry_value_id *list;     /* outputs to be joined: turn by turn, `listed` each */
     size_t turns, capacity;
 } loop;

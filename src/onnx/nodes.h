@@ -22,11 +22,11 @@ typedef struct ry_opsets {
 
 /* The names inside one call of a function, or one copy of a graph in an attribute. */
 typedef struct ry_scope {
-    const char *prefix; /* "prefix/number/name" is what a name inside becomes, unless ... */
+    const char *prefix; /* a name inside becomes "prefix/number/name" ... */
     size_t number;
-    ry_names names; /* ... it is here: its index in `actual` */
+    ry_names names; /* ... unless it is here: its index in `actual` */
     const char **actual;
-    ry_node_record call;                /* of the function whose attributes nodes refer to */
+    ry_node_record call;                /* the call whose attributes the nodes refer to */
     const struct ry_function *function; /* NULL: none */
 } ry_scope;
 

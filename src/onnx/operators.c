@@ -42,6 +42,10 @@
     {                                                    \
 #name, RY_ATTRIBUTE_ints, false, #field, 0, NULL \
     }
+#define FLOATS_OF(name, field)                             \
+    {                                                      \
+#name, RY_ATTRIBUTE_floats, false, #field, 0, NULL \
+    }
 #define MUST_INT(name, field)                          \
     {                                                  \
 #name, RY_ATTRIBUTE_int, true, #field, 0, NULL \

@@ -158,71 +158,82 @@ ry_value_id ry_onnx_emit_i64s(ry_import *import, const ry_ints *numbers);
 ry_value_id ry_onnx_emit_scalar(ry_import *import, ry_dtype dtype, double number);
 
 /* The functions that rows name, by file: import_<file>.c. */
-#define RY_IMPORTS(X)          \
-    /* rows that are data */   \
-    X(expr)                    \
-    X(expr_float)              \
-    X(node_row)                \
-    /* elementwise */          \
-    X(old_binary)              \
-    X(variadic)                \
-    X(mean)                    \
-    X(clip_old)                \
-    X(clip)                    \
-    X(pow)                     \
-    X(mod)                     \
-    X(bit_shift)               \
-    X(gelu)                    \
-    X(swish)                   \
-    X(is_inf)                  \
-    X(prelu_old)               \
-    X(cast)                    \
-    X(cast_old)                \
-    X(cast_like)               \
-    X(dropout_old)             \
-    X(dropout)                 \
-    /* reduce */               \
-    X(reduce)                  \
-    X(reduce_float)            \
-    X(reduce_log_sum_exp)      \
-    X(global_pool)             \
-    /* attention */            \
-    X(attention)               \
-    /* norm */                 \
-    X(batch_norm)              \
-    X(instance_norm)           \
-    X(group_norm_18)           \
-    X(mean_variance_norm)      \
-    X(lp_norm)                 \
-    X(rms_norm)                \
-    /* window */               \
-    X(conv)                    \
-    X(resize_10)               \
-    X(upsample_1)              \
-    X(upsample_7)              \
-    X(roi_align)               \
-    X(space_to_depth)          \
-    X(depth_to_space)          \
-    X(image_scaler)            \
-    X(crop)                    \
-    /* quantize */             \
-    X(quantize_linear)         \
-    X(dequantize_linear)       \
-    X(dynamic_quantize_linear) \
-    X(conv_integer)            \
-    X(qlinear_conv)            \
-    X(matmul_integer)          \
-    X(qlinear_matmul)          \
-    /* control */              \
-    X(if)                      \
-    X(loop)                    \
-    X(scan)                    \
-    /* data */                 \
-    X(constant)                \
-    X(constant_of_shape)       \
-    X(eye_like)                \
-    X(split_old)               \
-    X(tile_1)                  \
+#define RY_IMPORTS(X)              \
+    /* rows that are data */       \
+    X(expr)                        \
+    X(expr_float)                  \
+    X(node_row)                    \
+    /* elementwise */              \
+    X(old_binary)                  \
+    X(variadic)                    \
+    X(mean)                        \
+    X(clip_old)                    \
+    X(clip)                        \
+    X(pow)                         \
+    X(mod)                         \
+    X(bit_shift)                   \
+    X(gelu)                        \
+    X(swish)                       \
+    X(is_inf)                      \
+    X(prelu_old)                   \
+    X(cast)                        \
+    X(cast_old)                    \
+    X(cast_like)                   \
+    X(dropout_old)                 \
+    X(dropout)                     \
+    /* reduce */                   \
+    X(reduce)                      \
+    X(reduce_float)                \
+    X(reduce_log_sum_exp)          \
+    X(global_pool)                 \
+    X(global_lp_pool)              \
+    /* attention */                \
+    X(attention)                   \
+    /* norm */                     \
+    X(batch_norm)                  \
+    X(instance_norm)               \
+    X(group_norm_18)               \
+    X(mean_variance_norm)          \
+    X(lp_norm)                     \
+    X(rms_norm)                    \
+    /* window */                   \
+    X(conv)                        \
+    X(resize_10)                   \
+    X(upsample_1)                  \
+    X(upsample_7)                  \
+    X(roi_align)                   \
+    X(space_to_depth)              \
+    X(depth_to_space)              \
+    X(image_scaler)                \
+    X(crop)                        \
+    /* quantize */                 \
+    X(quantize_linear)             \
+    X(dequantize_linear)           \
+    X(dynamic_quantize_linear)     \
+    X(conv_integer)                \
+    X(qlinear_conv)                \
+    X(matmul_integer)              \
+    X(qlinear_matmul)              \
+    X(recurrent)                   \
+    /* control */                  \
+    X(if)                          \
+    X(loop)                        \
+    X(scan)                        \
+    /* microsoft */                \
+    X(fused_conv)                  \
+    X(fused_matmul)                \
+    X(of_sum)                      \
+    X(skip_layer_norm)             \
+    X(qlinear_binary)              \
+    X(qlinear_unary)               \
+    X(qlinear_concat)              \
+    X(qlinear_global_average_pool) \
+    /* data */                     \
+    X(constant)                    \
+    X(constant_of_shape)           \
+    X(eye_like)                    \
+    X(split_old)                   \
+    X(tile_1)                      \
     X(compress)
 
 #define RY_IMPORT(name) void ry_import_##name(ry_import *import);

@@ -81,10 +81,10 @@ typedef struct ry_node_record {
     int inputs, outputs, attributes;
     const char **in, **out; /* "": absent */
     ry_attribute_record *attribute;
-    ry_capture *capture; /* of all graphs in attributes */
+    ry_capture *capture; /* what the graphs in attributes read */
     int captures;
     const struct ry_opsets *opsets; /* those of the node's graph or function */
-    const struct ry_scope *scope;   /* what its names were made by; NULL: the model's own */
+    const struct ry_scope *scope;   /* renames the node's names; NULL: they are the model's own */
 } ry_node_record;
 
 /* True, or false and the reason. Malformed fields are refused in unknown fields too: nanopb alone

@@ -248,6 +248,7 @@ const every_problem every_problems[] = {
     {F32, "grid_sample x0=2x5x6x7:f32 x1=2x4x3x2:f32 y0=2x5x4x3:f32 padding=border"},
     {F32, "grid_sample x0=1x3x6x7:f32 x1=1x4x5x2:f32 y0=1x3x4x5:f32 mode=cubic padding=reflection align_corners=1"},
     {F32, "grid_sample x0=1x3x6x7:f32 x1=1x4x5x2:f32 y0=1x3x4x5:f32 mode=cubic padding=border"},
+    {REFERENCE, "recurrent x0=3x2x4:f32 x1=1x20x4:f32 x2=1x20x5:f32 y0=3x1x2x5:f32"},
     {F32, "affine_grid x0=2x2x3:f32 y0=2x4x5x2:f32"},
     {F32, "roi_align x0=2x5x9x8:f32 x1=6x4:f32 x2=6:i64 y0=6x5x3x2:f32 output_height=3 output_width=2 spatial_scale=8"},
     {F32, "pool_grad x0=2x5x4x4:f32 x1=2x5x9x8:f32 y0=2x5x9x8:f32 kernel=3,3 stride=2,2 pads=0,1,0,1 image=9,8"},
