@@ -13,6 +13,7 @@
  * reach the epilogue in the next round. */
 #define RY_REWRITES(X)                                                                       \
     X(identity, "drop nodes that change nothing")                                            \
+    X(recurrent, "recurrent layers into a product for all turns, and one a turn")            \
     X(einsum, "Einstein summations into transposes, products and sums")                      \
     X(data_gradient, "a convolution's data gradient into a transposed convolution")          \
     X(strided_window, "windows that are far apart into windows over blocks")                 \

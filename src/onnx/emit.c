@@ -37,6 +37,9 @@ void ry_onnx_emit_many(ry_import *import, ry_op op, const ry_attrs *attrs, int i
     if (import->status != RYND_OK) {
         return;
     }
+    for (int i = 0; import->reader->settles && i < inputs; i++) {
+        ry_import_settle(import, in[i]);
+    }
     ry_node_id id = ry_graph_add_node(import->graph, op, import->node->name, import->node->op,
                                       attrs, inputs, in, outputs, out);
     if (id == RY_NO_NODE) {

@@ -13,7 +13,7 @@
 enum { MAX_DEPTH = 16, MAX_NODES = 1 << 18 };
 
 /* Functions are told apart by name, domain and overload. */
-typedef struct function {
+typedef struct ry_function {
     const char *name, *domain, *overload;
     ry_onnx_FunctionProto proto;
     ry_opsets opsets;
@@ -21,22 +21,16 @@ typedef struct function {
     size_t presets;
 } function;
 
+struct ry_functions {
+    function *at;
+    size_t count;
+    size_t calls; /* so far: numbers the names inside them */
+};
+
 typedef struct expander {
     ry_reader *reader;
     ry_node_list *list;
-    function *functions;
-    size_t count;
-    size_t calls; /* so far: numbers the names inside them */
 } expander;
-
-/* A call being replaced; NULL: the model's own nodes. */
-typedef struct call {
-    const ry_node_record *node;
-    const function *function;
-    size_t number;
-    ry_names names; /* the function's names -> index into `actual` */
-    const char **actual;
-} call;
 
 /* Decodes what the packaged onnx.proto may lack. */
 static rynd_status read_later_fields(ry_reader *reader, ry_slice bytes, function *f)
@@ -71,13 +65,13 @@ static int compare_functions(const void *a, const void *b)
 }
 
 /* Sorts the functions for lookup by calls. Two functions of one name are an error. */
-static rynd_status sort_functions(expander *e)
+static rynd_status sort_functions(ry_reader *reader, ry_functions *list)
 {
-    qsort(e->functions, e->count, sizeof *e->functions, compare_functions);
-    for (size_t i = 1; i < e->count; i++) {
-        const function *f = &e->functions[i];
+    qsort(list->at, list->count, sizeof *list->at, compare_functions);
+    for (size_t i = 1; i < list->count; i++) {
+        const function *f = &list->at[i];
         if (compare_functions(f - 1, f) == 0) {
-            return ry_fail(e->reader->error, RYND_ERROR_FORMAT,
+            return ry_fail(reader->error, RYND_ERROR_FORMAT,
                            "the model has two functions '%s' of domain '%s'%s%s%s", f->name,
                            f->domain, *f->overload ? " with overload '" : "", f->overload,
                            *f->overload ? "'" : "");
@@ -86,41 +80,44 @@ static rynd_status sort_functions(expander *e)
     return RYND_OK;
 }
 
-static rynd_status read_functions(expander *e, const ry_slices *functions)
+rynd_status ry_functions_read(ry_reader *reader, const ry_slices *functions)
 {
-    e->count = functions->count;
-    e->functions = RY_TAKE(e->reader->source.arena, function, functions->count);
-    if (!e->functions) {
-        return ry_fail_memory(e->reader->error);
+    ry_functions *list = RY_TAKE(reader->source.arena, ry_functions, 1);
+    function *at = RY_TAKE(reader->source.arena, function, functions->count);
+    if (!list || !at) {
+        return ry_fail_memory(reader->error);
     }
+    *list = (ry_functions){.at = at, .count = functions->count};
+    reader->functions = list;
     for (size_t i = 0; i < functions->count; i++) {
-        function *f = &e->functions[i];
-        RY_TRY(RY_READER_DECODE(e->reader, FunctionProto, functions->at[i], &f->proto));
-        RY_TRY(ry_reader_text(e->reader, f->proto.name, &f->name));
-        RY_TRY(ry_reader_text(e->reader, f->proto.domain, &f->domain));
-        RY_TRY(ry_opsets_read(e->reader, &f->proto.opset_import, &f->opsets));
-        RY_TRY(read_later_fields(e->reader, functions->at[i], f));
+        function *f = &at[i];
+        RY_TRY(RY_READER_DECODE(reader, FunctionProto, functions->at[i], &f->proto));
+        RY_TRY(ry_reader_text(reader, f->proto.name, &f->name));
+        RY_TRY(ry_reader_text(reader, f->proto.domain, &f->domain));
+        RY_TRY(ry_opsets_read(reader, &f->proto.opset_import, &f->opsets));
+        RY_TRY(read_later_fields(reader, functions->at[i], f));
     }
-    return sort_functions(e);
+    return sort_functions(reader, list);
 }
 
 /* The function that a node calls; NULL: none of the model's. */
 static rynd_status find_function(const expander *e, const ry_node_record *node, ry_slice bytes,
                                  const function **found)
 {
+    const ry_functions *list = e->reader->functions;
     ry_onnx_later_NodeProto later;
     *found = NULL;
-    if (!e->count) {
+    if (!list->count) {
         return RYND_OK;
     }
     RY_TRY(ry_reader_decode(e->reader, ry_onnx_later_NodeProto_fields, bytes, &later, sizeof later,
                             "NodeProto"));
     const char *overload;
     RY_TRY(ry_reader_text(e->reader, later.overload, &overload));
-    for (size_t first = 0, end = e->count; first < end && !*found;) {
+    for (size_t first = 0, end = list->count; first < end && !*found;) {
         const size_t middle = first + (end - first) / 2;
-        const int order = compare_names(node->op, node->domain, overload, &e->functions[middle]);
-        *found = order == 0 ? &e->functions[middle] : NULL;
+        const int order = compare_names(node->op, node->domain, overload, &list->at[middle]);
+        *found = order == 0 ? &list->at[middle] : NULL;
         first = order > 0 ? middle + 1 : first;
         end = order < 0 ? middle : end;
     }
@@ -128,7 +125,7 @@ static rynd_status find_function(const expander *e, const ry_node_record *node, 
 }
 
 /* Maps formal names to the names that the caller gave. */
-static rynd_status bind_names(expander *e, call *c, const ry_slices *formal, int actual_count,
+static rynd_status bind_names(expander *e, ry_scope *c, const ry_slices *formal, int actual_count,
                               const char **actual, uint32_t offset, bool outputs)
 {
     for (size_t i = 0; i < formal->count; i++) {
@@ -159,15 +156,15 @@ static const ry_attribute_record *find_attribute(const ry_attribute_record *list
 
 /* An attribute that stands for one of the function's takes what the call states, else the
  * function's default; without either it goes. */
-static void bind_attributes(const call *c, ry_node_record *node)
+static void bind_attributes(const ry_scope *c, ry_node_record *node)
 {
     int kept = 0;
     for (int i = 0; i < node->attributes; i++) {
         ry_attribute_record attribute = node->attribute[i];
         if (attribute.reference) {
             const char *name = attribute.name;
-            const ry_attribute_record *value = find_attribute(
-                c->node->attribute, (size_t)c->node->attributes, attribute.reference);
+            const ry_attribute_record *value =
+                find_attribute(c->call.attribute, (size_t)c->call.attributes, attribute.reference);
             value = value ? value
                           : find_attribute(c->function->preset, c->function->presets,
                                            attribute.reference);
@@ -182,26 +179,35 @@ static void bind_attributes(const call *c, ry_node_record *node)
     node->attributes = kept;
 }
 
-static rynd_status rename(expander *e, const call *c, int count, const char **names)
+rynd_status ry_scope_rename(ry_reader *reader, const ry_scope *scope, const char **name)
 {
-    for (int i = 0; i < count; i++) {
-        uint32_t id = *names[i] ? ry_names_find(&c->names, names[i]) : RY_NO_NAME;
-        if (id != RY_NO_NAME) {
-            names[i] = c->actual[id];
-        } else if (*names[i]) {
-            names[i] = ry_arena_format(e->reader->source.arena, "%s/%zu/%s", c->node->name,
-                                       c->number, names[i]);
-        }
-        if (!names[i]) {
-            return ry_fail_memory(e->reader->error);
-        }
+    const uint32_t id = **name ? ry_names_find(&scope->names, *name) : RY_NO_NAME;
+    if (id != RY_NO_NAME) {
+        *name = scope->actual[id];
+    } else if (**name) {
+        *name =
+            ry_arena_format(reader->source.arena, "%s/%zu/%s", scope->prefix, scope->number, *name);
     }
-    return RYND_OK;
+    return *name ? RYND_OK : ry_fail_memory(reader->error);
+}
+
+static rynd_status rename_node(ry_reader *reader, const ry_scope *scope, ry_node_record *node)
+{
+    for (int i = 0; i < node->inputs; i++) {
+        RY_TRY(ry_scope_rename(reader, scope, &node->in[i]));
+    }
+    for (int i = 0; i < node->outputs; i++) {
+        RY_TRY(ry_scope_rename(reader, scope, &node->out[i]));
+    }
+    for (int i = 0; i < node->captures; i++) {
+        RY_TRY(ry_scope_rename(reader, scope, &node->capture[i].value));
+    }
+    return ry_scope_rename(reader, scope, &node->name);
 }
 
 static rynd_status add_node(expander *e, const ry_node_record *node)
 {
-    if (e->list->count >= MAX_NODES && e->calls) {
+    if (e->list->count >= MAX_NODES && e->reader->functions->calls) {
         return ry_fail(e->reader->error, RYND_ERROR_UNSUPPORTED,
                        "its functions grow to more than %d nodes", MAX_NODES);
     }
@@ -216,17 +222,22 @@ static rynd_status add_node(expander *e, const ry_node_record *node)
 }
 
 static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opsets *opsets,
-                             const call *caller, int depth);
+                             const ry_scope *scope, int depth);
 
 static rynd_status expand_call(expander *e, const function *f, const ry_node_record *node,
                                int depth)
 {
-    call c = {.node = node, .function = f, .number = e->calls++};
-    size_t names = f->proto.input.count + f->proto.output.count;
-    c.actual = RY_TAKE(e->reader->source.arena, const char *, names);
-    if (!c.actual) {
+    const size_t names = f->proto.input.count + f->proto.output.count;
+    ry_scope *c = RY_TAKE(e->reader->source.arena, ry_scope, 1);
+    const char **actual = RY_TAKE(e->reader->source.arena, const char *, names);
+    if (!c || !actual) {
         return ry_fail_memory(e->reader->error);
     }
+    *c = (ry_scope){.prefix = node->name,
+                    .number = e->reader->functions->calls++,
+                    .actual = actual,
+                    .call = *node,
+                    .function = f};
     if (depth == MAX_DEPTH || node->inputs > (int)f->proto.input.count ||
         node->outputs > (int)f->proto.output.count) {
         return ry_fail(e->reader->error, RYND_ERROR_FORMAT, "node '%s' calls the function '%s' %s",
@@ -234,24 +245,27 @@ static rynd_status expand_call(expander *e, const function *f, const ry_node_rec
                        depth == MAX_DEPTH ? "more than 16 functions deep"
                                           : "with more inputs or outputs than it has");
     }
-    RY_TRY(bind_names(e, &c, &f->proto.input, node->inputs, node->in, 0, false));
-    RY_TRY(bind_names(e, &c, &f->proto.output, node->outputs, node->out,
+    RY_TRY(bind_names(e, c, &f->proto.input, node->inputs, node->in, 0, false));
+    RY_TRY(bind_names(e, c, &f->proto.output, node->outputs, node->out,
                       (uint32_t)f->proto.input.count, true));
-    return add_nodes(e, &f->proto.node, &f->opsets, &c, depth + 1);
+    return add_nodes(e, &f->proto.node, &f->opsets, c, depth + 1);
 }
 
 /* Recursion is at most MAX_DEPTH deep. */
 static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opsets *opsets,
-                             const call *caller, int depth)
+                             const ry_scope *scope, int depth)
 {
     for (size_t i = 0; i < nodes->count; i++) {
         ry_node_record node;
         RY_TRY(ry_reader_node(e->reader, nodes->at[i], &node));
-        if (caller) {
-            RY_TRY(rename(e, caller, node.inputs, node.in));
-            RY_TRY(rename(e, caller, node.outputs, node.out));
-            RY_TRY(rename(e, caller, 1, &node.name));
-            bind_attributes(caller, &node);
+        RY_TRY(ry_captures_find(e->reader, &node));
+        node.opsets = opsets;
+        node.scope = scope;
+        if (scope) {
+            RY_TRY(rename_node(e->reader, scope, &node));
+        }
+        if (scope && scope->function) {
+            bind_attributes(scope, &node);
         }
         const function *f;
         RY_TRY(find_function(e, &node, nodes->at[i], &f));
@@ -269,10 +283,9 @@ static rynd_status add_nodes(expander *e, const ry_slices *nodes, const ry_opset
 }
 
 rynd_status ry_nodes_read(ry_reader *reader, const ry_slices *nodes, const ry_opsets *opsets,
-                          const ry_slices *functions, ry_node_list *list)
+                          const ry_scope *scope, ry_node_list *list)
 {
     expander e = {.reader = reader, .list = list};
     *list = (ry_node_list){0};
-    RY_TRY(read_functions(&e, functions));
-    return add_nodes(&e, nodes, opsets, NULL, 0);
+    return add_nodes(&e, nodes, opsets, scope, 0);
 }

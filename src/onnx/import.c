@@ -127,7 +127,9 @@ static void check_counts(ry_import *import)
                        row->max_outputs > row->min_outputs ? "at least " : "", row->min_outputs);
     }
     /* An input list of any length needs each of its inputs. */
-    const int needed = row->max_inputs == RY_ANY_COUNT ? node->inputs : row->min_inputs;
+    const int needed = row->max_inputs == RY_ANY_COUNT       ? node->inputs
+                       : row->max_inputs == RY_ANY_COUNT - 1 ? 0
+                                                             : row->min_inputs;
     for (int i = 0; i < needed; i++) {
         if (import->status == RYND_OK && import->in[i] == RY_NO_VALUE &&
             !(row->op == RY_OP_resize && i)) {
@@ -147,7 +149,7 @@ static void check_type(ry_import *import)
     }
 }
 
-rynd_status ry_import_node(ry_import *import)
+static rynd_status run_row(ry_import *import)
 {
     check_counts(import);
     check_type(import);
@@ -158,4 +160,40 @@ rynd_status ry_import_node(ry_import *import)
         import->row->run(import);
     }
     return import->status;
+}
+
+static rynd_status import_record(ry_reader *reader, ry_graph *graph, const ry_node_record *node)
+{
+    const ry_operator *nearest;
+    ry_import import = {.reader = reader, .graph = graph, .node = node, .status = RYND_OK};
+    ry_value_id *in = RY_TAKE(reader->source.arena, ry_value_id, node->inputs);
+    if (!in) {
+        return ry_fail_memory(reader->error);
+    }
+    for (int i = 0; i < node->inputs; i++) {
+        in[i] = *node->in[i] ? ry_graph_find(graph, node->in[i]) : RY_NO_VALUE;
+        if (*node->in[i] && in[i] == RY_NO_VALUE) {
+            return ry_fail(reader->error, RYND_ERROR_FORMAT,
+                           "node '%s' (%s): its input '%s' was never made", node->name, node->op,
+                           node->in[i]);
+        }
+    }
+    import.in = in;
+    import.row = ry_operator_find(node->op, node->domain, node->opset, &nearest);
+    const rynd_status status = run_row(&import);
+    if (status == RYND_ERROR_OUT_OF_MEMORY) { /* other errors name the node already */
+        ry_error_prefix(reader->error, "node '%s' (%s): ", node->name, node->op);
+    }
+    return status;
+}
+
+rynd_status ry_import_nodes(ry_reader *reader, ry_graph *graph, ry_node_list *nodes,
+                            const ry_names *known)
+{
+    RY_TRY(ry_operators_check(reader, nodes));
+    RY_TRY(ry_nodes_sort(reader, nodes, known));
+    for (size_t i = 0; i < nodes->count; i++) {
+        RY_TRY(import_record(reader, graph, &nodes->at[nodes->order[i]]));
+    }
+    return RYND_OK;
 }

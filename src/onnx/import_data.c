@@ -22,20 +22,35 @@ static void add_constant(ry_import *import, ry_dtype dtype, const ry_shape *shap
     }
 }
 
+/* A tensor is read once, though a loop's body has its node once a turn. */
 static void constant_tensor(ry_import *import, const ry_attribute_record *attribute)
 {
+    ry_reader *reader = import->reader;
+    const char *place =
+        ry_arena_format(reader->source.arena, "%p", (const void *)attribute->tensor.data);
+    const ry_value_id other =
+        place ? ry_names_find(&reader->body_constants, place) : (ry_value_id)RY_NO_NAME;
     ry_tensor_record tensor;
-    import->status = ry_reader_tensor(import->reader, attribute->tensor, import->node->out[0],
-                                      &import->graph->arena, &tensor);
+    if (other != RY_NO_NAME) {
+        const ry_value *same = &import->graph->values[other];
+        tensor =
+            (ry_tensor_record){NULL, same->dtype, same->shape, same->constant, same->unaligned};
+    } else {
+        import->status = ry_reader_tensor(reader, attribute->tensor, import->node->out[0],
+                                          &import->graph->arena, &tensor);
+    }
     if (import->status != RYND_OK) {
-        ry_error_prefix(import->reader->error, "node '%s' (%s): ", import->node->name,
-                        import->node->op);
+        ry_error_prefix(reader->error, "node '%s' (%s): ", import->node->name, import->node->op);
         return;
     }
     add_constant(import, tensor.dtype, &tensor.shape, tensor.data, false);
-    ry_value_id value = ry_graph_find(import->graph, import->node->out[0]);
-    if (value != RY_NO_VALUE) {
-        import->graph->values[value].unaligned = tensor.unaligned;
+    const ry_value_id value = ry_graph_find(import->graph, import->node->out[0]);
+    if (ry_import_failed(import) || value == RY_NO_VALUE) {
+        return;
+    }
+    import->graph->values[value].unaligned = tensor.unaligned;
+    if (!place || !ry_names_add(&reader->body_constants, reader->source.arena, place, value)) {
+        import->status = ry_fail_memory(reader->error);
     }
 }
 

@@ -87,8 +87,8 @@ void ry_import_reduce_log_sum_exp(ry_import *import)
     }
 }
 
-/* Over all spatial dims. */
-void ry_import_global_pool(ry_import *import)
+/* A reduction over all spatial dims. */
+static void pool_all(ry_import *import, const char *text, const ry_expr_parameter *p)
 {
     ry_value_id x = ry_import_in(import, 0);
     ry_ints axes = {0};
@@ -103,5 +103,25 @@ void ry_import_global_pool(ry_import *import)
             rank);
     }
     ry_reduction how = {.axes = &axes};
-    ry_onnx_emit_expr(import, import->row->text, NULL, 0, &how, 1, &x, ry_import_out(import, 0));
+    ry_onnx_emit_expr(import, text, p, p ? 1 : 0, &how, 1, &x, ry_import_out(import, 0));
+}
+
+void ry_import_global_pool(ry_import *import)
+{
+    pool_all(import, import->row->text, NULL);
+}
+
+void ry_import_global_lp_pool(ry_import *import)
+{
+    const bool whole = import->node->opset > 1;
+    const double number = whole ? (double)ry_import_int(import, "p") : ry_import_float(import, "p");
+    const ry_expr_parameter p = {"p", number};
+    if (!(number > 0)) {
+        ry_import_fail(import, RYND_ERROR_FORMAT, "its p is %g; it must be positive", number);
+    }
+    pool_all(import,
+             number == 1   ? "sum(abs(x0))"
+             : number == 2 ? "sqrt(sum(x0 * x0))"
+                           : "pow(sum(pow(abs(x0), p)), 1 / p)",
+             number == 1 || number == 2 ? NULL : &p);
 }

@@ -169,31 +169,6 @@ static rynd_status add_inputs(builder *b)
     return RYND_OK;
 }
 
-static rynd_status add_node(builder *b, const ry_node_record *node)
-{
-    const ry_operator *nearest;
-    ry_import import = {.reader = b->reader, .graph = b->graph, .node = node, .status = RYND_OK};
-    ry_value_id *in = RY_TAKE(b->reader->source.arena, ry_value_id, node->inputs);
-    if (!in) {
-        return ry_fail_memory(b->reader->error);
-    }
-    for (int i = 0; i < node->inputs; i++) {
-        in[i] = *node->in[i] ? ry_graph_find(b->graph, node->in[i]) : RY_NO_VALUE;
-        if (*node->in[i] && in[i] == RY_NO_VALUE) {
-            return ry_fail(b->reader->error, RYND_ERROR_FORMAT,
-                           "node '%s' (%s): its input '%s' was never made", node->name, node->op,
-                           node->in[i]);
-        }
-    }
-    import.in = in;
-    import.row = ry_operator_find(node->op, node->opset, &nearest);
-    const rynd_status status = ry_import_node(&import);
-    if (status == RYND_ERROR_OUT_OF_MEMORY) { /* other errors name the node already */
-        ry_error_prefix(b->reader->error, "node '%s' (%s): ", node->name, node->op);
-    }
-    return status;
-}
-
 /* A declaration that contradicts what the nodes compute, as tools leave behind that cut or change a
  * model. */
 static void check_shape(builder *b, const char *what, const ry_value *value,
@@ -304,16 +279,6 @@ static rynd_status count_operators(builder *b, ry_onnx_model *model)
     return RYND_OK;
 }
 
-static rynd_status add_nodes(builder *b)
-{
-    RY_TRY(ry_nodes_check_operators(b->reader, &b->nodes));
-    RY_TRY(ry_nodes_sort(b->reader, &b->nodes, &b->known));
-    for (size_t i = 0; i < b->nodes.count; i++) {
-        RY_TRY(add_node(b, &b->nodes.at[b->nodes.order[i]]));
-    }
-    return RYND_OK;
-}
-
 /* A model that was exported for training works in inference, too, but not as its user may think. */
 static void tell_training_mode(ry_graph *graph)
 {
@@ -345,9 +310,10 @@ rynd_status ry_model_graph(ry_reader *reader, ry_slice graph_bytes, const ry_ops
     }
     RY_TRY(add_initializers(&b));
     RY_TRY(add_inputs(&b));
-    RY_TRY(ry_nodes_read(reader, &b.proto.node, opsets, functions, &b.nodes));
+    RY_TRY(ry_functions_read(reader, functions));
+    RY_TRY(ry_nodes_read(reader, &b.proto.node, opsets, NULL, &b.nodes));
     RY_TRY(count_operators(&b, model));
-    RY_TRY(add_nodes(&b));
+    RY_TRY(ry_import_nodes(reader, b.graph, &b.nodes, &b.known));
     RY_TRY(check_inner(&b));
     RY_TRY(add_outputs(&b));
     RY_TRY(ry_graph_compact(b.graph, reader->error));

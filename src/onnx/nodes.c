@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opsets, operators that the table lacks, and sorting. */
+/* Opsets, and sorting nodes. */
 #include "onnx/nodes.h"
 
 #include "graph/graph_names.h"
-#include "onnx/operators.h"
 
 #include <inttypes.h>
 #include <onnx.pb.h>
@@ -59,58 +58,6 @@ int64_t ry_opsets_find(const ry_opsets *opsets, const char *domain)
 {
     const uint32_t index = ry_names_find(&opsets->domains, domain);
     return index == RY_NO_NAME ? 0 : opsets->at[index].version;
-}
-
-/* One node without a row, as a clause of the message. */
-static int describe(const ry_node_record *node, const ry_operator *nearest, char *text, size_t size)
-{
-    if (*node->domain) {
-        return snprintf(text, size, "node '%s': %s of domain '%s'", node->name, node->op,
-                        node->domain);
-    }
-    if (!node->opset) {
-        return snprintf(text, size, "node '%s': %s, whose opset the model does not import",
-                        node->name, node->op);
-    }
-    if (nearest) {
-        return snprintf(text, size,
-                        "node '%s': %s of opset %" PRId64 " (ONNX has it from opset %d)",
-                        node->name, node->op, node->opset, nearest->first);
-    }
-    return snprintf(text, size, "node '%s': %s of opset %" PRId64, node->name, node->op,
-                    node->opset);
-}
-
-rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list)
-{
-    char text[sizeof reader->error->text];
-    size_t used = 0, missing = 0, listed = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        const ry_node_record *node = &list->at[i];
-        const ry_operator *nearest = NULL;
-        if (!*node->domain && ry_operator_find(node->op, node->opset, &nearest)) {
-            continue;
-        }
-        char clause[256];
-        int length = describe(node, nearest, clause, sizeof clause);
-        missing++;
-        /* 120: room for the sentence around the list. */
-        if (length > 0 && (size_t)length < sizeof clause &&
-            used + (size_t)length + 120 < sizeof text) {
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", listed ? "; " : "",
-                                     clause);
-            listed++;
-        }
-    }
-    if (!missing) {
-        return RYND_OK;
-    }
-    if (listed < missing) {
-        snprintf(text + used, sizeof text - used, "; and %zu more", missing - listed);
-    }
-    return ry_fail(reader->error, RYND_ERROR_UNSUPPORTED,
-                   "rynd does not have the operator%s of %zu node%s: %s", missing > 1 ? "s" : "",
-                   missing, missing > 1 ? "s" : "", text);
 }
 
 typedef enum mark { UNSEEN, OPEN, DONE } mark;
@@ -171,20 +118,21 @@ static rynd_status fail_cycle(const sorter *s, uint32_t node)
                    "the nodes %s form a cycle: each needs an output of another", text);
 }
 
-/* The node that makes an input; RY_NO_NAME: none has to. */
+/* The node that makes input i, or what a graph in an attribute reads; RY_NO_NAME: none has to. */
 static rynd_status find_producer(const sorter *s, const ry_node_record *node, int i,
                                  uint32_t *producer)
 {
+    const char *name = i < node->inputs ? node->in[i] : node->capture[i - node->inputs].value;
     *producer = RY_NO_NAME;
-    if (!*node->in[i] || ry_names_find(s->known, node->in[i]) != RY_NO_NAME) {
+    if (!*name || ry_names_find(s->known, name) != RY_NO_NAME) {
         return RYND_OK;
     }
-    *producer = ry_names_find(&s->producers, node->in[i]);
+    *producer = ry_names_find(&s->producers, name);
     if (*producer == RY_NO_NAME) {
         return ry_fail(s->reader->error, RYND_ERROR_FORMAT,
                        "node '%s' (%s): its input '%s' is missing: no node makes it, and it is no "
                        "input and no initializer",
-                       node->name, node->op, node->in[i]);
+                       node->name, node->op, name);
     }
     return RYND_OK;
 }
@@ -198,7 +146,7 @@ static rynd_status visit(sorter *s, uint32_t root)
     while (s->depth) {
         frame *top = &s->stack[s->depth - 1];
         const ry_node_record *node = &s->list->at[top->node];
-        if (top->input == node->inputs) {
+        if (top->input == node->inputs + node->captures) {
             s->marks[top->node] = DONE;
             s->order[s->done++] = top->node;
             s->depth--;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The nodes of a model: decoded, functions inlined, checked against the table of operators, sorted.
+/* The nodes of a model: decoded, functions inlined, sorted.
  */
 #ifndef RY_ONNX_NODES_H
 #define RY_ONNX_NODES_H
 
 #include "onnx/proto.h"
+
+/* The newest opset of the default domain whose operators the table knows. */
+#define RY_OPSET_NEWEST 28
 
 typedef struct ry_opset_import {
     const char *domain; /* "" is the default domain, whatever the file calls it */
@@ -17,6 +20,18 @@ typedef struct ry_opsets {
     ry_names domains; /* domain -> index; the first entry of a domain counts */
 } ry_opsets;
 
+/* The names inside one call of a function, or one copy of a graph in an attribute. */
+typedef struct ry_scope {
+    const char *prefix; /* a name inside becomes "prefix/number/name" ... */
+    size_t number;
+    ry_names names; /* ... unless it is here: its index in `actual` */
+    const char **actual;
+    ry_node_record call;                /* the call whose attributes the nodes refer to */
+    const struct ry_function *function; /* NULL: none */
+} ry_scope;
+
+typedef struct ry_functions ry_functions;
+
 typedef struct ry_node_list {
     ry_node_record *at;
     size_t count, capacity;
@@ -27,12 +42,18 @@ typedef struct ry_node_list {
 rynd_status ry_opsets_read(ry_reader *reader, const ry_slices *imports, ry_opsets *opsets);
 int64_t ry_opsets_find(const ry_opsets *opsets, const char *domain); /* 0: not imported */
 
-/* Decodes; calls of functions (ModelProto.functions) are replaced by their bodies. */
-rynd_status ry_nodes_read(ry_reader *reader, const ry_slices *nodes, const ry_opsets *opsets,
-                          const ry_slices *functions, ry_node_list *list);
+/* Reads ModelProto.functions into reader->functions. */
+rynd_status ry_functions_read(ry_reader *reader, const ry_slices *functions);
 
-/* Fails with a message that lists every node whose operator, domain or opset has no row. */
-rynd_status ry_nodes_check_operators(ry_reader *reader, const ry_node_list *list);
+/* Decodes; calls of functions are replaced by their bodies. scope NULL: names stay. */
+rynd_status ry_nodes_read(ry_reader *reader, const ry_slices *nodes, const ry_opsets *opsets,
+                          const ry_scope *scope, ry_node_list *list);
+
+/* What a name inside the scope is outside. */
+rynd_status ry_scope_rename(ry_reader *reader, const ry_scope *scope, const char **name);
+
+/* Fills the node's captures: what the graphs in its attributes read and do not make. */
+rynd_status ry_captures_find(ry_reader *reader, ry_node_record *node);
 
 /* Fills list->order: as in the file where that is possible. `known` has the names of inputs and
  * initializers. A name made twice, a name that nobody makes, and a cycle are errors. */

@@ -19,10 +19,11 @@
 #define RY_ONNX_OPERATORS_H
 
 #include "expr/expr.h"
-#include "onnx/proto.h"
+#include "onnx/nodes.h"
 
-/* The newest opset of the default domain whose operators the table knows. */
-#define RY_OPSET_NEWEST      28
+/* The domain of ONNX Runtime's own operators. */
+#define RY_DOMAIN_MICROSOFT "com.microsoft"
+
 #define RY_IR_VERSION_NEWEST 14
 
 #define RY_ANY_COUNT INT16_MAX
@@ -46,7 +47,7 @@ typedef struct ry_attribute_spec {
 typedef struct ry_import ry_import;
 
 typedef struct ry_operator {
-    const char *name;
+    const char *name, *domain;
     int16_t first, last; /* opsets */
     int16_t min_inputs, max_inputs, min_outputs, max_outputs;
     ry_dtype_set types; /* that the first input may have */
@@ -59,9 +60,13 @@ typedef struct ry_operator {
 extern const ry_operator ry_operators[];
 extern const size_t ry_operator_count;
 
-/* The row for an operator of the default domain. NULL: none; then *nearest is the first row of that
- * name, or NULL. */
-const ry_operator *ry_operator_find(const char *name, int64_t opset, const ry_operator **nearest);
+/* The row for an operator. NULL: none; then *nearest is the first row of that name and domain, or
+ * NULL. */
+const ry_operator *ry_operator_find(const char *name, const char *domain, int64_t opset,
+                                    const ry_operator **nearest);
+
+/* Fails with a message that lists every node whose operator, domain or opset has no row. */
+rynd_status ry_operators_check(ry_reader *reader, const ry_node_list *list);
 
 struct ry_import {
     ry_reader *reader;
@@ -73,8 +78,21 @@ struct ry_import {
     rynd_status status;
 };
 
-/* Runs a node's row: checks counts, types and attributes, and adds its graph nodes. */
-rynd_status ry_import_node(ry_import *import);
+/* Sorts the nodes and runs the row of each. `known`: names that no node has to make. */
+rynd_status ry_import_nodes(ry_reader *reader, ry_graph *graph, ry_node_list *nodes,
+                            const ry_names *known);
+
+/* Adds the nodes of the graph in an attribute, once more for each call. in: what its inputs are;
+ * out: its outputs, which may be values from outside. */
+void ry_import_body(ry_import *import, const char *attribute, int inputs, const ry_value_id *in,
+                    int outputs, ry_value_id *out);
+
+/* Element i of a value that is computed from constants and known dims by the operators that
+ * exporters compute shapes and conditions with; false: not known now. */
+bool ry_import_evaluate(ry_import *import, ry_value_id value, int64_t i, double *number);
+
+/* Makes a list of numbers a constant, if all follow so. */
+void ry_import_settle(ry_import *import, ry_value_id value);
 
 /* Fails with a message that names the node. */
 void ry_import_fail(ry_import *import, rynd_status status, const char *format, ...)
@@ -140,67 +158,82 @@ ry_value_id ry_onnx_emit_i64s(ry_import *import, const ry_ints *numbers);
 ry_value_id ry_onnx_emit_scalar(ry_import *import, ry_dtype dtype, double number);
 
 /* The functions that rows name, by file: import_<file>.c. */
-#define RY_IMPORTS(X)          \
-    /* rows that are data */   \
-    X(expr)                    \
-    X(expr_float)              \
-    X(node_row)                \
-    /* elementwise */          \
-    X(old_binary)              \
-    X(variadic)                \
-    X(mean)                    \
-    X(clip_old)                \
-    X(clip)                    \
-    X(pow)                     \
-    X(mod)                     \
-    X(bit_shift)               \
-    X(gelu)                    \
-    X(swish)                   \
-    X(is_inf)                  \
-    X(prelu_old)               \
-    X(cast)                    \
-    X(cast_old)                \
-    X(cast_like)               \
-    X(dropout_old)             \
-    X(dropout)                 \
-    /* reduce */               \
-    X(reduce)                  \
-    X(reduce_float)            \
-    X(reduce_log_sum_exp)      \
-    X(global_pool)             \
-    /* attention */            \
-    X(attention)               \
-    /* norm */                 \
-    X(batch_norm)              \
-    X(instance_norm)           \
-    X(group_norm_18)           \
-    X(mean_variance_norm)      \
-    X(lp_norm)                 \
-    X(rms_norm)                \
-    /* window */               \
-    X(conv)                    \
-    X(resize_10)               \
-    X(upsample_1)              \
-    X(upsample_7)              \
-    X(roi_align)               \
-    X(space_to_depth)          \
-    X(depth_to_space)          \
-    X(image_scaler)            \
-    X(crop)                    \
-    /* quantize */             \
-    X(quantize_linear)         \
-    X(dequantize_linear)       \
-    X(dynamic_quantize_linear) \
-    X(conv_integer)            \
-    X(qlinear_conv)            \
-    X(matmul_integer)          \
-    X(qlinear_matmul)          \
-    /* data */                 \
-    X(constant)                \
-    X(constant_of_shape)       \
-    X(eye_like)                \
-    X(split_old)               \
-    X(tile_1)                  \
+#define RY_IMPORTS(X)              \
+    /* rows that are data */       \
+    X(expr)                        \
+    X(expr_float)                  \
+    X(node_row)                    \
+    /* elementwise */              \
+    X(old_binary)                  \
+    X(variadic)                    \
+    X(mean)                        \
+    X(clip_old)                    \
+    X(clip)                        \
+    X(pow)                         \
+    X(mod)                         \
+    X(bit_shift)                   \
+    X(gelu)                        \
+    X(swish)                       \
+    X(is_inf)                      \
+    X(prelu_old)                   \
+    X(cast)                        \
+    X(cast_old)                    \
+    X(cast_like)                   \
+    X(dropout_old)                 \
+    X(dropout)                     \
+    /* reduce */                   \
+    X(reduce)                      \
+    X(reduce_float)                \
+    X(reduce_log_sum_exp)          \
+    X(global_pool)                 \
+    X(global_lp_pool)              \
+    /* attention */                \
+    X(attention)                   \
+    /* norm */                     \
+    X(batch_norm)                  \
+    X(instance_norm)               \
+    X(group_norm_18)               \
+    X(mean_variance_norm)          \
+    X(lp_norm)                     \
+    X(rms_norm)                    \
+    /* window */                   \
+    X(conv)                        \
+    X(resize_10)                   \
+    X(upsample_1)                  \
+    X(upsample_7)                  \
+    X(roi_align)                   \
+    X(space_to_depth)              \
+    X(depth_to_space)              \
+    X(image_scaler)                \
+    X(crop)                        \
+    /* quantize */                 \
+    X(quantize_linear)             \
+    X(dequantize_linear)           \
+    X(dynamic_quantize_linear)     \
+    X(conv_integer)                \
+    X(qlinear_conv)                \
+    X(matmul_integer)              \
+    X(qlinear_matmul)              \
+    X(recurrent)                   \
+    /* control */                  \
+    X(if)                          \
+    X(loop)                        \
+    X(scan)                        \
+    /* microsoft */                \
+    X(fused_conv)                  \
+    X(fused_matmul)                \
+    X(of_sum)                      \
+    X(skip_layer_norm)             \
+    X(qlinear_binary)              \
+    X(qlinear_unary)               \
+    X(qlinear_concat)              \
+    X(qlinear_global_average_pool) \
+    /* data */                     \
+    X(constant)                    \
+    X(constant_of_shape)           \
+    X(eye_like)                    \
+    X(split_old)                   \
+    X(tile_1)                      \
     X(compress)
 
 #define RY_IMPORT(name) void ry_import_##name(ry_import *import);

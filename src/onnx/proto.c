@@ -75,6 +75,9 @@ static int guess_type(const ry_onnx_AttributeProto *proto)
     if (ry_slice_present(proto->t)) {
         return RY_ATTRIBUTE_tensor;
     }
+    if (ry_slice_present(proto->g)) {
+        return RY_ATTRIBUTE_graph;
+    }
     if (proto->floats.bytes.size) {
         return RY_ATTRIBUTE_floats;
     }
@@ -85,7 +88,12 @@ rynd_status ry_reader_attribute(ry_reader *reader, ry_slice bytes, ry_attribute_
 {
     ry_onnx_AttributeProto proto;
     RY_TRY(RY_READER_DECODE(reader, AttributeProto, bytes, &proto));
-    *attribute = (ry_attribute_record){.f = proto.f, .i = proto.i, .s = proto.s, .tensor = proto.t};
+    *attribute = (ry_attribute_record){.f = proto.f,
+                                       .i = proto.i,
+                                       .s = proto.s,
+                                       .tensor = proto.t,
+                                       .graph = proto.g,
+                                       .strings = proto.strings};
     attribute->type = proto.has_type && proto.type ? (int)proto.type : guess_type(&proto);
     attribute->numbers =
         attribute->type == RY_ATTRIBUTE_floats ? proto.floats.bytes : proto.ints.bytes;

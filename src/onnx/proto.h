@@ -15,6 +15,12 @@ typedef struct ry_reader {
     const char *folder; /* folder of external data; NULL: refused */
     ry_mapping **mappings;
     ry_error *error;
+    /* functions of the model, for graphs in attributes (nodes.h) */
+    struct ry_functions *functions;
+    /* numbers are computed as soon as they are known: conditions and trip counts depend on them */
+    bool settles;
+    size_t unrolled;         /* nodes made of graphs in attributes so far */
+    ry_names body_constants; /* tensors of graphs in attributes: place in the file -> value */
 } ry_reader;
 
 /* A TensorProto. The data is in the file, or in `arena` when it had to be decoded or aligned. */
@@ -57,8 +63,16 @@ typedef struct ry_attribute_record {
     float f;
     int64_t i;
     ry_slice s, tensor; /* a TensorProto */
+    ry_slice graph;     /* a GraphProto */
     ry_slice numbers;   /* packed floats or ints */
+    ry_slices strings;
 } ry_attribute_record;
+
+/* A value outside that a graph in an attribute reads. */
+typedef struct ry_capture {
+    const char *name;  /* inside */
+    const char *value; /* outside: another one in a function's body */
+} ry_capture;
 
 typedef struct ry_node_record {
     const char *name; /* the model's, or its first output's */
@@ -67,6 +81,10 @@ typedef struct ry_node_record {
     int inputs, outputs, attributes;
     const char **in, **out; /* "": absent */
     ry_attribute_record *attribute;
+    ry_capture *capture; /* what the graphs in attributes read */
+    int captures;
+    const struct ry_opsets *opsets; /* those of the node's graph or function */
+    const struct ry_scope *scope;   /* renames the node's names; NULL: they are the model's own */
 } ry_node_record;
 
 /* True, or false and the reason. Malformed fields are refused in unknown fields too: nanopb alone

@@ -2,6 +2,8 @@
 /* Makes the graphs of training: of a step, and of the loss alone. */
 #include "train/training.h"
 
+#include "graph/rewrite.h"
+
 #include "train/accumulate.h"
 #include "train/differentiate.h"
 #include "train/dropout_nodes.h"
@@ -384,12 +386,23 @@ static rynd_status store_activations(stepping *s)
                                     : RYND_OK;
 }
 
+/* Rewrites into parts that have gradients. */
+static rynd_status take_apart(stepping *s)
+{
+    bool changed = false;
+    RY_TRY(ry_rewrite_recurrent(s->graph, &changed, s->error));
+    RY_TRY(ry_rewrite_deform_conv(s->graph, &changed, s->error));
+    RY_TRY(changed ? ry_graph_compact(s->graph, s->error) : RYND_OK);
+    return changed ? ry_graph_infer(s->graph, s->error) : RYND_OK;
+}
+
 static rynd_status make_step(stepping *s, ry_arena *scratch)
 {
     const bool accumulates = ry_training_accumulates(&s->b->options);
     const char *rate = accumulates ? "train/more" : s->b->training->rate;
     const ry_shape scalar = {.rank = 0};
     ry_value_id loss;
+    RY_TRY(take_apart(s));
     s->parts.values = s->graph->value_count;
     s->parts.inputs = s->graph->input_count;
     RY_TRY(list_wanted(s, scratch));

@@ -33,6 +33,7 @@ static uint32_t operands_of(ry_op op)
     case RY_OP_conv:
     case RY_OP_convt:
     case RY_OP_matmul:
+    case RY_OP_recurrent:
     case RY_OP_deform_conv: return ALL;
     case RY_OP_batch_norm:
     case RY_OP_group_norm:

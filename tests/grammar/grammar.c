@@ -10,8 +10,8 @@
 #include <string.h>
 
 static const grammar_recipe_row *const recipes[] = {
-    grammar_elementwise, grammar_windows, grammar_products,
-    grammar_samples,     grammar_moves,   grammar_indexed,
+    grammar_elementwise, grammar_windows, grammar_products, grammar_samples,
+    grammar_moves,       grammar_indexed, grammar_control,  grammar_microsoft,
 };
 
 static grammar_recipe find_recipe(const char *name)

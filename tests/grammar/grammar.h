@@ -63,7 +63,8 @@ typedef struct grammar_attribute {
     int count; /* entries of the list */
     int64_t ints[GRAMMAR_NUMBERS];
     float floats[GRAMMAR_NUMBERS];
-    int tensor; /* a value, which is no initializer then */
+    int tensor;     /* a value, which is no initializer then */
+    char body[120]; /* a graph: "inputs|nodes|outputs"; a node is "Op:inputs:output" */
 } grammar_attribute;
 
 typedef struct grammar_node {
@@ -133,6 +134,6 @@ typedef struct grammar_recipe_row {
 } grammar_recipe_row;
 
 extern const grammar_recipe_row grammar_elementwise[], grammar_windows[], grammar_products[],
-    grammar_samples[], grammar_moves[], grammar_indexed[];
+    grammar_samples[], grammar_moves[], grammar_indexed[], grammar_control[], grammar_microsoft[];
 
 #endif

@@ -49,6 +49,37 @@ static onnx_bytes make_info(const grammar_value *v, bool with_shape)
     return m;
 }
 
+/* Cuts a word off a text, up to one of the ends; NULL: nothing is left. */
+static char *next_word(char **text, char end)
+{
+    char *word = *text, *stop = word ? strchr(word, end) : NULL;
+    *text = stop ? stop + 1 : NULL;
+    if (stop) {
+        *stop = 0;
+    }
+    return word && *word ? word : NULL;
+}
+
+static onnx_bytes write_body(const grammar_attribute *a)
+{
+    char text[sizeof a->body];
+    memcpy(text, a->body, sizeof text);
+    char *rest = text, *inputs = next_word(&rest, '|'), *nodes = next_word(&rest, '|'),
+         *outputs = rest;
+    onnx_bytes m = {0};
+    for (char *name; (name = next_word(&inputs, ',')) != NULL;) {
+        add_input(&m, make_value(name, -1, NULL));
+    }
+    for (char *node; (node = next_word(&nodes, ';')) != NULL;) {
+        char *op = next_word(&node, ':'), *in = next_word(&node, ':');
+        add_node(&m, make_node(op ? op : "", in ? in : "", node ? node : ""));
+    }
+    for (char *name; (name = next_word(&outputs, ',')) != NULL;) {
+        add_output(&m, make_value(name, -1, NULL));
+    }
+    return m;
+}
+
 static void write_attribute(const grammar *g, const grammar_attribute *a, onnx_bytes *node)
 {
     onnx_bytes m = {0};
@@ -58,6 +89,7 @@ static void write_attribute(const grammar *g, const grammar_attribute *a, onnx_b
     case RY_ATTRIBUTE_int: put_int(&m, 3, a->i); break;
     case RY_ATTRIBUTE_string: put_text(&m, 4, a->text); break;
     case RY_ATTRIBUTE_tensor: put_message(&m, 5, make_data(&g->values[a->tensor], NULL)); break;
+    case RY_ATTRIBUTE_graph: put_message(&m, 6, write_body(a)); break;
     case RY_ATTRIBUTE_floats:
         for (int i = 0; i < a->count; i++) {
             put_float(&m, 7, a->floats[i]);
@@ -84,6 +116,7 @@ static onnx_bytes write_node(const grammar *g, const grammar_node *node)
         put_text(&m, 2, name_of(g, node->out[i]));
     }
     put_text(&m, 4, node->row->name);
+    put_text(&m, 7, node->row->domain);
     for (int i = 0; i < node->attributes; i++) {
         if (node->attribute[i].type != RY_ATTRIBUTE_none) {
             write_attribute(g, &node->attribute[i], &m);
@@ -110,7 +143,11 @@ onnx_bytes grammar_write(const grammar *g)
             add_output(&graph, make_info(v, false));
         }
     }
-    return make_model(g->ir_version, g->opset, graph);
+    onnx_bytes model = make_model(g->ir_version, g->opset, graph), domain = {0};
+    put_text(&domain, 1, RY_DOMAIN_MICROSOFT);
+    put_int(&domain, 2, 1);
+    put_message(&model, 8, domain);
+    return model;
 }
 
 static void print_value(const grammar_value *v, FILE *file)
@@ -143,6 +180,7 @@ static void print_attribute(const grammar *g, const grammar_attribute *a, FILE *
     case RY_ATTRIBUTE_float: fprintf(file, "%gf", (double)a->f); break;
     case RY_ATTRIBUTE_int: fprintf(file, "%" PRId64, a->i); break;
     case RY_ATTRIBUTE_string: fprintf(file, "'%s'", a->text); break;
+    case RY_ATTRIBUTE_graph: fprintf(file, "'%s'", a->body); break;
     case RY_ATTRIBUTE_tensor: print_value(&g->values[a->tensor], file); break;
     case RY_ATTRIBUTE_floats:
     case RY_ATTRIBUTE_ints:

@@ -18,6 +18,7 @@ static const rule rules[RY_OPS] = {
     [RY_OP_pool_grad] = {RULE_SUM, 0, 0, 0},
     [RY_OP_max_unpool] = {RULE_MOVE, 6, 0, 0},
     [RY_OP_matmul] = {RULE_SUM, 0, 0, 0},
+    [RY_OP_recurrent] = {RULE_SUM, 16, 0, 0},
     [RY_OP_einsum] = {RULE_SUM, 0, 0, 0},
     [RY_OP_batch_norm] = {RULE_SUM, 0, 0, 0},
     [RY_OP_batch_norm_train] = {RULE_SUM, 0, 0, 0},

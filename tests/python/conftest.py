@@ -12,12 +12,12 @@ from onnx import TensorProto, helper, numpy_helper
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
 
-def save(path, nodes, inputs, outputs, weights=()):
+def save(path, nodes, inputs, outputs, weights=(), opset=17):
     """Writes a model of these nodes; inputs and outputs are (name, element type, dims)."""
     graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info(*value) for value in inputs],
                               [helper.make_tensor_value_info(*value) for value in outputs],
                               [numpy_helper.from_array(value, name) for name, value in weights])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
     return str(path)
 
 

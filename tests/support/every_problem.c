@@ -284,6 +284,7 @@ const every_problem every_problems[] = {
     {F32, "grid_sample x0=2x5x6x7:f32 x1=2x4x3x2:f32 y0=2x5x4x3:f32 padding=border"},
     {F32, "grid_sample x0=1x3x6x7:f32 x1=1x4x5x2:f32 y0=1x3x4x5:f32 mode=cubic padding=reflection align_corners=1"},
     {F32, "grid_sample x0=1x3x6x7:f32 x1=1x4x5x2:f32 y0=1x3x4x5:f32 mode=cubic padding=border"},
+    {REFERENCE, "recurrent x0=3x2x4:f32 x1=1x20x4:f32 x2=1x20x5:f32 y0=3x1x2x5:f32"},
     {F32, "affine_grid x0=2x2x3:f32 y0=2x4x5x2:f32"},
     {F32, "roi_align x0=2x5x9x8:f32 x1=6x4:f32 x2=6:i64 y0=6x5x3x2:f32 output_height=3 output_width=2 spatial_scale=8"},
     {F32, "pool_grad x0=2x5x4x4:f32 x1=2x5x9x8:f32 y0=2x5x9x8:f32 kernel=3,3 stride=2,2 pads=0,1,0,1 image=9,8"},
@@ -291,7 +292,7 @@ const every_problem every_problems[] = {
     {F32, "pool_grad x0=1x3x8x9:f32 x1=1x3x20x21:f32 y0=1x3x20x21:f32 kernel=3,2 stride=2,2 dilation=2,3 pads=0,1,0,0 image=20,21"},
     {F32, "pool_grad x0=1x3x3x4x5:f32 y0=1x3x6x7x9:f32 kind=average kernel=3,3,3 stride=2,2,2 pads=1,1,1,0,1,1 count_include_pad=1 image=6,7,9"},
     {F32, "pool_grad x0=2x4x16:f32 x1=2x4x33:f32 y0=2x4x33:f32 kernel=3 stride=2 image=33"},
-    {REFERENCE, "resize_grad x0=2x5x12x21:f32 y0=2x5x6x7:f32 mode=linear image=2,5,6,7"},
+    {F32, "resize_grad x0=2x5x12x21:f32 y0=2x5x6x7:f32 mode=linear image=2,5,6,7"},
     {EXACT, "max_unpool x0=1x3x4x5:f32 x1=1x3x4x5:i64 y0=1x3x8x10:f32 kernel=2,2 stride=2,2"},
     {F32, "separable_conv x0=2x35x9x11:f32:nhwc x1=35x1x3x3:f32 x2=35:f32 x3=37x35x1x1:f32 x4=37:f32 x5=2x37x9x11:f32:nhwc y0=2x37x9x11:f32:nhwc "
           "pads=1,1,1,1 mid_activation=clip mid_beta=6"},

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -156,11 +157,60 @@ static void test_regions(void **state)
     }
 }
 
+/* The gradient of a resize from `image` to dy's shape. */
+static void gradient(ry_dtype dtype, const char *image, const char *dy, int i, ry_floats roi)
+{
+    kernel_case c;
+    kernel_case_begin(&c, RY_OP_resize_grad);
+    ry_resize_grad_attrs *a = &c.attrs.resize_grad;
+    a->mode = (ry_resize_mode)(i % RY_resize_mode_count);
+    i /= RY_resize_mode_count;
+    a->antialias = i % 2;
+    a->exclude_outside = a->mode == RY_resize_mode_cubic && i % 3 == 1;
+    a->coordinates =
+        roi.count ? RY_resize_coordinates_tf_crop_and_resize
+                  : (ry_resize_coordinates)(i / 2 % RY_resize_coordinates_tf_crop_and_resize);
+    a->nearest = (ry_resize_nearest)(i % RY_resize_nearest_count);
+    a->roi = roi;
+    for (const char *at = image; *at; at += *at == 'x') {
+        char *end;
+        a->image.at[a->image.count++] = strtol(at, &end, 10);
+        at = end;
+    }
+    kernel_case_random(&c, dtype, dy, (uint64_t)i);
+    kernel_case_output(&c, dtype, image);
+    kernel_case_check_isas(&c, "resize_grad", dtype == RY_f32 || dtype == RY_f64 ? 1e-5 : 2e-2);
+    kernel_case_end(&c);
+}
+
+static void test_gradients(void **state)
+{
+    (void)state;
+    const int forms = RY_resize_mode_count * 2 * RY_resize_coordinates_tf_crop_and_resize;
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        for (int i = 0; i < forms; i++) {
+            gradient(RY_f32, shapes[s][0], shapes[s][1], i, (ry_floats){0});
+        }
+    }
+    for (int i = 0; i < RY_resize_mode_count; i++) {
+        gradient(RY_f32, "2x3x4x5x6", "2x3x8x7x12", i, (ry_floats){0});
+        gradient(RY_f32, "2x3x4x5", "2x3x4x5", i, (ry_floats){0});
+        gradient(RY_f64, "2x3x8x9", "2x3x16x27", i, (ry_floats){0});
+        gradient(RY_f16, "2x3x8x9", "2x3x16x27", i, (ry_floats){0});
+        gradient(RY_f32, "2x3x7x8", "2x3x9x11", i,
+                 (ry_floats){8, {0, 0, 0.2, -0.3, 1, 1, 0.7, 1.4}});
+        gradient(RY_f32, "2x3x7x8", "2x3x9x11", i,
+                 (ry_floats){8, {0, 0, 0.9, 0.8, 1, 1, 0.1, -0.2}});
+        gradient(RY_f32, "2x3x7x8", "2x3x9x11", i, (ry_floats){8, {0, 0, 0, 0.5, 1, 1, 1, 0.5}});
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nearest),        cmocka_unit_test(test_linear_and_cubic),
         cmocka_unit_test(test_decimal_scales), cmocka_unit_test(test_any_dims),
-        cmocka_unit_test(test_types),          cmocka_unit_test(test_regions)};
+        cmocka_unit_test(test_types),          cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_gradients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

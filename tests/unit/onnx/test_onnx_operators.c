@@ -37,7 +37,7 @@ static const char promised[] =
     "MeanVarianceNormalization Min Mish Mod Mul Neg "
     "NonMaxSuppression NonZero "
     "Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization Range "
-    "Reciprocal ReduceL1 ReduceL2 ReduceLogSum "
+    "If Loop Scan Reciprocal ReduceL1 ReduceL2 ReduceLogSum "
     "ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu "
     "Reshape Resize ReverseSequence RoiAlign "
     "Round Scatter "
@@ -59,27 +59,27 @@ static void test_promised(void **state)
         name[length] = '\0';
         at += length + (at[length] == ' ');
         const ry_operator *nearest;
-        const ry_operator *row = ry_operator_find(name, RY_OPSET_NEWEST, &nearest);
+        const ry_operator *row = ry_operator_find(name, "", RY_OPSET_NEWEST, &nearest);
         if (!row) {
             fail_msg("%s has no row for the newest opset", name);
         }
-        assert_null(ry_operator_find(name, 0, &nearest));
+        assert_null(ry_operator_find(name, "", 0, &nearest));
         assert_non_null(nearest);
     }
-    assert_int_equal(count, 156 + 3);
+    assert_int_equal(count, 159 + 3);
 }
 
 static void test_unknown(void **state)
 {
     (void)state;
     const ry_operator *nearest;
-    assert_null(ry_operator_find("Loop", 17, &nearest));
+    assert_null(ry_operator_find("SequenceMap", "", 17, &nearest));
     assert_null(nearest);
-    assert_null(ry_operator_find("Gelu", 19, &nearest));
+    assert_null(ry_operator_find("Gelu", "", 19, &nearest));
     assert_int_equal(nearest->first, 20);
-    assert_string_equal(ry_operator_find("Clip", 10, &nearest)->name, "Clip");
-    assert_int_equal(ry_operator_find("Clip", 10, &nearest)->max_inputs, 1);
-    assert_int_equal(ry_operator_find("Clip", 11, &nearest)->max_inputs, 3);
+    assert_string_equal(ry_operator_find("Clip", "", 10, &nearest)->name, "Clip");
+    assert_int_equal(ry_operator_find("Clip", "", 10, &nearest)->max_inputs, 1);
+    assert_int_equal(ry_operator_find("Clip", "", 11, &nearest)->max_inputs, 3);
 }
 
 /* Opsets of an operator's rows do not overlap and leave no gap. */
@@ -90,10 +90,11 @@ static void test_versions(void **state)
         const ry_operator *row = &ry_operators[i];
         assert_true(row->first >= 1 && row->first <= row->last && row->last <= RY_OPSET_NEWEST);
         const ry_operator *nearest;
-        assert_ptr_equal(ry_operator_find(row->name, row->first, &nearest), row);
-        assert_ptr_equal(ry_operator_find(row->name, row->last, &nearest), row);
+        assert_ptr_equal(ry_operator_find(row->name, row->domain, row->first, &nearest), row);
+        assert_ptr_equal(ry_operator_find(row->name, row->domain, row->last, &nearest), row);
         if (row->last < RY_OPSET_NEWEST) {
-            const ry_operator *next = ry_operator_find(row->name, row->last + 1, &nearest);
+            const ry_operator *next =
+                ry_operator_find(row->name, row->domain, row->last + 1, &nearest);
             if (!next || next->first != row->last + 1) {
                 fail_msg("%s: no row begins at opset %d", row->name, row->last + 1);
             }
@@ -228,7 +229,7 @@ static void test_documented(void **state)
     }
     for (size_t i = 0; i < ry_operator_count; i++) {
         const ry_operator *nearest;
-        ry_operator_find(ry_operators[i].name, 0, &nearest);
+        ry_operator_find(ry_operators[i].name, ry_operators[i].domain, 0, &nearest);
         char words[2][80];
         snprintf(words[0], sizeof words[0], " %s %d,", nearest->name, nearest->first);
         snprintf(words[1], sizeof words[1], " %s %d.", nearest->name, nearest->first);

@@ -282,7 +282,7 @@ static void test_operators_refused(void **state)
     (void)state;
     ry_onnx_model model;
     ry_error error;
-    onnx_bytes graph = graph_of(make_node("Loop", "x", "a")),
+    onnx_bytes graph = graph_of(make_node("SequenceMap", "x", "a")),
                foreign = make_node("FusedConv", "a", "b");
     put_text(&foreign, 7, "com.example");
     add_node(&graph, foreign);
@@ -290,7 +290,7 @@ static void test_operators_refused(void **state)
     assert_int_equal(load(8, 17, graph, &model, &error), RYND_ERROR_UNSUPPORTED);
     /* Every one of them. */
     assert_non_null(strstr(error.text, "3 nodes"));
-    assert_non_null(strstr(error.text, "node 'a': Loop of opset 17"));
+    assert_non_null(strstr(error.text, "node 'a': SequenceMap of opset 17"));
     assert_non_null(strstr(error.text, "node 'b': FusedConv of domain 'com.example'"));
     assert_non_null(strstr(error.text, "node 'y': Gelu of opset 17 (ONNX has it from opset 20)"));
 

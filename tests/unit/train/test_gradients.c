@@ -3,6 +3,7 @@
  * without a case fails. */
 #include "gradient_cases_index.h"
 #include "gradient_cases_move.h"
+#include "gradient_cases_sample.h"
 #include "gradient_cases_window.h"
 
 #include "train/gradient.h"
@@ -321,6 +322,34 @@ static const struct {
     CASE(resize, resize_nearest),
     CASE(resize, resize_linear),
     CASE(resize, resize_cubic),
+    CASE(grid_sample, grid_linear_zeros_centres),
+    CASE(grid_sample, grid_linear_zeros_corners),
+    CASE(grid_sample, grid_linear_border_centres),
+    CASE(grid_sample, grid_linear_border_corners),
+    CASE(grid_sample, grid_linear_reflection_centres),
+    CASE(grid_sample, grid_linear_reflection_corners),
+    CASE(grid_sample, grid_cubic_zeros_centres),
+    CASE(grid_sample, grid_cubic_zeros_corners),
+    CASE(grid_sample, grid_cubic_border_centres),
+    CASE(grid_sample, grid_cubic_border_corners),
+    CASE(grid_sample, grid_cubic_reflection_centres),
+    CASE(grid_sample, grid_cubic_reflection_corners),
+    CASE(grid_sample, grid_nearest_zeros_centres),
+    CASE(grid_sample, grid_nearest_border_corners),
+    CASE(grid_sample, grid_nearest_reflection_centres),
+    CASE(grid_sample, grid_line),
+    CASE(grid_sample, grid_volume),
+    CASE(grid_sample, grid_narrow),
+    CASE(affine_grid, affine_plane),
+    CASE(affine_grid, affine_volume),
+    CASE(roi_align, region_centres),
+    CASE(roi_align, region_old),
+    CASE(deform_columns, columns_plain),
+    CASE(deform_columns, columns_masked),
+    CASE(deform_columns, columns_groups),
+    CASE(deform_columns, columns_few_offsets),
+    CASE(col2im, blocks_padded),
+    CASE(col2im, blocks_line),
     CASE(group_norm, group_norm),
     CASE(group_norm, instance_norm),
     CASE(layer_norm, layer_norm),

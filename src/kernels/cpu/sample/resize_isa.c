@@ -281,3 +281,6 @@ static void run(const ry_cpu_launch *launch, size_t task)
 
 RY_CPU_KERNEL(resize, resize, strict, .simd = RY_SIMD, .applicable = ry_resize_applicable,
               .prepare = ry_resize_prepare, .initialise = ry_resize_initialise, .run = run);
+
+RY_CPU_KERNEL(resize_grad, resize_grad, strict, .simd = RY_SIMD, .applicable = ry_resize_applicable,
+              .prepare = ry_resize_prepare, .initialise = ry_resize_initialise, .run = run);

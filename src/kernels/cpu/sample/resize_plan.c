@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which resizes the vector kernels take, their tables and their cost. */
+/* Which resizes, and gradients of resizes, the vector kernels take, their tables and their cost. The
+ * gradient is the transposed map: a resize with weights of its own. */
 #include "kernels/cpu/sample/resize_plan.h"
 
 #include "base/integer.h"
@@ -15,7 +16,9 @@ enum {
      * planning than it is worth */
     MAX_WEIGHTS = 1 << 21,
     /* most outputs of an axis for planning to try singly */
-    MAX_TRIED = 1 << 16
+    MAX_TRIED = 1 << 16,
+    /* extents of an axis multiplied at most, for its transposed map */
+    MAX_TRANSPOSED = 1 << 22
 };
 
 /* Are both tensors row-major? Else they are channels last. */
@@ -33,6 +36,17 @@ static int dim_at(const ry_problem *problem, int i)
     return i == problem->in[0].rank - 1 ? 1 : i + 1;
 }
 
+static bool is_gradient(const ry_problem *problem)
+{
+    return problem->op == RY_OP_resize_grad;
+}
+
+static ry_resize_mode mode_of(const ry_problem *problem)
+{
+    return is_gradient(problem) ? problem->attrs.resize_grad.mode : problem->attrs.resize.mode;
+}
+
+/* Describes an axis of the resize; of a gradient: of its forward resize. */
 static ry_resize_axis axis_of(const ry_problem *problem, int dim)
 {
     ry_resize_axis axis;
@@ -54,8 +68,12 @@ static bool keeps(const ry_resize_axis *axis)
     return same;
 }
 
-static bool has_table(const ry_resize_axis *axis)
+static bool has_table(const ry_resize_axis *axis, bool transposed)
 {
+    if (transposed) {
+        return ry_product(axis->in, axis->out) <= MAX_TRANSPOSED &&
+               ry_product(axis->out, ry_resize_max_taps(axis)) <= MAX_WEIGHTS;
+    }
     return axis->in <= INT32_MAX && ry_product(axis->out, ry_resize_max_taps(axis)) <= MAX_WEIGHTS;
 }
 
@@ -76,14 +94,15 @@ bool ry_resize_applicable(const ry_problem *problem)
     if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) ||
         x->dtype != y->dtype || x->rank < 1 || x->rank != y->rank || ry_tensor_count(x) == 0 ||
         ry_tensor_count(y) == 0 ||
-        (x->dtype == RYND_DTYPE_BOOL && problem->attrs.resize.mode != RY_resize_mode_nearest)) {
+        (x->dtype == RYND_DTYPE_BOOL && mode_of(problem) != RY_resize_mode_nearest)) {
         return false;
     }
     int changing = 0;
     for (int i = 0; i < x->rank; i++) {
         ry_resize_axis axis = axis_of(problem, i);
         changing += !keeps(&axis);
-        if ((!keeps(&axis) || (i == 0 && !changes(problem))) && !has_table(&axis)) {
+        if ((!keeps(&axis) || (i == 0 && !changes(problem))) &&
+            !has_table(&axis, is_gradient(problem))) {
             return false;
         }
     }
@@ -93,7 +112,7 @@ bool ry_resize_applicable(const ry_problem *problem)
     /* integers are rounded as the sums in the order of dims are */
     const ry_resize_axis channels = axis_of(problem, x->rank > 1 ? 1 : 0);
     if (!ry_dtype_is_float((ry_dtype)x->dtype) && changing > 1 && !keeps(&channels) &&
-        problem->attrs.resize.mode != RY_resize_mode_nearest) {
+        mode_of(problem) != RY_resize_mode_nearest) {
         return false;
     }
     return ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y);
@@ -119,15 +138,54 @@ static int64_t max_taps(const ry_resize_axis *axis)
     return max;
 }
 
-/* Describes an axis whose table begins `*bytes` into the state, and adds the table's size. */
-static void describe_axis(const resize_plan *s, const ry_resize_axis *axis, bool by_tap,
+/* What transposing an axis needs: its readers, and a row of weights. */
+typedef struct transposing {
+    ry_resize_readers *readers;
+    double *row;
+} transposing;
+
+static transposing transposing_in(void *room, const ry_resize_axis *axis)
+{
+    ry_resize_readers *readers = room;
+    return (transposing){readers, (double *)(void *)(readers + axis->in)};
+}
+
+/* Bytes that transposing the largest axis needs; 0: nothing is transposed. */
+static size_t transposing_bytes(const ry_problem *problem)
+{
+    size_t most = 0;
+    for (int d = 0; is_gradient(problem) && d < problem->in[0].rank; d++) {
+        const ry_resize_axis axis = axis_of(problem, d);
+        const size_t bytes = (size_t)axis.in * sizeof(ry_resize_readers) +
+                             (size_t)ry_resize_max_taps(&axis) * sizeof(double);
+        most = !keeps(&axis) && bytes > most ? bytes : most;
+        most = d == 0 && bytes > most && !changes(problem) ? bytes : most;
+    }
+    return ry_aligned(most);
+}
+
+/* The most outputs that read an input. */
+static int64_t most_readers(const ry_resize_axis *axis, void *room)
+{
+    const transposing t = transposing_in(room, axis);
+    int64_t most = 1;
+    ry_resize_find_readers(axis, t.readers, t.row);
+    for (int64_t i = 0; i < axis->in; i++) {
+        most = t.readers[i].count > most ? t.readers[i].count : most;
+    }
+    return most;
+}
+
+/* Describes an axis whose table begins `*bytes` into the state, and adds the table's size. room
+ * NULL: the map is not transposed. */
+static void describe_axis(const resize_plan *s, const ry_resize_axis *axis, void *room, bool by_tap,
                           size_t *bytes, resize_axis *t)
 {
-    *t = (resize_axis){.in = axis->in,
-                       .out = axis->out,
-                       .taps = max_taps(axis),
-                       .inside_end = axis->out,
+    *t = (resize_axis){.in = room ? axis->out : axis->in,
+                       .out = room ? axis->in : axis->out,
+                       .taps = room ? most_readers(axis, room) : max_taps(axis),
                        .first = *bytes};
+    t->inside_end = t->out;
     for (t->slots = 1; t->slots < t->taps;) {
         t->slots *= 2;
     }
@@ -160,21 +218,22 @@ static void add_kept(resize_plan *s, int64_t extent)
 
 /* Describes the axes in the order of memory; the last that changes, or the first of all, is the
  * width. */
-static void describe(const ry_query *query, resize_plan *s, size_t *bytes)
+static void describe(const ry_query *query, void *room, resize_plan *s, size_t *bytes)
 {
     const ry_problem *problem = query->problem;
+    const bool gradient = is_gradient(problem);
     const ry_tensor *x = &problem->in[0];
     *s = (resize_plan){.dtype = x->dtype,
-                       .picks = problem->attrs.resize.mode == RY_resize_mode_nearest,
+                       .picks = !gradient && mode_of(problem) == RY_resize_mode_nearest,
                        .wide = x->dtype != RYND_DTYPE_F32 && x->dtype != RYND_DTYPE_F16 &&
                                x->dtype != RYND_DTYPE_BF16,
-                       .extrapolates = problem->attrs.resize.coordinates ==
-                                       RY_resize_coordinates_tf_crop_and_resize,
+                       .extrapolates = !gradient && problem->attrs.resize.coordinates ==
+                                                        RY_resize_coordinates_tf_crop_and_resize,
                        .inner = 1,
                        .rows = 1,
                        .taps = 1,
                        .slots = 1};
-    *bytes = sizeof *s;
+    *bytes = ry_aligned(sizeof *s) + transposing_bytes(problem);
     int last = x->rank - 1;
     for (; last > 0; last--) {
         const ry_resize_axis axis = axis_of(problem, dim_at(problem, last));
@@ -188,7 +247,7 @@ static void describe(const ry_query *query, resize_plan *s, size_t *bytes)
         if (i < last && keeps(&axis)) {
             add_kept(s, axis.in);
         } else {
-            describe_axis(s, &axis, i == last && s->inner == 1, bytes,
+            describe_axis(s, &axis, room, i == last && s->inner == 1, bytes,
                           i == last ? &s->width : &s->lead[s->leads++]);
         }
     }
@@ -296,12 +355,56 @@ static double work_of(const ry_query *query, const resize_plan *s)
 rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     resize_plan s;
-    describe(query, &s, &prepared->state_size);
+    const size_t room_bytes = transposing_bytes(query->problem);
+    void *room = room_bytes ? ry_allocate(&ry_system_allocator, room_bytes) : NULL;
+    if (room_bytes && !room) {
+        return ry_fail_memory(error);
+    }
+    describe(query, room, &s, &prepared->state_size);
+    ry_release(&ry_system_allocator, room);
     prepared->phases = 1;
     ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
     prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
     lay_out(&s, &prepared->scratch);
     return prepared->scratch < SIZE_MAX / 2 ? RYND_OK : ry_fail_memory(error);
+}
+
+static void set_weight(resize_plan *s, const resize_axis *t, int64_t tap, int64_t o, double w)
+{
+    void *weight = (char *)s + t->weight;
+    const int64_t at = tap * t->step_tap + o * t->step_out;
+    if (s->wide) {
+        ((double *)weight)[at] = w;
+    } else {
+        ((float *)weight)[at] = (float)w;
+    }
+}
+
+/* Fills the table of the transposed map: output i is made of the forward outputs that read it. */
+static void fill_transposed(resize_plan *s, const ry_resize_axis *axis, void *room, resize_axis *t)
+{
+    const transposing from = transposing_in(room, axis);
+    int32_t *first = (int32_t *)(void *)((char *)s + t->first);
+    ry_resize_find_readers(axis, from.readers, from.row);
+    t->plain = t->taps == 1;
+    for (int64_t i = 0; i < t->out; i++) {
+        const ry_resize_readers *r = &from.readers[i];
+        first[i] = (int32_t)(r->first + t->taps > t->in ? t->in - t->taps : r->first);
+        t->plain = t->plain && r->count == 1;
+        for (int64_t j = 0; j < t->taps; j++) {
+            set_weight(s, t, j, i, 0);
+        }
+    }
+    for (int64_t o = 0; o < axis->out; o++) {
+        int64_t i = 0;
+        const int64_t count = ry_resize_taps(axis, o, &i, from.row);
+        for (int64_t j = 0; j < count; j++) {
+            set_weight(s, t, o - first[i + j], i + j, from.row[j]);
+            t->plain = t->plain && from.row[j] == 1;
+        }
+    }
+    t->inside_begin = 0;
+    t->inside_end = t->out;
 }
 
 /* Fills a table. A window that would pass the end of the input moves back, and its weights forward:
@@ -310,7 +413,6 @@ static void fill_axis(resize_plan *s, const ry_resize_axis *axis, resize_axis *t
 {
     char *state = (char *)s;
     int32_t *first = (int32_t *)(void *)(state + t->first);
-    void *weight = state + t->weight;
     double *found = (double *)(void *)(state + t->spare);
     t->plain = t->taps == 1;
     t->repeat = t->out % t->in == 0 ? t->out / t->in : 0;
@@ -324,13 +426,8 @@ static void fill_axis(resize_plan *s, const ry_resize_axis *axis, resize_axis *t
         t->inside_end = count > 0 ? o + 1 : t->inside_end;
         for (int64_t j = t->taps - 1; j >= 0; j--) {
             const double w = j >= back && j - back < count ? found[j - back] : 0;
-            const int64_t at = j * t->step_tap + o * t->step_out;
             t->plain = t->plain && (w == 1 || count == 0);
-            if (s->wide) {
-                ((double *)weight)[at] = w;
-            } else {
-                ((float *)weight)[at] = (float)w;
-            }
+            set_weight(s, t, j, o, w);
         }
         t->repeat = t->plain && first[o] == (t->repeat ? o / t->repeat : -1) ? t->repeat : 0;
     }
@@ -372,7 +469,8 @@ void ry_resize_initialise(const ry_query *query, void *memory)
     const ry_tensor *x = &problem->in[0];
     size_t bytes;
     resize_plan *s = memory;
-    describe(query, s, &bytes);
+    void *room = is_gradient(problem) ? (char *)memory + ry_aligned(sizeof *s) : NULL;
+    describe(query, room, s, &bytes);
     lay_out(s, &bytes);
     s->plain = true;
     for (int i = 0, lead = 0; i < x->rank; i++) {
@@ -383,13 +481,13 @@ void ry_resize_initialise(const ry_query *query, void *memory)
         while (lead < s->leads && s->lead[lead].kept) {
             lead++;
         }
-        if (lead < s->leads) {
-            fill_axis(s, &axis, &s->lead[lead]);
-            s->plain = s->plain && s->lead[lead].plain;
-            lead++;
+        resize_axis *t = lead < s->leads ? &s->lead[lead++] : &s->width;
+        if (room) {
+            fill_transposed(s, &axis, room, t);
         } else {
-            fill_axis(s, &axis, &s->width);
+            fill_axis(s, &axis, t);
         }
+        s->plain = s->plain && (t == &s->width || t->plain);
     }
     find_period(s, &s->width);
 }

@@ -75,7 +75,7 @@ static inline double resize_weight(const resize_plan *s, const resize_axis *t, i
 
 bool ry_resize_applicable(const ry_problem *problem);
 rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-/* state: a resize_plan, then its tables */
+/* state: a resize_plan, room for transposing an axis, then the tables */
 void ry_resize_initialise(const ry_query *query, void *state);
 
 #endif
