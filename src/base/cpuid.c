@@ -129,14 +129,15 @@ static void detect_x86(ry_cpu_info *info)
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
         info->avx512_bf16 = avx512 && (a >> 5 & 1u);
     }
-    info->isa = info->avx512_bf16 ? RY_ISA_avx512_bf16
-                : avx512          ? RY_ISA_avx512
-                : avx2            ? RY_ISA_avx2
-                                  : RY_ISA_generic;
+    info->isa = info->avx512_bf16 && info->vnni ? RY_ISA_avx512_bf16
+                : info->vnni                    ? RY_ISA_avx512_vnni
+                : avx512                        ? RY_ISA_avx512
+                : avx2                          ? RY_ISA_avx2
+                                                : RY_ISA_generic;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
         info->amx_bf16 = avx512 && (d >> 22 & 1u) && (d >> 24 & 1u);
     }
-    if (info->avx512_bf16 && info->amx_bf16 && may_use_tiles()) {
+    if (info->isa == RY_ISA_avx512_bf16 && info->amx_bf16 && may_use_tiles()) {
         info->isa = RY_ISA_amx;
     }
 }

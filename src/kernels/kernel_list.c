@@ -11,11 +11,13 @@
 #if defined(RY_FAMILY_X86)
 #define FOR_ISA_avx2(row)        row
 #define FOR_ISA_avx512(row)      row
+#define FOR_ISA_avx512_vnni(row) row
 #define FOR_ISA_avx512_bf16(row) row
 #define FOR_ISA_amx(row)         row
 #else
 #define FOR_ISA_avx2(row)
 #define FOR_ISA_avx512(row)
+#define FOR_ISA_avx512_vnni(row)
 #define FOR_ISA_avx512_bf16(row)
 #define FOR_ISA_amx(row)
 #endif

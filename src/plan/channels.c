@@ -13,6 +13,7 @@ static const role roles[RY_OPS] = {
     [RY_OP_conv] = SPATIAL,
     [RY_OP_convt] = SPATIAL,
     [RY_OP_separable_conv] = SPATIAL,
+    [RY_OP_qconv] = SPATIAL,
     [RY_OP_deform_conv] = SPATIAL,
     [RY_OP_deform_columns] = SPATIAL,
     [RY_OP_pool] = SPATIAL,

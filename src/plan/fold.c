@@ -6,6 +6,7 @@
 
 #include "graph/derive.h"
 #include "graph/infer.h"
+#include "graph/quantise.h"
 #include "plan/fold_cost.h"
 
 #include <stdio.h>
@@ -299,9 +300,10 @@ static rynd_status drop_node(ry_graph *graph, ry_node_id id, const ry_target *ta
     return RYND_OK;
 }
 
-rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later, ry_error *error)
+/* Folds all nodes but those marked in `held` (NULL: no node is marked). */
+static rynd_status fold(ry_graph *graph, const ry_target *target, const bool *held, bool **later,
+                        ry_error *error)
 {
-    RY_TRY(ry_graph_compact(graph, error));
     bool *late_value = RY_TAKE(&graph->arena, bool, graph->value_count);
     *later = RY_TAKE(&graph->arena, bool, graph->node_count);
     if (!late_value || !*later) {
@@ -327,7 +329,8 @@ rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later,
             }
         } else if (computes_nothing(graph, node)) {
             RY_TRY(drop_node(graph, id, target, error));
-        } else if (has_constants(graph, node) && ry_plan_affords_fold(graph, node)) {
+        } else if ((!held || !held[id]) && has_constants(graph, node) &&
+                   ry_plan_affords_fold(graph, node)) {
             status = fold_node(graph, id, target, error);
             if (status != RYND_OK) {
                 return ry_plan_fail_node(status, node, error);
@@ -335,4 +338,22 @@ rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later,
         }
     }
     return RYND_OK;
+}
+
+rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later, ry_error *error)
+{
+    RY_TRY(ry_graph_compact(graph, error));
+    return fold(graph, target, NULL, later, error);
+}
+
+rynd_status ry_plan_fold_quantised(ry_graph *graph, const ry_target *target, bool **later,
+                                   bool *held_any, ry_error *error)
+{
+    RY_TRY(ry_graph_compact(graph, error));
+    bool *held = RY_TAKE(&graph->arena, bool, graph->node_count);
+    if (!held) {
+        return ry_fail_memory(error);
+    }
+    RY_TRY(ry_graph_hold_weights(graph, held, held_any, error));
+    return fold(graph, target, held, later, error);
 }

@@ -13,6 +13,10 @@
  * comes from such a node. */
 rynd_status ry_plan_fold(ry_graph *graph, const ry_target *target, bool **later, ry_error *error);
 
+/* The same without the weights that ry_graph_quantise reads (*held: there are some). */
+rynd_status ry_plan_fold_quantised(ry_graph *graph, const ry_target *target, bool **later,
+                                   bool *held, ry_error *error);
+
 /* The problem of a node whose shapes are known; descriptions in `arena`. layouts NULL: all
  * values are row-major. images: the first dim of all that is no constant, where not 0. */
 rynd_status ry_plan_problem(const ry_graph *graph, const ry_node *node, ry_accuracy accuracy,

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "graph/graph_names.h"
+#include "graph/quantise.h"
 #include "graph/rewrite.h"
 #include "plan/arena_offsets.h"
 #include "plan/bound.h"
@@ -173,6 +174,18 @@ static rynd_status list_states(ry_plan_builder *b, ry_error *error)
     return RYND_OK;
 }
 
+/* Makes quantised nodes, and then folds the weights that others read as floats. Only processors have
+ * kernels of bytes. */
+static rynd_status quantise(ry_plan_builder *b, const ry_target *target, bool held, ry_error *error)
+{
+    bool *later;
+    if (!held) {
+        return RYND_OK;
+    }
+    RY_TRY(ry_graph_quantise(b->graph, error));
+    return ry_plan_fold(b->graph, target, &later, error);
+}
+
 /* Moves the nodes that must wait for a run from b->graph to the rest. */
 static rynd_status fold_and_split(ry_plan_builder *b, ry_error *error)
 {
@@ -184,13 +197,19 @@ static rynd_status fold_and_split(ry_plan_builder *b, ry_error *error)
     if (!names || !late) {
         return ry_fail_memory(error);
     }
-    RY_TRY(ry_plan_fold(graph, &target, &later, error));
+    bool held = false;
+    if (b->plan->device->table->kind == RY_DEVICE_cpu) {
+        RY_TRY(ry_plan_fold_quantised(graph, &target, &later, &held, error));
+    } else {
+        RY_TRY(ry_plan_fold(graph, &target, &later, error));
+    }
     for (size_t i = 0; i < outputs; i++) {
         const ry_value *value = &graph->values[graph->outputs[i]];
         names[i] = value->name;
         late[i] = value->producer != RY_NO_NODE && later[value->producer];
     }
     RY_TRY(ry_plan_split(graph, later, &b->plan->rest.graph, error));
+    RY_TRY(quantise(b, &target, held, error));
     RY_TRY(ry_graph_compact(graph, error));
     RY_TRY(ry_graph_rewrite(graph, NULL, error));
     RY_TRY(ry_plan_fold(graph, &target, &later, error));

@@ -46,6 +46,7 @@ static const unsigned images_of[RY_OPS] = {
     [RY_OP_conv] = CONV_IMAGES,
     [RY_OP_convt] = CONV_IMAGES,
     [RY_OP_separable_conv] = SEPARABLE_IMAGES,
+    [RY_OP_qconv] = CONV_IMAGES,
     [RY_OP_pool] = FIRST_IMAGES,
     [RY_OP_batch_norm] = FIRST_IMAGES,
     [RY_OP_group_norm] = FIRST_IMAGES,

@@ -53,7 +53,8 @@ static bool straddles(const ry_prepared *prepared, const ry_machine *machine)
 {
     const ry_problem *p = prepared->problem;
     const ry_tensor *y = &p->out[0];
-    if ((p->op != RY_OP_conv && p->op != RY_OP_convt && p->op != RY_OP_separable_conv) ||
+    if ((p->op != RY_OP_conv && p->op != RY_OP_convt && p->op != RY_OP_qconv &&
+         p->op != RY_OP_separable_conv) ||
         prepared->kernel->reference || machine->line_bytes == 0 || ry_tensor_is_row_major(y)) {
         return false;
     }

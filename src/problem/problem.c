@@ -14,6 +14,7 @@ static bool is_window_op(ry_op op)
     case RY_OP_conv:
     case RY_OP_convt:
     case RY_OP_separable_conv:
+    case RY_OP_qconv:
     case RY_OP_deform_conv:
     case RY_OP_deform_columns:
     case RY_OP_col2im:

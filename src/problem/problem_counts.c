@@ -74,6 +74,7 @@ double ry_problem_flop(const ry_problem *problem)
     switch (problem->op) {
     case RY_OP_conv:
     case RY_OP_convt:
+    case RY_OP_qconv:
     case RY_OP_deform_conv: return conv_flop(problem);
     case RY_OP_separable_conv: return separable_flop(problem);
     case RY_OP_matmul: return matmul_flop(problem);

@@ -11,6 +11,7 @@ static const ry_window_lists lists[RY_OPS] = {
     [RY_OP_convt] = {LISTS(convt), .auto_pad = AT(convt.auto_pad),
                      .output_padding = AT(convt.output_padding)},
     [RY_OP_separable_conv] = {LISTS(separable_conv)},
+    [RY_OP_qconv] = {LISTS(qconv)},
     [RY_OP_deform_conv] = {LISTS(deform_conv)},
     [RY_OP_deform_columns] = {LISTS(deform_columns), .taps = AT(deform_columns.kernel)},
     [RY_OP_col2im] = {LISTS(col2im), .taps = AT(col2im.block)},

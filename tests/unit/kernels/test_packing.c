@@ -47,6 +47,10 @@ static const char *const texts[] = {
     "conv c=9 h=# w=# k=24 r=3 s=3 pad=1 layout=nhwc dtype=f64",
     "convt c=16 h=# w=# k=8 r=4 s=5 pad=1 stride=2,3 dtype=f64",
     "matmul x0=#x40:i64 x1=40x70:i64 y0=#x70:i64",
+    ("qconv x0=1x24x#x#:u8:nhwc x1=40x24x3x3:i8 x2=40:i32 x4=40:f32 y0=1x40x#x#:u8:nhwc "
+     "pads=1,1,1,1 x_zero=3"),
+    ("qconv x0=1x70x#x#:u8:nhwc x1=70x1x3x3:i8 x4=70:f32 y0=1x70x#x#:u8:nhwc pads=1,1,1,1 "
+     "groups=70 x_zero=9"),
     "matmul x0=#x40:f32 x1=40x70:f32 y0=#x70:f32",
     "matmul x0=#x1024:f32 x1=1024x1024:f32 y0=#x1024:f32",
 };

@@ -3,6 +3,7 @@
  * with channels side by side. */
 #include "kernels/cpu/igemm/gather.h"
 
+#include "base/integer.h"
 #include "kernels/cpu/parts/grid_walk.h"
 #include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/cpu/simd/lanes.h"
@@ -157,7 +158,8 @@ static void find_tap_runs(const ry_conv_geometry *g, const ry_conv_tap *tap,
 
 RY_INLINE void gather_pixel(const ry_dtype dtype, const ry_conv_geometry *g, const ry_conv_tap *tap,
                             const igemm_k_block *k_block, const int16_t *run,
-                            const int64_t q[RY_SPACE], const char *x, float *row)
+                            const int64_t q[RY_SPACE], const char *x, const int32_t fill,
+                            float *row)
 {
     const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4, channels = k_block->channels;
     const int last = RY_SPACE - 1;
@@ -172,18 +174,64 @@ RY_INLINE void gather_pixel(const ry_dtype dtype, const ry_conv_geometry *g, con
             begin = end = 0;
         }
         for (int64_t i = 0; i < begin * channels; i++) {
-            row[i] = 0;
+            memcpy(&row[i], &fill, sizeof fill);
         }
         if (end > begin) {
             copy_row(dtype, row + begin * channels,
                      x + (tap[t].offset + begin * channels + k_block->channel) * size,
                      (end - begin) * channels);
         }
-        if (end < taps) {
-            memset(row + end * channels, 0, (size_t)((taps - end) * channels) * sizeof *row);
+        for (int64_t i = end * channels; i < taps * channels; i++) {
+            memcpy(&row[i], &fill, sizeof fill);
         }
         t += taps;
         row += taps * channels;
+    }
+}
+
+/* The runs of taps of a k block, for pixels whose taps all read inside x. */
+typedef struct inner_runs {
+    int64_t begin[RY_SPACE], end[RY_SPACE]; /* grid positions of these pixels */
+    int64_t count;
+    struct {
+        int64_t from, length; /* elements: from the pixel's place in x; of the run */
+    } run[IGEMM_MAX_K_BLOCK];
+} inner_runs;
+
+static void find_inner_runs(const ry_conv_tap *tap, const igemm_k_block *k_block,
+                            const int16_t *run, const int64_t *grid, inner_runs *inner)
+{
+    inner->count = 0;
+    for (int i = 0; i < RY_SPACE; i++) {
+        inner->begin[i] = 0;
+        inner->end[i] = grid[i];
+        for (int64_t t = 0; t < k_block->taps; t++) {
+            inner->begin[i] = ry_max(inner->begin[i], tap[t].first[i]);
+            inner->end[i] = ry_min(inner->end[i], tap[t].end[i]);
+        }
+    }
+    for (int64_t t = 0; t < k_block->taps; t += run[t]) {
+        inner->run[inner->count].from = tap[t].offset + k_block->channel;
+        inner->run[inner->count++].length = run[t] * k_block->channels;
+    }
+}
+
+static bool is_inner(const inner_runs *inner, const int64_t q[RY_SPACE])
+{
+    bool inside = true;
+    for (int i = 0; i < RY_SPACE; i++) {
+        inside = inside && q[i] >= inner->begin[i] && q[i] < inner->end[i];
+    }
+    return inside;
+}
+
+RY_INLINE void gather_inner(const ry_dtype dtype, const inner_runs *inner, const char *x,
+                            float *row)
+{
+    const int64_t size = dtype == RY_f16 || dtype == RY_bf16 ? 2 : 4;
+    for (int64_t r = 0; r < inner->count; r++) {
+        copy_row(dtype, row, x + inner->run[r].from * size, inner->run[r].length);
+        row += inner->run[r].length;
     }
 }
 
@@ -194,6 +242,13 @@ static void fetch_run(const char *from, int64_t bytes)
     }
 }
 
+#define GATHER(type)                                                                  \
+    if (inside) {                                                                     \
+        gather_inner(RY_##type, &inner, from, panel);                                 \
+    } else {                                                                          \
+        gather_pixel(RY_##type, g, tap, k_block, run, at.q, from, plan->fill, panel); \
+    }
+
 void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase *phase,
                                       const igemm_k_block *k_block, int64_t image, int64_t first,
                                       int64_t count, ry_dtype dtype, const void *x, float *panel,
@@ -203,7 +258,9 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
     const ry_conv_tap *tap = igemm_phase_taps(plan, phase) + k_block->tap;
     const int64_t *grid = phase->at.grid, size = (int64_t)ry_dtype_size(dtype);
     int16_t run[IGEMM_MAX_K_BLOCK];
+    inner_runs inner;
     find_tap_runs(g, tap, k_block, run);
+    find_inner_runs(tap, k_block, run, grid, &inner);
     const bool fetches = k_block->taps == 1 && plan->far;
     ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first, phase->beside);
     ry_grid_walk next = ry_grid_walk_at(&phase->at, image, first + PREFETCH_PIXELS, phase->beside);
@@ -215,12 +272,13 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
                       k_block->channels * size);
             ry_grid_walk_on(&next, grid, 1);
         }
+        const bool inside = is_inner(&inner, at.q);
         if (dtype == RY_f16) {
-            gather_pixel(RY_f16, g, tap, k_block, run, at.q, from, panel);
+            GATHER(f16)
         } else if (dtype == RY_bf16) {
-            gather_pixel(RY_bf16, g, tap, k_block, run, at.q, from, panel);
+            GATHER(bf16)
         } else {
-            gather_pixel(RY_f32, g, tap, k_block, run, at.q, from, panel);
+            GATHER(f32)
         }
         ry_grid_walk_on(&at, grid, 1);
     }

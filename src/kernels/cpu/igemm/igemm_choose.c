@@ -60,7 +60,8 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
         ry_ceil_div(plan->geometry.channels_out, ry_min(plan->max_rows, plan->tile_columns));
     switch ((igemm_knob)knob) {
     case IGEMM_KNOB_MODE:
-        list_range(values, IGEMM_PIXELS, has_rows(plan) || copies ? IGEMM_ROWS : IGEMM_GATHERED, 1);
+        list_range(values, plan->quads ? IGEMM_ROWS : IGEMM_PIXELS,
+                   has_rows(plan) || copies ? IGEMM_ROWS : IGEMM_GATHERED, 1);
         break;
     case IGEMM_KNOB_INPUT:
         ry_knob_values_add(values, IGEMM_AS_IS);
@@ -74,9 +75,10 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     case IGEMM_KNOB_SHARED: list_range(values, 0, 1, 1); break;
     case IGEMM_KNOB_APART: list_range(values, 0, any_joins(plan), 1); break;
     case IGEMM_KNOB_SPLIT:
+        /* padding of quads is a zero point, which counts */
         list_range(values, 0,
-                   ry_igemm_rows_in_bounds(plan) <=
-                       ry_costs_of(plan->sizes.costs)->igemm.rows_in_bounds,
+                   !plan->quads && ry_igemm_rows_in_bounds(plan) <=
+                                       ry_costs_of(plan->sizes.costs)->igemm.rows_in_bounds,
                    1);
         break;
     case IGEMM_KNOB_K_BLOCK:

@@ -128,7 +128,8 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
     if (!p->direct) {
         cycles +=
             vectors * (p->transposed ? costs_of(plan)->epilogue_transposed
-                       : pixels || plan->geometry.y_channel == 1 ? costs_of(plan)->finish
+                       : plan->quads && plan->geometry.y_channel == 1 ? costs_of(plan)->requantise
+                       : pixels || plan->geometry.y_channel == 1      ? costs_of(plan)->finish
                                                                  : costs_of(plan)->finish_apart);
         cycles +=
             pixels ? (double)channels * (double)block / (double)run_pixels(p) * costs_of(plan)->run

@@ -158,7 +158,7 @@ static void gather(igemm_task *t, const igemm_k_block *k_block, bool write_progr
         RY_ISA_SYMBOL(igemm_gather)
         (plan, k_block, t->program, vectors, micropanel, dtype, x_of(t), t->panel);
     }
-    if (t->pairs) {
+    if (t->pairs && t->pairs->row) {
         pair(t, k_block);
     }
 }
@@ -169,6 +169,22 @@ static void activate(const igemm_task *t, void *y, int64_t step, int64_t rows, i
     if (!t->bounds) {
         RY_ISA_SYMBOL(activate_rows)(t->activation, y, step, rows, columns);
     }
+}
+
+/* Where a tile's finished sums go, from `row` of the run and from channel `column` of the task. */
+static const ry_tile_end *place_end(const igemm_task *t, const epilogue_run *run, int64_t row,
+                                    int64_t column, ry_tile_end *end)
+{
+    const int64_t channel = t->group * t->plan->geometry.channels_out + t->channel + column;
+    *end = *t->pairs->end;
+    end->y += run->y + row * run->y_step + channel;
+    end->y_step = run->y_step;
+    if (end->residual) {
+        end->residual += run->r + row * run->r_step + channel;
+        end->residual_step = run->r_step;
+    }
+    end->scale += channel;
+    return end;
 }
 
 /* One tile: rows from `row`, in the block or in a direct task's run, and columns from `column`.
@@ -192,6 +208,10 @@ static void run_tile(const igemm_task *t, ry_tile *tile, const epilogue_run *run
         tile->c_step = t->block_step;
         tile->c = t->block + (pixels ? row - before : run->column + row) * t->block_step +
                   (pixels ? column : column - before);
+    }
+    ry_tile_end end;
+    if (t->plan->quads) {
+        tile->end = t->ends && last ? place_end(t, run, row, column, &end) : NULL;
     }
     const int64_t ahead = PREFETCHED_TILES * (pixels ? RY_TILE_COLUMNS : rows * tile->c_step);
     tile->c_prefetch_distance =
@@ -343,8 +363,9 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
     const bool fetches = along_k && near && oc_block == t->oc_block && p->far;
     const ry_tile_lines weights = find_next_weights(t, k_block, oc_block);
     ry_tile_lines lines[RY_TILE_ROWS + 2];
-    const epilogue_run *run = p->direct ? t->run : &full;
-    for (const epilogue_run *end = run + (p->direct ? t->runs : 1); run < end; run++) {
+    const bool by_runs = p->direct || (t->ends && last);
+    const epilogue_run *run = by_runs ? t->run : &full;
+    for (const epilogue_run *end = run + (by_runs ? t->runs : 1); run < end; run++) {
         const int64_t parts = (run->length + max - 1) / max, each = run->length / parts,
                       extra = run->length % parts;
         for (int64_t i = 0, row = 0; i < parts; i++) {
@@ -419,6 +440,7 @@ static void output_stride(const igemm_plan *plan, const float *packed, const flo
         t->phase = p;
         /* where a residual is added to the sums later, bounds come after it */
         t->bounds = t->bounds && (p->direct || !ry_problem_has_input(t->launch->problem, 3));
+        t->ends = t->pairs && t->pairs->end && !p->direct;
         t->packed = packed + t->group * plan->packed_group + p->packed;
         t->panel += p->panel_at;
         t->block += p->block_at;
@@ -479,6 +501,16 @@ static void multiply_micropanels(const igemm_task *t, const float *panel,
     }
 }
 
+/* Finished sums of an oc block to y. */
+static void store_oc_block(const igemm_task *t, int64_t oc_block)
+{
+    if (t->pairs && t->pairs->store) {
+        t->pairs->store(t->pairs->how, t, oc_block);
+    } else {
+        RY_ISA_SYMBOL(igemm_epilogue_oc_block)(t, oc_block);
+    }
+}
+
 /* The sums of members [first, end) over their k blocks number `index`, and, behind the last sums of
  * the bundle, the finished ones' way to y. */
 static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
@@ -515,8 +547,8 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
             }
         }
         for (int64_t i = 0; final && i < bundle->bundle; i += member->plan->interleave) {
-            if (!bundle[i].direct) {
-                RY_ISA_SYMBOL(igemm_epilogue_oc_block)(&member[i], u);
+            if (!bundle[i].direct && !member[i].ends) {
+                store_oc_block(&member[i], u);
             }
         }
     }

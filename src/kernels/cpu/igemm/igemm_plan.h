@@ -170,6 +170,9 @@ typedef struct igemm_plan {
     /* operands are pairs of neighbours along the reduction: a k block of odd depth ends with
      * half a pair */
     bool pairs;
+    /* operands are quads of bytes: four channels of u8 by four weights of i8 (cpu/qconv/) */
+    bool quads;
+    int32_t fill; /* ROWS: bits of an element of padding */
     bool shared;
     bool split;           /* k blocks end with a row of taps */
     bool copied;          /* the geometry is that of a copy of x in the workspace */

@@ -20,6 +20,7 @@ typedef struct igemm_task {
     bool integer;
     ry_activation_of activation;
     float low, high;
+    bool ends;   /* tiles store finished sums by the operands' own end */
     bool bounds; /* the activation is these bounds, and the tiles apply them */
     const float *packed;
     float *panel, *block, *transposed, *interleaved_row, *bias; /* panel: of the k block at hand */

@@ -54,4 +54,5 @@ static void pair_row(float *row, int64_t depth)
     }
 }
 
-const ry_tile_pairs RY_ISA_SYMBOL(bf16_pairs) = {&tiles, pair_micropanel, pair_row};
+const ry_tile_pairs RY_ISA_SYMBOL(bf16_pairs) = {
+    .tiles = &tiles, .micropanel = pair_micropanel, .row = pair_row};

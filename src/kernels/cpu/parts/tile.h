@@ -35,6 +35,16 @@ typedef enum ry_tile_start {
     RY_TILE_FROM_C
 } ry_tile_start;
 
+/* Where the finished sums of a tile of bytes go, its columns next to each other. */
+typedef struct ry_tile_end {
+    const void *how; /* the text's own */
+    uint8_t *y;
+    int64_t y_step;          /* from row to row */
+    const uint8_t *residual; /* NULL: none */
+    int64_t residual_step;
+    const float *scale; /* one a column */
+} ry_tile_end;
+
 typedef struct ry_tile {
     int64_t depth;
     const void *a, *b;
@@ -46,7 +56,12 @@ typedef struct ry_tile {
     /* NULL: none; added to the sum; of C's shape, residual_step from row to row */
     const float *residual;
     int64_t residual_step;
-    float low, high; /* the sum is bounded by these (f32 only) */
+    union {
+        struct {
+            float low, high; /* the sum is bounded by these (f32 only) */
+        };
+        const ry_tile_end *end; /* NULL: sums are stored to C (bytes only) */
+    };
     ry_tile_start start;
     bool b_exact; /* only `columns` of B are read (not a_along_k) */
     /* NULL, or what will be read or written next, ended by a count of 0: fetched towards the core,
@@ -78,6 +93,8 @@ typedef struct ry_tile_table {
 
 extern const ry_tile_table RY_ISA_SYMBOL(tiles);
 
+struct igemm_task;
+
 /* Tiles whose operands are not the elements that were gathered. A step of k is then two elements,
  * and an element of a or b a pair of them. */
 typedef struct ry_tile_pairs {
@@ -85,7 +102,13 @@ typedef struct ry_tile_pairs {
     /* Floats become pairs, in place; what follows an odd end counts as 0. A micro-panel is
      * [depth][columns], columns being full vectors; behind a row RY_W floats are overwritten. */
     void (*micropanel)(float *micropanel, int64_t depth, int64_t columns);
-    void (*row)(float *row, int64_t depth);
+    void (*row)(float *row, int64_t depth); /* NULL: gathered elements are operands */
+    /* NULL, or how tiles end whose sums are finished: y, residual and scales of channel 0 */
+    const ry_tile_end *end;
+    /* else, NULL or stores an oc block's finished sums in the place of the epilogue (igemm_task.h)
+     */
+    void (*store)(const void *how, const struct igemm_task *task, int64_t oc_block);
+    const void *how;
 } ry_tile_pairs;
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of the micro-kernel (tile.h), included once for each element type: ELEMENT, VECTOR and
  * the words V_*. Where a and b are of another type than the sums, they are OPERAND, O_VECTOR,
- * O_SET, O_LOAD, O_LOAD_M. V_FMA_HALF multiplies the first half of the lanes; it is there where
+ * O_SET, O_LOAD, O_LOAD_M. TILE_ENDS: TILE_NAME(end) takes the sums of tiles with an end.
+ * V_FMA_HALF multiplies the first half of the lanes; it is there where
  * that takes less time. */
 #ifndef OPERAND
 #define OPERAND  ELEMENT
@@ -166,6 +167,12 @@ RY_INLINE void TILE_NAME(text)(const ry_tile *tile, const int rows, const int ve
         b += b_step;
     }
 
+#ifdef TILE_ENDS
+    if (tile->end) {
+        TILE_NAME(end)(tile, rows, vectors, sum);
+        return;
+    }
+#endif
 #ifdef V_MAX
     if (tile->residual) {
 #pragma GCC unroll 16
@@ -245,6 +252,7 @@ TILE_ROWS_LIST(TILE_OF)
 #undef V_FMA
 #undef V_FMA_HALF
 #undef V_MAX
+#undef TILE_ENDS
 #undef V_MIN
 #undef OPERAND
 #undef O_VECTOR

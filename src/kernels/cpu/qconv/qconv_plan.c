@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Describes a quantised convolution as one of quads, and asks the implicit GEMM about it. */
+#include "kernels/cpu/qconv/qconv_plan.h"
+
+#include "base/integer.h"
+#include "kernels/common/work.h"
+#include "kernels/cpu/igemm/igemm_prepare.h"
+
+#include <string.h>
+
+/* Cycles of copying a quad, and bytes of x's rows that a copying task takes at least. */
+static const double QUAD_CYCLES = 1;
+enum { TASK_BYTES = 16 << 10 };
+
+/* Can the kernel read quads from x without a copy? */
+static bool reads_quads(const ry_tensor *x, int64_t groups)
+{
+    bool whole = x->dim[1] / groups % QCONV_QUAD == 0 && x->stride[1] == 1;
+    for (int i = 0; i < x->rank; i++) {
+        whole = whole && (i == 1 || x->dim[i] == 1 || x->stride[i] % QCONV_QUAD == 0);
+    }
+    return whole;
+}
+
+static ry_tensor quads_of(const ry_tensor *x, int64_t groups, int64_t group_quads, bool copied)
+{
+    ry_shape shape = ry_tensor_shape(x);
+    shape.dim[1] = groups * group_quads;
+    ry_tensor quads = ry_tensor_channels_last(RY_i32, &shape, NULL);
+    for (int i = 0; !copied && i < x->rank; i++) {
+        quads.stride[i] = i == 1 ? 1 : x->stride[i] / QCONV_QUAD;
+    }
+    return quads;
+}
+
+static ry_tensor row_major(ry_dtype dtype, ry_shape shape)
+{
+    return ry_tensor_row_major(dtype, &shape, NULL);
+}
+
+/* y of floats is described as bytes: the implicit GEMM leaves it to the kernel's own store. */
+static ry_tensor describe_y(ry_tensor y)
+{
+    if (ry_type_of(&y) == RY_f32) {
+        y.dtype = RYND_DTYPE_U8;
+    }
+    return y;
+}
+
+static void describe(const ry_problem *problem, qconv_plan *plan)
+{
+    const ry_qconv_attrs *attrs = &problem->attrs.qconv;
+    const ry_tensor *x = &problem->in[0], *w = &problem->in[1];
+    memset(plan, 0, sizeof *plan);
+    plan->group_quads = ry_ceil_div(x->dim[1] / attrs->groups, QCONV_QUAD);
+    plan->copied = !reads_quads(x, attrs->groups);
+    ry_shape weights = ry_tensor_shape(w);
+    weights.dim[1] = plan->group_quads;
+    plan->in[0] = quads_of(x, attrs->groups, plan->group_quads, plan->copied);
+    plan->in[1] = row_major(RY_i32, weights);
+    plan->in[2] = row_major(RY_i32, (ry_shape){.rank = 1, .dim = {w->dim[0]}});
+    if (ry_problem_has_input(problem, 3)) {
+        plan->in[3] = problem->in[3];
+    }
+    plan->out[0] = describe_y(problem->out[0]);
+    plan->rows = ry_type_of(&problem->out[0]) == RY_u8 && problem->out[0].stride[1] == 1 &&
+                 (!ry_problem_has_input(problem, 3) || problem->in[3].stride[1] == 1);
+    plan->conv = (ry_problem){.op = RY_OP_conv,
+                              .accuracy = problem->accuracy,
+                              .attrs = ry_attrs_default(RY_OP_conv),
+                              .inputs = QCONV_INPUTS,
+                              .outputs = 1,
+                              .in = plan->in,
+                              .out = plan->out};
+    ry_conv_attrs *conv = &plan->conv.attrs.conv;
+    conv->stride = attrs->stride;
+    conv->dilation = attrs->dilation;
+    conv->pads = attrs->pads;
+    conv->groups = attrs->groups;
+    plan->copy_rows = ry_tensor_count(x) / (x->dim[1] * x->dim[x->rank - 1]);
+    const int64_t row = x->dim[x->rank - 1] * attrs->groups * plan->group_quads * QCONV_QUAD;
+    plan->rows_of_task = ry_min(ry_ceil_div(TASK_BYTES, row), plan->copy_rows);
+    plan->copy = plan->copied ? ry_aligned(ry_tensor_bytes(&plan->in[0])) : 0;
+}
+
+/* Has no tensor a dim of 0? Then nothing of it is described. */
+static bool is_whole(const ry_problem *problem)
+{
+    return problem->in[0].rank >= 3 && ry_tensor_count(&problem->in[0]) > 0 &&
+           ry_tensor_count(&problem->in[1]) > 0 && ry_tensor_count(&problem->out[0]) > 0;
+}
+
+bool ry_qconv_takes(const ry_problem *problem)
+{
+    qconv_plan plan;
+    if (problem->op != RY_OP_qconv || !is_whole(problem) ||
+        ry_type_of(&problem->out[0]) == RY_f64 || !ry_tensor_is_row_major(&problem->in[1])) {
+        return false;
+    }
+    describe(problem, &plan);
+    return ry_conv_is_spatial(&plan.conv);
+}
+
+void ry_qconv_values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    qconv_plan plan;
+    describe(query->problem, &plan);
+    ry_query asked = *query;
+    asked.problem = &plan.conv;
+    ry_igemm_values(&asked, knob, values);
+}
+
+/* A phase before the others copies x. */
+static void add_copy(const qconv_plan *plan, ry_prepared *prepared)
+{
+    for (int i = prepared->phases; i > 0; i--) {
+        prepared->tasks[i] = prepared->tasks[i - 1];
+        prepared->work[i] = prepared->work[i - 1];
+    }
+    prepared->phases++;
+    prepared->tasks[0] = (size_t)ry_ceil_div(plan->copy_rows, plan->rows_of_task);
+    prepared->work[0] = (ry_work){QUAD_CYCLES * 2 * (double)ry_tensor_count(&plan->in[0]), 0};
+    prepared->workspace += plan->copy;
+}
+
+rynd_status ry_qconv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    qconv_plan plan;
+    describe(query->problem, &plan);
+    ry_query asked = *query;
+    asked.problem = &plan.conv;
+    RY_TRY(ry_igemm_prepare(&asked, prepared, error));
+    prepared->state_size += ry_aligned(sizeof plan);
+    if (plan.copied) {
+        add_copy(&plan, prepared);
+    }
+    const size_t channels = (size_t)plan.in[2].dim[0];
+    prepared->packed += 2 * ry_aligned(channels * sizeof(int32_t));
+    return RYND_OK;
+}
+
+void ry_qconv_initialise(const ry_query *query, void *state)
+{
+    qconv_plan *plan = state;
+    describe(query->problem, plan);
+    ry_query asked = *query;
+    asked.problem = &plan->conv;
+    igemm_plan *igemm = (igemm_plan *)(void *)((char *)state + ry_aligned(sizeof *plan));
+    ry_igemm_initialise(&asked, igemm);
+    igemm->fill = (int32_t)((uint32_t)query->problem->attrs.qconv.x_zero * 0x01010101u);
+    plan->starts =
+        ry_aligned((size_t)(igemm->geometry.groups * igemm->packed_group) * sizeof(float));
+    plan->scales = plan->starts + ry_aligned((size_t)plan->in[2].dim[0] * sizeof(int32_t));
+    plan->conv.in = plan->conv.out = NULL;
+}
+
+void ry_qconv_packing(const ry_prepared *prepared, ry_text *key)
+{
+    ry_igemm_packing_of(qconv_igemm(prepared->state), key);
+}
+
+ry_cpu_launch ry_qconv_launch(const ry_cpu_launch *launch, ry_problem *conv)
+{
+    const qconv_plan *plan = launch->state;
+    *conv = plan->conv;
+    conv->in = plan->in;
+    conv->out = plan->out;
+    ry_cpu_launch as_conv = *launch;
+    as_conv.problem = conv;
+    as_conv.state = qconv_igemm(plan);
+    as_conv.phase -= plan->copied;
+    as_conv.workspace = (char *)launch->workspace + plan->copy;
+    return as_conv;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel: quantised depthwise convolution, channels last. */
+#include "base/integer.h"
+#include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/qconv/qdepthwise_plan.h"
+#include "kernels/cpu/qconv/requantise.h"
+
+enum { BYTES = 4 * RY_W }; /* channels of a block */
+
+/* A block's packed memory: weights [column of the window][quad][vector], starts, scales; each
+ * vector in the order of ry_vi_interleave_bytes. */
+typedef struct block {
+    const int32_t *weights, *start;
+    const float *scale;
+} block;
+
+static block block_of(const qdepthwise_plan *plan, const void *packed, int64_t index)
+{
+    const char *at = (const char *)packed + index * plan->block_bytes;
+    const int64_t weights = plan->quads * plan->kernel[2] * QDEPTHWISE_TAPS * BYTES;
+    return (block){(const int32_t *)(const void *)at, (const int32_t *)(const void *)(at + weights),
+                   (const float *)(const void *)(at + weights + BYTES * (int64_t)sizeof(int32_t))};
+}
+
+/* lane[i]: the channel whose taps lane i of the four vectors of a block holds. */
+static void find_lanes(int32_t lane[BYTES])
+{
+    uint8_t iota[BYTES], zero[BYTES] = {0};
+    for (int i = 0; i < BYTES; i++) {
+        iota[i] = (uint8_t)i;
+    }
+    ry_vi q[QDEPTHWISE_TAPS];
+    const ry_vi none = ry_vi_load_bytes(zero, BYTES);
+    ry_vi_interleave_bytes(ry_vi_load_bytes(iota, BYTES), none, none, none, q);
+    for (int i = 0; i < QDEPTHWISE_TAPS; i++) {
+        ry_vi_store(lane + i * RY_W, q[i]);
+    }
+}
+
+static void pack(const ry_cpu_launch *launch, size_t task)
+{
+    const qdepthwise_plan *plan = launch->state;
+    const ry_problem *problem = launch->problem;
+    const int64_t taps = plan->rows * plan->kernel[2], first = (int64_t)task * BYTES;
+    const int8_t *w = launch->in[1];
+    int32_t lane[BYTES];
+    find_lanes(lane);
+    char *at = (char *)launch->packed_out + (int64_t)task * plan->block_bytes;
+    int8_t *weights = (int8_t *)at;
+    int32_t *start = (int32_t *)(void *)(at + plan->quads * plan->kernel[2] * 4 * BYTES);
+    float *scale = (float *)(void *)(start + BYTES);
+    for (int64_t i = 0; i < BYTES; i++) {
+        const int64_t channel = first + lane[i];
+        const bool real = channel < plan->channels;
+        int32_t sum = 0;
+        for (int64_t s = 0; s < plan->kernel[2]; s++) {
+            for (int64_t r = 0; r < plan->quads * QDEPTHWISE_TAPS; r++) {
+                const int8_t weight = real && r < plan->rows
+                                          ? w[channel * taps + r * plan->kernel[2] + s]
+                                          : (int8_t)0;
+                const int64_t quad = (s * plan->quads + r / QDEPTHWISE_TAPS) * BYTES + i;
+                weights[quad * QDEPTHWISE_TAPS + r % QDEPTHWISE_TAPS] = weight;
+                sum += weight;
+            }
+        }
+        const int32_t bias =
+            real && ry_problem_has_input(problem, 2)
+                ? ((const int32_t *)launch->in[2])[channel * problem->in[2].stride[0]]
+                : 0;
+        start[i] =
+            (int32_t)((uint32_t)bias - (uint32_t)problem->attrs.qconv.x_zero * (uint32_t)sum);
+        scale[i] = real ? ((const float *)launch->in[4])[channel * problem->in[4].stride[0]] : 0;
+    }
+}
+
+/* The rows of x that a row of outputs covers, NULL where they are padding: `quad` of them from tap
+ * `first` on. */
+static void find_rows(const qdepthwise_plan *plan, const uint8_t *image, const int64_t q[2],
+                      int64_t first, const uint8_t *row[QDEPTHWISE_TAPS])
+{
+    for (int64_t j = 0; j < QDEPTHWISE_TAPS; j++) {
+        const int64_t r = first + j, t = r / plan->kernel[1];
+        const int64_t at[2] = {q[0] * plan->stride[0] + t * plan->dilation[0] - plan->before[0],
+                               q[1] * plan->stride[1] + r % plan->kernel[1] * plan->dilation[1] -
+                                   plan->before[1]};
+        const bool inside = r < plan->rows && at[0] >= 0 && at[0] < plan->in[0] && at[1] >= 0 &&
+                            at[1] < plan->in[1];
+        row[j] = inside ? image + at[0] * plan->x_step[0] + at[1] * plan->x_step[1] : NULL;
+    }
+}
+
+RY_INLINE ry_vi load_row(const uint8_t *row, int64_t at, int64_t channels, bool full, ry_vi zero)
+{
+    return !row   ? zero
+           : full ? ry_vi_load_bytes(row + at, BYTES)
+                  : ry_vi_load_bytes(row + at, channels);
+}
+
+/* Interleaves columns [from, from + columns) of x, which may lie outside of it. */
+static void interleave(const qdepthwise_plan *plan, const uint8_t *image, const int64_t q[2],
+                       int64_t from, int64_t columns, int64_t channels, uint8_t x_zero, int32_t *to)
+{
+    const ry_vi zero = ry_vi_set((int32_t)((uint32_t)x_zero * 0x01010101u));
+    const bool full = channels >= BYTES;
+    for (int64_t d = 0; d < plan->quads; d++) {
+        const uint8_t *row[QDEPTHWISE_TAPS];
+        find_rows(plan, image, q, d * QDEPTHWISE_TAPS, row);
+        for (int64_t i = 0; i < columns; i++) {
+            ry_vi v[QDEPTHWISE_TAPS] = {zero, zero, zero, zero};
+            const int64_t column = from + i, at = column * plan->x_step[2];
+            if (column >= 0 && column < plan->in[2]) {
+                ry_vi_interleave_bytes(load_row(row[0], at, channels, full, zero),
+                                       load_row(row[1], at, channels, full, zero),
+                                       load_row(row[2], at, channels, full, zero),
+                                       load_row(row[3], at, channels, full, zero), v);
+            }
+            int32_t *quad = to + (i * plan->quads + d) * BYTES;
+            for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
+                ry_vi_store(quad + k * RY_W, v[k]);
+            }
+        }
+    }
+}
+
+/* One output: `quads` quads a column of the window, of `taps` columns `step` bytes apart. */
+RY_INLINE void output(const int32_t *x, const block *b, const int64_t quads, const int64_t taps,
+                      int64_t step, const ry_ends *ends, uint8_t *y, int64_t channels)
+{
+    ry_vi sum[QDEPTHWISE_TAPS];
+#pragma GCC unroll 4
+    for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
+        sum[k] = ry_vi_load(b->start + k * RY_W);
+    }
+    const int32_t *w = b->weights;
+    for (int64_t s = 0; s < taps; s++, x += step) {
+        for (int64_t d = 0; d < quads; d++, w += BYTES) {
+#pragma GCC unroll 4
+            for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
+                sum[k] = ry_vi_dot_bytes(ry_vi_load(x + d * BYTES + k * RY_W),
+                                         ry_vi_load(w + k * RY_W), sum[k]);
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
+        sum[k] = ry_requantise(ends, sum[k], ry_vf_load(b->scale + k * RY_W));
+    }
+    ry_vi_store_bytes(y, channels, ry_vi_join_bytes(sum));
+}
+
+/* A strip of outputs from interleaved columns. */
+static void strip(const qdepthwise_plan *plan, const int32_t *x, const block *b, int64_t count,
+                  const ry_ends *ends, uint8_t *y, int64_t channels)
+{
+    const int64_t column = plan->quads * BYTES, step = plan->dilation[2] * column,
+                  next = plan->stride[2] * column;
+    if (plan->quads == 1 && plan->kernel[2] == 3) {
+        for (int64_t i = 0; i < count; i++, y += plan->y_step[2]) {
+            output(x + i * next, b, 1, 3, step, ends, y, channels);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; i++, y += plan->y_step[2]) {
+        output(x + i * next, b, plan->quads, plan->kernel[2], step, ends, y, channels);
+    }
+}
+
+static void run(const ry_cpu_launch *launch, size_t task)
+{
+    const qdepthwise_plan *plan = launch->state;
+    const ry_qconv_attrs *attrs = &launch->problem->attrs.qconv;
+    const ry_ends ends = ry_ends_of(attrs);
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->cut, task, range);
+    const int64_t q[2] = {range[1].first, range[2].first};
+    const uint8_t *image = (const uint8_t *)launch->in[0] + range[0].first * plan->x_batch;
+    uint8_t *row = (uint8_t *)launch->out[0] + range[0].first * plan->y_batch +
+                   q[0] * plan->y_step[0] + q[1] * plan->y_step[1];
+    for (int64_t i = 0; i < plan->blocks; i++) {
+        const int64_t channels = ry_min(BYTES, plan->channels - i * BYTES);
+        const block b = block_of(plan, launch->packed, i);
+        for (int64_t first = 0; first < plan->out[2]; first += plan->strip) {
+            const int64_t count = ry_min(plan->strip, plan->out[2] - first);
+            interleave(plan, image + i * BYTES, q, first * plan->stride[2] - plan->before[2],
+                       (count - 1) * plan->stride[2] + (plan->kernel[2] - 1) * plan->dilation[2] +
+                           1,
+                       channels, (uint8_t)attrs->x_zero, launch->scratch);
+            strip(plan, launch->scratch, &b, count, &ends,
+                  row + first * plan->y_step[2] + i * BYTES, channels);
+        }
+    }
+}
+
+RY_CPU_KERNEL(qconv_depthwise, qconv, strict, .simd = RY_SIMD, .applicable = ry_qdepthwise_takes,
+              .prepare = ry_qdepthwise_prepare, .initialise = ry_qdepthwise_initialise,
+              .pack = pack, .run = run, .packed_inputs = 1u << 1 | 1u << 2 | 1u << 4,
+              .packing = ry_qdepthwise_packing);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words for products of bytes with sums of 32 bits, beside those of simd.h.
+ *
+ *   ry_vi_dot_bytes(a, b, c)   c + the four products of each lane's bytes: a's are unsigned, b's
+ *                              signed. Exact, modulo 2^32
+ *   ry_vf_from_vi(v)           lanes as floats, rounded to nearest
+ *   ry_vi_round(v)             lanes as integers, halves to even; any number beyond int32
+ *   ry_vi_load_u8(p, n)        the first n of RY_W bytes, one a lane; 0 in others
+ *   ry_vi_store_u8(p, n, v)    stores the first n lanes, which are 0 to 255, as bytes
+ *   ry_vi_load_bytes(p, n)     the first n of 4 RY_W bytes in a row; 0 behind them
+ *   ry_vi_store_bytes(p, n, v) stores the first n of 4 RY_W bytes
+ *   ry_vi_interleave_bytes(a, b, c, d, q)  lanes (a[i], b[i], c[i], d[i]), in four vectors, i in an
+ *                              order of the instruction set's own
+ *   ry_vi_join_bytes(q)        four vectors of lanes in that order, which are 0 to 255, as a row of
+ *                              bytes */
+#ifndef RY_KERNELS_CPU_SIMD_SIMD_INT8_H
+#define RY_KERNELS_CPU_SIMD_SIMD_INT8_H
+
+#include "kernels/cpu/simd/simd.h"
+
+#if defined(__AVX512F__)
+
+#if defined(__AVX512VNNI__)
+
+RY_INLINE ry_vi ry_vi_dot_bytes(ry_vi a, ry_vi b, ry_vi c)
+{
+    return _mm512_dpbusd_epi32(c, a, b);
+}
+
+#else
+
+RY_INLINE ry_vi ry_vi_dot_bytes(ry_vi a, ry_vi b, ry_vi c)
+{
+    const ry_vi low = _mm512_set1_epi16(0xff);
+    const ry_vi evens =
+        _mm512_madd_epi16(_mm512_and_si512(a, low), _mm512_srai_epi16(_mm512_slli_epi16(b, 8), 8));
+    const ry_vi odds = _mm512_madd_epi16(_mm512_srli_epi16(a, 8), _mm512_srai_epi16(b, 8));
+    return _mm512_add_epi32(c, _mm512_add_epi32(evens, odds));
+}
+
+#endif
+
+RY_INLINE ry_vf ry_vf_from_vi(ry_vi v)
+{
+    return _mm512_cvtepi32_ps(v);
+}
+
+RY_INLINE ry_vi ry_vi_round(ry_vf v)
+{
+    return _mm512_cvtps_epi32(v);
+}
+
+RY_INLINE ry_vi ry_vi_load_u8(const uint8_t *p, int64_t n)
+{
+    return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(ry_vm_first(n), p));
+}
+
+RY_INLINE void ry_vi_store_u8(uint8_t *p, int64_t n, ry_vi v)
+{
+    if (n >= RY_W) {
+        _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(v));
+    } else {
+        _mm_mask_storeu_epi8(p, ry_vm_first(n), _mm512_cvtepi32_epi8(v));
+    }
+}
+
+RY_INLINE ry_vi ry_vi_load_bytes(const uint8_t *p, int64_t n)
+{
+    return n >= 64 ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi8(((__mmask64)1 << n) - 1, p);
+}
+
+RY_INLINE void ry_vi_store_bytes(uint8_t *p, int64_t n, ry_vi v)
+{
+    if (n >= 64) {
+        _mm512_storeu_si512(p, v);
+    } else {
+        _mm512_mask_storeu_epi8(p, ((__mmask64)1 << n) - 1, v);
+    }
+}
+
+RY_INLINE void ry_vi_interleave_bytes(ry_vi a, ry_vi b, ry_vi c, ry_vi d, ry_vi q[4])
+{
+    const ry_vi low = _mm512_unpacklo_epi8(a, b), high = _mm512_unpackhi_epi8(a, b);
+    const ry_vi next_low = _mm512_unpacklo_epi8(c, d), next_high = _mm512_unpackhi_epi8(c, d);
+    q[0] = _mm512_unpacklo_epi16(low, next_low);
+    q[1] = _mm512_unpackhi_epi16(low, next_low);
+    q[2] = _mm512_unpacklo_epi16(high, next_high);
+    q[3] = _mm512_unpackhi_epi16(high, next_high);
+}
+
+RY_INLINE ry_vi ry_vi_join_bytes(const ry_vi q[4])
+{
+    return _mm512_packus_epi16(_mm512_packs_epi32(q[0], q[1]), _mm512_packs_epi32(q[2], q[3]));
+}
+
+#elif defined(__AVX2__)
+
+RY_INLINE ry_vi ry_vi_dot_bytes(ry_vi a, ry_vi b, ry_vi c)
+{
+    const ry_vi low = _mm256_set1_epi16(0xff);
+    const ry_vi evens =
+        _mm256_madd_epi16(_mm256_and_si256(a, low), _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8));
+    const ry_vi odds = _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8));
+    return _mm256_add_epi32(c, _mm256_add_epi32(evens, odds));
+}
+
+RY_INLINE ry_vf ry_vf_from_vi(ry_vi v)
+{
+    return _mm256_cvtepi32_ps(v);
+}
+
+RY_INLINE ry_vi ry_vi_round(ry_vf v)
+{
+    return _mm256_cvtps_epi32(v);
+}
+
+RY_INLINE ry_vi ry_vi_load_u8(const uint8_t *p, int64_t n)
+{
+    uint8_t bytes[8] = {0};
+    memcpy(bytes, p, n >= RY_W ? RY_W : (size_t)n);
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
+}
+
+RY_INLINE void ry_vi_store_u8(uint8_t *p, int64_t n, ry_vi v)
+{
+    const __m128i halves =
+        _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    const __m128i bytes = _mm_packus_epi16(halves, halves);
+    if (n >= RY_W) {
+        _mm_storel_epi64((__m128i *)(void *)p, bytes);
+    } else {
+        uint8_t all[16];
+        _mm_storeu_si128((__m128i *)(void *)all, bytes);
+        memcpy(p, all, (size_t)n);
+    }
+}
+
+RY_INLINE ry_vi ry_vi_load_bytes(const uint8_t *p, int64_t n)
+{
+    ry_vi v;
+    if (n >= (int64_t)sizeof v) {
+        memcpy(&v, p, sizeof v);
+    } else {
+        uint8_t bytes[sizeof v] = {0};
+        memcpy(bytes, p, (size_t)n);
+        memcpy(&v, bytes, sizeof v);
+    }
+    return v;
+}
+
+RY_INLINE void ry_vi_store_bytes(uint8_t *p, int64_t n, ry_vi v)
+{
+    memcpy(p, &v, n >= (int64_t)sizeof v ? sizeof v : (size_t)n);
+}
+
+RY_INLINE void ry_vi_interleave_bytes(ry_vi a, ry_vi b, ry_vi c, ry_vi d, ry_vi q[4])
+{
+    const ry_vi low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
+    const ry_vi next_low = _mm256_unpacklo_epi8(c, d), next_high = _mm256_unpackhi_epi8(c, d);
+    q[0] = _mm256_unpacklo_epi16(low, next_low);
+    q[1] = _mm256_unpackhi_epi16(low, next_low);
+    q[2] = _mm256_unpacklo_epi16(high, next_high);
+    q[3] = _mm256_unpackhi_epi16(high, next_high);
+}
+
+RY_INLINE ry_vi ry_vi_join_bytes(const ry_vi q[4])
+{
+    return _mm256_packus_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
+}
+
+#else
+
+RY_INLINE ry_vi ry_vi_dot_bytes(ry_vi a, ry_vi b, ry_vi c)
+{
+    uint8_t unsigned_bytes[4 * RY_W];
+    int8_t signed_bytes[4 * RY_W];
+    int32_t sums[RY_W];
+    memcpy(unsigned_bytes, &a, sizeof unsigned_bytes);
+    memcpy(signed_bytes, &b, sizeof signed_bytes);
+    ry_vi_store(sums, c);
+    for (int i = 0; i < RY_W; i++) {
+        int32_t sum = 0;
+        for (int j = 0; j < 4; j++) {
+            sum += unsigned_bytes[4 * i + j] * signed_bytes[4 * i + j];
+        }
+        sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)sum);
+    }
+    return ry_vi_load(sums);
+}
+
+RY_INLINE ry_vf ry_vf_from_vi(ry_vi v)
+{
+    int32_t from[RY_W];
+    float to[RY_W];
+    ry_vi_store(from, v);
+    for (int i = 0; i < RY_W; i++) {
+        to[i] = (float)from[i];
+    }
+    return ry_vf_load(to);
+}
+
+RY_INLINE ry_vi ry_vi_round(ry_vf v)
+{
+    float from[RY_W];
+    int32_t to[RY_W];
+    ry_vf_store(from, v);
+    for (int i = 0; i < RY_W; i++) {
+        to[i] = (int32_t)__builtin_rintf(from[i]);
+    }
+    return ry_vi_load(to);
+}
+
+RY_INLINE ry_vi ry_vi_load_u8(const uint8_t *p, int64_t n)
+{
+    int32_t to[RY_W];
+    for (int i = 0; i < RY_W; i++) {
+        to[i] = i < n ? p[i] : 0;
+    }
+    return ry_vi_load(to);
+}
+
+RY_INLINE void ry_vi_store_u8(uint8_t *p, int64_t n, ry_vi v)
+{
+    int32_t from[RY_W];
+    ry_vi_store(from, v);
+    for (int i = 0; i < RY_W && i < n; i++) {
+        p[i] = (uint8_t)from[i];
+    }
+}
+
+RY_INLINE ry_vi ry_vi_load_bytes(const uint8_t *p, int64_t n)
+{
+    ry_vi v;
+    if (n >= (int64_t)sizeof v) {
+        memcpy(&v, p, sizeof v);
+    } else {
+        uint8_t bytes[sizeof v] = {0};
+        memcpy(bytes, p, (size_t)n);
+        memcpy(&v, bytes, sizeof v);
+    }
+    return v;
+}
+
+RY_INLINE void ry_vi_store_bytes(uint8_t *p, int64_t n, ry_vi v)
+{
+    memcpy(p, &v, n >= (int64_t)sizeof v ? sizeof v : (size_t)n);
+}
+
+RY_INLINE void ry_vi_interleave_bytes(ry_vi a, ry_vi b, ry_vi c, ry_vi d, ry_vi q[4])
+{
+    uint8_t from[4][4 * RY_W], to[16 * RY_W];
+    memcpy(from[0], &a, sizeof a);
+    memcpy(from[1], &b, sizeof b);
+    memcpy(from[2], &c, sizeof c);
+    memcpy(from[3], &d, sizeof d);
+    for (int i = 0; i < 4 * RY_W; i++) {
+        for (int j = 0; j < 4; j++) {
+            to[4 * i + j] = from[j][i];
+        }
+    }
+    memcpy(q, to, sizeof to);
+}
+
+RY_INLINE ry_vi ry_vi_join_bytes(const ry_vi q[4])
+{
+    int32_t from[4 * RY_W];
+    uint8_t to[4 * RY_W];
+    ry_vi v;
+    memcpy(from, q, sizeof from);
+    for (int i = 0; i < 4 * RY_W; i++) {
+        to[i] = (uint8_t)from[i];
+    }
+    memcpy(&v, to, sizeof v);
+    return v;
+}
+
+#endif
+
+#endif

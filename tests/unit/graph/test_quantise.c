@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quantised models become nodes of bytes, and their outputs change by at most one step. */
+#include "rewrite_case.h"
+
+#include "graph/quantise.h"
+
+enum { STEP = 1 }; /* most steps of y that a result may differ by */
+
+static const int64_t image[4] = {2, 3, 6, 7};
+
+typedef struct numbers {
+    double scale, zero;
+    ry_dtype dtype;
+} numbers;
+
+static ry_value_id scalar(fixture *f, ry_dtype dtype, double number)
+{
+    return ry_graph_add_scalar(f->graph, dtype, number);
+}
+
+static ry_value_id dequantise(fixture *f, ry_value_id x, const numbers *q)
+{
+    const ry_value_id in[3] = {x, scalar(f, RY_f32, q->scale), scalar(f, q->dtype, q->zero)};
+    return expr_axes(f, "cast(cast(cast(x0, i32) - cast(x2, i32), f32) * cast(x1, f32), f32)", 3,
+                     in, 0, NULL);
+}
+
+static ry_value_id quantise(fixture *f, ry_value_id x, const numbers *q)
+{
+    const ry_value_id in[3] = {x, scalar(f, RY_f32, q->scale), scalar(f, q->dtype, q->zero)};
+    const char *text = q->dtype == RY_i8
+                           ? "saturate(round(cast(x0, f32) / cast(x1, f32)) + cast(x2, f32), i8)"
+                           : "saturate(round(cast(x0, f32) / cast(x1, f32)) + cast(x2, f32), u8)";
+    return expr_axes(f, text, 3, in, 0, NULL);
+}
+
+/* Random bytes, or integers, in [low, high]. */
+static ry_value_id integers(fixture *f, ry_dtype dtype, int rank, const int64_t *dim, int low,
+                            int high)
+{
+    const ry_shape shape = ry_shape_of(rank, dim);
+    const ry_value_id v = ry_graph_add_constant(f->graph, NULL, dtype, &shape, NULL);
+    uint32_t seed = v + 7;
+    for (int64_t i = 0; i < ry_shape_elements(&shape); i++) {
+        const double part = ((double)noise(&seed) + 1) / 2;
+        ry_set_f64(dtype, ry_graph_constant_data(f->graph, v), i,
+                   floor(low + part * (high - low + 0.999)));
+    }
+    return v;
+}
+
+/* Weights dequantised a channel. */
+static ry_value_id weights(fixture *f, int rank, const int64_t *dim, ry_dtype dtype, int zero)
+{
+    ry_shape scales = {.rank = rank, .dim = {dim[0], 1, 1, 1}};
+    const ry_value_id scale = ry_graph_add_constant(f->graph, NULL, RY_f32, &scales, NULL);
+    for (int64_t k = 0; k < dim[0]; k++) {
+        ((float *)ry_graph_constant_data(f->graph, scale))[k] = 0.004f + 0.001f * (float)k;
+    }
+    const ry_value_id in[3] = {integers(f, dtype, rank, dim, zero - 100, zero + 100), scale,
+                               scalar(f, dtype, zero)};
+    return expr_axes(f, "cast(cast(cast(x0, i32) - cast(x2, i32), f32) * cast(x1, f32), f32)", 3,
+                     in, 0, NULL);
+}
+
+static ry_value_id convolve(fixture *f, ry_value_id x, ry_value_id w, ry_value_id bias, bool padded)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_conv);
+    const int64_t pad = padded ? 1 : 0;
+    attrs.conv.pads = (ry_ints){4, {pad, pad, pad, pad}};
+    const ry_value_id in[3] = {x, w, bias};
+    return node(f, RY_OP_conv, &attrs, 3, in);
+}
+
+static void fold_all(fixture *f, bool hold)
+{
+    ry_cpu_info cpu;
+    ry_machine machine;
+    ry_cpu_detect(&cpu);
+    ry_machine_built_in(&cpu, RY_ISA_generic, &machine);
+    const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine, 0, NULL};
+    bool *later, held;
+    assert_int_equal(hold ? ry_plan_fold_quantised(f->graph, &target, &later, &held, &f->error)
+                          : ry_plan_fold(f->graph, &target, &later, &f->error),
+                     RYND_OK);
+}
+
+/* Quantises the graph, and compares its output, of a type of bytes or floats of that step. */
+static void compare(fixture *f, ry_value_id output, double step)
+{
+    assert_true(ry_graph_add_output(f->graph, output));
+    float *data[2] = {0};
+    for (size_t i = 0; i < f->graph->input_count; i++) {
+        const ry_tensor t = ry_graph_tensor(f->graph, f->graph->inputs[i]);
+        data[i] = malloc(ry_tensor_bytes(&t));
+        uint32_t seed = (uint32_t)i + 99;
+        for (int64_t e = 0; e < ry_tensor_count(&t); e++) {
+            data[i][e] = noise(&seed) * 2;
+        }
+    }
+    graph_run_result before = graph_run(f->graph, (void *const *)data);
+    fold_all(f, true);
+    assert_int_equal(ry_graph_quantise(f->graph, &f->error), RYND_OK);
+    fold_all(f, false);
+    assert_int_equal(ry_graph_compact(f->graph, &f->error), RYND_OK);
+    assert_int_equal(ry_graph_verify(f->graph, &f->error), RYND_OK);
+    graph_run_result after = graph_run(f->graph, (void *const *)data);
+    const ry_tensor t = ry_graph_tensor(f->graph, f->graph->outputs[0]);
+    const ry_value_id y = f->graph->outputs[0];
+    double least = INFINITY, largest = -INFINITY;
+    for (int64_t i = 0; i < ry_tensor_count(&t); i++) {
+        const double wanted = ry_get_f64((ry_dtype)t.dtype, before.data[y], i),
+                     got = ry_get_f64((ry_dtype)t.dtype, after.data[y], i);
+        least = fmin(least, wanted);
+        largest = fmax(largest, wanted);
+        if (!(fabs(wanted - got) <= STEP * step * 1.0001)) {
+            fail_msg("element %lld: %g before, %g after", (long long)i, wanted, got);
+        }
+    }
+    assert_true(largest - least > 20 * step);
+    graph_run_free(&before);
+    graph_run_free(&after);
+    free(data[0]);
+    free(data[1]);
+}
+
+static const numbers x_numbers[2] = {{0.02, 117, RY_u8}, {0.02, -9, RY_i8}};
+static const numbers y_numbers[2] = {{0.031, 80, RY_u8}, {0.031, -40, RY_i8}};
+
+static ry_value_id start(fixture *f, int type)
+{
+    return dequantise(f, quantise(f, input(f, 4, image), &x_numbers[type]), &x_numbers[type]);
+}
+
+static void convolutions(void **state)
+{
+    (void)state;
+    const int64_t w[4] = {5, 3, 3, 3}, k = 5;
+    static const char *const activations[] = {NULL, "max(x0, 0)", "min(max(x0, -0.5), 1.5)"};
+    for (int type = 0; type < 2; type++) {
+        for (size_t i = 0; i < sizeof activations / sizeof *activations; i++) {
+            fixture f = begin();
+            const numbers steps = {0.02 * 0.006, 0, RY_i32};
+            const ry_value_id bias =
+                i == 0   ? RY_NO_VALUE
+                : i == 1 ? constant(&f, 1, &k, 0)
+                         : dequantise(&f, integers(&f, RY_i32, 1, &k, -4000, 4000), &steps);
+            ry_value_id y =
+                convolve(&f, start(&f, type),
+                         weights(&f, 4, w, type ? RY_i8 : RY_u8, type ? 0 : 128), bias, true);
+            y = activations[i] ? expr1(&f, activations[i], y) : y;
+            compare(&f, quantise(&f, y, &y_numbers[type]), 1);
+            only(f.graph, RY_OP_qconv);
+            assert_int_equal(count(f.graph, RY_OP_conv), 0);
+            end(&f);
+        }
+    }
+}
+
+/* Who reads floats gets them from the sums. */
+static void floats_come_from_sums(void **state)
+{
+    (void)state;
+    const int64_t w[4] = {5, 3, 1, 1};
+    fixture f = begin();
+    const ry_value_id y =
+        convolve(&f, start(&f, 1), weights(&f, 4, w, RY_i8, 0), RY_NO_VALUE, false);
+    compare(&f, expr1(&f, "tanh(x0)", y), 1e-3);
+    assert_int_equal(only(f.graph, RY_OP_qconv)->attrs.qconv.dequantise, 1);
+    end(&f);
+}
+
+/* Weights that int8 cannot hold without their zero point stay floats. */
+static void wide_weights_stay(void **state)
+{
+    (void)state;
+    const int64_t w[4] = {5, 3, 1, 1};
+    const numbers wide = {0.004, 10, RY_u8};
+    fixture f = begin();
+    const ry_value_id taps = dequantise(&f, integers(&f, RY_u8, 4, w, 0, 255), &wide);
+    const ry_value_id y = convolve(&f, start(&f, 0), taps, RY_NO_VALUE, false);
+    compare(&f, quantise(&f, y, &y_numbers[0]), 1);
+    assert_int_equal(count(f.graph, RY_OP_qconv), 0);
+    end(&f);
+}
+
+/* A residual is added inside the later convolution, and a pool between works on bytes. */
+static void residuals_and_pools(void **state)
+{
+    (void)state;
+    const int64_t first[4] = {8, 3, 3, 3}, second[4] = {8, 8, 3, 3};
+    for (int type = 0; type < 2; type++) {
+        fixture f = begin();
+        ry_attrs pool = ry_attrs_default(RY_OP_pool);
+        pool.pool.kernel = (ry_ints){2, {3, 3}};
+        pool.pool.pads = (ry_ints){4, {1, 1, 1, 1}};
+        const numbers *q = &y_numbers[type], sum = {0.05, type ? -20 : 108, q->dtype};
+        ry_value_id a =
+            convolve(&f, start(&f, type), weights(&f, 4, first, RY_i8, 0), RY_NO_VALUE, true);
+        a = dequantise(&f, quantise(&f, expr1(&f, "max(x0, 0)", a), q), q);
+        a = dequantise(&f, quantise(&f, node(&f, RY_OP_pool, &pool, 1, &a), q), q);
+        ry_value_id b = convolve(&f, a, weights(&f, 4, second, RY_i8, 0), RY_NO_VALUE, true);
+        b = dequantise(&f, quantise(&f, b, q), q);
+        const ry_value_id y = expr1(&f, "max(x0, 0)", expr2(&f, "x0 + x1", a, b));
+        compare(&f, quantise(&f, y, &sum), 1);
+        assert_int_equal(count(f.graph, RY_OP_qconv), 2);
+        assert_int_equal(count(f.graph, RY_OP_pool), 1);
+        assert_int_equal(f.graph->values[only(f.graph, RY_OP_pool)->in[0]].dtype, RY_u8);
+        /* what is left quantises the input, and for int8 gives y and the input their types */
+        assert_int_equal(count(f.graph, RY_OP_expr), type ? 3 : 1);
+        end(&f);
+    }
+}
+
+static void products(void **state)
+{
+    (void)state;
+    const int64_t rows[2] = {4, 20}, w[2] = {9, 20}, k = 9;
+    fixture f = begin();
+    ry_attrs attrs = ry_attrs_default(RY_OP_matmul);
+    attrs.matmul.trans_b = 1;
+    const ry_value_id x =
+        dequantise(&f, quantise(&f, input(&f, 2, rows), &x_numbers[0]), &x_numbers[0]);
+    const ry_value_id in[3] = {x, weights(&f, 2, w, RY_i8, 0), constant(&f, 1, &k, 0)};
+    compare(&f, quantise(&f, node(&f, RY_OP_matmul, &attrs, 3, in), &y_numbers[1]), 1);
+    only(f.graph, RY_OP_qconv);
+    assert_int_equal(count(f.graph, RY_OP_matmul), 0);
+    end(&f);
+}
+
+/* QLinearConv and ConvInteger, as they are imported. */
+static void integers_become_quantised(void **state)
+{
+    (void)state;
+    const int64_t w[4] = {5, 3, 3, 3}, k = 5, scales[3] = {5, 1, 1};
+    for (int requantised = 0; requantised < 2; requantised++) {
+        fixture f = begin();
+        const ry_value_id bytes = quantise(&f, input(&f, 4, image), &x_numbers[1]),
+                          x = expr2(&f, "cast(x0, i32) - cast(x1, i32)", bytes,
+                                    scalar(&f, RY_i8, -9)),
+                          taps = expr1(&f, "cast(x0, i32)", integers(&f, RY_i8, 4, w, -128, 127));
+        ry_value_id y = convolve(&f, x, taps, integers(&f, RY_i32, 1, &k, -4000, 4000), true);
+        if (requantised) {
+            const ry_value_id in[5] = {y, scalar(&f, RY_f32, 0.02), constant(&f, 3, scales, 1),
+                                       scalar(&f, RY_f32, 9), scalar(&f, RY_u8, 100)};
+            y = expr_axes(&f,
+                          "saturate(round(cast(x0, f32) * (cast(x1, f32) * cast(x2, f32) / "
+                          "cast(x3, f32))) + cast(x4, f32), u8)",
+                          5, in, 0, NULL);
+        }
+        compare(&f, y, requantised ? 0.5 : 0);
+        const ry_node *node = only(f.graph, RY_OP_qconv);
+        assert_int_equal(f.graph->values[node->out[0]].dtype, requantised ? RY_u8 : RY_i32);
+        end(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolutions),      cmocka_unit_test(floats_come_from_sums),
+        cmocka_unit_test(wide_weights_stay), cmocka_unit_test(residuals_and_pools),
+        cmocka_unit_test(products),          cmocka_unit_test(integers_become_quantised),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
