@@ -95,6 +95,19 @@ static bool is_firm(const sample *s, int64_t i)
     return true;
 }
 
+/* The most that noise moves an element. */
+static double spread_of(const sample *s, int64_t i)
+{
+    double spread = 0;
+    for (int run = 0; run < s->runs; run++) {
+        spread = fmax(spread, fabs(get(&s->noisy[run], i) - get(&s->expected, i)));
+    }
+    return spread;
+}
+
+/* Multiple of the spread that is allowed. */
+static const double SPREADS = 12;
+
 /* Some times what the noise does to this tensor, and a little of its largest number. */
 static double allowance(const sample *s)
 {
@@ -105,11 +118,9 @@ static double allowance(const sample *s)
             continue;
         }
         largest = fmax(largest, fabs(number));
-        for (int run = 0; run < s->runs; run++) {
-            spread = fmax(spread, fabs(get(&s->noisy[run], i) - number));
-        }
+        spread = fmax(spread, spread_of(s, i));
     }
-    return 12 * spread +
+    return SPREADS * spread +
            2 * reference_noise((ry_dtype)s->expected.dtype, s->sixteen_bits) * largest + 1e-37;
 }
 
@@ -122,10 +133,10 @@ static bool same_number(ry_dtype dtype, const rynd_tensor *a, const rynd_tensor 
     return x == y || (isnan(x) && isnan(y));
 }
 
-/* Is it infinite where noise moves a large number by more than itself? So 1 / x is beside x = 0. */
-static bool is_pole(double got, double expected, double allowed)
+/* Is it infinite where noise moves the number by about itself? So are 1 / x and log(x) beside 0. */
+static bool is_pole(const sample *s, int64_t i)
 {
-    return isinf(got) && fabs(expected) < allowed && allowed > 1e6;
+    return isinf(get(s->got, i)) && fabs(get(&s->expected, i)) < SPREADS * spread_of(s, i);
 }
 
 /* The first element that is off; -1: none. */
@@ -138,7 +149,7 @@ static int64_t find_difference(const sample *s, double allowed)
         }
         const double got = get(s->got, i), expected = get(&s->expected, i);
         const bool off = kind_of(got) != kind_of(expected)
-                             ? !is_pole(got, expected, allowed)
+                             ? !is_pole(s, i)
                              : isfinite(expected) && fabs(got - expected) > allowed;
         if (s->level == LEVEL_EXACT || (is_firm(s, i) && off)) {
             return i;
