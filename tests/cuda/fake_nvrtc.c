@@ -3,6 +3,7 @@
  * emulation_prefix.cpp (EMULATION_PREFIX names the file) to a shared library, which fake_cuda loads
  * as it does a cubin. Products and sums are contracted where the host can, as NVRTC does. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,44 @@ typedef struct program {
     char *binary;
     size_t size;
 } program;
+
+/* What was compiled in this process. Tests prepare a kernel anew for each case, and g++ takes about
+ * a second. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+struct kept {
+    struct kept *next;
+    program program;
+};
+static struct kept *kept_programs;
+
+static bool find_kept(program *p)
+{
+    pthread_mutex_lock(&lock);
+    const struct kept *kept = kept_programs;
+    while (kept && strcmp(kept->program.text, p->text) != 0) {
+        kept = kept->next;
+    }
+    pthread_mutex_unlock(&lock);
+    if (kept) {
+        p->size = kept->program.size;
+        p->binary = malloc(p->size);
+        memcpy(p->binary, kept->program.binary, p->size);
+    }
+    return kept;
+}
+
+static void keep(const program *p)
+{
+    struct kept *kept = calloc(1, sizeof *kept);
+    kept->program = *p;
+    kept->program.text = strdup(p->text);
+    kept->program.binary = malloc(p->size);
+    memcpy(kept->program.binary, p->binary, p->size);
+    pthread_mutex_lock(&lock);
+    kept->next = kept_programs;
+    kept_programs = kept;
+    pthread_mutex_unlock(&lock);
+}
 
 EXPORT int nvrtcVersion(int *major, int *minor)
 {
@@ -161,12 +200,22 @@ EXPORT int nvrtcCompileProgram(void *program_, int count, const char *const *opt
     for (int i = 0; i < count; i++) {
         architecture = architecture || strncmp(options[i], "--gpu-architecture=", 19) == 0;
     }
-    if (!architecture || !replace(p->text) || !mkdtemp(folder)) {
+    if (!architecture || !replace(p->text)) {
         snprintf(p->log, sizeof p->log, "no architecture, or not the dialect's conversions");
+        return COMPILATION;
+    }
+    if (find_kept(p)) {
+        return OK;
+    }
+    if (!mkdtemp(folder)) {
+        snprintf(p->log, sizeof p->log, "%s cannot be made", folder);
         return COMPILATION;
     }
     const int code = run_compiler(p, folder);
     rmdir(folder);
+    if (code == OK) {
+        keep(p);
+    }
     return code;
 }
 
