@@ -162,7 +162,7 @@ struct ry_device {
     const ry_allocator *allocator;
     /* the CPU beside it, which folds constants and runs what the device cannot; a CPU's own */
     ry_device *host;
-    unsigned isa; /* cpu: the best ry_isa that it runs */
+    unsigned isa; /* cpu: the best ry_isa of the CPU */
     /* ISA of plans. A better one than `isa` plans for another machine: such plans never run. */
     unsigned planned_isa;
     /* buffers are host memory: buffer_wrap does not copy, and buffer_address gives pointers */

@@ -16,7 +16,7 @@ ry_value_id ry_norm_vector(const ry_node *node, int input);
 /* The name of input 1 to 4 of a normalisation; NULL when out of memory. */
 const char *ry_own_vector_name(const ry_graph *graph, const ry_node *node, int input,
                                ry_arena *arena);
-/* Finds the normalisation and input with this name; false if none has it. */
+/* Finds the normalisation and input with this name; false: not found. */
 bool ry_own_vector_find(const ry_graph *graph, const char *name, ry_node_id *node, int *input);
 
 #endif

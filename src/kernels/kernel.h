@@ -77,7 +77,7 @@ typedef struct ry_target {
      * constants come again from wherever the machine keeps so many; 0: there is none, the same
      * memory is used again and again */
     double network_bytes;
-    const struct ry_refusals *refusals; /* kernels that are not used there; NULL: none */
+    const struct ry_refusals *refusals; /* refused kernels; NULL: none */
 } ry_target;
 
 /* The target that plans on a device are made for; as long as the device. */
@@ -244,11 +244,11 @@ typedef struct ry_kernel {
 extern const ry_kernel *const ry_kernels[];
 extern const size_t ry_kernel_count;
 
-/* Is it for that device, does it need no more than its instruction set and machine have, is it at
- * least as accurate as the problem asks, is it applicable, and was it not refused there? */
+/* Does the kernel run on the target's device, instruction set and machine, is it accurate enough
+ * and applicable, and did no check refuse it? */
 bool ry_kernel_takes(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target);
 
-/* The first kernel that would take the problem if it were not refused there; NULL: there is none.
+/* The first kernel that takes the problem but for a refusal of the target; NULL: none.
  */
 const ry_kernel *ry_kernel_refused(const ry_problem *problem, const ry_target *target);
 

@@ -94,7 +94,7 @@ typedef struct ry_plan_weights {
     struct ry_weights *shared; /* store of the model's plans; NULL: nothing is shared */
     ry_lot **lots; /* held in `shared`: one per step with shared weights, one per shared constant */
     size_t lot_count;
-    ry_buffer *packed, *host_packed; /* packed weights of this plan alone; NULL if it has none */
+    ry_buffer *packed, *host_packed; /* packed weights of this plan alone, or NULL */
     size_t constant_count;
     ry_buffer **constants, **host_constants; /* host_constants NULL: the device is the CPU */
     bool *constant_is_shared;                /* the lots hold the buffer */

@@ -8,7 +8,7 @@
 
 enum {
     MAX_ELEMENTS = 6000,  /* elements of a recipe's first value */
-    MAX_DIM = 65536,      /* dims of it, so that recipes compute without overflow */
+    MAX_DIM = 65536,      /* largest dim, so that recipes do not overflow */
     MAX_CONTENT = 1 << 20 /* elements of a value that has content */
 };
 

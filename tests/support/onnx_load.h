@@ -30,7 +30,7 @@ static inline onnx_bytes graph_of(onnx_bytes node)
     return graph;
 }
 
-/* Checks that loading fails with this status and a message that contains `part`. */
+/* Checks that loading fails with `status` and a message that contains `part`. */
 static inline void expect_error(onnx_bytes graph, rynd_status status, const char *part)
 {
     ry_onnx_model model;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists CUDA's devices and their properties.
+/* Lists CUDA's devices and their properties, in the driver's order.
  *
- * They are numbered in the driver's order. Functions with an index fail with DEVICE where there is
- * no CUDA, and with NOT_FOUND, naming those that there are, where there is no such device. */
+ * Functions with an index fail with DEVICE if CUDA is absent, and with NOT_FOUND, naming the
+ * present devices, if the index is too large. */
 #ifndef RY_DEVICE_CUDA_CUDA_INFO_H
 #define RY_DEVICE_CUDA_CUDA_INFO_H
 

@@ -36,8 +36,8 @@ struct __align__(32) double_vector {
 #define KERNEL(name) extern "C" __global__ void __launch_bounds__(GROUP_OF_##name) name
 #define FUNCTION     static __device__ __forceinline__
 #define GLOBAL
-#define LOCAL        __shared__ /* of arrays that a group shares; */
-#define TO_LOCAL                /* of pointers to them */
+#define LOCAL        __shared__ /* declares an array of a group; */
+#define TO_LOCAL                /* a pointer to such an array */
 #define CONSTANT     static __constant__ const
 #define UNROLL       _Pragma("unroll")
 #define UNROLL_SHORT _Pragma("unroll")

@@ -15,8 +15,8 @@ typedef ulong uint64_t;
 #define KERNEL(name) __kernel __attribute__((reqd_work_group_size(GROUP_OF_##name, 1, 1))) void name
 #define FUNCTION     static inline
 #define GLOBAL       __global
-#define LOCAL        __local /* of arrays that a group shares; */
-#define TO_LOCAL     __local /* of pointers to them */
+#define LOCAL        __local /* declares an array of a group; */
+#define TO_LOCAL     __local /* a pointer to such an array */
 #define CONSTANT     __constant
 /* A processor's compiler takes seconds for loops that a GPU needs unrolled. */
 #if defined(__x86_64__) || defined(__aarch64__)

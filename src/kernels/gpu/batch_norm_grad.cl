@@ -61,7 +61,7 @@ KERNEL(run)(ARGUMENTS)
         products += PRODUCTS(part);
     }
     const float factor = inverse * LOAD_2(IN(TYPE_2, 2), c * STEP_2);
-    /* of what depends on x through the statistics */
+    /* the gradient through the statistics */
     const float shift = FIXED ? 0.0f : sum / (float)ELEMENTS,
                 slope = FIXED ? 0.0f : products * inverse * inverse / (float)ELEMENTS;
     if (IS_THERE) {

@@ -23,7 +23,7 @@ KERNEL(pack)(ARGUMENTS)
 
 #define BLOCKS   ((OUT_1 + OUTPUT_ROWS - 1) / OUTPUT_ROWS)
 #define CHANNELS_OUT (BATCHES * ROWS)
-/* Of x, what the outputs of an item read of a column. */
+/* Elements of a column of x that an item reads. */
 #define REACH    ((OUTPUT_ROWS - 1) * STRIDE_1 + (WINDOW_1 - 1) * STEP_1 + 1)
 
 /* Is it inside x? Asked only where some position reads outside. */

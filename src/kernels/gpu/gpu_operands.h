@@ -8,8 +8,8 @@
 
 typedef enum ry_gpu_operands { RY_GPU_F32, RY_GPU_TF32, RY_GPU_F16, RY_GPU_BF16 } ry_gpu_operands;
 
-/* Of a kernel's products of a problem's inputs 0 and 1: by matrix units where the kernel is theirs,
- * of its class, or where it rounds nothing, of the inputs' type. */
+/* The operand type of a kernel's products. Kernels for matrix units take the type of their accuracy
+ * class, or the inputs' 16-bit type, which needs no rounding. */
 ry_gpu_operands ry_gpu_operands_of(const ry_query *query);
 
 /* Are inputs 0 and 1 both f16, or both bf16? Matrix units then round neither. */

@@ -40,7 +40,7 @@
 #define LOADS_X   (TILE_N * TILE_K / ITEMS)
 #define TILES_ALL (TILES_M * TILES_N * BATCHES * PHASES)
 
-/* Of the tile: where load l of an item goes. */
+/* Row or column, and k, of an item's load l. */
 #define W_M(l)    (W_ALONG_K ? (ITEM + (l) * ITEMS) / TILE_K : (ITEM + (l) * ITEMS) % TILE_M)
 #define W_K(l)    (W_ALONG_K ? (ITEM + (l) * ITEMS) % TILE_K : (ITEM + (l) * ITEMS) / TILE_M)
 #define X_N(l)    (X_ALONG_K ? (ITEM + (l) * ITEMS) / TILE_K : (ITEM + (l) * ITEMS) % TILE_N)
@@ -62,8 +62,8 @@
 #define PLACE_W(k, m) (WORD_W((k) / PAIR, m) * PAIR + (k) % PAIR)
 #define PLACE_X(k, n) (WORD_X((k) / PAIR, n) * PAIR + (k) % PAIR)
 
-/* Of the tile: where sum i or j of an item is. Of 16 by 8 sums an item has two neighbours along n
- * in each of two rows; its operands are of column UNIT_N(j) of every second j. */
+/* Row and column of an item's sum (i, j). A unit has 16 by 8 sums, an item two neighbours along n
+ * in two of the rows. UNIT_N(j) is the first column of the unit of j and j + 1. */
 #define UNITS_M   (ITEMS_M / 8)
 #define LANE_8    (ITEM % 32 / 4)
 #define LANE_4    (ITEM % 4)
@@ -79,7 +79,7 @@
 #define PLACE_W(k, m) ((k) * PITCH_W + (m))
 #define PLACE_X(k, n) ((k) * PITCH_X + (n))
 
-/* Of the tile: where sum i or j of an item is. */
+/* Row and column of an item's sum (i, j). */
 #define ITEM_AT_M (Y_ALONG_M ? ITEM % ITEMS_M : ITEM / ITEMS_N)
 #define ITEM_AT_N (Y_ALONG_M ? ITEM / ITEMS_M : ITEM % ITEMS_N)
 #define SUM_M(i)  ((i) / CHUNK_M * (CHUNK_M * ITEMS_M) + ITEM_AT_M * CHUNK_M + (i) % CHUNK_M)
@@ -89,7 +89,7 @@
 /* What a work-group computes. */
 typedef struct tile {
     int m, n;  /* the first ones */
-    int batch; /* of a product; a convolution's group */
+    int batch; /* the product's batch; a convolution's group */
     int residue_0, residue_1, residue_2;
     int split;
 } tile;
@@ -507,7 +507,7 @@ KERNEL(run)(ARGUMENTS)
 #else
 #define BEGIN (t.split * SPLIT_TERMS)
 #define END   (SPLITS > 1 ? min(terms_of(t), BEGIN + SPLIT_TERMS) : terms_of(t))
-/* Of the tile: where column n of term k is, and sum (m, n). */
+/* Offsets in the tile: column n of term k; sum (m, n). */
 #define X_AT(k, n)   (X_ALONG_K ? (n) * TILE_K + (k) : (k) * TILE_N + (n))
 #define SUM_AT(m, n) (X_ALONG_K ? (n) * TILE_M + (m) : (m) * TILE_N + (n))
 /* What is multiplied at once: eight of one side, two vectors of the other. */
@@ -573,7 +573,7 @@ FUNCTION void gather_row(GLOBAL const TYPE_0 *x, const stretch *s, term k, int l
     }
 }
 
-/* So many channels of one position by one tap. */
+/* Copies `count` channels of a position and a tap. */
 FUNCTION void gather_channels(GLOBAL const TYPE_0 *x, const stretch *s, term k, int count,
                               TO_LOCAL float *to)
 {

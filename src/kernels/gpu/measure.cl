@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that do one thing. WHAT: one of those below; ITEMS of a group, GROUPS; ROUNDS. */
+/* Loops of one kind, WHAT, in GROUPS groups of ITEMS work-items, for ROUNDS rounds. */
 #define NOTHING 0
 #define PRODUCTS 1
 #define READS 2
@@ -24,7 +24,7 @@ KERNEL(measure)(ARGUMENTS)
     }
 }
 #elif WHAT == PRODUCTS
-/* Eight sums, so that none waits for the one before. */
+/* Eight independent sums hide the latency. */
 KERNEL(measure)(ARGUMENTS)
 {
     const int at = GROUP * ITEMS + ITEM;

@@ -172,7 +172,7 @@ KERNEL(pack)(ARGUMENTS)
     }
 }
 
-/* A tile of an image: where its outputs begin. */
+/* A tile of an image: the first output. */
 typedef struct winograd_tile {
     int image, at_1, at_2;
 } winograd_tile;

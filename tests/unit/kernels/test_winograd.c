@@ -137,7 +137,7 @@ static bool is_whole(const product_case *c)
     return g.kernel[0] * g.kernel[1] * g.kernel[2] == taps;
 }
 
-/* Checks the shape if Winograd kernels support it, which depends on its layouts. */
+/* Checks the shape if Winograd kernels support it in these layouts. */
 static int check(const shape *s, int space, case_layout x_layout, case_layout y_layout)
 {
     product_case c;

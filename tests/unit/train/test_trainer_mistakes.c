@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mistakes that a trainer refuses, and its messages. */
+/* Options that a trainer refuses, and the messages. */
 #include "trainer_case.h"
 
 /* What the options of a trainer must say, in its message. */

@@ -12,7 +12,7 @@
 typedef struct from {
     int64_t at, left;
     ry_vi lanes;
-    ry_vm low, high; /* readable lanes of its one or two vectors */
+    ry_vm low, high; /* readable lanes of the one or two vectors */
 } from;
 
 RY_INLINE ry_vf load_x(const float *x, const from *f, const int mix)
