@@ -7,18 +7,13 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
+#include "problem/limits.h"
 
 #include <math.h>
 
 enum {
-    /* weights of an axis's table at most: a larger one would cost more memory and time while
-     * planning than it is worth */
-    MAX_WEIGHTS = 1 << 21,
     /* most outputs of an axis for planning to try singly */
-    MAX_TRIED = 1 << 16,
-    /* axes along which integers are interpolated: more would round halves otherwise than the
-     * definition, which sums axis by axis */
-    MAX_INTEGER_AXES = 2
+    MAX_TRIED = 1 << 16
 };
 
 /* Are both tensors row-major? Else they are channels last. */
@@ -59,7 +54,8 @@ static bool keeps(const ry_resize_axis *axis)
 
 static bool has_table(const ry_resize_axis *axis)
 {
-    return axis->in <= INT32_MAX && ry_product(axis->out, ry_resize_max_taps(axis)) <= MAX_WEIGHTS;
+    return axis->in <= INT32_MAX &&
+           ry_product(axis->out, ry_resize_max_taps(axis)) <= RY_LIMIT_RESIZE_WEIGHTS;
 }
 
 /* Does any axis move its elements? */
@@ -90,7 +86,7 @@ bool ry_resize_applicable(const ry_problem *problem)
             return false;
         }
     }
-    if (!ry_dtype_is_float((ry_dtype)x->dtype) && changing > MAX_INTEGER_AXES &&
+    if (!ry_dtype_is_float((ry_dtype)x->dtype) && changing > RY_LIMIT_RESIZE_INTEGER_AXES &&
         problem->attrs.resize.mode != RY_resize_mode_nearest) {
         return false;
     }
