@@ -9,18 +9,8 @@
  * arXiv:1609.07009); weight gradients a space to depth and a weight gradient of few taps. */
 #include "graph/emitter.h"
 #include "graph/rewrite.h"
+#include "problem/limits.h"
 #include "problem/window.h"
-
-enum {
-    /* The product of strides up to which kernels compute the window as it is: so many phases of a
-     * transposed convolution. Weight gradients break even there
-     * (docs/notes/2026-11-26-strided-windows.md). */
-    MOST_STRIDES = 64,
-    /* Blocks may have so many elements a channel, or so many times those of the large side: pads can
-     * crop nearly all of them. */
-    FEW_ELEMENTS = 1 << 16,
-    MOST_SPREAD = 16
-};
 
 typedef struct block_axis {
     ry_window_axis window;
@@ -308,13 +298,13 @@ static block_axis block_axis_of(const ry_window_axis *window)
 
 static bool blocks_fit(const strided *s)
 {
-    int64_t blocks = 1, side = MOST_SPREAD;
+    int64_t blocks = 1, side = RY_LIMIT_STRIDED_SPREAD;
     for (int i = 0; i < s->rank; i++) {
         const block_axis *axis = &s->axis[i];
         blocks = ry_product(blocks, ry_product(axis->blocks, axis->window.stride));
         side = ry_product(side, axis->window.in);
     }
-    return blocks <= ry_max(side, FEW_ELEMENTS);
+    return blocks <= ry_max(side, RY_LIMIT_STRIDED_ELEMENTS);
 }
 
 static bool has(const ry_node *node, int input)
@@ -345,7 +335,7 @@ static bool read_node(const ry_graph *graph, const ry_node *node, strided *s)
     const bool plain =
         transposed ? !has(node, 3) && node->attrs.convt.activation == RY_activation_none : true;
     return plain && window.auto_pad == RY_auto_pad_explicit && ry_shape_elements(y) > 0 &&
-           strides_of(&window) > MOST_STRIDES && blocks_fit(s);
+           strides_of(&window) > RY_LIMIT_STRIDED_PHASES && blocks_fit(s);
 }
 
 static rynd_status rewrite_node(ry_graph *graph, ry_node_id id, strided *s, ry_error *error)

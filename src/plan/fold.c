@@ -241,19 +241,28 @@ static rynd_status fold_node(ry_graph *graph, ry_node_id id, const ry_target *ta
 }
 
 /* Operators that may refuse the content of an input, whatever the size of the output. */
-static const ry_op checking[] = {RY_OP_expr,       RY_OP_gather,     RY_OP_gather_elements,
-                                 RY_OP_gather_nd,  RY_OP_max_unpool, RY_OP_scatter_elements,
-                                 RY_OP_scatter_nd, RY_OP_roi_align,  RY_OP_reverse_sequence,
-                                 RY_OP_one_hot};
+static const ry_op checking[] = {RY_OP_gather,     RY_OP_gather_elements,  RY_OP_gather_nd,
+                                 RY_OP_max_unpool, RY_OP_scatter_elements, RY_OP_scatter_nd,
+                                 RY_OP_roi_align,  RY_OP_reverse_sequence, RY_OP_one_hot};
 
-/* Is nothing computed: outputs without elements, of inputs whose content is legal anyway? States
- * are left alone: their next content is a step's. */
+/* May the node, or one behind its inputs, refuse content? refuses: the same of each value so far. */
+static bool may_refuse(const ry_node *node, const bool *refuses)
+{
+    bool found = false;
+    for (size_t i = 0; i < sizeof checking / sizeof *checking; i++) {
+        found = found || node->op == checking[i];
+    }
+    for (int i = 0; !found && i < node->inputs; i++) {
+        found = node->in[i] != RY_NO_VALUE && refuses[node->in[i]];
+    }
+    return found;
+}
+
+/* Does the node compute outputs without elements only? States keep their nodes: their next content
+ * is a step's. */
 static bool computes_nothing(const ry_graph *graph, const ry_node *node)
 {
     bool nothing = ry_op_get_class(node->op) == RY_CLASS_COMPUTE && graph->state_count == 0;
-    for (size_t i = 0; i < sizeof checking / sizeof *checking; i++) {
-        nothing = nothing && node->op != checking[i];
-    }
     for (int i = 0; nothing && i < node->outputs; i++) {
         nothing = node->out[i] == RY_NO_VALUE ||
                   ry_shape_elements(&graph->values[node->out[i]].shape) == 0;
@@ -305,13 +314,15 @@ static rynd_status fold(ry_graph *graph, const ry_target *target, const bool *he
                         ry_error *error)
 {
     bool *late_value = RY_TAKE(&graph->arena, bool, graph->value_count);
+    bool *refuses = RY_TAKE(&graph->arena, bool, graph->value_count);
     *later = RY_TAKE(&graph->arena, bool, graph->node_count);
-    if (!late_value || !*later) {
+    if (!late_value || !refuses || !*later) {
         return ry_fail_memory(error);
     }
     for (ry_node_id id = 0; id < graph->node_count; id++) {
         ry_node *node = &graph->nodes[id];
         rynd_status status = RYND_OK;
+        const bool refusing = may_refuse(node, refuses);
         bool late = waits(graph, node, late_value);
         if (!late) {
             ry_infer_result result = ry_infer_node(graph, node, error, &status);
@@ -320,6 +331,11 @@ static rynd_status fold(ry_graph *graph, const ry_target *target, const bool *he
             }
             late = result == RY_INFER_LATER || !shapes_known(graph, node->outputs, node->out);
         }
+        for (int i = 0; i < node->outputs; i++) {
+            if (node->out[i] != RY_NO_VALUE) {
+                refuses[node->out[i]] = refusing;
+            }
+        }
         if (late) {
             (*later)[id] = true;
             for (int i = 0; i < node->outputs; i++) {
@@ -327,7 +343,7 @@ static rynd_status fold(ry_graph *graph, const ry_target *target, const bool *he
                     late_value[node->out[i]] = true;
                 }
             }
-        } else if (computes_nothing(graph, node)) {
+        } else if (!refusing && computes_nothing(graph, node)) {
             RY_TRY(drop_node(graph, id, target, error));
         } else if ((!held || !held[id]) && has_constants(graph, node) &&
                    ry_plan_affords_fold(graph, node)) {

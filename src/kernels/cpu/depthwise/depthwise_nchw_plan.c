@@ -7,6 +7,7 @@
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
+#include "problem/limits.h"
 
 #include <string.h>
 
@@ -20,10 +21,9 @@ ry_window_range ry_depthwise_nchw_passes(const ry_conv_geometry *g, int64_t z)
  * convolutions with more. */
 static bool has_few_edges(const ry_conv_geometry *g)
 {
-    enum { MAX_SLICES = 1 << 12, MAX_BESIDE = 1 << 12 };
     const int64_t end = (g->out[2] - 1) * g->stride[2] + (g->kernel[2] - 1) * g->dilation[2];
-    return g->out[0] <= MAX_SLICES && g->before[2] <= MAX_BESIDE &&
-           end - g->before[2] - g->in[2] <= MAX_BESIDE;
+    return g->out[0] <= RY_LIMIT_DEPTHWISE_SLICES && g->before[2] <= RY_LIMIT_DEPTHWISE_BESIDE &&
+           end - g->before[2] - g->in[2] <= RY_LIMIT_DEPTHWISE_BESIDE;
 }
 
 /* Passes over all slices of y, or 0 if a slice has none. */
@@ -58,8 +58,9 @@ bool ry_depthwise_nchw_suits(const ry_problem *problem)
         g->stride[1] == g->stride[2] &&
         (g->stride[2] == 1 || (g->stride[2] == 2 && g->dilation[1] == 1 && g->dilation[2] == 1));
     return near && residual && steps && g->kernel[1] <= STRIP_WINDOW &&
-           g->kernel[2] <= STRIP_WINDOW && g->dilation[2] * g->kernel[2] <= 256 &&
-           has_few_edges(g) && count_passes(g) > 0;
+           g->kernel[2] <= STRIP_WINDOW &&
+           g->dilation[2] * g->kernel[2] <= RY_LIMIT_DEPTHWISE_REACH && has_few_edges(g) &&
+           count_passes(g) > 0;
 }
 
 /* Pixels that a load may read, relative to the vector's first output pixel at column 0: `span` of

@@ -34,6 +34,7 @@
 #include "kernels/common/task_cut.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/kernel.h"
+#include "problem/limits.h"
 #include "problem/window.h"
 
 typedef enum depthwise_nchw_variant {
@@ -50,9 +51,9 @@ enum { NCHW_VARIANT, NCHW_TWO_STRIPS, NCHW_ROWS, NCHW_CHANNELS, NCHW_KNOBS };
 extern const ry_knob ry_depthwise_nchw_knobs[NCHW_KNOBS];
 
 enum {
-    STRIP_ROWS = 7,    /* output rows of a strip */
-    STRIP_TAPS = 7,    /* rows of the window at once, at most */
-    STRIP_WINDOW = 32, /* a window's height at most */
+    STRIP_ROWS = 7,                           /* output rows of a strip */
+    STRIP_TAPS = 7,                           /* rows of the window at once, at most */
+    STRIP_WINDOW = RY_LIMIT_DEPTHWISE_WINDOW, /* a window's height at most */
     DEPTHWISE_HEIGHTS = 3,
     /* that roll together, at most: what they read and write stays in the first-level cache for
      * the next columns */

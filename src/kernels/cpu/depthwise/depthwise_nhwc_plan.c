@@ -7,6 +7,7 @@
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
+#include "problem/limits.h"
 
 #include <string.h>
 
@@ -19,8 +20,7 @@ enum {
     TASK_ROWS = 8,
     MIN_PART = 192,       /* channels of a task, where there are enough rows to cut */
     RING_SUITS = 4 << 20, /* bytes of a worker's scratch at least that a vector's slices may take */
-    HOLD_PIXELS = 64,     /* narrow lines are transposed back so many pixels at a time */
-    MAX_TAPS = 1024
+    HOLD_PIXELS = 64      /* narrow lines are transposed back so many pixels at a time */
 };
 
 static const struct ry_blocks_costs *shares_of(const depthwise_nhwc_plan *plan)
@@ -113,8 +113,8 @@ bool ry_depthwise_nhwc_suits(const ry_problem *problem, int width)
     const int64_t slices =
         is_flat(g) ? 0
                    : reach_of(&plan.axis[0]) * g->in[1] * g->in[2] * width * (int64_t)sizeof(float);
-    return g->kernel[0] * g->kernel[1] * g->kernel[2] <= MAX_TAPS && has_lanes(g, width) &&
-           slices <= RING_SUITS;
+    return g->kernel[0] * g->kernel[1] * g->kernel[2] <= RY_LIMIT_DEPTHWISE_TAPS &&
+           has_lanes(g, width) && slices <= RING_SUITS;
 }
 
 #define TAKES(width)                                                \

@@ -13,14 +13,9 @@
 #include "kernels/form_least.h"
 #include "kernels/knob_values.h"
 #include "machine/machine.h"
+#include "problem/limits.h"
 
 #include <string.h>
-
-enum {
-    MAX_OUT = 64, /* output channels of a group */
-    MAX_TAPS = 2048,
-    MAX_PRODUCTS = 64 << 20 /* bytes of workspace */
-};
 
 void ry_kn2row_product_of(const ry_problem *problem, const kn2row_plan *plan,
                           kn2row_product *product)
@@ -69,11 +64,11 @@ bool ry_kn2row_is_possible(const ry_problem *problem)
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
     const bool depthwise = g.channels_in == 1 && g.channels_out == 1;
-    if (depthwise || !ry_conv_has_unit_stride(&g) || g.taps < 2 || g.taps > MAX_TAPS ||
-        g.channels_out > MAX_OUT) {
+    if (depthwise || !ry_conv_has_unit_stride(&g) || g.taps < 2 ||
+        g.channels_out > RY_LIMIT_KN2ROW_OUT) {
         return false;
     }
-    const int64_t max = MAX_PRODUCTS / 4, columns = g.groups * kn2row_columns(&g);
+    const int64_t max = RY_LIMIT_KN2ROW_PRODUCTS / 4, columns = g.groups * kn2row_columns(&g);
     return columns <= max && g.batch <= max / columns && pixels_of(&g) <= max / columns / g.batch;
 }
 

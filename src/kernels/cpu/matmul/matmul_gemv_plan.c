@@ -5,10 +5,9 @@
 
 #include "kernels/cpu/matmul/matmul_tasks.h"
 #include "kernels/packing.h"
+#include "problem/limits.h"
 
 #include <string.h>
-
-enum { MAX_DOT_ROWS = 32 }; /* rows of a: with more, packing b pays */
 
 const ry_knob ry_gemv_knobs[GEMV_KNOBS] = {
     [GEMV_COLUMNS] = {.name = "columns"}, [GEMV_K_BLOCK] = {.name = "k_block"}};
@@ -42,7 +41,7 @@ static bool read_shape(const ry_problem *problem, bool rounded, gemv_plan *plan)
     const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
     plan->dot = b->row == 1 || s->k == 1;
     return is_narrow_float(a->dtype) && is_narrow_float(b->dtype) &&
-           (plan->dot ? s->m <= MAX_DOT_ROWS : b->column == 1 && s->m <= MAX_GEMV_SUM_ROWS);
+           (plan->dot ? s->m <= RY_LIMIT_GEMV_ROWS : b->column == 1 && s->m <= MAX_GEMV_SUM_ROWS);
 }
 
 static bool takes(const ry_problem *problem, bool rounded)
@@ -77,8 +76,9 @@ static int64_t k_block_of(const ry_query *query, const gemv_plan *plan)
 {
     const int64_t near = ry_machine_core_share(query->target->machine, RYND_LEVEL_L2,
                                                ry_costs_asked(query)->blocks.gemv_k_block);
-    return plan->dot && plan->shape.m > GEMV_DOT_A ? ry_min(near / 4 / MAX_DOT_ROWS, plan->shape.k)
-                                                   : plan->shape.k;
+    return plan->dot && plan->shape.m > GEMV_DOT_A
+               ? ry_min(near / 4 / RY_LIMIT_GEMV_ROWS, plan->shape.k)
+               : plan->shape.k;
 }
 
 static int64_t b_size(const gemv_plan *plan)

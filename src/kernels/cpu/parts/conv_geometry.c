@@ -3,13 +3,10 @@
 #include "kernels/cpu/parts/conv_geometry.h"
 
 #include "base/integer.h"
+#include "problem/limits.h"
 #include "problem/window.h"
 
 #include <string.h>
-
-/* A table of more taps would cost more memory and time while planning than it is worth: the
- * reference takes such a convolution. */
-enum { MAX_TAPS = 1 << 16 };
 
 /* The problem's axes as the last of RY_SPACE axes. */
 static void axes_of(const ry_problem *problem, ry_window_axis axis[RY_SPACE])
@@ -58,7 +55,7 @@ static bool has_few_taps(const ry_problem *problem)
     for (int i = 0; i < RY_SPACE; i++) {
         taps = ry_product(taps, axis[i].taps);
     }
-    return taps <= MAX_TAPS;
+    return taps <= RY_LIMIT_CONV_TAPS;
 }
 
 bool ry_conv_is_spatial(const ry_problem *problem)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which convolutions a geometry and tiles can be made for. */
 #include "kernels/cpu/parts/conv_geometry.h"
-
-/* Most phases of a transposed convolution; larger strides are left to the reference. */
-enum { MAX_PHASES = 64 };
+#include "problem/limits.h"
 
 static bool is_float(const ry_problem *problem, int i)
 {
@@ -19,9 +17,9 @@ static bool has_few_phases(const ry_problem *problem)
     int64_t phases = 1;
     for (int i = 0; i < problem->in[0].rank - 2; i++) {
         const int64_t stride = ry_ints_get(&problem->attrs.convt.stride, i, 1);
-        phases *= stride < MAX_PHASES + 1 ? stride : MAX_PHASES + 1;
+        phases *= stride < RY_LIMIT_STRIDED_PHASES + 1 ? stride : RY_LIMIT_STRIDED_PHASES + 1;
     }
-    return phases <= MAX_PHASES;
+    return phases <= RY_LIMIT_STRIDED_PHASES;
 }
 
 bool ry_conv_takes_floats(const ry_problem *problem)

@@ -8,13 +8,11 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
+#include "problem/limits.h"
 
 #include <math.h>
 
 enum {
-    /* weights of an axis's table at most: a larger one would cost more memory and time while
-     * planning than it is worth */
-    MAX_WEIGHTS = 1 << 21,
     /* most outputs of an axis for planning to try singly */
     MAX_TRIED = 1 << 16,
     /* extents of an axis multiplied at most, for its transposed map */
@@ -72,9 +70,10 @@ static bool has_table(const ry_resize_axis *axis, bool transposed)
 {
     if (transposed) {
         return ry_product(axis->in, axis->out) <= MAX_TRANSPOSED &&
-               ry_product(axis->out, ry_resize_max_taps(axis)) <= MAX_WEIGHTS;
+               ry_product(axis->out, ry_resize_max_taps(axis)) <= RY_LIMIT_RESIZE_WEIGHTS;
     }
-    return axis->in <= INT32_MAX && ry_product(axis->out, ry_resize_max_taps(axis)) <= MAX_WEIGHTS;
+    return axis->in <= INT32_MAX &&
+           ry_product(axis->out, ry_resize_max_taps(axis)) <= RY_LIMIT_RESIZE_WEIGHTS;
 }
 
 /* Does any axis move its elements? */

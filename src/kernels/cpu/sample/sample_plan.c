@@ -8,6 +8,7 @@
 #include "kernels/common/roi_bins.h"
 #include "kernels/common/work.h"
 #include "kernels/cpu/parts/dense_lanes.h"
+#include "problem/limits.h"
 
 bool ry_grid_sample_applicable(const ry_problem *problem)
 {
@@ -74,8 +75,6 @@ rynd_status ry_deform_columns_prepare(const ry_query *query, ry_prepared *prepar
 }
 
 /* A larger result's tables of bins would not fit a worker's scratch. */
-enum { MAX_BINS = 1024 };
-
 /* Taps of a bin that its cost is counted with, if it has as many. */
 enum { TYPICAL = 64 };
 
@@ -85,8 +84,8 @@ bool ry_roi_align_applicable(const ry_problem *problem)
     return ry_problem_has_input(problem, 0) && ry_problem_has_input(problem, 1) &&
            ry_problem_has_input(problem, 2) && ry_problem_has_output(problem, 0) &&
            ry_dtype_is_float((ry_dtype)x->dtype) && x->rank == 4 && problem->in[1].rank == 2 &&
-           problem->in[2].rank == 1 && ry_points_takes(x, y) && y->dim[2] <= MAX_BINS &&
-           y->dim[3] <= MAX_BINS;
+           problem->in[2].rank == 1 && ry_points_takes(x, y) &&
+           y->dim[2] <= RY_LIMIT_ROI_ALIGN_BINS && y->dim[3] <= RY_LIMIT_ROI_ALIGN_BINS;
 }
 
 void ry_roi_align_initialise(const ry_query *query, void *state)

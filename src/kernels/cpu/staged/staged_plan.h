@@ -38,11 +38,12 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/kernel.h"
+#include "problem/limits.h"
 
 enum {
-    STAGED_MAX_STRIDE = 4,
-    STAGED_MAX_PHASES = 16,
-    STAGED_MAX_DEPTHS = 16,
+    STAGED_MAX_STRIDE = RY_LIMIT_STAGED_STRIDE,
+    STAGED_MAX_PHASES = RY_LIMIT_STAGED_PHASES,
+    STAGED_MAX_DEPTHS = RY_LIMIT_STAGED_DEPTHS,
     STAGED_MAX_PIXELS = 13,
     STAGED_MAX_PLACE_TAPS = 64
 };

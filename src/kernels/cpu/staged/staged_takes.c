@@ -3,18 +3,11 @@
 #include "base/integer.h"
 #include "kernels/cpu/staged/staged_plan.h"
 #include "kernels/form.h"
+#include "problem/limits.h"
 
 enum {
-    MAX_TAPS = 2048,
     MAX_RUNS_CHANNEL = 1 << 18, /* bytes of one channel's planes in a worker's scratch */
-    MAX_ROWS_CHANNEL = 1 << 24,
-    MAX_RUNS_OUT = 64,
-    MAX_TRANSPOSED_OUT = 16,
-    MAX_IN = 8, /* all channels at once: above, the implicit GEMM gathers full vectors of them */
-    /* the same in place, of several groups. Copies that make x so would lose the gain of one group
-     */
-    MAX_GROUP_IN = 16,
-    MAX_DEPTH = 1024 /* a sum's depth: an oc block's weights stay in a second-level cache */
+    MAX_ROWS_CHANNEL = 1 << 24
 };
 
 /* Bytes of one channel's planes at most, in tasks of few rows. */
@@ -34,11 +27,12 @@ static int64_t channel_bytes(const ry_problem *problem, const ry_conv_geometry *
 /* One tap of every pixel needs no staging. */
 static bool has_runs(const ry_problem *problem, const ry_conv_geometry *g)
 {
-    const int64_t max_out = problem->op == RY_OP_conv ? MAX_RUNS_OUT : MAX_TRANSPOSED_OUT;
-    return g->stride[1] <= STAGED_MAX_STRIDE && g->stride[2] <= STAGED_MAX_STRIDE &&
+    const int64_t max_out =
+        problem->op == RY_OP_conv ? RY_LIMIT_STAGED_OUT : RY_LIMIT_STAGED_TRANSPOSED_OUT;
+    return g->stride[1] <= RY_LIMIT_STAGED_STRIDE && g->stride[2] <= RY_LIMIT_STAGED_STRIDE &&
            g->kernel[1] * g->kernel[2] * g->stride[1] * g->stride[2] > 1 &&
-           g->kernel[0] <= STAGED_MAX_DEPTHS && g->channels_out <= max_out &&
-           g->phases <= STAGED_MAX_PHASES && channel_bytes(problem, g) <= MAX_RUNS_CHANNEL;
+           g->kernel[0] <= RY_LIMIT_STAGED_DEPTHS && g->channels_out <= max_out &&
+           g->phases <= RY_LIMIT_STAGED_PHASES && channel_bytes(problem, g) <= MAX_RUNS_CHANNEL;
 }
 
 /* All sums end in tiles of one phase, whose columns are floats next to each other. */
@@ -47,15 +41,15 @@ static bool ends_in_tiles(const ry_problem *problem, const ry_conv_geometry *g, 
     return ry_conv_reads_forward(problem) && ry_conv_is_flat(g) &&
            !ry_problem_has_input(problem, 3) && ry_type_of(&problem->out[0]) == RY_f32 &&
            g->kernel[1] * g->kernel[2] > 1 && g->channels_in <= max_in &&
-           g->kernel[1] * g->kernel[2] * g->channels_in <= MAX_DEPTH;
+           g->kernel[1] * g->kernel[2] * g->channels_in <= RY_LIMIT_STAGED_DEPTH;
 }
 
 static bool has_rows(const ry_problem *problem, const ry_conv_geometry *g)
 {
     const ry_tensor *y = &problem->out[0];
-    return ends_in_tiles(problem, g, MAX_IN) && g->stride[1] <= STAGED_MAX_STRIDE &&
-           g->stride[2] <= STAGED_MAX_STRIDE && y->stride[y->rank - 1] == 1 &&
-           channel_bytes(problem, g) <= MAX_ROWS_CHANNEL;
+    return ends_in_tiles(problem, g, RY_LIMIT_STAGED_IN) &&
+           g->stride[1] <= RY_LIMIT_STAGED_STRIDE && g->stride[2] <= RY_LIMIT_STAGED_STRIDE &&
+           y->stride[y->rank - 1] == 1 && channel_bytes(problem, g) <= MAX_ROWS_CHANNEL;
 }
 
 /* Vectors of a row but the first and the last read inside x with every tap. */
@@ -71,7 +65,8 @@ static bool has_place(const ry_problem *problem, const ry_conv_geometry *g, int6
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     const int64_t reach = g->kernel[1] * g->dilation[1] + ry_max(g->before[1], -g->before[1]),
                   row = ry_max(g->x_step[1], -g->x_step[1]);
-    return ends_in_tiles(problem, g, g->groups > 1 ? MAX_GROUP_IN : MAX_IN) &&
+    return ends_in_tiles(problem, g,
+                         g->groups > 1 ? RY_LIMIT_STAGED_GROUP_IN : RY_LIMIT_STAGED_IN) &&
            ry_type_of(x) == RY_f32 && g->x_step[2] == 1 && g->stride[2] == 1 &&
            y->stride[y->rank - 1] == 1 && g->taps <= STAGED_MAX_PLACE_TAPS &&
            row <= INT32_MAX / reach && is_inside_between(g, width);
@@ -85,7 +80,7 @@ static bool has_channels(const ry_problem *problem, const ry_conv_geometry *g)
             return false;
         }
     }
-    return ends_in_tiles(problem, g, MAX_IN) && g->groups == 1 && g->dilation[2] == 1 &&
+    return ends_in_tiles(problem, g, RY_LIMIT_STAGED_IN) && g->groups == 1 && g->dilation[2] == 1 &&
            g->stride[2] <= g->kernel[2] && (y->stride[1] == 1 || y->stride[y->rank - 1] == 1);
 }
 
@@ -96,7 +91,7 @@ bool ry_staged_has(const ry_problem *problem, staged_form form, int64_t width)
         return false;
     }
     ry_conv_geometry_of(problem, &g, NULL, NULL);
-    return g.taps > 0 && g.taps <= MAX_TAPS &&
+    return g.taps > 0 &&
            (form == STAGED_RUNS   ? has_runs(problem, &g)
             : form == STAGED_ROWS ? has_rows(problem, &g)
             : form == STAGED_PLACE

@@ -8,6 +8,7 @@
 #include "kernels/form.h"
 #include "kernels/knob_values.h"
 #include "machine/machine.h"
+#include "problem/limits.h"
 
 #include <string.h>
 
@@ -16,10 +17,7 @@ const ry_knob ry_wgrad_direct_knobs[WGRAD_DIRECT_KNOBS] = {
     [WGRAD_DIRECT_PLACES] = {.name = "places"},
 };
 
-/* Products of channels of a group: beyond them tiles of sums are better filled. Residues of the
- * stride, and floats of the smallest frame: beyond them frames take more memory than they are
- * worth. */
-enum { MAX_PAIRS = 64, MAX_RESIDUES = 64, MAX_FRAME = 1 << 22, MAX_PARTS = 64 };
+enum { MAX_PARTS = 64 };
 
 /* Vectors of a task where a place is one: what copies of neighbours in memory have in common. */
 enum { TASK_VECTORS = 4 };
@@ -48,8 +46,9 @@ bool ry_wgrad_direct_takes(const ry_problem *problem)
         frame *= (double)reach_of(axis) + (i == WGRAD_SPACE - 1 ? (double)axis->out : 1);
         residues *= (double)residues_of(axis);
     }
-    return s.c <= MAX_PAIRS && s.k <= MAX_PAIRS && s.c * s.k <= MAX_PAIRS &&
-           residues <= MAX_RESIDUES && frame * (residues * (double)s.c + (double)s.k) <= MAX_FRAME;
+    return s.c <= RY_LIMIT_WGRAD_PAIRS && s.k <= RY_LIMIT_WGRAD_PAIRS &&
+           s.c * s.k <= RY_LIMIT_WGRAD_PAIRS && residues <= RY_LIMIT_WGRAD_RESIDUES &&
+           frame * (residues * (double)s.c + (double)s.k) <= RY_LIMIT_WGRAD_FRAME;
 }
 
 /* Floats of a task's frames for each place. */

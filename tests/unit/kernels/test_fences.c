@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* No cliff at a limit of problem/limits.inc: a problem at either side of each is planned without a
+ * reference, and its predicted time for a unit of work is within EXCESS of the other's. A limit that
+ * says "the reference" is a fence: its far side is planned with one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <rynd/rynd.h>
+
+#include "problem/limits.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double EXCESS = 1.5;
+
+typedef struct fence {
+    const char *limit;
+    const char *at, *beyond; /* problems: the limit is reached, and exceeded by little */
+    unsigned constants;
+    double known; /* a larger excess that is known; 0: EXCESS holds */
+} fence;
+
+#define TINY_ROIS "x1=2x4:f32 x2=2:i64"
+
+static const fence fences[] = {
+    {"STRIDED_PHASES", "convt c=64 h=14 w=14 k=64 r=8 s=8 stride=8",
+     "convt c=64 h=14 w=14 k=64 r=9 s=8 stride=9,8", 6, 0},
+    {"STRIDED_PHASES", "convt c=64 w=196 k=64 s=64 stride=64",
+     "convt c=64 w=196 k=64 s=65 stride=65", 6, 0},
+    {"STRIDED_PHASES", "conv n=8 c=3 h=224 w=224 k=96 r=8 s=8 stride=8 dir=bwd_weights",
+     "conv n=8 c=3 h=225 w=224 k=96 r=9 s=8 stride=9,8 dir=bwd_weights", 0,
+     /* the copy into blocks */ 2.5},
+    {"STRIDED_ELEMENTS", "convt c=4 w=3 k=4 s=20000 stride=20000 pad=29000",
+     "convt c=4 w=3 k=4 s=30000 stride=30000 pad=44000", 6, 0},
+    {"STRIDED_SPREAD", "convt c=4 w=3 k=4 s=30000 stride=30000 pad=42000",
+     "convt c=4 w=3 k=4 s=30000 stride=30000 pad=44000", 6, 0},
+    {"CONV_TAPS", "conv c=1 w=131072 k=1 s=65536", "conv c=1 w=131072 k=1 s=65537", 6, 0},
+    {"STAGED_OUT", "conv c=3 h=56 w=56 k=64 r=3 s=3 pad=1", "conv c=3 h=56 w=56 k=65 r=3 s=3 pad=1",
+     6, 0},
+    {"STAGED_TRANSPOSED_OUT", "convt c=4 h=56 w=56 k=16 r=4 s=4 stride=2 pad=1",
+     "convt c=4 h=56 w=56 k=17 r=4 s=4 stride=2 pad=1", 6, 0},
+    {"STAGED_IN", "conv c=8 h=56 w=56 k=32 r=3 s=3 pad=1", "conv c=9 h=56 w=56 k=32 r=3 s=3 pad=1",
+     6, 0},
+    {"STAGED_GROUP_IN", "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 groups=4",
+     "conv c=68 h=56 w=56 k=64 r=3 s=3 pad=1 groups=4", 6, 0},
+    {"STAGED_DEPTH", "conv c=8 h=56 w=56 k=16 r=8 s=16", "conv c=8 h=56 w=56 k=16 r=8 s=17", 6, 0},
+    {"STAGED_STRIDE", "conv c=3 h=224 w=224 k=32 r=7 s=7 stride=4",
+     "conv c=3 h=224 w=280 k=32 r=7 s=7 stride=4,5", 6, 0},
+    {"STAGED_PHASES", "convt c=8 h=28 w=28 k=3 r=8 s=8 stride=4",
+     "convt c=8 h=28 w=28 k=3 r=8 s=10 stride=4,5", 6, /* a table of phases */ 2.6},
+    {"STAGED_DEPTHS", "conv c=2 d=32 h=16 w=16 k=8 t=16 r=3 s=3",
+     "conv c=2 d=33 h=16 w=16 k=8 t=17 r=3 s=3", 6, /* a table of slices */ 1.8},
+    {"KN2ROW_OUT", "conv c=64 h=28 w=28 k=64 r=5 s=5 pad=2",
+     "conv c=64 h=28 w=28 k=65 r=5 s=5 pad=2", 6, 0},
+    {"KN2ROW_PRODUCTS", "conv c=16 h=256 w=256 k=10 r=5 s=5 pad=2",
+     "conv c=16 h=256 w=264 k=10 r=5 s=5 pad=2", 6, 0},
+    {"DEPTHWISE_WINDOW", "conv c=32 h=64 w=64 k=32 r=32 s=32 pad=16 groups=32",
+     "conv c=32 h=64 w=64 k=32 r=33 s=33 pad=16 groups=32", 6, /* texts per window height */ 1.8},
+    {"DEPTHWISE_REACH", "conv c=32 h=8 w=640 k=32 r=1 s=4 dilation=1,64 groups=32",
+     "conv c=32 h=8 w=640 k=32 r=1 s=4 dilation=1,65 groups=32", 6, /* masks beside x */ 2},
+    {"DEPTHWISE_SLICES", "conv c=4 d=4096 h=8 w=8 k=4 t=1 r=3 s=3 pad=0,1,1 groups=4",
+     "conv c=4 d=4097 h=8 w=8 k=4 t=1 r=3 s=3 pad=0,1,1 groups=4", 6,
+     /* planning walks slices */ 3.2},
+    {"DEPTHWISE_BESIDE", "conv c=16 w=8192 k=16 s=3 pad=4096 groups=16",
+     "conv c=16 w=8192 k=16 s=3 pad=4097 groups=16", 6, 0},
+    {"DEPTHWISE_TAPS", "conv c=32 h=64 w=64 k=32 r=32 s=32 groups=32 layout=nhwc",
+     "conv c=32 h=64 w=64 k=32 r=32 s=33 groups=32 layout=nhwc", 6, 0},
+    {"WGRAD_PAIRS", "conv n=4 c=8 h=56 w=56 k=8 r=3 s=3 pad=1 dir=bwd_weights",
+     "conv n=4 c=8 h=56 w=56 k=9 r=3 s=3 pad=1 dir=bwd_weights", 0, 0},
+    {"WGRAD_RESIDUES", "conv n=4 c=1 h=128 w=128 k=8 r=8 s=8 stride=8 dir=bwd_weights",
+     "conv n=4 c=1 h=144 w=128 k=8 r=9 s=8 stride=9,8 dir=bwd_weights", 0,
+     /* without vectors the direct form is slow */ 2.2},
+    {"WGRAD_FRAME", "conv n=1 c=1 w=2090000 k=1 s=3 dir=bwd_weights",
+     "conv n=1 c=1 w=2100000 k=1 s=3 dir=bwd_weights", 0, /* a frame is in memory at once */ 25},
+    {"GEMV_ROWS", "matmul x0=32x512:f32 x1=512x512:f32 y0=32x512:f32",
+     "matmul x0=33x512:f32 x1=512x512:f32 y0=33x512:f32", 0, 0},
+    {"RESIZE_WEIGHTS", "resize x0=1x1x262144:f32 y0=1x1x524288:f32 mode=linear scales=1,1,2",
+     "resize x0=1x1x524289:f32 y0=1x1x1048578:f32 mode=linear scales=1,1,2", 0, 0},
+    {"ROI_ALIGN_BINS",
+     "roi_align x0=1x2x8x8:f32 " TINY_ROIS " y0=2x2x1x1024:f32 output_width=1024 sampling_ratio=1",
+     "roi_align x0=1x2x8x8:f32 " TINY_ROIS " y0=2x2x1x1025:f32 output_width=1025 sampling_ratio=1",
+     0, 0},
+};
+
+static const ry_limit *find_limit(const char *name)
+{
+    for (size_t i = 0; i < ry_limit_count; i++) {
+        if (strcmp(ry_limits[i].name, name) == 0) {
+            return &ry_limits[i];
+        }
+    }
+    fail_msg("no limit %s", name);
+    return NULL;
+}
+
+typedef struct side {
+    double seconds, work;
+    bool reference;
+    char kernel[256];
+} side;
+
+static side look(rynd_context *context, const char *problem, unsigned constants)
+{
+    const rynd_op_options options = RYND_SIZED(rynd_op_options, .constants = constants);
+    rynd_op *op = NULL;
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
+    rynd_prediction time = RYND_SIZED(rynd_prediction);
+    if (rynd_op_create(context, problem, &options, &op) != RYND_OK) {
+        fail_msg("%s: %s", problem, rynd_last_error());
+    }
+    assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
+    assert_int_equal(rynd_op_predict(op, &time), RYND_OK);
+    side s = {time.median, info.flop > 0 ? info.flop : info.bytes, info.reference != 0, ""};
+    snprintf(s.kernel, sizeof s.kernel, "%s", info.kernel);
+    rynd_op_destroy(op);
+    return s;
+}
+
+/* As `rynd sweep` counts it. */
+static double excess(const side *a, const side *b)
+{
+    const double time = b->seconds / a->seconds, work = b->work / a->work;
+    return fmax(time, 1 / time) / fmax(1, time > 1 ? work : 1 / work);
+}
+
+static bool check(rynd_context *context, const fence *f)
+{
+    const ry_limit *limit = find_limit(f->limit);
+    const bool fenced = strncmp(limit->beyond, "the reference", 13) == 0;
+    const side at = look(context, f->at, f->constants),
+               beyond = look(context, f->beyond, f->constants);
+    const double e = excess(&at, &beyond);
+    const bool good =
+        !at.reference && beyond.reference == fenced && (fenced || e <= fmax(EXCESS, f->known));
+    if (!good || getenv("FENCES_PRINT")) {
+        print_error("%s %s (%lld): E %.2f\n  %s: %s, %.3g us\n  %s: %s, %.3g us\n",
+                    good ? "good" : "FENCE", f->limit, (long long)limit->value, e, f->at, at.kernel,
+                    at.seconds * 1e6, f->beyond, beyond.kernel, beyond.seconds * 1e6);
+    }
+    return good;
+}
+
+static void no_limit_is_a_cliff(void **state)
+{
+    (void)state;
+    rynd_context *context = NULL;
+    const rynd_context_options options =
+        RYND_SIZED(rynd_context_options, .threads = 2, .wisdom = "off");
+    assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof fences / sizeof *fences; i++) {
+        wrong += !check(context, &fences[i]);
+    }
+    rynd_context_destroy(context);
+    assert_int_equal(wrong, 0);
+}
+
+static void each_limit_has_a_problem(void **state)
+{
+    (void)state;
+    for (size_t l = 0; l < ry_limit_count; l++) {
+        bool found = false;
+        for (size_t i = 0; i < sizeof fences / sizeof *fences; i++) {
+            found = found || strcmp(fences[i].limit, ry_limits[l].name) == 0;
+        }
+        if (!found) {
+            fail_msg("limit %s has no problem at either side", ry_limits[l].name);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_limit_is_a_cliff),
+        cmocka_unit_test(each_limit_has_a_problem),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
