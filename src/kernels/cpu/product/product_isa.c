@@ -97,17 +97,17 @@ static void pack_tiles(const product_plan *plan, const product_loops *loops,
 {
     const int64_t depth = ry_product_count(&nest->list[PRODUCT_DEPTH]),
                   k_block = product_k_block(plan, depth), size = (int64_t)loops->size;
-    for (int64_t t = tiles.first; t < tiles.first + tiles.count; t++) {
-        const int64_t first = product_tile_start(&plan->w, t),
-                      count = product_tile_size(&plan->w, t),
-                      width = product_tile_width(&plan->w, t);
-        walk_indices(nest, walk, PRODUCT_W, first, count, k_block);
-        for (int64_t k = 0; k < depth; k += k_block) {
-            const int64_t here = ry_min(k_block, depth - k);
+    for (int64_t k = 0; k < depth; k += k_block) {
+        const int64_t here = ry_min(k_block, depth - k);
+        for (int64_t t = tiles.first; t < tiles.first + tiles.count; t++) {
+            const int64_t first = product_tile_start(&plan->w, t),
+                          count = product_tile_size(&plan->w, t),
+                          width = product_tile_width(&plan->w, t);
             char *tile = to + (product_padded(&plan->w) * k + first * here) * size;
             if (count < width) {
                 memset(tile, 0, (size_t)(here * width * size));
             }
+            walk_indices(nest, walk, PRODUCT_W, first, count, k_block);
             gather(loops, nest, walk, w, base, count, width, k, here, tile);
         }
     }

@@ -43,12 +43,13 @@ bool ry_product_takes(const ry_problem *problem)
         ry_tensor_count(&problem->out[0]) == 0) {
         return false;
     }
+    const int64_t elements = ry_product(ry_tensor_count(&problem->in[1]), 2 * size_of(problem));
+    if (elements == INT64_MAX || ry_conv_takes_i32(problem)) {
+        return false;
+    }
     /* other kernels take floats of 32 and 16 bits, but for sums over nothing */
     const ry_dtype dtype = ry_type_of(&problem->out[0]);
-    const int64_t elements = ry_product(ry_tensor_count(&problem->in[1]), 2 * size_of(problem));
-    return elements < INT64_MAX && !ry_conv_takes_i32(problem) &&
-           (ry_product_depth(problem) == 0 || dtype == RY_f64 ||
-            (!ry_dtype_is_float(dtype) && ry_dtype_size(dtype) >= 4));
+    return dtype == RY_f64 || !ry_dtype_is_float(dtype) || ry_product_depth(problem) == 0;
 }
 
 /* Is y contiguous along w, or has x too little for vectors? */

@@ -34,11 +34,21 @@ static int64_t loads_reduced(const ry_window_axis *w, int64_t taps)
     return w->out * (w->taps + 1) + w->in * (taps + 1);
 }
 
-/* Does pool_f32 take its type, kind and outputs? */
+static bool crops(const ry_problem *problem)
+{
+    const ry_ints *pads = &problem->attrs.pool.pads;
+    bool any = false;
+    for (int i = 0; i < pads->count; i++) {
+        any = any || pads->at[i] < 0;
+    }
+    return any;
+}
+
+/* Does pool_f32 take its type, kind, pads and outputs? */
 static bool plain_floats(const ry_problem *problem)
 {
-    return problem->in[0].dtype == RYND_DTYPE_F32 && !ry_problem_has_output(problem, 1) &&
-           problem->attrs.pool.kind != RY_pool_kind_lp;
+    return !crops(problem) && problem->in[0].dtype == RYND_DTYPE_F32 &&
+           !ry_problem_has_output(problem, 1) && problem->attrs.pool.kind != RY_pool_kind_lp;
 }
 
 static void describe(const ry_query *query, pool_plan *s)
@@ -93,11 +103,6 @@ static bool window_fits(const ry_problem *problem)
     if (x->dtype != y->dtype || !same_layout(x, y) || ry_tensor_count(x) == 0 ||
         ry_tensor_count(y) == 0) {
         return false;
-    }
-    for (int i = 0; i < a->pads.count; i++) {
-        if (a->pads.at[i] < 0) {
-            return false;
-        }
     }
     if (x->rank < 3 || a->kernel.count != x->rank - 2) {
         return false;
