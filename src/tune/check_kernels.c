@@ -84,8 +84,10 @@ static rynd_status try_twice(check *c, ry_trial *trial, ry_checked_kernel *kerne
     return RYND_OK;
 }
 
+/* The kernel gets fresh memory: in reused memory it could read what another kernel left there. */
 static rynd_status try_kernel(check *c, ry_checked_kernel *kernel, ry_error *error)
 {
+    c->device->table->trim(c->device, 0);
     const ry_query query = {kernel->kernel, &c->problem, &c->target, NULL};
     ry_prepared prepared; /* the form that a plan would take */
     RY_TRY(ry_prepare(&query, 0, &prepared, error));
