@@ -118,16 +118,29 @@ static ry_value_id cut(ry_emitter *e, ry_value_id x, int64_t from, int64_t to)
 static ry_value_id grid_gradient(ry_emitter *e, const ry_sample *s, const ry_grid_sample_attrs *a,
                                  const ry_value_id *position, const ry_shape *grid)
 {
+    const ry_shape column = {.rank = 2, .dim = {s->images * s->points, 1}};
     ry_value_id part[RY_SAMPLE_DIMS];
     ry_attrs join = ry_attrs_default(RY_OP_concat);
     join.concat.axis = 1;
     for (int d = 0; d < s->rank; d++) {
         const double size = (double)s->axis[d].size;
         const ry_expr_parameter factor = {"f", a->align_corners ? (size - 1) / 2 : size / 2};
-        part[s->rank - 1 - d] = ry_emit_expr_with(e, "x0 * f", &factor, 1, 1, &position[d]);
+        part[s->rank - 1 - d] = ry_emit_reshape(
+            e, ry_emit_expr_with(e, "x0 * f", &factor, 1, 1, &position[d]), &column);
     }
     return ry_emit_reshape(
         e, s->rank == 1 ? part[0] : ry_emit(e, RY_OP_concat, &join, s->rank, part), grid);
+}
+
+/* An image, [images, channels, dims..], as planes or rows. */
+static ry_value_id as_lines(ry_emitter *e, const ry_sample *s, ry_value_id x)
+{
+    const ry_shape shape = ry_emit_shape(e, x);
+    const ry_shape planes = {
+        .rank = 3,
+        .dim = {s->images, s->channels, ry_shape_elements(&shape) / (s->images * s->channels)}};
+    return s->planes ? ry_emit_reshape(e, x, &planes)
+                     : ry_sample_rows(e, x, s->images, s->channels);
 }
 
 rynd_status ry_gradient_grid_sample(const ry_gradient_call *call)
@@ -152,18 +165,18 @@ rynd_status ry_gradient_grid_sample(const ry_gradient_call *call)
         const ry_value_id normal = ry_emit_reshape(&e, cut(&e, node.in[1], at, at + 1), &flat);
         take_axis(&e, a, normal, &s.axis[d]);
     }
-    s.first = ry_sample_first_rows(&e, &s);
-    const ry_value_id dy = ry_sample_rows(&e, call->dy[0], s.images, s.channels);
+    s.planes = s.channels < RY_SAMPLE_ROW;
+    s.first = s.planes ? ry_emit_scalar(&e, RY_i64, 0) : ry_sample_first_rows(&e, &s);
+    const ry_value_id dy = as_lines(&e, &s, call->dy[0]);
     if (call->wanted[0]) {
-        const ry_shape rows = {.rank = 2, .dim = {ry_shape_elements(&x) / s.channels, s.channels}};
-        const ry_value_id zeros = ry_emit_filled(&e, ry_emit_dtype(&e, node.in[0]), &rows, 0);
-        call->dx[0] =
-            ry_sample_planes(&e, ry_sample_scatter(&e, &s, zeros, dy), s.images, s.channels, &x);
+        const ry_value_id zeros = ry_emit_filled(&e, ry_emit_dtype(&e, node.in[0]), &x, 0);
+        const ry_value_id sum = ry_sample_scatter(&e, &s, as_lines(&e, &s, zeros), dy);
+        call->dx[0] = s.planes ? ry_emit_reshape(&e, sum, &x)
+                               : ry_sample_planes(&e, sum, s.images, s.channels, &x);
     }
     if (call->wanted[1] && a->mode != RY_grid_mode_nearest) {
         ry_value_id position[RY_SAMPLE_DIMS];
-        ry_sample_slopes(&e, &s, ry_sample_rows(&e, node.in[0], s.images, s.channels), dy, position,
-                         NULL);
+        ry_sample_slopes(&e, &s, as_lines(&e, &s, node.in[0]), dy, position, NULL);
         call->dx[1] = grid_gradient(&e, &s, a, position, &grid);
     }
     return e.status;

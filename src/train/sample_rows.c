@@ -81,10 +81,20 @@ static bool next_corner(const ry_sample *s, corner *c)
     return false;
 }
 
-/* The rows that a corner reads: [images * points]. */
+/* The shape of a number a point, which broadcasts with rows or planes of points. */
+static ry_shape point_shape(const ry_sample *s)
+{
+    return s->planes ? (ry_shape){.rank = 3, .dim = {s->images, 1, s->points}}
+                     : (ry_shape){.rank = 2, .dim = {s->images * s->points, 1}};
+}
+
+/* The rows that a corner reads, [images * points]; planes: the positions, [images, channels,
+ * points]. */
 static ry_value_id rows_of(ry_emitter *e, const ry_sample *s, const corner *c)
 {
-    const ry_shape points = {.rank = 1, .dim = {s->images * s->points}},
+    const ry_shape all = {.rank = 3, .dim = {s->images, s->channels, s->points}};
+    const ry_shape points = s->planes ? point_shape(s)
+                                      : (ry_shape){.rank = 1, .dim = {s->images * s->points}},
                    grid = {.rank = 2, .dim = {s->images, s->points}};
     ry_value_id in[RY_SAMPLE_DIMS + 1];
     double stride = 1;
@@ -100,9 +110,10 @@ static ry_value_id rows_of(ry_emitter *e, const ry_sample *s, const corner *c)
     const ry_value_id rows =
         ry_emit_expr_with(e, texts[s->rank - 1], strides, s->rank, s->rank + 1, in);
     const ry_shape found = ry_emit_shape(e, rows);
-    return ry_emit_reshape(
-        e, ry_shape_equal(&found, &grid) || found.rank > 2 ? rows : ry_emit_expand(e, rows, &grid),
-        &points);
+    const ry_value_id whole =
+        ry_shape_equal(&found, &grid) || found.rank > 2 ? rows : ry_emit_expand(e, rows, &grid);
+    const ry_value_id list = ry_emit_reshape(e, whole, &points);
+    return s->planes ? ry_emit_expand(e, list, &all) : list;
 }
 
 /* The product of a corner's weights, with axis `slope`'s slope in place of its weight; -1: none. */
@@ -113,7 +124,7 @@ static ry_value_id weight_of(ry_emitter *e, const ry_sample *s, const corner *c,
     for (int d = 0; d < s->rank; d++) {
         in[d] = d == slope ? s->axis[d].slope[c->tap[d]] : s->axis[d].weight[c->tap[d]];
     }
-    const ry_shape column = {.rank = 2, .dim = {s->images * s->points, 1}};
+    const ry_shape column = point_shape(s);
     return ry_emit_reshape(
         e, s->rank == 1 ? in[0] : ry_emit_expr(e, texts[s->rank - 1], s->rank, in), &column);
 }
@@ -121,14 +132,21 @@ static ry_value_id weight_of(ry_emitter *e, const ry_sample *s, const corner *c,
 ry_value_id ry_sample_scatter(ry_emitter *e, const ry_sample *s, ry_value_id into, ry_value_id dy)
 {
     const ry_shape tuples = {.rank = 2, .dim = {s->images * s->points, 1}};
-    ry_attrs attrs = ry_attrs_default(RY_OP_scatter_nd);
-    attrs.scatter_nd.reduction = RY_scatter_reduction_add;
+    const ry_op op = s->planes ? RY_OP_scatter_elements : RY_OP_scatter_nd;
+    ry_attrs attrs = ry_attrs_default(op);
+    if (s->planes) {
+        attrs.scatter_elements.axis = 2;
+        attrs.scatter_elements.reduction = RY_scatter_reduction_add;
+    } else {
+        attrs.scatter_nd.reduction = RY_scatter_reduction_add;
+    }
     corner c = {{0}};
     do {
         const ry_value_id part[] = {dy, weight_of(e, s, &c, -1)};
-        const ry_value_id in[] = {into, ry_emit_reshape(e, rows_of(e, s, &c), &tuples),
+        const ry_value_id rows = rows_of(e, s, &c);
+        const ry_value_id in[] = {into, s->planes ? rows : ry_emit_reshape(e, rows, &tuples),
                                   ry_emit_expr(e, "x0 * x1", 2, part)};
-        into = ry_emit(e, RY_OP_scatter_nd, &attrs, 3, in);
+        into = ry_emit(e, op, &attrs, 3, in);
     } while (e->status == RYND_OK && next_corner(s, &c));
     return into;
 }
@@ -145,7 +163,11 @@ void ry_sample_slopes(ry_emitter *e, const ry_sample *s, ry_value_id x, ry_value
                       ry_value_id *position, ry_value_id *value)
 {
     const ry_ints channels = {.count = 1, .at = {1}};
-    const ry_attrs attrs = ry_attrs_default(RY_OP_gather);
+    const ry_op op = s->planes ? RY_OP_gather_elements : RY_OP_gather;
+    ry_attrs attrs = ry_attrs_default(op);
+    if (s->planes) {
+        attrs.gather_elements.axis = 2;
+    }
     for (int d = 0; d < s->rank; d++) {
         position[d] = RY_NO_VALUE;
     }
@@ -155,7 +177,7 @@ void ry_sample_slopes(ry_emitter *e, const ry_sample *s, ry_value_id x, ry_value
     corner c = {{0}};
     do {
         const ry_value_id gathered[] = {x, rows_of(e, s, &c)};
-        const ry_value_id in[] = {ry_emit(e, RY_OP_gather, &attrs, 2, gathered), dy};
+        const ry_value_id in[] = {ry_emit(e, op, &attrs, 2, gathered), dy};
         const ry_value_id share = ry_emit_reduce(e, "sum(x0 * x1)", &channels, true, 2, in);
         for (int d = 0; d < s->rank; d++) {
             position[d] = add_share(e, position[d], weight_of(e, s, &c, d), share);

@@ -2,8 +2,9 @@
 /* Gradients of reading between the positions of images, by what every network has: rows of channels
  * are gathered, and scattered with addition.
  *
- * Images are rows, [images * positions, channels]; `points` of each image are read. Every tap of a
- * point is one of `rank` axes' taps each: an index and a weight. */
+ * Images are rows, [images * positions, channels], or, with few channels, planes, [images, channels,
+ * positions]; `points` of each image are read. A tap of a point is a tap of each of `rank` axes: an
+ * index and a weight. */
 #ifndef RY_TRAIN_SAMPLE_ROWS_H
 #define RY_TRAIN_SAMPLE_ROWS_H
 
@@ -25,7 +26,8 @@ typedef struct ry_sample {
     int rank;
     int64_t images, points, channels;
     ry_sample_axis axis[RY_SAMPLE_DIMS];
-    ry_value_id first; /* the first row of a point's image: i64, broadcasting */
+    ry_value_id first; /* the first row of a point's image: i64, broadcasting; planes: 0 */
+    bool planes;
 } ry_sample;
 
 /* Fills an axis from a program's outputs: indices, weights, slopes. */
@@ -40,11 +42,14 @@ ry_value_id ry_sample_planes(ry_emitter *e, ry_value_id rows, int64_t images, in
 /* first of images that follow each other: [images, 1]. */
 ry_value_id ry_sample_first_rows(ry_emitter *e, const ry_sample *s);
 
-/* Adds to `into` (rows of the images) what each tap has of dy (rows of the points). */
+/* Fewer channels are planes: rows of them would be shorter than a cache line. */
+enum { RY_SAMPLE_ROW = 16 };
+
+/* Adds to `into` (rows or planes of the images) what each tap has of dy (those of the points). */
 ry_value_id ry_sample_scatter(ry_emitter *e, const ry_sample *s, ry_value_id into, ry_value_id dy);
 
 /* By each point's position along each axis, and by a factor of each point (value; NULL: not
- * wanted): [images * points] each. x: rows of the images. */
+ * wanted): images * points numbers each. x: rows or planes of the images. */
 void ry_sample_slopes(ry_emitter *e, const ry_sample *s, ry_value_id x, ry_value_id dy,
                       ry_value_id *position, ry_value_id *value);
 

@@ -110,6 +110,24 @@ static void cut_chunks(ry_indexed *x, bool row, bool together)
     x->chunks = count > 0 && x->slice.pieces > 0 ? (count + x->chunk - 1) / x->chunk : 0;
 }
 
+/* Bytes of a slice that a task moves. Tasks of a scatter that reduces take all positions, in order:
+ * its slices are cut further, in parts of whole cache lines. */
+static int64_t piece_of(const ry_query *query, const ry_indexed *x)
+{
+    enum { LINE = 64, PARTS = 8 };
+    const int64_t most =
+        ry_machine_task_bytes(query->target->machine, ry_problem_bytes(query->problem) / 2);
+    int64_t bytes = (int64_t)x->slice.size;
+    for (int i = 0; i < x->slice.rank; i++) {
+        bytes = ry_product(bytes, x->slice.dim[i]);
+    }
+    const int64_t part = ry_round_up(bytes / PARTS + 1, LINE);
+    return query->problem->op == RY_OP_scatter_nd && x->reduction != RY_scatter_reduction_none &&
+                   part < most
+               ? part
+               : most;
+}
+
 rynd_status ry_indexed_describe(const ry_query *query, ry_indexed *x, ry_error *error)
 {
     const ry_problem *problem = query->problem;
@@ -136,7 +154,7 @@ rynd_status ry_indexed_describe(const ry_query *query, ry_indexed *x, ry_error *
         break;
     }
     x->slice.keep_size = x->reduction != RY_scatter_reduction_none;
-    x->slice.piece = ry_machine_task_bytes(query->target->machine, ry_problem_bytes(problem) / 2);
+    x->slice.piece = piece_of(query, x);
     ry_box_prepare(&x->slice);
     x->bytes = x->reduction == RY_scatter_reduction_none && x->slice.pieces == 1
                    ? ry_box_contiguous(&x->slice)
@@ -333,10 +351,18 @@ static void move_one_by_one(const ry_indexed *x, const run_of *r, int64_t *at, s
 {
     const ry_reduce_row reduce = ry_reduce_row_of(x->dtype, x->reduction);
     const int last = x->rank - 1;
-    int64_t d = 0, i = r->index, e = 0;
+    const bool row = reduce && x->slice.rank == 1; /* a piece is one row */
+    int64_t d = 0, i = r->index, e = 0, to = 0, from = 0, dim[RY_BOX_RANK];
+    if (row) {
+        ry_box_locate(&x->slice, piece, &to, &from, dim);
+    }
     for (int64_t left = r->n;;) {
         char *place = r->data + d + chosen(x, r->indices, i, at, fault), *dense = r->dense + e;
-        move_slice(x, reduce, x->scatter ? place : dense, x->scatter ? dense : place, piece);
+        if (row) {
+            reduce(place + to, x->slice.dst[0], NULL, dense + from, x->slice.src[0], dim[0]);
+        } else {
+            move_slice(x, reduce, x->scatter ? place : dense, x->scatter ? dense : place, piece);
+        }
         if (--left == 0) {
             break;
         }
