@@ -15,9 +15,6 @@ const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS] = {
     [WGRAD_SPLIT_POSITIONS] = {.name = "positions"},
 };
 
-/* Floats of the sums that a task of the second phase adds for each share: they stay in L2. */
-enum { FINISH_FLOATS = 1 << 14 };
-
 /* 32 channels of dy of a block stay in the first-level cache. */
 static int64_t usual_positions(const ry_query *query)
 {
@@ -115,7 +112,8 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     const wgrad_split_plan *plan = user;
     switch (knob) {
     case WGRAD_SPLIT_PARTS:
-        ry_knob_values_counts(values, ry_min(WGRAD_SPLIT_MAX_PARTS, plan->blocks));
+        ry_knob_values_counts(
+            values, ry_min((int64_t)ry_blocks_of(plan->costs)->wgrad_parts, plan->blocks));
         break;
     case WGRAD_SPLIT_K_TILES: ry_knob_values_cuts(values, plan->k_pairs, 1, INT64_MAX); break;
     case WGRAD_SPLIT_CHANNELS: ry_knob_values_cuts(values, plan->c_pairs, 1, INT64_MAX); break;
@@ -170,8 +168,10 @@ static void lay_out_share(wgrad_split_plan *plan)
     plan->x_ranges = at, at += ry_aligned((size_t)(groups * c) * sizeof(split_range));
     plan->dy_ranges = at, at += ry_aligned((size_t)(groups * k) * sizeof(split_range));
     plan->share = at;
-    plan->finish_channels =
-        own ? k : ry_clamp(FINISH_FLOATS / plan->parts / plan->pitch / s->taps, 1, k);
+    plan->finish_channels = own ? k
+                                : ry_clamp((int64_t)ry_blocks_of(plan->costs)->wgrad_split_finish /
+                                               plan->parts / plan->pitch / s->taps,
+                                           1, k);
     plan->finishes = ry_ceil_div(s->k, plan->finish_channels);
 }
 

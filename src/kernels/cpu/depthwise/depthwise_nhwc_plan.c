@@ -11,15 +11,7 @@
 #include <string.h>
 
 enum {
-    /* lines of a class that is computed in turn: with fewer there are too few tasks, which take
-     * whole turns */
-    MIN_TURN = 4,
-    /* a task reads the rows that its window reaches over once more than it computes; half of
-     * them with windows of 3 */
-    TASK_ROWS = 8,
-    MIN_PART = 192,       /* channels of a task, where there are enough rows to cut */
     RING_SUITS = 4 << 20, /* bytes of a worker's scratch at least that a vector's slices may take */
-    HOLD_PIXELS = 64,     /* narrow lines are transposed back so many pixels at a time */
     MAX_TAPS = 1024
 };
 
@@ -208,7 +200,8 @@ static bool take_turns(const depthwise_nhwc_plan *plan, depthwise_axis *rows)
     depthwise_axis parted = *rows;
     if (!rows->same || rows->apart == 1 || !is_flat(&plan->geometry) || plan->staged ||
         plan->planes_out || !ry_depthwise_axis_part(&parted) ||
-        parted.move != plan->stride * parted.apart || rows->out <= MIN_TURN * parted.classes) {
+        parted.move != plan->stride * parted.apart ||
+        rows->out <= (int64_t)shares_of(plan)->nhwc_turn * parted.classes) {
         return false;
     }
     *rows = parted;
@@ -317,7 +310,7 @@ static int64_t tasks_enough(const ry_machine *machine, const depthwise_nhwc_plan
     const double work =
         (pixels * (double)plan->depth * (taps + 1.0) + moved) * (double)plan->packed_step;
     const double each = (double)ry_machine_task_products(machine, cost->task);
-    const int64_t enough = depthwise_tasks_enough(machine);
+    const int64_t enough = depthwise_tasks_enough(machine, shares_of(plan));
     return ry_max(1, work < each * (double)enough ? (int64_t)(work / each) : enough);
 }
 
@@ -331,7 +324,8 @@ static int64_t choose_rows(const ry_machine *machine, const depthwise_nhwc_plan 
         const int64_t rows = ry_ceil_div(plan->lines, ry_max(1, enough / (g->batch * parts)));
         return ry_min(plan->lines, ry_max(2 * g->kernel[1], ry_round_up(rows, plan->height)));
     }
-    const int64_t rows = g->kernel[1] > 3 ? TASK_ROWS : TASK_ROWS / 2, all = g->batch * plan->lines;
+    const int64_t high = (int64_t)shares_of(plan)->nhwc_task_rows,
+                  rows = g->kernel[1] > 3 ? high : high / 2, all = g->batch * plan->lines;
     const int64_t cuts = ry_ceil_div(plan->lines, ry_max(rows, ry_ceil_div(all, enough)));
     const int64_t even = cuts > 1 ? depthwise_even_tasks(cuts, machine) : 1;
     return ry_min(plan->lines, ry_round_up(ry_ceil_div(plan->lines, even),
@@ -352,8 +346,9 @@ static int64_t choose_parts(int width, const ry_machine *machine, const depthwis
     /* whole pixels are next to each other, where parts of them would be read and written in pieces
      */
     const int64_t min = ry_max(1, ry_ceil_div(enough, g->batch * ry_ceil_div(plan->lines, rows)));
-    return rows == plan->lines ? depthwise_even_tasks(min, machine)
-                               : ry_min(min, ry_max(1, plan->outputs / MIN_PART));
+    return rows == plan->lines
+               ? depthwise_even_tasks(min, machine)
+               : ry_min(min, ry_max(1, plan->outputs / (int64_t)shares_of(plan)->nhwc_part));
 }
 
 static void choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
@@ -419,9 +414,8 @@ static void choose_channels(const ry_query *query, depthwise_nhwc_plan *plan)
     plan->plane = plan->ring * g->in[2] * plan->inputs;
     plan->hold = plan->height;
     if (plan->planes_out && plan->dense_out) {
-        plan->hold = ry_max(
-            plan->height,
-            ry_min(plan->rows, ry_round_up(ry_ceil_div(HOLD_PIXELS, g->out[2]), plan->height)));
+        const int64_t lines = ry_ceil_div((int64_t)shares_of(plan)->nhwc_hold, g->out[2]);
+        plan->hold = ry_max(plan->height, ry_min(plan->rows, ry_round_up(lines, plan->height)));
     }
 }
 

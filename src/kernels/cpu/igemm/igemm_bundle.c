@@ -102,6 +102,6 @@ void ry_igemm_place_bundle(const igemm_plan *plan, igemm_phase *first, int64_t *
         if (gathers && p->panel_at + p->panel > *panels) {
             *panels = (p->panel_at + p->panel + 15) / 16 * 16;
         }
-        *blocks += p->direct ? 0 : vectors * channels + 16;
+        *blocks += p->direct ? 0 : vectors * channels + RY_ROW_GAP;
     }
 }

@@ -11,8 +11,6 @@
 #include "kernels/form_least.h"
 #include "kernels/knob_values.h"
 
-enum { K_BLOCK_STEP = 32 };
-
 static void list_range(ry_knob_values *values, int64_t first, int64_t last, int64_t step)
 {
     for (int64_t i = first; i <= last; i += step) {
@@ -58,6 +56,7 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     const bool copies = ry_igemm_copy_suits(plan, ry_type_of(&query->problem->in[0]));
     const int64_t oc_blocks =
         ry_ceil_div(plan->geometry.channels_out, ry_min(plan->max_rows, plan->tile_columns));
+    const int64_t k_grain = (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_k_grain;
     switch ((igemm_knob)knob) {
     case IGEMM_KNOB_MODE:
         list_range(values, IGEMM_PIXELS, has_rows(plan) || copies ? IGEMM_ROWS : IGEMM_GATHERED, 1);
@@ -79,9 +78,7 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
                        ry_costs_of(plan->sizes.costs)->igemm.rows_in_bounds,
                    1);
         break;
-    case IGEMM_KNOB_K_BLOCK:
-        list_range(values, K_BLOCK_STEP, IGEMM_MAX_K_BLOCK, K_BLOCK_STEP);
-        break;
+    case IGEMM_KNOB_K_BLOCK: list_range(values, k_grain, IGEMM_MAX_K_BLOCK, k_grain); break;
     case IGEMM_KNOB_PIXEL_BLOCKS: ry_knob_values_counts(values, max_pixels(plan)); break;
     case IGEMM_KNOB_CHANNEL_BLOCKS: ry_knob_values_counts(values, oc_blocks); break;
     case IGEMM_KNOBS: break;

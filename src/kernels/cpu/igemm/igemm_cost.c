@@ -91,10 +91,11 @@ static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t max, int
                  width = (double)plan->width;
     const double full = each * (double)plan->tile_columns / width,
                  last = each * (double)(ry_ceil_div(rest, plan->grain) * plan->grain) / width;
-    return tiles * ((double)tiled * (full > (double)IGEMM_LATENCY ? full : (double)IGEMM_LATENCY) +
-                    (rest == 0                      ? 0
-                     : last > (double)IGEMM_LATENCY ? last
-                                                    : (double)IGEMM_LATENCY));
+    const double latency = ry_blocks_of(plan->sizes.costs)->igemm_latency;
+    return tiles *
+           ((double)tiled * (full > latency ? full : latency) + (rest == 0        ? 0
+                                                                 : last > latency ? last
+                                                                                  : latency));
 }
 
 /* Pixels next to each other in y, as sums from scratch are stored. */
@@ -148,7 +149,7 @@ static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t 
         return 0;
     }
     const bool small = igemm_is_small(plan);
-    const bool aliased = small && plan->geometry.x_channel % IGEMM_ALIAS_FLOATS == 0 &&
+    const bool aliased = small && plan->geometry.x_channel % RY_SET_FLOATS == 0 &&
                          (double)p->k_block_channels > costs_of(plan)->aliased_planes;
     if (plan->mode == IGEMM_GATHERED) {
         const bool near = !aliased && pages * (double)p->k_block_channels <= costs_of(plan)->pages;
@@ -198,7 +199,8 @@ static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
 {
     const int64_t floats = block * p->k_block_channels * p->k_block_taps,
                   all = plan->geometry.channels_in * p->pixels;
-    const bool near = floats * 4 < plan->sizes.near / 2;
+    const bool near = (double)(floats * 4) <
+                      ry_blocks_of(plan->sizes.costs)->igemm_near * (double)plan->sizes.near;
     const double split = near && plan->mode == IGEMM_PIXELS ? 0 : split_cycles(plan);
     const double first =
         all * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;

@@ -197,7 +197,7 @@ static void run_tile(const igemm_task *t, ry_tile *tile, const epilogue_run *run
     tile->c_prefetch_distance =
         t->phase->micropanels_outer || ahead != (int32_t)ahead ? 0 : (int32_t)ahead;
     tile->ahead =
-        t->phase->direct && tile->start != RY_TILE_FROM_C && tile->c_step % IGEMM_ALIAS_FLOATS != 0;
+        t->phase->direct && tile->start != RY_TILE_FROM_C && tile->c_step % RY_SET_FLOATS != 0;
     const ry_tile_table *table = &RY_ISA_SYMBOL(tiles);
     const ry_tile_set *tiles = t->pairs ? t->pairs->tiles : t->integer ? &table->i32 : &table->f32;
     (*tiles)[a_along_k][vectors - 1][rows - 1](tile);

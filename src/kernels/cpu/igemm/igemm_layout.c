@@ -13,15 +13,13 @@
 
 #include <string.h>
 
-enum {
-    /* pixels of a tile that ends with its row: fewer cost more than passing the sums through
-     * scratch */
-    MIN_ROW = 6,
-    K_BLOCK_GRAIN = 32, /* k blocks' most steps are a multiple of */
-};
-
 /* Floats of a phase's shared panels: no machine has so many, and no sum of them overflows. */
 #define MAX_SHARED ((int64_t)1 << 54)
+
+static const struct ry_blocks_costs *limits_of(const igemm_plan *plan)
+{
+    return ry_blocks_of(plan->sizes.costs);
+}
 
 size_t ry_igemm_plan_size(const ry_problem *problem)
 {
@@ -77,7 +75,8 @@ static bool is_direct(const ry_problem *problem, const igemm_plan *plan, igemm_p
     const bool same_step =
         p->beside == 1 && uniform(&p->at, p->at.y_step, images, g->y_batch, &p->y_pixel) &&
         (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &p->r_pixel));
-    p->by_rows = !same_step && plan->mode == IGEMM_ROWS && p->at.grid[RY_SPACE - 1] >= MIN_ROW;
+    p->by_rows = !same_step && plan->mode == IGEMM_ROWS &&
+                 p->at.grid[RY_SPACE - 1] >= (int64_t)limits_of(plan)->igemm_row;
     if (p->by_rows) {
         p->y_pixel = p->at.y_step[RY_SPACE - 1];
         p->r_pixel = p->at.r_step[RY_SPACE - 1];
@@ -149,7 +148,9 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
     }
     p->lanes = ry_ceil_div(p->pixels, ry_ceil_div(p->pixels, max));
     const int64_t vectors = plan->tile_columns / plan->width;
-    for (int64_t lanes = max; lanes >= max * 3 / 4 && lanes * vectors > IGEMM_LATENCY; lanes--) {
+    const int64_t least = (int64_t)(limits_of(plan)->igemm_lanes * (double)max),
+                  latency = (int64_t)limits_of(plan)->igemm_latency;
+    for (int64_t lanes = max; lanes >= least && lanes * vectors > latency; lanes--) {
         if (row % lanes == 0 || lanes % row == 0) {
             p->lanes = lanes;
             return;
@@ -162,7 +163,8 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
  * few pixels that they and an oc block of weights do, a k block is as short as that takes. */
 static int64_t max_k_block(const igemm_plan *plan, const igemm_phase *p)
 {
-    const struct ry_blocks_costs *limit = ry_blocks_of(plan->sizes.costs);
+    const struct ry_blocks_costs *limit = limits_of(plan);
+    const int64_t grain = (int64_t)limit->igemm_k_grain;
     const int64_t usual = (int64_t)(limit->igemm_k_block * (double)plan->sizes.near) /
                           ((int64_t)limit->igemm_k_block_floats * 4);
     const int64_t near = plan->sizes.near / 4 / (p->pixels + plan->tile_columns);
@@ -171,7 +173,7 @@ static int64_t max_k_block(const igemm_plan *plan, const igemm_phase *p)
     const int64_t steps = p->micropanels_outer ? (int64_t)(limit->igemm_micropanel * (double)usual)
                           : may_be_short       ? ry_min(near, usual)
                                                : usual;
-    return ry_min(ry_max(steps / K_BLOCK_GRAIN, 1) * K_BLOCK_GRAIN, IGEMM_MAX_K_BLOCK);
+    return ry_min(ry_max(steps / grain, 1) * grain, IGEMM_MAX_K_BLOCK);
 }
 
 /* The usual k block of all phases. */
@@ -195,7 +197,7 @@ static void find_k_blocks(const igemm_plan *plan, igemm_phase *p)
     p->k_block_channels = channels;
     p->k_block_taps = taps;
     if (p->streams) {
-        p->k_block_channels = IGEMM_STREAM_CHANNELS;
+        p->k_block_channels = (int64_t)limits_of(plan)->igemm_stream_channels;
     } else if (channels * taps <= max) {
         /* one k block */
     } else if (plan->mode == IGEMM_ROWS) {
@@ -261,7 +263,8 @@ static bool streams(const igemm_plan *plan, const igemm_phase *p)
 {
     const int64_t channels = plan->geometry.channels_in;
     return p->in_place && plan->mode == IGEMM_PIXELS && plan->geometry.channels_out == 1 &&
-           channels > 2 * IGEMM_STREAM_CHANNELS && p->at.pixels * 4 >= plan->sizes.near && p->far;
+           channels > 2 * (int64_t)limits_of(plan)->igemm_stream_channels &&
+           p->at.pixels * 4 >= plan->sizes.near && p->far;
 }
 
 /* Where a tile is wider than high, its pixels are more than its weights: each step of an oc block
@@ -276,7 +279,8 @@ static bool micropanels_outer(const igemm_plan *plan, const igemm_phase *p)
 /* A plane of x beside which a block's pixels may be with other images' in one task. */
 bool ry_igemm_may_join(const igemm_plan *plan, const igemm_phase *p)
 {
-    return plan->geometry.batch > 1 && p->at.pixels < 8 * plan->tile_columns;
+    return plan->geometry.batch > 1 &&
+           p->at.pixels < (int64_t)limits_of(plan)->igemm_joined_tiles * plan->tile_columns;
 }
 
 static void set_tile(igemm_plan *plan)
@@ -289,7 +293,7 @@ static void set_tile(igemm_plan *plan)
     plan->mode = (igemm_mode)set[IGEMM_KNOB_MODE];
     plan->shared = set[IGEMM_KNOB_SHARED] != 0;
     plan->split = set[IGEMM_KNOB_SPLIT] != 0;
-    const int64_t strided = (int64_t)ry_blocks_of(plan->sizes.costs)->strided_rows;
+    const int64_t strided = (int64_t)limits_of(plan)->strided_rows;
     plan->tile_rows = plan->mode == IGEMM_ROWS ? ry_min(plan->max_rows, strided) : plan->max_rows;
     plan->max_oc_block = plan->mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
     plan->oc_blocks = ry_ceil_div(plan->geometry.channels_out, plan->max_oc_block);

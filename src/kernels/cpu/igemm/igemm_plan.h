@@ -36,24 +36,15 @@
 #ifndef RY_KERNELS_CPU_IGEMM_IGEMM_PLAN_H
 #define RY_KERNELS_CPU_IGEMM_IGEMM_PLAN_H
 
+#include "base/integer.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
+#include "kernels/cpu/parts/tile_lines.h"
 
 enum { IGEMM_MAX_K_BLOCK = 1024, IGEMM_MAX_BUNDLE = 16 };
 
-/* Channels of x in place that are read at a time where it streams from memory. */
-enum { IGEMM_STREAM_CHANNELS = 8 };
-
-/* Vectors of sums that a tile needs for the multiply-adds to follow each other: their latency times
- * how many start at once. */
-enum { IGEMM_LATENCY = 8 };
-
-/* Rows that are a multiple of so many floats apart meet in one set of the first-level cache, which
- * holds eight: ROWS_ALIASED and a vector of B. */
-enum { IGEMM_ALIAS_FLOATS = 1024, ROWS_ALIASED = 7 };
-
-/* Floats between the rows of a panel [pixel][k], so that they do not meet in one set of a cache. */
-enum { IGEMM_ROW_GAP = 16 };
+/* Rows of a tile that meet in one set of the first-level cache, beside a vector of B. */
+enum { IGEMM_SET_ROWS = RY_SET_LINES - 1 };
 
 typedef enum igemm_mode { IGEMM_PIXELS, IGEMM_GATHERED, IGEMM_ROWS, IGEMM_MODES } igemm_mode;
 
@@ -192,7 +183,8 @@ typedef struct igemm_plan {
 /* Does a tile have so few sums that a step of it reads much for each? */
 static inline bool igemm_is_small(const igemm_plan *plan)
 {
-    return plan->tile_rows * plan->tile_columns <= 128;
+    return plan->tile_rows * plan->tile_columns <=
+           (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_small_tile;
 }
 
 static inline ry_conv_tap *igemm_taps(igemm_plan *plan)
@@ -209,7 +201,7 @@ static inline const ry_conv_tap *igemm_phase_taps(const igemm_plan *plan, const 
 /* Floats from row to row of a panel [pixel][k]. */
 static inline int64_t igemm_panel_row(const igemm_phase *p)
 {
-    return p->k_block_channels * p->k_block_taps + IGEMM_ROW_GAP;
+    return p->k_block_channels * p->k_block_taps + RY_ROW_GAP;
 }
 
 /* Steps of the tiles for a k block of so much depth. */
@@ -248,9 +240,8 @@ static inline int64_t igemm_pixel_rows(const igemm_plan *plan, const igemm_phase
     if (plan->mode == IGEMM_GATHERED) {
         return p->lanes;
     }
-    return p->in_place && p->x_pixel % IGEMM_ALIAS_FLOATS == 0 && plan->tile_rows > ROWS_ALIASED
-               ? ROWS_ALIASED
-               : plan->tile_rows;
+    const bool meet = p->in_place && p->x_pixel % RY_SET_FLOATS == 0;
+    return meet ? ry_min(plan->tile_rows, IGEMM_SET_ROWS) : plan->tile_rows;
 }
 
 #endif

@@ -35,7 +35,7 @@ bool ry_float24_takes(const ry_problem *problem)
 static int64_t columns_of(const ry_query *query, const float24_plan *plan)
 {
     const int64_t blocks = ry_ceil_div(plan->shape.k, FLOAT24_BLOCK);
-    return matmul_task_columns(query->target->machine, plan->shape.n, blocks * FLOAT24_BLOCK_BYTES,
+    return matmul_task_columns(query, plan->shape.n, blocks * FLOAT24_BLOCK_BYTES,
                                float24_group(query->kernel->simd.width));
 }
 

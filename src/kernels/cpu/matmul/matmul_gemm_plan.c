@@ -5,6 +5,7 @@
 
 #include "base/integer.h"
 #include "kernels/costs.h"
+#include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/form_least.h"
 #include "machine/machine.h"
 
@@ -16,9 +17,6 @@ const ry_knob ry_gemm_knobs[GEMM_KNOBS] = {
     [GEMM_COLUMNS] = {.name = "columns"},
     [GEMM_K_BLOCK] = {.name = "k_block"},
 };
-
-/* Rows a multiple of so many floats apart meet in one set of the first-level cache. */
-enum { ALIASED = 1024 };
 
 static int64_t share_of(const ry_machine *machine, rynd_level level, double share)
 {
@@ -114,8 +112,8 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
 /* Cycles per element of a, without its products. */
 static double a_cycles(const gemm_plan *plan)
 {
-    const bool crowded =
-        plan->a == GEMM_A_ALONG_K && plan->shape.of[MATMUL_A].row % ALIASED == 0 && plan->rows > 1;
+    const bool crowded = plan->a == GEMM_A_ALONG_K &&
+                         plan->shape.of[MATMUL_A].row % RY_SET_FLOATS == 0 && plan->rows > 1;
     const double tiles = (double)ry_ceil_div(plan->columns, plan->tile_columns);
     return plan->a == GEMM_A_PACKED ? ry_costs_of(plan->costs)->matmul.pack_a
            : crowded                ? tiles * ry_costs_of(plan->costs)->matmul.crowded

@@ -89,8 +89,7 @@ static int64_t b_size(const gemv_plan *plan)
 static int64_t columns_of(const ry_query *query, const gemv_plan *plan)
 {
     const matmul_shape *s = &plan->shape;
-    return matmul_task_columns(query->target->machine, s->n, s->k * b_size(plan),
-                               grain_of(query, plan));
+    return matmul_task_columns(query, s->n, s->k * b_size(plan), grain_of(query, plan));
 }
 
 static bool make_plan(const ry_query *query, gemv_plan *plan)

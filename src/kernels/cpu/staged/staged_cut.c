@@ -6,16 +6,12 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/epilogue_run.h"
+#include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/cpu/staged/staged_cost.h"
 #include "kernels/form_least.h"
 #include "machine/machine.h"
 
 #include <string.h>
-
-enum {
-    POSITIONS = 2048, /* positions of a task with runs, at most, about */
-    MIN_COLUMNS = 96  /* columns of a part of a row */
-};
 
 static size_t taps_at(const ry_conv_geometry *g)
 {
@@ -145,7 +141,8 @@ static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t sums =
         ry_machine_core_share(machine, RYND_LEVEL_L2, shares_of(plan)->staged_sums);
-    return ry_min(POSITIONS, ry_max(1, sums / 4 / (g->channels_out * g->phases)));
+    return ry_min((int64_t)shares_of(plan)->staged_positions,
+                  ry_max(1, sums / 4 / (g->channels_out * g->phases)));
 }
 
 /* Images of a task with runs: several small images, as long as tasks suffice for all cores. */
@@ -170,7 +167,8 @@ static int64_t choose_run_rows(const staged_plan *plan, const ry_machine *machin
     const int64_t rows = plan->grid[0], planes = g->batch * g->groups * plan->slices;
     const int64_t wanted = ry_max(ry_ceil_div(rows * plan->pitch, positions_of(plan, machine)),
                                   ry_ceil_div(min_run_tasks(plan, machine), planes));
-    const int64_t max = rows / ry_max(1, ry_min(2 * plan->reach[0], 4));
+    const int64_t max =
+        rows / ry_max(1, ry_min(2 * plan->reach[0], (int64_t)shares_of(plan)->staged_halo_rows));
     return ry_ceil_div(rows, plan->images > 1 ? 1 : ry_max(1, ry_min(wanted, max)));
 }
 
@@ -257,7 +255,7 @@ static void cut(const ry_query *query, staged_plan *plan, int64_t columns)
     /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets
      * of the cache */
     plan->plane = ry_round_up(plan->images * plan->image_rows * plan->pitch + width, 16);
-    plan->plane += plan->plane % 64 == 0 ? 16 : 0;
+    plan->plane += plan->plane % 64 == 0 ? RY_ROW_GAP : 0;
     const int64_t tasks = ry_ceil_div(g->batch, plan->images) * plan->slices *
                           ry_ceil_div(plan->grid[0], plan->rows) * plan->column_blocks * g->groups;
     plan->groups = ry_form_or(query, STAGED_GROUPS, choose_groups(query, plan, tasks));
@@ -280,8 +278,9 @@ static void list_columns(const staged_plan *plan, ry_knob_values *values)
 {
     const bool cuts =
         plan->form == STAGED_RUNS && plan->geometry.phases == 1 && plan->geometry.x_step[2] != 1;
+    const int64_t least = (int64_t)shares_of(plan)->staged_columns;
     ry_knob_values_add(values, plan->grid[1]);
-    for (int64_t blocks = 2; cuts && plan->grid[1] / blocks >= MIN_COLUMNS; blocks++) {
+    for (int64_t blocks = 2; cuts && plan->grid[1] / blocks >= least; blocks++) {
         ry_knob_values_add(values, ry_round_up(ry_ceil_div(plan->grid[1], blocks), plan->width));
     }
 }

@@ -10,12 +10,7 @@ enum {
     LINE = RY_LINE_FLOATS,
     MAX_DEPTH_8 = 512, /* longer sums of products at eight points would leave the class near32 */
     MAX_PHASES = 16,
-    STAGED_CHANNELS = 2 * LINE,  /* channels of a group that take few lines of each pixel */
-    MAX_INTERLEAVED = 128 << 10, /* channels and tiles that are transformed together at least */
-    VECTORS_A_PART = 4, /* vectors of channels of a task that transforms a part of a shared V */
-    /* as many fewer positions at once in strips for tiles that are fixed up */
-    POSITIONS_PER_FIXUP = 3,
-    MAX_V_ROW = 320 /* floats of a row of V that ends before the hardware's prefetchers follow it */
+    MAX_INTERLEAVED = 128 << 10 /* channels and tiles that are transformed together at least */
 };
 
 /* The floats that a share of a cache holds. */
@@ -290,7 +285,8 @@ static void lay_out(winograd_plan *plan)
     const int64_t strip =
         floats_of(plan->limits.l2, shares_of(plan)->winograd_strips) / (WINOGRAD_MAX_POINTS * LINE);
     const bool strips_pass = plan->x_staged || !plan->y_channels_last;
-    const int64_t max = ry_min(all, strips_pass ? strip : strip / POSITIONS_PER_FIXUP);
+    const int64_t max = ry_min(
+        all, strips_pass ? strip : strip / (int64_t)shares_of(plan)->winograd_fixup_positions);
     const int64_t span = ry_max(reach, max);
     const int64_t written = ry_max(span / w->output_stride, w->outputs) * w->output_stride;
     const int64_t strips =
@@ -310,10 +306,11 @@ static void lay_out(winograd_plan *plan)
     plan->bias = at,
     at += ry_aligned((size_t)(biases * (plan->oc_blocks_per_task + 1) * plan->tile_columns) * 4);
     plan->scratch = at;
-    const int64_t vectors = ry_ceil_div(plan->geometry.channels_in, plan->width);
+    const int64_t vectors = ry_ceil_div(plan->geometry.channels_in, plan->width),
+                  part = (int64_t)shares_of(plan)->winograd_part_vectors;
     plan->channels_a_part =
         plan->tiles < (int64_t)shares_of(plan)->winograd_tiles * plan->limits.cores
-            ? ry_ceil_div(vectors, ry_ceil_div(vectors, VECTORS_A_PART)) * plan->width
+            ? ry_ceil_div(vectors, ry_ceil_div(vectors, part)) * plan->width
             : vectors * plan->width;
     plan->channel_parts = ry_ceil_div(plan->geometry.channels_in, plan->channels_a_part);
 }
@@ -419,7 +416,7 @@ void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan)
     plan->y_channels_last = g->y_channel == 1;
     plan->x_staged =
         !plan->x_channels_last ||
-        (g->channels_in <= STAGED_CHANNELS &&
+        (g->channels_in <= (int64_t)shares_of(plan)->winograd_staged_channels &&
          g->x_step[2] >= floats_of(plan->limits.l1, shares_of(plan)->winograd_staged_step));
     plan->axis[0].interleave = 1;
     plan->axis[1].interleave = count_interleaved(g, &plan->axis[1]);
@@ -446,7 +443,7 @@ void ry_winograd_plan_finish(winograd_plan *plan)
     plan->prefetch_y = is_fetched(plan, plan->y_channels_last, g->channels_out, g->out);
     plan->v_fetched =
         plan->points * plan->v_point > floats_of(l->l2, shares_of(plan)->winograd_v_near) &&
-        plan->v_row <= MAX_V_ROW;
+        plan->v_row <= (int64_t)shares_of(plan)->winograd_v_row;
     plan->u_fetched = plan->packed_group > floats_of(l->l2, shares_of(plan)->winograd_u_near);
     plan->point_near = floats_of(l->l1, shares_of(plan)->winograd_point);
     lay_out(plan);
