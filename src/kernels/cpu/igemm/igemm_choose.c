@@ -45,7 +45,8 @@ static int64_t max_pixels(const igemm_plan *plan)
     int64_t max = 1;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         const igemm_phase *p = &plan->phase[i];
-        max = ry_max(max, p->at.pixels * (ry_igemm_may_join(plan, p) ? plan->geometry.batch : 1));
+        max = ry_max(max,
+                     p->where.at.pixels * (ry_igemm_may_join(plan, p) ? plan->geometry.batch : 1));
     }
     return max;
 }
@@ -96,10 +97,11 @@ void ry_igemm_list_values(const ry_query *query, igemm_knob knob, igemm_plan *pl
 static int64_t panels_of(const igemm_plan *plan, const igemm_phase *first, int64_t block)
 {
     int64_t panels = 0;
-    for (int64_t i = 0; i < first->bundle; i++) {
+    for (int64_t i = 0; i < first->where.bundle; i++) {
         const int64_t panel =
-            first[i].in_place ? 0 : ry_igemm_panel_floats(plan, &first[i], block) * 4;
-        panels = first->passes == 1 && first->source < 0 ? panels + panel : ry_max(panel, panels);
+            first[i].where.in_place ? 0 : ry_igemm_panel_floats(plan, &first[i], block) * 4;
+        panels = first->cut.passes == 1 && first->where.source < 0 ? panels + panel
+                                                                   : ry_max(panel, panels);
     }
     return panels;
 }
@@ -108,9 +110,9 @@ static int64_t panels_of(const igemm_plan *plan, const igemm_phase *first, int64
 static int64_t sums_of(const igemm_plan *plan, const igemm_phase *first, int64_t block,
                        int64_t oc_blocks)
 {
-    return first->direct ? 0
-                         : first->bundle * (first->passes == 1 ? 1 : oc_blocks) *
-                               plan->max_oc_block * block * 4;
+    return first->where.direct ? 0
+                               : first->where.bundle * (first->cut.passes == 1 ? 1 : oc_blocks) *
+                                     plan->max_oc_block * block * 4;
 }
 
 /* Does what a bundle's tasks have at hand stay in the caches, if blocks are larger than they must?
@@ -119,7 +121,7 @@ static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, in
                  bool fewest_oc_blocks)
 {
     const bool larger = block > ry_igemm_block_grain(plan, p),
-               passes = p->in_place && plan->mode != IGEMM_ROWS && oc_blocks > 1;
+               passes = p->where.in_place && plan->mode != IGEMM_ROWS && oc_blocks > 1;
     if (larger && (panels_of(plan, p, block) > plan->sizes.panel ||
                    (passes && ry_igemm_panel_floats(plan, p, block) * 4 > plan->sizes.panel))) {
         return false;
@@ -135,10 +137,10 @@ static bool count_oc_blocks(const igemm_plan *plan, int64_t channel_blocks, doub
     const int64_t oc_blocks = ry_igemm_block_oc_blocks(plan, channel_blocks);
     const bool fewest_oc_blocks = ry_next_parts(channel_blocks) > plan->oc_blocks;
     *count = (igemm_count){.tasks = 0};
-    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].bundle) {
+    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].where.bundle) {
         const bool worse = best >= 0 && count->work.all + count->gather.all >= best;
         if (worse ||
-            !fits(plan, &plan->phase[i], plan->phase[i].block, oc_blocks, fewest_oc_blocks)) {
+            !fits(plan, &plan->phase[i], plan->phase[i].cut.block, oc_blocks, fewest_oc_blocks)) {
             return false;
         }
         ry_igemm_count_bundle(plan, &plan->phase[i], oc_blocks, count);
@@ -150,16 +152,17 @@ static bool count_oc_blocks(const igemm_plan *plan, int64_t channel_blocks, doub
 static bool cut_pixels(igemm_plan *plan, int64_t pixel_blocks)
 {
     bool changes = false;
-    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].bundle) {
+    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].where.bundle) {
         const int64_t block = ry_igemm_block_pixels(plan, &plan->phase[i], pixel_blocks);
-        changes = changes || block != plan->phase[i].block;
-        for (igemm_phase *p = &plan->phase[i]; p < &plan->phase[i + plan->phase[i].bundle]; p++) {
-            p->block = block;
+        changes = changes || block != plan->phase[i].cut.block;
+        for (igemm_phase *p = &plan->phase[i]; p < &plan->phase[i + plan->phase[i].where.bundle];
+             p++) {
+            p->cut.block = block;
         }
     }
     for (int64_t i = 0; changes && i < plan->geometry.phases; i++) {
-        plan->phase[i].in_bounds =
-            ry_igemm_k_blocks_in_bounds(plan, &plan->phase[i], plan->phase[i].block);
+        plan->phase[i].cut.in_bounds =
+            ry_igemm_k_blocks_in_bounds(plan, &plan->phase[i], plan->phase[i].cut.block);
     }
     return changes;
 }
@@ -169,7 +172,7 @@ static int64_t finest_cut(const igemm_plan *plan)
 {
     int64_t finest = 1;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
-        finest = ry_max(finest, ry_ceil_div(plan->phase[i].pixels,
+        finest = ry_max(finest, ry_ceil_div(plan->phase[i].where.pixels,
                                             ry_igemm_block_grain(plan, &plan->phase[i])));
     }
     return finest;
@@ -188,7 +191,7 @@ static bool all_in_place(const igemm_plan *plan)
 {
     bool all = true;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
-        all = all && plan->phase[i].in_place;
+        all = all && plan->phase[i].where.in_place;
     }
     return all;
 }
@@ -226,7 +229,7 @@ static bool set_axis(const ry_query *query, void *user, int knob, const ry_form 
         plan->form = *form;
         ry_igemm_set_mode(query->problem, plan);
         for (int64_t i = 0; i < plan->geometry.phases; i++) {
-            plan->phase[i].block = 0;
+            plan->phase[i].cut.block = 0;
         }
         return !plan->shared || !all_in_place(plan);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cache lines: those that a tile of products fetches while it sums, and rows that share a set. */
+/* Lines of a cache: runs that a tile of products fetches ahead, and rows that share a set. */
 #ifndef RY_KERNELS_CPU_PARTS_TILE_LINES_H
 #define RY_KERNELS_CPU_PARTS_TILE_LINES_H
 
