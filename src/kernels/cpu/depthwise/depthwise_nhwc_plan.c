@@ -3,6 +3,7 @@
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/form.h"
@@ -427,19 +428,14 @@ static void place(int width, depthwise_nhwc_plan *plan)
                                                             : plan->height * plan->pixels;
     size_t at =
         ry_aligned((size_t)((plan->mix ? plan->inputs + NHWC_DEPTH : plan->channels) * size));
-    plan->dump = at, at += ry_aligned((size_t)(plan->channels * size));
-    plan->sums = at, at += plan->through ? ry_aligned((size_t)(held * plan->sum_step * size)) : 0;
-    plan->ring_at = at,
-    at += plan->staged ? ry_aligned((size_t)(plan->slices * plan->plane * size)) : 0;
-    plan->table = at,
-    at +=
-        ry_aligned((size_t)(plan->axis[0].taps * plan->table_rows * plan->reach) * sizeof(float *));
-    plan->vectors = at, at += plan->mix
-                                  ? ry_aligned((size_t)ry_ceil_div(plan->channels, plan->lanes) *
-                                               sizeof(depthwise_reading))
-                                  : 0;
-    plan->at = at,
-    at += plan->mix ? ry_aligned((size_t)(plan->multiplier * width) * sizeof(int32_t)) : 0;
+    plan->dump = ry_room(&at, plan->channels, (size_t)size);
+    plan->sums = ry_room(&at, plan->through ? held * plan->sum_step : 0, (size_t)size);
+    plan->ring_at = ry_room(&at, plan->staged ? plan->slices * plan->plane : 0, (size_t)size);
+    plan->table =
+        ry_room(&at, plan->axis[0].taps * plan->table_rows * plan->reach, sizeof(float *));
+    plan->vectors = ry_room(&at, plan->mix ? ry_ceil_div(plan->channels, plan->lanes) : 0,
+                            sizeof(depthwise_reading));
+    plan->at = ry_room(&at, plan->mix ? plan->multiplier * width : 0, sizeof(int32_t));
     plan->scratch = at;
 }
 

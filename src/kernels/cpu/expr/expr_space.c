@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator's iteration space: dimensions sorted and merged, tiles, units and tasks. */
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/expr/expr_plan.h"
 #include "machine/machine.h"
@@ -371,29 +372,23 @@ rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_query *query, ry_err
     return RYND_OK;
 }
 
-static size_t take(size_t *total, size_t bytes)
-{
-    size_t at = *total;
-    *total = (at + bytes + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
-    return at;
-}
-
 static void place_scratch(ry_expr_plan *plan)
 {
     size_t operands = (size_t)(plan->inputs + plan->outputs), reductions = (size_t)plan->reductions,
            total = 0;
     size_t rows = (size_t)ry_max(plan->rows, plan->batch), elements = (size_t)plan->elements;
-    plan->pointers_at = take(&total, (size_t)plan->registers * sizeof(void *));
-    plan->singles_at = take(&total, (size_t)plan->singles * 8);
-    plan->rows_at = take(&total, operands * rows * sizeof(int64_t));
-    plan->shifts_at = take(&total, operands * 2 * sizeof(int64_t));
-    plan->staging_at = take(&total, elements * 2);
-    plan->buffers_at = take(&total, 0);
+    plan->pointers_at = ry_room_bytes(&total, (size_t)plan->registers * sizeof(void *));
+    plan->singles_at = ry_room_bytes(&total, (size_t)plan->singles * 8);
+    plan->rows_at = ry_room_bytes(&total, operands * rows * sizeof(int64_t));
+    plan->shifts_at = ry_room_bytes(&total, operands * 2 * sizeof(int64_t));
+    plan->staging_at = ry_room_bytes(&total, elements * 2);
+    plan->buffers_at = ry_room_bytes(&total, 0);
     for (int i = 0; i < plan->buffers; i++) {
-        take(&total, elements * plan->element);
+        (void)ry_room_bytes(&total, elements * plan->element);
     }
-    plan->accumulators_at = take(&total, reductions * (size_t)(plan->width * plan->wide) * 8);
-    plan->blocks_at = take(&total, reductions * (size_t)(plan->width * plan->wide) * 8);
+    plan->accumulators_at =
+        ry_room_bytes(&total, reductions * (size_t)(plan->width * plan->wide) * 8);
+    plan->blocks_at = ry_room_bytes(&total, reductions * (size_t)(plan->width * plan->wide) * 8);
     plan->scratch = total;
 }
 

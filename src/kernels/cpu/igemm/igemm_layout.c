@@ -3,6 +3,7 @@
 #include "kernels/cpu/igemm/igemm_layout.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/cpu/igemm/gather_program.h"
 #include "kernels/cpu/igemm/igemm_bundle.h"
 #include "kernels/cpu/igemm/igemm_copy.h"
@@ -462,15 +463,15 @@ void ry_igemm_set_scratch(igemm_plan *plan)
         }
     }
     size_t at = 0;
-    plan->panel = at, at += ry_aligned(panel);
-    plan->block = at, at += ry_aligned(block);
-    plan->transposed = at, at += ry_aligned(transposed);
-    plan->interleaved_row = at, at += ry_aligned(interleaved_row);
+    plan->panel = ry_room_bytes(&at, panel);
+    plan->block = ry_room_bytes(&at, block);
+    plan->transposed = ry_room_bytes(&at, transposed);
+    plan->interleaved_row = ry_room_bytes(&at, interleaved_row);
     plan->bias_step = biases > 1 ? (int64_t)ry_aligned(bias) / 4 : 0;
     plan->bias = at, at += ry_aligned(bias) * (size_t)biases;
-    plan->segments = at, at += ry_aligned(segments);
-    plan->program = at, at += ry_aligned(program);
-    plan->runs = at, at += ry_aligned(runs);
+    plan->segments = ry_room_bytes(&at, segments);
+    plan->program = ry_room_bytes(&at, program);
+    plan->runs = ry_room_bytes(&at, runs);
     plan->scratch = at;
 }
 

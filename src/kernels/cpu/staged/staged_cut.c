@@ -3,6 +3,7 @@
 #include "kernels/cpu/staged/staged_plan.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/epilogue_run.h"
@@ -383,24 +384,19 @@ static void lay_out(staged_plan *plan)
     const int64_t floats = channels ? plan->plane
                            : place  ? 0
                                     : plan->k_block * plan->planes * plan->plane;
-    plan->staged = at, at += ry_aligned((size_t)(floats + 8 * width) * 4);
-    plan->lines = at,
-    at += ry_aligned((size_t)(channels || place ? 0 : line * (g->x_channel == 1 ? width : 1)) * 4);
-    plan->sums = at,
-    at += ry_aligned((size_t)(runs ? g->phases * g->channels_out * plan->positions : 0) * 4);
-    plan->transposed_sums = at,
-    at += ry_aligned((size_t)(plan->transposed
-                                  ? 2 * ry_round_up(plan->columns, width) * plan->max_oc_block
-                                  : 0) *
-                     4);
-    plan->bias = at,
-    at += ry_aligned((size_t)(g->phases * g->channels_out + plan->max_oc_block) * 4);
-    plan->runs = at,
-    at += ry_aligned((size_t)(runs ? plan->images * plan->rows : 0) * sizeof(epilogue_run));
+    plan->staged = ry_room(&at, floats + 8 * width, sizeof(float));
+    plan->lines =
+        ry_room(&at, channels || place ? 0 : line * (g->x_channel == 1 ? width : 1), sizeof(float));
+    plan->sums =
+        ry_room(&at, runs ? g->phases * g->channels_out * plan->positions : 0, sizeof(float));
+    plan->transposed_sums = ry_room(
+        &at, plan->transposed ? 2 * ry_round_up(plan->columns, width) * plan->max_oc_block : 0,
+        sizeof(float));
+    plan->bias = ry_room(&at, g->phases * g->channels_out + plan->max_oc_block, sizeof(float));
+    plan->runs = ry_room(&at, runs ? plan->images * plan->rows : 0, sizeof(epilogue_run));
     const int64_t interleave = plan->beside ? g->channels_out : plan->interleave;
-    plan->interleaved_row = at,
-    at += ry_aligned((size_t)(runs && interleave > 1 ? interleave * (plan->positions + width) : 0) *
-                     4);
+    plan->interleaved_row = ry_room(
+        &at, runs && interleave > 1 ? interleave * (plan->positions + width) : 0, sizeof(float));
     plan->scratch = at;
 }
 
