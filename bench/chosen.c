@@ -32,6 +32,43 @@ static const place places[] = {
     {"", 0, 0, RY_ISA_generic, 1},
 };
 
+/* A graphics processor with matrix units, and a processor by OpenCL. */
+static const ry_machine others[] = {
+    {.isa = "cuda",
+     .vendor = "NVIDIA",
+     .architecture = "sm_90",
+     .cores = 132,
+     .f32 = {4.7e11, 6.2e13},
+     .bf16 = {3.7e12, 4.9e14},
+     .level = {[RYND_LEVEL_L2] = {50 << 20, 132, {6e10, 5.5e12}, {2e-7, 2e-7}},
+               [RYND_LEVEL_DRAM] = {0, 132, {2.5e11, 2.5e12}, {6e-7, 6e-7}}},
+     .task_seconds = 1e-7,
+     .region_seconds = 4e-6,
+     .group_items = 1024,
+     .step_items = 32,
+     .unit_groups = 4,
+     .local_bytes = 48 << 10,
+     .fp16 = 1,
+     .fp64 = 1,
+     .subgroups = 1,
+     .matrix_units = 1},
+    {.isa = "opencl",
+     .architecture = "cpu",
+     .cores = 16,
+     .f32 = {1e11, 1.6e12},
+     .bf16 = {1e11, 1.6e12},
+     .level = {[RYND_LEVEL_L1] = {32 << 10, 1, {1e11, 1.6e12}, {1e-9, 1e-9}},
+               [RYND_LEVEL_L2] = {1 << 20, 1, {5e10, 8e11}, {4e-9, 4e-9}},
+               [RYND_LEVEL_DRAM] = {0, 16, {2e10, 1e11}, {1e-7, 1e-7}}},
+     .task_seconds = 1e-6,
+     .region_seconds = 1e-5,
+     .group_items = 4096,
+     .step_items = 1,
+     .unit_groups = 1,
+     .local_bytes = 512 << 10,
+     .fp64 = 1},
+};
+
 static uint64_t add_text(uint64_t hash, const char *text)
 {
     for (; *text; text++) {
@@ -81,6 +118,20 @@ static void write_kernel(const ry_query *any, bool chosen)
            (unsigned long long)values, (unsigned long long)forms);
 }
 
+static void write_machine(const ry_problem *problem, const ry_target *target)
+{
+    ry_choice choice;
+    ry_error error;
+    if (ry_predict_choose(problem, target, ~0u, NULL, &choice, &error) != RYND_OK) {
+        choice.prepared.kernel = NULL;
+    }
+    size_t index = 0;
+    for (const ry_kernel *kernel; (kernel = ry_kernel_next(problem, target, &index)) != NULL;) {
+        const ry_query any = {kernel, problem, target, NULL};
+        write_kernel(&any, kernel == choice.prepared.kernel);
+    }
+}
+
 static void write_problem(const ry_problem *problem, const place *at)
 {
     ry_cpu_info cpu = {.family = at->family,
@@ -89,20 +140,11 @@ static void write_problem(const ry_problem *problem, const place *at)
                        .machine_cores = at->cores,
                        .isa = at->isa};
     ry_machine machine;
-    ry_choice choice;
-    ry_error error;
     snprintf(cpu.vendor, sizeof cpu.vendor, "%s", at->vendor);
     ry_machine_built_in(&cpu, at->isa, &machine);
     const ry_target target = {RY_DEVICE_cpu, at->isa, &machine, 0, NULL};
     printf(" %s %s %u\n", machine.architecture, ry_isa_name(at->isa), at->cores);
-    if (ry_predict_choose(problem, &target, ~0u, NULL, &choice, &error) != RYND_OK) {
-        choice.prepared.kernel = NULL;
-    }
-    size_t index = 0;
-    for (const ry_kernel *kernel; (kernel = ry_kernel_next(problem, &target, &index)) != NULL;) {
-        const ry_query any = {kernel, problem, &target, NULL};
-        write_kernel(&any, kernel == choice.prepared.kernel);
-    }
+    write_machine(problem, &target);
 }
 
 int main(void)
@@ -121,6 +163,11 @@ int main(void)
         printf("%s\n", line);
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
             write_problem(&problem, &places[i]);
+        }
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+            const ry_target target = {RY_DEVICE_gpu, RY_ISA_generic, &others[i], 0, NULL};
+            printf(" %s %s %u\n", others[i].architecture, others[i].isa, others[i].cores);
+            write_machine(&problem, &target);
         }
         ry_arena_free(&arena);
     }

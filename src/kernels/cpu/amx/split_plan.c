@@ -9,9 +9,6 @@
 
 enum {
     TILE_ROWS = SPLIT_TILE / SPLIT_STEP,
-    MAX_BLOCK = 512, /* pixels */
-    MIN_BLOCK = 2 * SPLIT_OC_BLOCK,
-    ROW_ELEMENTS = 16384, /* a task splits at least so many elements of x */
     MAX_WORKSPACE = 1 << 30,
     MIN_CHANNELS = 16, /* channels of a group: half of a tile's row */
     /* terms of a sum: if shorter sums cancel, two parts are over 32 times less accurate than the
@@ -61,8 +58,6 @@ static void lay_out_copy(split_plan *plan)
     }
     plan->rows = plan->extent[0] * plan->extent[1];
     const int64_t all = g->batch * g->groups * plan->rows;
-    plan->rows_a_task = ry_ceil_div(ROW_ELEMENTS, plan->extent[2] * g->channels_in);
-    plan->row_tasks = ry_ceil_div(all, plan->rows_a_task);
     plan->copies = ry_aligned((size_t)all * sizeof(split_range));
     /* A segment's last tiles read beyond it: the next copy, or, behind the last one, pixels that
      * nobody wrote. */
@@ -130,15 +125,20 @@ static int64_t equal_blocks(const split_plan *plan, int64_t max)
     return ry_round_up(ry_ceil_div(plan->segment, ry_ceil_div(plan->segment, max)), SPLIT_OC_BLOCK);
 }
 
+static const struct ry_blocks_costs *limits_of(const ry_machine *machine)
+{
+    return &ry_costs_on(machine, SPLIT_LANES)->blocks;
+}
+
 /* The largest that stays in a second-level cache and leaves every core enough tasks. */
 static int64_t choose_block(const split_plan *plan, const ry_machine *machine)
 {
     const int64_t ranges = plan->geometry.batch * plan->geometry.groups * plan->segments;
-    const struct ry_blocks_costs *limit = &ry_costs_on(machine, SPLIT_LANES)->blocks;
+    const struct ry_blocks_costs *limit = limits_of(machine);
     const int64_t copy = ry_machine_core_share(machine, RYND_LEVEL_L2, limit->split_copy),
                   tasks = (int64_t)limit->split_tasks * machine->cores;
-    int64_t block = MAX_BLOCK;
-    while (block > MIN_BLOCK &&
+    int64_t block = (int64_t)limit->split_block;
+    while (block > (int64_t)limit->split_least_block &&
            (block * plan->pitch * 2 > copy || ranges * ry_ceil_div(plan->segment, block) < tasks)) {
         block /= 2;
     }
@@ -149,8 +149,7 @@ static int64_t choose_oc_blocks(const split_plan *plan, const ry_machine *machin
 {
     const int64_t blocks =
         plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks;
-    const int64_t tasks =
-        (int64_t)ry_costs_on(machine, SPLIT_LANES)->blocks.split_tasks * machine->cores;
+    const int64_t tasks = (int64_t)limits_of(machine)->split_tasks * machine->cores;
     int64_t parts = 1;
     while (parts < plan->oc_blocks && blocks * parts < tasks) {
         parts *= 2;
@@ -162,6 +161,10 @@ static int64_t choose_oc_blocks(const split_plan *plan, const ry_machine *machin
 static void find_blocks(const ry_query *query, split_plan *plan)
 {
     const ry_machine *machine = query->target->machine;
+    const ry_conv_geometry *g = &plan->geometry;
+    plan->rows_a_task = ry_ceil_div((int64_t)limits_of(machine)->split_row_elements,
+                                    plan->extent[2] * g->channels_in);
+    plan->row_tasks = ry_ceil_div(g->batch * g->groups * plan->rows, plan->rows_a_task);
     set_segments(plan, ry_form_or(query, SPLIT_FLAT, fewer_at_once(plan)) != 0);
     plan->block = ry_form_or(query, SPLIT_BLOCK, choose_block(plan, machine));
     plan->blocks = ry_ceil_div(plan->segment, plan->block);
@@ -175,6 +178,8 @@ static void find_blocks(const ry_query *query, split_plan *plan)
 
 void ry_split_values(const ry_query *query, int knob, ry_knob_values *values)
 {
+    const struct ry_blocks_costs *limit = limits_of(query->target->machine);
+    const int64_t least = (int64_t)limit->split_least_block, most = (int64_t)limit->split_block;
     split_plan plan;
     start_plan(query->problem, split_parts_of(query->kernel->accuracy), &plan);
     if (knob == SPLIT_FLAT) {
@@ -182,7 +187,7 @@ void ry_split_values(const ry_query *query, int knob, ry_knob_values *values)
     }
     for (int flat = 0; knob == SPLIT_BLOCK && flat < 2; flat++) {
         set_segments(&plan, flat);
-        for (int64_t max = MIN_BLOCK; ry_form_allows(query, SPLIT_FLAT, flat) && max <= MAX_BLOCK;
+        for (int64_t max = least; ry_form_allows(query, SPLIT_FLAT, flat) && max <= most;
              max *= 2) {
             ry_knob_values_add(values, equal_blocks(&plan, max));
         }

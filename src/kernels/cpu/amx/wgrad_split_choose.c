@@ -2,6 +2,7 @@
 /* Cuts a weight gradient by tiles of split bfloat16 into shares and tasks: the cheapest by a count
  * of cycles, in units of one vector's multiply-add. */
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/common/work.h"
 #include "kernels/cpu/amx/wgrad_split_plan.h"
 #include "kernels/form_least.h"
@@ -14,9 +15,6 @@ const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS] = {
     [WGRAD_SPLIT_CHANNELS] = {.name = "channels"},
     [WGRAD_SPLIT_POSITIONS] = {.name = "positions"},
 };
-
-/* Floats of the sums that a task of the second phase adds for each share: they stay in L2. */
-enum { FINISH_FLOATS = 1 << 14 };
 
 /* 32 channels of dy of a block stay in the first-level cache. */
 static int64_t usual_positions(const ry_query *query)
@@ -115,7 +113,8 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     const wgrad_split_plan *plan = user;
     switch (knob) {
     case WGRAD_SPLIT_PARTS:
-        ry_knob_values_counts(values, ry_min(WGRAD_SPLIT_MAX_PARTS, plan->blocks));
+        ry_knob_values_counts(
+            values, ry_min((int64_t)ry_blocks_of(plan->costs)->wgrad_parts, plan->blocks));
         break;
     case WGRAD_SPLIT_K_TILES: ry_knob_values_cuts(values, plan->k_pairs, 1, INT64_MAX); break;
     case WGRAD_SPLIT_CHANNELS: ry_knob_values_cuts(values, plan->c_pairs, 1, INT64_MAX); break;
@@ -166,12 +165,14 @@ static void lay_out_share(wgrad_split_plan *plan)
     plan->pitch = (ry_ceil_div(c, SPLIT_LANES) | 1) * SPLIT_LANES;
     size_t at = 0;
     at += ry_aligned((size_t)(groups * k * s->taps * plan->pitch) * sizeof(float));
-    plan->bias = at, at += ry_aligned((size_t)(groups * k) * sizeof(float));
-    plan->x_ranges = at, at += ry_aligned((size_t)(groups * c) * sizeof(split_range));
-    plan->dy_ranges = at, at += ry_aligned((size_t)(groups * k) * sizeof(split_range));
+    plan->bias = ry_room(&at, groups * k, sizeof(float));
+    plan->x_ranges = ry_room(&at, groups * c, sizeof(split_range));
+    plan->dy_ranges = ry_room(&at, groups * k, sizeof(split_range));
     plan->share = at;
-    plan->finish_channels =
-        own ? k : ry_clamp(FINISH_FLOATS / plan->parts / plan->pitch / s->taps, 1, k);
+    plan->finish_channels = own ? k
+                                : ry_clamp((int64_t)ry_blocks_of(plan->costs)->wgrad_split_finish /
+                                               plan->parts / plan->pitch / s->taps,
+                                           1, k);
     plan->finishes = ry_ceil_div(s->k, plan->finish_channels);
 }
 
@@ -185,14 +186,13 @@ static void lay_out_scratch(wgrad_split_plan *plan)
         runs *= plan->axis[i].block + plan->axis[i].span;
     }
     size_t at = 0;
-    plan->x = at, at += ry_aligned((size_t)x_elements(plan) * sizeof(uint16_t));
-    plan->dy = at, at += ry_aligned((size_t)dy_elements(plan) * sizeof(uint16_t));
-    plan->stage = at, at += ry_aligned((size_t)stage * sizeof(float));
-    plan->from = at, at += ry_aligned((size_t)plan->places * sizeof(float *));
-    plan->runs = at, at += ry_aligned((size_t)runs * sizeof(wgrad_split_run));
-    plan->tile = at, at += ry_aligned(2 * SPLIT_TILE * sizeof(float));
-    plan->merged = at,
-    at += ry_aligned((size_t)(s->c + plan->finish_channels) * sizeof(split_range));
+    plan->x = ry_room(&at, x_elements(plan), sizeof(uint16_t));
+    plan->dy = ry_room(&at, dy_elements(plan), sizeof(uint16_t));
+    plan->stage = ry_room(&at, stage, sizeof(float));
+    plan->from = ry_room(&at, plan->places, sizeof(float *));
+    plan->runs = ry_room(&at, runs, sizeof(wgrad_split_run));
+    plan->tile = ry_room_bytes(&at, 2 * SPLIT_TILE * sizeof(float));
+    plan->merged = ry_room(&at, s->c + plan->finish_channels, sizeof(split_range));
     plan->sums = at, at += plan->parts == 1 ? plan->share : 0;
     plan->scratch = at;
 }

@@ -43,7 +43,6 @@ extern const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS];
 enum {
     WGRAD_SPLIT_PAIR = 32,  /* channels of two tiles, and places of one */
     WGRAD_SPLIT_LEVELS = 4, /* images, then the spatial dims */
-    WGRAD_SPLIT_MAX_PARTS = 64,
 };
 
 /* One axis of the positions: images or a spatial dim. */

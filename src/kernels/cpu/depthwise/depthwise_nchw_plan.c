@@ -332,7 +332,7 @@ static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine
 {
     const int64_t task_work = ry_machine_task_products(
                       machine, ry_costs_on(machine, width)->depthwise_nchw.task),
-                  enough = depthwise_tasks_enough(machine);
+                  enough = depthwise_tasks_enough(machine, &ry_costs_on(machine, width)->blocks);
     const int64_t planes = plan->geometry.batch * plan->outputs;
     int64_t channels = ry_min(plan->outputs, ry_ceil_div(task_work, plane_work));
     if (planes / channels < enough && plane_work * planes > task_work * enough) {
@@ -350,7 +350,7 @@ static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *ma
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t task_work = ry_machine_task_products(
                       machine, ry_costs_on(machine, width)->depthwise_nchw.task),
-                  enough = depthwise_tasks_enough(machine);
+                  enough = depthwise_tasks_enough(machine, &ry_costs_on(machine, width)->blocks);
     const int64_t parts =
         ry_min(ry_ceil_div(enough, g->batch * ry_ceil_div(plan->outputs, plan->channels)),
                ry_max(1, plane_work / task_work));

@@ -3,6 +3,7 @@
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/form.h"
@@ -12,15 +13,7 @@
 #include <string.h>
 
 enum {
-    /* lines of a class that is computed in turn: with fewer there are too few tasks, which take
-     * whole turns */
-    MIN_TURN = 4,
-    /* a task reads the rows that its window reaches over once more than it computes; half of
-     * them with windows of 3 */
-    TASK_ROWS = 8,
-    MIN_PART = 192,       /* channels of a task, where there are enough rows to cut */
-    RING_SUITS = 4 << 20, /* bytes of a worker's scratch at least that a vector's slices may take */
-    HOLD_PIXELS = 64      /* narrow lines are transposed back so many pixels at a time */
+    RING_SUITS = 4 << 20 /* bytes of a worker's scratch at least that a vector's slices may take */
 };
 
 static const struct ry_blocks_costs *shares_of(const depthwise_nhwc_plan *plan)
@@ -208,7 +201,8 @@ static bool take_turns(const depthwise_nhwc_plan *plan, depthwise_axis *rows)
     depthwise_axis parted = *rows;
     if (!rows->same || rows->apart == 1 || !is_flat(&plan->geometry) || plan->staged ||
         plan->planes_out || !ry_depthwise_axis_part(&parted) ||
-        parted.move != plan->stride * parted.apart || rows->out <= MIN_TURN * parted.classes) {
+        parted.move != plan->stride * parted.apart ||
+        rows->out <= (int64_t)shares_of(plan)->nhwc_turn * parted.classes) {
         return false;
     }
     *rows = parted;
@@ -317,7 +311,7 @@ static int64_t tasks_enough(const ry_machine *machine, const depthwise_nhwc_plan
     const double work =
         (pixels * (double)plan->depth * (taps + 1.0) + moved) * (double)plan->packed_step;
     const double each = (double)ry_machine_task_products(machine, cost->task);
-    const int64_t enough = depthwise_tasks_enough(machine);
+    const int64_t enough = depthwise_tasks_enough(machine, shares_of(plan));
     return ry_max(1, work < each * (double)enough ? (int64_t)(work / each) : enough);
 }
 
@@ -331,7 +325,8 @@ static int64_t choose_rows(const ry_machine *machine, const depthwise_nhwc_plan 
         const int64_t rows = ry_ceil_div(plan->lines, ry_max(1, enough / (g->batch * parts)));
         return ry_min(plan->lines, ry_max(2 * g->kernel[1], ry_round_up(rows, plan->height)));
     }
-    const int64_t rows = g->kernel[1] > 3 ? TASK_ROWS : TASK_ROWS / 2, all = g->batch * plan->lines;
+    const int64_t high = (int64_t)shares_of(plan)->nhwc_task_rows,
+                  rows = g->kernel[1] > 3 ? high : high / 2, all = g->batch * plan->lines;
     const int64_t cuts = ry_ceil_div(plan->lines, ry_max(rows, ry_ceil_div(all, enough)));
     const int64_t even = cuts > 1 ? depthwise_even_tasks(cuts, machine) : 1;
     return ry_min(plan->lines, ry_round_up(ry_ceil_div(plan->lines, even),
@@ -352,8 +347,9 @@ static int64_t choose_parts(int width, const ry_machine *machine, const depthwis
     /* whole pixels are next to each other, where parts of them would be read and written in pieces
      */
     const int64_t min = ry_max(1, ry_ceil_div(enough, g->batch * ry_ceil_div(plan->lines, rows)));
-    return rows == plan->lines ? depthwise_even_tasks(min, machine)
-                               : ry_min(min, ry_max(1, plan->outputs / MIN_PART));
+    return rows == plan->lines
+               ? depthwise_even_tasks(min, machine)
+               : ry_min(min, ry_max(1, plan->outputs / (int64_t)shares_of(plan)->nhwc_part));
 }
 
 static void choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
@@ -419,9 +415,8 @@ static void choose_channels(const ry_query *query, depthwise_nhwc_plan *plan)
     plan->plane = plan->ring * g->in[2] * plan->inputs;
     plan->hold = plan->height;
     if (plan->planes_out && plan->dense_out) {
-        plan->hold = ry_max(
-            plan->height,
-            ry_min(plan->rows, ry_round_up(ry_ceil_div(HOLD_PIXELS, g->out[2]), plan->height)));
+        const int64_t lines = ry_ceil_div((int64_t)shares_of(plan)->nhwc_hold, g->out[2]);
+        plan->hold = ry_max(plan->height, ry_min(plan->rows, ry_round_up(lines, plan->height)));
     }
 }
 
@@ -433,19 +428,14 @@ static void place(int width, depthwise_nhwc_plan *plan)
                                                             : plan->height * plan->pixels;
     size_t at =
         ry_aligned((size_t)((plan->mix ? plan->inputs + NHWC_DEPTH : plan->channels) * size));
-    plan->dump = at, at += ry_aligned((size_t)(plan->channels * size));
-    plan->sums = at, at += plan->through ? ry_aligned((size_t)(held * plan->sum_step * size)) : 0;
-    plan->ring_at = at,
-    at += plan->staged ? ry_aligned((size_t)(plan->slices * plan->plane * size)) : 0;
-    plan->table = at,
-    at +=
-        ry_aligned((size_t)(plan->axis[0].taps * plan->table_rows * plan->reach) * sizeof(float *));
-    plan->vectors = at, at += plan->mix
-                                  ? ry_aligned((size_t)ry_ceil_div(plan->channels, plan->lanes) *
-                                               sizeof(depthwise_reading))
-                                  : 0;
-    plan->at = at,
-    at += plan->mix ? ry_aligned((size_t)(plan->multiplier * width) * sizeof(int32_t)) : 0;
+    plan->dump = ry_room(&at, plan->channels, (size_t)size);
+    plan->sums = ry_room(&at, plan->through ? held * plan->sum_step : 0, (size_t)size);
+    plan->ring_at = ry_room(&at, plan->staged ? plan->slices * plan->plane : 0, (size_t)size);
+    plan->table =
+        ry_room(&at, plan->axis[0].taps * plan->table_rows * plan->reach, sizeof(float *));
+    plan->vectors = ry_room(&at, plan->mix ? ry_ceil_div(plan->channels, plan->lanes) : 0,
+                            sizeof(depthwise_reading));
+    plan->at = ry_room(&at, plan->mix ? plan->multiplier * width : 0, sizeof(int32_t));
     plan->scratch = at;
 }
 

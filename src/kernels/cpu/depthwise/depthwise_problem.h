@@ -5,6 +5,7 @@
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_PROBLEM_H
 
 #include "base/integer.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "machine/machine.h"
 
@@ -21,10 +22,11 @@ float ry_depthwise_weight(const ry_cpu_launch *launch, const ry_conv_geometry *g
                           int64_t i, int64_t t, int64_t r, int64_t s);
 float ry_depthwise_bias(const ry_cpu_launch *launch, int64_t k);
 
-/* Tasks that keep all cores busy to the end: the last ones are a sixteenth of a core's share. */
-static inline int64_t depthwise_tasks_enough(const ry_machine *machine)
+/* Tasks that keep all cores busy to the end. */
+static inline int64_t depthwise_tasks_enough(const ry_machine *machine,
+                                             const struct ry_blocks_costs *limit)
 {
-    return 16 * (int64_t)machine->cores;
+    return (int64_t)limit->depthwise_tasks * machine->cores;
 }
 
 /* So many tasks or a few more: an even number for each core, so that one that is late leaves some

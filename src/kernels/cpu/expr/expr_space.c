@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator's iteration space: dimensions sorted and merged, tiles, units and tasks. */
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/expr/expr_plan.h"
 #include "machine/machine.h"
@@ -20,16 +21,11 @@
 #define MIN_INNER   32   /* a reduced inner dimension shorter than this is not worth a call a row */
 #define OUTER_TILE  1024 /* accumulators of a unit */
 #define WIDE        256  /* short rows are added side by side up to this width */
-#define MAX_BATCH   256
-#define BATCH_COST  65536.0
-#define TASK_TIMES  100.0 /* least time of a task, in multiples of the time to take it, at */
-#define PLAIN_SHARE 0.11  /* share of the peak that plain operations reach (Zen 4) */
 #define SPLIT_COST \
     131072.0 /* least cost of a unit that is sliced if units are few (FEW_OC_BLOCKS) */
 #define SLICE_COST    65536.0
 #define MAX_SLICES    64
 #define FEW_OC_BLOCKS 32
-#define TASKS_EACH    1024 /* tasks for each core at most */
 
 typedef struct space {
     ry_expr_plan *plan;
@@ -376,43 +372,41 @@ rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_query *query, ry_err
     return RYND_OK;
 }
 
-static size_t take(size_t *total, size_t bytes)
-{
-    size_t at = *total;
-    *total = (at + bytes + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
-    return at;
-}
-
 static void place_scratch(ry_expr_plan *plan)
 {
     size_t operands = (size_t)(plan->inputs + plan->outputs), reductions = (size_t)plan->reductions,
            total = 0;
     size_t rows = (size_t)ry_max(plan->rows, plan->batch), elements = (size_t)plan->elements;
-    plan->pointers_at = take(&total, (size_t)plan->registers * sizeof(void *));
-    plan->singles_at = take(&total, (size_t)plan->singles * 8);
-    plan->rows_at = take(&total, operands * rows * sizeof(int64_t));
-    plan->shifts_at = take(&total, operands * 2 * sizeof(int64_t));
-    plan->staging_at = take(&total, elements * 2);
-    plan->buffers_at = take(&total, 0);
+    plan->pointers_at = ry_room_bytes(&total, (size_t)plan->registers * sizeof(void *));
+    plan->singles_at = ry_room_bytes(&total, (size_t)plan->singles * 8);
+    plan->rows_at = ry_room_bytes(&total, operands * rows * sizeof(int64_t));
+    plan->shifts_at = ry_room_bytes(&total, operands * 2 * sizeof(int64_t));
+    plan->staging_at = ry_room_bytes(&total, elements * 2);
+    plan->buffers_at = ry_room_bytes(&total, 0);
     for (int i = 0; i < plan->buffers; i++) {
-        take(&total, elements * plan->element);
+        (void)ry_room_bytes(&total, elements * plan->element);
     }
-    plan->accumulators_at = take(&total, reductions * (size_t)(plan->width * plan->wide) * 8);
-    plan->blocks_at = take(&total, reductions * (size_t)(plan->width * plan->wide) * 8);
+    plan->accumulators_at =
+        ry_room_bytes(&total, reductions * (size_t)(plan->width * plan->wide) * 8);
+    plan->blocks_at = ry_room_bytes(&total, reductions * (size_t)(plan->width * plan->wide) * 8);
     plan->scratch = total;
 }
 
 void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query, double cost)
 {
     const ry_machine *machine = query->target->machine;
-    const double task = TASK_TIMES * machine->task_seconds * machine->f32.one * PLAIN_SHARE;
+    const struct ry_blocks_costs *limit = &ry_costs_asked(query)->blocks;
+    const double task =
+        limit->expr_task_times * machine->task_seconds * machine->f32.one * limit->expr_plain;
     bool inner = plan->scheme == RY_EXPR_INNER, outer = plan->scheme == RY_EXPR_OUTER;
     int64_t parts = plan->reduced_count * (inner ? plan->chunks : 1); /* that can be cut apart */
     double behind = cost * (double)plan->reduced_count * (inner ? (double)plan->length : 1.0), unit;
     plan->batch = plan->slices = plan->width = 1;
     if (inner) {
-        plan->batch = behind * MAX_BATCH <= BATCH_COST ? MAX_BATCH
-                                                       : ry_max(1, (int64_t)(BATCH_COST / behind));
+        plan->batch =
+            (int64_t)(behind * limit->expr_batch <= limit->expr_batch_cost ? limit->expr_batch
+                      : behind < limit->expr_batch_cost ? limit->expr_batch_cost / behind
+                                                        : 1);
         plan->batch = ry_min(
             plan->batch,
             ry_max(1, ry_min(plan->kept_count, ROW_OFFSETS / (plan->inputs + plan->outputs))));
@@ -429,11 +423,9 @@ void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query, double cost)
     if ((inner || outer) && plan->units < FEW_OC_BLOCKS && plan->batch == 1 && unit >= SPLIT_COST) {
         plan->slices = ry_max(1, ry_min(parts, ry_min(MAX_SLICES, (int64_t)(unit / SLICE_COST))));
     }
+    const int64_t tasks = (int64_t)limit->expr_tasks * (int64_t)ry_max(machine->cores, 1);
     plan->per_task = plan->slices > 1 || unit <= 0 ? 1 : ry_max(1, (int64_t)(task / unit));
-    plan->per_task = plan->slices > 1
-                         ? 1
-                         : ry_max(plan->per_task,
-                                  ry_ceil_div(plan->units, TASKS_EACH * ry_max(machine->cores, 1)));
+    plan->per_task = plan->slices > 1 ? 1 : ry_max(plan->per_task, ry_ceil_div(plan->units, tasks));
     plan->elements = ry_max(plan->rows * plan->tile, plan->batch);
     plan->workspace =
         plan->slices > 1 ? (size_t)(plan->units * plan->slices * plan->reductions * plan->width) * 8

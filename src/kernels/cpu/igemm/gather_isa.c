@@ -256,14 +256,15 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = igemm_phase_taps(plan, phase) + k_block->tap;
-    const int64_t *grid = phase->at.grid, size = (int64_t)ry_dtype_size(dtype);
+    const int64_t *grid = phase->where.at.grid, size = (int64_t)ry_dtype_size(dtype);
     int16_t run[IGEMM_MAX_K_BLOCK];
     inner_runs inner;
     find_tap_runs(g, tap, k_block, run);
     find_inner_runs(tap, k_block, run, grid, &inner);
     const bool fetches = k_block->taps == 1 && plan->far;
-    ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first, phase->beside);
-    ry_grid_walk next = ry_grid_walk_at(&phase->at, image, first + PREFETCH_PIXELS, phase->beside);
+    ry_grid_walk at = ry_grid_walk_at(&phase->where.at, image, first, phase->where.beside);
+    ry_grid_walk next =
+        ry_grid_walk_at(&phase->where.at, image, first + PREFETCH_PIXELS, phase->where.beside);
     for (int64_t p = 0; p < count; p++, panel += row_step) {
         const char *from = (const char *)x + ry_grid_walk_source(&at, g) * size;
         if (fetches) {

@@ -10,16 +10,17 @@ int64_t ry_igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, 
                               int64_t first, int64_t count, igemm_segment *segment)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t *grid = phase->at.grid;
-    ry_grid_walk at = ry_grid_walk_at(&phase->at, image, first, phase->beside);
+    const int64_t *grid = phase->where.at.grid;
+    ry_grid_walk at = ry_grid_walk_at(&phase->where.at, image, first, phase->where.beside);
     int64_t segments = 0;
     for (int64_t p = 0; p < count;) {
-        const int64_t lane = p % phase->lanes;
-        const int64_t length = ry_min(grid[2] - at.q[2], ry_min(phase->lanes - lane, count - p));
+        const int64_t lane = p % phase->cut.lanes;
+        const int64_t length =
+            ry_min(grid[2] - at.q[2], ry_min(phase->cut.lanes - lane, count - p));
         const int64_t base = ry_grid_walk_source(&at, g) - lane * g->stride[2] * g->x_step[2];
         segment[segments++] = (igemm_segment){base,
                                               {at.q[0], at.q[1], at.q[2]},
-                                              (int32_t)(p / phase->lanes),
+                                              (int32_t)(p / phase->cut.lanes),
                                               (int32_t)lane,
                                               (int32_t)length};
         p += length;

@@ -11,8 +11,6 @@
 #include "kernels/form_least.h"
 #include "kernels/knob_values.h"
 
-enum { K_BLOCK_STEP = 32 };
-
 static void list_range(ry_knob_values *values, int64_t first, int64_t last, int64_t step)
 {
     for (int64_t i = first; i <= last; i += step) {
@@ -47,7 +45,8 @@ static int64_t max_pixels(const igemm_plan *plan)
     int64_t max = 1;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         const igemm_phase *p = &plan->phase[i];
-        max = ry_max(max, p->at.pixels * (ry_igemm_may_join(plan, p) ? plan->geometry.batch : 1));
+        max = ry_max(max,
+                     p->where.at.pixels * (ry_igemm_may_join(plan, p) ? plan->geometry.batch : 1));
     }
     return max;
 }
@@ -58,6 +57,7 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     const bool copies = ry_igemm_copy_suits(plan, ry_type_of(&query->problem->in[0]));
     const int64_t oc_blocks =
         ry_ceil_div(plan->geometry.channels_out, ry_min(plan->max_rows, plan->tile_columns));
+    const int64_t k_grain = (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_k_grain;
     switch ((igemm_knob)knob) {
     case IGEMM_KNOB_MODE:
         list_range(values, plan->quads ? IGEMM_ROWS : IGEMM_PIXELS,
@@ -81,9 +81,7 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
                                        ry_costs_of(plan->sizes.costs)->igemm.rows_in_bounds,
                    1);
         break;
-    case IGEMM_KNOB_K_BLOCK:
-        list_range(values, K_BLOCK_STEP, IGEMM_MAX_K_BLOCK, K_BLOCK_STEP);
-        break;
+    case IGEMM_KNOB_K_BLOCK: list_range(values, k_grain, IGEMM_MAX_K_BLOCK, k_grain); break;
     case IGEMM_KNOB_PIXEL_BLOCKS: ry_knob_values_counts(values, max_pixels(plan)); break;
     case IGEMM_KNOB_CHANNEL_BLOCKS: ry_knob_values_counts(values, oc_blocks); break;
     case IGEMM_KNOBS: break;
@@ -101,10 +99,11 @@ void ry_igemm_list_values(const ry_query *query, igemm_knob knob, igemm_plan *pl
 static int64_t panels_of(const igemm_plan *plan, const igemm_phase *first, int64_t block)
 {
     int64_t panels = 0;
-    for (int64_t i = 0; i < first->bundle; i++) {
+    for (int64_t i = 0; i < first->where.bundle; i++) {
         const int64_t panel =
-            first[i].in_place ? 0 : ry_igemm_panel_floats(plan, &first[i], block) * 4;
-        panels = first->passes == 1 && first->source < 0 ? panels + panel : ry_max(panel, panels);
+            first[i].where.in_place ? 0 : ry_igemm_panel_floats(plan, &first[i], block) * 4;
+        panels = first->cut.passes == 1 && first->where.source < 0 ? panels + panel
+                                                                   : ry_max(panel, panels);
     }
     return panels;
 }
@@ -113,9 +112,9 @@ static int64_t panels_of(const igemm_plan *plan, const igemm_phase *first, int64
 static int64_t sums_of(const igemm_plan *plan, const igemm_phase *first, int64_t block,
                        int64_t oc_blocks)
 {
-    return first->direct ? 0
-                         : first->bundle * (first->passes == 1 ? 1 : oc_blocks) *
-                               plan->max_oc_block * block * 4;
+    return first->where.direct ? 0
+                               : first->where.bundle * (first->cut.passes == 1 ? 1 : oc_blocks) *
+                                     plan->max_oc_block * block * 4;
 }
 
 /* Does what a bundle's tasks have at hand stay in the caches, if blocks are larger than they must?
@@ -124,7 +123,7 @@ static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, in
                  bool fewest_oc_blocks)
 {
     const bool larger = block > ry_igemm_block_grain(plan, p),
-               passes = p->in_place && plan->mode != IGEMM_ROWS && oc_blocks > 1;
+               passes = p->where.in_place && plan->mode != IGEMM_ROWS && oc_blocks > 1;
     if (larger && (panels_of(plan, p, block) > plan->sizes.panel ||
                    (passes && ry_igemm_panel_floats(plan, p, block) * 4 > plan->sizes.panel))) {
         return false;
@@ -140,10 +139,10 @@ static bool count_oc_blocks(const igemm_plan *plan, int64_t channel_blocks, doub
     const int64_t oc_blocks = ry_igemm_block_oc_blocks(plan, channel_blocks);
     const bool fewest_oc_blocks = ry_next_parts(channel_blocks) > plan->oc_blocks;
     *count = (igemm_count){.tasks = 0};
-    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].bundle) {
+    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].where.bundle) {
         const bool worse = best >= 0 && count->work.all + count->gather.all >= best;
         if (worse ||
-            !fits(plan, &plan->phase[i], plan->phase[i].block, oc_blocks, fewest_oc_blocks)) {
+            !fits(plan, &plan->phase[i], plan->phase[i].cut.block, oc_blocks, fewest_oc_blocks)) {
             return false;
         }
         ry_igemm_count_bundle(plan, &plan->phase[i], oc_blocks, count);
@@ -155,16 +154,17 @@ static bool count_oc_blocks(const igemm_plan *plan, int64_t channel_blocks, doub
 static bool cut_pixels(igemm_plan *plan, int64_t pixel_blocks)
 {
     bool changes = false;
-    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].bundle) {
+    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].where.bundle) {
         const int64_t block = ry_igemm_block_pixels(plan, &plan->phase[i], pixel_blocks);
-        changes = changes || block != plan->phase[i].block;
-        for (igemm_phase *p = &plan->phase[i]; p < &plan->phase[i + plan->phase[i].bundle]; p++) {
-            p->block = block;
+        changes = changes || block != plan->phase[i].cut.block;
+        for (igemm_phase *p = &plan->phase[i]; p < &plan->phase[i + plan->phase[i].where.bundle];
+             p++) {
+            p->cut.block = block;
         }
     }
     for (int64_t i = 0; changes && i < plan->geometry.phases; i++) {
-        plan->phase[i].in_bounds =
-            ry_igemm_k_blocks_in_bounds(plan, &plan->phase[i], plan->phase[i].block);
+        plan->phase[i].cut.in_bounds =
+            ry_igemm_k_blocks_in_bounds(plan, &plan->phase[i], plan->phase[i].cut.block);
     }
     return changes;
 }
@@ -174,7 +174,7 @@ static int64_t finest_cut(const igemm_plan *plan)
 {
     int64_t finest = 1;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
-        finest = ry_max(finest, ry_ceil_div(plan->phase[i].pixels,
+        finest = ry_max(finest, ry_ceil_div(plan->phase[i].where.pixels,
                                             ry_igemm_block_grain(plan, &plan->phase[i])));
     }
     return finest;
@@ -193,7 +193,7 @@ static bool all_in_place(const igemm_plan *plan)
 {
     bool all = true;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
-        all = all && plan->phase[i].in_place;
+        all = all && plan->phase[i].where.in_place;
     }
     return all;
 }
@@ -231,7 +231,7 @@ static bool set_axis(const ry_query *query, void *user, int knob, const ry_form 
         plan->form = *form;
         ry_igemm_set_mode(query->problem, plan);
         for (int64_t i = 0; i < plan->geometry.phases; i++) {
-            plan->phase[i].block = 0;
+            plan->phase[i].cut.block = 0;
         }
         return !plan->shared || !all_in_place(plan);
     }

@@ -6,11 +6,10 @@
 
 #include <string.h>
 
-enum {
-    TASK_CHANNELS = 64, /* most channels of a task: whole cache lines, which no other task writes */
-    TASK_POSITIONS = 512,
-    MAX_COPY = 64 << 20, /* bytes of x, and of workspace */
-};
+static const struct ry_blocks_costs *limits_of(const igemm_plan *plan)
+{
+    return ry_blocks_of(plan->sizes.costs);
+}
 
 bool ry_igemm_copy_suits(const igemm_plan *plan, ry_dtype dtype)
 {
@@ -22,7 +21,8 @@ bool ry_igemm_copy_suits(const igemm_plan *plan, ry_dtype dtype)
     const double size = (double)(g->batch * g->groups * g->channels_in) *
                         (double)(g->in[0] * g->in[1] * g->in[2]) * sizeof(float);
     return (dtype == RY_f32 || dtype == RY_i32) && g->x_channel != 1 && dense &&
-           g->channels_in > 1 && (!one || igemm_is_small(plan)) && size <= MAX_COPY;
+           g->channels_in > 1 && (!one || igemm_is_small(plan)) &&
+           size <= limits_of(plan)->igemm_copy_bytes;
 }
 
 static void find_copy(ry_conv_geometry *g)
@@ -55,8 +55,8 @@ void ry_igemm_copy_tasks(igemm_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t channels = g->groups * g->channels_in, positions = g->x_batch / channels;
-    plan->copy_block = ry_min(positions, TASK_POSITIONS);
-    plan->copy_channels = ry_min(channels, TASK_CHANNELS);
+    plan->copy_block = ry_min(positions, (int64_t)limits_of(plan)->igemm_copy_positions);
+    plan->copy_channels = ry_min(channels, (int64_t)limits_of(plan)->igemm_copy_channels);
     plan->gathers = g->batch * ry_ceil_div(positions, plan->copy_block) *
                     ry_ceil_div(channels, plan->copy_channels);
     plan->shared_size = ry_aligned((size_t)(g->batch * g->x_batch) * sizeof(float));

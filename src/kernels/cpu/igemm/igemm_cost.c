@@ -27,9 +27,9 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
     if (lanes == 0) {
         return segments * costs_of(plan)->lanes * (double)plan->width;
     }
-    return p->at.grid[RY_SPACE - 1] <= lanes
+    return p->where.at.grid[RY_SPACE - 1] <= lanes
                ? costs_of(plan)->pick + (segments - 1) * costs_of(plan)->join
-               : costs_of(plan)->pick * ((double)ry_ceil_div(p->lanes, lanes) + segments - 1);
+               : costs_of(plan)->pick * ((double)ry_ceil_div(p->cut.lanes, lanes) + segments - 1);
 }
 
 /* Cycles of fetching x in pieces, if it does not stay in a core's caches. Whole rows are fetched,
@@ -53,34 +53,37 @@ static double fetch_cycles(const igemm_plan *plan, int64_t block)
 static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const double vectors = (double)ry_ceil_div(block, p->lanes), fetch = fetch_cycles(plan, block);
-    if (p->in_place) {
+    const double vectors = (double)ry_ceil_div(block, p->cut.lanes),
+                 fetch = fetch_cycles(plan, block);
+    if (p->where.in_place) {
         return 0;
     }
-    if (p->plain) {
-        return vectors * (double)p->depth * costs_of(plan)->copy + costs_of(plan)->line * fetch;
+    if (p->where.plain) {
+        return vectors * (double)p->cut.depth * costs_of(plan)->copy + costs_of(plan)->line * fetch;
     }
     if (plan->mode == IGEMM_ROWS) {
         /* a row of the window is one run where nothing is between its pixels */
-        const int64_t along =
-            g->x_step[RY_SPACE - 1] == g->channels_in && p->at.taps % g->kernel[RY_SPACE - 1] == 0
-                ? g->kernel[RY_SPACE - 1]
-                : 1;
-        const int64_t runs = p->at.taps / along;
+        const int64_t along = g->x_step[RY_SPACE - 1] == g->channels_in &&
+                                      p->where.at.taps % g->kernel[RY_SPACE - 1] == 0
+                                  ? g->kernel[RY_SPACE - 1]
+                                  : 1;
+        const int64_t runs = p->where.at.taps / along;
         const double copy = costs_of(plan)->row_copy + (plan->pairs ? costs_of(plan)->pair : 0);
         return fetch + (double)block * (double)runs *
                            (costs_of(plan)->gather +
                             copy * (double)ry_ceil_div(g->channels_in * along, plan->width));
     }
-    const double row = (double)p->at.grid[RY_SPACE - 1];
-    const double segments =
-        p->at.grid[RY_SPACE - 1] % p->lanes == 0 ? 1 : 1 + (double)(p->lanes - 1) / row;
+    const double row = (double)p->where.at.grid[RY_SPACE - 1];
+    const double segments = p->where.at.grid[RY_SPACE - 1] % p->cut.lanes == 0
+                                ? 1
+                                : 1 + (double)(p->cut.lanes - 1) / row;
     const double store = costs_of(plan)->store + (plan->pairs ? costs_of(plan)->pair : 0);
-    const double programs = p->k_block_taps < p->at.taps
-                                ? (double)ry_ceil_div(g->channels_in, p->k_block_channels)
+    const double programs = p->cut.k_block_taps < p->where.at.taps
+                                ? (double)ry_ceil_div(g->channels_in, p->cut.k_block_channels)
                                 : 1.0;
-    return fetch + vectors * ((double)p->depth * (store + load_cycles(plan, p, segments)) +
-                              (double)p->at.taps * programs * costs_of(plan)->taps * segments);
+    return fetch +
+           vectors * ((double)p->cut.depth * (store + load_cycles(plan, p, segments)) +
+                      (double)p->where.at.taps * programs * costs_of(plan)->taps * segments);
 }
 
 /* Cycles of a step of k of all tiles of `rows` rows and `columns` elements along the vectors. */
@@ -91,19 +94,21 @@ static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t max, int
                  width = (double)plan->width;
     const double full = each * (double)plan->tile_columns / width,
                  last = each * (double)(ry_ceil_div(rest, plan->grain) * plan->grain) / width;
-    return tiles * ((double)tiled * (full > (double)IGEMM_LATENCY ? full : (double)IGEMM_LATENCY) +
-                    (rest == 0                      ? 0
-                     : last > (double)IGEMM_LATENCY ? last
-                                                    : (double)IGEMM_LATENCY));
+    const double latency = ry_blocks_of(plan->sizes.costs)->igemm_latency;
+    return tiles *
+           ((double)tiled * (full > latency ? full : latency) + (rest == 0        ? 0
+                                                                 : last > latency ? last
+                                                                                  : latency));
 }
 
 /* Pixels next to each other in y, as sums from scratch are stored. */
 static int64_t run_pixels(const igemm_phase *p)
 {
-    int64_t pixels = p->at.grid[RY_SPACE - 1];
-    for (int i = RY_SPACE - 2;
-         i >= 0 && p->beside == 1 && p->at.y_step[i] == pixels * p->at.y_step[RY_SPACE - 1]; i--) {
-        pixels *= p->at.grid[i];
+    int64_t pixels = p->where.at.grid[RY_SPACE - 1];
+    for (int i = RY_SPACE - 2; i >= 0 && p->where.beside == 1 &&
+                               p->where.at.y_step[i] == pixels * p->where.at.y_step[RY_SPACE - 1];
+         i--) {
+        pixels *= p->where.at.grid[i];
     }
     return pixels;
 }
@@ -116,18 +121,18 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
     const int64_t rows = pixels ? channels : block, columns = pixels ? block : channels;
     const int64_t max = pixels ? plan->tile_rows : igemm_pixel_rows(plan, p);
     const double vectors = (double)rows * (double)ry_ceil_div(columns, plan->width),
-                 k_blocks = (double)p->k_blocks;
+                 k_blocks = (double)p->cut.k_blocks;
     const double tiles =
         (double)(ry_ceil_div(rows, max) * ry_ceil_div(columns, plan->tile_columns));
     /* a tile's start and end cost about four cycles a vector in every k block; what is not direct
      * passes once more, and transposed again */
     double cycles =
         in_bounds *
-        (step_cycles(plan, rows, max, columns) * (double)p->steps +
+        (step_cycles(plan, rows, max, columns) * (double)p->cut.steps +
          (vectors * costs_of(plan)->chunk_vector + tiles * costs_of(plan)->tile) * k_blocks);
-    if (!p->direct) {
+    if (!p->where.direct) {
         cycles +=
-            vectors * (p->transposed ? costs_of(plan)->epilogue_transposed
+            vectors * (p->where.transposed ? costs_of(plan)->epilogue_transposed
                        : plan->quads && plan->geometry.y_channel == 1 ? costs_of(plan)->requantise
                        : pixels || plan->geometry.y_channel == 1      ? costs_of(plan)->finish
                                                                  : costs_of(plan)->finish_apart);
@@ -145,22 +150,23 @@ static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t 
 {
     const double pages = (double)plan->geometry.x_channel / costs_of(plan)->page_floats,
                  each = pages < 1 ? pages : 1;
-    if (!p->in_place || plan->mode == IGEMM_ROWS) {
+    if (!p->where.in_place || plan->mode == IGEMM_ROWS) {
         return 0;
     }
     const bool small = igemm_is_small(plan);
-    const bool aliased = small && plan->geometry.x_channel % IGEMM_ALIAS_FLOATS == 0 &&
-                         (double)p->k_block_channels > costs_of(plan)->aliased_planes;
+    const bool aliased = small && plan->geometry.x_channel % RY_SET_FLOATS == 0 &&
+                         (double)p->cut.k_block_channels > costs_of(plan)->aliased_planes;
     if (plan->mode == IGEMM_GATHERED) {
-        const bool near = !aliased && pages * (double)p->k_block_channels <= costs_of(plan)->pages;
+        const bool near =
+            !aliased && pages * (double)p->cut.k_block_channels <= costs_of(plan)->pages;
         return near ? 0
-                    : (double)(ry_ceil_div(block, p->lanes) * oc_blocks * p->steps) *
+                    : (double)(ry_ceil_div(block, p->cut.lanes) * oc_blocks * p->cut.steps) *
                           (aliased ? costs_of(plan)->aliased : costs_of(plan)->page_row * each);
     }
     const bool near =
-        !aliased && (!small || each * (double)p->k_block_channels < costs_of(plan)->pages);
+        !aliased && (!small || each * (double)p->cut.k_block_channels < costs_of(plan)->pages);
     return near ? 0
-                : (double)(ry_ceil_div(block, plan->tile_columns) * oc_blocks * p->steps) *
+                : (double)(ry_ceil_div(block, plan->tile_columns) * oc_blocks * p->cut.steps) *
                       (aliased ? costs_of(plan)->aliased : costs_of(plan)->page_vector * each);
 }
 
@@ -169,15 +175,16 @@ static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t 
 static double weights_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block,
                              int64_t channels)
 {
-    const bool stay = p->steps * plan->geometry.channels_out * 4 <= plan->sizes.second;
+    const bool stay = p->cut.steps * plan->geometry.channels_out * 4 <= plan->sizes.second;
     const double first = stay ? costs_of(plan)->second : costs_of(plan)->outer;
-    if (!p->micropanels_outer) {
-        return (double)p->steps * (double)channels * first;
+    if (!p->cut.micropanels_outer) {
+        return (double)p->cut.steps * (double)channels * first;
     }
-    const double next = channels * p->k_block_channels * p->k_block_taps * 4 <= plan->sizes.panel
-                            ? costs_of(plan)->second
-                            : costs_of(plan)->outer;
-    return (double)p->steps * (double)channels *
+    const double next =
+        channels * p->cut.k_block_channels * p->cut.k_block_taps * 4 <= plan->sizes.panel
+            ? costs_of(plan)->second
+            : costs_of(plan)->outer;
+    return (double)p->cut.steps * (double)channels *
            (first + (double)(ry_ceil_div(block, plan->tile_columns) - 1) * next);
 }
 
@@ -197,44 +204,49 @@ static double split_cycles(const igemm_plan *plan)
 static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t block,
                             int64_t oc_blocks)
 {
-    const int64_t floats = block * p->k_block_channels * p->k_block_taps,
-                  all = plan->geometry.channels_in * p->pixels;
-    const bool near = floats * 4 < plan->sizes.near / 2;
+    const int64_t floats = block * p->cut.k_block_channels * p->cut.k_block_taps,
+                  all = plan->geometry.channels_in * p->where.pixels;
+    const bool near = (double)(floats * 4) <
+                      ry_blocks_of(plan->sizes.costs)->igemm_near * (double)plan->sizes.near;
     const double split = near && plan->mode == IGEMM_PIXELS ? 0 : split_cycles(plan);
     const double first =
         all * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
     const double next = near                               ? 0
                         : floats * 4 <= plan->sizes.second ? costs_of(plan)->second
                                                            : costs_of(plan)->outer;
-    return p->in_place ? (double)(block * p->depth) *
-                             (first + (double)(oc_blocks - 1) * next + (double)oc_blocks * split)
-                       : 0;
+    return p->where.in_place
+               ? (double)(block * p->cut.depth) *
+                     (first + (double)(oc_blocks - 1) * next + (double)oc_blocks * split)
+               : 0;
 }
 
 void ry_igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int64_t oc_blocks,
                            igemm_count *count)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t block = first->block,
+    const int64_t block = first->cut.block,
                   channels = ry_min(oc_blocks * plan->max_oc_block, g->channels_out);
-    const double blocks = (double)(first->images * g->groups * ry_ceil_div(first->pixels, block)),
+    const double blocks = (double)(first->where.images * g->groups *
+                                   ry_ceil_div(first->where.pixels, block)),
                  tasks = blocks * (double)ry_ceil_div(plan->oc_blocks, oc_blocks);
     /* share of the tasks' pixels, and of their sums, that is real */
-    const double full = (double)first->pixels / (double)(ry_ceil_div(first->pixels, block) * block);
+    const double full =
+        (double)first->where.pixels / (double)(ry_ceil_div(first->where.pixels, block) * block);
     const double filled = full * (double)g->channels_out /
                           (double)(ry_ceil_div(plan->oc_blocks, oc_blocks) * channels);
     double fixed = plan->sizes.task +
-                   (first->in_place ? costs_of(plan)->plain : costs_of(plan)->program),
+                   (first->where.in_place ? costs_of(plan)->plain : costs_of(plan)->program),
            product = 0, gather = 0, stream = 0;
-    for (int64_t i = 0; i < first->bundle; i++) {
+    for (int64_t i = 0; i < first->where.bundle; i++) {
         const igemm_phase *p = &first[i];
-        const double in_bounds = p->in_bounds;
+        const double in_bounds = p->cut.in_bounds;
         product += product_cycles(plan, p, block, channels, in_bounds);
         fixed += in_bounds * weights_cycles(plan, p, block, channels) +
                  passes_cycles(plan, p, block, oc_blocks) + page_cycles(plan, p, block, oc_blocks);
-        if (p->source < 0 || i == p->source) {
+        if (p->where.source < 0 || i == p->where.source) {
             gather += in_bounds * gather_cycles(plan, p, block);
-            stream += in_bounds * (double)(ry_igemm_panel_floats(plan, p, block) * p->k_blocks) *
+            stream += in_bounds *
+                      (double)(ry_igemm_panel_floats(plan, p, block) * p->cut.k_blocks) *
                       costs_of(plan)->outer;
         }
     }
@@ -244,7 +256,7 @@ void ry_igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int
     count->tasks += (size_t)tasks;
     if (plan->shared) { /* written once, read by every task of other channels */
         count->gather.all += blocks * (gather + stream);
-        count->gathers += (size_t)(blocks * (double)first->k_blocks);
+        count->gathers += (size_t)(blocks * (double)first->cut.k_blocks);
     }
 }
 

@@ -12,15 +12,15 @@ static epilogue_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SP
     const igemm_phase *p = t->phase;
     const int64_t interleave = t->plan->interleave, last = RY_SPACE - 1;
     epilogue_run run = {.column = column * interleave,
-                        .length = ry_min(length, p->inside[last] - q[last]),
-                        .y = p->at.y_offset + n * g->y_batch,
-                        .y_step = p->at.y_step[last],
-                        .r = p->at.r_offset + n * g->r_batch,
-                        .r_step = p->at.r_step[last]};
+                        .length = ry_min(length, p->where.inside[last] - q[last]),
+                        .y = p->where.at.y_offset + n * g->y_batch,
+                        .y_step = p->where.at.y_step[last],
+                        .r = p->where.at.r_offset + n * g->r_batch,
+                        .r_step = p->where.at.r_step[last]};
     for (int i = 0; i < RY_SPACE; i++) {
-        run.y += q[i] * p->at.y_step[i];
-        run.r += q[i] * p->at.r_step[i];
-        if (q[i] >= p->inside[i]) {
+        run.y += q[i] * p->where.at.y_step[i];
+        run.r += q[i] * p->where.at.r_step[i];
+        if (q[i] >= p->where.inside[i]) {
             run.length = 0;
         }
     }
@@ -37,7 +37,7 @@ static epilogue_run run_at(const igemm_task *t, int64_t n, const int64_t q[RY_SP
 static bool goes_on(const igemm_task *t, const epilogue_run *run, const epilogue_run *next)
 {
     const bool has_residual = ry_problem_has_input(t->launch->problem, 3);
-    return t->plan->interleave == 1 && !t->phase->by_rows &&
+    return t->plan->interleave == 1 && !t->phase->where.by_rows &&
            run->column + run->length == next->column &&
            run->y + run->length * run->y_step == next->y &&
            (!has_residual || run->r + run->length * run->r_step == next->r);
@@ -45,8 +45,9 @@ static bool goes_on(const igemm_task *t, const epilogue_run *run, const epilogue
 
 void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *t)
 {
-    const int64_t *grid = t->phase->at.grid;
-    ry_grid_walk at = ry_grid_walk_at(&t->phase->at, t->image, t->first, t->phase->beside);
+    const int64_t *grid = t->phase->where.at.grid;
+    ry_grid_walk at =
+        ry_grid_walk_at(&t->phase->where.at, t->image, t->first, t->phase->where.beside);
     t->runs = 0;
     for (int64_t column = 0; column < t->count;) {
         const int64_t length = ry_min(grid[2] - at.q[2], t->count - column);
@@ -92,7 +93,7 @@ static void epilogue_transposed(const igemm_task *t, int64_t first, int64_t chan
                                       .channels = channels,
                                       .block = t->block + (first - t->block_channel),
                                       .block_step = t->block_step,
-                                      .y = (float *)t->launch->out[0] + p->at.y_offset +
+                                      .y = (float *)t->launch->out[0] + p->where.at.y_offset +
                                            t->image * g->y_batch + t->first +
                                            channel * g->y_channel,
                                       .y_row = g->y_channel,
@@ -100,7 +101,7 @@ static void epilogue_transposed(const igemm_task *t, int64_t first, int64_t chan
                                       .low = t->low,
                                       .high = t->high};
     if (ry_problem_has_input(t->launch->problem, 3)) {
-        transposed.residual = (const float *)t->launch->in[3] + p->at.r_offset +
+        transposed.residual = (const float *)t->launch->in[3] + p->where.at.r_offset +
                               t->image * g->r_batch + t->first + channel * g->r_channel;
     }
     RY_ISA_SYMBOL(epilogue_transposed)(&transposed);
@@ -108,7 +109,7 @@ static void epilogue_transposed(const igemm_task *t, int64_t first, int64_t chan
 
 void RY_ISA_SYMBOL(igemm_epilogue_oc_block)(const igemm_task *t, int64_t oc_block)
 {
-    if (t->phase->transposed) {
+    if (t->phase->where.transposed) {
         epilogue_transposed(t, igemm_oc_block_first(t->plan, oc_block),
                             igemm_oc_block_count(t->plan, oc_block));
         return;

@@ -23,10 +23,10 @@ static void decode_block(const igemm_plan *plan, const igemm_phase *p, const ry_
                          int64_t index, char *scratch, igemm_task *t)
 {
     *t = (igemm_task){.plan = plan, .phase = p, .launch = launch};
-    t->first = index % p->blocks * p->block;
-    t->count = ry_min(p->block, p->pixels - t->first);
-    t->group = index / p->blocks % plan->geometry.groups;
-    t->image = index / p->blocks / plan->geometry.groups;
+    t->first = index % p->cut.blocks * p->cut.block;
+    t->count = ry_min(p->cut.block, p->where.pixels - t->first);
+    t->group = index / p->cut.blocks % plan->geometry.groups;
+    t->image = index / p->cut.blocks / plan->geometry.groups;
     t->segment = (igemm_segment *)(scratch + plan->segments);
     t->program = (igemm_entry *)(scratch + plan->program);
 }
@@ -36,18 +36,19 @@ static void decode(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t 
                    char *scratch, igemm_task *t)
 {
     const igemm_phase *p = plan->phase;
-    while (index >= p->first_task + p->tasks) {
+    while (index >= p->cut.first_task + p->cut.tasks) {
         p++;
     }
-    index -= p->first_task;
+    index -= p->cut.first_task;
     /* neighbouring tasks, which run at the same time, share what is larger: the weights of an oc
      * block, or the pixels of a block */
-    const int64_t all = p->tasks / p->oc_block_ranges,
-                  oc_block_range = p->blocks_first ? index / all : index % p->oc_block_ranges;
-    const int64_t block = p->blocks_first ? index % all : index / p->oc_block_ranges;
+    const int64_t all = p->cut.tasks / p->cut.oc_block_ranges,
+                  oc_block_range =
+                      p->cut.blocks_first ? index / all : index % p->cut.oc_block_ranges;
+    const int64_t block = p->cut.blocks_first ? index % all : index / p->cut.oc_block_ranges;
     decode_block(plan, p, launch, block, scratch, t);
-    t->oc_block = oc_block_range * p->oc_blocks_per_task;
-    t->oc_blocks = ry_min(p->oc_blocks_per_task, plan->oc_blocks - t->oc_block);
+    t->oc_block = oc_block_range * p->cut.oc_blocks_per_task;
+    t->oc_blocks = ry_min(p->cut.oc_blocks_per_task, plan->oc_blocks - t->oc_block);
     t->channel = igemm_oc_block_first(plan, t->oc_block);
     t->channels = igemm_oc_block_first(plan, t->oc_block + t->oc_blocks - 1) +
                   igemm_oc_block_count(plan, t->oc_block + t->oc_blocks - 1) - t->channel;
@@ -61,7 +62,7 @@ static void decode(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t 
     t->bias = (float *)(scratch + plan->bias);
     t->run = (epilogue_run *)(scratch + plan->runs);
     t->block_channel = t->channel;
-    const int64_t columns = p->passes == 1 ? plan->max_oc_block : t->channels;
+    const int64_t columns = p->cut.passes == 1 ? plan->max_oc_block : t->channels;
     t->block_step = ((plan->mode == IGEMM_PIXELS ? t->count : columns) + RY_W - 1) / RY_W * RY_W;
 }
 
@@ -77,7 +78,7 @@ static void read_bias(igemm_task *t)
     const ry_tensor *bias = &problem->in[2];
     const int64_t first = t->group * t->plan->geometry.channels_out + t->channel;
     for (int64_t i = 0; i < t->channels; i++) {
-        const int64_t at = t->phase->at.bias_offset + (first + i) * bias->stride[0];
+        const int64_t at = t->phase->where.at.bias_offset + (first + i) * bias->stride[0];
         if (ry_type_of(bias) == RY_f32 || ry_type_of(bias) == RY_i32) {
             memcpy(t->bias + i, (const char *)t->launch->in[2] + at * 4, 4);
         } else {
@@ -96,15 +97,16 @@ static void place_direct(igemm_task *t)
     if (ry_problem_has_input(t->launch->problem, 3)) {
         t->residual = (const char *)t->launch->in[3] + channel * g->r_channel * 4;
     }
-    if (p->by_rows) {
+    if (p->where.by_rows) {
         RY_ISA_SYMBOL(igemm_find_runs)(t);
         return;
     }
-    t->run[0] = (epilogue_run){.length = t->count,
-                               .y = p->at.y_offset + t->image * g->y_batch + t->first * p->y_pixel,
-                               .y_step = p->y_pixel,
-                               .r = p->at.r_offset + t->image * g->r_batch + t->first * p->r_pixel,
-                               .r_step = p->r_pixel};
+    t->run[0] = (epilogue_run){
+        .length = t->count,
+        .y = p->where.at.y_offset + t->image * g->y_batch + t->first * p->where.y_pixel,
+        .y_step = p->where.y_pixel,
+        .r = p->where.at.r_offset + t->image * g->r_batch + t->first * p->where.r_pixel,
+        .r_step = p->where.r_pixel};
     t->runs = 1;
 }
 
@@ -118,7 +120,7 @@ static void pair(const igemm_task *t, const igemm_k_block *k_block)
         }
         return;
     }
-    const int64_t vectors = (t->count + p->lanes - 1) / p->lanes,
+    const int64_t vectors = (t->count + p->cut.lanes - 1) / p->cut.lanes,
                   micropanel = t->plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
     for (int64_t v = 0; v < vectors; v += micropanel) {
         t->pairs->micropanel(t->panel + v * RY_W * k_block->depth, k_block->depth,
@@ -132,7 +134,8 @@ static const float *in_place(const igemm_task *t, const igemm_k_block *k_block)
     const igemm_phase *p = t->phase;
     const ry_conv_tap *tap = igemm_phase_taps(t->plan, p);
     return (const float *)(const void *)x_of(t) + t->image * t->plan->geometry.x_batch +
-           tap->offset + t->first * p->x_pixel + k_block->channel * t->plan->geometry.x_channel;
+           tap->offset + t->first * p->where.x_pixel +
+           k_block->channel * t->plan->geometry.x_channel;
 }
 
 /* into t->panel */
@@ -141,7 +144,7 @@ static void gather(igemm_task *t, const igemm_k_block *k_block, bool write_progr
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
     const ry_dtype dtype = ry_type_of(&t->launch->problem->in[0]);
-    if (p->plain) {
+    if (p->where.plain) {
         RY_ISA_SYMBOL(igemm_copy_micropanels)
         (in_place(t, k_block), plan->geometry.x_channel, k_block->depth, t->count, t->panel);
     } else if (plan->mode == IGEMM_ROWS) {
@@ -149,7 +152,7 @@ static void gather(igemm_task *t, const igemm_k_block *k_block, bool write_progr
         (plan, p, k_block, t->image, t->first, t->count, dtype, x_of(t), t->panel,
          igemm_panel_row(p));
     } else {
-        const int64_t vectors = (t->count + p->lanes - 1) / p->lanes,
+        const int64_t vectors = (t->count + p->cut.lanes - 1) / p->cut.lanes,
                       micropanel = plan->mode == IGEMM_PIXELS ? RY_TILE_VECTORS : 1;
         if (write_program) {
             ry_igemm_write_program(plan, p, t->segment, t->segments, vectors, micropanel,
@@ -195,7 +198,7 @@ static void run_tile(const igemm_task *t, ry_tile *tile, const epilogue_run *run
     const int64_t vectors = (tile->columns + RY_W - 1) / RY_W;
     const ry_conv_geometry *g = &t->plan->geometry;
     const bool pixels = t->plan->mode == IGEMM_PIXELS;
-    if (t->phase->direct) {
+    if (t->phase->where.direct) {
         tile->c_step = pixels ? g->y_channel : run->y_step;
         tile->c = t->y + (run->y + row * tile->c_step + column) * 4;
         if (t->residual && last) {
@@ -215,13 +218,13 @@ static void run_tile(const igemm_task *t, ry_tile *tile, const epilogue_run *run
     }
     const int64_t ahead = PREFETCHED_TILES * (pixels ? RY_TILE_COLUMNS : rows * tile->c_step);
     tile->c_prefetch_distance =
-        t->phase->micropanels_outer || ahead != (int32_t)ahead ? 0 : (int32_t)ahead;
-    tile->ahead =
-        t->phase->direct && tile->start != RY_TILE_FROM_C && tile->c_step % IGEMM_ALIAS_FLOATS != 0;
+        t->phase->cut.micropanels_outer || ahead != (int32_t)ahead ? 0 : (int32_t)ahead;
+    tile->ahead = t->phase->where.direct && tile->start != RY_TILE_FROM_C &&
+                  tile->c_step % RY_SET_FLOATS != 0;
     const ry_tile_table *table = &RY_ISA_SYMBOL(tiles);
     const ry_tile_set *tiles = t->pairs ? t->pairs->tiles : t->integer ? &table->i32 : &table->f32;
     (*tiles)[a_along_k][vectors - 1][rows - 1](tile);
-    if (last && t->phase->direct && !pixels) {
+    if (last && t->phase->where.direct && !pixels) {
         activate(t, tile->c, tile->c_step, rows, tile->columns);
     }
 }
@@ -249,7 +252,7 @@ static ry_tile start_tile(const igemm_task *t, const igemm_k_block *k_block, boo
 static int64_t pixels_prefetched(const igemm_task *t, int64_t column)
 {
     const int64_t distance = 2 * RY_TILE_COLUMNS, full = ry_round_up(t->count, RY_TILE_COLUMNS);
-    if (t->first + t->count < t->phase->pixels || column + distance < full) {
+    if (t->first + t->count < t->phase->where.pixels || column + distance < full) {
         return distance;
     }
     return distance + t->plan->geometry.channels_in * t->plan->geometry.x_channel - t->first - full;
@@ -271,12 +274,12 @@ static ry_tile_lines find_next_weights(const igemm_task *t, const igemm_k_block 
     const bool more = oc_block + 1 < t->oc_block + t->oc_blocks;
     const int64_t next = more ? oc_block + 1 : t->oc_block, width = oc_block_width(plan, next),
                   from = k_block->first + (more ? 0 : k_block->steps);
-    if (!plan->fetches_weights || p->micropanels_outer || from >= p->steps) {
+    if (!plan->fetches_weights || p->cut.micropanels_outer || from >= p->cut.steps) {
         return (ry_tile_lines){NULL, 0};
     }
-    const float *at = t->packed + igemm_oc_block_first(plan, next) * p->steps + from * width;
+    const float *at = t->packed + igemm_oc_block_first(plan, next) * p->cut.steps + from * width;
     return (ry_tile_lines){(const char *)at,
-                           ry_min(k_block->steps, p->steps - from) * width / RY_LINE_FLOATS};
+                           ry_min(k_block->steps, p->cut.steps - from) * width / RY_LINE_FLOATS};
 }
 
 /* Part `index` of `parts`, as a list behind which nothing follows. */
@@ -295,7 +298,7 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
     const igemm_plan *plan = t->plan;
     const int64_t first = igemm_oc_block_first(plan, oc_block),
                   rows = igemm_oc_block_count(plan, oc_block);
-    const bool near = t->phase->in_place;
+    const bool near = t->phase->where.in_place;
     const float *b = near ? in_place(t, k_block) : panel;
     const ry_tile_lines weights = find_next_weights(t, k_block, oc_block);
     ry_tile_lines lines[2];
@@ -307,7 +310,7 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
             tile.lines = lines;
         }
         tile.columns = ry_min(RY_TILE_COLUMNS, end - j);
-        tile.a = t->packed + first * t->phase->steps + k_block->first * rows;
+        tile.a = t->packed + first * t->phase->cut.steps + k_block->first * rows;
         tile.a_step = rows;
         tile.b = b + (near ? j : j * k_block->depth);
         tile.b_step = near ? plan->geometry.x_channel
@@ -316,11 +319,11 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
                           : (tile.columns + RY_W - 1) / RY_W * RY_W;
         tile.b_exact = near && tile.columns % RY_W != 0;
         tile.b_prefetch_distance =
-            near && !t->phase->streams && oc_block == t->oc_block ? pixels_prefetched(t, j) : 0;
+            near && !t->phase->cut.streams && oc_block == t->oc_block ? pixels_prefetched(t, j) : 0;
         tile.bias = t->bias + (first - t->channel);
         run_tile(t, &tile, t->run, first - t->channel, rows, j, false, last);
     }
-    if (last && t->phase->direct) {
+    if (last && t->phase->where.direct) {
         const int64_t step = plan->geometry.y_channel;
         activate(t, t->y + (t->run->y + (first - t->channel) * step + begin) * 4, step, rows,
                  end - begin);
@@ -333,9 +336,9 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
 static int64_t find_lines(const igemm_task *t, const igemm_k_block *k_block, const float *a,
                           int64_t end, int64_t rows, ry_tile_lines *lines)
 {
-    const int64_t step = t->phase->x_pixel;
+    const int64_t step = t->phase->where.x_pixel;
     const float *from =
-        end == t->count && t->phase->k_blocks > 1 ? a + k_block->depth : a + end * step;
+        end == t->count && t->phase->cut.k_blocks > 1 ? a + k_block->depth : a + end * step;
     const bool dense = step == k_block->depth;
     const int64_t runs = dense ? 1 : rows, floats = dense ? rows * step : k_block->depth;
     for (int64_t i = 0; i < runs; i++, from += step) {
@@ -351,19 +354,19 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
 {
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
-    const bool along_k = plan->mode == IGEMM_ROWS, near = p->in_place;
+    const bool along_k = plan->mode == IGEMM_ROWS, near = p->where.in_place;
     const int64_t row_step = igemm_panel_row(p), max = igemm_pixel_rows(plan, p);
     const int64_t first = igemm_oc_block_first(plan, oc_block),
                   count = igemm_oc_block_count(plan, oc_block),
                   width = (count + RY_W - 1) / RY_W * RY_W;
-    const int64_t a_row = near ? p->x_pixel : row_step; /* where rows may begin anywhere */
+    const int64_t a_row = near ? p->where.x_pixel : row_step; /* where rows may begin anywhere */
     const int64_t a_step = along_k ? a_row : near ? plan->geometry.x_channel : RY_W;
     const float *a = near ? in_place(t, k_block) : panel;
     const epilogue_run full = {.length = t->count};
-    const bool fetches = along_k && near && oc_block == t->oc_block && p->far;
+    const bool fetches = along_k && near && oc_block == t->oc_block && p->where.far;
     const ry_tile_lines weights = find_next_weights(t, k_block, oc_block);
     ry_tile_lines lines[RY_TILE_ROWS + 2];
-    const bool by_runs = p->direct || (t->ends && last);
+    const bool by_runs = p->where.direct || (t->ends && last);
     const epilogue_run *run = by_runs ? t->run : &full;
     for (const epilogue_run *end = run + (by_runs ? t->runs : 1); run < end; run++) {
         const int64_t parts = (run->length + max - 1) / max, each = run->length / parts,
@@ -376,7 +379,7 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
             tile.a =
                 a + (along_k || near ? (run->column + row) * a_row : i * k_block->depth * RY_W);
             tile.a_step = a_step;
-            tile.b = t->packed + first * p->steps + k_block->first * width;
+            tile.b = t->packed + first * p->cut.steps + k_block->first * width;
             tile.b_step = width;
             tile.bias = t->bias + (first - t->channel);
             const int64_t lists =
@@ -404,16 +407,16 @@ void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *lau
         return;
     }
     const igemm_phase *p = plan->phase;
-    while (index >= p->first_gather + p->gathers) {
+    while (index >= p->cut.first_gather + p->cut.gathers) {
         p++;
     }
-    index -= p->first_gather;
+    index -= p->cut.first_gather;
     igemm_task t;
-    decode_block(plan, p, launch, index / p->k_blocks, scratch, &t);
+    decode_block(plan, p, launch, index / p->cut.k_blocks, scratch, &t);
     t.pairs = pairs;
-    t.panel = shared + p->shared_at + index * p->panel;
+    t.panel = shared + p->rooms.shared_at + index * p->rooms.panel;
     igemm_k_block k_block = {0};
-    for (int64_t i = 0; i <= index % p->k_blocks; i++) {
+    for (int64_t i = 0; i <= index % p->cut.k_blocks; i++) {
         ry_igemm_next_k_block(plan, p, &k_block);
     }
     t.k_range = ry_igemm_find_k_range(plan, p, t.first, t.count);
@@ -433,31 +436,34 @@ static void output_stride(const igemm_plan *plan, const float *packed, const flo
 {
     const igemm_phase *first = member->phase;
     const igemm_task of_first = *member;
-    for (int64_t i = 0; i < first->bundle; i++) {
+    for (int64_t i = 0; i < first->where.bundle; i++) {
         igemm_task *t = &member[i];
-        const igemm_phase *p = first + i, *source = p->source < 0 ? p : first + p->source;
+        const igemm_phase *p = first + i,
+                          *source = p->where.source < 0 ? p : first + p->where.source;
         *t = of_first;
         t->phase = p;
         /* where a residual is added to the sums later, bounds come after it */
-        t->bounds = t->bounds && (p->direct || !ry_problem_has_input(t->launch->problem, 3));
-        t->ends = t->pairs && t->pairs->end && !p->direct;
-        t->packed = packed + t->group * plan->packed_group + p->packed;
-        t->panel += p->panel_at;
-        t->block += p->block_at;
+        t->bounds = t->bounds && (p->where.direct || !ry_problem_has_input(t->launch->problem, 3));
+        t->ends = t->pairs && t->pairs->end && !p->where.direct;
+        t->packed = packed + t->group * plan->packed_group + p->rooms.packed;
+        t->panel += p->rooms.panel_at;
+        t->block += p->rooms.block_at;
         if (plan->bias_step > 0 && i > 0) {
             t->bias += i * plan->bias_step;
             read_bias(t);
         }
-        t->run += i * (first->block + 1);
+        t->run += i * (first->cut.block + 1);
         t->k_range = ry_igemm_find_k_range(plan, p, t->first, t->count);
-        if (source->gathers > 0) {
-            const int64_t block = (t->image * plan->geometry.groups + t->group) * source->blocks +
-                                  t->first / source->block;
-            t->shared = shared + source->shared_at + block * source->k_blocks * source->panel;
+        if (source->cut.gathers > 0) {
+            const int64_t block =
+                (t->image * plan->geometry.groups + t->group) * source->cut.blocks +
+                t->first / source->cut.block;
+            t->shared = shared + source->rooms.shared_at +
+                        block * source->cut.k_blocks * source->rooms.panel;
         } else {
             t->shared = NULL;
         }
-        if (p->direct) {
+        if (p->where.direct) {
             place_direct(t);
         } else if (i % plan->interleave == 0) {
             RY_ISA_SYMBOL(igemm_find_runs)(t);
@@ -472,12 +478,13 @@ static const float *panel_for(igemm_task *member, int64_t i, int64_t index,
     igemm_task *t = &member[i];
     const igemm_phase *p = t->phase;
     if (t->shared) {
-        return t->shared + index * (p->source < 0 ? p : member[p->source].phase)->panel;
+        return t->shared +
+               index * (p->where.source < 0 ? p : member[p->where.source].phase)->rooms.panel;
     }
-    if (!p->in_place && (p->source < 0 || i == p->source)) {
-        gather(t, k_block, index == 0 || p->k_block_taps < p->at.taps);
+    if (!p->where.in_place && (p->where.source < 0 || i == p->where.source)) {
+        gather(t, k_block, index == 0 || p->cut.k_block_taps < p->where.at.taps);
     }
-    return p->source < 0 ? t->panel : member[p->source].panel;
+    return p->where.source < 0 ? t->panel : member[p->where.source].panel;
 }
 
 static void multiply(const igemm_task *t, const float *panel, const igemm_k_block *k_block,
@@ -519,10 +526,11 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
     const igemm_phase *bundle = member->phase;
     const float *panel[IGEMM_MAX_BUNDLE] = {NULL};
     bool in_bounds[IGEMM_MAX_BUNDLE] = {false};
-    for (int64_t k = 0, i = bundle->source < 0 ? first : bundle->source; k < end - first; k++) {
+    for (int64_t k = 0, i = bundle->where.source < 0 ? first : bundle->where.source;
+         k < end - first; k++) {
         /* the source comes before the others */
         const igemm_phase *p = bundle + i;
-        if (index < p->k_blocks) {
+        if (index < p->cut.k_blocks) {
             ry_igemm_next_k_block(member->plan, p, &k_block[i]);
             in_bounds[i] =
                 ry_igemm_k_block_in_bounds(member->plan, p, &member[i].k_range, &k_block[i]);
@@ -530,7 +538,7 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
         }
         i = i + 1 == end ? first : i + 1;
     }
-    if (bundle->micropanels_outer) {
+    if (bundle->cut.micropanels_outer) {
         if (in_bounds[0]) {
             multiply_micropanels(member, panel[0], k_block, k_block->first == member->k_range.last);
         }
@@ -538,7 +546,7 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
     }
     for (int64_t u = member->oc_block; u < member->oc_block + member->oc_blocks; u++) {
         for (int64_t i = first; i < end; i++) {
-            if (bundle->passes == 1) {
+            if (bundle->cut.passes == 1) {
                 member[i].block_channel = igemm_oc_block_first(member->plan, u);
             }
             if (in_bounds[i]) {
@@ -546,9 +554,9 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
                          k_block[i].first == member[i].k_range.last, u);
             }
         }
-        for (int64_t i = 0; final && i < bundle->bundle; i += member->plan->interleave) {
-            if (!bundle[i].direct && !member[i].ends) {
-                store_oc_block(&member[i], u);
+        for (int64_t i = 0; final && i < bundle->where.bundle; i += member->plan->interleave) {
+            if (!bundle[i].where.direct && !member[i].ends) {
+                RY_ISA_SYMBOL(igemm_epilogue_oc_block)(&member[i], u);
             }
         }
     }
@@ -564,25 +572,25 @@ void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launc
     member->pairs = pairs;
     read_bias(member);
     const igemm_phase *bundle = member->phase, *gathered = bundle;
-    while (gathered->in_place && gathered + 1 < bundle + bundle->bundle) {
+    while (gathered->where.in_place && gathered + 1 < bundle + bundle->where.bundle) {
         /* one of a bundle may read x in place, with vectors of its own; the others' are alike */
         gathered++;
     }
-    if (plan->mode != IGEMM_ROWS && !gathered->in_place) {
+    if (plan->mode != IGEMM_ROWS && !gathered->where.in_place) {
         member->segments = ry_igemm_cut_segments(plan, gathered, member->image, member->first,
                                                  member->count, member->segment);
     }
     output_stride(plan, packed, shared, member);
-    if (bundle->passes == 1 || bundle->source >= 0) {
-        for (int64_t i = 0; i < bundle->passes; i++) {
-            pass(member, 0, bundle->bundle, i, k_block, i + 1 == bundle->passes);
+    if (bundle->cut.passes == 1 || bundle->where.source >= 0) {
+        for (int64_t i = 0; i < bundle->cut.passes; i++) {
+            pass(member, 0, bundle->where.bundle, i, k_block, i + 1 == bundle->cut.passes);
         }
         return;
     }
-    for (int64_t m = 0; m < bundle->bundle; m++) {
-        for (int64_t i = 0; i < bundle[m].k_blocks; i++) {
+    for (int64_t m = 0; m < bundle->where.bundle; m++) {
+        for (int64_t i = 0; i < bundle[m].cut.k_blocks; i++) {
             pass(member, m, m + 1, i, k_block,
-                 m + 1 == bundle->bundle && i + 1 == bundle[m].k_blocks);
+                 m + 1 == bundle->where.bundle && i + 1 == bundle[m].cut.k_blocks);
         }
     }
 }

@@ -16,15 +16,17 @@ void ry_igemm_next_k_block(const igemm_plan *plan, const igemm_phase *phase, ige
         }
     } else {
         k_block->tap += k_block->taps;
-        if (k_block->tap == phase->at.taps && k_block->depth > 0) {
+        if (k_block->tap == phase->where.at.taps && k_block->depth > 0) {
             k_block->tap = 0;
             k_block->channel += k_block->channels;
         }
     }
-    const int64_t taps = phase->tap_row > 0 ? phase->tap_row - k_block->tap % phase->tap_row : 0,
+    const int64_t taps = phase->cut.tap_row > 0
+                             ? phase->cut.tap_row - k_block->tap % phase->cut.tap_row
+                             : 0,
                   rest = channels - k_block->channel;
-    k_block->taps = phase->k_block_taps < taps ? phase->k_block_taps : taps;
-    k_block->channels = phase->k_block_channels < rest ? phase->k_block_channels : rest;
+    k_block->taps = phase->cut.k_block_taps < taps ? phase->cut.k_block_taps : taps;
+    k_block->channels = phase->cut.k_block_channels < rest ? phase->cut.k_block_channels : rest;
     k_block->depth = k_block->taps * k_block->channels;
     k_block->steps = igemm_steps(plan, k_block->depth);
 }
@@ -42,17 +44,17 @@ static block_row cut_row(int64_t extent, int64_t most)
 
 void ry_igemm_count_steps(const igemm_plan *plan, igemm_phase *p)
 {
-    p->steps = p->last_k_block = 0;
-    if (p->tap_row == 0) {
+    p->cut.steps = p->cut.last_k_block = 0;
+    if (p->cut.tap_row == 0) {
         return;
     }
-    const block_row channels = cut_row(plan->geometry.channels_in, p->k_block_channels),
-                    taps = cut_row(p->tap_row, p->k_block_taps);
+    const block_row channels = cut_row(plan->geometry.channels_in, p->cut.k_block_channels),
+                    taps = cut_row(p->cut.tap_row, p->cut.k_block_taps);
     const int64_t whole = (channels.count - 1) *
                           ((taps.count - 1) * igemm_steps(plan, channels.most * taps.most) +
                            igemm_steps(plan, channels.most * taps.last)),
                   end = (taps.count - 1) * igemm_steps(plan, channels.last * taps.most) +
                         igemm_steps(plan, channels.last * taps.last);
-    p->steps = p->at.taps / p->tap_row * (whole + end);
-    p->last_k_block = p->steps - igemm_steps(plan, channels.last * taps.last);
+    p->cut.steps = p->where.at.taps / p->cut.tap_row * (whole + end);
+    p->cut.last_k_block = p->cut.steps - igemm_steps(plan, channels.last * taps.last);
 }

@@ -3,6 +3,7 @@
 #include "kernels/cpu/igemm/igemm_layout.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/cpu/igemm/gather_program.h"
 #include "kernels/cpu/igemm/igemm_bundle.h"
 #include "kernels/cpu/igemm/igemm_copy.h"
@@ -13,15 +14,13 @@
 
 #include <string.h>
 
-enum {
-    /* pixels of a tile that ends with its row: fewer cost more than passing the sums through
-     * scratch */
-    MIN_ROW = 6,
-    K_BLOCK_GRAIN = 32, /* k blocks' most steps are a multiple of */
-};
-
 /* Floats of a phase's shared panels: no machine has so many, and no sum of them overflows. */
 #define MAX_SHARED ((int64_t)1 << 54)
+
+static const struct ry_blocks_costs *limits_of(const igemm_plan *plan)
+{
+    return ry_blocks_of(plan->sizes.costs);
+}
 
 size_t ry_igemm_plan_size(const ry_problem *problem)
 {
@@ -64,28 +63,33 @@ static bool is_direct(const ry_problem *problem, const igemm_plan *plan, igemm_p
     const ry_conv_geometry *g = &plan->geometry;
     const ry_dtype dtype = ry_type_of(&problem->out[0]);
     const bool has_residual = ry_problem_has_input(problem, 3);
-    const int64_t images = p->images == 1 ? g->batch : 1; /* images that a block may span */
-    p->y_pixel = p->r_pixel = 1;
-    p->by_rows = false;
+    const int64_t images = p->where.images == 1 ? g->batch : 1; /* images that a block may span */
+    p->where.y_pixel = p->where.r_pixel = 1;
+    p->where.by_rows = false;
     if ((dtype != RY_f32 && dtype != RY_i32) ||
         (has_residual && ry_type_of(&problem->in[3]) != RY_f32)) {
         return false;
     }
-    if (plan->interleave > 1 || memcmp(p->inside, p->at.grid, sizeof p->inside) != 0) {
+    if (plan->interleave > 1 ||
+        memcmp(p->where.inside, p->where.at.grid, sizeof p->where.inside) != 0) {
         return false;
     }
     const bool same_step =
-        p->beside == 1 && uniform(&p->at, p->at.y_step, images, g->y_batch, &p->y_pixel) &&
-        (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &p->r_pixel));
-    p->by_rows = !same_step && plan->mode == IGEMM_ROWS && p->at.grid[RY_SPACE - 1] >= MIN_ROW;
-    if (p->by_rows) {
-        p->y_pixel = p->at.y_step[RY_SPACE - 1];
-        p->r_pixel = p->at.r_step[RY_SPACE - 1];
+        p->where.beside == 1 &&
+        uniform(&p->where.at, p->where.at.y_step, images, g->y_batch, &p->where.y_pixel) &&
+        (!has_residual ||
+         uniform(&p->where.at, p->where.at.r_step, images, g->r_batch, &p->where.r_pixel));
+    p->where.by_rows = !same_step && plan->mode == IGEMM_ROWS &&
+                       p->where.at.grid[RY_SPACE - 1] >= (int64_t)limits_of(plan)->igemm_row;
+    if (p->where.by_rows) {
+        p->where.y_pixel = p->where.at.y_step[RY_SPACE - 1];
+        p->where.r_pixel = p->where.at.r_step[RY_SPACE - 1];
     } else if (!same_step) {
         return false;
     }
     if (plan->mode == IGEMM_PIXELS) {
-        return (p->y_pixel == 1 || p->pixels == 1) && (p->r_pixel == 1 || p->pixels == 1);
+        return (p->where.y_pixel == 1 || p->where.pixels == 1) &&
+               (p->where.r_pixel == 1 || p->where.pixels == 1);
     }
     return g->y_channel == 1 && (!has_residual || g->r_channel == 1);
 }
@@ -95,15 +99,16 @@ static bool is_transposed(const ry_problem *problem, const igemm_plan *plan, con
 {
     const ry_conv_geometry *g = &plan->geometry;
     const bool has_residual = ry_problem_has_input(problem, 3);
-    const int64_t images = p->images == 1 ? g->batch : 1;
+    const int64_t images = p->where.images == 1 ? g->batch : 1;
     int64_t y_pixel = 1, r_pixel = 1;
     float low, high;
-    return !p->direct && p->beside == 1 && plan->interleave == 1 &&
-           memcmp(p->inside, p->at.grid, sizeof p->inside) == 0 && plan->mode != IGEMM_PIXELS &&
-           ry_type_of(&problem->out[0]) == RY_f32 &&
+    return !p->where.direct && p->where.beside == 1 && plan->interleave == 1 &&
+           memcmp(p->where.inside, p->where.at.grid, sizeof p->where.inside) == 0 &&
+           plan->mode != IGEMM_PIXELS && ry_type_of(&problem->out[0]) == RY_f32 &&
            (!has_residual || ry_type_of(&problem->in[3]) == RY_f32) &&
-           uniform(&p->at, p->at.y_step, images, g->y_batch, &y_pixel) &&
-           (!has_residual || uniform(&p->at, p->at.r_step, images, g->r_batch, &r_pixel)) &&
+           uniform(&p->where.at, p->where.at.y_step, images, g->y_batch, &y_pixel) &&
+           (!has_residual ||
+            uniform(&p->where.at, p->where.at.r_step, images, g->r_batch, &r_pixel)) &&
            y_pixel == 1 && r_pixel == 1 &&
            ry_activation_bounds(ry_conv_activation(problem), &low, &high);
 }
@@ -114,23 +119,24 @@ static void find_pads(const ry_problem *problem, const igemm_plan *plan, const r
     const ry_dtype dtype = ry_type_of(&problem->in[0]);
     const ry_conv_geometry *g = &plan->geometry;
     int64_t reads[RY_SPACE];
-    p->any_pad = false;
-    for (int64_t t = p->at.first_tap; t < p->at.first_tap + p->at.taps; t++) {
+    p->where.any_pad = false;
+    for (int64_t t = p->where.at.first_tap; t < p->where.at.first_tap + p->where.at.taps; t++) {
         for (int i = 0; i < RY_SPACE; i++) {
-            p->any_pad = p->any_pad || tap[t].first[i] > 0 || tap[t].end[i] < p->at.grid[i];
+            p->where.any_pad =
+                p->where.any_pad || tap[t].first[i] > 0 || tap[t].end[i] < p->where.at.grid[i];
         }
     }
     for (int i = 0; i < RY_SPACE; i++) {
         /* a stride over padding, or of a single position, may be too large to multiply */
-        reads[i] = p->at.grid[i] > 1 && !p->any_pad ? g->x_step[i] * g->stride[i] : 0;
+        reads[i] = p->where.at.grid[i] > 1 && !p->where.any_pad ? g->x_step[i] * g->stride[i] : 0;
     }
-    const bool even =
-        !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) && p->at.taps == 1 && !p->any_pad &&
-        p->beside == 1 &&
-        uniform(&p->at, reads, p->images == 1 ? g->batch : 1, g->x_batch, &p->x_pixel) &&
-        (plan->mode == IGEMM_ROWS || p->x_pixel == 1 || p->pixels == 1);
-    p->in_place = even && plan->form.value[IGEMM_KNOB_INPUT] != IGEMM_INTO_PANELS;
-    p->plain = even && !p->in_place;
+    const bool even = !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) &&
+                      p->where.at.taps == 1 && !p->where.any_pad && p->where.beside == 1 &&
+                      uniform(&p->where.at, reads, p->where.images == 1 ? g->batch : 1, g->x_batch,
+                              &p->where.x_pixel) &&
+                      (plan->mode == IGEMM_ROWS || p->where.x_pixel == 1 || p->where.pixels == 1);
+    p->where.in_place = even && plan->form.value[IGEMM_KNOB_INPUT] != IGEMM_INTO_PANELS;
+    p->where.plain = even && !p->where.in_place;
 }
 
 /* Pixels of a gathered vector. For GATHERED they are a tile's rows: as many as fit, and whole rows
@@ -138,20 +144,22 @@ static void find_pads(const ry_problem *problem, const igemm_plan *plan, const r
  */
 static void find_lanes(const igemm_plan *plan, igemm_phase *p)
 {
-    p->lanes = plan->width;
+    p->cut.lanes = plan->width;
     if (plan->mode != IGEMM_GATHERED) {
         return;
     }
-    const int64_t max = ry_min(plan->tile_rows, plan->width), row = p->at.grid[RY_SPACE - 1];
-    if (p->in_place) {
-        p->lanes = max;
+    const int64_t max = ry_min(plan->tile_rows, plan->width), row = p->where.at.grid[RY_SPACE - 1];
+    if (p->where.in_place) {
+        p->cut.lanes = max;
         return;
     }
-    p->lanes = ry_ceil_div(p->pixels, ry_ceil_div(p->pixels, max));
+    p->cut.lanes = ry_ceil_div(p->where.pixels, ry_ceil_div(p->where.pixels, max));
     const int64_t vectors = plan->tile_columns / plan->width;
-    for (int64_t lanes = max; lanes >= max * 3 / 4 && lanes * vectors > IGEMM_LATENCY; lanes--) {
+    const int64_t least = (int64_t)(limits_of(plan)->igemm_lanes * (double)max),
+                  latency = (int64_t)limits_of(plan)->igemm_latency;
+    for (int64_t lanes = max; lanes >= least && lanes * vectors > latency; lanes--) {
         if (row % lanes == 0 || lanes % row == 0) {
-            p->lanes = lanes;
+            p->cut.lanes = lanes;
             return;
         }
     }
@@ -162,16 +170,18 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
  * few pixels that they and an oc block of weights do, a k block is as short as that takes. */
 static int64_t max_k_block(const igemm_plan *plan, const igemm_phase *p)
 {
-    const struct ry_blocks_costs *limit = ry_blocks_of(plan->sizes.costs);
+    const struct ry_blocks_costs *limit = limits_of(plan);
+    const int64_t grain = (int64_t)limit->igemm_k_grain;
     const int64_t usual = (int64_t)(limit->igemm_k_block * (double)plan->sizes.near) /
                           ((int64_t)limit->igemm_k_block_floats * 4);
-    const int64_t near = plan->sizes.near / 4 / (p->pixels + plan->tile_columns);
-    const bool may_be_short = p->in_place && plan->mode == IGEMM_GATHERED && igemm_is_small(plan) &&
-                              near >= (int64_t)limit->igemm_short_k_block;
-    const int64_t steps = p->micropanels_outer ? (int64_t)(limit->igemm_micropanel * (double)usual)
-                          : may_be_short       ? ry_min(near, usual)
-                                               : usual;
-    return ry_min(ry_max(steps / K_BLOCK_GRAIN, 1) * K_BLOCK_GRAIN, IGEMM_MAX_K_BLOCK);
+    const int64_t near = plan->sizes.near / 4 / (p->where.pixels + plan->tile_columns);
+    const bool may_be_short = p->where.in_place && plan->mode == IGEMM_GATHERED &&
+                              igemm_is_small(plan) && near >= (int64_t)limit->igemm_short_k_block;
+    const int64_t steps = p->cut.micropanels_outer
+                              ? (int64_t)(limit->igemm_micropanel * (double)usual)
+                          : may_be_short ? ry_min(near, usual)
+                                         : usual;
+    return ry_min(ry_max(steps / grain, 1) * grain, IGEMM_MAX_K_BLOCK);
 }
 
 /* The usual k block of all phases. */
@@ -187,48 +197,49 @@ static int64_t usual_k_block(const igemm_plan *plan)
 static void find_k_blocks(const igemm_plan *plan, igemm_phase *p)
 {
     const int64_t channels = plan->geometry.channels_in,
-                  taps = plan->split ? ry_igemm_tap_row(plan, p) : p->at.taps;
+                  taps = plan->split ? ry_igemm_tap_row(plan, p) : p->where.at.taps;
     const int64_t max = plan->form.value[IGEMM_KNOB_K_BLOCK];
-    p->depth = channels * p->at.taps;
-    p->tap_row = taps;
-    p->skips = plan->split && p->any_pad;
-    p->k_block_channels = channels;
-    p->k_block_taps = taps;
-    if (p->streams) {
-        p->k_block_channels = IGEMM_STREAM_CHANNELS;
+    p->cut.depth = channels * p->where.at.taps;
+    p->cut.tap_row = taps;
+    p->cut.skips = plan->split && p->where.any_pad;
+    p->cut.k_block_channels = channels;
+    p->cut.k_block_taps = taps;
+    if (p->cut.streams) {
+        p->cut.k_block_channels = (int64_t)limits_of(plan)->igemm_stream_channels;
     } else if (channels * taps <= max) {
         /* one k block */
     } else if (plan->mode == IGEMM_ROWS) {
         if (channels <= max) {
-            p->k_block_taps = ry_ceil_div(taps, ry_ceil_div(taps, max / channels));
+            p->cut.k_block_taps = ry_ceil_div(taps, ry_ceil_div(taps, max / channels));
         } else {
-            p->k_block_taps = 1;
-            p->k_block_channels = ry_ceil_div(channels, ry_ceil_div(channels, max));
+            p->cut.k_block_taps = 1;
+            p->cut.k_block_channels = ry_ceil_div(channels, ry_ceil_div(channels, max));
         }
     } else if (taps <= max) {
-        p->k_block_channels = ry_ceil_div(channels, ry_ceil_div(channels, max / taps));
+        p->cut.k_block_channels = ry_ceil_div(channels, ry_ceil_div(channels, max / taps));
     } else {
-        p->k_block_channels = 1;
-        p->k_block_taps = ry_ceil_div(taps, ry_ceil_div(taps, max));
+        p->cut.k_block_channels = 1;
+        p->cut.k_block_taps = ry_ceil_div(taps, ry_ceil_div(taps, max));
     }
-    p->k_blocks = taps == 0 ? 1
-                            : ry_ceil_div(channels, p->k_block_channels) * (p->at.taps / taps) *
-                                  ry_ceil_div(taps, p->k_block_taps);
+    p->cut.k_blocks = taps == 0
+                          ? 1
+                          : ry_ceil_div(channels, p->cut.k_block_channels) *
+                                (p->where.at.taps / taps) * ry_ceil_div(taps, p->cut.k_block_taps);
     ry_igemm_count_steps(plan, p);
 }
 
 /* Rows of the grid that the lanes of one gathered vector are in at most. */
 static int64_t max_segments(const igemm_phase *p)
 {
-    const int64_t row = p->at.grid[RY_SPACE - 1];
-    return ry_min(p->lanes, (p->lanes + row - 2) / row + 1);
+    const int64_t row = p->where.at.grid[RY_SPACE - 1];
+    return ry_min(p->cut.lanes, (p->cut.lanes + row - 2) / row + 1);
 }
 
 /* The same of loads for one tap: a segment's lanes may take several. */
 static int64_t max_loads(const igemm_plan *plan, const igemm_phase *p)
 {
     const int64_t lanes = igemm_pick_lanes(igemm_lane_step(&plan->geometry), plan->width);
-    return max_segments(p) + (lanes > 0 ? p->lanes / lanes : 0);
+    return max_segments(p) + (lanes > 0 ? p->cut.lanes / lanes : 0);
 }
 
 /* A window that covers all of x, whose elements are in memory as the weights do, is one tap of as
@@ -260,8 +271,9 @@ static void unite_window(ry_conv_geometry *g, ry_conv_phase *p, ry_conv_tap *tap
 static bool streams(const igemm_plan *plan, const igemm_phase *p)
 {
     const int64_t channels = plan->geometry.channels_in;
-    return p->in_place && plan->mode == IGEMM_PIXELS && plan->geometry.channels_out == 1 &&
-           channels > 2 * IGEMM_STREAM_CHANNELS && p->at.pixels * 4 >= plan->sizes.near && p->far;
+    return p->where.in_place && plan->mode == IGEMM_PIXELS && plan->geometry.channels_out == 1 &&
+           channels > 2 * (int64_t)limits_of(plan)->igemm_stream_channels &&
+           p->where.at.pixels * 4 >= plan->sizes.near && p->where.far;
 }
 
 /* Where a tile is wider than high, its pixels are more than its weights: each step of an oc block
@@ -270,13 +282,15 @@ static bool streams(const igemm_plan *plan, const igemm_phase *p)
 static bool micropanels_outer(const igemm_plan *plan, const igemm_phase *p)
 {
     return plan->mode == IGEMM_PIXELS && igemm_is_small(plan) &&
-           plan->tile_columns > plan->tile_rows && p->direct && !p->in_place && p->bundle == 1;
+           plan->tile_columns > plan->tile_rows && p->where.direct && !p->where.in_place &&
+           p->where.bundle == 1;
 }
 
 /* A plane of x beside which a block's pixels may be with other images' in one task. */
 bool ry_igemm_may_join(const igemm_plan *plan, const igemm_phase *p)
 {
-    return plan->geometry.batch > 1 && p->at.pixels < 8 * plan->tile_columns;
+    return plan->geometry.batch > 1 &&
+           p->where.at.pixels < (int64_t)limits_of(plan)->igemm_joined_tiles * plan->tile_columns;
 }
 
 static void set_tile(igemm_plan *plan)
@@ -289,7 +303,7 @@ static void set_tile(igemm_plan *plan)
     plan->mode = (igemm_mode)set[IGEMM_KNOB_MODE];
     plan->shared = set[IGEMM_KNOB_SHARED] != 0;
     plan->split = set[IGEMM_KNOB_SPLIT] != 0;
-    const int64_t strided = (int64_t)ry_blocks_of(plan->sizes.costs)->strided_rows;
+    const int64_t strided = (int64_t)limits_of(plan)->strided_rows;
     plan->tile_rows = plan->mode == IGEMM_ROWS ? ry_min(plan->max_rows, strided) : plan->max_rows;
     plan->max_oc_block = plan->mode == IGEMM_PIXELS ? plan->tile_rows : plan->tile_columns;
     plan->oc_blocks = ry_ceil_div(plan->geometry.channels_out, plan->max_oc_block);
@@ -302,14 +316,14 @@ void ry_igemm_set_mode(const ry_problem *problem, igemm_plan *plan)
     for (int64_t i = 0; i < g->phases; i++) {
         igemm_phase *p = &plan->phase[i];
         const bool together = ry_igemm_may_join(plan, p) && !plan->form.value[IGEMM_KNOB_APART];
-        p->images = together ? 1 : g->batch;
-        p->pixels = together ? p->at.pixels * g->batch : p->at.pixels;
-        p->beside = together && plan->split ? g->batch : 1;
+        p->where.images = together ? 1 : g->batch;
+        p->where.pixels = together ? p->where.at.pixels * g->batch : p->where.at.pixels;
+        p->where.beside = together && plan->split ? g->batch : 1;
         find_pads(problem, plan, igemm_taps(plan), p);
         find_lanes(plan, p);
-        p->streams = streams(plan, p);
-        p->direct = is_direct(problem, plan, p);
-        p->micropanels_outer = micropanels_outer(plan, p);
+        p->cut.streams = streams(plan, p);
+        p->where.direct = is_direct(problem, plan, p);
+        p->cut.micropanels_outer = micropanels_outer(plan, p);
     }
     if (plan->form.value[IGEMM_KNOB_K_BLOCK] == RY_KNOB_FREE) {
         plan->form.value[IGEMM_KNOB_K_BLOCK] = usual_k_block(plan);
@@ -317,10 +331,10 @@ void ry_igemm_set_mode(const ry_problem *problem, igemm_plan *plan)
     for (int64_t i = 0; i < g->phases; i++) {
         igemm_phase *p = &plan->phase[i];
         find_k_blocks(plan, p);
-        p->transposed = is_transposed(problem, plan, p);
+        p->where.transposed = is_transposed(problem, plan, p);
     }
     for (int64_t i = 0; i < g->phases; i++) {
-        if (plan->phase[i].bundle > 0) {
+        if (plan->phase[i].where.bundle > 0) {
             ry_igemm_count_passes(&plan->phase[i]);
         }
     }
@@ -328,16 +342,16 @@ void ry_igemm_set_mode(const ry_problem *problem, igemm_plan *plan)
 
 int64_t ry_igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int64_t block)
 {
-    return plan->mode == IGEMM_ROWS
-               ? block * igemm_panel_row(p)
-               : ry_ceil_div(block, p->lanes) * plan->width * p->k_block_channels * p->k_block_taps;
+    return plan->mode == IGEMM_ROWS ? block * igemm_panel_row(p)
+                                    : ry_ceil_div(block, p->cut.lanes) * plan->width *
+                                          p->cut.k_block_channels * p->cut.k_block_taps;
 }
 
 int64_t ry_igemm_block_grain(const igemm_plan *plan, const igemm_phase *p)
 {
-    return p->streams ? (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_stream_pixels
+    return p->cut.streams ? (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_stream_pixels
            : plan->mode == IGEMM_PIXELS   ? plan->tile_columns
-           : plan->mode == IGEMM_GATHERED ? p->lanes
+           : plan->mode == IGEMM_GATHERED ? p->cut.lanes
                                           : plan->tile_rows;
 }
 
@@ -345,8 +359,8 @@ int64_t ry_igemm_block_pixels(const igemm_plan *plan, const igemm_phase *p, int6
 {
     /* rows of pixels fall into tiles of like size */
     const int64_t cut =
-        p->in_place && plan->mode != IGEMM_PIXELS ? 1 : ry_igemm_block_grain(plan, p);
-    return ry_min(p->pixels, ry_round_up(ry_ceil_div(p->pixels, blocks), cut));
+        p->where.in_place && plan->mode != IGEMM_PIXELS ? 1 : ry_igemm_block_grain(plan, p);
+    return ry_min(p->where.pixels, ry_round_up(ry_ceil_div(p->where.pixels, blocks), cut));
 }
 
 int64_t ry_igemm_block_oc_blocks(const igemm_plan *plan, int64_t blocks)
@@ -358,14 +372,14 @@ void ry_igemm_set_blocks(igemm_plan *plan)
 {
     for (int64_t i = 0, first = 0; i < plan->geometry.phases; i++) {
         igemm_phase *p = &plan->phase[i];
-        first = p->bundle > 0 ? i : first;
+        first = p->where.bundle > 0 ? i : first;
         /* all phases of a bundle are cut as its first one */
-        p->block = ry_igemm_block_pixels(plan, &plan->phase[first],
-                                         plan->form.value[IGEMM_KNOB_PIXEL_BLOCKS]);
-        p->blocks = ry_ceil_div(plan->phase[first].pixels, p->block);
-        p->oc_blocks_per_task =
+        p->cut.block = ry_igemm_block_pixels(plan, &plan->phase[first],
+                                             plan->form.value[IGEMM_KNOB_PIXEL_BLOCKS]);
+        p->cut.blocks = ry_ceil_div(plan->phase[first].where.pixels, p->cut.block);
+        p->cut.oc_blocks_per_task =
             ry_igemm_block_oc_blocks(plan, plan->form.value[IGEMM_KNOB_CHANNEL_BLOCKS]);
-        p->oc_block_ranges = ry_ceil_div(plan->oc_blocks, p->oc_blocks_per_task);
+        p->cut.oc_block_ranges = ry_ceil_div(plan->oc_blocks, p->cut.oc_blocks_per_task);
     }
 }
 
@@ -379,22 +393,26 @@ void ry_igemm_set_tasks(igemm_plan *plan)
     plan->shared_size = 0;
     for (int64_t i = 0; i < g->phases; i++) {
         igemm_phase *p = &plan->phase[i];
-        p->first_task = plan->tasks;
-        p->tasks = p->bundle > 0 ? p->images * g->groups * p->blocks * p->oc_block_ranges : 0;
-        plan->tasks += p->tasks;
-        p->blocks_first =
-            g->groups == 1 && p->depth * g->channels_out > g->channels_in * p->pixels * p->images;
-        p->panel = p->in_place ? 0 : ry_igemm_panel_floats(plan, p, p->block);
-        p->first_gather = plan->gathers;
-        p->gathers = plan->shared && !p->in_place && (p->source < 0 || i == p->source)
-                         ? p->images * g->groups * p->blocks * p->k_blocks
-                         : 0;
-        plan->gathers += p->gathers;
-        p->shared_at = (int64_t)(plan->shared_size / sizeof(float));
-        const int64_t shared = ry_min(ry_product(p->gathers, p->panel), MAX_SHARED);
+        p->cut.first_task = plan->tasks;
+        p->cut.tasks = p->where.bundle > 0
+                           ? p->where.images * g->groups * p->cut.blocks * p->cut.oc_block_ranges
+                           : 0;
+        plan->tasks += p->cut.tasks;
+        p->cut.blocks_first =
+            g->groups == 1 &&
+            p->cut.depth * g->channels_out > g->channels_in * p->where.pixels * p->where.images;
+        p->rooms.panel = p->where.in_place ? 0 : ry_igemm_panel_floats(plan, p, p->cut.block);
+        p->cut.first_gather = plan->gathers;
+        p->cut.gathers =
+            plan->shared && !p->where.in_place && (p->where.source < 0 || i == p->where.source)
+                ? p->where.images * g->groups * p->cut.blocks * p->cut.k_blocks
+                : 0;
+        plan->gathers += p->cut.gathers;
+        p->rooms.shared_at = (int64_t)(plan->shared_size / sizeof(float));
+        const int64_t shared = ry_min(ry_product(p->cut.gathers, p->rooms.panel), MAX_SHARED);
         plan->shared_size += ry_aligned((size_t)shared * sizeof(float));
-        p->packed = plan->packed_group;
-        plan->packed_group += ry_round_up(columns * p->steps, 16);
+        p->rooms.packed = plan->packed_group;
+        plan->packed_group += ry_round_up(columns * p->cut.steps, 16);
     }
     plan->fetches_weights = plan->packed_group * 4 > plan->sizes.weights;
     if (plan->copied) {
@@ -414,16 +432,17 @@ void ry_igemm_set_scratch(igemm_plan *plan)
     int64_t biases = 1;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         igemm_phase *p = &plan->phase[i];
-        const int64_t vectors = ry_ceil_div(p->block, p->lanes), full = vectors * plan->width;
+        const int64_t vectors = ry_ceil_div(p->cut.block, p->cut.lanes),
+                      full = vectors * plan->width;
         const int64_t channels =
-            ry_ceil_div(p->oc_blocks_per_task * plan->max_oc_block, plan->width) * plan->width;
-        if (p->bundle > 0) {
+            ry_ceil_div(p->cut.oc_blocks_per_task * plan->max_oc_block, plan->width) * plan->width;
+        if (p->where.bundle > 0) {
             int64_t panels, blocks;
             ry_igemm_place_bundle(plan, p, &panels, &blocks);
             panel = max(panel, (size_t)panels * sizeof(float));
             block = max(block, (size_t)blocks * sizeof(float) + 64);
         }
-        if (!p->direct) {
+        if (!p->where.direct) {
             if (plan->mode != IGEMM_PIXELS && plan->geometry.y_channel != 1) {
                 transposed =
                     max(transposed,
@@ -434,25 +453,25 @@ void ry_igemm_set_scratch(igemm_plan *plan)
                 interleaved_row,
                 plan->interleave > 1 ? (size_t)(plan->interleave * (full + plan->width)) * 4 : 0);
         }
-        runs = max(runs, (size_t)((p->block + 1) * p->bundle) * sizeof(epilogue_run));
+        runs = max(runs, (size_t)((p->cut.block + 1) * p->where.bundle) * sizeof(epilogue_run));
         bias = max(bias, (size_t)(channels + plan->tile_columns) * 4);
-        biases = plan->geometry.phase_bias ? ry_max(biases, p->bundle) : 1;
+        biases = plan->geometry.phase_bias ? ry_max(biases, p->where.bundle) : 1;
         if (plan->mode != IGEMM_ROWS) {
             segments = max(segments, (size_t)(vectors * max_segments(p)) * sizeof(igemm_segment));
-            program = max(program, (size_t)(vectors * max_loads(plan, p) * p->k_block_taps) *
+            program = max(program, (size_t)(vectors * max_loads(plan, p) * p->cut.k_block_taps) *
                                        sizeof(igemm_entry));
         }
     }
     size_t at = 0;
-    plan->panel = at, at += ry_aligned(panel);
-    plan->block = at, at += ry_aligned(block);
-    plan->transposed = at, at += ry_aligned(transposed);
-    plan->interleaved_row = at, at += ry_aligned(interleaved_row);
+    plan->panel = ry_room_bytes(&at, panel);
+    plan->block = ry_room_bytes(&at, block);
+    plan->transposed = ry_room_bytes(&at, transposed);
+    plan->interleaved_row = ry_room_bytes(&at, interleaved_row);
     plan->bias_step = biases > 1 ? (int64_t)ry_aligned(bias) / 4 : 0;
     plan->bias = at, at += ry_aligned(bias) * (size_t)biases;
-    plan->segments = at, at += ry_aligned(segments);
-    plan->program = at, at += ry_aligned(program);
-    plan->runs = at, at += ry_aligned(runs);
+    plan->segments = ry_room_bytes(&at, segments);
+    plan->program = ry_room_bytes(&at, program);
+    plan->runs = ry_room_bytes(&at, runs);
     plan->scratch = at;
 }
 
@@ -490,7 +509,7 @@ static void find_phases(const ry_problem *problem, igemm_plan *plan)
     for (int64_t i = plan->geometry.phases - 1; i >= 0; i--) {
         const ry_conv_phase phase = packed[i];
         memset(&plan->phase[i], 0, sizeof plan->phase[i]);
-        plan->phase[i].at = phase;
+        plan->phase[i].where.at = phase;
     }
     ry_igemm_bundle_phases(problem, plan, igemm_taps(plan));
 }
@@ -504,8 +523,8 @@ static void find_far(const ry_query *query, igemm_plan *plan)
     plan->far = ry_machine_is_far(query->target->machine,
                                   size * planes * (double)(g->in[0] * g->in[1] * g->in[2]));
     for (int64_t i = 0; i < g->phases; i++) {
-        plan->phase[i].far = ry_machine_is_far(query->target->machine,
-                                               4 * planes * (double)plan->phase[i].at.pixels);
+        plan->phase[i].where.far = ry_machine_is_far(
+            query->target->machine, 4 * planes * (double)plan->phase[i].where.at.pixels);
     }
 }
 

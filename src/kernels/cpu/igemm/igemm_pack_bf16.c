@@ -48,13 +48,13 @@ void ry_igemm_pack_bf16(const igemm_plan *plan, const ry_problem *problem, const
         plan->mode == IGEMM_PIXELS ? count : (count + plan->width - 1) / plan->width * plan->width;
     for (int64_t i = 0; i < g->phases; i++) {
         const igemm_phase *p = &plan->phase[i];
-        if (p->steps == 0) {
+        if (p->cut.steps == 0) {
             continue; /* a phase without taps; where all are, there is no memory either */
         }
-        uint32_t *to = packed + group * plan->packed_group + p->packed + first * p->steps;
-        memset(to, 0, (size_t)(p->steps * step) * sizeof *to);
+        uint32_t *to = packed + group * plan->packed_group + p->rooms.packed + first * p->cut.steps;
+        memset(to, 0, (size_t)(p->cut.steps * step) * sizeof *to);
         igemm_k_block k_block = {0};
-        for (int64_t j = 0; j < p->k_blocks; j++) {
+        for (int64_t j = 0; j < p->cut.k_blocks; j++) {
             ry_igemm_next_k_block(plan, p, &k_block);
             for (int64_t m = 0; m < count; m++) {
                 pack_channel(plan, p, &k_block, dtype, w,

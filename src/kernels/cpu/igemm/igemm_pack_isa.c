@@ -43,14 +43,15 @@ static bool in_order(const igemm_plan *plan, const igemm_phase *p)
 {
     const ry_conv_tap *tap = igemm_phase_taps(plan, p);
     const ry_conv_geometry *g = &plan->geometry;
-    if (p->at.taps == 1) {
+    if (p->where.at.taps == 1) {
         return true;
     }
-    bool ordered = plan->mode != IGEMM_ROWS && (g->w_in == p->at.taps || g->channels_in == 1);
-    for (int64_t t = 0; t < p->at.taps; t++) {
+    bool ordered = plan->mode != IGEMM_ROWS && (g->w_in == p->where.at.taps || g->channels_in == 1);
+    for (int64_t t = 0; t < p->where.at.taps; t++) {
         ordered = ordered && tap[t].weight == t;
     }
-    return ordered && p->at.taps > 0 && (p->k_block_taps == p->at.taps || p->k_block_channels == 1);
+    return ordered && p->where.at.taps > 0 &&
+           (p->cut.k_block_taps == p->where.at.taps || p->cut.k_block_channels == 1);
 }
 
 void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem, const void *w,
@@ -64,21 +65,21 @@ void RY_ISA_SYMBOL(igemm_pack)(const igemm_plan *plan, const ry_problem *problem
     const int64_t step = plan->mode == IGEMM_PIXELS ? count : (count + RY_W - 1) / RY_W * RY_W;
     for (int64_t i = 0; i < g->phases; i++) {
         const igemm_phase *p = &plan->phase[i];
-        float *to = packed + group * plan->packed_group + p->packed + first * p->depth;
+        float *to = packed + group * plan->packed_group + p->rooms.packed + first * p->cut.depth;
         const ry_dtype dtype = ry_type_of(&problem->in[1]);
         const int64_t from = group * g->w_group + first * g->w_out;
         if (in_order(plan, p)) {
             const ry_conv_tap *tap = igemm_phase_taps(plan, p);
             RY_ISA_SYMBOL(pack_micropanel)
             (dtype, (const char *)w + (from + tap->weight) * (int64_t)ry_dtype_size(dtype),
-             p->at.taps == 1 ? g->w_in : 1, g->w_out, p->depth, count, step, to);
+             p->where.at.taps == 1 ? g->w_in : 1, g->w_out, p->cut.depth, count, step, to);
             continue;
         }
-        for (int64_t k = 0; step > count && k < p->depth; k++) {
+        for (int64_t k = 0; step > count && k < p->cut.depth; k++) {
             memset(to + k * step + count, 0, (size_t)(step - count) * sizeof *to);
         }
         igemm_k_block k_block = {0};
-        for (int64_t j = 0; j < p->k_blocks; j++) {
+        for (int64_t j = 0; j < p->cut.k_blocks; j++) {
             ry_igemm_next_k_block(plan, p, &k_block);
             for (int64_t m = 0; m < count; m++) {
                 pack_channel(plan, p, &k_block, dtype, w, from + m * g->w_out,

@@ -36,24 +36,15 @@
 #ifndef RY_KERNELS_CPU_IGEMM_IGEMM_PLAN_H
 #define RY_KERNELS_CPU_IGEMM_IGEMM_PLAN_H
 
+#include "base/integer.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
+#include "kernels/cpu/parts/tile_lines.h"
 
 enum { IGEMM_MAX_K_BLOCK = 1024, IGEMM_MAX_BUNDLE = 16 };
 
-/* Channels of x in place that are read at a time where it streams from memory. */
-enum { IGEMM_STREAM_CHANNELS = 8 };
-
-/* Vectors of sums that a tile needs for the multiply-adds to follow each other: their latency times
- * how many start at once. */
-enum { IGEMM_LATENCY = 8 };
-
-/* Rows that are a multiple of so many floats apart meet in one set of the first-level cache, which
- * holds eight: ROWS_ALIASED and a vector of B. */
-enum { IGEMM_ALIAS_FLOATS = 1024, ROWS_ALIASED = 7 };
-
-/* Floats between the rows of a panel [pixel][k], so that they do not meet in one set of a cache. */
-enum { IGEMM_ROW_GAP = 16 };
+/* Rows of a tile that meet in one set of the first-level cache, beside a vector of B. */
+enum { IGEMM_SET_ROWS = RY_SET_LINES - 1 };
 
 typedef enum igemm_mode { IGEMM_PIXELS, IGEMM_GATHERED, IGEMM_ROWS, IGEMM_MODES } igemm_mode;
 
@@ -89,41 +80,19 @@ typedef struct igemm_sizes {
     ry_cost_column costs;
 } igemm_sizes;
 
-typedef struct igemm_phase {
+/* Positions of a phase, and their steps in its tensors. */
+typedef struct igemm_where {
     ry_conv_phase at;
     int64_t inside[RY_SPACE]; /* the phase's own positions of the grid */
     int64_t bundle; /* phases of a task, this one the first; 0: it belongs to an earlier one's */
-    /* bundle: the member whose panel serves all, or -1; passes over the block's sums */
-    int64_t source, passes;
-    /* floats from the start of the worker's panels and blocks to the member's */
-    int64_t panel_at, block_at;
-    int64_t depth; /* channels_in * taps */
-    int64_t steps; /* steps of the tiles: depth, or pairs of the k blocks */
-    /* taps that k blocks do not cross the end of: all, or (split) those of one row */
-    int64_t tap_row;
-    int64_t k_block_channels, k_block_taps; /* channels and taps of a k block; one of them is
-                                               complete, or a complete row */
+    int64_t source; /* bundle: the member whose panel serves all, or -1 */
     /* ranges of pixels that blocks do not cross: one an image, or one of all images */
     int64_t images, pixels;
     /* images of a range whose rows alternate, as one row of all images reads like rows of x; 1:
      * none do */
     int64_t beside;
-    /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
-    int64_t lanes;
-    int64_t block, blocks; /* pixels of a task; blocks of a range */
-    int64_t oc_blocks_per_task, oc_block_ranges;
-    int64_t first_task, tasks;
-    int64_t k_blocks, panel; /* k blocks of the reduction; floats of one's panel */
-    int64_t last_k_block;    /* where the last one's steps begin */
-    /* shared: the gathering tasks, one a k block; their panels are in this order */
-    int64_t first_gather, gathers;
-    int64_t shared_at; /* floats from the shared panels' start */
-    int64_t packed;    /* where its weights start, in elements */
     /* steps between pixels, valid if in_place (x) or direct (y, r) */
     int64_t x_pixel, y_pixel, r_pixel;
-    /* while a plan is chosen: of the k blocks of all blocks, how many are needed */
-    double in_bounds;
-    bool blocks_first; /* tasks are ordered [range of oc blocks][block], else [block][range] */
     /* tiles are written to y itself; else to a block of scratch, and from there to y */
     bool direct;
     /* not direct: pixels are next to each other in y, channels in the block of sums; all are f32 */
@@ -131,16 +100,53 @@ typedef struct igemm_phase {
     /* x is the panel: no padding, one tap, one step from pixel to pixel (1 but for ROWS) */
     bool in_place;
     bool plain; /* x could be read in place, and is copied to the panel as it is there */
+    /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
+    bool by_rows;
+    bool any_pad; /* some tap of some pixel is outside x */
+    bool far;     /* its part of x comes from memory */
+} igemm_where;
+
+/* The reduction's k blocks, and the blocks of pixels and channels that tasks take. */
+typedef struct igemm_cut {
+    int64_t depth; /* channels_in * taps */
+    int64_t steps; /* steps of the tiles: depth, or pairs of the k blocks */
+    /* taps that k blocks do not cross the end of: all, or (split) those of one row */
+    int64_t tap_row;
+    /* channels and taps of a k block; one of them is complete, or a complete row */
+    int64_t k_block_channels, k_block_taps;
+    int64_t k_blocks;
+    int64_t last_k_block; /* where the last one's steps begin */
+    int64_t passes;       /* bundle: over the block's sums */
+    /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
+    int64_t lanes;
+    int64_t block, blocks; /* pixels of a task; blocks of a range */
+    int64_t oc_blocks_per_task, oc_block_ranges;
+    int64_t first_task, tasks;
+    int64_t first_gather, gathers; /* shared: the gathering tasks, one a k block */
+    /* while a plan is chosen: of the k blocks of all blocks, how many are needed */
+    double in_bounds;
+    bool skips;        /* k blocks may be left out */
+    bool blocks_first; /* tasks are ordered [range of oc blocks][block], else [block][range] */
     /* x in place is read once: long runs of pixels of few channels at a time, as memory likes it */
     bool streams;
     /* PIXELS: a tile's pixels stay in the first-level cache while all oc blocks of weights are
      * streamed */
     bool micropanels_outer;
-    /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
-    bool by_rows;
-    bool any_pad; /* some tap of some pixel is outside x */
-    bool far;     /* its part of x comes from memory */
-    bool skips;   /* k blocks may be left out */
+} igemm_cut;
+
+/* Sizes and places of the phase's panels, blocks and weights. */
+typedef struct igemm_rooms {
+    int64_t panel; /* floats of one k block's panel */
+    /* floats from the start of the worker's panels and blocks to the member's */
+    int64_t panel_at, block_at;
+    int64_t shared_at; /* floats from the shared panels' start, in the order of gathering tasks */
+    int64_t packed;    /* where its weights start, in elements */
+} igemm_rooms;
+
+typedef struct igemm_phase {
+    igemm_where where;
+    igemm_cut cut;
+    igemm_rooms rooms;
 } igemm_phase;
 
 /* What the phase before the products, if there is one, and the products take, in multiply-adds of a
@@ -195,7 +201,8 @@ typedef struct igemm_plan {
 /* Does a tile have so few sums that a step of it reads much for each? */
 static inline bool igemm_is_small(const igemm_plan *plan)
 {
-    return plan->tile_rows * plan->tile_columns <= 128;
+    return plan->tile_rows * plan->tile_columns <=
+           (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_small_tile;
 }
 
 static inline ry_conv_tap *igemm_taps(igemm_plan *plan)
@@ -206,13 +213,13 @@ static inline ry_conv_tap *igemm_taps(igemm_plan *plan)
 static inline const ry_conv_tap *igemm_phase_taps(const igemm_plan *plan, const igemm_phase *phase)
 {
     return (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps) +
-           phase->at.first_tap;
+           phase->where.at.first_tap;
 }
 
 /* Floats from row to row of a panel [pixel][k]. */
 static inline int64_t igemm_panel_row(const igemm_phase *p)
 {
-    return p->k_block_channels * p->k_block_taps + IGEMM_ROW_GAP;
+    return p->cut.k_block_channels * p->cut.k_block_taps + RY_ROW_GAP;
 }
 
 /* Steps of the tiles for a k block of so much depth. */
@@ -249,11 +256,10 @@ static inline int64_t igemm_oc_block_count(const igemm_plan *plan, int64_t oc_bl
 static inline int64_t igemm_pixel_rows(const igemm_plan *plan, const igemm_phase *p)
 {
     if (plan->mode == IGEMM_GATHERED) {
-        return p->lanes;
+        return p->cut.lanes;
     }
-    return p->in_place && p->x_pixel % IGEMM_ALIAS_FLOATS == 0 && plan->tile_rows > ROWS_ALIASED
-               ? ROWS_ALIASED
-               : plan->tile_rows;
+    const bool meet = p->where.in_place && p->where.x_pixel % RY_SET_FLOATS == 0;
+    return meet ? ry_min(plan->tile_rows, IGEMM_SET_ROWS) : plan->tile_rows;
 }
 
 #endif

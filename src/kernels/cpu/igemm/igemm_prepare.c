@@ -78,14 +78,15 @@ rynd_status ry_igemm_prepare(const ry_query *query, ry_prepared *prepared, ry_er
  * pair. */
 static bool is_plain_order(const igemm_plan *plan, const igemm_phase *p)
 {
-    const int64_t depth = p->k_block_taps * p->k_block_channels;
+    const int64_t depth = p->cut.k_block_taps * p->cut.k_block_channels;
     const bool inner_whole = plan->mode == IGEMM_ROWS
-                                 ? p->k_block_channels == plan->geometry.channels_in
-                                 : p->k_block_taps == p->at.taps;
+                                 ? p->cut.k_block_channels == plan->geometry.channels_in
+                                 : p->cut.k_block_taps == p->where.at.taps;
     const bool outer_single =
-        plan->mode == IGEMM_ROWS ? p->k_block_taps == 1 : p->k_block_channels == 1;
-    return (inner_whole || outer_single) && (!plan->pairs || p->k_blocks == 1 || depth % 2 == 0) &&
-           (!plan->pairs || p->tap_row == 0);
+        plan->mode == IGEMM_ROWS ? p->cut.k_block_taps == 1 : p->cut.k_block_channels == 1;
+    return (inner_whole || outer_single) &&
+           (!plan->pairs || p->cut.k_blocks == 1 || depth % 2 == 0) &&
+           (!plan->pairs || p->cut.tap_row == 0);
 }
 
 void ry_igemm_packing_of(const igemm_plan *plan, ry_text *key)
@@ -97,9 +98,9 @@ void ry_igemm_packing_of(const igemm_plan *plan, ry_text *key)
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         const igemm_phase *p = &plan->phase[i];
         const bool plain = is_plain_order(plan, p);
-        RY_PACKING_NUMBERS(key, p->packed, p->depth, p->steps, p->at.first_tap, p->at.taps, plain,
-                           plain ? 0 : p->k_block_taps, plain ? 0 : p->k_block_channels,
-                           plain ? 0 : p->tap_row);
+        RY_PACKING_NUMBERS(key, p->rooms.packed, p->cut.depth, p->cut.steps, p->where.at.first_tap,
+                           p->where.at.taps, plain, plain ? 0 : p->cut.k_block_taps,
+                           plain ? 0 : p->cut.k_block_channels, plain ? 0 : p->cut.tap_row);
     }
 }
 

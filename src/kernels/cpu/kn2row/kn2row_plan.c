@@ -3,6 +3,7 @@
 #include "kernels/cpu/kn2row/kn2row_plan.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/igemm/igemm_choose.h"
@@ -248,13 +249,13 @@ static void lay_out(kn2row_plan *plan, int width)
     const igemm_plan *product = kn2row_product_plan(plan);
     const bool banded = plan->row_block.out > 0;
     size_t at = 0;
-    plan->sums = at, at += ry_aligned((size_t)(g->phases * g->channels_out * plan->positions) * 4);
-    plan->bias = at, at += ry_aligned((size_t)(g->phases * g->channels_out) * 4);
-    plan->runs = at, at += ry_aligned((size_t)plan->rows * sizeof(epilogue_run));
-    plan->interleaved_row = at,
-    at += ry_aligned(
-        (size_t)(plan->interleave > 1 ? plan->interleave * (plan->positions + width) : 0) * 4);
-    plan->sources = at, at += ry_aligned((size_t)g->taps * sizeof(kn2row_source));
+    plan->sums = ry_room(&at, g->phases * g->channels_out * plan->positions, sizeof(float));
+    plan->bias = ry_room(&at, g->phases * g->channels_out, sizeof(float));
+    plan->runs = ry_room(&at, plan->rows, sizeof(epilogue_run));
+    plan->interleaved_row =
+        ry_room(&at, plan->interleave > 1 ? plan->interleave * (plan->positions + width) : 0,
+                sizeof(float));
+    plan->sources = ry_room(&at, g->taps, sizeof(kn2row_source));
     plan->row_block_products = at, at += banded ? plan->products : 0;
     plan->row_block_shared = at, at += banded ? ry_aligned(product->shared_size) : 0;
     plan->multiply = banded ? at : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays out and cuts products with floats of 24 bits. */
 #include "kernels/cpu/matmul/matmul_float24_plan.h"
+#include "kernels/common/room.h"
 #include "kernels/costs.h"
 
 #include "kernels/cpu/matmul/matmul_tasks.h"
@@ -35,7 +36,7 @@ bool ry_float24_takes(const ry_problem *problem)
 static int64_t columns_of(const ry_query *query, const float24_plan *plan)
 {
     const int64_t blocks = ry_ceil_div(plan->shape.k, FLOAT24_BLOCK);
-    return matmul_task_columns(query->target->machine, plan->shape.n, blocks * FLOAT24_BLOCK_BYTES,
+    return matmul_task_columns(query, plan->shape.n, blocks * FLOAT24_BLOCK_BYTES,
                                float24_group(query->kernel->simd.width));
 }
 
@@ -53,9 +54,8 @@ static bool make_plan(const ry_query *query, float24_plan *plan)
     plan->columns = columns == RY_KNOB_FREE ? columns_of(query, plan) : columns;
     plan->column_blocks = ry_ceil_div(s->n, plan->columns);
     size_t at = 0;
-    plan->a = at,
-    at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
-    plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
+    plan->a = ry_room(&at, plan->a_copied ? s->m * plan->a_step : 0, sizeof(float));
+    plan->block = ry_room(&at, s->m * plan->columns, sizeof(float));
     plan->scratch = at;
     plan->scales = ry_aligned((size_t)(s->n * plan->blocks * FLOAT24_BLOCK_BYTES));
     plan->packed = plan->scales + ry_aligned((size_t)s->n * sizeof(float));

@@ -4,7 +4,9 @@
 #include "kernels/cpu/matmul/matmul_gemm_plan.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/costs.h"
+#include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/form_least.h"
 #include "machine/machine.h"
 
@@ -16,9 +18,6 @@ const ry_knob ry_gemm_knobs[GEMM_KNOBS] = {
     [GEMM_COLUMNS] = {.name = "columns"},
     [GEMM_K_BLOCK] = {.name = "k_block"},
 };
-
-/* Rows a multiple of so many floats apart meet in one set of the first-level cache. */
-enum { ALIASED = 1024 };
 
 static int64_t share_of(const ry_machine *machine, rynd_level level, double share)
 {
@@ -114,8 +113,8 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
 /* Cycles per element of a, without its products. */
 static double a_cycles(const gemm_plan *plan)
 {
-    const bool crowded =
-        plan->a == GEMM_A_ALONG_K && plan->shape.of[MATMUL_A].row % ALIASED == 0 && plan->rows > 1;
+    const bool crowded = plan->a == GEMM_A_ALONG_K &&
+                         plan->shape.of[MATMUL_A].row % RY_SET_FLOATS == 0 && plan->rows > 1;
     const double tiles = (double)ry_ceil_div(plan->columns, plan->tile_columns);
     return plan->a == GEMM_A_PACKED ? ry_costs_of(plan->costs)->matmul.pack_a
            : crowded                ? tiles * ry_costs_of(plan->costs)->matmul.crowded
@@ -239,12 +238,11 @@ static void lay_out_scratch(gemm_plan *plan, const ry_machine *machine)
         plan->a_step / plan->tile_rows;
     plan->a_block = ry_min(plan->rows, ry_max(1, tiles) * plan->tile_rows);
     size_t at = 0;
-    plan->panel = at, at += ry_aligned((size_t)(plan->k_block * full) * 4);
-    plan->a_rows = at,
-    at += plan->a == GEMM_A_PACKED ? ry_aligned((size_t)(plan->a_block * plan->a_step) * 4) : 0;
-    plan->block = at, at += plan->direct ? 0 : ry_aligned((size_t)(plan->rows * full) * 4);
-    plan->bias = at,
-    at += plan->column_bias ? ry_aligned((size_t)(full + plan->tile_columns) * 4) : 0;
+    plan->panel = ry_room(&at, plan->k_block * full, sizeof(float));
+    plan->a_rows =
+        ry_room(&at, plan->a == GEMM_A_PACKED ? plan->a_block * plan->a_step : 0, sizeof(float));
+    plan->block = ry_room(&at, plan->direct ? 0 : plan->rows * full, sizeof(float));
+    plan->bias = ry_room(&at, plan->column_bias ? full + plan->tile_columns : 0, sizeof(float));
     plan->scratch = at;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts products of few rows into tasks of columns. */
 #include "kernels/cpu/matmul/matmul_gemv_plan.h"
+#include "kernels/common/room.h"
 #include "kernels/costs.h"
 
 #include "kernels/cpu/matmul/matmul_tasks.h"
@@ -89,8 +90,7 @@ static int64_t b_size(const gemv_plan *plan)
 static int64_t columns_of(const ry_query *query, const gemv_plan *plan)
 {
     const matmul_shape *s = &plan->shape;
-    return matmul_task_columns(query->target->machine, s->n, s->k * b_size(plan),
-                               grain_of(query, plan));
+    return matmul_task_columns(query, s->n, s->k * b_size(plan), grain_of(query, plan));
 }
 
 static bool make_plan(const ry_query *query, gemv_plan *plan)
@@ -108,9 +108,8 @@ static bool make_plan(const ry_query *query, gemv_plan *plan)
     plan->k_block = k_block == RY_KNOB_FREE ? k_block_of(query, plan) : k_block;
     plan->column_blocks = ry_ceil_div(s->n, plan->columns);
     size_t at = 0;
-    plan->a = at,
-    at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
-    plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
+    plan->a = ry_room(&at, plan->a_copied ? s->m * plan->a_step : 0, sizeof(float));
+    plan->block = ry_room(&at, s->m * plan->columns, sizeof(float));
     plan->scratch = at;
     return true;
 }

@@ -4,19 +4,21 @@
 #define RY_KERNELS_CPU_MATMUL_MATMUL_TASKS_H
 
 #include "base/integer.h"
+#include "kernels/costs.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 
 /* Columns of a task, whole grains of them: a share of all, and so many bytes that taking the task
  * is little beside reading them. */
-static inline int64_t matmul_task_columns(const ry_machine *machine, int64_t columns,
+static inline int64_t matmul_task_columns(const ry_query *query, int64_t columns,
                                           int64_t column_bytes, int64_t grain)
 {
-    enum { TASKS_A_CORE = 32, READING_TO_TAKING = 128 };
+    const ry_machine *machine = query->target->machine;
+    const struct ry_blocks_costs *limit = &ry_costs_asked(query)->blocks;
     const double rate = machine->level[RYND_LEVEL_DRAM].bandwidth.one,
-                 min = machine->task_seconds * READING_TO_TAKING * rate;
-    const int64_t share =
-        ry_round_up(ry_ceil_div(columns, TASKS_A_CORE * (int64_t)machine->cores), grain);
+                 min = machine->task_seconds * limit->column_task_times * rate;
+    const int64_t tasks = (int64_t)limit->column_tasks * (int64_t)machine->cores,
+                  share = ry_round_up(ry_ceil_div(columns, tasks), grain);
     const int64_t enough = ry_round_up(ry_ceil_div((int64_t)min, column_bytes), grain);
     return ry_min(ry_max(share, enough), ry_round_up(columns, grain));
 }

@@ -3,6 +3,7 @@
 #include "kernels/cpu/sample/points_plan.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/common/work.h"
 
 /* Tasks that an operator is cut into if it has so many positions. */
@@ -46,13 +47,6 @@ void ry_points_describe(const ry_tensor *x, const ry_tensor *y, ry_points_plan *
         x->dtype != RYND_DTYPE_F32 && x->dtype != RYND_DTYPE_F16 && x->dtype != RYND_DTYPE_BF16;
 }
 
-static size_t place(size_t *end, int64_t count, size_t size)
-{
-    const size_t at = *end;
-    *end += ry_aligned((size_t)count * size);
-    return at;
-}
-
 void ry_points_lay_out(ry_points_plan *plan, int64_t taps)
 {
     const size_t sum = plan->wide ? sizeof(double) : sizeof(float);
@@ -65,11 +59,11 @@ void ry_points_lay_out(ry_points_plan *plan, int64_t taps)
     plan->axis_length = plan->axis_length > 0 ? plan->axis_length : plan->block;
     const int64_t entries = plan->rank * plan->axis_taps * plan->axis_length;
     size_t end = 0;
-    plan->index = place(&end, entries, sizeof(int32_t));
-    plan->axis_weight = place(&end, entries, sizeof(double));
-    plan->pixel = place(&end, plan->block * plan->pass, sizeof(int32_t));
-    plan->weight = place(&end, plan->block * plan->pass, sum);
-    plan->carry = place(&end, taps > plan->pass ? plan->block * RY_POINTS_CHANNELS : 0, sum);
+    plan->index = ry_room(&end, entries, sizeof(int32_t));
+    plan->axis_weight = ry_room(&end, entries, sizeof(double));
+    plan->pixel = ry_room(&end, plan->block * plan->pass, sizeof(int32_t));
+    plan->weight = ry_room(&end, plan->block * plan->pass, sum);
+    plan->carry = ry_room(&end, taps > plan->pass ? plan->block * RY_POINTS_CHANNELS : 0, sum);
     plan->scratch = end;
 }
 

@@ -4,16 +4,11 @@
 
 #include "base/integer.h"
 #include "kernels/costs.h"
+#include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
 
 #include <string.h>
-
-enum {
-    /* pixels of a strip: several tiles of the matrix product per pass over its weights */
-    PIXELS_WANTED = 52,
-    MAX_STRIPS = 4 /* strips of a task */
-};
 
 static bool is_f32(const ry_problem *problem, int i)
 {
@@ -139,8 +134,9 @@ static int64_t choose_rows(const separable_plan *plan, const ry_machine *machine
 {
     const int64_t row = plan->columns_out * plan->m_step * (int64_t)sizeof(float),
                   together = plan->depthwise.height;
-    const int64_t wanted = ry_round_up(ry_ceil_div(PIXELS_WANTED, plan->columns_out), together);
     const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
+    const int64_t pixels = (int64_t)limit->separable_pixels,
+                  wanted = ry_round_up(ry_ceil_div(pixels, plan->columns_out), together);
     const int64_t tasks = (int64_t)limit->separable_tasks * machine->cores,
                   shared = ry_ceil_div(plan->rows_out * plan->batch, tasks);
     const int64_t rows =
@@ -156,8 +152,9 @@ static void choose_tasks(const ry_query *query, separable_plan *plan)
     plan->rows = plan->rows == RY_KNOB_FREE ? choose_rows(plan, machine) : plan->rows;
     plan->task_rows = ry_form_wanted(query, SEPARABLE_TASK_ROWS);
     if (plan->task_rows == RY_KNOB_FREE) {
+        const int64_t strips = (int64_t)ry_blocks_of(plan->costs)->separable_strips;
         plan->task_rows = plan->rows;
-        for (int64_t rows = 2 * plan->rows; rows <= MAX_STRIPS * plan->rows; rows += plan->rows) {
+        for (int64_t rows = 2 * plan->rows; rows <= strips * plan->rows; rows += plan->rows) {
             plan->task_rows =
                 task_cost(plan, machine, rows) < task_cost(plan, machine, plan->task_rows)
                     ? rows
@@ -190,7 +187,7 @@ void ry_separable_initialise(const ry_query *query, void *state)
     plan->tile_rows = ry_min(simd->rows, (int64_t)ry_blocks_of(plan->costs)->strided_rows);
     plan->tile_columns = (int64_t)simd->width * simd->vectors;
     plan->oc_blocks = ry_ceil_div(plan->outputs, plan->tile_columns);
-    plan->m_step = ry_round_up(plan->channels, simd->width) + 16;
+    plan->m_step = ry_round_up(plan->channels, simd->width) + RY_ROW_GAP;
     separable_depthwise depthwise;
     ry_separable_depthwise_of(problem, plan->m_step, &depthwise);
     const ry_query half = {query->kernel, &depthwise.problem, query->target, NULL};

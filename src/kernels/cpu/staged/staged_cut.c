@@ -3,19 +3,16 @@
 #include "kernels/cpu/staged/staged_plan.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/epilogue_run.h"
+#include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/cpu/staged/staged_cost.h"
 #include "kernels/form_least.h"
 #include "machine/machine.h"
 
 #include <string.h>
-
-enum {
-    POSITIONS = 2048, /* positions of a task with runs, at most, about */
-    MIN_COLUMNS = 96  /* columns of a part of a row */
-};
 
 static size_t taps_at(const ry_conv_geometry *g)
 {
@@ -145,7 +142,8 @@ static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t sums =
         ry_machine_core_share(machine, RYND_LEVEL_L2, shares_of(plan)->staged_sums);
-    return ry_min(POSITIONS, ry_max(1, sums / 4 / (g->channels_out * g->phases)));
+    return ry_min((int64_t)shares_of(plan)->staged_positions,
+                  ry_max(1, sums / 4 / (g->channels_out * g->phases)));
 }
 
 /* Images of a task with runs: several small images, as long as tasks suffice for all cores. */
@@ -170,7 +168,8 @@ static int64_t choose_run_rows(const staged_plan *plan, const ry_machine *machin
     const int64_t rows = plan->grid[0], planes = g->batch * g->groups * plan->slices;
     const int64_t wanted = ry_max(ry_ceil_div(rows * plan->pitch, positions_of(plan, machine)),
                                   ry_ceil_div(min_run_tasks(plan, machine), planes));
-    const int64_t max = rows / ry_max(1, ry_min(2 * plan->reach[0], 4));
+    const int64_t max =
+        rows / ry_max(1, ry_min(2 * plan->reach[0], (int64_t)shares_of(plan)->staged_halo_rows));
     return ry_ceil_div(rows, plan->images > 1 ? 1 : ry_max(1, ry_min(wanted, max)));
 }
 
@@ -257,7 +256,7 @@ static void cut(const ry_query *query, staged_plan *plan, int64_t columns)
     /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets
      * of the cache */
     plan->plane = ry_round_up(plan->images * plan->image_rows * plan->pitch + width, 16);
-    plan->plane += plan->plane % 64 == 0 ? 16 : 0;
+    plan->plane += plan->plane % 64 == 0 ? RY_ROW_GAP : 0;
     const int64_t tasks = ry_ceil_div(g->batch, plan->images) * plan->slices *
                           ry_ceil_div(plan->grid[0], plan->rows) * plan->column_blocks * g->groups;
     plan->groups = ry_form_or(query, STAGED_GROUPS, choose_groups(query, plan, tasks));
@@ -280,8 +279,9 @@ static void list_columns(const staged_plan *plan, ry_knob_values *values)
 {
     const bool cuts =
         plan->form == STAGED_RUNS && plan->geometry.phases == 1 && plan->geometry.x_step[2] != 1;
+    const int64_t least = (int64_t)shares_of(plan)->staged_columns;
     ry_knob_values_add(values, plan->grid[1]);
-    for (int64_t blocks = 2; cuts && plan->grid[1] / blocks >= MIN_COLUMNS; blocks++) {
+    for (int64_t blocks = 2; cuts && plan->grid[1] / blocks >= least; blocks++) {
         ry_knob_values_add(values, ry_round_up(ry_ceil_div(plan->grid[1], blocks), plan->width));
     }
 }
@@ -384,24 +384,19 @@ static void lay_out(staged_plan *plan)
     const int64_t floats = channels ? plan->plane
                            : place  ? 0
                                     : plan->k_block * plan->planes * plan->plane;
-    plan->staged = at, at += ry_aligned((size_t)(floats + 8 * width) * 4);
-    plan->lines = at,
-    at += ry_aligned((size_t)(channels || place ? 0 : line * (g->x_channel == 1 ? width : 1)) * 4);
-    plan->sums = at,
-    at += ry_aligned((size_t)(runs ? g->phases * g->channels_out * plan->positions : 0) * 4);
-    plan->transposed_sums = at,
-    at += ry_aligned((size_t)(plan->transposed
-                                  ? 2 * ry_round_up(plan->columns, width) * plan->max_oc_block
-                                  : 0) *
-                     4);
-    plan->bias = at,
-    at += ry_aligned((size_t)(g->phases * g->channels_out + plan->max_oc_block) * 4);
-    plan->runs = at,
-    at += ry_aligned((size_t)(runs ? plan->images * plan->rows : 0) * sizeof(epilogue_run));
+    plan->staged = ry_room(&at, floats + 8 * width, sizeof(float));
+    plan->lines =
+        ry_room(&at, channels || place ? 0 : line * (g->x_channel == 1 ? width : 1), sizeof(float));
+    plan->sums =
+        ry_room(&at, runs ? g->phases * g->channels_out * plan->positions : 0, sizeof(float));
+    plan->transposed_sums = ry_room(
+        &at, plan->transposed ? 2 * ry_round_up(plan->columns, width) * plan->max_oc_block : 0,
+        sizeof(float));
+    plan->bias = ry_room(&at, g->phases * g->channels_out + plan->max_oc_block, sizeof(float));
+    plan->runs = ry_room(&at, runs ? plan->images * plan->rows : 0, sizeof(epilogue_run));
     const int64_t interleave = plan->beside ? g->channels_out : plan->interleave;
-    plan->interleaved_row = at,
-    at += ry_aligned((size_t)(runs && interleave > 1 ? interleave * (plan->positions + width) : 0) *
-                     4);
+    plan->interleaved_row = ry_room(
+        &at, runs && interleave > 1 ? interleave * (plan->positions + width) : 0, sizeof(float));
     plan->scratch = at;
 }
 

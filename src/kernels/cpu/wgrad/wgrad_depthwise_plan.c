@@ -16,14 +16,6 @@ const ry_knob ry_wgrad_depthwise_knobs[WGRAD_DEPTHWISE_KNOBS] = {
     [WGRAD_DEPTHWISE_LINES] = {.name = "lines"},
 };
 
-/* Positions of a piece of a line: at least, and at most, so that no sum is long. */
-enum { SHORTEST = 64, LONGEST = 512 };
-
-enum { MAX_PARTS = 64 };
-
-/* Floats of a part that a task of the second phase adds: those of two parts stay in L1. */
-enum { FINISH_FLOATS = 2048 };
-
 bool ry_wgrad_depthwise_takes(const ry_problem *problem)
 {
     if (!ry_wgrad_takes(problem)) {
@@ -41,11 +33,14 @@ bool ry_wgrad_depthwise_takes(const ry_problem *problem)
 static int64_t usual_positions(const wgrad_depthwise_plan *plan, const ry_machine *machine)
 {
     const ry_window_axis *h = &plan->shape.axis[1], *w = &plan->shape.axis[2];
+    const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
     const double floats = (double)plan->shape.groups *
                           (1 + (double)ry_min(h->stride, h->taps) * (double)w->in / (double)w->out),
-                 fit = ry_blocks_of(plan->costs)->wgrad_depthwise_block *
-                       (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / floats;
-    return fit < SHORTEST ? SHORTEST : fit < LONGEST ? (int64_t)fit : LONGEST;
+                 fit = limit->wgrad_depthwise_block *
+                       (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2) / 4 / floats,
+                 shortest = limit->wgrad_depthwise_shortest,
+                 longest = limit->wgrad_depthwise_longest;
+    return (int64_t)(fit < shortest ? shortest : fit < longest ? fit : longest);
 }
 
 wgrad_lines ry_wgrad_lines_of(const wgrad_depthwise_plan *plan, int64_t index, int64_t end)
@@ -77,17 +72,18 @@ static bool is_dense(const wgrad_shape *s)
 /* Parts, and where lines are fewer than what keeps the cores busy, pieces of the channels. */
 static void set_tasks(const ry_query *query, wgrad_depthwise_plan *plan)
 {
-    const int64_t wanted =
-        (int64_t)ry_blocks_of(plan->costs)->wgrad_depthwise_tasks * query->target->machine->cores;
+    const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
+    const int64_t wanted = (int64_t)limit->wgrad_depthwise_tasks * query->target->machine->cores;
     plan->parts = ry_form_or(query, WGRAD_DEPTHWISE_PARTS,
-                             ry_clamp(wanted, 1, ry_min(plan->lines, MAX_PARTS)));
+                             ry_clamp(wanted, 1, ry_min(plan->lines, (int64_t)limit->wgrad_parts)));
     plan->task_vectors =
         ry_ceil_div(plan->vectors, ry_min(plan->vectors, ry_ceil_div(wanted, plan->parts)));
     plan->tasks = ry_ceil_div(plan->vectors, plan->task_vectors);
     plan->fetches = plan->tasks == 1 && is_dense(&plan->shape);
     plan->vector_floats = (plan->shape.taps + 1) * plan->width;
     plan->part_floats = plan->vectors * plan->vector_floats;
-    plan->finish_vectors = ry_clamp(FINISH_FLOATS / plan->vector_floats, 1, plan->vectors);
+    plan->finish_vectors =
+        ry_clamp((int64_t)limit->wgrad_finish / plan->vector_floats, 1, plan->vectors);
     plan->finishes = ry_ceil_div(plan->vectors, plan->finish_vectors);
 }
 
@@ -148,7 +144,8 @@ void ry_wgrad_depthwise_values(const ry_query *query, int knob, ry_knob_values *
     make_plan(&freely, &plan);
     *values = (ry_knob_values){0};
     if (knob == WGRAD_DEPTHWISE_PARTS) {
-        ry_knob_values_counts(values, ry_min(MAX_PARTS, plan.lines));
+        ry_knob_values_counts(values,
+                              ry_min((int64_t)ry_blocks_of(plan.costs)->wgrad_parts, plan.lines));
         ry_knob_values_add(values, plan.parts);
         return;
     }

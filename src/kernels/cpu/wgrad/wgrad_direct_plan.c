@@ -3,6 +3,7 @@
 #include "kernels/cpu/wgrad/wgrad_direct_plan.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
@@ -16,11 +17,6 @@ const ry_knob ry_wgrad_direct_knobs[WGRAD_DIRECT_KNOBS] = {
     [WGRAD_DIRECT_PARTS] = {.name = "parts", .main = true},
     [WGRAD_DIRECT_PLACES] = {.name = "places"},
 };
-
-enum { MAX_PARTS = 64 };
-
-/* Vectors of a task where a place is one: what copies of neighbours in memory have in common. */
-enum { TASK_VECTORS = 4 };
 
 static int64_t reach_of(const ry_window_axis *axis)
 {
@@ -127,7 +123,8 @@ static int64_t usual_places(const wgrad_direct_plan *plan, const ry_machine *mac
     const int64_t bytes =
         plan->lanes > 1 ? ry_machine_core_share(machine, RYND_LEVEL_L2, share->wgrad_direct_lanes)
                         : ry_machine_core_share(machine, RYND_LEVEL_L1, share->wgrad_direct_frames);
-    return ry_max(64, bytes / 4 / place_floats(plan));
+    return ry_max((int64_t)ry_blocks_of(plan->costs)->wgrad_direct_places,
+                  bytes / 4 / place_floats(plan));
 }
 
 /* Multiply-adds of a vector, or what takes as long, of all tasks. */
@@ -159,10 +156,10 @@ static double cycles_of(const wgrad_direct_plan *plan)
 /* Parts only where channels do not keep the cores busy. */
 static int64_t usual_parts(const wgrad_direct_plan *plan, const ry_machine *machine)
 {
-    const int64_t wanted = (int64_t)ry_blocks_of(plan->costs)->wgrad_direct_tasks * machine->cores;
-    return plan->unit_tasks >= wanted ? 1
-                                      : ry_clamp(ry_ceil_div(wanted, plan->unit_tasks), 1,
-                                                 ry_min(plan->blocks, MAX_PARTS));
+    const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
+    const int64_t wanted = (int64_t)limit->wgrad_direct_tasks * machine->cores,
+                  max = ry_min(plan->blocks, (int64_t)limit->wgrad_parts);
+    return plan->unit_tasks >= wanted ? 1 : ry_clamp(ry_ceil_div(wanted, plan->unit_tasks), 1, max);
 }
 
 static void lay_out(wgrad_direct_plan *plan)
@@ -174,10 +171,10 @@ static void lay_out(wgrad_direct_plan *plan)
     plan->outputs = s->groups * s->k * s->c * s->taps;
     plan->part_floats = plan->outputs + s->groups * s->k;
     size_t at = 0;
-    plan->x = at, at += ry_aligned((size_t)(inputs * plan->frames * plan->frame) * 4);
-    plan->dy = at, at += ry_aligned((size_t)(outputs * plan->frame) * 4);
-    plan->sums = at, at += ry_aligned((size_t)(pairs * s->taps * plan->width) * 4);
-    plan->bias = at, at += ry_aligned((size_t)(outputs * plan->width) * 4);
+    plan->x = ry_room(&at, inputs * plan->frames * plan->frame, sizeof(float));
+    plan->dy = ry_room(&at, outputs * plan->frame, sizeof(float));
+    plan->sums = ry_room(&at, pairs * s->taps * plan->width, sizeof(float));
+    plan->bias = ry_room(&at, outputs * plan->width, sizeof(float));
     plan->scratch = at;
 }
 
@@ -195,10 +192,12 @@ static void read_problem(const ry_query *query, wgrad_direct_plan *plan)
     for (int i = 0; i < WGRAD_SPACE; i++) {
         plan->frames *= residues_of(&s->axis[i]);
     }
-    plan->task_units =
-        plan->lanes > 1
-            ? ry_min(plan->units, TASK_VECTORS)
-            : ry_clamp(plan->units / (8 * (int64_t)query->target->machine->cores), 1, 16);
+    const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
+    const int64_t tasks =
+        (int64_t)limit->wgrad_direct_group_tasks * (int64_t)query->target->machine->cores;
+    plan->task_units = plan->lanes > 1
+                           ? ry_min(plan->units, (int64_t)limit->wgrad_direct_vectors)
+                           : ry_clamp(plan->units / tasks, 1, (int64_t)limit->wgrad_direct_groups);
     plan->unit_tasks = ry_ceil_div(plan->units, plan->task_units);
 }
 
@@ -220,7 +219,8 @@ void ry_wgrad_direct_values(const ry_query *query, int knob, ry_knob_values *val
     make_plan(&freely, &plan);
     *values = (ry_knob_values){0};
     if (knob == WGRAD_DIRECT_PARTS) {
-        ry_knob_values_counts(values, ry_min(MAX_PARTS, plan.blocks));
+        ry_knob_values_counts(values,
+                              ry_min((int64_t)ry_blocks_of(plan.costs)->wgrad_parts, plan.blocks));
         ry_knob_values_add(values, plan.parts);
     } else {
         ry_knob_values_around(values, usual_places(&plan, query->target->machine), 1);

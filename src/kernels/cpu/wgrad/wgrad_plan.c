@@ -4,8 +4,10 @@
 #include "kernels/cpu/wgrad/wgrad_plan.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
+#include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/form_least.h"
 #include "kernels/knob_values.h"
 #include "machine/machine.h"
@@ -19,13 +21,6 @@ const ry_knob ry_wgrad_knobs[WGRAD_KNOBS] = {
     [WGRAD_CHANNELS] = {.name = "channels"},
     [WGRAD_POSITIONS] = {.name = "positions"},
 };
-
-/* Floats of the sums that a task of the second phase adds for each part: they stay in L1. */
-enum { FINISH_FLOATS = 2048 };
-
-/* Channels so many floats apart, more than so many of them, meet in one set of the first-level
- * cache. */
-enum { ALIASED = 1024, CROWD = 8 };
 
 /* Positions of a block: the panel of one tile of k stays in the first-level cache. */
 static int64_t usual_positions(const wgrad_plan *plan, const ry_machine *machine)
@@ -146,7 +141,8 @@ static double task_cycles(const wgrad_plan *plan)
                  positions = lines * (double)s->axis[2].out;
     const double vectors = (double)vectors_of(plan, plan->k_block), taps = (double)s->taps;
     const double tiles = (double)(plan->k_block * ry_ceil_div(plan->c_block, plan->tile_rows));
-    const bool crowded = !plan->copied && s->x.channel % ALIASED == 0 && plan->c_block > CROWD;
+    const bool crowded =
+        !plan->copied && s->x.channel % RY_SET_FLOATS == 0 && plan->c_block > RY_SET_LINES;
     const double products = positions * (plan->copied ? 1 : plan->inside) *
                             position_cycles(plan, cost) * (crowded ? cost->crowded : 1);
     const double copy =
@@ -218,17 +214,17 @@ static bool fits(const ry_query *query, const void *user)
 /* Does the copy of one channel of a block stay in a cache? */
 static bool may_copy(const wgrad_plan *plan)
 {
-    enum { LARGEST_COPY = 1 << 20 };
     wgrad_plan one = *plan;
     one.c_block = 1;
-    return region_floats(&one) < LARGEST_COPY;
+    return region_floats(&one) < ry_blocks_of(plan->costs)->wgrad_copy;
 }
 
 static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
     const wgrad_plan *plan = user;
+    const int64_t max_parts = (int64_t)ry_blocks_of(plan->costs)->wgrad_parts;
     switch (knob) {
-    case WGRAD_PARTS: ry_knob_values_counts(values, ry_min(WGRAD_MAX_PARTS, plan->blocks)); break;
+    case WGRAD_PARTS: ry_knob_values_counts(values, ry_min(max_parts, plan->blocks)); break;
     case WGRAD_COPIED:
         *values = may_copy(plan) ? (ry_knob_values){2, {0, 1}} : (ry_knob_values){1, {0}};
         break;
@@ -291,12 +287,12 @@ static void lay_out(wgrad_plan *plan)
                   positions = plan->outer_block * plan->line_block * s->axis[2].out;
     plan->bias_floats = s->groups * plan->k_tiles * rows * columns;
     plan->part_floats = plan->bias_floats + s->groups * plan->k_tiles * columns;
-    plan->finish_rows = ry_max(1, FINISH_FLOATS / columns);
+    plan->finish_rows = ry_max(1, (int64_t)ry_blocks_of(plan->costs)->wgrad_finish / columns);
     plan->finishes = ry_ceil_div(rows, plan->finish_rows);
     size_t at = 0;
     plan->panel_floats = positions * columns;
     const int64_t panels = plan->in_place ? 0 : plan->together ? plan->k_block : 1;
-    plan->panel = at, at += ry_aligned((size_t)(panels * plan->panel_floats) * 4);
+    plan->panel = ry_room(&at, panels * plan->panel_floats, sizeof(float));
     plan->x = at;
     if (plan->copied) {
         set_copy(plan);
@@ -308,7 +304,7 @@ static void lay_out(wgrad_plan *plan)
     plan->bias = at;
     if (plan->parts == 1) {
         at += ry_aligned((size_t)(plan->k_block * plan->c_block * s->taps * columns) * 4);
-        plan->bias = at, at += ry_aligned((size_t)(plan->k_block * columns) * 4);
+        plan->bias = ry_room(&at, plan->k_block * columns, sizeof(float));
     }
     plan->scratch = at;
 }

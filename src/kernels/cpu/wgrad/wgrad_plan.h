@@ -26,8 +26,6 @@
 enum { WGRAD_PARTS, WGRAD_COPIED, WGRAD_K_TILES, WGRAD_CHANNELS, WGRAD_POSITIONS, WGRAD_KNOBS };
 extern const ry_knob ry_wgrad_knobs[WGRAD_KNOBS];
 
-enum { WGRAD_MAX_PARTS = 64 };
-
 typedef struct wgrad_plan {
     wgrad_shape shape;
     double inside;     /* share of x's taps that are not padding */

@@ -4,6 +4,7 @@
 #include "kernels/cpu/wgrad/wgrad_winograd_plan.h"
 
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "kernels/common/work.h"
 #include "kernels/form_least.h"
 #include "kernels/knob_values.h"
@@ -17,9 +18,7 @@ const ry_knob ry_wgrad_winograd_knobs[WGRAD_WINOGRAD_KNOBS] = {
     [WGRAD_WINOGRAD_FILTERS] = {.name = "filters"},
 };
 
-enum { MAX_PARTS = 64, LINE_FLOATS = 16 };
-/* Floats of the sums that a task of the second phase adds for each part: they stay in L1. */
-enum { FINISH_FLOATS = 2048 };
+enum { LINE_FLOATS = 16 };
 
 static bool is_plain(const ry_window_axis *axis)
 {
@@ -126,9 +125,9 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
 {
     (void)query;
     const wgrad_winograd_plan *plan = user;
-    const int64_t width = plan->width;
+    const int64_t width = plan->width, max_parts = (int64_t)ry_blocks_of(plan->costs)->wgrad_parts;
     switch (knob) {
-    case WGRAD_WINOGRAD_PARTS: ry_knob_values_counts(values, ry_min(MAX_PARTS, plan->tiles)); break;
+    case WGRAD_WINOGRAD_PARTS: ry_knob_values_counts(values, ry_min(max_parts, plan->tiles)); break;
     case WGRAD_WINOGRAD_TILES: *values = (ry_knob_values){3, {16, 32, 64}}; break;
     case WGRAD_WINOGRAD_CHANNELS:
         ry_knob_values_cuts(values, ry_ceil_div(plan->shape.c, width), width, plan->shape.c);
@@ -168,24 +167,24 @@ static void lay_out(wgrad_winograd_plan *plan)
 {
     const wgrad_shape *s = &plan->shape;
     const size_t points = WGRAD_POINTS * sizeof(float);
+    const int64_t finish = (int64_t)ry_blocks_of(plan->costs)->wgrad_finish;
     size_t at = 0;
     plan->bias_floats = s->groups * s->c * WGRAD_WINDOW * plan->pitch;
     plan->part_floats = plan->bias_floats + s->groups * plan->pitch;
-    plan->finish_channels = ry_clamp(FINISH_FLOATS / WGRAD_WINDOW / plan->pitch, 1, s->c);
+    plan->finish_channels = ry_clamp(finish / WGRAD_WINDOW / plan->pitch, 1, s->c);
     plan->finishes = ry_ceil_div(s->c, plan->finish_channels);
-    plan->v = at, at += ry_aligned((size_t)plan->v_point * points);
-    plan->u = at, at += ry_aligned((size_t)plan->u_point * points);
-    plan->m = at, at += ry_aligned((size_t)plan->m_point * points);
-    plan->stage = at, at += ry_aligned((size_t)stage_floats(plan) * sizeof(float));
+    plan->v = ry_room(&at, plan->v_point, points);
+    plan->u = ry_room(&at, plan->u_point, points);
+    plan->m = ry_room(&at, plan->m_point, points);
+    plan->stage = ry_room(&at, stage_floats(plan), sizeof(float));
     plan->sums = at;
     if (plan->parts == 1) {
         at += ry_aligned((size_t)(plan->c_block * WGRAD_WINDOW * plan->k_block) * sizeof(float));
     }
-    plan->bias = at, at += ry_aligned((size_t)(2 * plan->k_block) * sizeof(float));
-    plan->squares = at,
-    at += ry_aligned(
-        (size_t)(WGRAD_SQUARES * (wgrad_v_row(plan) + ry_round_up(plan->k_block, plan->width))) *
-        sizeof(float));
+    plan->bias = ry_room(&at, 2 * plan->k_block, sizeof(float));
+    plan->squares =
+        ry_room(&at, WGRAD_SQUARES * (wgrad_v_row(plan) + ry_round_up(plan->k_block, plan->width)),
+                sizeof(float));
     plan->scratch = at;
 }
 

@@ -2,6 +2,7 @@
 /* Lays a plan out for a form. */
 #include "kernels/cpu/winograd/winograd_plan.h"
 #include "base/integer.h"
+#include "kernels/common/room.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -10,12 +11,7 @@ enum {
     LINE = RY_LINE_FLOATS,
     MAX_DEPTH_8 = 512, /* longer sums of products at eight points would leave the class near32 */
     MAX_PHASES = 16,
-    STAGED_CHANNELS = 2 * LINE,  /* channels of a group that take few lines of each pixel */
-    MAX_INTERLEAVED = 128 << 10, /* channels and tiles that are transformed together at least */
-    VECTORS_A_PART = 4, /* vectors of channels of a task that transforms a part of a shared V */
-    /* as many fewer positions at once in strips for tiles that are fixed up */
-    POSITIONS_PER_FIXUP = 3,
-    MAX_V_ROW = 320 /* floats of a row of V that ends before the hardware's prefetchers follow it */
+    MAX_INTERLEAVED = 128 << 10 /* channels and tiles that are transformed together at least */
 };
 
 /* The floats that a share of a cache holds. */
@@ -290,7 +286,8 @@ static void lay_out(winograd_plan *plan)
     const int64_t strip =
         floats_of(plan->limits.l2, shares_of(plan)->winograd_strips) / (WINOGRAD_MAX_POINTS * LINE);
     const bool strips_pass = plan->x_staged || !plan->y_channels_last;
-    const int64_t max = ry_min(all, strips_pass ? strip : strip / POSITIONS_PER_FIXUP);
+    const int64_t max = ry_min(
+        all, strips_pass ? strip : strip / (int64_t)shares_of(plan)->winograd_fixup_positions);
     const int64_t span = ry_max(reach, max);
     const int64_t written = ry_max(span / w->output_stride, w->outputs) * w->output_stride;
     const int64_t strips =
@@ -299,21 +296,21 @@ static void lay_out(winograd_plan *plan)
     const int64_t stage = ry_max(strips * plan->width, size_fixup(plan));
     size_t at = 0;
     plan->run_span = span;
-    plan->v = at, at += plan->shared ? 0 : ry_aligned((size_t)(plan->points * plan->v_point) * 4);
-    plan->m = at, at += ry_aligned((size_t)(plan->points * plan->m_point) * 4);
-    plan->stage = at, at += ry_aligned((size_t)stage * 4);
-    plan->squares = at, at += ry_aligned((size_t)(plan->block * winograd_tile_squares(plan)) * 4);
-    plan->uneven = at, at += ry_aligned((size_t)plan->block * sizeof(bool));
-    plan->outputs = at,
-    at += ry_aligned((size_t)(plan->block * plan->phases) * sizeof(winograd_outputs));
+    plan->v = ry_room(&at, plan->shared ? 0 : plan->points * plan->v_point, sizeof(float));
+    plan->m = ry_room(&at, plan->points * plan->m_point, sizeof(float));
+    plan->stage = ry_room(&at, stage, sizeof(float));
+    plan->squares = ry_room(&at, plan->block * winograd_tile_squares(plan), sizeof(float));
+    plan->uneven = ry_room(&at, plan->block, sizeof(bool));
+    plan->outputs = ry_room(&at, plan->block * plan->phases, sizeof(winograd_outputs));
     const int64_t biases = plan->geometry.phase_bias ? plan->phases : 1;
-    plan->bias = at,
-    at += ry_aligned((size_t)(biases * (plan->oc_blocks_per_task + 1) * plan->tile_columns) * 4);
+    plan->bias =
+        ry_room(&at, biases * (plan->oc_blocks_per_task + 1) * plan->tile_columns, sizeof(float));
     plan->scratch = at;
-    const int64_t vectors = ry_ceil_div(plan->geometry.channels_in, plan->width);
+    const int64_t vectors = ry_ceil_div(plan->geometry.channels_in, plan->width),
+                  part = (int64_t)shares_of(plan)->winograd_part_vectors;
     plan->channels_a_part =
         plan->tiles < (int64_t)shares_of(plan)->winograd_tiles * plan->limits.cores
-            ? ry_ceil_div(vectors, ry_ceil_div(vectors, VECTORS_A_PART)) * plan->width
+            ? ry_ceil_div(vectors, ry_ceil_div(vectors, part)) * plan->width
             : vectors * plan->width;
     plan->channel_parts = ry_ceil_div(plan->geometry.channels_in, plan->channels_a_part);
 }
@@ -419,7 +416,7 @@ void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan)
     plan->y_channels_last = g->y_channel == 1;
     plan->x_staged =
         !plan->x_channels_last ||
-        (g->channels_in <= STAGED_CHANNELS &&
+        (g->channels_in <= (int64_t)shares_of(plan)->winograd_staged_channels &&
          g->x_step[2] >= floats_of(plan->limits.l1, shares_of(plan)->winograd_staged_step));
     plan->axis[0].interleave = 1;
     plan->axis[1].interleave = count_interleaved(g, &plan->axis[1]);
@@ -446,7 +443,7 @@ void ry_winograd_plan_finish(winograd_plan *plan)
     plan->prefetch_y = is_fetched(plan, plan->y_channels_last, g->channels_out, g->out);
     plan->v_fetched =
         plan->points * plan->v_point > floats_of(l->l2, shares_of(plan)->winograd_v_near) &&
-        plan->v_row <= MAX_V_ROW;
+        plan->v_row <= (int64_t)shares_of(plan)->winograd_v_row;
     plan->u_fetched = plan->packed_group > floats_of(l->l2, shares_of(plan)->winograd_u_near);
     plan->point_near = floats_of(l->l1, shares_of(plan)->winograd_point);
     lay_out(plan);

@@ -6,18 +6,16 @@
 #include "kernels/cpu/winograd/winograd_cost.h"
 #include "kernels/form_least.h"
 
-enum {
-    MAX_BLOCK_ROWS = 16, /* tiles of products that a block of tiles fills */
-    MAX_ROW_PARTS = 8    /* parts of a row of tiles that a block is, or rows */
-};
-
 /* Tiles of a block for the plan's points, in whole groups of interleaved ones: full tiles of
  * products, and fewer that keep all cores busy; where rows of positions are read or written, whole
  * rows of tiles and equal parts of them. */
 static void add_blocks(const winograd_plan *plan, ry_knob_values *values)
 {
-    const int64_t interleave = plan->axis[1].interleave, columns = plan->axis[1].tiles;
-    for (int64_t rows = 0, block = 1; rows <= MAX_BLOCK_ROWS; rows++) {
+    const struct ry_blocks_costs *limit = ry_blocks_of(plan->limits.costs);
+    const int64_t interleave = plan->axis[1].interleave, columns = plan->axis[1].tiles,
+                  max_rows = (int64_t)limit->winograd_block_rows,
+                  max_parts = (int64_t)limit->winograd_row_parts;
+    for (int64_t rows = 0, block = 1; rows <= max_rows; rows++) {
         block = rows > 0 ? rows * plan->tile_rows : 1;
         const int64_t blocks = ry_ceil_div(plan->tiles, block);
         ry_knob_values_add(values, ry_round_up(ry_ceil_div(plan->tiles, blocks), interleave));
@@ -29,9 +27,9 @@ static void add_blocks(const winograd_plan *plan, ry_knob_values *values)
             break;
         }
     }
-    const int64_t max = ry_min(MAX_BLOCK_ROWS * plan->tile_rows, plan->tiles);
-    for (int64_t parts = 1;
-         !(plan->x_channels_last && plan->y_channels_last) && parts <= MAX_ROW_PARTS; parts++) {
+    const int64_t max = ry_min(max_rows * plan->tile_rows, plan->tiles);
+    for (int64_t parts = 1; !(plan->x_channels_last && plan->y_channels_last) && parts <= max_parts;
+         parts++) {
         if (columns % parts == 0) {
             ry_knob_values_add(values, ry_round_up(columns / parts, interleave));
         }
