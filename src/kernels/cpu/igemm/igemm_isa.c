@@ -556,7 +556,7 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
         }
         for (int64_t i = 0; final && i < bundle->where.bundle; i += member->plan->interleave) {
             if (!bundle[i].where.direct && !member[i].ends) {
-                RY_ISA_SYMBOL(igemm_epilogue_oc_block)(&member[i], u);
+                store_oc_block(&member[i], u);
             }
         }
     }

@@ -62,8 +62,9 @@ void ry_qconv_pack(const ry_cpu_launch *launch, size_t task)
     const int64_t first = igemm_oc_block_first(igemm, oc_block),
                   count = igemm_oc_block_count(igemm, oc_block),
                   columns = (count + igemm->width - 1) / igemm->width * igemm->width;
-    uint8_t *to = (uint8_t *)launch->packed_out +
-                  QCONV_QUAD * (group * igemm->packed_group + phase->packed + first * phase->steps);
+    uint8_t *to =
+        (uint8_t *)launch->packed_out +
+        QCONV_QUAD * (group * igemm->packed_group + phase->rooms.packed + first * phase->cut.steps);
     int32_t *start = (int32_t *)(void *)((char *)launch->packed_out + plan->starts);
     float *scale = (float *)(void *)((char *)launch->packed_out + plan->scales);
     packing p = {.igemm = igemm,
@@ -71,13 +72,13 @@ void ry_qconv_pack(const ry_cpu_launch *launch, size_t task)
                  .channels = w->dim[1],
                  .taps = ry_tensor_count(w) / (w->dim[0] * w->dim[1]),
                  .step = QCONV_QUAD * columns};
-    memset(to, 0, (size_t)(phase->steps * p.step));
+    memset(to, 0, (size_t)(phase->cut.steps * p.step));
     for (int64_t m = 0; m < count; m++) {
         const int64_t channel = group * igemm->geometry.channels_out + first + m;
         int32_t sum = 0;
         igemm_k_block k_block = {0};
         p.channel = (const int8_t *)launch->in[1] + channel * p.channels * p.taps;
-        for (int64_t j = 0; j < phase->k_blocks; j++) {
+        for (int64_t j = 0; j < phase->cut.k_blocks; j++) {
             ry_igemm_next_k_block(igemm, phase, &k_block);
             p.to = to + k_block.first * p.step + QCONV_QUAD * m;
             sum = (int32_t)((uint32_t)sum + (uint32_t)pack_channel(&p, &k_block));
