@@ -228,6 +228,29 @@ static size_t find(const cli_range *ranges, size_t count, const char *word, size
     return i;
 }
 
+/* A place for a value in a problem: "{n}", "{n*2}", "{n/2}", "{n+1}" or "{n-1}". */
+typedef struct place {
+    size_t length, name; /* characters: all, and the word behind the brace */
+    char sign;           /* 0: none */
+    int64_t number;
+} place;
+
+/* False: there is none at `at`. */
+static bool read_place(const char *at, place *found)
+{
+    if (*at != '{') {
+        return false;
+    }
+    const size_t name = strspn(at + 1, WORD), close = strcspn(at, "}");
+    *found =
+        (place){.length = close + 1, .name = name, .sign = at[1 + name] == '}' ? 0 : at[1 + name]};
+    return name > 0 && at[close] &&
+           (found->sign == 0 ||
+            (strchr("*/+-", found->sign) &&
+             cli_parse_integer(at + name + 2, close - name - 2, &found->number) &&
+             found->number > 0));
+}
+
 static bool has_word(const char *problem, const char *word, size_t length)
 {
     for (const char *at = problem; *at;) {
@@ -235,10 +258,57 @@ static bool has_word(const char *problem, const char *word, size_t length)
         if (own > length && at[length] == '=' && memcmp(at, word, length) == 0) {
             return true;
         }
+        for (size_t i = 0; i < own; i++) {
+            place found;
+            if (read_place(at + i, &found) && found.name == length &&
+                memcmp(at + i + 1, word, length) == 0) {
+                return true;
+            }
+        }
         at += own;
         at += strspn(at, " \t");
     }
     return false;
+}
+
+/* False: the value leaves 63 bits. */
+static bool compute(const place *p, int64_t value, int64_t *result)
+{
+    switch (p->sign) {
+    case '*': return !__builtin_mul_overflow(value, p->number, result);
+    case '+': return !__builtin_add_overflow(value, p->number, result);
+    case '-': return !__builtin_sub_overflow(value, p->number, result);
+    default: *result = value / p->number; return true;
+    }
+}
+
+/* A text that no number follows from stays as it is, and the problem is refused. */
+static void put_place(text_room *to, const place *p, const char *text)
+{
+    char result[CLI_RANGE_TEXT];
+    int64_t value = 0;
+    if (p->sign && cli_parse_integer(text, strlen(text), &value) && compute(p, value, &value)) {
+        put(to, result, (size_t)snprintf(result, sizeof result, "%" PRId64, value));
+    } else {
+        put(to, text, strlen(text));
+    }
+}
+
+/* A word of the problem, with values in its places. */
+static void put_word(text_room *to, const char *at, size_t length, const cli_range *ranges,
+                     size_t count, const size_t *values)
+{
+    for (size_t used = 0; used < length;) {
+        place found;
+        const bool is = read_place(at + used, &found);
+        const size_t i = is ? find(ranges, count, at + used + 1, found.name) : count;
+        if (i < count) {
+            put_place(to, &found, ranges[i].texts[values[i]]);
+            used += found.length;
+        } else {
+            put(to, at + used++, 1);
+        }
+    }
 }
 
 char *cli_range_problem(const char *problem, const cli_range *ranges, size_t count,
@@ -248,6 +318,9 @@ char *cli_range_problem(const char *problem, const cli_range *ranges, size_t cou
     for (size_t i = 0; i < count; i++) {
         to.room += CLI_RANGE_WORDS * (strlen(ranges[i].words) + CLI_RANGE_TEXT + 2);
     }
+    for (const char *at = problem; (at = strchr(at, '{')) != NULL; at++) {
+        to.room += CLI_RANGE_TEXT;
+    }
     to.text = calloc(to.room, 1);
     for (const char *at = problem; to.text && *at;) {
         const size_t length = word_length(at), key = strcspn(at, "= \t");
@@ -255,7 +328,7 @@ char *cli_range_problem(const char *problem, const cli_range *ranges, size_t cou
         if (i < count) {
             put_value(&to, at, key, ranges[i].texts[values[i]]);
         } else {
-            put(&to, at, length);
+            put_word(&to, at, length, ranges, count, values);
         }
         const size_t space = strspn(at + length, " \t");
         put(&to, at + length, at[length + space] ? space : 0);

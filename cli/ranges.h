@@ -26,7 +26,8 @@ void cli_range_free(cli_range *range);
 bool cli_range_has(const cli_range *range, const char *word, size_t length);
 
 /* A problem's text with the words of all ranges set to values[i]: in place of those that it has,
- * else at its end. free() it; NULL: out of memory. */
+ * else at its end. "{word}", "{word*2}" (or / + -) within a word of the problem is a place for the
+ * value. free() it; NULL: out of memory. */
 char *cli_range_problem(const char *problem, const cli_range *ranges, size_t count,
                         const size_t *values);
 

@@ -98,6 +98,16 @@ def test_any_operator(ran):
     assert "_ref" not in eight["kernel"] + nine["kernel"] and " + " in nine["kernel"]
 
 
+def test_places_in_dims(ran):
+    """A range of a dim, and of dims that depend on it."""
+    points = swept(ran, "resize x0=1x8x{n}x{n}:f32 y0=1x8x{n*2}x{n*2}:f32 mode=linear scales=1,1,2,2", "n=4..6")["points"]
+    assert [point["problem"].split()[2] for point in points] == ["y0=1x8x8x8:f32", "y0=1x8x10x10:f32", "y0=1x8x12x12:f32"]
+    assert [point["values"] for point in points] == [{"n": 4}, {"n": 5}, {"n": 6}]
+    (point,) = swept(ran, "slice x0=8x{w}:f32 y0=8x{w-1}:f32 starts=0,1 steps=1,1", "w=9")["points"]
+    assert point["problem"] == "slice x0=8x9:f32 y0=8x8:f32 starts=0,1 steps=1,1"
+    assert len(swept(ran, "softmax x0=8x{n}:{t} y0=8x{n}:{t} axis=1", "n=100,101", "t=f32,f16")["points"]) == 4
+
+
 def test_measure(ran):
     result = swept(ran, CONV, "pad=0..2", "c=3,4", *QUICK)
     for point in result["points"]:
