@@ -237,6 +237,9 @@ static norm_rule rule_of(const ry_graph *graph, const ry_node *node)
     const bool wide = x->dtype == RY_f64;
     switch (node->op) {
     case RY_OP_softmax:
+        if (x->shape.rank == 0 || ry_axis(node->attrs.softmax.axis, x->shape.rank) < 0) {
+            return NULL;
+        }
         return wide || node->attrs.softmax.kind == RY_softmax_kind_hardmax ? softmax : NULL;
     case RY_OP_layer_norm:
         return wide || broadcasts_in_rows(graph, node, &x->shape) ? layer_norm : NULL;

@@ -221,6 +221,8 @@ const every_problem every_problems[] = {
     {EXACT, "matmul x0=13x7:u64 x1=19x13:u64 x2=19:u64 y0=7x19:u64 trans_a=1 trans_b=1 alpha=2 beta=3"},
     {EXACT, "matmul x0=7x130:i8 x1=130x19:i8 y0=7x19:i8"},
     {EXACT, "matmul x0=7x13:u16 x1=13x19:u16 x2=19:u16 y0=7x19:u16 activation=relu"},
+    {EXACT, "matmul x0=7x13:i32 x1=13x19:i32 x2=19:i32 x3=7x19:i32 y0=7x19:i32 alpha=0.5 beta=0.3 activation=relu"},
+    {EXACT, "matmul x0=7x13:i64 x1=13x19:i64 x2=7x19:i64 y0=7x19:i64 beta=0.5"},
     {EXACT, "matmul x0=13:i32 x1=3x13x4:i32 y0=3x4:i32"},
     {F64, "matmul x0=3x300x13:f64 x1=13:f64 y0=3x300:f64"},
     {F64, "matmul x0=1x1024:f64 x1=1024x515:f64 x3=1x515:f64 y0=1x515:f64"},

@@ -124,6 +124,7 @@ static void the_reference_takes_what_no_other_does(void **state)
     kernel_case c = small_conv(RY_i16);
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     ry_problem problem = kernel_case_problem(&c, CASE_GAPS, in, out);
+    in[1].dtype = RYND_DTYPE_I8; /* operands of several types */
     assert_string_equal(every_kernel_first(&problem, RY_ISA_avx512)->name, "conv_ref");
     kernel_case_end(&c);
     c = small_conv(RY_bool);

@@ -116,7 +116,8 @@ static void pack_tiles(const product_plan *plan, const product_loops *loops,
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const product_plan *plan = launch->state;
-    const product_loops *loops = &RY_ISA_SYMBOL(product_loops)[launch->problem->out[0].dtype];
+    const product_loops *loops =
+        &RY_ISA_SYMBOL(product_loops)[launch->problem->out[0].dtype][plan->wide];
     int64_t points[PRODUCT_MAX_K_BLOCK + PRODUCT_MAX_WIDTH];
     int64_t run_points[PRODUCT_MAX_K_BLOCK + PRODUCT_MAX_WIDTH];
     product_run runs[PRODUCT_MAX_K_BLOCK + PRODUCT_MAX_WIDTH];
@@ -182,30 +183,6 @@ static void add_bias(const product_task *t, const char *packed, int64_t k, int64
     }
 }
 
-static product_finish finish_of(const ry_problem *p)
-{
-    product_finish f = {.alpha = 1, .beta = 1, .low = -INFINITY, .high = INFINITY};
-    if (p->op == RY_OP_matmul) {
-        const ry_matmul_attrs *a = &p->attrs.matmul;
-        f.alpha = a->alpha, f.beta = a->beta, f.activation = a->activation;
-        f.act_alpha = a->act_alpha, f.act_beta = a->act_beta;
-    } else if (p->op == RY_OP_convt) {
-        f.activation = p->attrs.convt.activation;
-        f.act_alpha = p->attrs.convt.act_alpha, f.act_beta = p->attrs.convt.act_beta;
-    } else if (p->attrs.conv.dir == RY_direction_fwd) {
-        f.activation = p->attrs.conv.activation;
-        f.act_alpha = p->attrs.conv.act_alpha, f.act_beta = p->attrs.conv.act_beta;
-    }
-    const bool clips = f.activation == RY_activation_clip,
-               bounds = clips || f.activation == RY_activation_relu;
-    f.low = clips ? f.act_alpha : bounds ? 0 : f.low;
-    f.high = clips ? f.act_beta : f.high;
-    f.plain = f.alpha == 1 && f.beta == 1 &&
-              (f.activation == RY_activation_none ||
-               (bounds && ry_dtype_is_float((ry_dtype)p->out[0].dtype)));
-    return f;
-}
-
 static bool is_weight_gradient(const ry_problem *p)
 {
     return p->op == RY_OP_conv && p->attrs.conv.dir == RY_direction_bwd_weights;
@@ -216,7 +193,6 @@ static void store(const product_task *t, const int64_t *base)
 {
     const ry_problem *p = t->launch->problem;
     const product_plan *plan = t->plan;
-    const product_finish how = finish_of(p);
     const int64_t w_first = product_tile_start(&plan->w, t->w.first),
                   w_last = t->w.first + t->w.count - 1,
                   ws = product_tile_start(&plan->w, w_last) + product_tile_size(&plan->w, w_last) -
@@ -250,7 +226,7 @@ static void store(const product_task *t, const int64_t *base)
                 row.at[o] = from[o] + t->offsets[i * PRODUCT_OPERANDS + o];
             }
             row.sums = t->sums + (i * t->row_step + c) * (int64_t)t->loops->size;
-            t->loops->store(&how, &row);
+            t->loops->store(&plan->finish, &row);
         }
     }
 }
@@ -320,7 +296,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
     ry_cut_task(&plan->tasks, task, range);
     product_task t = {.launch = launch,
                       .plan = plan,
-                      .loops = &RY_ISA_SYMBOL(product_loops)[launch->problem->out[0].dtype],
+                      .loops =
+                          &RY_ISA_SYMBOL(product_loops)[launch->problem->out[0].dtype][plan->wide],
                       .group = range[1],
                       .x = range[2],
                       .w = range[3],

@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_CPU_PRODUCT_PRODUCT_LOOPS_H
 #define RY_KERNELS_CPU_PRODUCT_PRODUCT_LOOPS_H
 
-#include "kernels/cpu/product/product_nest.h"
+#include "kernels/cpu/product/product_plan.h"
 #include "kernels/cpu/product/product_tile.h"
 
 /* What is packed: element (run, point) is at data[base + its point's offset + its run's], and goes
@@ -17,14 +17,6 @@ typedef struct product_source {
     const product_run *runs;
     int64_t point_count, point_step, run_count, run_step;
 } product_source;
-
-/* How sums are stored: y = activation(alpha * sum + beta * bias + residual). */
-typedef struct product_finish {
-    double alpha, beta, low, high;
-    ry_activation activation;
-    double act_alpha, act_beta;
-    bool plain; /* both factors are 1, and the activation is a bound */
-} product_finish;
 
 /* Where a row of n sums goes. Absent operands are NULL. */
 typedef struct product_row {
@@ -42,6 +34,7 @@ typedef struct product_loops {
     void (*add)(void *sums, const void *tile, int64_t depth, int64_t width, int64_t n);
 } product_loops;
 
-extern const product_loops RY_ISA_SYMBOL(product_loops)[RY_DTYPES];
+/* [1]: with integers summed in 64 bits */
+extern const product_loops RY_ISA_SYMBOL(product_loops)[RY_DTYPES][2];
 
 #endif

@@ -62,17 +62,61 @@ static bool are_inside(const product_source *s, const int64_t *point, const int6
 #define TYPE_SIGNED(value, sum)   TYPE_##sum
 #define TYPE_UNSIGNED(value, sum) TYPE_##sum
 
-/* From double: integers by int64_t, as the reference. */
-#define FROM_FLOAT(type, x)    ((type)(x))
-#define FROM_SIGNED(type, x)   ((type)(int64_t)(x))
-#define FROM_UNSIGNED(type, x) ((type)(int64_t)(x))
 #define BOUND_FLOAT(type, v, how) \
     ((v) < (type)(how)->low ? (type)(how)->low : (v) > (type)(how)->high ? (type)(how)->high : (v))
 #define BOUND_SIGNED(type, v, how)   (v)
 #define BOUND_UNSIGNED(type, v, how) (v)
 
-#define RY_LANE(name, element, value, sum_type, load, store_one, kind)                             \
-    typedef SUM_##kind(value, sum_type) sum_##name;                                                \
+static inline uint64_t scaled(uint64_t v, double factor)
+{
+    return factor == 1 ? v : (uint64_t)(int64_t)((double)(int64_t)v * factor);
+}
+
+/* Activations and factors: floats by float64, integers modulo 2^64, each term truncated. */
+#define ANY_FLOAT(name, element, load, store_one)                                          \
+    static void any_##name(const product_finish *how, const product_row *r)                \
+    {                                                                                      \
+        element *y = (element *)r->y + r->at[PRODUCT_Y];                                   \
+        for (int64_t i = 0; i < r->n; i++) {                                               \
+            double v = how->alpha * (double)((const sum_##name *)r->sums)[i];              \
+            if (r->bias) {                                                                 \
+                const element *b = (const element *)r->bias + r->at[PRODUCT_BIAS];         \
+                v += how->beta * (double)load(b[i * r->step[PRODUCT_BIAS]]);               \
+            }                                                                              \
+            if (r->residual) {                                                             \
+                const element *d = (const element *)r->residual + r->at[PRODUCT_RESIDUAL]; \
+                v += (double)load(d[i * r->step[PRODUCT_RESIDUAL]]);                       \
+            }                                                                              \
+            v = ry_activation_scalar(how->activation, how->act_alpha, how->act_beta, v);   \
+            y[i * r->step[PRODUCT_Y]] = (element)store_one((__typeof__(load(*y)))v);       \
+        }                                                                                  \
+    }
+#define ANY_SIGNED(name, element, load, store_one)                                              \
+    static void any_##name(const product_finish *how, const product_row *r)                     \
+    {                                                                                           \
+        element *y = (element *)r->y + r->at[PRODUCT_Y];                                        \
+        for (int64_t i = 0; i < r->n; i++) {                                                    \
+            uint64_t v = scaled(((const sum_##name *)r->sums)[i], how->alpha);                  \
+            if (r->bias) {                                                                      \
+                const element *b = (const element *)r->bias + r->at[PRODUCT_BIAS];              \
+                v += scaled((uint64_t)b[i * r->step[PRODUCT_BIAS]], how->beta);                 \
+            }                                                                                   \
+            if (r->residual) {                                                                  \
+                const element *d = (const element *)r->residual + r->at[PRODUCT_RESIDUAL];      \
+                v += (uint64_t)d[i * r->step[PRODUCT_RESIDUAL]];                                \
+            }                                                                                   \
+            if (how->activation != RY_activation_none) {                                        \
+                v = (uint64_t)(int64_t)ry_activation_scalar(how->activation, how->act_alpha,    \
+                                                            how->act_beta, (double)(int64_t)v); \
+            }                                                                                   \
+            y[i * r->step[PRODUCT_Y]] = (element)v;                                             \
+        }                                                                                       \
+    }
+#define ANY_UNSIGNED(name, element, load, store_one) ANY_SIGNED(name, element, load, store_one)
+
+/* The loops of a type, with sums of another one. */
+#define LOOPS(name, element, value, sum, load, store_one, kind)                                    \
+    typedef sum sum_##name;                                                                        \
     RY_INLINE void copy_##name(const product_source *s, const int64_t *point, const int64_t *from, \
                                const product_run *run, sum_##name *restrict to)                    \
     {                                                                                              \
@@ -153,25 +197,8 @@ static bool are_inside(const product_source *s, const int64_t *point, const int6
             y[i * y_step] = (element)store_one((value)(BOUND_##kind(sum_##name, v, how)));         \
         }                                                                                          \
     }                                                                                              \
-    static void any_##name(const product_finish *how, const product_row *r)                        \
-    {                                                                                              \
-        const sum_##name *s = r->sums;                                                             \
-        element *y = (element *)r->y + r->at[PRODUCT_Y];                                           \
-        for (int64_t i = 0; i < r->n; i++) {                                                       \
-            double v = how->alpha * (double)(value)s[i];                                           \
-            if (r->bias) {                                                                         \
-                const element *b = (const element *)r->bias + r->at[PRODUCT_BIAS];                 \
-                v += how->beta * (double)load(b[i * r->step[PRODUCT_BIAS]]);                       \
-            }                                                                                      \
-            if (r->residual) {                                                                     \
-                const element *d = (const element *)r->residual + r->at[PRODUCT_RESIDUAL];         \
-                v += (double)load(d[i * r->step[PRODUCT_RESIDUAL]]);                               \
-            }                                                                                      \
-            v = ry_activation_scalar(how->activation, how->act_alpha, how->act_beta, v);           \
-            y[i * r->step[PRODUCT_Y]] = (element)store_one(FROM_##kind(value, v));                 \
-        }                                                                                          \
-    }                                                                                              \
-    static void store_##name(const product_finish *how, const product_row *r)                      \
+    ANY_##kind(name, element, load, store_one) static void store_##name(const product_finish *how, \
+                                                                        const product_row *r)      \
     {                                                                                              \
         if (!how->plain) {                                                                         \
             any_##name(how, r);                                                                    \
@@ -190,13 +217,27 @@ static bool are_inside(const product_source *s, const int64_t *point, const int6
             }                                                                                      \
         }                                                                                          \
     }
+
+#define WIDE_FLOAT(...)
+#define WIDE_SIGNED(...)   LOOPS(__VA_ARGS__)
+#define WIDE_UNSIGNED(...) LOOPS(__VA_ARGS__)
+#define RY_LANE(name, element, value, sum_type, load, store_one, kind)              \
+    LOOPS(name, element, value, SUM_##kind(value, sum_type), load, store_one, kind) \
+    WIDE_##kind(name##_wide, element, value, uint64_t, load, store_one, kind)
 #include "kernels/cpu/parts/lane_types.inc"
 #undef RY_LANE
 
-const product_loops RY_ISA_SYMBOL(product_loops)[RY_DTYPES] = {
-#define RY_LANE(name, element, value, sum_type, load, store_one, kind)                            \
-    [RY_##name] = {TYPE_##kind(value, sum_type), sizeof(sum_##name), gather_##name, store_##name, \
-                   add_##name},
+#define ROW(name, type)                                                   \
+    {                                                                     \
+        type, sizeof(sum_##name), gather_##name, store_##name, add_##name \
+    }
+#define WIDE_ROW_FLOAT(name, type)    ROW(name, type)
+#define WIDE_ROW_SIGNED(name, type)   ROW(name##_wide, PRODUCT_u64)
+#define WIDE_ROW_UNSIGNED(name, type) ROW(name##_wide, PRODUCT_u64)
+const product_loops RY_ISA_SYMBOL(product_loops)[RY_DTYPES][2] = {
+#define RY_LANE(name, element, value, sum_type, load, store_one, kind) \
+    [RY_##name] = {ROW(name, TYPE_##kind(value, sum_type)),            \
+                   WIDE_ROW_##kind(name, TYPE_##kind(value, sum_type))},
 #include "kernels/cpu/parts/lane_types.inc"
 #undef RY_LANE
 };

@@ -7,14 +7,46 @@
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/packing.h"
 
+#include <math.h>
+
 /* What a task is cut for: tasks a core, and times of taking a task. Elements between the rows of a
  * panel, so that they do not meet in one set of a cache. */
 enum { TASKS_EACH = 4, TASK_TIMES = 16, PANEL_GAP = 16 };
 
-/* Bytes of the type that is multiplied: integers below 32 bits are widened to it. */
+static product_finish finish_of(const ry_problem *p)
+{
+    product_finish f = {.alpha = 1, .beta = 1, .low = -INFINITY, .high = INFINITY};
+    if (p->op == RY_OP_matmul) {
+        const ry_matmul_attrs *a = &p->attrs.matmul;
+        f.alpha = a->alpha, f.beta = a->beta, f.activation = a->activation;
+        f.act_alpha = a->act_alpha, f.act_beta = a->act_beta;
+    } else if (p->op == RY_OP_convt) {
+        f.activation = p->attrs.convt.activation;
+        f.act_alpha = p->attrs.convt.act_alpha, f.act_beta = p->attrs.convt.act_beta;
+    } else if (p->attrs.conv.dir == RY_direction_fwd) {
+        f.activation = p->attrs.conv.activation;
+        f.act_alpha = p->attrs.conv.act_alpha, f.act_beta = p->attrs.conv.act_beta;
+    }
+    const bool clips = f.activation == RY_activation_clip,
+               bounds = clips || f.activation == RY_activation_relu;
+    f.low = clips ? f.act_alpha : bounds ? 0 : f.low;
+    f.high = clips ? f.act_beta : f.high;
+    f.plain = f.alpha == 1 && f.beta == 1 &&
+              (f.activation == RY_activation_none ||
+               (bounds && ry_dtype_is_float((ry_dtype)p->out[0].dtype)));
+    return f;
+}
+
+/* Do factors or activations read sums of integers? */
+static bool is_wide(const ry_problem *problem)
+{
+    return !ry_dtype_is_float(ry_type_of(&problem->out[0])) && !finish_of(problem).plain;
+}
+
+/* Bytes of the type that is multiplied. */
 static int64_t size_of(const ry_problem *problem)
 {
-    return ry_dtype_size(ry_type_of(&problem->out[0])) == 8 ? 8 : 4;
+    return ry_dtype_size(ry_type_of(&problem->out[0])) == 8 || is_wide(problem) ? 8 : 4;
 }
 
 static bool one_type(const ry_problem *problem)
@@ -137,6 +169,8 @@ void ry_product_initialise(const ry_query *query, void *state)
     const int64_t lanes = query->kernel->simd.width * 4 / size_of(problem);
     const bool w_columns = is_w_along_vectors(&nest, lanes);
     *plan = (product_plan){
+        .finish = finish_of(problem),
+        .wide = is_wide(problem),
         .w = tiling_of(query, w_columns, ry_product_count(&nest.list[PRODUCT_WS]), lanes),
         .x = tiling_of(query, !w_columns, ry_product_count(&nest.list[PRODUCT_XS]), lanes),
         .channels_last = nest.channels_last,

@@ -23,7 +23,17 @@ typedef struct product_tiling {
     int64_t lanes, width; /* elements: a vector, the largest tile */
 } product_tiling;
 
+/* How sums are stored: y = activation(alpha * sum + beta * bias + residual). */
+typedef struct product_finish {
+    double alpha, beta, low, high;
+    ry_activation activation;
+    double act_alpha, act_beta;
+    bool plain; /* both factors are 1, and the activation is a bound */
+} product_finish;
+
 typedef struct product_plan {
+    product_finish finish;
+    bool wide;         /* integers are summed in 64 bits: factors and activations read them */
     ry_task_cut tasks; /* phases, groups, x, tiles of w */
     ry_task_cut packs; /* phases, groups, tiles of w */
     product_tiling w;  /* all of a group's */
