@@ -62,7 +62,7 @@ static bool find_joined(evaluation *e, const ry_node *node, int64_t i, double *n
     return false;
 }
 
-/* One instruction of a program, from the numbers of those before it. */
+/* Computes an instruction of a program from the results of earlier ones. */
 static double compute(const ry_expr_instruction *at, ry_dtype dtype, const double *number)
 {
     const double a = number[at->operand[0]], b = number[at->operand[1]], c = number[at->operand[2]];

@@ -24,7 +24,7 @@ typedef struct ry_opsets {
 typedef struct ry_scope {
     const char *prefix; /* a name inside becomes "prefix/number/name" ... */
     size_t number;
-    ry_names names; /* ... unless it is here: its index in `actual` */
+    ry_names names; /* ... unless found here: its index in `actual` */
     const char **actual;
     ry_node_record call;                /* the call whose attributes the nodes refer to */
     const struct ry_function *function; /* NULL: none */

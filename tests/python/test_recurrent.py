@@ -3,6 +3,7 @@
 import itertools
 
 import numpy
+import onnx
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
@@ -112,6 +113,34 @@ def test_attributes(op):
             check(op, inputs, linear_before_reset=1, clip=0.3, direction="bidirectional")
         if op == "LSTM":
             check(op, inputs, input_forget=1, direction="bidirectional")
+
+
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+def test_long_sequences(op, direction):
+    """More turns than are unrolled: the reference kernel."""
+    inputs = arrays(op, 20, time=8200, batch=2, size=2, hidden=3, direction=direction, optional=OPTIONAL[op])
+    model = model_of(op, inputs, direction=direction, clip=2.0)
+    assert "recurrent_ref" in [step.kernel for step in rynd.load(model).plan().steps]
+    check(op, inputs, direction=direction, clip=2.0, tolerance=1e-4)
+    if op == "GRU":
+        check(op, inputs, direction=direction, linear_before_reset=1, tolerance=1e-4)
+    if op == "LSTM":
+        check(op, inputs, direction=direction, input_forget=1, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_open_dims(op):
+    """The length and the batch are symbols until the arrays say them."""
+    inputs = arrays(op, 21)
+    model = onnx.load_from_string(model_of(op, inputs))
+    for dim, symbol in enumerate(("time", "batch")):
+        model.graph.input[0].type.tensor_type.shape.dim[dim].dim_param = symbol
+    loaded = rynd.load(model.SerializeToString())
+    for time, batch in ((5, 3), (2, 1), (9, 4)):
+        own = {**inputs, 0: arrays(op, 22, time=time, batch=batch)[0]}
+        for have, want in zip(loaded({"i0": own[0]}), expected(op, own)):
+            numpy.testing.assert_allclose(have.numpy(), want, rtol=1e-5, atol=1e-5)
 
 
 def test_unknown_activation():
