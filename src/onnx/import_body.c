@@ -6,7 +6,7 @@
 #include <onnx.pb.h>
 
 /* Far above what exporters unroll: a recurrent layer of 1,000 turns has about 20,000. */
-enum { MOST_NODES = 1 << 16 };
+enum { MOST_NODES = 1 << 15 };
 
 typedef struct body {
     ry_import *import;

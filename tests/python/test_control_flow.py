@@ -137,7 +137,7 @@ def test_loop_of_a_condition_of_data():
 
 def test_loop_without_end():
     model = model_of([node("Loop", " c x", "y", body=loop_body())], [info("x", shape=[3, 4])], [info("y")], [tensor("c", True)])
-    with pytest.raises(rynd.Error, match="grow to more than 65536 nodes"):
+    with pytest.raises(rynd.Error, match="grow to more than 32768 nodes"):
         rynd.load(model)
 
 
