@@ -7,6 +7,7 @@
  * what was measured, the record found and its form read. Prints medians of ROUNDS (200) in
  * microseconds, then the median, the 95th percentile and the largest over all layers. */
 #include "predict/choices.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "base/clock.h"
 #include "kernels/form.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions whose groups have few input channels (depthwise.cl). */
 #include "base/integer.h"
-#include "kernels/common/work.h"
-#include "kernels/form.h"
+#include "kernels/gpu/gpu_choose.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_group.h"
@@ -10,8 +9,6 @@
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_window.h"
 #include "kernels/packing.h"
-
-#include <math.h>
 
 enum { ITEMS = 128, MOST_CHANNELS = 4, MOST_ROWS = 4, MOST_REACH = 16 };
 
@@ -37,15 +34,22 @@ static bool shares(const ry_gpu_window *w, int64_t rows)
                          axis->out > rows / 2 && reach_of(axis, rows) <= MOST_REACH);
 }
 
-static void values(const ry_query *query, int knob, ry_knob_values *values)
+static void list_rows(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    const ry_gpu_window *w = user;
+    (void)query;
     (void)knob;
     for (int64_t rows = 1; rows <= MOST_ROWS; rows *= 2) {
-        if (shares(&w, rows)) {
+        if (shares(w, rows)) {
             ry_knob_values_add(values, rows);
         }
     }
+}
+
+static void values(const ry_query *query, int knob, ry_knob_values *values)
+{
+    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    list_rows(query, &w, knob, values);
 }
 
 static int64_t items_of(const ry_gpu_window *w, int64_t rows)
@@ -64,33 +68,29 @@ static double work_of(const ry_gpu_window *w, const ry_gpu_costs *cost, int64_t 
             cost->depthwise_output * (double)rows);
 }
 
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
 {
-    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    const ry_gpu_window *w = user;
     const ry_machine *machine = query->target->machine;
-    const unsigned slots = ry_machine_slots(machine, (unsigned)ry_max(machine->cores, 1));
-    const int64_t group = ry_gpu_group_most(machine, ITEMS, 0);
-    double least = INFINITY;
-    for (int64_t rows = 1; rows <= MOST_ROWS; rows *= 2) {
-        const ry_work work = {work_of(&w, ry_gpu_costs_of(machine), rows, group), 0};
-        const size_t tasks = (size_t)ry_ceil_div(items_of(&w, rows), group);
-        const double spread = ry_spread_work(&work, tasks, slots, RY_COSTS_PARTS);
-        if (shares(&w, rows) && ry_form_allows(query, KNOB_ROWS, rows) && spread < least) {
-            least = spread;
-            prepared->form.value[KNOB_ROWS] = rows;
-            prepared->tasks[0] = tasks;
-            prepared->work[0] = work;
-        }
-    }
-    if (least == INFINITY || prepared->tasks[0] > (size_t)INT32_MAX) {
-        return ry_form_fail(query, error);
-    }
-    const int64_t packed = w.groups * w.rows * w.channels * w.window;
+    const int64_t group = ry_gpu_group_most(machine, ITEMS, 0),
+                  rows = prepared->form.value[KNOB_ROWS],
+                  packed = w->groups * w->rows * w->channels * w->window;
     prepared->phases = 1;
+    prepared->tasks[0] = (size_t)ry_ceil_div(items_of(w, rows), group);
+    prepared->work[0] = (ry_work){work_of(w, ry_gpu_costs_of(machine), rows, group), 0};
     prepared->group[0] = prepared->pack_group = (unsigned)group;
     prepared->packed = (size_t)packed * sizeof(float);
     prepared->pack_tasks = (size_t)ry_ceil_div(packed, group);
-    return RYND_OK;
+    return shares(w, rows);
+}
+
+static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    static const ry_form_axis axes[] = {{.knob = KNOB_ROWS}};
+    static const ry_gpu_search search = {axes, 1, list_rows, fill};
+    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    RY_TRY(ry_gpu_choose(&search, query, &w, prepared, error));
+    return prepared->tasks[0] > (size_t)INT32_MAX ? ry_form_fail(query, error) : RYND_OK;
 }
 
 static void define(const ry_query *query, const ry_prepared *prepared, ry_text *text)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products by tiles (igemm.cl), and of few rows or columns (gemv.cl). */
 #include "base/integer.h"
-#include "kernels/common/work.h"
-#include "kernels/form.h"
+#include "kernels/gpu/gpu_choose.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_group.h"
@@ -10,8 +9,6 @@
 #include "kernels/gpu/gpu_matrix.h"
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_tile.h"
-
-#include <math.h>
 
 enum { ITEMS = 256, MOST_FEW = 8, LEAST_LANES = 8, MOST_LANES = 64 };
 
@@ -117,10 +114,9 @@ static int64_t gemv_items(const ry_machine *machine, const ry_gpu_matrix *m)
     return ry_gpu_group_most(machine, ITEMS, (size_t)few * sizeof(float));
 }
 
-static void gemv_values(const ry_query *query, int knob, ry_knob_values *values)
+static void gemv_list(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
-    const int64_t items = gemv_items(query->target->machine, &m);
+    const int64_t items = gemv_items(query->target->machine, user);
     (void)knob;
     for (int64_t lanes = ry_min(LEAST_LANES, items); lanes <= ry_min(MOST_LANES, items);
          lanes *= 2) {
@@ -128,38 +124,38 @@ static void gemv_values(const ry_query *query, int knob, ry_knob_values *values)
     }
 }
 
-static rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+static void gemv_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
-    const int64_t few = ry_min(m.row.count, m.column.count),
-                  many = ry_max(m.row.count, m.column.count);
+    gemv_list(query, &m, knob, values);
+}
+
+static bool gemv_fill(const ry_query *query, const void *user, ry_prepared *prepared)
+{
+    const ry_gpu_matrix *m = user;
     const ry_machine *machine = query->target->machine;
     const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
-    const unsigned slots = ry_machine_slots(machine, (unsigned)ry_max(machine->cores, 1));
-    const int64_t items = gemv_items(machine, &m);
-    double least = INFINITY;
-    for (int64_t lanes = ry_min(LEAST_LANES, items); lanes <= ry_min(MOST_LANES, items);
-         lanes *= 2) {
-        const int64_t tasks = m.batches * ry_ceil_div(many, items / lanes);
-        const double sums = (double)items * (double)ry_ceil_div(m.term.count, lanes);
-        const ry_work work = {(double)tasks *
-                                  (sums * (cost->gemv_many + (double)few * (2 + cost->gemv_few)) +
-                                   cost->gemv_output * (double)few * (double)items),
-                              0};
-        const double spread = ry_spread_work(&work, (size_t)tasks, slots, RY_COSTS_PARTS);
-        if (ry_form_allows(query, KNOB_LANES, lanes) && spread < least && tasks < INT32_MAX) {
-            least = spread;
-            prepared->form.value[KNOB_LANES] = lanes;
-            prepared->tasks[0] = (size_t)tasks;
-            prepared->work[0] = work;
-        }
-    }
-    if (least == INFINITY) {
-        return ry_form_fail(query, error);
-    }
+    const int64_t few = ry_min(m->row.count, m->column.count),
+                  many = ry_max(m->row.count, m->column.count), items = gemv_items(machine, m),
+                  lanes = prepared->form.value[KNOB_LANES],
+                  tasks = m->batches * ry_ceil_div(many, items / lanes);
+    const double sums = (double)items * (double)ry_ceil_div(m->term.count, lanes);
     prepared->phases = 1;
     prepared->group[0] = (unsigned)items;
-    return RYND_OK;
+    prepared->tasks[0] = (size_t)tasks;
+    prepared->work[0] =
+        (ry_work){(double)tasks * (sums * (cost->gemv_many + (double)few * (2 + cost->gemv_few)) +
+                                   cost->gemv_output * (double)few * (double)items),
+                  0};
+    return tasks < INT32_MAX;
+}
+
+static rynd_status gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+{
+    static const ry_form_axis axes[] = {{.knob = KNOB_LANES}};
+    static const ry_gpu_search search = {axes, 1, gemv_list, gemv_fill};
+    const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
+    return ry_gpu_choose(&search, query, &m, prepared, error);
 }
 
 /* Defines operand `input` as one side of the product. */

@@ -3,8 +3,7 @@
 #include "kernels/gpu/gpu_tile.h"
 
 #include "base/integer.h"
-#include "kernels/common/work.h"
-#include "kernels/form.h"
+#include "kernels/gpu/gpu_choose.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_group.h"
@@ -208,15 +207,15 @@ static double panel_work(const ry_gpu_product *product, const ry_gpu_tile *tile,
            sums * cost->panel_output;
 }
 
-static void fill(const ry_gpu_product *product, const ry_machine *machine, int which, int64_t split,
-                 ry_prepared *prepared)
+static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
 {
+    const ry_gpu_product *product = user;
+    const ry_machine *machine = query->target->machine;
     const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
-    const ry_gpu_tile *tile = &tiles[which];
+    const ry_gpu_tile *tile = &tiles[prepared->form.value[RY_GPU_KNOB_TILE]];
+    const int64_t split = prepared->form.value[RY_GPU_KNOB_SPLIT];
     const int64_t count = tiles_of(product, tile), sums = (int64_t)tile->m * tile->n,
                   terms = split_terms(product, tile, split);
-    prepared->form.value[RY_GPU_KNOB_TILE] = which;
-    prepared->form.value[RY_GPU_KNOB_SPLIT] = split;
     prepared->phases = split > 1 ? 2 : 1;
     prepared->tasks[0] = (size_t)(count * split);
     prepared->tasks[1] = split > 1 ? (size_t)count : 0;
@@ -231,46 +230,21 @@ static void fill(const ry_gpu_product *product, const ry_machine *machine, int w
                                   0};
     prepared->work[1] = (ry_work){join, 0};
     prepared->counts.flop = 2 * all;
-    prepared->counts.bytes = 2 * partial * sizeof(float);
+    prepared->counts.bytes = 2 * partial * sizeof(float) + ry_problem_bytes(query->problem);
+    return runs_on(machine, product, tile) && (double)prepared->tasks[0] < INT32_MAX;
 }
 
-static double work_of(const ry_prepared *prepared, unsigned slots)
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    return ry_spread_work(&prepared->work[0], prepared->tasks[0], slots, RY_COSTS_PARTS) +
-           (prepared->phases > 1
-                ? ry_spread_work(&prepared->work[1], prepared->tasks[1], slots, RY_COSTS_PARTS)
-                : 0);
+    ry_gpu_tile_values(query, user, knob, values);
 }
 
 rynd_status ry_gpu_tile_prepare(const ry_query *query, const ry_gpu_product *product,
                                 ry_prepared *prepared, ry_error *error)
 {
-    const ry_machine *machine = query->target->machine;
-    const unsigned slots = ry_machine_slots(machine, (unsigned)ry_max(machine->cores, 1));
-    double least = INFINITY;
-    for (int which = 0; which < TILES; which++) {
-        ry_knob_values splits = {0};
-        if (!ry_form_allows(query, RY_GPU_KNOB_TILE, which) ||
-            !runs_on(machine, product, &tiles[which])) {
-            continue;
-        }
-        ry_gpu_tile_values(query, product, RY_GPU_KNOB_SPLIT, &splits);
-        for (int i = 0; i < splits.count; i++) {
-            ry_prepared one = *prepared;
-            fill(product, machine, which, splits.value[i], &one);
-            const double work = work_of(&one, slots);
-            if (ry_form_allows(query, RY_GPU_KNOB_SPLIT, splits.value[i]) && work < least &&
-                (double)one.tasks[0] < INT32_MAX) {
-                least = work;
-                *prepared = one;
-            }
-        }
-    }
-    if (least == INFINITY) {
-        return ry_form_fail(query, error);
-    }
-    prepared->counts.bytes += ry_problem_bytes(query->problem);
-    return RYND_OK;
+    static const ry_form_axis axes[] = {{.knob = RY_GPU_KNOB_TILE}, {.knob = RY_GPU_KNOB_SPLIT}};
+    static const ry_gpu_search search = {axes, 2, list_values, fill};
+    return ry_gpu_choose(&search, query, product, prepared, error);
 }
 
 ry_gpu_tile ry_gpu_tile_of(const ry_prepared *prepared)

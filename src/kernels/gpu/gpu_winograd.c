@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions of 3x3 taps in Winograd's form (winograd.cl); igemm.cl multiplies. */
 #include "base/integer.h"
-#include "kernels/common/work.h"
-#include "kernels/form.h"
+#include "kernels/gpu/gpu_choose.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_group.h"
@@ -12,8 +11,6 @@
 #include "kernels/gpu/gpu_window.h"
 #include "kernels/packing.h"
 #include "problem/window.h"
-
-#include <math.h>
 
 /* Points of an axis; the product's tile; work-items of a group of the transforms. */
 enum { KNOB_POINTS, KNOB_TILE, KNOB_GROUP, KNOBS };
@@ -177,11 +174,11 @@ static int64_t group_of(const ry_query *query)
     return wanted != RY_KNOB_FREE ? wanted : ry_gpu_group_most(query->target->machine, ITEMS, 0);
 }
 
-/* So many points with the best tile of their products. */
-static rynd_status fill(const ry_query *query, int64_t points, ry_prepared *prepared,
-                        ry_error *error)
+/* The points of the form, with the best tile of their products. */
+static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
 {
-    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    const ry_gpu_window w = *(const ry_gpu_window *)user;
+    const int64_t points = prepared->form.value[KNOB_POINTS];
     const ry_gpu_product product = product_of(&w, points);
     const ry_gpu_costs *cost = ry_gpu_costs_of(query->target->machine);
     const ry_form form = product_form(ry_form_wanted(query, KNOB_TILE));
@@ -191,7 +188,11 @@ static rynd_status fill(const ry_query *query, int64_t points, ry_prepared *prep
     ry_query of_product = *query;
     of_product.form = &form;
     ry_prepared one = *prepared;
-    RY_TRY(ry_gpu_tile_prepare(&of_product, &product, &one, error));
+    ry_error error;
+    one.form = form;
+    if (ry_gpu_tile_prepare(&of_product, &product, &one, &error) != RYND_OK) {
+        return false;
+    }
     const int64_t packed = product.terms * ry_gpu_tile_pitch(&product, &one);
     *prepared = one;
     prepared->form = ry_form_free();
@@ -215,38 +216,21 @@ static rynd_status fill(const ry_query *query, int64_t points, ry_prepared *prep
     prepared->packed = (size_t)(product.batches * packed + product.rows) * sizeof(float);
     prepared->pack_tasks = (size_t)(ry_ceil_div(packed, group) + product.rows);
     prepared->pack_group = (unsigned)group;
-    return RYND_OK;
+    return true;
 }
 
-static double work_of(const ry_prepared *prepared, unsigned slots)
+static void list_points(const ry_query *query, const void *user, int knob, ry_knob_values *list)
 {
-    double work = 0;
-    for (int phase = 0; phase < PHASES; phase++) {
-        work +=
-            ry_spread_work(&prepared->work[phase], prepared->tasks[phase], slots, RY_COSTS_PARTS);
-    }
-    return work;
+    (void)user;
+    values(query, knob, list);
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
-    const ry_machine *machine = query->target->machine;
-    const unsigned slots = ry_machine_slots(machine, (unsigned)ry_max(machine->cores, 1));
-    const ry_prepared begin = *prepared;
-    double least = INFINITY;
-    for (int i = 0; i < CHOICES; i++) {
-        ry_prepared one = begin;
-        if (!takes_points(query, i) || !ry_form_allows(query, KNOB_POINTS, choices[i].points) ||
-            fill(query, choices[i].points, &one, error) != RYND_OK) {
-            continue;
-        }
-        const double work = work_of(&one, slots);
-        if (work < least) {
-            least = work;
-            *prepared = one;
-        }
-    }
-    return least < INFINITY ? RYND_OK : ry_form_fail(query, error);
+    static const ry_form_axis axes[] = {{.knob = KNOB_POINTS}};
+    static const ry_gpu_search search = {axes, 1, list_points, fill};
+    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    return ry_gpu_choose(&search, query, &w, prepared, error);
 }
 
 /* Defines the product's operands and the destination of its sums. */

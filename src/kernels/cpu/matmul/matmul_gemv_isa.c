@@ -226,9 +226,9 @@ static void run(const ry_cpu_launch *launch, size_t index)
     const matmul_shape *s = &plan->shape;
     const matmul_operand *a = &s->of[MATMUL_A], *b = &s->of[MATMUL_B];
     char *scratch = launch->scratch;
-    const int64_t batch = (int64_t)index / plan->column_blocks,
-                  column = (int64_t)index % plan->column_blocks * plan->columns;
-    const int64_t columns = ry_min(plan->columns, s->n - column);
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, index, range);
+    const int64_t batch = range[0].first, column = range[1].first, columns = range[1].count;
     const char *from =
         (const char *)ry_matmul_input(s, launch, MATMUL_A) +
         ry_matmul_batch_offset(s, MATMUL_A, batch) * (int64_t)ry_dtype_size(a->dtype);

@@ -106,7 +106,7 @@ static bool make_plan(const ry_query *query, gemv_plan *plan)
     plan->a_step = ry_round_up(s->k, width) + width;
     plan->columns = columns == RY_KNOB_FREE ? columns_of(query, plan) : columns;
     plan->k_block = k_block == RY_KNOB_FREE ? k_block_of(query, plan) : k_block;
-    plan->column_blocks = ry_ceil_div(s->n, plan->columns);
+    plan->tasks = (ry_task_cut){{{s->batches, 1}, {s->n, plan->columns}}};
     size_t at = 0;
     plan->a = ry_room(&at, plan->a_copied ? s->m * plan->a_step : 0, sizeof(float));
     plan->block = ry_room(&at, s->m * plan->columns, sizeof(float));
@@ -155,10 +155,10 @@ rynd_status ry_gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     const size_t packed = (size_t)(plan.shape.n * plan.shape.k) * sizeof(uint16_t);
     *prepared =
         (ry_prepared){.phases = 1,
-                      .tasks = {(size_t)(plan.shape.batches * plan.column_blocks)},
+                      .tasks = {(size_t)ry_cut_tasks(&plan.tasks)},
                       .state_size = ry_aligned(sizeof plan),
                       .packed = plan.rounded ? ry_aligned(packed) : 0,
-                      .pack_tasks = plan.rounded ? (size_t)plan.column_blocks : 0,
+                      .pack_tasks = plan.rounded ? (size_t)ry_cut_parts(&plan.tasks.axis[1]) : 0,
                       .pack_work = plan.rounded ? (double)(plan.shape.n * plan.shape.k) * 2 *
                                                       query->kernel->simd.width *
                                                       ry_costs_asked(query)->matmul.pack_rounded

@@ -4,6 +4,7 @@
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_GEMV_PLAN_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_GEMV_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/cpu/matmul/matmul_shape.h"
 
 enum {
@@ -23,11 +24,12 @@ extern const ry_knob ry_gemv_knobs[GEMV_KNOBS];
 
 typedef struct gemv_plan {
     matmul_shape shape;
-    bool dot;                       /* b is along k: dot products; else sums of b's scaled rows */
-    bool a_copied, rounded;         /* rounded: b is a packed copy in bfloat16 */
-    int64_t columns, column_blocks; /* columns of a task; tasks */
-    int64_t k_block;                /* block of k, used for all rows of a */
-    int64_t a_step;                 /* from row to row of the copy */
+    bool dot;               /* b is along k: dot products; else sums of b's scaled rows */
+    bool a_copied, rounded; /* rounded: b is a packed copy in bfloat16 */
+    ry_task_cut tasks;      /* batches, columns */
+    int64_t columns;        /* columns of a task */
+    int64_t k_block;        /* block of k, used for all rows of a */
+    int64_t a_step;         /* from row to row of the copy */
     size_t a, block, scratch;
 } gemv_plan;
 

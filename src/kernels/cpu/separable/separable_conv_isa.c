@@ -124,9 +124,9 @@ static void pointwise(const separable_plan *plan, const ry_cpu_launch *launch, c
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const separable_plan *plan = launch->state;
-    const int64_t image = (int64_t)task / plan->tasks,
-                  first = (int64_t)task % plan->tasks * plan->task_rows;
-    const int64_t behind = ry_min(first + plan->task_rows, plan->rows_out),
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, task, range);
+    const int64_t image = range[0].first, first = range[1].first, behind = first + range[1].count,
                   row = plan->columns_out * plan->m_step;
     char *scratch = launch->scratch;
     float *block = (float *)(void *)(scratch + plan->block),

@@ -5,7 +5,7 @@
 #include "base/integer.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/tile_lines.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -145,23 +145,41 @@ static int64_t choose_rows(const separable_plan *plan, const ry_machine *machine
     return ry_min(ry_max(1, rows), plan->rows_out);
 }
 
+static void list_task_rows(const ry_query *query, const void *user, int knob,
+                           ry_knob_values *values)
+{
+    const separable_plan *plan = user;
+    const int64_t strips = (int64_t)ry_blocks_of(plan->costs)->separable_strips;
+    (void)query;
+    (void)knob;
+    for (int64_t rows = plan->rows; rows <= strips * plan->rows; rows += plan->rows) {
+        ry_knob_values_add(values, rows);
+    }
+}
+
+static bool set_task_rows(const ry_query *query, void *user, int knob, const ry_form *form)
+{
+    separable_plan *plan = user;
+    (void)query;
+    plan->task_rows = form->value[knob];
+    return true;
+}
+
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    const separable_plan *plan = user;
+    (void)least;
+    return task_cost(plan, query->target->machine, plan->task_rows);
+}
+
+static const ry_form_axis axes[] = {{.knob = SEPARABLE_TASK_ROWS}};
+static const ry_form_search search = {axes, 1, list_task_rows, set_task_rows, NULL, cost_of};
+
 static void choose_tasks(const ry_query *query, separable_plan *plan)
 {
-    const ry_machine *machine = query->target->machine;
-    plan->rows = ry_form_wanted(query, SEPARABLE_ROWS);
-    plan->rows = plan->rows == RY_KNOB_FREE ? choose_rows(plan, machine) : plan->rows;
-    plan->task_rows = ry_form_wanted(query, SEPARABLE_TASK_ROWS);
-    if (plan->task_rows == RY_KNOB_FREE) {
-        const int64_t strips = (int64_t)ry_blocks_of(plan->costs)->separable_strips;
-        plan->task_rows = plan->rows;
-        for (int64_t rows = 2 * plan->rows; rows <= strips * plan->rows; rows += plan->rows) {
-            plan->task_rows =
-                task_cost(plan, machine, rows) < task_cost(plan, machine, plan->task_rows)
-                    ? rows
-                    : plan->task_rows;
-        }
-    }
-    plan->tasks = ry_ceil_div(plan->rows_out, plan->task_rows);
+    plan->rows = ry_form_or(query, SEPARABLE_ROWS, choose_rows(plan, query->target->machine));
+    (void)ry_form_least(&search, query, plan);
+    plan->tasks = (ry_task_cut){{{plan->batch, 1}, {plan->rows_out, plan->task_rows}}};
 }
 
 static double count_cycles(const separable_plan *plan)

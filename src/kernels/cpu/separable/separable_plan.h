@@ -12,6 +12,7 @@
 #ifndef RY_KERNELS_CPU_SEPARABLE_SEPARABLE_PLAN_H
 #define RY_KERNELS_CPU_SEPARABLE_SEPARABLE_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
@@ -23,7 +24,8 @@ typedef struct separable_plan {
     int64_t width; /* lanes of a vector */
     ry_cost_column costs;
     int64_t tile_rows, tile_columns, oc_blocks;
-    int64_t rows, task_rows, tasks;  /* output rows of a strip, of a task; tasks of an image */
+    int64_t rows, task_rows;         /* output rows of a strip, of a task */
+    ry_task_cut tasks;               /* images, rows */
     int64_t m_step;                  /* floats from pixel to pixel of the block */
     int64_t pointwise, bias, packed; /* floats from the packed weights' start; their count */
     double cycles;                   /* in vector multiply-adds, on one core */

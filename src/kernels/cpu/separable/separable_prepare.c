@@ -26,7 +26,7 @@ rynd_status ry_separable_prepare(const ry_query *query, ry_prepared *prepared, r
     ry_separable_initialise(query, &plan);
     *prepared = (ry_prepared){
         .phases = 1,
-        .tasks = {(size_t)(plan.batch * plan.tasks)},
+        .tasks = {(size_t)ry_cut_tasks(&plan.tasks)},
         .state_size = ry_aligned(sizeof plan),
         .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
         .pack_tasks = (size_t)(plan.depthwise.depth + 1 + plan.oc_blocks),
