@@ -87,6 +87,17 @@ static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t 
     return near ? 0 : (double)channels * c->piece * (common == columns ? met : met * (double)rows);
 }
 
+/* Does a block's M stay in the second-level cache while U of the task streams through it? If not,
+ * writes and reads of M wait for the outer caches. */
+static bool keeps_m(const winograd_plan *plan)
+{
+    const int64_t columns = ry_min(plan->oc_blocks_per_task * plan->tile_columns,
+                                   ry_round_up(plan->geometry.channels_out, plan->width));
+    const double u = (double)(columns * plan->depth * plan->products) / (double)plan->classes;
+    const double held = (double)(plan->points * (plan->v_point + plan->m_point)) + u;
+    return held <= costs_of(plan)->m_near * cache_floats(plan->limits.l2);
+}
+
 /* A block's products. */
 static double product_cycles(const winograd_plan *plan)
 {
@@ -102,7 +113,7 @@ static double product_cycles(const winograd_plan *plan)
     const double step =
         fmax(fmax(tiles * c->multiply, parts * c->step), arrive) + c->weights_exposed;
     const double m = (double)plan->points * columns * (double)plan->phases * tiles;
-    return (sums * step * depth + m * c->sum) / (double)plan->width;
+    return (sums * step * depth + m * (keeps_m(plan) ? c->sum : c->sum_far)) / (double)plan->width;
 }
 
 /* A block's way from M to y; `transform`: of a tile's vector. */
@@ -114,14 +125,8 @@ static double output_cycles(const winograd_plan *plan, double transform)
         (double)(plan->phases * ry_ceil_div(g->channels_out, plan->width) * plan->block);
     double output_transform = vectors * transform * (plan->phases == 1 ? 1.0 : c->phases_apart);
     if (!plan->y_channels_last) {
-        /* products of all weights of the task, which are streamed before they are read */
-        const double weights =
-            (double)(plan->oc_blocks_per_task * plan->tile_columns * plan->depth * plan->products) /
-            (double)plan->classes;
-        const double held = (double)(plan->points * (plan->v_point + plan->m_point)) + weights;
-        const bool again = held > c->m_near * cache_floats(plan->limits.l2);
-        output_transform +=
-            again ? (double)plan->points * vectors * (double)plan->width * c->m_again : 0;
+        const double m = (double)plan->points * vectors * (double)plan->width;
+        output_transform += keeps_m(plan) ? 0 : m * c->m_again;
         output_transform += piece_cycles(plan, g->channels_out,
                                          plan->axis[0].outputs * plan->axis[0].output_stride);
     }
