@@ -2,6 +2,7 @@
 /* Cuts a weight gradient by tiles of split bfloat16 into shares and tasks: the cheapest by a count
  * of cycles, in units of one vector's multiply-add. */
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/cpu/amx/wgrad_split_plan.h"
 #include "kernels/form_least.h"
@@ -166,9 +167,9 @@ static void lay_out_share(wgrad_split_plan *plan)
     plan->pitch = (ry_ceil_div(c, SPLIT_LANES) | 1) * SPLIT_LANES;
     size_t at = 0;
     at += ry_aligned((size_t)(groups * k * s->taps * plan->pitch) * sizeof(float));
-    plan->bias = at, at += ry_aligned((size_t)(groups * k) * sizeof(float));
-    plan->x_ranges = at, at += ry_aligned((size_t)(groups * c) * sizeof(split_range));
-    plan->dy_ranges = at, at += ry_aligned((size_t)(groups * k) * sizeof(split_range));
+    plan->bias = ry_room(&at, (size_t)(groups * k) * sizeof(float));
+    plan->x_ranges = ry_room(&at, (size_t)(groups * c) * sizeof(split_range));
+    plan->dy_ranges = ry_room(&at, (size_t)(groups * k) * sizeof(split_range));
     plan->share = at;
     plan->finish_channels =
         own ? k : ry_clamp(FINISH_FLOATS / plan->parts / plan->pitch / s->taps, 1, k);
@@ -185,15 +186,15 @@ static void lay_out_scratch(wgrad_split_plan *plan)
         runs *= plan->axis[i].block + plan->axis[i].span;
     }
     size_t at = 0;
-    plan->x = at, at += ry_aligned((size_t)x_elements(plan) * sizeof(uint16_t));
-    plan->dy = at, at += ry_aligned((size_t)dy_elements(plan) * sizeof(uint16_t));
-    plan->stage = at, at += ry_aligned((size_t)stage * sizeof(float));
-    plan->from = at, at += ry_aligned((size_t)plan->places * sizeof(float *));
-    plan->runs = at, at += ry_aligned((size_t)runs * sizeof(wgrad_split_run));
-    plan->tile = at, at += ry_aligned(2 * SPLIT_TILE * sizeof(float));
+    plan->x = ry_room(&at, (size_t)x_elements(plan) * sizeof(uint16_t));
+    plan->dy = ry_room(&at, (size_t)dy_elements(plan) * sizeof(uint16_t));
+    plan->stage = ry_room(&at, (size_t)stage * sizeof(float));
+    plan->from = ry_room(&at, (size_t)plan->places * sizeof(float *));
+    plan->runs = ry_room(&at, (size_t)runs * sizeof(wgrad_split_run));
+    plan->tile = ry_room(&at, 2 * SPLIT_TILE * sizeof(float));
     plan->merged = at,
     at += ry_aligned((size_t)(s->c + plan->finish_channels) * sizeof(split_range));
-    plan->sums = at, at += plan->parts == 1 ? plan->share : 0;
+    plan->sums = ry_room(&at, plan->parts == 1 ? plan->share : 0);
     plan->scratch = at;
 }
 

@@ -3,6 +3,7 @@
 #include "kernels/cpu/kn2row/kn2row_plan.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/igemm/igemm_choose.h"
@@ -253,15 +254,15 @@ static void lay_out(kn2row_plan *plan, int width)
     const igemm_plan *product = kn2row_product_plan(plan);
     const bool banded = plan->row_block.out > 0;
     size_t at = 0;
-    plan->sums = at, at += ry_aligned((size_t)(g->phases * g->channels_out * plan->positions) * 4);
-    plan->bias = at, at += ry_aligned((size_t)(g->phases * g->channels_out) * 4);
-    plan->runs = at, at += ry_aligned((size_t)plan->rows * sizeof(epilogue_run));
+    plan->sums = ry_room(&at, (size_t)(g->phases * g->channels_out * plan->positions) * 4);
+    plan->bias = ry_room(&at, (size_t)(g->phases * g->channels_out) * 4);
+    plan->runs = ry_room(&at, (size_t)plan->rows * sizeof(epilogue_run));
     plan->interleaved_row = at,
     at += ry_aligned(
         (size_t)(plan->interleave > 1 ? plan->interleave * (plan->positions + width) : 0) * 4);
-    plan->sources = at, at += ry_aligned((size_t)g->taps * sizeof(kn2row_source));
-    plan->row_block_products = at, at += banded ? plan->products : 0;
-    plan->row_block_shared = at, at += banded ? ry_aligned(product->shared_size) : 0;
+    plan->sources = ry_room(&at, (size_t)g->taps * sizeof(kn2row_source));
+    plan->row_block_products = ry_room(&at, banded ? plan->products : 0);
+    plan->row_block_shared = ry_room(&at, banded ? product->shared_size : 0);
     plan->multiply = banded ? at : 0;
     plan->scratch = plan->multiply + product->scratch > at ? plan->multiply + product->scratch : at;
 }
@@ -312,7 +313,7 @@ static void set_product(const ry_problem *problem, kn2row_plan *plan, kn2row_pro
 
 static igemm_plan *product_of(kn2row_plan *plan)
 {
-    return (igemm_plan *)(void *)((char *)plan + plan->product);
+    return RY_AT(igemm_plan, plan, plan->product);
 }
 
 static kn2row_sizes sizes_of(const ry_machine *machine, int width)
@@ -339,9 +340,9 @@ static void begin(const ry_query *query, kn2row_plan *plan)
     plan->phases = ry_aligned(sizeof *plan);
     plan->taps = plan->phases + ry_aligned((size_t)g.phases * sizeof(ry_conv_phase));
     plan->product = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
-    ry_conv_phase *phase = (ry_conv_phase *)(void *)((char *)plan + plan->phases);
+    ry_conv_phase *phase = RY_AT(ry_conv_phase, plan, plan->phases);
     ry_conv_geometry_of(query->problem, &plan->geometry, phase,
-                        (ry_conv_tap *)(void *)((char *)plan + plan->taps));
+                        RY_AT(ry_conv_tap, plan, plan->taps));
     for (int64_t p = 0; p < g.phases; p++) {
         for (int i = 0; i < RY_SPACE; i++) {
             plan->grid[i] = ry_max(plan->grid[i], phase[p].grid[i]);

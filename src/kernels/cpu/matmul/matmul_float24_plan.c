@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays out and cuts products with floats of 24 bits. */
 #include "kernels/cpu/matmul/matmul_float24_plan.h"
+#include "base/room.h"
 #include "kernels/costs.h"
 
 #include "kernels/cpu/matmul/matmul_tasks.h"
@@ -55,7 +56,7 @@ static bool make_plan(const ry_query *query, float24_plan *plan)
     size_t at = 0;
     plan->a = at,
     at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
-    plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
+    plan->block = ry_room(&at, (size_t)(s->m * plan->columns) * sizeof(float));
     plan->scratch = at;
     plan->scales = ry_aligned((size_t)(s->n * plan->blocks * FLOAT24_BLOCK_BYTES));
     plan->packed = plan->scales + ry_aligned((size_t)s->n * sizeof(float));

@@ -4,6 +4,7 @@
 #include "kernels/cpu/matmul/matmul_gemm_plan.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/costs.h"
 #include "kernels/form_least.h"
 #include "machine/machine.h"
@@ -239,10 +240,10 @@ static void lay_out_scratch(gemm_plan *plan, const ry_machine *machine)
         plan->a_step / plan->tile_rows;
     plan->a_block = ry_min(plan->rows, ry_max(1, tiles) * plan->tile_rows);
     size_t at = 0;
-    plan->panel = at, at += ry_aligned((size_t)(plan->k_block * full) * 4);
+    plan->panel = ry_room(&at, (size_t)(plan->k_block * full) * 4);
     plan->a_rows = at,
     at += plan->a == GEMM_A_PACKED ? ry_aligned((size_t)(plan->a_block * plan->a_step) * 4) : 0;
-    plan->block = at, at += plan->direct ? 0 : ry_aligned((size_t)(plan->rows * full) * 4);
+    plan->block = ry_room(&at, plan->direct ? 0 : (size_t)(plan->rows * full) * 4);
     plan->bias = at,
     at += plan->column_bias ? ry_aligned((size_t)(full + plan->tile_columns) * 4) : 0;
     plan->scratch = at;

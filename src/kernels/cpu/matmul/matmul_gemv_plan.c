@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts products of few rows into tasks of columns. */
 #include "kernels/cpu/matmul/matmul_gemv_plan.h"
+#include "base/room.h"
 #include "kernels/costs.h"
 
 #include "kernels/cpu/matmul/matmul_tasks.h"
@@ -110,7 +111,7 @@ static bool make_plan(const ry_query *query, gemv_plan *plan)
     size_t at = 0;
     plan->a = at,
     at += plan->a_copied ? ry_aligned((size_t)(s->m * plan->a_step) * sizeof(float)) : 0;
-    plan->block = at, at += ry_aligned((size_t)(s->m * plan->columns) * sizeof(float));
+    plan->block = ry_room(&at, (size_t)(s->m * plan->columns) * sizeof(float));
     plan->scratch = at;
     return true;
 }

@@ -3,6 +3,7 @@
 #include "kernels/cpu/staged/staged_plan.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/epilogue_run.h"
@@ -384,7 +385,7 @@ static void lay_out(staged_plan *plan)
     const int64_t floats = channels ? plan->plane
                            : place  ? 0
                                     : plan->k_block * plan->planes * plan->plane;
-    plan->staged = at, at += ry_aligned((size_t)(floats + 8 * width) * 4);
+    plan->staged = ry_room(&at, (size_t)(floats + 8 * width) * 4);
     plan->lines = at,
     at += ry_aligned((size_t)(channels || place ? 0 : line * (g->x_channel == 1 ? width : 1)) * 4);
     plan->sums = at,

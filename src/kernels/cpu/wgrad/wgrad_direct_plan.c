@@ -3,6 +3,7 @@
 #include "kernels/cpu/wgrad/wgrad_direct_plan.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
@@ -175,10 +176,10 @@ static void lay_out(wgrad_direct_plan *plan)
     plan->outputs = s->groups * s->k * s->c * s->taps;
     plan->part_floats = plan->outputs + s->groups * s->k;
     size_t at = 0;
-    plan->x = at, at += ry_aligned((size_t)(inputs * plan->frames * plan->frame) * 4);
-    plan->dy = at, at += ry_aligned((size_t)(outputs * plan->frame) * 4);
-    plan->sums = at, at += ry_aligned((size_t)(pairs * s->taps * plan->width) * 4);
-    plan->bias = at, at += ry_aligned((size_t)(outputs * plan->width) * 4);
+    plan->x = ry_room(&at, (size_t)(inputs * plan->frames * plan->frame) * 4);
+    plan->dy = ry_room(&at, (size_t)(outputs * plan->frame) * 4);
+    plan->sums = ry_room(&at, (size_t)(pairs * s->taps * plan->width) * 4);
+    plan->bias = ry_room(&at, (size_t)(outputs * plan->width) * 4);
     plan->scratch = at;
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/cpu/wgrad/wgrad_plan.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/form_least.h"
@@ -296,7 +297,7 @@ static void lay_out(wgrad_plan *plan)
     size_t at = 0;
     plan->panel_floats = positions * columns;
     const int64_t panels = plan->in_place ? 0 : plan->together ? plan->k_block : 1;
-    plan->panel = at, at += ry_aligned((size_t)(panels * plan->panel_floats) * 4);
+    plan->panel = ry_room(&at, (size_t)(panels * plan->panel_floats) * 4);
     plan->x = at;
     if (plan->copied) {
         set_copy(plan);
@@ -308,7 +309,7 @@ static void lay_out(wgrad_plan *plan)
     plan->bias = at;
     if (plan->parts == 1) {
         at += ry_aligned((size_t)(plan->k_block * plan->c_block * s->taps * columns) * 4);
-        plan->bias = at, at += ry_aligned((size_t)(plan->k_block * columns) * 4);
+        plan->bias = ry_room(&at, (size_t)(plan->k_block * columns) * 4);
     }
     plan->scratch = at;
 }

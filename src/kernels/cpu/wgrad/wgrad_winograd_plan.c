@@ -4,6 +4,7 @@
 #include "kernels/cpu/wgrad/wgrad_winograd_plan.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/form_least.h"
 #include "kernels/knob_values.h"
@@ -173,15 +174,15 @@ static void lay_out(wgrad_winograd_plan *plan)
     plan->part_floats = plan->bias_floats + s->groups * plan->pitch;
     plan->finish_channels = ry_clamp(FINISH_FLOATS / WGRAD_WINDOW / plan->pitch, 1, s->c);
     plan->finishes = ry_ceil_div(s->c, plan->finish_channels);
-    plan->v = at, at += ry_aligned((size_t)plan->v_point * points);
-    plan->u = at, at += ry_aligned((size_t)plan->u_point * points);
-    plan->m = at, at += ry_aligned((size_t)plan->m_point * points);
-    plan->stage = at, at += ry_aligned((size_t)stage_floats(plan) * sizeof(float));
+    plan->v = ry_room(&at, (size_t)plan->v_point * points);
+    plan->u = ry_room(&at, (size_t)plan->u_point * points);
+    plan->m = ry_room(&at, (size_t)plan->m_point * points);
+    plan->stage = ry_room(&at, (size_t)stage_floats(plan) * sizeof(float));
     plan->sums = at;
     if (plan->parts == 1) {
         at += ry_aligned((size_t)(plan->c_block * WGRAD_WINDOW * plan->k_block) * sizeof(float));
     }
-    plan->bias = at, at += ry_aligned((size_t)(2 * plan->k_block) * sizeof(float));
+    plan->bias = ry_room(&at, (size_t)(2 * plan->k_block) * sizeof(float));
     plan->squares = at,
     at += ry_aligned(
         (size_t)(WGRAD_SQUARES * (wgrad_v_row(plan) + ry_round_up(plan->k_block, plan->width))) *

@@ -2,6 +2,7 @@
 /* Lays a plan out for a form. */
 #include "kernels/cpu/winograd/winograd_plan.h"
 #include "base/integer.h"
+#include "base/room.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -299,11 +300,11 @@ static void lay_out(winograd_plan *plan)
     const int64_t stage = ry_max(strips * plan->width, size_fixup(plan));
     size_t at = 0;
     plan->run_span = span;
-    plan->v = at, at += plan->shared ? 0 : ry_aligned((size_t)(plan->points * plan->v_point) * 4);
-    plan->m = at, at += ry_aligned((size_t)(plan->points * plan->m_point) * 4);
-    plan->stage = at, at += ry_aligned((size_t)stage * 4);
-    plan->squares = at, at += ry_aligned((size_t)(plan->block * winograd_tile_squares(plan)) * 4);
-    plan->uneven = at, at += ry_aligned((size_t)plan->block * sizeof(bool));
+    plan->v = ry_room(&at, plan->shared ? 0 : (size_t)(plan->points * plan->v_point) * 4);
+    plan->m = ry_room(&at, (size_t)(plan->points * plan->m_point) * 4);
+    plan->stage = ry_room(&at, (size_t)stage * 4);
+    plan->squares = ry_room(&at, (size_t)(plan->block * winograd_tile_squares(plan)) * 4);
+    plan->uneven = ry_room(&at, (size_t)plan->block * sizeof(bool));
     plan->outputs = at,
     at += ry_aligned((size_t)(plan->block * plan->phases) * sizeof(winograd_outputs));
     const int64_t biases = plan->geometry.phase_bias ? plan->phases : 1;
