@@ -40,16 +40,17 @@
 #define RY_EXPR_MAX_OUTPUTS      64
 #define RY_EXPR_MAX_DEPTH        128 /* nested parentheses and calls in a text */
 
-/* What an instruction does: RY_EXPR_OP(name, operands) in expr_ops.inc, plus these four. */
+/* What an instruction does: RY_EXPR_OP(name, ...) in expr_ops.inc, plus these four. */
 typedef enum ry_expr_code {
     RY_EXPR_input,    /* x[index] */
     RY_EXPR_constant, /* value */
     RY_EXPR_cast,     /* to dtype, C rules (saturating for float to integer) */
     RY_EXPR_saturate, /* round half to even, clamp to dtype's range */
-#define RY_EXPR_OP(name, operands, result) RY_EXPR_##name,
+#define RY_EXPR_OP(name, operands, result, swapped) RY_EXPR_##name,
 #include "expr/expr_ops.inc"
 #undef RY_EXPR_OP
-    RY_EXPR_CODES
+    RY_EXPR_CODES,
+    RY_EXPR_none = RY_EXPR_CODES
 } ry_expr_code;
 
 /* The third column of expr_ops.inc. */
@@ -67,6 +68,8 @@ typedef enum ry_expr_class {
 const char *ry_expr_code_name(ry_expr_code code); /* as in the text: reduce_min is "min" */
 int ry_expr_code_operands(ry_expr_code code);
 ry_expr_class ry_expr_code_class(ry_expr_code code);
+/* The function that gives the same with swapped operands, itself if it commutes; RY_EXPR_none. */
+ry_expr_code ry_expr_code_swapped(ry_expr_code code);
 /* The gradient program of a function from expr_gradients.inc, with a b c y g as x0 ... x4; NULL if
  * it has none. */
 const char *ry_expr_code_gradient(ry_expr_code code);

@@ -106,21 +106,7 @@ int ry_expr_build_cast(ry_expr_builder *builder, ry_expr_code code, ry_dtype dty
 
 bool ry_expr_commutes(ry_expr_code code)
 {
-    switch (code) {
-    case RY_EXPR_add:
-    case RY_EXPR_mul:
-    case RY_EXPR_min:
-    case RY_EXPR_max:
-    case RY_EXPR_eq:
-    case RY_EXPR_ne:
-    case RY_EXPR_and:
-    case RY_EXPR_or:
-    case RY_EXPR_xor:
-    case RY_EXPR_bit_and:
-    case RY_EXPR_bit_or:
-    case RY_EXPR_bit_xor: return true;
-    default: return false;
-    }
+    return ry_expr_code_swapped(code) == code;
 }
 
 static int kind_rank(ry_expr_code code)
@@ -246,12 +232,20 @@ void ry_expr_build_program(ry_expr_builder *builder, const ry_expr *program, con
     }
 }
 
+/* The instructions that the outputs use, in their order in the program. */
+typedef struct numbering {
+    uint16_t *new_number; /* by the builder's number; UINT16_MAX: unused */
+    uint16_t *old_number; /* by the program's */
+    int count;
+} numbering;
+
 /* Numbers what the outputs use: operands first, left to right, outputs in order. An instruction's
  * own stack keeps deep programs off the C stack. */
-static int number(const ry_expr_builder *builder, const int *result, int outputs,
-                  uint16_t *new_number, uint16_t *old_number, uint16_t *stack)
+static void number(const ry_expr_builder *builder, const int *result, int outputs,
+                   numbering *numbers, uint16_t *stack)
 {
-    int count = 0;
+    uint16_t *new_number = numbers->new_number;
+    numbers->count = 0;
     memset(new_number, 0xff, (size_t)builder->count * sizeof *new_number);
     for (int o = 0; o < outputs; o++) {
         int depth = 0;
@@ -267,19 +261,20 @@ static int number(const ry_expr_builder *builder, const int *result, int outputs
                 continue;
             }
             if (new_number[at] == UINT16_MAX) {
-                old_number[count] = (uint16_t)at;
-                new_number[at] = (uint16_t)count++;
+                numbers->old_number[numbers->count] = (uint16_t)at;
+                new_number[at] = (uint16_t)numbers->count++;
             }
             depth--;
         }
     }
-    return count;
 }
 
 static rynd_status emit(const ry_expr_builder *builder, int inputs, const int *result, int outputs,
-                        const uint16_t *new_number, const uint16_t *old_number, int count,
-                        ry_arena *arena, const ry_expr **program, ry_error *error)
+                        const numbering *numbers, ry_arena *arena, const ry_expr **program,
+                        ry_error *error)
 {
+    const uint16_t *new_number = numbers->new_number, *old_number = numbers->old_number;
+    const int count = numbers->count;
     ry_expr *made = RY_TAKE(arena, ry_expr, 1);
     ry_expr_instruction *code = RY_TAKE(arena, ry_expr_instruction, count);
     uint16_t *results = RY_TAKE(arena, uint16_t, outputs);
@@ -323,16 +318,14 @@ rynd_status ry_expr_builder_finish(const ry_expr_builder *builder, int inputs, c
                            "an expression of more than %d instructions", RY_EXPR_MAX_INSTRUCTIONS);
         }
     }
-    uint16_t *numbers =
-        ry_allocate_array(builder->allocator, (size_t)builder->capacity * 3, sizeof *numbers);
-    if (!numbers) {
+    uint16_t *room =
+        ry_allocate_array(builder->allocator, (size_t)builder->capacity * 3, sizeof *room);
+    if (!room) {
         return ry_fail_memory(error);
     }
-    uint16_t *old_number = numbers + builder->capacity;
-    int count =
-        number(builder, result, outputs, numbers, old_number, old_number + builder->capacity);
-    rynd_status status =
-        emit(builder, inputs, result, outputs, numbers, old_number, count, arena, program, error);
-    ry_release(builder->allocator, numbers);
+    numbering numbers = {.new_number = room, .old_number = room + builder->capacity};
+    number(builder, result, outputs, &numbers, numbers.old_number + builder->capacity);
+    rynd_status status = emit(builder, inputs, result, outputs, &numbers, arena, program, error);
+    ry_release(builder->allocator, room);
     return status;
 }

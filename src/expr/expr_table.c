@@ -6,15 +6,16 @@ typedef struct code_row {
     const char *name;
     int operands;
     ry_expr_class class;
+    ry_expr_code swapped;
 } code_row;
 
 static const code_row rows[RY_EXPR_CODES] = {
-    [RY_EXPR_input] = {"x", 0, RY_EXPR_CLASS_NONE},
-    [RY_EXPR_constant] = {"constant", 0, RY_EXPR_CLASS_NONE},
-    [RY_EXPR_cast] = {"cast", 1, RY_EXPR_CLASS_NONE},
-    [RY_EXPR_saturate] = {"saturate", 1, RY_EXPR_CLASS_NONE},
-#define RY_EXPR_OP(name, operands, result) \
-    [RY_EXPR_##name] = {#name, operands, RY_EXPR_CLASS_##result},
+    [RY_EXPR_input] = {"x", 0, RY_EXPR_CLASS_NONE, RY_EXPR_none},
+    [RY_EXPR_constant] = {"constant", 0, RY_EXPR_CLASS_NONE, RY_EXPR_none},
+    [RY_EXPR_cast] = {"cast", 1, RY_EXPR_CLASS_NONE, RY_EXPR_none},
+    [RY_EXPR_saturate] = {"saturate", 1, RY_EXPR_CLASS_NONE, RY_EXPR_none},
+#define RY_EXPR_OP(name, operands, result, swapped) \
+    [RY_EXPR_##name] = {#name, operands, RY_EXPR_CLASS_##result, RY_EXPR_##swapped},
 #include "expr/expr_ops.inc"
 #undef RY_EXPR_OP
 };
@@ -36,6 +37,11 @@ int ry_expr_code_operands(ry_expr_code code)
 ry_expr_class ry_expr_code_class(ry_expr_code code)
 {
     return rows[code].class;
+}
+
+ry_expr_code ry_expr_code_swapped(ry_expr_code code)
+{
+    return rows[code].swapped;
 }
 
 const char *ry_expr_code_gradient(ry_expr_code code)

@@ -25,16 +25,6 @@ static bool in_order(const ry_ints *perm)
     return true;
 }
 
-static bool all_are(const ry_ints *list, int64_t number)
-{
-    for (int i = 0; i < list->count; i++) {
-        if (list->at[i] != number) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* With input and output of one type and shape. */
 static bool changes_nothing(const ry_node *node)
 {
@@ -50,9 +40,10 @@ static bool changes_nothing(const ry_node *node)
     case RY_OP_concat: return node->inputs == 1;
     case RY_OP_split: return node->outputs == 1;
     case RY_OP_transpose: return in_order(&node->attrs.transpose.perm);
-    case RY_OP_pad: return all_are(&node->attrs.pad.pads, 0);
+    case RY_OP_pad: return ry_ints_are(&node->attrs.pad.pads, 0);
     case RY_OP_slice:
-        return all_are(&node->attrs.slice.starts, 0) && all_are(&node->attrs.slice.steps, 1);
+        return ry_ints_are(&node->attrs.slice.starts, 0) &&
+               ry_ints_are(&node->attrs.slice.steps, 1);
     case RY_OP_expr:
         return program->outputs == 1 && program->inputs == 1 &&
                program->code[program->result[0]].code == RY_EXPR_input;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of kernels made from kernels.inc, and the walk through those that take a problem. */
-#include "base/isa_family.h"
+#include "kernels/each_isa.h"
 #include "kernels/kernel.h"
 #include "kernels/refusals.h"
 #include "machine/machine.h"
@@ -8,28 +8,8 @@
 #include <string.h>
 
 /* A kernel made for an instruction set is in the list of those builds that have its family. */
-#if defined(RY_FAMILY_X86)
-#define FOR_ISA_avx2(row)        row
-#define FOR_ISA_avx512(row)      row
-#define FOR_ISA_avx512_vnni(row) row
-#define FOR_ISA_avx512_bf16(row) row
-#define FOR_ISA_amx(row)         row
-#else
-#define FOR_ISA_avx2(row)
-#define FOR_ISA_avx512(row)
-#define FOR_ISA_avx512_vnni(row)
-#define FOR_ISA_avx512_bf16(row)
-#define FOR_ISA_amx(row)
-#endif
-#if defined(RY_FAMILY_ARM)
-#define FOR_ISA_neon(row) row
-#else
-#define FOR_ISA_neon(row)
-#endif
-#define FOR_ISA_generic(row) row
-
 #define RY_KERNEL(symbol)          extern const ry_kernel ry_##symbol;
-#define RY_KERNEL_ISA(symbol, isa) FOR_ISA_##isa(RY_KERNEL(symbol##_##isa))
+#define RY_KERNEL_ISA(symbol, isa) RY_FOR_ISA_##isa(RY_KERNEL(symbol##_##isa))
 #include "kernels/kernels.inc"
 #undef RY_KERNEL
 

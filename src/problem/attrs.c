@@ -41,20 +41,7 @@ ry_op_class ry_op_get_class(ry_op op)
 #define RY_ATTRS(op)                                          \
     static void op##_defaults(ry_##op##_attrs *preset_attrs); \
     static const ry_field *op##_fields(int *count);
-#define RY_ATTRS_END(op)
-#define RY_INT(name, preset)
-#define RY_FLOAT(name, preset)
-#define RY_INTS(name)
-#define RY_FLOATS(name)
-#define RY_ENUM(name, type, preset)
-#define RY_TEXT(name)
-#define RY_EXPR(name)
 #include "problem/attrs.inc"
-#undef RY_ATTRS
-#undef RY_ATTRS_END
-#undef RY_INT
-#undef RY_FLOAT
-#undef RY_ENUM
 
 #define RY_ATTRS(op)                                  \
     static void op##_defaults(ry_##op##_attrs *attrs) \
@@ -65,15 +52,6 @@ ry_op_class ry_op_get_class(ry_op op)
 #define RY_ENUM(name, type, preset) attrs->name = RY_##type##_##preset;
 #define RY_ATTRS_END(op)            }
 #include "problem/attrs.inc"
-#undef RY_ATTRS
-#undef RY_ATTRS_END
-#undef RY_INT
-#undef RY_FLOAT
-#undef RY_INTS
-#undef RY_FLOATS
-#undef RY_ENUM
-#undef RY_TEXT
-#undef RY_EXPR
 
 #define RY_ATTRS(op)                               \
     static const ry_field *op##_fields(int *count) \
@@ -96,24 +74,6 @@ ry_op_class ry_op_get_class(ry_op op)
     return rows;                                \
     }
 #include "problem/attrs.inc"
-#undef RY_ATTRS
-#undef RY_ATTRS_END
-#undef RY_INT
-#undef RY_FLOAT
-#undef RY_INTS
-#undef RY_FLOATS
-#undef RY_ENUM
-#undef RY_TEXT
-#undef RY_EXPR
-
-#define RY_INT(name, preset)
-#define RY_FLOAT(name, preset)
-#define RY_INTS(name)
-#define RY_FLOATS(name)
-#define RY_ENUM(name, type, preset)
-#define RY_TEXT(name)
-#define RY_EXPR(name)
-#define RY_ATTRS_END(op)
 
 ry_attrs ry_attrs_default(ry_op op)
 {
@@ -124,7 +84,6 @@ ry_attrs ry_attrs_default(ry_op op)
         op##_defaults(&attrs.op); \
         break;
 #include "problem/attrs.inc"
-#undef RY_ATTRS
     default: break;
     }
     return attrs;
@@ -132,12 +91,15 @@ ry_attrs ry_attrs_default(ry_op op)
 
 const ry_field *ry_op_fields(ry_op op, int *count)
 {
+    const ry_field *fields = NULL;
+    *count = 0;
     switch (op) {
-#define RY_ATTRS(op) \
-    case RY_OP_##op: \
-        return op##_fields(count);
+#define RY_ATTRS(op)                 \
+    case RY_OP_##op:                 \
+        fields = op##_fields(count); \
+        break;
 #include "problem/attrs.inc"
-#undef RY_ATTRS
-    default: *count = 0; return NULL;
+    default: break;
     }
+    return fields;
 }

@@ -58,37 +58,11 @@ typedef struct ry_floats {
 #define RY_TEXT(name)               const char *name;
 #define RY_EXPR(name)               const struct ry_expr *name;
 #include "problem/attrs.inc"
-#undef RY_ATTRS
-#undef RY_ATTRS_END
-#undef RY_INT
-#undef RY_FLOAT
-#undef RY_INTS
-#undef RY_FLOATS
-#undef RY_ENUM
-#undef RY_TEXT
-#undef RY_EXPR
 
 typedef union ry_attrs {
     int64_t none; /* operators without attributes */
 #define RY_ATTRS(op) ry_##op##_attrs op;
-#define RY_ATTRS_END(op)
-#define RY_INT(name, preset)
-#define RY_FLOAT(name, preset)
-#define RY_INTS(name)
-#define RY_FLOATS(name)
-#define RY_ENUM(name, type, preset)
-#define RY_TEXT(name)
-#define RY_EXPR(name)
 #include "problem/attrs.inc"
-#undef RY_ATTRS
-#undef RY_ATTRS_END
-#undef RY_INT
-#undef RY_FLOAT
-#undef RY_INTS
-#undef RY_FLOATS
-#undef RY_ENUM
-#undef RY_TEXT
-#undef RY_EXPR
 } ry_attrs;
 
 /* The defaults of an operator's attributes. */
@@ -114,6 +88,17 @@ typedef struct ry_field {
 } ry_field;
 
 const ry_field *ry_op_fields(ry_op op, int *count);
+
+/* Does the list have no other number? */
+static inline bool ry_ints_are(const ry_ints *list, int64_t number)
+{
+    for (int i = 0; i < list->count; i++) {
+        if (list->at[i] != number) {
+            return false;
+        }
+    }
+    return true;
+}
 
 static inline int64_t ry_ints_get(const ry_ints *list, int i, int64_t preset)
 {

@@ -36,33 +36,14 @@ static void to_weights(product_case *c)
     c->terms = (double)ry_tensor_count(&c->in[1]) / (double)w.dim[0];
 }
 
-bool random_conv(product_case *c, const conv_limits *l)
+/* Extents, window, strides and pads of each dimension; false if the window does not fit. */
+static bool draw_axes(product_case *c, const conv_limits *l, int space, int64_t *x_dim,
+                      int64_t *w_dim, int64_t *y_dim)
 {
-    *c = (product_case){.problem = {.accuracy = RY_ACCURACY_bf16,
-                                    .op = l->transposed ? RY_OP_convt : RY_OP_conv,
-                                    .inputs = 4}};
-    c->problem.attrs = ry_attrs_default(c->problem.op);
     ry_conv_attrs *conv = &c->problem.attrs.conv;
     ry_convt_attrs *convt = &c->problem.attrs.convt;
-    const int space = (int)case_between(1, 3);
     const int64_t size = space == 3 ? (l->size + 2) / 3 : l->size,
                   kernel = space == 3 && l->kernel > 3 ? 3 : l->kernel;
-    const int64_t groups = l->groups            ? case_between(1, l->groups)
-                           : case_between(0, 3) ? 1
-                                                : case_between(1, 4),
-                  batch = case_between(0, 2) ? 1 : case_between(1, 4);
-    const int64_t most = l->channels / groups > 0 ? l->channels / groups : 1;
-    int64_t in = case_between(1, most), out = case_between(1, most);
-    if (case_between(0, 4) == 0 && primes[12] <= most) {
-        in = primes[case_random(13)];
-        out = primes[case_random(13)];
-    }
-    int64_t x_dim[5] = {batch, in * groups}, w_dim[5] = {out * groups, in},
-            y_dim[5] = {batch, out * groups};
-    if (l->transposed) {
-        w_dim[0] = in * groups;
-        w_dim[1] = out;
-    }
     ry_ints *stride = l->transposed ? &convt->stride : &conv->stride,
             *dilation = l->transposed ? &convt->dilation : &conv->dilation;
     ry_ints *pads = l->transposed ? &convt->pads : &conv->pads;
@@ -92,6 +73,55 @@ bool random_conv(product_case *c, const conv_limits *l)
     for (int i = 0; i < space; i++) {
         list_add(pads, after[i]);
     }
+    return true;
+}
+
+/* Residual and activation. */
+static void draw_ends(product_case *c, const conv_limits *l, int space, const int64_t *y_dim,
+                      case_layout y_layout)
+{
+    ry_conv_attrs *conv = &c->problem.attrs.conv;
+    ry_convt_attrs *convt = &c->problem.attrs.convt;
+    if (case_between(0, 2) == 0) {
+        c->in[3] = case_between(0, 1) ? c->out[0]
+                                      : case_tensor(case_between(0, 1) ? RY_f32 : l->dtype,
+                                                    space + 2, y_dim, y_layout);
+    }
+    *(l->transposed ? &convt->activation : &conv->activation) =
+        (ry_activation)(case_between(0, 1) ? 0 : case_between(0, RY_activation_count - 1));
+    *(l->transposed ? &convt->act_alpha : &conv->act_alpha) = 0.25;
+    *(l->transposed ? &convt->act_beta : &conv->act_beta) = 0.5;
+}
+
+bool random_conv(product_case *c, const conv_limits *l)
+{
+    *c = (product_case){.problem = {.accuracy = RY_ACCURACY_bf16,
+                                    .op = l->transposed ? RY_OP_convt : RY_OP_conv,
+                                    .inputs = 4}};
+    c->problem.attrs = ry_attrs_default(c->problem.op);
+    ry_conv_attrs *conv = &c->problem.attrs.conv;
+    ry_convt_attrs *convt = &c->problem.attrs.convt;
+    const int space = (int)case_between(1, 3);
+    const int64_t groups = l->groups            ? case_between(1, l->groups)
+                           : case_between(0, 3) ? 1
+                                                : case_between(1, 4),
+                  batch = case_between(0, 2) ? 1 : case_between(1, 4);
+    const int64_t most = l->channels / groups > 0 ? l->channels / groups : 1;
+    int64_t in = case_between(1, most), out = case_between(1, most);
+    if (case_between(0, 4) == 0 && primes[12] <= most) {
+        in = primes[case_random(13)];
+        out = primes[case_random(13)];
+    }
+    int64_t x_dim[5] = {batch, in * groups}, w_dim[5] = {out * groups, in},
+            y_dim[5] = {batch, out * groups};
+    if (l->transposed) {
+        w_dim[0] = in * groups;
+        w_dim[1] = out;
+    }
+    const ry_ints *stride = l->transposed ? &convt->stride : &conv->stride;
+    if (!draw_axes(c, l, space, x_dim, w_dim, y_dim)) {
+        return false;
+    }
     *(l->transposed ? &convt->groups : &conv->groups) = groups;
     const bool is_float = ry_dtype_is_float(l->dtype);
     const int64_t layouts = l->pointwise ? CASE_STRIDED : CASE_LAYOUTS;
@@ -110,15 +140,7 @@ bool random_conv(product_case *c, const conv_limits *l)
                                case_between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
     }
     if (is_float && !l->plain) {
-        if (case_between(0, 2) == 0) {
-            c->in[3] = case_between(0, 1) ? c->out[0]
-                                          : case_tensor(case_between(0, 1) ? RY_f32 : l->dtype,
-                                                        space + 2, y_dim, y_layout);
-        }
-        *(l->transposed ? &convt->activation : &conv->activation) =
-            (ry_activation)(case_between(0, 1) ? 0 : case_between(0, RY_activation_count - 1));
-        *(l->transposed ? &convt->act_alpha : &conv->act_alpha) = 0.25;
-        *(l->transposed ? &convt->act_beta : &conv->act_beta) = 0.5;
+        draw_ends(c, l, space, y_dim, y_layout);
     }
     c->terms = (double)(in * w_dim[2] * (space > 1 ? w_dim[3] : 1) * (space > 2 ? w_dim[4] : 1));
     if (l->weights) {

@@ -20,6 +20,31 @@ static ry_tensor matrix(ry_dtype dtype, int rank, const int64_t *dim)
     return t;
 }
 
+/* Factors, addend, residual, activation. */
+static void draw_ends(product_case *c, ry_dtype dtype, int y_rank, const int64_t *y)
+{
+    ry_matmul_attrs *attrs = &c->problem.attrs.matmul;
+    attrs->alpha = case_between(0, 2) ? 1 : 0.5;
+    attrs->beta = case_between(0, 2) ? 1 : -2;
+    if (case_between(0, 1)) {
+        const int skip = (int)case_between(0, y_rank);
+        int64_t dim[4];
+        for (int i = skip; i < y_rank; i++) {
+            dim[i - skip] = case_between(0, 3) ? y[i] : 1;
+        }
+        c->in[2] = case_tensor(dtype, y_rank - skip, dim, any_layout());
+    }
+    if (case_between(0, 2) == 0) {
+        c->in[3] = case_between(0, 1)
+                       ? c->out[0]
+                       : case_tensor(case_between(0, 1) ? RY_f32 : dtype, y_rank, y, any_layout());
+    }
+    attrs->activation =
+        (ry_activation)(case_between(0, 1) ? 0 : case_between(0, RY_activation_count - 1));
+    attrs->act_alpha = 0.25;
+    attrs->act_beta = 0.5;
+}
+
 product_case random_product(int64_t m, int64_t n, int64_t k, ry_dtype dtype, bool plain)
 {
     product_case c = {.problem = {.accuracy = RY_ACCURACY_bf16, .op = RY_OP_matmul, .inputs = 4}};
@@ -62,25 +87,7 @@ product_case random_product(int64_t m, int64_t n, int64_t k, ry_dtype dtype, boo
     c.in[1] = matrix(dtype, b_rank, b);
     c.out[0] = matrix(dtype, y_rank, y);
     if (ry_dtype_is_float(dtype)) {
-        attrs->alpha = case_between(0, 2) ? 1 : 0.5;
-        attrs->beta = case_between(0, 2) ? 1 : -2;
-        if (case_between(0, 1)) {
-            const int skip = (int)case_between(0, y_rank);
-            int64_t dim[4];
-            for (int i = skip; i < y_rank; i++) {
-                dim[i - skip] = case_between(0, 3) ? y[i] : 1;
-            }
-            c.in[2] = case_tensor(dtype, y_rank - skip, dim, any_layout());
-        }
-        if (case_between(0, 2) == 0) {
-            c.in[3] = case_between(0, 1) ? c.out[0]
-                                         : case_tensor(case_between(0, 1) ? RY_f32 : dtype, y_rank,
-                                                       y, any_layout());
-        }
-        attrs->activation =
-            (ry_activation)(case_between(0, 1) ? 0 : case_between(0, RY_activation_count - 1));
-        attrs->act_alpha = 0.25;
-        attrs->act_beta = 0.5;
+        draw_ends(&c, dtype, y_rank, y);
     }
     c.terms = (double)k;
     return c;

@@ -12,6 +12,24 @@
 
 #include <string.h>
 
+static void trainer_states(rynd_trainer *trainer)
+{
+    rynd_state_info info = RYND_SIZED(rynd_state_info);
+    rynd_tensor tensor = {.data = NULL};
+    TAKES(rynd_trainer_state_count, trainer, rynd_trainer_state_count(NULL) == 0);
+    REFUSES(rynd_trainer_get_state, trainer, NULL, 0, &info);
+    REFUSES(rynd_trainer_get_state, info, trainer, 0, NULL);
+    REFUSES(rynd_trainer_get_state_named, trainer, NULL, "w1", &info);
+    REFUSES(rynd_trainer_get_state_named, name, trainer, NULL, &info);
+    REFUSES(rynd_trainer_get_state_named, info, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_read, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_read, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_read, tensor, trainer, "w1", NULL);
+    REFUSES(rynd_trainer_write, trainer, NULL, "w1", &tensor);
+    REFUSES(rynd_trainer_write, name, trainer, NULL, &tensor);
+    REFUSES(rynd_trainer_write, tensor, trainer, "w1", NULL);
+}
+
 static void trainers(void **state)
 {
     (void)state;
@@ -20,7 +38,6 @@ static void trainers(void **state)
     void *saved;
     size_t saved_size;
     const rynd_trainer_options options = RYND_SIZED(rynd_trainer_options, .batch = 1);
-    rynd_state_info info = RYND_SIZED(rynd_state_info);
     rynd_bucket_info bucket = RYND_SIZED(rynd_bucket_info);
     rynd_tensor tensor = {.data = NULL};
     assert_int_equal(rynd_trainer_create(model, &options, &trainer), RYND_OK);
@@ -44,18 +61,7 @@ static void trainers(void **state)
           rynd_trainer_evaluate(trainer, &tensor, &tensor, NULL) == RYND_ERROR_SHAPE);
     REFUSES(rynd_trainer_get_output, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_get_output, output, trainer, NULL);
-    TAKES(rynd_trainer_state_count, trainer, rynd_trainer_state_count(NULL) == 0);
-    REFUSES(rynd_trainer_get_state, trainer, NULL, 0, &info);
-    REFUSES(rynd_trainer_get_state, info, trainer, 0, NULL);
-    REFUSES(rynd_trainer_get_state_named, trainer, NULL, "w1", &info);
-    REFUSES(rynd_trainer_get_state_named, name, trainer, NULL, &info);
-    REFUSES(rynd_trainer_get_state_named, info, trainer, "w1", NULL);
-    REFUSES(rynd_trainer_read, trainer, NULL, "w1", &tensor);
-    REFUSES(rynd_trainer_read, name, trainer, NULL, &tensor);
-    REFUSES(rynd_trainer_read, tensor, trainer, "w1", NULL);
-    REFUSES(rynd_trainer_write, trainer, NULL, "w1", &tensor);
-    REFUSES(rynd_trainer_write, name, trainer, NULL, &tensor);
-    REFUSES(rynd_trainer_write, tensor, trainer, "w1", NULL);
+    trainer_states(trainer);
     REFUSES(rynd_trainer_prepare_evaluation, trainer, NULL);
     REFUSES(rynd_trainer_get_identity, trainer, NULL, &identity);
     REFUSES(rynd_trainer_get_identity, text, trainer, NULL);

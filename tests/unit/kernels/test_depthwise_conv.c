@@ -9,11 +9,6 @@
 
 #include <cmocka.h>
 
-static int64_t between(int64_t low, int64_t high)
-{
-    return low + (int64_t)case_random((uint32_t)(high - low + 1));
-}
-
 /* A square or odd window over `groups` groups. Returns how many kernels were checked. */
 static int check_grouped(int64_t groups, int64_t in, int64_t out, int64_t size, int64_t kernel,
                          int64_t stride, ry_dtype dtype, case_layout layout)
@@ -21,13 +16,14 @@ static int check_grouped(int64_t groups, int64_t in, int64_t out, int64_t size, 
     product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
     c.problem.attrs = ry_attrs_default(RY_OP_conv);
     ry_conv_attrs *a = &c.problem.attrs.conv;
-    const int64_t batch = between(0, 2) ? 1 : 3, height = size + between(0, 3),
-                  width = size + between(0, 5);
-    const int64_t r = kernel, s = between(0, 3) ? kernel : between(1, 5),
-                  dilation = between(0, 3) ? 1 : between(2, 3);
-    const int64_t pad[4] = {between(0, r), between(0, s), between(0, r), between(0, s)};
+    const int64_t batch = case_between(0, 2) ? 1 : 3, height = size + case_between(0, 3),
+                  width = size + case_between(0, 5);
+    const int64_t r = kernel, s = case_between(0, 3) ? kernel : case_between(1, 5),
+                  dilation = case_between(0, 3) ? 1 : case_between(2, 3);
+    const int64_t pad[4] = {case_between(0, r), case_between(0, s), case_between(0, r),
+                            case_between(0, s)};
     a->groups = groups;
-    a->stride = (ry_ints){2, {stride, between(0, 4) ? stride : 1}};
+    a->stride = (ry_ints){2, {stride, case_between(0, 4) ? stride : 1}};
     a->dilation = (ry_ints){2, {dilation, dilation}};
     a->pads = (ry_ints){4, {pad[0], pad[1], pad[2], pad[3]}};
     const int64_t high = height + pad[0] + pad[2] - dilation * (r - 1) - 1,
@@ -40,15 +36,16 @@ static int check_grouped(int64_t groups, int64_t in, int64_t out, int64_t size, 
                           wide / a->stride.at[1] + 1},
                   bias[1] = {groups * out};
     c.in[0] = case_tensor(dtype, 4, x, layout);
-    c.in[1] = case_tensor(dtype, 4, w, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
-    if (between(0, 1)) {
+    c.in[1] = case_tensor(dtype, 4, w, case_between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
+    if (case_between(0, 1)) {
         c.in[2] = case_tensor(dtype, 1, bias, CASE_ROW_MAJOR);
     }
-    c.out[0] = case_tensor(dtype, 4, y, between(0, 3) ? layout : CASE_STRIDED);
-    if (between(0, 2) == 0) {
-        c.in[3] = case_tensor(dtype, 4, y, between(0, 1) ? layout : CASE_CHANNELS_LAST);
+    c.out[0] = case_tensor(dtype, 4, y, case_between(0, 3) ? layout : CASE_STRIDED);
+    if (case_between(0, 2) == 0) {
+        c.in[3] = case_tensor(dtype, 4, y, case_between(0, 1) ? layout : CASE_CHANNELS_LAST);
     }
-    a->activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+    a->activation =
+        (ry_activation)(case_between(0, 1) ? 0 : case_between(0, RY_activation_count - 1));
     a->act_alpha = 0.25;
     a->act_beta = 0.5;
     c.terms = (double)(in * r * s);
@@ -65,8 +62,8 @@ static void test_windows(void **state)
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int64_t kernel = 1; kernel <= 11; kernel += kernel < 7 ? 1 : 2) {
             for (int64_t stride = 1; stride <= 5; stride++) {
-                const int64_t size = kernel < 9 ? between(1, 20) : between(9, 36);
-                checked += check_grouped(between(2, 21), 1, 1, size, kernel, stride, RY_f32,
+                const int64_t size = kernel < 9 ? case_between(1, 20) : case_between(9, 36);
+                checked += check_grouped(case_between(2, 21), 1, 1, size, kernel, stride, RY_f32,
                                          (case_layout)layout);
             }
         }
@@ -80,7 +77,7 @@ static void test_sizes(void **state)
     int checked = 0;
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int64_t size = 1; size <= 64; size += 1 + size / 8) {
-            checked += check_grouped(between(2, 40), 1, 1, size, 3, 1 + (size & 1), RY_f32,
+            checked += check_grouped(case_between(2, 40), 1, 1, size, 3, 1 + (size & 1), RY_f32,
                                      (case_layout)layout);
         }
     }
@@ -94,16 +91,18 @@ static void test_multipliers_and_groups(void **state)
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int64_t in = 1; in <= 9; in += 2) {
             for (int64_t out = 1; out <= 9; out++) {
-                checked += check_grouped(between(2, 9), in, out, between(3, 18), between(1, 3),
-                                         between(1, 2), RY_f32, (case_layout)layout);
+                checked += check_grouped(case_between(2, 9), in, out, case_between(3, 18),
+                                         case_between(1, 3), case_between(1, 2), RY_f32,
+                                         (case_layout)layout);
             }
         }
         for (int64_t i = 0; i < 6; i++) {
-            checked += check_grouped(between(2, 20), between(1, 3), between(1, 3), between(16, 30),
-                                     i % 2 ? 9 : 11, 1 + i / 2, RY_f32, (case_layout)layout);
+            checked += check_grouped(case_between(2, 20), case_between(1, 3), case_between(1, 3),
+                                     case_between(16, 30), i % 2 ? 9 : 11, 1 + i / 2, RY_f32,
+                                     (case_layout)layout);
         }
         for (int64_t in = 1; in <= 70; in += 23) {
-            checked += check_grouped(1, in, between(1, 2), between(3, 30), 3, 1, RY_f32,
+            checked += check_grouped(1, in, case_between(1, 2), case_between(3, 30), 3, 1, RY_f32,
                                      (case_layout)layout);
         }
     }
@@ -122,7 +121,7 @@ static int check_space(ry_op op, int space, int64_t groups, int64_t in, int64_t 
     ry_ints *strides = forward ? &conv->stride : &convt->stride,
             *dilations = forward ? &conv->dilation : &convt->dilation;
     ry_ints *pads = forward ? &conv->pads : &convt->pads;
-    int64_t x[5] = {between(1, 2), groups * in}, w[5] = {groups * out, in},
+    int64_t x[5] = {case_between(1, 2), groups * in}, w[5] = {groups * out, in},
             y[5] = {x[0], groups * out}, terms = in;
     if (!forward) {
         w[0] = groups * in;
@@ -132,10 +131,11 @@ static int check_space(ry_op op, int space, int64_t groups, int64_t in, int64_t 
     strides->count = dilations->count = space;
     pads->count = 2 * space;
     for (int i = 0; i < space; i++) {
-        const int64_t size = between(1, i + 1 == space ? 24 : 9),
-                      r = between(0, 1) ? 3 : between(1, 7);
-        const int64_t stride = between(1, 3), dilation = between(0, 2) ? 1 : between(2, 3),
-                      pad[2] = {between(0, r), between(0, r)};
+        const int64_t size = case_between(1, i + 1 == space ? 24 : 9),
+                      r = case_between(0, 1) ? 3 : case_between(1, 7);
+        const int64_t stride = case_between(1, 3),
+                      dilation = case_between(0, 2) ? 1 : case_between(2, 3),
+                      pad[2] = {case_between(0, r), case_between(0, r)};
         const int64_t reach = dilation * (r - 1) + 1, sum = pad[0] + pad[1];
         const int64_t extent = forward ? size + sum - reach : (size - 1) * stride + reach - sum;
         if (extent < !forward) {
@@ -152,12 +152,12 @@ static int check_space(ry_op op, int space, int64_t groups, int64_t in, int64_t 
     }
     c.in[0] = case_tensor(RY_f32, space + 2, x, layout);
     c.in[1] = case_tensor(RY_f32, space + 2, w, CASE_ROW_MAJOR);
-    c.out[0] = case_tensor(RY_f32, space + 2, y, between(0, 3) ? layout : CASE_ROW_MAJOR);
-    if (between(0, 2) == 0) {
+    c.out[0] = case_tensor(RY_f32, space + 2, y, case_between(0, 3) ? layout : CASE_ROW_MAJOR);
+    if (case_between(0, 2) == 0) {
         c.in[3] = case_tensor(RY_f32, space + 2, y, layout);
     }
     const ry_activation activation =
-        (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+        (ry_activation)(case_between(0, 1) ? 0 : case_between(0, RY_activation_count - 1));
     *(forward ? &conv->activation : &convt->activation) = activation;
     *(forward ? &conv->act_alpha : &convt->act_alpha) = 0.25;
     *(forward ? &conv->act_beta : &convt->act_beta) = 0.5;
@@ -174,8 +174,8 @@ static void test_spaces(void **state)
     int checked = 0;
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int i = 0; i < 60; i++) {
-            checked += check_space(RY_OP_conv, 1 + i % 3, between(2, 40), 1, between(0, 3) ? 1 : 2,
-                                   (case_layout)layout);
+            checked += check_space(RY_OP_conv, 1 + i % 3, case_between(2, 40), 1,
+                                   case_between(0, 3) ? 1 : 2, (case_layout)layout);
         }
     }
     assert_true(checked > 100);
@@ -189,18 +189,20 @@ static int check_volume(int64_t size, int64_t depth, int64_t kernel, int64_t str
     product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
     c.problem.attrs = ry_attrs_default(RY_OP_conv);
     ry_conv_attrs *a = &c.problem.attrs.conv;
-    const int64_t out = between(1, 2), groups = between(2, 19), slices = between(depth, 6),
-                  step = between(1, 2), dilation = between(1, 2);
+    const int64_t out = case_between(1, 2), groups = case_between(2, 19),
+                  slices = case_between(depth, 6), step = case_between(1, 2),
+                  dilation = case_between(1, 2);
     const int64_t pad = depth / 2 * dilation, row = kernel / 2, reach = dilation * (depth - 1) + 1;
     a->groups = groups;
     a->stride = (ry_ints){3, {step, stride, stride}};
     a->dilation = (ry_ints){3, {dilation, 1, 1}};
     a->pads = (ry_ints){6, {pad, row, row, pad, row, row}};
-    a->activation = (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
+    a->activation =
+        (ry_activation)(case_between(0, 1) ? 0 : case_between(0, RY_activation_count - 1));
     a->act_alpha = 0.25;
     a->act_beta = 0.5;
     const int64_t high = (size - 1) / stride + 1,
-                  x[5] = {between(1, 2), groups, slices, size, size},
+                  x[5] = {case_between(1, 2), groups, slices, size, size},
                   w[5] = {groups * out, 1, depth, kernel, kernel};
     const int64_t y[5] = {x[0], groups * out, (slices + 2 * pad - reach) / step + 1, high, high},
                   bias[1] = {groups * out};
@@ -208,7 +210,7 @@ static int check_volume(int64_t size, int64_t depth, int64_t kernel, int64_t str
     c.in[1] = case_tensor(RY_f32, 5, w, CASE_ROW_MAJOR);
     c.in[2] = case_tensor(RY_f32, 1, bias, CASE_ROW_MAJOR);
     c.out[0] = case_tensor(RY_f32, 5, y, CASE_ROW_MAJOR);
-    if (between(0, 1)) {
+    if (case_between(0, 1)) {
         c.in[3] = case_tensor(RY_f32, 5, y, CASE_ROW_MAJOR);
     }
     c.terms = (double)(depth * kernel * kernel);
@@ -225,12 +227,14 @@ static int check_lines(int64_t rows, int64_t columns, int64_t stride, case_layou
     product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
     c.problem.attrs = ry_attrs_default(RY_OP_conv);
     ry_conv_attrs *a = &c.problem.attrs.conv;
-    const int64_t groups = between(2, 40), height = between(rows, 15), width = between(3, 31),
-                  above = between(0, rows - 1), below = between(0, rows);
+    const int64_t groups = case_between(2, 40), height = case_between(rows, 15),
+                  width = case_between(3, 31), above = case_between(0, rows - 1),
+                  below = case_between(0, rows);
     a->groups = groups;
     a->stride = (ry_ints){2, {stride, stride}};
     a->pads = (ry_ints){4, {above, columns / 2, below, columns / 2}};
-    const int64_t x[4] = {between(1, 2), groups, height, width}, w[4] = {groups, 1, rows, columns};
+    const int64_t x[4] = {case_between(1, 2), groups, height, width},
+                  w[4] = {groups, 1, rows, columns};
     const int64_t y[4] = {x[0], groups, (height + above + below - rows) / stride + 1,
                           (width - 1) / stride + 1},
                   bias[1] = {groups};
@@ -274,9 +278,10 @@ static void test_wide_groups(void **state)
     int checked = 0;
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int64_t in = 2; in <= 18; in++) {
-            checked += check_space(RY_OP_conv, 2, between(2, 5), in,
-                                   between(0, 1) ? in : between(1, 18), (case_layout)layout);
-            checked += check_space(RY_OP_conv, 3, between(2, 5), in, in, (case_layout)layout);
+            checked +=
+                check_space(RY_OP_conv, 2, case_between(2, 5), in,
+                            case_between(0, 1) ? in : case_between(1, 18), (case_layout)layout);
+            checked += check_space(RY_OP_conv, 3, case_between(2, 5), in, in, (case_layout)layout);
         }
     }
     assert_true(checked > 50);
@@ -288,9 +293,10 @@ static void test_transposed(void **state)
     int checked = 0;
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int i = 0; i < 60; i++) {
-            const int64_t in = between(0, 2) ? 1 : between(1, 6);
-            checked += check_space(RY_OP_convt, 1 + i % 3, between(2, 40), in,
-                                   between(0, 2) ? 1 : between(1, 6), (case_layout)layout);
+            const int64_t in = case_between(0, 2) ? 1 : case_between(1, 6);
+            checked +=
+                check_space(RY_OP_convt, 1 + i % 3, case_between(2, 40), in,
+                            case_between(0, 2) ? 1 : case_between(1, 6), (case_layout)layout);
         }
     }
     assert_true(checked > 100);
@@ -305,9 +311,9 @@ static void test_dilated_and_odd(void **state)
     for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
         for (int64_t each = 1; each <= 17; each++) {
             for (int64_t kernel = 3; kernel <= 7; kernel += 2) {
-                const int64_t in = between(0, 1) ? each : 1, stride = between(1, 2);
-                checked += check_grouped(between(2, 9), in, each, between(3, 26), kernel, stride,
-                                         RY_f32, (case_layout)layout);
+                const int64_t in = case_between(0, 1) ? each : 1, stride = case_between(1, 2);
+                checked += check_grouped(case_between(2, 9), in, each, case_between(3, 26), kernel,
+                                         stride, RY_f32, (case_layout)layout);
             }
         }
     }
@@ -407,7 +413,7 @@ static void test_rotating_rows(void **state)
     int checked = 0;
     for (int64_t stride = 1; stride <= 2; stride++) {
         for (int64_t width = 5; width <= 36; width++) {
-            checked += check_plane(between(1, 70), width, 3, stride, 1, width % 2);
+            checked += check_plane(case_between(1, 70), width, 3, stride, 1, width % 2);
         }
     }
     assert_true(checked > 150);
@@ -432,50 +438,11 @@ static void test_half_types(void **state)
     int checked = 0;
     for (int i = 0; i < 40; i++) {
         const ry_dtype dtype = i & 1 ? RY_f16 : RY_bf16;
-        checked += check_grouped(between(2, 30), 1, between(1, 2), between(1, 20), between(1, 5),
-                                 between(1, 3), dtype, (case_layout)(i % CASE_LAYOUTS));
+        checked += check_grouped(case_between(2, 30), 1, case_between(1, 2), case_between(1, 20),
+                                 case_between(1, 5), case_between(1, 3), dtype,
+                                 (case_layout)(i % CASE_LAYOUTS));
     }
     assert_true(checked > 40);
-}
-
-/* Tensors so large that lines are fetched ahead. A window of one row has stride 1 down the rows. */
-static void check_far(int64_t groups, int64_t each, int64_t height, int64_t width, int64_t high,
-                      int64_t wide, int64_t stride, case_layout layout, const char *kernels)
-{
-    product_case c = {.problem = {.op = RY_OP_conv, .inputs = 3}};
-    c.problem.attrs = ry_attrs_default(RY_OP_conv);
-    ry_conv_attrs *a = &c.problem.attrs.conv;
-    a->groups = groups;
-    a->stride = (ry_ints){2, {high == 1 ? 1 : stride, stride}};
-    a->pads = (ry_ints){4, {high / 2, wide / 2, high / 2, wide / 2}};
-    const int64_t x[4] = {1, groups * each, height, width},
-                  w[4] = {groups * each, each, high, wide};
-    const int64_t y[4] = {1, groups * each, (height - 1) / a->stride.at[0] + 1,
-                          (width - 1) / stride + 1};
-    c.in[0] = case_tensor(RY_f32, 4, x, layout);
-    c.in[1] = case_tensor(RY_f32, 4, w, CASE_ROW_MAJOR);
-    c.out[0] = case_tensor(RY_f32, 4, y, layout);
-    c.terms = (double)(each * high * wide);
-    case_fill(&c);
-    const int checked = case_check_some(&c, "conv_ref", kernels);
-    case_free(&c);
-    assert_true(checked > 0);
-}
-
-static void test_far(void **state)
-{
-    (void)state;
-    /* two lines a block */
-    check_far(24, 1, 310, 311, 3, 3, 1, CASE_CHANNELS_LAST, "depthwise_nhwc");
-    /* one row, less than the rows of a step */
-    check_far(40, 1, 1, 80001, 1, 3, 2, CASE_CHANNELS_LAST, "depthwise_nhwc");
-    /* permuted channels */
-    check_far(10, 2, 335, 335, 1, 3, 1, CASE_CHANNELS_LAST, "depthwise_nhwc");
-    check_far(5, 4, 235, 235, 3, 3, 1, CASE_ROW_MAJOR, "staged"); /* groups of planes */
-    /* strips, and rows that roll down */
-    check_far(5, 1, 180, 181, 3, 3, 1, CASE_ROW_MAJOR, "depthwise_nchw");
-    check_far(5, 1, 650, 651, 3, 3, 2, CASE_ROW_MAJOR, "depthwise_nchw");
-    check_far(7, 1, 190, 181, 5, 5, 2, CASE_ROW_MAJOR, "depthwise_nchw");
 }
 
 int main(void)
@@ -496,7 +463,6 @@ int main(void)
         cmocka_unit_test(test_seven_rows),
         cmocka_unit_test(test_strips_of_windows),
         cmocka_unit_test(test_rotating_rows),
-        cmocka_unit_test(test_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include "base/threads.h"
 #include "every_kernel.h"
 #include "expr_bounds.h"
+#include "expr_evaluation.h"
 
 #include <float.h>
 #include <math.h>
@@ -25,85 +26,9 @@ static const char *const kernel_names[] = {"expr_generic", "expr_neon", "expr_av
 static const char *const near_names[] = {"expr_near_generic", "expr_near_neon", "expr_near_avx2",
                                          "expr_near_avx512"};
 
-static const ry_kernel *kernel_named(const char *name)
-{
-    const ry_kernel *kernel = every_kernel_find(name);
-    ry_cpu_info cpu;
-    ry_cpu_detect(&cpu);
-    return kernel && kernel->isa <= cpu.isa ? kernel : NULL;
-}
-
 static const ry_kernel *kernel_of(size_t i)
 {
-    return kernel_named(kernel_names[i]);
-}
-
-typedef struct parallel {
-    const ry_cpu_launch *launch;
-    int phase;
-} parallel;
-
-static void run_task(void *context, size_t task, unsigned worker)
-{
-    const parallel *p = context;
-    every_kernel_run(p->launch, p->phase, task, worker);
-}
-
-/* One program on row-major tensors, on a pool of threads. axes: -1 ends. */
-static void evaluate(const ry_kernel *kernel, const char *text, ry_dtype dtype,
-                     const ry_shape *shapes, const void *const *in, int inputs,
-                     const ry_shape *out_shape, ry_dtype out_dtype, void *out, const int *axes,
-                     unsigned threads)
-{
-    ry_arena arena;
-    ry_error error = {""};
-    const ry_expr *program = NULL;
-    ry_tensor x[2], y = ry_tensor_row_major(out_dtype, out_shape, NULL);
-    ry_prepared prepared = {0};
-    ry_threads *pool = NULL;
-    ry_arena_init(&arena, &ry_system_allocator);
-    assert_int_equal(ry_expr_parse(text, NULL, 0, &arena, &program, &error), RYND_OK);
-    for (int i = 0; i < inputs; i++) {
-        x[i] = ry_tensor_row_major(dtype, &shapes[i], NULL);
-    }
-    ry_problem problem = {.op = RY_OP_expr, .inputs = inputs, .outputs = 1, .in = x, .out = &y};
-    problem.attrs.expr.program = program;
-    problem.attrs.expr.keepdims = 1;
-    for (int i = 0; axes && axes[i] >= 0; i++) {
-        problem.attrs.expr.axes.at[problem.attrs.expr.axes.count++] = axes[i];
-    }
-    assert_true(kernel->applicable(&problem));
-    if (every_kernel_prepare(kernel, &problem, &prepared, &error) != RYND_OK) {
-        fail_msg("%s: %s", text, error.text);
-    }
-    assert_int_equal(ry_threads_create(&ry_system_allocator, threads, NULL, NULL, &pool, &error),
-                     RYND_OK);
-    void *state = ry_allocate(&ry_system_allocator, prepared.state_size),
-         *workspace = ry_allocate(&ry_system_allocator, prepared.workspace + 1);
-    void *scratch = ry_allocate(&ry_system_allocator, prepared.scratch * threads + 1);
-    assert_true(state && workspace && scratch);
-    every_kernel_initialise(&prepared, state);
-    ry_cpu_launch launch = {
-        .problem = &problem, .prepared = &prepared, .state = state, .in = in, .out = &out};
-    launch.workspace = workspace;
-    launch.scratch = scratch;
-    for (int phase = 0; phase < prepared.phases; phase++) {
-        parallel p = {&launch, phase};
-        ry_threads_run(pool, prepared.tasks[phase], 0, run_task, &p);
-    }
-    ry_threads_destroy(pool);
-    ry_release(&ry_system_allocator, state);
-    ry_release(&ry_system_allocator, workspace);
-    ry_release(&ry_system_allocator, scratch);
-    ry_arena_free(&arena);
-}
-
-static void map(const ry_kernel *kernel, const char *text, ry_dtype dtype, int64_t n, const void *a,
-                const void *b, ry_dtype out_dtype, void *y)
-{
-    const ry_shape shape = {1, {n}}, shapes[2] = {shape, shape};
-    const void *in[2] = {a, b};
-    evaluate(kernel, text, dtype, shapes, in, b ? 2 : 1, &shape, out_dtype, y, NULL, 1);
+    return expr_kernel(kernel_names[i]);
 }
 
 /* Every 4099th float of all of them: more than a million, odd so that all mantissas' ends occur.
@@ -129,7 +54,7 @@ static void unary_f32(void **state)
             if (!kernel) {
                 continue;
             }
-            map(kernel, expr_functions[f].text, RY_f32, n, x, NULL, RY_f32, y);
+            expr_map(kernel, expr_functions[f].text, RY_f32, n, x, NULL, RY_f32, y);
             for (int64_t i = 0; i < n; i++) {
                 if (!(expr_ulps_f32((double)y[i], truth[i]) <= expr_functions[f].bound)) {
                     fail_msg("%s: %s at %a: %a instead of %a: %g ulp", kernel->name,
@@ -164,12 +89,12 @@ static void near_f32(void **state)
         x[i] = i < SWEEP ? expr_float_of_bits((uint32_t)i * STEP) : expr_specials[i - SWEEP];
     }
     for (size_t k = 0; k < COUNT(rows) * COUNT(near_names); k++) {
-        const ry_kernel *kernel = kernel_named(near_names[k % COUNT(near_names)]);
+        const ry_kernel *kernel = expr_kernel(near_names[k % COUNT(near_names)]);
         if (!kernel) {
             continue;
         }
         double sum = 0, squares = 0;
-        map(kernel, rows[k / COUNT(near_names)].text, RY_f32, n, x, NULL, RY_f32, y);
+        expr_map(kernel, rows[k / COUNT(near_names)].text, RY_f32, n, x, NULL, RY_f32, y);
         for (int64_t i = 0; i < n; i++) {
             const double truth = ry_expr_scalar_f64(rows[k / COUNT(near_names)].code, (double)x[i],
                                                     0, 0),
@@ -260,7 +185,7 @@ static void binary_f32(void **state)
             if (!kernel) {
                 continue;
             }
-            map(kernel, pairs[f].text, RY_f32, n, a, b, RY_f32, y);
+            expr_map(kernel, pairs[f].text, RY_f32, n, a, b, RY_f32, y);
             for (int64_t i = 0; i < n; i++) {
                 double truth = ry_expr_scalar_f64(pairs[f].code, (double)a[i], (double)b[i], 0);
                 /* either zero */
@@ -298,7 +223,7 @@ static void power_with_a_literal(void **state)
             continue;
         }
         snprintf(text, sizeof text, base ? "pow(%g, x0)" : "pow(x0, %g)", literal);
-        map(kernel, text, RY_f32, (int64_t)EXPR_SPECIALS, expr_specials, NULL, RY_f32, y);
+        expr_map(kernel, text, RY_f32, (int64_t)EXPR_SPECIALS, expr_specials, NULL, RY_f32, y);
         for (size_t i = 0; i < EXPR_SPECIALS; i++) {
             double x = (double)expr_specials[i],
                    truth =
@@ -311,7 +236,7 @@ static void power_with_a_literal(void **state)
         if (base || literal < 0 || literal != floor(literal)) {
             continue;
         }
-        map(kernel, text, RY_i32, INTEGERS, small, NULL, RY_i32, product);
+        expr_map(kernel, text, RY_i32, INTEGERS, small, NULL, RY_i32, product);
         for (int i = 0; i < INTEGERS; i++) {
             assert_int_equal(product[i], (int32_t)pow(small[i], literal));
         }
@@ -334,7 +259,7 @@ static void half_floats(void **state)
             if (!kernel) {
                 continue;
             }
-            map(kernel, expr_functions[f].text, dtype, 65536, x, NULL, dtype, y);
+            expr_map(kernel, expr_functions[f].text, dtype, 65536, x, NULL, dtype, y);
             for (int i = 0; i < 65536; i++) {
                 double truth = ry_expr_scalar_f64(expr_functions[f].code, ry_get_f64(dtype, x, i),
                                                   0, 0),
@@ -367,7 +292,7 @@ static void unary_f64(void **state)
             if (!kernel) {
                 continue;
             }
-            map(kernel, expr_functions[f].text, RY_f64, N, x, NULL, RY_f64, y);
+            expr_map(kernel, expr_functions[f].text, RY_f64, N, x, NULL, RY_f64, y);
             for (int i = 0; i < N; i++) {
                 double truth = ry_expr_scalar_f64(expr_functions[f].code, x[i], 0, 0);
                 /* what 1 + tanh cancels below 0 depends on whether a compiler joins the product and
@@ -420,7 +345,8 @@ static void sum_accuracy(void **state)
             do {
                 truth[ry_index_offset(&kept, index)] += (double)x[at++];
             } while (ry_index_next(shapes[c].rank, shapes[c].dim, index));
-            evaluate(kernel, "sum(x0)", RY_f32, &shapes[c], in, 1, &out, RY_f32, y, axes[c], 1);
+            expr_evaluate(&(expr_evaluation){kernel, "sum(x0)", RY_f32, &shapes[c], in, 1, &out,
+                                             RY_f32, y, axes[c], 1});
             for (int64_t i = 0; i < ry_shape_elements(&out); i++) {
                 if (fabs((double)y[i] - truth[i]) > 2e-7 * truth[i]) {
                     fail_msg("%s: case %zu, sum %d: %.9g instead of %.9g", kernel->name, c, (int)i,
@@ -452,8 +378,9 @@ static void same_bits(void **state)
             out.dim[0] = 1;
             for (size_t t = 0; t < COUNT(threads) && kernel_of(k); t++) {
                 memset(y, 0, sizeof y);
-                evaluate(kernel_of(k), "mean(x0 * x0 - 3)", RY_f32, &shapes[c], in, 1, &out, RY_f32,
-                         y, axes, threads[t]);
+                expr_evaluate(&(expr_evaluation){kernel_of(k), "mean(x0 * x0 - 3)", RY_f32,
+                                                 &shapes[c], in, 1, &out, RY_f32, y, axes,
+                                                 threads[t]});
                 memcpy(t == 0 ? first : y, y, sizeof y);
                 assert_memory_equal(first, y, (size_t)ry_shape_elements(&out) * sizeof *y);
             }
@@ -496,8 +423,8 @@ static void identities(void **state)
                 if (!kernel) {
                     continue;
                 }
-                evaluate(kernel, cases[i].text, cases[i].dtype, &empty[s], in, 1, &out,
-                         cases[i].dtype, y, axes, 1);
+                expr_evaluate(&(expr_evaluation){kernel, cases[i].text, cases[i].dtype, &empty[s],
+                                                 in, 1, &out, cases[i].dtype, y, axes, 1});
                 for (int64_t e = 0; e < ry_shape_elements(&out); e++) {
                     double got = ry_get_f64(cases[i].dtype, y, e);
                     if (got != cases[i].value && !(isnan(got) && isnan(cases[i].value))) {
@@ -533,12 +460,14 @@ static void nan_and_means(void **state)
             }
             for (size_t t = 0; t < COUNT(texts); t++) {
                 float y[4];
-                evaluate(kernel, texts[t], RY_f32, shape, in, 1, out, RY_f32, y, axes, 1);
+                expr_evaluate(&(expr_evaluation){kernel, texts[t], RY_f32, shape, in, 1, out,
+                                                 RY_f32, y, axes, 1});
                 assert_true(isnan(y[k % 2 ? place % 4 : 0]));
                 assert_true(k % 2 == 0 || !isnan(y[(place + 1) % 4]));
             }
             int32_t mean[4];
-            evaluate(kernel, "mean(x0)", RY_i32, shape, ints, 1, out, RY_i32, mean, axes, 1);
+            expr_evaluate(&(expr_evaluation){kernel, "mean(x0)", RY_i32, shape, ints, 1, out,
+                                             RY_i32, mean, axes, 1});
             assert_int_equal(mean[0], -1); /* -1001 / 1000 and -251 / 250 */
         }
     }

@@ -3,6 +3,7 @@
  * Winograd kernels take: every pair of kernel extents, ragged edges, dilation, strides of
  * transposed ones, groups, depth, layouts, epilogues; and what they must refuse. */
 #include "product_case.h"
+#include "window_shape.h"
 
 #include "kernels/cpu/parts/conv_geometry.h"
 
@@ -11,109 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-typedef struct shape {
-    int64_t batch, channels, out, groups;
-    int64_t size[3], kernel[3], dilation[3], before[3], after[3];
-    int64_t stride[3]; /* stride of a transposed convolution; 0 means 1 */
-    bool transposed;
-} shape;
-
-/* A 3x3 convolution that keeps channels and size. */
-static shape same_3x3(int64_t channels, int64_t size)
-{
-    return (shape){.batch = 1,
-                   .channels = channels,
-                   .out = channels,
-                   .groups = 1,
-                   .size = {0, size, size},
-                   .kernel = {0, 3, 3},
-                   .dilation = {0, 1, 1},
-                   .before = {0, 1, 1},
-                   .after = {0, 1, 1}};
-}
-
-static int64_t between(int64_t low, int64_t high)
-{
-    return low + (int64_t)case_random((uint32_t)(high - low + 1));
-}
-
-/* The case of a shape with `space` spatial dimensions (the last ones); false where nothing fits. */
-static bool make_case(product_case *c, const shape *s, int space, case_layout x_layout,
-                      case_layout y_layout)
-{
-    const ry_op op = s->transposed ? RY_OP_convt : RY_OP_conv;
-    *c = (product_case){.problem = {.op = op, .inputs = 4}};
-    c->problem.attrs = ry_attrs_default(op);
-    ry_conv_attrs *conv = &c->problem.attrs.conv;
-    ry_convt_attrs *convt = &c->problem.attrs.convt;
-    ry_ints *dilation = s->transposed ? &convt->dilation : &conv->dilation,
-            *pads = s->transposed ? &convt->pads : &conv->pads;
-    int64_t x[5] = {s->batch, s->channels * s->groups}, w[5] = {s->out * s->groups, s->channels},
-            y[5] = {s->batch, s->out * s->groups};
-    if (s->transposed) {
-        w[0] = x[1];
-        w[1] = s->out;
-    }
-    *(s->transposed ? &convt->groups : &conv->groups) = s->groups;
-    dilation->count = space;
-    pads->count = 2 * space;
-    for (int i = 0; i < space; i++) {
-        const int at = 3 - space + i;
-        x[i + 2] = s->size[at];
-        w[i + 2] = s->kernel[at];
-        /* padding of a transposed convolution removes the window's overhang */
-        const int64_t reach = s->dilation[at] * (s->kernel[at] - 1),
-                      sum = s->before[at] + s->after[at];
-        const int64_t stride = s->stride[at] > 1 ? s->stride[at] : 1;
-        y[i + 2] = (s->size[at] - 1) * stride + 1 + sum - reach;
-        dilation->at[i] = s->dilation[at];
-        pads->at[i] = s->transposed ? reach - s->before[at] : s->before[at];
-        pads->at[i + space] = s->transposed ? reach - s->after[at] : s->after[at];
-        if (!s->transposed && stride > 1) {
-            y[i + 2] = (s->size[at] + sum - reach - 1) / stride + 1;
-            if (s->size[at] + sum - reach < 1) {
-                return false;
-            }
-            conv->stride.count = space;
-        }
-        if (!s->transposed) {
-            conv->stride.at[i] = stride;
-        }
-        if (s->transposed) {
-            convt->stride.count = convt->output_padding.count = space;
-            convt->stride.at[i] = stride;
-            convt->output_padding.at[i] =
-                stride > 1 && pads->at[i + space] < 0 ? -pads->at[i + space] : 0;
-            pads->at[i + space] += convt->output_padding.at[i];
-        }
-        if (pads->at[i] < 0 || pads->at[i + space] < 0) {
-            return false;
-        }
-        if (y[i + 2] < 1) {
-            return false;
-        }
-    }
-    c->in[0] = case_tensor(RY_f32, space + 2, x, x_layout);
-    c->in[1] = case_tensor(RY_f32, space + 2, w, between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
-    c->out[0] = case_tensor(RY_f32, space + 2, y, y_layout);
-    if (between(0, 1)) {
-        const ry_ints *stride = &convt->stride;
-        const int64_t bias[4] = {y[1], stride->at[0], stride->at[1], stride->at[2]};
-        const bool phases = s->transposed && between(0, 1);
-        c->in[2] = case_tensor(RY_f32, phases ? 1 + space : 1, bias,
-                               between(0, 3) ? CASE_ROW_MAJOR : CASE_STRIDED);
-    }
-    if (between(0, 2) == 0) {
-        c->in[3] = c->out[0];
-    }
-    *(s->transposed ? &convt->activation : &conv->activation) =
-        (ry_activation)(between(0, 1) ? 0 : between(0, RY_activation_count - 1));
-    *(s->transposed ? &convt->act_alpha : &conv->act_alpha) = 0.25;
-    *(s->transposed ? &convt->act_beta : &conv->act_beta) = 0.5;
-    c->terms = (double)(s->channels * w[2] * (space > 1 ? w[3] : 1) * (space > 2 ? w[4] : 1));
-    return true;
-}
 
 static const ry_kernel *plain_kernel(bool transposed)
 {
@@ -138,11 +36,11 @@ static bool is_whole(const product_case *c)
 }
 
 /* Checks the shape if Winograd kernels support it in these layouts. */
-static int check(const shape *s, int space, case_layout x_layout, case_layout y_layout)
+static int check(const window_shape *s, int space, case_layout x_layout, case_layout y_layout)
 {
     product_case c;
     int checked = 0;
-    if (make_case(&c, s, space, x_layout, y_layout)) {
+    if (window_shape_case(&c, s, space, x_layout, y_layout)) {
         case_fill(&c);
         const bool takes = plain_kernel(s->transposed)->applicable(&c.problem);
         const bool near =
@@ -156,7 +54,9 @@ static int check(const shape *s, int space, case_layout x_layout, case_layout y_
 
 static case_layout any_layout(void)
 {
-    return between(0, 9) == 0 ? CASE_STRIDED : between(0, 1) ? CASE_ROW_MAJOR : CASE_CHANNELS_LAST;
+    return case_between(0, 9) == 0 ? CASE_STRIDED
+           : case_between(0, 1)    ? CASE_ROW_MAJOR
+                                   : CASE_CHANNELS_LAST;
 }
 
 static void check_random(int count, int space, int64_t channels, int64_t size,
@@ -164,26 +64,26 @@ static void check_random(int count, int space, int64_t channels, int64_t size,
 {
     int checked = 0;
     for (int n = 0; n < count; n++) {
-        shape s = {.batch = between(0, 2) ? 1 : between(2, 3),
-                   .channels = between(1, channels),
-                   .out = between(1, channels),
-                   .groups = 1,
-                   .transposed = between(0, 2) == 0};
-        if (between(0, 4) == 0) {
-            s.groups = between(2, 3);
+        window_shape s = {.batch = case_between(0, 2) ? 1 : case_between(2, 3),
+                          .channels = case_between(1, channels),
+                          .out = case_between(1, channels),
+                          .groups = 1,
+                          .transposed = case_between(0, 2) == 0};
+        if (case_between(0, 4) == 0) {
+            s.groups = case_between(2, 3);
         }
         for (int i = 3 - space; i < 3; i++) {
-            s.size[i] = between(1, i == 0 ? 4 : size);
+            s.size[i] = case_between(1, i == 0 ? 4 : size);
             s.kernel[i] = kernels[case_random((uint32_t)kernel_count)];
-            s.dilation[i] = between(0, 3) ? 1 : between(2, 3);
-            s.before[i] = between(0, 1) ? s.kernel[i] / 2 : between(0, s.kernel[i] + 1);
-            s.after[i] = between(0, 1) ? s.before[i] : between(0, s.kernel[i] + 1);
+            s.dilation[i] = case_between(0, 3) ? 1 : case_between(2, 3);
+            s.before[i] = case_between(0, 1) ? s.kernel[i] / 2 : case_between(0, s.kernel[i] + 1);
+            s.after[i] = case_between(0, 1) ? s.before[i] : case_between(0, s.kernel[i] + 1);
         }
         if (s.kernel[1] <= 1 && s.kernel[2] <= 1) {
             s.kernel[2] = 3;
         }
         const case_layout layout = any_layout();
-        checked += check(&s, space, layout, between(0, 1) ? layout : any_layout());
+        checked += check(&s, space, layout, case_between(0, 1) ? layout : any_layout());
     }
     assert_true(checked > count / 4);
 }
@@ -194,27 +94,27 @@ static void check_strided(int count, int space, int64_t channels, int64_t size)
 {
     int checked = 0;
     for (int n = 0; n < count; n++) {
-        shape s = {.batch = between(1, 2),
-                   .channels = between(1, channels),
-                   .out = between(1, channels),
-                   .groups = between(0, 4) ? 1 : between(2, 3),
-                   .size = {1},
-                   .kernel = {1},
-                   .dilation = {1, 1, 1},
-                   .transposed = true};
+        window_shape s = {.batch = case_between(1, 2),
+                          .channels = case_between(1, channels),
+                          .out = case_between(1, channels),
+                          .groups = case_between(0, 4) ? 1 : case_between(2, 3),
+                          .size = {1},
+                          .kernel = {1},
+                          .dilation = {1, 1, 1},
+                          .transposed = true};
         for (int i = space < 3 ? 3 - space : 1; i < 3; i++) {
-            s.size[i] = between(1, size);
-            s.stride[i] = between(1, 4);
-            s.kernel[i] = between(1, 5 * s.stride[i] < 11 ? 5 * s.stride[i] : 11);
-            s.before[i] = between(0, s.kernel[i] - 1);
+            s.size[i] = case_between(1, size);
+            s.stride[i] = case_between(1, 4);
+            s.kernel[i] = case_between(1, 5 * s.stride[i] < 11 ? 5 * s.stride[i] : 11);
+            s.before[i] = case_between(0, s.kernel[i] - 1);
             /* output padding where it is more than the window's reach */
-            s.after[i] = between(0, s.kernel[i] + s.stride[i] - 2);
+            s.after[i] = case_between(0, s.kernel[i] + s.stride[i] - 2);
         }
         if (s.kernel[1] <= s.stride[1] && s.kernel[2] <= s.stride[2]) {
             s.kernel[2] = 2 * s.stride[2];
         }
         const case_layout layout = any_layout();
-        checked += check(&s, space, layout, between(0, 1) ? layout : any_layout());
+        checked += check(&s, space, layout, case_between(0, 1) ? layout : any_layout());
     }
     assert_true(checked > count / 4);
 }
@@ -224,26 +124,26 @@ static void check_halved(int count, int space, int64_t channels, int64_t size)
 {
     int checked = 0;
     for (int n = 0; n < count; n++) {
-        shape s = {.batch = between(1, 2),
-                   .channels = between(1, channels),
-                   .out = between(1, channels),
-                   .groups = between(0, 4) ? 1 : between(2, 3),
-                   .size = {between(1, 3)},
-                   .kernel = {1},
-                   .dilation = {1, 1, 1},
-                   .stride = {between(1, 3), 1, 1}};
+        window_shape s = {.batch = case_between(1, 2),
+                          .channels = case_between(1, channels),
+                          .out = case_between(1, channels),
+                          .groups = case_between(0, 4) ? 1 : case_between(2, 3),
+                          .size = {case_between(1, 3)},
+                          .kernel = {1},
+                          .dilation = {1, 1, 1},
+                          .stride = {case_between(1, 3), 1, 1}};
         for (int i = space < 3 ? 3 - space : 1; i < 3; i++) {
-            s.stride[i] = between(0, 3) ? 2 : 1;
-            s.size[i] = between(1, size);
-            s.kernel[i] = between(1, s.stride[i] == 2 ? 11 : 7);
-            s.before[i] = between(0, 1) ? s.kernel[i] / 2 : between(0, s.kernel[i]);
-            s.after[i] = between(0, s.kernel[i]);
+            s.stride[i] = case_between(0, 3) ? 2 : 1;
+            s.size[i] = case_between(1, size);
+            s.kernel[i] = case_between(1, s.stride[i] == 2 ? 11 : 7);
+            s.before[i] = case_between(0, 1) ? s.kernel[i] / 2 : case_between(0, s.kernel[i]);
+            s.after[i] = case_between(0, s.kernel[i]);
         }
         if (s.kernel[1] <= s.stride[1] && s.kernel[2] <= s.stride[2]) {
             s.kernel[2] = 3;
         }
         const case_layout layout = any_layout();
-        checked += check(&s, space, layout, between(0, 1) ? layout : any_layout());
+        checked += check(&s, space, layout, case_between(0, 1) ? layout : any_layout());
     }
     assert_true(checked > count / 4);
 }
@@ -270,7 +170,7 @@ static void test_long_rows(void **state)
     (void)state;
     static const int64_t sizes[][2] = {{13, 60}, {20, 38}, {5, 450}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        shape s = same_3x3(17, sizes[i][1]);
+        window_shape s = window_shape_3x3(17, sizes[i][1]);
         s.size[1] = sizes[i][0];
         assert_true(check(&s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR) > 0);
         assert_true(check(&s, 2, CASE_CHANNELS_LAST, CASE_ROW_MAJOR) > 0);
@@ -284,7 +184,7 @@ static void test_far(void **state)
     (void)state;
     static const int64_t channels[][2] = {{16, 3}, {2, 16}}; /* channels of x and of y */
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
-        shape s = same_3x3(channels[i][0], 330);
+        window_shape s = window_shape_3x3(channels[i][0], 330);
         s.size[1] = 310;
         s.out = channels[i][1];
         assert_true(check(&s, 2, CASE_CHANNELS_LAST, CASE_CHANNELS_LAST) > 0);
@@ -325,23 +225,24 @@ static void test_folded(void **state)
     (void)state;
     int checked = 0;
     for (int n = 0; n < 60; n++) {
-        shape s = {.batch = between(1, 2),
-                   .channels = between(1, 40),
-                   .out = between(0, 4) ? between(1, n % 8 == 0 ? 70 : 20) : 1,
-                   .groups = n % 10 == 9 ? 2 : 1,
-                   .size = {1},
-                   .kernel = {1},
-                   .dilation = {1, 1, 1},
-                   .transposed = true};
+        window_shape s = {.batch = case_between(1, 2),
+                          .channels = case_between(1, 40),
+                          .out = case_between(0, 4) ? case_between(1, n % 8 == 0 ? 70 : 20) : 1,
+                          .groups = n % 10 == 9 ? 2 : 1,
+                          .size = {1},
+                          .kernel = {1},
+                          .dilation = {1, 1, 1},
+                          .transposed = true};
         const int space = n % 4 == 3 ? 1 : 2;
         for (int i = 3 - space; i < 3; i++) {
-            const int64_t taps = between(i == 2 ? 2 : 1, 4);
-            s.size[i] = between(taps, 14);
-            s.stride[i] = between(1, 4);
+            const int64_t taps = case_between(i == 2 ? 2 : 1, 4);
+            s.size[i] = case_between(taps, 14);
+            s.stride[i] = case_between(1, 4);
             s.kernel[i] = taps * s.stride[i];
-            s.before[i] = s.stride[i] - 1 + s.stride[i] * between(0, taps - 1);
-            s.after[i] =
-                between(0, 9) ? s.stride[i] - 1 + s.stride[i] * between(0, taps - 1) : s.before[i];
+            s.before[i] = s.stride[i] - 1 + s.stride[i] * case_between(0, taps - 1);
+            s.after[i] = case_between(0, 9)
+                             ? s.stride[i] - 1 + s.stride[i] * case_between(0, taps - 1)
+                             : s.before[i];
         }
         checked += check(&s, space, any_layout(), s.out == 1 ? CASE_ROW_MAJOR : CASE_CHANNELS_LAST);
     }
@@ -362,17 +263,17 @@ static void test_shared(void **state)
 {
     (void)state;
     for (int layout = 0; layout < CASE_STRIDED; layout++) {
-        const shape s = {.batch = 1,
-                         .channels = 130,
-                         .out = 200,
-                         .groups = 1,
-                         .size = {0, 7, 6},
-                         .kernel = {0, 3, 3},
-                         .dilation = {0, 1, 1},
-                         .before = {0, 1, 1},
-                         .after = {0, 1, 1}};
+        const window_shape s = {.batch = 1,
+                                .channels = 130,
+                                .out = 200,
+                                .groups = 1,
+                                .size = {0, 7, 6},
+                                .kernel = {0, 3, 3},
+                                .dilation = {0, 1, 1},
+                                .before = {0, 1, 1},
+                                .after = {0, 1, 1}};
         assert_true(check(&s, 2, (case_layout)layout, (case_layout)layout) > 0);
-        shape strided = s;
+        window_shape strided = s;
         strided.transposed = true;
         strided.kernel[1] = strided.kernel[2] = 4;
         strided.before[1] = strided.before[2] = strided.after[1] = strided.after[2] = 2;
@@ -387,7 +288,7 @@ static void test_groups(void **state)
     (void)state;
     static const int64_t channels[] = {16, 21}, sizes[] = {8, 14, 19};
     for (int i = 0; i < 12; i++) {
-        shape s = same_3x3(channels[i % 2], sizes[i / 2 % 3]);
+        window_shape s = window_shape_3x3(channels[i % 2], sizes[i / 2 % 3]);
         s.groups = 16;
         s.batch = 1 + i / 6;
         s.stride[1] = s.stride[2] = 1 + i / 6;
@@ -405,12 +306,12 @@ static void test_dilated(void **state)
     static const int64_t dilations[] = {2, 3, 5, 12, 40}, widths[] = {7, 13, 24, 57, 130};
     int checked = 0;
     for (int i = 0; i < 25; i++) {
-        shape s = same_3x3(i % 3 == 0 ? 5 : 33, widths[i / 5]);
-        s.size[1] = between(3, 9);
+        window_shape s = window_shape_3x3(i % 3 == 0 ? 5 : 33, widths[i / 5]);
+        s.size[1] = case_between(3, 9);
         s.dilation[2] = dilations[i % 5];
         s.before[2] = s.after[2] = s.dilation[2];
-        s.dilation[1] = between(1, 2);
-        s.batch = between(1, 2);
+        s.dilation[1] = case_between(1, 2);
+        s.batch = case_between(1, 2);
         checked += check(&s, 2, i % 4 == 1 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR,
                          i % 4 == 3 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR) > 0;
     }
@@ -418,19 +319,19 @@ static void test_dilated(void **state)
     static const int64_t wide[] = {34, 54, 70, 76, 105, 120, 127};
     /* runs of several groups, whose strips are as long as they may be */
     for (int i = 0; i < 7; i++) {
-        shape row = {.batch = 8,
-                     .channels = 8,
-                     .out = 8,
-                     .groups = 1,
-                     .size = {0, 0, 1300 + i},
-                     .kernel = {0, 0, 3 + 2 * (i % 2)},
-                     .dilation = {0, 0, wide[i]},
-                     .before = {0, 0, wide[i]},
-                     .after = {0, 0, wide[i]}};
+        window_shape row = {.batch = 8,
+                            .channels = 8,
+                            .out = 8,
+                            .groups = 1,
+                            .size = {0, 0, 1300 + i},
+                            .kernel = {0, 0, 3 + 2 * (i % 2)},
+                            .dilation = {0, 0, wide[i]},
+                            .before = {0, 0, wide[i]},
+                            .after = {0, 0, wide[i]}};
         assert_true(check(&row, 1, CASE_ROW_MAJOR, CASE_ROW_MAJOR) > 0);
     }
     /* the transformed tiles of all phases together are more than a cache holds */
-    shape deep = same_3x3(2500, 12);
+    window_shape deep = window_shape_3x3(2500, 12);
     deep.out = 3;
     deep.size[1] = 4;
     deep.dilation[2] = deep.before[2] = deep.after[2] = 11;
@@ -440,22 +341,22 @@ static void test_dilated(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    const shape s = same_3x3(4, 8);
+    const window_shape s = window_shape_3x3(4, 8);
     product_case c;
-    assert_true(make_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
+    assert_true(window_shape_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
     case_fill(&c);
     assert_true(plain_kernel(false)->applicable(&c.problem));
     c.problem.attrs.conv.stride = (ry_ints){2, {1, 3}};
     assert_false(plain_kernel(false)->applicable(&c.problem));
     case_free(&c);
-    const shape pointwise = {.batch = 1,
-                             .channels = 4,
-                             .out = 4,
-                             .groups = 1,
-                             .size = {0, 8, 8},
-                             .kernel = {0, 1, 1},
-                             .dilation = {0, 1, 1}};
-    assert_true(make_case(&c, &pointwise, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
+    const window_shape pointwise = {.batch = 1,
+                                    .channels = 4,
+                                    .out = 4,
+                                    .groups = 1,
+                                    .size = {0, 8, 8},
+                                    .kernel = {0, 1, 1},
+                                    .dilation = {0, 1, 1}};
+    assert_true(window_shape_case(&c, &pointwise, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
     case_fill(&c);
     assert_false(plain_kernel(false)->applicable(&c.problem));
     case_free(&c);
@@ -466,9 +367,9 @@ static void test_refused(void **state)
 static void test_counts(void **state)
 {
     (void)state;
-    const shape s = same_3x3(64, 48);
+    const window_shape s = window_shape_3x3(64, 48);
     product_case c;
-    assert_true(make_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
+    assert_true(window_shape_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
     case_fill(&c);
     ry_prepared prepared = {0};
     ry_error error;
@@ -483,9 +384,9 @@ static void test_counts(void **state)
 static void test_packing(void **state)
 {
     (void)state;
-    const shape s = same_3x3(64, 48);
+    const window_shape s = window_shape_3x3(64, 48);
     product_case c;
-    assert_true(make_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
+    assert_true(window_shape_case(&c, &s, 2, CASE_ROW_MAJOR, CASE_ROW_MAJOR));
     case_fill(&c);
     ry_prepared prepared = {0};
     ry_error error;

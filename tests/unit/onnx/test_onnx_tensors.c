@@ -97,14 +97,38 @@ static void test_zero_size_tensor(void **state)
 }
 
 /* Each way to store numbers gives the same tensor. */
+typedef struct typed_data {
+    int onnx;
+    unsigned field;
+    int64_t numbers[3];
+} typed_data;
+
+static void check_typed(const typed_data *expected, const onnx_bytes *t)
+{
+    ry_arena arena;
+    ry_arena_init(&arena, &ry_system_allocator);
+    const char *name;
+    ry_tensor tensor;
+    ry_error error;
+    assert_int_equal(ry_onnx_tensor_read(t->data, t->size, &arena, &name, &tensor, &error),
+                     RYND_OK);
+    assert_string_equal(name, "v");
+    assert_int_equal(tensor.dim[0], 3);
+    for (int k = 0; k < 3; k++) {
+        if (expected->onnx == 1) {
+            assert_true(((const float *)tensor.data)[k] == (float)k + 0.5f);
+        } else {
+            assert_int_equal(ry_get_i64((ry_dtype)tensor.dtype, tensor.data, k),
+                             expected->numbers[k]);
+        }
+    }
+    ry_arena_free(&arena);
+}
+
 static void test_typed_data(void **state)
 {
     (void)state;
-    static const struct {
-        int onnx;
-        unsigned field;
-        int64_t numbers[3];
-    } cases[] = {
+    static const typed_data cases[] = {
         {1, 4, {0, 0, 0}},          /* float: fixed 32 bits, filled below */
         {3, 5, {-1, 2, 127}},       /* int8 */
         {2, 5, {255, 2, 0}},        /* uint8 */
@@ -136,24 +160,7 @@ static void test_typed_data(void **state)
                 put_bytes(&t, cases[i].field, list.data, list.size);
             }
             onnx_bytes_free(&list);
-            ry_arena arena;
-            ry_arena_init(&arena, &ry_system_allocator);
-            const char *name;
-            ry_tensor tensor;
-            ry_error error;
-            assert_int_equal(ry_onnx_tensor_read(t.data, t.size, &arena, &name, &tensor, &error),
-                             RYND_OK);
-            assert_string_equal(name, "v");
-            assert_int_equal(tensor.dim[0], 3);
-            for (int k = 0; k < 3; k++) {
-                if (cases[i].onnx == 1) {
-                    assert_true(((const float *)tensor.data)[k] == (float)k + 0.5f);
-                } else {
-                    assert_int_equal(ry_get_i64((ry_dtype)tensor.dtype, tensor.data, k),
-                                     cases[i].numbers[k]);
-                }
-            }
-            ry_arena_free(&arena);
+            check_typed(&cases[i], &t);
             onnx_bytes_free(&t);
         }
     }

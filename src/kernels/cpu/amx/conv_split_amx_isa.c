@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: convolution by tiles of bfloat16, with operands split in three, in two (float32 classes)
  * or rounded. */
+#include "base/room.h"
 #include "kernels/cpu/amx/split_conv.h"
 #include "kernels/cpu/amx/split_prepare.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
@@ -12,7 +13,7 @@ static void split_rows(const split_plan *plan, const ry_cpu_launch *launch, int6
                   first = task * plan->rows_a_task;
     for (int64_t i = first; i < first + plan->rows_a_task && i < all; i++) {
         RY_ISA_SYMBOL(split_row)
-        (plan, launch->in[0], launch->workspace, i, (float *)(void *)(scratch + plan->sums));
+        (plan, launch->in[0], launch->workspace, i, RY_AT(float, scratch, plan->sums));
     }
 }
 
@@ -52,7 +53,7 @@ static void multiply_oc_blocks(const split_plan *plan, const ry_cpu_launch *laun
         part * plan->copy + origin * plan->pitch;
     const float *x = (const float *)launch->in[0] + t.image * g->x_batch +
                      t.group * g->channels_in * g->x_channel;
-    float *sums = (float *)(void *)(scratch + plan->sums);
+    float *sums = RY_AT(float, scratch, plan->sums);
     const split_range range = ry_split_rows_read(plan, &t, launch->workspace);
     ry_amx tiles;
     ry_amx_begin(&tiles);
@@ -71,7 +72,7 @@ static void multiply_oc_blocks(const split_plan *plan, const ry_cpu_launch *laun
             ry_split_fixup(plan, &t, x, w, guard, end.channels, sums);
         }
         RY_ISA_SYMBOL(split_output)
-        (plan, &t, &end, sums, (float *)(void *)(scratch + plan->transposed));
+        (plan, &t, &end, sums, RY_AT(float, scratch, plan->transposed));
     }
     ry_amx_end(&tiles);
 }

@@ -2,6 +2,7 @@
 /* Kernels: the weight gradient of convolutions by tiles of bfloat16, with operands split in three,
  * in two (float32 classes) or rounded (wgrad_split_plan.h). */
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/amx/wgrad_split.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 
@@ -36,8 +37,8 @@ static wgrad_split_task task_of(const ry_cpu_launch *launch, size_t index)
     t.share = plan->parts == 1 ? t.scratch + plan->sums
                                : (char *)launch->workspace + (size_t)t.part * plan->share;
     t.of = ry_wgrad_split_sums_of(plan, t.share, p);
-    t.x_copy = (uint16_t *)(void *)(t.scratch + plan->x);
-    t.dy_copy = (uint16_t *)(void *)(t.scratch + plan->dy);
+    t.x_copy = RY_AT(uint16_t, t.scratch, plan->x);
+    t.dy_copy = RY_AT(uint16_t, t.scratch, plan->dy);
     t.x_shift = plan->c_block * 2 * plan->splits * plan->plane;
     t.x_residue = plan->shifts * t.x_shift;
     t.dy_part = plan->k_block * WGRAD_SPLIT_PAIR * plan->row;
@@ -75,8 +76,8 @@ static wgrad_split_source source_of(const wgrad_split_task *t, const wgrad_opera
         .channel = operand->channel,
         .step = operand->step[2],
         .runs = (const wgrad_split_run *)(const void *)(t->scratch + plan->runs),
-        .stage = (float *)(void *)(t->scratch + plan->stage),
-        .places_from = (const float **)(void *)(t->scratch + plan->from),
+        .stage = RY_AT(float, t->scratch, plan->stage),
+        .places_from = RY_AT(const float *, t->scratch, plan->from),
     };
 }
 
@@ -91,8 +92,8 @@ static void pack_x(const wgrad_split_task *t, const wgrad_split_block *block, co
     source.ranges = plan->splits > 1 && t->first_of_x ? t->of.x_ranges : NULL;
     for (int64_t residue = 0; residue < plan->residues; residue++) {
         uint16_t *to = t->x_copy + residue * t->x_residue;
-        source.run_count = ry_wgrad_split_runs_of_x(
-            plan, block, residue, (wgrad_split_run *)(void *)(t->scratch + plan->runs));
+        source.run_count = ry_wgrad_split_runs_of_x(plan, block, residue,
+                                                    RY_AT(wgrad_split_run, t->scratch, plan->runs));
         RY_ISA_SYMBOL(wgrad_split_pack_pairs)
         (&source, plan->splits, plan->plane, to, plan->shifts > 1 ? to + t->x_shift : NULL);
     }
@@ -106,8 +107,8 @@ static void pack_dy(const wgrad_split_task *t, const wgrad_split_block *block, c
     wgrad_split_source source = source_of(t, &s->dy, dy, t->piece.group * s->k + t->piece.out);
     source.channels = t->piece.outs;
     source.places = steps * WGRAD_SPLIT_PAIR;
-    source.run_count = ry_wgrad_split_runs_of_dy(
-        plan, block, (wgrad_split_run *)(void *)(t->scratch + plan->runs));
+    source.run_count =
+        ry_wgrad_split_runs_of_dy(plan, block, RY_AT(wgrad_split_run, t->scratch, plan->runs));
     source.ranges = plan->splits > 1 && t->first_of_dy ? t->of.dy_ranges : NULL;
     source.totals = s->bias && t->piece.channel == 0 ? t->of.bias : NULL;
     RY_ISA_SYMBOL(wgrad_split_pack_rows)
@@ -128,7 +129,7 @@ static void multiply_pair(const wgrad_split_task *t, int64_t k, int64_t c, int64
                                    .steps = steps,
                                    .two_rows = rows > SPLIT_LANES,
                                    .two_columns = columns > SPLIT_LANES,
-                                   .sums = (float *)(void *)(t->scratch + plan->tile)};
+                                   .sums = RY_AT(float, t->scratch, plan->tile)};
     const uint16_t *x = t->x_copy + c / SPLIT_LANES * plan->splits * plan->plane;
     for (int64_t tap = 0; tap < taps; tap++) {
         const wgrad_split_tap at = ry_wgrad_split_tap(plan, tap);

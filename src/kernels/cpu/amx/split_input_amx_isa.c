@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies a row of x as parts in bfloat16, with its padding, and finds the range of its magnitudes.
  */
+#include "base/room.h"
 #include "kernels/cpu/amx/split_conv.h"
 #include "kernels/cpu/simd/simd.h"
 
@@ -147,7 +148,7 @@ void RY_ISA_SYMBOL(split_row)(const split_plan *plan, const float *x, void *work
     row r = {.plan = plan,
              .x = x + part / g->groups * g->x_batch +
                   part % g->groups * g->channels_in * g->x_channel,
-             .to = (uint16_t *)(void *)((char *)workspace + plan->copies) + part * plan->copy,
+             .to = RY_AT(uint16_t, workspace, plan->copies) + part * plan->copy,
              .plane = plan->plane[0] * plan->plane[1] * plan->plane[2] * plan->pitch,
              .stage = stage};
     split_range *range = (split_range *)workspace + index;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packs the weights of a block of output channels as tiles of split pairs. */
+#include "base/room.h"
 #include "kernels/cpu/amx/split_plan.h"
 
 /* One weight's parts, `apart` elements from each other. */
@@ -30,8 +31,7 @@ void ry_split_pack(const ry_cpu_launch *launch, size_t task)
     const int64_t group = index / plan->oc_blocks, first = index % plan->oc_blocks * SPLIT_OC_BLOCK;
     const int64_t channels =
         g->channels_out - first < SPLIT_OC_BLOCK ? g->channels_out - first : SPLIT_OC_BLOCK;
-    uint16_t *to =
-        (uint16_t *)(void *)((char *)packed + plan->weights) + index * plan->oc_block_packed;
+    uint16_t *to = RY_AT(uint16_t, packed, plan->weights) + index * plan->oc_block_packed;
     split_range range = {UINT32_MAX, 0};
     memset(to, 0, (size_t)plan->oc_block_packed * sizeof *to);
     for (int64_t m = 0; m < channels; m++) {

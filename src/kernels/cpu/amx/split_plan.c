@@ -3,6 +3,7 @@
 #include "kernels/cpu/amx/split_plan.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
 #include "machine/machine.h"
@@ -240,9 +241,8 @@ void ry_split_initialise(const ry_query *query, void *state)
     split_plan *plan = state;
     ry_split_plan_choose(query, plan);
     ry_conv_geometry *g = &plan->geometry;
-    ry_conv_geometry_of(query->problem, g, &plan->phase,
-                        (ry_conv_tap *)(void *)((char *)plan + plan->taps));
-    int64_t *distance = (int64_t *)(void *)((char *)plan + plan->distances);
+    ry_conv_geometry_of(query->problem, g, &plan->phase, RY_AT(ry_conv_tap, plan, plan->taps));
+    int64_t *distance = RY_AT(int64_t, plan, plan->distances);
     for (int64_t t = 0; t < g->taps; t++) {
         const int64_t r[RY_SPACE] = {t / (g->kernel[1] * g->kernel[2]),
                                      t / g->kernel[2] % g->kernel[1], t % g->kernel[2]};

@@ -2,7 +2,7 @@
 /* Cuts a weight gradient by tiles of split bfloat16 into shares and tasks: the cheapest by a count
  * of cycles, in units of one vector's multiply-add. */
 #include "base/integer.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/cpu/amx/wgrad_split_plan.h"
 #include "kernels/form_least.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From tiles of sums to dw: sums of a tap are added to those of a share, shares in pairs of pairs;
  * what is not finite or too small is repaired; weights are stored in their own order. */
-#include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/amx/wgrad_split.h"
 #include "kernels/cpu/simd/simd.h"
 
@@ -53,7 +53,7 @@ static void repair(const ry_cpu_launch *launch, const wgrad_split_piece *p,
 {
     const wgrad_split_plan *plan = launch->state;
     const wgrad_shape *s = &plan->shape;
-    split_range *of_x = (split_range *)(void *)((char *)launch->scratch + plan->merged),
+    split_range *of_x = RY_AT(split_range, launch->scratch, plan->merged),
                 *of_dy = of_x + p->channels;
     const float *x = (const float *)launch->in[0] + (p->group * s->c + p->channel) * s->x.channel,
                 *dy = (const float *)launch->in[1] + (p->group * s->k + p->out) * s->dy.channel;

@@ -3,6 +3,7 @@
 #include "kernels/cpu/amx/wgrad_split_plan.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 
 enum {
     MIN_CHANNELS = 16, /* input and output channels of a group: those of a tile */
@@ -242,9 +243,9 @@ wgrad_split_sums ry_wgrad_split_sums_of(const wgrad_split_plan *plan, void *shar
     char *bytes = share;
     return (wgrad_split_sums){
         .sums = (float *)share + out * s->taps * plan->pitch + column,
-        .bias = (float *)(void *)(bytes + plan->bias) + out,
-        .x_ranges = (split_range *)(void *)(bytes + plan->x_ranges) + channel,
-        .dy_ranges = (split_range *)(void *)(bytes + plan->dy_ranges) + out,
+        .bias = RY_AT(float, bytes, plan->bias) + out,
+        .x_ranges = RY_AT(split_range, bytes, plan->x_ranges) + channel,
+        .dy_ranges = RY_AT(split_range, bytes, plan->dy_ranges) + out,
     };
 }
 

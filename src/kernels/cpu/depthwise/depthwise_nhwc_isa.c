@@ -2,6 +2,7 @@
 /* Kernel: depthwise convolution, and grouped convolution with few channels, along channels
  * (depthwise_nhwc_plan.h). */
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
 #include "kernels/cpu/parts/conv_kernel.h"
@@ -420,12 +421,12 @@ static void run_part(const ry_cpu_launch *launch, int64_t image, int64_t first_l
               .image = image,
               .activation = ry_conv_activation(launch->problem),
               .zeros = (float *)(void *)scratch,
-              .dump = (float *)(void *)(scratch + plan->dump),
-              .sums = (float *)(void *)(scratch + plan->sums),
-              .ring = (float *)(void *)(scratch + plan->ring_at),
-              .table = (const float **)(void *)(scratch + plan->table),
-              .reading = (depthwise_reading *)(void *)(scratch + plan->vectors),
-              .lanes = (int32_t *)(void *)(scratch + plan->at)};
+              .dump = RY_AT(float, scratch, plan->dump),
+              .sums = RY_AT(float, scratch, plan->sums),
+              .ring = RY_AT(float, scratch, plan->ring_at),
+              .table = RY_AT(const float *, scratch, plan->table),
+              .reading = RY_AT(depthwise_reading, scratch, plan->vectors),
+              .lanes = RY_AT(int32_t, scratch, plan->at)};
     memset(w.zeros, 0, plan->dump);
     for (int64_t i = 0; plan->mix && i < plan->multiplier * RY_W; i++) {
         /* lanes behind the last real lane repeat its read */
@@ -466,50 +467,6 @@ static void run(const ry_cpu_launch *launch, size_t task)
     ry_cut_task(&plan->cut, task, range);
     run_part(launch, range[0].first, range[1].first, range[1].first + range[1].count,
              range[2].first, range[2].first + range[2].count, launch->scratch);
-}
-
-/* The weights of tap (t, r, s) of channel i of every group. */
-static void pack_tap(const ry_cpu_launch *launch, int64_t i, int64_t t, int64_t r, int64_t s,
-                     float *to)
-{
-    const depthwise_nhwc_plan *plan = launch->state;
-    for (int64_t k = 0; k < plan->outputs; k++) {
-        to[k / plan->lanes * RY_W + k % plan->lanes] =
-            ry_depthwise_weight(launch, &plan->geometry, k, i, t, r, s);
-    }
-}
-
-/* A task packs the weights of one input channel of every group, [class of slices][of rows][of
- * columns][tap][output channel]; a last one the bias. */
-void RY_ISA_SYMBOL(depthwise_nhwc_pack)(const ry_cpu_launch *launch, size_t task)
-{
-    const depthwise_nhwc_plan *plan = launch->state;
-    const depthwise_axis *axis = plan->axis;
-    const int64_t i = (int64_t)task, taps = i < plan->depth ? plan->taps : 1;
-    int64_t classes[RY_SPACE];
-    float *to = (float *)launch->packed_out + i * plan->taps * plan->packed_step;
-    memset(to, 0, (size_t)(taps * plan->packed_step) * sizeof *to);
-    if (i == plan->depth) {
-        for (int64_t k = 0; k < plan->outputs; k++) {
-            to[k / plan->lanes * RY_W + k % plan->lanes] = ry_depthwise_bias(launch, k);
-        }
-        return;
-    }
-    for (int j = 0; j < RY_SPACE; j++) {
-        classes[j] = axis[j].same ? 1 : axis[j].classes;
-    }
-    for (int64_t n = 0; n < classes[0] * classes[1] * classes[2]; n++) {
-        const depthwise_class *slices = &axis[0].class[n / classes[2] / classes[1]],
-                              *rows = &axis[1].class[n / classes[2] % classes[1]];
-        const depthwise_class *columns = &axis[2].class[n % classes[2]];
-        for (int64_t tap = 0; tap < slices->taps * rows->taps * columns->taps;
-             tap++, to += plan->packed_step) {
-            const int64_t t = tap / columns->taps / rows->taps,
-                          r = tap / columns->taps % rows->taps, s = tap % columns->taps;
-            pack_tap(launch, i, slices->tap + t * slices->tap_step, rows->tap + r * rows->tap_step,
-                     columns->tap + s * columns->tap_step, to);
-        }
-    }
 }
 
 /* Full vectors of channels and blocks of pixels. */

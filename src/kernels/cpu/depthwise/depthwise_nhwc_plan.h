@@ -114,6 +114,8 @@ int64_t ry_depthwise_nhwc_window(const ry_query *query);
 
 /* Makes the plan of the query's form; false if the form is not legal. */
 bool ry_depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan);
+/* Sets lines and channels of a task, and the tasks. Call when block and window are set. */
+void ry_depthwise_nhwc_choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan);
 
 void ry_depthwise_nhwc_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepared,

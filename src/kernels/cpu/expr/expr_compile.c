@@ -191,30 +191,6 @@ static ry_dtype operand_type(const compiler *c, int i, int k)
     }
 }
 
-/* Swapped, the code that gives the same: a < b is b > a. RY_EXPR_CODES: none. */
-static ry_expr_code swapped(ry_expr_code code)
-{
-    switch (code) {
-    case RY_EXPR_lt: return RY_EXPR_gt;
-    case RY_EXPR_gt: return RY_EXPR_lt;
-    case RY_EXPR_le: return RY_EXPR_ge;
-    case RY_EXPR_ge: return RY_EXPR_le;
-    case RY_EXPR_add:
-    case RY_EXPR_mul:
-    case RY_EXPR_min:
-    case RY_EXPR_max:
-    case RY_EXPR_eq:
-    case RY_EXPR_ne:
-    case RY_EXPR_and:
-    case RY_EXPR_or:
-    case RY_EXPR_xor:
-    case RY_EXPR_bit_and:
-    case RY_EXPR_bit_or:
-    case RY_EXPR_bit_xor: return code;
-    default: return RY_EXPR_CODES;
-    }
-}
-
 static void add_cost(compiler *c, ry_expr_code code, uint8_t type)
 {
     bool dear = (code >= RY_EXPR_exp && code <= RY_EXPR_gelu_tanh) || code == RY_EXPR_pow ||
@@ -262,8 +238,8 @@ static void emit_code(compiler *c, int i, const int *value, uint8_t type, bool s
         if (square && !a) { /* models write x * x like this */
             code = RY_EXPR_mul;
             at[1] = at[0];
-        } else if (a && swapped(code) != RY_EXPR_CODES) {
-            code = swapped(code);
+        } else if (a && ry_expr_code_swapped(code) != RY_EXPR_none) {
+            code = ry_expr_code_swapped(code);
             at[0] = value[1];
             at[1] = value[0];
         }

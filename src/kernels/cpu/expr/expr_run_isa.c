@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the evaluator's plans: tiles, steps, loads and stores, accumulators. */
+/* Runs the evaluator's plans: tiles, steps, accumulators. */
+#include "base/room.h"
 #include "kernels/cpu/expr/expr_loops.h"
+#include "kernels/cpu/expr/expr_runner.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/simd/simd.h"
 
@@ -32,166 +34,19 @@ static const ry_expr_reducers *const reducers[RY_LOOP_TYPES] = {
  * error stays that of a short sum. */
 #define BLOCK_ROWS 64
 
-typedef struct runner {
-    bool near; /* near32: functions of RY_EXPR_NEAR by their shorter texts */
-    const ry_expr_plan *plan;
-    const ry_cpu_launch *launch;
-    const ry_expr_operand *operand;
-    const ry_expr_step *step;
-    const ry_expr_register *place;
-    const ry_expr_reduction *reduction;
-    void **reg;
-    int64_t *row;   /* byte offsets: row[p * row_stride + r] of operand p and row r */
-    int64_t *shift; /* byte offset of operand p that all rows of the tile share */
-    size_t row_stride;
-    char *staging, *accumulator, *block;
-    int64_t first;  /* INNER: the tile's first row among the unit's outputs */
-    int64_t folded; /* OUTER: rows in the block */
-} runner;
-
-static const ry_expr_half_converts *half_of(uint8_t dtype)
-{
-    return dtype == RY_f16    ? &RY_ISA_SYMBOL(convert_f16)
-           : dtype == RY_bf16 ? &RY_ISA_SYMBOL(convert_bf16)
-                              : NULL;
-}
-
-#define MOVE_ROWS(bits)                                                                       \
-    /* Rows of n elements, `step` bytes apart and at their offsets, to or from a contiguous \
-     * buffer. */ \
-    static void load_rows_##bits(size_t rows, size_t n, void *restrict y, const char *base,   \
-                                 const int64_t *row, int64_t step)                            \
-    {                                                                                         \
-        uint##bits##_t *restrict to = y;                                                      \
-        for (size_t r = 0; r < rows; r++, to += n) {                                          \
-            const uint##bits##_t *from = (const void *)(base + row[r]);                       \
-            if (step == 0) {                                                                  \
-                for (size_t i = 0; i < n; i++) {                                              \
-                    to[i] = *from;                                                            \
-                }                                                                             \
-            } else if (step == bits / 8) {                                                    \
-                for (size_t i = 0; i < n; i++) {                                              \
-                    to[i] = from[i];                                                          \
-                }                                                                             \
-            } else {                                                                          \
-                for (size_t i = 0; i < n; i++) {                                              \
-                    to[i] = *(const uint##bits##_t *)(const void *)((const char *)from +      \
-                                                                    (int64_t)i * step);       \
-                }                                                                             \
-            }                                                                                 \
-        }                                                                                     \
-    }                                                                                         \
-    static void store_rows_##bits(size_t rows, size_t n, const void *a, char *base,           \
-                                  const int64_t *row, int64_t step)                           \
-    {                                                                                         \
-        const uint##bits##_t *from = a;                                                       \
-        for (size_t r = 0; r < rows; r++, from += n) {                                        \
-            char *to = base + row[r];                                                         \
-            if (step == bits / 8) {                                                           \
-                memcpy(to, from, n * sizeof *from);                                           \
-            } else {                                                                          \
-                for (size_t i = 0; i < n; i++) {                                              \
-                    *(uint##bits##_t *)(void *)(to + (int64_t)i * step) = from[i];            \
-                }                                                                             \
-            }                                                                                 \
-        }                                                                                     \
-    }
-MOVE_ROWS(8)
-MOVE_ROWS(16)
-MOVE_ROWS(32)
-MOVE_ROWS(64)
-
-static void load_rows(size_t size, size_t rows, size_t n, void *y, const char *base,
-                      const int64_t *row, int64_t step)
-{
-    (size == 4   ? load_rows_32
-     : size == 8 ? load_rows_64
-     : size == 2 ? load_rows_16
-                 : load_rows_8)(rows, n, y, base, row, step);
-}
-
-static void store_rows(size_t size, size_t rows, size_t n, const void *a, char *base,
-                       const int64_t *row, int64_t step)
-{
-    (size == 4   ? store_rows_32
-     : size == 8 ? store_rows_64
-     : size == 2 ? store_rows_16
-                 : store_rows_8)(rows, n, a, base, row, step);
-}
-
-/* Convert a row of 16-bit floats in place? Shorter rows are gathered first. */
-static bool converts_in_place(const ry_expr_operand *operand, size_t n)
-{
-    return operand->inner == operand->size && n >= 32;
-}
-
-static void load(const runner *r, int p, void *y, size_t rows, size_t n)
-{
-    const ry_expr_operand *operand = &r->operand[p];
-    const ry_expr_half_converts *half = half_of(operand->dtype);
-    const char *base = (const char *)r->launch->in[operand->index] + r->shift[p];
-    const int64_t *row = r->row + (size_t)p * r->row_stride + r->first;
-    if (half && converts_in_place(operand, n)) {
-        for (size_t i = 0; i < rows; i++) {
-            half->load(n, (float *)y + i * n, base + row[i]);
-        }
-        return;
-    }
-    load_rows(operand->size, rows, n, half ? r->staging : y, base, row, operand->inner);
-    if (half) {
-        half->load(rows * n, y, r->staging);
-    }
-}
-
-/* One row, then copies of it. */
-static void load_invariant(const runner *r, int p, char *y)
-{
-    const ry_expr_operand *operand = &r->operand[p];
-    const ry_expr_half_converts *half = half_of(operand->dtype);
-    const int64_t nowhere = 0;
-    size_t n = (size_t)r->plan->length, row = n * ry_expr_loop_size((ry_loop_type)operand->type),
-           end = row * (size_t)r->plan->rows;
-    load_rows(operand->size, 1, n, half ? r->staging : y, r->launch->in[operand->index], &nowhere,
-              operand->inner);
-    if (half) {
-        half->load(n, y, r->staging);
-    }
-    for (size_t done = row; done < end; done *= 2) {
-        memcpy(y + done, y, done < end - done ? done : end - done);
-    }
-}
-
-static void store(const runner *r, int p, const void *a, size_t rows, size_t n)
-{
-    const ry_expr_operand *operand = &r->operand[p];
-    const ry_expr_half_converts *half = half_of(operand->dtype);
-    char *base = (char *)r->launch->out[operand->index] + r->shift[p];
-    const int64_t *row = r->row + (size_t)p * r->row_stride + r->first;
-    if (half && converts_in_place(operand, n)) {
-        for (size_t i = 0; i < rows; i++) {
-            half->store(n, base + row[i], (const float *)a + i * n);
-        }
-        return;
-    }
-    if (half) {
-        half->store(rows * n, r->staging, a);
-    }
-    store_rows(operand->size, rows, n, half ? r->staging : a, base, row, operand->inner);
-}
-
-static char *accumulators(const runner *r, int reduction)
+static char *accumulators(const expr_runner *r, int reduction)
 {
     return r->accumulator + (size_t)reduction * (size_t)(r->plan->width * r->plan->wide) * 8;
 }
 
-static char *block_of(const runner *r, int reduction)
+static char *block_of(const expr_runner *r, int reduction)
 {
     return r->block + (size_t)reduction * (size_t)(r->plan->width * r->plan->wide) * 8;
 }
 
 /* Takes a tile in: INNER each row into its accumulator; OUTER `wide` rows at a time into the block,
  * or right away where the type has no block. */
-static void reduce(const runner *r, int which, const void *a, size_t rows, size_t n)
+static void reduce(const expr_runner *r, int which, const void *a, size_t rows, size_t n)
 {
     const ry_expr_reduction *reduction = &r->reduction[which];
     const ry_expr_reducer *by = &reducers[reduction->type]->by[reduction->reducer];
@@ -215,45 +70,47 @@ static void reduce(const runner *r, int which, const void *a, size_t rows, size_
 }
 
 /* The loop of a function of full vectors. */
-static ry_expr_loop loop_of(const runner *r, const ry_expr_step *s)
+static ry_expr_loop loop_of(const expr_runner *r, const ry_expr_step *s)
 {
     const ry_expr_loop near =
         r->near && s->type == RY_LOOP_f32 ? RY_ISA_SYMBOL(expr_f32_near)[s->code] : NULL;
     return near ? near : loops[s->type][s->code].vector;
 }
 
-static void run_step(const runner *r, const ry_expr_step *s, size_t rows, size_t n)
+static void run_step(const expr_runner *r, const ry_expr_step *s, size_t rows, size_t n)
 {
     size_t count = s->single ? 1 : rows * n;
     void *const *reg = r->reg;
     const int64_t nowhere = 0;
     switch ((ry_expr_step_kind)s->kind) {
-    case RY_STEP_LOAD: load(r, s->a, reg[s->y], s->single ? 1 : rows, s->single ? 1 : n); break;
-    case RY_STEP_STORE: store(r, s->y, reg[s->a], rows, n); break;
+    case RY_STEP_LOAD:
+        RY_ISA_SYMBOL(expr_load)(r, s->a, reg[s->y], s->single ? 1 : rows, s->single ? 1 : n);
+        break;
+    case RY_STEP_STORE: RY_ISA_SYMBOL(expr_store)(r, s->y, reg[s->a], rows, n); break;
     case RY_STEP_VECTOR: loop_of(r, s)(count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]); break;
     case RY_STEP_SCALAR:
         loops[s->type][s->code].scalar(count, reg[s->y], reg[s->a], reg[s->b], NULL);
         break;
     case RY_STEP_EXPAND:
-        load_rows(ry_expr_loop_size((ry_loop_type)s->type), 1, count, reg[s->y], reg[s->a],
-                  &nowhere, 0);
+        RY_ISA_SYMBOL(expr_load_rows)
+        (ry_expr_loop_size((ry_loop_type)s->type), 1, count, reg[s->y], reg[s->a], &nowhere, 0);
         break;
     case RY_STEP_CAST: converts[s->type]->cast[s->code](count, reg[s->y], reg[s->a]); break;
     case RY_STEP_SATURATE: converts[s->type]->saturate[s->code](count, reg[s->y], reg[s->a]); break;
     case RY_STEP_TRUTH: converts[s->type]->truth(count, reg[s->y], reg[s->a]); break;
-    case RY_STEP_ROUND: half_of((uint8_t)s->code)->round(count, reg[s->y], reg[s->a]); break;
+    case RY_STEP_ROUND: expr_half_of((uint8_t)s->code)->round(count, reg[s->y], reg[s->a]); break;
     case RY_STEP_REDUCE: reduce(r, s->y, reg[s->a], rows, n); break;
     }
 }
 
-static void run_steps(const runner *r, int first, int count, size_t rows, size_t n)
+static void run_steps(const expr_runner *r, int first, int count, size_t rows, size_t n)
 {
     for (int i = first; i < first + count; i++) {
         run_step(r, &r->step[i], rows, n);
     }
 }
 
-static void run_tile(const runner *r, size_t rows, size_t n)
+static void run_tile(const expr_runner *r, size_t rows, size_t n)
 {
     const ry_expr_plan *plan = r->plan;
     for (int p = 0; p < plan->inputs + plan->outputs; p++) {
@@ -271,7 +128,7 @@ static void run_tile(const runner *r, size_t rows, size_t n)
 /* Byte offsets of `count` positions from `position` on, over the dimensions [first, first + dims):
  * to[p * stride + r]. INNER asks for the first row of each tile, the others for the first row
  * alone, where an operand is not gathered. */
-static void offsets(const runner *r, int first, int dims, int64_t position, size_t count,
+static void offsets(const expr_runner *r, int first, int dims, int64_t position, size_t count,
                     int64_t *to, size_t stride)
 {
     const ry_expr_plan *plan = r->plan;
@@ -336,20 +193,20 @@ static void add_number(const ry_expr_number *number, void *to)
 
 /* Registers, constants, what depends on constants alone, and the inputs that are the same for all
  * tiles. */
-static void start(runner *r, const ry_cpu_launch *launch, bool tiles)
+static void start(expr_runner *r, const ry_cpu_launch *launch, bool tiles)
 {
     const ry_expr_plan *plan = launch->state;
     char *scratch = launch->scratch;
-    *r = (runner){.near = launch->prepared->kernel->accuracy == RY_ACCURACY_near32,
-                  .plan = plan,
-                  .launch = launch};
+    *r = (expr_runner){.near = launch->prepared->kernel->accuracy == RY_ACCURACY_near32,
+                       .plan = plan,
+                       .launch = launch};
     r->operand = ry_expr_plan_part(plan, plan->operands_at);
     r->step = ry_expr_plan_part(plan, plan->steps_at);
     r->place = ry_expr_plan_part(plan, plan->registers_at);
     r->reduction = ry_expr_plan_part(plan, plan->reductions_at);
-    r->reg = (void **)(void *)(scratch + plan->pointers_at);
-    r->row = (int64_t *)(void *)(scratch + plan->rows_at);
-    r->shift = (int64_t *)(void *)(scratch + plan->shifts_at);
+    r->reg = RY_AT(void *, scratch, plan->pointers_at);
+    r->row = RY_AT(int64_t, scratch, plan->rows_at);
+    r->shift = RY_AT(int64_t, scratch, plan->shifts_at);
     r->row_stride = (size_t)(plan->rows > plan->batch ? plan->rows : plan->batch);
     r->staging = scratch + plan->staging_at;
     r->accumulator = scratch + plan->accumulators_at;
@@ -371,7 +228,7 @@ static void start(runner *r, const ry_cpu_launch *launch, bool tiles)
     run_steps(r, 0, plan->first_steps, 1, 1);
     for (int p = 0; p < plan->inputs && tiles; p++) {
         if (r->operand[p].mode == RY_EXPR_INVARIANT && r->operand[p].reg != UINT16_MAX) {
-            load_invariant(r, p, r->reg[r->operand[p].reg]);
+            RY_ISA_SYMBOL(expr_load_invariant)(r, p, r->reg[r->operand[p].reg]);
         }
     }
 }
@@ -381,7 +238,7 @@ static size_t lesser(int64_t a, int64_t b)
     return (size_t)(a < b ? a : b);
 }
 
-static void run_point(runner *r, int64_t unit)
+static void run_point(expr_runner *r, int64_t unit)
 {
     const ry_expr_plan *plan = r->plan;
     int64_t first = unit / plan->chunks * plan->rows, from = unit % plan->chunks * plan->tile;
@@ -400,7 +257,7 @@ static int64_t slice_start(const ry_expr_plan *plan, int64_t parts, int64_t s)
     return parts / plan->slices * s + (s < rest ? s : rest);
 }
 
-static void reset(const runner *r, size_t count)
+static void reset(const expr_runner *r, size_t count)
 {
     for (int i = 0; i < r->plan->reductions; i++) {
         const ry_expr_reduction *reduction = &r->reduction[i];
@@ -409,7 +266,7 @@ static void reset(const runner *r, size_t count)
     }
 }
 
-static void reduce_inner(runner *r, int64_t unit, int64_t slice)
+static void reduce_inner(expr_runner *r, int64_t unit, int64_t slice)
 {
     const ry_expr_plan *plan = r->plan;
     int64_t first = unit * plan->batch, parts = plan->reduced_count * plan->chunks,
@@ -434,7 +291,7 @@ static void reduce_inner(runner *r, int64_t unit, int64_t slice)
 }
 
 /* Blocks go into the accumulators. */
-static void flush(runner *r, size_t count)
+static void flush(expr_runner *r, size_t count)
 {
     for (int i = 0; i < r->plan->reductions; i++) {
         const ry_expr_reduction *reduction = &r->reduction[i];
@@ -447,7 +304,7 @@ static void flush(runner *r, size_t count)
     r->folded = 0;
 }
 
-static void place_outer(runner *r, int64_t unit)
+static void place_outer(expr_runner *r, int64_t unit)
 {
     const ry_expr_plan *plan = r->plan;
     int64_t from = unit % plan->chunks * plan->tile;
@@ -457,7 +314,7 @@ static void place_outer(runner *r, int64_t unit)
     }
 }
 
-static void reduce_outer(runner *r, int64_t unit, int64_t slice)
+static void reduce_outer(expr_runner *r, int64_t unit, int64_t slice)
 {
     const ry_expr_plan *plan = r->plan;
     size_t n = lesser(plan->tile, plan->length - unit % plan->chunks * plan->tile),
@@ -485,7 +342,7 @@ static void reduce_outer(runner *r, int64_t unit, int64_t slice)
 }
 
 /* What follows the reductions, and the reduced outputs. */
-static void finish(runner *r, int64_t unit)
+static void finish(expr_runner *r, int64_t unit)
 {
     const ry_expr_plan *plan = r->plan;
     size_t rows = 1, n = 1;
@@ -512,14 +369,14 @@ static void finish(runner *r, int64_t unit)
     run_steps(r, plan->first_steps + plan->steps, plan->last_steps, rows, n);
 }
 
-static char *partial(const runner *r, int64_t unit, int64_t slice, int reduction)
+static char *partial(const expr_runner *r, int64_t unit, int64_t slice, int reduction)
 {
     const ry_expr_plan *plan = r->plan;
     return (char *)r->launch->workspace +
            ((unit * plan->slices + slice) * plan->reductions + reduction) * plan->width * 8;
 }
 
-static void run_unit(runner *r, int64_t unit, int64_t slice)
+static void run_unit(expr_runner *r, int64_t unit, int64_t slice)
 {
     const ry_expr_plan *plan = r->plan;
     if (plan->scheme == RY_EXPR_POINT) {
@@ -537,7 +394,7 @@ static void run_unit(runner *r, int64_t unit, int64_t slice)
 }
 
 /* The second phase: slices merged in order. */
-static void merge_slices(runner *r, int64_t unit)
+static void merge_slices(expr_runner *r, int64_t unit)
 {
     const ry_expr_plan *plan = r->plan;
     for (int i = 0; i < plan->reductions; i++) {
@@ -554,7 +411,7 @@ static void merge_slices(runner *r, int64_t unit)
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const ry_expr_plan *plan = launch->state;
-    runner r;
+    expr_runner r;
     start(&r, launch, launch->phase == 0);
     if (launch->phase == 1) {
         merge_slices(&r, (int64_t)task);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator's iteration space: dimensions sorted and merged, tiles, units and tasks. */
 #include "base/integer.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/expr/expr_plan.h"
 #include "machine/machine.h"

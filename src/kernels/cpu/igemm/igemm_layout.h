@@ -20,7 +20,7 @@ void ry_igemm_begin(const ry_query *query, bool alone, igemm_plan *plan);
 void ry_igemm_set_mode(const ry_problem *problem, igemm_plan *plan);
 void ry_igemm_set_blocks(igemm_plan *plan);
 void ry_igemm_set_tasks(igemm_plan *plan);
-void ry_igemm_set_scratch(igemm_plan *plan);
+void ry_igemm_set_scratch(igemm_plan *plan); /* igemm_scratch.c */
 
 /* Granularity of blocks in pixels, or the least block. */
 int64_t ry_igemm_block_grain(const igemm_plan *plan, const igemm_phase *phase);

@@ -37,6 +37,18 @@ typedef struct igemm_task {
     const char *residual;  /* direct only: moves with y */
 } igemm_task;
 
+/* The pixels of block number `index` of a phase, counted over images, groups, blocks. */
+void RY_ISA_SYMBOL(igemm_decode_block)(const igemm_plan *plan, const igemm_phase *p,
+                                       const ry_cpu_launch *launch, int64_t index, char *scratch,
+                                       igemm_task *task);
+/* The task of a bundle's first phase. */
+void RY_ISA_SYMBOL(igemm_decode)(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t index,
+                                 char *scratch, igemm_task *task);
+/* The channels' bias as the tile's elements, zeros without one and behind the last channel. */
+void RY_ISA_SYMBOL(igemm_read_bias)(igemm_task *task);
+/* Places the pixels of a direct task in y and the residual, from the task's first channel on. */
+void RY_ISA_SYMBOL(igemm_place_direct)(igemm_task *task);
+
 /* Writes the task's pixels to `run`, as they are in y and the residual (interleaved: with those of
  * the phases beside it), and counts them in `runs`. */
 void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *task);

@@ -4,15 +4,6 @@
 #include "kernels/cpu/igemm/igemm_bf16.h"
 #include "kernels/cpu/simd/simd_bf16.h"
 
-#define ELEMENT         float
-#define VECTOR          ry_vf
-#define V_SET           ry_vf_set
-#define V_LOAD          ry_vf_load
-#define V_LOAD_M        ry_vf_load_m
-#define V_STORE         ry_vf_store
-#define V_STORE_M       ry_vf_store_m
-#define V_MAX           ry_vf_max
-#define V_MIN           ry_vf_min
 #define OPERAND         int32_t
 #define O_VECTOR        ry_vi
 #define O_SET           ry_vi_set

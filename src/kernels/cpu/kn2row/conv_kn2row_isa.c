@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: convolution and transposed convolution to few output channels, products first. */
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/igemm/igemm.h"
 #include "kernels/cpu/kn2row/kn2row_prepare.h"
 #include "kernels/cpu/kn2row/kn2row_sum.h"
@@ -95,7 +96,7 @@ static void sum_rows(const kn2row_plan *plan, out_rows *rows, const at_hand *pro
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *phase =
         (const ry_conv_phase *)(const void *)((const char *)plan + plan->phases);
-    kn2row_source *source = (kn2row_source *)(void *)(scratch + plan->sources);
+    kn2row_source *source = RY_AT(kn2row_source, scratch, plan->sources);
     rows->geometry = g;
     rows->images = 1;
     rows->column = 0;
@@ -105,10 +106,10 @@ static void sum_rows(const kn2row_plan *plan, out_rows *rows, const at_hand *pro
     rows->columns = rows->rows * plan->pitch;
     rows->positions = plan->positions;
     rows->interleave = plan->interleave;
-    rows->sums = (float *)(void *)(scratch + plan->sums);
-    rows->interleaved_row = (float *)(void *)(scratch + plan->interleaved_row);
-    rows->bias = (float *)(void *)(scratch + plan->bias);
-    rows->run = (epilogue_run *)(void *)(scratch + plan->runs);
+    rows->sums = RY_AT(float, scratch, plan->sums);
+    rows->interleaved_row = RY_AT(float, scratch, plan->interleaved_row);
+    rows->bias = RY_AT(float, scratch, plan->bias);
+    rows->run = RY_AT(epilogue_run, scratch, plan->runs);
     for (int64_t p = 0; p < g->phases; p++) {
         RY_ISA_SYMBOL(out_rows_read_bias)(rows, &phase[p], p);
         for (int64_t row = 0; row < rows->rows; row++) {
@@ -198,7 +199,7 @@ static void run_row_block(const ry_cpu_launch *launch, int64_t task, char *scrat
                                                                                         */
     const int64_t at = image * g->x_batch + group * g->channels_in * g->x_channel +
                        first * g->x_step[row_block->axis];
-    float *to = (float *)(void *)(scratch + plan->row_block_products);
+    float *to = RY_AT(float, scratch, plan->row_block_products);
     void *shared = scratch + plan->row_block_shared;
     multiply m;
     start_multiply(launch,

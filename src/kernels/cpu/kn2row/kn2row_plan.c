@@ -3,7 +3,7 @@
 #include "kernels/cpu/kn2row/kn2row_plan.h"
 
 #include "base/integer.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/igemm/igemm_choose.h"
@@ -308,7 +308,7 @@ static void set_product(const ry_problem *problem, kn2row_plan *plan, kn2row_pro
 
 static igemm_plan *product_of(kn2row_plan *plan)
 {
-    return (igemm_plan *)(void *)((char *)plan + plan->product);
+    return RY_AT(igemm_plan, plan, plan->product);
 }
 
 static kn2row_sizes sizes_of(const ry_machine *machine, int width)
@@ -335,9 +335,9 @@ static void begin(const ry_query *query, kn2row_plan *plan)
     plan->phases = ry_aligned(sizeof *plan);
     plan->taps = plan->phases + ry_aligned((size_t)g.phases * sizeof(ry_conv_phase));
     plan->product = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
-    ry_conv_phase *phase = (ry_conv_phase *)(void *)((char *)plan + plan->phases);
+    ry_conv_phase *phase = RY_AT(ry_conv_phase, plan, plan->phases);
     ry_conv_geometry_of(query->problem, &plan->geometry, phase,
-                        (ry_conv_tap *)(void *)((char *)plan + plan->taps));
+                        RY_AT(ry_conv_tap, plan, plan->taps));
     for (int64_t p = 0; p < g.phases; p++) {
         for (int i = 0; i < RY_SPACE; i++) {
             plan->grid[i] = ry_max(plan->grid[i], phase[p].grid[i]);

@@ -11,6 +11,7 @@
 
 #include "base/float_bits.h"
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/matmul/matmul_epilogue.h"
 #include "kernels/cpu/matmul/matmul_float24_plan.h"
 
@@ -83,7 +84,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     const float24_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
     char *packed = launch->packed_out;
-    float *scales = (float *)(void *)(packed + plan->scales);
+    float *scales = RY_AT(float, packed, plan->scales);
     const int64_t first = (int64_t)task * plan->columns, end = ry_min(first + plan->columns, s->n);
     for (int64_t group = first; group < end; group += GROUP) {
         const int64_t width = ry_min(GROUP, end - group);
@@ -288,8 +289,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const float24_plan *plan = launch->state;
     const matmul_shape *s = &plan->shape;
     char *scratch = launch->scratch;
-    float *copy = (float *)(void *)(scratch + plan->a),
-          *block = (float *)(void *)(scratch + plan->block);
+    float *copy = RY_AT(float, scratch, plan->a), *block = RY_AT(float, scratch, plan->block);
     const char *packed = launch->packed;
     if (plan->a_copied) {
         copy_a(plan, launch->in[MATMUL_A], copy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays out and cuts products with floats of 24 bits. */
 #include "kernels/cpu/matmul/matmul_float24_plan.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "kernels/costs.h"
 
 #include "kernels/cpu/matmul/matmul_tasks.h"

@@ -3,6 +3,7 @@
 #include "kernels/cpu/matmul/matmul_gemm.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/matmul/matmul_epilogue.h"
 #include "kernels/cpu/parts/activation.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
@@ -143,10 +144,10 @@ void RY_ISA_SYMBOL(matmul_gemm_run)(const ry_cpu_launch *launch, const ry_tile_p
                    .rows = range[1].count,
                    .column = range[2].first,
                    .columns = range[2].count,
-                   .panel = (float *)(void *)(scratch + plan->panel),
-                   .a_rows = (float *)(void *)(scratch + plan->a_rows),
-                   .block = (float *)(void *)(scratch + plan->block),
-                   .bias = (float *)(void *)(scratch + plan->bias),
+                   .panel = RY_AT(float, scratch, plan->panel),
+                   .a_rows = RY_AT(float, scratch, plan->a_rows),
+                   .block = RY_AT(float, scratch, plan->block),
+                   .bias = RY_AT(float, scratch, plan->bias),
                    .activation = ry_conv_activation(launch->problem)};
     t.bounds = ry_activation_bounds(t.activation, &t.low, &t.high);
     if (plan->direct && plan->column_bias) {

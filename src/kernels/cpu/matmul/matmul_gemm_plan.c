@@ -4,7 +4,7 @@
 #include "kernels/cpu/matmul/matmul_gemm_plan.h"
 
 #include "base/integer.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/tile_lines.h"
 #include "kernels/form_least.h"

@@ -6,6 +6,7 @@
 #include "kernels/cpu/matmul/matmul_gemv_plan.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/matmul/matmul_epilogue.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/parts/pack_rows.h"
@@ -235,10 +236,10 @@ static void run(const ry_cpu_launch *launch, size_t index)
     product p = {.a = (const float *)(const void *)from,
                  .a_row = a->row,
                  .b_step = plan->dot ? b->column : b->row,
-                 .block = (float *)(void *)(scratch + plan->block),
+                 .block = RY_AT(float, scratch, plan->block),
                  .block_step = plan->columns};
     if (plan->a_copied) {
-        float *copy = (float *)(void *)(scratch + plan->a);
+        float *copy = RY_AT(float, scratch, plan->a);
         RY_ISA_SYMBOL(pack_rows)(a->dtype, from, a->row, a->column, s->m, s->k, copy, plan->a_step);
         p.a = copy;
         p.a_row = plan->a_step;

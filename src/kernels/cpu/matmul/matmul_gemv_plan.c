@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts products of few rows into tasks of columns. */
 #include "kernels/cpu/matmul/matmul_gemv_plan.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "kernels/costs.h"
 
 #include "kernels/cpu/matmul/matmul_tasks.h"

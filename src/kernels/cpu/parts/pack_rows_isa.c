@@ -4,7 +4,7 @@
 #include "kernels/cpu/parts/pack_rows.h"
 
 #include "base/integer.h"
-#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/simd/lanes.h"
 
 /* Rows that are fetched ahead, by lines of so many floats, where they are stored so far apart that
  * the hardware does not foresee their steps. */
@@ -23,18 +23,6 @@ RY_INLINE ry_vf load_some(ry_dtype dtype, const void *p, int64_t n)
                                : (n >= RY_W ? ry_vf_load_bf16(p) : ry_vf_load_bf16_m(p, m));
     }
     return n >= RY_W ? ry_vf_load(p) : ry_vf_load_m(p, ry_vm_first(n));
-}
-
-static inline float load_one(ry_dtype dtype, const void *p)
-{
-    if (dtype == RY_f16 || dtype == RY_bf16) {
-        uint16_t bits;
-        memcpy(&bits, p, sizeof bits);
-        return dtype == RY_f16 ? ry_f16_to_f32(bits) : ry_bf16_to_f32(bits);
-    }
-    float x;
-    memcpy(&x, p, sizeof x);
-    return x;
 }
 
 /* Columns are along memory: squares of RY_W rows of `from` by RY_W of k. */
@@ -103,7 +91,7 @@ void RY_ISA_SYMBOL(pack_micropanel)(ry_dtype dtype, const void *from, int64_t ro
         for (int64_t k = 0; k < depth; k++) {
             for (int64_t j = 0; j < width; j++) {
                 to[k * width + j] =
-                    j < count ? load_one(dtype, at(dtype, from, k * row + j * column)) : 0.0f;
+                    j < count ? ry_load_one(dtype, at(dtype, from, k * row + j * column)) : 0.0f;
             }
         }
     }
@@ -120,7 +108,7 @@ void RY_ISA_SYMBOL(pack_rows)(ry_dtype dtype, const void *from, int64_t row, int
             continue;
         }
         for (int64_t k = 0; k < depth; k++) {
-            to[k] = load_one(dtype, at(dtype, from, i * row + k * column));
+            to[k] = ry_load_one(dtype, at(dtype, from, i * row + k * column));
         }
     }
 }

@@ -2,19 +2,10 @@
 /* The micro-kernels of tile.h for every number of rows and vectors, in f32 and i32. */
 #include "kernels/cpu/parts/tile.h"
 
-#define ELEMENT   float
-#define VECTOR    ry_vf
-#define V_SET     ry_vf_set
-#define V_LOAD    ry_vf_load
-#define V_LOAD_M  ry_vf_load_m
-#define V_STORE   ry_vf_store
-#define V_STORE_M ry_vf_store_m
-#define V_FMA     ry_vf_fma
+#define V_FMA ry_vf_fma
 #if RY_GRAIN < RY_W
 #define V_FMA_HALF ry_vf_fma_half
 #endif
-#define V_MAX           ry_vf_max
-#define V_MIN           ry_vf_min
 #define TILE_NAME(part) f32_##part
 #include "kernels/cpu/parts/tile_template.h"
 

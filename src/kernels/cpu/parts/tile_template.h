@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of the micro-kernel (tile.h), included once for each element type: ELEMENT, VECTOR and
- * the words V_*. Where a and b are of another type than the sums, they are OPERAND, O_VECTOR,
- * O_SET, O_LOAD, O_LOAD_M. TILE_ENDS: TILE_NAME(end) takes the sums of tiles with an end.
- * V_FMA_HALF multiplies the first half of the lanes; it is there where
- * that takes less time. */
+ * the words V_*, by default f32. If a and b have another type than the sums, define OPERAND,
+ * O_VECTOR, O_SET, O_LOAD and O_LOAD_M. With TILE_ENDS, TILE_NAME(end) takes the sums of tiles with
+ * an end. Define V_FMA_HALF, a product of the first half of the lanes, if it takes less time than
+ * V_FMA. */
+#ifndef ELEMENT
+#define ELEMENT   float
+#define VECTOR    ry_vf
+#define V_SET     ry_vf_set
+#define V_LOAD    ry_vf_load
+#define V_LOAD_M  ry_vf_load_m
+#define V_STORE   ry_vf_store
+#define V_STORE_M ry_vf_store_m
+#define V_MAX     ry_vf_max
+#define V_MIN     ry_vf_min
+#endif
 #ifndef OPERAND
 #define OPERAND  ELEMENT
 #define O_VECTOR VECTOR

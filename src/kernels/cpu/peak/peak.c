@@ -2,29 +2,31 @@
 /* The peak loops of each instruction set that this build has. */
 #include "kernels/cpu/peak/peak.h"
 
-extern const ry_peak ry_peak_generic;
-#if defined(RY_FAMILY_X86)
-extern const ry_peak ry_peak_avx2, ry_peak_avx512;
-#elif defined(RY_FAMILY_ARM)
-extern const ry_peak ry_peak_neon;
-#endif
+#include "kernels/each_isa.h"
+
+#define RY_KERNEL_ISA(symbol, isa) RY_FOR_ISA_##isa(extern const ry_peak ry_##symbol##_##isa;)
+RY_EVERY_ISA(peak)
+#undef RY_KERNEL_ISA
+
+typedef struct isa_peak {
+    ry_isa isa;
+    const ry_peak *peak;
+} isa_peak;
+
+/* The best first, plain C last. */
+static const isa_peak peaks[] = {
+#define RY_KERNEL_ISA(symbol, isa) RY_FOR_ISA_##isa({RY_ISA_##isa, &ry_##symbol##_##isa}, )
+    RY_EVERY_ISA(peak)
+#undef RY_KERNEL_ISA
+};
 
 static const ry_peak *peak_of(ry_isa isa)
 {
-#if defined(RY_FAMILY_X86)
-    if (isa >= RY_ISA_avx512) {
-        return &ry_peak_avx512;
+    const isa_peak *row = peaks;
+    while (row->isa > isa) {
+        row++;
     }
-    if (isa >= RY_ISA_avx2) {
-        return &ry_peak_avx2;
-    }
-#elif defined(RY_FAMILY_ARM)
-    if (isa == RY_ISA_neon) {
-        return &ry_peak_neon;
-    }
-#endif
-    (void)isa;
-    return &ry_peak_generic;
+    return row->peak;
 }
 
 static ry_peak_bf16 bf16_of(ry_isa isa)

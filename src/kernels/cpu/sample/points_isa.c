@@ -2,6 +2,7 @@
 /* Joins the taps of axes, and sums pixels of every element type by them. */
 #include "kernels/cpu/sample/points.h"
 
+#include "base/room.h"
 #include "kernels/cpu/simd/simd.h"
 
 /* The taps of one pass over a block: tap k of position i is pixel[k * pitch + i] (-1: none). */
@@ -76,7 +77,7 @@ void RY_ISA_SYMBOL(points_run)(const ry_points_plan *plan, const ry_points_axis 
     for (int a = 0; a < plan->rank; a++) {
         taps *= axis[a].taps;
     }
-    table t = {.pixel = (int32_t *)(void *)((char *)scratch + plan->pixel),
+    table t = {.pixel = RY_AT(int32_t, scratch, plan->pixel),
                .weight = (char *)scratch + plan->weight,
                .count = count,
                .taps = taps,

@@ -3,7 +3,7 @@
 #include "kernels/cpu/sample/points_plan.h"
 
 #include "base/integer.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 
 /* Tasks that an operator is cut into if it has so many positions. */

@@ -5,6 +5,7 @@
 #ifndef RY_KERNELS_CPU_SAMPLE_POINTS_PLAN_H
 #define RY_KERNELS_CPU_SAMPLE_POINTS_PLAN_H
 
+#include "base/room.h"
 #include "kernels/kernel.h"
 
 enum {
@@ -64,9 +65,8 @@ static inline ry_points_axis ry_points_axis_of(const ry_points_plan *plan, void 
 {
     const int64_t first = axis * plan->axis_taps * plan->axis_length;
     return (ry_points_axis){.taps = plan->axis_taps,
-                            .index = (int32_t *)(void *)((char *)scratch + plan->index) + first,
-                            .weight =
-                                (double *)(void *)((char *)scratch + plan->axis_weight) + first};
+                            .index = RY_AT(int32_t, scratch, plan->index) + first,
+                            .weight = RY_AT(double, scratch, plan->axis_weight) + first};
 }
 
 /* A run of positions along the last dim. */

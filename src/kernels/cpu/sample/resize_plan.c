@@ -4,6 +4,7 @@
 #include "kernels/cpu/sample/resize_plan.h"
 
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/common/resize_map.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
@@ -411,8 +412,8 @@ static void fill_transposed(resize_plan *s, const ry_resize_axis *axis, void *ro
 static void fill_axis(resize_plan *s, const ry_resize_axis *axis, resize_axis *t)
 {
     char *state = (char *)s;
-    int32_t *first = (int32_t *)(void *)(state + t->first);
-    double *found = (double *)(void *)(state + t->spare);
+    int32_t *first = RY_AT(int32_t, state, t->first);
+    double *found = RY_AT(double, state, t->spare);
     t->plain = t->taps == 1;
     t->repeat = t->out % t->in == 0 ? t->out / t->in : 0;
     t->inside_begin = t->out;

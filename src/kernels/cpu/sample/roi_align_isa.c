@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RoiAlign: finds the taps of a region's rows and columns of bins, then reads by them. */
+#include "base/room.h"
 #include "kernels/cpu/sample/sample_plan.h"
 
 #include "kernels/common/roi_bins.h"
@@ -112,7 +113,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     m.channels = left < RY_ROI_CHANNELS ? left : RY_ROI_CHANNELS;
     ry_points_axis axis[2];
     for (int a = 0; a < 2; a++) {
-        int32_t *place = (int32_t *)(void *)((char *)launch->scratch + plan->places[a]);
+        int32_t *place = RY_AT(int32_t, launch->scratch, plan->places[a]);
         axis[a] = ry_points_axis_of(s, launch->scratch, a);
         axis[a].place = place;
         locate(launch, roi, a, &axis[a]);

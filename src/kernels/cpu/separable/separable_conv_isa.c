@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: separable convolution with channels side by side in memory (separable_plan.h). */
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/depthwise/depthwise_nhwc.h"
 #include "kernels/cpu/parts/activation.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
@@ -129,7 +130,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const int64_t image = range[0].first, first = range[1].first, behind = first + range[1].count,
                   row = plan->columns_out * plan->m_step;
     char *scratch = launch->scratch;
-    float *block = (float *)(void *)(scratch + plan->block),
+    float *block = RY_AT(float, scratch, plan->block),
           *y = (float *)launch->out[0] + image * plan->y_batch;
     const float *residual = ry_problem_has_input(launch->problem, 5)
                                 ? (const float *)launch->in[5] + image * plan->r_batch

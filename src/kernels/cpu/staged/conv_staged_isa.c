@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: convolution and transposed convolution of few channels, from staged rows. */
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/parts/conv_kernel.h"
 #include "kernels/cpu/parts/out_rows.h"
 #include "kernels/cpu/simd/lanes.h"
@@ -260,6 +261,21 @@ static void run_rows(task *t, staged_stage *stage)
     }
 }
 
+/* The rows of x that the task's outputs read. */
+static staged_stage stage_of(const task *t, char *scratch)
+{
+    const staged_plan *plan = t->plan;
+    const out_rows *rows = &t->rows;
+    return (staged_stage){.plan = plan,
+                          .dtype = ry_type_of(&rows->launch->problem->in[0]),
+                          .staged = t->staged,
+                          .lines = RY_AT(float, scratch, plan->lines),
+                          .image = rows->image,
+                          .images = rows->images,
+                          .row = rows->row,
+                          .before = plan->before[1] - rows->column * plan->geometry.stride[2]};
+}
+
 static void run(const ry_cpu_launch *launch, size_t index)
 {
     const staged_plan *plan = launch->state;
@@ -284,12 +300,12 @@ static void run(const ry_cpu_launch *launch, size_t index)
                        .positions = plan->positions,
                        .interleave = plan->interleave,
                        .beside = plan->beside,
-                       .sums = (float *)(void *)(scratch + plan->sums),
-                       .interleaved_row = (float *)(void *)(scratch + plan->interleaved_row),
-                       .bias = (float *)(void *)(scratch + plan->bias),
-                       .run = (epilogue_run *)(void *)(scratch + plan->runs)},
-              .staged = (float *)(void *)(scratch + plan->staged),
-              .transposed_sums = (float *)(void *)(scratch + plan->transposed_sums),
+                       .sums = RY_AT(float, scratch, plan->sums),
+                       .interleaved_row = RY_AT(float, scratch, plan->interleaved_row),
+                       .bias = RY_AT(float, scratch, plan->bias),
+                       .run = RY_AT(epilogue_run, scratch, plan->runs)},
+              .staged = RY_AT(float, scratch, plan->staged),
+              .transposed_sums = RY_AT(float, scratch, plan->transposed_sums),
               .activation = ry_conv_activation(launch->problem)};
     out_rows *rows = &t.rows;
     rows->columns =
@@ -299,14 +315,7 @@ static void run(const ry_cpu_launch *launch, size_t index)
         find_masks(plan, &masks);
         t.masks = &masks;
     }
-    staged_stage stage = {.plan = plan,
-                          .dtype = ry_type_of(&launch->problem->in[0]),
-                          .staged = t.staged,
-                          .lines = (float *)(void *)(scratch + plan->lines),
-                          .image = rows->image,
-                          .images = rows->images,
-                          .row = rows->row,
-                          .before = plan->before[1] - rows->column * g->stride[2]};
+    staged_stage stage = stage_of(&t, scratch);
     const int64_t x_group = g->channels_in * g->x_channel * (int64_t)ry_dtype_size(stage.dtype);
     memset(rows->bias + g->phases * g->channels_out, 0,
            (size_t)plan->max_oc_block * sizeof *rows->bias); /* full vectors are read */

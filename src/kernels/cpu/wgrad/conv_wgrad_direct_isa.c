@@ -2,6 +2,7 @@
 /* Kernel: the weight gradient of depthwise convolutions and of groups of few channels
  * (wgrad_direct_plan.h). */
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/wgrad/wgrad_correlate.h"
@@ -180,10 +181,10 @@ static void multiply_part(const ry_cpu_launch *launch, size_t index)
                      .x = launch->in[0],
                      .dy = launch->in[1],
                      .shift = wgrad_direct_shifts(plan),
-                     .x_frames = (float *)(void *)(scratch + plan->x),
-                     .dy_frames = (float *)(void *)(scratch + plan->dy),
-                     .sums = (float *)(void *)(scratch + plan->sums),
-                     .bias = (float *)(void *)(scratch + plan->bias),
+                     .x_frames = RY_AT(float, scratch, plan->x),
+                     .dy_frames = RY_AT(float, scratch, plan->dy),
+                     .sums = RY_AT(float, scratch, plan->sums),
+                     .bias = RY_AT(float, scratch, plan->bias),
                      .inputs = plan->shape.c,
                      .outputs = wgrad_unit_outputs(plan),
                      .dw = sums,

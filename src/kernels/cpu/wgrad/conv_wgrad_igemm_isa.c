@@ -2,6 +2,7 @@
 /* Kernel: the weight gradient of convolutions as a product of dy and the windows of x, which are
  * nowhere gathered (wgrad_plan.h). */
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/parts/pack_rows.h"
 #include "kernels/cpu/wgrad/wgrad_copy.h"
@@ -230,10 +231,10 @@ static wgrad_task task_of(const ry_cpu_launch *launch, size_t index)
                     .tiles = range[2].count,
                     .channel = range[3].first,
                     .channels = range[3].count,
-                    .panel = (float *)(void *)(scratch + plan->panel),
-                    .copy = (float *)(void *)(scratch + plan->x),
-                    .sums = (float *)(void *)(scratch + plan->sums),
-                    .bias = (float *)(void *)(scratch + plan->bias)};
+                    .panel = RY_AT(float, scratch, plan->panel),
+                    .copy = RY_AT(float, scratch, plan->x),
+                    .sums = RY_AT(float, scratch, plan->sums),
+                    .bias = RY_AT(float, scratch, plan->bias)};
     t.x = (const float *)launch->in[0] + (group * s->c + t.channel) * s->x.channel;
     t.dy = (const float *)launch->in[1] + group * s->k * s->dy.channel;
     t.sums_tile = plan->c_block * s->taps * plan->tile_columns;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: the weight gradient of 3x3 windows in Winograd's form (wgrad_winograd_plan.h). */
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/parts/pack_rows.h"
 #include "kernels/cpu/parts/tile.h"
@@ -189,13 +190,13 @@ static winograd_task task_of(const ry_cpu_launch *launch, size_t index)
                        .filters = range[2].count,
                        .channel = range[3].first,
                        .channels = range[3].count,
-                       .v = (float *)(void *)(scratch + plan->v),
-                       .u = (float *)(void *)(scratch + plan->u),
-                       .m = (float *)(void *)(scratch + plan->m),
-                       .stage = (float *)(void *)(scratch + plan->stage),
-                       .sums = (float *)(void *)(scratch + plan->sums),
-                       .x_squares = (float *)(void *)(scratch + plan->squares),
-                       .bias = (float *)(void *)(scratch + plan->bias),
+                       .v = RY_AT(float, scratch, plan->v),
+                       .u = RY_AT(float, scratch, plan->u),
+                       .m = RY_AT(float, scratch, plan->m),
+                       .stage = RY_AT(float, scratch, plan->stage),
+                       .sums = RY_AT(float, scratch, plan->sums),
+                       .x_squares = RY_AT(float, scratch, plan->squares),
+                       .bias = RY_AT(float, scratch, plan->bias),
                        .pitch = plan->k_block};
     t.recent = t.bias + plan->k_block;
     t.dy_squares = t.x_squares + WGRAD_SQUARES * wgrad_v_row(plan);

@@ -3,7 +3,7 @@
 #include "kernels/cpu/wgrad/wgrad_direct_plan.h"
 
 #include "base/integer.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"

@@ -4,7 +4,7 @@
 #include "kernels/cpu/wgrad/wgrad_plan.h"
 
 #include "base/integer.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/tile_lines.h"

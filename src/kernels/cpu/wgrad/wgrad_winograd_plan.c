@@ -4,7 +4,7 @@
 #include "kernels/cpu/wgrad/wgrad_winograd_plan.h"
 
 #include "base/integer.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "kernels/common/work.h"
 #include "kernels/form_least.h"
 #include "kernels/knob_values.h"

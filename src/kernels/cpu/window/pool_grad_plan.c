@@ -5,20 +5,10 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
+#include "kernels/cpu/window/pool_plan.h"
 
 /* Beyond it offsets are no 32-bit numbers, and tables larger than they are worth. */
 enum { WIDEST = 1 << 22 };
-
-static bool covers_all(const ry_window *w)
-{
-    for (int i = 0; i < w->rank; i++) {
-        if (w->axis[i].out != 1 || w->axis[i].taps != w->axis[i].in || w->axis[i].dilation != 1 ||
-            w->axis[i].pad != 0) {
-            return false;
-        }
-    }
-    return true;
-}
 
 int64_t ry_pool_grad_counted(const pool_grad_plan *plan, const ry_window_axis *axis, int64_t o)
 {
@@ -97,7 +87,7 @@ void ry_pool_grad_initialise(const ry_query *query, void *state)
     }
     s->in_size = s->in_rows * along->in;
     s->out_size = s->out_rows * along->out;
-    s->whole = covers_all(&s->window);
+    s->whole = ry_pool_covers_all(&s->window);
     s->vector = query->kernel->simd.width;
     s->pitch = ry_max(pool_grad_wide(s) + (along->taps - 1) * along->dilation / along->stride,
                       ry_ceil_div(along->pad + along->in, along->stride)) +

@@ -11,7 +11,7 @@
  * memory than they are worth. */
 enum { WIDEST = 1 << 22 };
 
-static bool covers_all(const ry_window *w)
+bool ry_pool_covers_all(const ry_window *w)
 {
     for (int i = 0; i < w->rank; i++) {
         if (w->axis[i].out != 1 || w->axis[i].taps != w->axis[i].in || w->axis[i].dilation != 1 ||
@@ -73,7 +73,9 @@ static void describe(const ry_query *query, pool_plan *s)
     s->in_size *= along->in;
     /* a tensor of 1x1 images is both */
     const bool planes = ry_tensor_is_row_major(x) && ry_tensor_is_row_major(&problem->out[0]);
-    s->path = !planes ? POOL_CHANNELS : covers_all(&s->window) && !lanes ? POOL_FULL : POOL_ROWS;
+    s->path = !planes                                    ? POOL_CHANNELS
+              : ry_pool_covers_all(&s->window) && !lanes ? POOL_FULL
+                                                         : POOL_ROWS;
     int64_t row_bytes = 4 * taps * along->in;
     s->units = s->path == POOL_FULL   ? s->planes
                : s->path == POOL_ROWS ? s->planes * s->rows

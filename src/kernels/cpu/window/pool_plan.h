@@ -80,4 +80,7 @@ static inline const float *pool_divisors(const pool_plan *plan)
     return (const float *)(const void *)(pool_offsets(plan) + plan->offsets);
 }
 
+/* Is one position's window all of the input, without padding and dilation? */
+bool ry_pool_covers_all(const ry_window *window);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel: convolution of stride 1 or 2, or transposed, in Winograd's form. */
 #include "base/integer.h"
+#include "base/room.h"
 #include "kernels/cpu/parts/conv_kernel.h"
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/winograd/winograd.h"
@@ -84,8 +85,7 @@ static void epilogue_oc_blocks(const winograd_plan *plan, const ry_cpu_launch *l
                   room = oc_blocks * plan->tile_columns;
     const int64_t channels = left < room ? left : room, before = b->group * g->channels_out;
     float *y = (float *)launch->out[0] + before * g->y_channel;
-    float *m = (float *)(void *)(scratch + plan->m),
-          *bias = (float *)(void *)(scratch + plan->bias);
+    float *m = RY_AT(float, scratch, plan->m), *bias = RY_AT(float, scratch, plan->bias);
     winograd_prefetch outputs = {0};
     if (plan->prefetch_y) {
         ry_winograd_prefetch_output(plan, y, b->first, b->count, first, channels, &outputs);
@@ -104,7 +104,7 @@ static void epilogue_oc_blocks(const winograd_plan *plan, const ry_cpu_launch *l
         end.residual = (const float *)launch->in[3] + before * g->r_channel;
     }
     end.bounds = ry_activation_bounds(end.activation, &end.low, &end.high);
-    float *stage = (float *)(void *)(scratch + plan->stage);
+    float *stage = RY_AT(float, scratch, plan->stage);
     const bool finite = RY_ISA_SYMBOL(winograd_transform_output)(plan, m, b->first, b->count,
                                                                  channels, &end, stage);
     if (!finite || !b->finite || memchr(b->uneven, true, (size_t)b->count)) {
@@ -113,7 +113,7 @@ static void epilogue_oc_blocks(const winograd_plan *plan, const ry_cpu_launch *l
         const float *w = (const float *)launch->in[1] + b->group * g->w_group + g->w_first;
         (void)RY_ISA_SYMBOL(winograd_fixup)(plan, x_of(plan, launch, b->group), w, m, &fixed_up,
                                             &end, stage,
-                                            (winograd_outputs *)(void *)(scratch + plan->outputs));
+                                            RY_AT(winograd_outputs, scratch, plan->outputs));
     }
 }
 
@@ -136,10 +136,10 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const winograd_plan *plan = launch->state;
     char *scratch = launch->scratch;
     bool *uneven = (bool *)(scratch + plan->uneven);
-    winograd_inputs to = {.v = (float *)(void *)(scratch + plan->v),
+    winograd_inputs to = {.v = RY_AT(float, scratch, plan->v),
                           .uneven = uneven,
-                          .squares = (float *)(void *)(scratch + plan->squares),
-                          .stage = (float *)(void *)(scratch + plan->stage)};
+                          .squares = RY_AT(float, scratch, plan->squares),
+                          .stage = RY_AT(float, scratch, plan->stage)};
     const int64_t index = (int64_t)task, channels = plan->geometry.channels_in;
     winograd_prefetch prefetch = {0};
     if (!plan->shared) {

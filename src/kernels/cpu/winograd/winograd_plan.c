@@ -2,7 +2,7 @@
 /* Lays a plan out for a form. */
 #include "kernels/cpu/winograd/winograd_plan.h"
 #include "base/integer.h"
-#include "kernels/common/room.h"
+#include "base/room.h"
 #include "machine/machine.h"
 
 #include <string.h>
