@@ -122,7 +122,9 @@ static int64_t sums_of(const igemm_plan *plan, const igemm_phase *first, int64_t
 static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t oc_blocks,
                  bool fewest_oc_blocks)
 {
-    const bool larger = block > ry_igemm_block_grain(plan, p),
+    /* quads have one mode: of the cuts that are tried, some block must fit the least cache */
+    const int64_t least = (plan->quads ? 2 : 1) * ry_igemm_block_grain(plan, p);
+    const bool larger = block > least,
                passes = p->where.in_place && plan->mode != IGEMM_ROWS && oc_blocks > 1;
     if (larger && (panels_of(plan, p, block) > plan->sizes.panel ||
                    (passes && ry_igemm_panel_floats(plan, p, block) * 4 > plan->sizes.panel))) {
