@@ -3,6 +3,7 @@
 #include "base/integer.h"
 #include "kernels/cpu/igemm/gather.h"
 #include "kernels/cpu/igemm/igemm.h"
+#include "kernels/cpu/igemm/igemm_lines.h"
 #include "kernels/cpu/igemm/igemm_task.h"
 
 /* From a tile to the one whose C is fetched: memory is further away than the time of one.
@@ -190,15 +191,6 @@ static ry_tile_lines find_next_weights(const igemm_task *t, const igemm_k_block 
                            ry_min(k_block->steps, p->cut.steps - from) * width / RY_LINE_FLOATS};
 }
 
-/* Part `index` of `parts`, as a list behind which nothing follows. */
-static void take_part(const ry_tile_lines *all, int64_t index, int64_t parts, ry_tile_lines *lines)
-{
-    const int64_t each = ry_ceil_div(all->count, parts);
-    lines[0] = (ry_tile_lines){all->at + index * each * RY_LINE_BYTES,
-                               ry_min(each, ry_max(all->count - index * each, 0))};
-    lines[1].count = 0;
-}
-
 /* PIXELS: an oc block of weights are the rows, and the pixels from `begin` to `end` pass. */
 static void multiply_pixels(const igemm_task *t, const float *panel, const igemm_k_block *k_block,
                             bool last, int64_t oc_block, int64_t begin, int64_t end)
@@ -213,8 +205,8 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
     for (int64_t j = begin; j < end; j += RY_TILE_COLUMNS) {
         ry_tile tile = start_tile(t, k_block, last);
         if (weights.count > 0) {
-            take_part(&weights, (j - begin) / RY_TILE_COLUMNS,
-                      ry_ceil_div(end - begin, RY_TILE_COLUMNS), lines);
+            igemm_take_lines(&weights, (j - begin) / RY_TILE_COLUMNS,
+                             ry_ceil_div(end - begin, RY_TILE_COLUMNS), lines);
             tile.lines = lines;
         }
         tile.columns = ry_min(RY_TILE_COLUMNS, end - j);
@@ -294,8 +286,8 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
                 fetches ? find_lines(t, k_block, a, run->column + row + rows, rows, lines) : 0;
             lines[lists].count = 0;
             if (weights.count > 0) {
-                take_part(&weights, (run->column + row) / max, ry_ceil_div(t->count, max),
-                          lines + lists);
+                igemm_take_lines(&weights, (run->column + row) / max, ry_ceil_div(t->count, max),
+                                 lines + lists);
             }
             if (fetches || weights.count > 0) {
                 tile.lines = lines;
