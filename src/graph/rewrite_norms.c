@@ -95,6 +95,17 @@ static ry_value_id hardmax(norm *n)
     return ry_emit(e, RY_OP_one_hot, &hot, 3, in);
 }
 
+/* A scalar, or an axis behind the last one (flatten): each element is a row. */
+static ry_value_id softmax_of_one(norm *n)
+{
+    static const char *const programs[] = {
+        [RY_softmax_kind_softmax] = "exp(x0 - x0)",
+        [RY_softmax_kind_log_softmax] = "x0 - x0",
+        [RY_softmax_kind_hardmax] = "pow(x0, 0)", /* 1, even if x0 is NaN */
+    };
+    return expr(n, programs[n->node.attrs.softmax.kind], 1, n->node.in);
+}
+
 static ry_value_id softmax(norm *n)
 {
     if (n->node.attrs.softmax.kind == RY_softmax_kind_hardmax) {
@@ -237,7 +248,10 @@ static norm_rule rule_of(const ry_graph *graph, const ry_node *node)
     const bool wide = x->dtype == RY_f64;
     switch (node->op) {
     case RY_OP_softmax:
-        if (x->shape.rank == 0 || ry_axis(node->attrs.softmax.axis, x->shape.rank) < 0) {
+        if (x->shape.rank == 0 || node->attrs.softmax.axis == x->shape.rank) {
+            return softmax_of_one;
+        }
+        if (ry_axis(node->attrs.softmax.axis, x->shape.rank) < 0) {
             return NULL;
         }
         return wide || node->attrs.softmax.kind == RY_softmax_kind_hardmax ? softmax : NULL;
