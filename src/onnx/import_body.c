@@ -125,7 +125,8 @@ static rynd_status add_body(body *b, const ry_value_id *in, ry_value_id *out)
                        "they are unrolled",
                        b->import->node->name, b->import->node->op, MOST_NODES);
     }
-    RY_TRY(ry_import_nodes(b->reader, b->import->graph, &nodes, &b->import->graph->value_names));
+    RY_TRY(
+        b->import->run_nodes(b->reader, b->import->graph, &nodes, &b->import->graph->value_names));
     return find_outputs(b, out);
 }
 

@@ -59,7 +59,11 @@ static rynd_status run_row(ry_import *import)
 static rynd_status import_record(ry_reader *reader, ry_graph *graph, const ry_node_record *node)
 {
     const ry_operator *nearest;
-    ry_import import = {.reader = reader, .graph = graph, .node = node, .status = RYND_OK};
+    ry_import import = {.reader = reader,
+                        .graph = graph,
+                        .node = node,
+                        .run_nodes = ry_import_nodes,
+                        .status = RYND_OK};
     ry_value_id *in = RY_TAKE(reader->source.arena, ry_value_id, node->inputs);
     if (!in) {
         return ry_fail_memory(reader->error);

@@ -75,6 +75,9 @@ struct ry_import {
     const ry_operator *row;
     const ry_value_id *in; /* node->inputs of them */
     int made;              /* values made up for this node so far */
+    /* ry_import_nodes, for the nodes of a body */
+    rynd_status (*run_nodes)(ry_reader *reader, ry_graph *graph, ry_node_list *nodes,
+                             const ry_names *known);
     rynd_status status;
 };
 

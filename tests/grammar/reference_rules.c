@@ -10,6 +10,7 @@ static const rule rules[RY_OPS] = {
     [RY_OP_expr] = {RULE_EXPR, 0, 0, 0},
     [RY_OP_conv] = {RULE_SUM, 0, 0, 2},
     [RY_OP_convt] = {RULE_SUM, 0, 0, 2},
+    [RY_OP_qconv] = {RULE_DECIDE, 0, 0, 0},
     [RY_OP_separable_conv] = {RULE_SUM, 0, 0, 0},
     [RY_OP_deform_conv] = {RULE_SUM, 0, 0, 2},
     [RY_OP_deform_columns] = {RULE_SUM, 0, 0, 0},
