@@ -202,7 +202,8 @@ static void residuals_and_pools(void **state)
         ry_value_id b = convolve(&f, a, weights(&f, 4, second, RY_i8, 0), RY_NO_VALUE, true);
         b = dequantise(&f, quantise(&f, b, q), q);
         const ry_value_id y = expr1(&f, "max(x0, 0)", expr2(&f, "x0 + x1", a, b));
-        compare(&f, quantise(&f, y, &sum), 1);
+        /* floats may round the first convolution otherwise: a step there is a few behind the second */
+        compare(&f, quantise(&f, y, &sum), 3);
         assert_int_equal(count(f.graph, RY_OP_qconv), 2);
         assert_int_equal(count(f.graph, RY_OP_pool), 1);
         assert_int_equal(f.graph->values[only(f.graph, RY_OP_pool)->in[0]].dtype, RY_u8);
