@@ -2,6 +2,8 @@
 /* Reads a problem into a nest of loops, and walks the nest. */
 #include "kernels/cpu/product/product_nest.h"
 
+#include "base/integer.h"
+
 #include <string.h>
 
 enum { NO_DIM = -1 };
@@ -27,13 +29,19 @@ static product_dim *add(builder *b, product_lists list, int64_t count,
     return d;
 }
 
+/* Multiplies a step. A dim of one position takes no step, however large the stride. */
+static void scale_step(product_dim *d, int i, int64_t by)
+{
+    d->step[i] = d->count > 1 ? ry_product(d->step[i], by) : 0;
+}
+
 /* The groups of a convolution; `channels`: x's of a group, `others`: w's of a group. */
 static void add_groups(builder *b, int64_t groups, int64_t channels, int64_t others,
                        const int dim[PRODUCT_OPERANDS])
 {
     product_dim *d = add(b, PRODUCT_GROUPS, groups, dim);
     for (int i = 0; i < PRODUCT_OPERANDS; i++) {
-        d->step[i] *= i == PRODUCT_X ? channels : others;
+        scale_step(d, i, i == PRODUCT_X ? channels : others);
     }
 }
 
@@ -42,7 +50,7 @@ static product_dim *add_spatial(builder *b, product_lists list, int i, int64_t c
                                 const int dim[PRODUCT_OPERANDS])
 {
     product_dim *d = add(b, list, count, dim);
-    d->step[PRODUCT_X] *= at;
+    scale_step(d, PRODUCT_X, at);
     d->axis = i;
     d->at = at;
     return d;
@@ -55,7 +63,7 @@ static void set_axis(builder *b, int i, int64_t in, int64_t at)
     n->axes = i + 1;
     n->in[i] = in;
     n->at[i] = at;
-    n->base[PRODUCT_X] += at * b->tensor[PRODUCT_X].stride[i + 2];
+    n->base[PRODUCT_X] += ry_product(at, b->tensor[PRODUCT_X].stride[i + 2]);
 }
 
 static void read_forward(builder *b, const ry_window *w)
