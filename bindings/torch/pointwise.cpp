@@ -94,22 +94,6 @@ const Row rows[] = {
     {"where.self_out", "select($0, $1, $2)"},
 };
 
-const char *cast_name(at::ScalarType dtype)
-{
-    switch (dtype) {
-    case at::kFloat: return "f32";
-    case at::kDouble: return "f64";
-    case at::kHalf: return "f16";
-    case at::kBFloat16: return "bf16";
-    case at::kByte: return "u8";
-    case at::kChar: return "i8";
-    case at::kShort: return "i16";
-    case at::kInt: return "i32";
-    case at::kLong: return "i64";
-    default: return "bool";
-    }
-}
-
 bool is_number(const c10::IValue &value)
 {
     return value.isScalar() || value.isDouble() || value.isInt() || value.isBool();
@@ -187,7 +171,7 @@ void pointwise(const char *program, const std::vector<c10::IValue> &values, cons
             problem.in(operand);
             if (operand.scalar_type() != dtype &&
                 !(operand.scalar_type() == at::kBool && program[0] == 's' && i == 0)) {
-                word = std::string("cast(") + word + ", " + cast_name(dtype) + ")";
+                word = std::string("cast(") + word + ", " + dtype_name(dtype) + ")";
             }
         }
         words.push_back(std::move(word));

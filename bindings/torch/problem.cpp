@@ -20,23 +20,6 @@ constexpr size_t MOST_OPERATORS = 4096;
 constexpr int64_t MOST_BYTES = int64_t(1) << 30;
 constexpr size_t MOST_INPUTS = 8; // to an operator with a constant
 
-const char *dtype_name(at::ScalarType dtype)
-{
-    switch (dtype) {
-    case at::kFloat: return "f32";
-    case at::kDouble: return "f64";
-    case at::kHalf: return "f16";
-    case at::kBFloat16: return "bf16";
-    case at::kByte: return "u8";
-    case at::kChar: return "i8";
-    case at::kShort: return "i16";
-    case at::kInt: return "i32";
-    case at::kLong: return "i64";
-    case at::kBool: return "bool";
-    default: return nullptr;
-    }
-}
-
 struct Kept {
     std::string text; // with a constant: and its address
     rynd_op *op;
@@ -188,6 +171,23 @@ void append_list(std::string &text, at::IntArrayRef values)
 }
 
 } // namespace
+
+const char *dtype_name(at::ScalarType dtype)
+{
+    switch (dtype) {
+    case at::kFloat: return "f32";
+    case at::kDouble: return "f64";
+    case at::kHalf: return "f16";
+    case at::kBFloat16: return "bf16";
+    case at::kByte: return "u8";
+    case at::kChar: return "i8";
+    case at::kShort: return "i16";
+    case at::kInt: return "i32";
+    case at::kLong: return "i64";
+    case at::kBool: return "bool";
+    default: return nullptr;
+    }
+}
 
 bool has_dtype(at::ScalarType dtype)
 {

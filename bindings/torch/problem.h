@@ -57,6 +57,9 @@ CacheFigures cache_figures();
 void clear_cache();
 void set_threads(int threads);
 
+// Returns rynd's name for a dtype, or nullptr.
+const char *dtype_name(at::ScalarType dtype);
+
 // Is the dtype one of rynd's?
 bool has_dtype(at::ScalarType dtype);
 
