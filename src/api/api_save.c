@@ -43,17 +43,13 @@ static rynd_status take_tensors(const rynd_named_tensor *tensors, size_t count, 
     return RYND_OK;
 }
 
+/* A message to be written: by `put`, as often as it is called. */
 typedef struct saving {
-    const rynd_model *model;
-    const ry_api_weights *weights;
+    const ry_allocator *allocator;
+    ry_api_put_function *put;
+    const void *what;
     ry_arena *arena;
 } saving;
-
-static rynd_status put_model(const saving *s, ry_onnx_output to, ry_error *error)
-{
-    to.inference = s->weights->inference;
-    return ry_onnx_write(&s->model->onnx, s->weights->replacements, s->weights->count, &to, error);
-}
 
 static bool put_in_file(void *user, const void *bytes, size_t count)
 {
@@ -63,9 +59,9 @@ static bool put_in_file(void *user, const void *bytes, size_t count)
 static rynd_status write_file(const saving *s, const char *path, ry_error *error)
 {
     ry_whole_file file;
-    RY_TRY(ry_whole_file_begin(&file, path, &s->model->context->allocator, error));
+    RY_TRY(ry_whole_file_begin(&file, path, s->allocator, error));
     ry_wire_out out = {.put = put_in_file, .user = &file};
-    const rynd_status status = put_model(s, (ry_onnx_output){.model = &out}, error);
+    const rynd_status status = s->put(s->what, &(ry_onnx_output){.model = &out}, error);
     const rynd_status ended = ry_whole_file_end(&file, status == RYND_OK, error);
     return status != RYND_OK ? status : ended;
 }
@@ -75,7 +71,7 @@ static rynd_status write_file(const saving *s, const char *path, ry_error *error
 static rynd_status write_two_files(const saving *s, const char *path, const char *beside,
                                    ry_error *error)
 {
-    const ry_allocator *allocator = &s->model->context->allocator;
+    const ry_allocator *allocator = s->allocator;
     const char *slash = strrchr(beside, '/');
     ry_whole_file file, data;
     RY_TRY(ry_whole_file_begin(&data, beside, allocator, error));
@@ -89,7 +85,7 @@ static rynd_status write_two_files(const saving *s, const char *path, const char
                 data_out = {.put = put_in_file, .user = &data};
     const ry_onnx_output to = {
         .model = &out, .location = slash ? slash + 1 : beside, .data = &data_out};
-    status = put_model(s, to, error);
+    status = s->put(s->what, &to, error);
     const rynd_status ended = ry_whole_file_end(&data, status == RYND_OK, error);
     status = status != RYND_OK ? status : ended;
     const rynd_status named = ry_whole_file_end(&file, status == RYND_OK, error);
@@ -120,14 +116,14 @@ static bool put_in_memory(void *user, const void *bytes, size_t count)
 
 static rynd_status write_memory(const saving *s, size_t size, void **data, ry_error *error)
 {
-    const ry_allocator *allocator = &s->model->context->allocator;
+    const ry_allocator *allocator = s->allocator;
     uint8_t *made = ry_allocate(allocator, size);
     if (!made) {
         return ry_fail_memory(error);
     }
     block to = {made, made + size};
     ry_wire_out out = {.put = put_in_memory, .user = &to};
-    rynd_status status = put_model(s, (ry_onnx_output){.model = &out}, error);
+    rynd_status status = s->put(s->what, &(ry_onnx_output){.model = &out}, error);
     if (status == RYND_OK && (out.failed || to.at != to.end)) {
         status = ry_fail(error, RYND_ERROR_IO, "the model's file changed while it was read");
     }
@@ -156,19 +152,39 @@ static rynd_status write_counted(const saving *s, uint64_t size, const ry_api_fi
     return RYND_OK;
 }
 
-rynd_status ry_api_save(const rynd_model *model, const ry_api_weights *weights,
-                        const ry_api_file *to, ry_error *error)
+rynd_status ry_api_write(const ry_allocator *allocator, ry_api_put_function *put, const void *what,
+                         const ry_api_file *to, ry_error *error)
 {
     ry_arena arena;
-    const saving s = {.model = model, .weights = weights, .arena = &arena};
+    const saving s = {allocator, put, what, &arena};
     ry_wire_out counted = {0};
-    ry_arena_init(&arena, &model->context->allocator);
-    rynd_status status = put_model(&s, (ry_onnx_output){.model = &counted}, error);
+    ry_arena_init(&arena, allocator);
+    rynd_status status = put(what, &(ry_onnx_output){.model = &counted}, error);
     if (status == RYND_OK) {
         status = write_counted(&s, counted.size, to, error);
     }
     ry_arena_free(&arena);
     return status;
+}
+
+typedef struct weighted {
+    const ry_onnx_model *model;
+    const ry_api_weights *weights;
+} weighted;
+
+static rynd_status put_weighted(const void *what, const ry_onnx_output *to, ry_error *error)
+{
+    const weighted *w = what;
+    ry_onnx_output output = *to;
+    output.inference = w->weights->inference;
+    return ry_onnx_write(w->model, w->weights->replacements, w->weights->count, &output, error);
+}
+
+rynd_status ry_api_save(const rynd_model *model, const ry_api_weights *weights,
+                        const ry_api_file *to, ry_error *error)
+{
+    const weighted w = {&model->onnx, weights};
+    return ry_api_write(&model->context->allocator, put_weighted, &w, to, error);
 }
 
 static rynd_status save(const rynd_model *model, const rynd_named_tensor *tensors, size_t count,
