@@ -171,18 +171,35 @@ static ry_value_id matrix_of(ry_emitter *emitter, ry_value_id w, int axis)
     return ry_emit_reshape(emitter, rows, &shape);
 }
 
+/* The model's names of the node that becomes a quantised one. */
+typedef struct origin {
+    const char *value, *node, *source;
+} origin;
+
+/* Plans and profiles call the node that gives `y` what the model calls it. */
+static void name_node(const ry_emitter *emitter, ry_value_id y, const origin *from)
+{
+    if (emitter->status == RYND_OK) {
+        ry_node *node = &emitter->graph->nodes[emitter->graph->values[y].producer];
+        node->name = from->node;
+        node->source = from->source;
+    }
+}
+
 /* Adds the quantised node, which gives `y`. */
-static rynd_status emit(ry_quantising *z, const char *name, const ry_attrs *attrs, bool is_conv,
+static rynd_status emit(ry_quantising *z, const origin *from, const ry_attrs *attrs, bool is_conv,
                         int axis, ry_value_id *in, ry_value_id y)
 {
-    ry_emitter emitter = {z->graph, name, z->error, RYND_OK};
+    ry_emitter emitter = {z->graph, from->value, z->error, RYND_OK};
     if (is_conv) {
         ry_emit_into(&emitter, RY_OP_qconv, attrs, 5, in, 1, &y);
+        name_node(&emitter, y, from);
         return emitter.status;
     }
     in[0] = rows_of(&emitter, in[0]);
     in[1] = matrix_of(&emitter, in[1], axis);
     const ry_value_id rows = ry_emit(&emitter, RY_OP_qconv, attrs, 5, in);
+    name_node(&emitter, rows, from);
     const ry_shape shape = ry_emit_shape(&emitter, y);
     ry_attrs view = ry_attrs_default(RY_OP_reshape);
     view.reshape.allow_zero = 1;
@@ -239,11 +256,12 @@ rynd_status ry_quantise_product(ry_quantising *z, ry_node_id id)
     if (!make_operands(z, &p, plain, kind, end.q.scale, in)) {
         return ry_fail_memory(z->error);
     }
-    const char *name = z->graph->values[p.y].name;
+    const origin from = {z->graph->values[p.y].name, z->graph->nodes[id].name,
+                         z->graph->nodes[id].source};
     ry_graph_remove_node(z->graph, id);
     const ry_value_id y = kind == BYTES ? ry_take_end(z, &end) : p.y;
     if (y == RY_NO_VALUE) {
         return ry_fail_memory(z->error);
     }
-    return emit(z, name, &attrs, p.is_conv, p.axis, in, y);
+    return emit(z, &from, &attrs, p.is_conv, p.axis, in, y);
 }
