@@ -14,6 +14,7 @@ extern const cli_command cli_command_predict;
 extern const cli_command cli_command_tune;
 extern const cli_command cli_command_train;
 extern const cli_command cli_command_place;
+extern const cli_command cli_command_quantize;
 extern const cli_command cli_command_devices;
 extern const cli_command cli_command_wisdom;
 extern const cli_command cli_command_sweep;

@@ -57,6 +57,7 @@
 #include <rynd/machine.h>
 #include <rynd/place.h>
 #include <rynd/predict.h>
+#include <rynd/quantize.h>
 #include <rynd/random.h>
 #include <rynd/tensor_file.h>
 #include <rynd/text.h>

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from conftest import ROOT, RYND
 
-COMMANDS = ["run", "inspect", "bench", "profile", "plan", "predict", "sweep", "tune", "train", "place", "wisdom", "devices"]
-ARGUMENTS = {"devices": [], "train": ["m.onnx", "--data", "."], "sweep": ["conv c=1 w=1 k=1", "c=1"], "wisdom": ["show"]}  # other commands: a model
+COMMANDS = ["run", "inspect", "bench", "profile", "plan", "predict", "sweep", "tune", "train", "quantize", "place", "wisdom", "devices"]
+ARGUMENTS = {"devices": [], "train": ["m.onnx", "--data", "."], "quantize": ["m.onnx", "--data", ".", "-o", "q.onnx"], "sweep": ["conv c=1 w=1 k=1", "c=1"], "wisdom": ["show"]}  # other commands: a model
 COMMON = ["--profile", "--wisdom", "--frozen", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
 PLANNING = ["--accuracy", "--dim", "--batch", "--set"]
 

@@ -33,6 +33,9 @@ void null_taken(const char *function, const char *parameter, bool right);
 int null_arguments_begin(void **state);
 int null_arguments_end(void **state);
 
+/* The test of rynd/quantize.h. */
+void null_quantizers(void **state);
+
 /* Tests, the last of a group: every pointer in the headers of the tier was tried. The core is what
  * rynd.h includes by itself, the experimental tier all other headers. */
 void null_core_is_tried(void **state);

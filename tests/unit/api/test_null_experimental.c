@@ -457,23 +457,15 @@ static void placements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trainers),
-        cmocka_unit_test(exchanges),
-        cmocka_unit_test(machines),
-        cmocka_unit_test(checks),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(randoms),
-        cmocka_unit_test(tensor_files),
-        cmocka_unit_test(buffers),
-        cmocka_unit_test(bound_buffers),
-        cmocka_unit_test(events),
-        cmocka_unit_test(started_runs),
-        cmocka_unit_test(expressions),
-        cmocka_unit_test(predictions),
-        cmocka_unit_test(tunings),
-        cmocka_unit_test(wisdom),
-        cmocka_unit_test(placements),
-        cmocka_unit_test(null_experimental_is_tried),
+        cmocka_unit_test(trainers),        cmocka_unit_test(exchanges),
+        cmocka_unit_test(machines),        cmocka_unit_test(checks),
+        cmocka_unit_test(texts),           cmocka_unit_test(randoms),
+        cmocka_unit_test(tensor_files),    cmocka_unit_test(buffers),
+        cmocka_unit_test(bound_buffers),   cmocka_unit_test(events),
+        cmocka_unit_test(started_runs),    cmocka_unit_test(expressions),
+        cmocka_unit_test(predictions),     cmocka_unit_test(tunings),
+        cmocka_unit_test(wisdom),          cmocka_unit_test(placements),
+        cmocka_unit_test(null_quantizers), cmocka_unit_test(null_experimental_is_tried),
     };
     return cmocka_run_group_tests(tests, null_arguments_begin, null_arguments_end);
 }

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Puts QuantizeLinear and DequantizeLinear into a net. */
+#include "quantize/quantize.h"
+
+#include <string.h>
+
+typedef struct inserting {
+    const ry_quantization *q;
+    ry_net *made;
+    bool *want, *bytes;
+    const char **dequantised; /* per tensor; NULL: not quantised */
+    ry_error *error;
+} inserting;
+
+/* A new constant "NAME/SUFFIX"; NULL: it failed. */
+static const char *add_constant(inserting *z, const char *name, const char *suffix,
+                                const ry_tensor *tensor)
+{
+    const char *made = ry_net_name(z->made, name, suffix);
+    return made && ry_net_add_constant(z->made, made, tensor, z->error) == RYND_OK ? made : NULL;
+}
+
+static ry_tensor scalar(inserting *z, ry_dtype dtype, double value)
+{
+    const ry_shape shape = {.rank = 0};
+    void *data = ry_arena_take(z->made->arena, 1, sizeof(double));
+    if (data) {
+        ry_set_f64(dtype, data, 0, value);
+    }
+    return ry_tensor_row_major(dtype, &shape, data);
+}
+
+/* Appends a node of three inputs whose name is its output's; returns the output, NULL if it fails. */
+static const char *add_node(inserting *z, const char *op, const char *const *in, int inputs,
+                            const char *name, const char *suffix)
+{
+    const char *output = ry_net_name(z->made, name, suffix);
+    const char **out = RY_TAKE(z->made->arena, const char *, 1);
+    if (!output || !out) {
+        return NULL;
+    }
+    *out = output;
+    ry_net_node node = {.name = output, .op = op, .domain = "", .outputs = 1, .out = out};
+    return ry_net_set_inputs(z->made, &node, inputs, in, z->error) == RYND_OK &&
+                   ry_net_add_node(z->made, &node, z->error) == RYND_OK
+               ? output
+               : NULL;
+}
+
+/* QuantizeLinear and DequantizeLinear behind a tensor that is wanted in bytes. */
+static rynd_status add_pair(inserting *z, uint32_t t)
+{
+    const ry_quant_tensor *tensor = &z->q->tensors[t];
+    const bool is_signed = z->q->activations == RY_i8;
+    if (!z->want[t]) {
+        return RYND_OK;
+    }
+    const ry_tensor scale = scalar(z, RY_f32, (double)tensor->scale),
+                    zero = scalar(z, z->q->activations, tensor->zero - (is_signed ? 128 : 0));
+    if (!scale.data || !zero.data) {
+        return ry_fail_memory(z->error);
+    }
+    const char *in[3] = {tensor->name, add_constant(z, tensor->name, "scale", &scale),
+                         add_constant(z, tensor->name, "zero_point", &zero)};
+    if (!in[1] || !in[2]) {
+        return ry_fail_memory(z->error);
+    }
+    in[0] = add_node(z, "QuantizeLinear", in, 3, tensor->name, "quantized");
+    z->dequantised[t] =
+        in[0] ? add_node(z, "DequantizeLinear", in, 3, tensor->name, "dequantized") : NULL;
+    return z->dequantised[t] ? RYND_OK : ry_fail_memory(z->error);
+}
+
+/* The name of dequantised weights or a bias; NULL: it failed. */
+static const char *add_dequantised(inserting *z, const char *name, const char *what,
+                                   const ry_tensor *data, const ry_tensor *scale,
+                                   const ry_tensor *zero, int axis)
+{
+    const char *base = ry_arena_format(z->made->arena, "%s/%s", name, what);
+    const char *in[3];
+    if (!base) {
+        return NULL;
+    }
+    in[0] = add_constant(z, base, "quantized", data);
+    in[1] = add_constant(z, base, "scale", scale);
+    in[2] = zero ? add_constant(z, base, "zero_point", zero) : "";
+    const char *made = in[0] && in[1] && in[2]
+                           ? add_node(z, "DequantizeLinear", in, zero ? 3 : 2, base, "dequantized")
+                           : NULL;
+    return made && (scale->rank == 0 ||
+                    ry_net_set_int(z->made, &z->made->nodes[z->made->node_count - 1], "axis", axis,
+                                   z->error) == RYND_OK)
+               ? made
+               : NULL;
+}
+
+static rynd_status quantise_weights(inserting *z, const ry_quant_layer *layer, ry_net_node *node)
+{
+    const char *weights = add_dequantised(z, node->out[0], "weights", &layer->weights,
+                                          &layer->weight_scale, &layer->weight_zero, layer->axis);
+    if (!weights) {
+        return ry_fail_memory(z->error);
+    }
+    RY_TRY(ry_net_set_input(z->made, node, 1, weights, z->error));
+    if (!layer->has_bias) {
+        return RYND_OK;
+    }
+    const char *bias =
+        add_dequantised(z, node->out[0], "bias", &layer->bias, &layer->bias_scale, NULL, 0);
+    return bias ? ry_net_set_input(z->made, node, 2, bias, z->error) : ry_fail_memory(z->error);
+}
+
+/* Does the node compute on bytes? */
+static bool is_quantised(const inserting *z, const bool *on, uint32_t n)
+{
+    const ry_quantization *q = z->q;
+    const ry_net_node *node = &q->net->nodes[n];
+    bool wanted = false;
+    if (q->layer_of_node[n] != RY_NO_INDEX) {
+        return on[q->layer_of_node[n]];
+    }
+    for (int i = 0; q->role[n] == RY_QUANT_move && i < node->outputs; i++) {
+        const uint32_t t = ry_quantize_tensor(q, node->out[i]);
+        wanted = wanted || (t != RY_NO_INDEX && z->want[t]);
+    }
+    return wanted;
+}
+
+static rynd_status take_node(inserting *z, const bool *on, uint32_t n)
+{
+    const ry_quantization *q = z->q;
+    ry_net_node node = q->net->nodes[n];
+    const bool quantised = is_quantised(z, on, n);
+    for (int i = 0; i < node.inputs; i++) {
+        const uint32_t t = ry_quantize_tensor(q, node.in[i]);
+        /* others read floats where an operator in float32 gives them */
+        if (t != RY_NO_INDEX && z->dequantised[t] && (quantised || z->bytes[t])) {
+            RY_TRY(ry_net_set_input(z->made, &node, i, z->dequantised[t], z->error));
+        }
+    }
+    const uint32_t layer = q->layer_of_node[n];
+    if (quantised && layer != RY_NO_INDEX && q->layers[layer].axis >= 0) {
+        RY_TRY(quantise_weights(z, &q->layers[layer], &node));
+    }
+    RY_TRY(ry_net_add_node(z->made, &node, z->error));
+    for (int i = 0; i < node.outputs; i++) {
+        const uint32_t t = ry_quantize_tensor(q, node.out[i]);
+        RY_TRY(t == RY_NO_INDEX ? RYND_OK : add_pair(z, t));
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_quantize_insert(const ry_quantization *q, const bool *on, ry_arena *arena,
+                               ry_net *made, ry_error *error)
+{
+    inserting z = {.q = q,
+                   .made = made,
+                   .want = RY_TAKE(arena, bool, q->tensor_count),
+                   .bytes = RY_TAKE(arena, bool, q->tensor_count),
+                   .dequantised = RY_TAKE(arena, const char *, q->tensor_count),
+                   .error = error};
+    if (!z.want || !z.bytes || !z.dequantised) {
+        return ry_fail_memory(error);
+    }
+    RY_TRY(ry_net_copy(q->net, arena, made, error));
+    made->node_count = 0;
+    ry_quantize_wants(q, on, z.want, z.bytes);
+    for (uint32_t t = 0; t < q->tensor_count; t++) {
+        RY_TRY(q->tensors[t].producer == RY_NO_INDEX ? add_pair(&z, t) : RYND_OK);
+    }
+    for (uint32_t n = 0; n < q->net->node_count; n++) {
+        RY_TRY(take_node(&z, on, n));
+    }
+    return RYND_OK;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a net of float32 operators and the ranges of its tensors to one of 8-bit operators, as ONNX
+ * says that: DequantizeLinear before an operator, QuantizeLinear behind it (QDQ).
+ *
+ * A tensor is quantised if a quantised operator reads it. So the output of a layer that only float32
+ * operators read stays in float32; but not a depthwise convolution's, for which there are kernels
+ * with outputs of 8 bits only. */
+#ifndef RY_QUANTIZE_QUANTIZE_H
+#define RY_QUANTIZE_QUANTIZE_H
+
+#include "onnx/net.h"
+#include "quantize/histogram.h"
+
+#define RY_NO_INDEX UINT32_MAX
+
+/* What an operator is for quantisation. */
+typedef enum ry_quant_role {
+    RY_QUANT_other,   /* float32 */
+    RY_QUANT_product, /* convolution or product by constant weights: a layer */
+    RY_QUANT_sum,     /* sum of two computed tensors: a layer */
+    RY_QUANT_pool,    /* average: a layer */
+    RY_QUANT_move,    /* outputs are elements of inputs, so all share a range */
+    RY_QUANT_bound,   /* Relu, Clip: part of the operator before it */
+} ry_quant_role;
+
+typedef struct ry_quant_tensor {
+    const char *name;
+    uint32_t producer; /* node; RY_NO_INDEX: an input of the model */
+    uint32_t root;     /* the tensor whose range it shares; its own index: itself */
+    bool wanted;       /* quantised if all layers are */
+    uint32_t bound;    /* Relu or Clip behind the tensor; RY_NO_INDEX: none */
+    int channel_axis;  /* axis for `mean`; -1: no means are needed */
+    int64_t channels;  /* 0: not observed yet */
+    double *mean;      /* per channel */
+    uint64_t mean_count;
+    ry_histogram *histogram;
+    float scale; /* after ry_quantize_choose */
+    int zero;    /* zero point as uint8 */
+} ry_quant_tensor;
+
+typedef struct ry_quant_layer {
+    uint32_t node, x; /* x: the tensor it reads first */
+    int axis;         /* axis of the weights' output channels; -1: no weights */
+    uint32_t bytes;   /* the tensor at its end, if a depthwise layer: kernels give bytes only */
+    /* made by ry_quantize_weights */
+    ry_tensor weights, weight_scale, weight_zero, bias, bias_scale;
+    bool has_bias;
+} ry_quant_layer;
+
+typedef struct ry_quantization {
+    const ry_net *net; /* in float32; outlives this */
+    ry_arena *arena;
+    bool per_tensor, correct; /* rynd_quantize_options */
+    ry_dtype activations;
+    ry_quant_role *role;     /* per node */
+    uint32_t *layer_of_node; /* RY_NO_INDEX: none */
+    ry_quant_tensor *tensors;
+    size_t tensor_count, tensor_capacity;
+    ry_names tensor_names;
+    ry_quant_layer *layers;
+    size_t layer_count;
+} ry_quantization;
+
+/* Makes a convolution take over the batch normalisation behind it. */
+rynd_status ry_quantize_fold_norms(ry_net *net, ry_error *error);
+/* Balances the channels between neighbouring layers (rynd_quantize_options.equalise). */
+rynd_status ry_quantize_equalise(ry_net *net, ry_error *error);
+
+/* Finds the layers, the tensors between them, and the tensors that share a range. Fails with
+ * UNSUPPORTED if the net is quantised, or has no layer. */
+rynd_status ry_quantize_analyse(const ry_net *net, ry_arena *arena, ry_quantization *q,
+                                ry_error *error);
+
+/* Chooses scales and zero points from the histograms, and quantises the weights. */
+rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, double percentile,
+                               ry_error *error);
+rynd_status ry_quantize_weights(ry_quantization *q, ry_quant_layer *layer, ry_error *error);
+
+/* Which tensors are quantised when the layers with on[layer] are: want[tensor_count]; and which
+ * tensors an operator on bytes gives: bytes[tensor_count]. */
+void ry_quantize_wants(const ry_quantization *q, const bool *on, bool *want, bool *bytes);
+/* The net with the layers on[layer] quantised; in the arena. */
+rynd_status ry_quantize_insert(const ry_quantization *q, const bool *on, ry_arena *arena,
+                               ry_net *made, ry_error *error);
+
+/* The index of a tensor; RY_NO_INDEX: it is none (a constant, no float32, absent). */
+uint32_t ry_quantize_tensor(const ry_quantization *q, const char *name);
+uint32_t ry_quantize_root(const ry_quantization *q, uint32_t tensor);
+/* Number of inputs of a node that are tensors to be quantised. */
+int ry_quantize_operands(const ry_quantization *q, uint32_t node);
+
+#endif
