@@ -84,6 +84,53 @@ static bool print_side(const cli_setup *setup, const side *s, cli_failure *failu
     return done ? true : cli_fail_memory(failure);
 }
 
+static bool get_quantization(const cli_setup *setup, rynd_quantization *q, cli_failure *failure)
+{
+    *q = RYND_SIZED(rynd_quantization);
+    return rynd_model_get_quantization(setup->model, q) == RYND_OK || cli_fail_library(failure);
+}
+
+static const char *type_name(rynd_dtype dtype)
+{
+    return dtype == RYND_DTYPE_NONE ? "of several types" : rynd_dtype_name(dtype);
+}
+
+static bool print_quantization(const cli_setup *setup, cli_failure *failure)
+{
+    rynd_quantization q;
+    if (!get_quantization(setup, &q, failure)) {
+        return false;
+    }
+    if (q.quantized) {
+        printf("quantised (%s): %zu of %zu layers, %zu with scales per channel, weights %s, "
+               "activations %s\n",
+               q.form, q.quantized, q.layers, q.per_channel, type_name(q.weights),
+               type_name(q.activations));
+    }
+    return true;
+}
+
+/* "quantization": null, or its facts. */
+static bool add_quantization(const cli_setup *setup, cJSON *result, cli_failure *failure)
+{
+    rynd_quantization q;
+    if (!get_quantization(setup, &q, failure)) {
+        return false;
+    }
+    cJSON *item = q.quantized ? cJSON_AddObjectToObject(result, "quantization") : NULL;
+    if (!item) {
+        cJSON_AddNullToObject(result, "quantization");
+        return true;
+    }
+    cli_json_text(item, "form", q.form);
+    cli_json_number(item, "layers", (double)q.layers);
+    cli_json_number(item, "quantized", (double)q.quantized);
+    cli_json_number(item, "per_channel", (double)q.per_channel);
+    cli_json_text(item, "weights", q.weights ? rynd_dtype_name(q.weights) : NULL);
+    cli_json_text(item, "activations", q.activations ? rynd_dtype_name(q.activations) : NULL);
+    return true;
+}
+
 static bool print_text(const cli_setup *setup, const char *path, const rynd_model_info *info,
                        int64_t macs, cli_failure *failure)
 {
@@ -114,7 +161,7 @@ static bool print_text(const cli_setup *setup, const char *path, const rynd_mode
         printf("multiply-adds unknown until shapes are given");
     }
     printf(", opset %" PRId64 ", IR version %" PRId64 "\n", info->opset, info->ir_version);
-    return true;
+    return print_quantization(setup, failure);
 }
 
 static bool print_json(const cli_setup *setup, const char *path, const rynd_model_info *info,
@@ -147,6 +194,10 @@ static bool print_json(const cli_setup *setup, const char *path, const rynd_mode
     cli_json_number(result, "opset", (double)info->opset);
     cli_json_number(result, "ir_version", (double)info->ir_version);
     cli_json_text(result, "producer", info->producer);
+    if (!add_quantization(setup, result, failure)) {
+        cJSON_Delete(document);
+        return false;
+    }
     return cli_json_print(document, failure);
 }
 

@@ -129,6 +129,20 @@ RYND_API rynd_status rynd_quantizer_save(rynd_quantizer *quantizer, const char *
 RYND_API rynd_status rynd_quantizer_save_memory(rynd_quantizer *quantizer, void **data,
                                                 size_t *size);
 
+/** How a model is quantised. A layer is a convolution or matrix product. */
+typedef struct rynd_quantization {
+    size_t size;
+    const char *form; /**< "QDQ" (DequantizeLinear before layers), "QOperator" (QLinearConv and the
+                       * like), "integer" (ConvInteger, MatMulInteger), "mixed"; "": not quantised */
+    size_t layers;    /**< all layers */
+    size_t quantized; /**< layers with quantised weights */
+    size_t per_channel;              /**< quantised layers with a scale for each output channel */
+    rynd_dtype weights, activations; /**< types of quantised layers; NONE: float32, or several */
+} rynd_quantization;
+
+/** Describes how any model is quantised, by rynd or by other programs. Any thread. */
+RYND_API rynd_status rynd_model_get_quantization(const rynd_model *model, rynd_quantization *info);
+
 /** The word of a calibration in the command and in Python: "mse", "minmax", "percentile",
  * "entropy". NULL: no such number. Any thread. */
 RYND_API const char *rynd_calibration_text(rynd_calibration calibration);

@@ -255,3 +255,34 @@ def test_report_is_stable(ran, tmp_path):
         assert set(json.loads(result.out)["results"][0]) == {
             "name", "output", "layers", "examples", "output_snr", "seconds", "float_seconds", "top1", "float_top1", "bytes", "float_bytes"}
     assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
+
+
+def test_inspect_says_how(ran, tmp_path):
+    model, out = network(tmp_path / "m.onnx"), tmp_path / "q.onnx"
+    data = examples(tmp_path / "d.npz")
+    assert ran("inspect", model, "--json").results[0]["quantization"] is None
+    assert "quantised" not in ran("inspect", model).out
+    ran("quantize", model, "--data", data, "-o", out, "--keep-float", 1)
+    facts = ran("inspect", out, "--json").results[0]["quantization"]
+    assert facts["form"] == "QDQ" and facts["layers"] == 5 and facts["quantized"] in (4, 5) and facts["per_channel"] == facts["quantized"]
+    assert facts["weights"] == "i8" and facts["activations"] == "u8"
+    ran("quantize", model, "--data", data, "-o", out, "--per-tensor", "--activations", "i8")
+    assert "quantised (QDQ): 5 of 5 layers, 0 with scales per channel, weights i8, activations i8" in ran("inspect", out).out
+    scales = [numpy_helper.from_array(np.float32(v), n) for n, v in [("xs", 0.1), ("ws", [0.1] * 4), ("ys", 0.2)]]
+    zeros = [numpy_helper.from_array(np.array(v, t), n) for n, v, t in [("xz", 3, np.uint8), ("wz", [0] * 4, np.int8), ("yz", 5, np.uint8)]]
+    w = numpy_helper.from_array(np.ones((4, 3, 1, 1), np.int8), "w")
+    nodes = [helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["q"]), helper.make_node("QLinearConv", ["q", "xs", "xz", "w", "ws", "wz", "ys", "yz"], ["r"], kernel_shape=[1, 1]),
+             helper.make_node("DequantizeLinear", ["r", "ys", "yz"], ["y"])]
+    save(tmp_path / "l.onnx", nodes, [*scales, *zeros, w], 13)
+    assert "quantised (QOperator): 1 of 1 layers, 1 with scales per channel, weights i8, activations u8" in ran("inspect", tmp_path / "l.onnx").out
+
+
+def test_other_commands_know_it(ran, tmp_path):
+    """Plans, predictions, profiles and tuning call a quantised layer what the model calls it."""
+    model, out = network(tmp_path / "m.onnx"), tmp_path / "q.onnx"
+    ran("quantize", model, "--data", examples(tmp_path / "d.npz"), "-o", out)
+    names = {"stem", "block", "depthwise", "join"}
+    for command in "plan", "predict", "profile":
+        nodes = ran(command, out, "--json", "-q").results[0]["nodes"]
+        assert names <= {node["name"] for node in nodes if node["kernel"].startswith("qconv")}, command
+    assert any("qconv" in problem["problem"] for problem in ran("tune", out, "--json", "-q", "--budget", "0.2").results[0]["problems"])

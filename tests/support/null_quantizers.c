@@ -39,6 +39,9 @@ void null_quantizers(void **state)
     REFUSES(rynd_quantizer_save_memory, quantizer, NULL, &data, &length);
     REFUSES(rynd_quantizer_save_memory, data, quantizer, NULL, &length);
     REFUSES(rynd_quantizer_save_memory, size, quantizer, &data, NULL);
+    rynd_quantization quantization = RYND_SIZED(rynd_quantization);
+    REFUSES(rynd_model_get_quantization, model, NULL, &quantization);
+    REFUSES(rynd_model_get_quantization, info, model, NULL);
     IGNORES(rynd_quantizer_destroy, quantizer, NULL);
     rynd_quantizer_destroy(quantizer);
 }
