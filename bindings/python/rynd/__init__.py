@@ -17,11 +17,12 @@ from .candidates import Candidate, Candidates, Prediction
 from .errors import (ArgumentError, ArgumentTypeError, BusyError, CancelledError, DeviceError, Error, FileError, FormatError, MissingFileError,
                      NotFoundError, OutOfMemoryError, ShapeError, UnsupportedError)
 from .expressions import Expr, expr
-from .model import Model, Node, Weights, load
+from .model import Model, Node, Quantization, Weights, load
 from .operators import Op, conv1d, conv2d, conv3d
 from .parts import Part, Value
 from .placement import FleetDevice, PlacedPart, Placement, place
 from .plan import Knob, Memory, Plan, Profile, Session, Step, save_html
+from .quantisation import QuantizedInfo, QuantizedLayer, Quantizer, quantize
 from .ranks import Exchange, mpi, mpi_ranks
 from .sweeps import Sweep, SweepPoint, sweep
 from .torch_export import from_torch
@@ -31,8 +32,8 @@ from .tuning import TunedForm, TunedPlan, TunedProblem, Tuning, tune
 __version__ = _rynd.version()
 
 __all__ = [
-    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Weights", "Node", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
-    "conv1d", "conv2d", "conv3d", "from_torch", "place", "Placement", "PlacedPart", "Part", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
+    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Weights", "Node", "Quantization", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
+    "conv1d", "conv2d", "conv3d", "from_torch", "quantize", "Quantizer", "QuantizedLayer", "QuantizedInfo", "place", "Placement", "PlacedPart", "Part", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
     "check_device", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

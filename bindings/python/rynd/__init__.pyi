@@ -240,6 +240,8 @@ class Model:
     @property
     def info(self) -> dict[str, Any]: ...
     @property
+    def quantization(self) -> Quantization | None: ...
+    @property
     def nodes(self) -> list[Node]: ...
     @property
     def path(self) -> str | None: ...
@@ -462,6 +464,51 @@ def tune(problem: str, budget: float = 0.0, seed: int = 1, weights: str | None =
          accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
          profile: str | None = None, wisdom: str | os.PathLike[str] | None = None, frozen: bool | None = None, keep: bool = True,
          progress: Callable[[dict[str, Any]], object] | None = None, energy: bool = False) -> Tuning: ...
+class Quantization(NamedTuple):
+    form: str
+    layers: int
+    quantized: int
+    per_channel: int
+    weights: str | None
+    activations: str | None
+
+class QuantizedLayer(NamedTuple):
+    name: str
+    op: str
+    weights: int
+    is_float: bool
+    snr: float
+    output_snr: float
+    seconds: float
+    float_seconds: float
+
+class QuantizedInfo(NamedTuple):
+    layers: int
+    float_layers: int
+    observed: int
+    output_snr: float
+    seconds: float
+    float_seconds: float
+
+class Quantizer:
+    def __init__(self, model: Model, calibrate: str = "mse", percentile: float = 99.999, activations: str = "u8", per_tensor: bool = False,
+                 bias_correction: bool = True, equalise: bool = False, samples: int = 4, batch: int | None = None,
+                 dims: Mapping[str, int] | None = None, progress: Callable[[int, int], object] | None = None) -> None: ...
+    @property
+    def layers(self) -> list[QuantizedLayer]: ...
+    @property
+    def info(self) -> QuantizedInfo: ...
+    def observe(self, *inputs: _Array) -> None: ...
+    def measure(self) -> None: ...
+    def set_float(self, index: int, is_float: bool = True) -> None: ...
+    def keep_float(self, count: int) -> None: ...
+    @overload
+    def save(self, path: None = None) -> bytes: ...
+    @overload
+    def save(self, path: str | os.PathLike[str]) -> None: ...
+
+def quantize(model: Model, examples: Iterable[Any], path: str | os.PathLike[str] | None = None, keep_float: int | str = 0,
+             min_snr: float | None = None, **options: Any) -> bytes | None: ...
 def devices() -> list[str]: ...
 def check_device(device: str | None = None, threads: int | None = None) -> list[dict[str, Any]]: ...
 def device_info(device: str | None = None, threads: int | None = None) -> dict[str, Any]: ...

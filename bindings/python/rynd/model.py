@@ -18,6 +18,10 @@ those of them that no plan reads; and how many of each stay then."""
 Node = namedtuple("Node", "name op source inputs outputs")
 Node.__doc__ = """A node as rynd reads it: `op` is rynd's operator, `source` the ONNX operator it came from."""
 
+Quantization = namedtuple("Quantization", "form layers quantized per_channel weights activations")
+Quantization.__doc__ = """How a model is quantised: `form` is "QDQ", "QOperator", "integer" or "mixed"; numbers of all layers (convolutions and products), of
+quantised ones, and of those with a scale per output channel; types of weights and activations (None: several, or float32)."""
+
 
 def _shape_text(shape):
     return "?" if shape is None else "x".join(str(extent) for extent in shape) or "scalar"
@@ -68,6 +72,12 @@ class Model(_rynd.Caller):
     def info(self):
         """Facts as a dict: name, producer, ir_version, opset, parameters, macs, nodes, operators."""
         return self._first().info()
+
+    @property
+    def quantization(self):
+        """How the model is quantised: a Quantization; None: it is not."""
+        facts = self._first().quantization()
+        return facts and Quantization(*facts)
 
     @property
     def nodes(self):

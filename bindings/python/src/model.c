@@ -2,6 +2,7 @@
 /* Model: an ONNX file as loaded for a context. */
 #include "errors.h"
 #include "extension.h"
+#include "quantizer.h"
 #include "save.h"
 #include "settings.h"
 
@@ -337,6 +338,7 @@ static PyMethodDef model_methods[] = {
     {"inputs", model_inputs, METH_NOARGS, "[(name, dtype, dims)]; an open dim is its name."},
     {"outputs", model_outputs, METH_NOARGS, "As inputs()."},
     {"info", model_info, METH_NOARGS, "Facts as a dict."},
+    {"quantization", py_model_quantization, METH_NOARGS, "How it is quantised, as a tuple; None."},
     {"nodes", model_nodes, METH_NOARGS, "[(name, op, ONNX operator, inputs, outputs)]."},
     {NULL, NULL, 0, NULL}};
 
