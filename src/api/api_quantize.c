@@ -79,6 +79,7 @@ static rynd_status make_base(rynd_quantizer *quantizer, const rynd_model *model,
     const ry_api_file to = {.data = &quantizer->bytes, .size = &size, .most = RY_ONNX_MOST};
     RY_TRY(ry_net_read(&model->onnx, &quantizer->arena, &net, error));
     RY_TRY(ry_net_raise(&net, quantizer->options.per_tensor ? OPSET_PER_TENSOR : OPSET, error));
+    RY_TRY(ry_quantize_widen(&net, error));
     RY_TRY(ry_quantize_fold_norms(&net, error));
     if (quantizer->options.equalise) {
         RY_TRY(ry_quantize_equalise(&net, error));

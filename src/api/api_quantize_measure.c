@@ -18,12 +18,13 @@ typedef struct noise {
 static void add_noise(noise *n, const ry_tensor *exact, const ry_tensor *x)
 {
     const int64_t count = ry_tensor_count(exact);
-    if (exact->dtype != RYND_DTYPE_F32 || ry_tensor_count(x) != count) {
+    const ry_dtype dtype = (ry_dtype)exact->dtype;
+    if (!ry_dtype_is_float(dtype) || ry_tensor_count(x) != count) {
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        const double want = (double)((const float *)exact->data)[i],
-                     error = (double)((const float *)x->data)[i] - want;
+        const double want = ry_get_f64(dtype, exact->data, i),
+                     error = ry_get_f64(dtype, x->data, i) - want;
         n->signal += want * want;
         n->noise += error * error;
     }

@@ -34,6 +34,7 @@ typedef struct ry_net {
     ry_net_constant *constants;
     size_t constant_count, constant_capacity;
     ry_names constant_names;
+    bool retyped; /* values have other types: the file's declarations of inner ones are dropped */
 } ry_net;
 
 /* Reads the nodes of a model's file. UNSUPPORTED: the model has no file (a part), or functions. */

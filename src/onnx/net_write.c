@@ -139,7 +139,13 @@ static rynd_status put_initializer(writer *w, const ry_wire_field *field)
     return RYND_OK;
 }
 
-enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_ANNOTATION = 14 };
+enum {
+    GRAPH_NODE = 1,
+    GRAPH_INITIALIZER = 5,
+    GRAPH_INPUT = 11,
+    GRAPH_VALUE_INFO = 13,
+    GRAPH_ANNOTATION = 14
+};
 
 /* Inputs that are initializers are constants to rynd, and must be to others. */
 static rynd_status put_input(writer *w, const ry_wire_field *field)
@@ -162,6 +168,11 @@ static rynd_status put_graph_field(writer *w, const ry_wire_field *field)
         case GRAPH_ANNOTATION: return RYND_OK;
         case GRAPH_INITIALIZER: return put_initializer(w, field);
         case GRAPH_INPUT: return put_input(w, field);
+        case GRAPH_VALUE_INFO:
+            if (w->net->retyped) {
+                return RYND_OK;
+            }
+            break;
         default: break;
         }
     }

@@ -61,6 +61,8 @@ typedef struct ry_quantization {
     size_t layer_count;
 } ry_quantization;
 
+/* Makes a float16 net compute in float32, with conversions at its inputs and outputs. */
+rynd_status ry_quantize_widen(ry_net *net, ry_error *error);
 /* Makes a convolution take over the batch normalisation behind it. */
 rynd_status ry_quantize_fold_norms(ry_net *net, ry_error *error);
 /* Balances the channels between neighbouring layers (rynd_quantize_options.equalise). */

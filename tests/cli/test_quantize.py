@@ -286,3 +286,21 @@ def test_other_commands_know_it(ran, tmp_path):
         nodes = ran(command, out, "--json", "-q").results[0]["nodes"]
         assert names <= {node["name"] for node in nodes if node["kernel"].startswith("qconv")}, command
     assert any("qconv" in problem["problem"] for problem in ran("tune", out, "--json", "-q", "--budget", "0.2").results[0]["problems"])
+
+
+def test_float16(ran, tmp_path):
+    """Inputs and outputs stay float16; everything between becomes float32 or 8 bits."""
+    model = onnx.load(network(tmp_path / "m.onnx", 11, 6))
+    for tensor in model.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT:
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
+    for value in [*model.graph.input, *model.graph.output]:
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    onnx.save(model, tmp_path / "h.onnx")
+    data = examples(tmp_path / "d.npz")
+    result = ran("quantize", tmp_path / "h.onnx", "--data", data, "-o", tmp_path / "q.onnx", "--json", "-q").results[0]
+    assert len(result["layers"]) == 6 and result["output_snr"] > 25
+    onnx.checker.check_model(onnx.load(tmp_path / "q.onnx"), full_check=True)
+    x = np.load(data)["x"][:1].astype(np.float16)
+    want, mine = by_onnxruntime(tmp_path / "q.onnx", x), by_rynd(ran, tmp_path, tmp_path / "q.onnx", x)
+    assert want.dtype == mine.dtype == np.float16 and np.abs(want.astype(float) - mine).max() < 0.01

@@ -74,7 +74,7 @@ class Quantizer(_rynd.Quantizer):
         return QuantizedInfo(*self._info())
 
     def save(self, path=None):
-        """Writes the quantised model; path None returns its bytes, which rynd.load takes."""
+        """Writes the quantised model; with path None returns its bytes for rynd.load."""
         return self._save_memory() if path is None else self._save(os.fspath(path))
 
     def __repr__(self):

@@ -240,7 +240,7 @@ static PyType_Slot quantizer_slots[] = {{Py_tp_doc, "Quantises a model by exampl
 PyType_Spec py_quantizer_spec = {"rynd._rynd.Quantizer", sizeof(quantizer_object), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, quantizer_slots};
 
-/* Facts of a model's quantisation, as a tuple; None: it has none. */
+/* Describes a model's quantisation as a tuple; None: a float32 model. */
 PyObject *py_model_quantization(PyObject *self, PyObject *unused)
 {
     rynd_quantization q = RYND_SIZED(rynd_quantization);
