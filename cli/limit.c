@@ -41,6 +41,13 @@ static double level_bytes(const cli_limit *l, rynd_level level)
     return (double)m->bytes * caches;
 }
 
+/* Quantised steps multiply bytes. */
+static const rynd_rate *arithmetic_of(const cli_limit *l, const rynd_step_info *step)
+{
+    const bool bytes = strncmp(step->problem, "qconv ", 6) == 0 && l->machine.int8.one > 0;
+    return bytes ? &l->machine.int8 : &l->machine.f32;
+}
+
 double cli_limit_of(const cli_limit *l, const rynd_step_info *step)
 {
     const char *dtype = strstr(step->problem, "dtype=");
@@ -53,7 +60,7 @@ double cli_limit_of(const cli_limit *l, const rynd_step_info *step)
         level++;
     }
     const double rate = rate_of(l, &l->machine.level[level].bandwidth),
-                 arithmetic = flop / rate_of(l, &l->machine.f32),
+                 arithmetic = flop / rate_of(l, arithmetic_of(l, step)),
                  memory = rate > 0 ? step->bytes / rate : 0;
     return arithmetic > memory ? arithmetic : memory;
 }

@@ -16,7 +16,7 @@ typedef struct cli_limit {
 bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_common *common,
                     cli_failure *failure);
 
-/* Returns the roofline limit of a step in seconds; negative if the f32 peak does not bound its
+/* Returns the roofline limit of a step in seconds; negative if no peak is known to bound its
  * type. */
 double cli_limit_of(const cli_limit *limit, const rynd_step_info *step);
 

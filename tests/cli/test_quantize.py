@@ -304,3 +304,10 @@ def test_float16(ran, tmp_path):
     x = np.load(data)["x"][:1].astype(np.float16)
     want, mine = by_onnxruntime(tmp_path / "q.onnx", x), by_rynd(ran, tmp_path, tmp_path / "q.onnx", x)
     assert want.dtype == mine.dtype == np.float16 and np.abs(want.astype(float) - mine).max() < 0.01
+
+
+def test_limit_is_the_rate_of_bytes(ran):
+    peak = ran("devices", "--json").results[0]["peak"]
+    problem = "qconv x0=1x256x56x56:u8:nhwc x1=256x256x3x3:i8 x4=256:f32 y0=1x256x56x56:u8:nhwc pads=1,1,1,1"
+    limit = ran("plan", problem, "--explain", "--json").results[0]["explained"][0]["limit"]
+    assert limit == pytest.approx(2 * 256 * 256 * 9 * 56 * 56 / peak["int8"], rel=0.01)
