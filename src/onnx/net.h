@@ -49,16 +49,16 @@ bool ry_net_constant_of(const ry_net *net, const char *name, ry_tensor *tensor);
 const ry_value *ry_net_value(const ry_net *net, const char *name);
 bool ry_net_is_output(const ry_net *net, const char *name);
 
-/* A number attribute, and a text one: is it `text`? Without the attribute: `otherwise`. */
-double ry_net_number(const ry_net *net, const ry_net_node *node, const char *name,
-                     double otherwise);
-bool ry_net_says(const ry_net *net, const ry_net_node *node, const char *name, const char *text,
-                 bool otherwise);
+/* A number attribute; without it: `otherwise`. */
+double ry_net_number(const ry_net_node *node, const char *name, double otherwise);
+/* Has the node a text attribute of this content? */
+bool ry_net_says(const ry_net_node *node, const char *name, const char *text);
 rynd_status ry_net_set_int(ry_net *net, ry_net_node *node, const char *name, int64_t value,
                            ry_error *error);
 rynd_status ry_net_set_text(ry_net *net, ry_net_node *node, const char *name, const char *text,
                             ry_error *error);
-void ry_net_drop_attribute(const ry_net *net, ry_net_node *node, const char *name);
+/* In place: copies of the node share the list. */
+void ry_net_drop_attribute(ry_net_node *node, const char *name);
 
 /* Changing. The lists of a node that was read are replaced, never written to. */
 rynd_status ry_net_set_inputs(ry_net *net, ry_net_node *node, int count, const char *const *in,

@@ -6,39 +6,91 @@
 
 #include <string.h>
 
-static ry_reader reader_of(const ry_net *net, ry_error *error)
+enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT, ATTRIBUTE_INT, ATTRIBUTE_TEXT, ATTRIBUTE_TYPE = 20 };
+
+static bool is_called(ry_slice attribute, const char *name)
 {
-    return (ry_reader){
-        .source = {.arena = net->arena}, .allocator = net->arena->allocator, .error = error};
+    ry_wire_field field;
+    bool bad = false, is = false;
+    while (ry_wire_next(&attribute, &field, &bad)) {
+        is = is || (field.number == ATTRIBUTE_NAME && field.wire == RY_WIRE_BYTES &&
+                    ry_slice_is(field.bytes, name));
+    }
+    return is;
 }
 
-bool ry_net_attribute(const ry_net *net, const ry_net_node *node, const char *name,
-                      ry_attribute_record *record)
+/* The index of an attribute; -1: the node lacks it. */
+static int index_of(const ry_net_node *node, const char *name)
 {
-    ry_error unused = {""};
-    ry_reader reader = reader_of(net, &unused);
     for (int i = 0; i < node->attributes; i++) {
-        if (ry_reader_attribute(&reader, node->attribute[i], record) == RYND_OK &&
-            strcmp(record->name, name) == 0) {
-            return true;
+        if (is_called(node->attribute[i], name)) {
+            return i;
         }
     }
-    return false;
+    return -1;
 }
 
-double ry_net_number(const ry_net *net, const ry_net_node *node, const char *name, double otherwise)
+rynd_status ry_net_attribute(const ry_net *net, const ry_net_node *node, const char *name,
+                             ry_attribute_record *record, bool *found, ry_error *error)
 {
-    ry_attribute_record record;
-    return !ry_net_attribute(net, node, name, &record) ? otherwise
-           : record.type == RY_ATTRIBUTE_float         ? (double)record.f
-                                                       : (double)record.i;
+    ry_reader reader = {
+        .source = {.arena = net->arena}, .allocator = net->arena->allocator, .error = error};
+    const int i = index_of(node, name);
+    *found = i >= 0;
+    return *found ? ry_reader_attribute(&reader, node->attribute[i], record) : RYND_OK;
 }
 
-bool ry_net_says(const ry_net *net, const ry_net_node *node, const char *name, const char *text,
-                 bool otherwise)
+/* The number in a field; 0: it holds none. */
+static double number_in(const ry_wire_field *field)
 {
-    ry_attribute_record record;
-    return ry_net_attribute(net, node, name, &record) ? ry_slice_is(record.s, text) : otherwise;
+    float real;
+    uint64_t number = 0;
+    bool bad = false;
+    ry_slice rest = field->whole;
+    if (field->number == ATTRIBUTE_FLOAT && field->wire == RY_WIRE_32) {
+        memcpy(&real, rest.data + rest.size - sizeof real, sizeof real);
+        return (double)real;
+    }
+    return ry_packed_varint(&rest, &number, &bad) && ry_packed_varint(&rest, &number, &bad)
+               ? (double)(int64_t)number
+               : 0;
+}
+
+double ry_net_number(const ry_net_node *node, const char *name, double otherwise)
+{
+    const int i = index_of(node, name);
+    ry_slice bytes = i < 0 ? (ry_slice){0} : node->attribute[i];
+    ry_wire_field field;
+    bool bad = false;
+    while (ry_wire_next(&bytes, &field, &bad)) {
+        if ((field.number == ATTRIBUTE_FLOAT && field.wire == RY_WIRE_32) ||
+            (field.number == ATTRIBUTE_INT && field.wire == RY_WIRE_VARINT)) {
+            return number_in(&field);
+        }
+    }
+    return otherwise;
+}
+
+bool ry_net_says(const ry_net_node *node, const char *name, const char *text)
+{
+    const int i = index_of(node, name);
+    ry_slice bytes = i < 0 ? (ry_slice){0} : node->attribute[i];
+    ry_wire_field field;
+    bool bad = false, says = false;
+    while (ry_wire_next(&bytes, &field, &bad)) {
+        says = says || (field.number == ATTRIBUTE_TEXT && field.wire == RY_WIRE_BYTES &&
+                        ry_slice_is(field.bytes, text));
+    }
+    return says;
+}
+
+void ry_net_drop_attribute(ry_net_node *node, const char *name)
+{
+    const int at = index_of(node, name);
+    for (int i = at; at >= 0 && i + 1 < node->attributes; i++) {
+        node->attribute[i] = node->attribute[i + 1];
+    }
+    node->attributes -= at >= 0;
 }
 
 typedef struct small_message {
@@ -57,31 +109,11 @@ static bool put_small(void *user, const void *bytes, size_t count)
     return true;
 }
 
-void ry_net_drop_attribute(const ry_net *net, ry_net_node *node, const char *name)
-{
-    ry_error unused = {""};
-    ry_reader reader = reader_of(net, &unused);
-    ry_slice *kept = RY_TAKE(net->arena, ry_slice, node->attributes + 1);
-    int count = 0;
-    for (int i = 0; kept && i < node->attributes; i++) {
-        ry_attribute_record record;
-        const bool is = ry_reader_attribute(&reader, node->attribute[i], &record) == RYND_OK &&
-                        strcmp(record.name, name) == 0;
-        if (!is) {
-            kept[count++] = node->attribute[i];
-        }
-    }
-    if (kept) {
-        node->attribute = kept;
-        node->attributes = count;
-    }
-}
-
 /* Sets an attribute whose value was put behind its name. */
 static rynd_status set_attribute(ry_net *net, ry_net_node *node, const char *name,
                                  const small_message *message, ry_error *error)
 {
-    ry_net_drop_attribute(net, node, name);
+    ry_net_drop_attribute(node, name);
     ry_slice *list = RY_TAKE(net->arena, ry_slice, node->attributes + 1);
     const char *copy = ry_arena_string(net->arena, (const char *)message->bytes, message->used);
     if (!list || !copy) {
@@ -95,8 +127,6 @@ static rynd_status set_attribute(ry_net *net, ry_net_node *node, const char *nam
     node->attributes++;
     return RYND_OK;
 }
-
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_INT = 3, ATTRIBUTE_TEXT = 4, ATTRIBUTE_TYPE = 20 };
 
 rynd_status ry_net_set_int(ry_net *net, ry_net_node *node, const char *name, int64_t value,
                            ry_error *error)

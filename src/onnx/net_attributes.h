@@ -6,8 +6,8 @@
 #include "onnx/net.h"
 #include "onnx/proto.h"
 
-/* False: the node lacks the attribute. */
-bool ry_net_attribute(const ry_net *net, const ry_net_node *node, const char *name,
-                      ry_attribute_record *record);
+/* *found: the node has an attribute of that name. */
+rynd_status ry_net_attribute(const ry_net *net, const ry_net_node *node, const char *name,
+                             ry_attribute_record *record, bool *found, ry_error *error);
 
 #endif

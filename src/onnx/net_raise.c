@@ -44,7 +44,7 @@ static rynd_status ints_to_input(raising *r, const char *name, int i, bool *foun
 {
     ry_attribute_record record;
     bool bad = false;
-    *found = ry_net_attribute(r->net, r->node, name, &record);
+    RY_TRY(ry_net_attribute(r->net, r->node, name, &record, found, r->error));
     if (!*found) {
         return RYND_OK;
     }
@@ -55,7 +55,7 @@ static rynd_status ints_to_input(raising *r, const char *name, int i, bool *foun
     for (size_t k = 0; k < count && ry_packed_varint(&record.numbers, &number, &bad); k++) {
         ((int64_t *)data)[k] = (int64_t)number;
     }
-    ry_net_drop_attribute(r->net, r->node, name);
+    ry_net_drop_attribute(r->node, name);
     return RYND_OK;
 }
 
@@ -63,12 +63,14 @@ static rynd_status number_to_input(raising *r, const char *name, int i)
 {
     ry_attribute_record record;
     void *data;
-    if (!ry_net_attribute(r->net, r->node, name, &record)) {
+    bool found;
+    RY_TRY(ry_net_attribute(r->net, r->node, name, &record, &found, r->error));
+    if (!found) {
         return RYND_OK;
     }
     RY_TRY(set_constant(r, i, name, RY_f32, 0, 1, &data));
     *(float *)data = record.f;
-    ry_net_drop_attribute(r->net, r->node, name);
+    ry_net_drop_attribute(r->node, name);
     return RYND_OK;
 }
 
@@ -109,26 +111,26 @@ static rynd_status top_k(raising *r)
 {
     void *data;
     RY_TRY(set_constant(r, 1, "k", RY_i64, 1, 1, &data));
-    *(int64_t *)data = (int64_t)ry_net_number(r->net, r->node, "k", 1);
-    ry_net_drop_attribute(r->net, r->node, "k");
+    *(int64_t *)data = (int64_t)ry_net_number(r->node, "k", 1);
+    ry_net_drop_attribute(r->node, "k");
     return RYND_OK;
 }
 
 /* In inference a Dropout gives its input. */
 static rynd_status dropout(raising *r)
 {
-    ry_net_drop_attribute(r->net, r->node, "ratio");
-    ry_net_drop_attribute(r->net, r->node, "is_test");
+    ry_net_drop_attribute(r->node, "ratio");
+    ry_net_drop_attribute(r->node, "is_test");
     return RYND_OK;
 }
 
 static rynd_status batch_norm(raising *r)
 {
-    if (ry_net_number(r->net, r->node, "spatial", 1) != 1 || r->node->outputs > 1) {
+    if (ry_net_number(r->node, "spatial", 1) != 1 || r->node->outputs > 1) {
         return refuse(r, "it is not the form of inference");
     }
-    ry_net_drop_attribute(r->net, r->node, "spatial");
-    ry_net_drop_attribute(r->net, r->node, "is_test");
+    ry_net_drop_attribute(r->node, "spatial");
+    ry_net_drop_attribute(r->node, "is_test");
     return RYND_OK;
 }
 
@@ -143,19 +145,19 @@ static rynd_status old_binary(raising *r)
 {
     const ry_value *a = ry_net_value(r->net, r->node->in[0]),
                    *b = ry_net_value(r->net, r->node->in[1]);
-    const double axis = ry_net_number(r->net, r->node, "axis", INT32_MAX);
+    const double axis = ry_net_number(r->node, "axis", INT32_MAX);
     if (axis != INT32_MAX &&
         (!a || !b || a->shape.rank < 0 || axis != a->shape.rank - b->shape.rank)) {
         return refuse(r, "its attribute 'axis' broadcasts along leading dims");
     }
-    ry_net_drop_attribute(r->net, r->node, "axis");
-    ry_net_drop_attribute(r->net, r->node, "broadcast");
+    ry_net_drop_attribute(r->node, "axis");
+    ry_net_drop_attribute(r->node, "broadcast");
     return RYND_OK;
 }
 
 static rynd_status gemm(raising *r)
 {
-    ry_net_drop_attribute(r->net, r->node, "broadcast");
+    ry_net_drop_attribute(r->node, "broadcast");
     return RYND_OK;
 }
 
@@ -164,8 +166,7 @@ static rynd_status softmax(raising *r)
 {
     const ry_value *x = ry_net_value(r->net, r->node->in[0]);
     const int rank = x ? x->shape.rank : -1;
-    const int axis =
-        rank < 0 ? -1 : ry_axis((int64_t)ry_net_number(r->net, r->node, "axis", 1), rank);
+    const int axis = rank < 0 ? -1 : ry_axis((int64_t)ry_net_number(r->node, "axis", 1), rank);
     bool one = axis >= 0;
     for (int d = axis + 1; one && d < rank; d++) {
         one = x->shape.dim[d] == 1;
@@ -177,20 +178,22 @@ static rynd_status softmax(raising *r)
 /* Old resizing in the words of opset 11: X, roi, scales; coordinates without an offset. */
 static rynd_status resize(raising *r)
 {
-    const bool linear = ry_net_says(r->net, r->node, "mode", "linear", false) ||
-                        ry_net_says(r->net, r->node, "mode", "bilinear", false);
+    const bool linear =
+        ry_net_says(r->node, "mode", "linear") || ry_net_says(r->node, "mode", "bilinear");
     const char *scales = r->node->inputs > 1 ? r->node->in[1] : NULL;
     if (!scales) {
         ry_attribute_record record;
         void *data;
-        if (!ry_net_attribute(r->net, r->node, "scales", &record)) {
+        bool found;
+        RY_TRY(ry_net_attribute(r->net, r->node, "scales", &record, &found, r->error));
+        if (!found) {
             return refuse(r, "it has no attribute 'scales'");
         }
         RY_TRY(set_constant(r, 1, "scales", RY_f32, 1,
                             (int64_t)(record.numbers.size / sizeof(float)), &data));
         memcpy(data, record.numbers.data, record.numbers.size);
         scales = r->node->in[1];
-        ry_net_drop_attribute(r->net, r->node, "scales");
+        ry_net_drop_attribute(r->node, "scales");
     }
     const char *const in[3] = {r->node->in[0], "", scales};
     RY_TRY(ry_net_set_inputs(r->net, r->node, 3, in, r->error));
@@ -220,7 +223,7 @@ static rynd_status raise_node(raising *r, int64_t to)
 {
     const ry_operator *nearest;
     bool done = false;
-    ry_net_drop_attribute(r->net, r->node, "consumed_inputs");
+    ry_net_drop_attribute(r->node, "consumed_inputs");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         /* an op that a rule renames is as new as can be then */
         if (!done && r->from < rules[i].since && rules[i].since <= to &&

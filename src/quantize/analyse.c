@@ -35,8 +35,8 @@ static bool is_conv(const ry_net *net, const ry_net_node *node)
 static bool is_gemm(const ry_net *net, const ry_net_node *node)
 {
     return node->inputs >= 2 && is_matrix(net, node->in[1]) && is_vector(net, node, 2) &&
-           ry_net_number(net, node, "transA", 0) == 0 &&
-           ry_net_number(net, node, "alpha", 1) == 1 && ry_net_number(net, node, "beta", 1) == 1;
+           ry_net_number(node, "transA", 0) == 0 && ry_net_number(node, "alpha", 1) == 1 &&
+           ry_net_number(node, "beta", 1) == 1;
 }
 
 static bool is_matmul(const ry_net *net, const ry_net_node *node)
@@ -61,7 +61,8 @@ static bool is_plain_pool(const ry_net *net, const ry_net_node *node)
 /* Cubic interpolation leaves the range of its input. */
 static bool is_plain_resize(const ry_net *net, const ry_net_node *node)
 {
-    return !ry_net_says(net, node, "mode", "cubic", false);
+    (void)net;
+    return !ry_net_says(node, "mode", "cubic");
 }
 
 static bool always(const ry_net *net, const ry_net_node *node)
@@ -263,9 +264,9 @@ static void drop_lonely(ry_quantization *q, bool *on, bool *want, bool *bytes)
     }
 }
 
-static int axis_of(const ry_net *net, const ry_net_node *node)
+static int axis_of(const ry_net_node *node)
 {
-    return strcmp(node->op, "Conv") == 0 ? 0 : ry_net_number(net, node, "transB", 0) != 0 ? 0 : 1;
+    return strcmp(node->op, "Conv") == 0 ? 0 : ry_net_number(node, "transB", 0) != 0 ? 0 : 1;
 }
 
 /* Has each input channel weights of its own? */
@@ -273,7 +274,7 @@ static bool is_depthwise(const ry_net *net, const ry_net_node *node)
 {
     ry_tensor w;
     return strcmp(node->op, "Conv") == 0 && ry_net_constant_of(net, node->in[1], &w) &&
-           w.dim[1] == 1 && ry_net_number(net, node, "group", 1) > 1;
+           w.dim[1] == 1 && ry_net_number(node, "group", 1) > 1;
 }
 
 /* Numbers the layers that are on. */
@@ -294,7 +295,7 @@ static rynd_status list_layers(ry_quantization *q, const bool *on, ry_error *err
             ry_quant_layer *layer = &q->layers[count++];
             layer->node = n;
             layer->x = ry_quantize_tensor(q, node->in[0]);
-            layer->axis = product ? axis_of(q->net, node) : -1;
+            layer->axis = product ? axis_of(node) : -1;
             layer->bytes = is_depthwise(q->net, node) ? end_of(q, n) : RY_NO_INDEX;
         } else {
             q->role[n] = RY_QUANT_other;

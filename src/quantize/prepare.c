@@ -109,7 +109,7 @@ static bool read_norm(const ry_net *net, const ry_net_node *norm, int64_t channe
                       const float *vectors[4])
 {
     bool good = is_op(norm, "BatchNormalization") && norm->inputs == 5 && norm->outputs == 1 &&
-                ry_net_number(net, norm, "training_mode", 0) == 0;
+                ry_net_number(norm, "training_mode", 0) == 0;
     for (int i = 0; good && i < 4; i++) {
         ry_tensor tensor;
         good = ry_net_constant_of(net, norm->in[i + 1], &tensor) &&
@@ -135,7 +135,7 @@ rynd_status ry_quantize_fold_norms(ry_net *net, ry_error *error)
             continue;
         }
         ry_net_node *norm = &net->nodes[next];
-        const double epsilon = ry_net_number(net, norm, "epsilon", 1e-5);
+        const double epsilon = ry_net_number(norm, "epsilon", 1e-5);
         weights own;
         RY_TRY(copy_weights(net, conv, &own, error));
         for (int64_t c = 0; c < own.channels; c++) {
@@ -180,7 +180,7 @@ static bool find_neighbours(const ry_net *net, const readers *r, uint32_t n, nei
     pair->second = &net->nodes[next];
     ry_net_constant_of(net, pair->first->in[1], &a);
     ry_net_constant_of(net, pair->second->in[1], &b);
-    const double groups = ry_net_number(net, pair->second, "group", 1);
+    const double groups = ry_net_number(pair->second, "group", 1);
     pair->depthwise = groups == (double)a.dim[0] && b.dim[0] == a.dim[0] && b.dim[1] == 1;
     return pair->depthwise || (groups == 1 && b.dim[1] == a.dim[0]);
 }

@@ -187,7 +187,7 @@ rynd_status ry_quantize_weights(ry_quantization *q, ry_quant_layer *layer, ry_er
         return ry_fail_memory(error);
     }
     choose_scales(q, layer, &view, &bias, layer->weight_scale.data);
-    round_weights(q, layer, &view, (int64_t)ry_net_number(q->net, node, "group", 1), shift);
+    round_weights(q, layer, &view, (int64_t)ry_net_number(node, "group", 1), shift);
     round_bias(q, layer, &bias, shift, view.channels);
     return RYND_OK;
 }

@@ -73,7 +73,7 @@ static rynd_status widen_node(ry_net *net, ry_net_node *node, ry_error *error)
         const char *other = ry_net_name(net, node->out[0], "f16");
         return other ? ry_net_set_output(net, node, 0, other, error) : ry_fail_memory(error);
     }
-    if (strcmp(node->op, "Cast") == 0 && ry_net_number(net, node, "to", 0) == ONNX_FLOAT16) {
+    if (strcmp(node->op, "Cast") == 0 && ry_net_number(node, "to", 0) == ONNX_FLOAT16) {
         return ry_net_set_int(net, node, "to", ONNX_FLOAT, error);
     }
     return RYND_OK;

@@ -80,6 +80,7 @@ typedef struct attempt {
     rynd_op *op;
     rynd_fleet *fleet;
     rynd_placement *placement;
+    rynd_quantizer *quantizer;
     float x[2 * TINY_CHANNELS * TINY_SIDE * TINY_SIDE], y[2 * TINY_CLASSES];
 } attempt;
 
@@ -103,6 +104,31 @@ static rynd_status use_model(attempt *a, counting *c)
     status = status ? status : rynd_session_bind(a->session, "y", &y);
     status = status ? status : rynd_session_run(a->session);
     counted = NULL;
+    return status;
+}
+
+/* The same for a quantizer, from an example to the written model. */
+static rynd_status use_quantizer(attempt *a, counting *c)
+{
+    static uint8_t bytes[TINY_MODEL_CAPACITY];
+    const size_t size = tiny_model(bytes);
+    rynd_allocator allocator = {take, give_back, c};
+    rynd_context_options context_options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .allocator = &allocator);
+    const rynd_quantize_options options =
+        RYND_SIZED(rynd_quantize_options, .batch = 2, .equalise = 1, .samples = 1);
+    const rynd_tensor x = rynd_tensor_of(a->x, RYND_DTYPE_F32, 4,
+                                         (int64_t[]){2, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
+    void *data = NULL;
+    size_t written;
+    counted = c;
+    rynd_status status = rynd_context_create(&context_options, &a->context);
+    status = status ? status : rynd_model_load_memory(a->context, bytes, size, &a->model);
+    status = status ? status : rynd_quantizer_create(a->model, &options, &a->quantizer);
+    status = status ? status : rynd_quantizer_observe(a->quantizer, &x);
+    status = status ? status : rynd_quantizer_save_memory(a->quantizer, &data, &written);
+    counted = NULL;
+    rynd_memory_free(a->context, data);
     return status;
 }
 
@@ -179,6 +205,7 @@ static void finish(attempt *a)
 {
     rynd_expr_destroy(a->gradient);
     rynd_expr_destroy(a->expr);
+    rynd_quantizer_destroy(a->quantizer);
     rynd_placement_destroy(a->placement);
     rynd_fleet_destroy(a->fleet);
     rynd_op_destroy(a->op);
@@ -219,6 +246,7 @@ static void one_allocation_fails(void **state)
 {
     (void)state;
     fail_each(use_model, false);
+    fail_each(use_quantizer, false);
     fail_each(use_op, false);
     fail_each(use_place, false);
     fail_each(use_expr, false);
@@ -228,6 +256,7 @@ static void all_later_allocations_fail(void **state)
 {
     (void)state;
     fail_each(use_model, true);
+    fail_each(use_quantizer, true);
     fail_each(use_op, true);
     fail_each(use_place, true);
     fail_each(use_expr, true);
