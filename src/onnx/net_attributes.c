@@ -40,7 +40,7 @@ rynd_status ry_net_attribute(const ry_net *net, const ry_net_node *node, const c
     return *found ? ry_reader_attribute(&reader, node->attribute[i], record) : RYND_OK;
 }
 
-/* The number in a field; 0: it holds none. */
+/* Decodes a number field; 0 if malformed. */
 static double number_in(const ry_wire_field *field)
 {
     float real;
