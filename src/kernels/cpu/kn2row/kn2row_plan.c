@@ -129,7 +129,6 @@ static kn2row_row_block find_row_block(const kn2row_plan *plan, int64_t position
     }
     return (kn2row_row_block){.axis = r.axis,
                               .out = positions,
-                              .count = ry_ceil_div(plan->grid[r.axis], positions),
                               .low = r.low,
                               .in = ry_min(positions + r.high - r.low, plan->geometry.in[r.axis])};
 }
@@ -153,10 +152,13 @@ static int64_t task_rows(const kn2row_plan *plan)
                                                                 : plan->grid[1];
 }
 
-static int64_t planes_of(const kn2row_plan *plan)
+static ry_task_cut cut_of(const kn2row_plan *plan)
 {
-    return plan->geometry.batch * plan->geometry.groups *
-           (plan->row_block.out > 0 ? plan->row_block.count : plan->grid[0]);
+    const ry_cut_axis images = {plan->geometry.batch, 1}, groups = {plan->geometry.groups, 1};
+    const kn2row_row_block *block = &plan->row_block;
+    return block->out > 0
+               ? (ry_task_cut){{images, groups, {plan->grid[block->axis], block->out}}}
+               : (ry_task_cut){{images, groups, {plan->grid[0], 1}, {plan->grid[1], plan->rows}}};
 }
 
 /* Rows that are summed at a time. */
@@ -166,8 +168,9 @@ static int64_t usual_rows(const kn2row_plan *plan)
     const int64_t rows = task_rows(plan),
                   max = ry_min(plan->sizes.positions,
                                plan->sizes.sums / 4 / (g->channels_out * g->phases));
-    const int64_t min =
-        plan->row_block.out > 0 ? 1 : ry_ceil_div(plan->sizes.tasks, planes_of(plan));
+    const int64_t min = plan->row_block.out > 0
+                            ? 1
+                            : ry_ceil_div(plan->sizes.tasks, g->batch * g->groups * plan->grid[0]);
     return ry_ceil_div(rows,
                        ry_min(rows, ry_max(ry_ceil_div(rows * plan->pitch, ry_max(max, 1)), min)));
 }
@@ -177,7 +180,9 @@ static void find_tasks(kn2row_plan *plan, int64_t rows)
     plan->rows = ry_min(rows, task_rows(plan));
     plan->row_blocks = ry_ceil_div(task_rows(plan), plan->rows);
     plan->positions = plan->rows * plan->pitch;
-    plan->tasks = planes_of(plan) * (plan->row_block.out > 0 ? 1 : plan->row_blocks);
+    plan->tasks = cut_of(plan);
+    plan->packs =
+        (ry_task_cut){{{plan->geometry.groups, 1}, {kn2row_product_plan(plan)->oc_blocks, 1}}};
 }
 
 static const struct ry_kn2row_costs *costs_of(const kn2row_plan *plan)
@@ -213,7 +218,7 @@ static double row_cycles(const kn2row_plan *plan, int width)
 static ry_work count_sums(const kn2row_plan *plan, int width)
 {
     const double rows = (double)(plan->row_blocks * plan->rows) * row_cycles(plan, width),
-                 tasks = (double)plan->tasks;
+                 tasks = (double)ry_cut_tasks(&plan->tasks);
     if (plan->row_block.out == 0) {
         return (ry_work){tasks * (rows / (double)plan->row_blocks + costs_of(plan)->task), 0};
     }
@@ -230,7 +235,8 @@ static double count_cycles(kn2row_plan *plan, int width)
     const unsigned cores = (unsigned)plan->sizes.threads;
     const ry_cost_column costs = product->sizes.costs;
     plan->work = count_sums(plan, width);
-    const double sums = ry_spread_work(&plan->work, (size_t)plan->tasks, cores, costs);
+    const double sums =
+        ry_spread_work(&plan->work, (size_t)ry_cut_tasks(&plan->tasks), cores, costs);
     if (plan->row_block.out > 0) {
         return sums;
     }
