@@ -376,6 +376,7 @@ void ry_kn2row_plan_make(const ry_query *query, kn2row_plan *plan)
 /* A plan that is chosen. */
 typedef struct trial {
     kn2row_plan *plan;
+    int64_t rows; /* the value of the knob */
     ry_form best;
     ry_work work; /* the best form's */
     igemm_count product;
@@ -390,16 +391,24 @@ static void list_row_blocks(const kn2row_plan *plan, ry_knob_values *values)
 
 static void search_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
+    const kn2row_plan *plan = ((const trial *)user)->plan;
     (void)query;
-    (void)knob;
-    list_row_blocks(((const trial *)user)->plan, values);
+    if (knob == KN2ROW_KNOB_ROW_BLOCK) {
+        list_row_blocks(plan, values);
+    } else {
+        ry_knob_values_add(values, usual_rows(plan));
+    }
 }
 
 static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
 {
+    trial *t = user;
     (void)query;
-    kn2row_plan *plan = ((trial *)user)->plan;
-    plan->row_block = find_row_block(plan, form->value[knob]);
+    if (knob == KN2ROW_KNOB_ROW_BLOCK) {
+        t->plan->row_block = find_row_block(t->plan, form->value[knob]);
+    } else {
+        t->rows = form->value[knob];
+    }
     return true;
 }
 
@@ -416,17 +425,21 @@ static double cost_of(const ry_query *query, void *user, double least)
         return -1;
     }
     ry_form form = form_of(plan);
-    form.value[KN2ROW_KNOB_ROWS] = ry_form_or(query, KN2ROW_KNOB_ROWS, usual_rows(plan));
-    find_tasks(plan, form.value[KN2ROW_KNOB_ROWS]);
+    form.value[KN2ROW_KNOB_ROWS] = t->rows;
+    find_tasks(plan, t->rows);
     const double cycles = count_cycles(plan, query->kernel->simd.width);
     if (least < 0 || cycles < least) {
-        *t = (trial){plan, form, plan->work, kn2row_product_plan(plan)->count};
+        t->best = form;
+        t->work = plan->work;
+        t->product = kn2row_product_plan(plan)->count;
     }
     return cycles;
 }
 
-static const ry_form_axis axes[] = {{.knob = KN2ROW_KNOB_ROW_BLOCK}};
-static const ry_form_search search = {axes, 1, search_values, set_axis, NULL, cost_of};
+static const ry_form_axis axes[] = {{.knob = KN2ROW_KNOB_ROW_BLOCK},
+                                    {.knob = KN2ROW_KNOB_ROWS, .after = 1}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, search_values, set_axis, NULL, cost_of};
 
 bool ry_kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
 {
@@ -442,17 +455,12 @@ bool ry_kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
 }
 
 /* Numbers of rows: the kernel's own choice for any row block, and between. */
-static void list_rows(kn2row_plan *plan, ry_knob_values *values)
+static void list_rows(const ry_query *query, kn2row_plan *plan, ry_knob_values *values)
 {
-    int64_t max = 0;
-    ry_knob_values row_blocks = {0};
-    list_row_blocks(plan, &row_blocks);
-    for (int i = 0; i < row_blocks.count; i++) {
-        plan->row_block = find_row_block(plan, row_blocks.value[i]);
-        max = ry_max(max, task_rows(plan));
-        ry_knob_values_add(values, usual_rows(plan));
-    }
-    ry_knob_values_counts(values, max);
+    const ry_query any = {query->kernel, query->problem, query->target, NULL};
+    trial t = {.plan = plan};
+    ry_form_list(&search, &any, &t, KN2ROW_KNOB_ROWS, values);
+    ry_knob_values_counts(values, plan->grid[1]);
 }
 
 void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *plan,
@@ -464,7 +472,7 @@ void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan 
         return;
     }
     if (knob == KN2ROW_KNOB_ROWS) {
-        list_rows(plan, values);
+        list_rows(query, plan, values);
         return;
     }
     /* the whole product, which contains the product of any row block */
