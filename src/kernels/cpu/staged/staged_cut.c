@@ -419,7 +419,7 @@ bool ry_staged_plan_make(const ry_query *query, staged_plan *plan)
     if (!ry_form_least(&search, query, plan) || plan->planes * plan->plane > INT32_MAX) {
         return false;
     }
-    (void)cost_of(query, plan, -1); /* of the best, not of the last */
+    (void)cost_of(query, plan, -1); /* tasks and work: the last plan weighed need not be the best */
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = staged_taps(plan);
     for (int64_t t = 0; t < g->taps && plan->form != STAGED_CHANNELS; t++) {
