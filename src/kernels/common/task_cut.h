@@ -21,14 +21,22 @@ typedef struct ry_task_cut {
     ry_cut_axis axis[RY_CUT_AXES];
 } ry_task_cut;
 
-/* A task's range of an axis. */
+/* A task's range of an axis: [first, end). */
 typedef struct ry_cut_range {
-    int64_t first, count;
+    int64_t first, count, end;
 } ry_cut_range;
 
 static inline int64_t ry_cut_parts(const ry_cut_axis *axis)
 {
     return ry_ceil_div(axis->extent, axis->part);
+}
+
+/* Part number `part` of an axis. */
+static inline ry_cut_range ry_cut_part(const ry_cut_axis *axis, size_t part)
+{
+    const int64_t first = (int64_t)part * axis->part,
+                  end = ry_min(first + axis->part, axis->extent);
+    return (ry_cut_range){first, end - first, end};
 }
 
 static inline int64_t ry_cut_tasks(const ry_task_cut *cut)
@@ -43,14 +51,13 @@ static inline int64_t ry_cut_tasks(const ry_task_cut *cut)
 /* The ranges of a task, an axis each. */
 static inline void ry_cut_task(const ry_task_cut *cut, size_t task, ry_cut_range range[RY_CUT_AXES])
 {
-    int64_t index = (int64_t)task;
     for (int i = RY_CUT_AXES; i-- > 0;) {
         const ry_cut_axis *axis = &cut->axis[i];
-        range[i] = (ry_cut_range){0, 0};
+        range[i] = (ry_cut_range){0, 0, 0};
         if (axis->part > 0) {
-            const int64_t parts = ry_cut_parts(axis), first = index % parts * axis->part;
-            range[i] = (ry_cut_range){first, ry_min(axis->part, axis->extent - first)};
-            index /= parts;
+            const size_t parts = (size_t)ry_cut_parts(axis);
+            range[i] = ry_cut_part(axis, task % parts);
+            task /= parts;
         }
     }
 }

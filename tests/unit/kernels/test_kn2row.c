@@ -72,11 +72,12 @@ static int axis_of(const kernel_case *c, bool banded)
     const kn2row_row_block *row_block = &plan->row_block;
     const int axis = row_block->out > 0 ? row_block->axis : -1;
     if (axis >= 0) {
-        assert_true(row_block->out * row_block->count >= plan->grid[axis] &&
-                    row_block->out * (row_block->count - 1) < plan->grid[axis]);
+        const int64_t count = ry_cut_parts(&plan->tasks.axis[2]);
+        assert_true(row_block->out * count >= plan->grid[axis] &&
+                    row_block->out * (count - 1) < plan->grid[axis]);
         assert_true(row_block->in <= plan->geometry.in[axis]);
-        assert_int_equal(plan->tasks,
-                         plan->geometry.batch * plan->geometry.groups * row_block->count);
+        assert_int_equal(ry_cut_tasks(&plan->tasks),
+                         plan->geometry.batch * plan->geometry.groups * count);
     }
     free(plan);
     return axis;

@@ -5,7 +5,7 @@
 #include "base/integer.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
 #include "machine/machine.h"
 #include "problem/limits.h"
 
@@ -255,37 +255,18 @@ static bool pays(const ry_simd *simd, depthwise_nchw_variant variant)
                : many || (variant != NCHW_SEVEN_ROWS && variant != NCHW_WINDOW);
 }
 
-/* The first of the variants, from the most special one on, that computes the problem in the form
- * asked for. */
-static bool choose_text(const ry_query *query, depthwise_nchw_plan *plan)
+/* Takes a variant. False: it does not compute the problem, or not in tasks of so many rows. */
+static bool set_variant(const ry_query *query, depthwise_nchw_plan *plan,
+                        depthwise_nchw_variant variant)
 {
-    static const depthwise_nchw_variant variants[NCHW_VARIANTS] = {
-        NCHW_SEVEN_ROWS, NCHW_TWO_PLANES, NCHW_ROTATING, NCHW_WINDOW, NCHW_STRIP};
-    const int64_t wanted = ry_form_wanted(query, NCHW_VARIANT);
-    for (int i = 0; i < NCHW_VARIANTS; i++) {
-        plan->variant = variants[i];
-        const bool rows = plan->variant != NCHW_SEVEN_ROWS || plan->rows == plan->geometry.out[1];
-        const bool two_strips =
-            is_strip(plan->variant) || ry_form_allows(query, NCHW_TWO_STRIPS, 0);
-        if (rows && two_strips && ry_form_allows(query, NCHW_VARIANT, plan->variant) &&
-            has_variant(query, plan, plan->variant) &&
-            (wanted == plan->variant || pays(&query->kernel->simd, plan->variant))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void set_text(const ry_query *query, depthwise_nchw_plan *plan)
-{
-    const int width = query->kernel->simd.width;
-    plan->seven_rows = plan->variant == NCHW_SEVEN_ROWS;
-    plan->two_planes =
-        plan->variant == NCHW_TWO_PLANES || (plan->seven_rows && can_pair(plan, width));
-    plan->rotates = plan->variant == NCHW_ROTATING;
-    plan->windows = plan->variant == NCHW_WINDOW;
-    plan->two_strips = is_strip(plan->variant) && has_two_strips(plan, width) &&
-                       ry_form_allows(query, NCHW_TWO_STRIPS, 1);
+    plan->variant = variant;
+    plan->seven_rows = variant == NCHW_SEVEN_ROWS;
+    plan->two_planes = variant == NCHW_TWO_PLANES ||
+                       (plan->seven_rows && can_pair(plan, query->kernel->simd.width));
+    plan->rotates = variant == NCHW_ROTATING;
+    plan->windows = variant == NCHW_WINDOW;
+    return has_variant(query, plan, variant) &&
+           (!plan->seven_rows || plan->rows == plan->geometry.out[1]);
 }
 
 /* Prefetch? Single joined rows are long runs, which the hardware prefetches. Rotating rows of
@@ -327,13 +308,21 @@ static void find_edges(int width, depthwise_nchw_plan *plan)
         sizeof *plan + (size_t)((plan->left + plan->right) * plan->loads) * sizeof *plan->mask;
 }
 
-static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine *machine,
-                               int64_t plane_work, int width)
+/* Multiply-adds of a plane of y. */
+static int64_t plane_work_of(const depthwise_nchw_plan *plan, int width)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    return plan->vectors * width * g->taps * g->out[0] * g->out[1];
+}
+
+/* Channels of a task: enough work, and even numbers of tasks for all cores. */
+static int64_t usual_channels(const depthwise_nchw_plan *plan, const ry_machine *machine, int width)
 {
     const int64_t task_work = ry_machine_task_products(
                       machine, ry_costs_on(machine, width)->depthwise_nchw.task),
                   enough = depthwise_tasks_enough(machine, &ry_costs_on(machine, width)->blocks);
-    const int64_t planes = plan->geometry.batch * plan->outputs;
+    const int64_t planes = plan->geometry.batch * plan->outputs,
+                  plane_work = plane_work_of(plan, width);
     int64_t channels = ry_min(plan->outputs, ry_ceil_div(task_work, plane_work));
     if (planes / channels < enough && plane_work * planes > task_work * enough) {
         channels = ry_max(1, planes / enough);
@@ -344,8 +333,7 @@ static int64_t choose_channels(const depthwise_nchw_plan *plan, const ry_machine
 }
 
 /* Few planes: parts of them, full strips. */
-static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *machine,
-                           int64_t plane_work, int width)
+static int64_t usual_rows(const depthwise_nchw_plan *plan, const ry_machine *machine, int width)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t task_work = ry_machine_task_products(
@@ -353,29 +341,9 @@ static int64_t choose_rows(const depthwise_nchw_plan *plan, const ry_machine *ma
                   enough = depthwise_tasks_enough(machine, &ry_costs_on(machine, width)->blocks);
     const int64_t parts =
         ry_min(ry_ceil_div(enough, g->batch * ry_ceil_div(plan->outputs, plan->channels)),
-               ry_max(1, plane_work / task_work));
+               ry_max(1, plane_work_of(plan, width) / task_work));
     const int64_t strips = ry_ceil_div(ry_ceil_div(g->out[1], parts), STRIP_ROWS);
     return plan->channels > 1 ? g->out[1] : ry_min(g->out[1], strips * STRIP_ROWS);
-}
-
-static void choose_tasks(const ry_query *query, depthwise_nchw_plan *plan)
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    const ry_machine *machine = query->target->machine;
-    const int width = query->kernel->simd.width;
-    const int64_t plane_work = plan->vectors * width * g->taps * g->out[0] * g->out[1];
-    plan->channels = ry_form_wanted(query, NCHW_CHANNELS);
-    if (plan->channels == RY_KNOB_FREE) {
-        plan->channels = choose_channels(plan, machine, plane_work, width);
-    }
-    plan->rows = ry_form_wanted(query, NCHW_ROWS);
-    if (plan->rows == RY_KNOB_FREE) {
-        const bool all = ry_form_wanted(query, NCHW_VARIANT) == NCHW_SEVEN_ROWS;
-        plan->rows = all ? g->out[1] : choose_rows(plan, machine, plane_work, width);
-    }
-    plan->cut =
-        (ry_task_cut){{{g->batch, 1}, {plan->outputs, plan->channels}, {g->out[1], plan->rows}}};
-    plan->tasks = ry_cut_tasks(&plan->cut);
 }
 
 /* Cycles of a vector of a row: of a tap, and of its start and end. Rows that are left over when
@@ -388,9 +356,8 @@ static double count_cycles(const ry_query *query, const depthwise_nchw_plan *pla
     const int64_t rows = ry_ceil_div(g->out[1], g->dilation[1]), last = rows % STRIP_ROWS;
     const int64_t alone =
         last < ry_depthwise_nchw_heights[1] ? last : last - ry_depthwise_nchw_heights[1];
-    const int64_t passes = count_passes(g),
-                  planes_at_once = plan->two_planes ? ry_ceil_div(plan->outputs, 2) : plan->outputs;
-    const double planes = (double)(g->batch * planes_at_once * passes),
+    const int64_t planes_at_once = plan->two_planes ? ry_ceil_div(plan->outputs, 2) : plan->outputs;
+    const double planes = (double)(g->batch * planes_at_once * plan->passes),
                  vectors = planes * (double)plan->vectors;
     const int two = g->stride[2] > 1;
     const double rotating[][2] = {{cost->rotating, cost->rotate_strided},
@@ -410,7 +377,7 @@ static double count_cycles(const ry_query *query, const depthwise_nchw_plan *pla
     const double wide =
         depthwise_is_long(width) && two && !plan->two_planes ? cost->long_parting : 1.0;
     const double each = (double)(g->kernel[1] * g->kernel[2]) * tap[plan->two_planes][two] * wide;
-    const double adds = passes > g->out[0] ? cost->add : 0;
+    const double adds = plan->passes > g->out[0] ? cost->add : 0;
     /* the weights of 3x3 stay in registers */
     const double square =
         !plan->two_planes && !two && g->kernel[1] == 3 && g->kernel[2] == 3 ? cost->square : 0.0;
@@ -439,17 +406,72 @@ static void find_lanes(int width, depthwise_nchw_plan *plan)
     }
 }
 
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
+{
+    const depthwise_nchw_plan *plan = user;
+    const ry_machine *machine = query->target->machine;
+    const int width = query->kernel->simd.width;
+    switch (knob) {
+    case NCHW_CHANNELS: ry_knob_values_add(values, usual_channels(plan, machine, width)); break;
+    case NCHW_ROWS:
+        ry_knob_values_add(values, ry_form_wanted(query, NCHW_VARIANT) == NCHW_SEVEN_ROWS
+                                       ? plan->geometry.out[1]
+                                       : usual_rows(plan, machine, width));
+        break;
+    case NCHW_VARIANT:
+        for (int v = 0; v < NCHW_VARIANTS; v++) {
+            if (pays(&query->kernel->simd, (depthwise_nchw_variant)v)) {
+                ry_knob_values_add(values, v);
+            }
+        }
+        break;
+    default: ry_knob_values_add(values, 0); ry_knob_values_add(values, 1);
+    }
+}
+
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
+{
+    depthwise_nchw_plan *plan = user;
+    const int64_t value = form->value[knob];
+    switch (knob) {
+    case NCHW_CHANNELS: plan->channels = value; return true;
+    case NCHW_ROWS: plan->rows = value; return true;
+    case NCHW_VARIANT: return set_variant(query, plan, (depthwise_nchw_variant)value);
+    default:
+        plan->two_strips = value != 0;
+        return value == 0 ||
+               (is_strip(plan->variant) && has_two_strips(plan, query->kernel->simd.width));
+    }
+}
+
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    depthwise_nchw_plan *plan = user;
+    (void)least;
+    return plan->cycles = count_cycles(query, plan);
+}
+
+/* Ties go to the most special variant. */
+static const ry_form_axis axes[] = {{.knob = NCHW_CHANNELS},
+                                    {.knob = NCHW_ROWS, .after = 1},
+                                    {.knob = NCHW_VARIANT, .after = 2, .largest_first = true},
+                                    {.knob = NCHW_TWO_STRIPS, .after = 3, .largest_first = true}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of};
+
 bool ry_depthwise_nchw_plan_choose(const ry_query *query, depthwise_nchw_plan *plan)
 {
+    const ry_conv_geometry *g = &plan->geometry;
     read_problem(query, plan);
-    choose_tasks(query, plan);
-    if (!choose_text(query, plan)) {
+    plan->passes = count_passes(g);
+    if (!ry_form_least(&search, query, plan)) {
         return false;
     }
-    set_text(query, plan);
+    plan->cycles = count_cycles(query, plan);
+    plan->cut =
+        (ry_task_cut){{{g->batch, 1}, {plan->outputs, plan->channels}, {g->out[1], plan->rows}}};
     plan->fetches = fetches(query, plan);
     find_edges(query->kernel->simd.width, plan);
-    plan->cycles = count_cycles(query, plan);
     return true;
 }
 

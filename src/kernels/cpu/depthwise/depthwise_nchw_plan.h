@@ -68,7 +68,7 @@ typedef struct depthwise_nchw_plan {
     int64_t outputs;        /* channels of y */
     int64_t rows, channels; /* output rows and channels of a task */
     ry_task_cut cut;        /* images, channels, rows */
-    int64_t tasks;
+    int64_t passes;         /* slices of x that all slices of y read */
     depthwise_nchw_variant variant;
     /* seven_rows: also of pairs, if two_planes */
     bool two_planes, rotates, seven_rows, two_strips, windows;

@@ -64,7 +64,7 @@ rynd_status ry_depthwise_nchw_prepare(const ry_query *query, ry_prepared *prepar
     }
     *prepared = (ry_prepared){
         .phases = 1,
-        .tasks = {(size_t)plan.tasks},
+        .tasks = {(size_t)ry_cut_tasks(&plan.cut)},
         .state_size = ry_aligned(plan.size),
         .packed = ry_aligned((size_t)(plan.outputs * (plan.geometry.taps + 1)) * sizeof(float)),
         .pack_tasks = (size_t)plan.outputs,

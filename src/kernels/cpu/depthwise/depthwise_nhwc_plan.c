@@ -6,7 +6,7 @@
 #include "base/room.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/depthwise/depthwise_problem.h"
-#include "kernels/form.h"
+#include "kernels/form_least.h"
 #include "machine/machine.h"
 #include "problem/limits.h"
 
@@ -119,37 +119,6 @@ TAKES(4)
 TAKES(8)
 TAKES(16)
 
-/* Columns of a line in full blocks. */
-static int64_t blocks_of(const depthwise_axis *axis, int64_t pixels)
-{
-    int64_t columns = 0;
-    for (int64_t r = 0; r < axis->classes; r++) {
-        columns += ry_round_up(depthwise_axis_outputs(axis, r), pixels);
-    }
-    return columns;
-}
-
-static int64_t best_pixels(const depthwise_axis *axis)
-{
-    int64_t best = NHWC_PIXELS;
-    for (int64_t pixels = NHWC_PIXELS; pixels >= NHWC_FEWEST; pixels--) {
-        if (blocks_of(axis, pixels) < blocks_of(axis, best)) {
-            best = pixels;
-        }
-    }
-    return best;
-}
-
-/* Cycles of a vector of a tap. */
-static double tap_cycles(const depthwise_nhwc_plan *plan, int mix)
-{
-    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(plan->costs)->depthwise_nhwc;
-    const double tap[][3] = {{cost->tap, cost->tap_strided, cost->tap_any},
-                             {cost->tap_mixed, cost->tap_mixed_strided, cost->tap_mixed_any},
-                             {cost->tap_wide, cost->tap_wide_strided, cost->tap_wide_any}};
-    return tap[mix][plan->window == 0 ? 2 : plan->stride > 1];
-}
-
 /* Windows that have variants: of 3, 5, ... 11 neighbours in a row, or of such where a row is cut
  * into interleaved ones. The axis so cut; false: there is no such variant. */
 static bool part_window(const depthwise_nhwc_plan *plan, depthwise_axis *parted)
@@ -165,28 +134,6 @@ static int64_t own_window(const depthwise_nhwc_plan *plan)
 {
     depthwise_axis parted;
     return part_window(plan, &parted) ? parted.taps : 0;
-}
-
-static void choose_window(const ry_query *query, depthwise_nhwc_plan *plan)
-{
-    depthwise_axis parted;
-    const int64_t wanted = ry_form_wanted(query, NHWC_WINDOW);
-    plan->window = 0;
-    plan->stride = 1;
-    if (wanted == 0 || !part_window(plan, &parted)) {
-        return;
-    }
-    const double any = tap_cycles(plan, plan->mix) *
-                       (double)blocks_of(&plan->axis[2], best_pixels(&plan->axis[2]));
-    plan->window = parted.taps;
-    plan->stride = parted.move / parted.apart;
-    if (wanted > 0 ||
-        tap_cycles(plan, plan->mix) * (double)blocks_of(&parted, best_pixels(&parted)) < any) {
-        plan->axis[2] = parted;
-    } else {
-        plan->window = 0;
-        plan->stride = 1;
-    }
 }
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -218,41 +165,37 @@ static bool has_two(const depthwise_nhwc_plan *plan)
     return plan->geometry.out[1] > 1 && (wide || (plan->window == 3 && taps == 3));
 }
 
-/* Chooses one line, or two that fill 14 registers with sums. False if no variant fits the form. */
-static bool choose_height(const ry_query *query, depthwise_nhwc_plan *plan)
+/* Two lines that fill 14 registers with sums: interleaved ones, or neighbours. */
+static bool find_two(depthwise_nhwc_plan *plan)
 {
     depthwise_axis *rows = &plan->axis[1];
-    const int64_t wanted = ry_form_wanted(query, NHWC_HEIGHT);
-    const bool two =
-        wanted == RY_KNOB_FREE ? depthwise_many_registers(&query->kernel->simd) : wanted == 2;
-    plan->height = plan->line_interleave = 1;
-    if (two && has_two(plan)) {
-        plan->line_interleave = take_turns(plan, rows) ? rows->classes : 1;
-        plan->height =
-            plan->line_interleave > 1 || (rows->apart == 1 && rows->move == plan->stride) ? 2 : 1;
-    }
-    return wanted != 2 || plan->height == 2;
+    plan->line_interleave = has_two(plan) && take_turns(plan, rows) ? rows->classes : 1;
+    return plan->line_interleave > 1 ||
+           (has_two(plan) && rows->apart == 1 && rows->move == plan->stride);
 }
 
-static bool choose_block(const ry_query *query, depthwise_nhwc_plan *plan)
+static bool set_height(depthwise_nhwc_plan *plan, int64_t height)
 {
-    choose_window(query, plan);
-    if (!choose_height(query, plan)) {
-        return false;
-    }
+    (void)ry_depthwise_axis_make(&plan->geometry, 1, &plan->axis[1]);
+    plan->height = height;
+    plan->line_interleave = 1;
+    return height == 1 || find_two(plan);
+}
+
+/* Where the pixels of a block and their taps read. */
+static void set_pixels(depthwise_nhwc_plan *plan, int64_t pixels)
+{
     const depthwise_axis *rows = &plan->axis[1], *columns = &plan->axis[2];
-    plan->pixels = ry_form_wanted(query, NHWC_BLOCK_PIXELS);
-    plan->pixels = plan->pixels == RY_KNOB_FREE ? best_pixels(columns) : plan->pixels;
     int64_t max = 1;
     for (int64_t r = 0; r < columns->classes; r++) {
         max = ry_max(max, columns->class[r].taps);
     }
+    plan->pixels = pixels;
     plan->unit = max == 1 ? columns->move : common_divisor(columns->move, columns->apart);
     plan->pixel_step = columns->move / plan->unit;
     plan->tap_step = max == 1 ? 1 : columns->apart / plan->unit;
     plan->reach = (plan->pixels - 1) * plan->pixel_step + (max - 1) * plan->tap_step + 1;
     plan->table_rows = plan->height == 2 ? plan->stride + rows->taps : rows->taps;
-    return true;
 }
 
 /* Output channels of a vector, all of its lanes or those of whole groups: whichever costs less. */
@@ -264,7 +207,8 @@ static void choose_lanes(int width, depthwise_nhwc_plan *plan)
          lanes = lanes == width ? (width - 1) / plan->multiplier * plan->multiplier
                                 : lanes - plan->multiplier) {
         const int mix = mix_of(g, lanes, width);
-        const double cost = tap_cycles(plan, mix) * (double)ry_ceil_div(plan->outputs, lanes);
+        const double cost =
+            ry_depthwise_nhwc_tap_cycles(plan, mix) * (double)ry_ceil_div(plan->outputs, lanes);
         if (mix > 0 && (best < 0 || cost < best)) {
             best = cost;
             plan->lanes = lanes;
@@ -323,30 +267,48 @@ static int64_t near_channels(int width, const ry_machine *machine, const depthwi
     return ry_round_up(ry_ceil_div(plan->part, ry_ceil_div(plan->part, channels)), plan->lanes);
 }
 
-static void choose_channels(const ry_query *query, depthwise_nhwc_plan *plan)
+static bool set_channels(int width, depthwise_nhwc_plan *plan, int64_t channels)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    const int width = query->kernel->simd.width;
-    plan->channels = ry_form_wanted(query, NHWC_CHANNELS);
-    if (plan->channels == RY_KNOB_FREE) {
-        plan->channels = near_channels(width, query->target->machine, plan);
+    plan->channels = channels;
+    plan->inputs = inputs_of(plan, channels, width);
+    return channels <= ry_round_up(plan->part, plan->lanes);
+}
+
+/* The variant for a window of so many taps; 0: for any window. */
+static bool set_window(int width, depthwise_nhwc_plan *plan, int64_t window)
+{
+    depthwise_axis *columns = &plan->axis[2];
+    (void)ry_depthwise_axis_make(&plan->geometry, 2, columns);
+    plan->window = 0;
+    plan->stride = 1;
+    if (window > 0) {
+        depthwise_axis parted;
+        if (!part_window(plan, &parted) || parted.taps != window) {
+            return false;
+        }
+        *columns = parted;
+        plan->window = window;
+        plan->stride = parted.move / parted.apart;
     }
-    plan->sum_step = ry_round_up(plan->channels, width);
-    plan->inputs = inputs_of(plan, plan->channels, width);
-    plan->plane = plan->ring * g->in[2] * plan->inputs;
-    plan->hold = plan->height;
-    if (plan->planes_out && plan->dense_out) {
-        const int64_t lines = ry_ceil_div((int64_t)shares_of(plan)->nhwc_hold, g->out[2]);
-        plan->hold = ry_max(plan->height, ry_min(plan->rows, ry_round_up(lines, plan->height)));
+    if (plan->mix) {
+        choose_lanes(width, plan);
     }
+    plan->packed_step = ry_ceil_div(plan->outputs, plan->lanes) * width;
+    return true;
 }
 
 static void place(int width, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t size = (int64_t)sizeof(float), held = plan->planes_out
-                                                            ? plan->hold * g->out[2] + width
-                                                            : plan->height * plan->pixels;
+    const int64_t size = (int64_t)sizeof(float),
+                  lines = ry_ceil_div((int64_t)shares_of(plan)->nhwc_hold, g->out[2]);
+    plan->hold = plan->planes_out && plan->dense_out
+                     ? ry_max(plan->height, ry_min(plan->rows, ry_round_up(lines, plan->height)))
+                     : plan->height;
+    const int64_t held =
+        plan->planes_out ? plan->hold * g->out[2] + width : plan->height * plan->pixels;
+    plan->sum_step = ry_round_up(plan->channels, width);
+    plan->plane = plan->ring * g->in[2] * plan->inputs;
     size_t at =
         ry_aligned((size_t)((plan->mix ? plan->inputs + NHWC_DEPTH : plan->channels) * size));
     plan->dump = ry_room(&at, plan->channels, (size_t)size);
@@ -358,33 +320,6 @@ static void place(int width, depthwise_nhwc_plan *plan)
                             sizeof(depthwise_reading));
     plan->at = ry_room(&at, plan->mix ? plan->multiplier * width : 0, sizeof(int32_t));
     plan->scratch = at;
-}
-
-/* Cycles of all vectors: of taps, of a pixel's start and end, of staging, of planes and conversions
- * behind the sums, of addresses. */
-static double count_cycles(const ry_query *query, const depthwise_nhwc_plan *plan)
-{
-    const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(plan->costs)->depthwise_nhwc;
-    const ry_conv_geometry *g = &plan->geometry;
-    const int width = query->kernel->simd.width;
-    const double vectors = (double)(g->batch * ry_ceil_div(plan->outputs, plan->lanes));
-    const double rows =
-        plan->height == 2 && plan->window == 3 ? 3.0 : ry_depthwise_axis_mean(&plan->axis[1]);
-    const double taps =
-        (double)plan->axis[2].taps / (double)(plan->axis[2].same ? 1 : plan->axis[2].classes);
-    const double area = ry_depthwise_axis_mean(&plan->axis[0]) * rows * taps;
-    const double each = area * (double)plan->depth * tap_cycles(plan, plan->mix);
-    const double pixels = (double)(plan->lines * blocks_of(&plan->axis[2], plan->pixels));
-    const double end = cost->end + (plan->planes_out ? cost->write_planes
-                                    : plan->through  ? cost->through
-                                                     : 0.0);
-    const double read =
-        (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
-    const double staged = plan->planes_in ? cost->read_planes : plan->staged ? cost->staged : 0.0;
-    const double tables =
-        (double)(plan->slices * plan->table_rows * plan->reach) * pixels / (double)plan->pixels;
-    return vectors * (pixels * (each + end) + read * staged +
-                      cost->address * tables * (double)width / (double)plan->channels);
 }
 
 static void read_problem(const ry_query *query, depthwise_nhwc_plan *plan)
@@ -419,30 +354,89 @@ static bool fetches(const ry_query *query, const depthwise_nhwc_plan *plan)
            ry_problem_bytes(query->problem) > last;
 }
 
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
+{
+    const depthwise_nhwc_plan *plan = user;
+    switch (knob) {
+    case NHWC_WINDOW:
+        ry_knob_values_add(values, 0);
+        ry_knob_values_add(values, own_window(plan));
+        break;
+    case NHWC_HEIGHT: {
+        depthwise_nhwc_plan two = *plan;
+        const bool pays =
+            depthwise_many_registers(&query->kernel->simd) && set_height(&two, NHWC_ROWS);
+        ry_knob_values_add(values, pays ? NHWC_ROWS : 1);
+        break;
+    }
+    case NHWC_BLOCK_PIXELS:
+        for (int64_t pixels = NHWC_FEWEST; pixels <= NHWC_PIXELS; pixels++) {
+            ry_knob_values_add(values, pixels);
+        }
+        break;
+    case NHWC_TASK_ROWS:
+        ry_knob_values_add(values, ry_depthwise_nhwc_task_rows(query, plan));
+        break;
+    case NHWC_PART: ry_knob_values_add(values, ry_depthwise_nhwc_part(query, plan)); break;
+    default:
+        ry_knob_values_add(values,
+                           near_channels(query->kernel->simd.width, query->target->machine, plan));
+    }
+}
+
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
+{
+    depthwise_nhwc_plan *plan = user;
+    const int width = query->kernel->simd.width;
+    const int64_t value = form->value[knob];
+    switch (knob) {
+    case NHWC_WINDOW: return set_window(width, plan, value);
+    case NHWC_HEIGHT:
+        if (!set_height(plan, value)) {
+            return false;
+        }
+        choose_ring(width, query->target->machine, plan);
+        return true;
+    case NHWC_BLOCK_PIXELS: set_pixels(plan, value); return true;
+    case NHWC_TASK_ROWS: plan->rows = value; return true;
+    case NHWC_PART: plan->part = value; return true;
+    default: return set_channels(width, plan, value);
+    }
+}
+
+/* Tables do not count: the channels that share one, which follow from the block, would decide. */
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    const depthwise_nhwc_plan *plan = user;
+    (void)query;
+    (void)least;
+    return ry_depthwise_nhwc_sum_cycles(plan);
+}
+
+static const ry_form_axis axes[] = {{.knob = NHWC_WINDOW},
+                                    {.knob = NHWC_HEIGHT, .after = 1},
+                                    {.knob = NHWC_TASK_ROWS, .after = 2},
+                                    {.knob = NHWC_PART, .after = 3},
+                                    {.knob = NHWC_BLOCK_PIXELS, .after = 4, .largest_first = true},
+                                    {.knob = NHWC_CHANNELS, .after = 5}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of};
+
 bool ry_depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan)
 {
-    const int width = query->kernel->simd.width;
     read_problem(query, plan);
-    if (!choose_block(query, plan)) {
+    if (!ry_form_least(&search, query, plan)) {
         return false;
     }
-    if (plan->mix) {
-        choose_lanes(width, plan);
-    }
-    plan->packed_step = ry_ceil_div(plan->outputs, plan->lanes) * width;
+    plan->cycles = ry_depthwise_nhwc_cycles(query, plan);
     plan->packed = (plan->depth * plan->taps + 1) * plan->packed_step;
     /* what goes through scratch ends pixel by pixel */
     plan->slides =
         (!plan->through || plan->planes_out) && plan->axis[1].same && plan->axis[2].classes == 1;
-    choose_ring(width, query->target->machine, plan);
-    ry_depthwise_nhwc_choose_tasks(query, plan);
-    choose_channels(query, plan);
-    if (plan->channels > ry_round_up(plan->part, plan->lanes)) {
-        return false;
-    }
+    plan->cut = (ry_task_cut){
+        {{plan->geometry.batch, 1}, {plan->lines, plan->rows}, {plan->outputs, plan->part}}};
     plan->fetches = fetches(query, plan);
-    place(width, plan);
-    plan->cycles = count_cycles(query, plan);
+    place(query->kernel->simd.width, plan);
     return true;
 }
 

@@ -74,13 +74,12 @@ typedef struct depthwise_nhwc_plan {
     int64_t packed_step; /* floats of all vectors */
     int64_t packed;      /* floats of all weights and the bias */
     depthwise_axis axis[RY_SPACE];
-    int64_t taps;       /* taps of all classes */
-    int64_t lines;      /* lines of an image */
-    int64_t rows, part; /* lines and channels of a task, full vectors' lanes */
-    ry_task_cut cut;    /* images, lines, channels */
-    int64_t channels;   /* channels of a part computed together, row by row */
-    int64_t inputs;     /* channels of x that they read, at most, full vectors */
-    int64_t tasks;
+    int64_t taps;           /* taps of all classes */
+    int64_t lines;          /* lines of an image */
+    int64_t rows, part;     /* lines and channels of a task, full vectors' lanes */
+    ry_task_cut cut;        /* images, lines, channels */
+    int64_t channels;       /* channels of a part computed together, row by row */
+    int64_t inputs;         /* channels of x that they read, at most, full vectors */
     int64_t height, pixels; /* lines and pixels of a block */
     /* interleaved lines of a dilated window: a block's lines are as many apart; 1: neighbours */
     int64_t line_interleave;
@@ -112,10 +111,19 @@ bool ry_depthwise_nhwc_takes_16(const ry_problem *problem);
 /* Taps of a window row, if a variant is compiled for the window; else 0. */
 int64_t ry_depthwise_nhwc_window(const ry_query *query);
 
+/* Cycles of a vector of a tap, whose x is one vector or mixed from some. */
+double ry_depthwise_nhwc_tap_cycles(const depthwise_nhwc_plan *plan, int mix);
+/* Cycles of all sums: of taps, of a pixel's start and end, of planes and conversions behind. */
+double ry_depthwise_nhwc_sum_cycles(const depthwise_nhwc_plan *plan);
+/* Cycles of all tasks: also of staging and of addresses. */
+double ry_depthwise_nhwc_cycles(const ry_query *query, const depthwise_nhwc_plan *plan);
+
 /* Makes the plan of the query's form; false if the form is not legal. */
 bool ry_depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *plan);
-/* Sets lines and channels of a task, and the tasks. Call when block and window are set. */
-void ry_depthwise_nhwc_choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan);
+/* Lines and channels of a task that keep all cores busy, once window and height are set; channels
+ * once the lines are. */
+int64_t ry_depthwise_nhwc_task_rows(const ry_query *query, const depthwise_nhwc_plan *plan);
+int64_t ry_depthwise_nhwc_part(const ry_query *query, const depthwise_nhwc_plan *plan);
 
 void ry_depthwise_nhwc_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepared,

@@ -89,7 +89,7 @@ rynd_status ry_depthwise_nhwc_prepare(const ry_query *query, ry_prepared *prepar
         return ry_form_fail(query, error);
     }
     *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)plan.tasks},
+                              .tasks = {(size_t)ry_cut_tasks(&plan.cut)},
                               .state_size = ry_aligned(sizeof plan),
                               .packed = ry_aligned((size_t)plan.packed * sizeof(float)),
                               .pack_tasks = (size_t)plan.depth + 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses how a depthwise_nhwc kernel is cut into tasks. */
+/* The tasks that a depthwise_nhwc kernel usually is cut into. */
 #include "kernels/cpu/depthwise/depthwise_nhwc_plan.h"
 
 #include "base/integer.h"
@@ -70,24 +70,20 @@ static int64_t choose_parts(int width, const ry_machine *machine, const depthwis
                : ry_min(min, ry_max(1, plan->outputs / (int64_t)shares_of(plan)->nhwc_part));
 }
 
-void ry_depthwise_nhwc_choose_tasks(const ry_query *query, depthwise_nhwc_plan *plan)
+int64_t ry_depthwise_nhwc_part(const ry_query *query, const depthwise_nhwc_plan *plan)
 {
-    const int width = query->kernel->simd.width;
     const ry_machine *machine = query->target->machine;
-    const int64_t enough = tasks_enough(machine, plan), part = ry_form_wanted(query, NHWC_PART);
-    plan->rows = ry_form_wanted(query, NHWC_TASK_ROWS);
-    if (plan->rows == RY_KNOB_FREE && !plan->staged) {
-        plan->rows = choose_rows(machine, plan, enough, 0);
-    }
-    plan->part = part == RY_KNOB_FREE
-                     ? ry_round_up(ry_ceil_div(plan->outputs, choose_parts(width, machine, plan,
-                                                                           enough, plan->rows)),
-                                   plan->lanes)
-                     : part;
-    if (plan->rows == RY_KNOB_FREE) {
-        plan->rows = choose_rows(machine, plan, enough, ry_ceil_div(plan->outputs, plan->part));
-    }
-    plan->cut = (ry_task_cut){
-        {{plan->geometry.batch, 1}, {plan->lines, plan->rows}, {plan->outputs, plan->part}}};
-    plan->tasks = ry_cut_tasks(&plan->cut);
+    const int64_t parts = choose_parts(query->kernel->simd.width, machine, plan,
+                                       tasks_enough(machine, plan), plan->rows);
+    return ry_round_up(ry_ceil_div(plan->outputs, parts), plan->lanes);
+}
+
+int64_t ry_depthwise_nhwc_task_rows(const ry_query *query, const depthwise_nhwc_plan *plan)
+{
+    const ry_machine *machine = query->target->machine;
+    const int64_t part = plan->staged
+                             ? ry_form_or(query, NHWC_PART, ry_depthwise_nhwc_part(query, plan))
+                             : plan->outputs;
+    return choose_rows(machine, plan, tasks_enough(machine, plan),
+                       ry_ceil_div(plan->outputs, part));
 }

@@ -118,12 +118,11 @@ rynd_status ry_expr_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     }
     rynd_status status = make(plan, query, error);
     if (status == RYND_OK) {
-        int64_t tasks = (plan->units + plan->per_task - 1) / plan->per_task;
         *prepared = (ry_prepared){.phases = plan->slices > 1 ? 2 : 1,
                                   .state_size = size,
                                   .scratch = plan->scratch,
                                   .workspace = plan->workspace};
-        prepared->tasks[0] = (size_t)(plan->slices > 1 ? plan->units * plan->slices : tasks);
+        prepared->tasks[0] = (size_t)ry_cut_tasks(&plan->cut);
         prepared->tasks[1] = (size_t)(plan->slices > 1 ? plan->units : 0);
         ry_count_work(ry_expr_work(query, plan), ry_problem_bytes(problem), prepared);
     }

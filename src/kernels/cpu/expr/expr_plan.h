@@ -20,6 +20,7 @@
 #define RY_KERNELS_CPU_EXPR_EXPR_PLAN_H
 
 #include "expr/expr.h"
+#include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
 
 /* What loops compute in (expr_types.inc). */
@@ -112,7 +113,8 @@ typedef struct ry_expr_plan {
     int64_t tile, chunks, rows;        /* chunks of the inner dimension, rows of a tile */
     int64_t wide;         /* OUTER: so many rows are added side by side, where rows are short */
     int64_t batch, width; /* INNER: outputs of a unit; accumulators a reduction and unit */
-    int64_t units, per_task, slices;
+    int64_t units, slices;
+    ry_task_cut cut;  /* units, slices of each */
     int64_t elements; /* elements of a buffer */
     int registers, singles, buffers, numbers, reductions;
     int first_steps, steps, last_steps; /* once a task, every tile, after the reductions */

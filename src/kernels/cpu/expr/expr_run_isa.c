@@ -415,13 +415,12 @@ static void run(const ry_cpu_launch *launch, size_t task)
     start(&r, launch, launch->phase == 0);
     if (launch->phase == 1) {
         merge_slices(&r, (int64_t)task);
-    } else if (plan->slices > 1) {
-        run_unit(&r, (int64_t)task / plan->slices, (int64_t)task % plan->slices);
-    } else {
-        int64_t end = (int64_t)lesser(((int64_t)task + 1) * plan->per_task, plan->units);
-        for (int64_t unit = (int64_t)task * plan->per_task; unit < end; unit++) {
-            run_unit(&r, unit, 0);
-        }
+        return;
+    }
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->cut, task, range);
+    for (int64_t unit = range[0].first; unit < range[0].end; unit++) {
+        run_unit(&r, unit, range[1].first);
     }
 }
 

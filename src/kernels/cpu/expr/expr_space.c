@@ -424,8 +424,11 @@ void ry_expr_space_tasks(ry_expr_plan *plan, const ry_query *query, double cost)
         plan->slices = ry_max(1, ry_min(parts, ry_min(MAX_SLICES, (int64_t)(unit / SLICE_COST))));
     }
     const int64_t tasks = (int64_t)limit->expr_tasks * (int64_t)ry_max(machine->cores, 1);
-    plan->per_task = plan->slices > 1 || unit <= 0 ? 1 : ry_max(1, (int64_t)(task / unit));
-    plan->per_task = plan->slices > 1 ? 1 : ry_max(plan->per_task, ry_ceil_div(plan->units, tasks));
+    const int64_t enough = unit > 0 ? (int64_t)(task / unit) : 1,
+                  each = plan->slices > 1
+                             ? 1
+                             : ry_max(1, ry_max(enough, ry_ceil_div(plan->units, tasks)));
+    plan->cut = (ry_task_cut){{{plan->units, each}, {plan->slices, 1}}};
     plan->elements = ry_max(plan->rows * plan->tile, plan->batch);
     plan->workspace =
         plan->slices > 1 ? (size_t)(plan->units * plan->slices * plan->reductions * plan->width) * 8

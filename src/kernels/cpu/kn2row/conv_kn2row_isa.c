@@ -166,34 +166,35 @@ static void run_product(const ry_cpu_launch *launch, int64_t task, char *scratch
 }
 
 /* A task of sums. */
-static void run_sums(const ry_cpu_launch *launch, int64_t task, char *scratch)
+static void run_sums(const ry_cpu_launch *launch, size_t task, char *scratch)
 {
     const kn2row_plan *plan = launch->state;
-    const int64_t block = task % plan->row_blocks, slices = task / plan->row_blocks,
-                  image = slices / plan->grid[0];
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, task, range);
     out_rows rows = {.launch = launch,
-                     .group = image % plan->geometry.groups,
-                     .image = image / plan->geometry.groups,
-                     .slice = slices % plan->grid[0],
-                     .row = block * plan->rows,
-                     .rows = ry_min(plan->rows, plan->grid[1] - block * plan->rows)};
+                     .image = range[0].first,
+                     .group = range[1].first,
+                     .slice = range[2].first,
+                     .row = range[3].first,
+                     .rows = range[3].count};
+    const int64_t plane = rows.image * plan->geometry.groups + rows.group;
     const at_hand products = {(const float *)launch->workspace +
-                                  image * kn2row_columns(&plan->geometry) * plan->pixels,
+                                  plane * kn2row_columns(&plan->geometry) * plan->pixels,
                               0};
     sum_rows(plan, &rows, &products, scratch);
 }
 
 /* A task of a row block: products, then sums. */
-static void run_row_block(const ry_cpu_launch *launch, int64_t task, char *scratch)
+static void run_row_block(const ry_cpu_launch *launch, size_t task, char *scratch)
 {
     const kn2row_plan *plan = launch->state;
     const igemm_plan *product = kn2row_product_plan(plan);
     const ry_conv_geometry *g = &plan->geometry;
     const kn2row_row_block *row_block = &plan->row_block;
-    const int64_t image = task / row_block->count / g->groups,
-                  group = task / row_block->count % g->groups,
-                  q = task % row_block->count * row_block->out;
-    const int64_t end = ry_min(q + row_block->out, plan->grid[row_block->axis]);
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, task, range);
+    const int64_t image = range[0].first, group = range[1].first, q = range[2].first,
+                  end = range[2].end;
     const int64_t first =
         ry_min(ry_max(q + row_block->low, 0), g->in[row_block->axis] - row_block->in); /* row of x
                                                                                         */
@@ -235,9 +236,9 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const kn2row_plan *plan = launch->state;
     char *scratch = launch->scratch;
     if (plan->row_block.out > 0) {
-        run_row_block(launch, (int64_t)task, scratch);
+        run_row_block(launch, task, scratch);
     } else if (launch->phase == launch->prepared->phases - 1) {
-        run_sums(launch, (int64_t)task, scratch);
+        run_sums(launch, task, scratch);
     } else {
         run_product(launch, (int64_t)task, scratch);
     }
@@ -251,8 +252,9 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
     const ry_dtype dtype = ry_type_of(&launch->problem->in[1]);
-    const int64_t group = (int64_t)task / product->oc_blocks,
-                  oc_block = (int64_t)task % product->oc_blocks;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->packs, task, range);
+    const int64_t group = range[0].first, oc_block = range[1].first;
     const int64_t first = igemm_oc_block_first(product, oc_block),
                   count = igemm_oc_block_count(product, oc_block);
     const int64_t step = product->mode == IGEMM_PIXELS ? count : ry_round_up(count, RY_W);

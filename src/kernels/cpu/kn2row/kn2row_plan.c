@@ -129,7 +129,6 @@ static kn2row_row_block find_row_block(const kn2row_plan *plan, int64_t position
     }
     return (kn2row_row_block){.axis = r.axis,
                               .out = positions,
-                              .count = ry_ceil_div(plan->grid[r.axis], positions),
                               .low = r.low,
                               .in = ry_min(positions + r.high - r.low, plan->geometry.in[r.axis])};
 }
@@ -153,10 +152,13 @@ static int64_t task_rows(const kn2row_plan *plan)
                                                                 : plan->grid[1];
 }
 
-static int64_t planes_of(const kn2row_plan *plan)
+static ry_task_cut cut_of(const kn2row_plan *plan)
 {
-    return plan->geometry.batch * plan->geometry.groups *
-           (plan->row_block.out > 0 ? plan->row_block.count : plan->grid[0]);
+    const ry_cut_axis images = {plan->geometry.batch, 1}, groups = {plan->geometry.groups, 1};
+    const kn2row_row_block *block = &plan->row_block;
+    return block->out > 0
+               ? (ry_task_cut){{images, groups, {plan->grid[block->axis], block->out}}}
+               : (ry_task_cut){{images, groups, {plan->grid[0], 1}, {plan->grid[1], plan->rows}}};
 }
 
 /* Rows that are summed at a time. */
@@ -166,8 +168,9 @@ static int64_t usual_rows(const kn2row_plan *plan)
     const int64_t rows = task_rows(plan),
                   max = ry_min(plan->sizes.positions,
                                plan->sizes.sums / 4 / (g->channels_out * g->phases));
-    const int64_t min =
-        plan->row_block.out > 0 ? 1 : ry_ceil_div(plan->sizes.tasks, planes_of(plan));
+    const int64_t min = plan->row_block.out > 0
+                            ? 1
+                            : ry_ceil_div(plan->sizes.tasks, g->batch * g->groups * plan->grid[0]);
     return ry_ceil_div(rows,
                        ry_min(rows, ry_max(ry_ceil_div(rows * plan->pitch, ry_max(max, 1)), min)));
 }
@@ -177,7 +180,9 @@ static void find_tasks(kn2row_plan *plan, int64_t rows)
     plan->rows = ry_min(rows, task_rows(plan));
     plan->row_blocks = ry_ceil_div(task_rows(plan), plan->rows);
     plan->positions = plan->rows * plan->pitch;
-    plan->tasks = planes_of(plan) * (plan->row_block.out > 0 ? 1 : plan->row_blocks);
+    plan->tasks = cut_of(plan);
+    plan->packs =
+        (ry_task_cut){{{plan->geometry.groups, 1}, {kn2row_product_plan(plan)->oc_blocks, 1}}};
 }
 
 static const struct ry_kn2row_costs *costs_of(const kn2row_plan *plan)
@@ -213,7 +218,7 @@ static double row_cycles(const kn2row_plan *plan, int width)
 static ry_work count_sums(const kn2row_plan *plan, int width)
 {
     const double rows = (double)(plan->row_blocks * plan->rows) * row_cycles(plan, width),
-                 tasks = (double)plan->tasks;
+                 tasks = (double)ry_cut_tasks(&plan->tasks);
     if (plan->row_block.out == 0) {
         return (ry_work){tasks * (rows / (double)plan->row_blocks + costs_of(plan)->task), 0};
     }
@@ -230,7 +235,8 @@ static double count_cycles(kn2row_plan *plan, int width)
     const unsigned cores = (unsigned)plan->sizes.threads;
     const ry_cost_column costs = product->sizes.costs;
     plan->work = count_sums(plan, width);
-    const double sums = ry_spread_work(&plan->work, (size_t)plan->tasks, cores, costs);
+    const double sums =
+        ry_spread_work(&plan->work, (size_t)ry_cut_tasks(&plan->tasks), cores, costs);
     if (plan->row_block.out > 0) {
         return sums;
     }
@@ -370,6 +376,7 @@ void ry_kn2row_plan_make(const ry_query *query, kn2row_plan *plan)
 /* A plan that is chosen. */
 typedef struct trial {
     kn2row_plan *plan;
+    int64_t rows; /* the value of the knob */
     ry_form best;
     ry_work work; /* the best form's */
     igemm_count product;
@@ -384,16 +391,24 @@ static void list_row_blocks(const kn2row_plan *plan, ry_knob_values *values)
 
 static void search_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
+    const kn2row_plan *plan = ((const trial *)user)->plan;
     (void)query;
-    (void)knob;
-    list_row_blocks(((const trial *)user)->plan, values);
+    if (knob == KN2ROW_KNOB_ROW_BLOCK) {
+        list_row_blocks(plan, values);
+    } else {
+        ry_knob_values_add(values, usual_rows(plan));
+    }
 }
 
 static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
 {
+    trial *t = user;
     (void)query;
-    kn2row_plan *plan = ((trial *)user)->plan;
-    plan->row_block = find_row_block(plan, form->value[knob]);
+    if (knob == KN2ROW_KNOB_ROW_BLOCK) {
+        t->plan->row_block = find_row_block(t->plan, form->value[knob]);
+    } else {
+        t->rows = form->value[knob];
+    }
     return true;
 }
 
@@ -410,17 +425,21 @@ static double cost_of(const ry_query *query, void *user, double least)
         return -1;
     }
     ry_form form = form_of(plan);
-    form.value[KN2ROW_KNOB_ROWS] = ry_form_or(query, KN2ROW_KNOB_ROWS, usual_rows(plan));
-    find_tasks(plan, form.value[KN2ROW_KNOB_ROWS]);
+    form.value[KN2ROW_KNOB_ROWS] = t->rows;
+    find_tasks(plan, t->rows);
     const double cycles = count_cycles(plan, query->kernel->simd.width);
     if (least < 0 || cycles < least) {
-        *t = (trial){plan, form, plan->work, kn2row_product_plan(plan)->count};
+        t->best = form;
+        t->work = plan->work;
+        t->product = kn2row_product_plan(plan)->count;
     }
     return cycles;
 }
 
-static const ry_form_axis axes[] = {{.knob = KN2ROW_KNOB_ROW_BLOCK}};
-static const ry_form_search search = {axes, 1, search_values, set_axis, NULL, cost_of};
+static const ry_form_axis axes[] = {{.knob = KN2ROW_KNOB_ROW_BLOCK},
+                                    {.knob = KN2ROW_KNOB_ROWS, .after = 1}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, search_values, set_axis, NULL, cost_of};
 
 bool ry_kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
 {
@@ -436,17 +455,12 @@ bool ry_kn2row_plan_choose(const ry_query *query, kn2row_plan *plan)
 }
 
 /* Numbers of rows: the kernel's own choice for any row block, and between. */
-static void list_rows(kn2row_plan *plan, ry_knob_values *values)
+static void list_rows(const ry_query *query, kn2row_plan *plan, ry_knob_values *values)
 {
-    int64_t max = 0;
-    ry_knob_values row_blocks = {0};
-    list_row_blocks(plan, &row_blocks);
-    for (int i = 0; i < row_blocks.count; i++) {
-        plan->row_block = find_row_block(plan, row_blocks.value[i]);
-        max = ry_max(max, task_rows(plan));
-        ry_knob_values_add(values, usual_rows(plan));
-    }
-    ry_knob_values_counts(values, max);
+    const ry_query any = {query->kernel, query->problem, query->target, NULL};
+    trial t = {.plan = plan};
+    ry_form_list(&search, &any, &t, KN2ROW_KNOB_ROWS, values);
+    ry_knob_values_counts(values, plan->grid[1]);
 }
 
 void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan *plan,
@@ -458,7 +472,7 @@ void ry_kn2row_list_values(const ry_query *query, kn2row_knob knob, kn2row_plan 
         return;
     }
     if (knob == KN2ROW_KNOB_ROWS) {
-        list_rows(plan, values);
+        list_rows(query, plan, values);
         return;
     }
     /* the whole product, which contains the product of any row block */

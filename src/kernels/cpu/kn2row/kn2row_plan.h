@@ -20,14 +20,13 @@
 #ifndef RY_KERNELS_CPU_KN2ROW_KN2ROW_PLAN_H
 #define RY_KERNELS_CPU_KN2ROW_KN2ROW_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/cpu/igemm/igemm_plan.h"
 
 /* A row block: positions along an axis of the output grid, of one group of one image. */
 typedef struct kn2row_row_block {
     int axis;
-    /* positions of the grid; row blocks. out 0: there are none, all products are made before all
-     * sums */
-    int64_t out, count;
+    int64_t out;     /* positions of the grid; 0: all products are made before all sums */
     int64_t low, in; /* where its first position reads; positions of x, at most */
 } kn2row_row_block;
 
@@ -63,7 +62,10 @@ typedef struct kn2row_plan {
     int64_t grid[RY_SPACE];   /* grid of the largest phase */
     int64_t pixels;           /* pixels of a plane of products */
     int64_t rows, row_blocks; /* rows summed at a time; blocks of them */
-    int64_t tasks;            /* tasks that sum */
+    /* tasks that sum: images, groups, slices, rows; with row blocks: images, groups, the row
+     * blocks' axis */
+    ry_task_cut tasks;
+    ry_task_cut packs;        /* groups, oc blocks of the product */
     int64_t pitch, positions; /* layout of the sums (out_rows.h) */
     int64_t interleave;       /* phases that write to a row of y in turn; 1: none */
     size_t products; /* bytes of the products (a row block's, or all) at the workspace's start */

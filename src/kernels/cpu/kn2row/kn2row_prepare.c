@@ -44,7 +44,7 @@ static void describe(const kn2row_plan *plan, size_t size, ry_prepared *prepared
     *prepared = (ry_prepared){.phases = 1 + before,
                               .state_size = ry_aligned(size),
                               .packed = ry_aligned((size_t)(groups * product->packed_group) * 4),
-                              .pack_tasks = (size_t)(groups * product->oc_blocks),
+                              .pack_tasks = (size_t)ry_cut_tasks(&plan->packs),
                               .workspace = banded ? 0 : plan->products + product->shared_size,
                               .scratch = ry_aligned(plan->scratch),
                               .form = plan->form};
@@ -54,7 +54,7 @@ static void describe(const kn2row_plan *plan, size_t size, ry_prepared *prepared
         prepared->work[0] = ry_work_of_cycles(product->count.gather, product->width);
         prepared->work[before - 1] = ry_work_of_cycles(product->count.work, product->width);
     }
-    prepared->tasks[before] = (size_t)plan->tasks;
+    prepared->tasks[before] = (size_t)ry_cut_tasks(&plan->tasks);
     prepared->work[before] = ry_work_of_cycles(plan->work, product->width);
 }
 

@@ -15,10 +15,9 @@ static void run(const ry_cpu_launch *launch, size_t task)
                 *variance = launch->in[4];
     const double epsilon = launch->problem->attrs.batch_norm.epsilon;
     const int64_t channels = s->lanes.length, inner = s->lanes.inner;
-    int64_t first = (int64_t)task * s->rows_per_task,
-            end = first + s->rows_per_task < s->rows ? first + s->rows_per_task : s->rows;
+    const ry_cut_range rows = ry_cut_part(&s->rows, task);
     if (inner > 1) {
-        for (int64_t row = first; row < end; row++) {
+        for (int64_t row = rows.first; row < rows.end; row++) {
             int64_t c = row % channels;
             float factor = (float)((double)scale[c] / sqrt((double)variance[c] + epsilon));
             ry_row_apply((float *)launch->out[0] + row * inner,
@@ -31,7 +30,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     for (int64_t c = 0; c < channels; c++) {
         factor[c] = (float)((double)scale[c] / sqrt((double)variance[c] + epsilon));
     }
-    for (int64_t row = first; row < end; row++) {
+    for (int64_t row = rows.first; row < rows.end; row++) {
         float *restrict y = (float *)launch->out[0] + row * channels;
         const float *restrict x = (const float *)launch->in[0] + row * channels;
         for (int64_t c = 0; c < channels; c++) {

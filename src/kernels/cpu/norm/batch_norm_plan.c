@@ -11,9 +11,9 @@ void ry_batch_norm_initialise(const ry_query *query, void *state)
     const ry_problem *problem = query->problem;
     ry_lanes_make(&problem->in[0], 1, 2, &s->lanes);
     bool by_channel = s->lanes.inner > 1;
-    s->rows = by_channel ? s->lanes.outer * s->lanes.length : s->lanes.outer;
-    s->rows_per_task = ry_lanes_per_task(query->target->machine, s->rows,
-                                         4 * (by_channel ? s->lanes.inner : s->lanes.length));
+    s->rows = ry_lanes_cut(query->target->machine,
+                           by_channel ? s->lanes.outer * s->lanes.length : s->lanes.outer,
+                           4 * (by_channel ? s->lanes.inner : s->lanes.length));
 }
 
 bool ry_batch_norm_applicable(const ry_problem *problem)
@@ -40,7 +40,7 @@ static double work_of(const ry_query *query, const batch_norm_plan *s, size_t ta
                  count = (double)ry_tensor_count(&query->problem->in[0]);
     const double moved = ry_stream_work(query->target->machine, bytes);
     const double factors = (double)tasks * (double)s->lanes.length * cost->batch_factor;
-    return moved + (s->lanes.inner > 1 ? (double)s->rows * cost->batch_row
+    return moved + (s->lanes.inner > 1 ? (double)s->rows.extent * cost->batch_row
                                        : count * cost->batch_element + factors);
 }
 
@@ -50,7 +50,7 @@ rynd_status ry_batch_norm_prepare(const ry_query *query, ry_prepared *prepared, 
     batch_norm_plan s;
     ry_batch_norm_initialise(query, &s);
     prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
+    prepared->tasks[0] = (size_t)ry_cut_parts(&s.rows);
     prepared->state_size = sizeof s;
     prepared->scratch = s.lanes.inner > 1 ? 0 : (size_t)(s.lanes.length + 15) / 16 * 64;
     ry_count_work(work_of(query, &s, prepared->tasks[0]), ry_problem_bytes(query->problem),

@@ -7,7 +7,7 @@
 
 typedef struct batch_norm_plan {
     ry_lanes lanes;
-    int64_t rows, rows_per_task;
+    ry_cut_axis rows;
 } batch_norm_plan;
 
 bool ry_batch_norm_applicable(const ry_problem *problem);

@@ -99,13 +99,13 @@ RY_INLINE void batch_run(const ry_cpu_launch *launch, size_t task, batch_part_fn
         launch, s,
         batch_sums_in(s, whole ? launch->scratch : launch->workspace, whole ? 1 : s->channels)};
     if (launch->phase == 1) {
-        const batch_range c = batch_joined(s, task);
+        const ry_cut_range c = ry_cut_part(&s->joined, task);
         for (int64_t at = c.first; at < c.end; at++) {
             join(&w, at, at);
         }
         return;
     }
-    const batch_range units = batch_units(s, task);
+    const ry_cut_range units = ry_cut_part(&s->units, task);
     for (int64_t unit = units.first; unit < units.end; unit++) {
         if (whole) {
             for (int64_t p = 0; p < s->parts; p++) {

@@ -35,11 +35,12 @@ void ry_batch_sums_initialise(const ry_query *query, void *state)
     s->piece = ry_ceil_div(s->length, s->pieces);
     s->parts = ry_ceil_div(s->rows, s->step) * s->pieces;
     s->cut = !last && s->parts > 1 && s->channels < 2 * (int64_t)machine->cores;
-    s->units = last ? s->parts : s->cut ? s->channels * s->parts : s->channels;
+    const int64_t units = last ? s->parts : s->cut ? s->channels * s->parts : s->channels;
     const int64_t elements = last     ? s->step * s->channels
                              : s->cut ? s->step * s->piece
                                       : s->rows * s->length;
-    s->units_per_task = ry_lanes_per_task(machine, s->units, 4 * elements);
+    s->units = ry_lanes_cut(machine, units, 4 * elements);
+    s->joined = (ry_cut_axis){s->channels, BATCH_JOINED};
 }
 
 /* f32; x and y of the gradient may both be bf16. */
@@ -139,8 +140,8 @@ rynd_status ry_batch_sums_prepare(const ry_query *query, ry_prepared *prepared, 
         return ry_fail_memory(error);
     }
     prepared->phases = phases ? 3 : 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
-    prepared->tasks[1] = phases ? ry_lanes_tasks(s.channels, BATCH_JOINED) : 0;
+    prepared->tasks[0] = (size_t)ry_cut_parts(&s.units);
+    prepared->tasks[1] = phases ? (size_t)ry_cut_parts(&s.joined) : 0;
     prepared->tasks[2] = phases ? prepared->tasks[0] : 0;
     prepared->state_size = sizeof s;
     *(phases ? &prepared->workspace : &prepared->scratch) = (numbers + 15) / 16 * 64;

@@ -13,6 +13,7 @@
 
 #include "base/integer.h"
 #include "kernels/common/batch_norm_over.h"
+#include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
 
 /* Numbers of each channel: of a part's sums (SUMS), and that make the result (FACTORS). */
@@ -24,7 +25,8 @@ typedef struct batch_sums_plan {
     int64_t channels, rows, length; /* images and their positions; NHWC: positions and 1 */
     int64_t step, pieces, piece;    /* pieces of a row, and their length */
     int64_t parts;
-    int64_t units, units_per_task; /* channels; parts of a channel (cut); parts (NHWC) */
+    ry_cut_axis units;  /* channels; parts of a channel (cut); parts (NHWC) */
+    ry_cut_axis joined; /* channels of the second phase */
 } batch_sums_plan;
 
 /* Rows [first, first + count), elements [from, from + length) of each. */
@@ -56,23 +58,6 @@ static inline batch_sums batch_sums_in(const batch_sums_plan *s, void *memory, i
 static inline float *batch_sums_at(const batch_sums *in, int64_t part, int64_t c)
 {
     return in->sums + part * BATCH_SUMS * in->channels + c;
-}
-
-/* The units of a task. */
-typedef struct batch_range {
-    int64_t first, end;
-} batch_range;
-
-static inline batch_range batch_units(const batch_sums_plan *s, size_t task)
-{
-    const int64_t first = (int64_t)task * s->units_per_task;
-    return (batch_range){first, ry_min(first + s->units_per_task, s->units)};
-}
-
-static inline batch_range batch_joined(const batch_sums_plan *s, size_t task)
-{
-    const int64_t first = (int64_t)task * BATCH_JOINED;
-    return (batch_range){first, ry_min(first + BATCH_JOINED, s->channels)};
 }
 
 bool ry_batch_norm_train_applicable(const ry_problem *problem);

@@ -174,10 +174,10 @@ static void run(const ry_cpu_launch *launch, size_t task)
         *all = ry_moments_join_all(all, s->parts);
         return;
     }
-    int64_t part = (int64_t)task % s->parts, unit = (int64_t)task / s->parts,
-            from = part * s->step; /* unit: image, or image and group */
-    int64_t length = s->last ? s->spatial : s->width * s->spatial,
-            to = from + s->step < length ? from + s->step : length;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&s->cut, task, range);
+    const int64_t unit = range[0].first, from = range[1].first, to = range[1].end,
+                  part = (int64_t)task % s->parts;
     ry_moments *moments = launch->workspace;
     moments += unit * s->parts * (s->last ? s->groups : 1);
     float *scratch = launch->scratch;
@@ -189,8 +189,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
             apply_last(launch, s, moments, at, to - from, scratch);
         }
     } else if (launch->phase == 0) {
-        moments[part] =
-            ry_row_moments((const float *)launch->in[0] + unit * length + from, to - from);
+        moments[part] = ry_row_moments(
+            (const float *)launch->in[0] + unit * s->cut.axis[1].extent + from, to - from);
     } else {
         apply_first(launch, s, ry_moments_join_all(moments, s->parts), unit, from, to);
     }

@@ -28,9 +28,10 @@ void ry_group_norm_initialise(const ry_query *query, void *state)
     }
     s->width = s->channels / groups;
     const int64_t length = s->last ? s->spatial : s->width * s->spatial;
-    s->step = ry_min(length, ry_max(PART / (s->last ? s->channels : 1), 1));
-    s->step = ry_max(s->step, ry_ceil_div(length, MAX_PARTS));
-    s->parts = ry_ceil_div(length, s->step);
+    const int64_t step = ry_max(ry_min(length, ry_max(PART / (s->last ? s->channels : 1), 1)),
+                                ry_ceil_div(length, MAX_PARTS));
+    s->cut = (ry_task_cut){{{s->images * (s->last ? 1 : groups), 1}, {length, step}}};
+    s->parts = ry_cut_parts(&s->cut.axis[1]);
 }
 
 bool ry_group_norm_applicable(const ry_problem *problem)
@@ -55,7 +56,7 @@ rynd_status ry_group_norm_prepare(const ry_query *query, ry_prepared *prepared, 
     (void)error;
     group_norm_plan s;
     ry_group_norm_initialise(query, &s);
-    const size_t parts = (size_t)(s.images * s.parts * (s.last ? 1 : s.groups));
+    const size_t parts = (size_t)ry_cut_tasks(&s.cut);
     prepared->phases = s.last ? 3 : 2;
     prepared->tasks[0] = parts;
     prepared->tasks[1] = s.last ? (size_t)(s.images * s.groups) : parts;

@@ -188,9 +188,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const layer_norm_plan *plan = launch->state;
     const ry_problem *problem = launch->problem;
-    const int64_t n = plan->length, first = (int64_t)task * plan->rows_per_task;
-    const int64_t end =
-        first + plan->rows_per_task < plan->rows ? first + plan->rows_per_task : plan->rows;
+    const ry_cut_range rows = ry_cut_part(&plan->rows, task);
+    const int64_t n = plan->length, end = rows.end;
     norm s = {.scale = ry_problem_has_input(problem, 1) ? launch->in[1] : NULL,
               .bias = ry_problem_has_input(problem, 2) ? launch->in[2] : NULL,
               .means = ry_problem_has_output(problem, 1) ? launch->out[1] : NULL,
@@ -205,7 +204,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     s.live = ry_vf_load_m(ones, s.tail);
     const float *x = launch->in[0];
     float *y = launch->out[0];
-    int64_t row = first;
+    int64_t row = rows.first;
     for (; n <= LAYER_NORM_SHORT && row + TOGETHER <= end; row += TOGETHER) {
         norm_rows(&s, y + row * n, x + row * n, TOGETHER, row);
     }

@@ -6,21 +6,23 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
 
-static void rows_of(const ry_problem *problem, layer_norm_plan *s)
+/* Returns the rows, and sets their length. */
+static int64_t rows_of(const ry_problem *problem, layer_norm_plan *s)
 {
     const ry_tensor *x = &problem->in[0];
-    *s = (layer_norm_plan){.rows = 1, .length = 1};
+    int64_t rows = 1;
+    s->length = 1;
     for (int i = 0; i < x->rank; i++) {
-        *(i < ry_axis(problem->attrs.layer_norm.axis, x->rank) ? &s->rows : &s->length) *=
-            x->dim[i];
+        *(i < ry_axis(problem->attrs.layer_norm.axis, x->rank) ? &rows : &s->length) *= x->dim[i];
     }
+    return rows;
 }
 
 void ry_layer_norm_initialise(const ry_query *query, void *state)
 {
     layer_norm_plan *s = state;
-    rows_of(query->problem, s);
-    s->rows_per_task = ry_lanes_per_task(query->target->machine, s->rows, 4 * s->length);
+    const int64_t rows = rows_of(query->problem, s);
+    s->rows = ry_lanes_cut(query->target->machine, rows, 4 * s->length);
 }
 
 static bool row_major_f32(const ry_tensor *t)
@@ -58,10 +60,10 @@ rynd_status ry_layer_norm_prepare(const ry_query *query, ry_prepared *prepared, 
     layer_norm_plan s;
     ry_layer_norm_initialise(query, &s);
     prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
+    prepared->tasks[0] = (size_t)ry_cut_parts(&s.rows);
     prepared->state_size = sizeof s;
     const double each = s.length > LAYER_NORM_SHORT ? cost->layer_long : cost->layer_element;
-    const double work = (double)s.rows * ((double)s.length * each + cost->layer_row);
+    const double work = (double)s.rows.extent * ((double)s.length * each + cost->layer_row);
     ry_count_work(work, ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef RY_KERNELS_CPU_NORM_LAYER_NORM_PLAN_H
 #define RY_KERNELS_CPU_NORM_LAYER_NORM_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
 
 /* Longer rows are summed in parts. At most LAYER_NORM_SHORT / RY_W numbers are added in f32 one
@@ -10,7 +11,8 @@
 enum { LAYER_NORM_SHORT = 1024 };
 
 typedef struct layer_norm_plan {
-    int64_t rows, length, rows_per_task;
+    int64_t length;
+    ry_cut_axis rows;
 } layer_norm_plan;
 
 bool ry_layer_norm_applicable(const ry_problem *problem);

@@ -112,7 +112,7 @@ RY_INLINE void run_units(const ry_cpu_launch *launch, rynd_dtype dtype, size_t t
     const ry_lrn_attrs *a = &launch->problem->attrs.lrn;
     const formula f = {(float)a->bias, (float)(a->alpha / (double)a->size), (float)a->beta};
     const int64_t channels = s->lanes.length, size = ry_min(a->size, 2 * channels);
-    const ry_lane_range units = ry_lane_blocks_task(s, task);
+    const ry_cut_range units = ry_cut_part(&s->units, task);
     for (int64_t unit = units.first; unit < units.end; unit++) {
         if (s->blocks == 0) {
             row_of(launch, dtype, unit * channels, size, f);

@@ -151,7 +151,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const bool logarithm = launch->problem->attrs.softmax.kind == RY_softmax_kind_log_softmax;
     const tail t = tail_of(length);
     float *block = launch->scratch;
-    const ry_lane_range units = ry_lane_blocks_task(s, task);
+    const ry_cut_range units = ry_cut_part(&s->units, task);
     for (int64_t unit = units.first; unit < units.end; unit++) {
         const ry_lane_unit u = ry_lane_blocks_unit(s, unit);
         const int64_t at = u.at, columns = u.columns;

@@ -69,30 +69,24 @@ bool ry_lanes_alike(const ry_tensor *a, const ry_tensor *b)
     return true;
 }
 
-int64_t ry_lanes_per_task(const ry_machine *machine, int64_t count, int64_t bytes)
+ry_cut_axis ry_lanes_cut(const ry_machine *machine, int64_t count, int64_t bytes)
 {
     const double all = (double)count * (double)bytes;
     const int64_t fit = bytes > 0 ? ry_machine_task_bytes(machine, all) / bytes : count;
-    return fit < 1 ? 1 : fit < count ? fit : count > 0 ? count : 1;
-}
-
-size_t ry_lanes_tasks(int64_t count, int64_t per_task)
-{
-    return (size_t)((count + per_task - 1) / per_task);
+    return (ry_cut_axis){count, ry_clamp(fit, 1, ry_max(count, 1))};
 }
 
 void ry_lane_blocks_cut(const ry_machine *machine, ry_lane_blocks *s)
 {
     const int64_t inner = s->lanes.inner;
     s->blocks = inner > 1 ? ry_ceil_div(inner, RY_LANE_COLUMNS) : 0;
-    s->units = s->lanes.outer * ry_max(s->blocks, 1);
-    s->units_per_task =
-        ry_lanes_per_task(machine, s->units, 4 * s->lanes.length * ry_min(inner, RY_LANE_COLUMNS));
+    s->units = ry_lanes_cut(machine, s->lanes.outer * ry_max(s->blocks, 1),
+                            4 * s->lanes.length * ry_min(inner, RY_LANE_COLUMNS));
 }
 
 void ry_lane_blocks_prepare(const ry_lane_blocks *s, ry_prepared *prepared)
 {
     prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s->units, s->units_per_task);
+    prepared->tasks[0] = (size_t)ry_cut_parts(&s->units);
     prepared->state_size = sizeof *s;
 }

@@ -4,6 +4,7 @@
 #ifndef RY_KERNELS_CPU_PARTS_DENSE_LANES_H
 #define RY_KERNELS_CPU_PARTS_DENSE_LANES_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
 #include "machine/machine.h"
 
@@ -23,7 +24,7 @@ bool ry_lanes_alike(const ry_tensor *a, const ry_tensor *b);
 typedef struct ry_lane_blocks {
     ry_lanes lanes;
     int64_t blocks; /* blocks of columns per outer position; 0: by rows */
-    int64_t units, units_per_task;
+    ry_cut_axis units;
 } ry_lane_blocks;
 
 /* Columns of a block: what is kept of each stays in L1, and a line of the block fills cache lines.
@@ -34,18 +35,7 @@ enum { RY_LANE_COLUMNS = 256 };
 void ry_lane_blocks_cut(const ry_machine *machine, ry_lane_blocks *s);
 void ry_lane_blocks_prepare(const ry_lane_blocks *s, ry_prepared *prepared);
 
-/* The units [first, end) of a task, and where a unit is stored: element `at`, `columns` lanes wide
- * (1: a row). */
-typedef struct ry_lane_range {
-    int64_t first, end;
-} ry_lane_range;
-
-static inline ry_lane_range ry_lane_blocks_task(const ry_lane_blocks *s, size_t task)
-{
-    const int64_t first = (int64_t)task * s->units_per_task, end = first + s->units_per_task;
-    return (ry_lane_range){first, end < s->units ? end : s->units};
-}
-
+/* Where a unit is stored: element `at`, `columns` lanes wide (1: a row). */
 typedef struct ry_lane_unit {
     int64_t outer, column, at, columns;
 } ry_lane_unit;
@@ -59,8 +49,7 @@ static inline ry_lane_unit ry_lane_blocks_unit(const ry_lane_blocks *s, int64_t 
                           left < RY_LANE_COLUMNS ? left : RY_LANE_COLUMNS};
 }
 
-/* How many of `count` units of `bytes` a task takes, and how many tasks that makes. */
-int64_t ry_lanes_per_task(const ry_machine *machine, int64_t count, int64_t bytes);
-size_t ry_lanes_tasks(int64_t count, int64_t per_task);
+/* Cuts `count` units of `bytes` each into tasks: the one axis of a cut. */
+ry_cut_axis ry_lanes_cut(const ry_machine *machine, int64_t count, int64_t bytes);
 
 #endif

@@ -33,12 +33,11 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const ry_dropout_plan *plan = launch->state;
     const ry_dropout drop =
         ry_dropout_of(&launch->problem->attrs.dropout, *(const double *)launch->in[1]);
-    const int64_t first = (int64_t)task * plan->elements_of_task,
-                  end = ry_min(first + plan->elements_of_task, plan->count);
+    const ry_cut_range elements = ry_cut_part(&plan->elements, task);
     const float *x = launch->in[0];
     float *y = launch->out[0];
-    for (int64_t i = first; i < end; i += RY_DROPOUT_GROUP) {
-        group(&drop, (uint64_t)i / 4, x + i, y + i, ry_min(end - i, RY_DROPOUT_GROUP));
+    for (int64_t i = elements.first; i < elements.end; i += RY_DROPOUT_GROUP) {
+        group(&drop, (uint64_t)i / 4, x + i, y + i, ry_min(elements.end - i, RY_DROPOUT_GROUP));
     }
 }
 

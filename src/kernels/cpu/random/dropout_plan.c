@@ -19,10 +19,11 @@ bool ry_dropout_applicable(const ry_problem *problem)
 void ry_dropout_initialise(const ry_query *query, void *state)
 {
     ry_dropout_plan *plan = state;
-    plan->count = ry_tensor_count(&query->problem->in[0]);
-    const int64_t groups = ry_ceil_div(plan->count, RY_DROPOUT_GROUP);
-    plan->elements_of_task =
-        ry_lanes_per_task(query->target->machine, groups, RY_DROPOUT_GROUP * 4) * RY_DROPOUT_GROUP;
+    const int64_t count = ry_tensor_count(&query->problem->in[0]);
+    const ry_cut_axis groups =
+        ry_lanes_cut(query->target->machine, ry_ceil_div(count, RY_DROPOUT_GROUP),
+                     RY_DROPOUT_GROUP * (int64_t)sizeof(float));
+    plan->elements = (ry_cut_axis){count, groups.part * RY_DROPOUT_GROUP};
 }
 
 rynd_status ry_dropout_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -31,9 +32,9 @@ rynd_status ry_dropout_prepare(const ry_query *query, ry_prepared *prepared, ry_
     (void)error;
     ry_dropout_initialise(query, &plan);
     prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(plan.count, plan.elements_of_task);
+    prepared->tasks[0] = (size_t)ry_cut_parts(&plan.elements);
     prepared->state_size = sizeof plan;
-    ry_count_work((double)plan.count * ry_costs_asked(query)->random.dropout,
+    ry_count_work((double)plan.elements.extent * ry_costs_asked(query)->random.dropout,
                   ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }

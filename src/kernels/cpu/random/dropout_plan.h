@@ -3,14 +3,14 @@
 #ifndef RY_KERNELS_CPU_RANDOM_DROPOUT_PLAN_H
 #define RY_KERNELS_CPU_RANDOM_DROPOUT_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
 
 /* Elements whose numbers are made side by side (simd/philox_lanes.h). */
 enum { RY_DROPOUT_GROUP = 64 };
 
 typedef struct ry_dropout_plan {
-    int64_t count;            /* number of elements */
-    int64_t elements_of_task; /* a multiple of the group */
+    ry_cut_axis elements; /* tasks take whole groups */
 } ry_dropout_plan;
 
 bool ry_dropout_applicable(const ry_problem *problem);

@@ -46,9 +46,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const int rank = y->rank - 2;
     const bool align = p->attrs.affine_grid.align_corners != 0;
     const ry_dtype dtype = (ry_dtype)y->dtype;
-    const int64_t first = (int64_t)task * s->per_task,
-                  end = first + s->per_task < s->lines ? first + s->per_task : s->lines;
-    for (int64_t line = first; line < end; line++) {
+    const ry_cut_range lines = ry_cut_part(&s->lines, task);
+    for (int64_t line = lines.first; line < lines.end; line++) {
         int64_t index[RY_MAX_RANK], rest = line;
         for (int d = rank - 1; d >= 0; d--) {
             index[d] = rest % y->dim[d];

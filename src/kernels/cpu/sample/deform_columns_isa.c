@@ -109,25 +109,25 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const ry_points_plan *s = launch->state;
     const ry_problem *p = launch->problem;
     const ry_window window = ry_window_of(p);
-    const int64_t image = (int64_t)task / s->blocks, first = (int64_t)task % s->blocks * s->block;
-    const int64_t end = first + s->block < s->positions ? first + s->block : s->positions,
-                  taps = p->out[0].dim[1] / s->channels;
+    const int64_t taps = p->out[0].dim[1] / s->channels;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&s->cut, task, range);
     ry_points_axis axis[RY_MAX_RANK];
     for (int a = 0; a < s->rank; a++) {
         axis[a] = ry_points_axis_of(s, launch->scratch, a);
     }
     for (int64_t n = 0; n < taps * p->attrs.deform_columns.offset_groups; n++) {
-        tap_of tap = {.image = image, .group = n / taps, .number = n};
+        tap_of tap = {.image = range[0].first, .group = n / taps, .number = n};
         int64_t rest = n % taps;
         for (int a = s->rank - 1; a >= 0; a--) {
             tap.place[a] = rest % window.axis[a].taps;
             rest /= window.axis[a].taps;
         }
         ry_points_line line = {.count = 0};
-        while (ry_points_next(s, p->out[0].dim + 2, first, end, &line)) {
+        while (ry_points_next(s, p->out[0].dim + 2, range[1].first, range[1].end, &line)) {
             locate_line(launch, &window, &tap, &line, axis);
         }
-        read_channels(launch, &tap, taps, first, end - first, axis);
+        read_channels(launch, &tap, taps, range[1].first, range[1].count, axis);
     }
 }
 

@@ -127,14 +127,15 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const ry_points_plan *s = launch->state;
     const ry_tensor *grid = &launch->problem->in[1];
-    const int64_t image = (int64_t)task / s->blocks, first = (int64_t)task % s->blocks * s->block;
-    const int64_t end = first + s->block < s->positions ? first + s->block : s->positions;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&s->cut, task, range);
+    const int64_t image = range[0].first, first = range[1].first;
     ry_points_axis axis[RY_MAX_RANK];
     for (int a = 0; a < s->rank; a++) {
         axis[a] = ry_points_axis_of(s, launch->scratch, a);
     }
     ry_points_line line = {.count = 0};
-    while (ry_points_next(s, grid->dim + 1, first, end, &line)) {
+    while (ry_points_next(s, grid->dim + 1, first, range[1].end, &line)) {
         run_of run = {launch->in[1], (ry_dtype)grid->dtype, image * grid->stride[0],
                       grid->stride[s->rank], line.count};
         for (int a = 0; a < s->rank; a++) {
@@ -144,7 +145,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
     const ry_points_memory memory =
         ry_points_memory_of(s, launch->in[0], image, launch->out[0], image, first);
-    RY_ISA_SYMBOL(points_run)(s, axis, end - first, &memory, launch->scratch);
+    RY_ISA_SYMBOL(points_run)(s, axis, range[1].count, &memory, launch->scratch);
 }
 
 RY_CPU_KERNEL(grid_sample, grid_sample, strict, .simd = RY_SIMD,

@@ -55,7 +55,7 @@ void ry_points_lay_out(ry_points_plan *plan, int64_t taps)
     const int64_t even = ry_ceil_div(ry_product(plan->images, plan->positions), TASKS),
                   room = ry_min(RY_POINTS_BLOCK, RY_POINTS_ENTRIES / plan->pass);
     plan->block = ry_min(ry_clamp(ry_ceil_div(even, 16) * 16, MIN_BLOCK, room), plan->positions);
-    plan->blocks = ry_ceil_div(plan->positions, plan->block);
+    plan->cut = (ry_task_cut){{{plan->images, 1}, {plan->positions, plan->block}}};
     plan->axis_length = plan->axis_length > 0 ? plan->axis_length : plan->block;
     const int64_t entries = plan->rank * plan->axis_taps * plan->axis_length;
     size_t end = 0;
@@ -85,7 +85,7 @@ void ry_points_prepare(const ry_query *query, const ry_points_plan *plan, double
                  bytes = ry_problem_bytes(query->problem),
                  locating = plan->rank * cost->located + (double)plan->taps * cost->joined;
     *prepared = (ry_prepared){.phases = 1,
-                              .tasks = {(size_t)(plan->images * plan->blocks)},
+                              .tasks = {(size_t)ry_cut_tasks(&plan->cut)},
                               .state_size = sizeof *plan,
                               .scratch = plan->scratch};
     ry_count_work(ry_stream_work(query->target->machine, bytes) +

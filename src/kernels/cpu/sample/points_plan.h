@@ -6,6 +6,7 @@
 #define RY_KERNELS_CPU_SAMPLE_POINTS_PLAN_H
 
 #include "base/room.h"
+#include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
 
 enum {
@@ -26,7 +27,7 @@ typedef struct ry_points_plan {
     int64_t axis_length; /* entries of an axis's table for each tap; 0: one a position */
     int64_t block, pass; /* positions of a block, taps of a pass at most */
     int64_t taps;        /* a position at most */
-    int64_t blocks;      /* an image at most */
+    ry_task_cut cut;     /* images, positions, and channels if an operator cuts them */
     bool picks;          /* one tap a position, which is copied */
     bool largest;        /* the largest product, not the sum; a tap outside gives 0 */
     bool wide;           /* weights and sums are double */

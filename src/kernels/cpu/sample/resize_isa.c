@@ -231,8 +231,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const resize_plan *s = launch->state;
     const int64_t size = (int64_t)ry_dtype_size((ry_dtype)s->dtype), n = s->width.out * s->inner;
-    const int64_t first = (int64_t)task * s->rows_per_task,
-                  end = first + s->rows_per_task < s->rows ? first + s->rows_per_task : s->rows;
+    const ry_cut_range rows = ry_cut_part(&s->rows, task);
+    const int64_t first = rows.first, end = rows.end;
     int64_t held[RESIZE_RING], before = -1;
     memset(held, -1, sizeof held);
     walk at = {.plan = s,

@@ -230,7 +230,6 @@ static void describe(const ry_query *query, void *room, resize_plan *s, size_t *
                        .extrapolates = !gradient && problem->attrs.resize.coordinates ==
                                                         RY_resize_coordinates_tf_crop_and_resize,
                        .inner = 1,
-                       .rows = 1,
                        .taps = 1,
                        .slots = 1};
     *bytes = ry_aligned(sizeof *s) + transposing_bytes(problem);
@@ -251,9 +250,10 @@ static void describe(const ry_query *query, void *room, resize_plan *s, size_t *
                           i == last ? &s->width : &s->lead[s->leads++]);
         }
     }
+    int64_t rows = 1;
     for (int a = 0; a < s->leads; a++) {
         s->levels += !s->lead[a].kept;
-        s->rows *= s->lead[a].out;
+        rows *= s->lead[a].out;
         s->taps = ry_product(s->taps, s->lead[a].taps);
         s->slots = ry_product(s->slots, s->lead[a].slots);
     }
@@ -262,9 +262,8 @@ static void describe(const ry_query *query, void *room, resize_plan *s, size_t *
     s->slots = s->ring ? s->slots : 1;
     s->single = s->ring && s->leads > 0 && !s->lead[s->leads - 1].kept &&
                 (s->leads == 1 || (s->leads == 2 && s->lead[0].kept));
-    s->rows_per_task =
-        ry_lanes_per_task(query->target->machine, s->rows,
-                          (int64_t)ry_dtype_size((ry_dtype)s->dtype) * s->width.out * s->inner);
+    s->rows = ry_lanes_cut(query->target->machine, rows,
+                           (int64_t)ry_dtype_size((ry_dtype)s->dtype) * s->width.out * s->inner);
 }
 
 /* Work per element along an axis, if elements lie in rows or follow a repeating pattern. */
@@ -309,7 +308,7 @@ static double resized_rows(const resize_plan *s)
  * for the ring. */
 static double rows_work(const resize_plan *s, const struct ry_resize_costs *cost)
 {
-    const double rows = (double)s->rows, pixels = rows * (double)s->width.out;
+    const double rows = (double)s->rows.extent, pixels = rows * (double)s->width.out;
     const bool copied = s->taps == 1 && s->width.taps == 1;
     const double pick = s->width.taps == 1 ? cost->pick : cost->gather;
     const double along = repeats(&s->width) || s->width.taps > 2
@@ -325,7 +324,8 @@ static double pixels_work(const ry_query *query, const resize_plan *s)
     const struct ry_resize_costs *cost = &ry_costs_asked(query)->resize;
     const ry_machine *machine = query->target->machine;
     const int width = query->kernel->simd.width;
-    const double pixels = (double)s->rows * (double)s->width.out, row = 4.0 * (double)s->inner;
+    const double pixels = (double)s->rows.extent * (double)s->width.out,
+                 row = 4.0 * (double)s->inner;
     const double taps =
         (double)((s->taps > 1 ? s->taps : 0) + (s->width.taps > 1 ? s->width.taps : 0));
     const double ring = s->taps > 1 ? (double)s->taps * row : 0;
@@ -364,7 +364,7 @@ rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_e
     ry_release(&ry_system_allocator, room);
     prepared->phases = 1;
     ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
-    prepared->tasks[0] = ry_lanes_tasks(s.rows, s.rows_per_task);
+    prepared->tasks[0] = (size_t)ry_cut_parts(&s.rows);
     lay_out(&s, &prepared->scratch);
     return prepared->scratch < SIZE_MAX / 2 ? RYND_OK : ry_fail_memory(error);
 }

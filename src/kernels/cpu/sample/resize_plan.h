@@ -7,6 +7,7 @@
 #ifndef RY_KERNELS_CPU_SAMPLE_RESIZE_PLAN_H
 #define RY_KERNELS_CPU_SAMPLE_RESIZE_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
 
 /* Resized rows that are kept in a ring. */
@@ -42,7 +43,8 @@ typedef struct resize_plan {
     bool single; /* one lead has a table, behind a kept one at most, and the ring holds its taps */
     int leads;
     resize_axis lead[RY_MAX_RANK], width;
-    int64_t inner, rows, rows_per_task;
+    int64_t inner;
+    ry_cut_axis rows;
     int64_t taps;  /* input rows of an output row */
     bool ring;     /* are resized rows kept for the next output rows? */
     int64_t slots; /* resized rows in the scratch */

@@ -100,17 +100,17 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const ry_roi_align_plan *plan = launch->state;
     const ry_points_plan *s = &plan->points;
-    const int64_t unit = (int64_t)task / plan->channel_blocks, roi = unit / s->blocks,
-                  first = unit % s->blocks * s->block, columns = launch->problem->out[0].dim[3];
-    const int64_t count = first + s->block < s->positions ? s->block : s->positions - first,
-                  channel = (int64_t)task % plan->channel_blocks * RY_ROI_CHANNELS,
-                  left = s->channels - channel, image = image_of(launch, roi);
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&s->cut, task, range);
+    const int64_t roi = range[0].first, first = range[1].first, count = range[1].count,
+                  channel = range[2].first, columns = launch->problem->out[0].dim[3],
+                  image = image_of(launch, roi);
     const size_t size = ry_dtype_size((ry_dtype)s->dtype);
     ry_points_memory m =
         ry_points_memory_of(s, launch->in[0], image < 0 ? 0 : image, launch->out[0], roi, first);
     m.x = (const char *)m.x + channel * m.x_channel * (int64_t)size;
     m.y = (char *)m.y + channel * m.y_channel * (int64_t)size;
-    m.channels = left < RY_ROI_CHANNELS ? left : RY_ROI_CHANNELS;
+    m.channels = range[2].count;
     ry_points_axis axis[2];
     for (int a = 0; a < 2; a++) {
         int32_t *place = RY_AT(int32_t, launch->scratch, plan->places[a]);

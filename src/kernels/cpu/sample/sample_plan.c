@@ -107,7 +107,7 @@ void ry_roi_align_initialise(const ry_query *query, void *state)
         s->places[a] = s->points.scratch;
         s->points.scratch += ry_aligned((size_t)s->points.block * sizeof(int32_t));
     }
-    s->channel_blocks = ry_ceil_div(s->points.channels, RY_ROI_CHANNELS);
+    s->points.cut.axis[2] = (ry_cut_axis){s->points.channels, RY_ROI_CHANNELS};
 }
 
 rynd_status ry_roi_align_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -115,8 +115,7 @@ rynd_status ry_roi_align_prepare(const ry_query *query, ry_prepared *prepared, r
     ry_roi_align_plan s;
     (void)error;
     ry_roi_align_initialise(query, &s);
-    ry_points_prepare(query, &s.points, 1, (double)s.channel_blocks, prepared);
-    prepared->tasks[0] *= (size_t)s.channel_blocks;
+    ry_points_prepare(query, &s.points, 1, (double)ry_cut_parts(&s.points.cut.axis[2]), prepared);
     prepared->state_size = sizeof s;
     return RYND_OK;
 }
@@ -135,9 +134,8 @@ void ry_affine_grid_initialise(const ry_query *query, void *state)
     const ry_tensor *y = &query->problem->out[0];
     const int64_t line = y->dim[y->rank - 2] * y->dim[y->rank - 1];
     ry_affine_grid_plan *s = state;
-    s->lines = ry_tensor_count(y) / line;
-    s->per_task = ry_lanes_per_task(query->target->machine, s->lines,
-                                    line * (int64_t)ry_dtype_size((ry_dtype)y->dtype));
+    s->lines = ry_lanes_cut(query->target->machine, ry_tensor_count(y) / line,
+                            line * (int64_t)ry_dtype_size((ry_dtype)y->dtype));
 }
 
 rynd_status ry_affine_grid_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -148,9 +146,9 @@ rynd_status ry_affine_grid_prepare(const ry_query *query, ry_prepared *prepared,
     (void)error;
     ry_affine_grid_initialise(query, &s);
     *prepared = (ry_prepared){
-        .phases = 1, .tasks = {ry_lanes_tasks(s.lines, s.per_task)}, .state_size = sizeof s};
+        .phases = 1, .tasks = {(size_t)ry_cut_parts(&s.lines)}, .state_size = sizeof s};
     ry_count_work(ry_stream_work(query->target->machine, ry_problem_bytes(problem)) +
-                      (double)s.lines * cost->line +
+                      (double)s.lines.extent * cost->line +
                       (double)ry_tensor_count(&problem->out[0]) * cost->coordinate,
                   ry_problem_bytes(problem), prepared);
     return RYND_OK;

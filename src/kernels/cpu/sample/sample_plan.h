@@ -7,9 +7,8 @@
 #include "kernels/cpu/sample/points_plan.h"
 
 typedef struct ry_roi_align_plan {
-    ry_points_plan points;
-    int64_t channel_blocks; /* tasks of a block of bins */
-    size_t places[2];       /* row and column of each bin of a block: bytes into the scratch */
+    ry_points_plan points; /* tasks also are cut along channels */
+    size_t places[2];      /* row and column of each bin of a block: bytes into the scratch */
 } ry_roi_align_plan;
 
 /* Channels of a task. */
@@ -17,7 +16,7 @@ enum { RY_ROI_CHANNELS = 64 };
 
 /* Lines along the last spatial dim. */
 typedef struct ry_affine_grid_plan {
-    int64_t lines, per_task;
+    ry_cut_axis lines;
 } ry_affine_grid_plan;
 
 bool ry_grid_sample_applicable(const ry_problem *problem);

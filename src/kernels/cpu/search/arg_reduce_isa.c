@@ -179,7 +179,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
                       .length = b->lanes.length,
                       .size = (int64_t)ry_dtype_size(dtype),
                       .r = {a->min ? -1 : 1, a->min ? -1 : 0, a->select_last != 0}};
-    const ry_lane_range units = ry_lane_blocks_task(b, task);
+    const ry_cut_range units = ry_cut_part(&b->units, task);
     for (int64_t unit = units.first; unit < units.end;) {
         if (b->blocks != 0) {
             const ry_lane_unit u = ry_lane_blocks_unit(b, unit++);

@@ -58,9 +58,9 @@ rynd_status ry_arg_reduce_prepare(const ry_query *query, ry_prepared *prepared, 
     ry_arg_reduce_initialise(query, &s);
     ry_lane_blocks_prepare(&s, prepared);
     const double count = (double)ry_tensor_count(&query->problem->in[0]);
-    const bool tiles = s.lanes.length <= ARG_SHORT_ROW && s.units_per_task >= ARG_LEAST_ROWS;
+    const bool tiles = s.lanes.length <= ARG_SHORT_ROW && s.units.part >= ARG_LEAST_ROWS;
     const double rows =
-        tiles ? count * cost->tiled : (double)s.units * cost->row + count * cost->element;
+        tiles ? count * cost->tiled : (double)s.units.extent * cost->row + count * cost->element;
     ry_count_work(s.blocks ? count * cost->column : rows, ry_problem_bytes(query->problem),
                   prepared);
     return RYND_OK;

@@ -166,7 +166,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
                       .length = s->lanes.length,
                       .reverse = a->reverse != 0,
                       .how = {a->product != 0, a->exclusive != 0}};
-    const ry_lane_range units = ry_lane_blocks_task(s, task);
+    const ry_cut_range units = ry_cut_part(&s->units, task);
     for (int64_t unit = units.first; unit < units.end;) {
         const int runs = units.end - unit >= RUNS ? RUNS : 1;
         if (s->blocks == 0) {

@@ -166,9 +166,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
               s->lanes.length,
               k,
               problem->attrs.topk.largest ? 0 : all};
-    const int64_t first = (int64_t)task * s->units_per_task,
-                  end = ry_min(first + s->units_per_task, s->units);
-    for (int64_t unit = first; unit < end; unit++) {
+    const ry_cut_range units = ry_cut_part(&s->units, task);
+    for (int64_t unit = units.first; unit < units.end; unit++) {
         const int64_t to = unit / inner * k * inner + unit % inner;
         l.at = unit / inner * l.length * inner + unit % inner;
         (wide ? select_wide : select_narrow)(launch->scratch, &l);

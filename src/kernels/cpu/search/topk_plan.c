@@ -19,8 +19,8 @@ void ry_topk_initialise(const ry_query *query, void *memory)
     int axis = axis_of(problem);
     ry_lanes_make(&problem->in[0], axis, axis + 1, &s->lanes);
     s->k = problem->out[0].dim[axis];
-    s->units = s->lanes.outer * s->lanes.inner;
-    s->units_per_task = ry_lanes_per_task(query->target->machine, s->units, 4 * s->lanes.length);
+    s->units =
+        ry_lanes_cut(query->target->machine, s->lanes.outer * s->lanes.inner, 4 * s->lanes.length);
 }
 
 bool ry_topk_applicable(const ry_problem *problem)
@@ -47,7 +47,7 @@ rynd_status ry_topk_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     ry_topk_plan s;
     ry_topk_initialise(query, &s);
     prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->tasks[0] = (size_t)ry_cut_parts(&s.units);
     prepared->state_size = sizeof s;
     const size_t k = (size_t)s.k;
     if (k > SIZE_MAX / 64) {
@@ -56,6 +56,6 @@ rynd_status ry_topk_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     prepared->scratch = (k * 2 * sizeof(uint64_t) + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
     const double refused = (double)s.lanes.length * ry_costs_asked(query)->search.refused;
     const double sorted = (double)k * log2((double)k + 1) * ry_costs_asked(query)->search.sorted;
-    ry_count_work((double)s.units * (refused + sorted), ry_problem_bytes(problem), prepared);
+    ry_count_work((double)s.units.extent * (refused + sorted), ry_problem_bytes(problem), prepared);
     return RYND_OK;
 }

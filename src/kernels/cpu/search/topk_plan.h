@@ -8,7 +8,7 @@
 typedef struct ry_topk_plan {
     ry_lanes lanes;
     int64_t k;
-    int64_t units, units_per_task;
+    ry_cut_axis units;
 } ry_topk_plan;
 
 bool ry_topk_applicable(const ry_problem *problem);

@@ -129,8 +129,8 @@ static double task_cost(const separable_plan *plan, const ry_machine *machine, i
                       (double)task_rows;
 }
 
-/* Chooses the rows of a strip. */
-static int64_t choose_rows(const separable_plan *plan, const ry_machine *machine)
+/* Rows of a strip. */
+static int64_t usual_rows(const separable_plan *plan, const ry_machine *machine)
 {
     const int64_t row = plan->columns_out * plan->m_step * (int64_t)sizeof(float),
                   together = plan->depthwise.height;
@@ -145,23 +145,24 @@ static int64_t choose_rows(const separable_plan *plan, const ry_machine *machine
     return ry_min(ry_max(1, rows), plan->rows_out);
 }
 
-static void list_task_rows(const ry_query *query, const void *user, int knob,
-                           ry_knob_values *values)
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
     const separable_plan *plan = user;
     const int64_t strips = (int64_t)ry_blocks_of(plan->costs)->separable_strips;
-    (void)query;
-    (void)knob;
+    if (knob == SEPARABLE_ROWS) {
+        ry_knob_values_add(values, usual_rows(plan, query->target->machine));
+        return;
+    }
     for (int64_t rows = plan->rows; rows <= strips * plan->rows; rows += plan->rows) {
         ry_knob_values_add(values, rows);
     }
 }
 
-static bool set_task_rows(const ry_query *query, void *user, int knob, const ry_form *form)
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
 {
     separable_plan *plan = user;
     (void)query;
-    plan->task_rows = form->value[knob];
+    *(knob == SEPARABLE_ROWS ? &plan->rows : &plan->task_rows) = form->value[knob];
     return true;
 }
 
@@ -172,15 +173,10 @@ static double cost_of(const ry_query *query, void *user, double least)
     return task_cost(plan, query->target->machine, plan->task_rows);
 }
 
-static const ry_form_axis axes[] = {{.knob = SEPARABLE_TASK_ROWS}};
-static const ry_form_search search = {axes, 1, list_task_rows, set_task_rows, NULL, cost_of};
-
-static void choose_tasks(const ry_query *query, separable_plan *plan)
-{
-    plan->rows = ry_form_or(query, SEPARABLE_ROWS, choose_rows(plan, query->target->machine));
-    (void)ry_form_least(&search, query, plan);
-    plan->tasks = (ry_task_cut){{{plan->batch, 1}, {plan->rows_out, plan->task_rows}}};
-}
+static const ry_form_axis axes[] = {{.knob = SEPARABLE_ROWS},
+                                    {.knob = SEPARABLE_TASK_ROWS, .after = 1}};
+static const ry_form_search search = {
+    axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of};
 
 static double count_cycles(const separable_plan *plan)
 {
@@ -214,7 +210,8 @@ void ry_separable_initialise(const ry_query *query, void *state)
     const double last = (double)ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L3);
     plan->depthwise.fetches =
         plan->depthwise.fetches && (double)ry_tensor_bytes(&problem->in[0]) > last;
-    choose_tasks(query, plan);
+    (void)ry_form_least(&search, query, plan);
+    plan->tasks = (ry_task_cut){{{plan->batch, 1}, {plan->rows_out, plan->task_rows}}};
     plan->pointwise = plan->depthwise.packed;
     plan->bias = plan->pointwise + plan->channels * ry_round_up(plan->outputs, simd->width);
     plan->packed = plan->bias + plan->oc_blocks * plan->tile_columns;

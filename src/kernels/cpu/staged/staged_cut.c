@@ -147,7 +147,7 @@ static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
 }
 
 /* Images of a task with runs: several small images, as long as tasks suffice for all cores. */
-static int64_t choose_images(const staged_plan *plan, const ry_machine *machine)
+static int64_t usual_images(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t image = (plan->grid[0] + plan->reach[0]) * plan->pitch,
@@ -162,7 +162,7 @@ static int64_t choose_images(const staged_plan *plan, const ry_machine *machine)
 
 /* Rows of a task with runs: enough rows that staging the halo costs little, few enough that all
  * threads have tasks. */
-static int64_t choose_run_rows(const staged_plan *plan, const ry_machine *machine)
+static int64_t usual_run_rows(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t rows = plan->grid[0], planes = g->batch * g->groups * plan->slices;
@@ -182,7 +182,7 @@ static int64_t image_rows(const staged_plan *plan, int64_t rows)
 /* Few enough that all cores are busy to the end, and that what they read stays in a first-level
  * cache, or a share of a second-level one where blocks could not be smaller without more of them
  * than are expected. */
-static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
+static int64_t usual_rows(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t height = plan->grid[0], few = ry_ceil_div(height, min_tasks(plan, machine));
@@ -203,7 +203,7 @@ static int64_t choose_rows(const staged_plan *plan, const ry_machine *machine)
 
 /* Channels of a run: their planes and the sums stay in a second-level cache. Fewer channels than
  * are transposed at once take up to 1.5 times as long. */
-static int64_t choose_k_block(const staged_plan *plan, const ry_machine *machine)
+static int64_t usual_k_block(const staged_plan *plan, const ry_machine *machine)
 {
     const struct ry_blocks_costs *share = shares_of(plan);
     const int64_t near = ry_min(
@@ -222,10 +222,11 @@ static int64_t choose_k_block(const staged_plan *plan, const ry_machine *machine
 }
 
 /* Groups of a task: several small groups. */
-static int64_t choose_groups(const ry_query *query, const staged_plan *plan, int64_t tasks)
+static int64_t usual_groups(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const ry_machine *machine = query->target->machine;
+    const int64_t tasks = ry_ceil_div(g->batch, plan->images) * plan->slices *
+                          ry_ceil_div(plan->grid[0], plan->rows) * plan->column_blocks * g->groups;
     const int64_t work =
         plan->images * plan->rows * plan->columns * g->taps * g->channels_in * g->channels_out;
     const int64_t pays = ry_ceil_div(
@@ -234,43 +235,6 @@ static int64_t choose_groups(const ry_query *query, const staged_plan *plan, int
                              ? ry_max(1, tasks / min_tasks(plan, machine))
                              : pays;
     return ry_ceil_div(g->groups, ry_ceil_div(g->groups, ry_min(each, g->groups)));
-}
-
-/* The tasks of so many columns. */
-static void cut(const ry_query *query, staged_plan *plan, int64_t columns)
-{
-    const ry_conv_geometry *g = &plan->geometry;
-    const ry_machine *machine = query->target->machine;
-    const int64_t width = plan->width;
-    plan->columns = columns;
-    plan->column_blocks = ry_ceil_div(plan->grid[1], columns);
-    plan->pitch =
-        plan->form == STAGED_CHANNELS
-            ? ry_round_up(((columns - 1) * g->stride[2] + plan->span[1] + 1) * g->channels_in, 16)
-            : columns + plan->reach[1];
-    plan->images = ry_form_or(query, STAGED_IMAGES, choose_images(plan, machine));
-    plan->rows = ry_form_or(query, STAGED_TASK_ROWS,
-                            plan->form == STAGED_RUNS ? choose_run_rows(plan, machine)
-                                                      : choose_rows(plan, machine));
-    plan->image_rows = image_rows(plan, plan->rows);
-    /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets
-     * of the cache */
-    plan->plane = ry_round_up(plan->images * plan->image_rows * plan->pitch + width, 16);
-    plan->plane += plan->plane % 64 == 0 ? RY_ROW_GAP : 0;
-    const int64_t tasks = ry_ceil_div(g->batch, plan->images) * plan->slices *
-                          ry_ceil_div(plan->grid[0], plan->rows) * plan->column_blocks * g->groups;
-    plan->groups = ry_form_or(query, STAGED_GROUPS, choose_groups(query, plan, tasks));
-    plan->cut = (ry_task_cut){{{g->batch, plan->images},
-                               {g->groups, plan->groups},
-                               {plan->slices, 1},
-                               {plan->grid[0], plan->rows},
-                               {plan->grid[1], columns}}};
-    plan->tasks = ry_cut_tasks(&plan->cut);
-    plan->k_block = ry_form_or(query, STAGED_K_BLOCK, choose_k_block(plan, machine));
-    plan->positions = ry_round_up(
-        ((plan->images - 1) * plan->image_rows + plan->rows - 1) * plan->pitch + plan->columns,
-        width);
-    plan->work = ry_staged_work(query, plan);
 }
 
 /* Whole rows, or parts of rows: of pixels with their channels. Planes' rows are read whole, as
@@ -328,37 +292,86 @@ static bool goes_with(const ry_query *query, const ry_conv_geometry *g, staged_f
             (staged_ends_in_rows(form) || ry_form_allows(query, STAGED_GROUPS, 1)));
 }
 
-static void list_values(const ry_query *query, const void *plan, int knob, ry_knob_values *values)
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    if (knob == STAGED_TILE) {
-        ry_staged_list_forms(query, values);
-    } else {
-        list_columns(plan, values);
+    const staged_plan *plan = user;
+    const ry_machine *machine = query->target->machine;
+    switch (knob) {
+    case STAGED_TILE: ry_staged_list_forms(query, values); break;
+    case STAGED_COLUMNS: list_columns(plan, values); break;
+    case STAGED_IMAGES: ry_knob_values_add(values, usual_images(plan, machine)); break;
+    case STAGED_TASK_ROWS:
+        ry_knob_values_add(values, plan->form == STAGED_RUNS ? usual_run_rows(plan, machine)
+                                                             : usual_rows(plan, machine));
+        break;
+    case STAGED_GROUPS: ry_knob_values_add(values, usual_groups(plan, machine)); break;
+    default: ry_knob_values_add(values, usual_k_block(plan, machine));
     }
+}
+
+static void set_columns(staged_plan *plan, int64_t columns)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    plan->columns = columns;
+    plan->column_blocks = ry_ceil_div(plan->grid[1], columns);
+    plan->pitch =
+        plan->form == STAGED_CHANNELS
+            ? ry_round_up(((columns - 1) * g->stride[2] + plan->span[1] + 1) * g->channels_in, 16)
+            : columns + plan->reach[1];
+}
+
+static void set_rows(staged_plan *plan, int64_t rows)
+{
+    plan->rows = rows;
+    plan->image_rows = image_rows(plan, rows);
+    /* a vector behind the last row may be overwritten; steps of whole pages would crowd a few sets
+     * of the cache */
+    plan->plane = ry_round_up(plan->images * plan->image_rows * plan->pitch + plan->width, 16);
+    plan->plane += plan->plane % 64 == 0 ? RY_ROW_GAP : 0;
+    plan->positions = ry_round_up(((plan->images - 1) * plan->image_rows + rows - 1) * plan->pitch +
+                                      plan->columns,
+                                  plan->width);
 }
 
 static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
 {
     staged_plan *plan = user;
-    if (knob == STAGED_COLUMNS) {
-        cut(query, plan, form->value[STAGED_COLUMNS]);
-        return true;
+    const int64_t value = form->value[knob];
+    switch (knob) {
+    case STAGED_TILE:
+        set_form(query, plan, (staged_form)value);
+        return ry_staged_has(query->problem, plan->form, plan->width) &&
+               goes_with(query, &plan->geometry, plan->form);
+    case STAGED_COLUMNS: set_columns(plan, value); return true;
+    case STAGED_IMAGES: plan->images = value; return true;
+    case STAGED_TASK_ROWS: set_rows(plan, value); return true;
+    case STAGED_GROUPS: plan->groups = value; return true;
+    default: plan->k_block = value; return true;
     }
-    set_form(query, plan, (staged_form)form->value[STAGED_TILE]);
-    return ry_staged_has(query->problem, plan->form, plan->width) &&
-           goes_with(query, &plan->geometry, plan->form);
 }
 
 static double cost_of(const ry_query *query, void *user, double least)
 {
+    staged_plan *plan = user;
+    const ry_conv_geometry *g = &plan->geometry;
     (void)least;
-    const staged_plan *plan = user;
+    plan->cut = (ry_task_cut){{{g->batch, plan->images},
+                               {g->groups, plan->groups},
+                               {plan->slices, 1},
+                               {plan->grid[0], plan->rows},
+                               {plan->grid[1], plan->columns}}};
+    plan->tasks = ry_cut_tasks(&plan->cut);
+    plan->work = ry_staged_work(query, plan);
     return ry_spread_work(&plan->work, (size_t)plan->tasks, query->target->machine->cores,
                           plan->costs);
 }
 
 static const ry_form_axis axes[] = {{.knob = STAGED_TILE},
-                                    {.knob = STAGED_COLUMNS, .after = 1, .largest_first = true}};
+                                    {.knob = STAGED_COLUMNS, .after = 1, .largest_first = true},
+                                    {.knob = STAGED_IMAGES, .after = 2},
+                                    {.knob = STAGED_TASK_ROWS, .after = 3},
+                                    {.knob = STAGED_GROUPS, .after = 4},
+                                    {.knob = STAGED_K_BLOCK, .after = 5}};
 static const ry_form_search search = {
     axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of};
 
@@ -406,6 +419,7 @@ bool ry_staged_plan_make(const ry_query *query, staged_plan *plan)
     if (!ry_form_least(&search, query, plan) || plan->planes * plan->plane > INT32_MAX) {
         return false;
     }
+    (void)cost_of(query, plan, -1); /* tasks and work: the last plan weighed need not be the best */
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = staged_taps(plan);
     for (int64_t t = 0; t < g->taps && plan->form != STAGED_CHANNELS; t++) {

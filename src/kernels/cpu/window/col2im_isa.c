@@ -140,12 +140,12 @@ static void run(const ry_cpu_launch *launch, size_t task)
         f.taps[tap] = tap_of(s, tap);
     }
     ry_window_readers *known = (void *)((char *)launch->scratch + COL2IM_TAPS * sizeof(col2im_tap));
-    const int64_t first = (int64_t)task * s->units_per_task,
-                  end = ry_min(first + s->units_per_task, s->units);
-    for (int64_t unit = first; unit < end; unit++) {
+    const ry_cut_range units = ry_cut_part(&s->units, task);
+    for (int64_t unit = units.first; unit < units.end; unit++) {
         memset(f.row, 0, (size_t)s->values * f.loops->size);
         const int64_t row = unit % s->rows;
-        add_row(&f, unit / s->rows, row, s->known ? known + row : NULL, unit - first < s->rows);
+        add_row(&f, unit / s->rows, row, s->known ? known + row : NULL,
+                unit - units.first < s->rows);
         f.loops->store(launch->out[0], unit * w->in, f.row, w->in, w->stride, s->pitch);
     }
 }

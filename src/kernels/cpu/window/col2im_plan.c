@@ -38,15 +38,15 @@ void ry_col2im_initialise(const ry_query *query, void *state)
         s->taps *= s->window.axis[i].taps;
         s->rows *= i + 1 < s->window.rank ? s->window.axis[i].in : 1;
     }
-    s->units = problem->out[0].dim[0] * problem->out[0].dim[1] * s->rows;
     const ry_window_axis *along = &s->window.axis[s->window.rank - 1];
     s->pitch = (along->in - 1) / along->stride + 1;
     s->values = ry_min(along->stride, along->in) * s->pitch;
     s->known = s->window.rank == 2 && s->rows <= COL2IM_ROWS;
     s->row = ry_aligned(COL2IM_TAPS * sizeof(col2im_tap) +
                         (s->known ? (size_t)s->rows * sizeof(ry_window_readers) : 0));
-    const int64_t bytes = (int64_t)(ry_problem_bytes(problem) / (double)s->units);
-    s->units_per_task = ry_lanes_per_task(query->target->machine, s->units, bytes);
+    const int64_t units = problem->out[0].dim[0] * problem->out[0].dim[1] * s->rows;
+    s->units = ry_lanes_cut(query->target->machine, units,
+                            (int64_t)(ry_problem_bytes(problem) / (double)units));
 }
 
 rynd_status ry_col2im_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -57,11 +57,11 @@ rynd_status ry_col2im_prepare(const ry_query *query, ry_prepared *prepared, ry_e
     ry_col2im_initialise(query, &s);
     const ry_window_axis *along = &s.window.axis[s.window.rank - 1];
     prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->tasks[0] = (size_t)ry_cut_parts(&s.units);
     prepared->state_size = sizeof s;
     prepared->scratch = s.row + ry_aligned((size_t)s.values * sizeof(uint64_t));
     const double each = along->stride == 1 ? cost->lane : 2 * cost->lane;
-    ry_count_work((double)s.units * cost->row +
+    ry_count_work((double)s.units.extent * cost->row +
                       (double)ry_tensor_count(&query->problem->in[0]) * each,
                   ry_problem_bytes(query->problem), prepared);
     return RYND_OK;

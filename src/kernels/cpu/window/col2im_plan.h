@@ -4,6 +4,7 @@
 #ifndef RY_KERNELS_CPU_WINDOW_COL2IM_PLAN_H
 #define RY_KERNELS_CPU_WINDOW_COL2IM_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
 #include "problem/window.h"
 
@@ -11,10 +12,10 @@ typedef struct col2im_plan {
     ry_window window;
     int64_t rows;            /* rows per plane: product of the spatial dims but the last */
     int64_t taps, positions; /* elements of a block; blocks */
-    int64_t units, units_per_task;
-    int64_t values, pitch; /* a row's values; those a stride apart are together */
-    bool known;            /* readers of each row are kept for the next planes */
-    size_t row;            /* bytes of scratch before the row */
+    ry_cut_axis units;       /* rows of all planes */
+    int64_t values, pitch;   /* a row's values; those a stride apart are together */
+    bool known;              /* readers of each row are kept for the next planes */
+    size_t row;              /* bytes of scratch before the row */
 } col2im_plan;
 
 /* Where blocks along the last dim have their tap inside the image: blocks first .. first + n - 1,

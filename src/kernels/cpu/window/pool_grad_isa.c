@@ -220,12 +220,11 @@ static void run_planes(const ry_cpu_launch *launch, const pool_grad_plan *s, int
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const pool_grad_plan *s = launch->state;
-    const int64_t first = (int64_t)task * s->units_per_task,
-                  end = ry_min(first + s->units_per_task, s->units);
+    const ry_cut_range units = ry_cut_part(&s->units, task);
     if (s->last) {
-        RY_ISA_SYMBOL(pool_grad_channels)(launch, s, first, end);
+        RY_ISA_SYMBOL(pool_grad_channels)(launch, s, units.first, units.end);
     } else {
-        run_planes(launch, s, first, end);
+        run_planes(launch, s, units.first, units.end);
     }
 }
 

@@ -99,11 +99,12 @@ void ry_pool_grad_initialise(const ry_query *query, void *state)
                                        dx->dim[0]);
     s->width = ry_ceil_div(blocks, ry_min(blocks, wanted)) * POOL_GRAD_BLOCK;
     s->groups = ry_ceil_div(s->channels, s->width);
-    s->units = dx->dim[0] * (s->last ? (s->maximum ? s->groups : s->in_rows) : s->channels);
+    const int64_t units =
+        dx->dim[0] * (s->last ? (s->maximum ? s->groups : s->in_rows) : s->channels);
     const int64_t elements = !s->last     ? s->in_size
                              : s->maximum ? s->in_size * ry_min(s->width, s->channels)
                                           : along->in * s->channels;
-    s->units_per_task = ry_lanes_per_task(query->target->machine, s->units, 4 * elements);
+    s->units = ry_lanes_cut(query->target->machine, units, 4 * elements);
 }
 
 static bool dense(const ry_tensor *t)
@@ -181,7 +182,7 @@ rynd_status ry_pool_grad_prepare(const ry_query *query, ry_prepared *prepared, r
     const size_t numbers =
         taps * sizeof(int64_t) + ((size_t)s.row_taps * taps + 2 * wide) * sizeof(float) + copied;
     prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->tasks[0] = (size_t)ry_cut_parts(&s.units);
     prepared->state_size = sizeof s;
     prepared->scratch = pool_grad_rows_size(&s) + (numbers + 63) / 64 * 64;
     ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);

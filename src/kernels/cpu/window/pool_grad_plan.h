@@ -11,6 +11,7 @@
 #define RY_KERNELS_CPU_WINDOW_POOL_GRAD_PLAN_H
 
 #include "base/integer.h"
+#include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
 #include "problem/window.h"
 
@@ -22,13 +23,13 @@ typedef struct pool_grad_plan {
     bool last; /* NHWC */
     ry_window window;
     int64_t channels;
-    int64_t in_rows, out_rows;     /* rows of an image: all spatial dims but the last */
-    int64_t in_size, out_size;     /* positions of an image */
-    bool whole;                    /* an average over the whole image */
-    int64_t width, groups;         /* max in NHWC: channels of a unit, units of an image */
-    int64_t vector, pitch;         /* floats: of a vector, of a copied row's remainder */
-    int64_t row_taps;              /* most input rows of an output row, or the reverse */
-    int64_t units, units_per_task; /* planes, images and groups, or images and input rows */
+    int64_t in_rows, out_rows; /* rows of an image: all spatial dims but the last */
+    int64_t in_size, out_size; /* positions of an image */
+    bool whole;                /* an average over the whole image */
+    int64_t width, groups;     /* max in NHWC: channels of a unit, units of an image */
+    int64_t vector, pitch;     /* floats: of a vector, of a copied row's remainder */
+    int64_t row_taps;          /* most input rows of an output row, or the reverse */
+    ry_cut_axis units;         /* planes, images and groups, or images and input rows */
 } pool_grad_plan;
 
 /* A row that takes part in another: where it begins, in positions of its image, and the share of

@@ -140,10 +140,9 @@ static void run(const ry_cpu_launch *launch, size_t task)
         fill(reduced, w->pad, s->maximum ? -INFINITY : 0);
         fill(reduced + inside, s->width - inside, s->maximum ? -INFINITY : 0);
     }
-    int64_t first = (int64_t)task * s->units_per_task,
-            end = first + s->units_per_task < s->units ? first + s->units_per_task : s->units;
-    int64_t plane = first / s->rows, row = first % s->rows;
-    for (int64_t unit = first; unit < end; unit++) {
+    const ry_cut_range units = ry_cut_part(&s->units, task);
+    int64_t plane = units.first / s->rows, row = units.first % s->rows;
+    for (int64_t unit = units.first; unit < units.end; unit++) {
         if (s->path == POOL_FULL) {
             y[unit] = pool_full(s, x + unit * s->in_size);
         } else if (s->path == POOL_ROWS) {

@@ -330,9 +330,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
                        .best = (uint64_t *)launch->scratch + w->in,
                        .where = (int32_t *)((uint64_t *)launch->scratch + w->in + w->out),
                        .how = {problem->attrs.pool.kind, problem->attrs.pool.p}};
-    const int64_t first = (int64_t)task * s->units_per_task,
-                  end = ry_min(first + s->units_per_task, s->units);
-    for (int64_t unit = first; unit < end; unit++) {
+    const ry_cut_range units = ry_cut_part(&s->units, task);
+    for (int64_t unit = units.first; unit < units.end; unit++) {
         const int64_t plane = unit / s->rows, row = unit % s->rows;
         if (s->path == POOL_ROWS && p.index) {
             plane_row_indexed(&p, plane, row);

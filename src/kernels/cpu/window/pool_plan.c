@@ -76,14 +76,12 @@ static void describe(const ry_query *query, pool_plan *s)
     s->path = !planes                                    ? POOL_CHANNELS
               : ry_pool_covers_all(&s->window) && !lanes ? POOL_FULL
                                                          : POOL_ROWS;
-    int64_t row_bytes = 4 * taps * along->in;
-    s->units = s->path == POOL_FULL   ? s->planes
-               : s->path == POOL_ROWS ? s->planes * s->rows
-                                      : s->planes / s->channels * s->rows;
-    s->units_per_task = ry_lanes_per_task(query->target->machine, s->units,
-                                          s->path == POOL_FULL   ? 4 * s->in_size
-                                          : s->path == POOL_ROWS ? row_bytes
-                                                                 : row_bytes * s->channels);
+    const ry_machine *machine = query->target->machine;
+    const int64_t row_bytes = 4 * taps * along->in;
+    s->units = s->path == POOL_FULL   ? ry_lanes_cut(machine, s->planes, 4 * s->in_size)
+               : s->path == POOL_ROWS ? ry_lanes_cut(machine, s->planes * s->rows, row_bytes)
+                                      : ry_lanes_cut(machine, s->planes / s->channels * s->rows,
+                                                     row_bytes * s->channels);
     s->width = s->path == POOL_CHANNELS ? along->in * s->channels
                                         : ry_max(ry_window_covered(along), along->pad + along->in) +
                                               2 * query->kernel->simd.width;
@@ -227,7 +225,7 @@ rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_err
         offsets += (size_t)taps_of_row(&s, row, NULL).count;
     }
     prepared->phases = 1;
-    prepared->tasks[0] = ry_lanes_tasks(s.units, s.units_per_task);
+    prepared->tasks[0] = (size_t)ry_cut_parts(&s.units);
     prepared->state_size = sizeof s + (size_t)s.rows * sizeof(pool_row) +
                            columns * (sizeof(pool_column) + sizeof(float)) +
                            offsets * sizeof(int64_t);

@@ -10,6 +10,7 @@
 #ifndef RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
 #define RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
 #include "problem/window.h"
 
@@ -36,8 +37,8 @@ typedef struct pool_plan {
     ry_window window;
     int64_t planes, channels; /* images times channels; channels */
     int64_t in_size;          /* elements of a plane of the input */
-    /* output rows of a plane; units: planes, rows or NHWC rows */
-    int64_t rows, units, units_per_task;
+    int64_t rows;             /* output rows of a plane */
+    ry_cut_axis units;        /* planes, rows or NHWC rows */
     int64_t width;   /* floats of the reduced row: ROWS with its padding, CHANNELS without */
     int64_t offsets; /* how many */
 } pool_plan;

@@ -10,9 +10,10 @@
 static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const winograd_plan *plan = launch->state;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->packs, task, range);
     RY_ISA_SYMBOL(winograd_pack)
-    (plan, launch->in[1], launch->packed_out, (int64_t)task / plan->oc_blocks,
-     (int64_t)task % plan->oc_blocks);
+    (plan, launch->in[1], launch->packed_out, range[0].first, range[1].first);
 }
 
 typedef struct block {
@@ -21,12 +22,13 @@ typedef struct block {
     const bool *uneven;                 /* may the tile be uneven? [tile] */
 } block;
 
-static block find_block(const winograd_plan *plan, int64_t index)
+/* range: groups, tiles. */
+static block block_of(const winograd_plan *plan, const ry_cut_range range[2])
 {
-    block b = {.group = index / plan->blocks, .index = index};
-    b.first = index % plan->blocks * plan->block;
-    b.count = plan->tiles - b.first < plan->block ? plan->tiles - b.first : plan->block;
-    return b;
+    return (block){.group = range[0].first,
+                   .index = range[0].first * plan->blocks + range[1].first / plan->block,
+                   .first = range[1].first,
+                   .count = range[1].count};
 }
 
 static const float *x_of(const winograd_plan *plan, const ry_cpu_launch *launch, int64_t group)
@@ -75,12 +77,14 @@ static int64_t read_bias(const winograd_plan *plan, const ry_cpu_launch *launch,
     return phases > 1 ? room : 0;
 }
 
-/* Products and outputs of `oc_blocks` oc blocks. */
+/* Products and outputs of some oc blocks. */
 static void epilogue_oc_blocks(const winograd_plan *plan, const ry_cpu_launch *launch,
-                               const block *b, const float *v, int64_t oc_block, int64_t oc_blocks,
-                               winograd_prefetch *prefetch, char *scratch)
+                               const block *b, const float *v, ry_cut_range range,
+                               winograd_prefetch *prefetch)
 {
     const ry_conv_geometry *g = &plan->geometry;
+    char *scratch = launch->scratch;
+    const int64_t oc_block = range.first, oc_blocks = range.count;
     const int64_t first = oc_block * plan->tile_columns, left = g->channels_out - first,
                   room = oc_blocks * plan->tile_columns;
     const int64_t channels = left < room ? left : room, before = b->group * g->channels_out;
@@ -131,61 +135,83 @@ static void read_flags(const winograd_plan *plan, const bool *flags, block *b, b
     }
 }
 
+static winograd_inputs inputs_in(const winograd_plan *plan, char *scratch)
+{
+    return (winograd_inputs){.v = RY_AT(float, scratch, plan->v),
+                             .uneven = RY_AT(bool, scratch, plan->uneven),
+                             .squares = RY_AT(float, scratch, plan->squares),
+                             .stage = RY_AT(float, scratch, plan->stage)};
+}
+
+/* V of a block and all its outputs. */
+static void run_block(const ry_cpu_launch *launch, size_t task)
+{
+    const winograd_plan *plan = launch->state;
+    winograd_inputs to = inputs_in(plan, launch->scratch);
+    winograd_prefetch prefetch = {0};
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, task, range);
+    block b = block_of(plan, range);
+    b.uneven = to.uneven;
+    b.finite = RY_ISA_SYMBOL(winograd_transform_input)(plan, x_of(plan, launch, b.group), b.first,
+                                                       b.count, 0, plan->geometry.channels_in, &to);
+    if (plan->prefetch_x && task + 1 < launch->prepared->tasks[0]) {
+        ry_cut_task(&plan->tasks, task + 1, range);
+        const block next = block_of(plan, range);
+        ry_winograd_prefetch_input(plan, x_of(plan, launch, next.group), next.first, next.count,
+                                   &prefetch);
+        ry_winograd_prefetch_spread(plan, plan->oc_blocks, b.count, &prefetch);
+    }
+    const ry_cut_axis oc_blocks = {plan->oc_blocks, plan->oc_blocks_per_task};
+    for (int64_t i = 0; i < plan->oc_block_ranges; i++) {
+        epilogue_oc_blocks(plan, launch, &b, to.v, ry_cut_part(&oc_blocks, (size_t)i), &prefetch);
+    }
+}
+
+static float *shared_v(const winograd_plan *plan, const ry_cpu_launch *launch, const block *b)
+{
+    return (float *)launch->workspace + b->index * plan->points * plan->v_point;
+}
+
+/* The flags of all parts of a block's channels. */
+static bool *shared_flags(const winograd_plan *plan, const ry_cpu_launch *launch, const block *b)
+{
+    return (bool *)launch->workspace + winograd_find_flags(plan) +
+           b->index * plan->channel_parts * winograd_part_flags(plan);
+}
+
+/* Some channels of the V of a block. */
+static void transform_shared(const ry_cpu_launch *launch, size_t task)
+{
+    const winograd_plan *plan = launch->state;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->transforms, task, range);
+    const block b = block_of(plan, range);
+    bool *flags = shared_flags(plan, launch, &b) +
+                  (int64_t)task % plan->channel_parts * winograd_part_flags(plan);
+    winograd_inputs to = inputs_in(plan, launch->scratch);
+    to.v = shared_v(plan, launch, &b);
+    to.uneven = flags + 1;
+    flags[0] = RY_ISA_SYMBOL(winograd_transform_input)(
+        plan, x_of(plan, launch, b.group), b.first, b.count, range[2].first, range[2].count, &to);
+}
+
+/* Some output channels of a block whose V is there. */
+static void run_shared(const ry_cpu_launch *launch, size_t task)
+{
+    const winograd_plan *plan = launch->state;
+    winograd_prefetch prefetch = {0};
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks, task, range);
+    block b = block_of(plan, range + 1);
+    read_flags(plan, shared_flags(plan, launch, &b), &b, inputs_in(plan, launch->scratch).uneven);
+    epilogue_oc_blocks(plan, launch, &b, shared_v(plan, launch, &b), range[0], &prefetch);
+}
+
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const winograd_plan *plan = launch->state;
-    char *scratch = launch->scratch;
-    bool *uneven = (bool *)(scratch + plan->uneven);
-    winograd_inputs to = {.v = RY_AT(float, scratch, plan->v),
-                          .uneven = uneven,
-                          .squares = RY_AT(float, scratch, plan->squares),
-                          .stage = RY_AT(float, scratch, plan->stage)};
-    const int64_t index = (int64_t)task, channels = plan->geometry.channels_in;
-    winograd_prefetch prefetch = {0};
-    if (!plan->shared) {
-        block b = find_block(plan, index);
-        b.uneven = uneven;
-        b.finite = RY_ISA_SYMBOL(winograd_transform_input)(plan, x_of(plan, launch, b.group),
-                                                           b.first, b.count, 0, channels, &to);
-        if (plan->prefetch_x && index + 1 < plan->geometry.groups * plan->blocks) {
-            const block next = find_block(plan, index + 1);
-            ry_winograd_prefetch_input(plan, x_of(plan, launch, next.group), next.first, next.count,
-                                       &prefetch);
-            ry_winograd_prefetch_spread(plan, plan->oc_blocks, b.count, &prefetch);
-        }
-        for (int64_t oc_block = 0; oc_block < plan->oc_blocks;
-             oc_block += plan->oc_blocks_per_task) {
-            const int64_t left = plan->oc_blocks - oc_block;
-            epilogue_oc_blocks(plan, launch, &b, to.v, oc_block,
-                               left < plan->oc_blocks_per_task ? left : plan->oc_blocks_per_task,
-                               &prefetch, scratch);
-        }
-    } else if (launch->phase == 0) {
-        const block b = find_block(plan, index / plan->channel_parts);
-        const int64_t channel = index % plan->channel_parts * plan->channels_a_part,
-                      left = channels - channel;
-        bool *flags = (bool *)launch->workspace + winograd_find_flags(plan) +
-                      index * winograd_part_flags(plan);
-        to.v = (float *)launch->workspace + b.index * plan->points * plan->v_point;
-        to.uneven = flags + 1;
-        flags[0] = RY_ISA_SYMBOL(winograd_transform_input)(
-            plan, x_of(plan, launch, b.group), b.first, b.count, channel,
-            ry_min(left, plan->channels_a_part), &to);
-    } else {
-        /* tasks that run at the same time share the weights, which are larger than a block */
-        const int64_t blocks = plan->geometry.groups * plan->blocks;
-        block b = find_block(plan, index % blocks);
-        read_flags(plan,
-                   (const bool *)launch->workspace + winograd_find_flags(plan) +
-                       b.index * plan->channel_parts * winograd_part_flags(plan),
-                   &b, uneven);
-        const int64_t oc_block = index / blocks * plan->oc_blocks_per_task,
-                      left = plan->oc_blocks - oc_block;
-        const float *v = (const float *)launch->workspace + b.index * plan->points * plan->v_point;
-        epilogue_oc_blocks(plan, launch, &b, v, oc_block,
-                           left < plan->oc_blocks_per_task ? left : plan->oc_blocks_per_task,
-                           &prefetch, scratch);
-    }
+    (!plan->shared ? run_block : launch->phase == 0 ? transform_shared : run_shared)(launch, task);
 }
 
 #define KERNELS(name, class)                                                                    \

@@ -308,11 +308,17 @@ static void lay_out(winograd_plan *plan)
     plan->scratch = at;
     const int64_t vectors = ry_ceil_div(plan->geometry.channels_in, plan->width),
                   part = (int64_t)shares_of(plan)->winograd_part_vectors;
-    plan->channels_a_part =
+    const int64_t channels =
         plan->tiles < (int64_t)shares_of(plan)->winograd_tiles * plan->limits.cores
             ? ry_ceil_div(vectors, ry_ceil_div(vectors, part)) * plan->width
             : vectors * plan->width;
-    plan->channel_parts = ry_ceil_div(plan->geometry.channels_in, plan->channels_a_part);
+    const ry_cut_axis groups = {plan->geometry.groups, 1}, tiles = {plan->tiles, plan->block};
+    plan->transforms = (ry_task_cut){{groups, tiles, {plan->geometry.channels_in, channels}}};
+    plan->channel_parts = ry_cut_parts(&plan->transforms.axis[2]);
+    plan->tasks = plan->shared
+                      ? (ry_task_cut){{{plan->oc_blocks, plan->oc_blocks_per_task}, groups, tiles}}
+                      : (ry_task_cut){{groups, tiles}};
+    plan->packs = (ry_task_cut){{groups, {plan->oc_blocks, 1}}};
 }
 
 /* Is a tensor that mostly is in memory read, or written, in pieces that memory's prefetchers do not

@@ -41,6 +41,7 @@
 #ifndef RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define RY_KERNELS_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/cpu/parts/tile_lines.h"
@@ -140,15 +141,20 @@ typedef struct winograd_plan {
     int64_t block, blocks; /* tiles of a task */
     /* oc blocks whose products are held at once; shared: of a task */
     int64_t oc_blocks_per_task, oc_block_ranges;
-    int64_t run_span; /* positions of a row that are transposed at once, at most */
-    double contrast;  /* largest one that is left to Winograd's form (winograd_contrast.h) */
+    /* groups, tiles; shared: oc blocks, groups, tiles, which keeps the weights of tasks that run at
+     * the same time: they are larger than a block */
+    ry_task_cut tasks;
+    ry_task_cut transforms; /* shared: groups, tiles, input channels of the first phase */
+    ry_task_cut packs;      /* groups, oc blocks */
+    int64_t run_span;       /* positions of a row that are transposed at once, at most */
+    double contrast;        /* largest one that is left to Winograd's form (winograd_contrast.h) */
     /* input channels that direct sums take at once; floats of their weights */
     int64_t fixup_channels, fixup_weights;
     int64_t v_row, v_point, m_phase, m_row, m_point; /* steps in floats */
     int64_t packed_oc_block, packed_group;           /* floats */
     bool shared;
-    int64_t channel_parts, channels_a_part; /* shared: a transforming task takes so many channels */
-    bool x_channels_last, y_channels_last;  /* channels are next to each other in x, in y */
+    int64_t channel_parts;                 /* shared: tasks that transform a block */
+    bool x_channels_last, y_channels_last; /* channels are next to each other in x, in y */
     bool x_staged; /* rows of x pass through a strip, whether numbers are finite or not */
     /* a block's products run while x of the next one, and its y, are fetched */
     bool prefetch_x, prefetch_y;

@@ -33,25 +33,22 @@ rynd_status ry_winograd_prepare(const ry_query *query, ry_prepared *prepared, ry
     if (!ry_winograd_plan_choose(query, &plan)) {
         return ry_form_fail(query, error);
     }
-    const int64_t blocks = plan.geometry.groups * plan.blocks;
     ry_work work[2] = {{0, 0}};
     ry_winograd_count(&plan, work);
-    const size_t tasks = (size_t)(plan.shared ? blocks * plan.oc_block_ranges : blocks);
+    const size_t tasks = (size_t)ry_cut_tasks(&plan.tasks),
+                 transforms = (size_t)ry_cut_tasks(&plan.transforms);
     *prepared = (ry_prepared){
         .phases = 1 + plan.shared,
-        .tasks = {plan.shared ? (size_t)(blocks * plan.channel_parts) : tasks,
-                  plan.shared ? tasks : 0},
+        .tasks = {plan.shared ? transforms : tasks, plan.shared ? tasks : 0},
         .state_size = ry_aligned(plan.size),
         .packed = ry_aligned((size_t)(plan.geometry.groups * plan.packed_group) * sizeof(float)),
-        .pack_tasks = (size_t)(plan.geometry.groups * plan.oc_blocks),
+        .pack_tasks = (size_t)ry_cut_tasks(&plan.packs),
         .scratch = ry_aligned(plan.scratch),
         .work = {ry_work_of_cycles(work[0], plan.width), ry_work_of_cycles(work[1], plan.width)},
         .pack_work = ry_winograd_pack_cost(&plan) * 2 * (double)plan.width,
-        .workspace =
-            plan.shared
-                ? ry_aligned(winograd_find_flags(&plan) +
-                             (size_t)(blocks * plan.channel_parts * winograd_part_flags(&plan)))
-                : 0,
+        .workspace = plan.shared ? ry_aligned(winograd_find_flags(&plan) +
+                                              transforms * (size_t)winograd_part_flags(&plan))
+                                 : 0,
         .counts = {ry_winograd_flop(&plan), ry_problem_bytes(query->problem)},
         .form = {{plan.axis[0].points, plan.axis[1].points, plan.shared, plan.block,
                   plan.oc_blocks_per_task}}};
