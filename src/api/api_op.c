@@ -130,7 +130,8 @@ static rynd_status choose_steps(rynd_op *op, const rynd_op_options *options, ry_
         return ry_fail_memory(error);
     }
     ry_op_steps steps = RY_OP_ONE;
-    if (!ry_settings_have(&settings, ry_op_name(op->problem.op))) {
+    const bool named = ry_settings_have(&settings, ry_op_name(op->problem.op));
+    if (!named) {
         RY_TRY(ry_op_rewritten(op, &steps, error));
     }
     ry_choice choice = {.seconds = 0};
@@ -138,7 +139,7 @@ static rynd_status choose_steps(rynd_op *op, const rynd_op_options *options, ry_
         RY_TRY(choose(op, &settings, &choice, error));
     }
     bool planned = false;
-    if (steps == RY_OP_SEVERAL || (steps == RY_OP_OTHER && choice.prepared.kernel->reference)) {
+    if (steps == RY_OP_SEVERAL || (!named && choice.prepared.kernel->reference)) {
         RY_TRY(ry_op_plan(op, options, &planned, error));
     }
     if (planned) {

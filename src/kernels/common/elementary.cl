@@ -23,11 +23,15 @@
 /* Adding and subtracting it rounds to the nearest integer, then in the low bits of the sum. */
 #define F32_ROUNDER 0x1.8p23f
 
-/* To the nearest whole number, half to even. */
+/* To the nearest whole number, half to even. F32_RINT: the machine's instruction for it. */
 FUNCTION float f32_round(float x)
 {
+#ifdef F32_RINT
+    return F32_RINT(x);
+#else
     float a = f32_abs(x), r = (a + 0x1p23f) - 0x1p23f;
     return f32_copysign(a < 0x1p23f ? r : a, x);
+#endif
 }
 
 /* ln 2 in two parts: products of the first with the 8 bits of an exponent are exact. */

@@ -127,6 +127,14 @@ static void test_any_dims(void **state)
     }
 }
 
+/* Tables that are too large for the state. */
+static void test_long_axes(void **state)
+{
+    (void)state;
+    any(RY_f32, "530001", "1150003", RY_resize_mode_linear, (ry_floats){0});
+    any(RY_u8, "2100001x2", "2200000x3", RY_resize_mode_nearest, (ry_floats){0});
+}
+
 static void test_types(void **state)
 {
     (void)state;
@@ -210,7 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nearest),        cmocka_unit_test(test_linear_and_cubic),
         cmocka_unit_test(test_decimal_scales), cmocka_unit_test(test_any_dims),
-        cmocka_unit_test(test_types),          cmocka_unit_test(test_regions),
-        cmocka_unit_test(test_gradients)};
+        cmocka_unit_test(test_long_axes),      cmocka_unit_test(test_types),
+        cmocka_unit_test(test_regions),        cmocka_unit_test(test_gradients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

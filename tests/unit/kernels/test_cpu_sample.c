@@ -185,6 +185,11 @@ static void test_roi_align(void **state)
         roi_align(RY_f64, "2x3x9x40", "7x3x3x5", attrs);
         roi_align(i % 2 ? RY_f16 : RY_bf16, "2x17x11x13", "7x17x3x5", attrs);
     }
+    /* more bins than tables have entries for */
+    for (int i = 0; i < 2; i++) {
+        roi_align(RY_f32, "2x66x9x9", "7x66x2x1025",
+                  (ry_roi_align_attrs){i, i, 2, 1025, 2 - 2 * i, 1});
+    }
     /* as many samples as a bin may have: their sum stays as exact as that of a few */
     for (int i = 0; i < 2; i++) {
         roi_align(RY_f32, "2x2x9x9", "7x2x1x1",

@@ -5,6 +5,7 @@
 #include "base/integer.h"
 #include "base/room.h"
 #include "kernels/common/work.h"
+#include "problem/limits.h"
 
 /* Tasks that an operator is cut into if it has so many positions. */
 enum { TASKS = 32, MIN_BLOCK = 32 };
@@ -26,7 +27,7 @@ static bool both_row_major(const ry_tensor *x, const ry_tensor *y)
 bool ry_points_takes(const ry_tensor *x, const ry_tensor *y)
 {
     return x->dtype == y->dtype && x->rank == y->rank && ry_tensor_count(x) > 0 &&
-           ry_tensor_count(y) > 0 && spatial(x) <= INT32_MAX &&
+           ry_tensor_count(y) > 0 && spatial(x) <= RY_LIMIT_SAMPLE_PIXELS &&
            (both_row_major(x, y) ||
             (ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y)));
 }

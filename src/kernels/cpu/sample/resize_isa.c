@@ -20,6 +20,7 @@ typedef struct conversion {
 /* A walk along output rows. */
 typedef struct walk {
     const resize_plan *plan;
+    resize_tables tables;
     const conversion *convert;
     const void *x;
     void *scratch;
@@ -44,14 +45,13 @@ typedef struct source {
 } source;
 
 /* Fills the taps first .. first + count - 1 along the last lead, for a tap of each other one. */
-static void list_taps(const resize_plan *s, const resize_axis *t, int64_t o, source from,
-                      source *to)
+static void list_taps(const walk *at, const resize_axis *t, int64_t o, source from, source *to)
 {
-    const int64_t first = resize_firsts(s, t)[o];
+    const int64_t first = resize_firsts(&at->tables, t)[o];
     for (int64_t tap = 0; tap < t->taps; tap++) {
         const int64_t i = first + tap;
         to[tap] = (source){from.row * t->in + i, from.slot * t->slots + (i & (t->slots - 1)),
-                           from.weight * resize_weight(s, t, tap, o)};
+                           from.weight * resize_weight(&at->tables, t, tap, o)};
     }
 }
 
@@ -70,7 +70,7 @@ static void list_sources(const walk *at, source *all)
             continue;
         }
         for (int64_t k = count - 1; k >= 0; k--) {
-            list_taps(s, t, at->index[a], all[k], all + k * t->taps);
+            list_taps(at, t, at->index[a], all[k], all + k * t->taps);
         }
         count *= t->taps;
     }
@@ -82,7 +82,7 @@ RY_INLINE int64_t plain_source(const walk *at)
     int64_t row = 0;
     for (int a = 0; a < at->plan->leads; a++) {
         const resize_axis *t = &at->plan->lead[a];
-        row = row * t->in + (t->kept ? at->index[a] : resize_firsts(at->plan, t)[at->index[a]]);
+        row = row * t->in + (t->kept ? at->index[a] : resize_firsts(&at->tables, t)[at->index[a]]);
     }
     return row;
 }
@@ -96,8 +96,8 @@ static source find_source(const walk *at, int64_t k)
     for (int a = s->leads - 1; a >= 0; a--) {
         const resize_axis *t = &s->lead[a];
         const int64_t tap = k % t->taps, o = at->index[a];
-        found.row += (t->kept ? o : resize_firsts(s, t)[o] + tap) * step;
-        found.weight *= resize_weight(s, t, tap, o);
+        found.row += (t->kept ? o : resize_firsts(&at->tables, t)[o] + tap) * step;
+        found.weight *= resize_weight(&at->tables, t, tap, o);
         step *= t->in;
         k /= t->taps;
     }
@@ -114,11 +114,11 @@ static source find_source(const walk *at, int64_t k)
 
 /* Elements of a size, along the width, each a copy of one. */
 #define PICK(name, type)                                                    \
-    static void name(const resize_plan *s, void *to, const void *from)      \
+    static void name(const walk *at, void *to, const void *from)            \
     {                                                                       \
-        const resize_axis *t = &s->width;                                   \
-        const int32_t *restrict first = resize_firsts(s, t);                \
-        const int64_t n = s->inner, in = t->in, out = t->out;               \
+        const resize_axis *t = &at->plan->width;                            \
+        const int32_t *restrict first = resize_firsts(&at->tables, t);      \
+        const int64_t n = at->plan->inner, in = t->in, out = t->out;        \
         const type *restrict x = from;                                      \
         type *restrict y = to;                                              \
         if (n == 1 && t->repeat == 2) {                                     \
@@ -148,12 +148,13 @@ PICK(pick_2, uint16_t)
 PICK(pick_4, uint32_t)
 PICK(pick_8, uint64_t)
 
-static void pick_row(const resize_plan *s, size_t size, void *y, const void *x)
+static void pick_row(const walk *at, size_t size, void *y, const void *x)
 {
+    const resize_plan *s = at->plan;
     if (s->width.repeat == 1) {
         memcpy(y, x, (size_t)(s->width.out * s->inner) * size);
     } else {
-        (size == 1 ? pick_1 : size == 2 ? pick_2 : size == 4 ? pick_4 : pick_8)(s, y, x);
+        (size == 1 ? pick_1 : size == 2 ? pick_2 : size == 4 ? pick_4 : pick_8)(at, y, x);
     }
 }
 
@@ -195,13 +196,13 @@ static void pick_rows(const walk *at, int64_t begin, int64_t end, char *y)
     const resize_axis *t = &s->lead[s->leads - 1];
     const size_t size = ry_dtype_size((ry_dtype)s->dtype);
     const int64_t bytes = s->width.out * s->inner * (int64_t)size;
-    const int32_t *first = resize_firsts(s, t);
+    const int32_t *first = resize_firsts(&at->tables, t);
     int64_t o = begin % t->out, plane = begin / t->out * t->in;
     for (int64_t r = begin; r < end; r++, y += bytes) {
         if (r > begin && o > 0 && first[o] == first[o - 1]) {
             memcpy(y, y - bytes, (size_t)bytes);
         } else {
-            pick_row(s, size, y, (const char *)at->x + (plane + first[o]) * at->line_bytes);
+            pick_row(at, size, y, (const char *)at->x + (plane + first[o]) * at->line_bytes);
         }
         if (++o == t->out) {
             o = 0;
@@ -230,12 +231,17 @@ static bool run_planes(const walk *at, int64_t begin, int64_t end, char *y)
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const resize_plan *s = launch->state;
+    if (s->fills > 0 && launch->phase == 0) {
+        ry_resize_fill(launch->problem, s, task, launch->workspace, launch->scratch);
+        return;
+    }
     const int64_t size = (int64_t)ry_dtype_size((ry_dtype)s->dtype), n = s->width.out * s->inner;
     const ry_cut_range rows = ry_cut_part(&s->rows, task);
     const int64_t first = rows.first, end = rows.end;
     int64_t held[RESIZE_RING], before = -1;
     memset(held, -1, sizeof held);
     walk at = {.plan = s,
+               .tables = {{(const char *)s, launch->workspace}, s->wide},
                .convert = s->dtype == RYND_DTYPE_F32 || s->dtype == RYND_DTYPE_F64
                               ? &same
                               : &conversions[s->dtype],
@@ -262,10 +268,10 @@ static void run(const ry_cpu_launch *launch, size_t task)
         if (s->plain && from == before) {
             memcpy(y, y - n * size, (size_t)(n * size));
         } else if (s->picks) {
-            pick_row(s, (size_t)size, y, (const char *)at.x + from * at.line_bytes);
+            pick_row(&at, (size_t)size, y, (const char *)at.x + from * at.line_bytes);
         } else if (s->plain && !at.convert->load && s->width.repeat != 1) {
             const void *x = (const char *)at.x + from * at.line_bytes;
-            s->wide ? resized_f64_rows(s, (void *)y, x) : resized_f32_rows(s, (void *)y, x);
+            s->wide ? resized_f64_rows(&at, (void *)y, x) : resized_f32_rows(&at, (void *)y, x);
         } else {
             (s->wide ? output_f64_rows : output_f32_rows)(&at, y);
         }

@@ -16,8 +16,8 @@
 enum {
     /* most outputs of an axis for planning to try singly */
     MAX_TRIED = 1 << 16,
-    /* extents of an axis multiplied at most, for its transposed map */
-    MAX_TRANSPOSED = 1 << 22
+    /* outputs whose taps a task puts into a table of the workspace */
+    FILLED = 1 << 14
 };
 
 /* Are both tensors row-major? Else they are channels last. */
@@ -67,14 +67,37 @@ static bool keeps(const ry_resize_axis *axis)
     return same;
 }
 
+/* Are positions evenly along the whole input? Else outputs may crowd in a part of it. */
+static bool is_even(const ry_resize_axis *axis)
+{
+    return axis->coordinates != RY_resize_coordinates_tf_crop_and_resize &&
+           fabs(axis->scale * (double)axis->in - (double)axis->out) <= 1;
+}
+
+/* Outputs that read an input, at most: those of its own pixels, and those of the edge. */
+static int64_t readers_bound(const ry_resize_axis *axis)
+{
+    const int64_t each = ry_ceil_div(axis->out, axis->in) + 1;
+    return is_even(axis) ? ry_min(ry_product(each, ry_resize_max_taps(axis) + 2), axis->out)
+                         : axis->out;
+}
+
+/* The table's size: of the transposed map, that of its readers. */
+static int64_t weights_of(const ry_resize_axis *axis, bool transposed)
+{
+    return transposed ? ry_product(axis->in, readers_bound(axis))
+                      : ry_product(axis->out, ry_resize_max_taps(axis));
+}
+
+static bool is_late(const ry_resize_axis *axis, bool transposed)
+{
+    return weights_of(axis, transposed) > RY_LIMIT_RESIZE_WEIGHTS;
+}
+
 static bool has_table(const ry_resize_axis *axis, bool transposed)
 {
-    if (transposed) {
-        return ry_product(axis->in, axis->out) <= MAX_TRANSPOSED &&
-               ry_product(axis->out, ry_resize_max_taps(axis)) <= RY_LIMIT_RESIZE_WEIGHTS;
-    }
-    return axis->in <= INT32_MAX &&
-           ry_product(axis->out, ry_resize_max_taps(axis)) <= RY_LIMIT_RESIZE_WEIGHTS;
+    return axis->in <= RY_LIMIT_RESIZE_LENGTH && axis->out <= RY_LIMIT_RESIZE_LENGTH &&
+           (!is_late(axis, transposed) || (!transposed && is_even(axis)));
 }
 
 /* Does any axis move its elements? */
@@ -176,26 +199,31 @@ static int64_t most_readers(const ry_resize_axis *axis, void *room)
     return most;
 }
 
-/* Describes an axis whose table begins `*bytes` into the state, and adds the table's size. room
- * NULL: the map is not transposed. */
-static void describe_axis(const resize_plan *s, const ry_resize_axis *axis, void *room, bool by_tap,
-                          size_t *bytes, resize_axis *t)
+/* Bytes of the state and of the workspace. */
+typedef struct table_bytes {
+    size_t of[2];
+} table_bytes;
+
+/* Describes an axis, and adds its table's size. room NULL: the map is not transposed. */
+static void describe_axis(resize_plan *s, const ry_resize_axis *axis, void *room, bool by_tap,
+                          table_bytes *bytes, resize_axis *t)
 {
-    *t = (resize_axis){.in = room ? axis->out : axis->in,
+    const bool late = !room && is_late(axis, false);
+    size_t *end = &bytes->of[late];
+    *t = (resize_axis){.late = late,
+                       .in = room ? axis->out : axis->in,
                        .out = room ? axis->in : axis->out,
-                       .taps = room ? most_readers(axis, room) : max_taps(axis),
-                       .first = *bytes};
+                       .taps = room ? most_readers(axis, room) : max_taps(axis)};
     t->inside_end = t->out;
     for (t->slots = 1; t->slots < t->taps;) {
         t->slots *= 2;
     }
     t->step_tap = by_tap ? t->out : 1;
     t->step_out = by_tap ? 1 : t->taps;
-    const size_t out = (size_t)t->out, taps = (size_t)t->taps,
-                 sum = s->wide ? sizeof(double) : sizeof(float);
-    t->weight = t->first + (out * sizeof(int32_t) + 7) / 8 * 8;
-    t->spare = t->weight + (out * taps * sum + 7) / 8 * 8;
-    *bytes = t->spare + taps * sizeof(double);
+    t->first = ry_room(end, t->out, sizeof(int32_t));
+    t->weight = ry_room(end, t->out * t->taps, s->wide ? sizeof(double) : sizeof(float));
+    s->most_taps = ry_max(s->most_taps, t->taps);
+    s->fills += late ? (size_t)ry_ceil_div(t->out, FILLED) : 0;
 }
 
 /* Adds an unchanged dim; neighbouring ones are joined. */
@@ -218,7 +246,7 @@ static void add_kept(resize_plan *s, int64_t extent)
 
 /* Describes the axes in the order of memory; the last that changes, or the first of all, is the
  * width. */
-static void describe(const ry_query *query, void *room, resize_plan *s, size_t *bytes)
+static void describe(const ry_query *query, void *room, resize_plan *s, table_bytes *bytes)
 {
     const ry_problem *problem = query->problem;
     const bool gradient = is_gradient(problem);
@@ -232,7 +260,7 @@ static void describe(const ry_query *query, void *room, resize_plan *s, size_t *
                        .inner = 1,
                        .taps = 1,
                        .slots = 1};
-    *bytes = ry_aligned(sizeof *s) + transposing_bytes(problem);
+    *bytes = (table_bytes){{ry_aligned(sizeof *s) + transposing_bytes(problem), 0}};
     int last = x->rank - 1;
     for (; last > 0; last--) {
         const ry_resize_axis axis = axis_of(problem, dim_at(problem, last));
@@ -246,8 +274,9 @@ static void describe(const ry_query *query, void *room, resize_plan *s, size_t *
         if (i < last && keeps(&axis)) {
             add_kept(s, axis.in);
         } else {
-            describe_axis(s, &axis, room, i == last && s->inner == 1, bytes,
-                          i == last ? &s->width : &s->lead[s->leads++]);
+            resize_axis *t = i == last ? &s->width : &s->lead[s->leads++];
+            describe_axis(s, &axis, room, i == last && s->inner == 1, bytes, t);
+            t->dim = dim_at(problem, i);
         }
     }
     int64_t rows = 1;
@@ -337,6 +366,17 @@ static double pixels_work(const ry_query *query, const resize_plan *s)
     return pixels * (cost->pixel + products + rest + (near ? 0 : ry_stream_work(machine, ring)));
 }
 
+/* The first phase: positions and weights of the tables in the workspace. */
+static double filling_work(const ry_query *query, const resize_plan *s)
+{
+    double filled = 0;
+    for (int a = 0; a <= s->leads; a++) {
+        const resize_axis *t = a < s->leads ? &s->lead[a] : &s->width;
+        filled += t->late ? (double)t->out * (double)(1 + t->taps) : 0;
+    }
+    return filled * ry_costs_asked(query)->resize.filled;
+}
+
 static bool converts(const resize_plan *s)
 {
     return !s->picks && s->dtype != RYND_DTYPE_F32 && s->dtype != RYND_DTYPE_F64;
@@ -355,28 +395,53 @@ static double work_of(const ry_query *query, const resize_plan *s)
 rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     resize_plan s;
+    table_bytes bytes;
     const size_t room_bytes = transposing_bytes(query->problem);
     void *room = room_bytes ? ry_allocate(&ry_system_allocator, room_bytes) : NULL;
     if (room_bytes && !room) {
         return ry_fail_memory(error);
     }
-    describe(query, room, &s, &prepared->state_size);
+    describe(query, room, &s, &bytes);
     ry_release(&ry_system_allocator, room);
-    prepared->phases = 1;
     ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
-    prepared->tasks[0] = (size_t)ry_cut_parts(&s.rows);
     lay_out(&s, &prepared->scratch);
+    const size_t spare = ry_aligned((size_t)s.most_taps * sizeof(double)),
+                 tasks = (size_t)ry_cut_parts(&s.rows);
+    prepared->state_size = bytes.of[0] + spare;
+    prepared->phases = s.fills > 0 ? 2 : 1;
+    prepared->tasks[0] = s.fills > 0 ? s.fills : tasks;
+    if (s.fills > 0) {
+        prepared->workspace = bytes.of[1];
+        prepared->scratch = prepared->scratch > spare ? prepared->scratch : spare;
+        prepared->tasks[1] = tasks;
+        prepared->work[1] = prepared->work[0];
+        prepared->work[0] = (ry_work){filling_work(query, &s), 0};
+        prepared->counts.flop += prepared->work[0].all;
+        prepared->counts.bytes += 2 * (double)bytes.of[1];
+    }
     return prepared->scratch < SIZE_MAX / 2 ? RYND_OK : ry_fail_memory(error);
 }
 
-static void set_weight(resize_plan *s, const resize_axis *t, int64_t tap, int64_t o, double w)
+/* A table that is being filled. */
+typedef struct filling {
+    const resize_axis *t;
+    int32_t *first;
+    void *weight;
+    bool wide;
+} filling;
+
+static filling filling_in(const resize_plan *s, const resize_axis *t, void *memory)
 {
-    void *weight = (char *)s + t->weight;
-    const int64_t at = tap * t->step_tap + o * t->step_out;
-    if (s->wide) {
-        ((double *)weight)[at] = w;
+    return (filling){t, RY_AT(int32_t, memory, t->first), RY_AT(void, memory, t->weight), s->wide};
+}
+
+static void set_weight(const filling *f, int64_t tap, int64_t o, double w)
+{
+    const int64_t at = tap * f->t->step_tap + o * f->t->step_out;
+    if (f->wide) {
+        ((double *)f->weight)[at] = w;
     } else {
-        ((float *)weight)[at] = (float)w;
+        ((float *)f->weight)[at] = (float)w;
     }
 }
 
@@ -384,7 +449,8 @@ static void set_weight(resize_plan *s, const resize_axis *t, int64_t tap, int64_
 static void fill_transposed(resize_plan *s, const ry_resize_axis *axis, void *room, resize_axis *t)
 {
     const transposing from = transposing_in(room, axis);
-    int32_t *first = (int32_t *)(void *)((char *)s + t->first);
+    const filling f = filling_in(s, t, s);
+    int32_t *first = f.first;
     ry_resize_find_readers(axis, from.readers, from.row);
     t->plain = t->taps == 1;
     for (int64_t i = 0; i < t->out; i++) {
@@ -392,14 +458,14 @@ static void fill_transposed(resize_plan *s, const ry_resize_axis *axis, void *ro
         first[i] = (int32_t)(r->first + t->taps > t->in ? t->in - t->taps : r->first);
         t->plain = t->plain && r->count == 1;
         for (int64_t j = 0; j < t->taps; j++) {
-            set_weight(s, t, j, i, 0);
+            set_weight(&f, j, i, 0);
         }
     }
     for (int64_t o = 0; o < axis->out; o++) {
         int64_t i = 0;
         const int64_t count = ry_resize_taps(axis, o, &i, from.row);
         for (int64_t j = 0; j < count; j++) {
-            set_weight(s, t, o - first[i + j], i + j, from.row[j]);
+            set_weight(&f, o - first[i + j], i + j, from.row[j]);
             t->plain = t->plain && from.row[j] == 1;
         }
     }
@@ -407,40 +473,65 @@ static void fill_transposed(resize_plan *s, const ry_resize_axis *axis, void *ro
     t->inside_end = t->out;
 }
 
-/* Fills a table. A window that would pass the end of the input moves back, and its weights forward:
- * all `taps` elements can then be read. */
-static void fill_axis(resize_plan *s, const ry_resize_axis *axis, resize_axis *t)
+/* Fills the entry of output o; returns how many taps it has. A window that would pass the end of
+ * the input moves back, and its weights forward: all `taps` elements can then be read. */
+static int64_t fill_entry(const filling *f, const ry_resize_axis *axis, int64_t o, double *found)
 {
-    char *state = (char *)s;
-    int32_t *first = RY_AT(int32_t, state, t->first);
-    double *found = RY_AT(double, state, t->spare);
+    const resize_axis *t = f->t;
+    int64_t from = 0, count = ry_resize_taps(axis, o, &from, found);
+    const int64_t back = from + t->taps > t->in ? from + t->taps - t->in : 0;
+    f->first[o] = (int32_t)(from - back);
+    for (int64_t j = 0; j < t->taps; j++) {
+        set_weight(f, j, o, j >= back && j - back < count ? found[j - back] : 0);
+    }
+    return count;
+}
+
+/* Fills a table of the state. */
+static void fill_axis(resize_plan *s, const ry_resize_axis *axis, resize_axis *t, double *found)
+{
+    const filling f = filling_in(s, t, s);
     t->plain = t->taps == 1;
     t->repeat = t->out % t->in == 0 ? t->out / t->in : 0;
     t->inside_begin = t->out;
     t->inside_end = 0;
     for (int64_t o = 0; o < t->out; o++) {
-        int64_t from = 0, count = ry_resize_taps(axis, o, &from, found);
-        int64_t back = from + t->taps > t->in ? from + t->taps - t->in : 0;
-        first[o] = (int32_t)(from - back);
+        const int64_t count = fill_entry(&f, axis, o, found);
         t->inside_begin = count > 0 && o < t->inside_begin ? o : t->inside_begin;
         t->inside_end = count > 0 ? o + 1 : t->inside_end;
-        for (int64_t j = t->taps - 1; j >= 0; j--) {
-            const double w = j >= back && j - back < count ? found[j - back] : 0;
-            t->plain = t->plain && (w == 1 || count == 0);
-            set_weight(s, t, j, o, w);
-        }
-        t->repeat = t->plain && first[o] == (t->repeat ? o / t->repeat : -1) ? t->repeat : 0;
+        t->plain = t->plain && (count == 0 || found[0] == 1);
+        t->repeat = t->plain && f.first[o] == (t->repeat ? o / t->repeat : -1) ? t->repeat : 0;
     }
     t->inside_begin = t->inside_begin < t->inside_end ? t->inside_begin : t->inside_end;
+}
+
+void ry_resize_fill(const ry_problem *problem, const resize_plan *plan, size_t task,
+                    void *workspace, void *scratch)
+{
+    int64_t part = (int64_t)task;
+    for (int a = 0; a <= plan->leads; a++) {
+        const resize_axis *t = a < plan->leads ? &plan->lead[a] : &plan->width;
+        const int64_t parts = t->late ? ry_ceil_div(t->out, FILLED) : 0;
+        if (part >= 0 && part < parts) {
+            const ry_resize_axis axis = axis_of(problem, t->dim);
+            const filling f = filling_in(plan, t, workspace);
+            const int64_t end = ry_min((part + 1) * FILLED, t->out);
+            for (int64_t o = part * FILLED; o < end; o++) {
+                fill_entry(&f, &axis, o, scratch);
+            }
+        }
+        part -= parts;
+    }
 }
 
 /* Enlarging by a whole number makes a pattern that repeats, apart from the edges: from one middle
  * period it is followed both ways. */
 static void find_period(const resize_plan *s, resize_axis *t)
 {
-    const int32_t *first = resize_firsts(s, t);
+    const resize_tables tables = {{(const char *)s, NULL}, s->wide};
+    const int32_t *first = resize_firsts(&tables, t);
     const int64_t p = t->out % t->in == 0 ? t->out / t->in : 0, middle = p ? t->in / 2 * p : 0;
-    t->period = p > 1 && p <= RESIZE_PERIOD && t->in >= 4 && !t->plain ? p : 0;
+    t->period = p > 1 && p <= RESIZE_PERIOD && t->in >= 4 && !t->plain && !t->late ? p : 0;
     if (t->period == 0) {
         return;
     }
@@ -450,7 +541,7 @@ static void find_period(const resize_plan *s, resize_axis *t)
             int64_t like = middle + (o % p), further = o / p - middle / p;
             bool same = first[o] == first[like] + further;
             for (int64_t j = 0; same && j < t->taps; j++) {
-                same = resize_weight(s, t, j, o) == resize_weight(s, t, j, like);
+                same = resize_weight(&tables, t, j, o) == resize_weight(&tables, t, j, like);
             }
             if (!same) {
                 break;
@@ -467,11 +558,12 @@ void ry_resize_initialise(const ry_query *query, void *memory)
 {
     const ry_problem *problem = query->problem;
     const ry_tensor *x = &problem->in[0];
-    size_t bytes;
+    table_bytes bytes;
+    size_t scratch;
     resize_plan *s = memory;
     void *room = is_gradient(problem) ? (char *)memory + ry_aligned(sizeof *s) : NULL;
     describe(query, room, s, &bytes);
-    lay_out(s, &bytes);
+    lay_out(s, &scratch);
     s->plain = true;
     for (int i = 0, lead = 0; i < x->rank; i++) {
         const ry_resize_axis axis = axis_of(problem, dim_at(problem, i));
@@ -484,8 +576,10 @@ void ry_resize_initialise(const ry_query *query, void *memory)
         resize_axis *t = lead < s->leads ? &s->lead[lead++] : &s->width;
         if (room) {
             fill_transposed(s, &axis, room, t);
+        } else if (t->late) {
+            t->plain = t->taps == 1 && s->picks;
         } else {
-            fill_axis(s, &axis, t);
+            fill_axis(s, &axis, t, RY_AT(double, memory, bytes.of[0]));
         }
         s->plain = s->plain && (t == &s->width || t->plain);
     }

@@ -17,8 +17,11 @@ enum { RESIZE_RING = 16 };
 enum { RESIZE_PERIOD = 4, RESIZE_PERIOD_TAPS = 4 };
 
 /* One axis's table: for output o, input first[o] + j has the weight w(j, o) = weight[j * step_tap +
- * o * step_out]. */
+ * o * step_out]. A table that is too large for the state is in the workspace: the first phase of
+ * each run fills it. */
 typedef struct resize_axis {
+    int dim;   /* the problem's */
+    bool late; /* is the table in the workspace? */
     /* repeat: every input position fills that many outputs in turn; 0: no such pattern */
     int64_t in, out, taps, repeat;
     int64_t slots; /* ring slots, a power of two: input i is in slot i % slots */
@@ -28,9 +31,8 @@ typedef struct resize_axis {
      * pattern */
     int64_t period, begin, end;
     int64_t inside_begin, inside_end; /* outputs that are not extrapolated */
-    /* offsets in the state, in bytes: int32_t, float or double, and a row of double for filling
-     * the table */
-    size_t first, weight, spare;
+    /* offsets in the state or the workspace, in bytes: int32_t, float or double */
+    size_t first, weight;
     int64_t step_tap, step_out;
 } resize_axis;
 
@@ -52,32 +54,43 @@ typedef struct resize_plan {
     /* integers: leads whose rows are summed one lead after the other, as the definition rounds
      * them; 0: all taps at once */
     int levels;
-    size_t line, sum; /* an input row as sums, and an output row: bytes into the scratch */
-    size_t level;     /* a sum for each level */
+    size_t line, sum;  /* an input row as sums, and an output row: bytes into the scratch */
+    size_t level;      /* a sum for each level */
+    int64_t most_taps; /* of an axis */
+    size_t fills;      /* tasks that fill the tables of the workspace; 0: it has none */
 } resize_plan;
 
-static inline const int32_t *resize_firsts(const resize_plan *s, const resize_axis *t)
+/* The memory that tables are in. */
+typedef struct resize_tables {
+    const char *memory[2]; /* state, workspace */
+    bool wide;             /* weights are double */
+} resize_tables;
+
+static inline const int32_t *resize_firsts(const resize_tables *tables, const resize_axis *t)
 {
-    return (const int32_t *)(const void *)((const char *)s + t->first);
+    return (const int32_t *)(const void *)(tables->memory[t->late] + t->first);
 }
 
-static inline const void *resize_weights(const resize_plan *s, const resize_axis *t)
+static inline const void *resize_weights(const resize_tables *tables, const resize_axis *t)
 {
-    return (const char *)s + t->weight;
+    return tables->memory[t->late] + t->weight;
 }
 
-static inline double resize_weight(const resize_plan *s, const resize_axis *t, int64_t tap,
+static inline double resize_weight(const resize_tables *tables, const resize_axis *t, int64_t tap,
                                    int64_t o)
 {
     const int64_t at = tap * t->step_tap + o * t->step_out;
-    return t->kept   ? 1
-           : s->wide ? ((const double *)resize_weights(s, t))[at]
-                     : (double)((const float *)resize_weights(s, t))[at];
+    return t->kept        ? 1
+           : tables->wide ? ((const double *)resize_weights(tables, t))[at]
+                          : (double)((const float *)resize_weights(tables, t))[at];
 }
 
 bool ry_resize_applicable(const ry_problem *problem);
 rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* state: a resize_plan, room for transposing an axis, then the tables */
 void ry_resize_initialise(const ry_query *query, void *state);
+/* Task `task` of plan->fills: a part of a table in the workspace. */
+void ry_resize_fill(const ry_problem *problem, const resize_plan *plan, size_t task,
+                    void *workspace, void *scratch);
 
 #endif

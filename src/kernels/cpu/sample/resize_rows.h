@@ -3,13 +3,13 @@
  * resize_isa.c: ROW(name) is name, followed by the type's name. */
 
 /* Outputs [begin, end) by the table: gathers, which compilers vectorise where the machine can. */
-static void ROW(part)(const resize_plan *s, SUM *restrict y, const SUM *restrict x, int64_t begin,
+static void ROW(part)(const walk *at, SUM *restrict y, const SUM *restrict x, int64_t begin,
                       int64_t end)
 {
-    const resize_axis *t = &s->width;
+    const resize_axis *t = &at->plan->width;
     const int64_t n = t->out;
-    const int32_t *restrict first = resize_firsts(s, t);
-    const SUM *restrict w = resize_weights(s, t);
+    const int32_t *restrict first = resize_firsts(&at->tables, t);
+    const SUM *restrict w = resize_weights(&at->tables, t);
     if (t->taps == 2) {
         for (int64_t o = begin; o < end; o++) {
             y[o] = w[o] * x[first[o]] + w[n + o] * x[first[o] + 1];
@@ -28,17 +28,17 @@ static void ROW(part)(const resize_plan *s, SUM *restrict y, const SUM *restrict
 
 /* The repeating outputs: loads side by side and interleaved stores. Inlined with constant taps and
  * period. */
-RY_INLINE void ROW(period)(const resize_plan *s, SUM *restrict y, const SUM *restrict x, int taps,
+RY_INLINE void ROW(period)(const walk *at, SUM *restrict y, const SUM *restrict x, int taps,
                            int period)
 {
-    const resize_axis *t = &s->width;
-    const int32_t *first = resize_firsts(s, t) + t->begin;
+    const resize_axis *t = &at->plan->width;
+    const int32_t *first = resize_firsts(&at->tables, t) + t->begin;
     const SUM *from[RESIZE_PERIOD];
     SUM w[RESIZE_PERIOD][RESIZE_PERIOD_TAPS];
     for (int p = 0; p < period; p++) {
         from[p] = x + first[p];
         for (int j = 0; j < taps; j++) {
-            w[p][j] = ((const SUM *)resize_weights(s, t))[j * t->out + t->begin + p];
+            w[p][j] = ((const SUM *)resize_weights(&at->tables, t))[j * t->out + t->begin + p];
         }
     }
     y += t->begin;
@@ -57,20 +57,20 @@ RY_INLINE void ROW(period)(const resize_plan *s, SUM *restrict y, const SUM *res
 }
 
 /* A row of single elements. */
-static void ROW(elements)(const resize_plan *s, SUM *restrict y, const SUM *restrict x)
+static void ROW(elements)(const walk *at, SUM *restrict y, const SUM *restrict x)
 {
-    const resize_axis *t = &s->width;
+    const resize_axis *t = &at->plan->width;
     switch (t->period * (t->taps == 2 || t->taps == 4 ? 10 : 0) + t->taps) {
-    case 22: ROW(period)(s, y, x, 2, 2); break;
-    case 32: ROW(period)(s, y, x, 2, 3); break;
-    case 42: ROW(period)(s, y, x, 2, 4); break;
-    case 24: ROW(period)(s, y, x, 4, 2); break;
-    case 34: ROW(period)(s, y, x, 4, 3); break;
-    case 44: ROW(period)(s, y, x, 4, 4); break;
-    default: ROW(part)(s, y, x, 0, t->out); return;
+    case 22: ROW(period)(at, y, x, 2, 2); break;
+    case 32: ROW(period)(at, y, x, 2, 3); break;
+    case 42: ROW(period)(at, y, x, 2, 4); break;
+    case 24: ROW(period)(at, y, x, 4, 2); break;
+    case 34: ROW(period)(at, y, x, 4, 3); break;
+    case 44: ROW(period)(at, y, x, 4, 4); break;
+    default: ROW(part)(at, y, x, 0, t->out); return;
     }
-    ROW(part)(s, y, x, 0, t->begin);
-    ROW(part)(s, y, x, t->end, t->out);
+    ROW(part)(at, y, x, 0, t->begin);
+    ROW(part)(at, y, x, t->end, t->out);
 }
 
 /* y = (y, if `more`, plus) the sum of w[k] * x[k], in the order of k. */
@@ -110,14 +110,14 @@ RY_INLINE void ROW(sum)(SUM *y, const SUM *const *x, const SUM *w, int64_t count
 }
 
 /* A row of pixels of `inner` elements. */
-static void ROW(pixels)(const resize_plan *s, SUM *y, const SUM *x)
+static void ROW(pixels)(const walk *at, SUM *y, const SUM *x)
 {
-    const resize_axis *t = &s->width;
-    const int64_t n = s->inner;
+    const resize_axis *t = &at->plan->width;
+    const int64_t n = at->plan->inner;
     for (int64_t o = 0; o < t->out; o++) {
-        const SUM *w = (const SUM *)resize_weights(s, t) + o * t->taps;
+        const SUM *w = (const SUM *)resize_weights(&at->tables, t) + o * t->taps;
         if (t->taps == 2) {
-            const SUM *two = x + resize_firsts(s, t)[o] * n;
+            const SUM *two = x + resize_firsts(&at->tables, t)[o] * n;
             ROW(add)(y + o * n, two, two + n, two, two, w, 2, false, n);
             continue;
         }
@@ -125,19 +125,19 @@ static void ROW(pixels)(const resize_plan *s, SUM *y, const SUM *x)
             const int64_t left = t->taps - k, count = left < RESIZE_RING ? left : RESIZE_RING;
             const SUM *from[RESIZE_RING];
             for (int64_t j = 0; j < count; j++) {
-                from[j] = x + (resize_firsts(s, t)[o] + k + j) * n;
+                from[j] = x + (resize_firsts(&at->tables, t)[o] + k + j) * n;
             }
             ROW(sum)(y + o * n, from, w + k, count, k > 0, n);
         }
     }
 }
 
-static void ROW(resized)(const resize_plan *s, SUM *y, const SUM *x)
+static void ROW(resized)(const walk *at, SUM *y, const SUM *x)
 {
-    if (s->inner == 1) {
-        ROW(elements)(s, y, x);
+    if (at->plan->inner == 1) {
+        ROW(elements)(at, y, x);
     } else {
-        ROW(pixels)(s, y, x);
+        ROW(pixels)(at, y, x);
     }
 }
 
@@ -157,7 +157,7 @@ RY_INLINE const SUM *ROW(find)(const walk *at, int64_t i, int64_t slot)
             at->convert->load(kept ? row : line, from, s->width.in * s->inner);
         }
         if (!kept) {
-            ROW(resized)(s, row, at->convert->load ? line : (const SUM *)from);
+            ROW(resized)(at, row, at->convert->load ? line : (const SUM *)from);
         }
     }
     return row;
@@ -186,7 +186,7 @@ static void ROW(nested)(const walk *at, SUM *y)
         const source here = s->ring ? from[k] : find_source(at, k);
         const SUM *row = ROW(find)(at, here.row, here.slot);
         for (int l = s->levels - 1; l >= 0; l--) {
-            const SUM weight = (SUM)resize_weight(s, lead[l], tap[l], o[l]);
+            const SUM weight = (SUM)resize_weight(&at->tables, lead[l], tap[l], o[l]);
             ROW(sum)(sum[l], &row, &weight, 1, tap[l] > 0, n);
             if (++tap[l] < lead[l]->taps) {
                 break;
@@ -234,8 +234,8 @@ static void ROW(planes)(const walk *at, int64_t begin, int64_t end, SUM *y)
     const resize_plan *s = at->plan;
     const resize_axis *t = &s->lead[s->leads - 1];
     const int64_t n = s->width.out * s->inner, line = s->width.in * s->inner, taps = t->taps;
-    const int32_t *first = resize_firsts(s, t);
-    const SUM *weights = resize_weights(s, t);
+    const int32_t *first = resize_firsts(&at->tables, t);
+    const SUM *weights = resize_weights(&at->tables, t);
     int64_t o = begin % t->out, plane = begin / t->out * t->in;
     for (int64_t r = begin; r < end; r++, y += n) {
         const SUM *w = weights + o * taps, *row[RESIZE_RING];
@@ -246,7 +246,7 @@ static void ROW(planes)(const walk *at, int64_t begin, int64_t end, SUM *y)
             row[k] = s->width.repeat == 1 ? from : kept;
             if (s->width.repeat != 1 && at->held[slot] != plane + i) {
                 at->held[slot] = plane + i;
-                ROW(resized)(s, kept, from);
+                ROW(resized)(at, kept, from);
             }
         }
         if (taps == 2) {

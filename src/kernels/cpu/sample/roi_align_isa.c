@@ -47,9 +47,12 @@ static void list_bin(const ry_points_axis *axis, int64_t pitch, const ry_roi_bin
     }
 }
 
-static void locate(const ry_cpu_launch *launch, int64_t roi, int a, ry_points_axis *axis)
+/* The taps of an axis's bins, or of the bin of each of `count` positions. */
+static void locate(const ry_cpu_launch *launch, int64_t roi, int a, int64_t count,
+                   ry_points_axis *axis)
 {
-    const ry_points_plan *s = &((const ry_roi_align_plan *)launch->state)->points;
+    const ry_roi_align_plan *plan = launch->state;
+    const ry_points_plan *s = &plan->points;
     const ry_roi_align_attrs *attrs = &launch->problem->attrs.roi_align;
     const ry_tensor *rois = &launch->problem->in[1];
     const int64_t bins = launch->problem->out[0].dim[2 + a];
@@ -58,8 +61,9 @@ static void locate(const ry_cpu_launch *launch, int64_t roi, int a, ry_points_ax
         end[i] = ry_get_f64((ry_dtype)rois->dtype, launch->in[1],
                             roi * rois->stride[0] + (2 * i + 1 - a) * rois->stride[1]);
     }
-    for (int64_t b = 0; b < bins; b++) {
-        const ry_roi_bins bin = ry_roi_bins_of(attrs, end[0], end[1], b, bins);
+    for (int64_t b = 0; b < (plan->by_bin ? bins : count); b++) {
+        const int64_t at = plan->by_bin ? b : axis->place[b];
+        const ry_roi_bins bin = ry_roi_bins_of(attrs, end[0], end[1], at, bins);
         const bool near = !s->largest && bin.samples > 1 && fabs(bin.size) <= (double)bin.samples;
         axis->taps = near ? bin.samples + 1 : 2 * bin.samples;
         if (near) {
@@ -115,11 +119,12 @@ static void run(const ry_cpu_launch *launch, size_t task)
     for (int a = 0; a < 2; a++) {
         int32_t *place = RY_AT(int32_t, launch->scratch, plan->places[a]);
         axis[a] = ry_points_axis_of(s, launch->scratch, a);
-        axis[a].place = place;
-        locate(launch, roi, a, &axis[a]);
         for (int64_t i = 0; i < count; i++) {
             place[i] = (int32_t)(a == 0 ? (first + i) / columns : (first + i) % columns);
         }
+        axis[a].place = place;
+        locate(launch, roi, a, count, &axis[a]);
+        axis[a].place = plan->by_bin ? place : NULL;
     }
     if (image < 0 || axis[0].taps == 0 || axis[1].taps == 0) {
         clear(&m, count, size);

@@ -74,7 +74,6 @@ rynd_status ry_deform_columns_prepare(const ry_query *query, ry_prepared *prepar
     return RYND_OK;
 }
 
-/* A larger result's tables of bins would not fit a worker's scratch. */
 /* Taps of a bin that its cost is counted with, if it has as many. */
 enum { TYPICAL = 64 };
 
@@ -84,8 +83,7 @@ bool ry_roi_align_applicable(const ry_problem *problem)
     return ry_problem_has_input(problem, 0) && ry_problem_has_input(problem, 1) &&
            ry_problem_has_input(problem, 2) && ry_problem_has_output(problem, 0) &&
            ry_dtype_is_float((ry_dtype)x->dtype) && x->rank == 4 && problem->in[1].rank == 2 &&
-           problem->in[2].rank == 1 && ry_points_takes(x, y) &&
-           y->dim[2] <= RY_LIMIT_ROI_ALIGN_BINS && y->dim[3] <= RY_LIMIT_ROI_ALIGN_BINS;
+           problem->in[2].rank == 1 && ry_points_takes(x, y);
 }
 
 void ry_roi_align_initialise(const ry_query *query, void *state)
@@ -99,7 +97,9 @@ void ry_roi_align_initialise(const ry_query *query, void *state)
     ry_points_describe(&query->problem->in[0], y, &s->points);
     s->points.largest = attrs->max != 0;
     s->points.axis_taps = 2 * samples;
-    s->points.axis_length = ry_max(y->dim[2], y->dim[3]);
+    /* bins of an axis, or, if they would not fit a worker's scratch, positions of a block */
+    s->by_bin = ry_max(y->dim[2], y->dim[3]) <= RY_LIMIT_ROI_ALIGN_BINS;
+    s->points.axis_length = s->by_bin ? ry_max(y->dim[2], y->dim[3]) : 0;
     /* data decides how many taps adaptive bins have: any number of passes */
     ry_points_lay_out(&s->points, asked > 0 ? 4 * asked * asked : RY_POINTS_PASS + 1);
     s->points.taps = ry_min(s->points.taps, TYPICAL);

@@ -24,6 +24,10 @@
 #define f32_sqrt     sqrtf
 #define F32_NAN      ((float)NAN)
 #define F32_INFINITY ((float)INFINITY)
+#if defined(__SSE4_1__) || defined(RY_NEON)
+#define F32_RINT __builtin_rintf
+#define F64_RINT __builtin_rint
+#endif
 
 /* a * b + c, fused where the machine fuses. */
 static inline float f32_fma(float a, float b, float c)
@@ -62,9 +66,13 @@ static inline float f32_copysign(float x, float sign)
 
 static inline double f64_round(double x)
 {
+#ifdef F64_RINT
+    return F64_RINT(x);
+#else
     uint64_t sign = ry_f64_bits(x) & 0x8000000000000000u;
     double a = ry_f64_of_bits(ry_f64_bits(x) ^ sign), r = (a + 0x1p52) - 0x1p52;
     return ry_f64_of_bits(ry_f64_bits(a < 0x1p52 ? r : a) | sign);
+#endif
 }
 
 /* x - n * pi/2 for the nearest n, in f64: n * (25 bits of pi/2) is exact up to RY_F32_TRIG_MAX. */
