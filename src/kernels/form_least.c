@@ -20,13 +20,16 @@ static void list_axes(walk *w, int level)
 {
     for (int i = level; i < w->until; i++) {
         const ry_form_axis *axis = &w->search->axis[i];
-        const int64_t wanted = ry_form_wanted(w->query, axis->knob);
+        int64_t value = ry_form_wanted(w->query, axis->knob);
         if (axis->after != level) {
             continue;
         }
-        w->list[i].count = wanted != RY_KNOB_FREE;
-        w->list[i].value[0] = wanted;
-        if (wanted == RY_KNOB_FREE) {
+        if (value == RY_KNOB_FREE && axis->usual) {
+            value = axis->usual(w->query, w->plan);
+        }
+        w->list[i].count = value != RY_KNOB_FREE;
+        w->list[i].value[0] = value;
+        if (value == RY_KNOB_FREE) {
             w->search->values(w->query, w->plan, axis->knob, &w->list[i]);
         }
     }
@@ -70,7 +73,7 @@ static void visit(walk *w, int level, bool least_memory)
     }
 }
 
-bool ry_form_least(const ry_form_search *search, const ry_query *query, void *plan)
+bool ry_form_find(const ry_form_search *search, const ry_query *query, void *plan, ry_form *form)
 {
     walk w = {.search = search,
               .query = query,
@@ -82,7 +85,14 @@ bool ry_form_least(const ry_form_search *search, const ry_query *query, void *pl
     for (int i = 0; w.least >= 0 && i < search->axes; i++) {
         (void)search->set(query, plan, search->axis[i].knob, &w.best);
     }
+    *form = w.best;
     return w.least >= 0;
+}
+
+bool ry_form_least(const ry_form_search *search, const ry_query *query, void *plan)
+{
+    ry_form form;
+    return ry_form_find(search, query, plan, &form);
 }
 
 void ry_form_list(const ry_form_search *search, const ry_query *query, void *plan, int knob,

@@ -11,6 +11,8 @@ typedef struct ry_form_axis {
     int after;          /* its values follow from the plan once so many outer axes are set */
     bool largest_first; /* among equals the larger value wins */
     bool memory;        /* smaller values take less memory */
+    /* the value if the query sets none: the price does not depend on it. NULL: tries all values */
+    int64_t (*usual)(const ry_query *query, const void *plan);
 } ry_form_axis;
 
 /* What a method says about its forms. Axes are set from the first, the outermost, to the last. The
@@ -33,6 +35,9 @@ typedef struct ry_form_search {
 /* Leaves the plan in the form of least cost. A knob that the query sets has that value only. False:
  * no form is legal. */
 bool ry_form_least(const ry_form_search *search, const ry_query *query, void *plan);
+
+/* The same; `form`: the query's, with the searched knobs set. */
+bool ry_form_find(const ry_form_search *search, const ry_query *query, void *plan, ry_form *form);
 
 /* The values of a searched knob for all values of the axes that they depend on. */
 void ry_form_list(const ry_form_search *search, const ry_query *query, void *plan, int knob,

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "kernels/common/task_cut.h"
-#include "kernels/form_least.h"
+#include "kernels/form_method.h"
 #include "kernels/knob_values.h"
 
 #include <math.h>
@@ -154,6 +154,58 @@ static void test_lists_of_parts(void **state)
     assert_memory_equal(values.value, around, sizeof around);
 }
 
+static int64_t usual_rows(const ry_query *query, const void *plan)
+{
+    (void)query;
+    return ((const toy *)plan)->mode == 0 ? 2 : 6;
+}
+
+static bool read_toy(const ry_query *query, void *plan)
+{
+    toy *t = plan;
+    t->wanted = 24;
+    t->room = 100;
+    return query->problem == NULL;
+}
+
+static void describe_toy(const ry_query *query, const void *plan, ry_prepared *prepared)
+{
+    (void)query;
+    prepared->tasks[0] = (size_t)((const toy *)plan)->columns;
+}
+
+static const ry_form_axis toy_axes[] = {
+    {.knob = MODE}, {.knob = ROWS, .after = 1, .usual = usual_rows}, {.knob = COLUMNS}};
+static const ry_form_method toy_method = {
+    .search = {toy_axes, KNOBS, list_values, set_axis, fits, cost_of},
+    .size = sizeof(toy),
+    .begin = read_toy,
+    .describe = describe_toy};
+
+/* A knob with a usual value has that value, unless the query sets another; all others are legal. */
+static void test_a_method_prepares_its_cheapest_form(void **state)
+{
+    (void)state;
+    toy plan;
+    ry_prepared prepared;
+    ry_form form = ry_form_free();
+    const ry_query query = {.form = &form};
+    assert_int_equal(ry_form_method_prepare(&toy_method, &query, &plan, &prepared, NULL), RYND_OK);
+    assert_int_equal(prepared.form.value[MODE], 1);
+    assert_int_equal(prepared.form.value[ROWS], 6);
+    assert_int_equal(prepared.form.value[COLUMNS], 4);
+    assert_int_equal(prepared.tasks[0], 4);
+    form.value[ROWS] = 8;
+    assert_int_equal(ry_form_method_prepare(&toy_method, &query, &plan, &prepared, NULL), RYND_OK);
+    assert_int_equal(prepared.form.value[ROWS], 8);
+    assert_int_equal(prepared.form.value[COLUMNS], 3);
+    ry_form_method_initialise(&toy_method, &(ry_query){.form = &prepared.form}, &plan);
+    assert_int_equal(plan.rows, 8);
+    ry_knob_values values = {0};
+    ry_form_method_values(&toy_method, &query, ROWS, &plan, &values);
+    assert_int_equal(values.count, 6); /* 1, 2, 3, 4, 6, 8 */
+}
+
 /* Every element belongs to one task. */
 static void test_tasks_cover_their_axes_once(void **state)
 {
@@ -188,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_a_knob_that_is_set_has_no_other_value),
         cmocka_unit_test(test_values_are_listed_for_all_values_of_outer_axes),
         cmocka_unit_test(test_lists_of_parts),
+        cmocka_unit_test(test_a_method_prepares_its_cheapest_form),
         cmocka_unit_test(test_tasks_cover_their_axes_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

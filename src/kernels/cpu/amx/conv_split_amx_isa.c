@@ -6,12 +6,12 @@
 #include "kernels/cpu/amx/split_prepare.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 
-static void split_rows(const split_plan *plan, const ry_cpu_launch *launch, int64_t task,
+static void split_rows(const split_plan *plan, const ry_cpu_launch *launch, size_t task,
                        char *scratch)
 {
-    const int64_t all = plan->geometry.batch * plan->geometry.groups * plan->rows,
-                  first = task * plan->rows_a_task;
-    for (int64_t i = first; i < first + plan->rows_a_task && i < all; i++) {
+    ry_cut_range rows[RY_CUT_AXES];
+    ry_cut_task(&plan->row_tasks, task, rows);
+    for (int64_t i = rows->first; i < rows->first + rows->count; i++) {
         RY_ISA_SYMBOL(split_row)
         (plan, launch->in[0], launch->workspace, i, RY_AT(float, scratch, plan->sums));
     }
@@ -81,7 +81,7 @@ void RY_ISA_SYMBOL(split_run)(const ry_cpu_launch *launch, size_t task)
 {
     char *scratch = launch->scratch;
     if (launch->phase == 0) {
-        split_rows(launch->state, launch, (int64_t)task, scratch);
+        split_rows(launch->state, launch, task, scratch);
     } else {
         multiply_oc_blocks(launch->state, launch, (int64_t)task, scratch);
     }

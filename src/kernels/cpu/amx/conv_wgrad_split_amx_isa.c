@@ -22,7 +22,7 @@ static wgrad_split_task task_of(const ry_cpu_launch *launch, size_t index)
     const wgrad_split_plan *plan = launch->state;
     const wgrad_shape *s = &plan->shape;
     ry_cut_range range[RY_CUT_AXES];
-    ry_cut_task(&plan->tasks, index, range);
+    ry_cut_task(&plan->tasks[0], index, range);
     wgrad_split_task t = {.plan = plan,
                           .part = range[0].first,
                           .first_of_x = plan->parts == 1 || range[2].first == 0,
@@ -168,13 +168,15 @@ static void multiply_part(const ry_cpu_launch *launch, size_t index)
     }
 }
 
-static void add_shares(const ry_cpu_launch *launch, int64_t index)
+static void add_shares(const ry_cpu_launch *launch, size_t index)
 {
     const wgrad_split_plan *plan = launch->state;
-    wgrad_split_piece piece = {.group = index / plan->finishes,
-                               .out = index % plan->finishes * plan->finish_channels,
-                               .channels = plan->shape.c};
-    piece.outs = ry_min(plan->finish_channels, plan->shape.k - piece.out);
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks[1], index, range);
+    const wgrad_split_piece piece = {.group = range[0].first,
+                                     .out = range[1].first,
+                                     .outs = range[1].count,
+                                     .channels = plan->shape.c};
     RY_ISA_SYMBOL(wgrad_split_finish)(launch, &piece, launch->workspace);
 }
 
@@ -183,7 +185,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     if (launch->phase == 0) {
         multiply_part(launch, task);
     } else {
-        add_shares(launch, (int64_t)task);
+        add_shares(launch, task);
     }
 }
 

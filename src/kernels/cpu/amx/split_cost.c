@@ -31,7 +31,7 @@ void ry_split_count(const split_plan *plan, const ry_machine *machine, ry_work w
     const double ends =
         pairs * TILE_ROWS * (cost->output + (plan->along_channels ? 0 : cost->transpose));
     const double task = cost->task * MULTIPLY_ADD + machine->task_seconds * machine->f32.one;
-    work[0] = (ry_work){split * MULTIPLY_ADD + (double)plan->row_tasks * task, 0};
+    work[0] = (ry_work){split * MULTIPLY_ADD + (double)ry_cut_tasks(&plan->row_tasks) * task, 0};
     work[1] = (ry_work){pairs * products * tile_work(machine) / cost->efficiency +
                             ends * MULTIPLY_ADD + (double)ry_cut_tasks(&plan->tasks) * task,
                         0};

@@ -2,11 +2,7 @@
 /* Lays out the split copy of x and cuts the product into tasks. */
 #include "kernels/cpu/amx/split_plan.h"
 
-#include "base/integer.h"
 #include "base/room.h"
-#include "kernels/costs.h"
-#include "kernels/form.h"
-#include "machine/machine.h"
 
 enum {
     TILE_ROWS = SPLIT_TILE / SPLIT_STEP,
@@ -67,8 +63,7 @@ static void lay_out_copy(split_plan *plan)
         ry_aligned((size_t)(g->batch * g->groups * plan->copy + TILE_ROWS * plan->pitch) * 2);
 }
 
-/* Everything that follows from the problem alone. */
-static void start_plan(const ry_problem *problem, int64_t parts, split_plan *plan)
+void ry_split_start(const ry_problem *problem, int64_t parts, split_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
     ry_conv_geometry_of(problem, &plan->geometry, NULL, NULL);
@@ -97,105 +92,16 @@ bool ry_split_is_possible(const ry_problem *problem)
         }
     }
     split_plan plan;
-    start_plan(problem, SPLIT_MAX_PARTS, &plan);
+    ry_split_start(problem, SPLIT_MAX_PARTS, &plan);
     return plan.workspace <= (size_t)MAX_WORKSPACE;
 }
 
-static void set_segments(split_plan *plan, bool flat)
+void ry_split_set_segments(split_plan *plan, bool flat)
 {
     const ry_conv_geometry *g = &plan->geometry;
     plan->flat = flat;
     plan->segment = flat ? (g->out[1] - 1) * plan->plane[2] + g->out[2] : g->out[2];
     plan->segments = g->out[0] * (flat ? 1 : g->out[1]);
-}
-
-/* Rows one by one, or at once: whichever takes fewer pairs of tiles. */
-static bool fewer_at_once(split_plan *plan)
-{
-    int64_t pairs[2];
-    for (int flat = 0; flat < 2; flat++) {
-        set_segments(plan, flat);
-        pairs[flat] = plan->segments * ry_ceil_div(plan->segment, 2 * TILE_ROWS);
-    }
-    return pairs[1] < pairs[0];
-}
-
-/* Equal blocks of `max` pixels at most. */
-static int64_t equal_blocks(const split_plan *plan, int64_t max)
-{
-    return ry_round_up(ry_ceil_div(plan->segment, ry_ceil_div(plan->segment, max)), SPLIT_OC_BLOCK);
-}
-
-static const struct ry_blocks_costs *limits_of(const ry_machine *machine)
-{
-    return &ry_costs_on(machine, SPLIT_LANES)->blocks;
-}
-
-/* The largest that stays in a second-level cache and leaves every core enough tasks. */
-static int64_t choose_block(const split_plan *plan, const ry_machine *machine)
-{
-    const int64_t ranges = plan->geometry.batch * plan->geometry.groups * plan->segments;
-    const struct ry_blocks_costs *limit = limits_of(machine);
-    const int64_t copy = ry_machine_core_share(machine, RYND_LEVEL_L2, limit->split_copy),
-                  tasks = (int64_t)limit->split_tasks * machine->cores;
-    int64_t block = (int64_t)limit->split_block;
-    while (block > (int64_t)limit->split_least_block &&
-           (block * plan->pitch * 2 > copy || ranges * ry_ceil_div(plan->segment, block) < tasks)) {
-        block /= 2;
-    }
-    return equal_blocks(plan, block);
-}
-
-static int64_t choose_oc_blocks(const split_plan *plan, const ry_machine *machine)
-{
-    const int64_t blocks =
-        plan->geometry.batch * plan->geometry.groups * plan->segments * plan->blocks;
-    const int64_t tasks = (int64_t)limits_of(machine)->split_tasks * machine->cores;
-    int64_t parts = 1;
-    while (parts < plan->oc_blocks && blocks * parts < tasks) {
-        parts *= 2;
-    }
-    return ry_ceil_div(plan->oc_blocks, ry_min(parts, plan->oc_blocks));
-}
-
-/* The settings that the query's form leaves open. */
-static void find_blocks(const ry_query *query, split_plan *plan)
-{
-    const ry_machine *machine = query->target->machine;
-    const ry_conv_geometry *g = &plan->geometry;
-    plan->rows_a_task = ry_ceil_div((int64_t)limits_of(machine)->split_row_elements,
-                                    plan->extent[2] * g->channels_in);
-    plan->row_tasks = ry_ceil_div(g->batch * g->groups * plan->rows, plan->rows_a_task);
-    set_segments(plan, ry_form_or(query, SPLIT_FLAT, fewer_at_once(plan)) != 0);
-    plan->block = ry_form_or(query, SPLIT_BLOCK, choose_block(plan, machine));
-    plan->blocks = ry_ceil_div(plan->segment, plan->block);
-    plan->oc_blocks_per_task = ry_form_or(query, SPLIT_OC_BLOCKS, choose_oc_blocks(plan, machine));
-    plan->tasks = (ry_task_cut){{{plan->geometry.batch, 1},
-                                 {plan->geometry.groups, 1},
-                                 {plan->segments, 1},
-                                 {plan->segment, plan->block},
-                                 {plan->oc_blocks, plan->oc_blocks_per_task}}};
-}
-
-void ry_split_values(const ry_query *query, int knob, ry_knob_values *values)
-{
-    const struct ry_blocks_costs *limit = limits_of(query->target->machine);
-    const int64_t least = (int64_t)limit->split_least_block, most = (int64_t)limit->split_block;
-    split_plan plan;
-    start_plan(query->problem, split_parts_of(query->kernel->accuracy), &plan);
-    if (knob == SPLIT_FLAT) {
-        *values = (ry_knob_values){plan.geometry.out[1] > 1 ? 2 : 1, {0, 1}};
-    }
-    for (int flat = 0; knob == SPLIT_BLOCK && flat < 2; flat++) {
-        set_segments(&plan, flat);
-        for (int64_t max = least; ry_form_allows(query, SPLIT_FLAT, flat) && max <= most;
-             max *= 2) {
-            ry_knob_values_add(values, equal_blocks(&plan, max));
-        }
-    }
-    for (int64_t parts = 1; knob == SPLIT_OC_BLOCKS && parts < 2 * plan.oc_blocks; parts *= 2) {
-        ry_knob_values_add(values, ry_ceil_div(plan.oc_blocks, ry_min(parts, plan.oc_blocks)));
-    }
 }
 
 static void lay_out_scratch(split_plan *plan)
@@ -208,11 +114,11 @@ static void lay_out_scratch(split_plan *plan)
     plan->scratch = plan->transposed + (plan->along_channels ? 0 : ry_aligned(sums + RY_ALIGNMENT));
 }
 
-void ry_split_plan_choose(const ry_query *query, split_plan *plan)
+void ry_split_lay_out(const ry_query *query, void *user)
 {
-    start_plan(query->problem, split_parts_of(query->kernel->accuracy), plan);
+    split_plan *plan = user;
     const ry_conv_geometry *g = &plan->geometry;
-    find_blocks(query, plan);
+    (void)query;
     lay_out_scratch(plan);
     plan->oc_block_packed = g->taps * plan->steps * plan->parts * 2 * SPLIT_TILE;
     plan->weights = ry_aligned((size_t)(g->groups * plan->oc_blocks) * sizeof(split_range));
@@ -236,10 +142,9 @@ static int64_t distance_of(const split_plan *plan, const int64_t r[RY_SPACE])
     return (planes * plan->plane[0] * plan->plane[1] * plan->plane[2] + pixels) * plan->pitch;
 }
 
-void ry_split_initialise(const ry_query *query, void *state)
+void ry_split_make_tables(const ry_query *query, void *state)
 {
     split_plan *plan = state;
-    ry_split_plan_choose(query, plan);
     ry_conv_geometry *g = &plan->geometry;
     ry_conv_geometry_of(query->problem, g, &plan->phase, RY_AT(ry_conv_tap, plan, plan->taps));
     int64_t *distance = RY_AT(int64_t, plan, plan->distances);

@@ -55,15 +55,15 @@ typedef struct split_plan {
     int64_t stored[RY_SPACE]; /* residues that have planes */
     int64_t plane[RY_SPACE];  /* positions of a plane */
     int32_t residue[RY_SPACE][SPLIT_MAX_STRIDE]; /* number of each residue's plane; -1: none */
-    int64_t copy; /* elements of the copy of one group of one image */
-    int64_t rows; /* positions of the two outer axes, which have a range each */
-    int64_t row_tasks, rows_a_task;
+    int64_t copy;          /* elements of the copy of one group of one image */
+    int64_t rows;          /* positions of the two outer axes, which have a range each */
+    ry_task_cut row_tasks; /* rows of all copies */
     bool flat;
     bool along_channels;       /* y's channels, and the residual's, are next to each other */
     int64_t segments, segment; /* segments of an image's group; pixels of a segment, with unused
                                   ones */
-    int64_t block, blocks;     /* pixels of a task; blocks of a segment */
-    int64_t oc_blocks, oc_blocks_per_task;
+    int64_t block;             /* pixels of a task */
+    int64_t oc_blocks;
     ry_task_cut tasks;       /* images, groups, segments, pixels, oc blocks */
     int64_t oc_block_packed; /* elements of an oc block's packed weights */
     /* bytes: ranges of the oc blocks come first in packed memory, then the weights */
@@ -84,15 +84,14 @@ static inline int64_t split_parts_of(ry_accuracy accuracy)
     return accuracy == RY_ACCURACY_strict ? 3 : accuracy == RY_ACCURACY_near32 ? 2 : 1;
 }
 
-/* The legal values of a knob; of block: for the segments that the query's form has, or may have.
- * Any may be set beside any other, and no bit of the result depends on them. */
+/* Any value may be set beside any other, and no bit of the result depends on them. */
 enum { SPLIT_FLAT, SPLIT_BLOCK, SPLIT_OC_BLOCKS, SPLIT_KNOBS };
-void ry_split_values(const ry_query *query, int knob, ry_knob_values *values);
-
-/* The plan of a query of a convolution whose form may leave knobs free: without tables, and whole.
- */
-void ry_split_plan_choose(const ry_query *query, split_plan *plan);
-void ry_split_initialise(const ry_query *query, void *state);
+/* A plan step by step: what follows from the problem alone; the segments of an image; then, once its
+ * block is set, sizes and places; and the tables behind a state. */
+void ry_split_start(const ry_problem *problem, int64_t parts, split_plan *plan);
+void ry_split_set_segments(split_plan *plan, bool flat);
+void ry_split_lay_out(const ry_query *query, void *plan);
+void ry_split_make_tables(const ry_query *query, void *state);
 
 static inline const ry_conv_tap *split_taps(const split_plan *plan)
 {

@@ -4,12 +4,12 @@
 #define RY_KERNELS_CPU_AMX_SPLIT_PREPARE_H
 
 #include "kernels/cpu/amx/split_plan.h"
+#include "kernels/form_method.h"
 
 extern const ry_knob ry_split_knobs[SPLIT_KNOBS];
+RY_FORM_FUNCTIONS(ry_split);
 
-rynd_status ry_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-
-/* The same of a matrix product, as the convolution that it is. */
+/* The functions of kernel.h for a matrix product, as the convolution that it is. */
 bool ry_matmul_split_is_possible(const ry_problem *problem);
 void ry_matmul_split_values(const ry_query *query, int knob, ry_knob_values *values);
 rynd_status ry_matmul_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);

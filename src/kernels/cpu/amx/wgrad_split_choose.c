@@ -3,11 +3,9 @@
  * of cycles, in units of one vector's multiply-add. */
 #include "base/integer.h"
 #include "base/room.h"
-#include "kernels/common/work.h"
 #include "kernels/cpu/amx/wgrad_split_plan.h"
-#include "kernels/form_least.h"
+#include "kernels/cpu/wgrad/wgrad_parts.h"
 #include "kernels/knob_values.h"
-#include "machine/machine.h"
 
 const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS] = {
     [WGRAD_SPLIT_PARTS] = {.name = "parts", .main = true},
@@ -17,19 +15,15 @@ const ry_knob ry_wgrad_split_knobs[WGRAD_SPLIT_KNOBS] = {
 };
 
 /* 32 channels of dy of a block stay in the first-level cache. */
-static int64_t usual_positions(const ry_query *query)
+static int64_t usual_positions(const ry_query *query, const void *user)
 {
+    (void)user;
     const ry_machine *machine = query->target->machine;
     const int64_t bytes = ry_machine_core_share(
                       machine, RYND_LEVEL_L1,
                       ry_costs_on(machine, SPLIT_LANES)->blocks.wgrad_split_dy),
                   position = WGRAD_SPLIT_PAIR * 2 * split_parts_of(query->kernel->accuracy);
     return ry_max(2 * WGRAD_SPLIT_PAIR, bytes / position);
-}
-
-int64_t ry_wgrad_split_positions(const ry_query *query)
-{
-    return ry_form_or(query, WGRAD_SPLIT_POSITIONS, usual_positions(query));
 }
 
 /* Channels of so many pairs from the first one on, in vectors. */
@@ -118,40 +112,36 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
         break;
     case WGRAD_SPLIT_K_TILES: ry_knob_values_cuts(values, plan->k_pairs, 1, INT64_MAX); break;
     case WGRAD_SPLIT_CHANNELS: ry_knob_values_cuts(values, plan->c_pairs, 1, INT64_MAX); break;
-    default: ry_knob_values_around(values, usual_positions(query), WGRAD_SPLIT_PAIR); break;
+    default: ry_knob_values_around(values, usual_positions(query, plan), WGRAD_SPLIT_PAIR); break;
     }
 }
 
 static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
 {
-    (void)query;
     wgrad_split_plan *plan = user;
-    if (knob == WGRAD_SPLIT_PARTS) {
+    if (knob == WGRAD_SPLIT_POSITIONS) {
+        ry_wgrad_split_cut(query->problem, split_parts_of(query->kernel->accuracy),
+                           form->value[WGRAD_SPLIT_POSITIONS], plan);
+        plan->costs = ry_cost_column_of(query->target->machine, SPLIT_LANES);
+    } else if (knob == WGRAD_SPLIT_PARTS) {
         plan->parts = form->value[WGRAD_SPLIT_PARTS];
         plan->k_block = form->value[WGRAD_SPLIT_K_TILES];
         plan->c_block = form->value[WGRAD_SPLIT_CHANNELS];
-        plan->tasks = (ry_task_cut){{{plan->parts, 1},
-                                     {plan->shape.groups, 1},
-                                     {plan->k_pairs, plan->k_block},
-                                     {plan->c_pairs, plan->c_block}}};
+        plan->tasks[0] = (ry_task_cut){{{plan->parts, 1},
+                                        {plan->shape.groups, 1},
+                                        {plan->k_pairs, plan->k_block},
+                                        {plan->c_pairs, plan->c_block}}};
     }
     return true;
 }
 
 static double cost_of(const ry_query *query, void *user, double least)
 {
-    (void)least;
     const wgrad_split_plan *plan = user;
-    const ry_machine *machine = query->target->machine;
-    return task_cycles(plan, machine) * (double)(ry_cut_tasks(&plan->tasks) + machine->cores - 1) +
-           finish_cycles(plan);
+    (void)least;
+    return wgrad_spent(query, &plan->tasks[0], task_cycles(plan, query->target->machine),
+                       finish_cycles(plan));
 }
-
-static const ry_form_axis axes[] = {{.knob = WGRAD_SPLIT_CHANNELS, .memory = true},
-                                    {.knob = WGRAD_SPLIT_K_TILES, .memory = true},
-                                    {.knob = WGRAD_SPLIT_PARTS}};
-static const ry_form_search search = {
-    axes, sizeof axes / sizeof *axes, list_values, set_axis, fits, cost_of};
 
 /* Lays out the sums of all channels, or of the task's own channels if a task has all positions. */
 static void lay_out_share(wgrad_split_plan *plan)
@@ -169,11 +159,9 @@ static void lay_out_share(wgrad_split_plan *plan)
     plan->x_ranges = ry_room(&at, groups * c, sizeof(split_range));
     plan->dy_ranges = ry_room(&at, groups * k, sizeof(split_range));
     plan->share = at;
-    plan->finish_channels = own ? k
-                                : ry_clamp((int64_t)ry_blocks_of(plan->costs)->wgrad_split_finish /
-                                               plan->parts / plan->pitch / s->taps,
-                                           1, k);
-    plan->finishes = ry_ceil_div(s->k, plan->finish_channels);
+    const int64_t floats = (int64_t)ry_blocks_of(plan->costs)->wgrad_split_finish,
+                  channels = own ? k : ry_clamp(floats / plan->parts / plan->pitch / s->taps, 1, k);
+    plan->tasks[1] = (ry_task_cut){{{s->groups, 1}, {s->k, channels}}};
 }
 
 static void lay_out_scratch(wgrad_split_plan *plan)
@@ -192,54 +180,37 @@ static void lay_out_scratch(wgrad_split_plan *plan)
     plan->from = ry_room(&at, plan->places, sizeof(float *));
     plan->runs = ry_room(&at, runs, sizeof(wgrad_split_run));
     plan->tile = ry_room_bytes(&at, 2 * SPLIT_TILE * sizeof(float));
-    plan->merged = ry_room(&at, s->c + plan->finish_channels, sizeof(split_range));
+    plan->merged = ry_room(&at, s->c + plan->tasks[1].axis[1].part, sizeof(split_range));
     plan->sums = at, at += plan->parts == 1 ? plan->share : 0;
     plan->scratch = at;
 }
 
-void ry_wgrad_split_choose(const ry_query *query, wgrad_split_plan *plan)
+static void lay_out(const ry_query *query, void *plan)
 {
-    ry_wgrad_split_cut(query->problem, split_parts_of(query->kernel->accuracy),
-                       ry_wgrad_split_positions(query), plan);
-    plan->costs = ry_cost_column_of(query->target->machine, SPLIT_LANES);
-    (void)ry_form_least(&search, query, plan);
+    (void)query;
     lay_out_share(plan);
     lay_out_scratch(plan);
 }
 
-void ry_wgrad_split_values(const ry_query *query, int knob, ry_knob_values *values)
+static void describe(const ry_query *query, const void *user, ry_prepared *prepared)
 {
-    wgrad_split_plan plan;
-    ry_wgrad_split_cut(query->problem, split_parts_of(query->kernel->accuracy),
-                       usual_positions(query), &plan);
-    list_values(query, &plan, knob, values);
+    const wgrad_split_plan *plan = user;
+    const double task = task_cycles(plan, query->target->machine), finish = finish_cycles(plan),
+                 all = task * (double)ry_cut_tasks(&plan->tasks[0]);
+    const bool adds = plan->parts > 1;
+    const double cycles[2] = {adds ? all : all + finish, adds ? finish : 0};
+    wgrad_describe(plan->parts, plan->tasks, cycles, SPLIT_LANES, prepared);
+    prepared->workspace = adds ? (size_t)plan->parts * plan->share : 0;
+    prepared->scratch = plan->scratch;
 }
 
-rynd_status ry_wgrad_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    (void)error;
-    wgrad_split_plan plan;
-    ry_wgrad_split_choose(query, &plan);
-    const ry_machine *machine = query->target->machine;
-    const wgrad_shape *s = &plan.shape;
-    const double tasks = (double)ry_cut_tasks(&plan.tasks), finish = finish_cycles(&plan);
-    *prepared = (ry_prepared){
-        .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)ry_cut_tasks(&plan.tasks),
-                  plan.parts > 1 ? (size_t)(s->groups * plan.finishes) : 0},
-        .state_size = ry_aligned(sizeof plan),
-        .workspace = plan.parts > 1 ? (size_t)plan.parts * plan.share : 0,
-        .scratch = plan.scratch,
-        .work = {ry_work_of_cycles(
-                     (ry_work){task_cycles(&plan, machine) * tasks + (plan.parts == 1 ? finish : 0),
-                               0},
-                     SPLIT_LANES),
-                 ry_work_of_cycles((ry_work){plan.parts > 1 ? finish : 0, 0}, SPLIT_LANES)},
-        .form = {{plan.parts, plan.k_block, plan.c_block, ry_wgrad_split_positions(query)}}};
-    return RYND_OK;
-}
-
-void ry_wgrad_split_initialise(const ry_query *query, void *state)
-{
-    ry_wgrad_split_choose(query, state);
-}
+static const ry_form_axis axes[] = {{.knob = WGRAD_SPLIT_POSITIONS, .usual = usual_positions},
+                                    {.knob = WGRAD_SPLIT_CHANNELS, .after = 1, .memory = true},
+                                    {.knob = WGRAD_SPLIT_K_TILES, .after = 1, .memory = true},
+                                    {.knob = WGRAD_SPLIT_PARTS, .after = 1}};
+static const ry_form_method method = {
+    .search = {axes, sizeof axes / sizeof *axes, list_values, set_axis, fits, cost_of},
+    .size = sizeof(wgrad_split_plan),
+    .lay_out = lay_out,
+    .describe = describe};
+RY_FORM_METHOD(ry_wgrad_split, wgrad_split_plan, method)

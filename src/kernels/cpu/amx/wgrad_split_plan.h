@@ -30,6 +30,7 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/amx/split_plan.h"
 #include "kernels/cpu/wgrad/wgrad_shape.h"
+#include "kernels/form_method.h"
 
 enum {
     WGRAD_SPLIT_PARTS,
@@ -67,13 +68,12 @@ typedef struct wgrad_split_plan {
     int64_t shifts;           /* copies of x: 2 where a tap's shift is odd */
     int64_t plane;            /* elements of x's places of 16 channels, of a part */
     ry_cost_column costs;
-    int64_t parts;                     /* shares of the positions */
-    int64_t c_pairs, k_pairs;          /* pairs of 16 channels in a group */
-    int64_t c_block, k_block;          /* pairs of a task */
-    ry_task_cut tasks;                 /* parts, groups, pairs of output and of input channels */
-    int64_t pitch;                     /* floats of a row of sums */
-    int64_t finish_channels, finishes; /* channels of dy in a task of the second phase; such tasks
-                                        */
+    int64_t parts;            /* shares of the positions */
+    int64_t c_pairs, k_pairs; /* pairs of 16 channels in a group */
+    int64_t c_block, k_block; /* pairs of a task */
+    /* parts, groups, pairs of output and of input channels; groups, output channels */
+    ry_task_cut tasks[2];
+    int64_t pitch;                           /* floats of a row of sums */
     size_t bias, x_ranges, dy_ranges, share; /* bytes in a share of the workspace */
     size_t x, dy, stage, from, runs, tile, merged, sums, scratch; /* bytes in a worker's scratch */
 } wgrad_split_plan;
@@ -126,13 +126,7 @@ bool ry_wgrad_split_is_possible(const ry_problem *problem);
 /* Everything that follows from the problem and a number of positions of a block. */
 void ry_wgrad_split_cut(const ry_problem *problem, int64_t splits, int64_t positions,
                         wgrad_split_plan *plan);
-/* The plan of a query whose form may leave knobs free; and the positions of its blocks. */
-void ry_wgrad_split_choose(const ry_query *query, wgrad_split_plan *plan);
-int64_t ry_wgrad_split_positions(const ry_query *query);
-
-void ry_wgrad_split_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status ry_wgrad_split_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void ry_wgrad_split_initialise(const ry_query *query, void *state);
+RY_FORM_FUNCTIONS(ry_wgrad_split);
 
 /* Magnitudes of dy's channel of a row of sums, of each of x's channels, and of all those. */
 typedef struct wgrad_split_ranges {

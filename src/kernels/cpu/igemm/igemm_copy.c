@@ -55,9 +55,10 @@ void ry_igemm_copy_tasks(igemm_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t channels = g->groups * g->channels_in, positions = g->x_batch / channels;
-    plan->copy_block = ry_min(positions, (int64_t)limits_of(plan)->igemm_copy_positions);
-    plan->copy_channels = ry_min(channels, (int64_t)limits_of(plan)->igemm_copy_channels);
-    plan->gathers = g->batch * ry_ceil_div(positions, plan->copy_block) *
-                    ry_ceil_div(channels, plan->copy_channels);
+    plan->copy = (ry_task_cut){
+        {{g->batch, 1},
+         {positions, ry_min(positions, (int64_t)limits_of(plan)->igemm_copy_positions)},
+         {channels, ry_min(channels, (int64_t)limits_of(plan)->igemm_copy_channels)}}};
+    plan->gathers = ry_cut_tasks(&plan->copy);
     plan->shared_size = ry_aligned((size_t)(g->batch * g->x_batch) * sizeof(float));
 }

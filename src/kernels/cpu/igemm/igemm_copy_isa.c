@@ -34,13 +34,11 @@ void RY_ISA_SYMBOL(igemm_copy)(const igemm_plan *plan, const ry_cpu_launch *laun
                                int64_t index)
 {
     const ry_conv_geometry *g = &plan->geometry, *x = &plan->as_is;
-    const int64_t all = g->groups * g->channels_in, positions = g->x_batch / all;
-    const int64_t parts = ry_ceil_div(all, plan->copy_channels),
-                  blocks = ry_ceil_div(positions, plan->copy_block);
-    const int64_t image = index / parts / blocks, from = index / parts % blocks * plan->copy_block;
-    const int64_t first = index % parts * plan->copy_channels,
-                  end = ry_min(all, first + plan->copy_channels);
-    const int64_t count = ry_min(plan->copy_block, positions - from);
+    const int64_t all = g->groups * g->channels_in;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->copy, (size_t)index, range);
+    const int64_t image = range[0].first, from = range[1].first, count = range[1].count,
+                  first = range[2].first, end = first + range[2].count;
     const float *source = (const float *)launch->in[0] + image * x->x_batch + from;
     for (int64_t c = first; c < end; c += RY_W) {
         copy_run(source + c * x->x_channel, x->x_channel, ry_min(RY_W, end - c), count,

@@ -312,11 +312,13 @@ void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *lau
     }
     index -= p->cut.first_gather;
     igemm_task t;
-    RY_ISA_SYMBOL(igemm_decode_block)(plan, p, launch, index / p->cut.k_blocks, scratch, &t);
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&p->cut.gather, (size_t)index, range);
+    RY_ISA_SYMBOL(igemm_set_block)(plan, p, launch, range, scratch, &t);
     t.pairs = pairs;
     t.panel = shared + p->rooms.shared_at + index * p->rooms.panel;
     igemm_k_block k_block = {0};
-    for (int64_t i = 0; i <= index % p->cut.k_blocks; i++) {
+    for (int64_t i = 0; i <= range[3].first; i++) {
         ry_igemm_next_k_block(plan, p, &k_block);
     }
     t.k_range = ry_igemm_find_k_range(plan, p, t.first, t.count);

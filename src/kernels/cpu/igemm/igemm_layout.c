@@ -365,35 +365,43 @@ void ry_igemm_set_blocks(igemm_plan *plan)
         p->cut.blocks = ry_ceil_div(plan->phase[first].where.pixels, p->cut.block);
         p->cut.oc_blocks_per_task =
             ry_igemm_block_oc_blocks(plan, plan->form.value[IGEMM_KNOB_CHANNEL_BLOCKS]);
-        p->cut.oc_block_ranges = ry_ceil_div(plan->oc_blocks, p->cut.oc_blocks_per_task);
     }
+}
+
+/* The order of a phase's tasks. Neighbouring tasks run at the same time, and share the larger operand:
+ * the weights of an oc block, or the pixels of a block. */
+static void cut_phase(const igemm_plan *plan, igemm_phase *p)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const ry_cut_axis images = {p->where.images, 1}, groups = {g->groups, 1},
+                      pixels = {p->where.pixels, p->cut.block},
+                      oc_blocks = {plan->oc_blocks, p->cut.oc_blocks_per_task};
+    p->cut.blocks_first = g->groups == 1 && p->cut.depth * g->channels_out >
+                                                g->channels_in * p->where.pixels * p->where.images;
+    p->cut.task = p->cut.blocks_first ? (ry_task_cut){{oc_blocks, images, groups, pixels}}
+                                      : (ry_task_cut){{images, groups, pixels, oc_blocks}};
+    p->cut.gather = (ry_task_cut){{images, groups, pixels, {p->cut.k_blocks, 1}}};
+    const bool gathers = plan->shared && !p->where.in_place &&
+                         (p->where.source < 0 || p == &plan->phase[p->where.source]);
+    p->cut.tasks = p->where.bundle > 0 ? ry_cut_tasks(&p->cut.task) : 0;
+    p->cut.gathers = gathers ? ry_cut_tasks(&p->cut.gather) : 0;
 }
 
 void ry_igemm_set_tasks(igemm_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t columns = plan->mode == IGEMM_PIXELS
-                                ? g->channels_out
-                                : ry_round_up(g->channels_out, plan->width); /* vectors are whole */
+    const int64_t whole = plan->mode == IGEMM_PIXELS ? 1 : plan->width,
+                  columns = ry_round_up(g->channels_out, whole);
     plan->tasks = plan->gathers = plan->packed_group = 0;
     plan->shared_size = 0;
     for (int64_t i = 0; i < g->phases; i++) {
         igemm_phase *p = &plan->phase[i];
+        cut_phase(plan, p);
         p->cut.first_task = plan->tasks;
-        p->cut.tasks = p->where.bundle > 0
-                           ? p->where.images * g->groups * p->cut.blocks * p->cut.oc_block_ranges
-                           : 0;
-        plan->tasks += p->cut.tasks;
-        p->cut.blocks_first =
-            g->groups == 1 &&
-            p->cut.depth * g->channels_out > g->channels_in * p->where.pixels * p->where.images;
-        p->rooms.panel = p->where.in_place ? 0 : ry_igemm_panel_floats(plan, p, p->cut.block);
         p->cut.first_gather = plan->gathers;
-        p->cut.gathers =
-            plan->shared && !p->where.in_place && (p->where.source < 0 || i == p->where.source)
-                ? p->where.images * g->groups * p->cut.blocks * p->cut.k_blocks
-                : 0;
+        plan->tasks += p->cut.tasks;
         plan->gathers += p->cut.gathers;
+        p->rooms.panel = p->where.in_place ? 0 : ry_igemm_panel_floats(plan, p, p->cut.block);
         p->rooms.shared_at = (int64_t)(plan->shared_size / sizeof(float));
         const int64_t shared = ry_min(ry_product(p->cut.gathers, p->rooms.panel), MAX_SHARED);
         plan->shared_size += ry_aligned((size_t)shared * sizeof(float));

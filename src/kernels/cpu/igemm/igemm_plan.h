@@ -37,6 +37,7 @@
 #define RY_KERNELS_CPU_IGEMM_IGEMM_PLAN_H
 
 #include "base/integer.h"
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/cpu/parts/tile_lines.h"
@@ -120,9 +121,12 @@ typedef struct igemm_cut {
     /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
     int64_t lanes;
     int64_t block, blocks; /* pixels of a task; blocks of a range */
-    int64_t oc_blocks_per_task, oc_block_ranges;
+    int64_t oc_blocks_per_task;
+    /* images, groups, pixels and oc blocks; oc blocks come first if blocks_first */
+    ry_task_cut task;
+    ry_task_cut gather; /* shared: images, groups, pixels, k blocks */
     int64_t first_task, tasks;
-    int64_t first_gather, gathers; /* shared: the gathering tasks, one a k block */
+    int64_t first_gather, gathers;
     /* while a plan is chosen: of the k blocks of all blocks, how many are needed */
     double in_bounds;
     bool skips;        /* k blocks may be left out */
@@ -186,9 +190,9 @@ typedef struct igemm_plan {
     bool fetches_weights; /* tiles fetch those that come next */
     /* tasks of the gathering phase, or of the copying one; 0 where panels are not shared */
     int64_t gathers;
-    size_t shared_size;                /* bytes of the shared panels, or of the copy */
-    ry_conv_geometry as_is;            /* with x as it is stored */
-    int64_t copy_block, copy_channels; /* positions and channels of a copying task */
+    size_t shared_size;     /* bytes of the shared panels, or of the copy */
+    ry_conv_geometry as_is; /* with x as it is stored */
+    ry_task_cut copy;       /* images, positions, channels */
     /* scratch of a worker, in bytes from its start */
     size_t panel, block, transposed, interleaved_row, bias, segments, program, runs, scratch;
     /* floats from the bias of a bundle's phase to the next one's; 0: they have the same */

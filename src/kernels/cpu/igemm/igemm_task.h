@@ -37,10 +37,10 @@ typedef struct igemm_task {
     const char *residual;  /* direct only: moves with y */
 } igemm_task;
 
-/* The pixels of block number `index` of a phase, counted over images, groups, blocks. */
-void RY_ISA_SYMBOL(igemm_decode_block)(const igemm_plan *plan, const igemm_phase *p,
-                                       const ry_cpu_launch *launch, int64_t index, char *scratch,
-                                       igemm_task *task);
+/* A task of the pixels of a block: its ranges of images, groups and pixels. */
+void RY_ISA_SYMBOL(igemm_set_block)(const igemm_plan *plan, const igemm_phase *p,
+                                    const ry_cpu_launch *launch, const ry_cut_range *block,
+                                    char *scratch, igemm_task *task);
 /* The task of a bundle's first phase. */
 void RY_ISA_SYMBOL(igemm_decode)(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t index,
                                  char *scratch, igemm_task *task);

@@ -6,17 +6,19 @@
 
 #include <string.h>
 
-void RY_ISA_SYMBOL(igemm_decode_block)(const igemm_plan *plan, const igemm_phase *p,
-                                       const ry_cpu_launch *launch, int64_t index, char *scratch,
-                                       igemm_task *t)
+void RY_ISA_SYMBOL(igemm_set_block)(const igemm_plan *plan, const igemm_phase *p,
+                                    const ry_cpu_launch *launch, const ry_cut_range *block,
+                                    char *scratch, igemm_task *t)
 {
-    *t = (igemm_task){.plan = plan, .phase = p, .launch = launch};
-    t->first = index % p->cut.blocks * p->cut.block;
-    t->count = ry_min(p->cut.block, p->where.pixels - t->first);
-    t->group = index / p->cut.blocks % plan->geometry.groups;
-    t->image = index / p->cut.blocks / plan->geometry.groups;
-    t->segment = (igemm_segment *)(scratch + plan->segments);
-    t->program = (igemm_entry *)(scratch + plan->program);
+    *t = (igemm_task){.plan = plan,
+                      .phase = p,
+                      .launch = launch,
+                      .image = block[0].first,
+                      .group = block[1].first,
+                      .first = block[2].first,
+                      .count = block[2].count,
+                      .segment = (igemm_segment *)(scratch + plan->segments),
+                      .program = (igemm_entry *)(scratch + plan->program)};
 }
 
 void RY_ISA_SYMBOL(igemm_decode)(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t index,
@@ -26,16 +28,13 @@ void RY_ISA_SYMBOL(igemm_decode)(const igemm_plan *plan, const ry_cpu_launch *la
     while (index >= p->cut.first_task + p->cut.tasks) {
         p++;
     }
-    index -= p->cut.first_task;
-    /* neighbouring tasks, which run at the same time, share what is larger: the weights of an oc
-     * block, or the pixels of a block */
-    const int64_t all = p->cut.tasks / p->cut.oc_block_ranges,
-                  oc_block_range =
-                      p->cut.blocks_first ? index / all : index % p->cut.oc_block_ranges;
-    const int64_t block = p->cut.blocks_first ? index % all : index / p->cut.oc_block_ranges;
-    RY_ISA_SYMBOL(igemm_decode_block)(plan, p, launch, block, scratch, t);
-    t->oc_block = oc_block_range * p->cut.oc_blocks_per_task;
-    t->oc_blocks = ry_min(p->cut.oc_blocks_per_task, plan->oc_blocks - t->oc_block);
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&p->cut.task, (size_t)(index - p->cut.first_task), range);
+    const ry_cut_range *oc_blocks = p->cut.blocks_first ? &range[0] : &range[3];
+    RY_ISA_SYMBOL(igemm_set_block)
+    (plan, p, launch, p->cut.blocks_first ? &range[1] : &range[0], scratch, t);
+    t->oc_block = oc_blocks->first;
+    t->oc_blocks = oc_blocks->count;
     t->channel = igemm_oc_block_first(plan, t->oc_block);
     t->channels = igemm_oc_block_first(plan, t->oc_block + t->oc_blocks - 1) +
                   igemm_oc_block_count(plan, t->oc_block + t->oc_blocks - 1) - t->channel;

@@ -85,7 +85,8 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     const matmul_shape *s = &plan->shape;
     char *packed = launch->packed_out;
     float *scales = RY_AT(float, packed, plan->scales);
-    const int64_t first = (int64_t)task * plan->columns, end = ry_min(first + plan->columns, s->n);
+    const int64_t first = (int64_t)task * float24_columns(plan),
+                  end = ry_min(first + float24_columns(plan), s->n);
     for (int64_t group = first; group < end; group += GROUP) {
         const int64_t width = ry_min(GROUP, end - group);
         for (int64_t j = 0; j < width; j++) {
@@ -257,7 +258,7 @@ static void repair(const float24_plan *plan, const float *a, const float *b, con
 {
     const matmul_shape *s = &plan->shape;
     const int64_t step = s->of[MATMUL_B].column == 1 ? RY_W : 1;
-    for (int64_t i = 0; i < s->m; i++, a += plan->a_step, block += plan->columns) {
+    for (int64_t i = 0; i < s->m; i++, a += plan->a_step, block += float24_columns(plan)) {
         const float finite = all_finite(block, columns) ? 0 : sum_finite(a, s->k);
         for (int64_t j = 0; j < columns; j += step) {
             const int64_t count = ry_min(step, columns - j);
@@ -295,8 +296,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
         copy_a(plan, launch->in[MATMUL_A], copy);
     }
     const float *a = plan->a_copied ? copy : launch->in[MATMUL_A];
-    const int64_t first = (int64_t)task * plan->columns,
-                  columns = ry_min(plan->columns, s->n - first);
+    const int64_t first = (int64_t)task * float24_columns(plan),
+                  columns = ry_min(float24_columns(plan), s->n - first);
     for (int64_t j = 0; j < columns; j += GROUP) {
         const product p = {.a = a,
                            .a_row = plan->a_step,
@@ -305,14 +306,14 @@ static void run(const ry_cpu_launch *launch, size_t task)
                                (const float *)(const void *)(packed + plan->scales) + first + j,
                            .depth = plan->blocks,
                            .block = block + j,
-                           .block_step = plan->columns};
+                           .block_step = float24_columns(plan)};
         multiply_group(&p, s->m, ry_min(GROUP, columns - j));
     }
     const float *scales = (const float *)(const void *)(packed + plan->scales) + first;
     repair(plan, a, (const float *)launch->in[MATMUL_B] + first * s->of[MATMUL_B].column, scales,
            block, columns);
     RY_ISA_SYMBOL(matmul_epilogue)
-    (s, launch, 0, 0, s->m, first, columns, block, plan->columns, s->alpha);
+    (s, launch, 0, 0, s->m, first, columns, block, float24_columns(plan), s->alpha);
 }
 
 RY_CPU_KERNEL(matmul_f32_float24, matmul, near32, .simd = RY_SIMD, .applicable = ry_float24_takes,

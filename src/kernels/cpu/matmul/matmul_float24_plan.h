@@ -5,7 +5,9 @@
 #ifndef RY_KERNELS_CPU_MATMUL_MATMUL_FLOAT24_PLAN_H
 #define RY_KERNELS_CPU_MATMUL_MATMUL_FLOAT24_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/cpu/matmul/matmul_shape.h"
+#include "kernels/form_method.h"
 
 enum {
     FLOAT24_BLOCK = 64,                      /* weights of a column that are together */
@@ -26,17 +28,21 @@ extern const ry_knob ry_float24_knobs[FLOAT24_KNOBS];
 typedef struct float24_plan {
     matmul_shape shape;
     bool a_copied;
-    int64_t blocks;                 /* blocks of a column */
-    int64_t a_step;                 /* step between rows of a or its copy */
-    int64_t columns, column_blocks; /* columns of a task; tasks */
-    size_t a, block, scratch;       /* scratch of a worker */
-    size_t scales, packed;          /* packed: blocks, then a scale for each column */
+    int64_t blocks;           /* blocks of a column */
+    int64_t a_step;           /* step between rows of a or its copy */
+    ry_task_cut tasks;        /* columns */
+    size_t a, block, scratch; /* scratch of a worker */
+    size_t scales, packed;    /* packed: blocks, then a scale for each column */
 } float24_plan;
 
+/* Columns of a task. */
+static inline int64_t float24_columns(const float24_plan *plan)
+{
+    return plan->tasks.axis[0].part;
+}
+
 bool ry_float24_takes(const ry_problem *problem);
-void ry_float24_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status ry_float24_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void ry_float24_initialise(const ry_query *query, void *state);
+RY_FORM_FUNCTIONS(ry_float24);
 void ry_float24_packing(const ry_prepared *prepared, ry_text *key);
 
 #endif

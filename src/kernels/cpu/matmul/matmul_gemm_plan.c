@@ -5,12 +5,9 @@
 
 #include "base/integer.h"
 #include "base/room.h"
-#include "kernels/costs.h"
+#include "kernels/common/work.h"
 #include "kernels/cpu/parts/tile_lines.h"
-#include "kernels/form_least.h"
 #include "machine/machine.h"
-
-#include <string.h>
 
 const ry_knob ry_gemm_knobs[GEMM_KNOBS] = {
     [GEMM_PACKED_A] = {.name = "packed_a", .main = true},
@@ -86,10 +83,10 @@ static void name_residual(gemm_plan *plan)
     }
 }
 
-static bool read_problem(const ry_query *query, gemm_plan *plan)
+static bool begin(const ry_query *query, void *user)
 {
+    gemm_plan *plan = user;
     const ry_simd *simd = &query->kernel->simd;
-    memset(plan, 0, sizeof *plan);
     matmul_shape *s = &plan->shape;
     if (!ry_matmul_shape_of(query->problem, s)) {
         return false;
@@ -106,8 +103,14 @@ static bool read_problem(const ry_query *query, gemm_plan *plan)
     plan->direct = (y->dtype == RY_f32 || y->dtype == RY_i32) && (y->column == 1 || s->n == 1) &&
                    s->alpha == 1.0f && (c->dtype == RY_NONE || plan->column_bias) &&
                    (r->dtype == RY_NONE || (r->dtype == RY_f32 && (r->column == 1 || s->n == 1)));
-    plan->k_block = ry_ceil_div(s->k, ry_ceil_div(s->k, max_k_block(plan, query->target->machine)));
     return true;
+}
+
+static int64_t usual_k_block(const ry_query *query, const void *user)
+{
+    const gemm_plan *plan = user;
+    const int64_t k = plan->shape.k;
+    return ry_ceil_div(k, ry_ceil_div(k, max_k_block(plan, query->target->machine)));
 }
 
 /* Cycles per element of a, without its products. */
@@ -209,10 +212,15 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     }
 }
 
-static bool set_axis(const ry_query *query, void *plan, int knob, const ry_form *form)
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
 {
+    gemm_plan *plan = user;
     (void)query;
-    if (knob == GEMM_COLUMNS) {
+    if (knob == GEMM_K_BLOCK) {
+        plan->k_block = form->value[GEMM_K_BLOCK];
+    } else if (knob == GEMM_PACKED_A) {
+        plan->a = form->value[GEMM_PACKED_A] ? GEMM_A_PACKED : as_it_lies(plan);
+    } else if (knob == GEMM_COLUMNS) {
         set_blocks(plan, form->value[GEMM_ROWS], form->value[GEMM_COLUMNS]);
     }
     return true;
@@ -224,13 +232,10 @@ static double cost_of(const ry_query *query, void *plan, double least)
     return spent(plan, query->target->machine, cycles_of(plan, query->target->machine));
 }
 
-static const ry_form_axis axes[] = {{.knob = GEMM_ROWS, .largest_first = true},
-                                    {.knob = GEMM_COLUMNS, .largest_first = true}};
-static const ry_form_search search = {
-    axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of};
-
-static void lay_out_scratch(gemm_plan *plan, const ry_machine *machine)
+static void lay_out(const ry_query *query, void *user)
 {
+    gemm_plan *plan = user;
+    const ry_machine *machine = query->target->machine;
     const int64_t full = ry_ceil_div(plan->columns, plan->width) * plan->width;
     plan->a_step = plan->k_block + plan->width;
     const int64_t tiles =
@@ -246,57 +251,27 @@ static void lay_out_scratch(gemm_plan *plan, const ry_machine *machine)
     plan->scratch = at;
 }
 
-/* false: the form's knobs do not go together, or there is nothing to compute. */
-static bool make_plan(const ry_query *query, gemm_plan *plan)
+static void describe(const ry_query *query, const void *user, ry_prepared *prepared)
 {
-    if (!read_problem(query, plan)) {
-        return false;
-    }
-    const int64_t k_block = ry_form_wanted(query, GEMM_K_BLOCK),
-                  packed = ry_form_wanted(query, GEMM_PACKED_A);
-    plan->k_block = k_block == RY_KNOB_FREE ? plan->k_block : k_block;
-    plan->a = may_lie(plan) && packed != 1 ? as_it_lies(plan) : GEMM_A_PACKED;
-    if (!ry_form_least(&search, query, plan)) {
-        return false;
-    }
-    if (packed == RY_KNOB_FREE && a_cycles(plan) > ry_costs_of(plan->costs)->matmul.pack_a) {
-        plan->a = GEMM_A_PACKED;
-    }
-    lay_out_scratch(plan, query->target->machine);
-    return true;
+    const gemm_plan *plan = user;
+    const int64_t tasks = ry_cut_tasks(&plan->tasks);
+    const double cycles = (double)tasks * cycles_of(plan, query->target->machine);
+    prepared->tasks[0] = (size_t)tasks;
+    prepared->scratch = plan->scratch;
+    prepared->work[0] = ry_work_of_cycles((ry_work){cycles, 0}, plan->width);
 }
 
-void ry_gemm_values(const ry_query *query, int knob, ry_knob_values *values)
-{
-    gemm_plan plan;
-    *values = (ry_knob_values){0};
-    if (read_problem(query, &plan)) {
-        list_values(query, &plan, knob, values);
-    }
-}
-
-rynd_status ry_gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    gemm_plan plan;
-    if (!make_plan(query, &plan)) {
-        return ry_form_fail(query, error);
-    }
-    const int64_t tasks = ry_cut_tasks(&plan.tasks);
-    *prepared = (ry_prepared){
-        .phases = 1,
-        .tasks = {(size_t)tasks},
-        .state_size = ry_aligned(sizeof plan),
-        .scratch = plan.scratch,
-        .work = {{(double)tasks * cycles_of(&plan, query->target->machine) * 2 * (double)plan.width,
-                  0}},
-        .form = {{plan.a == GEMM_A_PACKED, plan.rows, plan.columns, plan.k_block}}};
-    return RYND_OK;
-}
-
-void ry_gemm_initialise(const ry_query *query, void *state)
-{
-    make_plan(query, state);
-}
+static const ry_form_axis axes[] = {{.knob = GEMM_K_BLOCK, .usual = usual_k_block},
+                                    {.knob = GEMM_PACKED_A},
+                                    {.knob = GEMM_ROWS, .largest_first = true},
+                                    {.knob = GEMM_COLUMNS, .after = 1, .largest_first = true}};
+static const ry_form_method method = {
+    .search = {axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of},
+    .size = sizeof(gemm_plan),
+    .begin = begin,
+    .lay_out = lay_out,
+    .describe = describe};
+RY_FORM_METHOD(ry_gemm, gemm_plan, method)
 
 static bool is_float(const ry_problem *problem, int i, bool wide)
 {

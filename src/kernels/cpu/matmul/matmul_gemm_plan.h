@@ -11,6 +11,7 @@
 #include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/matmul/matmul_shape.h"
+#include "kernels/form_method.h"
 
 typedef enum gemm_a { GEMM_A_ALONG_K, GEMM_A_ALONG_M, GEMM_A_PACKED } gemm_a;
 
@@ -35,8 +36,6 @@ typedef struct gemm_plan {
 
 bool ry_gemm_takes(const ry_problem *problem);
 bool ry_gemm_takes_floats(const ry_problem *problem);
-void ry_gemm_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status ry_gemm_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void ry_gemm_initialise(const ry_query *query, void *state);
+RY_FORM_FUNCTIONS(ry_gemm);
 
 #endif

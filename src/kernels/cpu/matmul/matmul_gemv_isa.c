@@ -237,7 +237,7 @@ static void run(const ry_cpu_launch *launch, size_t index)
                  .a_row = a->row,
                  .b_step = plan->dot ? b->column : b->row,
                  .block = RY_AT(float, scratch, plan->block),
-                 .block_step = plan->columns};
+                 .block_step = gemv_columns(plan)};
     if (plan->a_copied) {
         float *copy = RY_AT(float, scratch, plan->a);
         RY_ISA_SYMBOL(pack_rows)(a->dtype, from, a->row, a->column, s->m, s->k, copy, plan->a_step);
@@ -258,7 +258,7 @@ static void run(const ry_cpu_launch *launch, size_t index)
         multiply(&p, s->m, columns);
     }
     RY_ISA_SYMBOL(matmul_epilogue)
-    (s, launch, batch, 0, s->m, column, columns, p.block, plan->columns, s->alpha);
+    (s, launch, batch, 0, s->m, column, columns, p.block, gemv_columns(plan), s->alpha);
 }
 
 /* The columns of one task of b, rounded. */
@@ -271,7 +271,8 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     }
     const matmul_operand *b = &s.of[MATMUL_B];
     const float *from = launch->in[1];
-    const int64_t first = (int64_t)task * plan->columns, end = ry_min(first + plan->columns, s.n);
+    const int64_t first = (int64_t)task * gemv_columns(plan),
+                  end = ry_min(first + gemv_columns(plan), s.n);
     for (int64_t j = first; j < end; j++) {
         uint16_t *to = (uint16_t *)launch->packed_out + j * s.k;
         for (int64_t k = 0; k < s.k; k++) {

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts products of few rows into tasks of columns. */
 #include "kernels/cpu/matmul/matmul_gemv_plan.h"
-#include "base/room.h"
-#include "kernels/costs.h"
 
+#include "base/room.h"
 #include "kernels/cpu/matmul/matmul_tasks.h"
 #include "kernels/packing.h"
 #include "problem/limits.h"
-
-#include <string.h>
 
 const ry_knob ry_gemv_knobs[GEMV_KNOBS] = {
     [GEMV_COLUMNS] = {.name = "columns"}, [GEMV_K_BLOCK] = {.name = "k_block"}};
@@ -33,8 +30,7 @@ static bool round_b(matmul_shape *s)
 
 static bool read_shape(const ry_problem *problem, bool rounded, gemv_plan *plan)
 {
-    memset(plan, 0, sizeof *plan);
-    plan->rounded = rounded;
+    *plan = (gemv_plan){.rounded = rounded};
     matmul_shape *s = &plan->shape;
     if (!ry_matmul_shape_of(problem, s) || (rounded && !round_b(s))) {
         return false;
@@ -73,8 +69,9 @@ static int64_t grain_of(const ry_query *query, const gemv_plan *plan)
 
 /* A k block of as many rows as there may be stays in a core's second-level cache. Shorter ones are
  * slower, as prefetching starts again. */
-static int64_t k_block_of(const ry_query *query, const gemv_plan *plan)
+static int64_t usual_k_block(const ry_query *query, const void *user)
 {
+    const gemv_plan *plan = user;
     const int64_t near = ry_machine_core_share(query->target->machine, RYND_LEVEL_L2,
                                                ry_costs_asked(query)->blocks.gemv_k_block);
     return plan->dot && plan->shape.m > GEMV_DOT_A
@@ -85,49 +82,6 @@ static int64_t k_block_of(const ry_query *query, const gemv_plan *plan)
 static int64_t b_size(const gemv_plan *plan)
 {
     return (int64_t)ry_dtype_size(plan->shape.of[MATMUL_B].dtype);
-}
-
-static int64_t columns_of(const ry_query *query, const gemv_plan *plan)
-{
-    const matmul_shape *s = &plan->shape;
-    return matmul_task_columns(query, s->n, s->k * b_size(plan), grain_of(query, plan));
-}
-
-static bool make_plan(const ry_query *query, gemv_plan *plan)
-{
-    if (!read_shape(query->problem, query->kernel->packed_inputs != 0, plan)) {
-        return false;
-    }
-    const int64_t width = query->kernel->simd.width, columns = ry_form_wanted(query, GEMV_COLUMNS),
-                  k_block = ry_form_wanted(query, GEMV_K_BLOCK);
-    const matmul_shape *s = &plan->shape;
-    const matmul_operand *a = &s->of[MATMUL_A];
-    plan->a_copied = a->dtype != RY_f32 || a->column != 1;
-    plan->a_step = ry_round_up(s->k, width) + width;
-    plan->columns = columns == RY_KNOB_FREE ? columns_of(query, plan) : columns;
-    plan->k_block = k_block == RY_KNOB_FREE ? k_block_of(query, plan) : k_block;
-    plan->tasks = (ry_task_cut){{{s->batches, 1}, {s->n, plan->columns}}};
-    size_t at = 0;
-    plan->a = ry_room(&at, plan->a_copied ? s->m * plan->a_step : 0, sizeof(float));
-    plan->block = ry_room(&at, s->m * plan->columns, sizeof(float));
-    plan->scratch = at;
-    return true;
-}
-
-void ry_gemv_values(const ry_query *query, int knob, ry_knob_values *values)
-{
-    gemv_plan plan;
-    *values = (ry_knob_values){0};
-    if (!read_shape(query->problem, query->kernel->packed_inputs != 0, &plan)) {
-        return;
-    }
-    if (knob == GEMV_COLUMNS) {
-        matmul_list_columns(plan.shape.n, grain_of(query, &plan), columns_of(query, &plan), values);
-    } else {
-        const int64_t k_block = k_block_of(query, &plan);
-        *values = k_block == plan.shape.k ? (ry_knob_values){1, {k_block}}
-                                          : (ry_knob_values){2, {k_block, plan.shape.k}};
-    }
 }
 
 /* Multiply-adds of a vector, or what takes as long. */
@@ -146,33 +100,92 @@ static double cycles_of(const gemv_plan *plan, const ry_query *query)
            (m * n * k / width * (1 + loads) + pieces * (far ? cost->piece_far : cost->piece));
 }
 
-rynd_status ry_gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
+static bool begin(const ry_query *query, void *user)
 {
-    gemv_plan plan;
-    if (!make_plan(query, &plan)) {
-        return ry_form_fail(query, error);
+    gemv_plan *plan = user;
+    const matmul_operand *a = &plan->shape.of[MATMUL_A];
+    if (!read_shape(query->problem, query->kernel->packed_inputs != 0, plan)) {
+        return false;
     }
-    const size_t packed = (size_t)(plan.shape.n * plan.shape.k) * sizeof(uint16_t);
-    *prepared =
-        (ry_prepared){.phases = 1,
-                      .tasks = {(size_t)ry_cut_tasks(&plan.tasks)},
-                      .state_size = ry_aligned(sizeof plan),
-                      .packed = plan.rounded ? ry_aligned(packed) : 0,
-                      .pack_tasks = plan.rounded ? (size_t)ry_cut_parts(&plan.tasks.axis[1]) : 0,
-                      .pack_work = plan.rounded ? (double)(plan.shape.n * plan.shape.k) * 2 *
-                                                      query->kernel->simd.width *
-                                                      ry_costs_asked(query)->matmul.pack_rounded
-                                                : 0,
-                      .scratch = plan.scratch,
-                      .work = {{cycles_of(&plan, query) * 2 * query->kernel->simd.width, 0}},
-                      .form = {{plan.columns, plan.k_block}}};
-    return RYND_OK;
+    plan->a_copied = a->dtype != RY_f32 || a->column != 1;
+    plan->a_step =
+        ry_round_up(plan->shape.k, query->kernel->simd.width) + query->kernel->simd.width;
+    return true;
 }
 
-void ry_gemv_initialise(const ry_query *query, void *state)
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    make_plan(query, state);
+    const gemv_plan *plan = user;
+    const matmul_shape *s = &plan->shape;
+    const int64_t grain = grain_of(query, plan);
+    if (knob == GEMV_COLUMNS) {
+        ry_knob_values_cuts(values, ry_ceil_div(s->n, grain), grain, INT64_MAX);
+    } else {
+        ry_knob_values_add(values, s->k);
+        ry_knob_values_add(values, usual_k_block(query, plan));
+    }
 }
+
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
+{
+    gemv_plan *plan = user;
+    (void)query;
+    if (knob == GEMV_K_BLOCK) {
+        plan->k_block = form->value[GEMV_K_BLOCK];
+    } else {
+        plan->tasks =
+            (ry_task_cut){{{plan->shape.batches, 1}, {plan->shape.n, form->value[GEMV_COLUMNS]}}};
+    }
+    return true;
+}
+
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    const gemv_plan *plan = user;
+    const matmul_shape *s = &plan->shape;
+    (void)least;
+    const matmul_columns columns = {.all = cycles_of(plan, query),
+                                    .bytes = (double)s->k * (double)s->n *
+                                             (double)(b_size(plan) * s->batches),
+                                    .copy = plan->a_copied ? (double)(s->m * s->k) : 0};
+    return matmul_spent(query, &plan->tasks, &columns);
+}
+
+static void lay_out(const ry_query *query, void *user)
+{
+    gemv_plan *plan = user;
+    const matmul_shape *s = &plan->shape;
+    size_t at = 0;
+    (void)query;
+    plan->a = ry_room(&at, plan->a_copied ? s->m * plan->a_step : 0, sizeof(float));
+    plan->block = ry_room(&at, s->m * gemv_columns(plan), sizeof(float));
+    plan->scratch = at;
+}
+
+static void describe(const ry_query *query, const void *user, ry_prepared *prepared)
+{
+    const gemv_plan *plan = user;
+    const int64_t b = plan->shape.n * plan->shape.k, width = query->kernel->simd.width;
+    prepared->tasks[0] = (size_t)ry_cut_tasks(&plan->tasks);
+    prepared->scratch = plan->scratch;
+    prepared->work[0] = ry_work_of_cycles((ry_work){cycles_of(plan, query), 0}, width);
+    if (plan->rounded) {
+        prepared->packed = ry_aligned((size_t)b * sizeof(uint16_t));
+        prepared->pack_tasks = (size_t)ry_cut_parts(&plan->tasks.axis[1]);
+        prepared->pack_work =
+            (double)b * 2 * (double)width * ry_costs_asked(query)->matmul.pack_rounded;
+    }
+}
+
+static const ry_form_axis axes[] = {{.knob = GEMV_K_BLOCK, .usual = usual_k_block},
+                                    {.knob = GEMV_COLUMNS, .largest_first = true}};
+static const ry_form_method method = {
+    .search = {axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of},
+    .size = sizeof(gemv_plan),
+    .begin = begin,
+    .lay_out = lay_out,
+    .describe = describe};
+RY_FORM_METHOD(ry_gemv, gemv_plan, method)
 
 void ry_gemv_packing(const ry_prepared *prepared, ry_text *key)
 {

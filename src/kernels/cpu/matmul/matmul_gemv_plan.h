@@ -6,6 +6,7 @@
 
 #include "kernels/common/task_cut.h"
 #include "kernels/cpu/matmul/matmul_shape.h"
+#include "kernels/form_method.h"
 
 enum {
     GEMV_DOT_A = 4, /* rows of a in one block of dot products, with gemv_dot_b columns of b */
@@ -27,17 +28,20 @@ typedef struct gemv_plan {
     bool dot;               /* b is along k: dot products; else sums of b's scaled rows */
     bool a_copied, rounded; /* rounded: b is a packed copy in bfloat16 */
     ry_task_cut tasks;      /* batches, columns */
-    int64_t columns;        /* columns of a task */
     int64_t k_block;        /* block of k, used for all rows of a */
     int64_t a_step;         /* from row to row of the copy */
     size_t a, block, scratch;
 } gemv_plan;
 
+/* Columns of a task. */
+static inline int64_t gemv_columns(const gemv_plan *plan)
+{
+    return plan->tasks.axis[1].part;
+}
+
 bool ry_gemv_takes(const ry_problem *problem);
 bool ry_gemv_takes_rounded(const ry_problem *problem);
-void ry_gemv_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status ry_gemv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void ry_gemv_initialise(const ry_query *query, void *state);
+RY_FORM_FUNCTIONS(ry_gemv);
 void ry_gemv_packing(const ry_prepared *prepared, ry_text *key);
 
 #endif

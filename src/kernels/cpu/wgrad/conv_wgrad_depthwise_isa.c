@@ -188,18 +188,19 @@ static void store(const ry_cpu_launch *launch, int64_t begin, int64_t end, const
     }
 }
 
-static void add_part(const ry_cpu_launch *launch, int64_t index)
+static void add_part(const ry_cpu_launch *launch, size_t index)
 {
     const wgrad_depthwise_plan *plan = launch->state;
-    const int64_t part = index / plan->tasks, first = index % plan->tasks * plan->task_vectors,
-                  begin = part * plan->lines / plan->parts,
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks[0], index, range);
+    const int64_t part = range[0].first, begin = part * plan->lines / plan->parts,
                   end = (part + 1) * plan->lines / plan->parts;
     const depthwise_task t = {.plan = plan,
                               .x = launch->in[0],
                               .dy = launch->in[1],
                               .sums = (float *)launch->workspace + part * plan->part_floats,
-                              .begin = first,
-                              .end = ry_min(first + plan->task_vectors, plan->vectors)};
+                              .begin = range[1].first,
+                              .end = range[1].first + range[1].count};
     memset(t.sums + t.begin * plan->vector_floats, 0,
            (size_t)((t.end - t.begin) * plan->vector_floats) * sizeof *t.sums);
     for (int64_t line = begin; line < end;) {
@@ -216,11 +217,12 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const wgrad_depthwise_plan *plan = launch->state;
     if (launch->phase == 0) {
-        add_part(launch, (int64_t)task);
+        add_part(launch, task);
         return;
     }
-    const int64_t begin = (int64_t)task * plan->finish_vectors,
-                  end = ry_min(begin + plan->finish_vectors, plan->vectors);
+    ry_cut_range vectors[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks[1], task, vectors);
+    const int64_t begin = vectors->first, end = begin + vectors->count;
     float *sums = launch->workspace;
     RY_ISA_SYMBOL(wgrad_add_parts)
     (sums + begin * plan->vector_floats, (end - begin) * plan->vector_floats, plan->parts,

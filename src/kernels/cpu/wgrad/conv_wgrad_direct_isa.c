@@ -161,21 +161,21 @@ static void run_units(direct_task *t, int64_t unit, int64_t units, int64_t begin
     put_sums(t);
 }
 
-/* Output channels of a task's units. */
-static ry_window_range channels_of(const wgrad_direct_plan *plan, int64_t unit_task)
+/* Output channels of some units. */
+static ry_window_range channels_of(const wgrad_direct_plan *plan, ry_cut_range units)
 {
-    const int64_t each = plan->lanes > 1 ? plan->lanes : plan->shape.k,
-                  begin = unit_task * plan->task_units * each;
-    return (ry_window_range){
-        begin, ry_min(begin + plan->task_units * each, plan->shape.groups * plan->shape.k)};
+    const int64_t each = plan->lanes > 1 ? plan->lanes : plan->shape.k;
+    return (ry_window_range){units.first * each, ry_min((units.first + units.count) * each,
+                                                        plan->shape.groups * plan->shape.k)};
 }
 
 static void multiply_part(const ry_cpu_launch *launch, size_t index)
 {
     const wgrad_direct_plan *plan = launch->state;
     char *scratch = launch->scratch;
-    const int64_t unit_task = (int64_t)index % plan->unit_tasks,
-                  part = (int64_t)index / plan->unit_tasks;
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks[0], index, range);
+    const int64_t part = range[0].first, blocks = ry_cut_tasks(&plan->blocks);
     float *sums = (float *)launch->workspace + part * plan->part_floats;
     direct_task t = {.plan = plan,
                      .x = launch->in[0],
@@ -189,16 +189,14 @@ static void multiply_part(const ry_cpu_launch *launch, size_t index)
                      .outputs = wgrad_unit_outputs(plan),
                      .dw = sums,
                      .db = sums + plan->outputs};
-    const int64_t begin = part * plan->blocks / plan->parts,
-                  end = (part + 1) * plan->blocks / plan->parts;
-    const int64_t first = unit_task * plan->task_units,
-                  last = ry_min(first + plan->task_units, plan->units),
-                  step = plan->lanes > 1 ? plan->task_units : 1;
-    for (int64_t unit = first; unit < last; unit += step) {
+    const int64_t begin = part * blocks / plan->parts, end = (part + 1) * blocks / plan->parts;
+    const int64_t last = range[1].first + range[1].count,
+                  step = plan->lanes > 1 ? range[1].count : 1;
+    for (int64_t unit = range[1].first; unit < last; unit += step) {
         run_units(&t, unit, ry_min(step, last - unit), begin, end);
     }
     if (plan->parts == 1) {
-        const ry_window_range k = channels_of(plan, unit_task);
+        const ry_window_range k = channels_of(plan, range[1]);
         store(plan, launch, k.begin, k.end, t.dw, t.db);
     }
 }
@@ -224,7 +222,9 @@ static void run(const ry_cpu_launch *launch, size_t task)
         multiply_part(launch, task);
         return;
     }
-    const ry_window_range k = channels_of(plan, (int64_t)task);
+    ry_cut_range units[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks[1], task, units);
+    const ry_window_range k = channels_of(plan, units[0]);
     const int64_t row = plan->shape.c * plan->shape.taps;
     float *dw = launch->workspace, *db = dw + plan->outputs;
     add_parts(plan, dw + k.begin * row, (k.end - k.begin) * row);

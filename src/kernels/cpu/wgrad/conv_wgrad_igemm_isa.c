@@ -222,7 +222,7 @@ static wgrad_task task_of(const ry_cpu_launch *launch, size_t index)
     const wgrad_shape *s = &plan->shape;
     char *scratch = launch->scratch;
     ry_cut_range range[RY_CUT_AXES];
-    ry_cut_task(&plan->tasks, index, range);
+    ry_cut_task(&plan->tasks[0], index, range);
     const int64_t group = range[1].first;
     wgrad_task t = {.plan = plan,
                     .part = range[0].first,
@@ -289,14 +289,15 @@ static void multiply_part(const ry_cpu_launch *launch, size_t index)
 static void finish(const ry_cpu_launch *launch, size_t index)
 {
     const wgrad_plan *plan = launch->state;
-    const int64_t columns = plan->tile_columns, rows = wgrad_rows(plan),
-                  tile = (int64_t)index / plan->finishes,
-                  row = (int64_t)index % plan->finishes * plan->finish_rows;
-    const wgrad_piece piece = {.group = tile / plan->k_tiles,
-                               .channel = tile % plan->k_tiles * columns,
-                               .channels = columns_of(plan, tile % plan->k_tiles),
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks[1], index, range);
+    const int64_t columns = plan->tile_columns, rows = wgrad_rows(plan), row = range[2].first,
+                  tile = range[0].first * plan->k_tiles + range[1].first;
+    const wgrad_piece piece = {.group = range[0].first,
+                               .channel = range[1].first * columns,
+                               .channels = columns_of(plan, range[1].first),
                                .row = row,
-                               .rows = ry_min(plan->finish_rows, rows - row),
+                               .rows = range[2].count,
                                .pitch = columns};
     float *sums = (float *)launch->workspace + (tile * rows + row) * columns;
     RY_ISA_SYMBOL(wgrad_add_parts)

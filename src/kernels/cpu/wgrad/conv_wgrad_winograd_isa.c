@@ -182,7 +182,7 @@ static winograd_task task_of(const ry_cpu_launch *launch, size_t index)
     const wgrad_shape *s = &plan->shape;
     char *scratch = launch->scratch;
     ry_cut_range range[RY_CUT_AXES];
-    ry_cut_task(&plan->tasks, index, range);
+    ry_cut_task(&plan->tasks[0], index, range);
     winograd_task t = {.plan = plan,
                        .part = range[0].first,
                        .group = range[1].first,
@@ -283,14 +283,14 @@ static void finish(const ry_cpu_launch *launch, size_t index)
 {
     const wgrad_winograd_plan *plan = launch->state;
     const wgrad_shape *s = &plan->shape;
-    const int64_t group = (int64_t)index / plan->finishes,
-                  c = (int64_t)index % plan->finishes * plan->finish_channels,
-                  channels = ry_min(plan->finish_channels, s->c - c);
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->tasks[1], index, range);
+    const int64_t group = range[0].first, c = range[1].first;
     const wgrad_piece piece = {.group = group,
                                .channel = 0,
                                .channels = s->k,
                                .row = c * WGRAD_WINDOW,
-                               .rows = channels * WGRAD_WINDOW,
+                               .rows = range[1].count * WGRAD_WINDOW,
                                .pitch = plan->pitch};
     float *sums = (float *)launch->workspace + (group * s->c + c) * WGRAD_WINDOW * plan->pitch;
     float *bias = s->bias && c == 0

@@ -3,13 +3,8 @@
 #include "kernels/cpu/wgrad/wgrad_depthwise_plan.h"
 
 #include "base/integer.h"
-#include "kernels/common/work.h"
-#include "kernels/costs.h"
-#include "kernels/form.h"
+#include "kernels/cpu/wgrad/wgrad_parts.h"
 #include "kernels/knob_values.h"
-#include "machine/machine.h"
-
-#include <string.h>
 
 const ry_knob ry_wgrad_depthwise_knobs[WGRAD_DEPTHWISE_KNOBS] = {
     [WGRAD_DEPTHWISE_PARTS] = {.name = "parts", .main = true},
@@ -69,40 +64,45 @@ static bool is_dense(const wgrad_shape *s)
            s->dy.step[2] == s->groups && s->dy.step[1] == s->axis[2].out * s->groups;
 }
 
-/* Parts, and where lines are fewer than what keeps the cores busy, pieces of the channels. */
-static void set_tasks(const ry_query *query, wgrad_depthwise_plan *plan)
+static int64_t usual_lines(const ry_query *query, const void *user)
 {
-    const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
-    const int64_t wanted = (int64_t)limit->wgrad_depthwise_tasks * query->target->machine->cores;
-    plan->parts = ry_form_or(query, WGRAD_DEPTHWISE_PARTS,
-                             ry_clamp(wanted, 1, ry_min(plan->lines, (int64_t)limit->wgrad_parts)));
-    plan->task_vectors =
-        ry_ceil_div(plan->vectors, ry_min(plan->vectors, ry_ceil_div(wanted, plan->parts)));
-    plan->tasks = ry_ceil_div(plan->vectors, plan->task_vectors);
-    plan->fetches = plan->tasks == 1 && is_dense(&plan->shape);
-    plan->vector_floats = (plan->shape.taps + 1) * plan->width;
-    plan->part_floats = plan->vectors * plan->vector_floats;
-    plan->finish_vectors =
-        ry_clamp((int64_t)limit->wgrad_finish / plan->vector_floats, 1, plan->vectors);
-    plan->finishes = ry_ceil_div(plan->vectors, plan->finish_vectors);
+    const wgrad_depthwise_plan *plan = user;
+    const ry_window_axis *axis = plan->shape.axis;
+    return ry_clamp(usual_positions(plan, query->target->machine) / axis[2].out, 1, axis[1].out);
 }
 
-static void make_plan(const ry_query *query, wgrad_depthwise_plan *plan)
+/* Cuts the channels, too, if parts are fewer than what keeps the cores busy. */
+static void set_parts(const ry_query *query, wgrad_depthwise_plan *plan, int64_t parts)
 {
-    memset(plan, 0, sizeof *plan);
+    const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
+    const int64_t wanted = (int64_t)limit->wgrad_depthwise_tasks * query->target->machine->cores,
+                  pieces = ry_min(plan->vectors, ry_ceil_div(wanted, parts));
+    plan->parts = parts;
+    plan->tasks[0] =
+        (ry_task_cut){{{parts, 1}, {plan->vectors, ry_ceil_div(plan->vectors, pieces)}}};
+    plan->fetches = pieces == 1 && is_dense(&plan->shape);
+}
+
+static bool begin(const ry_query *query, void *user)
+{
+    wgrad_depthwise_plan *plan = user;
     wgrad_shape *s = &plan->shape;
     const ry_machine *machine = query->target->machine;
     ry_wgrad_shape_of(query->problem, s);
     plan->width = query->kernel->simd.width;
     plan->vectors = ry_ceil_div(s->groups, plan->width);
     plan->costs = ry_cost_column_of(machine, plan->width);
-    const int64_t positions = usual_positions(plan, machine), along = s->axis[2].out;
-    plan->cuts = ry_ceil_div(along, positions);
+    plan->cuts = ry_ceil_div(s->axis[2].out, usual_positions(plan, machine));
     plan->lines = s->images * s->axis[1].out * plan->cuts;
     set_piece(plan, &query->kernel->simd);
-    plan->block =
-        ry_form_or(query, WGRAD_DEPTHWISE_LINES, ry_clamp(positions / along, 1, s->axis[1].out));
-    set_tasks(query, plan);
+    plan->vector_floats = (s->taps + 1) * plan->width;
+    plan->part_floats = plan->vectors * plan->vector_floats;
+    plan->far = ry_machine_is_far(machine, (double)ry_tensor_bytes(&query->problem->in[0]) +
+                                               (double)ry_tensor_bytes(&query->problem->in[1]));
+    const int64_t floats = (int64_t)ry_blocks_of(plan->costs)->wgrad_finish;
+    plan->tasks[1] =
+        (ry_task_cut){{{plan->vectors, ry_clamp(floats / plan->vector_floats, 1, plan->vectors)}}};
+    return true;
 }
 
 /* Multiply-adds of a vector, or what takes as long, of all tasks. */
@@ -126,7 +126,17 @@ static double cycles_of(const wgrad_depthwise_plan *plan)
                           lines * pieces * cost->line +
                           runs * (pieces * cost->call + taps * cost->sum) +
                           taps * (plan->parts > 1 ? (double)plan->parts * cost->sum : cost->store);
-    return (double)plan->vectors * vector + (double)(plan->parts * plan->tasks) * cost->task;
+    return (double)plan->vectors * vector + (double)ry_cut_tasks(&plan->tasks[0]) * cost->task;
+}
+
+/* Extra cycles of tasks that read pieces of positions from memory. */
+static double piece_cycles(const wgrad_depthwise_plan *plan)
+{
+    const wgrad_shape *s = &plan->shape;
+    const bool pieces = plan->far && ry_cut_parts(&plan->tasks[0].axis[1]) > 1;
+    return pieces ? (double)(plan->vectors * s->images) * (double)s->positions *
+                        ry_costs_of(plan->costs)->wgrad_depthwise.piece_far
+                  : 0;
 }
 
 static double finish_cycles(const wgrad_depthwise_plan *plan)
@@ -137,42 +147,54 @@ static double finish_cycles(const wgrad_depthwise_plan *plan)
                                   ((double)plan->parts * cost->part + cost->store);
 }
 
-void ry_wgrad_depthwise_values(const ry_query *query, int knob, ry_knob_values *values)
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
-    wgrad_depthwise_plan plan;
-    const ry_query freely = {query->kernel, query->problem, query->target, NULL};
-    make_plan(&freely, &plan);
-    *values = (ry_knob_values){0};
+    const wgrad_depthwise_plan *plan = user;
     if (knob == WGRAD_DEPTHWISE_PARTS) {
-        ry_knob_values_counts(values,
-                              ry_min((int64_t)ry_blocks_of(plan.costs)->wgrad_parts, plan.lines));
-        ry_knob_values_add(values, plan.parts);
+        const int64_t max = ry_min((int64_t)ry_blocks_of(plan->costs)->wgrad_parts, plan->lines);
+        ry_knob_values_counts(values, max);
+        ry_knob_values_add(values, max);
         return;
     }
-    for (int64_t lines = 1; plan.cuts == 1 && lines <= plan.shape.axis[1].out; lines *= 2) {
+    for (int64_t lines = 1; plan->cuts == 1 && lines <= plan->shape.axis[1].out; lines *= 2) {
         ry_knob_values_add(values, lines);
     }
-    ry_knob_values_add(values, plan.block);
+    ry_knob_values_add(values, usual_lines(query, plan));
 }
 
-rynd_status ry_wgrad_depthwise_prepare(const ry_query *query, ry_prepared *prepared,
-                                       ry_error *error)
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
 {
-    (void)error;
-    wgrad_depthwise_plan plan;
-    make_plan(query, &plan);
-    *prepared = (ry_prepared){
-        .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)(plan.parts * plan.tasks), plan.parts > 1 ? (size_t)plan.finishes : 0},
-        .state_size = sizeof plan,
-        .workspace = (size_t)(plan.parts * plan.part_floats) * sizeof(float),
-        .work = {ry_work_of_cycles((ry_work){cycles_of(&plan), 0}, plan.width),
-                 ry_work_of_cycles((ry_work){finish_cycles(&plan), 0}, plan.width)},
-        .form = {{plan.parts, plan.block}}};
-    return RYND_OK;
+    wgrad_depthwise_plan *plan = user;
+    if (knob == WGRAD_DEPTHWISE_LINES) {
+        plan->block = form->value[WGRAD_DEPTHWISE_LINES];
+    } else {
+        set_parts(query, plan, form->value[WGRAD_DEPTHWISE_PARTS]);
+    }
+    return true;
 }
 
-void ry_wgrad_depthwise_initialise(const ry_query *query, void *state)
+static double cost_of(const ry_query *query, void *user, double least)
 {
-    make_plan(query, state);
+    const wgrad_depthwise_plan *plan = user;
+    (void)least;
+    return wgrad_spent_on_parts(
+        query, plan->tasks, (double[2]){cycles_of(plan) + piece_cycles(plan), finish_cycles(plan)});
 }
+
+static void describe(const ry_query *query, const void *user, ry_prepared *prepared)
+{
+    const wgrad_depthwise_plan *plan = user;
+    (void)query;
+    const double cycles[2] = {cycles_of(plan), finish_cycles(plan)};
+    wgrad_describe(plan->parts, plan->tasks, cycles, plan->width, prepared);
+    prepared->workspace = (size_t)(plan->parts * plan->part_floats) * sizeof(float);
+}
+
+static const ry_form_axis axes[] = {{.knob = WGRAD_DEPTHWISE_LINES, .usual = usual_lines},
+                                    {.knob = WGRAD_DEPTHWISE_PARTS}};
+static const ry_form_method method = {
+    .search = {axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of},
+    .size = sizeof(wgrad_depthwise_plan),
+    .begin = begin,
+    .describe = describe};
+RY_FORM_METHOD(ry_wgrad_depthwise, wgrad_depthwise_plan, method)

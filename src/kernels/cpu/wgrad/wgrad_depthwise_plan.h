@@ -15,8 +15,10 @@
 #ifndef RY_KERNELS_CPU_WGRAD_WGRAD_DEPTHWISE_PLAN_H
 #define RY_KERNELS_CPU_WGRAD_WGRAD_DEPTHWISE_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/wgrad/wgrad_shape.h"
+#include "kernels/form_method.h"
 
 enum { WGRAD_DEPTHWISE_PARTS, WGRAD_DEPTHWISE_LINES, WGRAD_DEPTHWISE_KNOBS };
 extern const ry_knob ry_wgrad_depthwise_knobs[WGRAD_DEPTHWISE_KNOBS];
@@ -28,12 +30,12 @@ typedef struct wgrad_depthwise_plan {
     wgrad_shape shape;
     int64_t width, vectors; /* floats of a vector; vectors of channels */
     ry_cost_column costs;
-    int64_t rows, columns;            /* rows and columns of the largest piece of the window */
-    bool fetches;                     /* a task's lines are one piece of memory: it fetches ahead */
-    int64_t cuts, lines;              /* pieces of a line; lines in all images, or pieces */
-    int64_t block, parts;             /* the most lines of a block */
-    int64_t task_vectors, tasks;      /* vectors of a task; tasks of a part */
-    int64_t finish_vectors, finishes; /* the same for the second phase */
+    int64_t rows, columns; /* rows and columns of the largest piece of the window */
+    bool fetches;          /* a task's lines are one piece of memory: it fetches ahead */
+    bool far;              /* x and dy come from memory */
+    int64_t cuts, lines;   /* pieces of a line; lines in all images, or pieces */
+    int64_t block, parts;  /* the most lines of a block */
+    ry_task_cut tasks[2];  /* parts, vectors; vectors */
     int64_t vector_floats, part_floats; /* floats of sums */
 } wgrad_depthwise_plan;
 
@@ -47,10 +49,6 @@ typedef struct wgrad_lines {
 wgrad_lines ry_wgrad_lines_of(const wgrad_depthwise_plan *plan, int64_t index, int64_t end);
 
 bool ry_wgrad_depthwise_takes(const ry_problem *problem);
-void ry_wgrad_depthwise_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status ry_wgrad_depthwise_prepare(const ry_query *query, ry_prepared *prepared,
-                                       ry_error *error);
-/* state: a wgrad_depthwise_plan */
-void ry_wgrad_depthwise_initialise(const ry_query *query, void *state);
+RY_FORM_FUNCTIONS(ry_wgrad_depthwise);
 
 #endif

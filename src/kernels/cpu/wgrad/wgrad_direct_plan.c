@@ -4,14 +4,9 @@
 
 #include "base/integer.h"
 #include "base/room.h"
-#include "kernels/common/work.h"
-#include "kernels/costs.h"
-#include "kernels/form.h"
+#include "kernels/cpu/wgrad/wgrad_parts.h"
 #include "kernels/knob_values.h"
-#include "machine/machine.h"
 #include "problem/limits.h"
-
-#include <string.h>
 
 const ry_knob ry_wgrad_direct_knobs[WGRAD_DIRECT_KNOBS] = {
     [WGRAD_DIRECT_PARTS] = {.name = "parts", .main = true},
@@ -47,10 +42,15 @@ bool ry_wgrad_direct_takes(const ry_problem *problem)
            frame * (residues * (double)s.c + (double)s.k) <= RY_LIMIT_WGRAD_FRAME;
 }
 
+static int64_t task_units(const wgrad_direct_plan *plan)
+{
+    return plan->tasks[1].axis[0].part;
+}
+
 /* Floats of a task's frames for each place. */
 static int64_t place_floats(const wgrad_direct_plan *plan)
 {
-    return plan->lanes > 1 ? plan->task_units * plan->lanes * (plan->frames * plan->shape.c + 1)
+    return plan->lanes > 1 ? task_units(plan) * plan->lanes * (plan->frames * plan->shape.c + 1)
                            : plan->shape.c * plan->frames + plan->shape.k;
 }
 
@@ -78,15 +78,13 @@ static void cut_frames(wgrad_direct_plan *plan, int64_t places)
         inside *= plan->places[i];
     }
     plan->image_places = inside;
-    int64_t of_image = 1;
-    for (int i = 0; i < WGRAD_SPACE; i++) {
-        plan->space_blocks[i] = ry_ceil_div(s->axis[i].out, plan->extent[i]);
-        of_image *= plan->space_blocks[i];
-    }
-    const int64_t images = of_image > 1 ? 1 : ry_clamp(places / inside, 1, s->images);
-    plan->image_blocks = ry_ceil_div(s->images, images);
-    plan->images = ry_ceil_div(s->images, plan->image_blocks);
-    plan->blocks = plan->image_blocks * of_image;
+    const bool whole = plan->extent[0] == s->axis[0].out && plan->extent[1] == s->axis[1].out;
+    const int64_t images = whole ? ry_clamp(places / inside, 1, s->images) : 1;
+    plan->images = ry_ceil_div(s->images, ry_ceil_div(s->images, images));
+    plan->blocks = (ry_task_cut){{{s->images, plan->images},
+                                  {s->axis[0].out, plan->extent[0]},
+                                  {s->axis[1].out, plan->extent[1]},
+                                  {s->axis[2].out, plan->extent[2]}}};
     /* the last vector reads over the last place */
     plan->frame = ry_round_up(plan->images * inside * plan->lanes + 2 * plan->width, plan->width);
 }
@@ -106,25 +104,25 @@ static int64_t shift_of(const wgrad_direct_plan *plan, int64_t tap)
 
 wgrad_frame ry_wgrad_frame_of(const wgrad_direct_plan *plan, int64_t index)
 {
-    wgrad_frame frame;
-    for (int i = WGRAD_SPACE - 1; i >= 0; i--) {
-        frame.from[i] = index % plan->space_blocks[i] * plan->extent[i];
-        frame.count[i] = ry_min(plan->extent[i], plan->shape.axis[i].out - frame.from[i]);
-        index /= plan->space_blocks[i];
+    ry_cut_range range[RY_CUT_AXES];
+    ry_cut_task(&plan->blocks, (size_t)index, range);
+    wgrad_frame frame = {.image = range[0].first, .images = range[0].count};
+    for (int i = 0; i < WGRAD_SPACE; i++) {
+        frame.from[i] = range[i + 1].first;
+        frame.count[i] = range[i + 1].count;
     }
-    frame.image = index * plan->images;
-    frame.images = ry_min(plan->images, plan->shape.images - frame.image);
     return frame;
 }
 
-static int64_t usual_places(const wgrad_direct_plan *plan, const ry_machine *machine)
+static int64_t usual_places(const ry_query *query, const void *user)
 {
+    const wgrad_direct_plan *plan = user;
+    const ry_machine *machine = query->target->machine;
     const struct ry_blocks_costs *share = ry_blocks_of(plan->costs);
     const int64_t bytes =
         plan->lanes > 1 ? ry_machine_core_share(machine, RYND_LEVEL_L2, share->wgrad_direct_lanes)
                         : ry_machine_core_share(machine, RYND_LEVEL_L1, share->wgrad_direct_frames);
-    return ry_max((int64_t)ry_blocks_of(plan->costs)->wgrad_direct_places,
-                  bytes / 4 / place_floats(plan));
+    return ry_max((int64_t)share->wgrad_direct_places, bytes / 4 / place_floats(plan));
 }
 
 /* Multiply-adds of a vector, or what takes as long, of all tasks. */
@@ -149,27 +147,57 @@ static double cycles_of(const wgrad_direct_plan *plan)
                    copied * copy) +
         lines * copied * cost->line + pairs * taps * cost->sum;
     const double end = pairs * taps * cost->end * (double)plan->parts;
-    return (double)plan->units * ((double)plan->blocks * block + end) +
-           (double)(plan->unit_tasks * plan->parts) * cost->task;
+    return (double)wgrad_direct_units(plan) * ((double)ry_cut_tasks(&plan->blocks) * block + end) +
+           (double)ry_cut_tasks(&plan->tasks[0]) * cost->task;
 }
 
-/* Parts only where channels do not keep the cores busy. */
-static int64_t usual_parts(const wgrad_direct_plan *plan, const ry_machine *machine)
+static double finish_cycles(const wgrad_direct_plan *plan)
 {
-    const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
-    const int64_t wanted = (int64_t)limit->wgrad_direct_tasks * machine->cores,
-                  max = ry_min(plan->blocks, (int64_t)limit->wgrad_parts);
-    return plan->unit_tasks >= wanted ? 1 : ry_clamp(ry_ceil_div(wanted, plan->unit_tasks), 1, max);
+    return plan->parts > 1 ? (double)(plan->parts * plan->part_floats) : 0;
 }
 
-static void lay_out(wgrad_direct_plan *plan)
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
+    const wgrad_direct_plan *plan = user;
+    if (knob == WGRAD_DIRECT_PARTS) {
+        const int64_t max =
+            ry_min((int64_t)ry_blocks_of(plan->costs)->wgrad_parts, ry_cut_tasks(&plan->blocks));
+        ry_knob_values_counts(values, max);
+        ry_knob_values_add(values, max);
+    } else {
+        ry_knob_values_around(values, usual_places(query, plan), 1);
+    }
+}
+
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
+{
+    wgrad_direct_plan *plan = user;
+    (void)query;
+    if (knob == WGRAD_DIRECT_PLACES) {
+        cut_frames(plan, form->value[WGRAD_DIRECT_PLACES]);
+    } else {
+        plan->parts = form->value[WGRAD_DIRECT_PARTS];
+        plan->tasks[0] = (ry_task_cut){{{plan->parts, 1}, plan->tasks[1].axis[0]}};
+    }
+    return true;
+}
+
+static double cost_of(const ry_query *query, void *user, double least)
+{
+    const wgrad_direct_plan *plan = user;
+    (void)least;
+    return wgrad_spent_on_parts(query, plan->tasks,
+                                (double[2]){cycles_of(plan), finish_cycles(plan)});
+}
+
+static void lay_out(const ry_query *query, void *user)
+{
+    wgrad_direct_plan *plan = user;
     const wgrad_shape *s = &plan->shape;
-    const int64_t side = plan->lanes > 1 ? plan->task_units : 1, inputs = side * s->c,
+    (void)query;
+    const int64_t side = plan->lanes > 1 ? task_units(plan) : 1, inputs = side * s->c,
                   outputs = side * wgrad_unit_outputs(plan),
                   pairs = side * s->c * wgrad_unit_outputs(plan);
-    plan->outputs = s->groups * s->k * s->c * s->taps;
-    plan->part_floats = plan->outputs + s->groups * s->k;
     size_t at = 0;
     plan->x = ry_room(&at, inputs * plan->frames * plan->frame, sizeof(float));
     plan->dy = ry_room(&at, outputs * plan->frame, sizeof(float));
@@ -178,80 +206,59 @@ static void lay_out(wgrad_direct_plan *plan)
     plan->scratch = at;
 }
 
-static void read_problem(const ry_query *query, wgrad_direct_plan *plan)
+static bool begin(const ry_query *query, void *user)
 {
-    memset(plan, 0, sizeof *plan);
+    wgrad_direct_plan *plan = user;
     wgrad_shape *s = &plan->shape;
     ry_wgrad_shape_of(query->problem, s);
     plan->width = query->kernel->simd.width;
     plan->costs = ry_cost_column_of(query->target->machine, plan->width);
     const bool together = s->x.channel == 1 && s->dy.channel == 1 && s->groups > 1;
     plan->lanes = together && s->c == s->k && plan->width % s->k == 0 ? plan->width : 1;
-    plan->units = plan->lanes > 1 ? ry_ceil_div(s->groups * s->k, plan->lanes) : s->groups;
     plan->frames = 1;
     for (int i = 0; i < WGRAD_SPACE; i++) {
         plan->frames *= residues_of(&s->axis[i]);
     }
     const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
-    const int64_t tasks =
-        (int64_t)limit->wgrad_direct_group_tasks * (int64_t)query->target->machine->cores;
-    plan->task_units = plan->lanes > 1
-                           ? ry_min(plan->units, (int64_t)limit->wgrad_direct_vectors)
-                           : ry_clamp(plan->units / tasks, 1, (int64_t)limit->wgrad_direct_groups);
-    plan->unit_tasks = ry_ceil_div(plan->units, plan->task_units);
+    const int64_t tasks = (int64_t)limit->wgrad_direct_group_tasks * query->target->machine->cores,
+                  units = plan->lanes > 1 ? ry_ceil_div(s->groups * s->k, plan->lanes) : s->groups;
+    plan->tasks[1] =
+        (ry_task_cut){{{units, plan->lanes > 1 ? ry_min(units, (int64_t)limit->wgrad_direct_vectors)
+                                               : ry_clamp(units / tasks, 1,
+                                                          (int64_t)limit->wgrad_direct_groups)}}};
+    plan->outputs = s->groups * s->k * s->c * s->taps;
+    plan->part_floats = plan->outputs + s->groups * s->k;
+    return true;
 }
 
-static int64_t make_plan(const ry_query *query, wgrad_direct_plan *plan)
+static void describe(const ry_query *query, const void *user, ry_prepared *prepared)
 {
-    const ry_machine *machine = query->target->machine;
-    read_problem(query, plan);
-    const int64_t places = ry_form_or(query, WGRAD_DIRECT_PLACES, usual_places(plan, machine));
-    cut_frames(plan, places);
-    plan->parts = ry_form_or(query, WGRAD_DIRECT_PARTS, usual_parts(plan, machine));
-    lay_out(plan);
-    return places;
+    const wgrad_direct_plan *plan = user;
+    (void)query;
+    const double cycles[2] = {cycles_of(plan), finish_cycles(plan)};
+    wgrad_describe(plan->parts, plan->tasks, cycles, plan->width, prepared);
+    prepared->state_size = ry_aligned(sizeof *plan + (size_t)plan->shape.taps * sizeof(int64_t));
+    prepared->workspace = (size_t)(plan->parts * plan->part_floats) * 4;
+    prepared->scratch = plan->scratch;
 }
 
-void ry_wgrad_direct_values(const ry_query *query, int knob, ry_knob_values *values)
-{
-    wgrad_direct_plan plan;
-    const ry_query freely = {query->kernel, query->problem, query->target, NULL};
-    make_plan(&freely, &plan);
-    *values = (ry_knob_values){0};
-    if (knob == WGRAD_DIRECT_PARTS) {
-        ry_knob_values_counts(values,
-                              ry_min((int64_t)ry_blocks_of(plan.costs)->wgrad_parts, plan.blocks));
-        ry_knob_values_add(values, plan.parts);
-    } else {
-        ry_knob_values_around(values, usual_places(&plan, query->target->machine), 1);
-    }
-}
-
-rynd_status ry_wgrad_direct_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    (void)error;
-    wgrad_direct_plan plan;
-    const int64_t places = make_plan(query, &plan);
-    const double added = plan.parts > 1 ? (double)(plan.parts * plan.part_floats) : 0;
-    *prepared = (ry_prepared){
-        .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)(plan.unit_tasks * plan.parts),
-                  plan.parts > 1 ? (size_t)plan.unit_tasks : 0},
-        .state_size = ry_aligned(sizeof plan + (size_t)plan.shape.taps * sizeof(int64_t)),
-        .workspace = (size_t)(plan.parts * plan.part_floats) * 4,
-        .scratch = plan.scratch,
-        .work = {ry_work_of_cycles((ry_work){cycles_of(&plan), 0}, plan.width),
-                 ry_work_of_cycles((ry_work){added, 0}, plan.width)},
-        .form = {{plan.parts, places}}};
-    return RYND_OK;
-}
-
-void ry_wgrad_direct_initialise(const ry_query *query, void *state)
+static void make_tables(const ry_query *query, void *state)
 {
     wgrad_direct_plan *plan = state;
-    make_plan(query, plan);
     int64_t *shift = (int64_t *)(void *)(plan + 1);
+    (void)query;
     for (int64_t tap = 0; tap < plan->shape.taps; tap++) {
         shift[tap] = shift_of(plan, tap);
     }
 }
+
+static const ry_form_axis axes[] = {{.knob = WGRAD_DIRECT_PLACES, .usual = usual_places},
+                                    {.knob = WGRAD_DIRECT_PARTS, .after = 1}};
+static const ry_form_method method = {
+    .search = {axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of},
+    .size = sizeof(wgrad_direct_plan),
+    .begin = begin,
+    .lay_out = lay_out,
+    .describe = describe,
+    .make_tables = make_tables};
+RY_FORM_METHOD(ry_wgrad_direct, wgrad_direct_plan, method)

@@ -19,8 +19,10 @@
 #ifndef RY_KERNELS_CPU_WGRAD_WGRAD_DIRECT_PLAN_H
 #define RY_KERNELS_CPU_WGRAD_WGRAD_DIRECT_PLAN_H
 
+#include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/wgrad/wgrad_shape.h"
+#include "kernels/form_method.h"
 
 enum { WGRAD_DIRECT_PARTS, WGRAD_DIRECT_PLACES, WGRAD_DIRECT_KNOBS };
 extern const ry_knob ry_wgrad_direct_knobs[WGRAD_DIRECT_KNOBS];
@@ -36,11 +38,10 @@ typedef struct wgrad_direct_plan {
     int64_t extent[WGRAD_SPACE], places[WGRAD_SPACE], residues[WGRAD_SPACE];
     int64_t images;                      /* images of a frame */
     int64_t image_places, frame, frames; /* places of an image; floats of a frame; frames of x */
-    int64_t image_blocks, space_blocks[WGRAD_SPACE], blocks; /* blocks of frames along each axis;
-                                                                all blocks */
+    ry_task_cut blocks;                  /* frames: images, then each axis */
     int64_t parts;
-    /* a vector of channels of dy, or a group, is a unit; of a task, and how many such tasks */
-    int64_t units, task_units, unit_tasks;
+    /* parts, units; units. A unit is a vector of output channels, or a group */
+    ry_task_cut tasks[2];
     int64_t outputs, part_floats; /* floats of dw; of a part's sums: dw, then db */
     size_t x, dy, sums, bias, scratch;
 } wgrad_direct_plan;
@@ -49,6 +50,11 @@ typedef struct wgrad_direct_plan {
 static inline int64_t wgrad_unit_outputs(const wgrad_direct_plan *plan)
 {
     return plan->lanes > 1 ? 1 : plan->shape.k;
+}
+
+static inline int64_t wgrad_direct_units(const wgrad_direct_plan *plan)
+{
+    return plan->tasks[1].axis[0].extent;
 }
 
 /* The positions of a frame: from image and from[] on. */
@@ -74,8 +80,6 @@ static inline int64_t wgrad_frame_floats(const wgrad_direct_plan *plan, const wg
 }
 
 bool ry_wgrad_direct_takes(const ry_problem *problem);
-void ry_wgrad_direct_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status ry_wgrad_direct_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void ry_wgrad_direct_initialise(const ry_query *query, void *state);
+RY_FORM_FUNCTIONS(ry_wgrad_direct);
 
 #endif

@@ -5,14 +5,9 @@
 
 #include "base/integer.h"
 #include "base/room.h"
-#include "kernels/common/work.h"
-#include "kernels/costs.h"
 #include "kernels/cpu/parts/tile_lines.h"
-#include "kernels/form_least.h"
+#include "kernels/cpu/wgrad/wgrad_parts.h"
 #include "kernels/knob_values.h"
-#include "machine/machine.h"
-
-#include <string.h>
 
 const ry_knob ry_wgrad_knobs[WGRAD_KNOBS] = {
     [WGRAD_PARTS] = {.name = "parts", .main = true},
@@ -23,11 +18,13 @@ const ry_knob ry_wgrad_knobs[WGRAD_KNOBS] = {
 };
 
 /* Positions of a block: the panel of one tile of k stays in the first-level cache. */
-static int64_t usual_positions(const wgrad_plan *plan, const ry_machine *machine)
+static int64_t usual_positions(const ry_query *query, const void *user)
 {
-    return ry_max(
-        32, ry_machine_core_share(machine, RYND_LEVEL_L1, ry_blocks_of(plan->costs)->wgrad_panel) /
-                4 / plan->tile_columns);
+    const wgrad_plan *plan = user;
+    const struct ry_blocks_costs *limit = ry_blocks_of(plan->costs);
+    const int64_t panel =
+        ry_machine_core_share(query->target->machine, RYND_LEVEL_L1, limit->wgrad_panel);
+    return ry_max((int64_t)limit->wgrad_positions, panel / 4 / plan->tile_columns);
 }
 
 static void cut_blocks(wgrad_plan *plan, int64_t positions)
@@ -188,7 +185,7 @@ static void set_task(wgrad_plan *plan, bool copied, int64_t k_block, int64_t c_b
     plan->k_block = k_block;
     plan->c_block = c_block;
     plan->parts = parts;
-    plan->tasks = (ry_task_cut){
+    plan->tasks[0] = (ry_task_cut){
         {{parts, 1}, {plan->shape.groups, 1}, {plan->k_tiles, k_block}, {plan->shape.c, c_block}}};
     plan->taps_are_rows = false;
     const double of_channels = position_cycles(plan, cost);
@@ -233,14 +230,18 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
         ry_knob_values_cuts(values, ry_ceil_div(plan->shape.c, plan->tile_rows), plan->tile_rows,
                             plan->shape.c);
         break;
-    default: ry_knob_values_around(values, usual_positions(plan, query->target->machine), 1); break;
+    default: ry_knob_values_around(values, usual_positions(query, plan), 1); break;
     }
 }
 
-static bool set_axis(const ry_query *query, void *plan, int knob, const ry_form *form)
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
 {
+    wgrad_plan *plan = user;
     (void)query;
-    if (knob == WGRAD_COPIED) {
+    if (knob == WGRAD_POSITIONS) {
+        cut_blocks(plan, form->value[WGRAD_POSITIONS]);
+        set_region(plan);
+    } else if (knob == WGRAD_COPIED) {
         set_task(plan, form->value[WGRAD_COPIED] != 0, form->value[WGRAD_K_TILES],
                  form->value[WGRAD_CHANNELS], form->value[WGRAD_PARTS]);
     }
@@ -249,19 +250,10 @@ static bool set_axis(const ry_query *query, void *plan, int knob, const ry_form 
 
 static double cost_of(const ry_query *query, void *user, double least)
 {
-    (void)least;
     const wgrad_plan *plan = user;
-    return task_cycles(plan) *
-               (double)(ry_cut_tasks(&plan->tasks) + query->target->machine->cores - 1) +
-           finish_cycles(plan);
+    (void)least;
+    return wgrad_spent(query, &plan->tasks[0], task_cycles(plan), finish_cycles(plan));
 }
-
-static const ry_form_axis axes[] = {{.knob = WGRAD_CHANNELS, .memory = true},
-                                    {.knob = WGRAD_K_TILES, .memory = true},
-                                    {.knob = WGRAD_PARTS},
-                                    {.knob = WGRAD_COPIED, .memory = true}};
-static const ry_form_search search = {
-    axes, sizeof axes / sizeof *axes, list_values, set_axis, fits, cost_of};
 
 static int64_t images_of(const wgrad_plan *plan)
 {
@@ -280,15 +272,19 @@ static void set_copy(wgrad_plan *plan)
     to->channel = last ? 1 : (ry_ceil_div(to->image * images_of(plan), LINE) | 1) * LINE;
 }
 
-static void lay_out(wgrad_plan *plan)
+static void lay_out(const ry_query *query, void *user)
 {
+    wgrad_plan *plan = user;
+    (void)query;
     const wgrad_shape *s = &plan->shape;
     const int64_t rows = wgrad_rows(plan), columns = plan->tile_columns,
                   positions = plan->outer_block * plan->line_block * s->axis[2].out;
     plan->bias_floats = s->groups * plan->k_tiles * rows * columns;
     plan->part_floats = plan->bias_floats + s->groups * plan->k_tiles * columns;
-    plan->finish_rows = ry_max(1, (int64_t)ry_blocks_of(plan->costs)->wgrad_finish / columns);
-    plan->finishes = ry_ceil_div(rows, plan->finish_rows);
+    plan->tasks[1] = (ry_task_cut){
+        {{s->groups, 1},
+         {plan->k_tiles, 1},
+         {rows, ry_max(1, (int64_t)ry_blocks_of(plan->costs)->wgrad_finish / columns)}}};
     size_t at = 0;
     plan->panel_floats = positions * columns;
     const int64_t panels = plan->in_place ? 0 : plan->together ? plan->k_block : 1;
@@ -309,10 +305,10 @@ static void lay_out(wgrad_plan *plan)
     plan->scratch = at;
 }
 
-static void read_problem(const ry_query *query, wgrad_plan *plan)
+static bool begin(const ry_query *query, void *user)
 {
+    wgrad_plan *plan = user;
     const ry_simd *simd = &query->kernel->simd;
-    memset(plan, 0, sizeof *plan);
     ry_wgrad_shape_of(query->problem, &plan->shape);
     plan->width = simd->width;
     plan->costs = ry_cost_column_of(query->target->machine, simd->width);
@@ -321,49 +317,29 @@ static void read_problem(const ry_query *query, wgrad_plan *plan)
     plan->k_tiles = ry_ceil_div(plan->shape.k, plan->tile_columns);
     plan->in_place = is_in_place(&plan->shape, plan->tile_columns, plan->width);
     plan->inside = ry_wgrad_share_inside(&plan->shape);
-    plan->positions =
-        ry_form_or(query, WGRAD_POSITIONS, usual_positions(plan, query->target->machine));
-    cut_blocks(plan, plan->positions);
-    set_region(plan);
+    return true;
 }
 
-static void make_plan(const ry_query *query, wgrad_plan *plan)
+static void describe(const ry_query *query, const void *user, ry_prepared *prepared)
 {
-    read_problem(query, plan);
-    (void)ry_form_least(&search, query, plan);
-    lay_out(plan);
+    const wgrad_plan *plan = user;
+    (void)query;
+    const double tasks = (double)ry_cut_tasks(&plan->tasks[0]),
+                 cycles[2] = {task_cycles(plan) * tasks, finish_cycles(plan)};
+    wgrad_describe(plan->parts, plan->tasks, cycles, plan->width, prepared);
+    prepared->workspace = plan->parts > 1 ? (size_t)(plan->parts * plan->part_floats) * 4 : 0;
+    prepared->scratch = plan->scratch;
 }
 
-void ry_wgrad_values(const ry_query *query, int knob, ry_knob_values *values)
-{
-    wgrad_plan plan;
-    const ry_query freely = {query->kernel, query->problem, query->target, NULL};
-    read_problem(&freely, &plan);
-    list_values(&freely, &plan, knob, values);
-}
-
-rynd_status ry_wgrad_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    (void)error;
-    wgrad_plan plan;
-    make_plan(query, &plan);
-    const wgrad_shape *s = &plan.shape;
-    const double task = task_cycles(&plan), finish = finish_cycles(&plan);
-    *prepared = (ry_prepared){
-        .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)ry_cut_tasks(&plan.tasks),
-                  plan.parts > 1 ? (size_t)(s->groups * plan.k_tiles * plan.finishes) : 0},
-        .state_size = ry_aligned(sizeof plan),
-        .workspace = plan.parts > 1 ? (size_t)(plan.parts * plan.part_floats) * 4 : 0,
-        .scratch = plan.scratch,
-        .work = {ry_work_of_cycles((ry_work){task * (double)ry_cut_tasks(&plan.tasks), 0},
-                                   plan.width),
-                 ry_work_of_cycles((ry_work){finish, 0}, plan.width)},
-        .form = {{plan.parts, plan.copied, plan.k_block, plan.c_block, plan.positions}}};
-    return RYND_OK;
-}
-
-void ry_wgrad_initialise(const ry_query *query, void *state)
-{
-    make_plan(query, state);
-}
+static const ry_form_axis axes[] = {{.knob = WGRAD_POSITIONS, .usual = usual_positions},
+                                    {.knob = WGRAD_CHANNELS, .after = 1, .memory = true},
+                                    {.knob = WGRAD_K_TILES, .after = 1, .memory = true},
+                                    {.knob = WGRAD_PARTS, .after = 1},
+                                    {.knob = WGRAD_COPIED, .after = 1, .memory = true}};
+static const ry_form_method method = {
+    .search = {axes, sizeof axes / sizeof *axes, list_values, set_axis, fits, cost_of},
+    .size = sizeof(wgrad_plan),
+    .begin = begin,
+    .lay_out = lay_out,
+    .describe = describe};
+RY_FORM_METHOD(ry_wgrad, wgrad_plan, method)

@@ -22,14 +22,14 @@
 #include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/wgrad/wgrad_shape.h"
+#include "kernels/form_method.h"
 
 enum { WGRAD_PARTS, WGRAD_COPIED, WGRAD_K_TILES, WGRAD_CHANNELS, WGRAD_POSITIONS, WGRAD_KNOBS };
 extern const ry_knob ry_wgrad_knobs[WGRAD_KNOBS];
 
 typedef struct wgrad_plan {
     wgrad_shape shape;
-    double inside;     /* share of x's taps that are not padding */
-    int64_t positions; /* a block's positions, about: the knob */
+    double inside; /* share of x's taps that are not padding */
     int64_t width, tile_rows, tile_columns;
     ry_cost_column costs;
     /* What a block has of the outer loop, which goes over images, or of images with a third dim
@@ -38,16 +38,15 @@ typedef struct wgrad_plan {
     int64_t outer_extent, outer_block, line_block, outer_blocks, line_blocks, blocks;
     int64_t parts, k_tiles;   /* shares of the positions; tiles of k in a group */
     int64_t k_block, c_block; /* tiles of k and input channels of a task */
-    ry_task_cut tasks;        /* parts, groups, tiles of k, input channels */
+    /* parts, groups, tiles of k, input channels; groups, tiles of k, rows of sums */
+    ry_task_cut tasks[2];
     bool copied, taps_are_rows;
     /* dy is read where it is stored; panels of all of a task's tiles are packed at once; floats of
      * a panel */
     bool in_place, together;
     int64_t panel_floats;
-    int64_t region[WGRAD_SPACE]; /* what a block meets of an image */
-    wgrad_operand copy;          /* how a copy is stored; from its first channel, image, ... */
-    /* rows of sums that a task of the second phase adds, and how many such tasks a tile has */
-    int64_t finish_rows, finishes;
+    int64_t region[WGRAD_SPACE];      /* what a block meets of an image */
+    wgrad_operand copy;               /* how a copy is stored; from its first channel, image, ... */
     int64_t part_floats, bias_floats; /* sums of a part; where in them the bias is */
     size_t panel, x, sums, bias, scratch;
 } wgrad_plan;
@@ -64,8 +63,6 @@ static inline int64_t wgrad_rows(const wgrad_plan *plan)
     return plan->shape.c * plan->shape.taps;
 }
 
-void ry_wgrad_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status ry_wgrad_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-void ry_wgrad_initialise(const ry_query *query, void *state);
+RY_FORM_FUNCTIONS(ry_wgrad);
 
 #endif

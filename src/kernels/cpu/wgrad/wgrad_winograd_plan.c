@@ -5,11 +5,8 @@
 
 #include "base/integer.h"
 #include "base/room.h"
-#include "kernels/common/work.h"
-#include "kernels/form_least.h"
+#include "kernels/cpu/wgrad/wgrad_parts.h"
 #include "kernels/knob_values.h"
-
-#include <string.h>
 
 const ry_knob ry_wgrad_winograd_knobs[WGRAD_WINOGRAD_KNOBS] = {
     [WGRAD_WINOGRAD_PARTS] = {.name = "parts", .main = true},
@@ -92,10 +89,10 @@ static void set_task(wgrad_winograd_plan *plan, const ry_form *form)
     plan->block = form->value[WGRAD_WINOGRAD_TILES];
     plan->c_block = form->value[WGRAD_WINOGRAD_CHANNELS];
     plan->k_block = form->value[WGRAD_WINOGRAD_FILTERS];
-    plan->tasks = (ry_task_cut){{{plan->parts, 1},
-                                 {plan->shape.groups, 1},
-                                 {plan->shape.k, plan->k_block},
-                                 {plan->shape.c, plan->c_block}}};
+    plan->tasks[0] = (ry_task_cut){{{plan->parts, 1},
+                                    {plan->shape.groups, 1},
+                                    {plan->shape.k, plan->k_block},
+                                    {plan->shape.c, plan->c_block}}};
     plan->v_point = point_step(plan->block * wgrad_v_row(plan));
     plan->u_point = point_step(plan->block * plan->k_block);
     plan->m_point = point_step(plan->c_block * plan->k_block);
@@ -149,30 +146,23 @@ static bool set_axis(const ry_query *query, void *plan, int knob, const ry_form 
 
 static double cost_of(const ry_query *query, void *user, double least)
 {
-    (void)least;
     const wgrad_winograd_plan *plan = user;
-    return task_cycles(plan) *
-               (double)(ry_cut_tasks(&plan->tasks) + query->target->machine->cores - 1) +
-           finish_cycles(plan);
+    (void)least;
+    return wgrad_spent(query, &plan->tasks[0], task_cycles(plan), finish_cycles(plan));
 }
 
-static const ry_form_axis axes[] = {{.knob = WGRAD_WINOGRAD_FILTERS, .memory = true},
-                                    {.knob = WGRAD_WINOGRAD_CHANNELS, .memory = true},
-                                    {.knob = WGRAD_WINOGRAD_TILES, .memory = true},
-                                    {.knob = WGRAD_WINOGRAD_PARTS}};
-static const ry_form_search search = {
-    axes, sizeof axes / sizeof *axes, list_values, set_axis, fits, cost_of};
-
-static void lay_out(wgrad_winograd_plan *plan)
+static void lay_out(const ry_query *query, void *user)
 {
+    wgrad_winograd_plan *plan = user;
+    (void)query;
     const wgrad_shape *s = &plan->shape;
     const size_t points = WGRAD_POINTS * sizeof(float);
     const int64_t finish = (int64_t)ry_blocks_of(plan->costs)->wgrad_finish;
     size_t at = 0;
     plan->bias_floats = s->groups * s->c * WGRAD_WINDOW * plan->pitch;
     plan->part_floats = plan->bias_floats + s->groups * plan->pitch;
-    plan->finish_channels = ry_clamp(finish / WGRAD_WINDOW / plan->pitch, 1, s->c);
-    plan->finishes = ry_ceil_div(s->c, plan->finish_channels);
+    plan->tasks[1] = (ry_task_cut){
+        {{s->groups, 1}, {s->c, ry_clamp(finish / WGRAD_WINDOW / plan->pitch, 1, s->c)}}};
     plan->v = ry_room(&at, plan->v_point, points);
     plan->u = ry_room(&at, plan->u_point, points);
     plan->m = ry_room(&at, plan->m_point, points);
@@ -188,10 +178,10 @@ static void lay_out(wgrad_winograd_plan *plan)
     plan->scratch = at;
 }
 
-static void read_problem(const ry_query *query, wgrad_winograd_plan *plan)
+static bool begin(const ry_query *query, void *user)
 {
+    wgrad_winograd_plan *plan = user;
     const ry_simd *simd = &query->kernel->simd;
-    memset(plan, 0, sizeof *plan);
     ry_wgrad_shape_of(query->problem, &plan->shape);
     const wgrad_shape *s = &plan->shape;
     plan->width = simd->width;
@@ -204,44 +194,31 @@ static void read_problem(const ry_query *query, wgrad_winograd_plan *plan)
     plan->pitch = ry_round_up(s->k, plan->width);
     plan->x_staged = s->x.channel != 1;
     plan->dy_staged = s->dy.channel != 1;
+    return true;
 }
 
-void ry_wgrad_winograd_values(const ry_query *query, int knob, ry_knob_values *values)
+static void describe(const ry_query *query, const void *user, ry_prepared *prepared)
 {
-    wgrad_winograd_plan plan;
-    const ry_query freely = {query->kernel, query->problem, query->target, NULL};
-    read_problem(&freely, &plan);
-    list_values(&freely, &plan, knob, values);
-}
-
-void ry_wgrad_winograd_initialise(const ry_query *query, void *state)
-{
-    wgrad_winograd_plan *plan = state;
-    read_problem(query, plan);
-    (void)ry_form_least(&search, query, plan);
-    lay_out(plan);
-}
-
-rynd_status ry_wgrad_winograd_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    (void)error;
-    wgrad_winograd_plan plan;
-    ry_wgrad_winograd_initialise(query, &plan);
-    const wgrad_shape *s = &plan.shape;
-    const double task = task_cycles(&plan), finish = finish_cycles(&plan);
+    const wgrad_winograd_plan *plan = user;
+    const wgrad_shape *s = &plan->shape;
+    const double tasks = (double)ry_cut_tasks(&plan->tasks[0]),
+                 cycles[2] = {task_cycles(plan) * tasks, finish_cycles(plan)};
     const double products =
-        (double)plan.tiles * WGRAD_POINTS * (double)(s->groups * s->c) * (double)s->k;
-    *prepared = (ry_prepared){
-        .phases = plan.parts > 1 ? 2 : 1,
-        .tasks = {(size_t)ry_cut_tasks(&plan.tasks),
-                  plan.parts > 1 ? (size_t)(s->groups * plan.finishes) : 0},
-        .state_size = ry_aligned(sizeof plan),
-        .workspace = plan.parts > 1 ? (size_t)(plan.parts * plan.part_floats) * 4 : 0,
-        .scratch = plan.scratch,
-        .work = {ry_work_of_cycles((ry_work){task * (double)ry_cut_tasks(&plan.tasks), 0},
-                                   plan.width),
-                 ry_work_of_cycles((ry_work){finish, 0}, plan.width)},
-        .counts = {2 * products, ry_problem_bytes(query->problem)},
-        .form = {{plan.parts, plan.block, plan.c_block, plan.k_block}}};
-    return RYND_OK;
+        (double)plan->tiles * WGRAD_POINTS * (double)(s->groups * s->c) * (double)s->k;
+    wgrad_describe(plan->parts, plan->tasks, cycles, plan->width, prepared);
+    prepared->workspace = plan->parts > 1 ? (size_t)(plan->parts * plan->part_floats) * 4 : 0;
+    prepared->scratch = plan->scratch;
+    prepared->counts = (ry_counts){2 * products, ry_problem_bytes(query->problem)};
 }
+
+static const ry_form_axis axes[] = {{.knob = WGRAD_WINOGRAD_FILTERS, .memory = true},
+                                    {.knob = WGRAD_WINOGRAD_CHANNELS, .memory = true},
+                                    {.knob = WGRAD_WINOGRAD_TILES, .memory = true},
+                                    {.knob = WGRAD_WINOGRAD_PARTS}};
+static const ry_form_method method = {
+    .search = {axes, sizeof axes / sizeof *axes, list_values, set_axis, fits, cost_of},
+    .size = sizeof(wgrad_winograd_plan),
+    .begin = begin,
+    .lay_out = lay_out,
+    .describe = describe};
+RY_FORM_METHOD(ry_wgrad_winograd, wgrad_winograd_plan, method)

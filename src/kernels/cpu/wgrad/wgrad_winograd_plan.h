@@ -33,6 +33,7 @@
 #include "kernels/common/task_cut.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/wgrad/wgrad_shape.h"
+#include "kernels/form_method.h"
 
 enum {
     WGRAD_WINOGRAD_PARTS,
@@ -68,13 +69,13 @@ typedef struct wgrad_winograd_plan {
     ry_cost_column costs;
     int64_t down, along, tiles; /* tiles of an image along each axis; tiles of all images */
     int64_t block, parts;       /* tiles of a block */
-    /* channels of a task, whole vectors unless fewer remain; tasks along each */
+    /* channels of a task, whole vectors unless fewer remain */
     int64_t c_block, k_block;
-    ry_task_cut tasks;                 /* parts, groups, output and input channels */
+    /* parts, groups, output and input channels; groups, input channels */
+    ry_task_cut tasks[2];
     bool x_staged, dy_staged;          /* copied because channels are strided */
     int64_t v_point, u_point, m_point; /* floats from point to point: odd numbers of cache lines */
     int64_t pitch, bias_floats, part_floats;
-    int64_t finish_channels, finishes; /* a task of the second phase has so many of a group's c */
     size_t v, u, m, stage, sums, bias, squares, scratch;
 } wgrad_winograd_plan;
 
@@ -85,10 +86,6 @@ static inline int64_t wgrad_v_row(const wgrad_winograd_plan *plan)
 }
 
 bool ry_wgrad_winograd_takes(const ry_problem *problem);
-void ry_wgrad_winograd_values(const ry_query *query, int knob, ry_knob_values *values);
-rynd_status ry_wgrad_winograd_prepare(const ry_query *query, ry_prepared *prepared,
-                                      ry_error *error);
-/* state: a wgrad_winograd_plan */
-void ry_wgrad_winograd_initialise(const ry_query *query, void *state);
+RY_FORM_FUNCTIONS(ry_wgrad_winograd);
 
 #endif
