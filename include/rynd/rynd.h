@@ -55,9 +55,11 @@
 #include <rynd/exchange.h>
 #include <rynd/expr.h>
 #include <rynd/machine.h>
+#include <rynd/op_run.h>
 #include <rynd/place.h>
 #include <rynd/predict.h>
 #include <rynd/random.h>
+#include <rynd/stream.h>
 #include <rynd/tensor_file.h>
 #include <rynd/text.h>
 #include <rynd/train.h>
