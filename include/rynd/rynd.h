@@ -51,10 +51,12 @@
 #ifdef RYND_EXPERIMENTAL
 #include <rynd/buffer.h>
 #include <rynd/check.h>
+#include <rynd/copy.h>
 #include <rynd/event.h>
 #include <rynd/exchange.h>
 #include <rynd/expr.h>
 #include <rynd/machine.h>
+#include <rynd/op_cache.h>
 #include <rynd/op_run.h>
 #include <rynd/place.h>
 #include <rynd/predict.h>

@@ -106,8 +106,7 @@ rynd_status ry_api_check_place(const rynd_context *context, const ry_tensor *ten
                : ry_fail(error, RYND_ERROR_ARGUMENT, "the buffer is of another context");
 }
 
-/* In a stream of its own: buffers may be copied on any thread. Either `from` or `to` is NULL. */
-static rynd_status transfer(const rynd_buffer *buffer, size_t offset, const void *from, void *to,
+rynd_status ry_api_transfer(const rynd_buffer *buffer, size_t offset, const void *from, void *to,
                             size_t size, ry_error *error)
 {
     ry_device *device = buffer->context->device;
@@ -126,14 +125,14 @@ rynd_status rynd_buffer_write(rynd_buffer *buffer, size_t offset, const void *ho
 {
     RY_API_REQUIRE(buffer, host);
     ry_error error = {""};
-    return ry_api_end(transfer(buffer, offset, host, NULL, size, &error), &error);
+    return ry_api_end(ry_api_transfer(buffer, offset, host, NULL, size, &error), &error);
 }
 
 rynd_status rynd_buffer_read(const rynd_buffer *buffer, size_t offset, void *host, size_t size)
 {
     RY_API_REQUIRE(buffer, host);
     ry_error error = {""};
-    return ry_api_end(transfer(buffer, offset, NULL, host, size, &error), &error);
+    return ry_api_end(ry_api_transfer(buffer, offset, NULL, host, size, &error), &error);
 }
 
 rynd_status rynd_host_allocate(rynd_context *context, size_t size, void **memory)

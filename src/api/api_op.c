@@ -280,6 +280,10 @@ void rynd_op_destroy(rynd_op *op)
     if (!op) {
         return;
     }
+    if (op->key) {
+        ry_op_cache_keep(op->context->ops, op);
+        return;
+    }
     ry_device *device = op->context->device;
     ry_session_destroy(op->session); /* waits for its run */
     ry_op_end_runs(op);

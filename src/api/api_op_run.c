@@ -49,6 +49,25 @@ void ry_op_end_runs(rynd_op *op)
     rynd_stream_destroy(op->stream);
 }
 
+void ry_op_forget_runs(rynd_op *op)
+{
+    if (op->plan) {
+        (void)ry_session_finish(op->session, NULL);
+    }
+    op->fault_cleared = false;
+    op->ran = false;
+}
+
+size_t ry_op_held_bytes(const rynd_op *op)
+{
+    size_t bytes = op->arena.total + (op->work ? rynd_op_workspace(op) : 0);
+    for (int i = 0; i < ry_op_operands(op); i++) {
+        const bool own = op->wrapped && op->wrapped[i] && !op->context->device->host_memory;
+        bytes += own ? ry_tensor_span(ry_op_tensor(op, i)) : 0;
+    }
+    return bytes + (op->plan ? ry_session_memory(op->session) : ry_prepared_packed(&op->prepared));
+}
+
 /* ---- workspace ---- */
 
 bool ry_op_is_value(const rynd_op *op, int input)

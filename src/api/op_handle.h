@@ -11,6 +11,7 @@
 
 struct rynd_op {
     rynd_context *context;
+    ry_op_key *key; /* of an operator that its context keeps; NULL: its end frees it */
     ry_arena arena;
     const ry_adviser *adviser; /* asked for the kernels of one or several steps; NULL: nobody is */
     ry_problem problem;
@@ -54,6 +55,12 @@ rynd_status ry_op_prepare_runs(rynd_op *op, ry_error *error);
 
 /* Waits for runs, and gives back all that runs took. */
 void ry_op_end_runs(rynd_op *op);
+
+/* Forgets results of earlier runs, for another user. */
+void ry_op_forget_runs(rynd_op *op);
+
+/* Bytes that the operator holds. */
+size_t ry_op_held_bytes(const rynd_op *op);
 
 /* The operator's own stream, which the first call makes. */
 rynd_status ry_op_own_stream(rynd_op *op, ry_stream **stream, ry_error *error);

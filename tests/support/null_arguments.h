@@ -38,6 +38,8 @@ void null_buffers(void **state);
 void null_bound_buffers(void **state);
 void null_streams(void **state);
 void null_op_runs(void **state);
+void null_op_cache(void **state);
+void null_copies(void **state);
 void null_events(void **state);
 
 /* Tests, the last of a group: every pointer in the headers of the tier was tried. The core is what

@@ -107,6 +107,57 @@ void null_op_runs(void **state)
     rynd_stream_destroy(stream);
 }
 
+void null_op_cache(void **state)
+{
+    (void)state;
+    rynd_op *kept = NULL;
+    rynd_op_cache_info info = RYND_SIZED(rynd_op_cache_info);
+    const char *relu = "expr x0=1:f32 y0=1:f32 program='max(x0, 0)'";
+    const rynd_op_options options = RYND_SIZED(rynd_op_options);
+    REFUSES(rynd_op_create_cached, context, NULL, relu, &options, &kept);
+    REFUSES(rynd_op_create_cached, problem, context, NULL, &options, &kept);
+    REFUSES(rynd_op_create_cached, op, context, relu, &options, NULL);
+    TAKES(rynd_op_create_cached, options,
+          rynd_op_create_cached(context, relu, NULL, &kept) == RYND_OK);
+    rynd_op_destroy(kept);
+    REFUSES(rynd_context_get_op_cache, context, NULL, &info);
+    REFUSES(rynd_context_get_op_cache, info, context, NULL);
+    REFUSES(rynd_context_limit_op_cache, context, NULL, 0, 0);
+}
+
+void null_copies(void **state)
+{
+    (void)state;
+    char host[8] = {0};
+    rynd_stream *stream = NULL;
+    rynd_buffer *a = NULL, *b = NULL;
+    const rynd_tensor tensor = rynd_tensor_of(NULL, RYND_DTYPE_F32, 0, NULL);
+    assert_int_equal(rynd_stream_create(context, &stream), RYND_OK);
+    assert_int_equal(rynd_buffer_create(context, 8, &a), RYND_OK);
+    assert_int_equal(rynd_buffer_create(context, 8, &b), RYND_OK);
+    const rynd_operand at = {.buffer = a};
+    REFUSES(rynd_buffer_write_async, stream, NULL, a, 0, host, 8);
+    REFUSES(rynd_buffer_write_async, buffer, stream, NULL, 0, host, 8);
+    REFUSES(rynd_buffer_write_async, host, stream, a, 0, NULL, 8);
+    REFUSES(rynd_buffer_read_async, stream, NULL, a, 0, host, 8);
+    REFUSES(rynd_buffer_read_async, buffer, stream, NULL, 0, host, 8);
+    REFUSES(rynd_buffer_read_async, host, stream, a, 0, NULL, 8);
+    REFUSES(rynd_buffer_copy_async, stream, NULL, a, 0, b, 0, 8);
+    REFUSES(rynd_buffer_copy_async, to, stream, NULL, 0, b, 0, 8);
+    REFUSES(rynd_buffer_copy_async, from, stream, a, 0, NULL, 0, 8);
+    REFUSES(rynd_buffer_fill_async, stream, NULL, a, 0, 8, host, 1);
+    REFUSES(rynd_buffer_fill_async, buffer, stream, NULL, 0, 8, host, 1);
+    REFUSES(rynd_buffer_fill_async, pattern, stream, a, 0, 8, NULL, 1);
+    REFUSES(rynd_tensor_copy_async, stream, NULL, &tensor, &at, &tensor, &at);
+    REFUSES(rynd_tensor_copy_async, to, stream, NULL, &at, &tensor, &at);
+    REFUSES(rynd_tensor_copy_async, to_memory, stream, &tensor, NULL, &tensor, &at);
+    REFUSES(rynd_tensor_copy_async, from, stream, &tensor, &at, NULL, &at);
+    REFUSES(rynd_tensor_copy_async, from_memory, stream, &tensor, &at, &tensor, NULL);
+    rynd_buffer_destroy(a);
+    rynd_buffer_destroy(b);
+    rynd_stream_destroy(stream);
+}
+
 void null_events(void **state)
 {
     (void)state;

@@ -403,6 +403,8 @@ int main(void)
         cmocka_unit_test(null_bound_buffers),
         cmocka_unit_test(null_streams),
         cmocka_unit_test(null_op_runs),
+        cmocka_unit_test(null_op_cache),
+        cmocka_unit_test(null_copies),
         cmocka_unit_test(null_events),
         cmocka_unit_test(started_runs),
         cmocka_unit_test(expressions),
