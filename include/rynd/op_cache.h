@@ -26,7 +26,7 @@ typedef struct rynd_op_cache_info {
     size_t hits;      /**< calls that took a kept operator */
     size_t misses;    /**< calls that made one */
     size_t evictions; /**< operators freed to stay within the limits */
-    size_t ops;       /**< operators kept now, without those that are in use */
+    size_t ops;       /**< operators kept now; operators in use are not counted */
     size_t bytes;     /**< their memory: packed weights, workspaces, operands of rynd_op_execute */
     size_t limit_ops, limit_bytes;
 } rynd_op_cache_info;

@@ -15,7 +15,7 @@ extern "C" {
 /** The memory of one input or output of a run; plain data. All 0: the input or output is absent, or
  * constant. */
 typedef struct rynd_operand {
-    rynd_buffer *buffer; /**< of the operator's context */
+    rynd_buffer *buffer; /**< made with the operator's context */
     size_t offset;       /**< bytes to the first element, a multiple of the element's size */
     /** In place of `buffer`: one element in host memory, for an input of one element or with strides
      * of 0. It is read during the call, so that a learning rate needs no buffer and no new

@@ -318,7 +318,7 @@ rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const 
 
 /* ---- in a stream ---- */
 
-/* Runs of the operator share its memory: this one begins behind the last. */
+/* Runs of an operator share memory: the new run begins behind the last. */
 static rynd_status enter_stream(rynd_op *op, rynd_stream *stream, ry_error *error)
 {
     RY_TRY(ry_api_check_stream(stream, op->context, error));
@@ -326,7 +326,7 @@ static rynd_status enter_stream(rynd_op *op, rynd_stream *stream, ry_error *erro
         RY_TRY(wait(op, error));
     }
     if (op->last == stream || op->context->device->host_memory) {
-        return RYND_OK; /* the CPU has done what it was given */
+        return RYND_OK; /* a run on the CPU is done when it returns */
     }
     if (op->last) {
         RY_TRY(ry_api_follow_stream(stream, op->last, error));

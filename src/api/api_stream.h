@@ -23,7 +23,8 @@ rynd_status ry_api_check_stream(const rynd_stream *stream, const rynd_context *c
                                 ry_error *error);
 
 rynd_stream *ry_api_hold_stream(rynd_stream *stream);
-void ry_api_leave_stream(rynd_stream *stream); /* the last one frees it; NULL is allowed */
+void ry_api_leave_stream(
+    rynd_stream *stream); /* the last holder frees the stream; NULL is allowed */
 
 /* Lets later work of `stream` begin behind the work that is in `other` now. */
 rynd_status ry_api_follow_stream(rynd_stream *stream, const rynd_stream *other, ry_error *error);

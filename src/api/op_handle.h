@@ -11,7 +11,7 @@
 
 struct rynd_op {
     rynd_context *context;
-    ry_op_key *key; /* of an operator that its context keeps; NULL: its end frees it */
+    ry_op_key *key; /* key in the context's cache; NULL: rynd_op_destroy frees the operator */
     ry_arena arena;
     const ry_adviser *adviser; /* asked for the kernels of one or several steps; NULL: nobody is */
     ry_problem problem;

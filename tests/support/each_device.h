@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a test on every device that there is. */
+/* Runs a test with a context of every device. */
 #ifndef TESTS_SUPPORT_EACH_DEVICE_H
 #define TESTS_SUPPORT_EACH_DEVICE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams, and operators that run in them on device memory: on every device that there is. */
+/* Streams, and operators on device memory in streams, on every device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
