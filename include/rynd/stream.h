@@ -14,7 +14,7 @@ extern "C" {
  * caller destroys it. Streams of one context run side by side, unless one waits for another.
  *  - OpenCL: a command queue; CUDA: a stream. Functions return when the work is queued.
  *  - CPU: the work is done, on the context's threads, when the function returns.
- * One thread at a time puts work into a stream. Fails with OUT_OF_MEMORY, DEVICE. */
+ * One thread at a time uses a stream. Fails with OUT_OF_MEMORY, DEVICE. */
 RYND_API rynd_status rynd_stream_create(rynd_context *context, rynd_stream **stream);
 
 /** Waits for a stream's work, and frees the stream. */

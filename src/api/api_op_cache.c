@@ -211,6 +211,7 @@ void ry_op_cache_destroy(ry_op_cache *cache)
 
 void ry_op_cache_keep(ry_op_cache *cache, rynd_op *op)
 {
+    ry_op_forget_runs(op);
     op->key->op = op;
     op->key->memory = ry_op_held_bytes(op);
     pthread_mutex_lock(&cache->lock);
@@ -321,7 +322,6 @@ static rynd_status take(rynd_context *context, const char *problem, const rynd_o
     rynd_status status = RYND_OK;
     rynd_op *found = find(context->ops, &wanted);
     if (found) {
-        ry_op_forget_runs(found);
         *op = found;
     } else {
         status = make(context, problem, options, &wanted, op, error);

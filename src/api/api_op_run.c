@@ -39,7 +39,7 @@ rynd_status ry_op_own_stream(rynd_op *op, ry_stream **stream, ry_error *error)
 void ry_op_end_runs(rynd_op *op)
 {
     if (op->last) {
-        (void)table_of(op)->synchronize(op->last->stream, NULL);
+        (void)ry_api_wait_stream(op->last, NULL);
     }
     for (int i = 0; op->wrapped && i < ry_op_operands(op); i++) {
         table_of(op)->buffer_destroy(op->context->device, op->wrapped[i]);
@@ -54,8 +54,7 @@ void ry_op_forget_runs(rynd_op *op)
     if (op->plan) {
         (void)ry_session_finish(op->session, NULL);
     }
-    op->fault_cleared = false;
-    op->ran = false;
+    op->fault_cleared = op->ran = false;
 }
 
 size_t ry_op_held_bytes(const rynd_op *op)
@@ -201,13 +200,15 @@ static rynd_status checked(rynd_op *op, ry_stream *stream, ry_error *error)
 
 static rynd_status wait(rynd_op *op, ry_error *error)
 {
+    ry_stream *own;
     if (!op->last) {
         return RYND_OK;
     }
-    rynd_stream *last = op->last;
+    RY_TRY(ry_op_own_stream(op, &own, error));
+    RY_TRY(ry_api_wait_stream(op->last, error));
+    const rynd_status status = checked(op, own, error);
+    ry_api_leave_stream(op->last);
     op->last = NULL;
-    const rynd_status status = checked(op, last->stream, error);
-    ry_api_leave_stream(last);
     return status;
 }
 

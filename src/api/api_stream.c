@@ -98,6 +98,15 @@ static rynd_status mark(const rynd_stream *stream, ry_event **event, ry_error *e
     return status;
 }
 
+rynd_status ry_api_wait_stream(const rynd_stream *stream, ry_error *error)
+{
+    ry_event *event;
+    RY_TRY(mark(stream, &event, error));
+    const rynd_status status = table_of(stream)->event_synchronize(event, error);
+    table_of(stream)->event_destroy(stream->context->device, event);
+    return status;
+}
+
 rynd_status ry_api_follow_stream(rynd_stream *stream, const rynd_stream *other, ry_error *error)
 {
     ry_event *event;

@@ -26,6 +26,9 @@ rynd_stream *ry_api_hold_stream(rynd_stream *stream);
 void ry_api_leave_stream(
     rynd_stream *stream); /* the last holder frees the stream; NULL is allowed */
 
+/* Waits for the work that is in the stream now, on any thread: another may put work into it. */
+rynd_status ry_api_wait_stream(const rynd_stream *stream, ry_error *error);
+
 /* Lets later work of `stream` begin behind the work that is in `other` now. */
 rynd_status ry_api_follow_stream(rynd_stream *stream, const rynd_stream *other, ry_error *error);
 
