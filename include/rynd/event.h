@@ -11,9 +11,13 @@
 extern "C" {
 #endif
 
-/** Opaque: a point in a device's work. rynd_session_run_async records it; before that it counts as
- * reached. Any thread may wait for it; one thread at a time records or destroys it. */
+/** Opaque: a point in a device's work. rynd_session_run_async and rynd_stream_record record it;
+ * before that it counts as reached. Any thread may wait for it; one thread at a time records or
+ * destroys it. */
 typedef struct rynd_event rynd_event;
+
+/** Opaque: a queue of a device's work (<rynd/stream.h>). */
+typedef struct rynd_stream rynd_stream;
 
 /** Makes an event; the caller destroys it. Fails with OUT_OF_MEMORY, DEVICE. */
 RYND_API rynd_status rynd_event_create(rynd_context *context, rynd_event **event);
@@ -28,8 +32,9 @@ RYND_API rynd_status rynd_event_wait(const rynd_event *event);
 RYND_API rynd_status rynd_event_get_done(const rynd_event *event, int *done);
 
 /** Gives the seconds between two events by the device's clock, after waiting for both. On OpenCL
- * their sessions must be profiled (rynd_session_profile), because timing slows some drivers. Fails
- * with DEVICE, and with ARGUMENT if an event has no time, or they have two contexts. */
+ * their sessions or streams must be profiled (rynd_session_profile, rynd_stream_profile), because
+ * timing slows some drivers. Fails with DEVICE, and with ARGUMENT if an event has no time, or they
+ * have two contexts. */
 RYND_API rynd_status rynd_event_get_elapsed(const rynd_event *from, const rynd_event *to,
                                             double *seconds);
 
@@ -39,6 +44,9 @@ typedef struct rynd_run_options {
     const rynd_event *const *wait; /**< events to wait for before the run; may be NULL */
     size_t wait_count;
     rynd_event *record; /**< reached when the run and its copies to host memory are done; or NULL */
+    /** The stream of the run and its copies, which must live until the session waited for the run, or
+     * ended. NULL: the session's own. */
+    rynd_stream *stream;
 } rynd_run_options;
 
 /** Starts a run and returns; rynd_session_wait or the event says when it is done. Until then the

@@ -32,6 +32,12 @@ typedef struct rynd_expr_options {
     size_t axis_count;
     int keepdims;           /**< 1: reduced dims stay, with size 1; 0: they go */
     rynd_accuracy accuracy; /**< as in rynd_plan_options */
+    /** Descriptions of y0, y1, ...: dtype, dims, and the strides to write (`data` is ignored). NULL,
+     * or dtype NONE: row-major. The CPU writes any strides in place; other devices write row-major
+     * or channels last in place, and copy others (rynd_op_run_async writes all in place). Dtypes and
+     * dims must be the expression's (SHAPE). */
+    const rynd_tensor *outputs;
+    size_t output_count; /**< as many as the text has outputs; 0 if outputs is NULL */
 } rynd_expr_options;
 
 /** Makes an expression; the caller destroys it. `text` is a program, whose inputs the options
@@ -58,7 +64,7 @@ RYND_API rynd_status rynd_expr_create_gradient(const rynd_expr *expr, const int 
 RYND_API size_t rynd_expr_input_count(const rynd_expr *expr);
 RYND_API size_t rynd_expr_output_count(const rynd_expr *expr);
 
-/** Describe an input or output: dtype, dims, strides. Outputs are row-major. */
+/** Describe an input or output: dtype, dims, strides. */
 RYND_API rynd_status rynd_expr_get_input(const rynd_expr *expr, size_t index, rynd_tensor *tensor);
 RYND_API rynd_status rynd_expr_get_output(const rynd_expr *expr, size_t index, rynd_tensor *tensor);
 

@@ -44,7 +44,7 @@ RYND_API int rynd_op_is_problem(const char *text);
 RYND_API rynd_status rynd_op_create(rynd_context *context, const char *problem,
                                     const rynd_op_options *options, rynd_op **op);
 
-/** Frees an operator. */
+/** Frees an operator, or gives it back to the context (rynd_op_create_cached). */
 RYND_API void rynd_op_destroy(rynd_op *op);
 
 /** Numbers of inputs and outputs, absent ones included. */

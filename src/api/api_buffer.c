@@ -82,8 +82,31 @@ rynd_status ry_api_buffer_range(const rynd_buffer *buffer, size_t offset, size_t
                : RYND_OK;
 }
 
-/* In a stream of its own: buffers may be copied on any thread. Either `from` or `to` is NULL. */
-static rynd_status transfer(const rynd_buffer *buffer, size_t offset, const void *from, void *to,
+rynd_status ry_api_check_place(const rynd_context *context, const ry_tensor *tensor,
+                               const rynd_buffer *buffer, size_t offset, ry_error *error)
+{
+    const size_t element = ry_dtype_size((ry_dtype)tensor->dtype);
+    int64_t low = 0, high = 0;
+    if (ry_tensor_count(tensor) > 0) {
+        (void)ry_tensor_reach(tensor, &low, &high); /* taken: it does not overflow */
+    }
+    if (offset < (size_t)-low) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "offset %zu: negative strides reach %zu bytes below it", offset,
+                       (size_t)-low);
+    }
+    RY_TRY(ry_api_buffer_range(buffer, offset - (size_t)-low, (size_t)(high - low), error));
+    if (offset % element) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "offset %zu is no multiple of %zu, the size of a %s", offset, element,
+                       ry_dtype_name((ry_dtype)tensor->dtype));
+    }
+    return buffer->context == context
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_ARGUMENT, "the buffer is of another context");
+}
+
+rynd_status ry_api_transfer(const rynd_buffer *buffer, size_t offset, const void *from, void *to,
                             size_t size, ry_error *error)
 {
     ry_device *device = buffer->context->device;
@@ -102,14 +125,14 @@ rynd_status rynd_buffer_write(rynd_buffer *buffer, size_t offset, const void *ho
 {
     RY_API_REQUIRE(buffer, host);
     ry_error error = {""};
-    return ry_api_end(transfer(buffer, offset, host, NULL, size, &error), &error);
+    return ry_api_end(ry_api_transfer(buffer, offset, host, NULL, size, &error), &error);
 }
 
 rynd_status rynd_buffer_read(const rynd_buffer *buffer, size_t offset, void *host, size_t size)
 {
     RY_API_REQUIRE(buffer, host);
     ry_error error = {""};
-    return ry_api_end(transfer(buffer, offset, NULL, host, size, &error), &error);
+    return ry_api_end(ry_api_transfer(buffer, offset, NULL, host, size, &error), &error);
 }
 
 rynd_status rynd_host_allocate(rynd_context *context, size_t size, void **memory)

@@ -89,6 +89,7 @@ static rynd_status create(const rynd_context_options *options, rynd_context *con
                                  : context->machine.cores ? context->machine.cores
                                                           : 1;
     ry_api_load_checks(context);
+    RY_TRY(ry_op_cache_create(&context->allocator, &context->ops, error));
     return ry_api_open_wisdom(context, options, error);
 }
 
@@ -140,6 +141,7 @@ void rynd_context_destroy(rynd_context *context)
     if (!context) {
         return;
     }
+    ry_op_cache_destroy(context->ops);
     ry_wisdom_close(context->wisdom);
     ry_arena_free(&context->checks);
     if (context->device && context->device != context->host) {

@@ -2,7 +2,9 @@
 /* Expressions and their gradients on the caller's memory: small models, planned and run as others.
  */
 #include "api/api_check.h"
+#include "api/api_plan.h"
 #include "api/api_status.h"
+#include "api/api_wisdom.h"
 #include "api/handles.h"
 #include "expr/expr.h"
 #include "graph/infer.h"
@@ -17,7 +19,8 @@ struct rynd_expr {
     rynd_model *model;
     rynd_plan *plan;
     rynd_session *session;
-    ry_tensor *inputs; /* as described: what is planned for */
+    ry_tensor *inputs;  /* as described: what is planned for */
+    ry_tensor *outputs; /* likewise; NULL: row-major */
     rynd_accuracy accuracy;
     bool is_gradient;
 };
@@ -150,6 +153,51 @@ static rynd_status fill_graph(const rynd_expr *e, const ry_attrs *attrs, ry_grap
     return status;
 }
 
+static rynd_status take_output(const rynd_expr *e, size_t index, const rynd_tensor *given,
+                               ry_error *error)
+{
+    const ry_graph *graph = e->model->onnx.graph;
+    ry_tensor *own = &e->outputs[index];
+    RY_TRY(ry_api_take_tensor(given, own, error));
+    if (!ry_tensor_present(own)) {
+        return RYND_OK;
+    }
+    const ry_value *y = &graph->values[graph->outputs[index]];
+    const ry_shape shape = ry_tensor_shape(own);
+    if (own->dtype != (rynd_dtype)y->dtype || !ry_shape_equal(&shape, &y->shape)) {
+        return ry_fail(error, RYND_ERROR_SHAPE,
+                       "its dtype and dims are not those that the expression gives");
+    }
+    return ry_api_check_writable(own, error);
+}
+
+/* The strides of outputs. */
+static rynd_status take_outputs(rynd_expr *e, const rynd_expr_options *options, ry_error *error)
+{
+    const size_t count = e->model->onnx.graph->output_count;
+    if (!options->outputs && !options->output_count) {
+        return RYND_OK;
+    }
+    if (!options->outputs || options->output_count != count) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_expr_options: %zu outputs are described, the expression has %zu",
+                       options->outputs ? options->output_count : 0, count);
+    }
+    e->outputs = RY_TAKE(&e->arena, ry_tensor, count);
+    if (!e->outputs) {
+        return ry_fail_memory(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const rynd_status status = take_output(e, i, &options->outputs[i], error);
+        if (status != RYND_OK) {
+            ry_error_prefix(error, "rynd_expr_options: output %zu: ", i);
+            return status;
+        }
+        e->outputs[i].data = NULL;
+    }
+    return RYND_OK;
+}
+
 /* The graph is the expression's then, also when this fails. */
 static rynd_status take_graph(rynd_expr *e, ry_graph *graph, ry_error *error)
 {
@@ -174,16 +222,24 @@ static rynd_status make_graph(rynd_expr *e, const char *text, const rynd_expr_op
                                     : take_program(e, text, options, &attrs, error));
     RY_TRY(ry_graph_create(&e->context->allocator, &graph, error));
     RY_TRY(take_graph(e, graph, error));
-    return fill_graph(e, &attrs, graph, error);
+    RY_TRY(fill_graph(e, &attrs, graph, error));
+    return take_outputs(e, options, error);
 }
 
-/* Plan and session, by the public functions: they leave their messages. */
+/* Makes plan and session. */
 static rynd_status get_ready(rynd_expr *e)
 {
-    const rynd_plan_options options =
-        RYND_SIZED(rynd_plan_options, .accuracy = e->accuracy, .inputs = e->inputs);
-    RY_TRY(rynd_plan_create(e->model, &options, &e->plan));
-    return rynd_session_create(e->plan, &e->session);
+    const ry_plan_options options = {.accuracy = ry_api_accuracy(e->accuracy),
+                                     .inputs = e->inputs,
+                                     .outputs = e->outputs,
+                                     .adviser = ry_api_adviser(e->context)};
+    ry_error error = {""};
+    rynd_status status = ry_api_check_runs(e->context->device, &error);
+    if (status == RYND_OK) {
+        status = ry_api_plan_graph(e->context, e->model->onnx.graph, &options, &e->plan, &error);
+    }
+    return status == RYND_OK ? rynd_session_create(e->plan, &e->session)
+                             : ry_api_end(status, &error);
 }
 
 static rynd_status begin(rynd_context *context, rynd_expr **expr, ry_error *error)

@@ -136,10 +136,13 @@ static rynd_status choose_steps(rynd_op *op, const rynd_op_options *options, ry_
     }
     ry_choice choice = {.seconds = 0};
     if (steps != RY_OP_SEVERAL) {
-        RY_TRY(choose(op, &settings, &choice, error));
+        const rynd_status status = choose(op, &settings, &choice, error);
+        RY_TRY(steps == RY_OP_ONE ? status : RYND_OK); /* another problem may have a kernel */
     }
+    const ry_kernel *kernel_of_all = choice.prepared.kernel;
     bool planned = false;
-    if (steps == RY_OP_SEVERAL || (!named && choice.prepared.kernel->reference)) {
+    if (steps == RY_OP_SEVERAL ||
+        (!named && (kernel_of_all ? kernel_of_all->reference : steps == RY_OP_OTHER))) {
         RY_TRY(ry_op_plan(op, options, &planned, error));
     }
     if (planned) {
@@ -156,47 +159,16 @@ static rynd_status pack(rynd_op *op, ry_error *error)
         return RYND_OK;
     }
     ry_device *device = op->context->device;
+    ry_stream *stream;
+    RY_TRY(ry_op_own_stream(op, &stream, error));
     RY_TRY(device->table->buffer_create(device, packed, &op->packed, error));
-    return ry_prepared_pack(&op->prepared, device, op->stream, op->constant_data,
+    return ry_prepared_pack(&op->prepared, device, stream, op->constant_data,
                             (ry_place){op->packed, 0}, &op->arena, error);
-}
-
-/* A buffer without memory yet. */
-static rynd_status wrap_operand(rynd_op *op, const ry_tensor *tensor, int index, ry_place *place,
-                                ry_error *error)
-{
-    ry_device *device = op->context->device;
-    const size_t span = ry_tensor_span(tensor);
-    if (!device->host_memory && span == 0 && ry_tensor_count(tensor) > 0) {
-        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
-                       "operand %d has a negative stride, which device '%s' does not take", index,
-                       device->table->name);
-    }
-    return device->table->buffer_wrap(device, NULL, span, &place->buffer, error);
-}
-
-/* The operands that the caller names at each run. */
-static rynd_status wrap_operands(rynd_op *op, ry_error *error)
-{
-    const int inputs = op->problem.inputs;
-    for (int i = 0; i < inputs; i++) {
-        const bool planned = op->plan && op->constant_data[i];
-        if (ry_tensor_present(&op->in[i]) && !planned) {
-            RY_TRY(wrap_operand(op, &op->in[i], i, &op->operands[i], error));
-        }
-    }
-    for (int i = 0; i < op->problem.outputs; i++) {
-        if (ry_tensor_present(&op->out[i])) {
-            RY_TRY(wrap_operand(op, &op->out[i], i, &op->operands[inputs + i], error));
-        }
-    }
-    return RYND_OK;
 }
 
 static rynd_status get_kernel_ready(rynd_op *op, ry_error *error)
 {
     ry_device *device = op->context->device;
-    RY_TRY(device->table->buffer_create(device, ry_op_work_size(op), &op->work, error));
     RY_TRY(pack(op, error));
     op->actual = ry_arena_take(&op->arena, (size_t)op->problem.outputs, sizeof *op->actual);
     if (!op->actual) {
@@ -207,22 +179,16 @@ static rynd_status get_kernel_ready(rynd_op *op, ry_error *error)
         RY_TRY(device->table->buffer_create(device, sizeof(ry_fault), &op->fault, error));
         ry_bound_set_fault(&op->bound, (ry_place){op->fault, 0});
     }
-    ry_bound_set_memory(&op->bound, (ry_place){op->packed, 0}, (ry_place){op->work, 0},
-                        (ry_place){op->work, ry_aligned(ry_prepared_workspace(&op->prepared))});
     op->operands = op->bound.arguments;
-    return wrap_operands(op, error);
+    return RYND_OK;
 }
 
 /* Makes what only a run needs. */
 static rynd_status get_ready(rynd_op *op, ry_error *error)
 {
-    ry_device *device = op->context->device;
-    RY_TRY(device->table->stream_create(device, &op->stream, error));
-    if (!op->plan) {
-        return get_kernel_ready(op, error);
-    }
-    RY_TRY(wrap_operands(op, error));
-    return ry_op_open_session(op, error);
+    RY_TRY(op->plan ? ry_session_create(op->plan->plan, NULL, &op->session, error)
+                    : get_kernel_ready(op, error));
+    return ry_op_prepare_runs(op, error);
 }
 
 static rynd_status prepare(rynd_op *op, const rynd_op_options *options, ry_error *error)
@@ -315,105 +281,17 @@ void rynd_op_destroy(rynd_op *op)
     if (!op) {
         return;
     }
-    ry_device *device = op->context->device;
-    ry_session_destroy(op->session);
-    rynd_plan_destroy(op->plan);
-    for (int i = 0; op->operands && i < op->problem.inputs + op->problem.outputs; i++) {
-        device->table->buffer_destroy(device, op->operands[i].buffer);
+    if (op->key) {
+        ry_op_cache_keep(op->context->ops, op);
+        return;
     }
+    ry_device *device = op->context->device;
+    ry_session_destroy(op->session); /* waits for its run */
+    ry_op_end_runs(op);
+    rynd_plan_destroy(op->plan);
     ry_prepared_release(&op->prepared, device);
     device->table->buffer_destroy(device, op->packed);
-    device->table->buffer_destroy(device, op->work);
     device->table->buffer_destroy(device, op->fault);
-    if (op->stream) {
-        device->table->stream_destroy(device, op->stream);
-    }
     ry_arena_free(&op->arena);
     ry_release(&op->context->allocator, op);
-}
-
-/* The caller's memory of an operand. */
-static rynd_status take_operand(rynd_op *op, const char *what, int index,
-                                const ry_tensor *description, const void *data, ry_place *place,
-                                ry_error *error)
-{
-    const rynd_status status = ry_api_check_data(description, data, error);
-    if (status != RYND_OK) {
-        ry_error_prefix(error, "rynd_op_execute: %s %d: ", what, index);
-        return status;
-    }
-    ry_device *device = op->context->device;
-    return place->buffer ? device->table->buffer_rewrap(device, data, place->buffer, error)
-                         : RYND_OK;
-}
-
-/* Downloads outputs from a device with its own memory. Gaps between elements, which were uploaded
- * too, come back unchanged. */
-static rynd_status download(rynd_op *op, void *const *outputs, ry_error *error)
-{
-    const ry_device_table *table = op->context->device->table;
-    if (op->context->device->host_memory) {
-        return RYND_OK;
-    }
-    for (int i = 0; i < op->problem.outputs; i++) {
-        const ry_place from = op->operands[op->problem.inputs + i];
-        if (from.buffer) {
-            RY_TRY(
-                table->download(op->stream, outputs[i], from, ry_tensor_span(&op->out[i]), error));
-        }
-    }
-    return op->plan ? RYND_OK
-                    : table->download(op->stream, &op->bound.fault, (ry_place){op->fault, 0},
-                                      sizeof op->bound.fault, error);
-}
-
-/* Puts the operator's kernel into its stream. */
-static rynd_status launch(rynd_op *op, ry_error *error)
-{
-    ry_device *device = op->context->device;
-    if (!device->host_memory) {
-        RY_TRY(device->table->clear(op->stream, (ry_place){op->fault, 0}, sizeof(ry_fault), error));
-    }
-    return ry_bound_launch(&op->bound, device, op->stream, error);
-}
-
-/* The memory of outputs is never an input's: the session need not settle. */
-static rynd_status run_plan(rynd_op *op, ry_error *error)
-{
-    RY_TRY(ry_session_launch(op->session, error));
-    return ry_session_finish(op->session, error);
-}
-
-static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *outputs,
-                           ry_error *error)
-{
-    ry_place *place = op->operands;
-    RY_TRY(ry_api_check_runs(op->context->device, error));
-    if (op->no_values) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "rynd_op_execute: the operator was made without the values of its "
-                       "constants; give them to rynd_op_create");
-    }
-    for (int i = 0; i < op->problem.inputs; i++) {
-        const void *data = op->constant_data[i] ? op->constant_data[i] : inputs[i];
-        RY_TRY(take_operand(op, "input", i, &op->in[i], data, place++, error));
-    }
-    for (int i = 0; i < op->problem.outputs; i++) {
-        RY_TRY(take_operand(op, "output", i, &op->out[i], outputs[i], place++, error));
-    }
-    RY_TRY(op->plan ? run_plan(op, error) : launch(op, error));
-    RY_TRY(download(op, outputs, error));
-    RY_TRY(op->context->device->table->synchronize(op->stream, error));
-    const rynd_status status = op->plan ? RYND_OK : ry_bound_check(&op->bound, error);
-    if (status != RYND_OK) {
-        ry_error_prefix(error, "%s: ", ry_op_name(op->problem.op));
-    }
-    return status;
-}
-
-rynd_status rynd_op_execute(rynd_op *op, const void *const *inputs, void *const *outputs)
-{
-    RY_API_REQUIRE(op, inputs, outputs);
-    ry_error error = {""};
-    return ry_api_end(execute(op, inputs, outputs, &error), &error);
 }

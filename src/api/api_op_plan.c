@@ -202,9 +202,8 @@ rynd_status ry_op_plan(rynd_op *op, const rynd_op_options *options, bool *planne
     return status;
 }
 
-rynd_status ry_op_open_session(rynd_op *op, ry_error *error)
+rynd_status ry_op_bind_session(rynd_op *op, ry_error *error)
 {
-    RY_TRY(ry_session_create(op->plan->plan, NULL, &op->session, error));
     size_t input = 0, output = 0;
     for (int i = 0; i < op->problem.inputs; i++) {
         if (op->operands[i].buffer) {

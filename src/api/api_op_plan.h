@@ -18,7 +18,7 @@ rynd_status ry_op_rewritten(const rynd_op *op, ry_op_steps *steps, ry_error *err
  * unchanged, if the plan would not read and write the strides of op->in and op->out. */
 rynd_status ry_op_plan(rynd_op *op, const rynd_op_options *options, bool *planned, ry_error *error);
 
-/* Makes the session of op->plan, and binds it to op->operands. */
-rynd_status ry_op_open_session(rynd_op *op, ry_error *error);
+/* Waits for the run of op->session, and binds it to op->operands. */
+rynd_status ry_op_bind_session(rynd_op *op, ry_error *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include "api/api_event.h"
 #include "api/api_plan.h"
 #include "api/api_status.h"
+#include "api/api_stream.h"
 #include "api/handles.h"
 #include "graph/graph_names.h"
 
@@ -124,30 +125,6 @@ rynd_status rynd_session_bind_output(rynd_session *session, size_t index, const 
     return bind_at(session, (end_point){true, index}, tensor);
 }
 
-static rynd_status check_place(const rynd_session *session, const ry_tensor *planned,
-                               const rynd_buffer *buffer, size_t offset, ry_error *error)
-{
-    const size_t element = ry_dtype_size((ry_dtype)planned->dtype);
-    int64_t low = 0, high = 0;
-    if (ry_tensor_count(planned) > 0) {
-        (void)ry_tensor_reach(planned, &low, &high); /* the plan was made: it does not overflow */
-    }
-    if (offset < (size_t)-low) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "offset %zu: the plan's negative strides reach %zu bytes below it", offset,
-                       (size_t)-low);
-    }
-    RY_TRY(ry_api_buffer_range(buffer, offset - (size_t)-low, (size_t)(high - low), error));
-    if (offset % element) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "offset %zu is no multiple of %zu, the size of a %s", offset, element,
-                       ry_dtype_name((ry_dtype)planned->dtype));
-    }
-    return buffer->context == session->plan->context
-               ? RYND_OK
-               : ry_fail(error, RYND_ERROR_ARGUMENT, "the buffer is of another context");
-}
-
 static rynd_status bind_buffer(rynd_session *session, end_point at, const rynd_buffer *buffer,
                                size_t offset, ry_error *error)
 {
@@ -158,8 +135,9 @@ static rynd_status bind_buffer(rynd_session *session, end_point at, const rynd_b
         return ry_session_bind_output_place(running, at.index, place, error); /* says why not */
     }
     const rynd_status status =
-        check_place(session, at.output ? &plan->outputs[at.index].tensor : &plan->inputs[at.index],
-                    buffer, offset, error);
+        ry_api_check_place(session->plan->context,
+                           at.output ? &plan->outputs[at.index].tensor : &plan->inputs[at.index],
+                           buffer, offset, error);
     if (status != RYND_OK) {
         ry_error_prefix(error, "%s '%s': ", at.output ? "output" : "input",
                         at.output ? plan->outputs[at.index].name : plan->input_names[at.index]);
@@ -229,12 +207,19 @@ static rynd_status run_async(rynd_session *session, const rynd_run_options *opti
                              ry_error *error)
 {
     const ry_device_table *table = session->plan->context->device->table;
-    ry_stream *stream = ry_session_stream(session->running);
+    ry_session *running = session->running;
     RY_TRY(check_events(session, options, error));
+    if (options->stream) {
+        RY_TRY(ry_api_check_stream(options->stream, session->plan->context, error));
+        RY_TRY(ry_session_use_stream(running, options->stream->stream, error));
+    } else {
+        RY_TRY(ry_session_finish(running, error)); /* then the session uses its own stream */
+    }
+    ry_stream *stream = ry_session_stream(running);
     for (size_t i = 0; i < options->wait_count; i++) {
         RY_TRY(table->event_await(stream, options->wait[i]->event, error));
     }
-    RY_TRY(ry_session_start(session->running, error));
+    RY_TRY(ry_session_start(running, error));
     return options->record ? table->event_record(stream, options->record->event, error) : RYND_OK;
 }
 

@@ -3,6 +3,7 @@
 #ifndef RY_API_HANDLES_H
 #define RY_API_HANDLES_H
 
+#include "api/op_cache.h"
 #include "base/threads.h"
 #include "kernels/refusals.h"
 #include "machine/machine_file.h"
@@ -38,6 +39,7 @@ struct rynd_context {
     ry_checked checked;   /* by rynd_context_check, in `checks` */
     ry_arena checks;
     char checks_path[RY_MACHINE_PATH]; /* where it wrote */
+    ry_op_cache *ops;                  /* operators kept by problem */
 };
 
 struct rynd_model {

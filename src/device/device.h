@@ -28,6 +28,12 @@ typedef struct ry_place {
     size_t offset;     /* bytes */
 } ry_place;
 
+/* Bytes to be repeated in memory that is aligned to them. */
+typedef struct ry_pattern {
+    unsigned char byte[8];
+    unsigned size; /* 1, 2, 4 or 8 */
+} ry_pattern;
+
 /* What a launch runs, of the device's kind: on the CPU a function, called once for every task with
  * the launch's `call` as it is and the arguments as pointers; on a GPU compiled entries, one for
  * each phase, given for each argument its buffer and its offset in bytes (0 for one that is
@@ -125,7 +131,9 @@ typedef struct ry_device_table {
                             ry_error *error);
     rynd_status (*copy)(ry_stream *stream, ry_place to, ry_place from, size_t size,
                         ry_error *error); /* that do not overlap */
-    rynd_status (*clear)(ry_stream *stream, ry_place to, size_t size, ry_error *error); /* zeros */
+    /* Repeats a pattern, which is read before this returns, over `size` bytes: a multiple of it. */
+    rynd_status (*fill)(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+                        ry_error *error);
     rynd_status (*launch)(ry_stream *stream, const ry_launch *launch, ry_error *error);
     rynd_status (*synchronize)(ry_stream *stream, ry_error *error);
 
@@ -173,5 +181,12 @@ struct ry_device {
     unsigned workers; /* how many workers a launch may use at once: scratch is sized by it */
     char name[64];
 };
+
+/* Fills memory with zeros. */
+static inline rynd_status ry_device_clear(const ry_device *device, ry_stream *stream, ry_place to,
+                                          size_t size, ry_error *error)
+{
+    return device->table->fill(stream, to, (ry_pattern){{0}, 1}, size, error);
+}
 
 #endif

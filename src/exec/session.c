@@ -105,7 +105,8 @@ static rynd_status build(ry_session *session, const ry_unneeded *unneeded, ry_er
     if (!session->inputs || !session->outputs || !session->actual) {
         return ry_fail_memory(error);
     }
-    RY_TRY(plan->device->table->stream_create(plan->device, &session->stream, error));
+    RY_TRY(plan->device->table->stream_create(plan->device, &session->own_stream, error));
+    session->stream = session->own_stream;
     RY_TRY(create_activations(session, error));
     RY_TRY(prepare_device(session, error));
     RY_TRY(ry_session_create_states(session, unneeded, error));
@@ -181,8 +182,8 @@ void ry_session_destroy(ry_session *session)
         device->table->event_destroy(device, session->mark[i]);
     }
     ry_fallback_destroy(&session->fallback);
-    if (session->stream) {
-        device->table->stream_destroy(device, session->stream);
+    if (session->own_stream) {
+        device->table->stream_destroy(device, session->own_stream);
     }
     ry_arena_free(&session->arena);
     ry_release(device->allocator, session);
@@ -191,6 +192,13 @@ void ry_session_destroy(ry_session *session)
 ry_stream *ry_session_stream(ry_session *session)
 {
     return session->stream;
+}
+
+rynd_status ry_session_use_stream(ry_session *session, ry_stream *stream, ry_error *error)
+{
+    RY_TRY(ry_session_finish(session, error));
+    session->stream = stream;
+    return RYND_OK;
 }
 
 size_t ry_session_memory(const ry_session *session)

@@ -56,6 +56,9 @@ void ry_session_drop_rest(ry_session *session);
 /* NULL: nobody watches. The struct stays the caller's, and must outlive the session's runs. */
 void ry_session_set_watch(ry_session *session, const ry_session_watch *watch);
 ry_stream *ry_session_stream(ry_session *session);
+/* Waits for an earlier run, and puts the next one into the caller's stream. The session uses its own
+ * again when that run is finished, or failed to start. */
+rynd_status ry_session_use_stream(ry_session *session, ry_stream *stream, ry_error *error);
 /* Valid until the next run; the data is the session's, or the bound memory. Fails with ARGUMENT if
  * the rest computes the output and nothing has run yet. */
 rynd_status ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor,

@@ -199,12 +199,13 @@ static rynd_status start(ry_session *session, ry_error *error)
     const ry_device_table *table = plan->device->table;
     const ry_place faults = {session->faults, 0};
     const size_t fault_bytes = session->faults ? plan->step_count * sizeof(ry_fault) : 0;
-    if (table->stream_time) {
+    if (table->stream_time && (session->timing || session->stream == session->own_stream)) {
         RY_TRY(table->stream_time(session->stream, session->timing, error));
     }
     RY_TRY(read_inputs(session, error));
     /* the device's kernels write faults to its memory */
-    RY_TRY(fault_bytes ? table->clear(session->stream, faults, fault_bytes, error) : RYND_OK);
+    RY_TRY(fault_bytes ? ry_device_clear(plan->device, session->stream, faults, fault_bytes, error)
+                       : RYND_OK);
     session->timed = session->timing;
     RY_TRY(ry_recorded_run(session, run_steps, error));
     RY_TRY(ry_session_keep_states(session, error));
@@ -224,6 +225,7 @@ rynd_status ry_session_launch(ry_session *session, ry_error *error)
     if (status != RYND_OK) {
         /* the caller's memory is free again */
         (void)table->synchronize(session->stream, NULL);
+        session->stream = session->own_stream;
         return status;
     }
     session->running = true;
@@ -255,8 +257,10 @@ rynd_status ry_session_finish(ry_session *session, ry_error *error)
     if (!session->running) {
         return RYND_OK;
     }
+    ry_stream *stream = session->stream;
     session->running = false;
-    RY_TRY(plan->device->table->synchronize(session->stream, error));
+    session->stream = session->own_stream;
+    RY_TRY(plan->device->table->synchronize(stream, error));
     for (size_t s = 0; session->faults && s < plan->step_count; s++) {
         RY_TRY(check_fault(session, s, &session->host_faults[s], error));
     }

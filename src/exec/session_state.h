@@ -60,7 +60,8 @@ struct ry_session {
     const ry_plan *plan;
     ry_session_rest rest; /* session NULL: none was planned yet, or the plan has no rest */
     ry_arena arena;
-    ry_stream *stream;
+    ry_stream *own_stream;
+    ry_stream *stream; /* stream of the run: own_stream, or the caller's */
     ry_buffer *activations;
     ry_fallback fallback;
     ry_place *operands;    /* operands of the step that falls back */

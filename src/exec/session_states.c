@@ -24,7 +24,7 @@ static rynd_status create_state(ry_session *session, size_t index, const ry_unne
                                   "state", session->plan->input_names[state->input], error));
     slot->place = (ry_place){slot->own, 0};
     if (!state->initial) {
-        return table->clear(session->stream, slot->place, bytes, error);
+        return ry_device_clear(session->plan->device, session->stream, slot->place, bytes, error);
     }
     RY_TRY(table->upload(session->stream, slot->place, state->initial, bytes, error));
     if (unneeded && unneeded->tell) {

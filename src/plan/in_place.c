@@ -67,6 +67,12 @@ static bool is_output(const ry_plan_builder *b, const ry_value_uses *uses, ry_va
     return false;
 }
 
+static bool same_elements(const ry_tensor *a, const ry_tensor *b)
+{
+    const ry_shape a_shape = ry_tensor_shape(a), b_shape = ry_tensor_shape(b);
+    return a->dtype == b->dtype && ry_shape_equal(&a_shape, &b_shape) && ry_tensor_same_map(a, b);
+}
+
 /* reads_old[i]: is input i `old`? False if such an input and the output have different layouts. */
 static bool find_readers(const ry_plan_builder *b, const ry_value_uses *uses, const ry_node *node,
                          int output, ry_value_id old, bool *reads_old)
@@ -78,9 +84,7 @@ static bool find_readers(const ry_plan_builder *b, const ry_value_uses *uses, co
             continue;
         }
         const ry_tensor here = ry_value_description(b->graph, node->in[i], &b->layouts);
-        const ry_shape here_shape = ry_tensor_shape(&here), there_shape = ry_tensor_shape(&there);
-        if (here.dtype != there.dtype || !ry_shape_equal(&here_shape, &there_shape) ||
-            !ry_tensor_same_map(&here, &there)) {
+        if (!same_elements(&here, &there)) {
             return false;
         }
     }
@@ -96,6 +100,19 @@ static bool kernel_allows(const ry_kernel *kernel, int output, int inputs, const
         }
     }
     return true;
+}
+
+bool ry_kernel_may_overwrite(const ry_kernel *kernel, const ry_problem *problem, int output,
+                             const bool *old)
+{
+    for (int i = 0; i < problem->inputs; i++) {
+        if (old[i] && !same_elements(&problem->in[i], &problem->out[output])) {
+            return false;
+        }
+    }
+    return problem->op == RY_OP_expr ? program_allows(problem->attrs.expr.program, output, old,
+                                                      kernel->gpu ? RY_DEVICE_gpu : RY_DEVICE_cpu)
+                                     : kernel_allows(kernel, output, problem->inputs, old);
 }
 
 bool ry_plan_may_overwrite(const ry_plan_builder *b, const ry_value_uses *uses, size_t step,

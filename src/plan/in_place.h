@@ -5,6 +5,11 @@
 
 #include "plan/value_uses.h"
 
+/* May the kernel write the problem's output number `output` over the inputs that `old` names (a
+ * flag for each)? All start at the same byte. */
+bool ry_kernel_may_overwrite(const ry_kernel *kernel, const ry_problem *problem, int output,
+                             const bool *old);
+
 /* May that step write its output number `output` over `old`, the root of one of its inputs, if
  * nobody else reads it then? Both are stored in the same way, and the step computes each element
  * from the same element of `old`, which it reads before it writes. */

@@ -120,8 +120,8 @@ rynd_status ry_operands_clear(ry_operands *operands, ry_error *error)
     for (int i = 0; i < operands->problem->outputs; i++) {
         const ry_place place = operands->place[operands->problem->inputs + i];
         if (place.buffer) {
-            RY_TRY(operands->device->table->clear(
-                operands->stream, place, ry_tensor_span(&operands->problem->out[i]), error));
+            RY_TRY(ry_device_clear(operands->device, operands->stream, place,
+                                   ry_tensor_span(&operands->problem->out[i]), error));
         }
     }
     return RYND_OK;

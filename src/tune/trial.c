@@ -171,7 +171,8 @@ rynd_status ry_trial_run(ry_trial *trial, ry_error *error)
     ry_operands *o = trial->operands;
     const ry_device_table *table = o->device->table;
     if (trial->fault) {
-        RY_TRY(table->clear(o->stream, (ry_place){trial->fault, 0}, sizeof(ry_fault), error));
+        RY_TRY(ry_device_clear(o->device, o->stream, (ry_place){trial->fault, 0}, sizeof(ry_fault),
+                               error));
     }
     RY_TRY(ry_bound_launch(&trial->bound, o->device, o->stream, error));
     if (trial->fault) {

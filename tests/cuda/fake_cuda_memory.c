@@ -125,6 +125,36 @@ EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void 
     return fake_is_open(stream) ? OK : INVALID_HANDLE;
 }
 
+EXPORT int cuMemsetD2D32Async(uint64_t to, size_t pitch, unsigned value, size_t width,
+                              size_t height, void *stream)
+{
+    BEGIN_IN_CONTEXT("cuMemsetD2D32Async");
+    for (size_t row = 0; row < height; row++) {
+        for (size_t i = 0; i < width; i++) {
+            memcpy((char *)(uintptr_t)to + row * pitch + i * sizeof value, &value, sizeof value);
+        }
+    }
+    return fake_is_open(stream) ? OK : INVALID_HANDLE;
+}
+
+EXPORT int cuMemsetD32Async(uint64_t to, unsigned value, size_t count, void *stream)
+{
+    BEGIN_IN_CONTEXT("cuMemsetD32Async");
+    for (size_t i = 0; i < count; i++) {
+        memcpy((char *)(uintptr_t)to + i * sizeof value, &value, sizeof value);
+    }
+    return fake_is_open(stream) ? OK : INVALID_HANDLE;
+}
+
+EXPORT int cuMemsetD16Async(uint64_t to, unsigned short value, size_t count, void *stream)
+{
+    BEGIN_IN_CONTEXT("cuMemsetD16Async");
+    for (size_t i = 0; i < count; i++) {
+        memcpy((char *)(uintptr_t)to + i * sizeof value, &value, sizeof value);
+    }
+    return fake_is_open(stream) ? OK : INVALID_HANDLE;
+}
+
 /* Knows only first addresses, as cuMemAlloc returned them. */
 EXPORT int cuMemGetAddressRange_v2(uint64_t *first, size_t *bytes, uint64_t address)
 {

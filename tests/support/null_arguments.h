@@ -36,6 +36,15 @@ int null_arguments_end(void **state);
 /* The test of rynd/quantize.h. */
 void null_quantizers(void **state);
 
+/* Tests of the experimental tier: device memory, streams and events. */
+void null_buffers(void **state);
+void null_bound_buffers(void **state);
+void null_streams(void **state);
+void null_op_runs(void **state);
+void null_op_cache(void **state);
+void null_copies(void **state);
+void null_events(void **state);
+
 /* Tests, the last of a group: every pointer in the headers of the tier was tried. The core is what
  * rynd.h includes by itself, the experimental tier all other headers. */
 void null_core_is_tried(void **state);

@@ -212,12 +212,18 @@ static rynd_status copy(ry_stream *stream, ry_place to, ry_place from, size_t si
     return RYND_OK;
 }
 
-static rynd_status clear(ry_stream *stream, ry_place to, size_t size, ry_error *error)
+static rynd_status fill(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+                        ry_error *error)
 {
     (void)stream;
     (void)error;
-    if (size) {
-        memset(place_address(to), 0, size);
+    char *memory = place_address(to);
+    if (size && pattern.size == 1) {
+        memset(memory, pattern.byte[0], size);
+        return RYND_OK;
+    }
+    for (size_t i = 0; i < size; i += pattern.size) {
+        memcpy(memory + i, pattern.byte, pattern.size);
     }
     return RYND_OK;
 }
@@ -330,7 +336,7 @@ static const ry_device_table cpu_table = {
     .upload = upload,
     .download = download,
     .copy = copy,
-    .clear = clear,
+    .fill = fill,
     .launch = launch,
     .synchronize = synchronize,
     .event_create = event_create,

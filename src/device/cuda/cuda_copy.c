@@ -231,17 +231,52 @@ rynd_status ry_cuda_copy(ry_stream *stream, ry_place to, ry_place from, size_t s
                               : fail_copy(stream, "cuMemcpyDtoDAsync", code, to, size, error);
 }
 
-rynd_status ry_cuda_clear(ry_stream *stream, ry_place to, size_t size, ry_error *error)
+/* Repeats 1, 2, 4 or 8 bytes; the driver has no function for 8. */
+static int repeat(const ry_stream *stream, uint64_t to, const ry_pattern *pattern, size_t size,
+                  const char **call)
 {
+    const ry_cuda *cu = stream->device->cu;
+    uint16_t half;
+    uint32_t words[2];
+    memcpy(&half, pattern->byte, sizeof half);
+    memcpy(words, pattern->byte, sizeof words);
+    switch (pattern->size) {
+    case 1:
+        *call = "cuMemsetD8Async";
+        return cu->MemsetD8Async(to, pattern->byte[0], size, stream->stream);
+    case sizeof half:
+        *call = "cuMemsetD16Async";
+        return cu->MemsetD16Async(to, half, size / sizeof half, stream->stream);
+    case sizeof *words:
+        *call = "cuMemsetD32Async";
+        return cu->MemsetD32Async(to, words[0], size / sizeof *words, stream->stream);
+    default: break;
+    }
+    *call = "cuMemsetD2D32Async";
+    int code = RY_CUDA_OK;
+    for (unsigned i = 0; i < 2 && code == RY_CUDA_OK; i++) {
+        code = cu->MemsetD2D32Async(to + i * sizeof *words, sizeof words, words[i], 1,
+                                    size / sizeof words, stream->stream);
+    }
+    return code;
+}
+
+rynd_status ry_cuda_repeat(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+                           ry_error *error)
+{
+    const char *call = NULL;
     if (!size) {
         return RYND_OK;
     }
+    while (pattern.size > 1 &&
+           memcmp(pattern.byte, pattern.byte + pattern.size / 2, pattern.size / 2) == 0) {
+        pattern.size /= 2;
+    }
     RY_TRY(ry_cuda_enter(stream->device, error));
     ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, &to, 1);
-    const int code = stream->device->cu->MemsetD8Async(address_of(to), 0, size, stream->stream);
+    const int code = repeat(stream, address_of(to), &pattern, size, &call);
     ry_cuda_leave(stream->device);
-    return code == RY_CUDA_OK ? RYND_OK
-                              : fail_copy(stream, "cuMemsetD8Async", code, to, size, error);
+    return code == RY_CUDA_OK ? RYND_OK : fail_copy(stream, call, code, to, size, error);
 }
 
 rynd_status ry_cuda_host_take(ry_device *base, size_t size, void **memory, ry_error *error)

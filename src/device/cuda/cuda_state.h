@@ -70,7 +70,8 @@ rynd_status ry_cuda_download(ry_stream *stream, void *host, ry_place from, size_
                              ry_error *error);
 rynd_status ry_cuda_copy(ry_stream *stream, ry_place to, ry_place from, size_t size,
                          ry_error *error);
-rynd_status ry_cuda_clear(ry_stream *stream, ry_place to, size_t size, ry_error *error);
+rynd_status ry_cuda_repeat(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+                           ry_error *error);
 rynd_status ry_cuda_host_take(ry_device *device, size_t size, void **memory, ry_error *error);
 void ry_cuda_host_give_back(ry_device *device, void *memory);
 void ry_cuda_staging_free(ry_stream *stream);

@@ -71,18 +71,18 @@ rynd_status ry_opencl_copy(ry_stream *stream, ry_place to, ry_place from, size_t
     return end(code, "a copy on the device", to, size, error);
 }
 
-rynd_status ry_opencl_clear(ry_stream *stream, ry_place to, size_t size, ry_error *error)
+rynd_status ry_opencl_repeat(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+                             ry_error *error)
 {
-    const unsigned char zero = 0;
     cl_int code = CL_SUCCESS;
     if (size) {
         ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, &to, 1);
         RELIEVED(stream->device, code,
                  stream->device->cl->EnqueueFillBuffer(stream->queue, ry_opencl_memory(to.buffer),
-                                                       &zero, sizeof zero, to.offset, size, 0, NULL,
-                                                       NULL));
+                                                       pattern.byte, pattern.size, to.offset, size,
+                                                       0, NULL, NULL));
     }
-    return end(code, "clearing memory", to, size, error);
+    return end(code, "filling memory", to, size, error);
 }
 
 /* Host memory of the driver's, which it has mapped for as long as it is taken. */

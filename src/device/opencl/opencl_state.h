@@ -59,7 +59,8 @@ rynd_status ry_opencl_download(ry_stream *stream, void *host, ry_place from, siz
                                ry_error *error);
 rynd_status ry_opencl_copy(ry_stream *stream, ry_place to, ry_place from, size_t size,
                            ry_error *error);
-rynd_status ry_opencl_clear(ry_stream *stream, ry_place to, size_t size, ry_error *error);
+rynd_status ry_opencl_repeat(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+                             ry_error *error);
 rynd_status ry_opencl_host_take(ry_device *device, size_t size, void **memory, ry_error *error);
 void ry_opencl_host_give_back(ry_device *device, void *memory);
 

@@ -181,7 +181,7 @@ static rynd_status measure_level(measurement *m, rynd_memory_level *level, size_
     const size_t groups = (size_t)slots * (m->processor ? 1 : 4), grain = groups * LINE * 4;
     figure reads = {.what = READS, .groups = groups, .bytes = bytes / grain * grain},
            chase = {.what = CHASE, .groups = 1, .bytes = bytes};
-    RY_TRY(m->device->table->clear(m->stream, (ry_place){m->in, 0}, bytes, error));
+    RY_TRY(ry_device_clear(m->device, m->stream, (ry_place){m->in, 0}, bytes, error));
     RY_TRY(measure(m, &reads, error));
     set_rate(&level->bandwidth, (double)reads.bytes * reads.rounds / reads.seconds);
     RY_TRY(fill_ring(m, bytes, error));

@@ -151,6 +151,35 @@ static void takes_strides(void **state)
     rynd_expr_destroy(expr);
 }
 
+/* An output that is planned with gaps is written where it is, and a gap never. */
+static void plans_output_strides(void **state)
+{
+    (void)state;
+    float x[6] = {0, 1, 2, 3, 4, 5}, y[12];
+    memset(y, 0, sizeof y);
+    rynd_tensor in = tensor(RYND_DTYPE_F32, 2, (int64_t[]){2, 3}, x),
+                out = tensor(RYND_DTYPE_F32, 2, (int64_t[]){2, 3}, y), kept;
+    out.stride[0] = 1;
+    out.stride[1] = 4;
+    rynd_expr_options options = RYND_SIZED(rynd_expr_options, .inputs = &in, .input_count = 1,
+                                           .outputs = &out, .output_count = 1);
+    rynd_expr *expr;
+    OK(rynd_expr_create(context, "x0 + 1", &options, &expr));
+    OK(rynd_expr_get_output(expr, 0, &kept));
+    assert_int_equal(kept.stride[0], 1);
+    assert_int_equal(kept.stride[1], 4);
+    OK(rynd_expr_execute(expr, &in, &out));
+    check_floats(y, (const float[]){1, 4, 0, 0, 2, 5, 0, 0, 3, 6, 0, 0}, 12);
+    rynd_expr_destroy(expr);
+    out.stride[0] = 0;
+    assert_int_equal(rynd_expr_create(context, "x0 + 1", &options, &expr), RYND_ERROR_ARGUMENT);
+    assert_non_null(strstr(rynd_last_error(), "rynd_expr_options: output 0: "));
+    out = tensor(RYND_DTYPE_F32, 2, (int64_t[]){3, 2}, y);
+    assert_int_equal(rynd_expr_create(context, "x0 + 1", &options, &expr), RYND_ERROR_SHAPE);
+    options.output_count = 2;
+    assert_int_equal(rynd_expr_create(context, "x0 + 1", &options, &expr), RYND_ERROR_ARGUMENT);
+}
+
 /* The sum of the outputs, times numbers. */
 static double total(rynd_expr *expr, const rynd_tensor *in, const rynd_tensor *dy)
 {
@@ -373,6 +402,7 @@ int main(void)
         cmocka_unit_test(computes),
         cmocka_unit_test(of_a_problem),
         cmocka_unit_test(takes_strides),
+        cmocka_unit_test(plans_output_strides),
         cmocka_unit_test(gradients),
         cmocka_unit_test(gradients_by_many),
         cmocka_unit_test(only_what_is_wanted),

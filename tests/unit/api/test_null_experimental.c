@@ -174,71 +174,6 @@ static void tensor_files(void **state)
     rynd_memory_free(context, written);
 }
 
-static void buffers(void **state)
-{
-    (void)state;
-    char host[64] = {0};
-    void *memory = NULL;
-    rynd_buffer *buffer = NULL, *made = NULL;
-    rynd_device_memory figures = RYND_SIZED(rynd_device_memory);
-    assert_int_equal(rynd_buffer_create(context, sizeof host, &buffer), RYND_OK);
-    REFUSES(rynd_buffer_create, context, NULL, 8, &made);
-    REFUSES(rynd_buffer_create, buffer, context, 8, NULL);
-    REFUSES(rynd_buffer_import, context, NULL, host, 8, &made);
-    REFUSES(rynd_buffer_import, native, context, NULL, 8, &made);
-    REFUSES(rynd_buffer_import, buffer, context, host, 8, NULL);
-    IGNORES(rynd_buffer_destroy, buffer, NULL);
-    TAKES(rynd_buffer_size, buffer, rynd_buffer_size(NULL) == 0);
-    TAKES(rynd_buffer_native, buffer, rynd_buffer_native(NULL) == NULL);
-    TAKES(rynd_context_native, context, rynd_context_native(NULL) == NULL);
-    REFUSES(rynd_buffer_write, buffer, NULL, 0, host, 8);
-    REFUSES(rynd_buffer_write, host, buffer, 0, NULL, 8);
-    REFUSES(rynd_buffer_read, buffer, NULL, 0, host, 8);
-    REFUSES(rynd_buffer_read, host, buffer, 0, NULL, 8);
-    REFUSES(rynd_host_allocate, context, NULL, 8, &memory);
-    REFUSES(rynd_host_allocate, memory, context, 8, NULL);
-    IGNORES(rynd_host_free, context, NULL, NULL);
-    IGNORES(rynd_host_free, memory, context, NULL);
-    REFUSES(rynd_context_get_memory, context, NULL, &figures);
-    REFUSES(rynd_context_get_memory, memory, context, NULL);
-    IGNORES(rynd_context_trim, context, NULL, 0);
-    rynd_buffer_destroy(buffer);
-}
-
-static void bound_buffers(void **state)
-{
-    (void)state;
-    rynd_buffer *buffer = NULL;
-    assert_int_equal(rynd_buffer_create(context, 64, &buffer), RYND_OK);
-    REFUSES(rynd_session_bind_buffer, session, NULL, "x", buffer, 0);
-    REFUSES(rynd_session_bind_buffer, name, session, NULL, buffer, 0);
-    REFUSES(rynd_session_bind_buffer, buffer, session, "x", NULL, 0);
-    REFUSES(rynd_session_bind_input_buffer, session, NULL, 0, buffer, 0);
-    REFUSES(rynd_session_bind_input_buffer, buffer, session, 0, NULL, 0);
-    REFUSES(rynd_session_bind_output_buffer, session, NULL, 0, buffer, 0);
-    REFUSES(rynd_session_bind_output_buffer, buffer, session, 0, NULL, 0);
-    rynd_buffer_destroy(buffer);
-}
-
-static void events(void **state)
-{
-    (void)state;
-    rynd_event *event = NULL;
-    double seconds;
-    int done;
-    assert_int_equal(rynd_event_create(context, &event), RYND_OK);
-    REFUSES(rynd_event_create, context, NULL, &event);
-    REFUSES(rynd_event_create, event, context, NULL);
-    IGNORES(rynd_event_destroy, event, NULL);
-    REFUSES(rynd_event_wait, event, NULL);
-    REFUSES(rynd_event_get_done, event, NULL, &done);
-    REFUSES(rynd_event_get_done, done, event, NULL);
-    REFUSES(rynd_event_get_elapsed, from, NULL, event, &seconds);
-    REFUSES(rynd_event_get_elapsed, to, event, NULL, &seconds);
-    REFUSES(rynd_event_get_elapsed, seconds, event, event, NULL);
-    rynd_event_destroy(event);
-}
-
 static void started_runs(void **state)
 {
     (void)state;
@@ -457,15 +392,28 @@ static void placements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trainers),        cmocka_unit_test(exchanges),
-        cmocka_unit_test(machines),        cmocka_unit_test(checks),
-        cmocka_unit_test(texts),           cmocka_unit_test(randoms),
-        cmocka_unit_test(tensor_files),    cmocka_unit_test(buffers),
-        cmocka_unit_test(bound_buffers),   cmocka_unit_test(events),
-        cmocka_unit_test(started_runs),    cmocka_unit_test(expressions),
-        cmocka_unit_test(predictions),     cmocka_unit_test(tunings),
-        cmocka_unit_test(wisdom),          cmocka_unit_test(placements),
-        cmocka_unit_test(null_quantizers), cmocka_unit_test(null_experimental_is_tried),
+        cmocka_unit_test(trainers),
+        cmocka_unit_test(exchanges),
+        cmocka_unit_test(machines),
+        cmocka_unit_test(checks),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(randoms),
+        cmocka_unit_test(tensor_files),
+        cmocka_unit_test(null_buffers),
+        cmocka_unit_test(null_bound_buffers),
+        cmocka_unit_test(null_streams),
+        cmocka_unit_test(null_op_runs),
+        cmocka_unit_test(null_op_cache),
+        cmocka_unit_test(null_copies),
+        cmocka_unit_test(null_events),
+        cmocka_unit_test(started_runs),
+        cmocka_unit_test(expressions),
+        cmocka_unit_test(predictions),
+        cmocka_unit_test(tunings),
+        cmocka_unit_test(wisdom),
+        cmocka_unit_test(placements),
+        cmocka_unit_test(null_quantizers),
+        cmocka_unit_test(null_experimental_is_tried),
     };
     return cmocka_run_group_tests(tests, null_arguments_begin, null_arguments_end);
 }

@@ -123,6 +123,34 @@ static void host_memory(setup *s)
     rynd_host_free(s->context, memory);
 }
 
+/* Runs in the caller's stream, in order with other work there, and in the session's own again. */
+static void callers_stream(setup *s)
+{
+    rynd_session *session = session_of(s);
+    rynd_stream *stream = NULL;
+    float y[OUTPUTS];
+    const rynd_tensor in = rynd_tensor_of(s->x, RYND_DTYPE_F32, 4, x_dims),
+                      out = rynd_tensor_of(y, RYND_DTYPE_F32, 2, y_dims);
+    OK(rynd_session_bind(session, "x", &in));
+    OK(rynd_session_bind(session, "y", &out));
+    OK(rynd_stream_create(s->context, &stream));
+    const rynd_run_options options = RYND_SIZED(rynd_run_options, .stream = stream);
+    for (int run = 0; run < 3; run++) {
+        memset(y, 0, sizeof y);
+        OK(rynd_session_run_async(session, &options));
+        OK(rynd_stream_synchronize(stream));
+        OK(rynd_session_wait(session));
+        assert_memory_equal(y, s->y, sizeof y);
+    }
+    OK(rynd_session_run_async(session, &options));
+    OK(rynd_session_wait(session));
+    rynd_stream_destroy(stream);
+    memset(y, 0, sizeof y);
+    OK(rynd_session_run(session));
+    assert_memory_equal(y, s->y, sizeof y);
+    rynd_session_destroy(session);
+}
+
 /* The output stays; the next run's input is the same memory, at an offset that is not aligned. */
 static void device_memory(setup *s)
 {
@@ -372,6 +400,7 @@ static void memory_comes_back(setup *s)
         on_each_device(name);             \
     }
 EACH_DEVICE(host_memory)
+EACH_DEVICE(callers_stream)
 EACH_DEVICE(device_memory)
 EACH_DEVICE(events)
 EACH_DEVICE(destroyed_early)
@@ -383,10 +412,11 @@ EACH_DEVICE(memory_comes_back)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_memory), cmocka_unit_test(test_device_memory),
-        cmocka_unit_test(test_events),      cmocka_unit_test(test_destroyed_early),
-        cmocka_unit_test(test_step_times),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_faults),      cmocka_unit_test(test_memory_comes_back),
+        cmocka_unit_test(test_host_memory),       cmocka_unit_test(test_callers_stream),
+        cmocka_unit_test(test_device_memory),     cmocka_unit_test(test_events),
+        cmocka_unit_test(test_destroyed_early),   cmocka_unit_test(test_step_times),
+        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_memory_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,7 +223,7 @@ static void test_pinned_and_imported(void **state)
     FAILS(device->table->buffer_import(device, native, 2 * SIZE, &b, &error), RYND_ERROR_ARGUMENT,
           "the CUdeviceptr has");
     OK(device->table->buffer_import(device, native, SIZE, &b, &error));
-    OK(device->table->clear(stream, (ry_place){b, 5}, 10, &error));
+    OK(ry_device_clear(device, stream, (ry_place){b, 5}, 10, &error));
     OK(device->table->copy(stream, (ry_place){a, 100}, (ry_place){b, 0}, 20, &error));
     OK(device->table->event_create(device, &event, &error));
     OK(device->table->event_await(stream, event, &error)); /* not recorded */
