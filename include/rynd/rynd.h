@@ -54,6 +54,7 @@
 #include <rynd/event.h>
 #include <rynd/exchange.h>
 #include <rynd/expr.h>
+#include <rynd/gradient.h>
 #include <rynd/machine.h>
 #include <rynd/place.h>
 #include <rynd/predict.h>
