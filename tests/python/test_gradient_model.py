@@ -102,3 +102,18 @@ def test_other_sessions_have_no_passes(conv_model):
 def test_operators_without_gradient_are_named(nonzero_model):
     with pytest.raises(rynd.Error, match="nonzero"):
         rynd.load(nonzero_model).gradient(["x"], dims={"n": 3})
+
+
+def test_micro_batches_end_with_the_forward_pass(folder):
+    """Convolutions of large images run image by image, in both passes: the output is linear in x, so <y, dy> is <x, dx>."""
+    random = numpy.random.default_rng(8)
+    weights = [(name, 0.1 * random.standard_normal((16, 16, 3, 3), numpy.float32)) for name in ("w", "v")]
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]), helper.make_node("Conv", ["a", "v"], ["y"], pads=[1, 1, 1, 1])]
+    shape = (8, 16, 192, 192)
+    path = save(folder / "large.onnx", nodes, [("x", TensorProto.FLOAT, shape)], [("y", TensorProto.FLOAT, shape)], weights)
+    gradient = rynd.load(path).gradient(["x"])
+    assert min(step.micro_batches for step in gradient.plan().steps) > 1
+    x, dy = random.standard_normal(shape, numpy.float32), random.standard_normal(shape, numpy.float32)
+    y = numpy.array(gradient.forward(x)).astype(numpy.float64)
+    dx = numpy.array(gradient.backward(dy)).astype(numpy.float64)
+    assert abs((y * dy).sum() - (x * dx).sum()) < 1e-5 * numpy.abs(y * dy).sum()
