@@ -55,6 +55,7 @@
 #include <rynd/event.h>
 #include <rynd/exchange.h>
 #include <rynd/expr.h>
+#include <rynd/gradient.h>
 #include <rynd/machine.h>
 #include <rynd/op_cache.h>
 #include <rynd/op_run.h>

@@ -12,10 +12,14 @@
 #include "plan/fold_cost.h"
 #include "plan/make_plan.h"
 
-static rynd_status fold(const rynd_model *model, ry_graph *graph, bool *later, ry_error *error)
+rynd_status ry_api_fold_graph(const rynd_model *model, ry_graph *graph, bool *later,
+                              ry_error *error)
 {
     const ry_target target = ry_target_here(model->context->host);
     bool *late;
+    if (later) {
+        *later = false;
+    }
     ry_plan_give_allowance(graph);
     RY_TRY(ry_plan_fold(graph, &target, &late, error));
     for (ry_node_id n = 0; later && n < graph->node_count; n++) {
@@ -29,13 +33,10 @@ rynd_status ry_api_bound_graph(const rynd_model *model, const ry_dim_binding *di
                                bool *later, ry_error *error)
 {
     const ry_plan_options options = {.batch = batch, .dims = dims, .dim_count = dim_count};
-    if (later) {
-        *later = false;
-    }
     RY_TRY(ry_graph_clone(model->onnx.graph, graph, error));
     rynd_status status = ry_plan_bind_inputs(*graph, &options, error);
     if (status == RYND_OK && folded) {
-        status = fold(model, *graph, later, error);
+        status = ry_api_fold_graph(model, *graph, later, error);
     }
     if (status != RYND_OK) {
         ry_graph_destroy(*graph);

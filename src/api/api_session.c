@@ -21,6 +21,11 @@ static rynd_status end(const rynd_plan *plan, rynd_status status, ry_error *erro
     return ry_api_end(status, error);
 }
 
+rynd_status ry_api_end_run(const rynd_plan *plan, rynd_status status, ry_error *error)
+{
+    return end(plan, status, error, RYND_ERROR_SHAPE);
+}
+
 rynd_status rynd_session_create(const rynd_plan *plan, rynd_session **session)
 {
     RY_API_REQUIRE(plan, session);
@@ -231,22 +236,21 @@ rynd_status rynd_session_run_async(rynd_session *session, const rynd_run_options
     rynd_status status =
         ry_api_options(&options, sizeof options, given, "rynd_run_options", &error);
     status = status == RYND_OK ? run_async(session, &options, &error) : status;
-    return end(session->plan, status, &error, RYND_ERROR_SHAPE);
+    return ry_api_end_run(session->plan, status, &error);
 }
 
 rynd_status rynd_session_wait(rynd_session *session)
 {
     RY_API_REQUIRE(session);
     ry_error error = {""};
-    return end(session->plan, ry_session_finish(session->running, &error), &error,
-               RYND_ERROR_SHAPE);
+    return ry_api_end_run(session->plan, ry_session_finish(session->running, &error), &error);
 }
 
 rynd_status rynd_session_run(rynd_session *session)
 {
     RY_API_REQUIRE(session);
     ry_error error = {""};
-    return end(session->plan, ry_session_run(session->running, &error), &error, RYND_ERROR_SHAPE);
+    return ry_api_end_run(session->plan, ry_session_run(session->running, &error), &error);
 }
 
 rynd_status rynd_session_get_output(const rynd_session *session, size_t index, rynd_tensor *tensor)

@@ -12,4 +12,8 @@ struct rynd_session {
     ry_session *running;
 };
 
+/* The end of a public function that runs a session: puts the model's path before errors of nodes
+ * and of memory. */
+rynd_status ry_api_end_run(const rynd_plan *plan, rynd_status status, ry_error *error);
+
 #endif

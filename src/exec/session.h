@@ -39,6 +39,12 @@ rynd_status ry_session_write_state(ry_session *session, size_t state, const void
 ry_place ry_session_state_place(const ry_session *session, size_t state);
 /* Runs the plan and its rest. */
 rynd_status ry_session_run(ry_session *session, ry_error *error);
+/* The first part of a plan of two parts (ry_plan_parts), and the second after it. The first reads
+ * and needs its inputs only. Until the second has run, memory of inputs that it reads must stay as
+ * it is; outputs of the first are free. Fail with ARGUMENT: the plan has one part, or the second
+ * does not follow the first. */
+rynd_status ry_session_run_first(ry_session *session, ry_error *error);
+rynd_status ry_session_run_second(ry_session *session, ry_error *error);
 /* Puts a run into the session's stream, after waiting for an earlier one. Waits for steps that fall
  * back; if the plan has a rest, the run is done on return. The caller's memory is the session's
  * until ry_session_finish, which reports illegal content of tensors, too. Finishing without a run

@@ -185,6 +185,15 @@ static void set_output(ry_session *session, size_t index, ry_session_output_slot
     session->rebound = true;
 }
 
+/* May steps write the caller's memory themselves? Not if the second part reads an output of the
+ * first again: the caller may change it in between. */
+static bool may_write_there(const ry_session *session, size_t index)
+{
+    const ry_plan_parts *parts = &session->plan->parts;
+    const bool read_again = index < parts->outputs && parts->reads_output[1][index];
+    return ry_session_writes_output(session, index) && !read_again;
+}
+
 static rynd_status bind_output(ry_session *session, size_t index, const ry_tensor *tensor,
                                bool over_input, ry_error *error)
 {
@@ -195,7 +204,7 @@ static rynd_status bind_output(ry_session *session, size_t index, const ry_tenso
     RY_TRY(check_binding("output", planned->name, &planned->tensor, tensor, error));
     RY_TRY(ry_session_finish(session, error));
     slot.memory = range_of_tensor(tensor);
-    if (ry_session_writes_output(session, index) && !over_input &&
+    if (may_write_there(session, index) && !over_input &&
         usable_in_place(session, &planned->tensor, tensor)) {
         RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor),
                                                 &slot.wrapped, error));
@@ -224,7 +233,7 @@ static rynd_status bind_output_place(ry_session *session, size_t index, ry_place
     RY_TRY(check_bindable(planned, error));
     RY_TRY(ry_session_finish(session, error));
     slot.memory = range_of_place(session, &planned->tensor, place);
-    if (!over_input && ry_session_writes_output(session, index)) {
+    if (!over_input && may_write_there(session, index)) {
         slot.place = place;
     } else {
         RY_TRY(ry_session_own_output(session, index, error));

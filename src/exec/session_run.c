@@ -27,11 +27,24 @@ static void resolve_step(ry_session *session, size_t index, int64_t micro_batch)
     }
 }
 
+/* Does the run that begins read the input? The second part keeps copies that the first has made. */
+static bool reads_input(const ry_session *session, size_t index)
+{
+    const ry_plan_parts *parts = &session->plan->parts;
+    return session->part == RY_BOTH_PARTS ||
+           (session->part == RY_FIRST_PART
+                ? parts->reads_input[0][index]
+                : parts->reads_input[1][index] && !parts->reads_input[0][index]);
+}
+
 static rynd_status read_inputs(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     for (size_t i = 0; i < plan->input_count; i++) {
         ry_session_input_slot *slot = &session->inputs[i];
+        if (!reads_input(session, i)) {
+            continue;
+        }
         if (!slot->bound && ry_tensor_count(&plan->inputs[i]) > 0 &&
             !plan->graph->values[plan->graph->inputs[i]].constant) {
             return ry_fail(error, RYND_ERROR_ARGUMENT,
@@ -146,12 +159,28 @@ static rynd_status run_watched(ry_session *session, size_t index, int64_t micro_
     return RYND_OK;
 }
 
+/* Is a step in what runs? Parts begin with a batch split. */
+static bool runs_step(const ry_session *session, size_t step)
+{
+    const bool first = step < session->plan->parts.steps;
+    return session->part == RY_BOTH_PARTS || first == (session->part == RY_FIRST_PART);
+}
+
+static bool runs_output(const ry_session *session, size_t index)
+{
+    const bool first = index < session->plan->parts.outputs;
+    return session->part == RY_BOTH_PARTS || first == (session->part == RY_FIRST_PART);
+}
+
 static rynd_status run_steps(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     size_t mark = 0;
     for (size_t i = 0; i < plan->batch_split_count; i++) {
         const ry_batch_split *split = &plan->batch_splits[i];
+        if (!runs_step(session, split->first)) {
+            continue;
+        }
         for (int64_t micro_batch = 0; micro_batch < split->micro_batches; micro_batch++) {
             const bool last = micro_batch + 1 == split->micro_batches;
             for (size_t s = split->first; s < split->end; s++) {
@@ -180,11 +209,11 @@ static rynd_status write_outputs(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     for (size_t i = 0; i < plan->output_count; i++) {
-        RY_TRY(stage_output(session, i, error));
+        RY_TRY(runs_output(session, i) ? stage_output(session, i, error) : RYND_OK);
     }
     for (int over_input = 0; over_input < 2; over_input++) {
         for (size_t i = 0; i < plan->output_count; i++) {
-            if (!plan->outputs[i].later && !plan->outputs[i].state &&
+            if (runs_output(session, i) && !plan->outputs[i].later && !plan->outputs[i].state &&
                 session->outputs[i].over_input == over_input) {
                 RY_TRY(write_output(session, i, error));
             }
@@ -207,7 +236,9 @@ static rynd_status start(ry_session *session, ry_error *error)
     RY_TRY(fault_bytes ? ry_device_clear(plan->device, session->stream, faults, fault_bytes, error)
                        : RYND_OK);
     session->timed = session->timing;
-    RY_TRY(ry_recorded_run(session, run_steps, error));
+    /* a recording has all steps */
+    RY_TRY(session->part == RY_BOTH_PARTS ? ry_recorded_run(session, run_steps, error)
+                                          : run_steps(session, error));
     RY_TRY(ry_session_keep_states(session, error));
     RY_TRY(fault_bytes
                ? table->download(session->stream, session->host_faults, faults, fault_bytes, error)
@@ -215,14 +246,16 @@ static rynd_status start(ry_session *session, ry_error *error)
     return write_outputs(session, error);
 }
 
-rynd_status ry_session_launch(ry_session *session, ry_error *error)
+static rynd_status launch(ry_session *session, ry_session_part part, ry_error *error)
 {
     const ry_device_table *table = session->plan->device->table;
     if (session->running) {
         RY_TRY(ry_session_finish(session, error));
     }
+    session->part = part;
     const rynd_status status = start(session, error);
     if (status != RYND_OK) {
+        session->part = RY_BOTH_PARTS;
         /* the caller's memory is free again */
         (void)table->synchronize(session->stream, NULL);
         session->stream = session->own_stream;
@@ -232,13 +265,57 @@ rynd_status ry_session_launch(ry_session *session, ry_error *error)
     return RYND_OK;
 }
 
+rynd_status ry_session_launch(ry_session *session, ry_error *error)
+{
+    return launch(session, RY_BOTH_PARTS, error);
+}
+
+static rynd_status run_part(ry_session *session, ry_session_part part, ry_error *error)
+{
+    RY_TRY(ry_session_settle(session, error));
+    RY_TRY(launch(session, part, error));
+    const rynd_status status = ry_session_finish(session, error);
+    if (status != RYND_OK) {
+        session->part = RY_BOTH_PARTS; /* the second part must not follow */
+    }
+    return status;
+}
+
+static rynd_status check_parts(const ry_session *session, ry_error *error)
+{
+    return session->plan->parts.outputs
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_ARGUMENT,
+                         "the plan has no gradients: plan a model of rynd_model_create_gradient");
+}
+
+rynd_status ry_session_run_first(ry_session *session, ry_error *error)
+{
+    RY_TRY(check_parts(session, error));
+    return run_part(session, RY_FIRST_PART, error);
+}
+
+rynd_status ry_session_run_second(ry_session *session, ry_error *error)
+{
+    RY_TRY(check_parts(session, error));
+    return session->part == RY_FIRST_PART
+               ? run_part(session, RY_SECOND_PART, error)
+               : ry_fail(error, RYND_ERROR_ARGUMENT,
+                         "run forward first: each run backward needs one of its own");
+}
+
 static rynd_status read_times(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     size_t mark = 0;
-    memset(session->times, 0, plan->step_count * sizeof *session->times);
+    if (session->part != RY_SECOND_PART) {
+        memset(session->times, 0, plan->step_count * sizeof *session->times);
+    }
     for (size_t i = 0; i < plan->batch_split_count; i++) {
         const ry_batch_split *split = &plan->batch_splits[i];
+        if (!runs_step(session, split->first)) {
+            continue;
+        }
         for (int64_t micro_batch = 0; micro_batch < split->micro_batches; micro_batch++) {
             for (size_t s = split->first; s < split->end; s++, mark++) {
                 double seconds = 0;

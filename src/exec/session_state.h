@@ -36,6 +36,9 @@ typedef struct ry_session_output_slot {
     ry_tensor tensor; /* what the last run gave */
 } ry_session_output_slot;
 
+/* What a run does of a plan of two parts. */
+typedef enum ry_session_part { RY_BOTH_PARTS, RY_FIRST_PART, RY_SECOND_PART } ry_session_part;
+
 typedef struct ry_recorded_steps {
     ry_recording *recording; /* all steps; NULL: none yet */
     ry_place *places; /* inputs, outputs, then memory that never moves; NULL: the steps are launched
@@ -74,6 +77,7 @@ struct ry_session {
     ry_recorded_steps recorded;
     const ry_session_watch *watch; /* NULL: nobody */
     bool running;                  /* started, and not finished */
+    ry_session_part part;          /* the last run's */
     bool rebound;                  /* memory was bound since the last ry_session_settle */
     bool timing, timed;
     double *times;   /* seconds of each step in the last run */

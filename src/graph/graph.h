@@ -103,6 +103,10 @@ typedef struct ry_graph {
     size_t node_count, node_capacity;
     ry_value_id *inputs, *outputs;
     size_t input_count, input_capacity, output_count, output_capacity;
+    /* The first so many outputs are computed before all else (ry_graph_compact), so that a session can
+     * stop behind them; 0: no part is first. */
+    size_t first_outputs;
+    size_t first_inputs; /* the first outputs depend on no later input */
     ry_state *states;
     size_t state_count, state_capacity;
     const char **symbols;
@@ -167,7 +171,8 @@ void ry_graph_set_inputs(ry_graph *graph, ry_node *node, int count, ry_value_id 
 /* with[v] for v, in every node's inputs and in the graph's outputs. */
 void ry_graph_replace_values(ry_graph *graph, const ry_value_id *with);
 /* Drops dead nodes, nodes whose outputs nobody uses (a constant's content needs no node), sorts
- * topologically (stable: a sorted graph keeps its order) and sets every value's producer anew.
+ * topologically (stable: a sorted graph keeps its order), what leads to the first outputs
+ * (first_outputs) before all else, and sets every value's producer anew.
  * Value ids stay; node ids do not. A cycle is an error that names its nodes. */
 rynd_status ry_graph_compact(ry_graph *graph, ry_error *error);
 

@@ -104,6 +104,8 @@ static bool copy_all(const ry_graph *graph, ry_graph *copy)
     }
     copy->allowance = graph->allowance;
     copy->derived = graph->derived;
+    copy->first_outputs = graph->first_outputs;
+    copy->first_inputs = graph->first_inputs;
     copy->next_name = graph->next_name;
     copy->next_unknown = graph->next_unknown;
     copy->node_count = copy->node_capacity = graph->node_count;

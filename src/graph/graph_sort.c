@@ -18,6 +18,7 @@ typedef struct frame {
 typedef struct walk {
     ry_graph *graph;
     unsigned char *state; /* indexed by node */
+    bool *first;          /* indexed by node: leads to one of the first outputs */
     frame *stack;         /* node_count frames: a node is open at most once */
     ry_node_id *order;    /* node_count: nodes when done */
     size_t depth, done;
@@ -101,11 +102,22 @@ static rynd_status set_producers(ry_graph *graph, ry_error *error)
     return RYND_OK;
 }
 
+/* What the walk has reached so far leads to the first outputs. */
+static void note_first(walk *w)
+{
+    for (size_t n = 0; n < w->graph->node_count; n++) {
+        w->first[n] = w->state[n] == DONE;
+    }
+}
+
 static rynd_status sort(walk *w)
 {
     ry_graph *graph = w->graph;
     RY_TRY(set_producers(graph, w->error));
     for (size_t i = 0; i < graph->output_count; i++) {
+        if (i == graph->first_outputs) {
+            note_first(w);
+        }
         RY_TRY(visit(w, source_of(graph, graph->outputs[i])));
     }
     /* Now the living are DONE. Walking them again in the old order, instead of keeping the order of
@@ -117,9 +129,11 @@ static rynd_status sort(walk *w)
         w->state[n] = UNSEEN;
     }
     w->done = 0;
-    for (size_t n = 0; n < graph->node_count; n++) {
-        if (graph->nodes[n].op != RY_OP_dead) {
-            RY_TRY(visit(w, (ry_node_id)n));
+    for (int rest = 0; rest < 2; rest++) {
+        for (size_t n = 0; n < graph->node_count; n++) {
+            if (graph->nodes[n].op != RY_OP_dead && (rest || w->first[n])) {
+                RY_TRY(visit(w, (ry_node_id)n));
+            }
         }
     }
     return RYND_OK;
@@ -190,10 +204,12 @@ rynd_status ry_graph_compact(ry_graph *graph, ry_error *error)
     assert(uses_hold(graph));
     walk w = {.graph = graph, .error = error};
     w.state = RY_TAKE(&scratch, unsigned char, graph->node_count);
+    w.first = RY_TAKE(&scratch, bool, graph->node_count);
     w.stack = RY_TAKE(&scratch, frame, graph->node_count);
     w.order = RY_TAKE(&scratch, ry_node_id, graph->node_count);
     ry_node *sorted = RY_TAKE(&scratch, ry_node, graph->node_count);
-    rynd_status status = w.state && w.stack && w.order && sorted ? sort(&w) : ry_fail_memory(error);
+    rynd_status status =
+        w.state && w.first && w.stack && w.order && sorted ? sort(&w) : ry_fail_memory(error);
     if (status == RYND_OK) {
         reorder(&w, sorted);
     }

@@ -18,6 +18,7 @@
 #include "plan/make_steps.h"
 #include "plan/micro_batches.h"
 #include "plan/pack.h"
+#include "plan/parts.h"
 #include "plan/product_rows.h"
 #include "plan/recompute.h"
 #include "plan/split.h"
@@ -256,6 +257,7 @@ static rynd_status build(ry_plan_builder *b, const ry_graph *graph, bool asked, 
     RY_TRY(ry_plan_fuse_shuffles(b, error));
     RY_TRY(ry_plan_choose_layouts(b, error));
     RY_TRY(ry_plan_make_steps(b, error));
+    ry_plan_find_parts(b);
     RY_TRY(ry_settings_check(
         &b->settings,
         b->plan->rest.graph ? ": those that are planned while running cannot be set" : "", error));
@@ -271,6 +273,7 @@ static rynd_status build(ry_plan_builder *b, const ry_graph *graph, bool asked, 
     RY_TRY(ry_plan_recompute(b, error));
     RY_TRY(ry_plan_tell_concerned(b, error));
     RY_TRY(ry_plan_place(b, error));
+    RY_TRY(ry_plan_find_part_reads(b, error));
     return b->options->skip_packing ? RYND_OK : ry_plan_pack(b, error);
 }
 

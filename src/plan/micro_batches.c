@@ -161,7 +161,8 @@ static void add_batch_split(ry_plan_builder *b, size_t step, int64_t micro_batch
     assert(b->batch_splits);
     ry_batch_split *last =
         b->plan->batch_split_count ? &b->batch_splits[b->plan->batch_split_count - 1] : NULL;
-    if (last && last->micro_batches == micro_batches) {
+    const bool part_begins = step == b->plan->parts.steps;
+    if (last && last->micro_batches == micro_batches && !part_begins) {
         last->end = step + 1;
     } else {
         b->batch_splits[b->plan->batch_split_count++] =

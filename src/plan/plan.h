@@ -112,6 +112,14 @@ typedef struct ry_plan_rest {
     size_t own_weights;
 } ry_plan_rest;
 
+/* A plan of two parts, between which a session may stop (parts.h). Index 0: the first part. */
+typedef struct ry_plan_parts {
+    size_t outputs; /* the first part's; 0: the plan has one part, and the rest is not set */
+    size_t inputs;  /* the first part's */
+    size_t steps;   /* the first part's */
+    const bool *reads_input[2], *reads_output[2]; /* per input and per output: does the part? */
+} ry_plan_parts;
+
 /* Made by a ry_plan_builder (plan_builder.h); const from then on. */
 typedef struct ry_plan {
     ry_arena arena;
@@ -137,6 +145,7 @@ typedef struct ry_plan {
     size_t arena_size, values_size, scratch_offset;
     size_t bounded_count;
     ry_plan_rest rest;
+    ry_plan_parts parts;
     double network_bytes; /* bytes of all constants: kernels are chosen within it (ry_target) */
     double seconds;       /* that planning took */
     ry_plan_whole whole;

@@ -3,6 +3,7 @@
  * order in which they come, in one node. */
 #include "train/differentiate.h"
 
+#include "graph/rewrite.h"
 #include "train/gradient.h"
 
 #include <assert.h>
@@ -191,7 +192,9 @@ static rynd_status visit(differentiating *d, ry_node_id n)
 
 static rynd_status walk_back(differentiating *d, size_t node_count)
 {
-    RY_TRY(send(d, d->what->of, d->what->dy));
+    for (size_t i = 0; i < d->what->of_count; i++) {
+        RY_TRY(send(d, d->what->of[i], d->what->dy[i]));
+    }
     for (size_t n = node_count; n-- > 0;) {
         if (d->graph->nodes[n].op == RY_OP_dead) {
             continue;
@@ -241,4 +244,13 @@ rynd_status ry_differentiate(ry_graph *graph, const ry_differentiation *what, ry
     }
     ry_arena_free(&d.scratch);
     return status;
+}
+
+rynd_status ry_graph_take_apart(ry_graph *graph, ry_error *error)
+{
+    bool changed = false;
+    RY_TRY(ry_rewrite_recurrent(graph, &changed, error));
+    RY_TRY(ry_rewrite_deform_conv(graph, &changed, error));
+    RY_TRY(changed ? ry_graph_compact(graph, error) : RYND_OK);
+    return changed ? ry_graph_infer(graph, error) : RYND_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reverse mode, graph to graph: the gradients of one value with respect to others, as further nodes
- * of the same graph. */
+/* Reverse mode, graph to graph: the gradients of values with respect to others, as further nodes of
+ * the same graph. */
 #ifndef RY_TRAIN_DIFFERENTIATE_H
 #define RY_TRAIN_DIFFERENTIATE_H
 
@@ -12,14 +12,19 @@
 typedef rynd_status ry_gradient_reached(void *user, size_t index, ry_value_id gradient);
 
 typedef struct ry_differentiation {
-    ry_value_id of; /* usually a loss; of a floating-point type */
-    ry_value_id dy; /* gradient of `of`, with the same shape and type */
+    size_t of_count;
+    const ry_value_id *of; /* usually one, a loss; of floating-point types */
+    const ry_value_id *dy; /* their gradients, with the same shapes and types */
     size_t count;
     const ry_value_id *wanted;    /* with respect to these; none twice */
     ry_value_id *gradient;        /* receives theirs, like ry_gradient_reached */
     ry_gradient_reached *reached; /* NULL: nobody hears */
     void *user;
 } ry_differentiation;
+
+/* Rewrites nodes into parts that have gradients. The graph is bound, sorted and inferred, before and
+ * after. */
+rynd_status ry_graph_take_apart(ry_graph *graph, ry_error *error);
 
 /* The graph is bound, sorted and inferred: every dim is a number. Adds what leads to the wanted
  * gradients, and nothing else. Fails with UNSUPPORTED and the names of node and operator where a

@@ -2,12 +2,11 @@
 /* Makes the graphs of training: of a step, and of the loss alone. */
 #include "train/training.h"
 
-#include "graph/rewrite.h"
-
 #include "train/accumulate.h"
 #include "train/differentiate.h"
 #include "train/dropout_nodes.h"
 #include "train/fuse_norm.h"
+#include "train/norm_nodes.h"
 #include "train/storage.h"
 
 #include <string.h>
@@ -93,38 +92,23 @@ static ry_value_id next_of(ry_graph *graph, ry_value_id value)
 static rynd_status train_batch_norm(ry_graph *graph, const ry_training_builder *b, ry_node_id n,
                                     ry_training_parameter *const running[2], ry_error *error)
 {
-    enum { OUTPUTS = 5 };
-    ry_value_id *out = RY_TAKE(&graph->arena, ry_value_id, OUTPUTS);
-    if (!out) {
-        return ry_fail_memory(error);
-    }
-    out[0] = graph->nodes[n].out[0];
-    for (int i = 1; i < OUTPUTS; i++) {
-        out[i] = i < 3 ? ry_graph_add_value(graph, NULL, RY_NONE, NULL)
-                       : next_of(graph, running[i - 3]->value);
-        if (out[i] == RY_NO_VALUE) {
+    const double given = b->options.norm_momentum;
+    const double momentum = given > 0 ? given : graph->nodes[n].norm_momentum;
+    ry_value_id next[2];
+    for (int i = 0; i < 2; i++) {
+        next[i] = next_of(graph, running[i]->value);
+        if (next[i] == RY_NO_VALUE) {
             return ry_fail_memory(error);
         }
-        graph->values[out[i]].producer = n;
     }
-    ry_node *node = &graph->nodes[n];
-    const double epsilon = node->attrs.batch_norm.epsilon, given = b->options.norm_momentum;
-    node->op = RY_OP_batch_norm_train;
-    node->attrs = ry_attrs_default(RY_OP_batch_norm_train);
-    node->attrs.batch_norm_train.epsilon = epsilon;
-    node->attrs.batch_norm_train.momentum = given > 0 ? given : node->norm_momentum;
-    node->out = out;
-    node->outputs = OUTPUTS;
-    rynd_status status;
-    ry_infer_node(graph, node, error, &status);
-    RY_TRY(status);
+    RY_TRY(ry_training_use_batch(graph, n, momentum, next, error));
     for (int i = 0; i < 2; i++) {
-        running[i]->next = out[3 + i];
+        running[i]->next = next[i];
         if (b->options.ranks) {
             continue; /* its state is the mean over all ranks */
         }
         running[i]->state = (uint32_t)graph->state_count;
-        if (!ry_graph_add_state(graph, running[i]->value, out[3 + i], running[i]->initial)) {
+        if (!ry_graph_add_state(graph, running[i]->value, next[i], running[i]->initial)) {
             return ry_fail_memory(error);
         }
     }
@@ -295,8 +279,9 @@ static rynd_status add_backward(stepping *s, ry_value_id loss)
     const ry_value_id dy = ry_emit_scalar(&e, ry_emit_dtype(&e, loss), share);
     RY_TRY(e.status);
     const bool later = !accumulates && (options->clip_norm > 0 || options->ranks);
-    const ry_differentiation what = {.of = loss,
-                                     .dy = dy,
+    const ry_differentiation what = {.of_count = 1,
+                                     .of = &loss,
+                                     .dy = &dy,
                                      .count = s->count,
                                      .wanted = s->wanted,
                                      .gradient = s->gradient,
@@ -386,23 +371,13 @@ static rynd_status store_activations(stepping *s)
                                     : RYND_OK;
 }
 
-/* Rewrites into parts that have gradients. */
-static rynd_status take_apart(stepping *s)
-{
-    bool changed = false;
-    RY_TRY(ry_rewrite_recurrent(s->graph, &changed, s->error));
-    RY_TRY(ry_rewrite_deform_conv(s->graph, &changed, s->error));
-    RY_TRY(changed ? ry_graph_compact(s->graph, s->error) : RYND_OK);
-    return changed ? ry_graph_infer(s->graph, s->error) : RYND_OK;
-}
-
 static rynd_status make_step(stepping *s, ry_arena *scratch)
 {
     const bool accumulates = ry_training_accumulates(&s->b->options);
     const char *rate = accumulates ? "train/more" : s->b->training->rate;
     const ry_shape scalar = {.rank = 0};
     ry_value_id loss;
-    RY_TRY(take_apart(s));
+    RY_TRY(ry_graph_take_apart(s->graph, s->error));
     s->parts.values = s->graph->value_count;
     s->parts.inputs = s->graph->input_count;
     RY_TRY(list_wanted(s, scratch));

@@ -182,8 +182,12 @@ static inline void gradient_case_run(const char *name, gradient_build *build)
     for (size_t i = 0; i < c.count; i++) {
         wanted[i] = gradient_differences(&c, i, y, numbers);
     }
-    const ry_differentiation what = {
-        .of = y, .dy = dy, .count = c.count, .wanted = c.input, .gradient = gradient};
+    const ry_differentiation what = {.of_count = 1,
+                                     .of = &y,
+                                     .dy = &dy,
+                                     .count = c.count,
+                                     .wanted = c.input,
+                                     .gradient = gradient};
     if (ry_differentiate(c.graph, &what, &c.error) != RYND_OK) {
         fail_msg("%s: %s", name, c.error.text);
     }

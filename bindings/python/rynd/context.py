@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices and their threads, shared by all models with the same options."""
 
+import contextlib
+import contextvars
 import functools
 import os
 
@@ -18,8 +20,23 @@ def accuracy_number(word):
     return ACCURACIES.index(word)
 
 
+_unheard = contextvars.ContextVar("rynd_unheard", default=False)
+
+
+@contextlib.contextmanager
+def unheard():
+    """Messages of this thread go nowhere, as those about a file that nobody has written."""
+    token = _unheard.set(True)
+    try:
+        yield
+    finally:
+        _unheard.reset(token)
+
+
 def _log(level, message):
     import logging
+    if _unheard.get():
+        return
     logging.getLogger("rynd").log((logging.WARNING, logging.INFO, logging.DEBUG)[min(level, 2)], "%s", message)
 
 

@@ -7,8 +7,9 @@ from collections import namedtuple
 from . import _rynd
 from .context import accuracy_number, context
 from .errors import MissingFileError, ShapeError
+from .gradients import Gradient
 from .parts import Part, Value
-from .plan import Plan
+from .plan import Plan, description
 from .table import table
 from .tuning import Tuning, weights_number
 
@@ -173,6 +174,18 @@ class Model(_rynd.Caller):
         """
         return Part(self._first().part(list(inputs), list(outputs), batch or 0, list((dims or {}).items())), self._accuracy)
 
+    def gradient(self, inputs, outputs=None, batch=None, dims=None):
+        """Makes a Gradient: a model of this model's outputs, and of gradients of inputs by gradients of outputs.
+
+        inputs: names of inputs and initializers whose gradients are computed; such an initializer becomes an input.
+        outputs: names of outputs whose gradients are given; None: all of floating-point types.
+        batch, dims: as plan() has them; its shapes are fixed.
+        Raises NotFoundError (no such input or output), ArgumentError (a name twice, or of integers), ShapeError (a dimension is open),
+        UnsupportedError (an operator without a gradient, by name).
+        """
+        outputs = None if outputs is None else list(outputs)
+        return Gradient(self._first().gradient(list(inputs), outputs, batch or 0, list((dims or {}).items())), self._accuracy)
+
     def save(self, path=None, tensors=None):
         """Writes the model's ONNX file with other values of some constants.
 
@@ -200,7 +213,7 @@ class Model(_rynd.Caller):
         if unknown:
             from .errors import NotFoundError
             raise NotFoundError(f"the model has no input {unknown[0]!r}: its inputs are {', '.join(map(repr, known))}")
-        return [None if name not in inputs else _description(inputs[name]) for name in known]
+        return [None if name not in inputs else description(inputs[name]) for name in known]
 
     def _session_for(self, tensors):
         """A session for tensors of these (dtype, shape, strides): called where no kept one is idle."""
@@ -230,13 +243,6 @@ def _check(value, dtype, shape):
     if value.shape is not None and len(value.shape) != len(shape):
         raise ShapeError(f"input '{value.name}' has {len(value.shape)} dimensions ({_shape_text(value.shape)}), and {len(shape)} were given "
                          f"({_shape_text(shape)})")
-
-
-def _description(given):
-    if isinstance(given, tuple) and given and isinstance(given[0], str):
-        dtype, shape, *strides = given
-        return dtype, tuple(shape), tuple(strides[0]) if strides else None
-    return _rynd.describe(given)
 
 
 def _source(source):

@@ -50,6 +50,14 @@ def _bar(progress):
     return hear, bar.close
 
 
+def description(given):
+    """(dtype, shape, strides or None) of an array, or of such a tuple."""
+    if isinstance(given, tuple) and given and isinstance(given[0], str):
+        dtype, shape, *strides = given
+        return dtype, tuple(shape), tuple(strides[0]) if strides else None
+    return _rynd.describe(given)
+
+
 class Plan(_rynd.Plan):
     """Every decision for a model on a device, made before anything runs. Many threads may share it, each with a session of its own."""
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.compile(model, backend="rynd"): inference by rynd, graph by graph.
+"""torch.compile(model, backend="rynd"): inference and training by rynd, graph by graph.
 
 A graph that PyTorch captures is exported once, with the sizes open that PyTorch calls dynamic, and rynd plans for each shape that comes. Weights
 are constants of the plan. Each call reads them to see whether somebody wrote to them, and loads them again if so; while they change from call to call,
 PyTorch runs the graph. weights="frozen" promises that nobody writes to them, and saves the reading.
+A graph that needs gradients reads its weights anew in each call (torch_training.py).
 The first call of an exported graph runs by PyTorch, too, and compares: an exporter may drop what ONNX has no operator for.
 A graph that rynd cannot run stays with PyTorch, and a StaysWithPyTorch warning says so once, with the reason.
 
@@ -21,11 +22,13 @@ from .errors import ArgumentError
 from .operators import Op
 from .torch_export import differs, dynamo_exporter, reason
 from .torch_graph import Arguments, Refused, export, results_of
+from .torch_training import TrainedGraph
 from .torch_weights import Watch
 
 OPTIONS = ("device", "threads", "accuracy", "isa", "profile", "wisdom", "frozen")
 WEIGHTS = ("watched", "frozen")
 MOST_NUMBERS = 8  # models per graph, one for each combination of its Python numbers
+MANY_NUMBERS = f"its numbers have more than {MOST_NUMBERS} combinations of values: further ones run by PyTorch"
 
 
 class StaysWithPyTorch(UserWarning):
@@ -36,8 +39,6 @@ def _refuse_at_once(examples):
     tensors = [example for example in examples if isinstance(example, torch.Tensor)]
     if not dynamo_exporter():
         raise Refused("PyTorch's exporter to ONNX needs PyTorch 2.6 and the package onnxscript")
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        raise Refused("gradients are wanted: call it under torch.no_grad() or torch.inference_mode()")
     for tensor in tensors:
         if tensor.device.type != "cpu":
             raise Refused(f"a tensor is on {tensor.device}, and rynd takes those of the CPU")
@@ -84,7 +85,7 @@ class _Compiled:
         numbers = self.arguments.numbers_of(values)
         if numbers not in self.models:
             if len(self.models) >= MOST_NUMBERS:
-                self._say_once(f"its numbers have more than {MOST_NUMBERS} combinations of values: further ones run by PyTorch")
+                self._say_once(MANY_NUMBERS)
                 return None
             self.models[numbers] = _ByNumbers(export(self.graph_module, self.arguments, values))
         return self.models[numbers]
@@ -129,6 +130,44 @@ class _Compiled:
         return tuple(made[kind](what) for kind, what in self.results)
 
 
+class _Trained:
+    """A graph with gradients by rynd; by PyTorch from the first failure on."""
+
+    def __init__(self, graph_module, examples, options):
+        options.pop("weights", None)
+        self.graph_module = graph_module
+        self.make = lambda: TrainedGraph(graph_module, examples, options)
+        self.graphs = {}  # numbers -> TrainedGraph
+        self.numbers_of = self.make().arguments.numbers_of
+        self.failed = self.said = False
+
+    def _graph(self, values):
+        """The graph for the Python numbers of now; None beyond the bound."""
+        numbers = self.numbers_of(values)
+        if numbers not in self.graphs:
+            if len(self.graphs) >= MOST_NUMBERS:
+                if not self.said:
+                    _say(self.graph_module, MANY_NUMBERS)
+                self.said = True
+                return None
+            graph = self.make()
+            graph.prepare(values)
+            self.graphs[numbers] = graph
+        return self.graphs[numbers]
+
+    def __call__(self, *values):
+        call = None
+        try:
+            if not self.failed and torch.is_grad_enabled():
+                graph = self._graph(values)
+                call = graph.begin(values) if graph else None
+        except Exception as error:
+            self.failed = True
+            self.graphs.clear()
+            _say(self.graph_module, reason(error))
+        return call() if call else self.graph_module(*values)
+
+
 def _say(graph_module, why):
     operators = sum(node.op.startswith("call") for node in graph_module.graph.nodes)
     warnings.warn(f"a graph of {operators} operations stays with PyTorch: {why}", StaysWithPyTorch, stacklevel=2)
@@ -152,6 +191,8 @@ def compile_graph(graph_module, example_inputs, *, options=None, mode=None):
     _check_options(options, mode)
     try:
         _refuse_at_once(example_inputs)
+        if torch.is_grad_enabled() and any(isinstance(example, torch.Tensor) and example.requires_grad for example in example_inputs):
+            return _Trained(graph_module, example_inputs, options)
         compiled = _Compiled(graph_module, example_inputs, options)
         compiled.plan(example_inputs)
         return compiled

@@ -7,6 +7,7 @@ import re
 import tempfile
 import warnings
 
+from .context import unheard
 from .errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from .model import Model
 
@@ -54,8 +55,14 @@ def _loaded(onnx_program, size, options):
         return Model(path, **options)  # its files stay mapped when their names are gone
 
 
+def model_of(program, names, options):
+    """The Model of a program whose inputs get these names: nothing is a constant but the program's own."""
+    with unheard():  # a module in training mode is no mistake here
+        return _loaded(_onnx_program(program, input_names=names), _bytes(program.constants.values()), options)
+
+
 def _bytes(tensors):
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors if hasattr(tensor, "numel"))
 
 
 class Exported:
@@ -94,6 +101,19 @@ def differs(mine, theirs, accuracy=None):
     mine, exact = mine[finite].double(), theirs[finite].double()
     part = 0.2 if accuracy in ("bf16", "int8") else 0.1 if theirs.element_size() < 4 else 0.01
     return bool(exact.numel()) and not (mine - exact).square().mean().sqrt() <= part * exact.square().mean().sqrt() + 1e-6
+
+
+def gradients_differ(mine, theirs, accuracy=None):
+    """Are the gradients of some tensors others than PyTorch's, beyond rounding? None is zero. Tensors whose gradients cancel out are measured by the largest."""
+    theirs = [None if tensor is None else tensor.double() for tensor in theirs]
+    sizes = [0.0 if tensor is None or not tensor.numel() else tensor.square().mean().sqrt().item() for tensor in theirs]
+    part = 0.3 if accuracy in ("bf16", "int8") else 0.1
+    bound = 1e-3 * max(sizes, default=0) + 1e-6
+    for made, tensor, size in zip(mine, theirs, sizes):
+        made = made.double() if tensor is None else made.double() - tensor
+        if made.numel() and not made.square().mean().sqrt().item() <= part * size + bound:
+            return True
+    return False
 
 
 def _check_results(model, module, example, accuracy):

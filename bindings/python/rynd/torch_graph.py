@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph that PyTorch captured, as a model: its tensors and constants become inputs, all other arguments are known when it is exported."""
 
+import contextlib
 import warnings
 
 import torch
 
-from .torch_export import Exported
+from .torch_export import Exported, model_of
+from .torch_lowering import functional_in_training
+
+
+# Operators, functions and methods that change what has a gradient.
+UNTOLD = frozenset("detach detach_ requires_grad_ _set_grad_enabled set_grad_enabled register_hook retain_grad backward grad".split())
 
 
 class Refused(Exception):
@@ -29,6 +35,12 @@ def _only_read(node):
 def _symbol(size):
     """The expression of a size that PyTorch leaves open; None for a number."""
     return size.node.expr if isinstance(size, torch.SymInt) else None
+
+
+def size_of(size, sizes):
+    """A size as a number. sizes: numbers of symbols, as Arguments.sizes gives them."""
+    symbol = _symbol(size)
+    return size if symbol is None else int(symbol.subs(sizes))
 
 
 def _hint(size):
@@ -85,6 +97,17 @@ class Arguments:
                 self.sources[position] = (tensor.index, tensor.symbols.index(symbol))
                 return
         self.kinds[position] = "number"  # a size of no input: the number itself counts
+
+    def needs_gradient(self, graph):
+        """For each result that is a tensor of the model: does PyTorch give it a gradient?"""
+        output = next(node for node in graph.nodes if node.op == "output").args[0]
+        metas = [result.meta.get("example_value") for result in output if isinstance(result, torch.fx.Node)]
+        return [meta.requires_grad and meta.dtype.is_floating_point for meta in metas if isinstance(meta, torch.Tensor)]
+
+    def sizes(self, values):
+        """The numbers of the symbols in the shapes of inputs."""
+        return {symbol: values[position].shape[dim] for tensor, position in zip(self.tensors, self.at) if position < len(values)
+                for dim, symbol in enumerate(tensor.symbols) if symbol is not None and symbol.is_Symbol}
 
     def numbers_of(self, values):
         """The numbers that the model is made for."""
@@ -154,17 +177,53 @@ def results_of(graph, arguments, placeholders):
 
 # --- the export ---
 
-def export(graph_module, arguments, values):
-    """The graph as an Exported: inputs x0, x1 ... are its tensors, constants c0, c1 ... its parameters and buffers. Raises Refused."""
+@contextlib.contextmanager
+def _exporting():
+    with torch._guards.tracing(None), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _program(graph_module, arguments, values):
+    """The graph as torch.export has it, a function of its tensors and constants; and names for them."""
     constants = [values[position].detach() for position in arguments.constants]
     examples = (*(tensor.example() for tensor in arguments.tensors), *constants)
     shapes = [{dim: torch.export.Dim.AUTO for dim in tensor.open} for tensor in arguments.tensors] + [{} for _ in constants]
-    with torch._guards.tracing(None), torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        bound = _Bound(graph_module, arguments, values)
-        program = torch.export.export(bound, examples, dynamic_shapes=(tuple(shapes),), strict=False)
+    bound = _Bound(graph_module, arguments, values)
+    program = torch.export.export(bound, examples, dynamic_shapes=(tuple(shapes),), strict=False)
+    return program, [f"x{i}" for i in range(len(arguments.tensors))], [f"c{i}" for i in range(len(constants))]
+
+
+def export(graph_module, arguments, values):
+    """The graph as an Exported: inputs x0, x1 ... are its tensors, constants c0, c1 ... its parameters and buffers. Raises Refused."""
+    with _exporting():
+        program, inputs, constants = _program(graph_module, arguments, values)
         signature = program.run_decompositions({}).graph_signature  # which alone lists changes in place
         if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
             raise Refused("it changes a tensor in place (a module in training?)")
-        inputs = [f"x{i}" for i in range(len(arguments.tensors))]
-        return Exported(program, inputs, [f"c{i}" for i in range(len(constants))])
+        return Exported(program, inputs, constants)
+
+
+def _check_differentiable(graph):
+    """Raises Refused if the graph says something about gradients that ONNX has no words for."""
+    for node in graph.nodes:
+        name = getattr(node.target, "__name__", str(node.target))
+        if isinstance(node.target, torch._ops.HigherOrderOperator) or name in UNTOLD:
+            raise Refused(f"{name} decides about gradients, and ONNX has no words for it")
+
+
+def export_training(graph_module, arguments, values, options):
+    """(the graph as a Model, the inputs that it changes in place). The Model's inputs are tensors x0, x1 ... and constants c0, c1 ..., without those
+    that nothing reads; its first outputs are the new contents of changed inputs. Raises Refused."""
+    _check_differentiable(graph_module.graph)
+    with _exporting():
+        program, inputs, constants = _program(graph_module, arguments, values)
+        program = functional_in_training(program)
+        names = [*inputs, *constants]
+        signature = program.graph_signature
+        changed = [signature.user_inputs.index(name) for name in signature.user_inputs_to_mutate.values()]
+        for spec in signature.output_specs:
+            if spec.kind == torch.export.graph_signature.OutputKind.USER_INPUT_MUTATION:
+                spec.kind, spec.target = torch.export.graph_signature.OutputKind.USER_OUTPUT, None
+        program.module_call_graph[0].signature.out_spec = torch.utils._pytree.tree_structure((0,) * len(signature.output_specs))
+        return model_of(program, names, options), changed

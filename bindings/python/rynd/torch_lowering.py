@@ -208,6 +208,58 @@ def lower(program):
     return program
 
 
+# --- modules in training ---
+
+def _batch_norm(x, weight, bias, mean, variance, training, momentum, eps):
+    """By the statistics of the batch, which ONNX's running ones are for a momentum of 0; the exporter takes the running ones."""
+    if not training:
+        return NotImplemented
+    channels, per_channel = x.shape[1], x.numel() // x.shape[1]
+    weight = torch.ones(channels, dtype=x.dtype) if weight is None else weight
+    bias = torch.zeros(channels, dtype=x.dtype) if bias is None else bias
+    attributes = {"epsilon": eps, "momentum": 0.0, "training_mode": 1}
+    y, batch_mean, batch_variance = torch.onnx.ops.symbolic_multi_out(
+        "BatchNormalization", (x, weight, bias, mean, variance), attributes, dtypes=[x.dtype, mean.dtype, mean.dtype],
+        shapes=[x.shape, mean.shape, mean.shape], version=18)
+    unbiased = batch_variance * (per_channel / (per_channel - 1))
+    return (y, batch_mean, torch.rsqrt(batch_variance + eps), mean * (1 - momentum) + batch_mean * momentum,
+            variance * (1 - momentum) + unbiased * momentum)
+
+
+def _batch_norm_without_statistics(x, weight, bias, training, momentum, eps):
+    if not training:
+        return NotImplemented
+    channels = x.shape[1]
+    return _batch_norm(x, weight, bias, torch.zeros(channels, dtype=x.dtype), torch.ones(channels, dtype=x.dtype), True, momentum, eps)[:3]
+
+
+def _cross_entropy(x, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
+    """Spells the loss in operators with gradients. reduction: 0 none, 1 mean, 2 sum."""
+    dim = 1 if x.ndim > 1 else 0
+    if weight is not None or target.dtype.is_floating_point or target.ndim + 1 != x.ndim:
+        return NotImplemented
+    logarithms = torch.log_softmax(x, dim)
+    counts = target != ignore_index
+    picked = logarithms.gather(dim, torch.where(counts, target, torch.zeros_like(target)).unsqueeze(dim)).squeeze(dim)
+    losses = -picked if label_smoothing == 0 else -(1 - label_smoothing) * picked - label_smoothing * logarithms.mean(dim)
+    losses = torch.where(counts, losses, torch.zeros_like(losses))
+    if reduction == 0:
+        return losses
+    return losses.sum() / counts.to(losses.dtype).sum() if reduction == 1 else losses.sum()
+
+
+TRAINING_TABLE = TABLE | {
+    aten.cross_entropy_loss.default: _cross_entropy,
+    aten._native_batch_norm_legit_functional.default: _batch_norm,
+    aten._native_batch_norm_legit.no_stats: _batch_norm_without_statistics,
+}
+
+
+def functional_in_training(program):
+    """The program as lower() makes it, with normalisations in training mode, and with changes in place as further results. Raises Inexpressible."""
+    return program.run_decompositions(TRAINING_TABLE)
+
+
 # --- arguments that the exporter leaves out ---
 
 @functools.cache

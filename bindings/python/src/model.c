@@ -2,6 +2,7 @@
 /* Model: an ONNX file as loaded for a context. */
 #include "errors.h"
 #include "extension.h"
+#include "names.h"
 #include "quantizer.h"
 #include "save.h"
 #include "settings.h"
@@ -278,8 +279,7 @@ static PyObject *model_nodes(PyObject *self, PyObject *unused)
     return nodes;
 }
 
-/* Texts of a list of str, borrowed from it; freed by the caller. NULL: an exception. */
-static const char **texts_of(PyObject *list)
+const char **py_texts_of(PyObject *list)
 {
     const Py_ssize_t count = PyList_Size(list);
     const char **texts = PyMem_Calloc((size_t)count + 1, sizeof *texts);
@@ -305,7 +305,7 @@ static PyObject *model_part(PyObject *object, PyObject *args)
                           &batch, &PyList_Type, &dims)) {
         return NULL;
     }
-    const char **in = texts_of(inputs), **out = in ? texts_of(outputs) : NULL;
+    const char **in = py_texts_of(inputs), **out = in ? py_texts_of(outputs) : NULL;
     if (out && py_dims_take(dims, &taken, &options.dim_count)) {
         options.inputs = in;
         options.input_count = (size_t)PyList_Size(inputs);
@@ -329,6 +329,8 @@ static PyObject *model_part(PyObject *object, PyObject *args)
 }
 
 static PyMethodDef model_methods[] = {
+    {"gradient", py_model_gradient, METH_VARARGS,
+     "(inputs, outputs, batch, dims): a Model of outputs and gradients."},
     {"part", model_part, METH_VARARGS, "(inputs, outputs, batch, dims): a Model of a part."},
     {"save", py_model_save, METH_VARARGS, "(path, {name: array})."},
     {"save_memory", py_model_save_memory, METH_VARARGS, "({name: array}): bytes."},

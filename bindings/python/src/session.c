@@ -123,11 +123,15 @@ bool py_session_fits(const session_object *session, const py_lent *inputs)
     return true;
 }
 
-static rynd_status bind_inputs(session_object *self, const py_lent *inputs)
+static rynd_status bind_inputs(session_object *self, const py_session_part *part,
+                               const py_lent *inputs)
 {
-    for (int i = 0; i < self->inputs; i++) {
+    for (int i = part->first_input; i < part->end_input; i++) {
         session_input *input = &self->in[i];
         const rynd_tensor *tensor = &inputs[i].tensor;
+        if (tensor->dtype == RYND_DTYPE_NONE) {
+            continue; /* as in the run before, says the caller */
+        }
         if (input->bound.data == tensor->data && tensor->data &&
             same_layout(&input->bound, tensor)) {
             continue; /* as in the run before */
@@ -143,9 +147,10 @@ static rynd_status bind_inputs(session_object *self, const py_lent *inputs)
 }
 
 /* A new result for each output whose shape is known. */
-static rynd_status bind_outputs(session_object *self, PyObject **results)
+static rynd_status bind_outputs(session_object *self, const py_session_part *part,
+                                PyObject **results)
 {
-    for (int i = 0; i < self->outputs; i++) {
+    for (int i = part->first_output; i < part->end_output; i++) {
         session_output *output = &self->out[i];
         if (output->later) {
             continue;
@@ -188,38 +193,47 @@ static PyObject *copy_output(session_object *self, int index)
     return (PyObject *)array;
 }
 
-static PyObject *run(session_object *self, const py_lent *inputs, PyObject **results)
+static PyObject *run(session_object *self, const py_session_part *part, const py_lent *inputs,
+                     PyObject **results)
 {
-    rynd_status status = bind_inputs(self, inputs);
+    rynd_status status = bind_inputs(self, part, inputs);
     if (status == RYND_OK) {
-        status = bind_outputs(self, results);
+        status = bind_outputs(self, part, results);
     }
     if (status == RYND_OK) {
         self->running = true;
         Py_BEGIN_ALLOW_THREADS
-        status = rynd_session_run(self->session);
+        status = part->run(self->session);
         Py_END_ALLOW_THREADS
         self->running = false;
     }
     if (status != RYND_OK) {
         return py_raise(status);
     }
-    for (int i = 0; i < self->outputs; i++) {
+    const int first = part->first_output, count = part->end_output - first;
+    for (int i = first; i < part->end_output; i++) {
         if (!results[i] && !(results[i] = copy_output(self, i))) {
             return NULL;
         }
     }
-    if (self->outputs == 1) {
-        return PY_TAKE(results[0]);
+    if (count == 1) {
+        return PY_TAKE(results[first]);
     }
-    PyObject *tuple = PyTuple_New(self->outputs);
-    for (int i = 0; tuple && i < self->outputs; i++) {
-        PyTuple_SetItem(tuple, i, PY_TAKE(results[i]));
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple && i < count; i++) {
+        PyTuple_SetItem(tuple, i, PY_TAKE(results[first + i]));
     }
     return tuple;
 }
 
 PyObject *py_session_run(session_object *self, const py_lent *inputs)
+{
+    const py_session_part all = {0, self->inputs, 0, self->outputs, rynd_session_run};
+    return py_session_run_part(self, &all, inputs);
+}
+
+PyObject *py_session_run_part(session_object *self, const py_session_part *part,
+                              const py_lent *inputs)
 {
     if (self->running) {
         return py_fail_busy("this session runs in another thread: make one session a thread, by "
@@ -232,7 +246,7 @@ PyObject *py_session_run(session_object *self, const py_lent *inputs)
     if (!results) {
         return PyErr_NoMemory();
     }
-    PyObject *result = run(self, inputs, results);
+    PyObject *result = run(self, part, inputs, results);
     for (int i = 0; i < self->outputs; i++) {
         Py_XDECREF(results[i]);
     }
@@ -313,11 +327,23 @@ static PyMethodDef session_methods[] = {
      "Runs the plan on one array for each input, by position or by name, and returns an Array, or "
      "a tuple of them where the model has several outputs. Inputs are read where they are; results "
      "own their memory. One thread at a time: BusyError otherwise."},
+    {"run_forward", (PyCFunction)(void (*)(void))py_session_forward, METH_FASTCALL,
+     "run_forward(*arrays)\n--\n\n"
+     "The forward pass of a Gradient's session: one array for each input of the model, in order; "
+     "None: the array of the run before, which is still alive. Returns what the model does."},
+    {"run_backward", (PyCFunction)(void (*)(void))py_session_backward, METH_FASTCALL,
+     "run_backward(*gradients)\n--\n\n"
+     "The backward pass after run_forward: one array for each output whose gradient is given. "
+     "Returns the gradients of inputs. The inputs of the forward pass that `rereads` names must "
+     "have kept their content."},
     {"_profile", session_profile, METH_O, "Records step times in the runs that follow."},
     {"_step_seconds", session_step_seconds, METH_NOARGS, "Of the last run, one a step."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef session_attributes[] = {
+    {"rereads", py_session_rereads, NULL,
+     "Indices of the inputs that run_backward reads again, as a list; empty for other sessions.",
+     NULL},
     {"memory", session_memory, NULL, "Bytes that the session holds.", NULL},
     {"copied", session_copied, NULL,
      "Bytes of inputs and outputs that the last run copied on the host: 0 where the plan was made "

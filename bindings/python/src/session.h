@@ -30,6 +30,21 @@ typedef struct session_object {
  * them where there are several outputs. NULL: an exception is set. */
 PyObject *py_session_run(session_object *session, const py_lent *inputs);
 
+/* The inputs and outputs of a run, and its function. */
+typedef struct py_session_part {
+    int first_input, end_input, first_output, end_output;
+    rynd_status (*run)(rynd_session *session);
+} py_session_part;
+
+/* The same of a part. Inputs of dtype NONE stay bound as they are. */
+PyObject *py_session_run_part(session_object *session, const py_session_part *part,
+                              const py_lent *inputs);
+
+/* Methods of sessions with gradients: gradient.c. */
+PyObject *py_session_forward(PyObject *object, PyObject *const *arguments, Py_ssize_t count);
+PyObject *py_session_backward(PyObject *object, PyObject *const *arguments, Py_ssize_t count);
+PyObject *py_session_rereads(PyObject *object, void *unused);
+
 /* Do the inputs have the planned dtypes, shapes and strides? */
 bool py_session_fits(const session_object *session, const py_lent *inputs);
 

@@ -84,6 +84,23 @@ static void trainers(void **state)
     rynd_trainer_destroy(trainer);
 }
 
+static void gradients(void **state)
+{
+    (void)state;
+    rynd_model *made;
+    const rynd_gradient_options options = RYND_SIZED(
+        rynd_gradient_options, .inputs = (const char *const[]){"w1"}, .input_count = 1, .batch = 1);
+    REFUSES(rynd_model_create_gradient, model, NULL, &options, &made);
+    REFUSES(rynd_model_create_gradient, gradient, model, &options, NULL);
+    TAKES(rynd_model_create_gradient, options,
+          rynd_model_create_gradient(model, NULL, &made) == RYND_ERROR_ARGUMENT);
+    REFUSES(rynd_session_run_forward, session, NULL);
+    REFUSES(rynd_session_run_backward, session, NULL);
+    TAKES(rynd_plan_forward_inputs, plan, rynd_plan_forward_inputs(NULL) == 0);
+    TAKES(rynd_plan_forward_outputs, plan, rynd_plan_forward_outputs(NULL) == 0);
+    TAKES(rynd_plan_rereads_input, plan, rynd_plan_rereads_input(NULL, 0) == 0);
+}
+
 static void exchanges(void **state)
 {
     (void)state;
@@ -393,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trainers),
+        cmocka_unit_test(gradients),
         cmocka_unit_test(exchanges),
         cmocka_unit_test(machines),
         cmocka_unit_test(checks),

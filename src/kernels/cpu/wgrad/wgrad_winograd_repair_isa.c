@@ -21,6 +21,40 @@ RY_INLINE ry_vf load_channels(const float *dy, int64_t step, int64_t columns)
     return ry_vf_load(lanes);
 }
 
+/* Positions whose windows lie inside the image. x: the first tap of the first window. */
+static void add_inside(const wgrad_shape *s, const float *x, const float *dy, int64_t count,
+                       int64_t columns, ry_vf total[WGRAD_WINDOW])
+{
+    const int64_t row = s->x.step[1], next = s->x.step[2];
+    ry_vf sum[WGRAD_WINDOW];
+    for (int tap = 0; tap < WGRAD_WINDOW; tap++) {
+        sum[tap] = total[tap];
+    }
+    for (int64_t at = 0; at < count; at++) {
+        const ry_vf d = load_channels(dy + at * s->dy.step[2], s->dy.channel, columns);
+        const float *from = x + at * next;
+        for (int tap = 0; tap < WGRAD_WINDOW; tap++) {
+            const int64_t place = tap / WGRAD_TAPS * row + tap % WGRAD_TAPS * next;
+            sum[tap] = ry_vf_fma(ry_vf_set(from[place]), d, sum[tap]);
+        }
+    }
+    for (int tap = 0; tap < WGRAD_WINDOW; tap++) {
+        total[tap] = sum[tap];
+    }
+}
+
+/* Positions from `at` on whose windows lie inside; 0: the window at `at` does not. Windows move by
+ * one position, and their taps are neighbours. */
+static int64_t count_inside(const wgrad_shape *s, int64_t line, int64_t at)
+{
+    const ry_window_axis *along = &s->axis[2];
+    const ry_window_range rows = ry_window_taps(&s->axis[1], line),
+                          taps = ry_window_taps(along, at);
+    const bool inside = rows.end - rows.begin == WGRAD_TAPS && taps.end - taps.begin == WGRAD_TAPS;
+    const int64_t room = along->in - ry_window_at(along, at, 0) - (WGRAD_TAPS - 1);
+    return inside ? ry_min(room, along->out - at) : 0;
+}
+
 /* A line of positions of an image. */
 static void add_line(const wgrad_shape *s, const float *x, const float *dy, int64_t line,
                      int64_t columns, ry_vf total[WGRAD_WINDOW])
@@ -31,8 +65,16 @@ static void add_line(const wgrad_shape *s, const float *x, const float *dy, int6
         sum[tap] = ry_vf_zero();
     }
     for (int64_t at = 0; at < along->out; at++) {
-        const ry_vf d =
-            load_channels(dy + line * s->dy.step[1] + at * s->dy.step[2], s->dy.channel, columns);
+        const float *dy_at = dy + line * s->dy.step[1] + at * s->dy.step[2];
+        const int64_t inside = count_inside(s, line, at);
+        if (inside > 0) {
+            const float *first = x + ry_window_at(down, line, 0) * s->x.step[1] +
+                                 ry_window_at(along, at, 0) * s->x.step[2];
+            add_inside(s, first, dy_at, inside, columns, sum);
+            at += inside - 1;
+            continue;
+        }
+        const ry_vf d = load_channels(dy_at, s->dy.channel, columns);
         const ry_window_range rows = ry_window_taps(down, line), taps = ry_window_taps(along, at);
         for (int64_t i = rows.begin; i < rows.end; i++) {
             for (int64_t j = taps.begin; j < taps.end; j++) {
