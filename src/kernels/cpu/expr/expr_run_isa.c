@@ -408,7 +408,7 @@ static void merge_slices(expr_runner *r, int64_t unit)
     finish(r, unit);
 }
 
-static void run(const ry_cpu_launch *launch, size_t task)
+void RY_ISA_SYMBOL(expr_run_task)(const ry_cpu_launch *launch, size_t task)
 {
     const ry_expr_plan *plan = launch->state;
     expr_runner r;
@@ -425,9 +425,10 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-#define KERNEL(symbol, class, takes)                                         \
-    RY_CPU_KERNEL(symbol, expr, class, .simd = RY_SIMD, .applicable = takes, \
-                  .prepare = ry_expr_prepare, .initialise = ry_expr_initialise, .run = run)
+#define KERNEL(symbol, class, takes)                                            \
+    RY_CPU_KERNEL(symbol, expr, class, .simd = RY_SIMD, .applicable = takes,    \
+                  .prepare = ry_expr_prepare, .initialise = ry_expr_initialise, \
+                  .run = RY_ISA_SYMBOL(expr_run_task))
 
 KERNEL(expr, strict, ry_expr_applicable);
 KERNEL(expr_near, near32, ry_expr_near_applicable);
