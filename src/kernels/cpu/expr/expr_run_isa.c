@@ -99,6 +99,12 @@ static void run_step(const expr_runner *r, const ry_expr_step *s, size_t rows, s
     case RY_STEP_SATURATE: converts[s->type]->saturate[s->code](count, reg[s->y], reg[s->a]); break;
     case RY_STEP_TRUTH: converts[s->type]->truth(count, reg[s->y], reg[s->a]); break;
     case RY_STEP_ROUND: expr_half_of((uint8_t)s->code)->round(count, reg[s->y], reg[s->a]); break;
+    case RY_STEP_DEQUANTISE:
+        RY_ISA_SYMBOL(expr_dequantise)[s->type](count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]);
+        break;
+    case RY_STEP_QUANTISE:
+        RY_ISA_SYMBOL(expr_quantise)[s->type](count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]);
+        break;
     case RY_STEP_REDUCE: reduce(r, s->y, reg[s->a], rows, n); break;
     }
 }
