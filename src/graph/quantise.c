@@ -77,10 +77,33 @@ static void list_readers(ry_quantising *z)
 static rynd_status quantise_node(ry_quantising *z, ry_node_id id)
 {
     const ry_node *node = &z->graph->nodes[id];
-    return node->op == RY_OP_dead   ? RYND_OK
-           : is_product(node)       ? ry_quantise_product(z, id)
-           : node->op == RY_OP_expr ? ry_quantise_addition(z, id)
-                                    : ry_quantise_move(z, id);
+    if (node->op == RY_OP_expr) {
+        RY_TRY(ry_quantise_again(z, id));
+        return z->graph->nodes[id].op == RY_OP_dead ? RYND_OK : ry_quantise_addition(z, id);
+    }
+    return node->op == RY_OP_dead ? RYND_OK
+           : is_product(node)     ? ry_quantise_product(z, id)
+                                  : ry_quantise_move(z, id);
+}
+
+typedef rynd_status (*node_change)(ry_quantising *z, ry_node_id id);
+
+/* Changes the nodes that the graph has at first, and sorts what became of it. */
+static rynd_status walk(ry_quantising *z, node_change change)
+{
+    ry_graph *graph = z->graph;
+    z->values = graph->value_count;
+    z->reader = RY_TAKE(&graph->arena, ry_node_id, graph->value_count);
+    z->as_unsigned = RY_TAKE(&graph->arena, ry_value_id, graph->value_count);
+    if (!z->reader || !z->as_unsigned) {
+        return ry_fail_memory(z->error);
+    }
+    list_readers(z);
+    const ry_node_id nodes = (ry_node_id)graph->node_count;
+    for (ry_node_id n = 0; n < nodes; n++) {
+        RY_TRY(change(z, n));
+    }
+    return ry_graph_compact(graph, z->error);
 }
 
 rynd_status ry_graph_quantise(ry_graph *graph, ry_error *error)
@@ -88,19 +111,9 @@ rynd_status ry_graph_quantise(ry_graph *graph, ry_error *error)
     if (!has_bytes(graph)) {
         return RYND_OK;
     }
-    ry_quantising z = {.graph = graph,
-                       .error = error,
-                       .values = graph->value_count,
-                       .reader = RY_TAKE(&graph->arena, ry_node_id, graph->value_count),
-                       .as_unsigned = RY_TAKE(&graph->arena, ry_value_id, graph->value_count)};
-    if (!z.reader || !z.as_unsigned) {
-        return ry_fail_memory(error);
-    }
+    ry_quantising z = {.graph = graph, .error = error};
     RY_TRY(ry_quantise_programs_read(graph, &z.programs, error));
-    list_readers(&z);
-    const ry_node_id nodes = (ry_node_id)graph->node_count;
-    for (ry_node_id n = 0; n < nodes; n++) {
-        RY_TRY(quantise_node(&z, n));
-    }
-    return ry_graph_compact(graph, error);
+    RY_TRY(walk(&z, ry_quantise_concat));
+    RY_TRY(walk(&z, ry_quantise_share));
+    return walk(&z, quantise_node);
 }

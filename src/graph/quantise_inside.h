@@ -47,4 +47,14 @@ rynd_status ry_quantise_product(ry_quantising *z, ry_node_id id);
 rynd_status ry_quantise_addition(ry_quantising *z, ry_node_id id);
 rynd_status ry_quantise_move(ry_quantising *z, ry_node_id id);
 
+/* Drops a QuantizeLinear of what DequantizeLinear made by the same numbers. */
+rynd_status ry_quantise_again(ry_quantising *z, ry_node_id id);
+
+/* Moves QuantizeLinear before a concatenation. */
+rynd_status ry_quantise_concat(ry_quantising *z, ry_node_id id);
+
+/* Gives each expression that reads dequantised data a DequantizeLinear of its own, so that it can
+ * read the bytes. */
+rynd_status ry_quantise_share(ry_quantising *z, ry_node_id id);
+
 #endif

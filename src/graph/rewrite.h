@@ -29,7 +29,8 @@
     X(epilogue, "residual add and activation into the convolution or matmul before them")    \
     X(batch_norm, "other BatchNormalization into a multiply-add")                            \
     X(expr_chain, "pointwise nodes into the pointwise node behind them")                     \
-    X(activation, "HardSwish, GELU, SiLU ... spelled in small nodes")
+    X(activation, "HardSwish, GELU, SiLU ... spelled in small nodes")                        \
+    X(byte_program, "one-element constants into the program of one tensor of bytes")
 
 #define RY_REWRITE(name, what) \
     rynd_status ry_rewrite_##name(ry_graph *graph, bool *changed, ry_error *error);
@@ -47,6 +48,11 @@ ry_node *ry_rewrite_inner(const ry_graph *graph, ry_value_id value, ry_op op);
 bool ry_rewrite_is_expr(const ry_node *node, const struct ry_expr *program);
 /* Room for `count` inputs; new ones are absent. False when out of memory. */
 bool ry_rewrite_widen(ry_graph *graph, ry_node *node, int count);
+/* Is the node a pointwise expression of one tensor of bytes, and of numbers, that gives bytes? */
+bool ry_rewrite_is_table(const ry_graph *graph, const ry_node *node, ry_value_id *tensor);
+/* Is an expression still one of `tensor` alone after its input `input` became a table of it? */
+bool ry_rewrite_stays_table(const ry_graph *graph, const ry_node *outer, int input,
+                            ry_value_id tensor);
 /* The nodes from `first` on, which give `result`, replace a node: it becomes a view of the result
  * in the shape of its output 0, and they get its source. */
 void ry_rewrite_replace(ry_graph *graph, ry_node_id node, ry_node_id first, ry_value_id result);

@@ -8,11 +8,16 @@
 enum { MAX_INPUTS = 12, MAX_INSTRUCTIONS = 64 };
 
 /* Joining a small operand that the outer node broadcasts would compute it again for every element.
- */
+ * A table of bytes is looked up sooner than it is computed. */
 static bool joinable(const ry_graph *graph, const ry_node *outer, int input, const ry_node *inner)
 {
     if (!inner || inner->outputs != 1 || inner->attrs.expr.axes_input ||
         inner->attrs.expr.program->reduces) {
+        return false;
+    }
+    ry_value_id tensor;
+    if (ry_rewrite_is_table(graph, inner, &tensor) &&
+        !ry_rewrite_stays_table(graph, outer, input, tensor)) {
         return false;
     }
     const ry_expr *o = outer->attrs.expr.program, *i = inner->attrs.expr.program;

@@ -244,6 +244,7 @@ static rynd_status execute(const ry_query *query, const void *const *in, void *c
     ry_prepared prepared;
     ry_bound bound;
     RY_TRY(ry_prepare(query, 0, &prepared, error));
+    prepared.packs = prepared.pack_tasks > 0; /* what no input changes, too */
     RY_TRY(ry_prepared_initialise(&prepared, NULL, query->target, arena, error));
     RY_TRY(ry_bind(&prepared, NULL, actual, arena, &bound, error));
     void **argument = bound.launch.resolved;

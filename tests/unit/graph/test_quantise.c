@@ -213,6 +213,75 @@ static void residuals_and_pools(void **state)
     }
 }
 
+static ry_value_id resized(fixture *f, ry_value_id x)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_resize);
+    attrs.resize.coordinates = RY_resize_coordinates_asymmetric;
+    attrs.resize.nearest = RY_resize_nearest_floor;
+    attrs.resize.scales = (ry_floats){4, {1, 1, 2, 2}};
+    attrs.resize.roi = (ry_floats){8, {0, 0, 0, 0, 1, 1, 1, 1}};
+    return node(f, RY_OP_resize, &attrs, 1, &x);
+}
+
+static ry_value_id padded(fixture *f, ry_value_id x, double fill)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_pad);
+    attrs.pad.pads = (ry_ints){8, {0, 0, 1, 0, 0, 0, 2, 1}};
+    attrs.pad.value = fill;
+    return node(f, RY_OP_pad, &attrs, 1, &x);
+}
+
+/* A concatenation takes bytes of its result's scale, and what moves elements has bytes on both
+ * sides, whether its result is quantised or not. */
+static void moves_have_bytes(void **state)
+{
+    (void)state;
+    for (int type = 0; type < 2; type++) {
+        fixture f = begin();
+        const numbers *q = &y_numbers[type];
+        ry_attrs join = ry_attrs_default(RY_OP_concat);
+        join.concat.axis = 1;
+        const ry_value_id a = start(&f, type),
+                          b = dequantise(&f, quantise(&f, expr1(&f, "x0 * 1.5", a), q), q),
+                          both[2] = {a, b};
+        ry_value_id y = quantise(&f, node(&f, RY_OP_concat, &join, 2, both), q);
+        y = quantise(&f, resized(&f, dequantise(&f, y, q)), q);
+        compare(&f, padded(&f, dequantise(&f, y, q), 0), 0);
+        const ry_op moved[] = {RY_OP_concat, RY_OP_resize, RY_OP_pad};
+        for (size_t i = 0; i < sizeof moved / sizeof *moved; i++) {
+            const ry_node *move = only(f.graph, moved[i]);
+            assert_int_equal(f.graph->values[move->out[0]].dtype, RY_u8);
+        }
+        assert_int_equal(f.graph->values[only(f.graph, RY_OP_concat)->in[0]].dtype, RY_u8);
+        end(&f);
+    }
+}
+
+/* No byte stands for the number that the pad fills with. */
+static void pads_of_other_numbers_stay(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    compare(&f, padded(&f, start(&f, 0), 0.013), 0);
+    assert_int_equal(f.graph->values[only(f.graph, RY_OP_pad)->out[0]].dtype, RY_f32);
+    end(&f);
+}
+
+/* Each expression reads the bytes, though one DequantizeLinear gives both their floats. */
+static void shared_floats_are_not_stored(void **state)
+{
+    (void)state;
+    fixture f = begin();
+    const ry_value_id x = start(&f, 0);
+    const ry_value_id y = expr2(&f, "x0 * x1", expr1(&f, "sigmoid(x0)", x), x);
+    compare(&f, quantise(&f, y, &y_numbers[0]), 0);
+    for (ry_value_id v = 0; v < f.graph->value_count; v++) {
+        assert_true(f.graph->values[v].dtype != RY_f32 || f.graph->values[v].uses < 2 ||
+                    f.graph->values[v].constant);
+    }
+    end(&f);
+}
+
 static void products(void **state)
 {
     (void)state;
@@ -259,9 +328,15 @@ static void integers_become_quantised(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions),      cmocka_unit_test(floats_come_from_sums),
-        cmocka_unit_test(wide_weights_stay), cmocka_unit_test(residuals_and_pools),
-        cmocka_unit_test(products),          cmocka_unit_test(integers_become_quantised),
+        cmocka_unit_test(convolutions),
+        cmocka_unit_test(floats_come_from_sums),
+        cmocka_unit_test(wide_weights_stay),
+        cmocka_unit_test(residuals_and_pools),
+        cmocka_unit_test(products),
+        cmocka_unit_test(integers_become_quantised),
+        cmocka_unit_test(moves_have_bytes),
+        cmocka_unit_test(pads_of_other_numbers_stay),
+        cmocka_unit_test(shared_floats_are_not_stored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles a program to the evaluator's steps: registers, buffers reused as soon as their values
  * are dead, single values computed once. */
-#include "kernels/cpu/expr/expr_plan.h"
+#include "kernels/cpu/expr/expr_fuse.h"
 
 #include <assert.h>
 #include <string.h>
@@ -100,13 +100,14 @@ static bool is_half(ry_dtype dtype)
     return dtype == RY_f16 || dtype == RY_bf16;
 }
 
-/* A cast to f32 of f16 or bf16, which were widened when they were read. */
+/* A cast to the type that the loops have already: f16 and bf16 are widened when they are read. */
 static bool changes_nothing(const compiler *c, int i)
 {
     const ry_expr_instruction *in = &c->program->code[i];
-    return in->code == RY_EXPR_cast && in->dtype == RY_f32 &&
-           c->program->code[in->operand[0]].code != RY_EXPR_constant &&
-           is_half(c->types[in->operand[0]]) && !is_result(c, i);
+    const ry_dtype from = c->types[in->operand[0]];
+    return in->code == RY_EXPR_cast && c->program->code[in->operand[0]].code != RY_EXPR_constant &&
+           (from == in->dtype ? !is_half(from) : in->dtype == RY_f32 && is_half(from)) &&
+           !is_result(c, i);
 }
 
 /* The instruction whose value i has: i itself, or the operand of a copy or no-op. */
@@ -441,6 +442,8 @@ double ry_expr_compile(ry_expr_plan *plan, const ry_expr *program, const ry_dtyp
     compile_pass(&c, false, false);
     store_plain(&c);
     plan->steps = c.steps - plan->first_steps;
+    ry_expr_fuse(plan, c.step + plan->first_steps, &plan->steps);
+    c.steps = plan->first_steps + plan->steps;
     memset(c.busy + kept_buffers, 0,
            (size_t)(plan->buffers > kept_buffers ? plan->buffers - kept_buffers : 0));
     for (int r = 0; r < plan->reductions; r++) {

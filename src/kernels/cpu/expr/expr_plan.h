@@ -72,9 +72,11 @@ typedef enum ry_expr_step_kind {
     RY_STEP_EXPAND, /* y = a, one value, everywhere */
     RY_STEP_CAST,   /* y = a, of another type: code is a ry_loop_type */
     RY_STEP_SATURATE,
-    RY_STEP_TRUTH, /* y = a != 0 */
-    RY_STEP_ROUND, /* y = a rounded to code, a ry_dtype of 16 bits */
-    RY_STEP_REDUCE /* reduction y takes a in */
+    RY_STEP_TRUTH,      /* y = a != 0 */
+    RY_STEP_ROUND,      /* y = a rounded to code, a ry_dtype of 16 bits */
+    RY_STEP_DEQUANTISE, /* y = (a - b) * c in f32; type: of the bytes */
+    RY_STEP_QUANTISE,   /* y = round(a / c) + b; type: of the bytes */
+    RY_STEP_REDUCE      /* reduction y takes a in */
 } ry_expr_step_kind;
 
 typedef struct ry_expr_step {

@@ -99,6 +99,12 @@ static void run_step(const expr_runner *r, const ry_expr_step *s, size_t rows, s
     case RY_STEP_SATURATE: converts[s->type]->saturate[s->code](count, reg[s->y], reg[s->a]); break;
     case RY_STEP_TRUTH: converts[s->type]->truth(count, reg[s->y], reg[s->a]); break;
     case RY_STEP_ROUND: expr_half_of((uint8_t)s->code)->round(count, reg[s->y], reg[s->a]); break;
+    case RY_STEP_DEQUANTISE:
+        RY_ISA_SYMBOL(expr_dequantise)[s->type](count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]);
+        break;
+    case RY_STEP_QUANTISE:
+        RY_ISA_SYMBOL(expr_quantise)[s->type](count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]);
+        break;
     case RY_STEP_REDUCE: reduce(r, s->y, reg[s->a], rows, n); break;
     }
 }
@@ -408,7 +414,7 @@ static void merge_slices(expr_runner *r, int64_t unit)
     finish(r, unit);
 }
 
-static void run(const ry_cpu_launch *launch, size_t task)
+void RY_ISA_SYMBOL(expr_run_task)(const ry_cpu_launch *launch, size_t task)
 {
     const ry_expr_plan *plan = launch->state;
     expr_runner r;
@@ -424,9 +430,10 @@ static void run(const ry_cpu_launch *launch, size_t task)
     }
 }
 
-#define KERNEL(symbol, class, takes)                                         \
-    RY_CPU_KERNEL(symbol, expr, class, .simd = RY_SIMD, .applicable = takes, \
-                  .prepare = ry_expr_prepare, .initialise = ry_expr_initialise, .run = run)
+#define KERNEL(symbol, class, takes)                                            \
+    RY_CPU_KERNEL(symbol, expr, class, .simd = RY_SIMD, .applicable = takes,    \
+                  .prepare = ry_expr_prepare, .initialise = ry_expr_initialise, \
+                  .run = RY_ISA_SYMBOL(expr_run_task))
 
 KERNEL(expr, strict, ry_expr_applicable);
 KERNEL(expr_near, near32, ry_expr_near_applicable);

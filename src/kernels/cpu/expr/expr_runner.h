@@ -30,6 +30,9 @@ static inline const ry_expr_half_converts *expr_half_of(uint8_t dtype)
                               : NULL;
 }
 
+/* Computes a task of the launch's evaluator. */
+void RY_ISA_SYMBOL(expr_run_task)(const ry_cpu_launch *launch, size_t task);
+
 /* Copies rows of `n` elements of `size` bytes, which begin at base + row[r] and are `step` bytes
  * apart, to contiguous y. */
 void RY_ISA_SYMBOL(expr_load_rows)(size_t size, size_t rows, size_t n, void *y, const char *base,
