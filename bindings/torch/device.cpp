@@ -3,8 +3,9 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/GeneratorForPrivateuseone.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
-#include <c10/core/CPUAllocator.h>
+#include <atomic>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <chrono>
 #include <torch/library.h>
 
 #include "memory.h"
@@ -16,7 +17,12 @@ namespace
 
 constexpr c10::DeviceType TYPE = c10::DeviceType::PrivateUse1;
 
-// Runs are synchronous: a stream is a name, and every event is reached.
+using Clock = std::chrono::steady_clock;
+
+// Runs are synchronous: a stream is a name, and an event the time at which it was recorded.
+thread_local c10::StreamId current_stream = 0;
+std::atomic<c10::StreamId> last_stream{0};
+
 struct Guard final : c10::impl::DeviceGuardImplInterface {
     c10::DeviceType type() const override
     {
@@ -39,19 +45,25 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     }
     c10::Stream getStream(c10::Device device) const override
     {
-        return c10::Stream(c10::Stream::DEFAULT, device);
+        return c10::Stream(c10::Stream::UNSAFE, whole(device), current_stream);
     }
     c10::Stream getDefaultStream(c10::Device device) const override
     {
-        return c10::Stream(c10::Stream::DEFAULT, device);
+        return c10::Stream(c10::Stream::DEFAULT, whole(device));
+    }
+    c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override
+    {
+        return getNewStream(device, 0);
     }
     c10::Stream getNewStream(c10::Device device, int) const override
     {
-        return c10::Stream(c10::Stream::DEFAULT, device);
+        return c10::Stream(c10::Stream::UNSAFE, whole(device), ++last_stream);
     }
     c10::Stream exchangeStream(c10::Stream stream) const override
     {
-        return stream;
+        const c10::Stream before = getStream(stream.device());
+        current_stream = stream.id();
+        return before;
     }
     c10::DeviceIndex deviceCount() const noexcept override
     {
@@ -67,8 +79,12 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     void synchronizeDevice(c10::DeviceIndex) const override
     {
     }
-    void record(void **, const c10::Stream &, c10::DeviceIndex, c10::EventFlag) const override
+    void record(void **event, const c10::Stream &, c10::DeviceIndex, c10::EventFlag) const override
     {
+        if (!*event) {
+            *event = new Clock::time_point;
+        }
+        *static_cast<Clock::time_point *>(*event) = Clock::now();
     }
     void block(void *, const c10::Stream &) const override
     {
@@ -80,11 +96,25 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     void synchronizeEvent(void *) const override
     {
     }
-    void destroyEvent(void *, c10::DeviceIndex) const noexcept override
+    void destroyEvent(void *event, c10::DeviceIndex) const noexcept override
     {
+        delete static_cast<Clock::time_point *>(event);
+    }
+    double elapsedTime(void *from, void *to, c10::DeviceIndex) const override
+    {
+        TORCH_CHECK(from && to, "rynd: elapsed_time needs two events that were recorded");
+        const auto time =
+            *static_cast<Clock::time_point *>(to) - *static_cast<Clock::time_point *>(from);
+        return std::chrono::duration<double, std::milli>(time).count();
     }
     void recordDataPtrOnStream(const c10::DataPtr &, const c10::Stream &) const override
     {
+    }
+
+  private:
+    static c10::Device whole(c10::Device device)
+    {
+        return {TYPE, std::max<c10::DeviceIndex>(device.index(), 0)};
     }
 };
 
@@ -126,13 +156,13 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     {
         return 0;
     }
-    bool isPinnedPtr(const void *) const override
+    bool isPinnedPtr(const void *memory) const override
     {
-        return false;
+        return is_pinned(memory);
     }
     c10::Allocator *getPinnedMemoryAllocator() const override
     {
-        return c10::GetCPUAllocator();
+        return &pinned_allocator();
     }
     at::Device getDeviceFromPtr(void *) const override
     {

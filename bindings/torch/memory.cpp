@@ -2,6 +2,7 @@
 #include "memory.h"
 
 #include <atomic>
+#include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 #include <cstdlib>
 #include <cstring>
@@ -134,7 +135,68 @@ struct Allocator final : c10::Allocator {
     }
 };
 
+// Blocks of pinned memory: address behind the last byte, by first address.
+class PinnedBlocks final : public c10::Allocator
+{
+  public:
+    at::DataPtr allocate(size_t size) override
+    {
+        at::DataPtr data = c10::GetCPUAllocator()->allocate(size);
+        void *memory = data.get();
+        if (!memory) {
+            return data;
+        }
+        {
+            const std::lock_guard<std::mutex> lock(mutex);
+            ends[memory] = static_cast<char *>(memory) + size;
+        }
+        return {memory, new at::DataPtr(std::move(data)), &release, c10::DeviceType::CPU};
+    }
+    void copy_data(void *to, const void *from, size_t count) const override
+    {
+        std::memcpy(to, from, count);
+    }
+    bool has(const void *memory)
+    {
+        const std::lock_guard<std::mutex> lock(mutex);
+        const auto after = ends.upper_bound(const_cast<void *>(memory));
+        return after != ends.begin() && memory < std::prev(after)->second;
+    }
+
+  private:
+    static void release(void *context);
+
+    std::mutex mutex;
+    std::map<void *, void *> ends;
+};
+
+PinnedBlocks &pinned()
+{
+    static PinnedBlocks *const only = new PinnedBlocks; // never destroyed: tensors may outlive it
+    return *only;
+}
+
+void PinnedBlocks::release(void *context)
+{
+    at::DataPtr *data = static_cast<at::DataPtr *>(context);
+    {
+        const std::lock_guard<std::mutex> lock(pinned().mutex);
+        pinned().ends.erase(data->get());
+    }
+    delete data;
+}
+
 } // namespace
+
+c10::Allocator &pinned_allocator()
+{
+    return pinned();
+}
+
+bool is_pinned(const void *memory)
+{
+    return pinned().has(memory);
+}
 
 c10::Allocator &allocator()
 {

@@ -12,6 +12,10 @@ namespace rynd_torch
 
 c10::Allocator &allocator();
 
+// Host memory for transfers, of the CPU's allocator. The device reads all memory of the host: it is pinned by name only.
+c10::Allocator &pinned_allocator();
+bool is_pinned(const void *memory);
+
 // A number that is another one after each write to a block of the allocator, and for each new block: equal stamps of one address mean equal content.
 // 0: the memory is not the allocator's.
 uint64_t stamp(const c10::StorageImpl &storage);

@@ -4,6 +4,7 @@
 
 #include "memory.h"
 #include "problem.h"
+#include "tensors.h"
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
 {
@@ -19,6 +20,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
     });
     module.def("clear_operators", rynd_torch::clear_cache);
     module.def("set_threads", rynd_torch::set_threads);
+    module.def("on_host", [](const at::Tensor &tensor) {
+        return tensor.is_privateuseone() ? rynd_torch::written_on_host(tensor) : tensor;
+    });
     module.def("generator", [] {
         return at::globalContext().defaultGenerator(at::Device(c10::DeviceType::PrivateUse1, 0));
     });

@@ -89,7 +89,29 @@ const Row rows[] = {
     {"logical_and.out", "and(cast($0, bool), cast($1, bool))"},
     {"logical_or.out", "or(cast($0, bool), cast($1, bool))"},
     {"logical_not.out", "not(cast($0, bool))"},
-    {"isnan", "isnan($0)"},
+    {"acos.out", "acos($0)"},
+    {"acosh.out", "acosh($0)"},
+    {"asin.out", "asin($0)"},
+    {"asinh.out", "asinh($0)"},
+    {"atan.out", "atan($0)"},
+    {"atanh.out", "atanh($0)"},
+    {"clamp_max.out", "min($0, $1)"},
+    {"clamp_max.Tensor_out", "min($0, $1)"},
+    {"clamp_min.out", "max($0, $1)"},
+    {"clamp_min.Tensor_out", "max($0, $1)"},
+    {"cosh.out", "cosh($0)"},
+    {"exp2.out", "exp($0 * 0.6931471805599453)"},
+    {"fmod.Tensor_out", "fmod($0, $1)"},
+    {"log10.out", "log($0) * 0.4342944819032518"},
+    {"log2.out", "log($0) * 1.4426950408889634"},
+    {"pow.Scalar_out", "pow($0, $1)"},
+    {"remainder.Tensor_out", "mod($0, $1)"},
+    {"sgn.out", "sign($0)"},
+    {"sinh.out", "sinh($0)"},
+    {"tan.out", "tan($0)"},
+    {"threshold.out", "select($0 <= $1, $2, $0)"},
+    {"trunc.out", "select($0 < 0, ceil($0), floor($0))"},
+    {"_prelu_kernel", "select($0 > 0, $0, $0 * $1)"},
     {"where.self", "select($0, $1, $2)"},
     {"where.self_out", "select($0, $1, $2)"},
 };
@@ -225,6 +247,16 @@ struct Kernel final : c10::OperatorKernel {
     const Row row;
 };
 
+at::Tensor isnan(const at::Tensor &self)
+{
+    at::Tensor out = at::empty_like(self, self.options().dtype(at::kBool));
+    if (self.is_floating_point()) {
+        pointwise("isnan($0)", {self}, out);
+        return out;
+    }
+    return out.zero_();
+}
+
 at::Tensor &clamp_out(const at::Tensor &self, const std::optional<at::Scalar> &low,
                       const std::optional<at::Scalar> &high, at::Tensor &out)
 {
@@ -299,6 +331,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
                      torch::CppFunction::makeFromBoxedKernel(
                          c10::BoxedKernel::makeFromFunctor(std::make_unique<Kernel>(row))));
     }
+    library.impl("isnan", isnan);
     library.impl("clamp.out", clamp_out);
     library.impl("gelu.out", gelu_out);
     library.impl("gelu_backward.grad_input", gelu_backward_out);

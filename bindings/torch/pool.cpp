@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools and their gradients.
-#include <ATen/native/Resize.h>
+#include <ATen/native/Pool.h>
 #include <torch/library.h>
 
 #include "pointwise.h"
@@ -57,6 +57,39 @@ std::tuple<at::Tensor &, at::Tensor &> max_pool_out(const at::Tensor &self, List
     return {out, indices};
 }
 
+// The output's size along an axis.
+int64_t pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
+               bool ceil_mode)
+{
+    return at::native::pooling_output_shape<int64_t>(size, kernel, padding, stride, dilation,
+                                                     ceil_mode);
+}
+
+at::Tensor max_pool_alone(const at::Tensor &self, List kernel_, List stride_, List padding_,
+                          List dilation_, bool ceil_mode)
+{
+    const auto kernel = pair(kernel_), stride = pair(stride_.empty() ? kernel_ : stride_),
+               padding = pair(padding_), dilation = pair(dilation_);
+    const at::Tensor x = batched(self);
+    std::vector<int64_t> sizes = {x.size(0), x.size(1)};
+    for (size_t axis = 0; axis < 2; axis++) {
+        TORCH_CHECK(kernel[axis] > 0 && stride[axis] > 0 && 2 * padding[axis] <= kernel[axis],
+                    "rynd: max_pool2d with kernel ", kernel, ", stride ", stride, ", padding ",
+                    padding, " (at most half of the kernel)");
+        sizes.push_back(pooled(x.size(int64_t(axis) + 2), kernel[axis], stride[axis], padding[axis],
+                               dilation[axis], ceil_mode));
+    }
+    TORCH_CHECK(sizes[2] > 0 && sizes[3] > 0, "rynd: max_pool2d of ", x.sizes(),
+                " has no output: the kernel is ", kernel);
+    at::Tensor y = at::empty(sizes, x.options().memory_format(x.suggest_memory_format()));
+    if (y.numel() > 0) {
+        Problem problem("pool");
+        problem.in(x).out(y).with("dilation", dilation);
+        with_pool_window(problem, kernel, stride, padding, ceil_mode).run();
+    }
+    return self.dim() == 3 ? y.squeeze(0) : y;
+}
+
 at::Tensor &max_pool_backward_out(const at::Tensor &dy, const at::Tensor &self, List kernel,
                                   List stride, List padding, List dilation, bool ceil_mode,
                                   const at::Tensor &, at::Tensor &dx)
@@ -76,6 +109,11 @@ at::Tensor &avg_pool_out(const at::Tensor &self, List kernel, List stride, List 
                          bool ceil_mode, bool count_pad, std::optional<int64_t> divisor,
                          at::Tensor &out)
 {
+    if (divisor && ceil_mode) { // windows over the edge are rare enough
+        written_on_host(out).copy_(
+            at::avg_pool2d(on_host(self), kernel, stride, padding, ceil_mode, count_pad, divisor));
+        return out;
+    }
     const at::Tensor x = batched(self);
     Problem problem("pool");
     problem.in(x)
@@ -85,8 +123,6 @@ at::Tensor &avg_pool_out(const at::Tensor &self, List kernel, List stride, List 
     with_pool_window(problem, kernel, stride, padding, ceil_mode).run();
     if (divisor) {
         const auto window = pair(kernel);
-        TORCH_CHECK_NOT_IMPLEMENTED(!ceil_mode,
-                                    "rynd: avg_pool2d with divisor_override and ceil_mode");
         pointwise("$0 * $1", {out, at::Scalar(double(window[0] * window[1]) / double(*divisor))},
                   out);
     }
@@ -97,9 +133,11 @@ at::Tensor &avg_pool_backward_out(const at::Tensor &dy, const at::Tensor &self, 
                                   List stride, List padding, bool ceil_mode, bool count_pad,
                                   std::optional<int64_t> divisor, at::Tensor &dx)
 {
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        !divisor || !ceil_mode,
-        "rynd: the gradient of avg_pool2d with divisor_override and ceil_mode");
+    if (divisor && ceil_mode) {
+        written_on_host(dx).copy_(at::avg_pool2d_backward(
+            on_host(dy), on_host(self), kernel, stride, padding, ceil_mode, count_pad, divisor));
+        return dx;
+    }
     const at::Tensor x = batched(self);
     Problem problem("pool_grad");
     problem.in(batched(dy))
@@ -159,6 +197,7 @@ at::Tensor adaptive_avg_pool_backward(const at::Tensor &dy, const at::Tensor &se
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
+    library.impl("max_pool2d", max_pool_alone);
     library.impl("max_pool2d_with_indices.out", max_pool_out);
     library.impl("max_pool2d_with_indices_backward.grad_input", max_pool_backward_out);
     library.impl("avg_pool2d.out", avg_pool_out);

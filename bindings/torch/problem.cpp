@@ -170,6 +170,13 @@ void append_list(std::string &text, at::IntArrayRef values)
     }
 }
 
+void append_number(std::string &text, double value)
+{
+    char digits[40];
+    std::snprintf(digits, sizeof digits, "%.17g", value);
+    text += digits;
+}
+
 } // namespace
 
 const char *dtype_name(at::ScalarType dtype)
@@ -273,9 +280,18 @@ Problem &Problem::with(const char *name, int64_t value)
 
 Problem &Problem::with(const char *name, double value)
 {
-    char digits[40];
-    std::snprintf(digits, sizeof digits, "%.17g", value);
-    text += std::string(" ") + name + "=" + digits;
+    text += std::string(" ") + name + "=";
+    append_number(text, value);
+    return *this;
+}
+
+Problem &Problem::with(const char *name, const std::vector<double> &values)
+{
+    text += std::string(" ") + name + "=";
+    for (size_t i = 0; i < values.size(); i++) {
+        text += i ? "," : "";
+        append_number(text, values[i]);
+    }
     return *this;
 }
 

@@ -33,6 +33,7 @@ class Problem
     Problem &with(const char *name, double value);
     Problem &with(const char *name, const char *word);
     Problem &with(const char *name, at::IntArrayRef values);
+    Problem &with(const char *name, const std::vector<double> &values);
     Problem &program(const std::string &text);
 
     void run(); // throws c10::Error with rynd's message

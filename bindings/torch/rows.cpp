@@ -16,8 +16,9 @@ namespace
 
 // --- reductions ---
 
+// The result of no elements is `of_none`.
 void reduce(const char *program, const at::Tensor &self, at::OptionalIntArrayRef dims, bool keep,
-            const at::Tensor &out)
+            const at::Tensor &out, double of_none = 0)
 {
     std::vector<int64_t> axes;
     for (int64_t dim : dims ? *dims : at::IntArrayRef()) {
@@ -28,6 +29,18 @@ void reduce(const char *program, const at::Tensor &self, at::OptionalIntArrayRef
         std::iota(axes.begin(), axes.end(), 0);
     }
     std::sort(axes.begin(), axes.end());
+    std::vector<int64_t> sizes;
+    for (int64_t dim = 0; dim < self.dim(); dim++) {
+        const bool reduced = std::binary_search(axes.begin(), axes.end(), dim);
+        if (!reduced || keep) {
+            sizes.push_back(reduced ? 1 : self.size(dim));
+        }
+    }
+    at::native::resize_output(out, sizes);
+    if (self.numel() == 0) {
+        out.fill_(of_none);
+        return;
+    }
     const at::Tensor x =
         self.scalar_type() == out.scalar_type() ? self : self.to(out.scalar_type());
     if (self.dim() == 0) {
@@ -46,9 +59,6 @@ void reduce(const char *program, const at::Tensor &self, at::OptionalIntArrayRef
 at::Tensor &sum_out(const at::Tensor &self, at::OptionalIntArrayRef dims, bool keep,
                     std::optional<at::ScalarType>, at::Tensor &out)
 {
-    if (self.numel() == 0) {
-        return out.zero_();
-    }
     reduce("sum(x0)", self, dims, keep, out);
     return out;
 }
@@ -56,10 +66,7 @@ at::Tensor &sum_out(const at::Tensor &self, at::OptionalIntArrayRef dims, bool k
 at::Tensor &mean_out(const at::Tensor &self, at::OptionalIntArrayRef dims, bool keep,
                      std::optional<at::ScalarType>, at::Tensor &out)
 {
-    if (self.numel() == 0) {
-        return out.fill_(std::nan(""));
-    }
-    reduce("mean(x0)", self, dims, keep, out);
+    reduce("mean(x0)", self, dims, keep, out, std::nan(""));
     return out;
 }
 
@@ -92,7 +99,10 @@ at::Tensor min_of_all(const at::Tensor &self)
 at::Tensor &argmax_out(const at::Tensor &self, std::optional<int64_t> dim, bool keep,
                        at::Tensor &out)
 {
-    const at::Tensor x = dim ? self : self.reshape({-1});
+    const at::Tensor x = dim && self.dim() > 0 ? self : self.reshape({-1});
+    if (self.dim() == 0) {
+        return out.zero_();
+    }
     Problem("arg_reduce")
         .in(x.contiguous())
         .out(dim ? out : out.reshape({}))
@@ -106,6 +116,7 @@ at::Tensor &argmax_out(const at::Tensor &self, std::optional<int64_t> dim, bool 
 
 void softmax(const char *kind, const at::Tensor &self, int64_t dim, const at::Tensor &out)
 {
+    at::native::resize_output(out, self.sizes());
     if (self.numel() > 0 && self.dim() > 0) {
         Problem("softmax")
             .in(self)
@@ -244,6 +255,9 @@ at::Tensor &cat_out(const at::ITensorListRef &tensors, int64_t dim, at::Tensor &
 
 at::Tensor index_select(const at::Tensor &self, int64_t dim, const at::Tensor &index)
 {
+    if (self.dim() == 0) { // one element, which an index of 0 selects
+        return at::index_select(self.reshape({1}), 0, index.reshape({-1})).reshape({});
+    }
     dim = at::maybe_wrap_dim(dim, self.dim());
     std::vector<int64_t> sizes = self.sizes().vec();
     sizes[size_t(dim)] = index.numel();

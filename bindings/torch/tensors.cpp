@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making, viewing, copying and reading tensors, and the fallback to the CPU.
+// Making, viewing, copying and reading tensors.
 #include <ATen/EmptyTensor.h>
-#include <ATen/native/CPUFallback.h>
 #include <ATen/ops/_local_scalar_dense_native.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/resize_native.h>
 #include <ATen/ops/set_native.h>
+#include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_as_complex_native.h>
+#include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
-#include <cstdlib>
-#include <mutex>
-#include <set>
 #include <torch/library.h>
 
 #include "memory.h"
@@ -25,9 +24,16 @@ at::Tensor on_host(const at::Tensor &tensor)
     if (!tensor.is_privateuseone()) {
         return tensor;
     }
-    return at::from_blob(
+    at::Tensor host = at::from_blob(
         tensor.data_ptr(), tensor.sizes(), tensor.strides(), [tensor](void *) {},
         tensor.options().device(at::kCPU));
+    if (tensor.is_conj()) {
+        host._set_conj(true);
+    }
+    if (tensor.is_neg()) {
+        host._set_neg(true);
+    }
+    return host;
 }
 
 at::Tensor written_on_host(const at::Tensor &tensor)
@@ -110,22 +116,10 @@ at::Tensor &fill(at::Tensor &self, const at::Scalar &value)
     return self;
 }
 
-// What has no kernel runs on the CPU's, with one warning for each operator.
-void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack)
+at::Tensor &fill_of(at::Tensor &self, const at::Tensor &value)
 {
-    static std::mutex mutex;
-    static std::set<std::string> warned;
-    const char *strict = std::getenv("RYND_TORCH_STRICT");
-    const std::string name = c10::toString(op.operator_name());
-    TORCH_CHECK_NOT_IMPLEMENTED(!(strict && *strict == '1'), "rynd has no kernel for ", name,
-                                " (RYND_TORCH_STRICT=1 forbids the CPU's)");
-    {
-        const std::lock_guard<std::mutex> lock(mutex);
-        if (warned.insert(name).second) {
-            TORCH_WARN("rynd has no kernel for ", name, ": it runs on the CPU");
-        }
-    }
-    at::native::cpu_fallback(op, stack);
+    written_on_host(self).fill_(on_host(value));
+    return self;
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
@@ -146,13 +140,22 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
     library.impl("_local_scalar_dense", local_scalar_dense);
     library.impl("set_.source_Storage_storage_offset", set_storage);
     library.impl("set_.source_Storage", set_whole_storage);
+    library.impl("unfold", at::native::unfold);
+    library.impl("view_as_complex", at::native::view_as_complex);
+    library.impl("view_as_real", at::native::view_as_real);
     library.impl("zero_", zero);
+    library.impl("fill_.Tensor", fill_of);
     library.impl("fill_.Scalar", fill);
 }
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, library)
+// A copy reads conjugated and negated views itself: without these it would ask for a copy of them.
+TORCH_LIBRARY_IMPL(aten, Conjugate, library)
 {
-    library.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>());
+    library.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Negative, library)
+{
+    library.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }
 
 } // namespace

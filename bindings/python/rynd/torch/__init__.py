@@ -18,6 +18,7 @@ import warnings
 import torch
 
 from .build import extension
+from .distributed import register as _register_distributed
 
 _device = extension()
 
@@ -81,6 +82,48 @@ def empty_cache():
     _device.clear_operators()
 
 
+def memory_stats(device=None):
+    """memory_allocated, its maximum and memory_reserved by the names that torch.cuda.memory_stats has."""
+    used, peak, held = _device.memory()
+    return {"allocated_bytes.all.current": used, "allocated_bytes.all.peak": peak, "reserved_bytes.all.current": held}
+
+
+def Stream(device="rynd", priority=0):
+    """A queue of work. The processor's runs are done when they return: streams order nothing, and waiting for one returns at once."""
+    return torch.Stream(torch.device(device), priority=priority)
+
+
+def Event(enable_timing=False, blocking=False, interprocess=False):
+    """A point in a queue; with enable_timing=True, `a.elapsed_time(b)` is the milliseconds between two recorded ones."""
+    return torch.Event(torch.device("rynd"), enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
+
+
+def current_stream(device=None):
+    """The stream of this thread."""
+    return torch.accelerator.current_stream(0)
+
+
+def default_stream(device=None):
+    """The stream that each thread begins with."""
+    return torch.Stream(stream_id=0, device_index=0, device_type=current_stream().device_type)
+
+
+@contextlib.contextmanager
+def stream(stream):
+    """A context with another stream."""
+    before = current_stream()
+    torch.accelerator.set_stream(stream)
+    try:
+        yield
+    finally:
+        torch.accelerator.set_stream(before)
+
+
+def get_amp_supported_dtype():
+    """The dtypes of torch.amp.autocast("rynd")."""
+    return [torch.bfloat16, torch.float16]
+
+
 def operators():
     """(operators that are kept, operators made, bytes of their workspaces and packed weights)."""
     return _device.operators()
@@ -123,6 +166,7 @@ def _register():
         if not hasattr(torch, "rynd"):
             torch._register_device_module("rynd", sys.modules[__name__])
         torch.utils.generate_methods_for_privateuse1_backend()
+    _register_distributed(_device.on_host)
 
 
 _register()
