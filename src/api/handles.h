@@ -10,6 +10,7 @@
 #include "plan/plan.h"
 #include "plan/weights.h"
 #include "predict/advice.h"
+#include "tune/calibrate_fit.h"
 #include "tune/check_kernels.h"
 #include "wisdom/wisdom.h"
 
@@ -38,6 +39,7 @@ struct rynd_context {
     ry_checked checked;   /* by rynd_context_check, in `checks` */
     ry_arena checks;
     char checks_path[RY_MACHINE_PATH]; /* where it wrote */
+    ry_calibration calibration;        /* by rynd_context_calibrate */
 };
 
 struct rynd_model {
