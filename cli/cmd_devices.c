@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd devices: lists devices, with peaks, caches and bandwidths. */
+#include "calibration_report.h"
 #include "check_report.h"
 #include "commands.h"
 #include "ending.h"
@@ -17,7 +18,8 @@
 
 typedef struct devices_settings {
     cli_common common;
-    bool measure, check;
+    bool measure, calibrate, check;
+    double budget;
     const char *export;
 } devices_settings;
 
@@ -27,6 +29,10 @@ typedef struct devices_settings {
 static const cli_option options[] = {
     {"measure", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(measure),
      "measure this machine, and store the result for later plans"},
+    {"calibrate", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(calibrate),
+     "time every family of kernels, fit predictions to this machine, and store the result"},
+    {"budget", 0, CLI_NUMBER, "S", NULL, 0, 86400, OFFSET(budget),
+     "seconds for --calibrate, without measuring rates (default 90)"},
     {"check", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(check),
      "test every kernel of the device on known answers; later plans avoid kernels that fail"},
     {"export", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(export),
@@ -186,6 +192,22 @@ static int show(void *bar, const rynd_progress *progress)
 
 /* A measurement beside other work would be believed by every plan after it: it is shown, and kept
  * nowhere. */
+static bool keep(const cli_setup *setup, const devices_settings *settings,
+                 const rynd_machine *machine, const char **file, cli_failure *failure)
+{
+    sigset_t before;
+    *file = NULL;
+    /* the library removes what it writes aside, but not when the process ends meanwhile */
+    cli_ending_hold(&before);
+    const rynd_status status = rynd_context_keep_machine(setup->context, machine, file);
+    cli_ending_release(&before);
+    if (status == RYND_ERROR_ARGUMENT) {
+        cli_note(&settings->common, "%s", rynd_last_error());
+        return true;
+    }
+    return status == RYND_OK ? true : cli_fail_library(failure);
+}
+
 static bool measure(const cli_setup *setup, const devices_settings *settings, rynd_machine *machine,
                     const char **file, cli_failure *failure)
 {
@@ -199,17 +221,14 @@ static bool measure(const cli_setup *setup, const devices_settings *settings, ry
     if (!done) {
         return cli_fail_library(failure);
     }
-    *file = NULL;
-    sigset_t before;
-    /* the library removes what it writes aside, but not when the process ends meanwhile */
-    cli_ending_hold(&before);
-    const rynd_status status = rynd_context_keep_machine(setup->context, machine, file);
-    cli_ending_release(&before);
-    if (status == RYND_ERROR_ARGUMENT) {
-        cli_note(&settings->common, "%s", rynd_last_error());
-        return true;
-    }
-    return status == RYND_OK ? true : cli_fail_library(failure);
+    return keep(setup, settings, machine, file, failure);
+}
+
+static bool calibrate(const cli_setup *setup, const devices_settings *settings,
+                      rynd_machine *machine, const char **file, cli_failure *failure)
+{
+    return cli_calibrate(setup, &settings->common, settings->budget, machine, failure) &&
+           keep(setup, settings, machine, file, failure);
 }
 
 static bool export_machine(const devices_settings *settings, const rynd_machine *machine,
@@ -240,17 +259,24 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
     if (settings->measure && !measure(setup, settings, &machine, &file, failure)) {
         return false;
     }
+    if (settings->calibrate && !calibrate(setup, settings, &machine, &file, failure)) {
+        return false;
+    }
     if (settings->export && !export_machine(settings, &machine, failure)) {
         return false;
     }
     if (results) {
         cJSON *result = add_json(results, name, &info, &machine, file);
-        return !settings->check || cli_report_check(setup, common, result, wrong, failure);
+        return (!settings->calibrate || cli_report_calibration(setup, result, failure)) &&
+               (!settings->check || cli_report_check(setup, common, result, wrong, failure));
     }
     if (!print_text(name, &info, &machine, failure)) {
         return false;
     }
     cli_line(stdout, "%s%s%s", origins[machine.origin], file ? ", in " : "", file ? file : "");
+    if (settings->calibrate && !cli_report_calibration(setup, NULL, failure)) {
+        return false;
+    }
     return !settings->check || cli_report_check(setup, common, NULL, wrong, failure);
 }
 
@@ -259,7 +285,8 @@ static bool show_devices(const devices_settings *settings, cJSON *results, size_
                          cli_failure *failure)
 {
     const cli_common *common = &settings->common;
-    const bool one = common->device || common->profile || settings->measure || settings->export;
+    const bool one = common->device || common->profile || settings->measure ||
+                     settings->calibrate || settings->export;
     const size_t count = one ? 1 : rynd_device_count();
     for (size_t i = 0; i < count; i++) {
         char name[16] = "cpu";
@@ -314,6 +341,9 @@ const cli_command cli_command_devices = {
             "the command says so and stores nothing. Measurements on all cores are stored in the "
             "file RYND_PROFILE\n"
             "(off: not stored; default: under XDG_CACHE_HOME or HOME/.cache).\n"
+            "--calibrate takes two minutes, and measures first if nobody has. It prints how far "
+            "predictions are off for problems\n"
+            "that the fit did not see.\n"
             "--check takes seconds to minutes. It runs every kernel twice on problems with known "
             "answers, on the given device\n"
             "or on all devices. Later plans avoid kernels that are wrong or unsteady, and say so. "

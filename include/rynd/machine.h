@@ -43,6 +43,16 @@ typedef enum rynd_machine_origin {
     RYND_MACHINE_ORIGINS
 } rynd_machine_origin;
 
+/** How far the predictions of a family of kernels are off on a machine (rynd_context_calibrate). */
+typedef struct rynd_family_error {
+    char family[36];   /**< "conv_fwd_f32_winograd": a method at all its instruction sets */
+    float factor;      /**< measured over counted time of its arithmetic */
+    float spread;      /**< standard deviation of the logarithm of measured over predicted time */
+    unsigned problems; /**< problems that both were fitted to */
+} rynd_family_error;
+
+enum { RYND_MACHINE_FAMILIES = 64 };
+
 /** A machine. GPU fields are 0 for a CPU. */
 typedef struct rynd_machine {
     size_t size;
@@ -72,6 +82,8 @@ typedef struct rynd_machine {
                        * rate of these units */
     char meter[16];   /**< energy meter that measured `watts`: "rapl"; "": none */
     rynd_rate watts;  /**< power of the whole processor during multiply-adds; 0: unknown */
+    unsigned family_count; /**< calibrated families; 0: the machine was not calibrated */
+    rynd_family_error families[RYND_MACHINE_FAMILIES];
 } rynd_machine;
 
 /** The largest disturbance that rynd_context_keep_machine accepts. */
@@ -95,6 +107,44 @@ typedef struct rynd_measure_options {
 RYND_API rynd_status rynd_context_measure(rynd_context *context,
                                           const rynd_measure_options *options,
                                           rynd_machine *machine);
+
+/** Options of rynd_context_calibrate. */
+typedef struct rynd_calibrate_options {
+    size_t size;
+    double
+        seconds; /**< time limit of the problems' runs; 0: 90. Each problem runs at least once. */
+    rynd_progress_function progress; /**< NULL: none */
+    void *progress_user;
+} rynd_calibrate_options;
+
+/** A calibrated family. Errors are means of |predicted / measured - 1| over problems that the fit
+ * did not see: each third of the problems is predicted by a fit to the other two. */
+typedef struct rynd_calibrated_family {
+    size_t size;
+    const char *family; /**< lives until the context's next calibration */
+    unsigned problems;  /**< number of problems */
+    unsigned times;     /**< measured times: several kernels and memory states a problem */
+    double factor, spread;
+    double error_before; /**< with the factor that was known before */
+    double error_after;  /**< with the fitted factor */
+} rynd_calibrated_family;
+
+/** Times a fixed set of problems of every family of kernels on the context's device, and fits a
+ * factor and a spread for each family. Few problems move a factor less than many (shrinkage towards
+ * the factor known before). *machine receives the context's machine with these families; keep it
+ * with rynd_context_keep_machine. A machine with built-in rates is measured first
+ * (rynd_context_measure). `disturbance` covers both. options NULL: all defaults. One thread at a
+ * time, while nothing else runs. Fails with OUT_OF_MEMORY, UNSUPPORTED, DEVICE, CANCELLED. */
+RYND_API rynd_status rynd_context_calibrate(rynd_context *context,
+                                            const rynd_calibrate_options *options,
+                                            rynd_machine *machine);
+
+/** Number of families in the context's last calibration; 0 before it. */
+RYND_API size_t rynd_context_calibrated_count(const rynd_context *context);
+
+/** Describes a calibrated family. Any thread, except during a calibration. */
+RYND_API rynd_status rynd_context_get_calibrated(const rynd_context *context, size_t index,
+                                                 rynd_calibrated_family *family);
 
 /** Keeps a measured machine for later contexts on the same kind of machine: a processor with equal
  * vendor, family, model, instruction set and cores, or a device with equal name and units. Writes

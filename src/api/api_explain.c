@@ -28,10 +28,11 @@ static rynd_prediction predict(const telling *t, const ry_prepared *prepared)
 {
     const rynd_context *context = t->context;
     const ry_time time =
-        t->plan ? ry_plan_other_time(t->plan, t->step, prepared, context->predicted_threads,
-                                     t->footprint)
-                : ry_predict_alone(prepared, context->device->machine, context->predicted_threads,
-                                   ry_forecast_factor(&context->machine, prepared->kernel));
+        t->plan
+            ? ry_plan_other_time(t->plan, t->step, prepared, context->predicted_threads,
+                                 t->footprint)
+            : ry_predict_parts(prepared, context->device->machine, context->predicted_threads, 0, 0,
+                               ry_forecast_residual(&context->machine, prepared->kernel).factor);
     const ry_forecast forecast = ry_forecast_step(&context->machine, prepared->kernel, time.all);
     return ry_api_prediction(context, &forecast, &time);
 }

@@ -125,7 +125,7 @@ rynd_status rynd_context_get_machine(const rynd_context *context, rynd_machine *
         &error);
 }
 
-static rynd_status measure(const rynd_context *context, const rynd_measure_options *options,
+rynd_status ry_api_measure(const rynd_context *context, const rynd_measure_options *options,
                            ry_machine *machine, ry_error *error)
 {
     if (context->device != context->host) {
@@ -155,7 +155,7 @@ rynd_status rynd_context_measure(rynd_context *context, const rynd_measure_optio
     status = status != RYND_OK ? status
                                : ry_api_info(machine, &context->machine, sizeof context->machine,
                                              "rynd_machine", &error);
-    status = status != RYND_OK ? status : measure(context, &options, &all, &error);
+    status = status != RYND_OK ? status : ry_api_measure(context, &options, &all, &error);
     status =
         status != RYND_OK ? status : ry_api_info(machine, &all, sizeof all, "rynd_machine", &error);
     return ry_api_end(status, &error);

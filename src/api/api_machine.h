@@ -14,4 +14,8 @@ rynd_status ry_api_load_machine(rynd_context *context, const char *given, ry_err
 rynd_status ry_api_driver_machine(const rynd_context *context, ry_machine *machine,
                                   ry_error *error);
 
+/* Measures the rates of the context's device (rynd_context_measure). */
+rynd_status ry_api_measure(const rynd_context *context, const rynd_measure_options *options,
+                           ry_machine *machine, ry_error *error);
+
 #endif

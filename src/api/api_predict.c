@@ -31,8 +31,8 @@ rynd_status ry_api_predict_op(const ry_prepared *prepared, const rynd_context *c
                               rynd_prediction *prediction, ry_error *error)
 {
     const ry_time time =
-        ry_predict_alone(prepared, context->device->machine, context->predicted_threads,
-                         ry_forecast_factor(&context->machine, prepared->kernel));
+        ry_predict_parts(prepared, context->device->machine, context->predicted_threads, 0, 0,
+                         ry_forecast_residual(&context->machine, prepared->kernel).factor);
     const ry_forecast forecast = ry_forecast_step(&context->machine, prepared->kernel, time.all);
     return give(prediction, context, &forecast, &time, error);
 }

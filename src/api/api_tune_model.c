@@ -8,6 +8,7 @@
 #include "api/api_tune_plans.h"
 #include "plan/choose_form.h"
 #include "plan/plan_time.h"
+#include "predict/forecast.h"
 #include "predict/predict.h"
 #include "tune/candidates.h"
 
@@ -24,7 +25,8 @@ static double step_seconds(const ry_plan *plan, size_t index)
     const ry_step *step = &plan->steps[index];
     return (double)ry_plan_batch_split_of(plan, index)->micro_batches *
            ry_predict_parts(&step->prepared, plan->device->machine, plan->device->workers,
-                            ry_plan_step_constants(step), plan->network_bytes)
+                            ry_plan_step_constants(step), plan->network_bytes,
+                            ry_forecast_calibrated(plan->device->machine, step->prepared.kernel))
                .all;
 }
 

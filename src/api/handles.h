@@ -11,6 +11,7 @@
 #include "plan/plan.h"
 #include "plan/weights.h"
 #include "predict/advice.h"
+#include "tune/calibrate_fit.h"
 #include "tune/check_kernels.h"
 #include "wisdom/wisdom.h"
 
@@ -40,6 +41,7 @@ struct rynd_context {
     ry_arena checks;
     char checks_path[RY_MACHINE_PATH]; /* where it wrote */
     ry_op_cache *ops;                  /* operators kept by problem */
+    ry_calibration calibration;        /* by rynd_context_calibrate */
 };
 
 struct rynd_model {

@@ -173,9 +173,42 @@ static bool has_share(const rynd_memory_level *level)
            level->bytes / level->shared_by >= LEAST_SHARE;
 }
 
+bool ry_machine_family_legal(const rynd_family_error *row)
+{
+    size_t length = 0;
+    for (; length < sizeof row->family && row->family[length]; length++) {
+        const char c = row->family[length];
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_')) {
+            return false;
+        }
+    }
+    return length > 0 && length < sizeof row->family && row->factor >= 0.01f &&
+           row->factor <= 100 && row->spread >= 0 && row->spread <= 5;
+}
+
+static rynd_status check_families(const ry_machine *machine, ry_error *error)
+{
+    if (machine->family_count > RYND_MACHINE_FAMILIES) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "family_count is %u: at most %d",
+                       machine->family_count, RYND_MACHINE_FAMILIES);
+    }
+    for (unsigned i = 0; i < machine->family_count; i++) {
+        const rynd_family_error *row = &machine->families[i];
+        if (!ry_machine_family_legal(row)) {
+            return ry_fail(error, RYND_ERROR_ARGUMENT,
+                           "families[%u] '%.39s' has factor %g and spread %g: a name of lower-case "
+                           "letters, digits and underscores, a factor from 0.01 to 100 and a "
+                           "spread from 0 to 5 are legal",
+                           i, row->family, (double)row->factor, (double)row->spread);
+        }
+    }
+    return RYND_OK;
+}
+
 rynd_status ry_machine_check(const ry_machine *machine, ry_error *error)
 {
     ry_isa isa;
+    RY_TRY(check_families(machine, error));
     for (size_t i = 0; i < RY_MACHINE_FIELDS; i++) {
         RY_TRY(check_field(&ry_machine_fields[i], machine, error));
     }

@@ -43,6 +43,10 @@ bool ry_machine_field_takes(const ry_machine_field *field, double number);
 enum { RY_MACHINE_RANGE = 160 };
 void ry_machine_field_range(const ry_machine_field *field, char text[RY_MACHINE_RANGE]);
 
+/* Is a calibrated family's factor between 0.01 and 100, its spread between 0 and 5, and its name a
+ * text of letters, digits and underscores? */
+bool ry_machine_family_legal(const rynd_family_error *row);
+
 /* Is every number in its range, and every text printable? ARGUMENT names the first that is not, its
  * value and its range. */
 rynd_status ry_machine_check(const ry_machine *machine, ry_error *error);

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char head[] = "rynd machine 1";
+static const char head[] = "rynd machine 1", calibrated[] = "calibrated ";
 
-enum { MAX_FILE = 64 * 1024 };
+enum { MAX_FILE = 64 * 1024, MILLION = 1000000 };
 
 /* Letters and digits of a text, all else as '_'. */
 static void plain(const char *text, char *to, size_t size)
@@ -98,6 +98,30 @@ static bool read_value(const ry_machine_field *f, const char *text, ry_machine *
     return !*text;
 }
 
+/* "NAME FACTOR SPREAD PROBLEMS", the numbers in millionths but for the last. */
+static bool read_calibrated(const char *text, ry_machine *machine)
+{
+    rynd_family_error row = {0};
+    const size_t length = strcspn(text, " ");
+    int64_t numbers[3] = {0};
+    if (length == 0 || length >= sizeof row.family || text[length] != ' ' ||
+        machine->family_count >= RYND_MACHINE_FAMILIES) {
+        return false;
+    }
+    memcpy(row.family, text, length);
+    text += length + 1;
+    for (int i = 0; i < 3; i++) {
+        if (!read_number(&text, &numbers[i])) {
+            return false;
+        }
+    }
+    row.factor = (float)numbers[0] / MILLION;
+    row.spread = (float)numbers[1] / MILLION;
+    row.problems = numbers[2] <= UINT32_MAX ? (unsigned)numbers[2] : 0;
+    machine->families[machine->family_count++] = row;
+    return !*text && ry_machine_family_legal(&row);
+}
+
 /* text is changed: its lines end with 0 afterwards. */
 static rynd_status parse(const char *path, char *text, ry_machine *machine, ry_error *error)
 {
@@ -124,6 +148,14 @@ static rynd_status parse(const char *path, char *text, ry_machine *machine, ry_e
             return RYND_ERROR_FORMAT;
         }
         const size_t length = strcspn(line, " ");
+        if (strncmp(line, calibrated, sizeof calibrated - 1) == 0 &&
+            !read_calibrated(line + sizeof calibrated - 1, machine)) {
+            return ry_fail(error, RYND_ERROR_FORMAT,
+                           "%s: line %d: '%.80s': it takes a family of kernels (%d at most), its "
+                           "factor and spread in millionths (factor 10000 to 100000000, spread up "
+                           "to 5000000) and a number of problems",
+                           path, number, line, RYND_MACHINE_FAMILIES);
+        }
         const ry_machine_field *f = ry_machine_field_named(line, length);
         const char *value = line + length + (line[length] == ' ');
         if (f && !read_value(f, value, machine)) {
@@ -213,6 +245,12 @@ static bool write_fields(FILE *file, const ry_machine *machine)
     bool good = fprintf(file, "%s\n", head) > 0;
     for (size_t i = 0; good && i < RY_MACHINE_FIELDS; i++) {
         good = write_field(file, &ry_machine_fields[i], machine);
+    }
+    for (unsigned i = 0; good && i < machine->family_count; i++) {
+        const rynd_family_error *row = &machine->families[i];
+        good = fprintf(file, "%s%s %" PRIu64 " %" PRIu64 " %u\n", calibrated, row->family,
+                       whole((double)row->factor * MILLION), whole((double)row->spread * MILLION),
+                       row->problems) > 0;
     }
     return good && fprintf(file, "end\n") > 0;
 }

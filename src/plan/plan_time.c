@@ -49,7 +49,7 @@ ry_time ry_plan_other_time(const ry_plan *plan, size_t index, const ry_prepared 
     const int64_t micro_batches = ry_plan_batch_split_of(plan, index)->micro_batches;
     const unsigned constants = ry_plan_step_constants(step);
     const ry_parts parts = ry_predict_count(other, machine, threads, constants);
-    const double factor = ry_forecast_factor(machine, other->kernel);
+    const double factor = ry_forecast_residual(machine, other->kernel).factor;
     ry_time time = {0};
     const ry_time first = ry_predict_in_network(&parts, machine, threads, factor, footprint);
     add(&time, &first, 1);

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "kernels/prepared.h"
 #include "kernels/refusals.h"
+#include "predict/forecast.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,9 +34,9 @@ static rynd_status consider_kernel(const ry_query *query, unsigned constants, ry
     const ry_machine *machine = query->target->machine;
     ry_prepared prepared;
     RY_TRY(ry_prepare(query, constants, &prepared, error));
-    const ry_time time =
-        ry_predict_parts(&prepared, machine, machine->cores > 0 ? machine->cores : 1, constants,
-                         query->target->network_bytes);
+    const ry_time time = ry_predict_parts(
+        &prepared, machine, machine->cores > 0 ? machine->cores : 1, constants,
+        query->target->network_bytes, ry_forecast_calibrated(machine, query->kernel));
     consider(choice, &prepared, time.all);
     return RYND_OK;
 }

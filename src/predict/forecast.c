@@ -34,7 +34,18 @@ static const double SIDES = 1.645;
 
 size_t ry_forecast_families(void)
 {
-    return RESIDUALS;
+    return RYND_MACHINE_FAMILIES + RESIDUALS;
+}
+
+/* The machine's own row for a family; NULL: it has none. */
+static const rynd_family_error *calibrated(const ry_machine *machine, const ry_kernel *kernel)
+{
+    for (unsigned i = 0; i < machine->family_count; i++) {
+        if (strcmp(machine->families[i].family, kernel->family) == 0) {
+            return &machine->families[i];
+        }
+    }
+    return NULL;
 }
 
 static bool is_for(const residual *r, const char *architecture, const char *family)
@@ -57,9 +68,26 @@ static size_t find(const ry_machine *machine, const ry_kernel *kernel)
     return RESIDUALS - 1;
 }
 
-double ry_forecast_factor(const ry_machine *machine, const ry_kernel *kernel)
+/* `index` receives the row's number among ry_forecast_families(). */
+static ry_residual row_of(const ry_machine *machine, const ry_kernel *kernel, size_t *index)
 {
-    return residuals[find(machine, kernel)].factor;
+    const rynd_family_error *own = calibrated(machine, kernel);
+    const size_t row = own ? 0 : find(machine, kernel);
+    *index = own ? (size_t)(own - machine->families) : RYND_MACHINE_FAMILIES + row;
+    return own ? (ry_residual){(double)own->factor, (double)own->spread}
+               : (ry_residual){residuals[row].factor, residuals[row].spread};
+}
+
+ry_residual ry_forecast_residual(const ry_machine *machine, const ry_kernel *kernel)
+{
+    size_t index;
+    return row_of(machine, kernel, &index);
+}
+
+double ry_forecast_calibrated(const ry_machine *machine, const ry_kernel *kernel)
+{
+    const rynd_family_error *own = calibrated(machine, kernel);
+    return own ? (double)own->factor : 1;
 }
 
 static ry_forecast around(double seconds, double spread)
@@ -70,14 +98,14 @@ static ry_forecast around(double seconds, double spread)
 
 ry_forecast ry_forecast_step(const ry_machine *machine, const ry_kernel *kernel, double seconds)
 {
-    return around(seconds, hypot(residuals[find(machine, kernel)].spread, MACHINE_SPREAD));
+    return around(seconds, hypot(ry_forecast_residual(machine, kernel).spread, MACHINE_SPREAD));
 }
 
 void ry_forecast_add(ry_forecast_sum *sum, const ry_machine *machine, const ry_kernel *kernel,
                      double seconds)
 {
-    const size_t row = find(machine, kernel);
-    const double off = seconds * residuals[row].spread;
+    size_t row;
+    const double off = seconds * row_of(machine, kernel, &row).spread;
     sum->seconds += seconds;
     sum->variance += (1 - COMMON_SHARE) * off * off;
     sum->family[row] += off;
@@ -86,7 +114,7 @@ void ry_forecast_add(ry_forecast_sum *sum, const ry_machine *machine, const ry_k
 ry_forecast ry_forecast_end(const ry_forecast_sum *sum)
 {
     double variance = sum->variance;
-    for (size_t i = 0; i < RESIDUALS; i++) {
+    for (size_t i = 0; i < ry_forecast_families(); i++) {
         variance += COMMON_SHARE * sum->family[i] * sum->family[i];
     }
     const double spread = sum->seconds > 0 ? sqrt(variance) / sum->seconds : 0;

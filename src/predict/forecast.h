@@ -18,14 +18,23 @@ typedef struct ry_forecast {
  * are made in any order: begin with zeros, add all steps, then end. */
 typedef struct ry_forecast_sum {
     double seconds, variance; /* variance of errors independent between steps */
-    double *family;           /* seconds times spread, by the row of residuals.inc */
+    double *family;           /* seconds times spread, by the family's row */
 } ry_forecast_sum;
 
-/* Rows of residuals.inc. */
+/* Rows of a machine's calibration and of residuals.inc. */
 size_t ry_forecast_families(void);
 
-/* Measured arithmetic time of a kernel's family over its counted time, on the machine. */
-double ry_forecast_factor(const ry_machine *machine, const ry_kernel *kernel);
+typedef struct ry_residual {
+    double factor; /* measured arithmetic time of a kernel's family over its counted time */
+    double spread; /* standard deviation of the logarithm of measured over predicted time */
+} ry_residual;
+
+/* By the machine's calibration; for a family that it lacks by residuals.inc. */
+ry_residual ry_forecast_residual(const ry_machine *machine, const ry_kernel *kernel);
+
+/* The factor by the machine's calibration alone; 1 for a family that it lacks. Choices use this
+ * one: residuals.inc was fitted to steps within networks. */
+double ry_forecast_calibrated(const ry_machine *machine, const ry_kernel *kernel);
 
 /* The forecast of one step, predicted at `seconds`. */
 ry_forecast ry_forecast_step(const ry_machine *machine, const ry_kernel *kernel, double seconds);

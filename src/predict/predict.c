@@ -192,31 +192,17 @@ ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine
     return parts;
 }
 
-static ry_time parts_of(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
-                        double factor, double memory)
+ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
+                         unsigned constants, double network_bytes, double factor)
 {
     ry_time time = {
         .arithmetic = arithmetic_seconds(prepared, machine, threads) * factor,
-        .memory = memory,
+        .memory = operand_seconds(prepared, machine, threads, constants, network_bytes),
         .overhead = region_seconds(prepared, machine, threads),
     };
     time.all = pack_seconds(prepared, machine, threads) +
                overlapped(prepared, machine, time.arithmetic, time.memory) + time.overhead;
     return time;
-}
-
-ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
-                         unsigned constants, double network_bytes)
-{
-    return parts_of(prepared, machine, threads, 1,
-                    operand_seconds(prepared, machine, threads, constants, network_bytes));
-}
-
-ry_time ry_predict_alone(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
-                         double factor)
-{
-    return parts_of(prepared, machine, threads, factor,
-                    operand_seconds(prepared, machine, threads, 0, 0));
 }
 
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,

@@ -19,14 +19,11 @@ typedef struct ry_time {
 } ry_time;
 
 /* As ry_predict_time, within a network that touches so many bytes between two runs (ry_target): it
- * takes the longer for that. `constants`: bit i, input i is the same in each. */
+ * takes the longer for that. `constants`: bit i, input i is the same in each run. Both 0: the
+ * problem runs again and again on the same memory. `factor`: measured over counted time of the
+ * kernel's arithmetic (forecast.h). */
 ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
-                         unsigned constants, double network_bytes);
-
-/* The same where the problem runs again and again on the same memory, and the kernel's arithmetic
- * takes `factor` times what it counts (forecast.h). */
-ry_time ry_predict_alone(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
-                         double factor);
+                         unsigned constants, double network_bytes, double factor);
 
 /* What a prediction is made from, before rates of memory and what hides what. */
 typedef struct ry_parts {

@@ -3,6 +3,7 @@
 #include "tune/candidates.h"
 
 #include "kernels/form.h"
+#include "predict/forecast.h"
 #include "predict/predict.h"
 
 #include <math.h>
@@ -43,8 +44,9 @@ static void consider(listing *l, const ry_query *query)
     if (l->all->count < RY_MAX_CANDIDATES &&
         ry_prepare(query, l->constants, &prepared, NULL) == RYND_OK &&
         !is_listed(l->all, &prepared)) {
-        const ry_time time = ry_predict_parts(&prepared, l->target->machine, l->workers,
-                                              l->constants, l->target->network_bytes);
+        const ry_time time = ry_predict_parts(
+            &prepared, l->target->machine, l->workers, l->constants, l->target->network_bytes,
+            ry_forecast_calibrated(l->target->machine, query->kernel));
         l->all->items[l->all->count++] = (ry_candidate){prepared, time.all, l->order++};
     }
 }

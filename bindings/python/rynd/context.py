@@ -76,3 +76,15 @@ def check_device(device=None, threads=None):
     found = context(device, threads).check()
     _kept.cache_clear()  # contexts that are made from now on read what was kept
     return found
+
+
+def calibrate_device(device=None, threads=None, seconds=90):
+    """Times every family of kernels on a device and fits the predictions to it, as `rynd devices --calibrate` does. Takes
+    `seconds`, and half a minute more where the machine's rates were not measured. Run nothing else meanwhile.
+
+    Returns a dict: families (dicts: family, problems, times, factor, spread, error_before, error_after), disturbance (share of
+    the time that other work took) and file (where later processes find the result; None where the machine was too disturbed).
+    Errors are means of |predicted / measured - 1| over problems that the fit did not see."""
+    families, disturbance, file = context(device, threads).calibrate(seconds)
+    _kept.cache_clear()  # contexts that are made from now on read what was kept
+    return {"families": families, "disturbance": disturbance, "file": file}

@@ -106,9 +106,55 @@ static PyObject *context_check(PyObject *self, PyObject *unused)
     return list;
 }
 
+/* A family of the last calibration as a dict; NULL: an exception is set. */
+static PyObject *calibrated_family(const rynd_context *context, size_t index)
+{
+    rynd_calibrated_family f = RYND_SIZED(rynd_calibrated_family);
+    const rynd_status status = rynd_context_get_calibrated(context, index, &f);
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    return Py_BuildValue("{sssIsIsdsdsdsd}", "family", f.family, "problems", f.problems, "times",
+                         f.times, "factor", f.factor, "spread", f.spread, "error_before",
+                         f.error_before, "error_after", f.error_after);
+}
+
+/* (families, disturbance, file); file is None where the machine was not kept. */
+static PyObject *context_calibrate(PyObject *self, PyObject *args)
+{
+    rynd_context *context = ((context_object *)self)->context;
+    rynd_calibrate_options options = RYND_SIZED(rynd_calibrate_options);
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    const char *path = NULL;
+    rynd_status status;
+    if (!PyArg_ParseTuple(args, "d:calibrate", &options.seconds)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_context_calibrate(context, &options, &machine);
+    if (status == RYND_OK && machine.disturbance <= RYND_DISTURBANCE_LIMIT) {
+        status = rynd_context_keep_machine(context, &machine, &path);
+    }
+    Py_END_ALLOW_THREADS
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < rynd_context_calibrated_count(context); i++) {
+        PyObject *family = calibrated_family(context, i);
+        if (!family || PyList_Append(list, family) != 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(family);
+    }
+    return list ? Py_BuildValue("Ndz", list, machine.disturbance, path) : NULL;
+}
+
 static PyMethodDef context_methods[] = {
     {"info", context_info, METH_NOARGS, "What it runs on, as a dict."},
     {"check", context_check, METH_NOARGS, "Runs the device's kernels on known answers: dicts."},
+    {"calibrate", context_calibrate, METH_VARARGS,
+     "Fits predictions to this machine: families, disturbance, file."},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot context_slots[] = {{Py_tp_doc, "A device and its threads."},

@@ -163,10 +163,10 @@ static void weights_of_a_network_come_from_afar(void **state)
         RYND_OK);
     assert_int_equal(ry_predict_choose(&problem, target, ~1u, NULL, &choice, &error), RYND_OK);
     const ry_machine *machine = target->machine;
-    const ry_time alone = ry_predict_parts(&choice.prepared, machine, 1, 2, 0);
+    const ry_time alone = ry_predict_parts(&choice.prepared, machine, 1, 2, 0, 1);
     const ry_time small =
-        ry_predict_parts(&choice.prepared, machine, 1, 2, choice.prepared.counts.bytes);
-    const ry_time large = ry_predict_parts(&choice.prepared, machine, 1, 2, 1e12);
+        ry_predict_parts(&choice.prepared, machine, 1, 2, choice.prepared.counts.bytes, 1);
+    const ry_time large = ry_predict_parts(&choice.prepared, machine, 1, 2, 1e12, 1);
     assert_true(alone.all == ry_predict_time(&choice.prepared, target->machine, 1));
     assert_true(small.all > 0.999 * alone.all && small.all < 1.001 * alone.all);
     assert_true(large.memory > alone.memory && large.all > alone.all);
@@ -267,8 +267,8 @@ static void residuals_are_of_their_machine(void **state)
     for (int i = 0; i < FAMILIES; i++) {
         const ry_machine machine = machine_of(families[i].architecture);
         const ry_kernel kernel = {.family = families[i].name};
-        assert_true(ry_forecast_factor(&machine, &kernel) == families[i].factor);
-        assert_true(ry_forecast_factor(&other, &kernel) == families[FAMILIES - 1].factor);
+        assert_true(ry_forecast_residual(&machine, &kernel).factor == families[i].factor);
+        assert_true(ry_forecast_residual(&other, &kernel).factor == families[FAMILIES - 1].factor);
         const ry_forecast rest = ry_forecast_step(&other, &kernel, 1);
         assert_true(rest.median == 1 && rest.low < 0.45 && rest.high > 2.2);
     }

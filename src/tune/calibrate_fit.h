@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fits a factor and a spread for each family of kernels to measured times. Nothing here measures:
+ * the same times give the same fit. */
+#ifndef RY_TUNE_CALIBRATE_FIT_H
+#define RY_TUNE_CALIBRATE_FIT_H
+
+#include "kernels/prepared.h"
+#include "machine/machine.h"
+
+/* One measured time. */
+typedef struct ry_calibration_time {
+    const ry_prepared *prepared; /* without its state */
+    int problem;                 /* number in the set */
+    unsigned constants;          /* bit i: input i is the same in each run */
+    double network_bytes; /* as in ry_predict_parts: 0, or huge where constants were flushed */
+    double seconds;
+} ry_calibration_time;
+
+typedef struct ry_calibrated_row {
+    rynd_family_error fitted;
+    unsigned times;
+    double before, after; /* mean |predicted / measured - 1| of problems that the fit did not see */
+} ry_calibrated_row;
+
+typedef struct ry_calibration {
+    int count;
+    ry_calibrated_row rows[RYND_MACHINE_FAMILIES];
+    double disturbance; /* share of the time that other work took */
+} ry_calibration;
+
+/* Fits the times, sorted by family (ry_kernel.family), on the machine with so many threads. The
+ * factor minimises the sum of Huber losses (Huber, 1964) of the logarithms of measured over
+ * predicted time, plus a penalty for its distance from the factor known before; so few times move
+ * it less than many (a normal prior). The spread is that of problems left out. */
+void ry_calibrate_fit(const ry_calibration_time *times, int count, const ry_machine *machine,
+                      unsigned threads, ry_calibration *calibration);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calibration: its fit finds a planted factor, its problems reach the families of a network,
+ * its rows decide predictions, and its machine's file keeps them. */
+#include "kernel_case.h"
+
+#include "kernels/form.h"
+#include "machine/machine_file.h"
+#include "predict/forecast.h"
+#include "tune/calibrate_fit.h"
+
+#include <rynd/rynd.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { TIMES = 12 };
+
+/* Problems of one family, and the choice for each; constants vary. */
+typedef struct planted {
+    kernel_case c[TIMES];
+    ry_tensor in[TIMES][CASE_OPERANDS], out[TIMES][CASE_OPERANDS];
+    ry_problem problem[TIMES];
+    ry_choice choice[TIMES];
+    ry_calibration_time time[TIMES];
+} planted;
+
+/* Times as the family takes them whose arithmetic takes `factor` times what it counts. */
+static planted *plant(const ry_machine *machine, double factor, int count)
+{
+    planted *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    ry_target target = *every_kernel_target(RY_ISA_generic);
+    target.machine = machine;
+    for (int i = 0; i < count; i++) {
+        char text[128];
+        ry_error error;
+        snprintf(text, sizeof text, "softmax x0=%dx1000:f32 y0=%dx1000:f32 axis=1", 40 + 9 * i,
+                 40 + 9 * i);
+        kernel_case_parse(&p->c[i], text);
+        p->problem[i] = kernel_case_problem(&p->c[i], CASE_NCHW, p->in[i], p->out[i]);
+        assert_int_equal(ry_predict_choose(&p->problem[i], &target, 0, NULL, &p->choice[i], &error),
+                         RYND_OK);
+        const ry_prepared *prepared = &p->choice[i].prepared;
+        p->time[i] = (ry_calibration_time){
+            prepared, i, 0, 0, ry_predict_parts(prepared, machine, 1, 0, 0, factor).all};
+    }
+    return p;
+}
+
+static void end(planted *p, int count)
+{
+    for (int i = 0; i < count; i++) {
+        kernel_case_end(&p->c[i]);
+    }
+    free(p);
+}
+
+/* Other work disturbed one of twelve times. */
+static void finds_the_factor(void **state)
+{
+    (void)state;
+    const ry_machine *machine = every_kernel_target(RY_ISA_generic)->machine;
+    static const double factors[] = {0.4, 1, 3};
+    for (size_t k = 0; k < sizeof factors / sizeof *factors; k++) {
+        planted *p = plant(machine, factors[k], TIMES);
+        p->time[5].seconds *= 20;
+        ry_calibration found;
+        ry_calibrate_fit(p->time, TIMES, machine, 1, &found);
+        assert_int_equal(found.count, 1);
+        const rynd_family_error *row = &found.rows[0].fitted;
+        assert_true(fabs((double)row->factor / factors[k] - 1) < 0.1);
+        assert_true(row->problems == TIMES && found.rows[0].times == TIMES);
+        assert_string_equal(row->family, p->time[0].prepared->kernel->family);
+        end(p, TIMES);
+    }
+}
+
+/* One time moves the factor a part of the way; problems that are left out are not seen. */
+static void believes_few_times_less(void **state)
+{
+    (void)state;
+    const ry_machine *machine = every_kernel_target(RY_ISA_generic)->machine;
+    planted *p = plant(machine, 5, TIMES);
+    ry_calibration one, all;
+    ry_calibrate_fit(p->time, 1, machine, 1, &one);
+    ry_calibrate_fit(p->time, TIMES, machine, 1, &all);
+    const double few = (double)one.rows[0].fitted.factor, many = (double)all.rows[0].fitted.factor;
+    assert_true(few > 1.5 && few < many && many < 5.1);
+    assert_true(fabs(one.rows[0].after - one.rows[0].before) < 1e-6 && all.rows[0].after < 0.1);
+    assert_true(all.rows[0].before > 0.5);
+    end(p, TIMES);
+}
+
+static void decides_predictions(void **state)
+{
+    (void)state;
+    ry_machine machine = *every_kernel_target(RY_ISA_generic)->machine;
+    planted *p = plant(&machine, 1, 1);
+    const ry_kernel *kernel = p->choice[0].prepared.kernel;
+    assert_true(ry_forecast_calibrated(&machine, kernel) == 1);
+    machine.family_count = 1;
+    snprintf(machine.families[0].family, sizeof machine.families[0].family, "%s", kernel->family);
+    machine.families[0].factor = 2;
+    machine.families[0].spread = 0.125;
+    assert_true(ry_forecast_calibrated(&machine, kernel) == 2);
+    assert_true(ry_forecast_residual(&machine, kernel).spread == 0.125);
+    ry_target target = *every_kernel_target(RY_ISA_generic);
+    target.machine = &machine;
+    ry_choice choice;
+    ry_error error;
+    assert_int_equal(ry_predict_choose(&p->problem[0], &target, 0, NULL, &choice, &error), RYND_OK);
+    assert_true(choice.seconds > p->choice[0].seconds);
+    end(p, 1);
+}
+
+static void its_file_keeps_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        bool legal;
+    } lines[] = {
+        {"calibrated softmax_f32 1500000 250000 7", true},
+        {"calibrated softmax_f32 1500000 250000", false},
+        {"calibrated softmax_f32 1500000 250000 7 8", false},
+        {"calibrated  1500000 250000 7", false},
+        {"calibrated softmax_f32 1 250000 7", false},
+        {"calibrated softmax_f32 1500000 6000000 7", false},
+        {"calibrated softmax_f32 -1 250000 7", false},
+        {"calibrated Softmax 1500000 250000 7", false},
+        {"calibrated a_name_that_is_longer_than_any_family_of_kernels 1500000 250000 7", false},
+    };
+    char path[64] = "/tmp/rynd_calibrated_XXXXXX";
+    const int made = mkstemp(path);
+    assert_true(made >= 0 && close(made) == 0);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fprintf(file,
+                "rynd machine 1\nisa generic\ncores 1\nvector_bytes 16\nf32 1000000000 1000000000\n"
+                "dram_bandwidth 1000000000 1000000000\n%s\nend\n",
+                lines[i].line);
+        fclose(file);
+        ry_machine machine, again;
+        ry_error error = {""};
+        const rynd_status status = ry_machine_read(path, &machine, &error);
+        if (lines[i].legal != (status == RYND_OK)) {
+            fail_msg("%s: %s", lines[i].line, status == RYND_OK ? "taken" : error.text);
+        }
+        if (!lines[i].legal) {
+            assert_true(strstr(error.text, path) && strstr(error.text, "line 7"));
+            continue;
+        }
+        assert_int_equal(machine.family_count, 1);
+        assert_true(fabs((double)machine.families[0].factor - 1.5) < 1e-6);
+        assert_int_equal(machine.families[0].problems, 7);
+        assert_int_equal(ry_machine_write(&machine, path, &error), RYND_OK);
+        assert_int_equal(ry_machine_read(path, &again, &error), RYND_OK);
+        assert_true(again.family_count == 1 &&
+                    again.families[0].factor == machine.families[0].factor);
+    }
+    remove(path);
+}
+
+/* Every problem once; times are not looked at. The machine comes from a file, so that no rates are
+ * measured. */
+static void runs_here(void **state)
+{
+    (void)state;
+    char path[64] = "/tmp/rynd_calibrating_XXXXXX";
+    const int made = mkstemp(path);
+    assert_true(made >= 0 && close(made) == 0);
+    rynd_context *context;
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    assert_int_equal(rynd_context_get_machine(context, &machine), RYND_OK);
+    assert_int_equal(rynd_machine_save(&machine, path), RYND_OK);
+    rynd_context_destroy(context);
+
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .profile = path);
+    rynd_calibrate_options how = RYND_SIZED(rynd_calibrate_options, .seconds = 1e-9);
+    assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
+    assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_OK);
+    const size_t count = rynd_context_calibrated_count(context);
+    assert_true(count > 20 && count == machine.family_count);
+    rynd_calibrated_family family = RYND_SIZED(rynd_calibrated_family);
+    unsigned igemm = 0;
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(rynd_context_get_calibrated(context, i, &family), RYND_OK);
+        assert_true(family.factor > 0 && family.spread > 0 && family.problems > 0);
+        igemm += strcmp(family.family, "conv_fwd_f32_igemm") == 0 ? family.problems : 0;
+    }
+    assert_true(igemm > 20);
+    assert_int_equal(rynd_context_get_calibrated(context, count, &family), RYND_ERROR_ARGUMENT);
+    how.seconds = NAN;
+    assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_ERROR_ARGUMENT);
+    rynd_context_destroy(context);
+    remove(path);
+}
+
+static int end_at_second(void *user, const rynd_progress *progress)
+{
+    size_t *calls = user;
+    assert_true(progress->done <= progress->all);
+    return ++*calls == 2;
+}
+
+static void can_be_ended(void **state)
+{
+    (void)state;
+    rynd_context *context;
+    rynd_machine machine = RYND_SIZED(rynd_machine), after = RYND_SIZED(rynd_machine);
+    size_t calls = 0;
+    const rynd_calibrate_options how = RYND_SIZED(rynd_calibrate_options, .progress = end_at_second,
+                                                  .progress_user = &calls, .seconds = 1);
+    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    assert_int_equal(rynd_context_get_machine(context, &machine), RYND_OK);
+    assert_int_equal(rynd_context_calibrate(context, &how, &after), RYND_ERROR_CANCELLED);
+    assert_int_equal(calls, 2);
+    assert_int_equal(rynd_context_get_machine(context, &after), RYND_OK);
+    assert_memory_equal(&machine, &after, sizeof machine);
+    rynd_context_destroy(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_factor),    cmocka_unit_test(believes_few_times_less),
+        cmocka_unit_test(decides_predictions), cmocka_unit_test(its_file_keeps_it),
+        cmocka_unit_test(runs_here),           cmocka_unit_test(can_be_ended),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
