@@ -11,7 +11,7 @@ static rynd_status make_operand(device_operands *o, int at, const ry_tensor *ten
         return RYND_OK;
     }
     RY_TRY(table->buffer_create(o->device, bytes, &o->buffer[at], error));
-    return host ? table->upload(o->stream, (ry_place){o->buffer[at], 0}, host, bytes, error)
+    return host ? table->upload(o->stream, (ry_pointer){o->buffer[at], 0}, host, bytes, error)
                 : RYND_OK;
 }
 
@@ -51,18 +51,18 @@ static rynd_status make_memory(device_form *f, device_operands *o, ry_error *err
                  workspace = ry_prepared_workspace(&f->prepared);
     const ry_fault none = {0};
     RY_TRY(table->buffer_create(o->device, sizeof none, &f->fault, error));
-    RY_TRY(table->upload(o->stream, (ry_place){f->fault, 0}, &none, sizeof none, error));
+    RY_TRY(table->upload(o->stream, (ry_pointer){f->fault, 0}, &none, sizeof none, error));
     if (workspace) {
         RY_TRY(table->buffer_create(o->device, workspace, &f->workspace, error));
     }
     if (packed) {
         RY_TRY(table->buffer_create(o->device, packed, &f->packed, error));
-        RY_TRY(ry_prepared_pack(&f->prepared, o->device, o->stream, o->in, (ry_place){f->packed, 0},
-                                &f->arena, error));
+        RY_TRY(ry_prepared_pack(&f->prepared, o->device, o->stream, o->in,
+                                (ry_pointer){f->packed, 0}, &f->arena, error));
     }
-    ry_bound_set_memory(&f->bound, (ry_place){f->packed, 0}, (ry_place){f->workspace, 0},
-                        (ry_place){0});
-    ry_bound_set_fault(&f->bound, (ry_place){f->fault, 0});
+    ry_bound_set_memory(&f->bound, (ry_pointer){f->packed, 0}, (ry_pointer){f->workspace, 0},
+                        (ry_pointer){0});
+    ry_bound_set_fault(&f->bound, (ry_pointer){f->fault, 0});
     return table->synchronize(o->stream, error);
 }
 
@@ -75,7 +75,7 @@ rynd_status device_form_make(device_form *f, device_operands *o, const ry_query 
     RY_TRY(ry_prepared_initialise(&f->prepared, o->device, query->target, &f->arena, error));
     RY_TRY(ry_bind(&f->prepared, NULL, NULL, &f->arena, &f->bound, error));
     for (int i = 0; i < o->problem->inputs + o->problem->outputs; i++) {
-        f->bound.arguments[i] = (ry_place){o->buffer[i], 0};
+        f->bound.arguments[i] = (ry_pointer){o->buffer[i], 0};
     }
     return make_memory(f, o, error);
 }

@@ -88,7 +88,7 @@ rynd_status ry_api_check_place(const rynd_context *context, const ry_tensor *ten
     const size_t element = ry_dtype_size((ry_dtype)tensor->dtype);
     int64_t low = 0, high = 0;
     if (ry_tensor_count(tensor) > 0) {
-        (void)ry_tensor_reach(tensor, &low, &high); /* taken: it does not overflow */
+        (void)ry_tensor_range(tensor, &low, &high); /* taken: it does not overflow */
     }
     if (offset < (size_t)-low) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
@@ -110,12 +110,12 @@ rynd_status ry_api_transfer(const rynd_buffer *buffer, size_t offset, const void
                             size_t size, ry_error *error)
 {
     ry_device *device = buffer->context->device;
-    const ry_place place = {buffer->buffer, offset};
+    const ry_pointer pointer = {buffer->buffer, offset};
     RY_TRY(ry_api_buffer_range(buffer, offset, size, error));
     ry_stream *stream;
     RY_TRY(device->table->stream_create(device, &stream, error));
-    rynd_status status = from ? device->table->upload(stream, place, from, size, error)
-                              : device->table->download(stream, to, place, size, error);
+    rynd_status status = from ? device->table->upload(stream, pointer, from, size, error)
+                              : device->table->download(stream, to, pointer, size, error);
     status = status == RYND_OK ? device->table->synchronize(stream, error) : status;
     device->table->stream_destroy(device, stream);
     return status;

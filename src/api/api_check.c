@@ -78,7 +78,7 @@ rynd_status ry_api_take_tensor(const rynd_tensor *given, ry_tensor *taken, ry_er
     settle_strides(taken, count);
     int64_t low, high;
     if (count > 0 &&
-        (!ry_tensor_reach(taken, &low, &high) || !in_address_space(taken, low, high))) {
+        (!ry_tensor_range(taken, &low, &high) || !in_address_space(taken, low, high))) {
         return ry_fail(error, RYND_ERROR_ARGUMENT, "its strides reach outside the address space");
     }
     return RYND_OK;

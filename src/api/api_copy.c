@@ -30,10 +30,10 @@ static rynd_status transfer(const rynd_stream *stream, const rynd_buffer *buffer
                             const void *from, void *to, size_t size, ry_error *error)
 {
     const ry_device_table *table = stream->context->device->table;
-    const ry_place place = {buffer->buffer, offset};
+    const ry_pointer pointer = {buffer->buffer, offset};
     RY_TRY(check(stream, buffer, offset, size, error));
-    return from ? table->upload(stream->stream, place, from, size, error)
-                : table->download(stream->stream, to, place, size, error);
+    return from ? table->upload(stream->stream, pointer, from, size, error)
+                : table->download(stream->stream, to, pointer, size, error);
 }
 
 rynd_status rynd_buffer_write_async(rynd_stream *stream, rynd_buffer *buffer, size_t offset,
@@ -138,9 +138,9 @@ static rynd_status copy(const copy_ends *c, ry_error *error)
         return copy_across(c, error);
     }
     RY_TRY(check(c->stream, c->to, c->to_offset, c->size, error));
-    return device_of(c->to)->table->copy(c->stream->stream, (ry_place){c->to->buffer, c->to_offset},
-                                         (ry_place){c->from->buffer, c->from_offset}, c->size,
-                                         error);
+    return device_of(c->to)->table->copy(
+        c->stream->stream, (ry_pointer){c->to->buffer, c->to_offset},
+        (ry_pointer){c->from->buffer, c->from_offset}, c->size, error);
 }
 
 rynd_status rynd_buffer_copy_async(rynd_stream *stream, rynd_buffer *to, size_t to_offset,
@@ -161,8 +161,8 @@ static rynd_status fill(const rynd_stream *stream, const rynd_buffer *buffer, si
                        "%zu bytes at %zu are no multiples of the pattern's %u bytes", size, offset,
                        pattern->size);
     }
-    return stream->context->device->table->fill(stream->stream, (ry_place){buffer->buffer, offset},
-                                                *pattern, size, error);
+    return stream->context->device->table->fill(
+        stream->stream, (ry_pointer){buffer->buffer, offset}, *pattern, size, error);
 }
 
 rynd_status rynd_buffer_fill_async(rynd_stream *stream, rynd_buffer *buffer, size_t offset,

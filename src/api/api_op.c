@@ -163,7 +163,7 @@ static rynd_status pack(rynd_op *op, ry_error *error)
     RY_TRY(ry_op_own_stream(op, &stream, error));
     RY_TRY(device->table->buffer_create(device, packed, &op->packed, error));
     return ry_prepared_pack(&op->prepared, device, stream, op->constant_data,
-                            (ry_place){op->packed, 0}, &op->arena, error);
+                            (ry_pointer){op->packed, 0}, &op->arena, error);
 }
 
 static rynd_status get_kernel_ready(rynd_op *op, ry_error *error)
@@ -177,7 +177,7 @@ static rynd_status get_kernel_ready(rynd_op *op, ry_error *error)
     RY_TRY(ry_bind(&op->prepared, op->seconds, op->actual, &op->arena, &op->bound, error));
     if (!device->host_memory) {
         RY_TRY(device->table->buffer_create(device, sizeof(ry_fault), &op->fault, error));
-        ry_bound_set_fault(&op->bound, (ry_place){op->fault, 0});
+        ry_bound_set_fault(&op->bound, (ry_pointer){op->fault, 0});
     }
     op->operands = op->bound.arguments;
     return RYND_OK;

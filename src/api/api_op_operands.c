@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* An element in host memory: the CPU reads a copy, other devices get it in the stream. */
-static rynd_status take_value(rynd_op *op, int input, const void *value, ry_place workspace,
+static rynd_status take_value(rynd_op *op, int input, const void *value, ry_pointer workspace,
                               ry_stream *stream, ry_error *error)
 {
     ry_device *device = op->context->device;
@@ -21,13 +21,14 @@ static rynd_status take_value(rynd_op *op, int input, const void *value, ry_plac
     if (device->host_memory) {
         memcpy(&op->values[input], value, size);
         RY_TRY(ry_op_wrap(op, input, error));
-        op->operands[input] = (ry_place){op->wrapped[input], 0};
+        op->operands[input] = (ry_pointer){op->wrapped[input], 0};
         return device->table->buffer_rewrap(device, &op->values[input], op->wrapped[input], error);
     }
     ry_pattern pattern = {{0}, (unsigned)size};
     memcpy(pattern.byte, value, size);
-    op->operands[input] = (ry_place){workspace.buffer, workspace.offset + ry_op_values_offset(op) +
-                                                           (size_t)input * sizeof *op->values};
+    op->operands[input] =
+        (ry_pointer){workspace.buffer, workspace.offset + ry_op_values_offset(op) +
+                                           (size_t)input * sizeof *op->values};
     return device->table->fill(stream, op->operands[input], pattern, size, error);
 }
 
@@ -38,7 +39,7 @@ static rynd_status take_buffer(rynd_op *op, int operand, const rynd_operand *giv
         return ry_fail(error, RYND_ERROR_ARGUMENT, "it has neither a buffer nor a value");
     }
     RY_TRY(ry_api_check_place(op->context, tensor, given->buffer, given->offset, error));
-    op->operands[operand] = (ry_place){given->buffer->buffer, given->offset};
+    op->operands[operand] = (ry_pointer){given->buffer->buffer, given->offset};
     return RYND_OK;
 }
 
@@ -51,17 +52,17 @@ typedef struct range {
 static range range_of(const rynd_op *op, int operand)
 {
     const ry_device *device = op->context->device;
-    const ry_place place = op->operands[operand];
-    range r = {.first = (int64_t)place.offset};
-    if (!place.buffer || ry_tensor_count(ry_op_tensor(op, operand)) == 0) {
+    const ry_pointer pointer = op->operands[operand];
+    range r = {.first = (int64_t)pointer.offset};
+    if (!pointer.buffer || ry_tensor_count(ry_op_tensor(op, operand)) == 0) {
         return r;
     }
     if (device->host_memory) {
-        r.first += (int64_t)(uintptr_t)device->table->buffer_address(place.buffer);
+        r.first += (int64_t)(uintptr_t)device->table->buffer_address(pointer.buffer);
     } else {
-        r.space = device->table->buffer_native(place.buffer);
+        r.space = device->table->buffer_native(pointer.buffer);
     }
-    (void)ry_tensor_reach(ry_op_tensor(op, operand), &r.begin, &r.end);
+    (void)ry_tensor_range(ry_op_tensor(op, operand), &r.begin, &r.end);
     r.begin += r.first;
     r.end += r.first;
     return r;
@@ -106,7 +107,7 @@ static rynd_status check_output(const rynd_op *op, int output, ry_error *error)
 }
 
 static rynd_status take_operand(rynd_op *op, int operand, const rynd_operand *given,
-                                ry_place workspace, ry_stream *stream, ry_error *error)
+                                ry_pointer workspace, ry_stream *stream, ry_error *error)
 {
     if (!ry_op_is_operand(op, operand)) {
         return RYND_OK;
@@ -121,8 +122,8 @@ static rynd_status take_operand(rynd_op *op, int operand, const rynd_operand *gi
 }
 
 rynd_status ry_op_take_operands(rynd_op *op, const rynd_operand *inputs,
-                                const rynd_operand *outputs, ry_place workspace, ry_stream *stream,
-                                ry_error *error)
+                                const rynd_operand *outputs, ry_pointer workspace,
+                                ry_stream *stream, ry_error *error)
 {
     const int count = op->problem.inputs;
     rynd_status status = RYND_OK;

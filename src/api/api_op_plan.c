@@ -183,7 +183,7 @@ static rynd_status plan_in(rynd_op *op, const rynd_op_options *options, ry_graph
         return RYND_OK;
     }
     const int operands = op->problem.inputs + op->problem.outputs;
-    op->operands = RY_TAKE(&op->arena, ry_place, operands);
+    op->operands = RY_TAKE(&op->arena, ry_pointer, operands);
     *planned = true;
     return op->operands ? describe(op, error) : ry_fail_memory(error);
 }
@@ -207,12 +207,12 @@ rynd_status ry_op_bind_session(rynd_op *op, ry_error *error)
     size_t input = 0, output = 0;
     for (int i = 0; i < op->problem.inputs; i++) {
         if (op->operands[i].buffer) {
-            RY_TRY(ry_session_bind_input_place(op->session, input++, op->operands[i], error));
+            RY_TRY(ry_session_bind_input_pointer(op->session, input++, op->operands[i], error));
         }
     }
     for (int i = op->problem.inputs; i < op->problem.inputs + op->problem.outputs; i++) {
         if (op->operands[i].buffer) {
-            RY_TRY(ry_session_bind_output_place(op->session, output++, op->operands[i], error));
+            RY_TRY(ry_session_bind_output_pointer(op->session, output++, op->operands[i], error));
         }
     }
     return RYND_OK;

@@ -104,25 +104,25 @@ size_t rynd_op_workspace(const rynd_op *op)
 }
 
 /* Sets the memory that the kernel works in: the caller's, or the operator's own. */
-static void set_workspace(rynd_op *op, ry_place place)
+static void set_workspace(rynd_op *op, ry_pointer pointer)
 {
-    ry_place scratch = place;
+    ry_pointer scratch = pointer;
     scratch.offset += ry_aligned(ry_prepared_workspace(&op->prepared));
-    ry_bound_set_memory(&op->bound, (ry_place){op->packed, 0}, place, scratch);
+    ry_bound_set_memory(&op->bound, (ry_pointer){op->packed, 0}, pointer, scratch);
 }
 
-static rynd_status own_workspace(rynd_op *op, ry_place *place, ry_error *error)
+static rynd_status own_workspace(rynd_op *op, ry_pointer *pointer, ry_error *error)
 {
     const size_t size = rynd_op_workspace(op);
     if (size && !op->work) {
         RY_TRY(table_of(op)->buffer_create(op->context->device, size, &op->work, error));
     }
-    *place = (ry_place){op->work, 0};
+    *pointer = (ry_pointer){op->work, 0};
     return RYND_OK;
 }
 
-static rynd_status given_workspace(const rynd_op *op, const rynd_operand *given, ry_place *place,
-                                   ry_error *error)
+static rynd_status given_workspace(const rynd_op *op, const rynd_operand *given,
+                                   ry_pointer *pointer, ry_error *error)
 {
     const size_t size = rynd_op_workspace(op);
     const rynd_buffer *buffer = given->buffer;
@@ -140,7 +140,7 @@ static rynd_status given_workspace(const rynd_op *op, const rynd_operand *given,
         ry_error_prefix(error, "workspace: ");
         return status;
     }
-    *place = (ry_place){buffer->buffer, given->offset};
+    *pointer = (ry_pointer){buffer->buffer, given->offset};
     return RYND_OK;
 }
 
@@ -150,7 +150,8 @@ static rynd_status launch_kernel(rynd_op *op, ry_stream *stream, ry_error *error
 {
     ry_device *device = op->context->device;
     if (op->fault && !op->fault_cleared) {
-        RY_TRY(ry_device_clear(device, stream, (ry_place){op->fault, 0}, sizeof(ry_fault), error));
+        RY_TRY(
+            ry_device_clear(device, stream, (ry_pointer){op->fault, 0}, sizeof(ry_fault), error));
         op->fault_cleared = true;
     }
     return ry_bound_launch(&op->bound, device, stream, error);
@@ -164,7 +165,7 @@ static rynd_status launch_plan(rynd_op *op, ry_stream *stream, ry_error *error)
     return ry_session_launch(op->session, error);
 }
 
-static rynd_status launch(rynd_op *op, ry_place workspace, ry_stream *stream, ry_error *error)
+static rynd_status launch(rynd_op *op, ry_pointer workspace, ry_stream *stream, ry_error *error)
 {
     op->ran = true;
     if (op->plan) {
@@ -182,7 +183,7 @@ static rynd_status check_faults(rynd_op *op, ry_stream *stream, ry_error *error)
     }
     if (op->fault_cleared) {
         op->fault_cleared = false;
-        RY_TRY(table_of(op)->download(stream, &op->bound.fault, (ry_place){op->fault, 0},
+        RY_TRY(table_of(op)->download(stream, &op->bound.fault, (ry_pointer){op->fault, 0},
                                       sizeof op->bound.fault, error));
     }
     RY_TRY(table_of(op)->synchronize(stream, error));
@@ -253,7 +254,7 @@ rynd_status ry_op_take_memory(rynd_op *op, int operand, const void *data, ry_err
     ry_device *device = op->context->device;
     RY_TRY(ry_api_check_data(ry_op_tensor(op, operand), data, error));
     RY_TRY(ry_op_wrap(op, operand, error));
-    op->operands[operand] = (ry_place){op->wrapped[operand], 0};
+    op->operands[operand] = (ry_pointer){op->wrapped[operand], 0};
     return ry_op_is_constant(op, operand) && op->constants_ready
                ? RYND_OK
                : device->table->buffer_rewrap(device, data, op->wrapped[operand], error);
@@ -286,7 +287,7 @@ static rynd_status download(rynd_op *op, void *const *outputs, ry_stream *stream
         return RYND_OK;
     }
     for (int i = 0; i < op->problem.outputs; i++) {
-        const ry_place from = op->operands[op->problem.inputs + i];
+        const ry_pointer from = op->operands[op->problem.inputs + i];
         if (from.buffer) {
             RY_TRY(table_of(op)->download(stream, outputs[i], from, ry_tensor_span(&op->out[i]),
                                           error));
@@ -299,7 +300,7 @@ static rynd_status execute(rynd_op *op, const void *const *inputs, void *const *
                            ry_error *error)
 {
     ry_stream *stream;
-    ry_place workspace;
+    ry_pointer workspace;
     RY_TRY(check_runs(op, error));
     RY_TRY(wait(op, error));
     RY_TRY(ry_op_own_stream(op, &stream, error));
@@ -340,7 +341,7 @@ static rynd_status enter_stream(rynd_op *op, rynd_stream *stream, ry_error *erro
 static rynd_status run_async(rynd_op *op, const rynd_operand *inputs, const rynd_operand *outputs,
                              const rynd_operand *given, rynd_stream *stream, ry_error *error)
 {
-    ry_place workspace = {NULL, 0};
+    ry_pointer workspace = {NULL, 0};
     RY_TRY(check_runs(op, error));
     RY_TRY(given ? given_workspace(op, given, &workspace, error)
                  : own_workspace(op, &workspace, error));

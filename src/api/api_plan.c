@@ -223,7 +223,7 @@ static rynd_status create(rynd_plan *p, const rynd_model *model, const rynd_plan
         .setting_count = options->setting_count,
         .adviser = adviser,
         .memory_limit = memory.limit,
-        .memory_beside = memory.beside,
+        .memory_reserved = memory.beside,
         .memory_least = memory.least,
         .skip_packing = options->without_weights != 0,
         .weights = model->weights,
@@ -298,7 +298,7 @@ rynd_status rynd_plan_get_memory(const rynd_plan *plan, rynd_memory *memory)
     };
     for (size_t i = 0; i < p->output_count; i++) {
         const ry_plan_output *output = &p->outputs[i];
-        if (output->spot.home == RY_HOME_OUTPUT && output->spot.index == i) {
+        if (output->location.storage == RY_STORAGE_OUTPUT && output->location.index == i) {
             all.activations += ry_tensor_bytes(&output->tensor);
         }
     }

@@ -135,9 +135,9 @@ static rynd_status bind_buffer(rynd_session *session, end_point at, const rynd_b
 {
     const ry_plan *plan = session->plan->plan;
     ry_session *running = session->running;
-    const ry_place place = {buffer->buffer, offset};
+    const ry_pointer pointer = {buffer->buffer, offset};
     if (at.output && (plan->outputs[at.index].later || plan->outputs[at.index].bounded)) {
-        return ry_session_bind_output_place(running, at.index, place, error); /* says why not */
+        return ry_session_bind_output_pointer(running, at.index, pointer, error); /* says why not */
     }
     const rynd_status status =
         ry_api_check_place(session->plan->context,
@@ -148,8 +148,8 @@ static rynd_status bind_buffer(rynd_session *session, end_point at, const rynd_b
                         at.output ? plan->outputs[at.index].name : plan->input_names[at.index]);
         return status;
     }
-    return at.output ? ry_session_bind_output_place(running, at.index, place, error)
-                     : ry_session_bind_input_place(running, at.index, place, error);
+    return at.output ? ry_session_bind_output_pointer(running, at.index, pointer, error)
+                     : ry_session_bind_input_pointer(running, at.index, pointer, error);
 }
 
 static rynd_status bind_buffer_at(rynd_session *session, end_point at, const rynd_buffer *buffer,

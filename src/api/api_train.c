@@ -170,10 +170,10 @@ static rynd_status bind_update(rynd_trainer *t, ry_error *error)
             continue;
         }
         ry_session *step = ry_trainer_session(&t->step), *update = ry_trainer_session(&t->update);
-        RY_TRY(ry_session_bind_input_place(step, p->input, ry_session_state_place(update, p->state),
-                                           error));
-        RY_TRY(ry_session_bind_input_place(update, 1 + sums++, ry_session_state_place(step, p->sum),
-                                           error));
+        RY_TRY(ry_session_bind_input_pointer(step, p->input,
+                                             ry_session_state_pointer(update, p->state), error));
+        RY_TRY(ry_session_bind_input_pointer(update, 1 + sums++,
+                                             ry_session_state_pointer(step, p->sum), error));
     }
     return bind_scalar(&t->update, 0, RY_f64, &t->learning_rate, error);
 }

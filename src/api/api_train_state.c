@@ -17,8 +17,9 @@ ry_tensor ry_trainer_state_in_place(const ry_trainer_state *state)
     ry_tensor tensor = *description_of(state);
     ry_device *device = state->run->plan->plan->device;
     if (device->host_memory) {
-        const ry_place place = ry_session_state_place(ry_trainer_session(state->run), state->index);
-        tensor.data = (char *)device->table->buffer_address(place.buffer) + place.offset;
+        const ry_pointer pointer =
+            ry_session_state_pointer(ry_trainer_session(state->run), state->index);
+        tensor.data = (char *)device->table->buffer_address(pointer.buffer) + pointer.offset;
     }
     return tensor;
 }

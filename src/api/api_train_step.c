@@ -136,10 +136,10 @@ static rynd_status bind_parameters(rynd_trainer *t, ry_error *error)
 {
     for (size_t i = 0; i < t->training->count; i++) {
         const ry_training_parameter *p = &t->training->parameters[i];
-        const ry_place place =
-            ry_session_state_place(ry_trainer_session(ry_trainer_run_of(t, p)), p->state);
-        RY_TRY(ry_session_bind_input_place(ry_trainer_session(&t->evaluation), t->inputs + 1 + i,
-                                           place, error));
+        const ry_pointer pointer =
+            ry_session_state_pointer(ry_trainer_session(ry_trainer_run_of(t, p)), p->state);
+        RY_TRY(ry_session_bind_input_pointer(ry_trainer_session(&t->evaluation), t->inputs + 1 + i,
+                                             pointer, error));
     }
     return RYND_OK;
 }

@@ -155,10 +155,10 @@ static bool found_something(const rynd_tuning *tuning)
 }
 
 /* Do its weights come from memory in every run? */
-static bool are_far(const rynd_plan *plan)
+static bool exceed_cache(const rynd_plan *plan)
 {
     const size_t weights = plan->plan->weights.packed_size + plan->plan->weights.constant_size;
-    return ry_machine_is_far(plan->plan->device->machine, (double)weights);
+    return ry_machine_exceeds_cache(plan->plan->device->machine, (double)weights);
 }
 
 /* Is some of the plan's form the caller's choice? */
@@ -202,7 +202,7 @@ rynd_status ry_api_tune_steps(rynd_tuning *tuning, const rynd_plan *plan, bool c
 static bool are_cold(const rynd_plan *plan, const rynd_tune_options *options)
 {
     const bool cold = options->weights == RYND_TUNE_WEIGHTS_DEFAULT
-                          ? are_far(plan)
+                          ? exceed_cache(plan)
                           : options->weights == RYND_TUNE_WEIGHTS_COLD;
     return cold && plan->context->device->table->kind == RY_DEVICE_cpu;
 }

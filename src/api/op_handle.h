@@ -29,13 +29,13 @@ struct rynd_op {
     ry_session *session; /* NULL: one kernel, or the operator cannot run */
 
     /* what runs need (api_op_run.c); NULL: no run has needed it yet */
-    ry_place *operands;  /* memory of inputs, then outputs; no buffer: absent, or planned as a
+    ry_pointer *operands; /* memory of inputs, then outputs; no buffer: absent, or planned as a
                            constant */
-    ry_buffer **wrapped; /* host memory of operands that are not in the caller's buffers */
-    uint64_t *values;    /* the CPU's memory of inputs that are given by value */
-    ry_buffer *work;     /* own workspace: the kernel's, its scratch, then values of inputs */
-    rynd_stream *stream; /* own stream */
-    rynd_stream *last;   /* stream of the last asynchronous run, which the operator holds */
+    ry_buffer **wrapped;  /* host memory of operands that are not in the caller's buffers */
+    uint64_t *values;     /* the CPU's memory of inputs that are given by value */
+    ry_buffer *work;      /* own workspace: the kernel's, its scratch, then values of inputs */
+    rynd_stream *stream;  /* own stream */
+    rynd_stream *last;    /* stream of the last asynchronous run, which the operator holds */
     bool ran;
     bool constants_ready; /* `wrapped` has the content of constants */
     unsigned constants;

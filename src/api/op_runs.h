@@ -46,8 +46,8 @@ rynd_status ry_op_take_memory(rynd_op *op, int operand, const void *data, ry_err
 
 /* Sets all operands of an asynchronous run. */
 rynd_status ry_op_take_operands(rynd_op *op, const rynd_operand *inputs,
-                                const rynd_operand *outputs, ry_place workspace, ry_stream *stream,
-                                ry_error *error);
+                                const rynd_operand *outputs, ry_pointer workspace,
+                                ry_stream *stream, ry_error *error);
 
 /* May the output be written over the inputs that `old` names (a flag for each)? */
 bool ry_op_may_overwrite(const rynd_op *op, int output, const bool *old);

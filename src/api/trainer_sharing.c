@@ -42,25 +42,26 @@ struct ry_sharing {
 };
 
 /* How many steps run until it is written. */
-static size_t steps_until(const ry_plan *plan, const ry_spot *spot)
+static size_t steps_until(const ry_plan *plan, const ry_location *location)
 {
     size_t steps = 0;
     for (size_t s = 0; s < plan->step_count; s++) {
         for (int i = 0; i < plan->steps[s].problem.outputs; i++) {
-            const ry_spot *out = &plan->steps[s].out[i];
-            steps = out->home == spot->home && out->index == spot->index ? s + 1 : steps;
+            const ry_location *out = &plan->steps[s].out[i];
+            steps =
+                out->storage == location->storage && out->index == location->index ? s + 1 : steps;
         }
     }
     return steps;
 }
 
 /* plan->step_count: nobody. */
-static size_t first_reader(const ry_plan *plan, ry_home home, uint32_t index)
+static size_t first_reader(const ry_plan *plan, ry_storage storage, uint32_t index)
 {
     for (size_t s = 0; s < plan->step_count; s++) {
         for (int i = 0; i < plan->steps[s].problem.inputs; i++) {
-            const ry_spot *in = &plan->steps[s].in[i];
-            if (in->home == home && in->index == index) {
+            const ry_location *in = &plan->steps[s].in[i];
+            if (in->storage == storage && in->index == index) {
                 return s;
             }
         }
@@ -70,15 +71,15 @@ static size_t first_reader(const ry_plan *plan, ry_home home, uint32_t index)
 
 static segment segment_of(const ry_plan *plan, const ry_exchanged *what)
 {
-    const ry_spot *spot = &plan->outputs[what->output].spot;
-    const bool own = spot->home == RY_HOME_OUTPUT && spot->index == what->output;
+    const ry_location *location = &plan->outputs[what->output].location;
+    const bool own = location->storage == RY_STORAGE_OUTPUT && location->index == what->output;
     return (segment){
         .output = what->output,
         .bytes = what->count * sizeof(float),
-        .copied = !own || first_reader(plan, RY_HOME_OUTPUT, what->output) < plan->step_count,
-        .made = spot->home == RY_HOME_OUTPUT ? steps_until(plan, spot) : 0,
+        .copied = !own || first_reader(plan, RY_STORAGE_OUTPUT, what->output) < plan->step_count,
+        .made = location->storage == RY_STORAGE_OUTPUT ? steps_until(plan, location) : 0,
         .awaited = what->input == UINT32_MAX ? plan->step_count
-                                             : first_reader(plan, RY_HOME_INPUT, what->input),
+                                             : first_reader(plan, RY_STORAGE_INPUT, what->input),
     };
 }
 
@@ -124,14 +125,14 @@ static rynd_status bind(ry_sharing *s, const ry_exchanged_list *what, ry_error *
     memset(s->memory, 0, s->size); /* what is between segments is added up, too */
     size_t offset = 0;
     for (size_t i = 0; i < s->segment_count; i++) {
-        const ry_place place = {s->buffer, offset};
+        const ry_pointer pointer = {s->buffer, offset};
         segment *own = &s->segments[i];
         own->at = s->memory + offset / sizeof(float);
         if (!own->copied) {
-            RY_TRY(ry_session_bind_output_place(s->session, own->output, place, error));
+            RY_TRY(ry_session_bind_output_pointer(s->session, own->output, pointer, error));
         }
         if (what->items[i].input != UINT32_MAX) {
-            RY_TRY(ry_session_bind_input_place(s->session, what->items[i].input, place, error));
+            RY_TRY(ry_session_bind_input_pointer(s->session, what->items[i].input, pointer, error));
         }
         offset += ry_aligned(own->bytes);
     }
@@ -186,7 +187,7 @@ static void fill(const ry_sharing *s, const bucket *b)
     for (size_t i = b->first; i < b->end; i++) {
         const segment *own = &s->segments[i];
         if (own->copied && own->bytes) {
-            const ry_place from = ry_session_output_place(s->session, own->output);
+            const ry_pointer from = ry_session_output_pointer(s->session, own->output);
             const char *at = s->plan->device->table->buffer_address(from.buffer);
             memcpy(own->at, at + from.offset, own->bytes);
         }

@@ -2,7 +2,7 @@
 /* A device: what exec/ and plan/ know of the machine that computes. Memory may be the device's own:
  * nothing above this header dereferences a ry_buffer's content.
  *
- * A buffer is a range of device memory; a ry_place is a spot in one. A stream runs launches and
+ * A buffer is a range of device memory; a ry_pointer is a location in one. A stream runs launches and
  * copies in order, and functions that put something into one may return before it is done: host
  * memory that is copied is the stream's until `synchronize`, or an event behind the copy, has
  * returned. The CPU's stream does everything before the function returns, on the context's threads.
@@ -23,10 +23,10 @@ typedef struct ry_event ry_event;
 typedef struct ry_recording ry_recording;
 typedef struct ry_gpu_program ry_gpu_program;
 
-typedef struct ry_place {
+typedef struct ry_pointer {
     ry_buffer *buffer; /* NULL: absent */
     size_t offset;     /* bytes */
-} ry_place;
+} ry_pointer;
 
 /* Bytes to be repeated in memory that is aligned to them. */
 typedef struct ry_pattern {
@@ -65,7 +65,7 @@ typedef struct ry_launch {
     /* seconds of each phase on one worker; 0 or NULL: not known */
     const double *seconds;
     int argument_count;
-    const ry_place *arguments;
+    const ry_pointer *arguments;
     void **resolved; /* room for argument_count pointers, for the device's use during the launch */
 } ry_launch;
 
@@ -125,14 +125,14 @@ typedef struct ry_device_table {
      * when it is made, for time slows some drivers down. Waits for the stream. NULL: they have it
      * always. */
     rynd_status (*stream_time)(ry_stream *stream, bool on, ry_error *error);
-    rynd_status (*upload)(ry_stream *stream, ry_place to, const void *host, size_t size,
+    rynd_status (*upload)(ry_stream *stream, ry_pointer to, const void *host, size_t size,
                           ry_error *error);
-    rynd_status (*download)(ry_stream *stream, void *host, ry_place from, size_t size,
+    rynd_status (*download)(ry_stream *stream, void *host, ry_pointer from, size_t size,
                             ry_error *error);
-    rynd_status (*copy)(ry_stream *stream, ry_place to, ry_place from, size_t size,
+    rynd_status (*copy)(ry_stream *stream, ry_pointer to, ry_pointer from, size_t size,
                         ry_error *error); /* that do not overlap */
     /* Repeats a pattern, which is read before this returns, over `size` bytes: a multiple of it. */
-    rynd_status (*fill)(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+    rynd_status (*fill)(ry_stream *stream, ry_pointer to, ry_pattern pattern, size_t size,
                         ry_error *error);
     rynd_status (*launch)(ry_stream *stream, const ry_launch *launch, ry_error *error);
     rynd_status (*synchronize)(ry_stream *stream, ry_error *error);
@@ -146,8 +146,8 @@ typedef struct ry_device_table {
     rynd_status (*record_begin)(ry_stream *stream, ry_error *error);
     rynd_status (*record_end)(ry_stream *stream, ry_recording **recording, ry_error *error);
     /* places: all the memory that the launches use. */
-    rynd_status (*replay)(ry_stream *stream, const ry_recording *recording, const ry_place *places,
-                          int count, ry_error *error);
+    rynd_status (*replay)(ry_stream *stream, const ry_recording *recording,
+                          const ry_pointer *pointers, int count, ry_error *error);
     /* No stream may still run the recording; NULL is allowed. */
     void (*recording_destroy)(ry_device *device, ry_recording *recording);
 
@@ -183,7 +183,7 @@ struct ry_device {
 };
 
 /* Fills memory with zeros. */
-static inline rynd_status ry_device_clear(const ry_device *device, ry_stream *stream, ry_place to,
+static inline rynd_status ry_device_clear(const ry_device *device, ry_stream *stream, ry_pointer to,
                                           size_t size, ry_error *error)
 {
     return device->table->fill(stream, to, (ry_pattern){{0}, 1}, size, error);

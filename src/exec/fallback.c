@@ -6,12 +6,12 @@
 
 static bool is_constant(const ry_step *step, int i)
 {
-    return step->in[i].home == RY_HOME_CONSTANT;
+    return step->in[i].storage == RY_STORAGE_CONSTANT;
 }
 
 static bool is_staged(const ry_step *step, int i)
 {
-    return step->in[i].home != RY_HOME_NONE && !is_constant(step, i);
+    return step->in[i].storage != RY_STORAGE_NONE && !is_constant(step, i);
 }
 
 /* Where a step's memory begins in the staging buffer: operands in their order, workspace, scratch;
@@ -68,24 +68,25 @@ void ry_fallback_bind(const ry_fallback *fallback, const ry_step *step, ry_bound
     for (int i = 0; i < operands; i++) {
         const size_t at = place_at(step, fallback->host, i);
         if (i < inputs && is_constant(step, i)) {
-            bound->arguments[i] = (ry_place){plan->weights.host_constants[step->in[i].index], 0};
-        } else if (i >= inputs ? step->out[i - inputs].home != RY_HOME_NONE : is_staged(step, i)) {
-            bound->arguments[i] = (ry_place){fallback->staging, at};
+            bound->arguments[i] = (ry_pointer){plan->weights.host_constants[step->in[i].index], 0};
+        } else if (i >= inputs ? step->out[i - inputs].storage != RY_STORAGE_NONE
+                               : is_staged(step, i)) {
+            bound->arguments[i] = (ry_pointer){fallback->staging, at};
         }
     }
     ry_bound_set_memory(
         bound, step->packed,
-        (ry_place){fallback->staging, place_at(step, fallback->host, operands)},
-        (ry_place){fallback->staging, place_at(step, fallback->host, operands + 1)});
+        (ry_pointer){fallback->staging, place_at(step, fallback->host, operands)},
+        (ry_pointer){fallback->staging, place_at(step, fallback->host, operands + 1)});
 }
 
-static void *address(const ry_fallback *fallback, ry_place place)
+static void *address(const ry_fallback *fallback, ry_pointer pointer)
 {
-    return (char *)fallback->host->table->buffer_address(place.buffer) + place.offset;
+    return (char *)fallback->host->table->buffer_address(pointer.buffer) + pointer.offset;
 }
 
 rynd_status ry_fallback_run(ry_fallback *fallback, ry_stream *stream, const ry_step *step,
-                            ry_bound *bound, const ry_place *operands, ry_error *error)
+                            ry_bound *bound, const ry_pointer *operands, ry_error *error)
 {
     const ry_device_table *table = fallback->plan->device->table;
     const int inputs = step->problem.inputs;
@@ -100,7 +101,7 @@ rynd_status ry_fallback_run(ry_fallback *fallback, ry_stream *stream, const ry_s
     RY_TRY(ry_bound_launch(bound, fallback->host, fallback->stream, error));
     RY_TRY(fallback->host->table->synchronize(fallback->stream, error));
     for (int i = 0; i < step->problem.outputs; i++) {
-        const ry_place to = operands[inputs + i];
+        const ry_pointer to = operands[inputs + i];
         if (to.buffer) {
             RY_TRY(table->upload(stream, to, address(fallback, bound->arguments[inputs + i]),
                                  ry_tensor_bytes(&step->problem.out[i]), error));

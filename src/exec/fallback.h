@@ -24,6 +24,6 @@ void ry_fallback_bind(const ry_fallback *fallback, const ry_step *step, ry_bound
 /* Waits for `stream`, the device's, and runs a step. operands: on the device, its inputs, then its
  * outputs. */
 rynd_status ry_fallback_run(ry_fallback *fallback, ry_stream *stream, const ry_step *step,
-                            ry_bound *bound, const ry_place *operands, ry_error *error);
+                            ry_bound *bound, const ry_pointer *operands, ry_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exec/recording.h"
 
-static int own_places(const ry_plan *plan)
+static int own_pointers(const ry_plan *plan)
 {
     return (int)(plan->input_count + plan->output_count);
 }
@@ -24,21 +24,21 @@ rynd_status ry_recorded_prepare(ry_session *session, ry_error *error)
     if (!device->table->records || !device->table->records(device) || !all_on_device(plan)) {
         return RYND_OK;
     }
-    const int own = own_places(plan),
+    const int own = own_pointers(plan),
               rest = 2 + (int)(plan->step_count + plan->weights.constant_count);
-    steps->places = RY_TAKE(&session->arena, ry_place, own + rest);
+    steps->pointers = RY_TAKE(&session->arena, ry_pointer, own + rest);
     steps->addresses = RY_TAKE(&session->arena, uintptr_t, own);
-    if (!steps->places || !steps->addresses) {
+    if (!steps->pointers || !steps->addresses) {
         return ry_fail_memory(error);
     }
-    ry_place *at = steps->places + own;
-    *at++ = (ry_place){session->activations, 0};
-    *at++ = (ry_place){session->faults, 0};
+    ry_pointer *at = steps->pointers + own;
+    *at++ = (ry_pointer){session->activations, 0};
+    *at++ = (ry_pointer){session->faults, 0};
     for (size_t s = 0; s < plan->step_count; s++) {
-        *at++ = (ry_place){plan->steps[s].packed.buffer, 0};
+        *at++ = (ry_pointer){plan->steps[s].packed.buffer, 0};
     }
     for (size_t i = 0; i < plan->weights.constant_count; i++) {
-        *at++ = (ry_place){plan->weights.constants[i], 0};
+        *at++ = (ry_pointer){plan->weights.constants[i], 0};
     }
     steps->count = own + rest;
     return RYND_OK;
@@ -58,26 +58,26 @@ void ry_recorded_free(ry_session *session)
     forget(session);
 }
 
-static uintptr_t address_of(const ry_session *session, ry_place place)
+static uintptr_t address_of(const ry_session *session, ry_pointer pointer)
 {
     const ry_device_table *table = session->plan->device->table;
-    return place.buffer ? (uintptr_t)table->buffer_native(place.buffer) + place.offset : 0;
+    return pointer.buffer ? (uintptr_t)table->buffer_native(pointer.buffer) + pointer.offset : 0;
 }
 
 /* Notes the addresses of bound memory; true if none changed since the last run. */
-static bool note_places(ry_session *session)
+static bool note_pointers(ry_session *session)
 {
     const ry_plan *plan = session->plan;
     ry_recorded_steps *steps = &session->recorded;
     bool same = true;
     for (size_t i = 0; i < plan->input_count; i++) {
-        steps->places[i] = session->inputs[i].place;
+        steps->pointers[i] = session->inputs[i].pointer;
     }
     for (size_t i = 0; i < plan->output_count; i++) {
-        steps->places[plan->input_count + i] = session->outputs[i].place;
+        steps->pointers[plan->input_count + i] = session->outputs[i].pointer;
     }
-    for (int i = 0; i < own_places(plan); i++) {
-        const uintptr_t address = address_of(session, steps->places[i]);
+    for (int i = 0; i < own_pointers(plan); i++) {
+        const uintptr_t address = address_of(session, steps->pointers[i]);
         same = same && address == steps->addresses[i];
         steps->addresses[i] = address;
     }
@@ -87,7 +87,7 @@ static bool note_places(ry_session *session)
 static rynd_status replay(ry_session *session, ry_error *error)
 {
     const ry_recorded_steps *steps = &session->recorded;
-    return session->plan->device->table->replay(session->stream, steps->recording, steps->places,
+    return session->plan->device->table->replay(session->stream, steps->recording, steps->pointers,
                                                 steps->count, error);
 }
 
@@ -112,10 +112,10 @@ rynd_status ry_recorded_run(ry_session *session, rynd_status (*run_steps)(ry_ses
                             ry_error *error)
 {
     ry_recorded_steps *steps = &session->recorded;
-    if (!steps->places || steps->refused || session->timed) {
+    if (!steps->pointers || steps->refused || session->timed) {
         return run_steps(session, error);
     }
-    if (!note_places(session)) {
+    if (!note_pointers(session)) {
         forget(session);
         const rynd_status status = run_steps(session, error);
         steps->warm = status == RYND_OK;

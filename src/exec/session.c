@@ -15,7 +15,7 @@ static const ry_step *largest_step(const ry_plan *plan)
         const ry_step *step = &plan->steps[s];
         double bytes = (double)ry_prepared_workspace(&step->prepared);
         for (int i = 0; i < step->problem.outputs; i++) {
-            bytes += step->out[i].home == RY_HOME_ARENA
+            bytes += step->out[i].storage == RY_STORAGE_ARENA
                          ? (double)ry_tensor_bytes(&step->problem.out[i])
                          : 0;
         }
@@ -62,9 +62,9 @@ static rynd_status bind_steps(ry_session *session, ry_error *error)
             continue;
         }
         ry_bound_set_memory(bound, step->packed,
-                            (ry_place){session->activations, step->workspace_offset},
-                            (ry_place){session->activations, plan->scratch_offset});
-        ry_bound_set_fault(bound, (ry_place){session->faults, s * sizeof(ry_fault)});
+                            (ry_pointer){session->activations, step->workspace_offset},
+                            (ry_pointer){session->activations, plan->scratch_offset});
+        ry_bound_set_fault(bound, (ry_pointer){session->faults, s * sizeof(ry_fault)});
     }
     return RYND_OK;
 }
@@ -81,7 +81,7 @@ static rynd_status prepare_device(ry_session *session, ry_error *error)
         const int own = plan->steps[s].problem.inputs + plan->steps[s].problem.outputs;
         operands = own > operands ? own : operands;
     }
-    session->operands = RY_TAKE(&session->arena, ry_place, operands);
+    session->operands = RY_TAKE(&session->arena, ry_pointer, operands);
     if (!session->operands) {
         return ry_fail_memory(error);
     }
@@ -114,7 +114,7 @@ static rynd_status build(ry_session *session, const ry_unneeded *unneeded, ry_er
         RY_TRY(ry_session_name_tensor(ry_session_own_output(session, i, error), "output",
                                       plan->outputs[i].name, error));
         session->outputs[i].tensor = plan->outputs[i].tensor;
-        session->outputs[i].place = (ry_place){session->outputs[i].own, 0};
+        session->outputs[i].pointer = (ry_pointer){session->outputs[i].own, 0};
     }
     RY_TRY(bind_steps(session, error));
     return ry_recorded_prepare(session, error);
@@ -221,9 +221,9 @@ size_t ry_session_copied(const ry_session *session)
     return bytes;
 }
 
-ry_place ry_session_state_place(const ry_session *session, size_t state)
+ry_pointer ry_session_state_pointer(const ry_session *session, size_t state)
 {
-    return session->inputs[session->plan->states[state].input].place;
+    return session->inputs[session->plan->states[state].input].pointer;
 }
 
 rynd_status ry_session_read_state(ry_session *session, size_t state, void *data, ry_error *error)
@@ -234,7 +234,7 @@ rynd_status ry_session_read_state(ry_session *session, size_t state, void *data,
     if (bytes == 0) {
         return RYND_OK;
     }
-    RY_TRY(table->download(session->stream, data, ry_session_state_place(session, state), bytes,
+    RY_TRY(table->download(session->stream, data, ry_session_state_pointer(session, state), bytes,
                            error));
     return table->synchronize(session->stream, error);
 }
@@ -248,8 +248,8 @@ rynd_status ry_session_write_state(ry_session *session, size_t state, const void
     if (bytes == 0) {
         return RYND_OK;
     }
-    RY_TRY(
-        table->upload(session->stream, ry_session_state_place(session, state), data, bytes, error));
+    RY_TRY(table->upload(session->stream, ry_session_state_pointer(session, state), data, bytes,
+                         error));
     return table->synchronize(session->stream, error);
 }
 

@@ -26,17 +26,17 @@ rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_t
                                    ry_error *error);
 /* The same, of memory on the device that is the caller's, with the strides of the plan's tensor,
  * whose first element is at `place`. */
-rynd_status ry_session_bind_input_place(ry_session *session, size_t index, ry_place place,
-                                        ry_error *error);
-rynd_status ry_session_bind_output_place(ry_session *session, size_t index, ry_place place,
-                                         ry_error *error);
+rynd_status ry_session_bind_input_pointer(ry_session *session, size_t index, ry_pointer pointer,
+                                          ry_error *error);
+rynd_status ry_session_bind_output_pointer(ry_session *session, size_t index, ry_pointer pointer,
+                                           ry_error *error);
 /* What is kept from run to run, by its place in the plan's list. They wait for a run that was
  * started. `data`: of the state's size, row-major. */
 rynd_status ry_session_read_state(ry_session *session, size_t state, void *data, ry_error *error);
 rynd_status ry_session_write_state(ry_session *session, size_t state, const void *data,
                                    ry_error *error);
 /* Where it is on the device, as long as the session. */
-ry_place ry_session_state_place(const ry_session *session, size_t state);
+ry_pointer ry_session_state_pointer(const ry_session *session, size_t state);
 /* Runs the plan and its rest. */
 rynd_status ry_session_run(ry_session *session, ry_error *error);
 /* The first part of a plan of two parts (ry_plan_parts), and the second after it. The first reads
@@ -70,7 +70,7 @@ rynd_status ry_session_use_stream(ry_session *session, ry_stream *stream, ry_err
 rynd_status ry_session_output(const ry_session *session, size_t index, ry_tensor *tensor,
                               ry_error *error);
 /* Where steps write it on the device, of a plan's output that is not `later`. */
-ry_place ry_session_output_place(const ry_session *session, size_t index);
+ry_pointer ry_session_output_pointer(const ry_session *session, size_t index);
 size_t ry_session_memory(const ry_session *session); /* bytes of arena and staging */
 /* Bytes of inputs and outputs that each run copies on the host. */
 size_t ry_session_copied(const ry_session *session);

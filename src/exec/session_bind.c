@@ -47,22 +47,22 @@ static ry_session_range range_of_tensor(const ry_tensor *tensor)
 {
     int64_t low = 0, high = 0;
     if (ry_tensor_count(tensor) > 0) {
-        (void)ry_tensor_reach(tensor, &low, &high); /* the caller has the memory */
+        (void)ry_tensor_range(tensor, &low, &high); /* the caller has the memory */
     }
     const uintptr_t first = (uintptr_t)tensor->data;
     return (ry_session_range){NULL, first + (uintptr_t)low, first + (uintptr_t)high};
 }
 
 /* A tensor of the plan, whose first element is at `place`. */
-static ry_session_range range_of_place(const ry_session *session, const ry_tensor *planned,
-                                       ry_place place)
+static ry_session_range range_of_pointer(const ry_session *session, const ry_tensor *planned,
+                                         ry_pointer pointer)
 {
     const ry_device *device = session->plan->device;
-    const void *base = device->host_memory ? device->table->buffer_address(place.buffer) : NULL;
+    const void *base = device->host_memory ? device->table->buffer_address(pointer.buffer) : NULL;
     ry_tensor tensor = *planned;
-    tensor.data = (void *)((uintptr_t)base + place.offset); /* without a base: the offset */
+    tensor.data = (void *)((uintptr_t)base + pointer.offset); /* without a base: the offset */
     ry_session_range range = range_of_tensor(&tensor);
-    range.space = base ? NULL : device->table->buffer_native(place.buffer);
+    range.space = base ? NULL : device->table->buffer_native(pointer.buffer);
     return range;
 }
 
@@ -124,12 +124,12 @@ static rynd_status bind_input(ry_session *session, size_t index, const ry_tensor
     RY_TRY(ry_session_finish(session, error));
     int64_t low = 0, high = 0;
     if (ry_tensor_count(planned) > 0) {
-        (void)ry_tensor_reach(planned, &low, &high); /* the plan was made: it does not overflow */
+        (void)ry_tensor_range(planned, &low, &high); /* the plan was made: it does not overflow */
     }
     RY_TRY(usable_in_place(session, planned, tensor)
                ? use_in_place(session, tensor, (size_t)-low, &slot, error)
                : copy_to_own(session, index, tensor, (size_t)(high - low), &slot, error));
-    slot.place = (ry_place){slot.own, (size_t)-low};
+    slot.pointer = (ry_pointer){slot.own, (size_t)-low};
     slot.memory = range_of_tensor(tensor);
     set_input(session, index, slot);
     return RYND_OK;
@@ -142,14 +142,15 @@ rynd_status ry_session_bind_input(ry_session *session, size_t index, const ry_te
                                   session->plan->input_names[index], error);
 }
 
-rynd_status ry_session_bind_input_place(ry_session *session, size_t index, ry_place place,
-                                        ry_error *error)
+rynd_status ry_session_bind_input_pointer(ry_session *session, size_t index, ry_pointer pointer,
+                                          ry_error *error)
 {
     RY_TRY(ry_session_check_input(session, index, error));
     RY_TRY(ry_session_finish(session, error));
-    const ry_session_range memory = range_of_place(session, &session->plan->inputs[index], place);
+    const ry_session_range memory =
+        range_of_pointer(session, &session->plan->inputs[index], pointer);
     set_input(session, index,
-              (ry_session_input_slot){.place = place, .memory = memory, .bound = true});
+              (ry_session_input_slot){.pointer = pointer, .memory = memory, .bound = true});
     return RYND_OK;
 }
 
@@ -169,7 +170,7 @@ static void set_output(ry_session *session, size_t index, ry_session_output_slot
 {
     ry_device *device = session->plan->device;
     ry_session_output_slot *old = &session->outputs[index];
-    const bool direct = slot.place.buffer != NULL;
+    const bool direct = slot.pointer.buffer != NULL;
     ry_transfer_destroy(old->transfer);
     device->table->buffer_destroy(device, old->wrapped);
     if (direct && old->own) {
@@ -180,7 +181,7 @@ static void set_output(ry_session *session, size_t index, ry_session_output_slot
     slot.own = old->own;
     slot.mirror = old->mirror;
     slot.tensor = session->plan->outputs[index].tensor;
-    slot.place = direct ? slot.place : (ry_place){old->own, 0};
+    slot.pointer = direct ? slot.pointer : (ry_pointer){old->own, 0};
     *old = slot;
     session->rebound = true;
 }
@@ -208,7 +209,7 @@ static rynd_status bind_output(ry_session *session, size_t index, const ry_tenso
         usable_in_place(session, &planned->tensor, tensor)) {
         RY_TRY(plan->device->table->buffer_wrap(plan->device, tensor->data, ry_tensor_bytes(tensor),
                                                 &slot.wrapped, error));
-        slot.place = (ry_place){slot.wrapped, 0};
+        slot.pointer = (ry_pointer){slot.wrapped, 0};
     } else {
         RY_TRY(ry_session_own_output(session, index, error));
         RY_TRY(ry_transfer_create(plan->device, tensor, &planned->tensor, false, &slot.transfer,
@@ -225,16 +226,16 @@ rynd_status ry_session_bind_output(ry_session *session, size_t index, const ry_t
                                   session->plan->outputs[index].name, error);
 }
 
-static rynd_status bind_output_place(ry_session *session, size_t index, ry_place place,
-                                     bool over_input, ry_error *error)
+static rynd_status bind_output_pointer(ry_session *session, size_t index, ry_pointer pointer,
+                                       bool over_input, ry_error *error)
 {
-    ry_session_output_slot slot = {.bound_place = place, .over_input = over_input};
+    ry_session_output_slot slot = {.bound_pointer = pointer, .over_input = over_input};
     const ry_plan_output *planned = &session->plan->outputs[index];
     RY_TRY(check_bindable(planned, error));
     RY_TRY(ry_session_finish(session, error));
-    slot.memory = range_of_place(session, &planned->tensor, place);
+    slot.memory = range_of_pointer(session, &planned->tensor, pointer);
     if (!over_input && may_write_there(session, index)) {
-        slot.place = place;
+        slot.pointer = pointer;
     } else {
         RY_TRY(ry_session_own_output(session, index, error));
     }
@@ -242,10 +243,10 @@ static rynd_status bind_output_place(ry_session *session, size_t index, ry_place
     return RYND_OK;
 }
 
-rynd_status ry_session_bind_output_place(ry_session *session, size_t index, ry_place place,
-                                         ry_error *error)
+rynd_status ry_session_bind_output_pointer(ry_session *session, size_t index, ry_pointer pointer,
+                                           ry_error *error)
 {
-    return bind_output_place(session, index, place, false, error);
+    return bind_output_pointer(session, index, pointer, false, error);
 }
 
 rynd_status ry_session_rebind_output(ry_session *session, size_t index, bool over_input,
@@ -254,8 +255,8 @@ rynd_status ry_session_rebind_output(ry_session *session, size_t index, bool ove
     const ry_session_output_slot *slot = &session->outputs[index];
     const ry_tensor bound = slot->bound;
     const rynd_status status =
-        slot->bound_place.buffer
-            ? bind_output_place(session, index, slot->bound_place, over_input, error)
+        slot->bound_pointer.buffer
+            ? bind_output_pointer(session, index, slot->bound_pointer, over_input, error)
             : bind_output(session, index, &bound, over_input, error);
     return ry_session_name_tensor(status, "output", session->plan->outputs[index].name, error);
 }

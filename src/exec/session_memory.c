@@ -29,19 +29,20 @@ rynd_status ry_session_own_output(ry_session *session, size_t index, ry_error *e
                                         &slot->own, error);
 }
 
-ry_place ry_session_place(const ry_session *session, ry_spot spot, int64_t micro_batch)
+ry_pointer ry_session_pointer(const ry_session *session, ry_location location, int64_t micro_batch)
 {
-    const size_t share = spot.share * (size_t)micro_batch;
-    switch (spot.home) {
-    case RY_HOME_INPUT:
-        return (ry_place){session->inputs[spot.index].place.buffer,
-                          session->inputs[spot.index].place.offset + share};
-    case RY_HOME_CONSTANT: return (ry_place){session->plan->weights.constants[spot.index], 0};
-    case RY_HOME_ARENA: return (ry_place){session->activations, spot.offset + share};
-    case RY_HOME_OUTPUT:
-        return (ry_place){session->outputs[spot.index].place.buffer,
-                          session->outputs[spot.index].place.offset + share};
-    case RY_HOME_NONE: break;
+    const size_t share = location.share * (size_t)micro_batch;
+    switch (location.storage) {
+    case RY_STORAGE_INPUT:
+        return (ry_pointer){session->inputs[location.index].pointer.buffer,
+                            session->inputs[location.index].pointer.offset + share};
+    case RY_STORAGE_CONSTANT:
+        return (ry_pointer){session->plan->weights.constants[location.index], 0};
+    case RY_STORAGE_ARENA: return (ry_pointer){session->activations, location.offset + share};
+    case RY_STORAGE_OUTPUT:
+        return (ry_pointer){session->outputs[location.index].pointer.buffer,
+                            session->outputs[location.index].pointer.offset + share};
+    case RY_STORAGE_NONE: break;
     }
-    return (ry_place){NULL, 0};
+    return (ry_pointer){NULL, 0};
 }

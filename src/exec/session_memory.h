@@ -12,15 +12,15 @@ rynd_status ry_session_take_buffer(ry_session *session, size_t size, ry_buffer *
 /* Does a step write the output's own memory? Not if the output is an input, or another output. */
 static inline bool ry_session_writes_output(const ry_session *session, size_t index)
 {
-    const ry_spot *spot = &session->plan->outputs[index].spot;
-    return spot->home == RY_HOME_OUTPUT && spot->index == index;
+    const ry_location *location = &session->plan->outputs[index].location;
+    return location->storage == RY_STORAGE_OUTPUT && location->index == index;
 }
 
 /* Creates the session's own memory for an output that a step writes, if it has none yet. */
 rynd_status ry_session_own_output(ry_session *session, size_t index, ry_error *error);
 
-/* Where a spot is now, for one of the micro-batches. */
-ry_place ry_session_place(const ry_session *session, ry_spot spot, int64_t micro_batch);
+/* Where a location is now, for one of the micro-batches. */
+ry_pointer ry_session_pointer(const ry_session *session, ry_location location, int64_t micro_batch);
 
 /* Adds the tensor's name to an error of memory. `what`: "input", "output" or "state". */
 rynd_status ry_session_name_tensor(rynd_status status, const char *what, const char *name,

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-ry_place ry_session_output_place(const ry_session *session, size_t index)
+ry_pointer ry_session_output_pointer(const ry_session *session, size_t index)
 {
-    return ry_session_place(session, session->plan->outputs[index].spot, 0);
+    return ry_session_pointer(session, session->plan->outputs[index].location, 0);
 }
 
 /* Inputs and outputs may have been bound anew since the last run. */
@@ -17,13 +17,13 @@ static void resolve_step(ry_session *session, size_t index, int64_t micro_batch)
 {
     const ry_plan *plan = session->plan;
     const ry_step *step = &plan->steps[index];
-    ry_place *place =
+    ry_pointer *pointer =
         ry_plan_falls_back(plan, step) ? session->operands : session->bound[index].arguments;
     for (int i = 0; i < step->problem.inputs; i++) {
-        *place++ = ry_session_place(session, step->in[i], micro_batch);
+        *pointer++ = ry_session_pointer(session, step->in[i], micro_batch);
     }
     for (int i = 0; i < step->problem.outputs; i++) {
-        *place++ = ry_session_place(session, step->out[i], micro_batch);
+        *pointer++ = ry_session_pointer(session, step->out[i], micro_batch);
     }
 }
 
@@ -52,7 +52,7 @@ static rynd_status read_inputs(ry_session *session, ry_error *error)
                            plan->input_names[i]);
         }
         if (slot->transfer) {
-            RY_TRY(ry_transfer_start(slot->transfer, session->stream, slot->place, error));
+            RY_TRY(ry_transfer_start(slot->transfer, session->stream, slot->pointer, error));
         }
     }
     return RYND_OK;
@@ -69,7 +69,8 @@ static void note_actual(ry_session *session, size_t index)
 }
 
 /* A host copy, of a device whose memory cannot be shown. */
-static rynd_status write_mirror(ry_session *session, size_t index, ry_place place, ry_error *error)
+static rynd_status write_mirror(ry_session *session, size_t index, ry_pointer pointer,
+                                ry_error *error)
 {
     ry_session_output_slot *slot = &session->outputs[index];
     ry_device *device = session->plan->device;
@@ -78,7 +79,7 @@ static rynd_status write_mirror(ry_session *session, size_t index, ry_place plac
         RY_TRY(device->table->host_take(device, room, &slot->mirror, error));
     }
     slot->tensor.data = slot->mirror;
-    return device->table->download(session->stream, slot->mirror, place,
+    return device->table->download(session->stream, slot->mirror, pointer,
                                    ry_tensor_bytes(&slot->tensor), error);
 }
 
@@ -87,30 +88,30 @@ static rynd_status write_output(ry_session *session, size_t index, ry_error *err
 {
     ry_session_output_slot *slot = &session->outputs[index];
     const ry_device_table *table = session->plan->device->table;
-    ry_place place = slot->staged
-                         ? (ry_place){slot->own, 0}
-                         : ry_session_place(session, session->plan->outputs[index].spot, 0);
+    ry_pointer pointer =
+        slot->staged ? (ry_pointer){slot->own, 0}
+                     : ry_session_pointer(session, session->plan->outputs[index].location, 0);
     note_actual(session, index);
-    if (slot->bound_place.buffer) {
-        const bool written = slot->place.buffer == slot->bound_place.buffer;
+    if (slot->bound_pointer.buffer) {
+        const bool written = slot->pointer.buffer == slot->bound_pointer.buffer;
         slot->tensor.data = NULL;
         return written ? RYND_OK
-                       : table->copy(session->stream, slot->bound_place, place,
+                       : table->copy(session->stream, slot->bound_pointer, pointer,
                                      ry_tensor_bytes(&slot->tensor), error);
     }
     if (slot->transfer) {
         slot->tensor.data = slot->bound.data;
-        return ry_transfer_start(slot->transfer, session->stream, place, error);
+        return ry_transfer_start(slot->transfer, session->stream, pointer, error);
     }
     if (slot->wrapped) {
         slot->tensor.data = slot->bound.data;
         return RYND_OK;
     }
     if (!session->plan->device->host_memory) {
-        return write_mirror(session, index, place, error);
+        return write_mirror(session, index, pointer, error);
     }
     slot->tensor.data =
-        place.buffer ? (char *)table->buffer_address(place.buffer) + place.offset : NULL;
+        pointer.buffer ? (char *)table->buffer_address(pointer.buffer) + pointer.offset : NULL;
     return RYND_OK;
 }
 
@@ -197,11 +198,11 @@ static rynd_status stage_output(ry_session *session, size_t index, ry_error *err
 {
     const ry_plan_output *planned = &session->plan->outputs[index];
     const ry_session_output_slot *slot = &session->outputs[index];
-    return slot->staged
-               ? session->plan->device->table->copy(session->stream, (ry_place){slot->own, 0},
-                                                    ry_session_place(session, planned->spot, 0),
-                                                    ry_tensor_bytes(&planned->tensor), error)
-               : RYND_OK;
+    return slot->staged ? session->plan->device->table->copy(
+                              session->stream, (ry_pointer){slot->own, 0},
+                              ry_session_pointer(session, planned->location, 0),
+                              ry_tensor_bytes(&planned->tensor), error)
+                        : RYND_OK;
 }
 
 /* Outputs over an input's memory are the last. */
@@ -226,7 +227,7 @@ static rynd_status start(ry_session *session, ry_error *error)
 {
     const ry_plan *plan = session->plan;
     const ry_device_table *table = plan->device->table;
-    const ry_place faults = {session->faults, 0};
+    const ry_pointer faults = {session->faults, 0};
     const size_t fault_bytes = session->faults ? plan->step_count * sizeof(ry_fault) : 0;
     if (table->stream_time && (session->timing || session->stream == session->own_stream)) {
         RY_TRY(table->stream_time(session->stream, session->timing, error));

@@ -29,7 +29,8 @@ static rynd_status stage_outputs(ry_session *session, bool over_inputs, ry_error
         const bool bound = slot->memory.begin < slot->memory.end;
         slot->staged = over_inputs && ry_tensor_bytes(&plan->outputs[i].tensor) > 0 &&
                        !plan->outputs[i].later && !plan->outputs[i].state &&
-                       plan->outputs[i].spot.home == RY_HOME_INPUT && (!bound || slot->over_input);
+                       plan->outputs[i].location.storage == RY_STORAGE_INPUT &&
+                       (!bound || slot->over_input);
         if (slot->staged && !slot->own) {
             RY_TRY(ry_session_name_tensor(
                 ry_session_take_buffer(session, ry_tensor_bytes(&plan->outputs[i].tensor),

@@ -15,7 +15,7 @@ typedef struct ry_session_range {
 } ry_session_range;
 
 typedef struct ry_session_input_slot {
-    ry_place place;          /* where steps read: the caller's memory, or a copy */
+    ry_pointer pointer;      /* where steps read: the caller's memory, or a copy */
     ry_buffer *own;          /* buffer of `place`; NULL: the caller's */
     ry_transfer *transfer;   /* fills the copy; NULL where the caller's memory is used as it is */
     ry_session_range memory; /* the caller's */
@@ -23,13 +23,13 @@ typedef struct ry_session_input_slot {
 } ry_session_input_slot;
 
 typedef struct ry_session_output_slot {
-    ry_place place;          /* where steps write, for outputs of RY_HOME_OUTPUT */
-    ry_buffer *own;          /* the session's memory for it */
-    ry_buffer *wrapped;      /* the caller's memory, written by the step itself */
-    ry_transfer *transfer;   /* to the caller's memory, after the run */
-    ry_place bound_place;    /* the caller's memory on the device */
-    ry_tensor bound;         /* the caller's host memory */
-    ry_session_range memory; /* the caller's */
+    ry_pointer pointer;       /* where steps write, for outputs of RY_STORAGE_OUTPUT */
+    ry_buffer *own;           /* the session's memory for it */
+    ry_buffer *wrapped;       /* the caller's memory, written by the step itself */
+    ry_transfer *transfer;    /* to the caller's memory, after the run */
+    ry_pointer bound_pointer; /* the caller's memory on the device */
+    ry_tensor bound;          /* the caller's host memory */
+    ry_session_range memory;  /* the caller's */
     bool over_input;  /* `memory` is an input's, too: written when all inputs have been read */
     bool staged;      /* an input is this output: copied to `own` before outputs are written */
     void *mirror;     /* a host copy, where the device's memory is its own */
@@ -41,7 +41,8 @@ typedef enum ry_session_part { RY_BOTH_PARTS, RY_FIRST_PART, RY_SECOND_PART } ry
 
 typedef struct ry_recorded_steps {
     ry_recording *recording; /* all steps; NULL: none yet */
-    ry_place *places; /* inputs, outputs, then memory that never moves; NULL: the steps are launched
+    ry_pointer
+        *pointers; /* inputs, outputs, then memory that never moves; NULL: the steps are launched
                          one by one */
     int count;
     uintptr_t *addresses; /* addresses of inputs and outputs at the last run that could be one */
@@ -67,7 +68,7 @@ struct ry_session {
     ry_stream *stream; /* stream of the run: own_stream, or the caller's */
     ry_buffer *activations;
     ry_fallback fallback;
-    ry_place *operands;    /* operands of the step that falls back */
+    ry_pointer *operands;  /* operands of the step that falls back */
     ry_buffer *faults;     /* one per step; NULL: kernels write to host memory */
     ry_fault *host_faults; /* copy after the last run */
     ry_session_input_slot *inputs;

@@ -22,11 +22,11 @@ static rynd_status create_state(ry_session *session, size_t index, const ry_unne
     }
     RY_TRY(ry_session_name_tensor(ry_session_take_buffer(session, bytes, &slot->own, error),
                                   "state", session->plan->input_names[state->input], error));
-    slot->place = (ry_place){slot->own, 0};
+    slot->pointer = (ry_pointer){slot->own, 0};
     if (!state->initial) {
-        return ry_device_clear(session->plan->device, session->stream, slot->place, bytes, error);
+        return ry_device_clear(session->plan->device, session->stream, slot->pointer, bytes, error);
     }
-    RY_TRY(table->upload(session->stream, slot->place, state->initial, bytes, error));
+    RY_TRY(table->upload(session->stream, slot->pointer, state->initial, bytes, error));
     if (unneeded && unneeded->tell) {
         unneeded->tell(unneeded->user, state->initial, bytes);
     }
@@ -50,8 +50,9 @@ rynd_status ry_session_keep_states(ry_session *session, ry_error *error)
         const ry_plan_state *state = &plan->states[i];
         const size_t bytes = ry_session_state_bytes(session, i);
         if (!state->in_place && bytes) {
-            const ry_place from = ry_session_place(session, plan->outputs[state->output].spot, 0);
-            RY_TRY(plan->device->table->copy(session->stream, session->inputs[state->input].place,
+            const ry_pointer from =
+                ry_session_pointer(session, plan->outputs[state->output].location, 0);
+            RY_TRY(plan->device->table->copy(session->stream, session->inputs[state->input].pointer,
                                              from, bytes, error));
         }
     }

@@ -32,8 +32,8 @@ static rynd_status prepare_copy(ry_transfer *t, ry_error *error)
     const size_t workspace = ry_prepared_workspace(&t->prepared),
                  own = workspace + t->prepared.scratch * t->device->workers;
     RY_TRY(own ? t->device->table->buffer_create(t->device, own, &t->own, error) : RYND_OK);
-    ry_bound_set_memory(&t->bound, (ry_place){NULL, 0}, (ry_place){t->own, 0},
-                        (ry_place){t->own, workspace});
+    ry_bound_set_memory(&t->bound, (ry_pointer){NULL, 0}, (ry_pointer){t->own, 0},
+                        (ry_pointer){t->own, workspace});
     return RYND_OK;
 }
 
@@ -89,31 +89,32 @@ size_t ry_transfer_copied(const ry_transfer *transfer)
                                                               : 0;
 }
 
-static rynd_status run_shared(ry_transfer *t, ry_stream *stream, ry_place place, ry_error *error)
+static rynd_status run_shared(ry_transfer *t, ry_stream *stream, ry_pointer pointer,
+                              ry_error *error)
 {
     const int caller = t->to_device ? 0 : 1;
-    t->bound.arguments[caller] = (ry_place){t->wrapped, 0};
-    t->bound.arguments[1 - caller] = place;
+    t->bound.arguments[caller] = (ry_pointer){t->wrapped, 0};
+    t->bound.arguments[1 - caller] = pointer;
     return ry_bound_launch(&t->bound, t->device, stream, error);
 }
 
-rynd_status ry_transfer_start(ry_transfer *transfer, ry_stream *stream, ry_place place,
+rynd_status ry_transfer_start(ry_transfer *transfer, ry_stream *stream, ry_pointer pointer,
                               ry_error *error)
 {
     ry_transfer *t = transfer;
     if (t->device->host_memory) {
-        return run_shared(t, stream, place, error);
+        return run_shared(t, stream, pointer, error);
     }
     ry_tensor staged = t->planned;
     staged.data = t->staging ? t->staging : t->host.data;
     const size_t bytes = ry_tensor_bytes(&staged);
     if (!t->to_device) {
-        return t->device->table->download(stream, staged.data, place, bytes, error);
+        return t->device->table->download(stream, staged.data, pointer, bytes, error);
     }
     if (t->staging) {
         ry_tensor_copy(&staged, &t->host);
     }
-    return t->device->table->upload(stream, place, staged.data, bytes, error);
+    return t->device->table->upload(stream, pointer, staged.data, bytes, error);
 }
 
 void ry_transfer_finish(ry_transfer *transfer)

@@ -29,7 +29,7 @@ void ry_transfer_destroy(ry_transfer *transfer); /* NULL is allowed */
 size_t ry_transfer_copied(const ry_transfer *transfer);
 /* Puts the copy into the stream; `place` is the first element's. One from the device has come when
  * ry_transfer_finish is called behind the stream's synchronisation. */
-rynd_status ry_transfer_start(ry_transfer *transfer, ry_stream *stream, ry_place place,
+rynd_status ry_transfer_start(ry_transfer *transfer, ry_stream *stream, ry_pointer pointer,
                               ry_error *error);
 void ry_transfer_finish(ry_transfer *transfer);
 

@@ -129,8 +129,8 @@ rynd_status ry_expr_cut(const ry_expr *program, const int *at, int count, const 
                         int outputs, ry_arena *arena, const ry_expr **part, ry_error *error);
 
 /* The outputs named, of a program that does not reduce; those `summed` are summed over the axes. */
-rynd_status ry_expr_pick(const ry_expr *program, const int *outputs, const bool *summed, int count,
-                         ry_arena *arena, const ry_expr **picked, ry_error *error);
+rynd_status ry_expr_outputs(const ry_expr *program, const int *outputs, const bool *summed,
+                            int count, ry_arena *arena, const ry_expr **picked, ry_error *error);
 
 /* The gradient of a program that does not reduce, by the rules of expr_gradients.inc: its inputs
  * are the program's; then, for each output, the gradient of it; then the outputs themselves, where

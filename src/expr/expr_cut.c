@@ -67,8 +67,8 @@ rynd_status ry_expr_cut(const ry_expr *program, const int *at, int count, const 
     return status;
 }
 
-rynd_status ry_expr_pick(const ry_expr *program, const int *outputs, const bool *summed, int count,
-                         ry_arena *arena, const ry_expr **picked, ry_error *error)
+rynd_status ry_expr_outputs(const ry_expr *program, const int *outputs, const bool *summed,
+                            int count, ry_arena *arena, const ry_expr **picked, ry_error *error)
 {
     parting p;
     int result[RY_EXPR_MAX_OUTPUTS];

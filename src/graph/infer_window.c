@@ -131,7 +131,7 @@ ry_infer_result ry_infer_positions(ry_infer *infer, ry_window *window, int i, in
         return ry_infer_bad(
             infer, 0, "is smaller along dim %d, with its pads, than the window: %lld + %lld < %lld",
             i + 2, (long long)axis->in, (long long)(axis->pad + axis->pad_end),
-            (long long)ry_window_reach(axis));
+            (long long)ry_window_field(axis));
     }
     return RY_INFER_DONE;
 }

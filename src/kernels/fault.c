@@ -51,8 +51,8 @@ rynd_status ry_fault_check(const ry_fault *fault, const ry_problem *problem, ry_
         return RYND_OK;
     }
     const ry_tensor *input = &problem->in[fault->input];
-    char place[24 * RY_MAX_RANK], value[24], axis[48] = "";
-    print_position(input, fault->found - 1, place, sizeof place);
+    char position[24 * RY_MAX_RANK], value[24], axis[48] = "";
+    print_position(input, fault->found - 1, position, sizeof position);
     if (input->dtype == RYND_DTYPE_U64) {
         snprintf(value, sizeof value, "%" PRIu64, (uint64_t)fault->value);
     } else {
@@ -63,5 +63,5 @@ rynd_status ry_fault_check(const ry_fault *fault, const ry_problem *problem, ry_
     }
     return ry_fail(error, RYND_ERROR_SHAPE,
                    "input %d%s, is %s, expected %" PRId64 " to %" PRId64 "%s", (int)fault->input,
-                   place, value, fault->least, fault->most, axis);
+                   position, value, fault->least, fault->most, axis);
 }

@@ -167,7 +167,7 @@ typedef struct ry_cpu_launch {
 /* What the text of a CPU kernel was compiled for (cpu/simd/simd.h). */
 typedef struct ry_simd {
     int width;         /* floats of a vector */
-    int grain;         /* a tile's last vector costs lanes in multiples of this */
+    int lane_multiple; /* a tile's last vector costs lanes in multiples of this */
     int rows, vectors; /* the largest tile of sums that fits in registers */
 } ry_simd;
 

@@ -6,18 +6,18 @@
 
 enum { SMALL = 16, EVEN = 16 }; /* there is room for a power of two above them of any int32_t */
 
-void ry_knob_values_parts(int64_t extent, int64_t grain, ry_knob_values *values)
+void ry_knob_values_parts(int64_t extent, int64_t multiple, ry_knob_values *values)
 {
-    const int64_t units = ry_max(1, ry_ceil_div(extent, grain));
+    const int64_t units = ry_max(1, ry_ceil_div(extent, multiple));
     const bool all = units < RY_MAX_KNOB_VALUES;
     for (int64_t i = 1; i <= (all ? units : SMALL); i++) {
-        ry_knob_values_add(values, ry_min(extent, i * grain));
+        ry_knob_values_add(values, ry_min(extent, i * multiple));
     }
     for (int64_t i = 1; !all && i <= EVEN; i++) {
-        ry_knob_values_add(values, ry_min(extent, ry_ceil_div(units, i) * grain));
+        ry_knob_values_add(values, ry_min(extent, ry_ceil_div(units, i) * multiple));
     }
     for (int64_t i = 2 * SMALL; !all && i < ry_ceil_div(units, EVEN); i *= 2) {
-        ry_knob_values_add(values, i * grain);
+        ry_knob_values_add(values, i * multiple);
     }
 }
 

@@ -9,7 +9,7 @@
  * them `extent` itself: all, or if there are more than the list holds, small ones, those of few
  * even parts, and powers of two between. Leaves room for one more value: the kernel's own choice.
  */
-void ry_knob_values_parts(int64_t extent, int64_t grain, ry_knob_values *values);
+void ry_knob_values_parts(int64_t extent, int64_t multiple, ry_knob_values *values);
 
 /* Adds numbers of parts: 1, 2, 3, 4, 6, 8, 12, ..., `max` at most. */
 void ry_knob_values_counts(ry_knob_values *values, int64_t max);

@@ -117,32 +117,33 @@ void ry_prepared_release(ry_prepared *prepared, ry_device *device)
 }
 
 static rynd_status wrap_constants(const ry_prepared *prepared, ry_device *device,
-                                  const void *const *constants, ry_place *places, ry_error *error)
+                                  const void *const *constants, ry_pointer *pointers,
+                                  ry_error *error)
 {
     const unsigned packs = ry_kernel_packs(prepared->kernel, prepared->problem);
     for (int i = 0; packs >> i; i++) {
         if (packs >> i & 1u) {
             const size_t bytes = ry_tensor_bytes(&prepared->problem->in[i]);
-            RY_TRY(
-                device->table->buffer_wrap(device, constants[i], bytes, &places[i].buffer, error));
+            RY_TRY(device->table->buffer_wrap(device, constants[i], bytes, &pointers[i].buffer,
+                                              error));
         }
     }
     return RYND_OK;
 }
 
 rynd_status ry_prepared_pack(const ry_prepared *prepared, ry_device *device, ry_stream *stream,
-                             const void *const *constants, ry_place packed, ry_arena *scratch,
+                             const void *const *constants, ry_pointer packed, ry_arena *scratch,
                              ry_error *error)
 {
     const int inputs = prepared->problem->inputs,
               at = inputs + (prepared->kernel->gpu ? prepared->problem->outputs : 0);
     const int count = prepared->kernel->gpu ? argument_count(prepared) : inputs + 1;
-    ry_place *places = RY_TAKE(scratch, ry_place, count);
+    ry_pointer *pointers = RY_TAKE(scratch, ry_pointer, count);
     void **resolved = RY_TAKE(scratch, void *, count);
-    if (!places || !resolved) {
+    if (!pointers || !resolved) {
         return ry_fail_memory(error);
     }
-    places[at] = packed;
+    pointers[at] = packed;
     const ry_kernel_call call = {.prepared = prepared};
     const ry_launch launch = {.call = &call,
                               .program = pack_program(prepared),
@@ -150,9 +151,9 @@ rynd_status ry_prepared_pack(const ry_prepared *prepared, ry_device *device, ry_
                               .tasks = &prepared->pack_tasks,
                               .group = &prepared->pack_group,
                               .argument_count = count,
-                              .arguments = places,
+                              .arguments = pointers,
                               .resolved = resolved};
-    rynd_status status = wrap_constants(prepared, device, constants, places, error);
+    rynd_status status = wrap_constants(prepared, device, constants, pointers, error);
     if (status == RYND_OK) {
         status = device->table->launch(stream, &launch, error);
     }
@@ -160,7 +161,7 @@ rynd_status ry_prepared_pack(const ry_prepared *prepared, ry_device *device, ry_
         status = device->table->synchronize(stream, error);
     }
     for (int i = 0; i < inputs; i++) {
-        device->table->buffer_destroy(device, places[i].buffer);
+        device->table->buffer_destroy(device, pointers[i].buffer);
     }
     return status;
 }
@@ -190,7 +191,7 @@ rynd_status ry_bind(const ry_prepared *prepared, const double *seconds,
 {
     void **resolved = RY_TAKE(arena, void *, argument_count(prepared));
     *bound = (ry_bound){.call = {prepared, actual, &bound->fault},
-                        .arguments = RY_TAKE(arena, ry_place, argument_count(prepared))};
+                        .arguments = RY_TAKE(arena, ry_pointer, argument_count(prepared))};
     if (!bound->arguments || !resolved) {
         return ry_fail_memory(error);
     }
@@ -198,20 +199,21 @@ rynd_status ry_bind(const ry_prepared *prepared, const double *seconds,
     return RYND_OK;
 }
 
-void ry_bound_set_memory(ry_bound *bound, ry_place packed, ry_place workspace, ry_place scratch)
+void ry_bound_set_memory(ry_bound *bound, ry_pointer packed, ry_pointer workspace,
+                         ry_pointer scratch)
 {
-    ry_place *memory = bound->arguments + bound->launch.argument_count - MEMORY_ARGUMENTS;
+    ry_pointer *memory = bound->arguments + bound->launch.argument_count - MEMORY_ARGUMENTS;
     const ry_prepared *prepared = bound->call.prepared;
     /* a CPU's kernels find it there themselves */
     memory[0] =
         prepared->packs && prepared->kernel->gpu
-            ? (ry_place){workspace.buffer, workspace.offset + ry_prepared_own_packed(prepared)}
+            ? (ry_pointer){workspace.buffer, workspace.offset + ry_prepared_own_packed(prepared)}
             : packed;
     memory[1] = workspace;
     memory[2] = scratch;
 }
 
-void ry_bound_set_fault(ry_bound *bound, ry_place fault)
+void ry_bound_set_fault(ry_bound *bound, ry_pointer fault)
 {
     bound->arguments[bound->launch.argument_count - 1] = fault;
 }

@@ -48,7 +48,7 @@ static inline size_t ry_prepared_workspace(const ry_prepared *prepared)
 /* Packs once, on a stream. constants: host memory of each input that is packed, aligned to its
  * elements, which may go when this returns; others are ignored. Takes memory from `scratch`. */
 rynd_status ry_prepared_pack(const ry_prepared *prepared, ry_device *device, ry_stream *stream,
-                             const void *const *constants, ry_place packed, ry_arena *scratch,
+                             const void *const *constants, ry_pointer packed, ry_arena *scratch,
                              ry_error *error);
 
 /* A prepared kernel with memory. */
@@ -59,7 +59,7 @@ typedef struct ry_bound {
     unsigned group[RY_MAX_PHASES + 1];
     /* inputs, outputs, packed, workspace, scratch: set those that a run needs, at any time
      * between runs */
-    ry_place *arguments;
+    ry_pointer *arguments;
     ry_launch launch;
 } ry_bound;
 
@@ -70,9 +70,10 @@ rynd_status ry_bind(const ry_prepared *prepared, const double *seconds,
                     int64_t (*actual)[RY_MAX_RANK], ry_arena *arena, ry_bound *bound,
                     ry_error *error);
 
-void ry_bound_set_memory(ry_bound *bound, ry_place packed, ry_place workspace, ry_place scratch);
+void ry_bound_set_memory(ry_bound *bound, ry_pointer packed, ry_pointer workspace,
+                         ry_pointer scratch);
 /* GPU: sets the memory of a ry_fault; the caller zeroes it before the launch. */
-void ry_bound_set_fault(ry_bound *bound, ry_place fault);
+void ry_bound_set_fault(ry_bound *bound, ry_pointer fault);
 
 /* Launches it. Its fault is for ry_bound_check, when the stream has come there. */
 rynd_status ry_bound_launch(ry_bound *bound, ry_device *device, ry_stream *stream, ry_error *error);

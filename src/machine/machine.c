@@ -37,7 +37,7 @@ size_t ry_machine_kept_bytes(const ry_machine *machine)
     return own > shared ? own : shared;
 }
 
-bool ry_machine_is_far(const ry_machine *machine, double bytes)
+bool ry_machine_exceeds_cache(const ry_machine *machine, double bytes)
 {
     return bytes > (double)ry_machine_kept_bytes(machine);
 }

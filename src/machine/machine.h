@@ -32,7 +32,7 @@ size_t ry_machine_level_bytes(const ry_machine *machine, rynd_level level);
 size_t ry_machine_kept_bytes(const ry_machine *machine);
 
 /* Do so many bytes, each read once from one step to the next, come from memory? */
-bool ry_machine_is_far(const ry_machine *machine, double bytes);
+bool ry_machine_exceeds_cache(const ry_machine *machine, double bytes);
 
 /* What one core has of a level's caches, in bytes; where nothing is known of the first two, what
  * every processor has. */

@@ -44,7 +44,7 @@ static void put_entry(ry_data_out *to, const char *key, const char *value)
     }
 }
 
-static void put_beside(ry_data_out *to, const void *data, size_t size)
+static void put_adjacent(ry_data_out *to, const void *data, size_t size)
 {
     enum { DATA_LOCATION = 14, EXTERNAL = 1 };
     static const uint8_t zeros[PAGE];
@@ -67,7 +67,7 @@ void ry_data_put(ry_data_out *to, const void *data, size_t size)
 {
     enum { RAW_DATA = 9 };
     if (to->location && size >= LEAST_BESIDE) {
-        put_beside(to, data, size);
+        put_adjacent(to, data, size);
         return;
     }
     ry_wire_put_head(to->out, RAW_DATA, size);

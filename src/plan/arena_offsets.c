@@ -18,8 +18,8 @@
 typedef struct placing {
     ry_plan_builder *b;
     ry_value_uses uses;
-    ry_spot *spot; /* per root */
-    bool *whole;   /* per root: holds the whole batch, else one micro-batch */
+    ry_location *location; /* per root */
+    bool *whole;           /* per root: holds the whole batch, else one micro-batch */
     ry_error *error;
 } placing;
 
@@ -76,7 +76,7 @@ static rynd_status add_constant(const placing *p, ry_value_id v)
     ry_plan_weights *weights = &b->plan->weights;
     const size_t bytes = ry_plan_value_bytes(b->graph, v);
     const size_t index = weights->constant_count++;
-    p->spot[v] = (ry_spot){.home = RY_HOME_CONSTANT, .index = (uint32_t)index};
+    p->location[v] = (ry_location){.storage = RY_STORAGE_CONSTANT, .index = (uint32_t)index};
     weights->constant_size += bytes;
     if (b->plan->without_weights) {
         return RYND_OK;
@@ -112,13 +112,13 @@ static rynd_status place_values(const placing *p)
             const ry_value_id root =
                 node->in[i] == RY_NO_VALUE ? RY_NO_VALUE : p->uses.root[node->in[i]];
             if (root != RY_NO_VALUE && !packed_input(&b->steps[s], i) &&
-                b->graph->values[root].constant && p->spot[root].home == RY_HOME_NONE) {
+                b->graph->values[root].constant && p->location[root].storage == RY_STORAGE_NONE) {
                 RY_TRY(add_constant(p, root));
             }
         }
         for (int i = 0; i < node->outputs; i++) {
             if (node->out[i] != RY_NO_VALUE) {
-                p->spot[node->out[i]].home = RY_HOME_ARENA;
+                p->location[node->out[i]].storage = RY_STORAGE_ARENA;
             }
         }
     }
@@ -158,16 +158,16 @@ static rynd_status place_states(const placing *p)
             state->in_place = true; /* it stays as it is */
             continue;
         }
-        if (p->spot[next].home == RY_HOME_INPUT && !p->uses.made[next]) {
+        if (p->location[next].storage == RY_STORAGE_INPUT && !p->uses.made[next]) {
             return ry_fail(p->error, RYND_ERROR_UNSUPPORTED,
                            "state '%s' becomes the input '%s': only what a node computes can be "
                            "kept",
                            graph->values[old].name, graph->values[next].name);
         }
-        if (p->spot[next].home == RY_HOME_ARENA &&
+        if (p->location[next].storage == RY_STORAGE_ARENA &&
             ry_plan_writes_in_place(b, &p->uses, old, next)) {
             state->in_place = true;
-            p->spot[next] = p->spot[old];
+            p->location[next] = p->location[old];
         }
     }
     return RYND_OK;
@@ -181,7 +181,7 @@ static rynd_status place_ends(const placing *p)
     for (size_t i = 0; i < graph->input_count; i++) {
         ry_value_id v = graph->inputs[i];
         if (!graph->values[v].constant) {
-            p->spot[v] = (ry_spot){.home = RY_HOME_INPUT, .index = (uint32_t)i};
+            p->location[v] = (ry_location){.storage = RY_STORAGE_INPUT, .index = (uint32_t)i};
         }
     }
     RY_TRY(place_states(p));
@@ -192,12 +192,12 @@ static rynd_status place_ends(const placing *p)
             continue;
         }
         ry_value_id id = graph->outputs[next++], root = p->uses.root[id];
-        if (p->spot[root].home == RY_HOME_ARENA) {
-            p->spot[root] = (ry_spot){.home = RY_HOME_OUTPUT, .index = (uint32_t)i};
-        } else if (graph->values[root].constant && p->spot[root].home == RY_HOME_NONE) {
+        if (p->location[root].storage == RY_STORAGE_ARENA) {
+            p->location[root] = (ry_location){.storage = RY_STORAGE_OUTPUT, .index = (uint32_t)i};
+        } else if (graph->values[root].constant && p->location[root].storage == RY_STORAGE_NONE) {
             RY_TRY(add_constant(p, root));
         }
-        output->spot = p->spot[root];
+        output->location = p->location[root];
     }
     return RYND_OK;
 }
@@ -254,7 +254,7 @@ static rynd_status list_contents(const placing *p, contents *c)
         const ry_node *node = ry_plan_node(b, s);
         for (int o = 0; o < node->outputs; o++) {
             const ry_value_id v = node->out[o];
-            if (v == RY_NO_VALUE || p->spot[v].home != RY_HOME_ARENA) {
+            if (v == RY_NO_VALUE || p->location[v].storage != RY_STORAGE_ARENA) {
                 continue;
             }
             c->value[c->all.value_count] = v;
@@ -314,7 +314,7 @@ static rynd_status lay_out_contents(const placing *p, contents *c, size_t *total
     }
     for (size_t i = 0; i < c->all.value_count; i++) {
         const size_t end = c->all.values[i].offset + ry_aligned(c->all.values[i].size);
-        p->spot[c->value[i]].offset = c->all.values[i].offset;
+        p->location[c->value[i]].offset = c->all.values[i].offset;
         b->plan->values_size = end > b->plan->values_size ? end : b->plan->values_size;
     }
     for (size_t i = 0; i < c->all.workspace_count; i++) {
@@ -358,19 +358,19 @@ static size_t share_of(const placing *p, ry_value_id id, const ry_tensor *operan
     return 0;
 }
 
-static ry_spot spot_of(const placing *p, ry_value_id id, const ry_tensor *operand,
-                       int64_t micro_batches)
+static ry_location location_of(const placing *p, ry_value_id id, const ry_tensor *operand,
+                               int64_t micro_batches)
 {
     if (id == RY_NO_VALUE) {
-        return (ry_spot){0};
+        return (ry_location){0};
     }
     const ry_value_id root = p->uses.root[id];
-    ry_spot spot = p->spot[root];
-    if (micro_batches > 1 && spot.home != RY_HOME_CONSTANT &&
-        (spot.home != RY_HOME_ARENA || p->whole[root])) {
-        spot.share = share_of(p, id, operand);
+    ry_location location = p->location[root];
+    if (micro_batches > 1 && location.storage != RY_STORAGE_CONSTANT &&
+        (location.storage != RY_STORAGE_ARENA || p->whole[root])) {
+        location.share = share_of(p, id, operand);
     }
-    return spot;
+    return location;
 }
 
 static rynd_status place_steps(const placing *p)
@@ -380,18 +380,18 @@ static rynd_status place_steps(const placing *p)
         ry_step *step = &b->steps[s];
         const ry_node *node = ry_plan_node(b, s);
         const int64_t micro_batches = ry_plan_batch_split_of(b->plan, s)->micro_batches;
-        step->in = RY_TAKE(&b->plan->arena, ry_spot, node->inputs);
-        step->out = RY_TAKE(&b->plan->arena, ry_spot, node->outputs);
+        step->in = RY_TAKE(&b->plan->arena, ry_location, node->inputs);
+        step->out = RY_TAKE(&b->plan->arena, ry_location, node->outputs);
         if (!step->in || !step->out) {
             return ry_fail_memory(p->error);
         }
         for (int i = 0; i < node->inputs; i++) {
             step->in[i] = packed_input(step, i)
-                              ? (ry_spot){0}
-                              : spot_of(p, node->in[i], &step->problem.in[i], micro_batches);
+                              ? (ry_location){0}
+                              : location_of(p, node->in[i], &step->problem.in[i], micro_batches);
         }
         for (int i = 0; i < node->outputs; i++) {
-            step->out[i] = spot_of(p, node->out[i], &step->problem.out[i], micro_batches);
+            step->out[i] = location_of(p, node->out[i], &step->problem.out[i], micro_batches);
         }
         if (ry_op_get_class(node->op) == RY_CLASS_BOUNDED) {
             step->actual_row = (int64_t)b->plan->bounded_count;
@@ -431,7 +431,7 @@ rynd_status ry_plan_place(ry_plan_builder *b, ry_error *error)
 {
     size_t count = b->graph->value_count;
     placing p = {.b = b, .error = error};
-    p.spot = RY_TAKE(&b->plan->arena, ry_spot, count);
+    p.location = RY_TAKE(&b->plan->arena, ry_location, count);
     p.whole = RY_TAKE(&b->plan->arena, bool, count);
     b->plan->weights.constants = RY_TAKE(&b->plan->arena, ry_buffer *, count);
     b->plan->weights.constant_is_shared = RY_TAKE(&b->plan->arena, bool, count);
@@ -439,7 +439,7 @@ rynd_status ry_plan_place(ry_plan_builder *b, ry_error *error)
     if (b->plan->device->host != b->plan->device) {
         b->plan->weights.host_constants = RY_TAKE(&b->plan->arena, ry_buffer *, count);
     }
-    if (!p.spot || !p.whole || !b->plan->weights.constants ||
+    if (!p.location || !p.whole || !b->plan->weights.constants ||
         !b->plan->weights.constant_is_shared || !b->plan->weights.lots ||
         (b->plan->device->host != b->plan->device && !b->plan->weights.host_constants)) {
         return ry_fail_memory(error);

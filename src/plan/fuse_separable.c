@@ -108,14 +108,14 @@ static void set_layouts(ry_fusing *f, const ry_node *depthwise, const ry_node *p
 
 /* Predicted channels last, where the kernel of both is. */
 static rynd_status compare(ry_fusing *f, const ry_node *depthwise, const ry_node *pointwise,
-                           const ry_node *joined, double *apart, double *together)
+                           const ry_node *joined, double *separate, double *together)
 {
     double seconds[2];
     ry_problem problem;
-    RY_TRY(ry_fusing_apart(f, depthwise, &seconds[0]));
-    RY_TRY(ry_fusing_apart(f, pointwise, &seconds[1]));
+    RY_TRY(ry_fusing_separate(f, depthwise, &seconds[0]));
+    RY_TRY(ry_fusing_separate(f, pointwise, &seconds[1]));
     RY_TRY(ry_fusing_problem(f, joined, &problem));
-    *apart = seconds[0] + seconds[1];
+    *separate = seconds[0] + seconds[1];
     return ry_fusing_joined(f, joined, &problem, together);
 }
 
@@ -125,12 +125,12 @@ static rynd_status fuse(ry_fusing *f, ry_node_id depthwise, ry_node_id pointwise
     const ry_node first = graph->nodes[depthwise], second = graph->nodes[pointwise];
     ry_value_id in[6];
     const ry_node joined = join(&first, &second, in);
-    double apart, together;
+    double separate, together;
     set_layouts(f, &first, &second, true);
-    RY_TRY(compare(f, &first, &second, &joined, &apart, &together));
+    RY_TRY(compare(f, &first, &second, &joined, &separate, &together));
     set_layouts(f, &first, &second, false);
     const double counted = ry_plan_counted(&f->b->plan->whole.form, RY_PLAN_separable, together);
-    const bool better = together < apart, taken = counted < apart;
+    const bool better = together < separate, taken = counted < separate;
     f->b->plan->whole.asked |= 1u << RY_PLAN_separable;
     if (taken != better) {
         RY_TRY(ry_plan_concern(f->b, first.name, f->error));

@@ -44,20 +44,20 @@ static rynd_status is_faster_joined(ry_fusing *f, const ry_shuffle_conv *pair, b
 {
     const ry_node *conv = &f->b->graph->nodes[pair->conv],
                   *shuffle = &f->b->graph->nodes[pair->shuffle];
-    double apart = INFINITY, together = INFINITY;
+    double separate = INFINITY, together = INFINITY;
     for (int last = 0; last < 2; last++) {
         double convolving = 0, shuffling = 0, joined = 0;
         set_layouts(f, conv, shuffle, last);
-        RY_TRY(ry_fusing_apart(f, conv, &convolving));
-        RY_TRY(ry_fusing_apart(f, shuffle, &shuffling));
+        RY_TRY(ry_fusing_separate(f, conv, &convolving));
+        RY_TRY(ry_fusing_separate(f, shuffle, &shuffling));
         RY_TRY(joined_seconds(f, pair, &joined));
-        apart = fmin(apart, convolving + shuffling);
+        separate = fmin(separate, convolving + shuffling);
         together = fmin(together, joined);
     }
     set_layouts(f, conv, shuffle, false);
     f->b->plan->whole.asked |= 1u << RY_PLAN_shuffles;
-    *faster = ry_plan_counted(&f->b->plan->whole.form, RY_PLAN_shuffles, together) < apart;
-    if (*faster != (together < apart)) {
+    *faster = ry_plan_counted(&f->b->plan->whole.form, RY_PLAN_shuffles, together) < separate;
+    if (*faster != (together < separate)) {
         RY_TRY(ry_plan_concern(f->b, conv->name, f->error));
         RY_TRY(ry_plan_concern(f->b, shuffle->name, f->error));
     }

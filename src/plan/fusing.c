@@ -35,7 +35,7 @@ rynd_status ry_fusing_problem(ry_fusing *f, const ry_node *node, ry_problem *pro
                            problem, f->error);
 }
 
-rynd_status ry_fusing_apart(ry_fusing *f, const ry_node *node, double *seconds)
+rynd_status ry_fusing_separate(ry_fusing *f, const ry_node *node, double *seconds)
 {
     ry_problem problem;
     ry_choice choice;

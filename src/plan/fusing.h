@@ -21,7 +21,7 @@ void ry_fusing_end(ry_fusing *f);
 void ry_fusing_lay(ry_fusing *f, ry_value_id id, bool last);
 
 /* Seconds of a node that the graph has, the meeting of the threads included. */
-rynd_status ry_fusing_apart(ry_fusing *f, const ry_node *node, double *seconds);
+rynd_status ry_fusing_separate(ry_fusing *f, const ry_node *node, double *seconds);
 
 /* The problem of a node in the layouts to ask about; its descriptions are in f->arena. */
 rynd_status ry_fusing_problem(ry_fusing *f, const ry_node *node, ry_problem *problem);

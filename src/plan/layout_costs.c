@@ -43,7 +43,7 @@ rynd_status ry_layouts_try_node(ry_layouts *l, const ry_node *node, bool last, r
     return RYND_OK;
 }
 
-double ry_layouts_seconds_beside(const ry_trial *tried, const ry_trial *other)
+double ry_layouts_seconds_compared(const ry_trial *tried, const ry_trial *other)
 {
     return tried->reference && !other->reference ? INFINITY : tried->seconds;
 }

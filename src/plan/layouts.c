@@ -134,7 +134,7 @@ static rynd_status bridge_seconds(ry_layouts *l, const ry_node *node, bool last,
     if (l->operand_count <= MAX_TRIALS) {
         ry_trial found;
         RY_TRY(ry_layouts_try_node(l, node, last, id, &found));
-        mixed = ry_layouts_seconds_beside(&found, pure);
+        mixed = ry_layouts_seconds_compared(&found, pure);
     }
     const bool to = wants_last(l, id, last);
     double conversion = 0; /* again it costs nothing */
@@ -173,8 +173,8 @@ static rynd_status add_node(ry_layouts *l, ry_cut *cut, ry_node_id n)
             held[last] += bridge;
         }
     }
-    const double row_major = ry_layouts_seconds_beside(&pure[0], &pure[1]) + held[0],
-                 last = ry_layouts_seconds_beside(&pure[1], &pure[0]) + held[1];
+    const double row_major = ry_layouts_seconds_compared(&pure[0], &pure[1]) + held[0],
+                 last = ry_layouts_seconds_compared(&pure[1], &pure[0]) + held[1];
     const bool added = ry_cut_add(cut, RY_CUT_FIRST, node_vertex(n), picoseconds(last), 0) &&
                        ry_cut_add(cut, node_vertex(n), RY_CUT_SECOND, picoseconds(row_major), 0);
     return added ? RYND_OK : ry_fail_memory(l->error);

@@ -45,7 +45,7 @@ rynd_status ry_layouts_try_node(ry_layouts *l, const ry_node *node, bool last, r
 
 /* Seconds of `tried`, compared with `other`, which becomes possible by conversions. INFINITY for a
  * reference kernel if a real one takes the other: a plan converts operands to avoid references. */
-double ry_layouts_seconds_beside(const ry_trial *tried, const ry_trial *other);
+double ry_layouts_seconds_compared(const ry_trial *tried, const ry_trial *other);
 
 /* Seconds of a copy into a layout (`last`); the slower direction of the two. */
 rynd_status ry_layouts_conversion_seconds(ry_layouts *l, ry_value_id id, bool last,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a plan: clones the model's graph, binds symbols, infers, folds constants, rewrites; then
  * for each node chooses a kernel and prepares it; then cuts the batch where that saves memory
- * traffic; then gives every value a spot in one arena (memory_map.h); then packs weights. */
+ * traffic; then gives every value a location in one arena (memory_map.h); then packs weights. */
 #ifndef RY_PLAN_MAKE_PLAN_H
 #define RY_PLAN_MAKE_PLAN_H
 

@@ -42,8 +42,8 @@ typedef struct mapping {
     uint64_t *any_begun; /* a bit a step: so that long lives pass over steps where nothing begins */
     link *links;
     size_t link_count, link_capacity;
-    span *beside; /* what is taken while the item in hand is alive */
-    size_t beside_count, looks, total;
+    span *concurrent; /* what is taken while the item in hand is alive */
+    size_t concurrent_count, looks, total;
 } mapping;
 
 static int by_key(const void *a, const void *b)
@@ -103,14 +103,14 @@ static void look_at(mapping *m, uint32_t list)
 {
     for (; list != NONE; list = m->links[list].next) {
         const ry_lifetime *other = &m->items[m->links[list].item];
-        m->beside[m->beside_count++] = (span){other->offset, end_of(other)};
+        m->concurrent[m->concurrent_count++] = (span){other->offset, end_of(other)};
     }
 }
 
 /* Alive when the item begins, or beginning while it is. */
-static void find_beside(mapping *m, const ry_lifetime *item)
+static void find_concurrent(mapping *m, const ry_lifetime *item)
 {
-    m->beside_count = 0;
+    m->concurrent_count = 0;
     for (uint32_t node = item->first + m->leaves; node > 0; node /= 2) {
         look_at(m, m->alive[node]);
     }
@@ -123,15 +123,15 @@ static void find_beside(mapping *m, const ry_lifetime *item)
             }
         }
     }
-    m->looks += m->beside_count;
-    qsort(m->beside, m->beside_count, sizeof *m->beside, by_begin);
+    m->looks += m->concurrent_count;
+    qsort(m->concurrent, m->concurrent_count, sizeof *m->concurrent, by_begin);
 }
 
 static size_t lowest_gap(const mapping *m, size_t size)
 {
     size_t at = 0;
-    for (size_t i = 0; i < m->beside_count && add(at, size) > m->beside[i].begin; i++) {
-        at = m->beside[i].end > at ? m->beside[i].end : at;
+    for (size_t i = 0; i < m->concurrent_count && add(at, size) > m->concurrent[i].begin; i++) {
+        at = m->concurrent[i].end > at ? m->concurrent[i].end : at;
     }
     return at;
 }
@@ -141,7 +141,7 @@ static bool place_largest(mapping *m)
     for (; m->placed < m->count && m->looks < MAX_LOOKS; m->placed++) {
         const uint32_t next = m->order[m->placed].item;
         ry_lifetime *item = &m->items[next];
-        find_beside(m, item);
+        find_concurrent(m, item);
         item->offset = lowest_gap(m, item->size);
         m->total = end_of(item) > m->total ? end_of(item) : m->total;
         if (!enter(m, next)) {
@@ -201,7 +201,7 @@ static bool start(mapping *m)
 {
     uint32_t last = 0;
     m->order = RY_TAKE(m->arena, rank, m->count);
-    m->beside = RY_TAKE(m->arena, span, m->count);
+    m->concurrent = RY_TAKE(m->arena, span, m->count);
     for (uint32_t i = 0; m->order && i < m->count; i++) {
         m->order[i] = (rank){UINT64_MAX - m->items[i].size, i};
         last = m->items[i].last > last ? m->items[i].last : last;
@@ -214,7 +214,7 @@ static bool start(mapping *m)
     m->link_count = 1;
     m->link_capacity = m->count + WORD;
     m->links = RY_TAKE(m->arena, link, m->link_capacity);
-    return m->order && m->beside && m->alive && m->begun && m->any_begun && m->links;
+    return m->order && m->concurrent && m->alive && m->begun && m->any_begun && m->links;
 }
 
 bool ry_memory_map(ry_lifetime *items, size_t count, ry_arena *scratch, size_t *total)

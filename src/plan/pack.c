@@ -126,10 +126,10 @@ static rynd_status create_buffer(const packing *p, size_t size, ry_buffer **buff
 /* Has a step before this one the same place, as it has the same weights? */
 static bool is_twin(const ry_plan_builder *b, size_t s)
 {
-    const ry_place place = b->steps[s].packed;
+    const ry_pointer pointer = b->steps[s].packed;
     for (size_t i = 0; i < s; i++) {
-        if (b->steps[i].packed.buffer == place.buffer &&
-            b->steps[i].packed.offset == place.offset) {
+        if (b->steps[i].packed.buffer == pointer.buffer &&
+            b->steps[i].packed.offset == pointer.offset) {
             return true;
         }
     }
@@ -228,7 +228,7 @@ static rynd_status make_lot(void *context, const ry_lot *own, ry_buffer **buffer
     RY_TRY(create_buffer(p, ry_lot_size(own), buffer));
     for (size_t i = 0; i < p->count; i++) {
         if (p->things[i].lot == own) {
-            p->b->steps[p->step_of[i]].packed = (ry_place){*buffer, p->things[i].offset};
+            p->b->steps[p->step_of[i]].packed = (ry_pointer){*buffer, p->things[i].offset};
         }
     }
     return fill(p, *buffer);
@@ -244,7 +244,7 @@ static rynd_status pack_shared(packing *p)
     RY_TRY(ry_weights_share(b->plan->weights.shared, p->things, p->count, &maker, p->error));
     for (size_t i = 0; i < p->count; i++) {
         b->steps[p->step_of[i]].packed =
-            (ry_place){ry_packed_buffer(p->things[i].lot), p->things[i].offset};
+            (ry_pointer){ry_packed_buffer(p->things[i].lot), p->things[i].offset};
         b->plan->weights.lots[b->plan->weights.lot_count++] = p->things[i].lot;
     }
     return RYND_OK;

@@ -17,12 +17,12 @@ void ry_plan_find_parts(ry_plan_builder *b)
     }
 }
 
-static void note(const ry_spot *spot, bool *const input[2], bool *const output[2], int part)
+static void note(const ry_location *location, bool *const input[2], bool *const output[2], int part)
 {
-    if (spot->home == RY_HOME_INPUT) {
-        input[part][spot->index] = true;
-    } else if (spot->home == RY_HOME_OUTPUT) {
-        output[part][spot->index] = true;
+    if (location->storage == RY_STORAGE_INPUT) {
+        input[part][location->index] = true;
+    } else if (location->storage == RY_STORAGE_OUTPUT) {
+        output[part][location->index] = true;
     }
 }
 
@@ -48,9 +48,10 @@ rynd_status ry_plan_find_part_reads(ry_plan_builder *b, ry_error *error)
     }
     for (size_t i = 0; i < plan->output_count; i++) {
         const int part = i >= parts->outputs;
-        const ry_spot *spot = &plan->outputs[i].spot;
-        if (spot->home != RY_HOME_OUTPUT || spot->index != i) { /* it is copied from there */
-            note(spot, input, output, part);
+        const ry_location *location = &plan->outputs[i].location;
+        if (location->storage != RY_STORAGE_OUTPUT ||
+            location->index != i) { /* it is copied from there */
+            note(location, input, output, part);
         }
     }
     return RYND_OK;

@@ -16,20 +16,20 @@
 #include "plan/value_layouts.h"
 
 /* Where a value lives. */
-typedef enum ry_home {
-    RY_HOME_NONE,     /* absent */
-    RY_HOME_INPUT,    /* index: the graph input, in the caller's (or a staging) buffer */
-    RY_HOME_CONSTANT, /* index: plan->constants */
-    RY_HOME_ARENA,    /* offset: bytes into the session's arena */
-    RY_HOME_OUTPUT,   /* index: the graph output, in the session's or the caller's buffer */
-} ry_home;
+typedef enum ry_storage {
+    RY_STORAGE_NONE,     /* absent */
+    RY_STORAGE_INPUT,    /* index: the graph input, in the caller's (or a staging) buffer */
+    RY_STORAGE_CONSTANT, /* index: plan->constants */
+    RY_STORAGE_ARENA,    /* offset: bytes into the session's arena */
+    RY_STORAGE_OUTPUT,   /* index: the graph output, in the session's or the caller's buffer */
+} ry_storage;
 
-typedef struct ry_spot {
-    ry_home home;
+typedef struct ry_location {
+    ry_storage storage;
     uint32_t index;
     size_t offset;
     size_t share; /* bytes from the images of one micro-batch to those of the next */
-} ry_spot;
+} ry_location;
 
 typedef struct ry_step {
     const char *name;   /* the node's */
@@ -39,9 +39,9 @@ typedef struct ry_step {
     double seconds[RY_MAX_PHASES + 1]; /* predicted, of each phase of the launch on one worker */
     const ry_tensor *constants;        /* one per input; data NULL: not a constant */
     const ry_value_id *values;         /* one per input: the graph's */
-    ry_spot *in, *out;
+    ry_location *in, *out;
     int64_t actual_row; /* row of the first bounded output in the session's actual dims; -1: none */
-    ry_place packed;    /* its packed weights, on its device */
+    ry_pointer packed;  /* its packed weights, on its device */
     size_t workspace_offset; /* into the session's arena */
     size_t activations;      /* bytes of the arena that hold values while it runs */
     const char *reason;      /* why this kernel */
@@ -63,7 +63,7 @@ typedef struct ry_plan_output {
     bool bounded;
     uint32_t actual; /* which row of the session's actual dims, when bounded */
     uint32_t rest;   /* which of the rest's outputs, when later */
-    ry_spot spot;
+    ry_location location;
 } ry_plan_output;
 
 /* Why a plan has its form. */
@@ -176,9 +176,9 @@ typedef struct ry_plan_options {
     /* asked which kernel a problem shall have (predict/advice.h), for the plan's rest, too: must
      * outlive the plan. NULL: nobody is */
     const struct ry_adviser *adviser;
-    /* Bytes that a session may take, with `memory_beside` of what is not of this plan; 0: any. Of
+    /* Bytes that a session may take, with `memory_reserved` of what is not of this plan; 0: any. Of
      * graphs of training: what does not fit is recomputed (recompute.h). */
-    size_t memory_limit, memory_beside;
+    size_t memory_limit, memory_reserved;
     size_t *memory_least; /* receives what is possible, where the limit is not; NULL: nobody asks */
     bool skip_packing;    /* for measuring, and for commands that never run the plan */
     /* what plans of the same model share, for the plan's rest, too: must outlive the plan. NULL:

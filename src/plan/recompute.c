@@ -251,7 +251,7 @@ static rynd_status recompute(recomputing *r)
     const size_t limit = r->b->options->memory_limit;
     RY_TRY(ry_plan_find_uses(r->b, &r->uses, r->error));
     RY_TRY(ry_recompute_model_create(r->b, &r->uses, &r->scratch, &r->model, r->error));
-    const size_t rest = r->model.rest + r->b->options->memory_beside;
+    const size_t rest = r->model.rest + r->b->options->memory_reserved;
     if (!ry_recompute_choose(&r->model.graph, limit > rest ? limit - rest : 0, &r->scratch,
                              &choice)) {
         return ry_fail_memory(r->error);

@@ -97,7 +97,7 @@ static bool find_gradients(const ry_recompute_cuts *c)
 }
 
 /* Where few bytes pass; at most MAX_CUTS, the beginning and the end among them. */
-static bool find_places(ry_recompute_cuts *c)
+static bool find_positions(ry_recompute_cuts *c)
 {
     const ry_recompute_graph *g = c->graph;
     double *passes = RY_TAKE(c->arena, double, (size_t)g->forward + 1);
@@ -192,7 +192,7 @@ ry_recompute_cuts *ry_recompute_cuts_create(const ry_recompute_graph *graph, ry_
         return NULL;
     }
     find_last(c);
-    if (!find_places(c)) {
+    if (!find_positions(c)) {
         return NULL;
     }
     c->segments = RY_TAKE(arena, segment, (size_t)c->count * c->count);

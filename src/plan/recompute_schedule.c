@@ -9,9 +9,9 @@ typedef struct scheduling {
     const ry_recompute_graph *graph;
     const bool *keep;
     ry_recompute_schedule *to;
-    bool *asked;         /* per value: a recomputed step reads it */
-    uint32_t *place;     /* per recomputed step: the step before which it runs again */
-    uint32_t *at, *anew; /* per step: position in the new order; position of the copy */
+    bool *asked;               /* per value: a recomputed step reads it */
+    uint32_t *place;           /* per recomputed step: the step before which it runs again */
+    uint32_t *at, *recomputed; /* per step: position in the new order; position of the copy */
     /* per value: its index among the packed lifetimes, first made and recomputed */
     uint32_t *first, *again;
     ry_arena *arena;
@@ -70,7 +70,7 @@ static void move_up(uint32_t *place, uint32_t to)
 }
 
 /* Puts each recomputed step before its first consumer, and its producers no later. */
-static void find_places(const scheduling *w)
+static void find_positions(const scheduling *w)
 {
     const ry_recompute_graph *g = w->graph;
     for (uint32_t s = g->forward; s-- > 0;) {
@@ -91,7 +91,7 @@ static void find_places(const scheduling *w)
     }
 }
 
-static int by_place(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return x < y ? -1 : x > y;
@@ -113,11 +113,11 @@ static bool make_order(const scheduling *w)
             again[count++] = (uint64_t)w->place[s] << 32 | s;
         }
     }
-    qsort(again, count, sizeof *again, by_place);
+    qsort(again, count, sizeof *again, by_position);
     for (uint32_t s = 0; s < g->steps; s++) {
         for (; next < count && again[next] >> 32 == s; next++) {
             const uint32_t step = (uint32_t)again[next];
-            w->anew[step] = to->count;
+            w->recomputed[step] = to->count;
             to->order[to->count++] = (ry_scheduled_step){step, true};
         }
         w->at[s] = to->count;
@@ -128,7 +128,7 @@ static bool make_order(const scheduling *w)
 
 /* When a step reads for the last time. */
 typedef struct lives {
-    uint32_t old, anew; /* lifetimes of the value first made, and of the recomputed one */
+    uint32_t old, recomputed; /* lifetimes of the value first made, and of the recomputed one */
 } lives;
 
 static void note_reader(const scheduling *w, uint32_t v, uint32_t step, lives *last)
@@ -138,11 +138,11 @@ static void note_reader(const scheduling *w, uint32_t v, uint32_t step, lives *l
     /* a step that runs in turns needs outside inputs until the last turn */
     const bool outside = g->first[step] != g->first[g->value[v].maker];
     const uint32_t reads = w->at[outside ? g->last[step] : step];
-    uint32_t *life = step < g->forward || kept ? &last->old : &last->anew;
+    uint32_t *life = step < g->forward || kept ? &last->old : &last->recomputed;
     *life = reads > *life ? reads : *life;
     if (step < g->forward && w->to->again[step]) {
-        life = kept ? &last->old : &last->anew;
-        *life = w->anew[step] > *life ? w->anew[step] : *life;
+        life = kept ? &last->old : &last->recomputed;
+        *life = w->recomputed[step] > *life ? w->recomputed[step] : *life;
     }
 }
 
@@ -150,7 +150,8 @@ static lives lives_of(const scheduling *w, uint32_t v)
 {
     const ry_recompute_graph *g = w->graph;
     const uint32_t maker = g->value[v].maker;
-    lives last = {w->at[maker], maker < g->forward && w->to->again[maker] ? w->anew[maker] : 0};
+    lives last = {w->at[maker],
+                  maker < g->forward && w->to->again[maker] ? w->recomputed[maker] : 0};
     for (uint32_t i = g->readers.at[v]; i < g->readers.at[v + 1]; i++) {
         note_reader(w, v, g->readers.item[i], &last);
     }
@@ -162,7 +163,7 @@ static void list_value(const scheduling *w, uint32_t v, bool again, ry_arena_con
     const ry_recompute_graph *g = w->graph;
     const uint32_t maker = g->value[v].maker;
     const lives last = lives_of(w, v);
-    uint32_t begin = again ? w->anew[maker] : w->at[maker];
+    uint32_t begin = again ? w->recomputed[maker] : w->at[maker];
     if (g->value[v].bytes == 0) {
         return;
     }
@@ -171,7 +172,7 @@ static void list_value(const scheduling *w, uint32_t v, bool again, ry_arena_con
     }
     (again ? w->again : w->first)[v] = (uint32_t)to->value_count;
     to->values[to->value_count++] = (ry_lifetime){
-        .size = g->value[v].bytes, .first = begin, .last = again ? last.anew : last.old};
+        .size = g->value[v].bytes, .first = begin, .last = again ? last.recomputed : last.old};
 }
 
 /* Pairs of old and new value at a step that overwrites. */
@@ -226,10 +227,11 @@ bool ry_recompute_evaluate(const ry_recompute_graph *graph, const bool *keep, ry
     w.asked = RY_TAKE(arena, bool, graph->values);
     w.place = RY_TAKE(arena, uint32_t, graph->forward);
     w.at = RY_TAKE(arena, uint32_t, graph->steps);
-    w.anew = RY_TAKE(arena, uint32_t, graph->steps);
+    w.recomputed = RY_TAKE(arena, uint32_t, graph->steps);
     w.first = RY_TAKE(arena, uint32_t, graph->values);
     w.again = RY_TAKE(arena, uint32_t, graph->values);
-    if (!schedule->again || !w.asked || !w.place || !w.at || !w.anew || !w.first || !w.again) {
+    if (!schedule->again || !w.asked || !w.place || !w.at || !w.recomputed || !w.first ||
+        !w.again) {
         return false;
     }
     memset(w.first, 0xff, graph->values * sizeof *w.first);
@@ -239,7 +241,7 @@ bool ry_recompute_evaluate(const ry_recompute_graph *graph, const bool *keep, ry
         w.place[s] = graph->steps;
         schedule->seconds += schedule->again[s] ? graph->seconds[s] : 0;
     }
-    find_places(&w);
+    find_positions(&w);
     ry_arena_content content = {.values = NULL};
     return make_order(&w) && list_content(&w, &content) &&
            ry_arena_map(&content, arena, &schedule->bytes);

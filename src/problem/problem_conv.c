@@ -123,7 +123,7 @@ static rynd_status output_size(const ry_conv_brief *b, const ry_window *w, int i
             error, RYND_ERROR_FORMAT,
             "problem text: %s=%lld with %lld of padding is too small for a window that covers %lld",
             ry_brief_image_keys[at], (long long)b->image[at],
-            (long long)(axis->pad + axis->pad_end), (long long)ry_window_reach(axis));
+            (long long)(axis->pad + axis->pad_end), (long long)ry_window_field(axis));
     }
     return RYND_OK;
 }

@@ -93,7 +93,7 @@ ry_window ry_window_of(const ry_problem *problem)
 int64_t ry_window_positions(const ry_window_axis *axis, bool ceil_mode)
 {
     const int64_t stride = axis->stride, end = axis->pad + axis->in,
-                  room = end + axis->pad_end - ry_window_reach(axis);
+                  room = end + axis->pad_end - ry_window_field(axis);
     if (!ceil_mode || room <= -stride) {
         return room < 0 ? -1 : room / stride + 1;
     }
@@ -103,7 +103,7 @@ int64_t ry_window_positions(const ry_window_axis *axis, bool ceil_mode)
 
 int64_t ry_window_covered(const ry_window_axis *axis)
 {
-    return (axis->out - 1) * axis->stride + ry_window_reach(axis) + axis->output_padding;
+    return (axis->out - 1) * axis->stride + ry_window_field(axis) + axis->output_padding;
 }
 
 int64_t ry_window_extent(const ry_window *window, int i)
@@ -129,7 +129,7 @@ void ry_window_pad(ry_window_axis *axis, ry_auto_pad auto_pad)
 {
     if (auto_pad != RY_auto_pad_explicit) {
         const int64_t last = (ry_ceil_div(axis->in, axis->stride) - 1) * axis->stride,
-                      total = last + ry_window_reach(axis) - axis->in;
+                      total = last + ry_window_field(axis) - axis->in;
         ry_window_split_pads(axis, auto_pad,
                              auto_pad == RY_auto_pad_valid || axis->in == 0 ? 0 : ry_max(total, 0));
     }
@@ -199,7 +199,7 @@ ry_attrs ry_window_data_gradient_attrs(const ry_attrs *conv, int rank, const int
 
 ry_window_axis ry_window_mirror(const ry_window_axis *axis)
 {
-    const int64_t before = ry_window_reach(axis) - 1;
+    const int64_t before = ry_window_field(axis) - 1;
     return (ry_window_axis){.in = axis->out,
                             .out = axis->in,
                             .taps = axis->taps,
@@ -212,7 +212,7 @@ ry_window_axis ry_window_mirror(const ry_window_axis *axis)
 ry_window_axis ry_window_exchange(const ry_window_axis *axis)
 {
     /* what no position's tap meets is cropped */
-    const int64_t met = (axis->out - 1) * axis->stride + ry_window_reach(axis);
+    const int64_t met = (axis->out - 1) * axis->stride + ry_window_field(axis);
     return (ry_window_axis){.in = axis->in,
                             .out = axis->taps,
                             .taps = axis->out,

@@ -56,7 +56,7 @@ ry_window ry_window_of(const ry_problem *problem);
 ry_shape ry_window_unpooled(const ry_problem *problem);
 
 /* Elements that a position's taps cover, from the first to the last. */
-static inline int64_t ry_window_reach(const ry_window_axis *axis)
+static inline int64_t ry_window_field(const ry_window_axis *axis)
 {
     return (axis->taps - 1) * axis->dilation + 1;
 }

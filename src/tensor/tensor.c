@@ -116,7 +116,7 @@ size_t ry_tensor_bytes(const ry_tensor *tensor)
     return (size_t)ry_tensor_count(tensor) * ry_dtype_size((ry_dtype)tensor->dtype);
 }
 
-bool ry_tensor_reach(const ry_tensor *tensor, int64_t *low, int64_t *high)
+bool ry_tensor_range(const ry_tensor *tensor, int64_t *low, int64_t *high)
 {
     const int64_t size = (int64_t)ry_dtype_size((ry_dtype)tensor->dtype);
     int64_t whole;

@@ -35,7 +35,7 @@ size_t ry_tensor_bytes(const ry_tensor *tensor); /* bytes of the elements, witho
 size_t ry_tensor_span(const ry_tensor *tensor);
 /* Bytes from the first element's address to the lowest and behind the highest one; false when they
  * are more than an address counts. Of a tensor with elements. */
-bool ry_tensor_reach(const ry_tensor *tensor, int64_t *low, int64_t *high);
+bool ry_tensor_range(const ry_tensor *tensor, int64_t *low, int64_t *high);
 /* The first dim whose stride makes elements overlap, or -1. */
 int ry_tensor_sharing_dim(const ry_tensor *tensor);
 /* Has each element of two tensors of one shape the same offset? */

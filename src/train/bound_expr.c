@@ -70,15 +70,16 @@ static bool tidy(ry_emitter *emitter, ry_bound_expr *bound)
                                         &emitter->graph->arena, &bound->program, emitter->error));
 }
 
-bool ry_bound_pick(ry_emitter *emitter, const ry_bound_expr *from, const int *outputs,
-                   const bool *summed, int count, ry_bound_expr *picked)
+bool ry_bound_outputs(ry_emitter *emitter, const ry_bound_expr *from, const int *outputs,
+                      const bool *summed, int count, ry_bound_expr *picked)
 {
     if (emitter->status != RYND_OK) {
         return false;
     }
     memcpy(picked->in, from->in, sizeof picked->in);
-    return done(emitter, ry_expr_pick(from->program, outputs, summed, count, &emitter->graph->arena,
-                                      &picked->program, emitter->error)) &&
+    return done(emitter,
+                ry_expr_outputs(from->program, outputs, summed, count, &emitter->graph->arena,
+                                &picked->program, emitter->error)) &&
            tidy(emitter, picked);
 }
 

@@ -29,8 +29,8 @@ bool ry_bound_parse(ry_emitter *emitter, const char *text, int inputs, const ry_
  * places. */
 bool ry_bound_put(ry_emitter *emitter, ry_bound_expr *outer, int input, const ry_bound_expr *inner);
 /* Some outputs, some of them summed; without inputs that are not used, and each value once. */
-bool ry_bound_pick(ry_emitter *emitter, const ry_bound_expr *from, const int *outputs,
-                   const bool *summed, int count, ry_bound_expr *picked);
+bool ry_bound_outputs(ry_emitter *emitter, const ry_bound_expr *from, const int *outputs,
+                      const bool *summed, int count, ry_bound_expr *picked);
 bool ry_bound_uses(const ry_bound_expr *bound, int input);
 /* Whether the inputs broadcast to the shape. */
 bool ry_bound_covers(const ry_emitter *emitter, const ry_bound_expr *bound, const ry_shape *shape);

@@ -213,7 +213,7 @@ static rynd_status walk_back(differentiating *d, size_t node_count)
 }
 
 /* Those that no node reads. */
-static rynd_status reach_unread(differentiating *d, const bool *read)
+static rynd_status mark_unread(differentiating *d, const bool *read)
 {
     for (size_t i = 0; i < d->what->count; i++) {
         if (!read[i]) {
@@ -240,7 +240,7 @@ rynd_status ry_differentiate(ry_graph *graph, const ry_differentiation *what, ry
         status = walk_back(&d, graph->node_count);
     }
     if (status == RYND_OK) {
-        status = reach_unread(&d, read);
+        status = mark_unread(&d, read);
     }
     ry_arena_free(&d.scratch);
     return status;

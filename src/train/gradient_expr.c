@@ -104,7 +104,7 @@ static bool make_small(ry_emitter *emitter, const ry_expr_forward *f, const ry_b
 {
     ry_bound_expr one;
     const bool summed = false;
-    if (!ry_bound_pick(emitter, all, &output, &summed, 1, &one)) {
+    if (!ry_bound_outputs(emitter, all, &output, &summed, 1, &one)) {
         return true;
     }
     const bool covers = ry_bound_covers(emitter, &one, &f->frame.shape);
@@ -145,7 +145,7 @@ static void make_group(ry_emitter *emitter, const ry_expr_forward *f, const ry_b
             frame.axes.at[frame.axes.count++] = d;
         }
     }
-    if (count == 0 || !ry_bound_pick(emitter, all, output, summed, count, &picked) ||
+    if (count == 0 || !ry_bound_outputs(emitter, all, output, summed, count, &picked) ||
         !ry_bound_emit(emitter, &picked, &frame, out)) {
         return;
     }

@@ -183,7 +183,7 @@ static rynd_status make_values(reductions *r)
     for (int k = 0; k < count; k++) {
         outputs[k] = k;
     }
-    if (ry_bound_pick(r->emitter, &all, outputs, summed, count, &picked) &&
+    if (ry_bound_outputs(r->emitter, &all, outputs, summed, count, &picked) &&
         ry_bound_emit(r->emitter, &picked, &f->frame, out)) {
         for (int k = 0; k < count; k++) {
             *place[k] = out[k];
@@ -202,7 +202,7 @@ static void make_gradients(reductions *r, const ry_bound_expr *outer, const int 
         const int output = at[r->forward->program->inputs + k];
         const bool summed = false;
         if (!one->has_gradient ||
-            !ry_bound_pick(r->emitter, outer, &output, &summed, 1, &one->gradient) ||
+            !ry_bound_outputs(r->emitter, outer, &output, &summed, 1, &one->gradient) ||
             one->gradient.program->count <= IN_PLACE) {
             continue;
         }

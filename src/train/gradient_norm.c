@@ -91,7 +91,7 @@ rynd_status ry_gradient_layer_norm(const ry_gradient_call *call)
 }
 
 /* [C] beside [N, C, ..]: [C, 1, ..]. */
-static ry_shape beside_channels(int rank, int64_t channels)
+static ry_shape shape_of_channels(int rank, int64_t channels)
 {
     ry_shape shape = {.rank = rank > 1 ? rank - 1 : 1, .dim = {channels}};
     for (int d = 1; d < shape.rank; d++) {
@@ -101,11 +101,11 @@ static ry_shape beside_channels(int rank, int64_t channels)
 }
 
 /* Sums to [C, 1, ..] under the shape that the parameter has. */
-static ry_value_id channel_gradient(ry_emitter *e, ry_value_id v, const ry_shape *beside,
+static ry_value_id channel_gradient(ry_emitter *e, ry_value_id v, const ry_shape *per_channel,
                                     ry_value_id parameter)
 {
     const ry_shape own = ry_emit_shape(e, parameter);
-    return ry_emit_reshape(e, ry_emit_sum_to(e, v, beside), &own);
+    return ry_emit_reshape(e, ry_emit_sum_to(e, v, per_channel), &own);
 }
 
 rynd_status ry_gradient_group_norm(const ry_gradient_call *call)
@@ -119,19 +119,19 @@ rynd_status ry_gradient_group_norm(const ry_gradient_call *call)
     for (int d = 2; d < x.rank; d++) {
         grouped.dim[2] *= x.dim[d];
     }
-    const ry_shape beside = beside_channels(x.rank, x.dim[1]);
+    const ry_shape per_channel = shape_of_channels(x.rank, x.dim[1]);
     const normed n = normalise(&e, ry_emit_reshape(&e, node.in[0], &grouped), &axes,
                                node.attrs.group_norm.epsilon, false);
     if (call->wanted[1]) {
         const ry_value_id z = ry_emit_reshape(&e, n.z, &x);
         const ry_value_id product = ry_emit_expr(&e, "x0 * x1", 2, (ry_value_id[]){call->dy[0], z});
-        call->dx[1] = channel_gradient(&e, product, &beside, node.in[1]);
+        call->dx[1] = channel_gradient(&e, product, &per_channel, node.in[1]);
     }
     if (call->wanted[2]) {
-        call->dx[2] = channel_gradient(&e, call->dy[0], &beside, node.in[2]);
+        call->dx[2] = channel_gradient(&e, call->dy[0], &per_channel, node.in[2]);
     }
     if (call->wanted[0]) {
-        const ry_value_id scale = ry_emit_reshape(&e, node.in[1], &beside);
+        const ry_value_id scale = ry_emit_reshape(&e, node.in[1], &per_channel);
         const ry_value_id g = ry_emit_expr(&e, "x0 * x1", 2, (ry_value_id[]){call->dy[0], scale});
         const ry_value_id dx =
             data_gradient(&e, &n, ry_emit_reshape(&e, g, &grouped), &axes, false);
@@ -142,23 +142,24 @@ rynd_status ry_gradient_group_norm(const ry_gradient_call *call)
 
 /* Statistics that the model computes: with c = x - mean and v = variance + epsilon,
  *   dmean = -sum(g) / sqrt(v), dvariance = -sum(g * c) / (2 v sqrt(v)). */
-static void statistics_gradient(const ry_gradient_call *call, ry_emitter *e, const ry_shape *beside)
+static void statistics_gradient(const ry_gradient_call *call, ry_emitter *e,
+                                const ry_shape *per_channel)
 {
     const ry_node node = ry_gradient_node(call);
     const ry_expr_parameter epsilon = {"e", node.attrs.batch_norm.epsilon};
     ry_value_id in[] = {call->dy[0], node.in[0], RY_NO_VALUE, RY_NO_VALUE, RY_NO_VALUE};
     for (int i = 0; i < 3; i++) {
-        in[2 + i] = ry_emit_reshape(e, node.in[i ? 2 + i : 1], beside);
+        in[2 + i] = ry_emit_reshape(e, node.in[i ? 2 + i : 1], per_channel);
     }
     if (call->wanted[3]) {
         const ry_value_id g = ry_emit_expr_with(e, "-x0 * x1 / sqrt(x2 + e)", &epsilon, 1, 3,
                                                 (ry_value_id[]){in[0], in[2], in[4]});
-        call->dx[3] = channel_gradient(e, g, beside, node.in[3]);
+        call->dx[3] = channel_gradient(e, g, per_channel, node.in[3]);
     }
     if (call->wanted[4]) {
         const ry_value_id g = ry_emit_expr_with(
             e, "-0.5 * x0 * x2 * (x1 - x3) / ((x4 + e) * sqrt(x4 + e))", &epsilon, 1, 5, in);
-        call->dx[4] = channel_gradient(e, g, beside, node.in[4]);
+        call->dx[4] = channel_gradient(e, g, per_channel, node.in[4]);
     }
 }
 
@@ -168,26 +169,26 @@ rynd_status ry_gradient_batch_norm(const ry_gradient_call *call)
     ry_emitter e = ry_gradient_emitter(call);
     const ry_node node = ry_gradient_node(call);
     const ry_shape x = ry_emit_shape(&e, node.in[0]);
-    ry_shape beside = beside_channels(x.rank, ry_emit_shape(&e, node.in[1]).dim[0]);
+    ry_shape per_channel = shape_of_channels(x.rank, ry_emit_shape(&e, node.in[1]).dim[0]);
     if (!node.attrs.batch_norm.spatial) {
-        beside = ry_emit_shape(&e, node.in[1]);
+        per_channel = ry_emit_shape(&e, node.in[1]);
     }
     if (call->wanted[3] || call->wanted[4]) {
-        statistics_gradient(call, &e, &beside);
+        statistics_gradient(call, &e, &per_channel);
     }
-    const ry_value_id variance = ry_emit_reshape(&e, node.in[4], &beside);
+    const ry_value_id variance = ry_emit_reshape(&e, node.in[4], &per_channel);
     const ry_value_id inverse = inverse_deviation(&e, variance, node.attrs.batch_norm.epsilon);
     if (call->wanted[1]) {
-        const ry_value_id mean = ry_emit_reshape(&e, node.in[3], &beside);
+        const ry_value_id mean = ry_emit_reshape(&e, node.in[3], &per_channel);
         const ry_value_id product = ry_emit_expr(
             &e, "x0 * (x1 - x2) * x3", 4, (ry_value_id[]){call->dy[0], node.in[0], mean, inverse});
-        call->dx[1] = channel_gradient(&e, product, &beside, node.in[1]);
+        call->dx[1] = channel_gradient(&e, product, &per_channel, node.in[1]);
     }
     if (call->wanted[2]) {
-        call->dx[2] = channel_gradient(&e, call->dy[0], &beside, node.in[2]);
+        call->dx[2] = channel_gradient(&e, call->dy[0], &per_channel, node.in[2]);
     }
     if (call->wanted[0]) {
-        const ry_value_id scale = ry_emit_reshape(&e, node.in[1], &beside);
+        const ry_value_id scale = ry_emit_reshape(&e, node.in[1], &per_channel);
         call->dx[0] =
             ry_emit_expr(&e, "x0 * x1 * x2", 3, (ry_value_id[]){call->dy[0], scale, inverse});
     }

@@ -115,7 +115,7 @@ static double fan_in(const filling *f, ry_value_id v)
 }
 
 /* Fan-in of the weight that the bias belongs to. */
-static double fan_in_beside(const filling *f, const ry_node *node)
+static double fan_in_without(const filling *f, const ry_node *node)
 {
     for (int i = 0; i < node->inputs && i < 2; i++) {
         const ry_value_id v = node->in[i];
@@ -169,7 +169,7 @@ static void fill(const filling *f, const ry_training_parameter *p, float *to, si
     if (reader.role == WEIGHT) {
         fill_random(f, p->name, fan_in(f, p->value), to, count);
     } else if (reader.role == BIAS && f->b->options.init == RY_INIT_uniform) {
-        fill_random(f, p->name, fan_in_beside(f, &f->graph->nodes[reader.node]), to, count);
+        fill_random(f, p->name, fan_in_without(f, &f->graph->nodes[reader.node]), to, count);
     } else {
         fill_constant(to, count, reader.role == ONE ? 1 : 0);
     }

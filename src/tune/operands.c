@@ -4,25 +4,25 @@
 
 #include "tune/shuffle.h"
 
-static double pick(ry_dtype dtype, int64_t reach, uint64_t *random)
+static double pick(ry_dtype dtype, int64_t range, uint64_t *random)
 {
     if (ry_dtype_is_float(dtype)) {
         return (double)(ry_random_next(random) >> 11) * 0x1p-52 - 1;
     }
-    if (reach == 0) {
+    if (range == 0) {
         return 0;
     }
     const bool back = ry_dtype_get_kind(dtype) == RY_KIND_SIGNED;
-    return (double)ry_random_below(random, (size_t)(back ? 2 * reach : reach)) -
-           (double)(back ? reach : 0);
+    return (double)ry_random_below(random, (size_t)(back ? 2 * range : range)) -
+           (double)(back ? range : 0);
 }
 
-static void fill(const ry_tensor *tensor, void *data, int64_t reach, uint64_t *random)
+static void fill(const ry_tensor *tensor, void *data, int64_t range, uint64_t *random)
 {
     const ry_dtype dtype = (ry_dtype)tensor->dtype;
     const int64_t count = (int64_t)(ry_tensor_span(tensor) / ry_dtype_size(dtype));
     for (int64_t i = 0; i < count; i++) {
-        ry_set_f64(dtype, data, i, pick(dtype, reach, random));
+        ry_set_f64(dtype, data, i, pick(dtype, range, random));
     }
 }
 
@@ -37,8 +37,8 @@ static rynd_status make_input(ry_operands *o, int index, uint64_t *random, ry_er
     if (!o->in[index]) {
         return ry_fail_memory(error);
     }
-    fill(tensor, o->in[index], o->reach, random);
-    return o->device->table->buffer_wrap(o->device, o->in[index], bytes, &o->place[index].buffer,
+    fill(tensor, o->in[index], o->range, random);
+    return o->device->table->buffer_wrap(o->device, o->in[index], bytes, &o->pointer[index].buffer,
                                          error);
 }
 
@@ -51,7 +51,7 @@ static rynd_status make_outputs(ry_operands *o, ry_error *error)
             continue;
         }
         RY_TRY(o->device->table->buffer_create(o->device, bytes,
-                                               &o->place[o->problem->inputs + i].buffer, error));
+                                               &o->pointer[o->problem->inputs + i].buffer, error));
         most = bytes > most ? bytes : most;
     }
     o->out = o->device->host_memory ? NULL : ry_allocate(o->device->allocator, most);
@@ -72,16 +72,16 @@ static rynd_status check(const ry_problem *problem, ry_error *error)
 }
 
 rynd_status ry_operands_make(ry_operands *operands, ry_device *device, const ry_problem *problem,
-                             uint64_t seed, int64_t reach, ry_arena *arena, ry_error *error)
+                             uint64_t seed, int64_t range, ry_arena *arena, ry_error *error)
 {
     *operands = (ry_operands){
         .device = device,
         .problem = problem,
-        .reach = reach,
+        .range = range,
         .in = RY_TAKE(arena, void *, problem->inputs),
-        .place = RY_TAKE(arena, ry_place, problem->inputs + problem->outputs),
+        .pointer = RY_TAKE(arena, ry_pointer, problem->inputs + problem->outputs),
     };
-    if (!operands->in || !operands->place) {
+    if (!operands->in || !operands->pointer) {
         return ry_fail_memory(error);
     }
     RY_TRY(check(problem, error));
@@ -101,13 +101,13 @@ void ry_operands_free(ry_operands *operands)
     if (!device) {
         return;
     }
-    for (int i = 0; operands->in && operands->place && i < operands->problem->inputs; i++) {
-        device->table->buffer_destroy(device, operands->place[i].buffer);
+    for (int i = 0; operands->in && operands->pointer && i < operands->problem->inputs; i++) {
+        device->table->buffer_destroy(device, operands->pointer[i].buffer);
         ry_release(device->allocator, operands->in[i]);
     }
-    for (int i = 0; operands->in && operands->place && i < operands->problem->outputs; i++) {
+    for (int i = 0; operands->in && operands->pointer && i < operands->problem->outputs; i++) {
         device->table->buffer_destroy(device,
-                                      operands->place[operands->problem->inputs + i].buffer);
+                                      operands->pointer[operands->problem->inputs + i].buffer);
     }
     ry_release(device->allocator, operands->out);
     if (operands->stream) {
@@ -118,9 +118,9 @@ void ry_operands_free(ry_operands *operands)
 rynd_status ry_operands_clear(ry_operands *operands, ry_error *error)
 {
     for (int i = 0; i < operands->problem->outputs; i++) {
-        const ry_place place = operands->place[operands->problem->inputs + i];
-        if (place.buffer) {
-            RY_TRY(ry_device_clear(operands->device, operands->stream, place,
+        const ry_pointer pointer = operands->pointer[operands->problem->inputs + i];
+        if (pointer.buffer) {
+            RY_TRY(ry_device_clear(operands->device, operands->stream, pointer,
                                    ry_tensor_span(&operands->problem->out[i]), error));
         }
     }
@@ -131,16 +131,16 @@ rynd_status ry_operands_output(ry_operands *operands, int output, const void **d
                                ry_error *error)
 {
     ry_device *device = operands->device;
-    const ry_place place = operands->place[operands->problem->inputs + output];
+    const ry_pointer pointer = operands->pointer[operands->problem->inputs + output];
     *data = operands->out;
-    if (!place.buffer) {
+    if (!pointer.buffer) {
         return RYND_OK;
     }
     if (device->host_memory) {
-        *data = device->table->buffer_address(place.buffer);
+        *data = device->table->buffer_address(pointer.buffer);
         return device->table->synchronize(operands->stream, error);
     }
-    RY_TRY(device->table->download(operands->stream, operands->out, place,
+    RY_TRY(device->table->download(operands->stream, operands->out, pointer,
                                    ry_tensor_span(&operands->problem->out[output]), error));
     return device->table->synchronize(operands->stream, error);
 }

@@ -10,10 +10,10 @@ typedef struct ry_operands {
     ry_device *device;
     ry_stream *stream;
     const ry_problem *problem;
-    int64_t reach;   /* range of integers */
-    void **in;       /* the host's; NULL where absent */
-    void *out;       /* the host's room for any one output of a device with memory of its own */
-    ry_place *place; /* the device's: inputs, then outputs */
+    int64_t range;       /* range of integers */
+    void **in;           /* the host's; NULL where absent */
+    void *out;           /* the host's room for any one output of a device with memory of its own */
+    ry_pointer *pointer; /* the device's: inputs, then outputs */
 } ry_operands;
 
 /* Floats are random, from -1 to 1; integers from -reach (0 if they are unsigned) to reach - 1, or
@@ -21,7 +21,7 @@ typedef struct ry_operands {
  * operands, as must the problem. Operands with a negative stride are UNSUPPORTED. To be freed also
  * where this fails. */
 rynd_status ry_operands_make(ry_operands *operands, ry_device *device, const ry_problem *problem,
-                             uint64_t seed, int64_t reach, ry_arena *arena, ry_error *error);
+                             uint64_t seed, int64_t range, ry_arena *arena, ry_error *error);
 void ry_operands_free(ry_operands *operands);
 
 /* Sets all bytes of the outputs to 0: what a kernel does not write is then not what the one before

@@ -75,7 +75,7 @@ static double bound(const ry_race *race, int a, int b, int side, int sure)
         variance += (x[i] - y[i] - mean) * (x[i] - y[i] - mean) / (n > 1 ? n - 1 : 1);
     }
     return n < 2 ? (side < 0 ? -INFINITY : INFINITY)
-                 : mean + side * ry_student_reach(n, sure) * sqrt(variance);
+                 : mean + side * ry_student_bound(n, sure) * sqrt(variance);
 }
 
 static int leader(const ry_race *race)

@@ -51,7 +51,7 @@ static const struct {
     {20, 2.528, 0.860}, {30, 2.457, 0.854}, {60, 2.390, 0.848},
 };
 
-double ry_student_reach(int count, int sure)
+double ry_student_bound(int count, int sure)
 {
     if (count < 2) {
         return INFINITY;

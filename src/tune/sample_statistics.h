@@ -18,6 +18,6 @@ double ry_median(double *numbers, int count);
 /* How far the true mean of normal numbers may be from the mean of so many at most, in standard
  * deviations of one of them, in 99 (sure) or 80 of 100 such questions, on one side (Student, 1908).
  * INFINITY below two numbers. */
-double ry_student_reach(int count, int sure);
+double ry_student_bound(int count, int sure);
 
 #endif

@@ -48,22 +48,22 @@ static rynd_status plan_flush(ry_trial *t, unsigned constants, ry_error *error)
     const unsigned packs =
         ry_kernel_packs(t->prepared.kernel, problem) & ~t->prepared.kernel->kept_inputs;
     const int room = problem->inputs + 1;
-    ry_place *places = RY_TAKE(&t->arena, ry_place, room);
+    ry_pointer *pointers = RY_TAKE(&t->arena, ry_pointer, room);
     void **resolved = RY_TAKE(&t->arena, void *, room);
     t->flushed = ry_arena_take(&t->arena, 1, sizeof *t->flushed + (size_t)room * sizeof(size_t));
-    if (!places || !resolved || !t->flushed) {
+    if (!pointers || !resolved || !t->flushed) {
         return ry_fail_memory(error);
     }
     int count = 0;
     for (int i = 0; i < problem->inputs && i < 32; i++) {
         const bool read = !(packs >> i & 1u) || t->prepared.packs;
-        if (read && (constants >> i & 1u) && t->operands->place[i].buffer) {
-            places[count] = t->operands->place[i];
+        if (read && (constants >> i & 1u) && t->operands->pointer[i].buffer) {
+            pointers[count] = t->operands->pointer[i];
             t->flushed->bytes[count++] = ry_tensor_span(&problem->in[i]);
         }
     }
     if (t->packed) {
-        places[count] = (ry_place){t->packed, 0};
+        pointers[count] = (ry_pointer){t->packed, 0};
         t->flushed->bytes[count++] = ry_prepared_packed(&t->prepared);
     }
     for (int i = 0; i < count; i++) {
@@ -75,7 +75,7 @@ static rynd_status plan_flush(ry_trial *t, unsigned constants, ry_error *error)
                            .phases = 1,
                            .tasks = &t->flush_tasks,
                            .argument_count = count,
-                           .arguments = places,
+                           .arguments = pointers,
                            .resolved = resolved};
     return RYND_OK;
 }
@@ -100,18 +100,18 @@ static rynd_status make_memory(ry_trial *t, ry_error *error)
     if (packed) {
         RY_TRY(device->table->buffer_create(device, packed, &t->packed, error));
         RY_TRY(ry_prepared_pack(&t->prepared, device, t->operands->stream,
-                                (const void *const *)t->operands->in, (ry_place){t->packed, 0},
+                                (const void *const *)t->operands->in, (ry_pointer){t->packed, 0},
                                 &t->arena, error));
     }
-    ry_bound_set_memory(&t->bound, (ry_place){t->packed, 0}, (ry_place){t->work, 0},
-                        (ry_place){t->work, ry_aligned(ry_prepared_workspace(&t->prepared))});
+    ry_bound_set_memory(&t->bound, (ry_pointer){t->packed, 0}, (ry_pointer){t->work, 0},
+                        (ry_pointer){t->work, ry_aligned(ry_prepared_workspace(&t->prepared))});
     if (device->table->kind == RY_DEVICE_cpu) {
         return RYND_OK;
     }
     RY_TRY(device->table->event_create(device, &t->from, error));
     RY_TRY(device->table->event_create(device, &t->to, error));
     RY_TRY(device->table->buffer_create(device, sizeof(ry_fault), &t->fault, error));
-    ry_bound_set_fault(&t->bound, (ry_place){t->fault, 0});
+    ry_bound_set_fault(&t->bound, (ry_pointer){t->fault, 0});
     return RYND_OK;
 }
 
@@ -132,7 +132,7 @@ rynd_status ry_trial_make(ry_trial *trial, const ry_prepared *candidate, unsigne
     RY_TRY(ry_bind(&trial->prepared, trial->seconds, trial->actual, &trial->arena, &trial->bound,
                    error));
     for (int i = 0; i < problem->inputs + problem->outputs; i++) {
-        trial->bound.arguments[i] = operands->place[i];
+        trial->bound.arguments[i] = operands->pointer[i];
     }
     RY_TRY(make_memory(trial, error));
     return cold && device->table->kind == RY_DEVICE_cpu && ry_cache_can_flush()
@@ -171,12 +171,12 @@ rynd_status ry_trial_run(ry_trial *trial, ry_error *error)
     ry_operands *o = trial->operands;
     const ry_device_table *table = o->device->table;
     if (trial->fault) {
-        RY_TRY(ry_device_clear(o->device, o->stream, (ry_place){trial->fault, 0}, sizeof(ry_fault),
-                               error));
+        RY_TRY(ry_device_clear(o->device, o->stream, (ry_pointer){trial->fault, 0},
+                               sizeof(ry_fault), error));
     }
     RY_TRY(ry_bound_launch(&trial->bound, o->device, o->stream, error));
     if (trial->fault) {
-        RY_TRY(table->download(o->stream, &trial->bound.fault, (ry_place){trial->fault, 0},
+        RY_TRY(table->download(o->stream, &trial->bound.fault, (ry_pointer){trial->fault, 0},
                                sizeof(ry_fault), error));
     }
     RY_TRY(table->synchronize(o->stream, error));

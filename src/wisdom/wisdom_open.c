@@ -85,7 +85,7 @@ void ry_wisdom_close(ry_wisdom *wisdom)
 
 /* Who forked may have held the mutex, and its connection is its own: SQLite says that a child may
  * not even close it. Memory is the child's. */
-static void begin_anew(ry_wisdom *w)
+static void start_over(ry_wisdom *w)
 {
     pthread_mutex_init(&w->mutex, NULL);
     if (!w->in_memory) {
@@ -101,7 +101,7 @@ void ry_wisdom_lock(ry_wisdom *wisdom)
     int mark = PARENTS;
     if (wisdom->fork_mark && atomic_load(wisdom->fork_mark) != OWN) {
         if (atomic_compare_exchange_strong(wisdom->fork_mark, &mark, REPAIRED)) {
-            begin_anew(wisdom);
+            start_over(wisdom);
             atomic_store(wisdom->fork_mark, OWN);
         }
         while (atomic_load(wisdom->fork_mark) != OWN) {

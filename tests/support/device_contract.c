@@ -73,7 +73,7 @@ static int tear_down(void **state)
 }
 
 /* Waits, too. */
-rynd_status contract_fetch(void *host, ry_place from, size_t size)
+rynd_status contract_fetch(void *host, ry_pointer from, size_t size)
 {
     const rynd_status status =
         held.device->table->download(held.stream, host, from, size, &held.error);

@@ -54,7 +54,7 @@ ry_program contract_program_of(int factor, bool adds)
     return program;
 }
 
-static rynd_status launch_on(ry_stream *on, ry_program program, const ry_place *arguments,
+static rynd_status launch_on(ry_stream *on, ry_program program, const ry_pointer *arguments,
                              ry_error *failure)
 {
     const size_t tasks[] = {(N + ITEMS - 1) / ITEMS, (N + ITEMS - 1) / ITEMS};
@@ -70,7 +70,7 @@ static rynd_status launch_on(ry_stream *on, ry_program program, const ry_place *
     return held.device->table->launch(on, &l, failure);
 }
 
-rynd_status contract_launch(ry_program program, const ry_place *arguments)
+rynd_status contract_launch(ry_program program, const ry_pointer *arguments)
 {
     return launch_on(held.stream, program, arguments, &held.error);
 }
@@ -88,7 +88,7 @@ void contract_run(ry_program program, int factor, bool adds)
         OK(held.device->table->buffer_wrap(held.device, b, sizeof b, &added, &held.error));
     }
     OK(held.device->table->buffer_create(held.device, 2 * sizeof x + 64, &memory, &held.error));
-    const ry_place arguments[ARGUMENTS] = {
+    const ry_pointer arguments[ARGUMENTS] = {
         {in, 0}, {added, 0}, {memory, sizeof x + 12}, {NULL, 0}, {memory, 4}};
     OK(contract_launch(program, arguments));
     OK(contract_fetch(y, arguments[2], sizeof x));
@@ -113,7 +113,7 @@ void contract_test_launch(void **state)
         contract_run(twice, 2, false);
         contract_run(adds, 2, true);
     }
-    const ry_place none[ARGUMENTS] = {{0}};
+    const ry_pointer none[ARGUMENTS] = {{0}};
     void *resolved[ARGUMENTS];
     const ry_launch large = {.program = twice,
                              .phases = 1,
@@ -181,10 +181,10 @@ static void *launch_often(void *context)
                     : held.device->table->program_create(held.device, &source, &program, failure);
     for (int i = 0; i < 200 && status == RYND_OK; i++) {
         float ends[2] = {(float)i, (float)(uintptr_t)context};
-        const ry_place last = {in, BYTES - sizeof *ends}, y = {memory, BYTES};
-        const ry_place arguments[ARGUMENTS] = {{in, 0}, {NULL, 0}, y, {NULL, 0}, {memory, 0}};
+        const ry_pointer last = {in, BYTES - sizeof *ends}, y = {memory, BYTES};
+        const ry_pointer arguments[ARGUMENTS] = {{in, 0}, {NULL, 0}, y, {NULL, 0}, {memory, 0}};
         status =
-            held.device->table->upload(own, (ry_place){in, 0}, &ends[0], sizeof *ends, failure);
+            held.device->table->upload(own, (ry_pointer){in, 0}, &ends[0], sizeof *ends, failure);
         status = status ? status
                         : held.device->table->upload(own, last, &ends[1], sizeof *ends, failure);
         status = status ? status : launch_on(own, program, arguments, failure);

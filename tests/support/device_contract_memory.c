@@ -16,21 +16,21 @@ void contract_test_round_trip(void **state)
     }
     ry_buffer *buffer;
     OK(held.device->table->buffer_create(held.device, SIZE, &buffer, &held.error));
-    OK(held.device->table->upload(held.stream, (ry_place){buffer, 0}, from, SIZE, &held.error));
-    OK(held.device->table->upload(held.stream, (ry_place){buffer, 13}, from, 17, &held.error));
-    OK(held.device->table->upload(held.stream, (ry_place){buffer, SIZE}, from, 0, &held.error));
-    OK(contract_fetch(to, (ry_place){buffer, 5}, SIZE - 5));
-    OK(contract_fetch(to, (ry_place){buffer, 5}, 0));
+    OK(held.device->table->upload(held.stream, (ry_pointer){buffer, 0}, from, SIZE, &held.error));
+    OK(held.device->table->upload(held.stream, (ry_pointer){buffer, 13}, from, 17, &held.error));
+    OK(held.device->table->upload(held.stream, (ry_pointer){buffer, SIZE}, from, 0, &held.error));
+    OK(contract_fetch(to, (ry_pointer){buffer, 5}, SIZE - 5));
+    OK(contract_fetch(to, (ry_pointer){buffer, 5}, 0));
     for (int i = 5; i < SIZE; i++) {
         assert_int_equal(to[i - 5], i >= 13 && i < 30 ? from[i - 13] : from[i]);
     }
     held.device->table->buffer_destroy(held.device, buffer);
     OK(held.device->table->buffer_wrap(held.device, from, SIZE, &buffer, &held.error));
-    OK(contract_fetch(to, (ry_place){buffer, 0}, SIZE));
+    OK(contract_fetch(to, (ry_pointer){buffer, 0}, SIZE));
     assert_memory_equal(from, to, SIZE);
     from[3] = 99;
     OK(held.device->table->buffer_rewrap(held.device, from, buffer, &held.error));
-    OK(contract_fetch(to, (ry_place){buffer, 0}, SIZE));
+    OK(contract_fetch(to, (ry_pointer){buffer, 0}, SIZE));
     assert_memory_equal(from, to, SIZE);
     held.device->table->buffer_destroy(held.device, buffer);
     OK(held.device->table->buffer_wrap(held.device, NULL, SIZE, &buffer, &held.error)); /* just room
@@ -114,7 +114,7 @@ void contract_test_given_back_early(void **state)
             y[i] = -1;
         }
         OK(held.device->table->buffer_wrap(held.device, x, sizeof x, &in, &held.error));
-        const ry_place arguments[ARGUMENTS] = {
+        const ry_pointer arguments[ARGUMENTS] = {
             {in, 0}, {NULL, 0}, {memory, 0}, {NULL, 0}, {memory, 2 * sizeof x}};
         OK(contract_launch(program, arguments));
         held.device->table->buffer_destroy(held.device, in);

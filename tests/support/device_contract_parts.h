@@ -39,14 +39,14 @@ void contract_close_device(void);
 /* Skips the test without a device. */
 void contract_need_device(void);
 /* Waits for the device, too. */
-rynd_status contract_fetch(void *host, ry_place from, size_t size);
+rynd_status contract_fetch(void *host, ry_pointer from, size_t size);
 
 /* device_contract_launch.c: a program of two entries, its output FACTOR * x, mirrored in groups,
  * and with the second input where `adds`. */
 enum { N = 1003, ITEMS = 64, ARGUMENTS = 5 };
 ry_gpu_source contract_source_of(int factor, bool adds, char defines[512]);
 ry_program contract_program_of(int factor, bool adds);
-rynd_status contract_launch(ry_program program, const ry_place *arguments);
+rynd_status contract_launch(ry_program program, const ry_pointer *arguments);
 void contract_run(ry_program program, int factor, bool adds);
 
 #define TEST(name) void contract_test_##name(void **state)

@@ -108,7 +108,7 @@ void contract_test_dialect(void **state)
     OK(held.device->table->program_create(held.device, &source, &program, &held.error));
     OK(held.device->table->buffer_wrap(held.device, in, sizeof in, &from, &held.error));
     OK(held.device->table->buffer_create(held.device, sizeof out, &to, &held.error));
-    const ry_place arguments[] = {
+    const ry_pointer arguments[] = {
         {from, 0}, {to, 0}, {to, sizeof in}, {to, 2 * sizeof in}, {to, 3 * sizeof in}};
     const ry_launch l = {.program = program,
                          .phases = 1,

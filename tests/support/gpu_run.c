@@ -101,7 +101,7 @@ typedef struct runner {
 } runner;
 
 /* The place of byte `at` of a copy of so many bytes, garbage where `memory` is NULL. */
-static rynd_status take(runner *r, const void *memory, size_t size, size_t at, ry_place *place,
+static rynd_status take(runner *r, const void *memory, size_t size, size_t at, ry_pointer *pointer,
                         ry_error *error)
 {
     copy *c = &r->copies[r->count++];
@@ -115,23 +115,23 @@ static rynd_status take(runner *r, const void *memory, size_t size, size_t at, r
         memset(c->host + GUARD, GARBAGE_BYTE, size);
     }
     RY_TRY(r->device->table->buffer_create(r->device, size + 2 * GUARD, &c->buffer, error));
-    *place = (ry_place){c->buffer, GUARD + at};
-    return r->device->table->upload(r->stream, (ry_place){c->buffer, 0}, c->host, size + 2 * GUARD,
-                                    error);
+    *pointer = (ry_pointer){c->buffer, GUARD + at};
+    return r->device->table->upload(r->stream, (ry_pointer){c->buffer, 0}, c->host,
+                                    size + 2 * GUARD, error);
 }
 
-static rynd_status take_operand(runner *r, const gpu_operand *operand, ry_place *place,
+static rynd_status take_operand(runner *r, const gpu_operand *operand, ry_pointer *pointer,
                                 ry_error *error)
 {
     return operand->memory
                ? take(r, operand->memory, operand->size,
-                      (size_t)((char *)operand->data - (char *)operand->memory), place, error)
+                      (size_t)((char *)operand->data - (char *)operand->memory), pointer, error)
                : RYND_OK;
 }
 
 static rynd_status fetch(const runner *r, const copy *c, const char *kernel, ry_error *error)
 {
-    RY_TRY(r->device->table->download(r->stream, c->host, (ry_place){c->buffer, 0},
+    RY_TRY(r->device->table->download(r->stream, c->host, (ry_pointer){c->buffer, 0},
                                       c->size + 2 * GUARD, error));
     RY_TRY(r->device->table->synchronize(r->stream, error));
     for (size_t i = 0; i < GUARD; i++) {
@@ -147,7 +147,7 @@ static rynd_status fetch(const runner *r, const copy *c, const char *kernel, ry_
 static rynd_status take_memory(runner *r, const ry_prepared *prepared, ry_bound *bound,
                                ry_error *error)
 {
-    ry_place packed = {0}, workspace = {0}, fault = {0};
+    ry_pointer packed = {0}, workspace = {0}, fault = {0};
     const size_t size = ry_prepared_workspace(prepared);
     const ry_fault none = {0};
     if (size) {
@@ -155,9 +155,10 @@ static rynd_status take_memory(runner *r, const ry_prepared *prepared, ry_bound 
     }
     RY_TRY(take(r, &none, sizeof none, 0, &fault, error));
     if (prepared->packs) {
-        packed = (ry_place){workspace.buffer, workspace.offset + ry_prepared_own_packed(prepared)};
+        packed =
+            (ry_pointer){workspace.buffer, workspace.offset + ry_prepared_own_packed(prepared)};
     }
-    ry_bound_set_memory(bound, packed, workspace, (ry_place){0});
+    ry_bound_set_memory(bound, packed, workspace, (ry_pointer){0});
     ry_bound_set_fault(bound, fault);
     return RYND_OK;
 }

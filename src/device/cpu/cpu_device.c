@@ -175,49 +175,51 @@ static void stream_destroy(ry_device *device, ry_stream *stream)
     ry_release(device->allocator, stream);
 }
 
-static void *place_address(ry_place place)
+static void *host_address(ry_pointer pointer)
 {
-    return place.buffer && place.buffer->data ? (char *)place.buffer->data + place.offset : NULL;
+    return pointer.buffer && pointer.buffer->data ? (char *)pointer.buffer->data + pointer.offset
+                                                  : NULL;
 }
 
-static rynd_status upload(ry_stream *stream, ry_place to, const void *host, size_t size,
+static rynd_status upload(ry_stream *stream, ry_pointer to, const void *host, size_t size,
                           ry_error *error)
 {
     (void)stream;
     (void)error;
     if (size) {
-        memmove(place_address(to), host, size);
+        memmove(host_address(to), host, size);
     }
     return RYND_OK;
 }
 
-static rynd_status download(ry_stream *stream, void *host, ry_place from, size_t size,
+static rynd_status download(ry_stream *stream, void *host, ry_pointer from, size_t size,
                             ry_error *error)
 {
     (void)stream;
     (void)error;
     if (size) {
-        memmove(host, place_address(from), size);
+        memmove(host, host_address(from), size);
     }
     return RYND_OK;
 }
 
-static rynd_status copy(ry_stream *stream, ry_place to, ry_place from, size_t size, ry_error *error)
-{
-    (void)stream;
-    (void)error;
-    if (size) {
-        memcpy(place_address(to), place_address(from), size);
-    }
-    return RYND_OK;
-}
-
-static rynd_status fill(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+static rynd_status copy(ry_stream *stream, ry_pointer to, ry_pointer from, size_t size,
                         ry_error *error)
 {
     (void)stream;
     (void)error;
-    char *memory = place_address(to);
+    if (size) {
+        memcpy(host_address(to), host_address(from), size);
+    }
+    return RYND_OK;
+}
+
+static rynd_status fill(ry_stream *stream, ry_pointer to, ry_pattern pattern, size_t size,
+                        ry_error *error)
+{
+    (void)stream;
+    (void)error;
+    char *memory = host_address(to);
     if (size && pattern.size == 1) {
         memset(memory, pattern.byte[0], size);
         return RYND_OK;
@@ -244,7 +246,7 @@ static rynd_status launch(ry_stream *stream, const ry_launch *l, ry_error *error
     (void)error;
     ry_threads *threads = ((cpu_device *)stream->device)->threads;
     for (int i = 0; i < l->argument_count; i++) {
-        l->resolved[i] = place_address(l->arguments[i]);
+        l->resolved[i] = host_address(l->arguments[i]);
     }
     for (int phase = 0; phase < l->phases; phase++) {
         phase_job job = {l, phase};

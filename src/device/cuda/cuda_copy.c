@@ -75,18 +75,18 @@ static size_t part_size(size_t left)
     return left < RY_CUDA_PART_BYTES ? left : RY_CUDA_PART_BYTES;
 }
 
-static rynd_status fail_copy(const ry_stream *stream, const char *call, int code, ry_place place,
-                             size_t size, ry_error *error)
+static rynd_status fail_copy(const ry_stream *stream, const char *call, int code,
+                             ry_pointer pointer, size_t size, ry_error *error)
 {
     const rynd_status status = ry_cuda_fail_on(stream->device, call, code, error);
-    ry_error_prefix(error, "a copy of %zu bytes at %zu of %zu: ", size, place.offset,
-                    place.buffer->size);
+    ry_error_prefix(error, "a copy of %zu bytes at %zu of %zu: ", size, pointer.offset,
+                    pointer.buffer->size);
     return status;
 }
 
-static uint64_t address_of(ry_place place)
+static uint64_t address_of(ry_pointer pointer)
 {
-    return place.buffer->memory.address + place.offset;
+    return pointer.buffer->memory.address + pointer.offset;
 }
 
 /* Through a part, once the copy that used it last is done. */
@@ -111,7 +111,7 @@ static int upload_part(ry_stream *stream, uint64_t to, const void *host, size_t 
     return code;
 }
 
-static rynd_status put(ry_stream *stream, ry_place to, const void *host, size_t size,
+static rynd_status put(ry_stream *stream, ry_pointer to, const void *host, size_t size,
                        ry_error *error)
 {
     const ry_cuda *cu = stream->device->cu;
@@ -171,7 +171,8 @@ static int download_parts(ry_stream *stream, unsigned char *host, uint64_t from,
     return RY_CUDA_OK;
 }
 
-static rynd_status fetch(ry_stream *stream, void *host, ry_place from, size_t size, ry_error *error)
+static rynd_status fetch(ry_stream *stream, void *host, ry_pointer from, size_t size,
+                         ry_error *error)
 {
     const ry_cuda *cu = stream->device->cu;
     const char *call = "cuMemcpyDtoHAsync";
@@ -190,7 +191,7 @@ static rynd_status fetch(ry_stream *stream, void *host, ry_place from, size_t si
     return code == RY_CUDA_OK ? RYND_OK : fail_copy(stream, call, code, from, size, error);
 }
 
-rynd_status ry_cuda_upload(ry_stream *stream, ry_place to, const void *host, size_t size,
+rynd_status ry_cuda_upload(ry_stream *stream, ry_pointer to, const void *host, size_t size,
                            ry_error *error)
 {
     if (!size) {
@@ -203,7 +204,7 @@ rynd_status ry_cuda_upload(ry_stream *stream, ry_place to, const void *host, siz
     return status;
 }
 
-rynd_status ry_cuda_download(ry_stream *stream, void *host, ry_place from, size_t size,
+rynd_status ry_cuda_download(ry_stream *stream, void *host, ry_pointer from, size_t size,
                              ry_error *error)
 {
     if (!size) {
@@ -216,14 +217,14 @@ rynd_status ry_cuda_download(ry_stream *stream, void *host, ry_place from, size_
     return status;
 }
 
-rynd_status ry_cuda_copy(ry_stream *stream, ry_place to, ry_place from, size_t size,
+rynd_status ry_cuda_copy(ry_stream *stream, ry_pointer to, ry_pointer from, size_t size,
                          ry_error *error)
 {
     if (!size) {
         return RYND_OK;
     }
     RY_TRY(ry_cuda_enter(stream->device, error));
-    ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, (const ry_place[]){to, from}, 2);
+    ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, (const ry_pointer[]){to, from}, 2);
     const int code =
         stream->device->cu->MemcpyDtoDAsync(address_of(to), address_of(from), size, stream->stream);
     ry_cuda_leave(stream->device);
@@ -261,7 +262,7 @@ static int repeat(const ry_stream *stream, uint64_t to, const ry_pattern *patter
     return code;
 }
 
-rynd_status ry_cuda_repeat(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+rynd_status ry_cuda_repeat(ry_stream *stream, ry_pointer to, ry_pattern pattern, size_t size,
                            ry_error *error)
 {
     const char *call = NULL;

@@ -112,7 +112,7 @@ static rynd_status fill(ry_gpu_device *base, ry_buffer *buffer, const void *host
     ry_cuda_state *device = (ry_cuda_state *)base;
     pthread_mutex_lock(&device->copies_lock);
     rynd_status status =
-        ry_cuda_upload(device->copies, (ry_place){buffer, 0}, host, buffer->size, error);
+        ry_cuda_upload(device->copies, (ry_pointer){buffer, 0}, host, buffer->size, error);
     if (status == RYND_OK) {
         status = synchronize(device->copies, error);
     }

@@ -66,12 +66,12 @@ rynd_status ry_cuda_record_end(ry_stream *stream, ry_recording **recording, ry_e
     return status;
 }
 
-rynd_status ry_cuda_replay(ry_stream *stream, const ry_recording *recording, const ry_place *places,
-                           int count, ry_error *error)
+rynd_status ry_cuda_replay(ry_stream *stream, const ry_recording *recording,
+                           const ry_pointer *pointers, int count, ry_error *error)
 {
     ry_cuda_state *device = stream->device;
     RY_TRY(ry_cuda_enter(device, error));
-    ry_gpu_begin_use(&device->gpu, &stream->gpu, places, count);
+    ry_gpu_begin_use(&device->gpu, &stream->gpu, pointers, count);
     const int code = device->cu->GraphLaunch(recording->executable, stream->stream);
     ry_cuda_leave(device);
     return code == RY_CUDA_OK ? RYND_OK : ry_cuda_fail_on(device, "cuGraphLaunch", code, error);

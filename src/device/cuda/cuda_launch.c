@@ -17,10 +17,10 @@ static void *marker(uintptr_t number)
 static void set_arguments(const ry_launch *launch)
 {
     for (int i = 0; i < launch->argument_count; i++) {
-        const ry_place *place = &launch->arguments[i];
+        const ry_pointer *pointer = &launch->arguments[i];
         launch->resolved[i] =
-            place->buffer ? marker((uintptr_t)(place->buffer->memory.address + place->offset))
-                          : NULL;
+            pointer->buffer ? marker((uintptr_t)(pointer->buffer->memory.address + pointer->offset))
+                            : NULL;
     }
 }
 

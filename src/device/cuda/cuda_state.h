@@ -64,13 +64,13 @@ rynd_status ry_cuda_enter(const ry_cuda_state *device, ry_error *error);
 void ry_cuda_leave(const ry_cuda_state *device);
 
 /* cuda_copy.c; the last one within the context. */
-rynd_status ry_cuda_upload(ry_stream *stream, ry_place to, const void *host, size_t size,
+rynd_status ry_cuda_upload(ry_stream *stream, ry_pointer to, const void *host, size_t size,
                            ry_error *error);
-rynd_status ry_cuda_download(ry_stream *stream, void *host, ry_place from, size_t size,
+rynd_status ry_cuda_download(ry_stream *stream, void *host, ry_pointer from, size_t size,
                              ry_error *error);
-rynd_status ry_cuda_copy(ry_stream *stream, ry_place to, ry_place from, size_t size,
+rynd_status ry_cuda_copy(ry_stream *stream, ry_pointer to, ry_pointer from, size_t size,
                          ry_error *error);
-rynd_status ry_cuda_repeat(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+rynd_status ry_cuda_repeat(ry_stream *stream, ry_pointer to, ry_pattern pattern, size_t size,
                            ry_error *error);
 rynd_status ry_cuda_host_take(ry_device *device, size_t size, void **memory, ry_error *error);
 void ry_cuda_host_give_back(ry_device *device, void *memory);
@@ -101,8 +101,8 @@ bool ry_cuda_wants_graphs(const ry_cuda *cu); /* RYND_CUDA_GRAPHS=0: no */
 bool ry_cuda_records(ry_device *device);
 rynd_status ry_cuda_record_begin(ry_stream *stream, ry_error *error);
 rynd_status ry_cuda_record_end(ry_stream *stream, ry_recording **recording, ry_error *error);
-rynd_status ry_cuda_replay(ry_stream *stream, const ry_recording *recording, const ry_place *places,
-                           int count, ry_error *error);
+rynd_status ry_cuda_replay(ry_stream *stream, const ry_recording *recording,
+                           const ry_pointer *pointers, int count, ry_error *error);
 void ry_cuda_recording_destroy(ry_device *device, ry_recording *recording);
 
 /* cuda_launch.c */

@@ -133,7 +133,7 @@ bool ry_gpu_relieve(ry_gpu_device *device);
 void ry_gpu_add_stream(ry_gpu_device *device, ry_gpu_stream *stream);
 void ry_gpu_remove_stream(ry_gpu_device *device, ry_gpu_stream *stream);
 /* From here on buffers of a launch or a copy are in use; until the stream is found to be idle. */
-void ry_gpu_begin_use(ry_gpu_device *device, ry_gpu_stream *stream, const ry_place *places,
+void ry_gpu_begin_use(ry_gpu_device *device, ry_gpu_stream *stream, const ry_pointer *pointers,
                       int count);
 /* Everything that was put into the stream is done. */
 void ry_gpu_set_idle(ry_gpu_stream *stream);

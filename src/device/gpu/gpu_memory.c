@@ -90,7 +90,7 @@ void ry_gpu_remove_stream(ry_gpu_device *device, ry_gpu_stream *stream)
     pthread_mutex_unlock(&pool->lock);
 }
 
-void ry_gpu_begin_use(ry_gpu_device *device, ry_gpu_stream *stream, const ry_place *places,
+void ry_gpu_begin_use(ry_gpu_device *device, ry_gpu_stream *stream, const ry_pointer *pointers,
                       int count)
 {
     const uint64_t ticket = atomic_fetch_add(&device->pool.tickets, 1) + 1;
@@ -98,8 +98,8 @@ void ry_gpu_begin_use(ry_gpu_device *device, ry_gpu_stream *stream, const ry_pla
         atomic_store(&stream->pending, ticket);
     }
     for (int i = 0; i < count; i++) {
-        if (places[i].buffer) {
-            atomic_store(&places[i].buffer->ticket, ticket);
+        if (pointers[i].buffer) {
+            atomic_store(&pointers[i].buffer->ticket, ticket);
         }
     }
 }

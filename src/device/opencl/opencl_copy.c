@@ -8,13 +8,14 @@
         (code) = (call);             \
     } while ((code) == CL_MEM_OBJECT_ALLOCATION_FAILURE && ry_gpu_relieve(&(device)->gpu))
 
-static rynd_status end(cl_int code, const char *what, ry_place place, size_t size, ry_error *error)
+static rynd_status end(cl_int code, const char *what, ry_pointer pointer, size_t size,
+                       ry_error *error)
 {
     if (code == CL_SUCCESS) {
         return RYND_OK;
     }
     const rynd_status status = ry_opencl_fail(error, code, what);
-    ry_error_prefix(error, "%zu bytes at %zu of %zu: ", size, place.offset, place.buffer->size);
+    ry_error_prefix(error, "%zu bytes at %zu of %zu: ", size, pointer.offset, pointer.buffer->size);
     return status;
 }
 
@@ -26,10 +27,10 @@ rynd_status ry_opencl_fill(ry_gpu_device *base, ry_buffer *buffer, const void *h
     RELIEVED(device, code,
              device->cl->EnqueueWriteBuffer(device->queue, ry_opencl_memory(buffer), CL_TRUE, 0,
                                             buffer->size, host, 0, NULL, NULL));
-    return end(code, "a copy to the device", (ry_place){buffer, 0}, buffer->size, error);
+    return end(code, "a copy to the device", (ry_pointer){buffer, 0}, buffer->size, error);
 }
 
-rynd_status ry_opencl_upload(ry_stream *stream, ry_place to, const void *host, size_t size,
+rynd_status ry_opencl_upload(ry_stream *stream, ry_pointer to, const void *host, size_t size,
                              ry_error *error)
 {
     cl_int code = CL_SUCCESS;
@@ -43,7 +44,7 @@ rynd_status ry_opencl_upload(ry_stream *stream, ry_place to, const void *host, s
     return end(code, "a copy to the device", to, size, error);
 }
 
-rynd_status ry_opencl_download(ry_stream *stream, void *host, ry_place from, size_t size,
+rynd_status ry_opencl_download(ry_stream *stream, void *host, ry_pointer from, size_t size,
                                ry_error *error)
 {
     cl_int code = CL_SUCCESS;
@@ -57,12 +58,12 @@ rynd_status ry_opencl_download(ry_stream *stream, void *host, ry_place from, siz
     return end(code, "a copy from the device", from, size, error);
 }
 
-rynd_status ry_opencl_copy(ry_stream *stream, ry_place to, ry_place from, size_t size,
+rynd_status ry_opencl_copy(ry_stream *stream, ry_pointer to, ry_pointer from, size_t size,
                            ry_error *error)
 {
     cl_int code = CL_SUCCESS;
     if (size) {
-        ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, (const ry_place[]){to, from}, 2);
+        ry_gpu_begin_use(&stream->device->gpu, &stream->gpu, (const ry_pointer[]){to, from}, 2);
         RELIEVED(stream->device, code,
                  stream->device->cl->EnqueueCopyBuffer(stream->queue, ry_opencl_memory(from.buffer),
                                                        ry_opencl_memory(to.buffer), from.offset,
@@ -71,7 +72,7 @@ rynd_status ry_opencl_copy(ry_stream *stream, ry_place to, ry_place from, size_t
     return end(code, "a copy on the device", to, size, error);
 }
 
-rynd_status ry_opencl_repeat(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+rynd_status ry_opencl_repeat(ry_stream *stream, ry_pointer to, ry_pattern pattern, size_t size,
                              ry_error *error)
 {
     cl_int code = CL_SUCCESS;

@@ -10,9 +10,9 @@ static cl_int set_arguments(const ry_opencl *cl, cl_kernel kernel, const ry_laun
 {
     cl_int code = CL_SUCCESS;
     for (int i = 0; i < launch->argument_count && code == CL_SUCCESS; i++) {
-        const ry_place *place = &launch->arguments[i];
-        const cl_ulong offset = place->buffer ? place->offset : 0;
-        const cl_mem memory = place->buffer ? place->buffer->memory.object : NULL;
+        const ry_pointer *pointer = &launch->arguments[i];
+        const cl_ulong offset = pointer->buffer ? pointer->offset : 0;
+        const cl_mem memory = pointer->buffer ? pointer->buffer->memory.object : NULL;
         code = cl->SetKernelArg(kernel, 2 * (cl_uint)i, sizeof memory, memory ? &memory : NULL);
         if (code == CL_SUCCESS) {
             code = cl->SetKernelArg(kernel, 2 * (cl_uint)i + 1, sizeof offset, &offset);

@@ -53,13 +53,13 @@ rynd_status ry_opencl_synchronize(ry_stream *stream, ry_error *error);
 /* A function of a ry_gpu_driver. */
 rynd_status ry_opencl_fill(ry_gpu_device *device, ry_buffer *buffer, const void *host,
                            ry_error *error);
-rynd_status ry_opencl_upload(ry_stream *stream, ry_place to, const void *host, size_t size,
+rynd_status ry_opencl_upload(ry_stream *stream, ry_pointer to, const void *host, size_t size,
                              ry_error *error);
-rynd_status ry_opencl_download(ry_stream *stream, void *host, ry_place from, size_t size,
+rynd_status ry_opencl_download(ry_stream *stream, void *host, ry_pointer from, size_t size,
                                ry_error *error);
-rynd_status ry_opencl_copy(ry_stream *stream, ry_place to, ry_place from, size_t size,
+rynd_status ry_opencl_copy(ry_stream *stream, ry_pointer to, ry_pointer from, size_t size,
                            ry_error *error);
-rynd_status ry_opencl_repeat(ry_stream *stream, ry_place to, ry_pattern pattern, size_t size,
+rynd_status ry_opencl_repeat(ry_stream *stream, ry_pointer to, ry_pattern pattern, size_t size,
                              ry_error *error);
 rynd_status ry_opencl_host_take(ry_device *device, size_t size, void **memory, ry_error *error);
 void ry_opencl_host_give_back(ry_device *device, void *memory);

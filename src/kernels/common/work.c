@@ -11,10 +11,10 @@ double ry_stream_work(const ry_machine *machine, double bytes)
     return rate > 0 ? bytes / rate * machine->f32.one : 0;
 }
 
-double ry_far_lines_work(const ry_machine *machine, double lines)
+double ry_memory_lines_work(const ry_machine *machine, double lines)
 {
     const struct ry_stream_costs *cost = &ry_costs_of(RY_COSTS_PARTS)->stream;
-    return lines * machine->level[RYND_LEVEL_DRAM].latency.one * cost->far_latency *
+    return lines * machine->level[RYND_LEVEL_DRAM].latency.one * cost->memory_latency *
            machine->f32.one;
 }
 

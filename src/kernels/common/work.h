@@ -14,7 +14,7 @@ double ry_stream_work(const ry_machine *machine, double bytes);
 
 /* Work of dependent loads from memory, a cache line each, in an order that no prefetcher predicts.
  */
-double ry_far_lines_work(const ry_machine *machine, double lines);
+double ry_memory_lines_work(const ry_machine *machine, double lines);
 
 /* Work of two kinds that partly overlap. */
 double ry_overlapped_work(double a, double b);

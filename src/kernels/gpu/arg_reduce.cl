@@ -29,7 +29,7 @@ KERNEL(run)(ARGUMENTS)
     }
 #else
     LOCAL VALUE_TYPE values[GROUP_ITEMS];
-    LOCAL INDEX places[GROUP_ITEMS];
+    LOCAL INDEX positions[GROUP_ITEMS];
     const INDEX lane = GROUP;
     const INDEX first = ITEM < LENGTH ? ITEM : 0, step = GROUP_ITEMS;
 #endif
@@ -47,18 +47,18 @@ KERNEL(run)(ARGUMENTS)
     OUT(RESULT_TYPE, 0)[y_lane_at(lane)] = (RESULT_TYPE)best;
 #else
     values[ITEM] = value;
-    places[ITEM] = best;
+    positions[ITEM] = best;
     BARRIER;
     for (int span = GROUP_ITEMS / 2; span > 0; span /= 2) {
         if (ITEM < span &&
-            is_better(values[ITEM + span], places[ITEM + span], values[ITEM], places[ITEM])) {
+            is_better(values[ITEM + span], positions[ITEM + span], values[ITEM], positions[ITEM])) {
             values[ITEM] = values[ITEM + span];
-            places[ITEM] = places[ITEM + span];
+            positions[ITEM] = positions[ITEM + span];
         }
         BARRIER;
     }
     if (ITEM == 0) {
-        OUT(RESULT_TYPE, 0)[y_lane_at(lane)] = (RESULT_TYPE)places[0];
+        OUT(RESULT_TYPE, 0)[y_lane_at(lane)] = (RESULT_TYPE)positions[0];
     }
 #endif
 }

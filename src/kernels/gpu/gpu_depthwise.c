@@ -21,7 +21,7 @@ static bool applicable(const ry_problem *problem)
 }
 
 /* Elements of a column of x that so many outputs read. */
-static int64_t reach_of(const ry_gpu_axis *axis, int64_t rows)
+static int64_t field_of(const ry_gpu_axis *axis, int64_t rows)
 {
     return (rows - 1) * axis->stride + (axis->taps - 1) * axis->step + 1;
 }
@@ -31,7 +31,7 @@ static bool shares(const ry_gpu_window *w, int64_t rows)
 {
     const ry_gpu_axis *axis = &w->axis[1];
     return rows == 1 || (axis->spread == 1 && axis->step == 1 && axis->stride < axis->taps &&
-                         axis->out > rows / 2 && reach_of(axis, rows) <= MOST_REACH);
+                         axis->out > rows / 2 && field_of(axis, rows) <= MOST_REACH);
 }
 
 static void list_rows(const ry_query *query, const void *user, int knob, ry_knob_values *values)
@@ -61,7 +61,7 @@ static int64_t items_of(const ry_gpu_window *w, int64_t rows)
 static double work_of(const ry_gpu_window *w, const ry_gpu_costs *cost, int64_t rows, int64_t group)
 {
     const double column = (double)w->axis[1].taps, columns = (double)w->terms / column;
-    const double loads = rows == 1 ? column : (double)reach_of(&w->axis[1], rows);
+    const double loads = rows == 1 ? column : (double)field_of(&w->axis[1], rows);
     return (double)ry_round_up(items_of(w, rows), group) *
            (columns * (loads * cost->depthwise_load + column * cost->depthwise_weight +
                        cost->depthwise_product * column * (double)rows) +

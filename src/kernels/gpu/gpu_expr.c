@@ -211,26 +211,26 @@ static void put_places(ry_text *text, const ry_gpu_space *space, int inputs)
     }
 }
 
-static void put_load(ry_text *text, int i, ry_dtype dtype, const char *place)
+static void put_load(ry_text *text, int i, ry_dtype dtype, const char *position)
 {
     const char *type = ry_gpu_memory_type(dtype);
     if (is_half(dtype)) {
         ry_text_add(text, " x.x%d = LOAD_%s(IN(%s, %d), at_in%d(%s));", i, ry_dtype_name(dtype),
-                    type, i, i, place);
+                    type, i, i, position);
     } else {
-        ry_text_add(text, " x.x%d = IN(%s, %d)[at_in%d(%s)]%s;", i, type, i, i, place,
+        ry_text_add(text, " x.x%d = IN(%s, %d)[at_in%d(%s)]%s;", i, type, i, i, position,
                     dtype == RY_bool ? " != 0" : "");
     }
 }
 
-static void put_store(ry_text *text, int o, ry_dtype dtype, const char *place)
+static void put_store(ry_text *text, int o, ry_dtype dtype, const char *position)
 {
     const char *type = ry_gpu_memory_type(dtype);
     if (is_half(dtype)) {
         ry_text_add(text, " STORE_%s(OUT(%s, %d), at_out%d(%s), y.y%d);", ry_dtype_name(dtype),
-                    type, o, o, place, o);
+                    type, o, o, position, o);
     } else {
-        ry_text_add(text, " OUT(%s, %d)[at_out%d(%s)] = (%s)y.y%d;", type, o, o, place, type, o);
+        ry_text_add(text, " OUT(%s, %d)[at_out%d(%s)] = (%s)y.y%d;", type, o, o, position, type, o);
     }
 }
 

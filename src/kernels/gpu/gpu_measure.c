@@ -69,14 +69,14 @@ static rynd_status launch(const measurement *m, const figure *f, ry_program prog
 {
     const ry_device_table *table = m->device->table;
     const unsigned group = items_of(m, f->what);
-    const ry_place places[] = {{m->in, 0}, {m->out, 0}};
+    const ry_pointer pointers[] = {{m->in, 0}, {m->out, 0}};
     void *resolved[2];
     const ry_launch one = {.program = program,
                            .phases = 1,
                            .tasks = &f->groups,
                            .group = &group,
                            .argument_count = 2,
-                           .arguments = places,
+                           .arguments = pointers,
                            .resolved = resolved};
     RY_TRY(table->event_record(m->stream, m->from, error));
     for (int i = 0; i < f->launches; i++) {
@@ -141,7 +141,7 @@ static rynd_status fill_ring(measurement *m, size_t bytes, ry_error *error)
         ring[j * step] = kept;
     }
     rynd_status status =
-        m->device->table->upload(m->stream, (ry_place){m->in, 0}, ring, bytes, error);
+        m->device->table->upload(m->stream, (ry_pointer){m->in, 0}, ring, bytes, error);
     if (status == RYND_OK) {
         status = m->device->table->synchronize(m->stream, error);
     }
@@ -181,7 +181,7 @@ static rynd_status measure_level(measurement *m, rynd_memory_level *level, size_
     const size_t groups = (size_t)slots * (m->processor ? 1 : 4), grain = groups * LINE * 4;
     figure reads = {.what = READS, .groups = groups, .bytes = bytes / grain * grain},
            chase = {.what = CHASE, .groups = 1, .bytes = bytes};
-    RY_TRY(ry_device_clear(m->device, m->stream, (ry_place){m->in, 0}, bytes, error));
+    RY_TRY(ry_device_clear(m->device, m->stream, (ry_pointer){m->in, 0}, bytes, error));
     RY_TRY(measure(m, &reads, error));
     set_rate(&level->bandwidth, (double)reads.bytes * reads.rounds / reads.seconds);
     RY_TRY(fill_ring(m, bytes, error));
@@ -215,7 +215,7 @@ static rynd_status measure_all(measurement *m, ry_machine *machine, ry_error *er
     RY_TRY(table->event_create(m->device, &m->to, error));
     RY_TRY(table->buffer_create(m->device, m->in_bytes, &m->in, error));
     RY_TRY(table->buffer_create(m->device, m->out_bytes, &m->out, error));
-    RY_TRY(table->upload(m->stream, (ry_place){m->in, 0}, numbers, sizeof numbers, error));
+    RY_TRY(table->upload(m->stream, (ry_pointer){m->in, 0}, numbers, sizeof numbers, error));
     RY_TRY(table->synchronize(m->stream, error));
     RY_TRY(measure_arithmetic(m, machine, error));
     if (cache / 2 >= (64u << 10) && cache / 2 < m->in_bytes) {

@@ -16,7 +16,7 @@ static bool is_ordinary(const ry_window *window)
 {
     for (int i = 0; i < window->rank; i++) {
         const ry_window_axis *axis = &window->axis[i];
-        const int64_t last = (axis->out - 1) * axis->stride + ry_window_reach(axis);
+        const int64_t last = (axis->out - 1) * axis->stride + ry_window_field(axis);
         if (axis->pad < 0 || axis->pad_end < 0 ||
             axis->in + axis->pad + axis->pad_end > INT32_MAX || last > INT32_MAX) {
             return false;
@@ -144,7 +144,7 @@ static rynd_status prepare_gradient(const ry_query *query, ry_prepared *prepared
     (void)error;
     for (int i = 0; i < window.rank; i++) {
         const ry_window_axis *axis = &window.axis[i];
-        windows *= (double)ry_min(ry_ceil_div(ry_window_reach(axis), axis->stride), axis->out);
+        windows *= (double)ry_min(ry_ceil_div(ry_window_field(axis), axis->stride), axis->out);
         taps *= (double)axis->taps;
     }
     ry_gpu_group_prepare(group, ry_ceil_div(elements, group), prepared);

@@ -174,11 +174,11 @@ static void measure(dims *s)
         *(s->reduced[d] ? &space->behind : &space->kept) *= space->dim[d];
     }
     for (int i = 0; i < space->operands; i++) {
-        int64_t reach = 0;
+        int64_t field = 0;
         for (int d = 0; d < space->rank; d++) {
-            reach += llabs(space->operand[i].stride[d]) * space->dim[d];
+            field += llabs(space->operand[i].stride[d]) * space->dim[d];
         }
-        space->farthest = reach > space->farthest ? reach : space->farthest;
+        space->farthest = field > space->farthest ? field : space->farthest;
     }
 }
 

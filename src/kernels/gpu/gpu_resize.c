@@ -141,8 +141,8 @@ static bool make_axis(const ry_problem *problem, int dim, resize_axis *axis)
     }
     const bool cubic = map->mode == RY_resize_mode_cubic;
     axis->stretch = map->antialias && map->scale < 1 ? fmax(map->scale, 0.5 / (double)map->in) : 1;
-    const int64_t reach = (int64_t)ceil((cubic ? 2 : 1) / axis->stretch);
-    axis->low = 1 - reach, axis->high = reach;
+    const int64_t field = (int64_t)ceil((cubic ? 2 : 1) / axis->stretch);
+    axis->low = 1 - field, axis->high = field;
     if (map->mode == RY_resize_mode_nearest) {
         round_down(axis);
     }

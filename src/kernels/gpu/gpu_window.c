@@ -62,10 +62,10 @@ static bool reads_outside(const ry_gpu_axis *axis)
 {
     bool outside = false;
     for (int64_t r = 0; r < axis->residues; r++) {
-        const int64_t reach = (axis->count[r] - 1) * axis->step,
+        const int64_t field = (axis->count[r] - 1) * axis->step,
                       last = (grid_of(axis, r) - 1) * axis->stride + axis->first[r];
-        outside = outside || (axis->count[r] > 0 && (axis->first[r] + ry_min(reach, 0) < 0 ||
-                                                     last + ry_max(reach, 0) >= axis->in));
+        outside = outside || (axis->count[r] > 0 && (axis->first[r] + ry_min(field, 0) < 0 ||
+                                                     last + ry_max(field, 0) >= axis->in));
     }
     return outside;
 }
@@ -101,9 +101,9 @@ static bool is_narrow(const ry_problem *problem)
         const ry_window_axis *axis = &window.axis[i];
         taps *= axis->taps;
         outputs *= problem->out[0].dim[i + 2];
-        if (ry_window_reach(axis) > most || axis->in > most || axis->out > most ||
+        if (ry_window_field(axis) > most || axis->in > most || axis->out > most ||
             axis->pad > most || axis->pad < -most ||
-            (axis->out - 1) * axis->stride + ry_window_reach(axis) > most) {
+            (axis->out - 1) * axis->stride + ry_window_field(axis) > most) {
             return false;
         }
     }
@@ -114,16 +114,16 @@ static bool is_narrow(const ry_problem *problem)
 /* Padding that reaches far beyond x takes its offsets out of an int. */
 static bool is_wide(const ry_problem *problem, const ry_gpu_window *w)
 {
-    double reach = 0;
+    double field = 0;
     for (int i = 0; i < RY_GPU_AXES; i++) {
         const ry_gpu_axis *axis = &w->axis[i];
-        reach += ((double)axis->out * (double)axis->stride +
+        field += ((double)axis->out * (double)axis->stride +
                   (double)axis->taps * (double)(axis->step < 0 ? -axis->step : axis->step) +
                   (double)(axis->first[0] < 0 ? -axis->first[0] : axis->first[0])) *
                  (double)axis->x_step;
     }
     const double packed = (double)(w->groups * w->channels * w->window) * (double)(w->rows + 256);
-    return ry_gpu_is_wide(problem) || reach > INT32_MAX / 2 || packed > INT32_MAX / 2;
+    return ry_gpu_is_wide(problem) || field > INT32_MAX / 2 || packed > INT32_MAX / 2;
 }
 
 bool ry_gpu_window_takes(const ry_problem *problem)

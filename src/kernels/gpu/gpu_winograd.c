@@ -76,21 +76,21 @@ static int64_t output_pitch(const ry_gpu_product *product)
 }
 
 /* Where the parts of the workspace begin, in floats: x's tiles are the first. */
-typedef struct places {
+typedef struct positions {
     int64_t products, norms, marks, end;
-} places;
+} positions;
 
 static int64_t norms_of(const ry_gpu_window *w)
 {
     return ry_ceil_div(w->channels, CHUNK) * w->images * w->axis[1].in * w->axis[2].in;
 }
 
-static places places_of(const ry_gpu_window *w, const ry_gpu_product *product)
+static positions positions_of(const ry_gpu_window *w, const ry_gpu_product *product)
 {
     const int64_t products = product->batches * input_pitch(product),
                   norms = products + product->batches * output_pitch(product),
                   marks = norms + norms_of(w);
-    return (places){products, norms, marks, marks + product->columns};
+    return (positions){products, norms, marks, marks + product->columns};
 }
 
 /* Are offsets in workspace and packed weights an int's? Norms are fewer than elements of tiles, but
@@ -210,7 +210,7 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
                   elements * (double)ry_ceil_div(w.channels, CHUNK) * cost->winograd_square);
     set_transform(prepared, PHASE_OUTPUT, product.rows * product.columns, group,
                   out * (double)points * cost->winograd_output);
-    prepared->workspace = (size_t)places_of(&w, &product).end * sizeof(float);
+    prepared->workspace = (size_t)positions_of(&w, &product).end * sizeof(float);
     prepared->counts.bytes +=
         (2 * (in + out) + (double)(2 * norms + 2 * product.columns)) * sizeof(float);
     prepared->packed = (size_t)(product.batches * packed + product.rows) * sizeof(float);
@@ -245,7 +245,7 @@ static void define_product(ry_text *text, const ry_gpu_window *w, const ry_gpu_p
     ry_gpu_define(text, "TERMS", product->terms);
     ry_gpu_define(text, "B_COLUMN", channels ? terms : 1);
     ry_gpu_define(text, "B_TERM", channels ? 1 : columns);
-    ry_gpu_define(text, "M_FIRST", places_of(w, product).products);
+    ry_gpu_define(text, "M_FIRST", positions_of(w, product).products);
     ry_gpu_define(text, "V_POINT", v_point);
     ry_gpu_define(text, "M_POINT", m_point);
     ry_gpu_define(text, "W_ALONG_K", 0);
@@ -264,7 +264,7 @@ static void define_product(ry_text *text, const ry_gpu_window *w, const ry_gpu_p
 static void define_marks(ry_text *text, const ry_query *query, const ry_gpu_window *w,
                          const ry_gpu_product *product, int64_t packed, int64_t group)
 {
-    const places at = places_of(w, product);
+    const positions at = positions_of(w, product);
     const int64_t contrast = most_contrast(query->kernel);
     ry_gpu_define(text, "CHUNK", CHUNK);
     ry_gpu_define(text, "CHUNKS", ry_ceil_div(w->channels, CHUNK));

@@ -16,9 +16,9 @@ FUNCTION POSITION floor_of(POSITION n, POSITION d)
     return n >= 0 ? n / d : -((d - 1 - n) / d);
 }
 
-FUNCTION INDEX inside(POSITION place, POSITION in)
+FUNCTION INDEX inside(POSITION position, POSITION in)
 {
-    return (INDEX)(place < 0 ? 0 : place >= in ? in - 1 : place);
+    return (INDEX)(position < 0 ? 0 : position >= in ? in - 1 : position);
 }
 
 #if NEAREST

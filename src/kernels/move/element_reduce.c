@@ -66,22 +66,22 @@ HALF(bf16)
 #define MIN_BOOL          MUL_BOOL
 
 /* Rows without gaps have a loop of their own, which compilers turn into vectors. */
-#define REDUCE_ROW(function, size, value, load, store, step)                                    \
-    static void function(char *dst, int64_t dst_stride, const int64_t *places, const char *src, \
-                         int64_t src_stride, int64_t count)                                     \
-    {                                                                                           \
-        const bool dense = !places && dst_stride == (size) && src_stride == (size);             \
-        for (int64_t i = 0; dense && i < count; i++) {                                          \
-            value a = load(dst + i * (size)), b = load(src + i * (size)), r;                    \
-            step(r, a, b);                                                                      \
-            store(dst + i * (size), r);                                                         \
-        }                                                                                       \
-        for (int64_t i = 0; !dense && i < count; i++, src += src_stride) {                      \
-            char *to = dst + (places ? places[i] : i * dst_stride);                             \
-            value a = load(to), b = load(src), r;                                               \
-            step(r, a, b);                                                                      \
-            store(to, r);                                                                       \
-        }                                                                                       \
+#define REDUCE_ROW(function, size, value, load, store, step)                                       \
+    static void function(char *dst, int64_t dst_stride, const int64_t *positions, const char *src, \
+                         int64_t src_stride, int64_t count)                                        \
+    {                                                                                              \
+        const bool dense = !positions && dst_stride == (size) && src_stride == (size);             \
+        for (int64_t i = 0; dense && i < count; i++) {                                             \
+            value a = load(dst + i * (size)), b = load(src + i * (size)), r;                       \
+            step(r, a, b);                                                                         \
+            store(dst + i * (size), r);                                                            \
+        }                                                                                          \
+        for (int64_t i = 0; !dense && i < count; i++, src += src_stride) {                         \
+            char *to = dst + (positions ? positions[i] : i * dst_stride);                          \
+            value a = load(to), b = load(src), r;                                                  \
+            step(r, a, b);                                                                         \
+            store(to, r);                                                                          \
+        }                                                                                          \
     }
 
 #define RY_DTYPE(name, bytes, kind, onnx)                                              \

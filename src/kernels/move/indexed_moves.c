@@ -287,23 +287,23 @@ static inline __attribute__((always_inline)) bool move_run(const ry_indexed *x, 
 {
     const int last = x->rank - 1;
     const int64_t extent = x->extent[0], stride = x->stride[0], step = x->index[last], n = r->n,
-                  apart = x->data[last], dense_apart = x->dense[last];
+                  spacing = x->data[last], dense_stride = x->dense[last];
     const size_t bytes = size ? size : (size_t)x->bytes;
-    if (size && !scatter && apart == 0 && step == 1 && stride == (int64_t)size &&
-        dense_apart == (int64_t)size) {
+    if (size && !scatter && spacing == 0 && step == 1 && stride == (int64_t)size &&
+        dense_stride == (int64_t)size) {
         return gather_row(x, r, size, wide);
     }
     const char *indices = r->indices + r->index * (wide ? 8 : 4);
     char *data = r->data, *dense = r->dense;
     bool legal = true;
-    for (int64_t j = 0; j < n; j++, data += apart, dense += dense_apart) {
+    for (int64_t j = 0; j < n; j++, data += spacing, dense += dense_stride) {
         int64_t i = wide ? ((const int64_t *)(const void *)indices)[j * step]
                          : ((const int32_t *)(const void *)indices)[j * step];
         i += i < 0 ? extent : 0;
         const bool inside = (uint64_t)i < (uint64_t)extent;
         legal = legal && inside;
-        char *place = data + (inside ? i : 0) * stride;
-        memcpy(scatter ? place : dense, scatter ? dense : place, bytes);
+        char *position = data + (inside ? i : 0) * stride;
+        memcpy(scatter ? position : dense, scatter ? dense : position, bytes);
     }
     return legal;
 }
@@ -334,14 +334,14 @@ static void reduce_run(const ry_indexed *x, const run_of *r, int64_t *at, ry_fau
     enum { TOGETHER = 64 };
     const ry_reduce_row reduce = ry_reduce_row_of(x->dtype, x->reduction);
     const int last = x->rank - 1;
-    int64_t places[TOGETHER];
+    int64_t positions[TOGETHER];
     for (int64_t j = 0; j < r->n; j += TOGETHER) {
         const int64_t n = ry_min(r->n - j, TOGETHER);
         for (int64_t k = 0; k < n; k++, at[last]++) {
-            places[k] = (j + k) * x->data[last] +
-                        chosen(x, r->indices, r->index + (j + k) * x->index[last], at, fault);
+            positions[k] = (j + k) * x->data[last] +
+                           chosen(x, r->indices, r->index + (j + k) * x->index[last], at, fault);
         }
-        reduce(r->data, 0, places, r->dense + j * x->dense[last], x->dense[last], n);
+        reduce(r->data, 0, positions, r->dense + j * x->dense[last], x->dense[last], n);
     }
 }
 
@@ -357,11 +357,12 @@ static void move_one_by_one(const ry_indexed *x, const run_of *r, int64_t *at, s
         ry_box_locate(&x->slice, piece, &to, &from, dim);
     }
     for (int64_t left = r->n;;) {
-        char *place = r->data + d + chosen(x, r->indices, i, at, fault), *dense = r->dense + e;
+        char *position = r->data + d + chosen(x, r->indices, i, at, fault), *dense = r->dense + e;
         if (row) {
-            reduce(place + to, x->slice.dst[0], NULL, dense + from, x->slice.src[0], dim[0]);
+            reduce(position + to, x->slice.dst[0], NULL, dense + from, x->slice.src[0], dim[0]);
         } else {
-            move_slice(x, reduce, x->scatter ? place : dense, x->scatter ? dense : place, piece);
+            move_slice(x, reduce, x->scatter ? position : dense, x->scatter ? dense : position,
+                       piece);
         }
         if (--left == 0) {
             break;

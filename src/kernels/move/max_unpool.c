@@ -108,12 +108,12 @@ static int64_t place_of(const unpool *s, int64_t at)
     if (s->step) {
         return at * s->step;
     }
-    int64_t place = 0;
+    int64_t position = 0;
     for (int i = s->rank - 1; i >= 0; i--) {
-        place += at % s->pooled[i] * s->y_stride[i];
+        position += at % s->pooled[i] * s->y_stride[i];
         at /= s->pooled[i];
     }
-    return place;
+    return position;
 }
 
 static void clear(const unpool *s, char *y, int64_t image, int64_t channel, int64_t width)

@@ -115,13 +115,13 @@ void ry_describe_tile(const ry_problem *problem, ry_move_list *list)
 static void add_blocks(ry_move *move, const ry_tensor *deep, const ry_tensor *wide, int64_t block,
                        bool crd, bool to_wide)
 {
-    int64_t channels = wide->dim[1], place = crd ? 1 : channels, inner = crd ? block * block : 1;
+    int64_t channels = wide->dim[1], position = crd ? 1 : channels, inner = crd ? block * block : 1;
     const int64_t dim[] = {wide->dim[0], channels, deep->dim[2], block, deep->dim[3], block};
     const int64_t in_wide[] = {wide->stride[0], wide->stride[1],         block * wide->stride[2],
                                wide->stride[2], block * wide->stride[3], wide->stride[3]};
     const int64_t in_deep[] = {deep->stride[0], inner * deep->stride[1],
-                               deep->stride[2], place * block * deep->stride[1],
-                               deep->stride[3], place * deep->stride[1]};
+                               deep->stride[2], position * block * deep->stride[1],
+                               deep->stride[3], position * deep->stride[1]};
     for (int i = 0; i < 6; i++) {
         ry_box_add(&move->box, dim[i], to_wide ? in_wide[i] : in_deep[i],
                    to_wide ? in_deep[i] : in_wide[i]);

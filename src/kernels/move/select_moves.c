@@ -202,12 +202,13 @@ static void copy_elements(const ry_tensor *x, const char *from, char *to, int64_
     const int64_t size = (int64_t)ry_dtype_size((ry_dtype)x->dtype);
     const bool dense = ry_tensor_is_row_major(x);
     for (int64_t i = 0; i < count; i++) {
-        const int64_t place = dense ? at + found[i] : batch_at(x, at + found[i], INT64_MAX).offset;
+        const int64_t position =
+            dense ? at + found[i] : batch_at(x, at + found[i], INT64_MAX).offset;
         switch (size) {
-        case 1: to[i] = from[place]; break;
-        case 2: memcpy(to + i * 2, from + place * 2, 2); break;
-        case 4: memcpy(to + i * 4, from + place * 4, 4); break;
-        default: memcpy(to + i * 8, from + place * 8, 8); break;
+        case 1: to[i] = from[position]; break;
+        case 2: memcpy(to + i * 2, from + position * 2, 2); break;
+        case 4: memcpy(to + i * 4, from + position * 4, 4); break;
+        default: memcpy(to + i * 8, from + position * 8, 8); break;
         }
     }
 }

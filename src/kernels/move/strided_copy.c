@@ -189,18 +189,19 @@ double ry_box_work(const ry_box *box, const ry_machine *machine)
         return 0;
     }
     const ry_plane plane = plane_of(box, box->tile);
-    const double lines = ry_machine_is_far(machine, moved) && machine->line_bytes > 0
+    const double lines = ry_machine_exceeds_cache(machine, moved) && machine->line_bytes > 0
                              ? moved / 2 / machine->line_bytes
                              : 0;
-    const double ordered = ry_stream_work(machine, moved), far = ry_far_lines_work(machine, lines);
+    const double ordered = ry_stream_work(machine, moved),
+                 from_memory = ry_memory_lines_work(machine, lines);
     switch (ry_plane_loop_of(&plane, box->size)) {
     case RY_PLANE_ROWS:
     case RY_PLANE_FILL: return ordered + count / (double)plane.n0 * cost->row;
     case RY_PLANE_REVERSED: return ordered * cost->reversed;
     case RY_PLANE_INTERLEAVED: return ordered * cost->interleaved;
     case RY_PLANE_STEPPED: return ordered * cost->stepped;
-    case RY_PLANE_TRANSPOSED: return ordered + transposed_work(box, machine) + far;
-    default: return ordered * cost->any + far;
+    case RY_PLANE_TRANSPOSED: return ordered + transposed_work(box, machine) + from_memory;
+    default: return ordered * cost->any + from_memory;
     }
 }
 

@@ -5,13 +5,13 @@
 
 /* The part of a window that is in the input: input positions first[i] + j * dilation[i] for j <
  * count[i]. */
-typedef struct reach {
+typedef struct field {
     int64_t first[RY_MAX_RANK], count[RY_MAX_RANK], elements;
-} reach;
+} field;
 
-static reach reach_of(const ry_window *win, const int64_t *index)
+static field field_of(const ry_window *win, const int64_t *index)
 {
-    reach r = {.elements = 1};
+    field r = {.elements = 1};
     for (int i = 0; i < win->rank; i++) {
         const ry_window_range taps = ry_window_taps(&win->axis[i], index[i + 2]);
         r.first[i] = ry_window_at(&win->axis[i], index[i + 2], taps.begin);
@@ -51,7 +51,7 @@ static void maximum(const ry_cpu_launch *launch, const int64_t *index)
     const ry_problem *p = launch->problem;
     const ry_tensor *x = &p->in[0], *y = &p->out[0];
     ry_window win = ry_window_of(p);
-    reach r = reach_of(&win, index);
+    field r = field_of(&win, index);
     int64_t out = ry_index_offset(y, index), best = 0, flat = 0;
     if (r.elements == 0) {
         store_lowest(y, launch->out[0], out);
@@ -78,7 +78,7 @@ static void maximum(const ry_cpu_launch *launch, const int64_t *index)
 }
 
 /* The window's positions that count: those inside the input, or inside the padded input. */
-static int64_t divisor(const ry_problem *p, const ry_window *win, const reach *r,
+static int64_t divisor(const ry_problem *p, const ry_window *win, const field *r,
                        const int64_t *index)
 {
     if (!p->attrs.pool.count_include_pad) {
@@ -100,7 +100,7 @@ static void summed(const ry_cpu_launch *launch, const int64_t *index)
     bool lp = p->attrs.pool.kind == RY_pool_kind_lp;
     double power = (double)p->attrs.pool.p, sum = 0;
     ry_window win = ry_window_of(p);
-    reach r = reach_of(&win, index);
+    field r = field_of(&win, index);
     int64_t step[RY_MAX_RANK] = {0}, at[RY_MAX_RANK] = {index[0], index[1]};
     for (bool more = r.elements > 0; more; more = ry_index_next(win.rank, r.count, step)) {
         for (int i = 0; i < win.rank; i++) {

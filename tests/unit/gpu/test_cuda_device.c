@@ -131,7 +131,7 @@ static void test_arguments(void **state)
                         .tasks = (size_t[]){3, 1},
                         .group = (unsigned[]){ITEMS, ITEMS},
                         .argument_count = 2,
-                        .arguments = (ry_place[]){{in, 0}, {out, 100}},
+                        .arguments = (ry_pointer[]){{in, 0}, {out, 100}},
                         .resolved = resolved};
     OK(device->table->launch(stream, &launch, &error));
     assert_int_equal(fake->groups, 1);
@@ -139,12 +139,12 @@ static void test_arguments(void **state)
     assert_int_equal(fake->argument_bytes, 16);
     assert_int_equal((uintptr_t)fake->arguments[0], in->memory.address);
     assert_int_equal((uintptr_t)fake->arguments[1], out->memory.address + 100);
-    OK(device->table->download(stream, y, (ry_place){out, 100}, sizeof y, &error));
+    OK(device->table->download(stream, y, (ry_pointer){out, 100}, sizeof y, &error));
     for (int i = 0; i < ITEMS; i++) {
         assert_int_equal(y[i], 2 + 10 * i);
     }
     launch.phases = 1;
-    launch.arguments = (ry_place[]){{NULL, 7}, {out, 100}};
+    launch.arguments = (ry_pointer[]){{NULL, 7}, {out, 100}};
     OK(device->table->launch(stream, &launch, &error));
     assert_null(fake->arguments[0]);
     launch.tasks = (size_t[]){0x80000000u};
@@ -173,8 +173,8 @@ static void copy_around(size_t size)
     for (int round = 0; round < 3; round++) {
         memset(to, 0, size);
         from[0] = (unsigned char)round;
-        OK(device->table->upload(stream, (ry_place){buffer, 3}, from, size, &error));
-        OK(device->table->download(stream, to, (ry_place){buffer, 3}, size, &error));
+        OK(device->table->upload(stream, (ry_pointer){buffer, 3}, from, size, &error));
+        OK(device->table->download(stream, to, (ry_pointer){buffer, 3}, size, &error));
         assert_memory_equal(from, to, size);
     }
     device->table->buffer_destroy(device, buffer);
@@ -217,19 +217,19 @@ static void test_pinned_and_imported(void **state)
     unsigned char *host = memory;
     memset(host, 7, SIZE);
     OK(device->table->buffer_create(device, SIZE, &a, &error));
-    OK(device->table->upload(stream, (ry_place){a, 0}, host, SIZE, &error));
+    OK(device->table->upload(stream, (ry_pointer){a, 0}, host, SIZE, &error));
     assert_int_equal(fake->uploads, uploads + 1);
     void *native = device->table->buffer_native(a);
     FAILS(device->table->buffer_import(device, native, 2 * SIZE, &b, &error), RYND_ERROR_ARGUMENT,
           "the CUdeviceptr has");
     OK(device->table->buffer_import(device, native, SIZE, &b, &error));
-    OK(ry_device_clear(device, stream, (ry_place){b, 5}, 10, &error));
-    OK(device->table->copy(stream, (ry_place){a, 100}, (ry_place){b, 0}, 20, &error));
+    OK(ry_device_clear(device, stream, (ry_pointer){b, 5}, 10, &error));
+    OK(device->table->copy(stream, (ry_pointer){a, 100}, (ry_pointer){b, 0}, 20, &error));
     OK(device->table->event_create(device, &event, &error));
     OK(device->table->event_await(stream, event, &error)); /* not recorded */
     OK(device->table->event_record(stream, event, &error));
     OK(device->table->event_await(stream, event, &error));
-    OK(device->table->download(stream, host, (ry_place){a, 0}, SIZE, &error));
+    OK(device->table->download(stream, host, (ry_pointer){a, 0}, SIZE, &error));
     OK(device->table->event_synchronize(event, &error));
     OK(device->table->event_done(event, &done, &error));
     assert_true(done);
@@ -284,10 +284,10 @@ static void test_lost_device(void **state)
     FAILS(device->table->synchronize(stream, &error), RYND_ERROR_DEVICE,
           "Fake GPU 0: cuStreamSynchronize failed with CUDA_ERROR_LAUNCH_FAILED (719), unspecified "
           "launch failure: the device is lost to this process: end it, and start anew");
-    const ry_place place = {buffer, 0};
-    FAILS(device->table->upload(stream, place, host, sizeof host, &error), RYND_ERROR_DEVICE,
+    const ry_pointer pointer = {buffer, 0};
+    FAILS(device->table->upload(stream, pointer, host, sizeof host, &error), RYND_ERROR_DEVICE,
           "(719)");
-    FAILS(device->table->download(stream, host, place, sizeof host, &error), RYND_ERROR_DEVICE,
+    FAILS(device->table->download(stream, host, pointer, sizeof host, &error), RYND_ERROR_DEVICE,
           "(719)");
     FAILS(device->table->buffer_create(device, 1 << 20, &other, &error), RYND_ERROR_DEVICE,
           "(719)");
@@ -336,12 +336,12 @@ static void test_failing_calls(void **state)
                                       .tasks = (size_t[]){1},
                                       .group = (unsigned[]){8},
                                       .argument_count = 2,
-                                      .arguments = (ry_place[]){{b, 0}, {b, 0}},
+                                      .arguments = (ry_pointer[]){{b, 0}, {b, 0}},
                                       .resolved = resolved};
             status = status ? status : d->table->event_record(s, e, &error);
             status = status ? status : d->table->launch(s, &launch, &error);
             status = status ? status : d->table->event_record(s, f, &error);
-            status = status ? status : d->table->download(s, x, (ry_place){b, 0}, 8, &error);
+            status = status ? status : d->table->download(s, x, (ry_pointer){b, 0}, 8, &error);
             status = status ? status : d->table->synchronize(s, &error);
             status = status ? status : d->table->event_elapsed(e, f, &seconds, &error);
             failed = status != RYND_OK;

@@ -390,7 +390,7 @@ static void run_activation(ry_activation activation, const float *x, float *y, i
     ry_program program;
     ry_error error = {""};
     ry_arena arena;
-    ry_place places[2] = {{0}};
+    ry_pointer pointers[2] = {{0}};
     void *resolved[2];
     const size_t tasks = 1, bytes = (size_t)n * sizeof *x;
     const unsigned group = (unsigned)n;
@@ -408,7 +408,7 @@ static void run_activation(ry_activation activation, const float *x, float *y, i
     }
     assert_int_equal(device->table->stream_create(device, &stream, &error), RYND_OK);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(device->table->buffer_create(device, bytes, &places[i].buffer, &error),
+        assert_int_equal(device->table->buffer_create(device, bytes, &pointers[i].buffer, &error),
                          RYND_OK);
     }
     const ry_launch launch = {.program = program,
@@ -416,14 +416,14 @@ static void run_activation(ry_activation activation, const float *x, float *y, i
                               .tasks = &tasks,
                               .group = &group,
                               .argument_count = 2,
-                              .arguments = places,
+                              .arguments = pointers,
                               .resolved = resolved};
-    assert_int_equal(device->table->upload(stream, places[0], x, bytes, &error), RYND_OK);
+    assert_int_equal(device->table->upload(stream, pointers[0], x, bytes, &error), RYND_OK);
     assert_int_equal(device->table->launch(stream, &launch, &error), RYND_OK);
-    assert_int_equal(device->table->download(stream, y, places[1], bytes, &error), RYND_OK);
+    assert_int_equal(device->table->download(stream, y, pointers[1], bytes, &error), RYND_OK);
     assert_int_equal(device->table->synchronize(stream, &error), RYND_OK);
     for (int i = 0; i < 2; i++) {
-        device->table->buffer_destroy(device, places[i].buffer);
+        device->table->buffer_destroy(device, pointers[i].buffer);
     }
     device->table->program_destroy(device, program);
     device->table->stream_destroy(device, stream);

@@ -75,7 +75,7 @@ static void test_argument_count(void **state)
                            .tasks = (size_t[]){1},
                            .group = (unsigned[]){1},
                            .argument_count = 1,
-                           .arguments = (ry_place[]){{0}}};
+                           .arguments = (ry_pointer[]){{0}}};
     assert_int_equal(device->table->launch(stream, &few, &error), RYND_ERROR_DEVICE);
     assert_non_null(strstr(error.text, "two for each of 1 arguments"));
     device->table->program_destroy(device, program);

@@ -55,7 +55,7 @@ static const char *const fill_names[FILLS] = {
 static float choose(fill what, float x, const int64_t at[3], const int64_t extent[3],
                     uint32_t random)
 {
-    const bool spot = at[1] % 6 == 2 % extent[1] && at[2] % 6 == 2 % extent[2],
+    const bool location = at[1] % 6 == 2 % extent[1] && at[2] % 6 == 2 % extent[2],
                last = at[0] == extent[0] - 1;
     const bool corner =
         (at[1] == 0 || at[1] == extent[1] - 1) && (at[2] == 0 || at[2] == extent[2] - 1);
@@ -64,9 +64,9 @@ static float choose(fill what, float x, const int64_t at[3], const int64_t exten
     case ALL_NAN: return NAN;
     case ALL_INFINITE: return INFINITY;
     case ALL_SIGNED: return x < 0 ? -INFINITY : INFINITY;
-    case NAN_A_TILE: return spot && last ? NAN : x;
-    case NAN_LARGE: return spot && last ? NAN : x * 0x1p70f;
-    case INF_A_TILE: return spot && at[0] == 0 ? INFINITY : x;
+    case NAN_A_TILE: return location && last ? NAN : x;
+    case NAN_LARGE: return location && last ? NAN : x * 0x1p70f;
+    case INF_A_TILE: return location && at[0] == 0 ? INFINITY : x;
     case FEW_NAN: return random % 100 == 0 ? NAN : x;
     case MANY_NAN: return random % 2 ? NAN : x;
     case MIXED: return random % 150 < 3 ? kinds[random % 150] : x;

@@ -121,7 +121,8 @@ static void test_order(void **state)
     }
     assert_int_equal(last.vector_bytes, 64);
     assert_int_equal(ry_machine_kept_bytes(&last), 8 << 20);
-    assert_true(!ry_machine_is_far(&last, 8 << 20) && ry_machine_is_far(&last, (8 << 20) + 4));
+    assert_true(!ry_machine_exceeds_cache(&last, 8 << 20) &&
+                ry_machine_exceeds_cache(&last, (8 << 20) + 4));
     assert_int_equal(ry_machine_core_bytes(&last, RYND_LEVEL_L2), 1 << 20);
     assert_int_equal(ry_machine_core_bytes(&last, RYND_LEVEL_L3), 4 << 20);
     last.level[RYND_LEVEL_L1] = (rynd_memory_level){0};

@@ -196,7 +196,7 @@ static void micro_batches_of_strided_inputs(void **state)
         ry_tensor input = image_tensor(numbers);
         memcpy(input.stride, strides[i], sizeof strides[i]);
         int64_t low, high;
-        assert_true(ry_tensor_reach(&input, &low, &high));
+        assert_true(ry_tensor_range(&input, &low, &high));
         assert_true(high - low <= (int64_t)(ROOM * sizeof(float)));
         input.data = (char *)numbers - low;
         assert_true(cut_strided(&n, 4 * IMAGE * sizeof(float), &input, NULL).micro_batches > 1);

@@ -297,8 +297,8 @@ static void values_are_where_others_end(void **state)
         middle(&k, cases[i].read_again, cases[i].text);
         const ry_step *step = &k.plan->steps[1];
         assert_int_equal(k.plan->step_count, 4);
-        assert_int_equal(step->in[0].home, RY_HOME_ARENA);
-        assert_int_equal(step->out[0].home, RY_HOME_ARENA);
+        assert_int_equal(step->in[0].storage, RY_STORAGE_ARENA);
+        assert_int_equal(step->out[0].storage, RY_STORAGE_ARENA);
         assert_true((step->in[0].offset == step->out[0].offset) == cases[i].in_place);
         assert_int_equal(step->activations, sizeof k.x * (cases[i].in_place ? 1 : 2));
         float largest = 0;

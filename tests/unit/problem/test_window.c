@@ -59,7 +59,7 @@ static void check_readers(const ry_window_axis *w)
 static void check_extents(const ry_window_axis *w)
 {
     int64_t fit = 0;
-    while (fit * w->stride + ry_window_reach(w) <= w->pad + w->in + w->pad_end) {
+    while (fit * w->stride + ry_window_field(w) <= w->pad + w->in + w->pad_end) {
         fit++;
     }
     ry_window window = {.rank = 1, .axis = {*w}};

@@ -95,8 +95,8 @@ static rynd_status run_once(void *user, ry_trial *trial, ry_error *error)
     f->runs++;
     const rynd_status status = ry_trial_run(trial, error);
     if (status == RYND_OK && is_named(trial, f->wrong)) {
-        const ry_place place = trial->operands->place[trial->operands->problem->inputs];
-        float *y = f->device->table->buffer_address(place.buffer);
+        const ry_pointer pointer = trial->operands->pointer[trial->operands->problem->inputs];
+        float *y = f->device->table->buffer_address(pointer.buffer);
         for (int64_t i = 0; i < ry_tensor_count(&f->problem.out[0]); i += 10) {
             y[i] += 0.01f;
         }

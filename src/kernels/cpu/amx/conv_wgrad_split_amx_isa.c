@@ -77,7 +77,7 @@ static wgrad_split_source source_of(const wgrad_split_task *t, const wgrad_opera
         .step = operand->step[2],
         .runs = (const wgrad_split_run *)(const void *)(t->scratch + plan->runs),
         .stage = RY_AT(float, t->scratch, plan->stage),
-        .places_from = RY_AT(const float *, t->scratch, plan->from),
+        .positions_from = RY_AT(const float *, t->scratch, plan->from),
     };
 }
 
@@ -88,7 +88,7 @@ static void pack_x(const wgrad_split_task *t, const wgrad_split_block *block, co
     wgrad_split_source source = source_of(t, &s->x, x, t->piece.group * s->c + t->piece.channel);
     source.step *= s->axis[2].stride;
     source.channels = t->piece.channels;
-    source.places = plan->places;
+    source.positions = plan->positions;
     source.ranges = plan->splits > 1 && t->first_of_x ? t->of.x_ranges : NULL;
     for (int64_t residue = 0; residue < plan->residues; residue++) {
         uint16_t *to = t->x_copy + residue * t->x_residue;
@@ -106,7 +106,7 @@ static void pack_dy(const wgrad_split_task *t, const wgrad_split_block *block, c
     const wgrad_shape *s = &plan->shape;
     wgrad_split_source source = source_of(t, &s->dy, dy, t->piece.group * s->k + t->piece.out);
     source.channels = t->piece.outs;
-    source.places = steps * WGRAD_SPLIT_PAIR;
+    source.positions = steps * WGRAD_SPLIT_PAIR;
     source.run_count =
         ry_wgrad_split_runs_of_dy(plan, block, RY_AT(wgrad_split_run, t->scratch, plan->runs));
     source.ranges = plan->splits > 1 && t->first_of_dy ? t->of.dy_ranges : NULL;
@@ -124,7 +124,7 @@ static void multiply_pair(const wgrad_split_task *t, int64_t k, int64_t c, int64
                   columns = ry_min(WGRAD_SPLIT_PAIR, t->piece.channels - c);
     wgrad_split_product product = {.dy = t->dy_copy + k * plan->row,
                                    .row = plan->row,
-                                   .apart = t->dy_part,
+                                   .part_step = t->dy_part,
                                    .plane = plan->plane,
                                    .steps = steps,
                                    .two_rows = rows > SPLIT_LANES,

@@ -11,7 +11,7 @@ typedef struct lanes {
 
 /* One step of channels of one pixel; the loops are for vectorisers. */
 static inline __attribute__((always_inline)) void
-split_step(const float *from, int64_t parts, uint16_t *to, int64_t apart, lanes *range)
+split_step(const float *from, int64_t parts, uint16_t *to, int64_t part_step, lanes *range)
 {
     uint32_t bits[SPLIT_STEP];
     memcpy(bits, from, sizeof bits);
@@ -23,7 +23,7 @@ split_step(const float *from, int64_t parts, uint16_t *to, int64_t apart, lanes 
     for (int64_t p = 0; p < parts; p++) {
         for (int i = 0; i < SPLIT_STEP; i++) {
             uint32_t left;
-            to[p * apart + i] = (uint16_t)(split_next_part(bits[i], &left) >> 16);
+            to[p * part_step + i] = (uint16_t)(split_next_part(bits[i], &left) >> 16);
             bits[i] = left;
         }
     }
@@ -39,7 +39,7 @@ typedef struct row {
 } row;
 
 /* The offset of a pixel from `to`; -1 if no tap reads the pixel. */
-static int64_t place_of(const split_plan *plan, int64_t plane, int64_t position)
+static int64_t position_of(const split_plan *plan, int64_t plane, int64_t position)
 {
     const int64_t stride = plan->geometry.stride[2], at = position - plan->origin[2];
     if (at < 0 || at >= plan->extent[2]) {
@@ -68,11 +68,11 @@ static void stage_strip(const row *r, int64_t first, int64_t count, int64_t chan
     }
     for (int64_t c = 0; c < channels; c += RY_W) {
         for (int64_t i = 0; i < count; i += RY_W) {
-            const ry_vm near = ry_vm_first(count - i);
+            const ry_vm mask = ry_vm_first(count - i);
             ry_vf v[RY_W];
 #pragma GCC unroll 16
             for (int k = 0; k < RY_W; k++) {
-                v[k] = c + k < channels ? ry_vf_load_m(from + (c + k) * g->x_channel + i, near)
+                v[k] = c + k < channels ? ry_vf_load_m(from + (c + k) * g->x_channel + i, mask)
                                         : ry_vf_zero();
             }
             ry_vf_transpose(v);
@@ -91,17 +91,17 @@ static inline __attribute__((always_inline)) void split_strip(row *r, int64_t fi
 {
     const ry_conv_geometry *g = &r->plan->geometry;
     const int64_t left = g->channels_in - channel, channels = left < SPLIT_STEP ? left : SPLIT_STEP,
-                  apart = r->plan->steps * SPLIT_STEP;
+                  part_step = r->plan->steps * SPLIT_STEP;
     const bool in_place = g->x_channel == 1 && channels == SPLIT_STEP;
     if (!in_place) {
         stage_strip(r, first, count, channel, channels);
     }
     for (int64_t i = 0; i < count; i++) {
-        const int64_t place = place_of(r->plan, r->plane, first + i);
-        if (place >= 0) {
+        const int64_t position = position_of(r->plan, r->plane, first + i);
+        if (position >= 0) {
             const float *from =
                 in_place ? r->x + (first + i) * g->x_step[2] + channel : r->stage + i * SPLIT_STEP;
-            split_step(from, parts, r->to + place + channel, apart, &r->range);
+            split_step(from, parts, r->to + position + channel, part_step, &r->range);
         }
     }
 }

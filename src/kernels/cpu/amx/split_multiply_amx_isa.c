@@ -17,13 +17,13 @@ typedef struct operands {
 } operands;
 
 /* Tiles 0 to 3 are sums, 4 and 5 pixels, 6 and 7 weights. */
-#define LOAD_PIXELS(part)                                                                       \
-    do {                                                                                        \
-        ry_amx_load(tiles, 4, a + apart * (part), step);                                        \
-        if (rows == 2) {                                                                        \
-            ry_amx_load(tiles, 5, (const char *)(const void *)(a + apart * (part)) + 16 * step, \
-                        step);                                                                  \
-        }                                                                                       \
+#define LOAD_PIXELS(part)                                                                        \
+    do {                                                                                         \
+        ry_amx_load(tiles, 4, a + part_step * (part), step);                                     \
+        if (rows == 2) {                                                                         \
+            ry_amx_load(tiles, 5,                                                                \
+                        (const char *)(const void *)(a + part_step * (part)) + 16 * step, step); \
+        }                                                                                        \
     } while (0)
 #define LOAD_WEIGHTS(part)                                                                     \
     do {                                                                                       \
@@ -37,7 +37,7 @@ typedef struct operands {
 static inline __attribute__((always_inline)) void
 multiply(const operands *o, int64_t parts, int rows, int columns, ry_amx *tiles, float *sums)
 {
-    const int64_t steps = o->plan->steps, apart = steps * SPLIT_STEP, step = o->step,
+    const int64_t steps = o->plan->steps, part_step = steps * SPLIT_STEP, step = o->step,
                   taps = o->plan->geometry.taps;
     const int64_t *distance = split_distances(o->plan);
     const uint16_t *b = o->weights;

@@ -62,12 +62,12 @@ static void end_pixels(const split_plan *plan, const split_end *end, const piece
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t y_step = plan->phase.y_step[2], r_step = plan->phase.r_step[2];
-    const bool near = (y_step == 1 && (!end->residual || r_step == 1)) || p->length == 1;
+    const bool contiguous = (y_step == 1 && (!end->residual || r_step == 1)) || p->length == 1;
     for (int64_t c = 0; c < end->channels; c++) {
         const float *residual = end->residual ? end->residual + p->r + c * g->r_channel : NULL;
         float *values = transposed + c * transposed_step + p->at,
               *y = end->y + p->y + c * g->y_channel;
-        if (near) {
+        if (contiguous) {
             end_run(end, values, p->length, &end->bias[c], false, residual, y);
         } else {
             end_spread(end, values, p->length, end->bias[c], residual, r_step, y, y_step);

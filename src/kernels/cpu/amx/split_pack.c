@@ -4,12 +4,12 @@
 #include "kernels/cpu/amx/split_plan.h"
 
 /* One weight's parts, `apart` elements from each other. */
-static void split_weight(float weight, int64_t parts, uint16_t *to, int64_t apart)
+static void split_weight(float weight, int64_t parts, uint16_t *to, int64_t part_step)
 {
     uint32_t bits = ry_f32_bits(weight);
     for (int64_t i = 0; i < parts; i++) {
         uint32_t left;
-        to[i * apart] = (uint16_t)(split_next_part(bits, &left) >> 16);
+        to[i * part_step] = (uint16_t)(split_next_part(bits, &left) >> 16);
         bits = left;
     }
 }

@@ -12,9 +12,9 @@ typedef struct wgrad_split_source {
     const float *from; /* the first channel of the first image */
     int64_t channel, step, channels;
     const wgrad_split_run *runs;
-    int64_t run_count, places; /* in full steps of 32 places */
-    float *stage;              /* RY_W rows of `places` */
-    const float **places_from; /* as many as places */
+    int64_t run_count, positions; /* in full steps of 32 places */
+    float *stage;                 /* RY_W rows of `places` */
+    const float **positions_from; /* as many as places */
     /* ranges and sums of each channel, updated; NULL: not needed */
     split_range *ranges;
     float *totals;
@@ -22,17 +22,17 @@ typedef struct wgrad_split_source {
 
 /* to[channel][row], and the further parts `apart` elements from each other. */
 void RY_ISA_SYMBOL(wgrad_split_pack_rows)(const wgrad_split_source *source, int64_t splits,
-                                          uint16_t *to, int64_t row, int64_t apart);
+                                          uint16_t *to, int64_t row, int64_t part_step);
 /* to[16 channels][part][plane]; and where `odd` is not NULL, the same from the second place on. */
 void RY_ISA_SYMBOL(wgrad_split_pack_pairs)(const wgrad_split_source *source, int64_t splits,
                                            int64_t plane, uint16_t *to, uint16_t *odd);
 
 /* Sums of up to 32 by 32 channels for one tap. */
 typedef struct wgrad_split_product {
-    const uint16_t *dy; /* the first channel */
-    int64_t row, apart; /* elements from channel to channel, and from part to part */
-    const uint16_t *x;  /* the first 16 channels, from the tap's first pair on */
-    int64_t plane;      /* elements from part to part; 16 channels have all their parts */
+    const uint16_t *dy;     /* the first channel */
+    int64_t row, part_step; /* elements from channel to channel, and from part to part */
+    const uint16_t *x;      /* the first 16 channels, from the tap's first pair on */
+    int64_t plane;          /* elements from part to part; 16 channels have all their parts */
     int64_t steps;
     bool two_rows, two_columns; /* more than 16 channels of dy; of x */
     float *sums; /* 32x32 sums, overwritten; half if two_rows or two_columns is false */

@@ -39,13 +39,14 @@ static double rows_of(const wgrad_split_plan *plan)
 
 /* Packing of a block's places of one operand, of so many vectors of channels. */
 static double pack_cycles(const wgrad_split_plan *plan, const wgrad_operand *operand,
-                          double vectors, double places, bool transposed)
+                          double vectors, double positions, bool transposed)
 {
     const struct ry_wgrad_split_costs *cost = &ry_costs_of(plan->costs)->wgrad_split;
-    const double lines = places / (double)plan->axis[WGRAD_SPLIT_LEVELS - 1].pitch,
+    const double lines = positions / (double)plan->axis[WGRAD_SPLIT_LEVELS - 1].pitch,
                  staged = operand->channel == 1 ? 0 : lines * SPLIT_LANES * cost->run;
-    return vectors * (staged + places * (cost->pack + cost->pack_part * (double)(plan->splits - 1) +
-                                         (transposed ? cost->transpose : 0)));
+    return vectors *
+           (staged + positions * (cost->pack + cost->pack_part * (double)(plan->splits - 1) +
+                                  (transposed ? cost->transpose : 0)));
 }
 
 /* Cycles of all blocks of a task. */
@@ -54,7 +55,7 @@ static double task_cycles(const wgrad_split_plan *plan, const ry_machine *machin
     const struct ry_wgrad_split_costs *cost = &ry_costs_of(plan->costs)->wgrad_split;
     const wgrad_shape *s = &plan->shape;
     const double c = vectors_of(s->c, plan->c_block), k = vectors_of(s->k, plan->k_block),
-                 places = (double)(plan->steps * WGRAD_SPLIT_PAIR),
+                 positions = (double)(plan->steps * WGRAD_SPLIT_PAIR),
                  blocks = (double)ry_ceil_div(plan->blocks, plan->parts);
     const double sums = 2.0 * SPLIT_LANES * SPLIT_LANES * WGRAD_SPLIT_PAIR,
                  peak = machine->bf16.one > 0 ? machine->f32.one / machine->bf16.one : 1,
@@ -62,8 +63,8 @@ static double task_cycles(const wgrad_split_plan *plan, const ry_machine *machin
     const double products = (double)(plan->splits * (plan->splits + 1) / 2 * plan->steps) * product;
     const double tiles = c * k * (double)s->taps;
     const double packed =
-        pack_cycles(plan, &s->x, c, (double)(plan->places * plan->residues), s->x.channel != 1) +
-        pack_cycles(plan, &s->dy, k, places, s->dy.channel == 1);
+        pack_cycles(plan, &s->x, c, (double)(plan->positions * plan->residues), s->x.channel != 1) +
+        pack_cycles(plan, &s->dy, k, positions, s->dy.channel == 1);
     return blocks * (packed + tiles * (products + SPLIT_LANES * cost->sum + cost->tap / 4) +
                      cost->block) +
            cost->task;
@@ -168,7 +169,7 @@ static void lay_out_scratch(wgrad_split_plan *plan)
 {
     const wgrad_shape *s = &plan->shape;
     const int64_t channels = ry_max(plan->c_block, plan->k_block) * WGRAD_SPLIT_PAIR,
-                  stage = ry_max(SPLIT_LANES * plan->places, channels);
+                  stage = ry_max(SPLIT_LANES * plan->positions, channels);
     int64_t runs = plan->axis[0].block;
     for (int i = 1; i < WGRAD_SPLIT_LEVELS - 1; i++) {
         runs *= plan->axis[i].block + plan->axis[i].span;
@@ -177,7 +178,7 @@ static void lay_out_scratch(wgrad_split_plan *plan)
     plan->x = ry_room(&at, x_elements(plan), sizeof(uint16_t));
     plan->dy = ry_room(&at, dy_elements(plan), sizeof(uint16_t));
     plan->stage = ry_room(&at, stage, sizeof(float));
-    plan->from = ry_room(&at, plan->places, sizeof(float *));
+    plan->from = ry_room(&at, plan->positions, sizeof(float *));
     plan->runs = ry_room(&at, runs, sizeof(wgrad_split_run));
     plan->tile = ry_room_bytes(&at, 2 * SPLIT_TILE * sizeof(float));
     plan->merged = ry_room(&at, s->c + plan->tasks[1].axis[1].part, sizeof(split_range));

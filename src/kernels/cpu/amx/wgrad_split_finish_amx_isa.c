@@ -21,9 +21,9 @@ void RY_ISA_SYMBOL(wgrad_split_add)(const float *from, int64_t rows, int64_t col
 static void add_parts(float *sums, int64_t count, const wgrad_split_plan *plan)
 {
     const int64_t floats = (int64_t)(plan->share / sizeof *sums);
-    for (int64_t apart = 1; apart < plan->parts; apart *= 2) {
-        for (int64_t part = 0; part + apart < plan->parts; part += 2 * apart) {
-            float *to = sums + part * floats, *from = to + apart * floats;
+    for (int64_t distance = 1; distance < plan->parts; distance *= 2) {
+        for (int64_t part = 0; part + distance < plan->parts; part += 2 * distance) {
+            float *to = sums + part * floats, *from = to + distance * floats;
             for (int64_t i = 0; i < count; i += RY_W) {
                 const ry_vm lanes = ry_vm_first(count - i);
                 ry_vf_store_m(

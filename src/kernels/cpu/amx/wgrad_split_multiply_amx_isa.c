@@ -5,12 +5,12 @@
 #include "kernels/cpu/amx/wgrad_split.h"
 
 /* Tiles 0 to 3 are sums, 4 and 5 dy, 6 and 7 x. */
-#define LOAD_DY(part)                                                      \
-    do {                                                                   \
-        ry_amx_load(tiles, 4, dy + apart * (part), row);                   \
-        if (rows == 2) {                                                   \
-            ry_amx_load(tiles, 5, dy + apart * (part) + 16 * p->row, row); \
-        }                                                                  \
+#define LOAD_DY(part)                                                          \
+    do {                                                                       \
+        ry_amx_load(tiles, 4, dy + part_step * (part), row);                   \
+        if (rows == 2) {                                                       \
+            ry_amx_load(tiles, 5, dy + part_step * (part) + 16 * p->row, row); \
+        }                                                                      \
     } while (0)
 #define LOAD_X(part)                                                                \
     do {                                                                            \
@@ -24,7 +24,7 @@
 static inline __attribute__((always_inline)) void
 multiply(const wgrad_split_product *p, int64_t splits, int rows, int columns, ry_amx *tiles)
 {
-    const int64_t row = p->row * (int64_t)sizeof *p->dy, apart = p->apart, plane = p->plane;
+    const int64_t row = p->row * (int64_t)sizeof *p->dy, part_step = p->part_step, plane = p->plane;
     const uint16_t *x = p->x, *dy = p->dy;
     SPLIT_ZERO_SUMS(tiles);
     for (int64_t step = 0; step < p->steps; step++) {

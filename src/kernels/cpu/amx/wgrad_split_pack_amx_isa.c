@@ -95,10 +95,10 @@ static void stage_channel(const wgrad_split_source *s, int64_t channel, float *t
         return;
     }
     tally t = no_tally();
-    for (int64_t i = 0; s->ranges && i < s->places; i += RY_W) {
+    for (int64_t i = 0; s->ranges && i < s->positions; i += RY_W) {
         widen(&t, ry_vf_load(to + i));
     }
-    for (int64_t i = 0; s->totals && i < s->places; i += RY_W) {
+    for (int64_t i = 0; s->totals && i < s->positions; i += RY_W) {
         t.total = ry_vf_add(t.total, ry_vf_load(to + i));
     }
     if (s->ranges) {
@@ -111,21 +111,21 @@ static void stage_channel(const wgrad_split_source *s, int64_t channel, float *t
 
 /* Places: the address of each place's channels, or of zeros in the padding. */
 
-static void find_places(const wgrad_split_source *s)
+static void find_positions(const wgrad_split_source *s)
 {
     const float *zeros = s->stage;
     int64_t at = 0;
     for (int64_t i = 0; i < s->run_count; i++) {
         const wgrad_split_run *run = &s->runs[i];
         for (; at < run->at; at++) {
-            s->places_from[at] = zeros;
+            s->positions_from[at] = zeros;
         }
         for (int64_t j = 0; j < run->count; j++) {
-            s->places_from[at++] = s->from + run->from + j * s->step;
+            s->positions_from[at++] = s->from + run->from + j * s->step;
         }
     }
-    for (; at < s->places; at++) {
-        s->places_from[at] = zeros;
+    for (; at < s->positions; at++) {
+        s->positions_from[at] = zeros;
     }
 }
 
@@ -154,7 +154,7 @@ typedef struct pixels {
 RY_INLINE pixels pixels_at(const wgrad_split_source *s, const int64_t splits, int64_t at,
                            int64_t channel)
 {
-    return (pixels){.from = s->places_from + at,
+    return (pixels){.from = s->positions_from + at,
                     .channel = channel,
                     .lanes = ry_vm_first(s->channels - channel),
                     .ranges = splits > 1 && s->ranges,
@@ -178,10 +178,10 @@ RY_INLINE void load_staged(const float *row, int64_t at, ry_vf *even, ry_vf *odd
     ry_vf_deinterleave(ry_vf_load(row + at), ry_vf_load(row + at + RY_W), even, odd);
 }
 
-RY_INLINE void rows_of_places(const wgrad_split_source *s, const int64_t splits, uint16_t *to,
-                              int64_t row, int64_t apart)
+RY_INLINE void rows_of_positions(const wgrad_split_source *s, const int64_t splits, uint16_t *to,
+                                 int64_t row, int64_t part_step)
 {
-    for (int64_t at = 0; at < s->places; at += PLACES) {
+    for (int64_t at = 0; at < s->positions; at += PLACES) {
         for (int64_t c = 0; c < s->channels; c += RY_W) {
             square parts;
             pixels from = pixels_at(s, splits, at, c);
@@ -197,7 +197,7 @@ RY_INLINE void rows_of_places(const wgrad_split_source *s, const int64_t splits,
             keep_tally(s, c, &from.tally);
             for (int64_t part = 0; part < splits; part++) {
                 ry_vf_transpose(parts.part[part]);
-                uint16_t *into = to + part * apart + c * row + at;
+                uint16_t *into = to + part * part_step + c * row + at;
 #pragma GCC unroll 16
                 for (int i = 0; i < RY_W; i++) {
                     store_pairs(into + i * row, parts.part[part][i]);
@@ -208,15 +208,15 @@ RY_INLINE void rows_of_places(const wgrad_split_source *s, const int64_t splits,
 }
 
 RY_INLINE void rows_of_channels(const wgrad_split_source *s, const int64_t splits, uint16_t *to,
-                                int64_t row, int64_t apart)
+                                int64_t row, int64_t part_step)
 {
     for (int64_t c = 0; c < s->channels; c++, to += row) {
         stage_channel(s, c, s->stage);
-        for (int64_t at = 0; at < s->places; at += PLACES) {
+        for (int64_t at = 0; at < s->positions; at += PLACES) {
             ry_vf even, odd;
             load_staged(s->stage, at, &even, &odd);
             for (int64_t part = 0; part < splits; part++) {
-                store_pairs(to + part * apart + at, next_part(&even, &odd, part + 1 == splits));
+                store_pairs(to + part * part_step + at, next_part(&even, &odd, part + 1 == splits));
             }
         }
     }
@@ -228,10 +228,10 @@ static uint16_t *pairs_at(uint16_t *to, int64_t splits, int64_t plane, int64_t a
     return to + c / SPLIT_LANES * splits * plane + at * SPLIT_LANES + c % SPLIT_LANES * 2;
 }
 
-RY_INLINE void pairs_of_places(const wgrad_split_source *s, const int64_t splits, int64_t plane,
-                               uint16_t *to)
+RY_INLINE void pairs_of_positions(const wgrad_split_source *s, const int64_t splits, int64_t plane,
+                                  uint16_t *to)
 {
-    for (int64_t at = 0; at < s->places; at += PLACES) {
+    for (int64_t at = 0; at < s->positions; at += PLACES) {
         for (int64_t c = 0; c < s->channels; c += RY_W) {
             uint16_t *into = pairs_at(to, splits, plane, at, c);
             pixels from = pixels_at(s, splits, at, c);
@@ -255,14 +255,14 @@ RY_INLINE void pairs_of_channels(const wgrad_split_source *s, const int64_t spli
 {
     for (int64_t c = 0; c < s->channels; c += RY_W) {
         for (int64_t i = 0; i < ry_min(RY_W, s->channels - c); i++) {
-            stage_channel(s, c + i, s->stage + i * s->places);
+            stage_channel(s, c + i, s->stage + i * s->positions);
         }
-        for (int64_t at = 0; at < s->places; at += PLACES) {
+        for (int64_t at = 0; at < s->positions; at += PLACES) {
             square parts;
 #pragma GCC unroll 16
             for (int i = 0; i < RY_W; i++) {
                 ry_vf even, odd;
-                load_staged(s->stage + i * s->places, at, &even, &odd);
+                load_staged(s->stage + i * s->positions, at, &even, &odd);
 #pragma GCC unroll 3
                 for (int64_t part = 0; part < splits; part++) {
                     parts.part[part][i] = next_part(&even, &odd, part + 1 == splits);
@@ -295,12 +295,12 @@ static void shift_pairs(const uint16_t *from, int64_t count, uint16_t *to)
 }
 
 RY_INLINE void pack_rows(const wgrad_split_source *s, const int64_t splits, uint16_t *to,
-                         int64_t row, int64_t apart)
+                         int64_t row, int64_t part_step)
 {
     if (s->channel == 1) {
-        rows_of_places(s, splits, to, row, apart);
+        rows_of_positions(s, splits, to, row, part_step);
     } else {
-        rows_of_channels(s, splits, to, row, apart);
+        rows_of_channels(s, splits, to, row, part_step);
     }
 }
 
@@ -308,7 +308,7 @@ RY_INLINE void pack_pairs(const wgrad_split_source *s, const int64_t splits, int
                           uint16_t *to)
 {
     if (s->channel == 1) {
-        pairs_of_places(s, splits, plane, to);
+        pairs_of_positions(s, splits, plane, to);
     } else {
         pairs_of_channels(s, splits, plane, to);
     }
@@ -317,24 +317,24 @@ RY_INLINE void pack_pairs(const wgrad_split_source *s, const int64_t splits, int
 /* The zeros of `rows` staged rows, which are in the same places for all channels; or of a place. */
 static void clear(const wgrad_split_source *s, int64_t rows)
 {
-    const bool places = s->channel == 1;
-    for (int64_t i = 0; i < (places ? 1 : rows); i++) {
-        memset(s->stage + i * s->places, 0,
-               (size_t)(places ? s->channels : s->places) * sizeof *s->stage);
+    const bool positions = s->channel == 1;
+    for (int64_t i = 0; i < (positions ? 1 : rows); i++) {
+        memset(s->stage + i * s->positions, 0,
+               (size_t)(positions ? s->channels : s->positions) * sizeof *s->stage);
     }
-    if (places) {
-        find_places(s);
+    if (positions) {
+        find_positions(s);
     }
 }
 
 void RY_ISA_SYMBOL(wgrad_split_pack_rows)(const wgrad_split_source *s, int64_t splits, uint16_t *to,
-                                          int64_t row, int64_t apart)
+                                          int64_t row, int64_t part_step)
 {
     clear(s, 1);
     switch (splits) {
-    case 1: pack_rows(s, 1, to, row, apart); break;
-    case 2: pack_rows(s, 2, to, row, apart); break;
-    default: pack_rows(s, 3, to, row, apart); break;
+    case 1: pack_rows(s, 1, to, row, part_step); break;
+    case 2: pack_rows(s, 2, to, row, part_step); break;
+    default: pack_rows(s, 3, to, row, part_step); break;
     }
 }
 

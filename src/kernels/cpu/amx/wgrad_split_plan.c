@@ -22,7 +22,7 @@ static int64_t floor_div(int64_t a, int64_t b)
 }
 
 /* What a tap meets, from the position times the stride on. */
-static int64_t meets(const ry_window_axis *window, int64_t tap)
+static int64_t tap_offset(const ry_window_axis *window, int64_t tap)
 {
     return tap * window->dilation - window->pad;
 }
@@ -31,12 +31,12 @@ static void find_residues(wgrad_split_axis *axis)
 {
     const ry_window_axis *window = &axis->window;
     const int64_t stride = window->stride,
-                  last = floor_div(meets(window, window->taps - 1), stride);
+                  last = floor_div(tap_offset(window, window->taps - 1), stride);
     bool met[SPLIT_MAX_STRIDE] = {false};
-    axis->low = floor_div(meets(window, 0), stride);
+    axis->low = floor_div(tap_offset(window, 0), stride);
     axis->span = last - axis->low;
     for (int64_t tap = 0; tap < window->taps && tap < stride; tap++) {
-        const int64_t at = meets(window, tap); /* residues repeat after `stride` taps */
+        const int64_t at = tap_offset(window, tap); /* residues repeat after `stride` taps */
         met[at - floor_div(at, stride) * stride] = true;
     }
     axis->residues = 0;
@@ -81,7 +81,7 @@ static void cut_axis(wgrad_split_axis *axis, int64_t positions, int64_t inner, b
     }
 }
 
-static int64_t places_of(const wgrad_split_plan *plan, const int64_t count[WGRAD_SPLIT_LEVELS])
+static int64_t positions_of(const wgrad_split_plan *plan, const int64_t count[WGRAD_SPLIT_LEVELS])
 {
     int64_t last = count[0] - 1;
     for (int i = 1; i < WGRAD_SPLIT_LEVELS; i++) {
@@ -117,11 +117,11 @@ void ry_wgrad_split_cut(const ry_problem *problem, int64_t splits, int64_t posit
     for (int i = 0; i < WGRAD_SPLIT_LEVELS; i++) {
         shift = shift * plan->axis[i].pitch + plan->axis[i].span;
     }
-    plan->steps = ry_ceil_div(places_of(plan, count), WGRAD_SPLIT_PAIR);
-    plan->places = ry_round_up(plan->steps * WGRAD_SPLIT_PAIR + shift, WGRAD_SPLIT_PAIR);
+    plan->steps = ry_ceil_div(positions_of(plan, count), WGRAD_SPLIT_PAIR);
+    plan->positions = ry_round_up(plan->steps * WGRAD_SPLIT_PAIR + shift, WGRAD_SPLIT_PAIR);
     /* an odd number of cache lines spreads a tile's rows over all sets of the first-level cache */
     plan->row = (plan->steps | 1) * WGRAD_SPLIT_PAIR;
-    plan->plane = plan->places * SPLIT_LANES;
+    plan->plane = plan->positions * SPLIT_LANES;
     plan->shifts = 1;
     for (int64_t tap = 0; tap < s->taps && plan->shifts == 1; tap++) {
         plan->shifts += ry_wgrad_split_tap(plan, tap).shift % 2;
@@ -147,7 +147,7 @@ bool ry_wgrad_split_is_possible(const ry_problem *problem)
     }
     wgrad_split_plan plan;
     ry_wgrad_split_cut(problem, SPLIT_MAX_PARTS, FEW_POSITIONS, &plan);
-    return plan.places * plan.residues <= MAX_PLACES;
+    return plan.positions * plan.residues <= MAX_PLACES;
 }
 
 wgrad_split_block ry_wgrad_split_block(const wgrad_split_plan *plan, int64_t index)
@@ -164,7 +164,7 @@ wgrad_split_block ry_wgrad_split_block(const wgrad_split_plan *plan, int64_t ind
 
 int64_t ry_wgrad_split_steps(const wgrad_split_plan *plan, const wgrad_split_block *block)
 {
-    return ry_ceil_div(places_of(plan, block->count), WGRAD_SPLIT_PAIR);
+    return ry_ceil_div(positions_of(plan, block->count), WGRAD_SPLIT_PAIR);
 }
 
 /* Behind `count` others, or as more elements of the last one, whose next element it has in the next
@@ -256,7 +256,7 @@ wgrad_split_tap ry_wgrad_split_tap(const wgrad_split_plan *plan, int64_t tap)
     wgrad_split_tap result = {0, 0};
     for (int i = 1; i < WGRAD_SPLIT_LEVELS; i++) {
         const wgrad_split_axis *axis = &plan->axis[i];
-        const int64_t at = meets(&axis->window, taps[i - 1]), stride = axis->window.stride,
+        const int64_t at = tap_offset(&axis->window, taps[i - 1]), stride = axis->window.stride,
                       strides = floor_div(at, stride);
         result.residue = result.residue * axis->residues + axis->residue[at - strides * stride];
         result.shift = result.shift * axis->pitch + strides - axis->low;

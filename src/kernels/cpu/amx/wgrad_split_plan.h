@@ -63,7 +63,7 @@ typedef struct wgrad_split_plan {
     wgrad_split_axis axis[WGRAD_SPLIT_LEVELS];
     int64_t splits, residues; /* products over all axes */
     int64_t blocks, steps;    /* steps of 32 places of the largest block */
-    int64_t places;           /* places of x, with the halo that taps reach */
+    int64_t positions;        /* places of x, with the halo that taps reach */
     int64_t row;              /* elements of dy from channel to channel */
     int64_t shifts;           /* copies of x: 2 where a tap's shift is odd */
     int64_t plane;            /* elements of x's places of 16 channels, of a part */

@@ -14,7 +14,7 @@ static double sum_again(const wgrad_shape *s, const float *x, const float *dy, i
     ry_window_range range[WGRAD_SPACE];
     wgrad_tap_at(s, tap, at);
     for (int i = 0; i < WGRAD_SPACE; i++) {
-        range[i] = wgrad_meets(&s->axis[i], at[i]);
+        range[i] = wgrad_valid_range(&s->axis[i], at[i]);
     }
     double sum = 0;
     for (int64_t image = 0; image < s->images; image++) {

@@ -15,13 +15,13 @@ typedef struct from {
     ry_vm low, high; /* readable lanes of the one or two vectors */
 } from;
 
-RY_INLINE ry_vf load_x(const float *x, const from *f, const int mix)
+RY_INLINE ry_vf load_x(const float *x, const from *f, const int sources)
 {
-    if (mix == 2) {
-        return ry_vf_pick(ry_vf_load_m(x + f->at, f->low), ry_vf_load_m(x + f->at + RY_W, f->high),
-                          f->lanes, ry_vm_first(RY_W));
+    if (sources == 2) {
+        return ry_vf_permute2(ry_vf_load_m(x + f->at, f->low),
+                              ry_vf_load_m(x + f->at + RY_W, f->high), f->lanes, ry_vm_first(RY_W));
     }
-    if (mix == 1) {
+    if (sources == 1) {
         return ry_vf_permute(ry_vf_load_m(x + f->at, f->low), f->lanes);
     }
     return f->left >= RY_W ? ry_vf_load(x + f->at) : ry_vf_load_m(x + f->at, f->low);
@@ -54,33 +54,33 @@ RY_INLINE void add_pixel(ry_vf *sum, const ry_vf *w, ry_vf x, const int q, const
 RY_INLINE void add_rows(const depthwise_block *b, const float *const *pixel, const float *weight,
                         const from *f, const int first, const int second,
                         ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window, const int stride,
-                        const int pixels, const int mix)
+                        const int pixels, const int sources)
 {
     ry_vf w[NHWC_ROWS][MAX_NHWC_WINDOW];
-    const int reach = (pixels - 1) * stride + window;
+    const int field = (pixels - 1) * stride + window;
     load_taps(weight + first * window * b->packed_step, b->packed_step, w[0], window);
     load_taps(weight + (second - stride) * window * b->packed_step, b->packed_step, w[1], window);
 #pragma GCC unroll 32
-    for (int q = 0; q < reach; q++) {
-        const ry_vf x = load_x(pixel[first * reach + q], f, mix);
+    for (int q = 0; q < field; q++) {
+        const ry_vf x = load_x(pixel[first * field + q], f, sources);
         add_pixel(sum[0], w[0], x, q, window, stride, pixels);
-        add_pixel(sum[1], w[1], second == first ? x : load_x(pixel[second * reach + q], f, mix), q,
-                  window, stride, pixels);
+        add_pixel(sum[1], w[1], second == first ? x : load_x(pixel[second * field + q], f, sources),
+                  q, window, stride, pixels);
     }
 }
 
 /* One row of x of a block of one line. */
 RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, const float *weight,
                        const from *f, int64_t row, ry_vf *sum, const int window, const int stride,
-                       const int pixels, const int mix)
+                       const int pixels, const int sources)
 {
     ry_vf w[MAX_NHWC_WINDOW];
-    const int reach = (pixels - 1) * stride + window;
+    const int field = (pixels - 1) * stride + window;
     load_taps(weight + row * window * b->packed_step, b->packed_step, w, window);
-    pixel += row * reach;
+    pixel += row * field;
 #pragma GCC unroll 32
-    for (int q = 0; q < reach; q++) {
-        add_pixel(sum, w, load_x(pixel[q], f, mix), q, window, stride, pixels);
+    for (int q = 0; q < field; q++) {
+        add_pixel(sum, w, load_x(pixel[q], f, sources), q, window, stride, pixels);
     }
 }
 
@@ -88,15 +88,15 @@ RY_INLINE void add_row(const depthwise_block *b, const float *const *pixel, cons
  * `weight`, line 1 with those `stride` rows before. */
 RY_INLINE void add_shared(const depthwise_block *b, const float *const *pixel, const float *weight,
                           const from *f, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window,
-                          const int stride, const int pixels, const int mix)
+                          const int stride, const int pixels, const int sources)
 {
     ry_vf w[NHWC_ROWS][MAX_NHWC_WINDOW];
-    const int reach = (pixels - 1) * stride + window;
+    const int field = (pixels - 1) * stride + window;
     load_taps(weight, b->packed_step, w[0], window);
     load_taps(weight - stride * window * b->packed_step, b->packed_step, w[1], window);
 #pragma GCC unroll 32
-    for (int q = 0; q < reach; q++) {
-        const ry_vf x = load_x(pixel[q], f, mix);
+    for (int q = 0; q < field; q++) {
+        const ry_vf x = load_x(pixel[q], f, sources);
         add_pixel(sum[0], w[0], x, q, window, stride, pixels);
         add_pixel(sum[1], w[1], x, q, window, stride, pixels);
     }
@@ -104,13 +104,13 @@ RY_INLINE void add_shared(const depthwise_block *b, const float *const *pixel, c
 
 /* A row of any window, tap by tap. */
 RY_INLINE void add_taps(const depthwise_block *b, const float *const *pixel, const float *weight,
-                        const from *f, ry_vf sum[NHWC_PIXELS], const int pixels, const int mix)
+                        const from *f, ry_vf sum[NHWC_PIXELS], const int pixels, const int sources)
 {
     for (int64_t s = 0; s < b->columns; s++, pixel += b->tap_step, weight += b->packed_step) {
         const ry_vf w = ry_vf_load(weight);
 #pragma GCC unroll 8
         for (int p = 0; p < pixels; p++) {
-            sum[p] = ry_vf_fma(w, load_x(pixel[p * b->pixel_step], f, mix), sum[p]);
+            sum[p] = ry_vf_fma(w, load_x(pixel[p * b->pixel_step], f, sources), sum[p]);
         }
     }
 }
@@ -120,44 +120,44 @@ RY_INLINE void add_taps(const depthwise_block *b, const float *const *pixel, con
 #define FOR_DEPTH            \
     const float *w = weight; \
     from f = *start;         \
-    for (int64_t d = 0; d < (mix ? b->depth : 1); d++, f.at++, w += b->taps * b->packed_step)
+    for (int64_t d = 0; d < (sources ? b->depth : 1); d++, f.at++, w += b->taps * b->packed_step)
 
 /* The rows of two lines with a window of 5 or more: those of line 0 alone, of both, of line 1
  * alone, as far as they are inside x. */
 RY_INLINE void add_pair(const depthwise_block *b, const float *const *pixel, const float *weight,
                         const from *start, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window,
-                        const int stride, const int pixels, const int mix)
+                        const int stride, const int pixels, const int sources)
 {
-    const int64_t reach = (pixels - 1) * stride + window, row = window * b->packed_step,
+    const int64_t field = (pixels - 1) * stride + window, row = window * b->packed_step,
                   end = b->first_row + b->rows;
     int64_t j = b->first_row;
     weight += j * row;
-    for (; j < stride && j < end; j++, pixel += reach, weight += row) {
+    for (; j < stride && j < end; j++, pixel += field, weight += row) {
         FOR_DEPTH
         {
-            add_row(b, pixel, w, &f, 0, sum[0], window, stride, pixels, mix);
+            add_row(b, pixel, w, &f, 0, sum[0], window, stride, pixels, sources);
         }
     }
-    for (; j < b->line_rows && j < end; j++, pixel += reach, weight += row) {
+    for (; j < b->line_rows && j < end; j++, pixel += field, weight += row) {
         FOR_DEPTH
         {
-            add_shared(b, pixel, w, &f, sum, window, stride, pixels, mix);
+            add_shared(b, pixel, w, &f, sum, window, stride, pixels, sources);
         }
     }
-    for (weight -= stride * row; j < end; j++, pixel += reach, weight += row) {
+    for (weight -= stride * row; j < end; j++, pixel += field, weight += row) {
         FOR_DEPTH
         {
-            add_row(b, pixel, w, &f, 0, sum[1], window, stride, pixels, mix);
+            add_row(b, pixel, w, &f, 0, sum[1], window, stride, pixels, sources);
         }
     }
 }
 
 RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, const float *weight,
                          const from *start, ry_vf sum[NHWC_ROWS][NHWC_PIXELS], const int window,
-                         const int stride, const int height, const int pixels, const int mix)
+                         const int stride, const int height, const int pixels, const int sources)
 {
     if (height == 2 && window > 3) {
-        add_pair(b, pixel, weight, start, sum, window, stride, pixels, mix);
+        add_pair(b, pixel, weight, start, sum, window, stride, pixels, sources);
         return;
     }
     if (height == 2) {
@@ -166,7 +166,7 @@ RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, co
             FOR_DEPTH
             {
                 add_rows(b, pixel, w, &f, j, j < stride ? j + 3 : j, sum, window, stride, pixels,
-                         mix);
+                         sources);
             }
         }
         return;
@@ -176,9 +176,9 @@ RY_INLINE void add_slice(const depthwise_block *b, const float *const *pixel, co
         {
             if (window == 0) {
                 add_taps(b, pixel + j * b->row_step, w + j * b->columns * b->packed_step, &f,
-                         sum[0], pixels, mix);
+                         sum[0], pixels, sources);
             } else {
-                add_row(b, pixel, w, &f, j, sum[0], window, stride, pixels, mix);
+                add_row(b, pixel, w, &f, j, sum[0], window, stride, pixels, sources);
             }
         }
     }
@@ -210,9 +210,9 @@ RY_INLINE void end_block(const depthwise_block *b, int64_t c, int64_t left, int6
 RY_INLINE void prefetch(const depthwise_block *b, int64_t at, int64_t c, const int window,
                         const int stride, const int height, const int pixels)
 {
-    const int reach = (pixels - 1) * stride + window, fresh = pixels * stride;
-    const float *const *end = b->x + (b->slices - 1) * b->slice_step + b->rows * reach;
-    for (int64_t i = 0; i < b->fresh; i++, end -= reach) {
+    const int field = (pixels - 1) * stride + window, fresh = pixels * stride;
+    const float *const *end = b->x + (b->slices - 1) * b->slice_step + b->rows * field;
+    for (int64_t i = 0; i < b->fresh; i++, end -= field) {
 #pragma GCC unroll 16
         for (int q = 1; q <= fresh; q++) {
             __builtin_prefetch(end[-q] + b->prefetch_x + at, 0, 3);
@@ -227,7 +227,7 @@ RY_INLINE void prefetch(const depthwise_block *b, int64_t at, int64_t c, const i
 /* Vector `packed` / RY_W, whose outputs begin with channel c: `left` channels are left. */
 RY_INLINE void sum_vector(const depthwise_block *b, int64_t packed, int64_t c, int64_t left,
                           const from *f, const int window, const int stride, const int height,
-                          const int pixels, const int mix)
+                          const int pixels, const int sources)
 {
     ry_vf sum[NHWC_ROWS][NHWC_PIXELS];
     const ry_vf bias = ry_vf_load(b->bias + packed);
@@ -242,7 +242,7 @@ RY_INLINE void sum_vector(const depthwise_block *b, int64_t packed, int64_t c, i
     const float *weight = b->weight + packed;
     for (int64_t z = 0; z < b->slices;
          z++, pixel += b->slice_step, weight += b->slice_taps * b->packed_step) {
-        add_slice(b, pixel, weight, f, sum, window, stride, height, pixels, mix);
+        add_slice(b, pixel, weight, f, sum, window, stride, height, pixels, sources);
     }
     end_block(b, c, left, left < b->lanes ? left : b->lanes, sum, height, pixels);
 }
@@ -267,8 +267,8 @@ RY_INLINE void sum_block(const depthwise_block *b, const int window, const int s
     }
 }
 
-RY_INLINE void sum_mixed(const depthwise_block *b, const int window, const int stride,
-                         const int height, const int pixels, const int mix)
+RY_INLINE void sum_permuted(const depthwise_block *b, const int window, const int stride,
+                            const int height, const int pixels, const int sources)
 {
     const depthwise_reading *reading = b->reading;
     for (int64_t c = 0, packed = 0; c < b->channels; c += b->lanes, packed += RY_W, reading++) {
@@ -279,7 +279,7 @@ RY_INLINE void sum_mixed(const depthwise_block *b, const int window, const int s
         if (window > 0 && b->fresh > 0) {
             prefetch(b, f.at, c, window, stride, height, pixels);
         }
-        sum_vector(b, packed, c, b->channels - c, &f, window, stride, height, pixels, mix);
+        sum_vector(b, packed, c, b->channels - c, &f, window, stride, height, pixels, sources);
     }
 }
 

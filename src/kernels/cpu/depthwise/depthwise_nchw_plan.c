@@ -277,7 +277,7 @@ static bool fetches(const ry_query *query, const depthwise_nchw_plan *plan)
     const double bytes = ry_problem_bytes(query->problem);
     const bool two = plan->rotates && plan->geometry.stride[2] == 2;
     return plan->geometry.out[1] > 1 &&
-           (two ? ry_machine_is_far(machine, bytes)
+           (two ? ry_machine_exceeds_cache(machine, bytes)
                 : bytes > (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2));
 }
 

@@ -66,8 +66,9 @@ void RY_ISA_SYMBOL(depthwise_nhwc_pack)(const ry_cpu_launch *launch, size_t task
 void RY_ISA_SYMBOL(depthwise_nhwc_block)(const depthwise_block *block, int64_t window,
                                          int64_t stride, int64_t height, int64_t pixels);
 /* The same with the plan's mix, 1 or 2. */
-void RY_ISA_SYMBOL(depthwise_nhwc_mixed)(const depthwise_block *block, int mix, int64_t window,
-                                         int64_t stride, int64_t height, int64_t pixels);
+void RY_ISA_SYMBOL(depthwise_nhwc_permuted)(const depthwise_block *block, int sources,
+                                            int64_t window, int64_t stride, int64_t height,
+                                            int64_t pixels);
 
 /* Stages what `height` output rows from line (slice z, row y) on read. */
 void RY_ISA_SYMBOL(depthwise_nhwc_stage)(depthwise_work *work, int64_t z, int64_t y,

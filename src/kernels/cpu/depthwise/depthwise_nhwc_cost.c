@@ -16,13 +16,14 @@ static int64_t blocks_of(const depthwise_axis *axis, int64_t pixels)
     return columns;
 }
 
-double ry_depthwise_nhwc_tap_cycles(const depthwise_nhwc_plan *plan, int mix)
+double ry_depthwise_nhwc_tap_cycles(const depthwise_nhwc_plan *plan, int sources)
 {
     const struct ry_depthwise_nhwc_costs *cost = &ry_costs_of(plan->costs)->depthwise_nhwc;
-    const double tap[][3] = {{cost->tap, cost->tap_strided, cost->tap_any},
-                             {cost->tap_mixed, cost->tap_mixed_strided, cost->tap_mixed_any},
-                             {cost->tap_wide, cost->tap_wide_strided, cost->tap_wide_any}};
-    return tap[mix][plan->window == 0 ? 2 : plan->stride > 1];
+    const double tap[][3] = {
+        {cost->tap, cost->tap_strided, cost->tap_any},
+        {cost->tap_permuted, cost->tap_permuted_strided, cost->tap_permuted_any},
+        {cost->tap_wide, cost->tap_wide_strided, cost->tap_wide_any}};
+    return tap[sources][plan->window == 0 ? 2 : plan->stride > 1];
 }
 
 /* Vectors of outputs at a position. */
@@ -46,7 +47,8 @@ static double sum_cycles(const depthwise_nhwc_plan *plan)
     const double taps =
         (double)plan->axis[2].taps / (double)(plan->axis[2].same ? 1 : plan->axis[2].classes);
     const double area = ry_depthwise_axis_mean(&plan->axis[0]) * rows * taps;
-    const double each = area * (double)plan->depth * ry_depthwise_nhwc_tap_cycles(plan, plan->mix);
+    const double each =
+        area * (double)plan->depth * ry_depthwise_nhwc_tap_cycles(plan, plan->sources);
     const double end = cost->end + (plan->planes_out ? cost->write_planes
                                     : plan->through  ? cost->through
                                                      : 0.0);
@@ -65,7 +67,7 @@ double ry_depthwise_nhwc_cycles(const ry_query *query, const depthwise_nhwc_plan
     const double read =
         (double)(g->in[0] * g->in[1] * g->in[2]) * (double)plan->depth / (double)plan->multiplier;
     const double staged = plan->planes_in ? cost->read_planes : plan->staged ? cost->staged : 0.0;
-    const double tables = (double)(plan->slices * plan->table_rows * plan->reach) *
+    const double tables = (double)(plan->slices * plan->table_rows * plan->field) *
                           pixels_of(plan) / (double)plan->pixels;
     return vectors_of(plan) *
            (sum_cycles(plan) + read * staged +

@@ -133,12 +133,12 @@ static void finish_run(const depthwise_work *w, const float *sums, int64_t pixel
         for (int64_t p = 0; p < pixels; p += RY_W) {
             const float *sum = sums + p * w->plan->sum_step + c;
             const int64_t count = pixels - p < RY_W ? pixels - p : RY_W;
-            char *place = to + (c * g->y_channel + p) * size;
+            char *position = to + (c * g->y_channel + p) * size;
             if (plain) {
-                write_square(w, sum, count, channels, (float *)(void *)place);
+                write_square(w, sum, count, channels, (float *)(void *)position);
             } else {
                 finish_square(w, sum, count, channels,
-                              r ? r + (residual + c * g->r_channel + p) * r_size : NULL, place);
+                              r ? r + (residual + c * g->r_channel + p) * r_size : NULL, position);
             }
         }
     }

@@ -48,25 +48,25 @@ static const float **fill_pixels(const work *w, const float *row, int64_t x, int
 }
 
 /* The block of pixels of a line that begins with number `q` of a class of columns. */
-typedef struct place {
+typedef struct position {
     int64_t z, y;
     depthwise_inside slices, rows;
     int64_t class, q, height;
-} place;
+} position;
 
-static int64_t column_of(const depthwise_nhwc_plan *plan, const place *at, int64_t p)
+static int64_t column_of(const depthwise_nhwc_plan *plan, const position *at, int64_t p)
 {
     return at->class + (at->q + p) * plan->axis[2].classes;
 }
 
 /* Where pixel 0 reads with its first tap. */
-static int64_t first_read(const depthwise_nhwc_plan *plan, const place *at)
+static int64_t first_read(const depthwise_nhwc_plan *plan, const position *at)
 {
     return plan->axis[2].class[at->class].at + at->q * plan->axis[2].move;
 }
 
 /* The rows of the window that the table has, and where their weights are. */
-static void set_shape(const work *w, depthwise_block *b, const place *at, int64_t first,
+static void set_shape(const work *w, depthwise_block *b, const position *at, int64_t first,
                       int64_t count)
 {
     const depthwise_nhwc_plan *plan = w->plan;
@@ -85,14 +85,14 @@ static void set_shape(const work *w, depthwise_block *b, const place *at, int64_
     b->first_row = first;
     b->line_rows = rows->taps;
     b->columns = columns->taps;
-    b->row_step = plan->reach;
+    b->row_step = plan->field;
     b->slice_step = count * b->row_step;
     b->slice_taps = rows->taps * columns->taps;
 }
 
 /* The rows of the window, or of two lines', that a block's table has: those inside x, or all where
  * the variant has no loop over them. */
-static void find_rows(const depthwise_nhwc_plan *plan, const place *at, int64_t *first,
+static void find_rows(const depthwise_nhwc_plan *plan, const position *at, int64_t *first,
                       int64_t *count)
 {
     const depthwise_axis *axis = &plan->axis[1];
@@ -107,7 +107,7 @@ static void find_rows(const depthwise_nhwc_plan *plan, const place *at, int64_t 
 }
 
 /* The addresses of a block. */
-static void make_table(const work *w, depthwise_block *b, const place *at)
+static void make_table(const work *w, depthwise_block *b, const position *at)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const depthwise_axis *axis = plan->axis;
@@ -122,7 +122,7 @@ static void make_table(const work *w, depthwise_block *b, const place *at)
             const int64_t y = at->rows.at + j * axis[1].apart;
             const bool is_inside = y >= 0 && y < plan->geometry.in[1];
             to = fill_pixels(w, is_inside ? slice + row_at(plan, y) : NULL, x, plan->unit,
-                             plan->reach, to);
+                             plan->field, to);
         }
     }
     set_shape(w, b, at, first, count);
@@ -137,7 +137,7 @@ static const float *moved(const float *x, int64_t by)
 
 /* Entries first to end - 1 of each row of a table that slides: `outside`, or (NULL) the pixels of
  * the anchor's first block. */
-static void set_entries(const work *w, const place *at, int64_t first, int64_t end,
+static void set_entries(const work *w, const position *at, int64_t first, int64_t end,
                         const float *outside)
 {
     const depthwise_nhwc_plan *plan = w->plan;
@@ -149,7 +149,7 @@ static void set_entries(const work *w, const place *at, int64_t first, int64_t e
     for (int64_t i = 0; i < at->slices.count; i++) {
         const float *slice =
             moved(slice_of(w, at->slices.at + (at->slices.first + i) * axis[0].apart), start);
-        for (int64_t j = 0; j < rows; j++, to += plan->reach) {
+        for (int64_t j = 0; j < rows; j++, to += plan->field) {
             const float *row = moved(slice, row_at(plan, w->anchor + j * axis[1].apart));
             for (int64_t q = first; q < end; q++) {
                 to[q] = outside ? outside : moved(row, q * step);
@@ -160,9 +160,9 @@ static void set_entries(const work *w, const place *at, int64_t first, int64_t e
 
 static void run_block(const depthwise_nhwc_plan *plan, const depthwise_block *b, int64_t height)
 {
-    if (plan->mix) {
-        RY_ISA_SYMBOL(depthwise_nhwc_mixed)
-        (b, plan->mix, plan->window, plan->stride, height, plan->pixels);
+    if (plan->sources) {
+        RY_ISA_SYMBOL(depthwise_nhwc_permuted)
+        (b, plan->sources, plan->window, plan->stride, height, plan->pixels);
     } else {
         RY_ISA_SYMBOL(depthwise_nhwc_block)(b, plan->window, plan->stride, height, plan->pixels);
     }
@@ -170,7 +170,7 @@ static void run_block(const depthwise_nhwc_plan *plan, const depthwise_block *b,
 
 /* A table that slides from block to block, and from line to line of a slice where a ring's rows do
  * not turn, begins with this one. */
-static void anchor(work *w, depthwise_block *b, const place *at)
+static void anchor(work *w, depthwise_block *b, const position *at)
 {
     const bool line_interleave = w->plan->staged && w->plan->ring < w->plan->geometry.in[1];
     if (w->anchored != at->height || w->anchor_slice != at->z ||
@@ -179,35 +179,35 @@ static void anchor(work *w, depthwise_block *b, const place *at)
         w->anchor = at->rows.at;
         w->anchor_slice = at->z;
         set_shape(w, b, at, 0, at->height == 2 ? w->plan->table_rows : at->rows.count);
-        set_entries(w, at, 0, w->plan->reach, NULL);
+        set_entries(w, at, 0, w->plan->field, NULL);
     }
 }
 
 /* A block that reaches out of x's columns, and has its pixel 0 there: entries outside are changed
  * for it and changed back. */
-static void run_edge(const work *w, depthwise_block *b, int64_t x, const place *at)
+static void run_edge(const work *w, depthwise_block *b, int64_t x, const position *at)
 {
     const depthwise_nhwc_plan *plan = w->plan;
-    const int64_t reach = plan->reach;
-    const ry_window_range inside = ry_window_inside(plan->axis[2].in, x, plan->unit, reach);
+    const int64_t field = plan->field;
+    const ry_window_range inside = ry_window_inside(plan->axis[2].in, x, plan->unit, field);
     const float *zeros = moved(w->zeros, -b->shift);
     if (inside.begin > 0) {
         set_entries(w, at, 0, inside.begin, zeros);
     }
-    if (inside.end < reach) {
-        set_entries(w, at, inside.end, reach, zeros);
+    if (inside.end < field) {
+        set_entries(w, at, inside.end, field, zeros);
     }
     run_block(plan, b, at->height);
     if (inside.begin > 0) {
         set_entries(w, at, 0, inside.begin, NULL);
     }
-    if (inside.end < reach) {
-        set_entries(w, at, inside.end, reach, NULL);
+    if (inside.end < field) {
+        set_entries(w, at, inside.end, field, NULL);
     }
 }
 
 /* Where a block writes. */
-static void set_outputs(const work *w, depthwise_block *b, const place *at, float *sums)
+static void set_outputs(const work *w, depthwise_block *b, const position *at, float *sums)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
@@ -236,14 +236,14 @@ static void set_outputs(const work *w, depthwise_block *b, const place *at, floa
 }
 
 /* Are all rows of a table inside x? */
-static bool reads_inside(const depthwise_nhwc_plan *plan, const place *at)
+static bool reads_inside(const depthwise_nhwc_plan *plan, const position *at)
 {
     return at->rows.at >= 0 &&
            at->rows.at + (plan->table_rows - 1) * plan->axis[1].apart < plan->axis[1].in;
 }
 
 /* The columns of a class. */
-static void run_class(const work *w, depthwise_block *b, place *at, int64_t line, float *sums)
+static void run_class(const work *w, depthwise_block *b, position *at, int64_t line, float *sums)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const int64_t columns = depthwise_axis_outputs(&plan->axis[2], at->class),
@@ -254,7 +254,7 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
     /* a block that reads no pixel outside x, in the rows that it does not leave out, moves on from
      * the one before */
     const bool lines = at->height == 1 || plan->window > 3 || reads_inside(plan, at);
-    const int64_t reach = (plan->pixels - 1) * plan->axis[2].move +
+    const int64_t field = (plan->pixels - 1) * plan->axis[2].move +
                           (plan->axis[2].class[at->class].taps - 1) * plan->axis[2].apart;
     int64_t x = plan->axis[2].class[at->class].at;
     bool within = false;
@@ -262,7 +262,7 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
     for (at->q = 0; at->q < columns;
          at->q += plan->pixels, x += plan->pixels * plan->axis[2].move) {
         const bool still = within;
-        within = lines && x >= 0 && x + reach < plan->axis[2].in;
+        within = lines && x >= 0 && x + field < plan->axis[2].in;
         if (still && within) {
             b->shift += x_step;
         } else {
@@ -287,7 +287,7 @@ static void run_class(const work *w, depthwise_block *b, place *at, int64_t line
 }
 
 /* A line, or two, of which all rows are inside x, by a table that slides. */
-static void run_sliding(work *w, depthwise_block *b, place *at, float *sums)
+static void run_sliding(work *w, depthwise_block *b, position *at, float *sums)
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const ry_conv_geometry *g = &plan->geometry;
@@ -295,7 +295,7 @@ static void run_sliding(work *w, depthwise_block *b, place *at, float *sums)
                   pixel = pixel_step(w);
     const int64_t move = pixels * plan->axis[2].move,
                   y_step = pixels * (plan->planes_out ? plan->sum_step : plan->phase.y_step[2]);
-    const int64_t last = (plan->reach - 1) * plan->unit;
+    const int64_t last = (plan->field - 1) * plan->unit;
     anchor(w, b, at);
     b->fresh = plan->fetches && b->slices > 0 ? ry_min(b->rows, height * g->stride[1]) : 0;
     b->prefetch_x = move * pixel;
@@ -317,7 +317,7 @@ static void run_sliding(work *w, depthwise_block *b, place *at, float *sums)
 }
 
 /* Does a line read all rows of the window, or do two, by a table that may slide? */
-static bool slides(const depthwise_nhwc_plan *plan, const place *at)
+static bool slides(const depthwise_nhwc_plan *plan, const position *at)
 {
     if (!plan->slides || at->height == 1) {
         return plan->slides && at->rows.first == 0 && at->rows.count == at->rows.class->taps;
@@ -330,7 +330,7 @@ static void run_line(work *w, depthwise_block *b, int64_t line, int64_t height, 
 {
     const depthwise_nhwc_plan *plan = w->plan;
     const int64_t rows = plan->geometry.out[1];
-    place at = {.z = line / rows, .y = line % rows, .height = height};
+    position at = {.z = line / rows, .y = line % rows, .height = height};
     at.slices = ry_depthwise_axis_inside(&plan->axis[0], at.z);
     at.rows = ry_depthwise_axis_inside(&plan->axis[1], at.y);
     if (slides(plan, &at)) {
@@ -428,7 +428,7 @@ static void run_part(const ry_cpu_launch *launch, int64_t image, int64_t first_l
               .reading = RY_AT(depthwise_reading, scratch, plan->vectors),
               .lanes = RY_AT(int32_t, scratch, plan->at)};
     memset(w.zeros, 0, plan->dump);
-    for (int64_t i = 0; plan->mix && i < plan->multiplier * RY_W; i++) {
+    for (int64_t i = 0; plan->sources && i < plan->multiplier * RY_W; i++) {
         /* lanes behind the last real lane repeat its read */
         w.lanes[i] = (int32_t)((i / RY_W + ry_min(i % RY_W, plan->lanes - 1)) / plan->multiplier *
                                plan->depth);
@@ -446,7 +446,7 @@ static void run_part(const ry_cpu_launch *launch, int64_t image, int64_t first_l
         w.channels = ry_min(end - w.channel, plan->channels);
         w.input = w.channel / plan->multiplier * plan->depth;
         w.inputs = ((w.channel + w.channels - 1) / plan->multiplier + 1) * plan->depth - w.input;
-        if (plan->mix) {
+        if (plan->sources) {
             set_readings(&w);
         }
         run_channels(&w, first_line, end_line);

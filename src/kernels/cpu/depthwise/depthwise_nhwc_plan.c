@@ -33,7 +33,7 @@ static int64_t last_lane(const ry_conv_geometry *g, int width)
 
 /* How many of x's vectors those of `lanes` outputs are picked from, for one channel of each group:
  * 1 or 2; 0: more. */
-static int mix_of(const ry_conv_geometry *g, int64_t lanes, int width)
+static int sources_of(const ry_conv_geometry *g, int64_t lanes, int width)
 {
     const int64_t last =
         lanes == width ? last_lane(g, width) : (lanes / g->channels_out - 1) * g->channels_in;
@@ -41,7 +41,7 @@ static int mix_of(const ry_conv_geometry *g, int64_t lanes, int width)
 }
 
 /* In x, from the first to the last line that a line of y reads, and one. */
-static int64_t reach_of(const depthwise_axis *axis)
+static int64_t field_of(const depthwise_axis *axis)
 {
     return axis->high - axis->low + 1;
 }
@@ -88,7 +88,7 @@ static bool find_axes(const ry_conv_geometry *g, depthwise_nhwc_plan *plan)
 
 static bool has_lanes(const ry_conv_geometry *g, int width)
 {
-    return mix_of(g, width, width) > 0 || g->channels_out < width;
+    return sources_of(g, width, width) > 0 || g->channels_out < width;
 }
 
 bool ry_depthwise_nhwc_suits(const ry_problem *problem, int width)
@@ -105,7 +105,7 @@ bool ry_depthwise_nhwc_suits(const ry_problem *problem, int width)
     }
     const int64_t slices =
         is_flat(g) ? 0
-                   : reach_of(&plan.axis[0]) * g->in[1] * g->in[2] * width * (int64_t)sizeof(float);
+                   : field_of(&plan.axis[0]) * g->in[1] * g->in[2] * width * (int64_t)sizeof(float);
     return g->kernel[0] * g->kernel[1] * g->kernel[2] <= RY_LIMIT_DEPTHWISE_TAPS &&
            has_lanes(g, width) && slices <= RING_SUITS;
 }
@@ -161,7 +161,7 @@ static bool has_two(const depthwise_nhwc_plan *plan)
 {
     const int64_t taps = plan->axis[1].taps;
     const bool wide =
-        (plan->window == 5 || plan->window == 7) && taps >= plan->stride && !plan->mix;
+        (plan->window == 5 || plan->window == 7) && taps >= plan->stride && !plan->sources;
     return plan->geometry.out[1] > 1 && (wide || (plan->window == 3 && taps == 3));
 }
 
@@ -194,7 +194,7 @@ static void set_pixels(depthwise_nhwc_plan *plan, int64_t pixels)
     plan->unit = max == 1 ? columns->move : common_divisor(columns->move, columns->apart);
     plan->pixel_step = columns->move / plan->unit;
     plan->tap_step = max == 1 ? 1 : columns->apart / plan->unit;
-    plan->reach = (plan->pixels - 1) * plan->pixel_step + (max - 1) * plan->tap_step + 1;
+    plan->field = (plan->pixels - 1) * plan->pixel_step + (max - 1) * plan->tap_step + 1;
     plan->table_rows = plan->height == 2 ? plan->stride + rows->taps : rows->taps;
 }
 
@@ -206,13 +206,13 @@ static void choose_lanes(int width, depthwise_nhwc_plan *plan)
     for (int64_t lanes = width; lanes > 0;
          lanes = lanes == width ? (width - 1) / plan->multiplier * plan->multiplier
                                 : lanes - plan->multiplier) {
-        const int mix = mix_of(g, lanes, width);
+        const int sources = sources_of(g, lanes, width);
         const double cost =
-            ry_depthwise_nhwc_tap_cycles(plan, mix) * (double)ry_ceil_div(plan->outputs, lanes);
-        if (mix > 0 && (best < 0 || cost < best)) {
+            ry_depthwise_nhwc_tap_cycles(plan, sources) * (double)ry_ceil_div(plan->outputs, lanes);
+        if (sources > 0 && (best < 0 || cost < best)) {
             best = cost;
             plan->lanes = lanes;
-            plan->mix = mix;
+            plan->sources = sources;
         }
     }
 }
@@ -220,7 +220,7 @@ static void choose_lanes(int width, depthwise_nhwc_plan *plan)
 /* Channels of x that `channels` neighbouring outputs read, at most, full vectors. */
 static int64_t inputs_of(const depthwise_nhwc_plan *plan, int64_t channels, int width)
 {
-    return plan->mix
+    return plan->sources
                ? ry_round_up((ry_ceil_div(channels - 1, plan->multiplier) + 1) * plan->depth, width)
                : channels;
 }
@@ -228,8 +228,8 @@ static int64_t inputs_of(const depthwise_nhwc_plan *plan, int64_t channels, int 
 static void choose_ring(int width, const ry_machine *machine, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    plan->slices = g->in[0] == 1 ? 1 : reach_of(&plan->axis[0]);
-    plan->ring = (plan->height - 1) * plan->axis[1].move + reach_of(&plan->axis[1]);
+    plan->slices = g->in[0] == 1 ? 1 : field_of(&plan->axis[0]);
+    plan->ring = (plan->height - 1) * plan->axis[1].move + field_of(&plan->axis[1]);
     const bool full =
         plan->planes_in && plan->dense_in &&
         g->in[1] * g->in[2] * width * (int64_t)sizeof(float) <=
@@ -241,13 +241,14 @@ static void choose_ring(int width, const ry_machine *machine, depthwise_nhwc_pla
 
 /* Channels of a part that go through the rows together: as many as have what a block needs, and
  * what is staged, in their caches. */
-static int64_t near_channels(int width, const ry_machine *machine, const depthwise_nhwc_plan *plan)
+static int64_t cached_channels(int width, const ry_machine *machine,
+                               const depthwise_nhwc_plan *plan)
 {
     const depthwise_axis *columns = &plan->axis[2];
     const int64_t size = (int64_t)sizeof(float),
-                  reach = (plan->pixels - 1) * columns->move + reach_of(columns);
+                  field = (plan->pixels - 1) * columns->move + field_of(columns);
     /* a vector's pixels that a block reads and writes, and weights */
-    const int64_t read = ry_ceil_div(ry_min(reach, plan->reach) * plan->table_rows *
+    const int64_t read = ry_ceil_div(ry_min(field, plan->field) * plan->table_rows *
                                          plan->axis[0].taps * plan->depth,
                                      plan->multiplier);
     const int64_t each = read + plan->taps * plan->depth + plan->height * plan->pixels;
@@ -290,14 +291,14 @@ static bool set_window(int width, depthwise_nhwc_plan *plan, int64_t window)
         plan->window = window;
         plan->stride = parted.move / parted.apart;
     }
-    if (plan->mix) {
+    if (plan->sources) {
         choose_lanes(width, plan);
     }
     plan->packed_step = ry_ceil_div(plan->outputs, plan->lanes) * width;
     return true;
 }
 
-static void place(int width, depthwise_nhwc_plan *plan)
+static void position(int width, depthwise_nhwc_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t size = (int64_t)sizeof(float),
@@ -310,15 +311,15 @@ static void place(int width, depthwise_nhwc_plan *plan)
     plan->sum_step = ry_round_up(plan->channels, width);
     plan->plane = plan->ring * g->in[2] * plan->inputs;
     size_t at =
-        ry_aligned((size_t)((plan->mix ? plan->inputs + NHWC_DEPTH : plan->channels) * size));
+        ry_aligned((size_t)((plan->sources ? plan->inputs + NHWC_DEPTH : plan->channels) * size));
     plan->dump = ry_room(&at, plan->channels, (size_t)size);
     plan->sums = ry_room(&at, plan->through ? held * plan->sum_step : 0, (size_t)size);
     plan->ring_at = ry_room(&at, plan->staged ? plan->slices * plan->plane : 0, (size_t)size);
     plan->table =
-        ry_room(&at, plan->axis[0].taps * plan->table_rows * plan->reach, sizeof(float *));
-    plan->vectors = ry_room(&at, plan->mix ? ry_ceil_div(plan->channels, plan->lanes) : 0,
+        ry_room(&at, plan->axis[0].taps * plan->table_rows * plan->field, sizeof(float *));
+    plan->vectors = ry_room(&at, plan->sources ? ry_ceil_div(plan->channels, plan->lanes) : 0,
                             sizeof(depthwise_reading));
-    plan->at = ry_room(&at, plan->mix ? plan->multiplier * width : 0, sizeof(int32_t));
+    plan->at = ry_room(&at, plan->sources ? plan->multiplier * width : 0, sizeof(int32_t));
     plan->scratch = at;
 }
 
@@ -336,7 +337,7 @@ static void read_problem(const ry_query *query, depthwise_nhwc_plan *plan)
     plan->lanes = query->kernel->simd.width;
     plan->lines = g->out[0] * g->out[1];
     plan->costs = ry_cost_column_of(query->target->machine, query->kernel->simd.width);
-    plan->mix = plan->depth > 1 || plan->multiplier > 1;
+    plan->sources = plan->depth > 1 || plan->multiplier > 1;
     float low, high;
     plan->staged = plan->planes_in || ry_type_of(&problem->in[0]) != RY_f32;
     plan->through = plan->planes_out || ry_type_of(&problem->out[0]) != RY_f32 ||
@@ -379,8 +380,8 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
         break;
     case NHWC_PART: ry_knob_values_add(values, ry_depthwise_nhwc_part(query, plan)); break;
     default:
-        ry_knob_values_add(values,
-                           near_channels(query->kernel->simd.width, query->target->machine, plan));
+        ry_knob_values_add(
+            values, cached_channels(query->kernel->simd.width, query->target->machine, plan));
     }
 }
 
@@ -436,7 +437,7 @@ bool ry_depthwise_nhwc_plan_make(const ry_query *query, depthwise_nhwc_plan *pla
     plan->cut = (ry_task_cut){
         {{plan->geometry.batch, 1}, {plan->lines, plan->rows}, {plan->outputs, plan->part}}};
     plan->fetches = fetches(query, plan);
-    place(query->kernel->simd.width, plan);
+    position(query->kernel->simd.width, plan);
     return true;
 }
 

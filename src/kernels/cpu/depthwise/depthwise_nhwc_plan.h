@@ -88,11 +88,11 @@ typedef struct depthwise_nhwc_plan {
     int64_t stride;               /* stride of that variant: column moves in steps of the table */
     int64_t unit;                 /* table: in x from an entry to the next */
     int64_t pixel_step, tap_step; /* from a pixel of a block, from a tap of a row to the next */
-    int64_t reach;                /* entries of a row */
+    int64_t field;                /* entries of a row */
     int64_t table_rows;           /* rows of a slice at most */
     int64_t slices, ring, plane;  /* ring: slices, rows of a slice, floats of a slice */
     int64_t sum_step, hold;       /* sums: floats between pixels, lines */
-    int mix;
+    int sources;
     double cycles; /* cycles of all tasks */
     bool staged, planes_in, through, planes_out, activated;
     bool fetches;             /* lines of x and y ahead */
@@ -112,7 +112,7 @@ bool ry_depthwise_nhwc_takes_16(const ry_problem *problem);
 int64_t ry_depthwise_nhwc_window(const ry_query *query);
 
 /* Cycles of a vector of a tap, whose x is one vector or mixed from some. */
-double ry_depthwise_nhwc_tap_cycles(const depthwise_nhwc_plan *plan, int mix);
+double ry_depthwise_nhwc_tap_cycles(const depthwise_nhwc_plan *plan, int sources);
 /* Cycles of all sums: of taps, of a pixel's start and end, of planes and conversions behind. */
 double ry_depthwise_nhwc_sum_cycles(const depthwise_nhwc_plan *plan);
 /* Cycles of all tasks: also of staging and of addresses. */

@@ -47,18 +47,18 @@ RY_INLINE void transpose_pixels(const depthwise_work *w, const ry_dtype dtype, c
                 __builtin_prefetch(from[i] + ahead, 0, 3);
             }
             ry_vf_transpose(v);
-            float *place = to + p * inputs + c;
+            float *position = to + p * inputs + c;
             if (count == RY_W) {
 #pragma GCC unroll 16
                 for (int i = 0; i < RY_W; i++) {
-                    ry_vf_store(place + i * inputs, v[i]);
+                    ry_vf_store(position + i * inputs, v[i]);
                 }
                 continue;
             }
 #pragma GCC unroll 16
             for (int i = 0; i < RY_W; i++) {
                 if (i < count) {
-                    ry_vf_store(place + i * inputs, v[i]);
+                    ry_vf_store(position + i * inputs, v[i]);
                 }
             }
         }

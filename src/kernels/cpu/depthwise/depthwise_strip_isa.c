@@ -3,14 +3,15 @@
 #include "kernels/cpu/depthwise/depthwise_strip.h"
 #include "kernels/cpu/parts/tile_lines.h"
 
-RY_INLINE ry_vf load_near(const float *x, ry_vm mask, const bool masked)
+RY_INLINE ry_vf load_contiguous(const float *x, ry_vm mask, const bool masked)
 {
     return ry_vf_keep(masked ? ry_vf_load_m(x, mask) : ry_vf_load(x));
 }
 
 RY_INLINE void load_pair(const float *x, const ry_vm mask[2], const bool masked, ry_vf pair[2])
 {
-    const ry_vf a = load_near(x, mask[0], masked), b = load_near(x + RY_W, mask[1], masked);
+    const ry_vf a = load_contiguous(x, mask[0], masked),
+                b = load_contiguous(x + RY_W, mask[1], masked);
     ry_vf_deinterleave_loose(a, b, &pair[0], &pair[1]);
 }
 
@@ -24,15 +25,15 @@ typedef struct columns {
     ry_vf w[3][STRIP_TAPS];
 } columns;
 
-RY_INLINE void add_near(const columns *c, ry_vf *sum, const int height, const int taps,
-                        const int vectors, const bool masked, const bool full)
+RY_INLINE void add_contiguous(const columns *c, ry_vf *sum, const int height, const int taps,
+                              const int vectors, const bool masked, const bool full)
 {
 #pragma GCC unroll 16
     for (int j = 0; j < height + taps - 1; j++) {
         if (full || c->inside >> j & 1) {
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
-                const ry_vf x = load_near(c->x + j * c->pitch + v * RY_W, c->mask[0], masked);
+                const ry_vf x = load_contiguous(c->x + j * c->pitch + v * RY_W, c->mask[0], masked);
                 add_row(sum + v, c->w[0], x, j, height, taps, 1, vectors);
             }
         }
@@ -55,7 +56,7 @@ RY_INLINE void add_evens(const columns *c, ry_vf *sum, const int height, const i
 
 /* Row i in an order in which neighbours add to other sums, so that none waits for the one before.
  */
-RY_INLINE int apart_rows(int i, int rows)
+RY_INLINE int strided_rows(int i, int rows)
 {
     return rows % 2 && rows > 4 ? 4 * i % rows : i;
 }
@@ -66,7 +67,7 @@ RY_INLINE void add_pair(const columns *c, ry_vf *sum, const int height, const in
 {
 #pragma GCC unroll 24
     for (int i = 0; i < (height - 1) * 2 + taps; i++) {
-        const int j = apart_rows(i, (height - 1) * 2 + taps);
+        const int j = strided_rows(i, (height - 1) * 2 + taps);
         if (full || c->inside >> j & 1) {
             const float *x = c->x + j * c->pitch;
             ry_vf pair[2];
@@ -104,7 +105,7 @@ RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const 
             load_weights(c.w[0], weight, taps);
             set_masks(&c, mask ? mask + i : NULL);
             c.x = x + i * s->plan->geometry.dilation[2];
-            add_near(&c, sum, height, taps, vectors, mask != NULL, full);
+            add_contiguous(&c, sum, height, taps, vectors, mask != NULL, full);
         }
         return;
     }
@@ -155,9 +156,9 @@ RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t 
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 const float *row = x + j * pitch + v * RY_W;
-                const ry_vf x0 = load_near(row, first, mask != NULL),
-                            x1 = load_near(row + step, second, mask != NULL);
-                const ry_vf x2 = load_near(row + 2 * step, third, mask != NULL);
+                const ry_vf x0 = load_contiguous(row, first, mask != NULL),
+                            x1 = load_contiguous(row + step, second, mask != NULL);
+                const ry_vf x2 = load_contiguous(row + 2 * step, third, mask != NULL);
                 add_row(sum + v, w[0], x0, j, height, 3, 1, vectors);
                 add_row(sum + v, w[1], x1, j, height, 3, 1, vectors);
                 add_row(sum + v, w[2], x2, j, height, 3, 1, vectors);
@@ -285,8 +286,8 @@ RY_INLINE void sum_squares(const strip *s, const int height, const int stride, c
 typedef void (*columns_function)(const strip *s, int64_t v, int64_t mask);
 
 /* The same for windows of any size; `mask`: where the masks of a column begin. */
-RY_INLINE void sum_apart(const strip *s, columns_function edge, columns_function one,
-                         columns_function some, const int vectors)
+RY_INLINE void sum_strided(const strip *s, columns_function edge, columns_function one,
+                           columns_function some, const int vectors)
 {
     const depthwise_nchw_plan *plan = s->plan;
     const int64_t end = plan->vectors - plan->right;
@@ -313,13 +314,13 @@ RY_INLINE void sum_apart(const strip *s, columns_function edge, columns_function
         sum_columns(s, v, (masked) ? s->plan->mask + mask : NULL, NULL, height, stride, vectors, \
                     full);                                                                       \
     }
-#define STRIP(name, height, stride, vectors, full)                   \
-    APART(name##_edge, height, stride, 1, true, full)                \
-    APART(name##_one, height, stride, 1, false, full)                \
-    APART(name##_some, height, stride, vectors, false, full)         \
-    static void name(const strip *s)                                 \
-    {                                                                \
-        sum_apart(s, name##_edge, name##_one, name##_some, vectors); \
+#define STRIP(name, height, stride, vectors, full)                     \
+    APART(name##_edge, height, stride, 1, true, full)                  \
+    APART(name##_one, height, stride, 1, false, full)                  \
+    APART(name##_some, height, stride, vectors, false, full)           \
+    static void name(const strip *s)                                   \
+    {                                                                  \
+        sum_strided(s, name##_edge, name##_one, name##_some, vectors); \
     }
 #define SQUARE(name, height, stride, vectors, full)    \
     static void name(const strip *s)                   \

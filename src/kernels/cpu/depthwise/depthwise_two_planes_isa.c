@@ -60,7 +60,7 @@ RY_INLINE void add_columns(const pair *p, int64_t first_row, int64_t s, ry_vf *s
                         b = ry_vf_load_m(x[1] + j * pitch, row);
 #pragma GCC unroll 4
             for (int i = 0; i < wide; i++) {
-                add_row(sum, w[i], ry_vf_pick(a, b, lane[i], keep[i]), j, height, taps, stride);
+                add_row(sum, w[i], ry_vf_permute2(a, b, lane[i], keep[i]), j, height, taps, stride);
             }
         }
     }

@@ -19,8 +19,8 @@ RY_INLINE const float *row_of(const two_strips *h, int half, const int j, int64_
     return h->inside[half] >> j & 1 ? h->x[half] + j * h->pitch + at : nothing + RY_W;
 }
 
-RY_INLINE void add_near(const two_strips *h, int64_t at, ry_vm mask, const ry_vf *w, ry_vf *sum,
-                        const int taps)
+RY_INLINE void add_contiguous(const two_strips *h, int64_t at, ry_vm mask, const ry_vf *w,
+                              ry_vf *sum, const int taps)
 {
 #pragma GCC unroll 16
     for (int j = 0; j < HEIGHT + taps - 1; j++) {
@@ -42,7 +42,7 @@ RY_INLINE void add_columns(const two_strips *full, const strip *s, const uint32_
     for (int64_t i = 0; i < width; i++, weight += taps) {
         ry_vf w[STRIP_TAPS];
         load_weights(w, weight, taps);
-        add_near(&h, i * step, ry_vm_bits(mask[i] & ((1u << RY_W / 2) - 1)), w, sum, taps);
+        add_contiguous(&h, i * step, ry_vm_bits(mask[i] & ((1u << RY_W / 2) - 1)), w, sum, taps);
     }
 }
 

@@ -31,7 +31,7 @@ static uint8_t loop_type(ry_dtype dtype)
 
 static bool is_fixed(const compiler *c, int i)
 {
-    return c->reg[i].home == RY_HOME_SINGLE && c->last_use[i] == UINT16_MAX;
+    return c->reg[i].storage == RY_STORAGE_SINGLE && c->last_use[i] == UINT16_MAX;
 }
 
 static uint16_t new_buffer(compiler *c)
@@ -49,17 +49,17 @@ static ry_expr_register in_buffer(compiler *c, uint8_t type)
 {
     uint32_t size = ry_expr_loop_size((ry_loop_type)type);
     c->plan->element = size > c->plan->element ? size : c->plan->element;
-    return (ry_expr_register){RY_HOME_BUFFER, type, new_buffer(c)};
+    return (ry_expr_register){RY_STORAGE_BUFFER, type, new_buffer(c)};
 }
 
 static ry_expr_register in_single(compiler *c, uint8_t type)
 {
-    return (ry_expr_register){RY_HOME_SINGLE, type, (uint16_t)c->plan->singles++};
+    return (ry_expr_register){RY_STORAGE_SINGLE, type, (uint16_t)c->plan->singles++};
 }
 
 static void release(compiler *c, int reg)
 {
-    if (c->reg[reg].home == RY_HOME_BUFFER) {
+    if (c->reg[reg].storage == RY_STORAGE_BUFFER) {
         c->busy[c->reg[reg].at] = 0;
     }
 }
@@ -141,7 +141,7 @@ static int value_of(compiler *c, int instruction, ry_dtype dtype)
 /* A buffer full of a single value; `made` says that it must be released. */
 static int expanded(compiler *c, int reg, bool *made)
 {
-    *made = c->reg[reg].home == RY_HOME_SINGLE;
+    *made = c->reg[reg].storage == RY_STORAGE_SINGLE;
     if (!*made) {
         return reg;
     }
@@ -232,7 +232,7 @@ static void emit_code(compiler *c, int i, const int *value, uint8_t type, bool s
     bool made[3] = {false, false, false}, scalar = false;
     assert(operands <= 3);
     if (!single && operands == 2) {
-        bool a = c->reg[at[0]].home == RY_HOME_SINGLE,
+        bool a = c->reg[at[0]].storage == RY_STORAGE_SINGLE,
              square = code == RY_EXPR_pow &&
                       c->program->code[in->operand[1]].code == RY_EXPR_constant &&
                       c->program->code[in->operand[1]].value == 2;
@@ -244,7 +244,7 @@ static void emit_code(compiler *c, int i, const int *value, uint8_t type, bool s
             at[0] = value[1];
             at[1] = value[0];
         }
-        scalar = c->reg[at[1]].home == RY_HOME_SINGLE;
+        scalar = c->reg[at[1]].storage == RY_STORAGE_SINGLE;
     }
     for (int k = 0; k < operands && !single; k++) {
         if (!(scalar && k == 1)) {
@@ -310,7 +310,7 @@ static void compile_instruction(compiler *c, int i)
     bool single = true;
     for (int k = 0; k < operands; k++) {
         value[k] = value_of(c, in->operand[k], operand_type(c, i, k));
-        single = single && c->reg[value[k]].home == RY_HOME_SINGLE;
+        single = single && c->reg[value[k]].storage == RY_STORAGE_SINGLE;
     }
     add_cost(c, in->code, operands > 0 ? c->reg[value[0]].type : (uint8_t)RY_LOOP_f32);
     const bool stored = !single && is_rounded_by_store(c, i, value[0]);
@@ -322,7 +322,7 @@ static void compile_instruction(compiler *c, int i)
         uint8_t type = loop_type(c->types[i]);
         int output = single ? -1 : direct_output(c, i);
         c->reg[i] = single        ? in_single(c, type)
-                    : output >= 0 ? (ry_expr_register){RY_HOME_MEMORY, type,
+                    : output >= 0 ? (ry_expr_register){RY_STORAGE_MEMORY, type,
                                                        (uint16_t)(c->plan->inputs + output)}
                                   : in_buffer(c, type);
         if (output >= 0) {
@@ -389,7 +389,7 @@ static void bind_inputs(compiler *c)
         operand->reg = (uint16_t)i;
         if (operand->mode == RY_EXPR_DIRECT) {
             c->reg[i] =
-                (ry_expr_register){RY_HOME_MEMORY, operand->type, c->program->code[i].index};
+                (ry_expr_register){RY_STORAGE_MEMORY, operand->type, c->program->code[i].index};
         } else if (operand->mode == RY_EXPR_INVARIANT) {
             c->reg[i] = in_buffer(c, operand->type);
             c->last_use[i] = UINT16_MAX - 1;

@@ -49,12 +49,12 @@ static bool matches(const ry_expr_plan *plan, const ry_expr_step *step, int at, 
             (wanted[k].code == UINT16_MAX ? !is_byte(s->code) : s->code != wanted[k].code) ||
             (k > 0 && s->a != s[-1].y) ||
             (k + 1 < FUSED &&
-             (reg[s->y].home != RY_HOME_BUFFER || readers(step, count, s->y) != 1))) {
+             (reg[s->y].storage != RY_STORAGE_BUFFER || readers(step, count, s->y) != 1))) {
             return false;
         }
     }
     const ry_expr_register from = reg[step[at].a], to = reg[step[at + FUSED - 1].y];
-    return from.home != RY_HOME_BUFFER || to.home != RY_HOME_BUFFER || from.at != to.at;
+    return from.storage != RY_STORAGE_BUFFER || to.storage != RY_STORAGE_BUFFER || from.at != to.at;
 }
 
 static void join(ry_expr_step *step, int at, int *count, ry_expr_step fused)

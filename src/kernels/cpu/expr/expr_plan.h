@@ -85,10 +85,14 @@ typedef struct ry_expr_step {
     uint16_t code, y, a, b, c;
 } ry_expr_step;
 
-typedef enum ry_expr_home { RY_HOME_BUFFER, RY_HOME_SINGLE, RY_HOME_MEMORY } ry_expr_home;
+typedef enum ry_expr_storage {
+    RY_STORAGE_BUFFER,
+    RY_STORAGE_SINGLE,
+    RY_STORAGE_MEMORY
+} ry_expr_storage;
 
 typedef struct ry_expr_register {
-    uint8_t home, type;
+    uint8_t storage, type;
     uint16_t at; /* buffer or single value */
 } ry_expr_register;
 

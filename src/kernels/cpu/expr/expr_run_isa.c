@@ -208,7 +208,7 @@ static void start(expr_runner *r, const ry_cpu_launch *launch, bool tiles)
                        .launch = launch};
     r->operand = ry_expr_plan_part(plan, plan->operands_at);
     r->step = ry_expr_plan_part(plan, plan->steps_at);
-    r->place = ry_expr_plan_part(plan, plan->registers_at);
+    r->position = ry_expr_plan_part(plan, plan->registers_at);
     r->reduction = ry_expr_plan_part(plan, plan->reductions_at);
     r->reg = RY_AT(void *, scratch, plan->pointers_at);
     r->row = RY_AT(int64_t, scratch, plan->rows_at);
@@ -220,11 +220,11 @@ static void start(expr_runner *r, const ry_cpu_launch *launch, bool tiles)
     size_t buffer =
         ((size_t)plan->elements * plan->element + RY_ALIGNMENT - 1) / RY_ALIGNMENT * RY_ALIGNMENT;
     for (int i = 0; i < plan->registers; i++) {
-        const ry_expr_register *place = &r->place[i];
-        r->reg[i] = place->home == RY_HOME_SINGLE
-                        ? (void *)(scratch + plan->singles_at + (size_t)place->at * 8)
-                    : place->home == RY_HOME_BUFFER
-                        ? (void *)(scratch + plan->buffers_at + place->at * buffer)
+        const ry_expr_register *position = &r->position[i];
+        r->reg[i] = position->storage == RY_STORAGE_SINGLE
+                        ? (void *)(scratch + plan->singles_at + (size_t)position->at * 8)
+                    : position->storage == RY_STORAGE_BUFFER
+                        ? (void *)(scratch + plan->buffers_at + position->at * buffer)
                         : NULL;
     }
     const ry_expr_number *number = ry_expr_plan_part(plan, plan->numbers_at);

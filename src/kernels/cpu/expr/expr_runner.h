@@ -12,7 +12,7 @@ typedef struct expr_runner {
     const ry_cpu_launch *launch;
     const ry_expr_operand *operand;
     const ry_expr_step *step;
-    const ry_expr_register *place;
+    const ry_expr_register *position;
     const ry_expr_reduction *reduction;
     void **reg;
     int64_t *row;   /* byte offsets: row[p * row_stride + r] of operand p and row r */

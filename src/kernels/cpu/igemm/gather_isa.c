@@ -37,10 +37,10 @@ RY_INLINE ry_vf load_entry(const ry_dtype dtype, const int steps, const char *x,
     const ry_vi index = ry_vi_add(lane, ry_vi_set(-(int32_t)e->shift));
     const ry_vm keep = ry_vm_bits(e->mask);
     if (e->reads == EVERY_ELEMENT) {
-        return ry_vf_pick(ry_load_full(dtype, from), ry_load_full(dtype, behind), index, keep);
+        return ry_vf_permute2(ry_load_full(dtype, from), ry_load_full(dtype, behind), index, keep);
     }
-    return ry_vf_pick(ry_load_masked(dtype, from, ry_vm_bits(e->reads & RY_EVERY_LANE)),
-                      ry_load_masked(dtype, behind, ry_vm_bits(e->reads >> RY_W)), index, keep);
+    return ry_vf_permute2(ry_load_masked(dtype, from, ry_vm_bits(e->reads & RY_EVERY_LANE)),
+                          ry_load_masked(dtype, behind, ry_vm_bits(e->reads >> RY_W)), index, keep);
 }
 
 /* One micro-panel: `vectors` vectors a step of k; panel rows `step` floats apart. Returns where the
@@ -113,9 +113,9 @@ void RY_ISA_SYMBOL(igemm_gather)(const igemm_plan *plan, const igemm_k_block *k_
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t lane_step = igemm_lane_step(g), size = (int64_t)ry_dtype_size(dtype);
-    const int steps = lane_step == 1                          ? NEAR
-                      : igemm_pick_lanes(lane_step, RY_W) > 0 ? PICKED
-                                                              : APART;
+    const int steps = lane_step == 1                             ? NEAR
+                      : igemm_permute_lanes(lane_step, RY_W) > 0 ? PICKED
+                                                                 : APART;
     const micropanel_function gather = micropanels[dtype == RY_f16    ? 1
                                                    : dtype == RY_bf16 ? 2
                                                                       : 0][steps];
@@ -261,10 +261,10 @@ void RY_ISA_SYMBOL(igemm_gather_rows)(const igemm_plan *plan, const igemm_phase 
     inner_runs inner;
     find_tap_runs(g, tap, k_block, run);
     find_inner_runs(tap, k_block, run, grid, &inner);
-    const bool fetches = k_block->taps == 1 && plan->far;
-    ry_grid_walk at = ry_grid_walk_at(&phase->where.at, image, first, phase->where.beside);
+    const bool fetches = k_block->taps == 1 && plan->from_memory;
+    ry_grid_walk at = ry_grid_walk_at(&phase->where.at, image, first, phase->where.alternating);
     ry_grid_walk next =
-        ry_grid_walk_at(&phase->where.at, image, first + PREFETCH_PIXELS, phase->where.beside);
+        ry_grid_walk_at(&phase->where.at, image, first + PREFETCH_PIXELS, phase->where.alternating);
     for (int64_t p = 0; p < count; p++, panel += row_step) {
         const char *from = (const char *)x + ry_grid_walk_source(&at, g) * size;
         if (fetches) {

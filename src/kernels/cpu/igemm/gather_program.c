@@ -11,7 +11,7 @@ int64_t ry_igemm_cut_segments(const igemm_plan *plan, const igemm_phase *phase, 
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t *grid = phase->where.at.grid;
-    ry_grid_walk at = ry_grid_walk_at(&phase->where.at, image, first, phase->where.beside);
+    ry_grid_walk at = ry_grid_walk_at(&phase->where.at, image, first, phase->where.alternating);
     int64_t segments = 0;
     for (int64_t p = 0; p < count;) {
         const int64_t lane = p % phase->cut.lanes;
@@ -63,7 +63,7 @@ typedef struct writer {
 
 /* Adds the loads that fill the lanes of `mask`, which are next to each other; returns where the
  * next ones go. */
-static igemm_entry *add_picks(const writer *w, int64_t offset, uint32_t mask, igemm_entry *to)
+static igemm_entry *add_permutes(const writer *w, int64_t offset, uint32_t mask, igemm_entry *to)
 {
     int64_t lane = __builtin_ctz(mask);
     for (int64_t left = __builtin_popcount(mask), count; left > 0; lane += count, left -= count) {
@@ -91,7 +91,7 @@ static igemm_entry *write_vector(const writer *w, const ry_conv_tap *tap, const 
         const uint32_t mask = lanes_inside(s, tap);
         const int64_t offset = s->base + tap->offset;
         if (mask && w->lanes > 0) {
-            to = add_picks(w, offset, mask, to);
+            to = add_permutes(w, offset, mask, to);
         } else if (mask) {
             *to++ = (igemm_entry){.offset = offset, .mask = (uint16_t)mask, .more = 1};
         }
@@ -112,7 +112,7 @@ void ry_igemm_write_program(const igemm_plan *plan, const igemm_phase *phase,
     const igemm_segment *from = segment, *end = segment + segments;
     const ry_conv_geometry *g = &plan->geometry;
     const writer w = {.step = igemm_lane_step(g),
-                      .lanes = igemm_pick_lanes(igemm_lane_step(g), plan->width),
+                      .lanes = igemm_permute_lanes(igemm_lane_step(g), plan->width),
                       .width = plan->width,
                       .end = channel_end(g)};
     for (int64_t v = 0; v < vectors; v += micropanel) {

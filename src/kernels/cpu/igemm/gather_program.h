@@ -27,7 +27,7 @@ typedef struct igemm_entry {
 } igemm_entry;
 
 /* Lanes that one entry fills if pixels are `step` elements apart; 0: no permutation. */
-static inline int64_t igemm_pick_lanes(int64_t step, int64_t width)
+static inline int64_t igemm_permute_lanes(int64_t step, int64_t width)
 {
     return step < 2 || step > IGEMM_MAX_PICK ? 0 : (2 * width - 1) / step + 1;
 }

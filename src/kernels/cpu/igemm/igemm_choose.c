@@ -57,7 +57,7 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     const bool copies = ry_igemm_copy_suits(plan, ry_type_of(&query->problem->in[0]));
     const int64_t oc_blocks =
         ry_ceil_div(plan->geometry.channels_out, ry_min(plan->max_rows, plan->tile_columns));
-    const int64_t k_grain = (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_k_grain;
+    const int64_t k_multiple = (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_k_multiple;
     switch ((igemm_knob)knob) {
     case IGEMM_KNOB_MODE:
         list_range(values, plan->quads ? IGEMM_ROWS : IGEMM_PIXELS,
@@ -81,7 +81,7 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
                                        ry_costs_of(plan->sizes.costs)->igemm.rows_in_bounds,
                    1);
         break;
-    case IGEMM_KNOB_K_BLOCK: list_range(values, k_grain, IGEMM_MAX_K_BLOCK, k_grain); break;
+    case IGEMM_KNOB_K_BLOCK: list_range(values, k_multiple, IGEMM_MAX_K_BLOCK, k_multiple); break;
     case IGEMM_KNOB_PIXEL_BLOCKS: ry_knob_values_counts(values, max_pixels(plan)); break;
     case IGEMM_KNOB_CHANNEL_BLOCKS: ry_knob_values_counts(values, oc_blocks); break;
     case IGEMM_KNOBS: break;
@@ -95,11 +95,11 @@ void ry_igemm_list_values(const ry_query *query, igemm_knob knob, igemm_plan *pl
     list_values(query, plan, (int)knob, values);
 }
 
-/* Bytes of the panels that a bundle's task has at once. */
+/* Bytes of the panels that a fused group's task has at once. */
 static int64_t panels_of(const igemm_plan *plan, const igemm_phase *first, int64_t block)
 {
     int64_t panels = 0;
-    for (int64_t i = 0; i < first->where.bundle; i++) {
+    for (int64_t i = 0; i < first->where.fused; i++) {
         const int64_t panel =
             first[i].where.in_place ? 0 : ry_igemm_panel_floats(plan, &first[i], block) * 4;
         panels = first->cut.passes == 1 && first->where.source < 0 ? panels + panel
@@ -113,17 +113,17 @@ static int64_t sums_of(const igemm_plan *plan, const igemm_phase *first, int64_t
                        int64_t oc_blocks)
 {
     return first->where.direct ? 0
-                               : first->where.bundle * (first->cut.passes == 1 ? 1 : oc_blocks) *
+                               : first->where.fused * (first->cut.passes == 1 ? 1 : oc_blocks) *
                                      plan->max_oc_block * block * 4;
 }
 
-/* Does what a bundle's tasks have at hand stay in the caches, if blocks are larger than they must?
+/* Does what a fused group's tasks have at hand stay in the caches, if blocks are larger than they must?
  */
 static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, int64_t oc_blocks,
                  bool fewest_oc_blocks)
 {
     /* quads have one mode: of the cuts that are tried, some block must fit the least cache */
-    const int64_t least = (plan->quads ? 2 : 1) * ry_igemm_block_grain(plan, p);
+    const int64_t least = (plan->quads ? 2 : 1) * ry_igemm_block_multiple(plan, p);
     const bool larger = block > least,
                passes = p->where.in_place && plan->mode != IGEMM_ROWS && oc_blocks > 1;
     if (larger && (panels_of(plan, p, block) > plan->sizes.panel ||
@@ -133,7 +133,7 @@ static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, in
     return fewest_oc_blocks || sums_of(plan, p, block, oc_blocks) <= plan->sizes.second;
 }
 
-/* Counts all bundles, after their pixels are cut. False if a bundle's tasks do not fit, or if the
+/* Counts all fused groups, after their pixels are cut. False if a fused group's tasks do not fit, or if the
  * total exceeds `best` (negative: no limit). */
 static bool count_oc_blocks(const igemm_plan *plan, int64_t channel_blocks, double best,
                             igemm_count *count)
@@ -141,25 +141,25 @@ static bool count_oc_blocks(const igemm_plan *plan, int64_t channel_blocks, doub
     const int64_t oc_blocks = ry_igemm_block_oc_blocks(plan, channel_blocks);
     const bool fewest_oc_blocks = ry_next_parts(channel_blocks) > plan->oc_blocks;
     *count = (igemm_count){.tasks = 0};
-    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].where.bundle) {
+    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].where.fused) {
         const bool worse = best >= 0 && count->work.all + count->gather.all >= best;
         if (worse ||
             !fits(plan, &plan->phase[i], plan->phase[i].cut.block, oc_blocks, fewest_oc_blocks)) {
             return false;
         }
-        ry_igemm_count_bundle(plan, &plan->phase[i], oc_blocks, count);
+        ry_igemm_count_fused(plan, &plan->phase[i], oc_blocks, count);
     }
     return true;
 }
 
-/* Cuts the pixels of all bundles; false: nothing changes, as blocks are full tiles. */
+/* Cuts the pixels of all fused groups; false: nothing changes, as blocks are full tiles. */
 static bool cut_pixels(igemm_plan *plan, int64_t pixel_blocks)
 {
     bool changes = false;
-    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].where.bundle) {
+    for (int64_t i = 0; i < plan->geometry.phases; i += plan->phase[i].where.fused) {
         const int64_t block = ry_igemm_block_pixels(plan, &plan->phase[i], pixel_blocks);
         changes = changes || block != plan->phase[i].cut.block;
-        for (igemm_phase *p = &plan->phase[i]; p < &plan->phase[i + plan->phase[i].where.bundle];
+        for (igemm_phase *p = &plan->phase[i]; p < &plan->phase[i + plan->phase[i].where.fused];
              p++) {
             p->cut.block = block;
         }
@@ -177,7 +177,7 @@ static int64_t finest_cut(const igemm_plan *plan)
     int64_t finest = 1;
     for (int64_t i = 0; i < plan->geometry.phases; i++) {
         finest = ry_max(finest, ry_ceil_div(plan->phase[i].where.pixels,
-                                            ry_igemm_block_grain(plan, &plan->phase[i])));
+                                            ry_igemm_block_multiple(plan, &plan->phase[i])));
     }
     return finest;
 }

@@ -11,12 +11,12 @@ static void copy_run(const float *from, int64_t channel_step, int64_t channels, 
     const ry_vm some = ry_vm_first(channels);
     for (int64_t i = 0; i < count; i += RY_W) {
         const int64_t here = count - i;
-        const ry_vm near = ry_vm_first(here);
+        const ry_vm mask = ry_vm_first(here);
         ry_vf v[RY_W];
 #pragma GCC unroll 16
         for (int k = 0; k < RY_W; k++) {
             const float *x = from + (k < channels ? k : channels - 1) * channel_step + i;
-            v[k] = here >= RY_W ? ry_vf_load(x) : ry_vf_load_m(x, near);
+            v[k] = here >= RY_W ? ry_vf_load(x) : ry_vf_load_m(x, mask);
         }
         ry_vf_transpose(v);
 #pragma GCC unroll 16

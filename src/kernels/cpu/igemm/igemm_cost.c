@@ -20,7 +20,7 @@ static const struct ry_igemm_costs *costs_of(const igemm_plan *plan)
 static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double segments)
 {
     const int64_t step = igemm_lane_step(&plan->geometry),
-                  lanes = igemm_pick_lanes(step, plan->width);
+                  lanes = igemm_permute_lanes(step, plan->width);
     if (step == 1 || plan->geometry.in[RY_SPACE - 1] == 1) {
         return segments;
     }
@@ -28,8 +28,9 @@ static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double s
         return segments * costs_of(plan)->lanes * (double)plan->width;
     }
     return p->where.at.grid[RY_SPACE - 1] <= lanes
-               ? costs_of(plan)->pick + (segments - 1) * costs_of(plan)->join
-               : costs_of(plan)->pick * ((double)ry_ceil_div(p->cut.lanes, lanes) + segments - 1);
+               ? costs_of(plan)->permute2 + (segments - 1) * costs_of(plan)->join
+               : costs_of(plan)->permute2 *
+                     ((double)ry_ceil_div(p->cut.lanes, lanes) + segments - 1);
 }
 
 /* Cycles of fetching x in pieces, if it does not stay in a core's caches. Whole rows are fetched,
@@ -93,7 +94,9 @@ static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t max, int
     const double tiles = (double)ry_ceil_div(rows, max), each = (double)rows / tiles,
                  width = (double)plan->width;
     const double full = each * (double)plan->tile_columns / width,
-                 last = each * (double)(ry_ceil_div(rest, plan->grain) * plan->grain) / width;
+                 last = each *
+                        (double)(ry_ceil_div(rest, plan->lane_multiple) * plan->lane_multiple) /
+                        width;
     const double latency = ry_blocks_of(plan->sizes.costs)->igemm_latency;
     return tiles *
            ((double)tiled * (full > latency ? full : latency) + (rest == 0        ? 0
@@ -105,7 +108,7 @@ static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t max, int
 static int64_t run_pixels(const igemm_phase *p)
 {
     int64_t pixels = p->where.at.grid[RY_SPACE - 1];
-    for (int i = RY_SPACE - 2; i >= 0 && p->where.beside == 1 &&
+    for (int i = RY_SPACE - 2; i >= 0 && p->where.alternating == 1 &&
                                p->where.at.y_step[i] == pixels * p->where.at.y_step[RY_SPACE - 1];
          i--) {
         pixels *= p->where.at.grid[i];
@@ -135,7 +138,7 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
             vectors * (p->where.transposed ? costs_of(plan)->epilogue_transposed
                        : plan->quads && plan->geometry.y_channel == 1 ? costs_of(plan)->requantise
                        : pixels || plan->geometry.y_channel == 1      ? costs_of(plan)->finish
-                                                                 : costs_of(plan)->finish_apart);
+                                                                 : costs_of(plan)->finish_strided);
         cycles +=
             pixels ? (double)channels * (double)block / (double)run_pixels(p) * costs_of(plan)->run
                    : 0;
@@ -157,17 +160,17 @@ static double page_cycles(const igemm_plan *plan, const igemm_phase *p, int64_t 
     const bool aliased = small && plan->geometry.x_channel % RY_SET_FLOATS == 0 &&
                          (double)p->cut.k_block_channels > costs_of(plan)->aliased_planes;
     if (plan->mode == IGEMM_GATHERED) {
-        const bool near =
+        const bool cached =
             !aliased && pages * (double)p->cut.k_block_channels <= costs_of(plan)->pages;
-        return near ? 0
-                    : (double)(ry_ceil_div(block, p->cut.lanes) * oc_blocks * p->cut.steps) *
-                          (aliased ? costs_of(plan)->aliased : costs_of(plan)->page_row * each);
+        return cached ? 0
+                      : (double)(ry_ceil_div(block, p->cut.lanes) * oc_blocks * p->cut.steps) *
+                            (aliased ? costs_of(plan)->aliased : costs_of(plan)->page_row * each);
     }
-    const bool near =
+    const bool cached =
         !aliased && (!small || each * (double)p->cut.k_block_channels < costs_of(plan)->pages);
-    return near ? 0
-                : (double)(ry_ceil_div(block, plan->tile_columns) * oc_blocks * p->cut.steps) *
-                      (aliased ? costs_of(plan)->aliased : costs_of(plan)->page_vector * each);
+    return cached ? 0
+                  : (double)(ry_ceil_div(block, plan->tile_columns) * oc_blocks * p->cut.steps) *
+                        (aliased ? costs_of(plan)->aliased : costs_of(plan)->page_vector * each);
 }
 
 /* Cycles of reading an oc block's weights for all pixels of a block, or all oc blocks' for each
@@ -206,12 +209,12 @@ static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
 {
     const int64_t floats = block * p->cut.k_block_channels * p->cut.k_block_taps,
                   all = plan->geometry.channels_in * p->where.pixels;
-    const bool near = (double)(floats * 4) <
-                      ry_blocks_of(plan->sizes.costs)->igemm_near * (double)plan->sizes.near;
-    const double split = near && plan->mode == IGEMM_PIXELS ? 0 : split_cycles(plan);
+    const bool cached = (double)(floats * 4) <
+                        ry_blocks_of(plan->sizes.costs)->igemm_cached * (double)plan->sizes.l1;
+    const double split = cached && plan->mode == IGEMM_PIXELS ? 0 : split_cycles(plan);
     const double first =
         all * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
-    const double next = near                               ? 0
+    const double next = cached                             ? 0
                         : floats * 4 <= plan->sizes.second ? costs_of(plan)->second
                                                            : costs_of(plan)->outer;
     return p->where.in_place
@@ -220,8 +223,8 @@ static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
                : 0;
 }
 
-void ry_igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int64_t oc_blocks,
-                           igemm_count *count)
+void ry_igemm_count_fused(const igemm_plan *plan, const igemm_phase *first, int64_t oc_blocks,
+                          igemm_count *count)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t block = first->cut.block,
@@ -237,7 +240,7 @@ void ry_igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int
     double fixed = plan->sizes.task +
                    (first->where.in_place ? costs_of(plan)->plain : costs_of(plan)->program),
            product = 0, gather = 0, stream = 0;
-    for (int64_t i = 0; i < first->where.bundle; i++) {
+    for (int64_t i = 0; i < first->where.fused; i++) {
         const igemm_phase *p = &first[i];
         const double in_bounds = p->cut.in_bounds;
         product += product_cycles(plan, p, block, channels, in_bounds);

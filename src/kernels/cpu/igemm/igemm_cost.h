@@ -6,12 +6,12 @@
 
 #include "kernels/cpu/igemm/igemm_plan.h"
 
-/* Adds the bundle that begins with `first`, whose phases' blocks and `in_bounds` are set, in tasks
+/* Adds the fused group that begins with `first`, whose phases' blocks and `in_bounds` are set, in tasks
  * of so many oc blocks. */
-void ry_igemm_count_bundle(const igemm_plan *plan, const igemm_phase *first, int64_t oc_blocks,
-                           igemm_count *count);
+void ry_igemm_count_fused(const igemm_plan *plan, const igemm_phase *first, int64_t oc_blocks,
+                          igemm_count *count);
 
-/* Cycles of all cores, idle cores included. Call after all bundles are counted. Adds the phase that
+/* Cycles of all cores, idle cores included. Call after all fused groups are counted. Adds the phase that
  * copies x. */
 double ry_igemm_cost_of(const igemm_plan *plan, igemm_count *count);
 

@@ -47,7 +47,7 @@ void RY_ISA_SYMBOL(igemm_find_runs)(igemm_task *t)
 {
     const int64_t *grid = t->phase->where.at.grid;
     ry_grid_walk at =
-        ry_grid_walk_at(&t->phase->where.at, t->image, t->first, t->phase->where.beside);
+        ry_grid_walk_at(&t->phase->where.at, t->image, t->first, t->phase->where.alternating);
     t->runs = 0;
     for (int64_t column = 0; column < t->count;) {
         const int64_t length = ry_min(grid[2] - at.q[2], t->count - column);

@@ -198,8 +198,8 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
     const igemm_plan *plan = t->plan;
     const int64_t first = igemm_oc_block_first(plan, oc_block),
                   rows = igemm_oc_block_count(plan, oc_block);
-    const bool near = t->phase->where.in_place;
-    const float *b = near ? in_place(t, k_block) : panel;
+    const bool contiguous = t->phase->where.in_place;
+    const float *b = contiguous ? in_place(t, k_block) : panel;
     const ry_tile_lines weights = find_next_weights(t, k_block, oc_block);
     ry_tile_lines lines[2];
     for (int64_t j = begin; j < end; j += RY_TILE_COLUMNS) {
@@ -212,14 +212,15 @@ static void multiply_pixels(const igemm_task *t, const float *panel, const igemm
         tile.columns = ry_min(RY_TILE_COLUMNS, end - j);
         tile.a = t->packed + first * t->phase->cut.steps + k_block->first * rows;
         tile.a_step = rows;
-        tile.b = b + (near ? j : j * k_block->depth);
-        tile.b_step = near ? plan->geometry.x_channel
+        tile.b = b + (contiguous ? j : j * k_block->depth);
+        tile.b_step = contiguous ? plan->geometry.x_channel
                       : tile.columns > RY_TILE_COLUMNS - RY_W
                           ? RY_TILE_COLUMNS
                           : (tile.columns + RY_W - 1) / RY_W * RY_W;
-        tile.b_exact = near && tile.columns % RY_W != 0;
-        tile.b_prefetch_distance =
-            near && !t->phase->cut.streams && oc_block == t->oc_block ? pixels_prefetched(t, j) : 0;
+        tile.b_exact = contiguous && tile.columns % RY_W != 0;
+        tile.b_prefetch_distance = contiguous && !t->phase->cut.streams && oc_block == t->oc_block
+                                       ? pixels_prefetched(t, j)
+                                       : 0;
         tile.bias = t->bias + (first - t->channel);
         run_tile(t, &tile, t->run, first - t->channel, rows, j, false, last);
     }
@@ -254,16 +255,17 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
 {
     const igemm_plan *plan = t->plan;
     const igemm_phase *p = t->phase;
-    const bool along_k = plan->mode == IGEMM_ROWS, near = p->where.in_place;
+    const bool along_k = plan->mode == IGEMM_ROWS, contiguous = p->where.in_place;
     const int64_t row_step = igemm_panel_row(p), max = igemm_pixel_rows(plan, p);
     const int64_t first = igemm_oc_block_first(plan, oc_block),
                   count = igemm_oc_block_count(plan, oc_block),
                   width = (count + RY_W - 1) / RY_W * RY_W;
-    const int64_t a_row = near ? p->where.x_pixel : row_step; /* where rows may begin anywhere */
-    const int64_t a_step = along_k ? a_row : near ? plan->geometry.x_channel : RY_W;
-    const float *a = near ? in_place(t, k_block) : panel;
+    const int64_t a_row =
+        contiguous ? p->where.x_pixel : row_step; /* where rows may begin anywhere */
+    const int64_t a_step = along_k ? a_row : contiguous ? plan->geometry.x_channel : RY_W;
+    const float *a = contiguous ? in_place(t, k_block) : panel;
     const epilogue_run full = {.length = t->count};
-    const bool fetches = along_k && near && oc_block == t->oc_block && p->where.far;
+    const bool fetches = along_k && contiguous && oc_block == t->oc_block && p->where.from_memory;
     const ry_tile_lines weights = find_next_weights(t, k_block, oc_block);
     ry_tile_lines lines[RY_TILE_ROWS + 2];
     const bool by_runs = p->where.direct || (t->ends && last);
@@ -273,11 +275,11 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
                       extra = run->length % parts;
         for (int64_t i = 0, row = 0; i < parts; i++) {
             const int64_t rows =
-                along_k || near ? each + (i < extra) : ry_min(max, run->length - row);
+                along_k || contiguous ? each + (i < extra) : ry_min(max, run->length - row);
             ry_tile tile = start_tile(t, k_block, last);
             tile.columns = count;
-            tile.a =
-                a + (along_k || near ? (run->column + row) * a_row : i * k_block->depth * RY_W);
+            tile.a = a + (along_k || contiguous ? (run->column + row) * a_row
+                                                : i * k_block->depth * RY_W);
             tile.a_step = a_step;
             tile.b = t->packed + first * p->cut.steps + k_block->first * width;
             tile.b_step = width;
@@ -331,14 +333,14 @@ void RY_ISA_SYMBOL(igemm_share)(const igemm_plan *plan, const ry_cpu_launch *lau
     gather(&t, &k_block, true);
 }
 
-/* The other phases of a bundle, from the first one's task; then where each has its weights, panels,
+/* The other phases of a fused group, from the first one's task; then where each has its weights, panels,
  * sums and pixels. */
 static void output_stride(const igemm_plan *plan, const float *packed, const float *shared,
                           igemm_task *member)
 {
     const igemm_phase *first = member->phase;
     const igemm_task of_first = *member;
-    for (int64_t i = 0; i < first->where.bundle; i++) {
+    for (int64_t i = 0; i < first->where.fused; i++) {
         igemm_task *t = &member[i];
         const igemm_phase *p = first + i,
                           *source = p->where.source < 0 ? p : first + p->where.source;
@@ -373,7 +375,7 @@ static void output_stride(const igemm_plan *plan, const float *packed, const flo
     }
 }
 
-/* The panel of a member's k block: shared by tasks, or by the bundle, or gathered now. */
+/* The panel of a member's k block: shared by tasks, or by the fused group, or gathered now. */
 static const float *panel_for(igemm_task *member, int64_t i, int64_t index,
                               const igemm_k_block *k_block)
 {
@@ -421,17 +423,17 @@ static void store_oc_block(const igemm_task *t, int64_t oc_block)
 }
 
 /* The sums of members [first, end) over their k blocks number `index`, and, behind the last sums of
- * the bundle, the finished ones' way to y. */
+ * the fused group, the finished ones' way to y. */
 static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
                  igemm_k_block *k_block, bool final)
 {
-    const igemm_phase *bundle = member->phase;
+    const igemm_phase *fused = member->phase;
     const float *panel[IGEMM_MAX_BUNDLE] = {NULL};
     bool in_bounds[IGEMM_MAX_BUNDLE] = {false};
-    for (int64_t k = 0, i = bundle->where.source < 0 ? first : bundle->where.source;
-         k < end - first; k++) {
+    for (int64_t k = 0, i = fused->where.source < 0 ? first : fused->where.source; k < end - first;
+         k++) {
         /* the source comes before the others */
-        const igemm_phase *p = bundle + i;
+        const igemm_phase *p = fused + i;
         if (index < p->cut.k_blocks) {
             ry_igemm_next_k_block(member->plan, p, &k_block[i]);
             in_bounds[i] =
@@ -440,7 +442,7 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
         }
         i = i + 1 == end ? first : i + 1;
     }
-    if (bundle->cut.micropanels_outer) {
+    if (fused->cut.micropanels_outer) {
         if (in_bounds[0]) {
             multiply_micropanels(member, panel[0], k_block, k_block->first == member->k_range.last);
         }
@@ -448,7 +450,7 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
     }
     for (int64_t u = member->oc_block; u < member->oc_block + member->oc_blocks; u++) {
         for (int64_t i = first; i < end; i++) {
-            if (bundle->cut.passes == 1) {
+            if (fused->cut.passes == 1) {
                 member[i].block_channel = igemm_oc_block_first(member->plan, u);
             }
             if (in_bounds[i]) {
@@ -456,8 +458,8 @@ static void pass(igemm_task *member, int64_t first, int64_t end, int64_t index,
                          k_block[i].first == member[i].k_range.last, u);
             }
         }
-        for (int64_t i = 0; final && i < bundle->where.bundle; i += member->plan->interleave) {
-            if (!bundle[i].where.direct && !member[i].ends) {
+        for (int64_t i = 0; final && i < fused->where.fused; i += member->plan->interleave) {
+            if (!fused[i].where.direct && !member[i].ends) {
                 store_oc_block(&member[i], u);
             }
         }
@@ -473,9 +475,9 @@ void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launc
     RY_ISA_SYMBOL(igemm_decode)(plan, launch, index, scratch, member);
     member->pairs = pairs;
     RY_ISA_SYMBOL(igemm_read_bias)(member);
-    const igemm_phase *bundle = member->phase, *gathered = bundle;
-    while (gathered->where.in_place && gathered + 1 < bundle + bundle->where.bundle) {
-        /* one of a bundle may read x in place, with vectors of its own; the others' are alike */
+    const igemm_phase *fused = member->phase, *gathered = fused;
+    while (gathered->where.in_place && gathered + 1 < fused + fused->where.fused) {
+        /* one of a fused group may read x in place, with vectors of its own; the others' are alike */
         gathered++;
     }
     if (plan->mode != IGEMM_ROWS && !gathered->where.in_place) {
@@ -483,16 +485,16 @@ void RY_ISA_SYMBOL(igemm_run)(const igemm_plan *plan, const ry_cpu_launch *launc
                                                  member->count, member->segment);
     }
     output_stride(plan, packed, shared, member);
-    if (bundle->cut.passes == 1 || bundle->where.source >= 0) {
-        for (int64_t i = 0; i < bundle->cut.passes; i++) {
-            pass(member, 0, bundle->where.bundle, i, k_block, i + 1 == bundle->cut.passes);
+    if (fused->cut.passes == 1 || fused->where.source >= 0) {
+        for (int64_t i = 0; i < fused->cut.passes; i++) {
+            pass(member, 0, fused->where.fused, i, k_block, i + 1 == fused->cut.passes);
         }
         return;
     }
-    for (int64_t m = 0; m < bundle->where.bundle; m++) {
-        for (int64_t i = 0; i < bundle[m].cut.k_blocks; i++) {
+    for (int64_t m = 0; m < fused->where.fused; m++) {
+        for (int64_t i = 0; i < fused[m].cut.k_blocks; i++) {
             pass(member, m, m + 1, i, k_block,
-                 m + 1 == bundle->where.bundle && i + 1 == bundle[m].cut.k_blocks);
+                 m + 1 == fused->where.fused && i + 1 == fused[m].cut.k_blocks);
         }
     }
 }

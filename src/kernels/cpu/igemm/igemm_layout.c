@@ -5,8 +5,8 @@
 #include "base/integer.h"
 #include "base/room.h"
 #include "kernels/cpu/igemm/gather_program.h"
-#include "kernels/cpu/igemm/igemm_bundle.h"
 #include "kernels/cpu/igemm/igemm_copy.h"
+#include "kernels/cpu/igemm/igemm_fused.h"
 #include "kernels/cpu/igemm/igemm_k_block.h"
 #include "kernels/cpu/igemm/igemm_padding.h"
 #include "kernels/cpu/parts/epilogue_run.h"
@@ -75,7 +75,7 @@ static bool is_direct(const ry_problem *problem, const igemm_plan *plan, igemm_p
         return false;
     }
     const bool same_step =
-        p->where.beside == 1 &&
+        p->where.alternating == 1 &&
         uniform(&p->where.at, p->where.at.y_step, images, g->y_batch, &p->where.y_pixel) &&
         (!has_residual ||
          uniform(&p->where.at, p->where.at.r_step, images, g->r_batch, &p->where.r_pixel));
@@ -102,7 +102,7 @@ static bool is_transposed(const ry_problem *problem, const igemm_plan *plan, con
     const int64_t images = p->where.images == 1 ? g->batch : 1;
     int64_t y_pixel = 1, r_pixel = 1;
     float low, high;
-    return !p->where.direct && p->where.beside == 1 && plan->interleave == 1 &&
+    return !p->where.direct && p->where.alternating == 1 && plan->interleave == 1 &&
            memcmp(p->where.inside, p->where.at.grid, sizeof p->where.inside) == 0 &&
            plan->mode != IGEMM_PIXELS && ry_type_of(&problem->out[0]) == RY_f32 &&
            (!has_residual || ry_type_of(&problem->in[3]) == RY_f32) &&
@@ -131,7 +131,7 @@ static void find_pads(const ry_problem *problem, const igemm_plan *plan, const r
         reads[i] = p->where.at.grid[i] > 1 && !p->where.any_pad ? g->x_step[i] * g->stride[i] : 0;
     }
     const bool even = !plan->pairs && (dtype == RY_f32 || dtype == RY_i32) &&
-                      p->where.at.taps == 1 && !p->where.any_pad && p->where.beside == 1 &&
+                      p->where.at.taps == 1 && !p->where.any_pad && p->where.alternating == 1 &&
                       uniform(&p->where.at, reads, p->where.images == 1 ? g->batch : 1, g->x_batch,
                               &p->where.x_pixel) &&
                       (plan->mode == IGEMM_ROWS || p->where.x_pixel == 1 || p->where.pixels == 1);
@@ -171,17 +171,17 @@ static void find_lanes(const igemm_plan *plan, igemm_phase *p)
 static int64_t max_k_block(const igemm_plan *plan, const igemm_phase *p)
 {
     const struct ry_blocks_costs *limit = limits_of(plan);
-    const int64_t grain = (int64_t)limit->igemm_k_grain;
-    const int64_t usual = (int64_t)(limit->igemm_k_block * (double)plan->sizes.near) /
+    const int64_t lane_multiple = (int64_t)limit->igemm_k_multiple;
+    const int64_t usual = (int64_t)(limit->igemm_k_block * (double)plan->sizes.l1) /
                           ((int64_t)limit->igemm_k_block_floats * 4);
-    const int64_t near = plan->sizes.near / 4 / (p->where.pixels + plan->tile_columns);
+    const int64_t cached = plan->sizes.l1 / 4 / (p->where.pixels + plan->tile_columns);
     const bool may_be_short = p->where.in_place && plan->mode == IGEMM_GATHERED &&
-                              igemm_is_small(plan) && near >= (int64_t)limit->igemm_short_k_block;
+                              igemm_is_small(plan) && cached >= (int64_t)limit->igemm_short_k_block;
     const int64_t steps = p->cut.micropanels_outer
                               ? (int64_t)(limit->igemm_micropanel * (double)usual)
-                          : may_be_short ? ry_min(near, usual)
+                          : may_be_short ? ry_min(cached, usual)
                                          : usual;
-    return ry_min(ry_max(steps / grain, 1) * grain, IGEMM_MAX_K_BLOCK);
+    return ry_min(ry_max(steps / lane_multiple, 1) * lane_multiple, IGEMM_MAX_K_BLOCK);
 }
 
 /* The usual k block of all phases. */
@@ -259,7 +259,7 @@ static bool streams(const igemm_plan *plan, const igemm_phase *p)
     const int64_t channels = plan->geometry.channels_in;
     return p->where.in_place && plan->mode == IGEMM_PIXELS && plan->geometry.channels_out == 1 &&
            channels > 2 * (int64_t)limits_of(plan)->igemm_stream_channels &&
-           p->where.at.pixels * 4 >= plan->sizes.near && p->where.far;
+           p->where.at.pixels * 4 >= plan->sizes.l1 && p->where.from_memory;
 }
 
 /* Where a tile is wider than high, its pixels are more than its weights: each step of an oc block
@@ -269,7 +269,7 @@ static bool micropanels_outer(const igemm_plan *plan, const igemm_phase *p)
 {
     return plan->mode == IGEMM_PIXELS && igemm_is_small(plan) &&
            plan->tile_columns > plan->tile_rows && p->where.direct && !p->where.in_place &&
-           p->where.bundle == 1;
+           p->where.fused == 1;
 }
 
 /* A plane of x beside which a block's pixels may be with other images' in one task. */
@@ -304,7 +304,7 @@ void ry_igemm_set_mode(const ry_problem *problem, igemm_plan *plan)
         const bool together = ry_igemm_may_join(plan, p) && !plan->form.value[IGEMM_KNOB_APART];
         p->where.images = together ? 1 : g->batch;
         p->where.pixels = together ? p->where.at.pixels * g->batch : p->where.at.pixels;
-        p->where.beside = together && plan->split ? g->batch : 1;
+        p->where.alternating = together && plan->split ? g->batch : 1;
         find_pads(problem, plan, igemm_taps(plan), p);
         find_lanes(plan, p);
         p->cut.streams = streams(plan, p);
@@ -320,7 +320,7 @@ void ry_igemm_set_mode(const ry_problem *problem, igemm_plan *plan)
         p->where.transposed = is_transposed(problem, plan, p);
     }
     for (int64_t i = 0; i < g->phases; i++) {
-        if (plan->phase[i].where.bundle > 0) {
+        if (plan->phase[i].where.fused > 0) {
             ry_igemm_count_passes(&plan->phase[i]);
         }
     }
@@ -333,7 +333,7 @@ int64_t ry_igemm_panel_floats(const igemm_plan *plan, const igemm_phase *p, int6
                                           p->cut.k_block_channels * p->cut.k_block_taps;
 }
 
-int64_t ry_igemm_block_grain(const igemm_plan *plan, const igemm_phase *p)
+int64_t ry_igemm_block_multiple(const igemm_plan *plan, const igemm_phase *p)
 {
     return p->cut.streams ? (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_stream_pixels
            : plan->mode == IGEMM_PIXELS   ? plan->tile_columns
@@ -345,7 +345,7 @@ int64_t ry_igemm_block_pixels(const igemm_plan *plan, const igemm_phase *p, int6
 {
     /* rows of pixels fall into tiles of like size */
     const int64_t cut =
-        p->where.in_place && plan->mode != IGEMM_PIXELS ? 1 : ry_igemm_block_grain(plan, p);
+        p->where.in_place && plan->mode != IGEMM_PIXELS ? 1 : ry_igemm_block_multiple(plan, p);
     return ry_min(p->where.pixels, ry_round_up(ry_ceil_div(p->where.pixels, blocks), cut));
 }
 
@@ -358,8 +358,8 @@ void ry_igemm_set_blocks(igemm_plan *plan)
 {
     for (int64_t i = 0, first = 0; i < plan->geometry.phases; i++) {
         igemm_phase *p = &plan->phase[i];
-        first = p->where.bundle > 0 ? i : first;
-        /* all phases of a bundle are cut as its first one */
+        first = p->where.fused > 0 ? i : first;
+        /* all phases of a fused group are cut as its first one */
         p->cut.block = ry_igemm_block_pixels(plan, &plan->phase[first],
                                              plan->form.value[IGEMM_KNOB_PIXEL_BLOCKS]);
         p->cut.blocks = ry_ceil_div(plan->phase[first].where.pixels, p->cut.block);
@@ -383,7 +383,7 @@ static void cut_phase(const igemm_plan *plan, igemm_phase *p)
     p->cut.gather = (ry_task_cut){{images, groups, pixels, {p->cut.k_blocks, 1}}};
     const bool gathers = plan->shared && !p->where.in_place &&
                          (p->where.source < 0 || p == &plan->phase[p->where.source]);
-    p->cut.tasks = p->where.bundle > 0 ? ry_cut_tasks(&p->cut.task) : 0;
+    p->cut.tasks = p->where.fused > 0 ? ry_cut_tasks(&p->cut.task) : 0;
     p->cut.gathers = gathers ? ry_cut_tasks(&p->cut.gather) : 0;
 }
 
@@ -426,7 +426,7 @@ static igemm_sizes sizes_of(const ry_machine *machine, int width)
     const ry_cost_column costs = ry_cost_column_of(machine, width);
     const struct ry_blocks_costs *share = ry_blocks_of(costs);
     return (igemm_sizes){
-        .near = first,
+        .l1 = first,
         .panel = ry_machine_core_share(machine, RYND_LEVEL_L2, share->igemm_panel),
         .second = ry_min(ry_machine_core_share(machine, RYND_LEVEL_L2, share->igemm_reused),
                          (int64_t)share->igemm_reused_firsts * first),
@@ -450,19 +450,19 @@ static void find_phases(const ry_problem *problem, igemm_plan *plan)
         memset(&plan->phase[i], 0, sizeof plan->phase[i]);
         plan->phase[i].where.at = phase;
     }
-    ry_igemm_bundle_phases(problem, plan, igemm_taps(plan));
+    ry_igemm_fuse_phases(problem, plan, igemm_taps(plan));
 }
 
 /* What of x comes from memory. */
-static void find_far(const ry_query *query, igemm_plan *plan)
+static void note_from_memory(const ry_query *query, igemm_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const double planes = (double)(g->batch * g->groups * g->channels_in),
                  size = (double)ry_dtype_size(ry_type_of(&query->problem->in[0]));
-    plan->far = ry_machine_is_far(query->target->machine,
-                                  size * planes * (double)(g->in[0] * g->in[1] * g->in[2]));
+    plan->from_memory = ry_machine_exceeds_cache(
+        query->target->machine, size * planes * (double)(g->in[0] * g->in[1] * g->in[2]));
     for (int64_t i = 0; i < g->phases; i++) {
-        plan->phase[i].where.far = ry_machine_is_far(
+        plan->phase[i].where.from_memory = ry_machine_exceeds_cache(
             query->target->machine, 4 * planes * (double)plan->phase[i].where.at.pixels);
     }
 }
@@ -474,7 +474,7 @@ void ry_igemm_begin(const ry_query *query, bool alone, igemm_plan *plan)
     ry_conv_geometry_of(query->problem, &g, NULL, NULL);
     memset(plan, 0, sizeof *plan);
     plan->width = simd->width;
-    plan->grain = simd->grain;
+    plan->lane_multiple = simd->lane_multiple;
     plan->tile_rows = plan->max_rows = simd->rows;
     plan->tile_columns = (int64_t)simd->vectors * simd->width;
     plan->pairs = query->kernel->accuracy == RY_ACCURACY_bf16;
@@ -484,7 +484,7 @@ void ry_igemm_begin(const ry_query *query, bool alone, igemm_plan *plan)
     plan->taps = ry_aligned(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));
     plan->size = plan->taps + ry_aligned((size_t)g.taps * sizeof(ry_conv_tap));
     find_phases(query->problem, plan);
-    find_far(query, plan);
+    note_from_memory(query, plan);
     plan->as_is = plan->geometry;
 }
 

@@ -23,7 +23,7 @@ void ry_igemm_set_tasks(igemm_plan *plan);
 void ry_igemm_set_scratch(igemm_plan *plan); /* igemm_scratch.c */
 
 /* Granularity of blocks in pixels, or the least block. */
-int64_t ry_igemm_block_grain(const igemm_plan *plan, const igemm_phase *phase);
+int64_t ry_igemm_block_multiple(const igemm_plan *plan, const igemm_phase *phase);
 
 /* Pixels of a block where a phase's ranges are cut into so many; oc blocks of a task where a
  * group's are. */

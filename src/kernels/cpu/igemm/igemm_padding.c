@@ -40,9 +40,10 @@ double ry_igemm_rows_in_bounds(const igemm_plan *plan)
  * image (or in one row of several). */
 static void find_box(const igemm_phase *p, int64_t first, int64_t count, igemm_k_range *k_range)
 {
-    const ry_grid_walk from = ry_grid_walk_at(&p->where.at, 0, first, p->where.beside),
-                       to = ry_grid_walk_at(&p->where.at, 0, first + count - 1, p->where.beside);
-    bool same = p->where.beside > 1 || from.n == to.n;
+    const ry_grid_walk from = ry_grid_walk_at(&p->where.at, 0, first, p->where.alternating),
+                       to = ry_grid_walk_at(&p->where.at, 0, first + count - 1,
+                                            p->where.alternating);
+    bool same = p->where.alternating > 1 || from.n == to.n;
     for (int i = 0; i < RY_SPACE; i++) {
         same = same && (i < RY_SPACE - 1 || from.n == to.n);
         k_range->low[i] = same ? from.q[i] : 0;

@@ -14,10 +14,10 @@
  *   ROWS      vectors are along channels  A = panel [pixel][k], or x itself (in_place)
  *                                         B = weights, packed [oc block][k][columns]
  *
- * Phases of a transposed convolution may be a bundle: a task computes the same block of all of
+ * Phases of a transposed convolution may be a fused group: a task computes the same block of all of
  * them. Those whose taps read the same pixels share a panel. Those that write to the same rows of
  * y, to every second pixel or third, are interleaved: their sums are in scratch and are stored to
- * y side by side. The grids of a bundle's phases are made equal; what exceeds a phase's own is
+ * y side by side. The grids of a fused group's phases are made equal; what exceeds a phase's own is
  * dropped.
  *
  * Where a panel would serve few channels before it is gathered again (small images, whose tasks
@@ -69,7 +69,7 @@ typedef enum igemm_knob {
 
 /* What a plan takes from the machine: its caches, in bytes, and its threads. */
 typedef struct igemm_sizes {
-    int64_t near; /* the first-level cache */
+    int64_t l1; /* the first-level cache */
     /* bytes of the second-level cache for a panel, with weights streaming through */
     int64_t panel;
     int64_t second; /* bytes of it for all reused data */
@@ -85,13 +85,13 @@ typedef struct igemm_sizes {
 typedef struct igemm_where {
     ry_conv_phase at;
     int64_t inside[RY_SPACE]; /* the phase's own positions of the grid */
-    int64_t bundle; /* phases of a task, this one the first; 0: it belongs to an earlier one's */
-    int64_t source; /* bundle: the member whose panel serves all, or -1 */
+    int64_t fused;  /* phases of a task, this one the first; 0: it belongs to an earlier one's */
+    int64_t source; /* fused group: the member whose panel serves all, or -1 */
     /* ranges of pixels that blocks do not cross: one an image, or one of all images */
     int64_t images, pixels;
     /* images of a range whose rows alternate, as one row of all images reads like rows of x; 1:
      * none do */
-    int64_t beside;
+    int64_t alternating;
     /* steps between pixels, valid if in_place (x) or direct (y, r) */
     int64_t x_pixel, y_pixel, r_pixel;
     /* tiles are written to y itself; else to a block of scratch, and from there to y */
@@ -103,8 +103,8 @@ typedef struct igemm_where {
     bool plain; /* x could be read in place, and is copied to the panel as it is there */
     /* ROWS and direct: tiles do not cross rows of the grid, between which y's step is another */
     bool by_rows;
-    bool any_pad; /* some tap of some pixel is outside x */
-    bool far;     /* its part of x comes from memory */
+    bool any_pad;     /* some tap of some pixel is outside x */
+    bool from_memory; /* its part of x comes from memory */
 } igemm_where;
 
 /* The reduction's k blocks, and the blocks of pixels and channels that tasks take. */
@@ -117,7 +117,7 @@ typedef struct igemm_cut {
     int64_t k_block_channels, k_block_taps;
     int64_t k_blocks;
     int64_t last_k_block; /* where the last one's steps begin */
-    int64_t passes;       /* bundle: over the block's sums */
+    int64_t passes;       /* fused group: over the block's sums */
     /* pixels of one gathered vector: all its lanes, or (GATHERED) the rows of a tile */
     int64_t lanes;
     int64_t block, blocks; /* pixels of a task; blocks of a range */
@@ -167,7 +167,7 @@ typedef struct igemm_plan {
     int64_t width, tile_rows, tile_columns;
     int64_t max_rows; /* rows of the instruction set's tile */
     /* a tile's last vector costs as many lanes as are a multiple of this: width, or half of it */
-    int64_t grain;
+    int64_t lane_multiple;
     /* blocks of a group's output channels; most channels of a block */
     int64_t oc_blocks, max_oc_block;
     int64_t interleave;   /* phases whose pixels alternate in a row of y; 1: none */
@@ -186,7 +186,7 @@ typedef struct igemm_plan {
     bool shared;
     bool split;           /* k blocks end with a row of taps */
     bool copied;          /* the geometry is that of a copy of x in the workspace */
-    bool far;             /* x comes from memory */
+    bool from_memory;     /* x comes from memory */
     bool fetches_weights; /* tiles fetch those that come next */
     /* tasks of the gathering phase, or of the copying one; 0 where panels are not shared */
     int64_t gathers;
@@ -195,7 +195,7 @@ typedef struct igemm_plan {
     ry_task_cut copy;       /* images, positions, channels */
     /* scratch of a worker, in bytes from its start */
     size_t panel, block, transposed, interleaved_row, bias, segments, program, runs, scratch;
-    /* floats from the bias of a bundle's phase to the next one's; 0: they have the same */
+    /* floats from the bias of a fused group's phase to the next one's; 0: they have the same */
     int64_t bias_step;
     size_t taps; /* ry_conv_tap[geometry.taps], in bytes from the plan's start */
     size_t size; /* bytes of the plan, taps included */

@@ -3,7 +3,7 @@
 #include "base/integer.h"
 #include "base/room.h"
 #include "kernels/cpu/igemm/gather_program.h"
-#include "kernels/cpu/igemm/igemm_bundle.h"
+#include "kernels/cpu/igemm/igemm_fused.h"
 #include "kernels/cpu/igemm/igemm_layout.h"
 #include "kernels/cpu/parts/epilogue_run.h"
 
@@ -17,7 +17,7 @@ static int64_t max_segments(const igemm_phase *p)
 /* The same of loads for one tap: a segment's lanes may take several. */
 static int64_t max_loads(const igemm_plan *plan, const igemm_phase *p)
 {
-    const int64_t lanes = igemm_pick_lanes(igemm_lane_step(&plan->geometry), plan->width);
+    const int64_t lanes = igemm_permute_lanes(igemm_lane_step(&plan->geometry), plan->width);
     return max_segments(p) + (lanes > 0 ? p->cut.lanes / lanes : 0);
 }
 
@@ -37,9 +37,9 @@ void ry_igemm_set_scratch(igemm_plan *plan)
                       full = vectors * plan->width;
         const int64_t channels =
             ry_ceil_div(p->cut.oc_blocks_per_task * plan->max_oc_block, plan->width) * plan->width;
-        if (p->where.bundle > 0) {
+        if (p->where.fused > 0) {
             int64_t panels, blocks;
-            ry_igemm_place_bundle(plan, p, &panels, &blocks);
+            ry_igemm_place_fused(plan, p, &panels, &blocks);
             panel = max(panel, (size_t)panels * sizeof(float));
             block = max(block, (size_t)blocks * sizeof(float) + 64);
         }
@@ -54,9 +54,9 @@ void ry_igemm_set_scratch(igemm_plan *plan)
                 interleaved_row,
                 plan->interleave > 1 ? (size_t)(plan->interleave * (full + plan->width)) * 4 : 0);
         }
-        runs = max(runs, (size_t)((p->cut.block + 1) * p->where.bundle) * sizeof(epilogue_run));
+        runs = max(runs, (size_t)((p->cut.block + 1) * p->where.fused) * sizeof(epilogue_run));
         bias = max(bias, (size_t)(channels + plan->tile_columns) * 4);
-        biases = plan->geometry.phase_bias ? ry_max(biases, p->where.bundle) : 1;
+        biases = plan->geometry.phase_bias ? ry_max(biases, p->where.fused) : 1;
         if (plan->mode != IGEMM_ROWS) {
             segments = max(segments, (size_t)(vectors * max_segments(p)) * sizeof(igemm_segment));
             program = max(program, (size_t)(vectors * max_loads(plan, p) * p->cut.k_block_taps) *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State of a running task of the implicit GEMM; a task has one for each phase of its bundle. */
+/* State of a running task of the implicit GEMM; a task has one for each phase of its fused group. */
 #ifndef RY_KERNELS_CPU_IGEMM_IGEMM_TASK_H
 #define RY_KERNELS_CPU_IGEMM_IGEMM_TASK_H
 
@@ -41,7 +41,7 @@ typedef struct igemm_task {
 void RY_ISA_SYMBOL(igemm_set_block)(const igemm_plan *plan, const igemm_phase *p,
                                     const ry_cpu_launch *launch, const ry_cut_range *block,
                                     char *scratch, igemm_task *task);
-/* The task of a bundle's first phase. */
+/* The task of a fused group's first phase. */
 void RY_ISA_SYMBOL(igemm_decode)(const igemm_plan *plan, const ry_cpu_launch *launch, int64_t index,
                                  char *scratch, igemm_task *task);
 /* The channels' bias as the tile's elements, zeros without one and behind the last channel. */

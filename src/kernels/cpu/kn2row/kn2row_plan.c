@@ -86,17 +86,17 @@ size_t ry_kn2row_plan_size(const ry_problem *problem)
 }
 
 /* Where the taps read along the row blocks' axis. */
-typedef struct reach {
+typedef struct field {
     int axis;
     int64_t low, high;
-} reach;
+} field;
 
-static reach find_reach(const kn2row_plan *plan)
+static field find_field(const kn2row_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = (const ry_conv_tap *)(const void *)((const char *)plan + plan->taps);
     const int axis = g->in[0] == 1 && plan->grid[0] == 1 ? 1 : 0;
-    reach r = {axis, tap[0].at[axis], tap[0].at[axis]};
+    field r = {axis, tap[0].at[axis], tap[0].at[axis]};
     for (int64_t t = 0; t < g->taps; t++) {
         r.low = ry_min(r.low, tap[t].at[axis]);
         r.high = ry_max(r.high, tap[t].at[axis]);
@@ -109,9 +109,9 @@ static reach find_reach(const kn2row_plan *plan)
 static int64_t row_block_positions(const kn2row_plan *plan, int64_t tasks)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const reach r = find_reach(plan);
+    const field r = find_field(plan);
     const int64_t each = pixels_of(g) / g->in[r.axis] * kn2row_columns(g) * 4,
-                  max = plan->sizes.near / each - (r.high - r.low);
+                  max = plan->sizes.l1 / each - (r.high - r.low);
     const int64_t grid = plan->grid[r.axis];
     if (max < 1) {
         return 0;
@@ -123,7 +123,7 @@ static int64_t row_block_positions(const kn2row_plan *plan, int64_t tasks)
 /* The row block of so many positions; none of 0. */
 static kn2row_row_block find_row_block(const kn2row_plan *plan, int64_t positions)
 {
-    const reach r = find_reach(plan);
+    const field r = find_field(plan);
     if (positions == 0) {
         return (kn2row_row_block){.out = 0};
     }
@@ -201,10 +201,10 @@ static double row_cycles(const kn2row_plan *plan, int width)
     const double store = plan->interleave > 1 || phase->y_step[RY_SPACE - 1] == 1
                              ? costs_of(plan)->store
                              : costs_of(plan)->apart;
-    const double far = (int64_t)plan->products > plan->sizes.near
-                           ? 1 - (double)plan->sizes.near / (double)plan->products
-                           : 0;
-    const double fetch = far * costs_of(plan)->fetch * (double)plan->grid[2];
+    const double from_memory = (int64_t)plan->products > plan->sizes.l1
+                                   ? 1 - (double)plan->sizes.l1 / (double)plan->products
+                                   : 0;
+    const double fetch = from_memory * costs_of(plan)->fetch * (double)plan->grid[2];
     const double tap =
         costs_of(plan)->row +
         vectors * (costs_of(plan)->edge * (double)ry_ceil_div(g->channels_out, KN2ROW_TOGETHER) +
@@ -322,7 +322,7 @@ static kn2row_sizes sizes_of(const ry_machine *machine, int width)
     const struct ry_blocks_costs *share = &ry_costs_on(machine, width)->blocks;
     const int64_t threads = ry_max(machine->cores, 1);
     return (kn2row_sizes){
-        .near = ry_machine_core_share(machine, RYND_LEVEL_L2, share->kn2row_products),
+        .l1 = ry_machine_core_share(machine, RYND_LEVEL_L2, share->kn2row_products),
         .sums = ry_machine_core_share(machine, RYND_LEVEL_L2, share->kn2row_sums),
         .positions = ry_machine_core_share(machine, RYND_LEVEL_L1, share->kn2row_positions) / 4,
         .kept = (int64_t)ry_machine_kept_bytes(machine),

@@ -47,7 +47,7 @@ typedef enum kn2row_knob {
 /* What a plan takes from the machine. */
 typedef struct kn2row_sizes {
     int64_t tasks;     /* wanted on all cores, as far as rows suffice */
-    int64_t near;      /* bytes of products that stay in a core's second-level cache */
+    int64_t l1;        /* bytes of products that stay in a core's second-level cache */
     int64_t sums;      /* bytes of sums at a time, about */
     int64_t positions; /* that are summed at a time, about */
     int64_t kept;      /* bytes that stay in the caches from step to step */

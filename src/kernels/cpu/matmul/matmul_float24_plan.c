@@ -49,9 +49,9 @@ static bool begin(const ry_query *query, void *user)
 static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
     const float24_plan *plan = user;
-    const int64_t grain = float24_group(query->kernel->simd.width);
+    const int64_t multiple = float24_group(query->kernel->simd.width);
     (void)knob;
-    ry_knob_values_cuts(values, ry_ceil_div(plan->shape.n, grain), grain, INT64_MAX);
+    ry_knob_values_cuts(values, ry_ceil_div(plan->shape.n, multiple), multiple, INT64_MAX);
 }
 
 static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)

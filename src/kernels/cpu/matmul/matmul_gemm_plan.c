@@ -49,9 +49,9 @@ static int64_t max_rows(const gemm_plan *plan, const ry_machine *machine)
 }
 
 /* Length of a part in whole grains, if `length` is cut into `parts`. */
-static int64_t part_of(int64_t length, int64_t parts, int64_t grain)
+static int64_t part_of(int64_t length, int64_t parts, int64_t multiple)
 {
-    return ry_min(length, ry_ceil_div(ry_ceil_div(length, parts), grain) * grain);
+    return ry_min(length, ry_ceil_div(ry_ceil_div(length, parts), multiple) * multiple);
 }
 
 static bool may_lie(const gemm_plan *plan)
@@ -136,7 +136,7 @@ static double page_cycles(const gemm_plan *plan, const ry_machine *machine)
     if (y->column != 1 || bytes <= (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2)) {
         return 0;
     }
-    return ry_costs_of(plan->costs)->matmul.page_far * (double)plan->rows *
+    return ry_costs_of(plan->costs)->matmul.page_memory * (double)plan->rows *
            (1 + size * (double)plan->columns / PAGE);
 }
 
@@ -146,9 +146,9 @@ static double cycles_of(const gemm_plan *plan, const ry_machine *machine)
     const struct ry_matmul_costs *cost = &ry_costs_of(plan->costs)->matmul;
     const matmul_shape *s = &plan->shape;
     const matmul_operand *b = &s->of[MATMUL_B];
-    const bool far = ry_machine_is_far(machine, 4 * (double)s->k * (double)s->n *
-                                                    (b->batch[0] ? (double)s->batches : 1));
-    const double pack = b->column == 1 ? (far ? cost->pack_row_far : cost->pack_row)
+    const bool from_memory = ry_machine_exceeds_cache(
+        machine, 4 * (double)s->k * (double)s->n * (b->batch[0] ? (double)s->batches : 1));
+    const double pack = b->column == 1 ? (from_memory ? cost->pack_row_memory : cost->pack_row)
                         : b->row == 1  ? cost->pack_column
                                        : cost->pack_element * (double)plan->width;
     const double vectors = (double)ry_ceil_div(plan->columns, plan->width),
@@ -177,12 +177,12 @@ static void set_blocks(gemm_plan *plan, int64_t rows, int64_t columns)
 }
 
 /* The lengths of `length` cut into 1, 2, 3, 4, 6, 8, 12, ... parts, and into max_parts. */
-static void list_parts(int64_t length, int64_t max_parts, int64_t grain, int64_t max,
+static void list_parts(int64_t length, int64_t max_parts, int64_t multiple, int64_t max,
                        ry_knob_values *values)
 {
     for (int64_t parts = 1; parts <= max_parts;
          parts = parts == max_parts ? max_parts + 1 : ry_min(ry_next_parts(parts), max_parts)) {
-        const int64_t part = part_of(length, parts, grain);
+        const int64_t part = part_of(length, parts, multiple);
         if (part <= max) {
             ry_knob_values_add(values, part);
         }

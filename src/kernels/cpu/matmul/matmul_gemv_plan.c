@@ -91,13 +91,13 @@ static double cycles_of(const gemv_plan *plan, const ry_query *query)
     const matmul_shape *s = &plan->shape;
     const double width = query->kernel->simd.width, m = (double)s->m, k = (double)s->k,
                  n = (double)s->n;
-    const bool far =
-        ry_machine_is_far(query->target->machine, k * n * (double)(b_size(plan) * s->batches));
+    const bool from_memory = ry_machine_exceeds_cache(query->target->machine,
+                                                      k * n * (double)(b_size(plan) * s->batches));
     const double pieces =
         plan->dot ? 0 : k * (double)ry_ceil_div(s->n, GEMV_SUM_VECTORS * (int64_t)width);
     const double loads = plan->dot ? cost->dot * (m + (double)gemv_dot_b((int)width)) / m : 0;
-    return (double)s->batches *
-           (m * n * k / width * (1 + loads) + pieces * (far ? cost->piece_far : cost->piece));
+    return (double)s->batches * (m * n * k / width * (1 + loads) +
+                                 pieces * (from_memory ? cost->piece_memory : cost->piece));
 }
 
 static bool begin(const ry_query *query, void *user)
@@ -117,9 +117,9 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
 {
     const gemv_plan *plan = user;
     const matmul_shape *s = &plan->shape;
-    const int64_t grain = grain_of(query, plan);
+    const int64_t multiple = grain_of(query, plan);
     if (knob == GEMV_COLUMNS) {
-        ry_knob_values_cuts(values, ry_ceil_div(s->n, grain), grain, INT64_MAX);
+        ry_knob_values_cuts(values, ry_ceil_div(s->n, multiple), multiple, INT64_MAX);
     } else {
         ry_knob_values_add(values, s->k);
         ry_knob_values_add(values, usual_k_block(query, plan));

@@ -22,9 +22,9 @@ static double pack_cycles(const ry_query *query, const matmul_as_conv *conv)
     const ry_tensor *w = &conv->in[1];
     const double elements = (double)(w->dim[0] * w->dim[1]),
                  vectors = elements / query->kernel->simd.width;
-    const bool far = ry_machine_is_far(query->target->machine, 4 * elements);
+    const bool from_memory = ry_machine_exceeds_cache(query->target->machine, 4 * elements);
     return query->kernel->accuracy == RY_ACCURACY_bf16 ? elements * cost->pack_rounded
-           : w->stride[0] == 1 ? vectors * (far ? cost->pack_row_far : cost->pack_row)
+           : w->stride[0] == 1 ? vectors * (from_memory ? cost->pack_row_memory : cost->pack_row)
            : w->stride[1] == 1 ? vectors * cost->pack_column
                                : elements * cost->pack_element;
 }

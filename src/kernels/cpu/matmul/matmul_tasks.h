@@ -25,8 +25,8 @@ static inline double matmul_spent(const ry_query *query, const ry_task_cut *cut,
     const double second = machine->f32.one / (2 * query->kernel->simd.width),
                  rate = machine->level[RYND_LEVEL_DRAM].bandwidth.all / machine->cores,
                  tasks = (double)ry_cut_tasks(cut);
-    const bool far = rate > 0 && ry_machine_is_far(machine, columns->bytes);
-    const double read = far ? columns->bytes / rate * second : 0,
+    const bool from_memory = rate > 0 && ry_machine_exceeds_cache(machine, columns->bytes);
+    const double read = from_memory ? columns->bytes / rate * second : 0,
                  all = columns->all > read ? columns->all : read,
                  task = cost->task + machine->task_seconds * second + columns->copy * cost->pack_a;
     return (all / tasks + task) * (tasks + machine->cores - 1) +

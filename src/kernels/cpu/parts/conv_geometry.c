@@ -74,7 +74,7 @@ static bool is_mirrored(const ry_problem *problem, const ry_window_axis *axis)
 {
     bool mirrored = problem->op == RY_OP_convt;
     for (int i = 0; i < RY_SPACE; i++) {
-        mirrored = mirrored && axis[i].stride == 1 && axis[i].pad < ry_window_reach(&axis[i]);
+        mirrored = mirrored && axis[i].stride == 1 && axis[i].pad < ry_window_field(&axis[i]);
     }
     return mirrored;
 }

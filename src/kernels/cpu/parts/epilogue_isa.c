@@ -30,7 +30,7 @@ static void add_run(float *row, const epilogue_run *run, const char *residual, r
     }
 }
 
-static void store_near(const float *from, void *y, int64_t n, ry_dtype dtype)
+static void store_contiguous(const float *from, void *y, int64_t n, ry_dtype dtype)
 {
     for (int64_t i = 0; i < n; i += RY_W) {
         if (n - i >= RY_W && (dtype == RY_f32 || dtype == RY_i32)) {
@@ -54,7 +54,7 @@ static void store_run(const float *row, const epilogue_run *run, char *y, ry_dty
     const float *from = row + run->column;
     char *to = y + run->y * size;
     if (step == 1) {
-        store_near(from, to, run->length, dtype);
+        store_contiguous(from, to, run->length, dtype);
         return;
     }
     for (int64_t i = 0; i < run->length; i++) {
@@ -90,7 +90,7 @@ static void interleave_three(const float *from, int64_t step, int64_t count, flo
                     z = ry_vf_load(from + 2 * step + i);
         for (int v = 0; v < 3; v++) {
             ry_vf_store(to + 3 * i + v * RY_W,
-                        ry_vf_pick(ry_vf_pick(x, y, pair[v], all), z, third[v], all));
+                        ry_vf_permute2(ry_vf_permute2(x, y, pair[v], all), z, third[v], all));
         }
     }
 }

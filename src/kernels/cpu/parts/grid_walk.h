@@ -8,18 +8,19 @@
 
 typedef struct ry_grid_walk {
     int64_t n, q[RY_SPACE]; /* the image, and the position in its grid */
-    int64_t beside;         /* images whose rows alternate; 1: none do */
+    int64_t alternating;    /* images whose rows alternate; 1: none do */
 } ry_grid_walk;
 
 /* At pixel `first` of the images from `image` on. */
 static inline ry_grid_walk ry_grid_walk_at(const ry_conv_phase *phase, int64_t image, int64_t first,
-                                           int64_t beside)
+                                           int64_t alternating)
 {
     const int64_t *grid = phase->grid, rest = first % phase->pixels;
-    if (beside > 1) {
-        const int64_t row = first / (beside * grid[2]);
-        return (ry_grid_walk){
-            first / grid[2] % beside, {row / grid[1], row % grid[1], first % grid[2]}, beside};
+    if (alternating > 1) {
+        const int64_t row = first / (alternating * grid[2]);
+        return (ry_grid_walk){first / grid[2] % alternating,
+                              {row / grid[1], row % grid[1], first % grid[2]},
+                              alternating};
     }
     return (ry_grid_walk){image + first / phase->pixels,
                           {rest / (grid[1] * grid[2]), rest / grid[2] % grid[1], rest % grid[2]},
@@ -41,12 +42,12 @@ static inline void ry_grid_walk_on(ry_grid_walk *walk, const int64_t *grid, int6
 {
     int64_t *q = walk->q;
     q[2] += length;
-    if (q[2] == grid[2] && walk->n + 1 < walk->beside) {
+    if (q[2] == grid[2] && walk->n + 1 < walk->alternating) {
         q[2] = 0;
         walk->n++;
         return;
     }
-    walk->n = walk->beside > 1 && q[2] == grid[2] ? 0 : walk->n;
+    walk->n = walk->alternating > 1 && q[2] == grid[2] ? 0 : walk->n;
     for (int i = RY_SPACE - 1; i > 0 && q[i] == grid[i]; i--) {
         q[i] = 0;
         q[i - 1]++;

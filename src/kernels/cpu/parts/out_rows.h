@@ -20,7 +20,7 @@ typedef struct out_rows {
     int64_t interleave;     /* phases that write to a row of y in turn; 1: none */
     /* y's channels are next to each other, and there are no others: they are interleaved on
      * their way */
-    bool beside;
+    bool adjacent;
     float *sums;
     float *interleaved_row; /* buffer for an interleaved row of all phases */
     float *bias;            /* [phase][output channel] of the group */

@@ -57,7 +57,7 @@ static int64_t find_runs(const out_rows *rows, const ry_conv_phase *p)
 }
 
 /* The channels of each position become neighbours in one row. */
-static void put_beside(const out_rows *rows, epilogue *f)
+static void put_adjacent(const out_rows *rows, epilogue *f)
 {
     f->interleave = f->rows;
     f->interleaved_step = f->block_step;
@@ -97,8 +97,8 @@ void RY_ISA_SYMBOL(out_rows_epilogue)(const out_rows *rows, const ry_conv_phase 
                   .r_row = g->r_channel,
                   .r_dtype = has_residual ? ry_type_of(&problem->in[3]) : RY_NONE,
                   .activation = ry_conv_activation(problem)};
-    if (rows->beside) {
-        put_beside(rows, &f);
+    if (rows->adjacent) {
+        put_adjacent(rows, &f);
     }
     RY_ISA_SYMBOL(epilogue_rows)(&f);
 }

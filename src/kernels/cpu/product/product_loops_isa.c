@@ -8,13 +8,13 @@
 #include <math.h>
 
 /* Elements [begin, end) of a run that are inside. */
-static ry_window_range clip(const product_run *run, int64_t place, int64_t in)
+static ry_window_range clip(const product_run *run, int64_t position, int64_t in)
 {
     ry_window_range r = {0, run->count};
-    while (r.begin < r.end && (uint64_t)(place + r.begin * run->at_step) >= (uint64_t)in) {
+    while (r.begin < r.end && (uint64_t)(position + r.begin * run->at_step) >= (uint64_t)in) {
         r.begin++;
     }
-    while (r.end > r.begin && (uint64_t)(place + (r.end - 1) * run->at_step) >= (uint64_t)in) {
+    while (r.end > r.begin && (uint64_t)(position + (r.end - 1) * run->at_step) >= (uint64_t)in) {
         r.end--;
     }
     return r;
@@ -25,10 +25,10 @@ static ry_window_range inside(const product_source *s, const int64_t *point, con
 {
     ry_window_range r = {0, run->count};
     for (int a = 0; a < s->axes; a++) {
-        const int64_t place = s->nest->at[a] + point[1 + a] + from[1 + a];
+        const int64_t position = s->nest->at[a] + point[1 + a] + from[1 + a];
         if (a == run->axis) {
-            r = clip(run, place, s->nest->in[a]);
-        } else if ((uint64_t)place >= (uint64_t)s->nest->in[a]) {
+            r = clip(run, position, s->nest->in[a]);
+        } else if ((uint64_t)position >= (uint64_t)s->nest->in[a]) {
             return (ry_window_range){0, 0};
         }
     }

@@ -227,9 +227,9 @@ static void drop_axes(product_nest *n)
         for (int l = PRODUCT_XS; l < PRODUCT_LISTS; l++) {
             for (int i = 0; i < n->list[l].rank; i++) {
                 const product_dim *d = &n->list[l].dim[i];
-                const int64_t reach = d->axis == a ? (d->count - 1) * d->at : 0;
-                low += ry_min(reach, 0);
-                high += ry_max(reach, 0);
+                const int64_t field = d->axis == a ? (d->count - 1) * d->at : 0;
+                low += ry_min(field, 0);
+                high += ry_max(field, 0);
             }
         }
         kept[a] = low < 0 || high >= n->in[a] ? axes++ : -1;

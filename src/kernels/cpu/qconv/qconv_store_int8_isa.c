@@ -48,7 +48,7 @@ static void store_wide(const row *r, ry_dtype dtype, void *y, int64_t at, int64_
 }
 
 /* Pixels of y whose channels are apart, by way of a row of their own. */
-static void store_apart(const ry_ends *e, row r, int64_t y_step, int64_t r_step, uint8_t *y)
+static void store_strided(const ry_ends *e, row r, int64_t y_step, int64_t r_step, uint8_t *y)
 {
     enum { MOST = 64 };
     uint8_t bytes[MOST], residual[MOST];
@@ -96,7 +96,7 @@ void RY_ISA_SYMBOL(qconv_store_oc_block)(const void *how, const igemm_task *t, i
                                         channel * g->r_channel
                                   : NULL;
             if (!together) {
-                store_apart(&e, r, g->y_channel, g->r_channel, r.y);
+                store_strided(&e, r, g->y_channel, g->r_channel, r.y);
             } else if (residual) {
                 store_row(&e, &r, true);
             } else {

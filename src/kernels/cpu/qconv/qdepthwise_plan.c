@@ -44,11 +44,11 @@ static void describe(const ry_query *query, qdepthwise_plan *plan)
     plan->blocks = ry_ceil_div(plan->channels, plan->width);
     plan->rows = plan->kernel[0] * plan->kernel[1];
     plan->quads = ry_ceil_div(plan->rows, QDEPTHWISE_TAPS);
-    const int64_t reach = (plan->kernel[2] - 1) * plan->dilation[2],
+    const int64_t field = (plan->kernel[2] - 1) * plan->dilation[2],
                   column = plan->quads * QDEPTHWISE_TAPS * plan->width;
-    const int64_t most = ry_max(STRIP_BYTES / column, reach + 1);
-    plan->strip = ry_clamp((most - reach - 1) / plan->stride[2] + 1, 1, plan->out[2]);
-    plan->columns = (plan->strip - 1) * plan->stride[2] + reach + 1;
+    const int64_t most = ry_max(STRIP_BYTES / column, field + 1);
+    plan->strip = ry_clamp((most - field - 1) / plan->stride[2] + 1, 1, plan->out[2]);
+    plan->columns = (plan->strip - 1) * plan->stride[2] + field + 1;
     plan->block_bytes = plan->width * (plan->quads * plan->kernel[2] * QDEPTHWISE_TAPS +
                                        2 * (int64_t)sizeof(float));
     plan->cut = (ry_task_cut){{{plan->batch, 1}, {plan->out[0], 1}, {plan->out[1], 1}}};
@@ -70,13 +70,13 @@ bool ry_qdepthwise_takes(const ry_problem *problem)
         return false;
     }
     const ry_window window = ry_window_of(problem);
-    int64_t taps = 1, reach = 0;
+    int64_t taps = 1, field = 0;
     for (int i = 0; i < window.rank; i++) {
         taps = ry_product(taps, window.axis[i].taps);
-        reach = ry_max(reach, ry_product(window.axis[i].taps, window.axis[i].dilation));
+        field = ry_max(field, ry_product(window.axis[i].taps, window.axis[i].dilation));
     }
     return problem->attrs.qconv.groups == x->dim[1] && y->dim[1] == x->dim[1] && taps <= MAX_TAPS &&
-           reach <= MAX_TAPS && is_channels_last(x) && is_channels_last(y) &&
+           field <= MAX_TAPS && is_channels_last(x) && is_channels_last(y) &&
            ry_tensor_is_row_major(w) && !ry_problem_has_input(problem, 3) &&
            ry_problem_has_input(problem, 4) && !problem->attrs.qconv.dequantise;
 }

@@ -48,7 +48,7 @@ static void locate(const ry_points_axis *axis, int64_t pitch, int64_t to, int64_
 
 /* A tap of an offset group: its place in the window and its number there. */
 typedef struct tap_of {
-    int64_t image, group, number, place[RY_MAX_RANK];
+    int64_t image, group, number, position[RY_MAX_RANK];
 } tap_of;
 
 /* The mask becomes part of the first axis's weights. */
@@ -61,7 +61,7 @@ static void locate_line(const ry_cpu_launch *launch, const ry_window *window, co
     for (int a = 0; a < s->rank; a++) {
         const ry_window_axis *w = &window->axis[a];
         const int64_t step = a == s->rank - 1 ? w->stride : 0;
-        const int64_t at = ry_window_at(w, line->index[a], tap->place[a]);
+        const int64_t at = ry_window_at(w, line->index[a], tap->position[a]);
         read_line(&p->in[1], launch->in[1], tap->image, tap->number * s->rank + a, line, x);
         for (int64_t i = 0; i < line->count; i++) {
             x[i] = (double)(at + i * step) + x[i];
@@ -120,7 +120,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
         tap_of tap = {.image = range[0].first, .group = n / taps, .number = n};
         int64_t rest = n % taps;
         for (int a = s->rank - 1; a >= 0; a--) {
-            tap.place[a] = rest % window.axis[a].taps;
+            tap.position[a] = rest % window.axis[a].taps;
             rest /= window.axis[a].taps;
         }
         ry_points_line line = {.count = 0};

@@ -44,9 +44,9 @@ static void join_axes(const ry_points_plan *plan, const ry_points_axis *axis, in
         for (int a = 0; a < plan->rank; a++) {
             const int32_t *restrict index = axis[a].index + digit[a] * plan->axis_length;
             const double *restrict w = axis[a].weight + digit[a] * plan->axis_length;
-            const int32_t *restrict place = axis[a].place, size = (int32_t)plan->size[a];
+            const int32_t *restrict position = axis[a].position, size = (int32_t)plan->size[a];
             for (int64_t i = 0; i < t->count; i++) {
-                const int64_t j = place ? place[i] : i;
+                const int64_t j = position ? position[i] : i;
                 const int32_t at = index[j], before = a > 0 ? pixel[i] : 0;
                 pixel[i] = (at | before) < 0 ? -1 : before * size + at;
                 weight[i] = a > 0 ? weight[i] * w[j] : w[j];

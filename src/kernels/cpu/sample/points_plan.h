@@ -39,7 +39,7 @@ typedef struct ry_points_axis {
     int64_t taps;
     int32_t *index;
     double *weight;
-    const int32_t *place; /* i for each position; NULL: i is the position */
+    const int32_t *position; /* i for each position; NULL: i is the position */
 } ry_points_axis;
 
 /* Where a block's pixels and results are, in elements apart. */

@@ -62,7 +62,7 @@ static void locate(const ry_cpu_launch *launch, int64_t roi, int a, int64_t coun
                             roi * rois->stride[0] + (2 * i + 1 - a) * rois->stride[1]);
     }
     for (int64_t b = 0; b < (plan->by_bin ? bins : count); b++) {
-        const int64_t at = plan->by_bin ? b : axis->place[b];
+        const int64_t at = plan->by_bin ? b : axis->position[b];
         const ry_roi_bins bin = ry_roi_bins_of(attrs, end[0], end[1], at, bins);
         const bool near = !s->largest && bin.samples > 1 && fabs(bin.size) <= (double)bin.samples;
         axis->taps = near ? bin.samples + 1 : 2 * bin.samples;
@@ -117,14 +117,14 @@ static void run(const ry_cpu_launch *launch, size_t task)
     m.channels = range[2].count;
     ry_points_axis axis[2];
     for (int a = 0; a < 2; a++) {
-        int32_t *place = RY_AT(int32_t, launch->scratch, plan->places[a]);
+        int32_t *position = RY_AT(int32_t, launch->scratch, plan->positions[a]);
         axis[a] = ry_points_axis_of(s, launch->scratch, a);
         for (int64_t i = 0; i < count; i++) {
-            place[i] = (int32_t)(a == 0 ? (first + i) / columns : (first + i) % columns);
+            position[i] = (int32_t)(a == 0 ? (first + i) / columns : (first + i) % columns);
         }
-        axis[a].place = place;
+        axis[a].position = position;
         locate(launch, roi, a, count, &axis[a]);
-        axis[a].place = plan->by_bin ? place : NULL;
+        axis[a].position = plan->by_bin ? position : NULL;
     }
     if (image < 0 || axis[0].taps == 0 || axis[1].taps == 0) {
         clear(&m, count, size);

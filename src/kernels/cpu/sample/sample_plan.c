@@ -104,7 +104,7 @@ void ry_roi_align_initialise(const ry_query *query, void *state)
     ry_points_lay_out(&s->points, asked > 0 ? 4 * asked * asked : RY_POINTS_PASS + 1);
     s->points.taps = ry_min(s->points.taps, TYPICAL);
     for (int a = 0; a < 2; a++) {
-        s->places[a] = s->points.scratch;
+        s->positions[a] = s->points.scratch;
         s->points.scratch += ry_aligned((size_t)s->points.block * sizeof(int32_t));
     }
     s->points.cut.axis[2] = (ry_cut_axis){s->points.channels, RY_ROI_CHANNELS};

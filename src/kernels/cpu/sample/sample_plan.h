@@ -9,7 +9,7 @@
 typedef struct ry_roi_align_plan {
     ry_points_plan points; /* tasks also are cut along channels */
     bool by_bin;           /* an axis's tables have an entry a bin, else one a position */
-    size_t places[2];      /* row and column of each bin of a block: bytes into the scratch */
+    size_t positions[2];   /* row and column of each bin of a block: bytes into the scratch */
 } ry_roi_align_plan;
 
 /* Channels of a task. */

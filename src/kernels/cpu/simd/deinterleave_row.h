@@ -20,8 +20,8 @@ RY_INLINE ry_vf ry_every_third(const ry_vf v[3], int j)
         from_low |= at < 2 * RY_W ? 1u << i : 0u;
     }
     return ry_vf_or(
-        ry_vf_pick(v[0], v[1], ry_vi_load(low), ry_vm_bits(from_low)),
-        ry_vf_pick(v[1], v[2], ry_vi_load(high), ry_vm_bits(~from_low & RY_EVERY_LANE)));
+        ry_vf_permute2(v[0], v[1], ry_vi_load(low), ry_vm_bits(from_low)),
+        ry_vf_permute2(v[1], v[2], ry_vi_load(high), ry_vm_bits(~from_low & RY_EVERY_LANE)));
 }
 
 /* A row of one channel of x, whose elements are next to each other, as its line would be: zeros, x

@@ -18,7 +18,7 @@
  *                                        vectors
  *   ry_vf_interleave(e, o, low, high) the row of two vectors whose elements they are
  *   ry_vf_shift_in(first, v)     lane 0 of `first`, then lanes 0.. of v but its last
- *   ry_vf_pick(low, high, i, m)  element i (below 2 RY_W) of a row of two vectors in each lane of
+ *   ry_vf_permute2(low, high, i, m)  element i (below 2 RY_W) of a row of two vectors in each lane of
  *                                the mask, 0 in others
  *   ry_vf_permute(v, i)          element i of v, modulo RY_W, in each lane
  *   ry_vf_halves(a, b)           a in the first half of the lanes, b in the second

@@ -127,7 +127,7 @@ RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
                            first, 1);
 }
 
-RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
+RY_INLINE ry_vf ry_vf_permute2(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
 {
     const __m256 from_high =
         _mm256_castsi256_ps(_mm256_cmpgt_epi32(index, _mm256_set1_epi32(RY_W - 1)));

@@ -111,7 +111,7 @@ RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
 }
 
 /* clang-format off */
-RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
+RY_INLINE ry_vf ry_vf_permute2(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
 {
     return _mm512_maskz_permutex2var_ps(keep, low, index, high);
 }

@@ -144,7 +144,7 @@ RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
     return first;
 }
 
-RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
+RY_INLINE ry_vf ry_vf_permute2(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
 {
     ry_vf v = {0};
     for (int i = 0; i < RY_W; i++) {

@@ -107,7 +107,7 @@ RY_INLINE ry_vf ry_vf_shift_in(ry_vf first, ry_vf v)
 }
 
 /* A table of 32 bytes; an index beyond it gives 0. */
-RY_INLINE ry_vf ry_vf_pick(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
+RY_INLINE ry_vf ry_vf_permute2(ry_vf low, ry_vf high, ry_vi index, ry_vm keep)
 {
     const uint8x16x2_t row = {{vreinterpretq_u8_f32(low), vreinterpretq_u8_f32(high)}};
     const uint32x4_t bytes =

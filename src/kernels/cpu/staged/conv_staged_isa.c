@@ -216,12 +216,12 @@ static void run_rows(task *t, staged_stage *stage)
     const staged_plan *plan = t->plan;
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_phase *p = &plan->phase[0].at;
-    const bool pixels = staged_ends_in_rows(plan->form), place = plan->form == STAGED_PLACE;
+    const bool pixels = staged_ends_in_rows(plan->form), position = plan->form == STAGED_PLACE;
     const int64_t window = g->kernel[2] * (pixels ? 1 : g->channels_in),
                   window_row = g->dilation[1] * plan->pitch; /* steps of a row of it */
     const float *x = (const float *)(const void *)stage->x + t->rows.image * g->x_batch;
     stage->channels = g->channels_in;
-    if (!place) {
+    if (!position) {
         RY_ISA_SYMBOL(staged_stage_k_block)(stage);
     }
     const float *weights = t->packed;
@@ -240,10 +240,10 @@ static void run_rows(task *t, staged_stage *stage)
                 tile.outer = g->channels_in;
                 tile.inner = (end - inside) * window;
                 tile.weights_step = g->taps * packed;
-                tile.staged_step = place ? g->x_channel : plan->planes * plan->plane;
+                tile.staged_step = position ? g->x_channel : plan->planes * plan->plane;
                 tile.offset = plan->offset + inside * window;
                 tile.staged =
-                    place ? x + row * g->stride[1] * g->x_step[1] : t->staged + i * plan->pitch;
+                    position ? x + row * g->stride[1] * g->x_step[1] : t->staged + i * plan->pitch;
             } else {
                 tile.outer = end - inside;
                 tile.inner = window;
@@ -299,7 +299,7 @@ static void run(const ry_cpu_launch *launch, size_t index)
                        .pitch = plan->pitch,
                        .positions = plan->positions,
                        .interleave = plan->interleave,
-                       .beside = plan->beside,
+                       .adjacent = plan->adjacent,
                        .sums = RY_AT(float, scratch, plan->sums),
                        .interleaved_row = RY_AT(float, scratch, plan->interleaved_row),
                        .bias = RY_AT(float, scratch, plan->bias),

@@ -42,12 +42,12 @@ static double plane_row_cycles(const ry_query *query, const staged_plan *plan)
     const double vectors = (double)ry_ceil_div(plan->pitch, plan->width), rows = rows_used(plan);
     const double planes = (double)plan->planes, stride = (double)g->stride[2];
     /* x's way from the outer caches, as the implicit GEMM counts it */
-    const int64_t near = ry_machine_core_share(query->target->machine, RYND_LEVEL_L2,
-                                               ry_blocks_of(plan->costs)->staged_x);
-    const bool is_cached = g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 <= near;
-    const double far = is_cached ? 0 : cost->fetch * (double)(plan->pitch * g->stride[2]);
+    const int64_t cached = ry_machine_core_share(query->target->machine, RYND_LEVEL_L2,
+                                                 ry_blocks_of(plan->costs)->staged_x);
+    const bool is_cached = g->channels_in * g->in[0] * g->in[1] * g->in[2] * 4 <= cached;
+    const double fetching = is_cached ? 0 : cost->fetch * (double)(plan->pitch * g->stride[2]);
     if (g->x_step[2] == 1 || g->in[2] == 1) {
-        return rows * (cost->line + far + vectors * stride * cost->move) +
+        return rows * (cost->line + fetching + vectors * stride * cost->move) +
                planes * vectors * cost->move;
     }
     /* a square of channels and positions is transposed at once; of channels apart, every line of x
@@ -57,7 +57,8 @@ static double plane_row_cycles(const ry_query *query, const staged_plan *plan)
     const double vector =
         (g->x_channel == 1 && transposed < cost->apart ? transposed : cost->apart) * stride;
     const double again = g->x_channel == 1 ? (double)plan->width / lanes : 1.0;
-    return rows * (cost->transposed_line + far * again + vectors * (vector + stride * cost->move)) +
+    return rows * (cost->transposed_line + fetching * again +
+                   vectors * (vector + stride * cost->move)) +
            planes * vectors * cost->move;
 }
 
@@ -73,10 +74,11 @@ static double stage_cycles(const ry_query *query, const staged_plan *plan)
     if (plan->form != STAGED_CHANNELS) {
         return rows * (double)g->channels_in * plane_row_cycles(query, plan);
     }
-    const bool near = g->x_step[2] == g->channels_in || (g->x_step[2] == 1 && g->channels_in <= 4);
+    const bool cached =
+        g->x_step[2] == g->channels_in || (g->x_step[2] == 1 && g->channels_in <= 4);
     return rows *
            (cost->channel_line +
-            (double)plan->pitch * (near ? cost->position / (double)plan->width : cost->alone));
+            (double)plan->pitch * (cached ? cost->position / (double)plan->width : cost->alone));
 }
 
 /* Share of output slices whose window slice `depth` is not padding. */
@@ -108,8 +110,9 @@ static double count_runs(const ry_query *query, const staged_plan *plan)
         }
     }
     for (int64_t p = 0; p < g->phases; p++) {
-        const bool near = plan->interleave > 1 || plan->beside || plan->phase[p].at.y_step[2] == 1;
-        sums += vectors * outputs * (near ? cost->end : cost->end_apart);
+        const bool cached =
+            plan->interleave > 1 || plan->adjacent || plan->phase[p].at.y_step[2] == 1;
+        sums += vectors * outputs * (cached ? cost->end : cost->end_strided);
     }
     const double runs = g->phases == 1 ? (double)(plan->images * plan->rows) * outputs : 0;
     const double group = all * stage_cycles(query, plan) + sums + runs * cost->run;
@@ -127,8 +130,8 @@ static double step_cycles(const ry_query *query, const staged_plan *plan, double
         const int64_t vectors = ry_ceil_div(plan->columns, plan->width);
         const double parts = (double)ry_ceil_div(
             vectors, max_staged_vectors(simd->rows, ry_ceil_div(g->channels_out, plan->oc_blocks)));
-        const bool half =
-            plan->columns <= vectors * plan->width - simd->grain && simd->grain < simd->width;
+        const bool half = plan->columns <= vectors * plan->width - simd->lane_multiple &&
+                          simd->lane_multiple < simd->width;
         const double some = ((double)vectors - (half ? 0.5 : 0)) / parts;
         const double masks = plan->form == STAGED_PLACE ? cost->masked * (parts > 1 ? 2 : 1) : 0;
         *tiles = (double)plan->oc_blocks * parts;

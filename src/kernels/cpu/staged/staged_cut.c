@@ -51,7 +51,7 @@ static void find_slices(staged_plan *plan)
 }
 
 /* Zeros before x, and what the taps reach. */
-static void find_reach(staged_plan *plan)
+static void find_field(staged_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const ry_conv_tap *tap = staged_taps(plan);
@@ -67,7 +67,7 @@ static void find_reach(staged_plan *plan)
         }
         plan->before[i] = -low;
         plan->span[i] = high - low;
-        plan->reach[i] = plan->span[i] / g->stride[i + 1];
+        plan->field[i] = plan->span[i] / g->stride[i + 1];
     }
 }
 
@@ -87,7 +87,7 @@ static void find_planes(staged_plan *plan)
 }
 
 /* Channels that vectors can interleaves. */
-static bool lies_beside(const ry_problem *problem, const ry_conv_geometry *g,
+static bool is_adjacent(const ry_problem *problem, const ry_conv_geometry *g,
                         const ry_conv_phase *phase)
 {
     const int64_t channels = g->channels_out;
@@ -114,9 +114,9 @@ static void read_problem(const ry_query *query, staged_plan *plan)
     plan->width = query->kernel->simd.width;
     plan->costs = ry_cost_column_of(query->target->machine, plan->width);
     plan->interleave = ry_conv_interleaved_phases(problem, &g);
-    plan->beside = lies_beside(problem, &g, &phase[0]);
+    plan->adjacent = is_adjacent(problem, &g, &phase[0]);
     find_slices(plan);
-    find_reach(plan);
+    find_field(plan);
     find_planes(plan);
 }
 
@@ -150,7 +150,7 @@ static int64_t positions_of(const staged_plan *plan, const ry_machine *machine)
 static int64_t usual_images(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
-    const int64_t image = (plan->grid[0] + plan->reach[0]) * plan->pitch,
+    const int64_t image = (plan->grid[0] + plan->field[0]) * plan->pitch,
                   planes = g->batch * g->groups * plan->slices;
     const int64_t many =
         ry_min(positions_of(plan, machine) / 2 / image, planes / min_run_tasks(plan, machine));
@@ -169,14 +169,14 @@ static int64_t usual_run_rows(const staged_plan *plan, const ry_machine *machine
     const int64_t wanted = ry_max(ry_ceil_div(rows * plan->pitch, positions_of(plan, machine)),
                                   ry_ceil_div(min_run_tasks(plan, machine), planes));
     const int64_t max =
-        rows / ry_max(1, ry_min(2 * plan->reach[0], (int64_t)shares_of(plan)->staged_halo_rows));
+        rows / ry_max(1, ry_min(2 * plan->field[0], (int64_t)shares_of(plan)->staged_halo_rows));
     return ry_ceil_div(rows, plan->images > 1 ? 1 : ry_max(1, ry_min(wanted, max)));
 }
 
 static int64_t image_rows(const staged_plan *plan, int64_t rows)
 {
     return plan->form == STAGED_CHANNELS ? (rows - 1) * plan->geometry.stride[1] + plan->span[0] + 1
-                                         : rows + plan->reach[0];
+                                         : rows + plan->field[0];
 }
 
 /* Few enough that all cores are busy to the end, and that what they read stays in a first-level
@@ -186,16 +186,16 @@ static int64_t usual_rows(const staged_plan *plan, const ry_machine *machine)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t height = plan->grid[0], few = ry_ceil_div(height, min_tasks(plan, machine));
-    const int64_t near = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
+    const int64_t cached = ry_machine_core_bytes(machine, RYND_LEVEL_L1);
     const int64_t max =
         ry_min(ry_machine_core_share(machine, RYND_LEVEL_L2, shares_of(plan)->staged_rows),
-               (int64_t)shares_of(plan)->staged_rows_firsts * near);
+               (int64_t)shares_of(plan)->staged_rows_firsts * cached);
     const int64_t row = plan->pitch *
                         (plan->form == STAGED_CHANNELS ? 1 : g->channels_in * plan->planes) *
                         (int64_t)sizeof(float);
     int64_t rows = ry_ceil_div(height, ry_ceil_div(min_tasks(plan, machine), g->batch * g->groups));
     while (plan->form != STAGED_PLACE && rows > 1 &&
-           image_rows(plan, rows) * row > (rows > few ? near : max)) {
+           image_rows(plan, rows) * row > (rows > few ? cached : max)) {
         rows = rows / 2;
     }
     return rows;
@@ -206,7 +206,7 @@ static int64_t usual_rows(const staged_plan *plan, const ry_machine *machine)
 static int64_t usual_k_block(const staged_plan *plan, const ry_machine *machine)
 {
     const struct ry_blocks_costs *share = shares_of(plan);
-    const int64_t near = ry_min(
+    const int64_t cached = ry_min(
         ry_machine_core_share(machine, RYND_LEVEL_L2, share->staged_k_block),
         (int64_t)share->staged_k_block_firsts * ry_machine_core_bytes(machine, RYND_LEVEL_L1));
     const int64_t channels = plan->geometry.channels_in,
@@ -217,7 +217,7 @@ static int64_t usual_k_block(const staged_plan *plan, const ry_machine *machine)
                      ry_machine_core_share(machine, RYND_LEVEL_L2, share->staged_transposed) /
                          channel)
             : 1;
-    const int64_t max = ry_max(near / channel, ry_max(1, transposed));
+    const int64_t max = ry_max(cached / channel, ry_max(1, transposed));
     return plan->form == STAGED_RUNS ? ry_ceil_div(channels, ry_ceil_div(channels, max)) : channels;
 }
 
@@ -276,8 +276,9 @@ static void set_form(const ry_query *query, staged_plan *plan, staged_form form)
     const ry_simd *simd = &query->kernel->simd;
     plan->form = form;
     plan->transposed = form == STAGED_CHANNELS && query->problem->out[0].stride[1] != 1;
-    plan->fetches = form == STAGED_RUNS ||
-                    ry_machine_is_far(query->target->machine, ry_problem_bytes(query->problem));
+    plan->fetches =
+        form == STAGED_RUNS ||
+        ry_machine_exceeds_cache(query->target->machine, ry_problem_bytes(query->problem));
     plan->max_oc_block = choose_oc_block(plan, simd);
     plan->oc_blocks = ry_ceil_div(plan->geometry.channels_out, plan->max_oc_block);
 }
@@ -317,7 +318,7 @@ static void set_columns(staged_plan *plan, int64_t columns)
     plan->pitch =
         plan->form == STAGED_CHANNELS
             ? ry_round_up(((columns - 1) * g->stride[2] + plan->span[1] + 1) * g->channels_in, 16)
-            : columns + plan->reach[1];
+            : columns + plan->field[1];
 }
 
 static void set_rows(staged_plan *plan, int64_t rows)
@@ -392,14 +393,14 @@ static void lay_out(staged_plan *plan)
     const int64_t width = plan->width,
                   line = ry_round_up((plan->pitch + width) * g->stride[2], width);
     const bool runs = plan->form == STAGED_RUNS, channels = plan->form == STAGED_CHANNELS,
-               place = plan->form == STAGED_PLACE;
+               position = plan->form == STAGED_PLACE;
     size_t at = 0;
-    const int64_t floats = channels ? plan->plane
-                           : place  ? 0
-                                    : plan->k_block * plan->planes * plan->plane;
+    const int64_t floats = channels   ? plan->plane
+                           : position ? 0
+                                      : plan->k_block * plan->planes * plan->plane;
     plan->staged = ry_room(&at, floats + 8 * width, sizeof(float));
-    plan->lines =
-        ry_room(&at, channels || place ? 0 : line * (g->x_channel == 1 ? width : 1), sizeof(float));
+    plan->lines = ry_room(&at, channels || position ? 0 : line * (g->x_channel == 1 ? width : 1),
+                          sizeof(float));
     plan->sums =
         ry_room(&at, runs ? g->phases * g->channels_out * plan->positions : 0, sizeof(float));
     plan->transposed_sums = ry_room(
@@ -407,7 +408,7 @@ static void lay_out(staged_plan *plan)
         sizeof(float));
     plan->bias = ry_room(&at, g->phases * g->channels_out + plan->max_oc_block, sizeof(float));
     plan->runs = ry_room(&at, runs ? plan->images * plan->rows : 0, sizeof(epilogue_run));
-    const int64_t interleave = plan->beside ? g->channels_out : plan->interleave;
+    const int64_t interleave = plan->adjacent ? g->channels_out : plan->interleave;
     plan->interleaved_row = ry_room(
         &at, runs && interleave > 1 ? interleave * (plan->positions + width) : 0, sizeof(float));
     plan->scratch = at;

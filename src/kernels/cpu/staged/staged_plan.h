@@ -95,7 +95,7 @@ typedef struct staged_plan {
     int64_t depths, depth[STAGED_MAX_DEPTHS];
     int64_t before[2]; /* zeros above and left of x */
     int64_t span[2];   /* rows and columns of x that a window spans */
-    int64_t reach[2];  /* halo of a plane beyond a task's outputs */
+    int64_t field[2];  /* halo of a plane beyond a task's outputs */
     /* positions of a plane's row, rows of an image; CHANNELS: floats of a row */
     int64_t pitch, image_rows;
     int64_t columns, column_blocks; /* grid columns of a task; blocks of a row */
@@ -109,7 +109,7 @@ typedef struct staged_plan {
     ry_cost_column costs;
     int64_t interleave; /* phases that write to a row of y in turn; 1: none */
     /* y's (and the residual's) pixels are its channels, few of them, and nothing else */
-    bool beside;
+    bool adjacent;
     bool transposed;      /* CHANNELS: y's pixels are next to each other */
     bool fetches;         /* rows of x ahead */
     int64_t positions;    /* floats of one output channel's sums */

@@ -37,13 +37,13 @@ static void add_values(const staged_plan *plan, int knob, ry_knob_values *values
                                           [STAGED_TASK_ROWS] = plan->grid[0],
                                           [STAGED_GROUPS] = g->groups,
                                           [STAGED_K_BLOCK] = g->channels_in};
-    const int64_t grain[STAGED_KNOBS] = {[STAGED_COLUMNS] =
-                                             runs && g->phases == 1 ? plan->width : extent[knob],
-                                         [STAGED_IMAGES] = 1,
-                                         [STAGED_TASK_ROWS] = 1,
-                                         [STAGED_GROUPS] = 1,
-                                         [STAGED_K_BLOCK] = runs ? 1 : extent[knob]};
-    ry_knob_values_parts(extent[knob], grain[knob], values);
+    const int64_t lane_multiple[STAGED_KNOBS] = {
+        [STAGED_COLUMNS] = runs && g->phases == 1 ? plan->width : extent[knob],
+        [STAGED_IMAGES] = 1,
+        [STAGED_TASK_ROWS] = 1,
+        [STAGED_GROUPS] = 1,
+        [STAGED_K_BLOCK] = runs ? 1 : extent[knob]};
+    ry_knob_values_parts(extent[knob], lane_multiple[knob], values);
     ry_knob_values_add(values, form_of(plan).value[knob]);
 }
 

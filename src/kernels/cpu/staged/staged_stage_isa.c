@@ -176,7 +176,7 @@ static void fetch_row(const char *x, int64_t bytes)
 }
 
 /* x's pixels are next to each other: channel by channel, row by row, as memory likes it. */
-static void stage_near(const staged_stage *s, const staged_row *row, int64_t rows)
+static void stage_contiguous(const staged_stage *s, const staged_row *row, int64_t rows)
 {
     const staged_plan *plan = s->plan;
     const ry_conv_geometry *g = &plan->geometry;
@@ -296,7 +296,7 @@ void RY_ISA_SYMBOL(staged_stage_k_block)(const staged_stage *s)
         stage_channels(s);
         return;
     }
-    const bool near = plan->geometry.x_step[2] == 1 || plan->geometry.in[2] == 1;
+    const bool cached = plan->geometry.x_step[2] == 1 || plan->geometry.in[2] == 1;
     staged_row row[ROWS_AT_ONCE];
     int64_t rows = 0;
     for (int64_t image = 0; image < s->images; image++) {
@@ -306,13 +306,13 @@ void RY_ISA_SYMBOL(staged_stage_k_block)(const staged_stage *s)
                 continue;
             }
             find_row(s, image, residue, i / plan->geometry.stride[1], &row[rows]);
-            if (!near) {
+            if (!cached) {
                 stage_lines(s, &row[rows]);
             } else if (++rows == ROWS_AT_ONCE) {
-                stage_near(s, row, rows);
+                stage_contiguous(s, row, rows);
                 rows = 0;
             }
         }
     }
-    stage_near(s, row, rows);
+    stage_contiguous(s, row, rows);
 }

@@ -18,8 +18,8 @@ static int64_t channel_bytes(const ry_problem *problem, const ry_conv_geometry *
     for (int i = 0; i < 2; i++) {
         const int64_t step = forward ? g->stride[i + 1] : g->output_stride[i + 1];
         const int64_t grid = forward ? g->out[i + 1] : ry_ceil_div(g->out[i + 1], step);
-        const int64_t reach = g->dilation[i + 1] * (g->kernel[i + 1] - 1) / step + 1;
-        extent[i] = (i == 0 ? ry_min(grid, 8) : grid) + reach;
+        const int64_t field = g->dilation[i + 1] * (g->kernel[i + 1] - 1) / step + 1;
+        extent[i] = (i == 0 ? ry_min(grid, 8) : grid) + field;
     }
     return extent[0] * extent[1] * g->stride[1] * g->stride[2] * 4;
 }
@@ -56,20 +56,20 @@ static bool has_rows(const ry_problem *problem, const ry_conv_geometry *g)
 static bool is_inside_between(const ry_conv_geometry *g, int64_t width)
 {
     const int64_t vectors = ry_ceil_div(g->out[2], width),
-                  reach = (g->kernel[2] - 1) * g->dilation[2] - g->before[2];
-    return vectors <= 2 || (g->before[2] <= width && (vectors - 1) * width + reach <= g->in[2]);
+                  field = (g->kernel[2] - 1) * g->dilation[2] - g->before[2];
+    return vectors <= 2 || (g->before[2] <= width && (vectors - 1) * width + field <= g->in[2]);
 }
 
 static bool has_place(const ry_problem *problem, const ry_conv_geometry *g, int64_t width)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    const int64_t reach = g->kernel[1] * g->dilation[1] + ry_max(g->before[1], -g->before[1]),
+    const int64_t field = g->kernel[1] * g->dilation[1] + ry_max(g->before[1], -g->before[1]),
                   row = ry_max(g->x_step[1], -g->x_step[1]);
     return ends_in_tiles(problem, g,
                          g->groups > 1 ? RY_LIMIT_STAGED_GROUP_IN : RY_LIMIT_STAGED_IN) &&
            ry_type_of(x) == RY_f32 && g->x_step[2] == 1 && g->stride[2] == 1 &&
            y->stride[y->rank - 1] == 1 && g->taps <= STAGED_MAX_PLACE_TAPS &&
-           row <= INT32_MAX / reach && is_inside_between(g, width);
+           row <= INT32_MAX / field && is_inside_between(g, width);
 }
 
 static bool has_channels(const ry_problem *problem, const ry_conv_geometry *g)

@@ -71,8 +71,8 @@ static wgrad_taps loops_of(const depthwise_task *t, const wgrad_lines *lines,
     const int64_t end = piece->column + piece->columns, element = ry_window_at(w, 0, piece->column);
     const ry_window_range all = lines->positions;
     ry_window_range inside;
-    inside.begin = ry_clamp(wgrad_meets(w, piece->column).begin, all.begin, all.end);
-    inside.end = ry_clamp(wgrad_meets(w, end - 1).end, inside.begin, all.end);
+    inside.begin = ry_clamp(wgrad_valid_range(w, piece->column).begin, all.begin, all.end);
+    inside.end = ry_clamp(wgrad_valid_range(w, end - 1).end, inside.begin, all.end);
     return (wgrad_taps){.x = t->x + lines->image * s->x.image +
                              ry_window_at(h, lines->line, piece->row) * s->x.step[1] +
                              element * s->x.step[2],

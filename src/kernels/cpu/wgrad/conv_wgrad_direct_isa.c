@@ -106,7 +106,7 @@ static float sum_of_positions(const wgrad_shape *s, const ry_cpu_launch *launch,
     ry_window_range range[WGRAD_SPACE];
     wgrad_tap_at(s, tap, at);
     for (int i = 0; i < WGRAD_SPACE; i++) {
-        range[i] = wgrad_meets(&s->axis[i], at[i]);
+        range[i] = wgrad_valid_range(&s->axis[i], at[i]);
         x += ry_window_at(&s->axis[i], 0, at[i]) * s->x.step[i];
     }
     float sum = 0;

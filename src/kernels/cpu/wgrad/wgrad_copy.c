@@ -12,7 +12,7 @@ static void put_zeros(float *to, int64_t count)
 }
 
 /* A line of one channel: places [inside.begin, inside.end) from `from` on. */
-static void put_row(const float *from, int64_t step, ry_window_range inside, int64_t places,
+static void put_row(const float *from, int64_t step, ry_window_range inside, int64_t positions,
                     float *to)
 {
     const int64_t count = inside.end - inside.begin;
@@ -24,18 +24,18 @@ static void put_row(const float *from, int64_t step, ry_window_range inside, int
             to[inside.begin + i] = from[i * step];
         }
     }
-    put_zeros(to + inside.end, places - inside.end);
+    put_zeros(to + inside.end, positions - inside.end);
 }
 
 /* The same of all channels, which are beside each other. */
-static void put_pixels(const float *from, int64_t step, ry_window_range inside, int64_t places,
+static void put_pixels(const float *from, int64_t step, ry_window_range inside, int64_t positions,
                        int64_t channels, int64_t pixel, float *to)
 {
     put_zeros(to, inside.begin * pixel);
     for (int64_t i = inside.begin; i < inside.end; i++, from += step) {
         memcpy(to + i * pixel, from, (size_t)channels * sizeof *to);
     }
-    put_zeros(to + inside.end * pixel, (places - inside.end) * pixel);
+    put_zeros(to + inside.end * pixel, (positions - inside.end) * pixel);
 }
 
 static void put_line(const wgrad_plan *plan, const float *from, ry_window_range inside,
@@ -60,8 +60,8 @@ void ry_wgrad_copy(const wgrad_plan *plan, const wgrad_block *block, int64_t cha
     const ry_window_axis *axis = s->axis;
     const int64_t images = plan->outer_is_d ? 1 : block->outer,
                   planes = ((plan->outer_is_d ? block->outer : 1) - 1) * axis[0].stride +
-                           ry_window_reach(&axis[0]),
-                  lines = (block->lines - 1) * axis[1].stride + ry_window_reach(&axis[1]);
+                           ry_window_field(&axis[0]),
+                  lines = (block->lines - 1) * axis[1].stride + ry_window_field(&axis[1]);
     const ry_window_range along = ry_window_inside(axis[2].in, -axis[2].pad, 1, plan->region[2]);
     for (int64_t i = 0; i < images * planes * lines; i++) {
         const int64_t image = i / lines / planes, plane = i / lines % planes, line = i % lines;

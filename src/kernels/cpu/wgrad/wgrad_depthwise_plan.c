@@ -97,8 +97,9 @@ static bool begin(const ry_query *query, void *user)
     set_piece(plan, &query->kernel->simd);
     plan->vector_floats = (s->taps + 1) * plan->width;
     plan->part_floats = plan->vectors * plan->vector_floats;
-    plan->far = ry_machine_is_far(machine, (double)ry_tensor_bytes(&query->problem->in[0]) +
-                                               (double)ry_tensor_bytes(&query->problem->in[1]));
+    plan->far =
+        ry_machine_exceeds_cache(machine, (double)ry_tensor_bytes(&query->problem->in[0]) +
+                                              (double)ry_tensor_bytes(&query->problem->in[1]));
     const int64_t floats = (int64_t)ry_blocks_of(plan->costs)->wgrad_finish;
     plan->tasks[1] =
         (ry_task_cut){{{plan->vectors, ry_clamp(floats / plan->vector_floats, 1, plan->vectors)}}};
@@ -135,7 +136,7 @@ static double piece_cycles(const wgrad_depthwise_plan *plan)
     const wgrad_shape *s = &plan->shape;
     const bool pieces = plan->far && ry_cut_parts(&plan->tasks[0].axis[1]) > 1;
     return pieces ? (double)(plan->vectors * s->images) * (double)s->positions *
-                        ry_costs_of(plan->costs)->wgrad_depthwise.piece_far
+                        ry_costs_of(plan->costs)->wgrad_depthwise.piece_memory
                   : 0;
 }
 

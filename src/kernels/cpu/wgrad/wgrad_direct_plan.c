@@ -13,7 +13,7 @@ const ry_knob ry_wgrad_direct_knobs[WGRAD_DIRECT_KNOBS] = {
     [WGRAD_DIRECT_PLACES] = {.name = "places"},
 };
 
-static int64_t reach_of(const ry_window_axis *axis)
+static int64_t field_of(const ry_window_axis *axis)
 {
     return (axis->taps - 1) * axis->dilation / axis->stride;
 }
@@ -34,7 +34,7 @@ bool ry_wgrad_direct_takes(const ry_problem *problem)
     double frame = 1, residues = 1;
     for (int i = 0; i < WGRAD_SPACE; i++) {
         const ry_window_axis *axis = &s.axis[i];
-        frame *= (double)reach_of(axis) + (i == WGRAD_SPACE - 1 ? (double)axis->out : 1);
+        frame *= (double)field_of(axis) + (i == WGRAD_SPACE - 1 ? (double)axis->out : 1);
         residues *= (double)residues_of(axis);
     }
     return s.c <= RY_LIMIT_WGRAD_PAIRS && s.k <= RY_LIMIT_WGRAD_PAIRS &&
@@ -55,31 +55,31 @@ static int64_t place_floats(const wgrad_direct_plan *plan)
 }
 
 /* Frames of at most so many places, but at least one line. */
-static void cut_frames(wgrad_direct_plan *plan, int64_t places)
+static void cut_frames(wgrad_direct_plan *plan, int64_t positions)
 {
     const wgrad_shape *s = &plan->shape;
-    int64_t reach[WGRAD_SPACE];
+    int64_t field[WGRAD_SPACE];
     plan->frames = 1;
     for (int i = 0; i < WGRAD_SPACE; i++) {
-        reach[i] = reach_of(&s->axis[i]);
+        field[i] = field_of(&s->axis[i]);
         plan->residues[i] = residues_of(&s->axis[i]);
         plan->frames *= plan->residues[i];
     }
     plan->extent[2] = s->axis[2].out;
-    plan->places[2] = plan->extent[2] + reach[2];
-    int64_t inside = plan->places[2];
+    plan->positions[2] = plan->extent[2] + field[2];
+    int64_t inside = plan->positions[2];
     for (int i = WGRAD_SPACE - 2; i >= 0; i--) {
-        const int64_t below = i == 0 ? inside : inside * (1 + reach[0]);
-        const int64_t fit = ry_clamp(places / below - reach[i], 1, s->axis[i].out);
+        const int64_t below = i == 0 ? inside : inside * (1 + field[0]);
+        const int64_t fit = ry_clamp(positions / below - field[i], 1, s->axis[i].out);
         const bool broken = i == 0 && plan->extent[1] < s->axis[1].out;
         const int64_t cuts = ry_ceil_div(s->axis[i].out, broken ? 1 : fit);
         plan->extent[i] = ry_ceil_div(s->axis[i].out, cuts);
-        plan->places[i] = plan->extent[i] + reach[i];
-        inside *= plan->places[i];
+        plan->positions[i] = plan->extent[i] + field[i];
+        inside *= plan->positions[i];
     }
-    plan->image_places = inside;
+    plan->image_positions = inside;
     const bool whole = plan->extent[0] == s->axis[0].out && plan->extent[1] == s->axis[1].out;
-    const int64_t images = whole ? ry_clamp(places / inside, 1, s->images) : 1;
+    const int64_t images = whole ? ry_clamp(positions / inside, 1, s->images) : 1;
     plan->images = ry_ceil_div(s->images, ry_ceil_div(s->images, images));
     plan->blocks = (ry_task_cut){{{s->images, plan->images},
                                   {s->axis[0].out, plan->extent[0]},
@@ -91,15 +91,15 @@ static void cut_frames(wgrad_direct_plan *plan, int64_t places)
 
 static int64_t shift_of(const wgrad_direct_plan *plan, int64_t tap)
 {
-    int64_t at[WGRAD_SPACE], frame = 0, place = 0;
+    int64_t at[WGRAD_SPACE], frame = 0, position = 0;
     wgrad_tap_at(&plan->shape, tap, at);
     for (int i = 0; i < WGRAD_SPACE; i++) {
         const ry_window_axis *axis = &plan->shape.axis[i];
         const int64_t met = at[i] * axis->dilation;
         frame = frame * plan->residues[i] + met % axis->stride;
-        place = place * plan->places[i] + met / axis->stride;
+        position = position * plan->positions[i] + met / axis->stride;
     }
-    return frame * plan->frame + place * plan->lanes;
+    return frame * plan->frame + position * plan->lanes;
 }
 
 wgrad_frame ry_wgrad_frame_of(const wgrad_direct_plan *plan, int64_t index)
@@ -114,7 +114,7 @@ wgrad_frame ry_wgrad_frame_of(const wgrad_direct_plan *plan, int64_t index)
     return frame;
 }
 
-static int64_t usual_places(const ry_query *query, const void *user)
+static int64_t usual_positions(const ry_query *query, const void *user)
 {
     const wgrad_direct_plan *plan = user;
     const ry_machine *machine = query->target->machine;
@@ -122,7 +122,7 @@ static int64_t usual_places(const ry_query *query, const void *user)
     const int64_t bytes =
         plan->lanes > 1 ? ry_machine_core_share(machine, RYND_LEVEL_L2, share->wgrad_direct_lanes)
                         : ry_machine_core_share(machine, RYND_LEVEL_L1, share->wgrad_direct_frames);
-    return ry_max((int64_t)share->wgrad_direct_places, bytes / 4 / place_floats(plan));
+    return ry_max((int64_t)share->wgrad_direct_positions, bytes / 4 / place_floats(plan));
 }
 
 /* Multiply-adds of a vector, or what takes as long, of all tasks. */
@@ -132,7 +132,7 @@ static double cycles_of(const wgrad_direct_plan *plan)
     const wgrad_shape *s = &plan->shape;
     const int64_t inputs = s->c, outputs = wgrad_unit_outputs(plan);
     const double vectors =
-        (double)ry_ceil_div(plan->images * plan->image_places * plan->lanes, plan->width);
+        (double)ry_ceil_div(plan->images * plan->image_positions * plan->lanes, plan->width);
     const double pairs = (double)(inputs * outputs), taps = (double)s->taps;
     const bool vector = plan->lanes > 1;
     const double tap = vector ? cost->tap_channels : cost->tap, stride = (double)s->axis[2].stride,
@@ -140,7 +140,7 @@ static double cycles_of(const wgrad_direct_plan *plan)
                         : s->x.step[2] != 1     ? cost->copy_element * (double)plan->width
                         : s->axis[2].stride < 3 ? cost->copy * (stride > 1 ? 2 : 1)
                                                 : cost->copy_element * (double)plan->width;
-    const double lines = (double)(plan->images * plan->places[0] * plan->places[1]);
+    const double lines = (double)(plan->images * plan->positions[0] * plan->positions[1]);
     const double copied = (double)(inputs * plan->frames + outputs);
     const double block =
         vectors * (pairs * (taps * tap + cost->dy * (double)ry_ceil_div(s->taps, WGRAD_MAX_TAPS)) +
@@ -165,7 +165,7 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
         ry_knob_values_counts(values, max);
         ry_knob_values_add(values, max);
     } else {
-        ry_knob_values_around(values, usual_places(query, plan), 1);
+        ry_knob_values_around(values, usual_positions(query, plan), 1);
     }
 }
 
@@ -252,7 +252,7 @@ static void make_tables(const ry_query *query, void *state)
     }
 }
 
-static const ry_form_axis axes[] = {{.knob = WGRAD_DIRECT_PLACES, .usual = usual_places},
+static const ry_form_axis axes[] = {{.knob = WGRAD_DIRECT_PLACES, .usual = usual_positions},
                                     {.knob = WGRAD_DIRECT_PARTS, .after = 1}};
 static const ry_form_method method = {
     .search = {axes, sizeof axes / sizeof *axes, list_values, set_axis, NULL, cost_of},

@@ -35,10 +35,10 @@ typedef struct wgrad_direct_plan {
     int64_t width, lanes; /* lanes: floats of a place, 1 or a vector */
     ry_cost_column costs;
     /* along each axis: places of a frame that have positions; all; how many residues */
-    int64_t extent[WGRAD_SPACE], places[WGRAD_SPACE], residues[WGRAD_SPACE];
-    int64_t images;                      /* images of a frame */
-    int64_t image_places, frame, frames; /* places of an image; floats of a frame; frames of x */
-    ry_task_cut blocks;                  /* frames: images, then each axis */
+    int64_t extent[WGRAD_SPACE], positions[WGRAD_SPACE], residues[WGRAD_SPACE];
+    int64_t images;                         /* images of a frame */
+    int64_t image_positions, frame, frames; /* places of an image; floats of a frame; frames of x */
+    ry_task_cut blocks;                     /* frames: images, then each axis */
     int64_t parts;
     /* parts, units; units. A unit is a vector of output channels, or a group */
     ry_task_cut tasks[2];
@@ -74,9 +74,9 @@ static inline const int64_t *wgrad_direct_shifts(const wgrad_direct_plan *plan)
 /* Floats from a frame's first position to its last. */
 static inline int64_t wgrad_frame_floats(const wgrad_direct_plan *plan, const wgrad_frame *frame)
 {
-    const int64_t *count = frame->count, *places = plan->places;
-    return plan->lanes * ((frame->images - 1) * plan->image_places +
-                          ((count[0] - 1) * places[1] + count[1] - 1) * places[2] + count[2]);
+    const int64_t *count = frame->count, *positions = plan->positions;
+    return plan->lanes * ((frame->images - 1) * plan->image_positions +
+                          ((count[0] - 1) * positions[1] + count[1] - 1) * positions[2] + count[2]);
 }
 
 bool ry_wgrad_direct_takes(const ry_problem *problem);

@@ -63,12 +63,12 @@ static void put_channels(const frame_source *source, const float *from, int64_t 
 }
 
 /* A line of `places`, whose first place would be of element `from`. */
-static void put_line(const frame_source *source, const float *from, int64_t places, int64_t lanes,
-                     float *to)
+static void put_line(const frame_source *source, const float *from, int64_t positions,
+                     int64_t lanes, float *to)
 {
     const int64_t before = source->there[2].begin, end = source->there[2].end, count = end - before,
                   step = source->step[2];
-    if (lanes == 1 && step == 1 && places <= RY_W) {
+    if (lanes == 1 && step == 1 && positions <= RY_W) {
         ry_vf_store(to, ry_vf_load_m(from, source->line));
         return;
     }
@@ -86,22 +86,22 @@ static void put_line(const frame_source *source, const float *from, int64_t plac
             first[i] = from[i * step];
         }
     }
-    put_zeros(to + end * lanes, (places - end) * lanes);
+    put_zeros(to + end * lanes, (positions - end) * lanes);
 }
 
 static void fill(const wgrad_direct_plan *plan, frame_source *source, int64_t images, float *to)
 {
-    const int64_t places = plan->places[2], floats = places * plan->lanes;
+    const int64_t positions = plan->positions[2], floats = positions * plan->lanes;
     const ry_window_range *there = source->there;
     source->line =
         ry_vm_bits(((1u << (there[2].end & 31)) - 1) & ~((1u << (there[2].begin & 31)) - 1));
     for (int64_t image = 0; image < images; image++) {
-        for (int64_t d = 0; d < plan->places[0]; d++) {
+        for (int64_t d = 0; d < plan->positions[0]; d++) {
             const float *plane = source->at + image * source->image + d * source->step[0];
             const bool inside = d >= there[0].begin && d < there[0].end;
-            for (int64_t h = 0; h < plan->places[1]; h++, to += floats) {
+            for (int64_t h = 0; h < plan->positions[1]; h++, to += floats) {
                 if (inside && h >= there[1].begin && h < there[1].end) {
-                    put_line(source, plane + h * source->step[1], places, plan->lanes, to);
+                    put_line(source, plane + h * source->step[1], positions, plan->lanes, to);
                 } else {
                     put_zeros(to, floats);
                 }
@@ -137,7 +137,7 @@ void RY_ISA_SYMBOL(wgrad_fill_x)(const wgrad_direct_plan *plan, const wgrad_fram
         for (int j = 0; j < WGRAD_SPACE; j++) {
             const ry_window_axis *axis = &s->axis[j];
             const int64_t met = frame->from[j] * axis->stride + at[j] - axis->pad;
-            source.there[j] = ry_window_inside(axis->in, met, axis->stride, plan->places[j]);
+            source.there[j] = ry_window_inside(axis->in, met, axis->stride, plan->positions[j]);
             source.at += met * s->x.step[j];
             source.step[j] = axis->stride * s->x.step[j];
         }

@@ -174,7 +174,7 @@ static void set_region(wgrad_plan *plan)
                                         plan->shape.axis[2].out};
     for (int i = 0; i < WGRAD_SPACE; i++) {
         const ry_window_axis *axis = &plan->shape.axis[i];
-        plan->region[i] = (block[i] - 1) * axis->stride + ry_window_reach(axis);
+        plan->region[i] = (block[i] - 1) * axis->stride + ry_window_field(axis);
     }
 }
 

@@ -95,7 +95,7 @@ double ry_wgrad_share_inside(const wgrad_shape *shape)
         const ry_window_axis *axis = &shape->axis[i];
         double inside = 0;
         for (int64_t tap = 0; tap < axis->taps; tap++) {
-            const ry_window_range range = wgrad_meets(axis, tap);
+            const ry_window_range range = wgrad_valid_range(axis, tap);
             inside += (double)(range.end - range.begin);
         }
         share *= inside / ((double)axis->taps * (double)axis->out);

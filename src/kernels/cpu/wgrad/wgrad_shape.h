@@ -45,7 +45,7 @@ static inline void wgrad_tap_at(const wgrad_shape *shape, int64_t tap, int64_t a
 }
 
 /* Positions of the axis whose tap meets an element of x, not padding. */
-static inline ry_window_range wgrad_meets(const ry_window_axis *axis, int64_t tap)
+static inline ry_window_range wgrad_valid_range(const ry_window_axis *axis, int64_t tap)
 {
     return ry_window_inside(axis->in, ry_window_at(axis, 0, tap), axis->stride, axis->out);
 }

@@ -34,8 +34,8 @@ static void add_inside(const wgrad_shape *s, const float *x, const float *dy, in
         const ry_vf d = load_channels(dy + at * s->dy.step[2], s->dy.channel, columns);
         const float *from = x + at * next;
         for (int tap = 0; tap < WGRAD_WINDOW; tap++) {
-            const int64_t place = tap / WGRAD_TAPS * row + tap % WGRAD_TAPS * next;
-            sum[tap] = ry_vf_fma(ry_vf_set(from[place]), d, sum[tap]);
+            const int64_t position = tap / WGRAD_TAPS * row + tap % WGRAD_TAPS * next;
+            sum[tap] = ry_vf_fma(ry_vf_set(from[position]), d, sum[tap]);
         }
     }
     for (int tap = 0; tap < WGRAD_WINDOW; tap++) {

@@ -10,19 +10,19 @@
 
 /* What a search through the rows of x needs, in scratch (pool_grad_plan.h). */
 typedef struct row_search {
-    int64_t *shift; /* start of each row tap's elements in a copied row */
-    int32_t *meets; /* element under each tap, relative to the output's first */
-    int32_t *where; /* tap number of each output's maximum; -1: none */
-    float *first;   /* each output's first row tap inside x; -1: none */
-    float *copies;  /* input rows, elements grouped by index modulo the stride */
+    int64_t *shift;    /* start of each row tap's elements in a copied row */
+    int32_t *elements; /* element under each tap, relative to the output's first */
+    int32_t *where;    /* tap number of each output's maximum; -1: none */
+    float *first;      /* each output's first row tap inside x; -1: none */
+    float *copies;     /* input rows, elements grouped by index modulo the stride */
 } row_search;
 
 static row_search search_in(const pool_grad_plan *s, void *memory)
 {
     const int64_t wide = pool_grad_wide(s);
     row_search to = {.shift = memory};
-    to.meets = (int32_t *)(void *)(to.shift + pool_grad_along(s)->taps);
-    to.where = to.meets + s->row_taps * pool_grad_along(s)->taps;
+    to.elements = (int32_t *)(void *)(to.shift + pool_grad_along(s)->taps);
+    to.where = to.elements + s->row_taps * pool_grad_along(s)->taps;
     to.first = (float *)(void *)(to.where + wide);
     to.copies = to.first + wide;
     return to;
@@ -107,7 +107,7 @@ static void maximum_plane(const pool_grad_plan *s, const float *dy, const float 
         for (int64_t r = 0; r < count; r++) {
             copy_row(s, search->copies + r * w->stride * s->pitch, x + rows[r].at);
             for (int64_t tap = 0; tap < w->taps; tap++) {
-                search->meets[r * w->taps + tap] =
+                search->elements[r * w->taps + tap] =
                     (int32_t)(rows[r].at + tap * w->dilation - w->pad);
             }
         }
@@ -120,7 +120,7 @@ static void maximum_plane(const pool_grad_plan *s, const float *dy, const float 
         }
         for (int64_t o = 0; count > 0 && o < w->out; o++) {
             if (search->where[o] >= 0) {
-                dx[search->meets[search->where[o]] + o * w->stride] += dy[o];
+                dx[search->elements[search->where[o]] + o * w->stride] += dy[o];
             }
         }
     }

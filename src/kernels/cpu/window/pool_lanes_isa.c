@@ -32,7 +32,7 @@ typedef struct pool_loops {
     void (*join)(void *best, const void *x, int64_t at, int64_t n, rule how);
     void (*taps)(void *best, const void *row, int64_t at, int64_t step, int64_t n, rule how);
     void (*meet)(void *best, int32_t *where, const void *x, int64_t at, int64_t step, int64_t n,
-                 int32_t place);
+                 int32_t position);
     void (*store)(void *y, int64_t at, void *best, int64_t n, rule how, divide by);
 } pool_loops;
 
@@ -143,25 +143,25 @@ RY_INLINE double power_of_double(double x, double p)
     }                                                                                          \
     RY_INLINE void search_##name(value *restrict b, int32_t *restrict where,                   \
                                  const element *restrict x, int64_t n, const int64_t step,     \
-                                 int32_t place)                                                \
+                                 int32_t position)                                             \
     {                                                                                          \
         for (int64_t i = 0; i < n; i++) {                                                      \
             const value v = load(x[i * step]);                                                 \
             const int wins = (v > b[i]) | ((v != v) & (b[i] == b[i]));                         \
             b[i] = wins ? v : b[i];                                                            \
-            where[i] = wins ? place : where[i];                                                \
+            where[i] = wins ? position : where[i];                                             \
         }                                                                                      \
     }                                                                                          \
     static void meet_##name(void *best, int32_t *where, const void *from, int64_t at,          \
-                            int64_t step, int64_t n, int32_t place)                            \
+                            int64_t step, int64_t n, int32_t position)                         \
     {                                                                                          \
         const element *x = (const element *)from + at;                                         \
         if (step == 1) {                                                                       \
-            search_##name(best, where, x, n, 1, place);                                        \
+            search_##name(best, where, x, n, 1, position);                                     \
         } else if (step == 2) {                                                                \
-            search_##name(best, where, x, n, 2, place);                                        \
+            search_##name(best, where, x, n, 2, position);                                     \
         } else {                                                                               \
-            search_##name(best, where, x, n, step, place);                                     \
+            search_##name(best, where, x, n, step, position);                                  \
         }                                                                                      \
     }                                                                                          \
     static void store_##name(void *to, int64_t at, void *best, int64_t n, rule how, divide by) \
@@ -199,16 +199,16 @@ typedef struct pooling {
 } pooling;
 
 /* The index in its plane of an input row's first element. */
-static int64_t row_place(const pooling *p, int64_t offset)
+static int64_t row_position(const pooling *p, int64_t offset)
 {
     const ry_window *w = &p->plan->window;
-    int64_t rest = offset / pool_along(w)->in, place = 0;
+    int64_t rest = offset / pool_along(w)->in, position = 0;
     rest /= p->plan->path == POOL_CHANNELS ? p->plan->channels : 1;
     for (int i = w->rank - 2; i >= 0; i--) {
-        place += rest % w->axis[i].in * p->strides[i];
+        position += rest % w->axis[i].in * p->strides[i];
         rest /= w->axis[i].in;
     }
-    return place;
+    return position;
 }
 
 static void store_index(int64_t *restrict index, const int32_t *restrict where, int64_t n,
@@ -253,18 +253,19 @@ static void plane_row_indexed(const pooling *p, int64_t plane, int64_t row)
     const pool_column *column = pool_columns(s);
     const int64_t *offset = pool_offsets(s) + t->begin, base = plane * s->in_size;
     const int64_t apart = p->strides[s->window.rank - 1], out = (plane * s->rows + row) * w->out;
-    const int64_t first = t->count ? row_place(p, offset[0]) : 0;
+    const int64_t first = t->count ? row_position(p, offset[0]) : 0;
     p->loops->begin(p->best, w->out, p->how);
     for (int64_t o = 0; o < w->out; o++) {
         p->where[o] = (int32_t)(first + (column[o].first - o * w->stride) * apart);
     }
     for (int64_t k = 0; k < t->count; k++) {
-        const int64_t place = row_place(p, offset[k]);
+        const int64_t position = row_position(p, offset[k]);
         for (int64_t c = 0; c < w->taps; c++) {
             const ry_window_range r = outputs_of(w, c);
             p->loops->meet((char *)p->best + (size_t)r.begin * p->loops->size, p->where + r.begin,
                            p->x, base + offset[k] + ry_window_at(w, r.begin, c), w->stride,
-                           r.end - r.begin, (int32_t)(place + (c * w->dilation - w->pad) * apart));
+                           r.end - r.begin,
+                           (int32_t)(position + (c * w->dilation - w->pad) * apart));
         }
     }
     p->loops->store(p->y, out, p->best, w->out, p->how, (divide){0});
@@ -289,11 +290,11 @@ static void position(const pooling *p, int64_t image, int64_t row, int64_t o, in
     int32_t where[BLOCK];
     p->loops->begin(best, n, p->how);
     for (int64_t k = 0; k < t->count; k++) {
-        const int64_t place = p->index ? row_place(p, offset[k]) : 0;
+        const int64_t position = p->index ? row_position(p, offset[k]) : 0;
         for (int64_t j = 0; j < column->count; j++) {
             const int64_t i = column->first + j * w->dilation,
                           at = base + offset[k] + i * s->channels;
-            const int32_t here = (int32_t)(place + i * apart);
+            const int32_t here = (int32_t)(position + i * apart);
             for (int64_t l = 0; l < n && p->index && k + j == 0; l++) {
                 where[l] = here;
             }

@@ -69,7 +69,7 @@ static int64_t read_bias(const winograd_plan *plan, const ry_cpu_launch *launch,
     memset(bias, 0, (size_t)(phases * room) * sizeof *bias);
     for (int64_t i = 0; ry_problem_has_input(problem, 2) && i < phases * channels; i++) {
         const int64_t phase = i / channels, k = channel + i % channels;
-        if (winograd_columns_beside(plan, k, 1) == 1) {
+        if (winograd_adjacent_columns(plan, k, 1) == 1) {
             bias[phase * room + i % channels] =
                 ((const float *)launch->in[2])[bias_offset(plan, &problem->in[2], phase, k)];
         }

@@ -198,14 +198,14 @@ typedef struct window_sums {
 } window_sums;
 
 /* row, column: of the output's first input in the tile */
-static window_sums sum_window(const squares *s, const winograd_range reach[2], int64_t row,
+static window_sums sum_window(const squares *s, const winograd_range read_span[2], int64_t row,
                               int64_t column)
 {
     window_sums sums = {0};
     double largest = 0;
     int64_t inside = 0;
-    for (int64_t u = reach[0].first; u < reach[0].end; u++) {
-        for (int64_t v = reach[1].first; v < reach[1].end; v++) {
+    for (int64_t u = read_span[0].first; u < read_span[0].end; u++) {
+        for (int64_t v = read_span[1].first; v < read_span[1].end; v++) {
             const double at = s->at[row + u][column + v];
             inside += at != OUTSIDE;
             sums.all += fmax(at, 0);
@@ -226,7 +226,8 @@ void RY_ISA_SYMBOL(winograd_find_uneven)(const winograd_plan *plan, const float 
     sum_squares(plan, x, &run, &s);
     for (int64_t phase = 0; phase < plan->phases; phase++) {
         const int64_t p[2] = {phase / w->output_stride, phase % w->output_stride};
-        const winograd_range reach[2] = {winograd_reach(h, p[0]), winograd_reach(w, p[1])},
+        const winograd_range read_span[2] = {winograd_tap_range(h, p[0]),
+                                             winograd_tap_range(w, p[1])},
                              down = ry_winograd_inside(plan, 0, winograd_tiles(plan, 0) + run.row,
                                                        p[0]),
                              along = ry_winograd_inside(plan, 1,
@@ -234,7 +235,8 @@ void RY_ISA_SYMBOL(winograd_find_uneven)(const winograd_plan *plan, const float 
         for (int64_t i = down.first; i < down.end; i++) {
             for (int64_t j = along.first; j < along.end; j++) {
                 const uint64_t bit = UINT64_C(1) << (i * w->outputs + j);
-                const window_sums window = sum_window(&s, reach, i * h->classes, j * w->classes);
+                const window_sums window =
+                    sum_window(&s, read_span, i * h->classes, j * w->classes);
                 outputs[phase].uneven |= s.all > plan->contrast * window.rest ? bit : 0;
                 outputs[phase].zero |= s.all > 0 && window.all == 0 ? bit : 0;
             }

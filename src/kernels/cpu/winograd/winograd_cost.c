@@ -27,14 +27,14 @@ static double output_operations(int64_t points, int64_t outputs)
 
 /* Positions of a tile in rows that are transposed, a vector of them at a time: of the tiles of a
  * run that read one row of `reach` positions each. */
-static double transposed_positions(const winograd_plan *plan, int64_t reach)
+static double transposed_positions(const winograd_plan *plan, int64_t read_span)
 {
     const winograd_axis *w = &plan->axis[1];
     const int64_t phases = ry_min(w->dilation, ry_ceil_div(plan->geometry.out[2] + w->output_offset,
                                                            w->output_stride)),
                   count = ry_ceil_div(w->tiles, phases);
     const int64_t positions =
-        (count - 1) * w->outputs * w->stride * w->dilation + reach + w->interleave - 1;
+        (count - 1) * w->outputs * w->stride * w->dilation + read_span + w->interleave - 1;
     return (double)ry_round_up(positions, plan->width) / (double)(count * w->interleave);
 }
 
@@ -83,7 +83,7 @@ static double piece_cycles(const winograd_plan *plan, int64_t channels, int64_t 
     /* rows of tiles, on average */
     const double met = (double)(block + columns - common) / (double)columns;
     const double floats = (double)(channels * g->groups * g->out[1] * g->out[2]);
-    const bool near = floats < c->piece_near * cache_floats(plan->limits.l2);
+    const bool near = floats < c->piece_cached * cache_floats(plan->limits.l2);
     return near ? 0 : (double)channels * c->piece * (common == columns ? met : met * (double)rows);
 }
 
@@ -95,7 +95,7 @@ static bool keeps_m(const winograd_plan *plan)
                                    ry_round_up(plan->geometry.channels_out, plan->width));
     const double u = (double)(columns * plan->depth * plan->products) / (double)plan->classes;
     const double held = (double)(plan->points * (plan->v_point + plan->m_point)) + u;
-    return held <= costs_of(plan)->m_near * cache_floats(plan->limits.l2);
+    return held <= costs_of(plan)->m_cached * cache_floats(plan->limits.l2);
 }
 
 /* A block's products. */
@@ -107,13 +107,15 @@ static double product_cycles(const winograd_plan *plan)
     const double sums = (double)plan->products / (double)plan->classes * columns;
     /* a step of the depth takes its multiply-adds, the loads of each tile of products, or the
      * weights' way from the outer caches or memory */
-    const bool far = sums * depth > c->weights_kept * cache_floats(plan->limits.kept);
-    const double arrive = (double)plan->tile_columns * (far ? c->weights_far : c->weights);
+    const bool from_memory = sums * depth > c->weights_kept * cache_floats(plan->limits.kept);
+    const double arrive =
+        (double)plan->tile_columns * (from_memory ? c->weights_memory : c->weights);
     const double parts = (double)ry_ceil_div(plan->block, plan->tile_rows);
     const double step =
         fmax(fmax(tiles * c->multiply, parts * c->step), arrive) + c->weights_exposed;
     const double m = (double)plan->points * columns * (double)plan->phases * tiles;
-    return (sums * step * depth + m * (keeps_m(plan) ? c->sum : c->sum_far)) / (double)plan->width;
+    return (sums * step * depth + m * (keeps_m(plan) ? c->sum : c->sum_memory)) /
+           (double)plan->width;
 }
 
 /* A block's way from M to y; `transform`: of a tile's vector. */
@@ -123,7 +125,7 @@ static double output_cycles(const winograd_plan *plan, double transform)
     const struct ry_winograd_costs *c = costs_of(plan);
     const double vectors =
         (double)(plan->phases * ry_ceil_div(g->channels_out, plan->width) * plan->block);
-    double output_transform = vectors * transform * (plan->phases == 1 ? 1.0 : c->phases_apart);
+    double output_transform = vectors * transform * (plan->phases == 1 ? 1.0 : c->phases_separate);
     if (!plan->y_channels_last) {
         const double m = (double)plan->points * vectors * (double)plan->width;
         output_transform += keeps_m(plan) ? 0 : m * c->m_again;
@@ -139,7 +141,7 @@ static double spill_cycles(const winograd_plan *plan)
 {
     const struct ry_winograd_costs *c = costs_of(plan);
     const double floats = (double)(plan->points * plan->v_point),
-                 held = c->v_near * cache_floats(plan->limits.l2);
+                 held = c->v_cached * cache_floats(plan->limits.l2);
     return c->v_spilled * fmax(floats - held, 0);
 }
 
@@ -165,7 +167,7 @@ void ry_winograd_count(const winograd_plan *plan, ry_work work[2])
         return;
     }
     const double stream =
-        floats * (floats * blocks > cache_floats(plan->limits.kept) ? c->v_far : c->v_shared);
+        floats * (floats * blocks > cache_floats(plan->limits.kept) ? c->v_memory : c->v_shared);
     /* the last oc blocks of a block make smaller tasks */
     const double each =
         (products + output_transform) * (double)plan->oc_blocks_per_task / (double)plan->oc_blocks +

@@ -14,7 +14,7 @@ enum { FIRST_CHANNELS = 8 };
 typedef struct part {
     const winograd_plan *plan;
     const winograd_oc_block *oc_block;
-    winograd_range reach[2];
+    winograd_range read_span[2];
     int64_t tap, channel, channels; /* depth tap; first input channel, their number */
     float *weights; /* [tap of the height][tap of the width][input channel][column] */
     float *inputs;  /* one tile: [row][position][input channel] */
@@ -22,25 +22,27 @@ typedef struct part {
 
 static int64_t taps_along(const part *p)
 {
-    return p->reach[1].end - p->reach[1].first;
+    return p->read_span[1].end - p->read_span[1].first;
 }
 
 static void copy_weights(const part *p)
 {
     const ry_conv_geometry *g = &p->plan->geometry;
     const winograd_axis *h = &p->plan->axis[0], *w = &p->plan->axis[1];
-    const int64_t wide = taps_along(p), taps = (p->reach[0].end - p->reach[0].first) * wide,
+    const int64_t wide = taps_along(p), taps = (p->read_span[0].end - p->read_span[0].first) * wide,
                   columns = p->oc_block->columns;
     for (int64_t tap = 0; tap < taps; tap++) {
-        const int64_t r = winograd_weight(h, p->oc_block->phase[0], p->reach[0].first + tap / wide);
-        const int64_t s = winograd_weight(w, p->oc_block->phase[1], p->reach[1].first + tap % wide);
+        const int64_t r =
+            winograd_weight(h, p->oc_block->phase[0], p->read_span[0].first + tap / wide);
+        const int64_t s =
+            winograd_weight(w, p->oc_block->phase[1], p->read_span[1].first + tap % wide);
         const float *from = p->oc_block->w + p->tap * g->w_step[0] + r * g->w_step[1] +
                             s * g->w_step[2] + p->channel * g->w_in;
         float *to = p->weights + tap * p->channels * columns;
         for (int64_t c = 0; c < p->channels; c++) {
             for (int64_t k = 0; k < p->oc_block->channels; k++) {
                 const int64_t column = p->oc_block->channel + k;
-                to[c * columns + k] = winograd_columns_beside(p->plan, column, 1) < 1
+                to[c * columns + k] = winograd_adjacent_columns(p->plan, column, 1) < 1
                                           ? 0
                                           : from[c * g->w_in + winograd_column_w(p->plan, column)];
             }
@@ -128,7 +130,7 @@ static int64_t add_row(const part *p, int64_t i, float *sums)
     const winograd_plan *plan = p->plan;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const int64_t depth = taps_along(p) * p->channels, columns = p->oc_block->columns,
-                  down = p->reach[0].end - p->reach[0].first;
+                  down = p->read_span[0].end - p->read_span[0].first;
     ry_tile tile = {.depth = depth,
                     .a_step = w->classes * p->channels,
                     .b_step = columns,
@@ -139,8 +141,8 @@ static int64_t add_row(const part *p, int64_t i, float *sums)
                     .high = INFINITY,
                     .start = RY_TILE_FROM_C};
     for (int64_t u = 0; u < down; u++) {
-        const int64_t row = i * h->classes + p->reach[0].first + u;
-        tile.a = p->inputs + (row * w->points * w->classes + p->reach[1].first) * p->channels;
+        const int64_t row = i * h->classes + p->read_span[0].first + u;
+        tile.a = p->inputs + (row * w->points * w->classes + p->read_span[1].first) * p->channels;
         tile.b = p->weights + u * depth * columns;
         RY_ISA_SYMBOL(tiles).f32[true][columns / RY_W - 1][w->outputs - 1](&tile);
     }
@@ -206,12 +208,12 @@ int64_t RY_ISA_SYMBOL(winograd_sum_directly)(const winograd_plan *plan,
 {
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    part p = {
-        .plan = plan,
-        .oc_block = oc_block,
-        .reach = {winograd_reach(h, oc_block->phase[0]), winograd_reach(w, oc_block->phase[1])},
-        .weights = stage,
-        .inputs = stage + plan->fixup_weights};
+    part p = {.plan = plan,
+              .oc_block = oc_block,
+              .read_span = {winograd_tap_range(h, oc_block->phase[0]),
+                            winograd_tap_range(w, oc_block->phase[1])},
+              .weights = stage,
+              .inputs = stage + plan->fixup_weights};
     for (int64_t i = 0; i < oc_block->count; i++) {
         winograd_outputs *outputs = oc_block->outputs + i * plan->phases;
         outputs->open = outputs->direct & ~outputs->zero;

@@ -46,16 +46,16 @@ static bool find_direct(const winograd_plan *plan, const winograd_oc_block *oc_b
 }
 
 /* Places of the outputs to fix up in one tile. */
-typedef struct place {
+typedef struct position {
     /* offsets in y and in the residual, at the oc block's first channel */
     int64_t y[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS],
         r[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS];
     int at[WINOGRAD_MAX_OUTPUTS * WINOGRAD_MAX_OUTPUTS]; /* the output's number in the tile */
     int count;
-} place;
+} position;
 
-static void find_places(const winograd_plan *plan, const winograd_oc_block *oc_block,
-                        const winograd_run *run, int64_t index, uint64_t outputs, place *to)
+static void find_positions(const winograd_plan *plan, const winograd_oc_block *oc_block,
+                           const winograd_run *run, int64_t index, uint64_t outputs, position *to)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
     const winograd_tile *row = winograd_tiles(plan, 0) + run->row,
@@ -93,7 +93,7 @@ static void finish(const winograd_plan *plan, const winograd_oc_block *oc_block,
     }
     for (int64_t k = 0; k < oc_block->channels; k++) {
         const int64_t column = oc_block->channel + k;
-        const bool added = end->residual && winograd_columns_beside(plan, column, 1) == 1;
+        const bool added = end->residual && winograd_adjacent_columns(plan, column, 1) == 1;
         sums[k] += end->bias[k] + (added ? end->residual[r + winograd_column_r(plan, column)] : 0);
     }
     RY_ISA_SYMBOL(activate)(end->activation, sums, oc_block->channels);
@@ -103,8 +103,8 @@ static void write_tile(const winograd_plan *plan, const winograd_oc_block *oc_bl
                        const winograd_run *run, int64_t index, const winograd_outputs *outputs,
                        const winograd_epilogue *end, float *m)
 {
-    place to;
-    find_places(plan, oc_block, run, index, outputs->direct | outputs->nan, &to);
+    position to;
+    find_positions(plan, oc_block, run, index, outputs->direct | outputs->nan, &to);
     for (int i = 0; i < to.count; i++) {
         finish(plan, oc_block, end, to.r[i], outputs->nan >> to.at[i] & 1,
                m + to.at[i] * plan->m_point);
@@ -117,7 +117,7 @@ static void write_tile(const winograd_plan *plan, const winograd_oc_block *oc_bl
     for (int64_t k = 0; (!plan->y_channels_last || plan->fold.channels) && k < oc_block->channels;
          k++) {
         const int64_t column = oc_block->channel + k;
-        for (int i = 0; i < to.count && winograd_columns_beside(plan, column, 1) == 1; i++) {
+        for (int i = 0; i < to.count && winograd_adjacent_columns(plan, column, 1) == 1; i++) {
             end->y[to.y[i] + winograd_column_y(plan, column)] = m[to.at[i] * plan->m_point + k];
         }
     }

@@ -312,7 +312,7 @@ static void transform(const winograd_plan *plan, const float *x, int64_t first, 
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *w = &plan->axis[1];
     const winograd_axis *h = &plan->axis[0];
-    const int64_t reach = (w->points - 1) * w->step + w->classes,
+    const int64_t read_span = (w->points - 1) * w->step + w->classes,
                   squares = winograd_tile_squares(plan);
     memset(into->squares, 0, (size_t)(count * squares) * sizeof(float));
     for (int64_t done = 0; done < count;) {
@@ -320,11 +320,11 @@ static void transform(const winograd_plan *plan, const float *x, int64_t first, 
                      .strip = {.finite = finite, .to = into->stage + RY_W * RY_W},
                      .squares = into->squares + done * squares};
         c.run = ry_winograd_find_run(plan, first + done, count - done,
-                                     ry_ceil_div(reach, w->stride) + w->interleave - 1,
+                                     ry_ceil_div(read_span, w->stride) + w->interleave - 1,
                                      staged ? plan->run_span / w->stride : INT64_MAX);
         const winograd_tile *tile = winograd_tiles(plan, 1) + c.run.column;
         c.strip.left = tile[0].origin * w->stride - w->pad;
-        c.strip.span = (tile[c.run.count - 1].origin - tile[0].origin) * w->stride + reach;
+        c.strip.span = (tile[c.run.count - 1].origin - tile[0].origin) * w->stride + read_span;
         for (int64_t i = 0; i < g->kernel[0] * h->classes; i++) {
             const int64_t t = i / h->classes; /* where there are several, the other is 1 */
             c.class = i % h->classes;

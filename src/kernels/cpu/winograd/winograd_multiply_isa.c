@@ -116,7 +116,7 @@ static void multiply_oc_blocks(const operands *o, int64_t index, int64_t first, 
                   class_depth = plan->depth / plan->classes;
     const winograd_range classes = find_classes(plan, point, phase);
     const int64_t start = classes.first * class_depth;
-    const bool far = RY_TILE_FETCHES && plan->v_fetched;
+    const bool from_memory = RY_TILE_FETCHES && plan->v_fetched;
     product p = {.v = o->v + point * plan->v_point + start,
                  .depth = classes.end * class_depth - start,
                  .tiles = o->tiles,
@@ -137,7 +137,7 @@ static void multiply_oc_blocks(const operands *o, int64_t index, int64_t first, 
                                    : plan->depth * p.columns - (i - first) * plan->packed_oc_block);
         }
         p.streams = !RY_TILE_FETCHES && p.next_u && p.parts == 1;
-        p.next_v = far && i + 1 == end ? p.v + plan->v_point : NULL;
+        p.next_v = from_memory && i + 1 == end ? p.v + plan->v_point : NULL;
         multiply_point(plan, &p);
     }
 }
@@ -152,7 +152,7 @@ void RY_ISA_SYMBOL(winograd_multiply)(const winograd_plan *plan, const float *v,
     const operands o = {plan, v, packed + oc_block * plan->packed_oc_block, m, oc_block, tiles,
                         x,    y};
     const bool stays =
-        RY_TILE_FETCHES && plan->depth * (tiles + plan->tile_columns) <= plan->point_near;
+        RY_TILE_FETCHES && plan->depth * (tiles + plan->tile_columns) <= plan->point_cached;
     for (int64_t i = 0; i < oc_blocks; i += stays ? oc_blocks : 1) {
         for (int64_t p = 0; p < plan->points * plan->phases; p++) {
             multiply_oc_blocks(&o, p, i, stays ? oc_blocks : i + 1);

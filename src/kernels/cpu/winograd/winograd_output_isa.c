@@ -219,7 +219,7 @@ static void activate(const context *c, float *y, int64_t step, int64_t outputs, 
     for (int64_t k = 0; k < channels;
          k += room - (plan->fold.channels ? (c->end->channel + k) % room : 0)) {
         const int64_t column = c->end->channel + k,
-                      count = winograd_columns_beside(plan, column, channels - k);
+                      count = winograd_adjacent_columns(plan, column, channels - k);
         RY_ISA_SYMBOL(activate_rows)
         (c->end->activation, y + winograd_column_y(plan, column), step, outputs, count);
     }
@@ -256,7 +256,7 @@ static void write_channels(context *c, const float *m, int64_t channels)
                 c->end->bias +
                 (c->phase[0] * plan->axis[1].output_stride + c->phase[1]) * c->end->bias_phase + k;
             to.residual = residual ? residual + winograd_column_r(plan, column) : NULL;
-            to.lanes = winograd_columns_beside(plan, column, channels - k);
+            to.lanes = winograd_adjacent_columns(plan, column, channels - k);
             fetch_outputs(&to);
             transform_tile(c, m + i * plan->m_row + k, all && to.lanes >= RY_W ? OF_FULL : OF_RANGE,
                            &to);
@@ -427,7 +427,7 @@ bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const f
                                               const winograd_epilogue *end, float *stage)
 {
     const winograd_axis *w = &plan->axis[1];
-    const int64_t reach = (w->outputs - 1) * w->dilation + w->interleave;
+    const int64_t read_span = (w->outputs - 1) * w->dilation + w->interleave;
     const struct texts *h = &texts_table[plan->axis[0].points][plan->axis[0].outputs];
     context c = {.plan = plan,
                  .end = end,
@@ -437,7 +437,7 @@ bool RY_ISA_SYMBOL(winograd_transform_output)(const winograd_plan *plan, const f
                  .fours = plan->points == 16 && plan->axis[0].outputs == 2 && w->outputs == 2,
                  .zero = ry_vf_zero()};
     for (int64_t done = 0; done < count; done += c.run.count) {
-        c.run = ry_winograd_find_run(plan, first + done, count - done, reach,
+        c.run = ry_winograd_find_run(plan, first + done, count - done, read_span,
                                      plan->y_channels_last ? INT64_MAX
                                                            : plan->run_span / w->output_stride);
         ry_winograd_place_run(plan, &c.run, &c.y, &c.r);

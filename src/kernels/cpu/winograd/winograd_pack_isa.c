@@ -79,7 +79,7 @@ static void read_taps(const packing *p, const float *w, int64_t phase, int64_t c
             const float *from = w + r * w_step[1] + s * w_step[2];
             double *to = taps[i * columns + j];
             for (int64_t k = 0; k < (is_there ? channels : 0); k++) {
-                to[k] = winograd_columns_beside(p->plan, first + k, 1) < 1
+                to[k] = winograd_adjacent_columns(p->plan, first + k, 1) < 1
                             ? 0
                             : (double)from[winograd_column_w(p->plan, first + k)];
             }

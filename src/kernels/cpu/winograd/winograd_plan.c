@@ -281,14 +281,14 @@ static int64_t size_fixup(winograd_plan *plan)
 static void lay_out(winograd_plan *plan)
 {
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t reach = (w->points - 1) * w->step + w->stride + w->interleave - 1,
-                  all = plan->geometry.out[2] * w->stride + 2 * reach;
+    const int64_t read_span = (w->points - 1) * w->step + w->stride + w->interleave - 1,
+                  all = plan->geometry.out[2] * w->stride + 2 * read_span;
     const int64_t strip =
         floats_of(plan->limits.l2, shares_of(plan)->winograd_strips) / (WINOGRAD_MAX_POINTS * LINE);
     const bool strips_pass = plan->x_staged || !plan->y_channels_last;
     const int64_t max = ry_min(
         all, strips_pass ? strip : strip / (int64_t)shares_of(plan)->winograd_fixup_positions);
-    const int64_t span = ry_max(reach, max);
+    const int64_t span = ry_max(read_span, max);
     const int64_t written = ry_max(span / w->output_stride, w->outputs) * w->output_stride;
     const int64_t strips =
         ry_max(h->points * (ry_round_up(span, plan->width) + plan->width) + plan->width,
@@ -448,10 +448,10 @@ void ry_winograd_plan_finish(winograd_plan *plan)
     plan->prefetch_x = is_fetched(plan, plan->x_channels_last, g->channels_in, g->in);
     plan->prefetch_y = is_fetched(plan, plan->y_channels_last, g->channels_out, g->out);
     plan->v_fetched =
-        plan->points * plan->v_point > floats_of(l->l2, shares_of(plan)->winograd_v_near) &&
+        plan->points * plan->v_point > floats_of(l->l2, shares_of(plan)->winograd_v_cached) &&
         plan->v_row <= (int64_t)shares_of(plan)->winograd_v_row;
-    plan->u_fetched = plan->packed_group > floats_of(l->l2, shares_of(plan)->winograd_u_near);
-    plan->point_near = floats_of(l->l1, shares_of(plan)->winograd_point);
+    plan->u_fetched = plan->packed_group > floats_of(l->l2, shares_of(plan)->winograd_u_cached);
+    plan->point_cached = floats_of(l->l1, shares_of(plan)->winograd_point);
     lay_out(plan);
     plan->axis[0].tile = ry_aligned(sizeof(winograd_plan));
     plan->axis[1].tile = plan->axis[0].tile + ry_aligned((size_t)g->out[1] * sizeof(winograd_tile));

@@ -160,7 +160,7 @@ typedef struct winograd_plan {
     bool prefetch_x, prefetch_y;
     /* V of the next point, U of the next oc block: they may not be near */
     bool v_fetched, u_fetched;
-    int64_t point_near; /* floats of V and U of a point that stay in a first-level cache */
+    int64_t point_cached; /* floats of V and U of a point that stay in a first-level cache */
     /* scratch of a worker, in bytes from its start */
     size_t v, m, stage, squares, uneven, outputs, bias, scratch;
     size_t size; /* bytes of the plan, tables included */
@@ -224,7 +224,7 @@ static inline bool winograd_is_zero(const winograd_axis *axis, int64_t point, in
 
 /* Taps of an axis that a phase has weights for: tap u, of taps * classes, reads position u of the
  * window. */
-static inline winograd_range winograd_reach(const winograd_axis *axis, int64_t phase)
+static inline winograd_range winograd_tap_range(const winograd_axis *axis, int64_t phase)
 {
     winograd_range range = {.first = axis->taps * axis->classes, .end = 0};
     for (int64_t u = 0; u < axis->taps * axis->classes; u++) {
@@ -261,7 +261,7 @@ static inline const winograd_tile *winograd_tiles(const winograd_plan *plan, int
 
 /* Columns from k on, `max` at most, that are next to each other in y where its channels do; below
  * 1: there is no column k. */
-static inline int64_t winograd_columns_beside(const winograd_plan *plan, int64_t k, int64_t max)
+static inline int64_t winograd_adjacent_columns(const winograd_plan *plan, int64_t k, int64_t max)
 {
     const int64_t left = plan->fold.channels ? plan->fold.row - k % plan->fold.room : max;
     return left < max ? left : max;

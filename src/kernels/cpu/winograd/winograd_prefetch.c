@@ -59,16 +59,16 @@ void ry_winograd_prefetch_input(const winograd_plan *plan, const float *x, int64
 {
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t reach = (w->points - 1) * w->step + w->classes;
+    const int64_t read_span = (w->points - 1) * w->step + w->classes;
     winograd_run run;
     for (int64_t done = 0; done < count; done += run.count) {
-        run = ry_winograd_find_run(plan, first + done, count - done, reach, INT64_MAX);
+        run = ry_winograd_find_run(plan, first + done, count - done, read_span, INT64_MAX);
         const winograd_tile *tile = winograd_tiles(plan, 1) + run.column;
         const int64_t step = h->stride > 1 ? 1 : h->step;
         int64_t top = winograd_tiles(plan, 0)[run.row].origin * h->stride - h->pad,
                 rows = h->points * h->stride;
         int64_t left = tile[0].origin * w->stride - w->pad,
-                columns = (tile[run.count - 1].origin - tile[0].origin) * w->stride + reach;
+                columns = (tile[run.count - 1].origin - tile[0].origin) * w->stride + read_span;
         clip(&top, step, &rows, g->in[1]);
         clip(&left, 1, &columns, g->in[2]);
         for (int64_t t = 0; t < g->kernel[0]; t++) {
@@ -90,10 +90,10 @@ void ry_winograd_prefetch_output(const winograd_plan *plan, const float *y, int6
 {
     const ry_conv_geometry *g = &plan->geometry;
     const winograd_axis *h = &plan->axis[0], *w = &plan->axis[1];
-    const int64_t reach = (w->outputs - 1) * w->dilation + 1, *y_step = plan->steps.y_step;
+    const int64_t read_span = (w->outputs - 1) * w->dilation + 1, *y_step = plan->steps.y_step;
     winograd_run run;
     for (int64_t done = 0; done < count; done += run.count) {
-        run = ry_winograd_find_run(plan, first + done, count - done, reach, INT64_MAX);
+        run = ry_winograd_find_run(plan, first + done, count - done, read_span, INT64_MAX);
         const winograd_tile *tile = winograd_tiles(plan, 1) + run.column,
                             *last = tile + run.count - 1;
         const winograd_tile *row = winograd_tiles(plan, 0) + run.row;
@@ -109,9 +109,9 @@ void ry_winograd_prefetch_output(const winograd_plan *plan, const float *y, int6
             y + run.image * g->y_batch + run.depth * y_step[0] + top * y_step[1] + left * y_step[2];
         const int64_t room = plan->fold.channels ? plan->fold.room : g->channels_out;
         for (int64_t k = channel; k < channel + channels; k += room - k % room) {
-            const int64_t beside = winograd_columns_beside(plan, k, channel + channels - k);
+            const int64_t adjacent = winograd_adjacent_columns(plan, k, channel + channels - k);
             add_box(&(box){at + winograd_column_y(plan, k), rows, step * y_step[1], columns,
-                           y_step[2], beside, g->y_channel},
+                           y_step[2], adjacent, g->y_channel},
                     prefetch);
         }
     }

@@ -3,7 +3,7 @@
 #include "kernels/cpu/winograd/winograd_run.h"
 
 winograd_run ry_winograd_find_run(const winograd_plan *plan, int64_t first, int64_t max,
-                                  int64_t reach, int64_t span)
+                                  int64_t read_span, int64_t span)
 {
     const int64_t columns = plan->axis[1].tiles, rows = plan->axis[0].tiles;
     const winograd_tile *tile = winograd_tiles(plan, 1);
@@ -16,10 +16,11 @@ winograd_run ry_winograd_find_run(const winograd_plan *plan, int64_t first, int6
     const int64_t step = plan->axis[1].outputs * plan->axis[1].dilation;
     run.count = interleave;
     /* where a phase of a dilated axis ends, the next origin is another one */
-    for (int64_t far = step;
+    for (int64_t from_memory = step;
          run.count + interleave <= left && run.count + interleave <= max &&
-         tile[run.column + run.count].origin == start + far && far + reach <= span;
-         far += step) {
+         tile[run.column + run.count].origin == start + from_memory &&
+         from_memory + read_span <= span;
+         from_memory += step) {
         run.count += interleave;
     }
     return run;

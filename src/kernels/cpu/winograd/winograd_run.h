@@ -16,7 +16,7 @@ typedef struct winograd_run {
 /* The run that begins at tile `first`: at most `max` tiles (whole groups), within `span` positions
  * of the row, each `reach` positions long. */
 winograd_run ry_winograd_find_run(const winograd_plan *plan, int64_t first, int64_t max,
-                                  int64_t reach, int64_t span);
+                                  int64_t read_span, int64_t span);
 
 /* Offsets of the run's first output in y and in the residual, of phase 0; it may be before them
  * (ry_winograd_inside). */

@@ -72,15 +72,15 @@ static void fill_field(const field *f, const float *x)
 
 /* One tile's inputs: sums over the windows' rows, of the outputs of row i. `column`: of the tile's
  * first input in the field. */
-static void sum_rows(const field *f, winograd_range reach, int64_t i, int64_t column,
+static void sum_rows(const field *f, winograd_range read_span, int64_t i, int64_t column,
                      float sums[MAX_INPUTS])
 {
     const winograd_axis *h = &f->plan->axis[0], *w = &f->plan->axis[1];
     for (int64_t v = 0; v < w->points * w->classes; v++) {
-        const float *from =
-            f->sums + (i * h->classes + reach.first) * f->span + column + winograd_position(w, v);
+        const float *from = f->sums + (i * h->classes + read_span.first) * f->span + column +
+                            winograd_position(w, v);
         sums[v] = 0;
-        for (int64_t u = reach.first; u < reach.end; u++, from += f->span) {
+        for (int64_t u = read_span.first; u < read_span.end; u++, from += f->span) {
             sums[v] += *from;
         }
     }
@@ -93,17 +93,17 @@ static winograd_outputs look_at(const field *f, int64_t index, int64_t phase)
                         *tile = winograd_tiles(f->plan, 1) + f->run.column;
     const int64_t p[2] = {phase / w->output_stride, phase % w->output_stride},
                   column = (tile[index].origin - tile[0].origin) * w->stride;
-    const winograd_range reach[2] = {winograd_reach(h, p[0]), winograd_reach(w, p[1])};
+    const winograd_range read_span[2] = {winograd_tap_range(h, p[0]), winograd_tap_range(w, p[1])};
     const winograd_range down = ry_winograd_inside(f->plan, 0, row, p[0]),
                          along = ry_winograd_inside(f->plan, 1, tile + index, p[1]);
     winograd_outputs outputs = {0};
     for (int64_t i = down.first; i < down.end; i++) {
         float sums[MAX_INPUTS];
-        sum_rows(f, reach[0], i, column, sums);
+        sum_rows(f, read_span[0], i, column, sums);
         for (int64_t j = along.first; j < along.end; j++) {
             const uint64_t bit = UINT64_C(1) << (i * w->outputs + j);
             float sum = 0;
-            for (int64_t v = reach[1].first; v < reach[1].end; v++) {
+            for (int64_t v = read_span[1].first; v < read_span[1].end; v++) {
                 sum += sums[j * w->classes + v];
             }
             outputs.inside |= bit;
@@ -118,15 +118,15 @@ void RY_ISA_SYMBOL(winograd_find_outputs)(const winograd_plan *plan, const float
                                           int64_t count, float *stage, winograd_outputs *outputs)
 {
     const winograd_axis *w = &plan->axis[1];
-    const int64_t reach = (w->points - 1) * w->step + w->classes;
+    const int64_t read_span = (w->points - 1) * w->step + w->classes;
     field f = {.plan = plan, .sums = stage};
     for (int64_t done = 0; done < count; done += f.run.count) {
         f.run = ry_winograd_find_run(plan, first + done, count - done,
-                                     ry_ceil_div(reach, w->stride) + w->interleave - 1,
+                                     ry_ceil_div(read_span, w->stride) + w->interleave - 1,
                                      plan->run_span / w->stride);
         const winograd_tile *tile = winograd_tiles(plan, 1) + f.run.column;
         f.left = tile[0].origin * w->stride - w->pad;
-        f.span = (tile[f.run.count - 1].origin - tile[0].origin) * w->stride + reach;
+        f.span = (tile[f.run.count - 1].origin - tile[0].origin) * w->stride + read_span;
         fill_field(&f, x + f.run.image * plan->geometry.x_batch);
         for (int64_t i = 0; i < f.run.count * plan->phases; i++) {
             outputs[done * plan->phases + i] = look_at(&f, i / plan->phases, i % plan->phases);

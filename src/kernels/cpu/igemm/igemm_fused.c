@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Puts phases of a transposed convolution together that a task computes side by side. */
-#include "kernels/cpu/igemm/igemm_bundle.h"
+#include "kernels/cpu/igemm/igemm_fused.h"
 
 #include "problem/window.h"
 
@@ -38,7 +38,7 @@ static int64_t source_of(const igemm_plan *plan, const ry_conv_tap *tap)
     return source;
 }
 
-/* The grid of the bundle's first phase, which is the largest; the taps' bounds follow. */
+/* The grid of the fused group's first phase, which is the largest; the taps' bounds follow. */
 static void unite_grid(const ry_conv_geometry *g, const igemm_phase *first, igemm_phase *p,
                        ry_conv_tap *tap)
 {
@@ -56,7 +56,7 @@ static void unite_grid(const ry_conv_geometry *g, const igemm_phase *first, igem
     }
 }
 
-void ry_igemm_bundle_phases(const ry_problem *problem, igemm_plan *plan, ry_conv_tap *tap)
+void ry_igemm_fuse_phases(const ry_problem *problem, igemm_plan *plan, ry_conv_tap *tap)
 {
     const ry_conv_geometry *g = &plan->geometry;
     plan->interleave = interleave(problem, g);
@@ -65,7 +65,7 @@ void ry_igemm_bundle_phases(const ry_problem *problem, igemm_plan *plan, ry_conv
     const int64_t size = source >= 0 ? g->phases : plan->interleave;
     for (int64_t i = 0; i < g->phases; i++) {
         igemm_phase *p = &plan->phase[i], *first = &plan->phase[i / size * size];
-        p->where.bundle = p == first ? size : 0;
+        p->where.fused = p == first ? size : 0;
         p->where.source = source;
         memcpy(p->where.inside, p->where.at.grid, sizeof p->where.inside);
         if (p != first) {
@@ -78,7 +78,7 @@ void ry_igemm_count_passes(igemm_phase *first)
 {
     int64_t k_blocks = 0;
     bool once = true;
-    for (int64_t i = 0; i < first->where.bundle; i++) {
+    for (int64_t i = 0; i < first->where.fused; i++) {
         k_blocks += first[i].cut.k_blocks;
         once = once && first[i].cut.k_blocks == 1;
     }
@@ -87,8 +87,8 @@ void ry_igemm_count_passes(igemm_phase *first)
                                                  : k_blocks;
 }
 
-void ry_igemm_place_bundle(const igemm_plan *plan, igemm_phase *first, int64_t *panels,
-                           int64_t *blocks)
+void ry_igemm_place_fused(const igemm_plan *plan, igemm_phase *first, int64_t *panels,
+                          int64_t *blocks)
 {
     /* after a single pass an oc block is finished before the next begins */
     const int64_t oc_blocks = first->cut.passes == 1 ? 1 : first->cut.oc_blocks_per_task;
@@ -97,7 +97,7 @@ void ry_igemm_place_bundle(const igemm_plan *plan, igemm_phase *first, int64_t *
     const int64_t channels =
         (oc_blocks * plan->max_oc_block + plan->width - 1) / plan->width * plan->width;
     *panels = *blocks = 0;
-    for (int64_t i = 0; i < first->where.bundle; i++) {
+    for (int64_t i = 0; i < first->where.fused; i++) {
         igemm_phase *p = &first[i];
         const bool gathers =
             !p->where.in_place && !plan->shared && (p->where.source < 0 || i == p->where.source);
