@@ -2,6 +2,7 @@
 /* Runs a plan step by step: everything is put into the session's stream, then waited for. */
 #include "exec/recording.h"
 #include "exec/session.h"
+#include "exec/session_finish.h"
 #include "exec/session_memory.h"
 #include "exec/session_states.h"
 
@@ -115,18 +116,6 @@ static rynd_status write_output(ry_session *session, size_t index, ry_error *err
     return RYND_OK;
 }
 
-/* What the kernel found wrong in the content of its inputs. */
-static rynd_status check_fault(const ry_session *session, size_t index, const ry_fault *fault,
-                               ry_error *error)
-{
-    const ry_step *step = &session->plan->steps[index];
-    rynd_status status = ry_fault_check(fault, &step->problem, error);
-    if (status != RYND_OK) {
-        ry_error_prefix(error, "node '%s' (%s): ", step->name, step->source);
-    }
-    return status;
-}
-
 /* *mark counts steps that ran. */
 static rynd_status run_step(ry_session *session, size_t index, int64_t micro_batch, size_t *mark,
                             ry_error *error)
@@ -142,7 +131,7 @@ static rynd_status run_step(ry_session *session, size_t index, int64_t micro_bat
                ? ry_fallback_run(&session->fallback, session->stream, step, bound,
                                  session->operands, error)
                : ry_bound_launch(bound, device, session->stream, error));
-    return check_fault(session, index, &bound->fault, error);
+    return ry_session_check_fault(session, index, &bound->fault, error);
 }
 
 /* The same, and whoever watches is told. */
@@ -160,13 +149,6 @@ static rynd_status run_watched(ry_session *session, size_t index, int64_t micro_
     return RYND_OK;
 }
 
-/* Is a step in what runs? Parts begin with a batch split. */
-static bool runs_step(const ry_session *session, size_t step)
-{
-    const bool first = step < session->plan->parts.steps;
-    return session->part == RY_BOTH_PARTS || first == (session->part == RY_FIRST_PART);
-}
-
 static bool runs_output(const ry_session *session, size_t index)
 {
     const bool first = index < session->plan->parts.outputs;
@@ -179,7 +161,7 @@ static rynd_status run_steps(ry_session *session, ry_error *error)
     size_t mark = 0;
     for (size_t i = 0; i < plan->batch_split_count; i++) {
         const ry_batch_split *split = &plan->batch_splits[i];
-        if (!runs_step(session, split->first)) {
+        if (!ry_session_runs_step(session, split->first)) {
             continue;
         }
         for (int64_t micro_batch = 0; micro_batch < split->micro_batches; micro_batch++) {
@@ -303,49 +285,4 @@ rynd_status ry_session_run_second(ry_session *session, ry_error *error)
                ? run_part(session, RY_SECOND_PART, error)
                : ry_fail(error, RYND_ERROR_ARGUMENT,
                          "run forward first: each run backward needs one of its own");
-}
-
-static rynd_status read_times(ry_session *session, ry_error *error)
-{
-    const ry_plan *plan = session->plan;
-    size_t mark = 0;
-    if (session->part != RY_SECOND_PART) {
-        memset(session->times, 0, plan->step_count * sizeof *session->times);
-    }
-    for (size_t i = 0; i < plan->batch_split_count; i++) {
-        const ry_batch_split *split = &plan->batch_splits[i];
-        if (!runs_step(session, split->first)) {
-            continue;
-        }
-        for (int64_t micro_batch = 0; micro_batch < split->micro_batches; micro_batch++) {
-            for (size_t s = split->first; s < split->end; s++, mark++) {
-                double seconds = 0;
-                RY_TRY(plan->device->table->event_elapsed(
-                    session->mark[mark], session->mark[mark + 1], &seconds, error));
-                session->times[s] += seconds;
-            }
-        }
-    }
-    return RYND_OK;
-}
-
-rynd_status ry_session_finish(ry_session *session, ry_error *error)
-{
-    const ry_plan *plan = session->plan;
-    if (!session->running) {
-        return RYND_OK;
-    }
-    ry_stream *stream = session->stream;
-    session->running = false;
-    session->stream = session->own_stream;
-    RY_TRY(plan->device->table->synchronize(stream, error));
-    for (size_t s = 0; session->faults && s < plan->step_count; s++) {
-        RY_TRY(check_fault(session, s, &session->host_faults[s], error));
-    }
-    for (size_t i = 0; i < plan->output_count; i++) {
-        if (session->outputs[i].transfer) {
-            ry_transfer_finish(session->outputs[i].transfer);
-        }
-    }
-    return session->timed ? read_times(session, error) : RYND_OK;
 }

@@ -133,6 +133,23 @@ static void machines(void **state)
     REFUSES(rynd_machine_load, machine, "/nowhere/machine.txt", NULL);
 }
 
+static void calibrations(void **state)
+{
+    (void)state;
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    rynd_calibrated_family family = RYND_SIZED(rynd_calibrated_family);
+    const rynd_calibrate_options quick = RYND_SIZED(rynd_calibrate_options, .seconds = 0.1);
+    REFUSES(rynd_context_calibrate, context, NULL, &quick, &machine);
+    REFUSES(rynd_context_calibrate, machine, context, &quick, NULL);
+    /* The default options run for minutes: this call fails for another reason. */
+    TAKES(rynd_context_calibrate, options,
+          rynd_context_calibrate(context, NULL, &(rynd_machine){0}) == RYND_ERROR_ARGUMENT &&
+              strstr(rynd_last_error(), "rynd_machine: size is 0"));
+    TAKES(rynd_context_calibrated_count, context, rynd_context_calibrated_count(NULL) == 0);
+    REFUSES(rynd_context_get_calibrated, context, NULL, 0, &family);
+    REFUSES(rynd_context_get_calibrated, family, context, 0, NULL);
+}
+
 static void checks(void **state)
 {
     (void)state;
@@ -413,6 +430,7 @@ int main(void)
         cmocka_unit_test(gradients),
         cmocka_unit_test(exchanges),
         cmocka_unit_test(machines),
+        cmocka_unit_test(calibrations),
         cmocka_unit_test(checks),
         cmocka_unit_test(texts),
         cmocka_unit_test(randoms),

@@ -9,16 +9,13 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
+#include "kernels/cpu/sample/resize_tables.h"
 #include "problem/limits.h"
 
 #include <math.h>
 
-enum {
-    /* most outputs of an axis for planning to try singly */
-    MAX_TRIED = 1 << 16,
-    /* outputs whose taps a task puts into a table of the workspace */
-    FILLED = 1 << 14
-};
+/* Planning tries the outputs of an axis one by one up to this number. */
+enum { MAX_TRIED = 1 << 16 };
 
 /* Are both tensors row-major? Else they are channels last. */
 static bool row_major(const ry_problem *problem)
@@ -45,14 +42,6 @@ static ry_resize_mode mode_of(const ry_problem *problem)
     return is_gradient(problem) ? problem->attrs.resize_grad.mode : problem->attrs.resize.mode;
 }
 
-/* Describes an axis of the resize; of a gradient: of its forward resize. */
-static ry_resize_axis axis_of(const ry_problem *problem, int dim)
-{
-    ry_resize_axis axis;
-    ry_resize_axis_make(problem, dim, &axis);
-    return axis;
-}
-
 /* Every position is its own source. */
 static bool keeps(const ry_resize_axis *axis)
 {
@@ -74,7 +63,7 @@ static bool is_even(const ry_resize_axis *axis)
            fabs(axis->scale * (double)axis->in - (double)axis->out) <= 1;
 }
 
-/* Outputs that read an input, at most: those of its own pixels, and those of the edge. */
+/* The most outputs that read an input: its own pixels' and the edge's. */
 static int64_t readers_bound(const ry_resize_axis *axis)
 {
     const int64_t each = ry_ceil_div(axis->out, axis->in) + 1;
@@ -105,7 +94,7 @@ static bool changes(const ry_problem *problem)
 {
     bool any = false;
     for (int i = 0; i < problem->in[0].rank; i++) {
-        const ry_resize_axis axis = axis_of(problem, i);
+        const ry_resize_axis axis = resize_axis_of(problem, i);
         any = any || !keeps(&axis);
     }
     return any;
@@ -122,7 +111,7 @@ bool ry_resize_applicable(const ry_problem *problem)
     }
     int changing = 0;
     for (int i = 0; i < x->rank; i++) {
-        ry_resize_axis axis = axis_of(problem, i);
+        ry_resize_axis axis = resize_axis_of(problem, i);
         changing += !keeps(&axis);
         if ((!keeps(&axis) || (i == 0 && !changes(problem))) &&
             !has_table(&axis, is_gradient(problem))) {
@@ -133,7 +122,7 @@ bool ry_resize_applicable(const ry_problem *problem)
         return true;
     }
     /* integers are rounded as the sums in the order of dims are */
-    const ry_resize_axis channels = axis_of(problem, x->rank > 1 ? 1 : 0);
+    const ry_resize_axis channels = resize_axis_of(problem, x->rank > 1 ? 1 : 0);
     if (!ry_dtype_is_float((ry_dtype)x->dtype) && changing > 1 && !keeps(&channels) &&
         mode_of(problem) != RY_resize_mode_nearest) {
         return false;
@@ -161,24 +150,12 @@ static int64_t max_taps(const ry_resize_axis *axis)
     return max;
 }
 
-/* What transposing an axis needs: its readers, and a row of weights. */
-typedef struct transposing {
-    ry_resize_readers *readers;
-    double *row;
-} transposing;
-
-static transposing transposing_in(void *room, const ry_resize_axis *axis)
-{
-    ry_resize_readers *readers = room;
-    return (transposing){readers, (double *)(void *)(readers + axis->in)};
-}
-
-/* Bytes that transposing the largest axis needs; 0: nothing is transposed. */
+/* Bytes that resize_transposing the largest axis needs; 0: nothing is transposed. */
 static size_t transposing_bytes(const ry_problem *problem)
 {
     size_t most = 0;
     for (int d = 0; is_gradient(problem) && d < problem->in[0].rank; d++) {
-        const ry_resize_axis axis = axis_of(problem, d);
+        const ry_resize_axis axis = resize_axis_of(problem, d);
         const size_t bytes = (size_t)axis.in * sizeof(ry_resize_readers) +
                              (size_t)ry_resize_max_taps(&axis) * sizeof(double);
         most = !keeps(&axis) && bytes > most ? bytes : most;
@@ -190,7 +167,7 @@ static size_t transposing_bytes(const ry_problem *problem)
 /* The most outputs that read an input. */
 static int64_t most_readers(const ry_resize_axis *axis, void *room)
 {
-    const transposing t = transposing_in(room, axis);
+    const resize_transposing t = resize_transposing_in(room, axis);
     int64_t most = 1;
     ry_resize_find_readers(axis, t.readers, t.row);
     for (int64_t i = 0; i < axis->in; i++) {
@@ -223,7 +200,7 @@ static void describe_axis(resize_plan *s, const ry_resize_axis *axis, void *room
     t->first = ry_room(end, t->out, sizeof(int32_t));
     t->weight = ry_room(end, t->out * t->taps, s->wide ? sizeof(double) : sizeof(float));
     s->most_taps = ry_max(s->most_taps, t->taps);
-    s->fills += late ? (size_t)ry_ceil_div(t->out, FILLED) : 0;
+    s->fills += late ? (size_t)ry_ceil_div(t->out, RESIZE_FILLED) : 0;
 }
 
 /* Adds an unchanged dim; neighbouring ones are joined. */
@@ -263,14 +240,14 @@ static void describe(const ry_query *query, void *room, resize_plan *s, table_by
     *bytes = (table_bytes){{ry_aligned(sizeof *s) + transposing_bytes(problem), 0}};
     int last = x->rank - 1;
     for (; last > 0; last--) {
-        const ry_resize_axis axis = axis_of(problem, dim_at(problem, last));
+        const ry_resize_axis axis = resize_axis_of(problem, dim_at(problem, last));
         if (!keeps(&axis)) {
             break;
         }
         s->inner *= axis.in;
     }
     for (int i = 0; i <= last; i++) {
-        const ry_resize_axis axis = axis_of(problem, dim_at(problem, i));
+        const ry_resize_axis axis = resize_axis_of(problem, dim_at(problem, i));
         if (i < last && keeps(&axis)) {
             add_kept(s, axis.in);
         } else {
@@ -422,138 +399,6 @@ rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_e
     return prepared->scratch < SIZE_MAX / 2 ? RYND_OK : ry_fail_memory(error);
 }
 
-/* A table that is being filled. */
-typedef struct filling {
-    const resize_axis *t;
-    int32_t *first;
-    void *weight;
-    bool wide;
-} filling;
-
-static filling filling_in(const resize_plan *s, const resize_axis *t, void *memory)
-{
-    return (filling){t, RY_AT(int32_t, memory, t->first), RY_AT(void, memory, t->weight), s->wide};
-}
-
-static void set_weight(const filling *f, int64_t tap, int64_t o, double w)
-{
-    const int64_t at = tap * f->t->step_tap + o * f->t->step_out;
-    if (f->wide) {
-        ((double *)f->weight)[at] = w;
-    } else {
-        ((float *)f->weight)[at] = (float)w;
-    }
-}
-
-/* Fills the table of the transposed map: output i is made of the forward outputs that read it. */
-static void fill_transposed(resize_plan *s, const ry_resize_axis *axis, void *room, resize_axis *t)
-{
-    const transposing from = transposing_in(room, axis);
-    const filling f = filling_in(s, t, s);
-    int32_t *first = f.first;
-    ry_resize_find_readers(axis, from.readers, from.row);
-    t->plain = t->taps == 1;
-    for (int64_t i = 0; i < t->out; i++) {
-        const ry_resize_readers *r = &from.readers[i];
-        first[i] = (int32_t)(r->first + t->taps > t->in ? t->in - t->taps : r->first);
-        t->plain = t->plain && r->count == 1;
-        for (int64_t j = 0; j < t->taps; j++) {
-            set_weight(&f, j, i, 0);
-        }
-    }
-    for (int64_t o = 0; o < axis->out; o++) {
-        int64_t i = 0;
-        const int64_t count = ry_resize_taps(axis, o, &i, from.row);
-        for (int64_t j = 0; j < count; j++) {
-            set_weight(&f, o - first[i + j], i + j, from.row[j]);
-            t->plain = t->plain && from.row[j] == 1;
-        }
-    }
-    t->inside_begin = 0;
-    t->inside_end = t->out;
-}
-
-/* Fills the entry of output o; returns how many taps it has. A window that would pass the end of
- * the input moves back, and its weights forward: all `taps` elements can then be read. */
-static int64_t fill_entry(const filling *f, const ry_resize_axis *axis, int64_t o, double *found)
-{
-    const resize_axis *t = f->t;
-    int64_t from = 0, count = ry_resize_taps(axis, o, &from, found);
-    const int64_t back = from + t->taps > t->in ? from + t->taps - t->in : 0;
-    f->first[o] = (int32_t)(from - back);
-    for (int64_t j = 0; j < t->taps; j++) {
-        set_weight(f, j, o, j >= back && j - back < count ? found[j - back] : 0);
-    }
-    return count;
-}
-
-/* Fills a table of the state. */
-static void fill_axis(resize_plan *s, const ry_resize_axis *axis, resize_axis *t, double *found)
-{
-    const filling f = filling_in(s, t, s);
-    t->plain = t->taps == 1;
-    t->repeat = t->out % t->in == 0 ? t->out / t->in : 0;
-    t->inside_begin = t->out;
-    t->inside_end = 0;
-    for (int64_t o = 0; o < t->out; o++) {
-        const int64_t count = fill_entry(&f, axis, o, found);
-        t->inside_begin = count > 0 && o < t->inside_begin ? o : t->inside_begin;
-        t->inside_end = count > 0 ? o + 1 : t->inside_end;
-        t->plain = t->plain && (count == 0 || found[0] == 1);
-        t->repeat = t->plain && f.first[o] == (t->repeat ? o / t->repeat : -1) ? t->repeat : 0;
-    }
-    t->inside_begin = t->inside_begin < t->inside_end ? t->inside_begin : t->inside_end;
-}
-
-void ry_resize_fill(const ry_problem *problem, const resize_plan *plan, size_t task,
-                    void *workspace, void *scratch)
-{
-    int64_t part = (int64_t)task;
-    for (int a = 0; a <= plan->leads; a++) {
-        const resize_axis *t = a < plan->leads ? &plan->lead[a] : &plan->width;
-        const int64_t parts = t->late ? ry_ceil_div(t->out, FILLED) : 0;
-        if (part >= 0 && part < parts) {
-            const ry_resize_axis axis = axis_of(problem, t->dim);
-            const filling f = filling_in(plan, t, workspace);
-            const int64_t end = ry_min((part + 1) * FILLED, t->out);
-            for (int64_t o = part * FILLED; o < end; o++) {
-                fill_entry(&f, &axis, o, scratch);
-            }
-        }
-        part -= parts;
-    }
-}
-
-/* Enlarging by a whole number makes a pattern that repeats, apart from the edges: from one middle
- * period it is followed both ways. */
-static void find_period(const resize_plan *s, resize_axis *t)
-{
-    const resize_tables tables = {{(const char *)s, NULL}, s->wide};
-    const int32_t *first = resize_firsts(&tables, t);
-    const int64_t p = t->out % t->in == 0 ? t->out / t->in : 0, middle = p ? t->in / 2 * p : 0;
-    t->period = p > 1 && p <= RESIZE_PERIOD && t->in >= 4 && !t->plain && !t->late ? p : 0;
-    if (t->period == 0) {
-        return;
-    }
-    t->begin = t->end = middle;
-    for (int way = -1; way <= 1; way += 2) {
-        for (int64_t o = way < 0 ? middle - 1 : middle; o >= 0 && o < t->out; o += way) {
-            int64_t like = middle + (o % p), further = o / p - middle / p;
-            bool same = first[o] == first[like] + further;
-            for (int64_t j = 0; same && j < t->taps; j++) {
-                same = resize_weight(&tables, t, j, o) == resize_weight(&tables, t, j, like);
-            }
-            if (!same) {
-                break;
-            }
-            *(way < 0 ? &t->begin : &t->end) = way < 0 ? o : o + 1;
-        }
-    }
-    t->begin = (t->begin + p - 1) / p * p;
-    t->end = t->end / p * p;
-    t->period = t->begin < t->end ? p : 0;
-}
-
 void ry_resize_initialise(const ry_query *query, void *memory)
 {
     const ry_problem *problem = query->problem;
@@ -566,7 +411,7 @@ void ry_resize_initialise(const ry_query *query, void *memory)
     lay_out(s, &scratch);
     s->plain = true;
     for (int i = 0, lead = 0; i < x->rank; i++) {
-        const ry_resize_axis axis = axis_of(problem, dim_at(problem, i));
+        const ry_resize_axis axis = resize_axis_of(problem, dim_at(problem, i));
         if (keeps(&axis) && (i > 0 || changes(problem))) {
             continue;
         }
@@ -575,13 +420,13 @@ void ry_resize_initialise(const ry_query *query, void *memory)
         }
         resize_axis *t = lead < s->leads ? &s->lead[lead++] : &s->width;
         if (room) {
-            fill_transposed(s, &axis, room, t);
+            ry_resize_fill_transposed(s, &axis, room, t);
         } else if (t->late) {
             t->plain = t->taps == 1 && s->picks;
         } else {
-            fill_axis(s, &axis, t, RY_AT(double, memory, bytes.of[0]));
+            ry_resize_fill_axis(s, &axis, t, RY_AT(double, memory, bytes.of[0]));
         }
         s->plain = s->plain && (t == &s->width || t->plain);
     }
-    find_period(s, &s->width);
+    ry_resize_find_period(s, &s->width);
 }

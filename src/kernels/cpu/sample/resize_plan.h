@@ -56,8 +56,8 @@ typedef struct resize_plan {
     int levels;
     size_t line, sum;  /* an input row as sums, and an output row: bytes into the scratch */
     size_t level;      /* a sum for each level */
-    int64_t most_taps; /* of an axis */
-    size_t fills;      /* tasks that fill the tables of the workspace; 0: it has none */
+    int64_t most_taps; /* the largest axis's */
+    size_t fills;      /* tasks that fill tables of the workspace; 0: no such table */
 } resize_plan;
 
 /* The memory that tables are in. */
