@@ -248,16 +248,19 @@ def _cross_entropy(x, target, weight=None, reduction=1, ignore_index=-100, label
     return losses.sum() / counts.to(losses.dtype).sum() if reduction == 1 else losses.sum()
 
 
-TRAINING_TABLE = TABLE | {
-    aten.cross_entropy_loss.default: _cross_entropy,
-    aten._native_batch_norm_legit_functional.default: _batch_norm,
-    aten._native_batch_norm_legit.no_stats: _batch_norm_without_statistics,
-}
+@functools.cache
+def _training_table():
+    """TABLE, and normalisations and losses in training mode; older series of PyTorch have other operators for them."""
+    return TABLE | {
+        aten.cross_entropy_loss.default: _cross_entropy,
+        aten._native_batch_norm_legit_functional.default: _batch_norm,
+        aten._native_batch_norm_legit.no_stats: _batch_norm_without_statistics,
+    }
 
 
 def functional_in_training(program):
     """The program as lower() makes it, with normalisations in training mode, and with changes in place as further results. Raises Inexpressible."""
-    return program.run_decompositions(TRAINING_TABLE)
+    return program.run_decompositions(_training_table())
 
 
 # --- arguments that the exporter leaves out ---

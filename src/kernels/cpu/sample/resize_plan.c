@@ -9,7 +9,6 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
-#include "kernels/cpu/sample/resize_tables.h"
 #include "problem/limits.h"
 
 #include <math.h>
