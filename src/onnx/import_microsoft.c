@@ -94,27 +94,15 @@ static ry_value_id dequantise(ry_import *import, int first)
 {
     const ry_value_id in[] = {ry_import_in(import, first), ry_import_in(import, first + 1),
                               ry_import_in(import, first + 2)};
-    return in[2] == RY_NO_VALUE
-               ? ry_onnx_emit_expr2(import, "cast(x0, f32) * x1", in[0], in[1])
-               : ry_onnx_emit_expr(import, "cast(cast(x0, i32) - cast(x2, i32), f32) * x1", NULL, 0,
-                                   NULL, 3, in, RY_NO_VALUE);
+    return ry_onnx_emit_dequantise(import, in, RY_f32, RY_NO_VALUE);
 }
 
-/* round(x / scale) + zero in the type of the first quantised input. */
+/* round(x / scale) + zero in the type of the input `quantised`. */
 static void quantise(ry_import *import, ry_value_id x, int quantised, int scale, int zero)
 {
     const ry_value_id in[] = {x, ry_import_in(import, scale), ry_import_in(import, zero)};
     const ry_dtype dtype = ry_import_dtype(import, ry_import_in(import, quantised));
-    const char *text =
-        ry_arena_format(import->reader->source.arena, "saturate(round(x0 / x1)%s, %s)",
-                        in[2] == RY_NO_VALUE ? "" : " + cast(x2, f32)", ry_dtype_name(dtype));
-    if (!text && !ry_import_failed(import)) {
-        import->status = ry_fail_memory(import->reader->error);
-    }
-    if (!ry_import_failed(import)) {
-        ry_onnx_emit_expr(import, text, NULL, 0, NULL, in[2] == RY_NO_VALUE ? 2 : 3, in,
-                          ry_import_out(import, 0));
-    }
+    ry_onnx_emit_quantise(import, in, dtype, ry_import_out(import, 0));
 }
 
 /* Inputs: a, its scale and zero point, those of b, of y. */
@@ -172,4 +160,48 @@ void ry_import_qlinear_concat(ry_import *import)
         part[i] = dequantise(import, 2 + 3 * i);
     }
     quantise(import, ry_onnx_emit(import, RY_OP_concat, &attrs, count, part, RY_NO_VALUE), 2, 0, 1);
+}
+
+/* Inputs: x, its scale and zero point, those of y. Before opset 13 the dims from `axis` on are one.
+ */
+void ry_import_qlinear_softmax(ry_import *import)
+{
+    ry_attrs attrs = ry_import_attrs(import, RY_OP_softmax);
+    attrs.softmax.flatten = ry_import_int(import, "opset") < 13;
+    const ry_value_id x = dequantise(import, 0);
+    quantise(import, ry_onnx_emit(import, RY_OP_softmax, &attrs, 1, &x, RY_NO_VALUE), 0, 3, 4);
+}
+
+/* Moves dim `from` to the place `to`. */
+static ry_value_id move_dim(ry_import *import, ry_value_id x, int rank, int from, int to)
+{
+    ry_attrs attrs = ry_attrs_default(RY_OP_transpose);
+    ry_ints *perm = &attrs.transpose.perm;
+    perm->count = rank;
+    for (int i = 0, other = 0; i < rank; i++) {
+        other += other == from;
+        perm->at[i] = i == to ? from : other++;
+    }
+    return ry_onnx_emit(import, RY_OP_transpose, &attrs, 1, &x, RY_NO_VALUE);
+}
+
+void ry_import_qlinear_average_pool(ry_import *import)
+{
+    const ry_attrs attrs = ry_import_attrs(import, RY_OP_pool);
+    const bool channels_last = ry_import_int(import, "channels_last");
+    const int rank = ry_import_rank(import, ry_import_in(import, 0));
+    ry_value_id x = dequantise(import, 0);
+    x = channels_last ? move_dim(import, x, rank, rank - 1, 1) : x;
+    x = ry_onnx_emit(import, RY_OP_pool, &attrs, 1, &x, RY_NO_VALUE);
+    quantise(import, channels_last ? move_dim(import, x, rank, 1, rank - 1) : x, 0, 3, 4);
+}
+
+/* Inputs: the condition; a, its scale and zero point, those of b, of y. */
+void ry_import_qlinear_where(ry_import *import)
+{
+    const ry_value_id in[] = {ry_import_in(import, 0), dequantise(import, 1),
+                              dequantise(import, 4)};
+    quantise(import,
+             ry_onnx_emit_expr(import, "select(x0, x1, x2)", NULL, 0, NULL, 3, in, RY_NO_VALUE), 1,
+             7, 8);
 }

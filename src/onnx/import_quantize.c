@@ -102,40 +102,49 @@ static void check_quantised_type(ry_import *import, ry_dtype dtype)
     }
 }
 
+void ry_onnx_emit_quantise(ry_import *import, const ry_value_id in[3], ry_dtype dtype,
+                           ry_value_id to)
+{
+    const bool plain = in[2] == RY_NO_VALUE;
+    check_quantised_type(import, dtype);
+    const char *text =
+        format_text(import,
+                    plain ? "saturate(round(cast(x0, f32) / cast(x1, f32))"
+                          : "saturate(round(cast(x0, f32) / cast(x1, f32)) + cast(x2, f32)",
+                    dtype);
+    ry_onnx_emit_expr(import, text, NULL, 0, NULL, plain ? 2 : 3, in, to);
+}
+
+ry_value_id ry_onnx_emit_dequantise(ry_import *import, const ry_value_id in[3], ry_dtype dtype,
+                                    ry_value_id to)
+{
+    const bool plain = in[2] == RY_NO_VALUE;
+    const char *text =
+        format_text(import,
+                    plain ? "cast(cast(x0, f32) * cast(x1, f32)"
+                          : "cast(cast(cast(x0, i32) - cast(x2, i32), f32) * cast(x1, f32)",
+                    dtype);
+    return ry_onnx_emit_expr(import, text, NULL, 0, NULL, plain ? 2 : 3, in, to);
+}
+
 void ry_import_quantize_linear(ry_import *import)
 {
     ry_value_id x = ry_import_in(import, 0), zero = ry_import_in(import, 2);
     ry_dtype dtype = zero != RY_NO_VALUE ? ry_import_dtype(import, zero)
                                          : ry_import_type(import, "output_dtype");
-    dtype = dtype == RY_NONE ? RY_u8 : dtype;
-    check_quantised_type(import, dtype);
-    ry_value_id in[] = {x, spread(import, x, ry_import_in(import, 1)), spread(import, x, zero)};
-    if (zero == RY_NO_VALUE) {
-        const char *text =
-            format_text(import, "saturate(round(cast(x0, f32) / cast(x1, f32))", dtype);
-        ry_onnx_emit_expr(import, text, NULL, 0, NULL, 2, in, ry_import_out(import, 0));
-    } else {
-        const char *text = format_text(
-            import, "saturate(round(cast(x0, f32) / cast(x1, f32)) + cast(x2, f32)", dtype);
-        ry_onnx_emit_expr(import, text, NULL, 0, NULL, 3, in, ry_import_out(import, 0));
-    }
+    const ry_value_id in[] = {x, spread(import, x, ry_import_in(import, 1)),
+                              spread(import, x, zero)};
+    ry_onnx_emit_quantise(import, in, dtype == RY_NONE ? RY_u8 : dtype, ry_import_out(import, 0));
 }
 
 void ry_import_dequantize_linear(ry_import *import)
 {
-    ry_value_id x = ry_import_in(import, 0), scale = ry_import_in(import, 1),
-                zero = ry_import_in(import, 2);
+    ry_value_id x = ry_import_in(import, 0), scale = ry_import_in(import, 1);
     ry_dtype dtype = ry_import_type(import, "output_dtype");
     dtype = dtype == RY_NONE ? ry_import_dtype(import, scale) : dtype;
-    ry_value_id in[] = {x, spread(import, x, scale), spread(import, x, zero)};
-    if (zero == RY_NO_VALUE) {
-        const char *text = format_text(import, "cast(cast(x0, f32) * cast(x1, f32)", dtype);
-        ry_onnx_emit_expr(import, text, NULL, 0, NULL, 2, in, ry_import_out(import, 0));
-    } else {
-        const char *text = format_text(
-            import, "cast(cast(cast(x0, i32) - cast(x2, i32), f32) * cast(x1, f32)", dtype);
-        ry_onnx_emit_expr(import, text, NULL, 0, NULL, 3, in, ry_import_out(import, 0));
-    }
+    const ry_value_id in[] = {x, spread(import, x, scale),
+                              spread(import, x, ry_import_in(import, 2))};
+    ry_onnx_emit_dequantise(import, in, dtype, ry_import_out(import, 0));
 }
 
 /* Scale and zero point from the data's range, which is made to hold 0; data that is all 0 has
@@ -239,4 +248,36 @@ void ry_import_qlinear_matmul(ry_import *import)
     }
     requantise(import, (ry_value_id[]){sum, a_scale, ry_import_in(import, 4),
                                        ry_import_in(import, 6), ry_import_in(import, 7)});
+}
+
+/* The sums alpha * (a - a_zero) (b - b_zero) + c, in bytes if y has a scale, else in f32. c is
+ * counted in steps of alpha * a_scale * b_scale. */
+void ry_import_qgemm(ry_import *import)
+{
+    const ry_attrs attrs = ry_import_attrs(import, RY_OP_matmul);
+    const double alpha = ry_import_float(import, "alpha");
+    const ry_value_id in[] = {
+        without_zero(import, ry_import_in(import, 0), ry_import_in(import, 2), 0),
+        without_zero(import, ry_import_in(import, 3), ry_import_in(import, 5),
+                     attrs.matmul.trans_b ? 0 : 1),
+        ry_import_in(import, 6)};
+    const ry_value_id y_scale = ry_import_in(import, 7), y_zero = ry_import_in(import, 8);
+    ry_value_id a_scale = ry_import_in(import, 1);
+    const ry_value_id b_scale = ry_import_in(import, 4);
+    if (alpha != 1) {
+        a_scale = ry_onnx_emit_expr(import, "x0 * alpha", &(ry_expr_parameter){"alpha", alpha}, 1,
+                                    NULL, 1, &a_scale, RY_NO_VALUE);
+    }
+    if ((y_scale == RY_NO_VALUE) != (y_zero == RY_NO_VALUE)) {
+        ry_import_fail(import, RYND_ERROR_FORMAT,
+                       "it has only one of y_scale and y_zero_point; give both or none");
+    }
+    const ry_value_id sum =
+        ry_onnx_emit(import, RY_OP_matmul, &attrs, in[2] == RY_NO_VALUE ? 2 : 3, in, RY_NO_VALUE);
+    if (y_scale != RY_NO_VALUE) {
+        requantise(import, (ry_value_id[]){sum, a_scale, b_scale, y_scale, y_zero});
+    } else {
+        ry_onnx_emit_expr(import, "cast(x0, f32) * (x1 * x2)", NULL, 0, NULL, 3,
+                          (ry_value_id[]){sum, a_scale, b_scale}, ry_import_out(import, 0));
+    }
 }

@@ -153,6 +153,13 @@ ry_value_id ry_onnx_emit_expr1(ry_import *import, const char *text, ry_value_id 
 ry_value_id ry_onnx_emit_expr2(ry_import *import, const char *text, ry_value_id x0, ry_value_id x1);
 /* x itself when it has the type and `to` is RY_NO_VALUE */
 ry_value_id ry_onnx_emit_cast(ry_import *import, ry_value_id x, ry_dtype dtype, ry_value_id to);
+/* round(x / scale) + zero, saturated to dtype; in: x, scale, zero point (RY_NO_VALUE: 0), which
+ * broadcast. The rewrites of quantised graphs know the two programs. */
+void ry_onnx_emit_quantise(ry_import *import, const ry_value_id in[3], ry_dtype dtype,
+                           ry_value_id to);
+/* (x - zero) * scale in dtype, a type of floats */
+ry_value_id ry_onnx_emit_dequantise(ry_import *import, const ry_value_id in[3], ry_dtype dtype,
+                                    ry_value_id to);
 ry_value_id ry_onnx_emit_reshape(ry_import *import, ry_value_id x, int rank, const int64_t *dim);
 void ry_onnx_emit_identity(ry_import *import, ry_value_id x, int output);
 ry_value_id ry_onnx_emit_constant(ry_import *import, ry_dtype dtype, const ry_shape *shape,
@@ -217,6 +224,7 @@ ry_value_id ry_onnx_emit_scalar(ry_import *import, ry_dtype dtype, double number
     X(qlinear_conv)                \
     X(matmul_integer)              \
     X(qlinear_matmul)              \
+    X(qgemm)                       \
     X(recurrent)                   \
     /* control */                  \
     X(if)                          \
@@ -230,6 +238,9 @@ ry_value_id ry_onnx_emit_scalar(ry_import *import, ry_dtype dtype, double number
     X(qlinear_binary)              \
     X(qlinear_unary)               \
     X(qlinear_concat)              \
+    X(qlinear_softmax)             \
+    X(qlinear_average_pool)        \
+    X(qlinear_where)               \
     X(qlinear_global_average_pool) \
     /* data */                     \
     X(constant)                    \

@@ -120,6 +120,9 @@ static double allowance(const sample *s)
         largest = fmax(largest, fabs(number));
         spread = fmax(spread, spread_of(s, i));
     }
+    if (s->level == LEVEL_STEP) {
+        return 1 + (spread > 1 ? SPREADS * spread : spread);
+    }
     return SPREADS * spread +
            2 * reference_noise((ry_dtype)s->expected.dtype, s->sixteen_bits) * largest + 1e-37;
 }

@@ -90,13 +90,10 @@ static void spoil_inputs(grammar *g, grammar_node *node)
     }
 }
 
-static void append_node(grammar *g)
+/* Ends the node behind the last one, whose inputs are set. `before`: number of values before it. */
+static void end_node(grammar *g, int before)
 {
     grammar_node *node = &g->nodes[g->node_count];
-    *node = (grammar_node){.row = choose_row(g)};
-    const int before = g->value_count;
-    const grammar_recipe recipe = find_recipe(node->row->name);
-    (recipe ? recipe : make_by_row)(g, node);
     grammar_fill_attributes(g, node);
     for (int i = before; i < g->value_count; i++) {
         grammar_spoil_value(g, i);
@@ -109,6 +106,16 @@ static void append_node(grammar *g)
     }
     add_outputs(g, node);
     g->node_count++;
+}
+
+static void append_node(grammar *g, const ry_operator *row)
+{
+    grammar_node *node = &g->nodes[g->node_count];
+    *node = (grammar_node){.row = row};
+    const int before = g->value_count;
+    const grammar_recipe recipe = find_recipe(row->name);
+    (recipe ? recipe : make_by_row)(g, node);
+    end_node(g, before);
 }
 
 static void take_value(grammar_value *value, const ry_value *inferred)
@@ -153,6 +160,37 @@ static bool look_at_outputs(grammar *g)
     return loaded;
 }
 
+int grammar_append(grammar *g, const char *name, int inputs, const int *in)
+{
+    const ry_operator *nearest, *row = ry_operator_find(name, "", g->opset, &nearest);
+    grammar_node *node = &g->nodes[g->node_count];
+    *node = (grammar_node){.row = row};
+    for (int i = 0; i < inputs && row; i++) {
+        grammar_add_input(node, in[i]);
+    }
+    for (const ry_attribute_spec *a = row ? row->attributes : NULL; a && a->name; a++) {
+        grammar_leave_out(node, a->name);
+    }
+    if (!row) {
+        return -1;
+    }
+    end_node(g, g->value_count);
+    return look_at_outputs(g) ? node->out[0] : -1;
+}
+
+/* One node of any operator, or where that dequantises, perhaps several; false where the library
+ * refuses the model. */
+static bool go_on(grammar *g)
+{
+    const ry_operator *row = choose_row(g);
+    if (strcmp(row->name, "DequantizeLinear") == 0 && g->node_count + 5 <= GRAMMAR_NODES &&
+        chance(&g->c, 128)) {
+        return grammar_make_quantised(g);
+    }
+    append_node(g, row);
+    return look_at_outputs(g);
+}
+
 /* What nobody reads, and now and then what somebody does. */
 static void choose_outputs(grammar *g)
 {
@@ -172,9 +210,8 @@ void grammar_make(grammar *g, const uint8_t *bytes, size_t size)
     choose_opset(g);
     const int count = chance(&g->c, 128) ? 1 + (int)choose(&g->c, GRAMMAR_NODES) : 1;
     bool right = true;
-    for (int i = 0; i < count && right && g->value_count + 24 < GRAMMAR_VALUES; i++) {
-        append_node(g);
-        right = look_at_outputs(g);
+    while (g->node_count < count && right && g->value_count + 24 < GRAMMAR_VALUES) {
+        right = go_on(g);
     }
     if (slip(&g->c)) {
         g->opset = chance(&g->c, 128) ? choose_edge(&g->c)

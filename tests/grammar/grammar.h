@@ -126,6 +126,13 @@ bool grammar_row_has(const grammar_node *node, const char *attribute);
 /* What the recipe has left: by the attribute's name; then a mistake here and there. */
 void grammar_fill_attributes(grammar *g, grammar_node *node);
 
+/* Appends a node with these inputs and no attributes. Returns its output; -1: the opset does not
+ * have the operator, or the library refuses the model. */
+int grammar_append(grammar *g, const char *name, int inputs, const int *in);
+/* Appends a convolution or product between DequantizeLinear and QuantizeLinear, at most 5 nodes;
+ * false: the library refuses the model. */
+bool grammar_make_quantised(grammar *g);
+
 /* A recipe gives a node its inputs, and the attributes that must fit them. */
 typedef void (*grammar_recipe)(grammar *g, grammar_node *node);
 typedef struct grammar_recipe_row {

@@ -171,16 +171,19 @@ static bool give_levels(const ry_graph *graph, const ry_node *node, rule r, refe
          * further. */
         const bool followed = ry_dtype_is_float(value->dtype) &&
                               (!rounds || all_within(value, power_of(node), r.finite >> i & 1u));
-        own = own == LEVEL_ROUNDED && !followed                        ? LEVEL_LOOSE
+        own = own == LEVEL_STEP || (own == LEVEL_ROUNDED && !followed) ? LEVEL_LOOSE
               : rounds && !followed && ry_dtype_is_float(value->dtype) ? LEVEL_LOOSE
                                                                        : own;
         most = own > most ? own : most;
     }
+    const reference_level decided =
+        most == LEVEL_ROUNDED && strcmp(node->source, "QuantizeLinear") == 0 ? LEVEL_STEP
+                                                                             : LEVEL_LOOSE;
     for (int i = 0; i < node->outputs; i++) {
         if (node->out[i] != RY_NO_VALUE) {
             const bool decides = r.kind == RULE_DECIDE || r.deciding >> i & 1u;
             level[node->out[i]] = most == LEVEL_EXACT ? rounds ? LEVEL_ROUNDED : LEVEL_EXACT
-                                  : decides           ? LEVEL_LOOSE
+                                  : decides           ? decided
                                                       : most;
         }
     }

@@ -8,6 +8,7 @@
  *            exact
  *   rounded  by what perturbed runs show: a run with `noise` multiplies what a summing or rounding
  *            node reads and writes by 1 +- noise
+ *   step     by a step, and by what perturbed runs show: a rounded number, quantised
  *   loose    by anything: a decision (a comparison, an index, rounding to an integer) was made
  *            about a rounded number */
 #ifndef TESTS_GRAMMAR_REFERENCE_H
@@ -16,7 +17,12 @@
 #include "graph/graph.h"
 #include "problem/problem.h"
 
-typedef enum reference_level { LEVEL_EXACT, LEVEL_ROUNDED, LEVEL_LOOSE } reference_level;
+typedef enum reference_level {
+    LEVEL_EXACT,
+    LEVEL_ROUNDED,
+    LEVEL_STEP,
+    LEVEL_LOOSE
+} reference_level;
 
 typedef struct reference_options {
     uint64_t seed;       /* 0: no noise */

@@ -19,14 +19,14 @@ def byte(*shape, dtype=numpy.uint8):
     return DRAW.integers(low, low + 256, shape).astype(dtype)
 
 
-def run(op, inputs, outputs=1, domain="com.microsoft", **attributes):
-    """Results of rynd and of ONNX Runtime; an input of None is absent."""
+def run(op, inputs, outputs=1, domain="com.microsoft", kind=None, **attributes):
+    """Results of rynd and of ONNX Runtime; an input of None is absent. kind: dtype of the outputs, None: of the first tensor."""
     inputs = [None if array is None else numpy.asarray(array) for array in inputs]
     names = ["" if array is None else f"x{i}" for i, array in enumerate(inputs)]
     feeds = {name: array for name, array in zip(names, inputs) if name}
     element = helper.np_dtype_to_tensor_dtype
     y = [f"y{i}" for i in range(outputs)]
-    kind = next(array for array in inputs if array is not None and array.ndim).dtype
+    kind = numpy.dtype(kind or next(array for array in inputs if array is not None and array.ndim).dtype)
     graph = helper.make_graph([helper.make_node(op, names, y, domain=domain, **attributes)], "graph",
                               [helper.make_tensor_value_info(name, element(array.dtype), array.shape) for name, array in feeds.items()],
                               [helper.make_tensor_value_info(name, element(kind), None) for name in y])
@@ -42,7 +42,7 @@ def run(op, inputs, outputs=1, domain="com.microsoft", **attributes):
 def check(op, inputs, tolerance=1e-5, outputs=1, **attributes):
     for have, want in zip(*run(op, inputs, outputs, **attributes)):
         assert have.shape == want.shape and have.dtype == want.dtype
-        numpy.testing.assert_allclose(have.astype(numpy.float64), want.astype(numpy.float64), rtol=tolerance, atol=tolerance)
+        numpy.testing.assert_allclose(have.astype(numpy.float64), want.astype(numpy.float64), rtol=tolerance if have.dtype.kind == "f" else 0, atol=tolerance)
 
 
 SCALE = [numpy.float32(number) for number in (0.05, 0.02, 0.11)]
@@ -67,6 +67,41 @@ def test_quantised_functions(op, attributes, dtype):
 def test_quantised_concat():
     zero = [numpy.array(number, numpy.uint8) for number in (3, 7, 11)]
     check("QLinearConcat", [SCALE[2], zero[2], byte(2, 3, 4), SCALE[0], zero[0], byte(2, 5, 4), SCALE[1], zero[1]], tolerance=1, axis=1)
+
+
+@pytest.mark.parametrize("dtype", [numpy.uint8, numpy.int8])
+@pytest.mark.parametrize("attributes", [{}, {"count_include_pad": 1, "pads": [1, 1, 1, 0]}, {"pads": [1, 1, 1, 0], "strides": [2, 3]}, {"channels_last": 1}])
+def test_quantised_average_pool(attributes, dtype):
+    zero = [numpy.array(number, dtype) for number in (3, 7)]
+    check("QLinearAveragePool", [byte(2, 7, 6, 7, dtype=dtype), SCALE[0], zero[0], numpy.float32(0.04), zero[1]], tolerance=1, kernel_shape=[3, 2], **attributes)
+
+
+@pytest.mark.parametrize("attributes", [{"opset": 13}, {"opset": 13, "axis": 1}, {"opset": 12}, {"opset": 12, "axis": 2}])
+@pytest.mark.parametrize("dtype, zero", [(numpy.uint8, 0), (numpy.int8, -128)])
+def test_quantised_softmax(dtype, zero, attributes):
+    zero = [numpy.array(number, dtype) for number in (3, zero)]
+    check("QLinearSoftmax", [byte(2, 3, 4, 5, dtype=dtype), numpy.float32(0.02), zero[0], numpy.float32(1 / 256), zero[1]], tolerance=1, **attributes)
+
+
+@pytest.mark.parametrize("dtype", [numpy.uint8, numpy.int8])
+def test_quantised_where(dtype):
+    zero = [numpy.array(number, dtype) for number in (3, 7, 11)]
+    choice = DRAW.integers(0, 2, (2, 1, 4)).astype(bool)
+    check("QLinearWhere", [choice, byte(2, 3, 4, dtype=dtype), SCALE[0], zero[0], byte(1, 3, 1, dtype=dtype), SCALE[1], zero[1], SCALE[2], zero[2]],
+          tolerance=1, kind=dtype)
+
+
+@pytest.mark.parametrize("a_type, b_type", [(numpy.uint8, numpy.int8), (numpy.uint8, numpy.uint8), (numpy.int8, numpy.int8)])
+@pytest.mark.parametrize("channels, attributes", [(1, {}), (6, {}), (6, {"transB": 1}), (1, {"transA": 1, "transB": 1, "alpha": 0.5})])
+@pytest.mark.parametrize("c_shape", [None, (6,), (4, 6), (4, 1)])
+def test_quantised_gemm(a_type, b_type, channels, attributes, c_shape):
+    a, b = byte(*((17, 4) if attributes.get("transA") else (4, 17)), dtype=a_type), byte(*((6, 17) if attributes.get("transB") else (17, 6)), dtype=b_type)
+    c = None if c_shape is None else DRAW.integers(-9000, 9000, c_shape).astype(numpy.int32)
+    scales = DRAW.uniform(0.01, 0.02, channels).astype(numpy.float32)
+    zeros = byte(channels, dtype=b_type) if channels > 1 else byte(dtype=b_type)
+    inputs = [a, SCALE[0], byte(dtype=a_type), b, scales if channels > 1 else scales[0], zeros, c]
+    check("QGemm", inputs, tolerance=1e-6, kind=numpy.float32, **attributes)
+    check("QGemm", inputs + [numpy.float32(0.8), numpy.array(5, a_type)], tolerance=1, **attributes)
 
 
 def test_gelus():

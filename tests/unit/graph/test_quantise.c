@@ -325,6 +325,58 @@ static void integers_become_quantised(void **state)
     }
 }
 
+/* The bytes of an input, channels last, so that no expression before them joins theirs. */
+static ry_value_id turned_bytes(fixture *f, int type)
+{
+    ry_attrs turn = ry_attrs_default(RY_OP_transpose);
+    turn.transpose.perm = (ry_ints){4, {0, 2, 3, 1}};
+    const ry_value_id bytes = quantise(f, input(f, 4, image), &x_numbers[type]);
+    return node(f, RY_OP_transpose, &turn, 1, &bytes);
+}
+
+/* The node that gives the operand of the cast behind it. */
+static const ry_node *before_cast(const fixture *f)
+{
+    const ry_node *cast = ry_rewrite_producer(f->graph, f->graph->outputs[0]);
+    return ry_rewrite_producer(f->graph, cast->in[0]);
+}
+
+/* Scales and zero points go into the program of one tensor of bytes, which then is a table. */
+static void numbers_go_into_byte_programs(void **state)
+{
+    (void)state;
+    for (int type = 0; type < 2; type++) {
+        fixture f = begin();
+        const ry_value_id bytes = turned_bytes(&f, type),
+                          x = expr1(&f, "sigmoid(x0)", dequantise(&f, bytes, &x_numbers[type]));
+        const numbers y = {0.004, type ? -128 : 0, type ? RY_i8 : RY_u8};
+        rewrite(&f, expr1(&f, "cast(x0, f32)", quantise(&f, x, &y)));
+        const ry_node *table = before_cast(&f);
+        assert_int_equal(table->inputs, 1);
+        assert_int_equal(table->in[0], bytes);
+        assert_int_equal(count(f.graph, RY_OP_expr), 3);
+        end(&f);
+    }
+}
+
+/* A scale of each channel, or a second tensor of bytes, leaves no table. */
+static void other_byte_programs_keep_their_numbers(void **state)
+{
+    (void)state;
+    const int64_t channels = 3;
+    for (int second = 0; second < 2; second++) {
+        fixture f = begin();
+        const ry_value_id x = dequantise(&f, turned_bytes(&f, 0), &x_numbers[0]),
+                          other = second ? dequantise(&f, turned_bytes(&f, 0), &x_numbers[0])
+                                         : constant(&f, 1, &channels, 1);
+        const ry_value_id y = quantise(&f, expr2(&f, "x0 * x1", x, other), &y_numbers[0]);
+        rewrite(&f, expr1(&f, "cast(x0, f32)", y));
+        const ry_node *all = ry_rewrite_producer(f.graph, f.graph->outputs[0]);
+        assert_int_equal(all->inputs, second ? 8 : 6);
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +389,8 @@ int main(void)
         cmocka_unit_test(moves_have_bytes),
         cmocka_unit_test(pads_of_other_numbers_stay),
         cmocka_unit_test(shared_floats_are_not_stored),
+        cmocka_unit_test(numbers_go_into_byte_programs),
+        cmocka_unit_test(other_byte_programs_keep_their_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
