@@ -6,8 +6,7 @@
 #include "kernels/cpu/igemm/igemm_lines.h"
 #include "kernels/cpu/igemm/igemm_task.h"
 
-/* From a tile to the one whose C is fetched: memory is further away than the time of one.
- * Micro-panels first, tiles follow each other along their rows. */
+/* A tile fetches the C of the tile that is so many further along its rows. */
 enum { PREFETCHED_TILES = 2 };
 
 /* x, or its copy, of the task's group; the batch is reached by the offsets of segments and rows. */
