@@ -238,6 +238,22 @@ static rynd_status create(rynd_op *op, const char *text, const rynd_op_options *
     return prepare(op, options, error);
 }
 
+void ry_op_free(rynd_op *op)
+{
+    if (!op) {
+        return;
+    }
+    ry_device *device = op->context->device;
+    ry_session_destroy(op->session); /* waits for its run */
+    ry_op_end_runs(op);
+    rynd_plan_destroy(op->plan);
+    ry_prepared_release(&op->prepared, device);
+    device->table->buffer_destroy(device, op->packed);
+    device->table->buffer_destroy(device, op->fault);
+    ry_arena_free(&op->arena);
+    ry_release(&op->context->allocator, op);
+}
+
 rynd_status ry_op_create(rynd_context *context, const char *problem, const rynd_op_options *options,
                          const ry_adviser *adviser, bool inspect, rynd_op **op, ry_error *error)
 {
@@ -254,7 +270,7 @@ rynd_status ry_op_create(rynd_context *context, const char *problem, const rynd_
         ry_error_prefix(error, "problem '%.200s': ", problem);
     }
     if (status != RYND_OK) {
-        rynd_op_destroy(o);
+        ry_op_free(o);
         return status;
     }
     *op = o;
@@ -274,24 +290,4 @@ rynd_status rynd_op_create(rynd_context *context, const char *problem, const ryn
             ry_op_create(context, problem, &options, ry_api_adviser(context), false, op, &error);
     }
     return ry_api_end(status, &error);
-}
-
-void rynd_op_destroy(rynd_op *op)
-{
-    if (!op) {
-        return;
-    }
-    if (op->key) {
-        ry_op_cache_keep(op->context->ops, op);
-        return;
-    }
-    ry_device *device = op->context->device;
-    ry_session_destroy(op->session); /* waits for its run */
-    ry_op_end_runs(op);
-    rynd_plan_destroy(op->plan);
-    ry_prepared_release(&op->prepared, device);
-    device->table->buffer_destroy(device, op->packed);
-    device->table->buffer_destroy(device, op->fault);
-    ry_arena_free(&op->arena);
-    ry_release(&op->context->allocator, op);
 }

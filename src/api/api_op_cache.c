@@ -193,7 +193,7 @@ static void free_all(ry_op_cache *cache, ry_op_key *list)
         ry_op_key *next = list->next;
         rynd_op *op = list->op;
         op->key = NULL;
-        rynd_op_destroy(op);
+        ry_op_free(op);
         free_key(cache->allocator, list);
         list = next;
     }
@@ -209,7 +209,8 @@ void ry_op_cache_destroy(ry_op_cache *cache)
     }
 }
 
-void ry_op_cache_keep(ry_op_cache *cache, rynd_op *op)
+/* Keeps an operator with a key, which nobody uses any more, or frees it. */
+static void keep(ry_op_cache *cache, rynd_op *op)
 {
     ry_op_forget_runs(op);
     op->key->op = op;
@@ -219,6 +220,15 @@ void ry_op_cache_keep(ry_op_cache *cache, rynd_op *op)
     ry_op_key *out = shrink(cache);
     pthread_mutex_unlock(&cache->lock);
     free_all(cache, out);
+}
+
+void rynd_op_destroy(rynd_op *op)
+{
+    if (op && op->key) {
+        keep(op->context->ops, op);
+    } else {
+        ry_op_free(op);
+    }
 }
 
 static rynd_op *find(ry_op_cache *cache, const ry_op_key *wanted)
@@ -292,7 +302,7 @@ static rynd_status make(rynd_context *context, const char *problem, const rynd_o
     }
     status = status == RYND_OK ? own_key(made, wanted, error) : status;
     if (status != RYND_OK) {
-        rynd_op_destroy(made);
+        ry_op_free(made);
         return status;
     }
     *op = made;

@@ -17,7 +17,4 @@ rynd_status ry_op_cache_create(const ry_allocator *allocator, ry_op_cache **cach
 /* Frees the kept operators; none may be in use. NULL is allowed. */
 void ry_op_cache_destroy(ry_op_cache *cache);
 
-/* Keeps an operator with a key, which nobody uses any more, or frees it. */
-void ry_op_cache_keep(ry_op_cache *cache, rynd_op *op);
-
 #endif

@@ -50,6 +50,9 @@ struct rynd_op {
 rynd_status ry_op_create(rynd_context *context, const char *problem, const rynd_op_options *options,
                          const ry_adviser *adviser, bool inspect, rynd_op **op, ry_error *error);
 
+/* Frees an operator without a key; NULL is allowed. */
+void ry_op_free(rynd_op *op);
+
 /* Takes room for operands. */
 rynd_status ry_op_prepare_runs(rynd_op *op, ry_error *error);
 
