@@ -178,8 +178,8 @@ int grammar_append(grammar *g, const char *name, int inputs, const int *in)
     return look_at_outputs(g) ? node->out[0] : -1;
 }
 
-/* One node of any operator, or where that dequantises, perhaps several; false where the library
- * refuses the model. */
+/* Appends one node of any operator, or a quantised part. Returns false if the library refuses the
+ * model. */
 static bool go_on(grammar *g)
 {
     const ry_operator *row = choose_row(g);
