@@ -10,14 +10,14 @@
 enum {
     EXPR_TABLE = 256,
     EXPR_TABLE_PART = 64,          /* bytes that the evaluator computes at once */
-    EXPR_TABLE_INSTRUCTIONS = 64,  /* longer programs have no table */
+    EXPR_TABLE_INSTRUCTIONS = 64,  /* limit of a program: longer ones get no table */
     EXPR_TABLE_SCRATCH = 48 * 1024 /* enough for the evaluator: a buffer an instruction */
 };
 
 /* Kernel state; the evaluator's plan for a part of the table follows. */
 typedef struct expr_table_plan {
     int64_t bytes, bytes_of_task;
-    size_t tasks; /* the evaluator's, for a part */
+    size_t tasks; /* the evaluator's tasks for one part */
 } expr_table_plan;
 
 static inline const ry_expr_plan *expr_table_evaluator(const expr_table_plan *plan)
