@@ -48,6 +48,9 @@ extern PyTypeObject *py_result_type;
 #include "types.inc"
 #undef TYPE
 
+/* Completes an object whose model is loaded. NULL, with an exception: the object is gone. */
+PyObject *py_model_finish(model_object *self);
+
 /* A Model object of a part: of `owner`, which has the model (borrowed), or of which it is made. The
  * model goes to the object, also when this fails: NULL, with an exception. context may be NULL. */
 PyObject *py_model_of_part(PyObject *owner, context_object *context, rynd_model *model,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "settings.h"
+#include "names.h"
 
 #include "errors.h"
 
@@ -78,4 +79,18 @@ bool py_dims_take(PyObject *list, rynd_dim **dims, size_t *count)
     }
     *count = (size_t)given;
     return true;
+}
+
+const char **py_texts_of(PyObject *list)
+{
+    const Py_ssize_t count = PyList_Size(list);
+    const char **texts = PyMem_Calloc((size_t)count + 1, sizeof *texts);
+    for (Py_ssize_t i = 0; texts && i < count; i++) {
+        texts[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
+        if (!texts[i]) {
+            PyMem_Free((void *)texts);
+            return NULL;
+        }
+    }
+    return texts ? texts : (const char **)PyErr_NoMemory();
 }
