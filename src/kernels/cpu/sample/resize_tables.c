@@ -113,12 +113,12 @@ void ry_resize_fill(const ry_problem *problem, const resize_plan *plan, size_t t
 void ry_resize_find_period(const resize_plan *s, resize_axis *t)
 {
     const resize_tables tables = {{(const char *)s, NULL}, s->wide};
-    const int32_t *first = resize_firsts(&tables, t);
     const int64_t p = t->out % t->in == 0 ? t->out / t->in : 0, middle = p ? t->in / 2 * p : 0;
     t->period = p > 1 && p <= RESIZE_PERIOD && t->in >= 4 && !t->plain && !t->late ? p : 0;
     if (t->period == 0) {
         return;
     }
+    const int32_t *first = resize_firsts(&tables, t);
     t->begin = t->end = middle;
     for (int way = -1; way <= 1; way += 2) {
         for (int64_t o = way < 0 ? middle - 1 : middle; o >= 0 && o < t->out; o += way) {
