@@ -65,9 +65,10 @@ def test_model(conv_model):
 def test_steps_with_settings_are_not_tuned(conv_model):
     model = rynd.load(conv_model)
     step = model.plan(batch=1).steps[0]
-    free = {p.problem for p in model.tune(budget=0.02, batch=1, keep=False).problems}
-    bound = {p.problem for p in model.tune(budget=0.02, batch=1, keep=False, settings={step.name: {"kernel": step.kernel}}).problems}
-    assert free - bound == {step.problem}
+    def first(tuning):  # the first step in any layout: timing decides whether tuning works on another plan
+        return [p.problem for p in tuning.problems if p.problem.startswith(("conv n=1 c=3 ", "conv x0=1x3x"))]
+    assert first(model.tune(budget=0.02, batch=1, keep=False))
+    assert not first(model.tune(budget=0.02, batch=1, keep=False, settings={step.name: {"kernel": step.kernel}}))
 
 
 def test_wisdom(tmp_path):
@@ -84,9 +85,11 @@ def test_model_and_wisdom(conv_model, tmp_path):
     model = rynd.load(conv_model, wisdom=tmp_path / "w.db")
     tuning = model.tune(budget=0.1, batch=1)
     steps = {step.problem: step for step in model.plan(batch=1).steps}
+    assert not tuning.taken or {problem.problem for problem in tuning.problems} <= set(steps)
     for problem in tuning.problems:
         form = problem.choice if tuning.taken else problem.default
-        assert (steps[problem.problem].kernel, steps[problem.problem].knobs) == (form.kernel, form.knobs)
+        step = steps.get(problem.problem)  # None: tuning worked on another plan, and did not take it
+        assert not step or (step.kernel, step.knobs) == (form.kernel, form.knobs)
 
 
 def test_plans(conv_model, tmp_path):
