@@ -3,13 +3,11 @@
 #include "kernels/cpu/expr/table_plan.h"
 
 #include "kernels/common/work.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/cpu/parts/dense_lanes.h"
 
 #include <assert.h>
-
-/* Cycles of looking a byte up, one by one, and by vectors of 64 bytes. */
-static const double BYTE_CYCLES = 0.6, VECTOR_CYCLES = 0.1;
 
 static bool is_byte(const ry_tensor *t)
 {
@@ -66,7 +64,7 @@ rynd_status ry_expr_table_prepare(const ry_query *query, ry_prepared *prepared, 
                       .state_size = ry_aligned(sizeof(expr_table_plan)) + prepared->state_size,
                       .packed = EXPR_TABLE,
                       .pack_tasks = 1};
-    const double cycles = query->kernel->simd.width >= 16 ? VECTOR_CYCLES : BYTE_CYCLES;
+    const double cycles = ry_costs_asked(query)->expr.table_byte;
     prepared->work[0] =
         ry_work_of_cycles((ry_work){cycles * (double)bytes, 0}, query->kernel->simd.width);
     return RYND_OK;

@@ -4,13 +4,10 @@
 
 #include "base/integer.h"
 #include "kernels/common/work.h"
+#include "kernels/costs.h"
 #include "kernels/cpu/igemm/igemm_prepare.h"
 
 #include <string.h>
-
-/* Cycles of copying a quad, and bytes of x's rows that a copying task takes at least. */
-static const double QUAD_CYCLES = 1;
-enum { TASK_BYTES = 16 << 10 };
 
 /* Can the kernel read quads from x without a copy? */
 static bool reads_quads(const ry_tensor *x, int64_t groups)
@@ -78,9 +75,17 @@ static void describe(const ry_problem *problem, qconv_plan *plan)
     conv->pads = attrs->pads;
     conv->groups = attrs->groups;
     plan->copy_rows = ry_tensor_count(x) / (x->dim[1] * x->dim[x->rank - 1]);
-    const int64_t row = x->dim[x->rank - 1] * attrs->groups * plan->group_quads * QCONV_QUAD;
-    plan->rows_of_task = ry_min(ry_ceil_div(TASK_BYTES, row), plan->copy_rows);
     plan->copy = plan->copied ? ry_aligned(ry_tensor_bytes(&plan->in[0])) : 0;
+}
+
+static void describe_cut(const ry_query *query, qconv_plan *plan)
+{
+    const ry_tensor *x = &query->problem->in[0];
+    describe(query->problem, plan);
+    const int64_t row = x->dim[x->rank - 1] * query->problem->attrs.qconv.groups *
+                        plan->group_quads * QCONV_QUAD,
+                  bytes = (int64_t)ry_costs_asked(query)->blocks.qconv_task_bytes;
+    plan->rows_of_task = ry_min(ry_ceil_div(bytes, row), plan->copy_rows);
 }
 
 /* Has no tensor a dim of 0? Then nothing of it is described. */
@@ -111,7 +116,7 @@ void ry_qconv_values(const ry_query *query, int knob, ry_knob_values *values)
 }
 
 /* A phase before the others copies x. */
-static void add_copy(const qconv_plan *plan, ry_prepared *prepared)
+static void add_copy(const ry_query *query, const qconv_plan *plan, ry_prepared *prepared)
 {
     for (int i = prepared->phases; i > 0; i--) {
         prepared->tasks[i] = prepared->tasks[i - 1];
@@ -119,20 +124,21 @@ static void add_copy(const qconv_plan *plan, ry_prepared *prepared)
     }
     prepared->phases++;
     prepared->tasks[0] = (size_t)ry_ceil_div(plan->copy_rows, plan->rows_of_task);
-    prepared->work[0] = (ry_work){QUAD_CYCLES * 2 * (double)ry_tensor_count(&plan->in[0]), 0};
+    prepared->work[0] =
+        (ry_work){ry_costs_asked(query)->qconv.quad * 2 * (double)ry_tensor_count(&plan->in[0]), 0};
     prepared->workspace += plan->copy;
 }
 
 rynd_status ry_qconv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     qconv_plan plan;
-    describe(query->problem, &plan);
+    describe_cut(query, &plan);
     ry_query asked = *query;
     asked.problem = &plan.conv;
     RY_TRY(ry_igemm_prepare(&asked, prepared, error));
     prepared->state_size += ry_aligned(sizeof plan);
     if (plan.copied) {
-        add_copy(&plan, prepared);
+        add_copy(query, &plan, prepared);
     }
     const size_t channels = (size_t)plan.in[2].dim[0];
     prepared->packed += 2 * ry_aligned(channels * sizeof(int32_t));
@@ -142,7 +148,7 @@ rynd_status ry_qconv_prepare(const ry_query *query, ry_prepared *prepared, ry_er
 void ry_qconv_initialise(const ry_query *query, void *state)
 {
     qconv_plan *plan = state;
-    describe(query->problem, plan);
+    describe_cut(query, plan);
     ry_query asked = *query;
     asked.problem = &plan->conv;
     igemm_plan *igemm = (igemm_plan *)(void *)((char *)state + ry_aligned(sizeof *plan));

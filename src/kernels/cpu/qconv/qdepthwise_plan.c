@@ -4,19 +4,13 @@
 
 #include "base/integer.h"
 #include "kernels/common/work.h"
+#include "kernels/costs.h"
 #include "kernels/packing.h"
 #include "problem/window.h"
 
 #include <string.h>
 
-enum {
-    STRIP_BYTES = 16 << 10, /* interleaved columns of a strip: half of a first-level cache */
-    MAX_TAPS = 1024,        /* wider windows are left to others */
-};
-
-/* Cycles of a vector of bytes: to interleave four rows, to multiply a lane's taps, to finish. */
-static const double INTERLEAVE_CYCLES = 12, PRODUCT_CYCLES = 6, FINISH_CYCLES = 24,
-                    TASK_CYCLES = 200;
+enum { MAX_TAPS = 1024 /* wider windows are left to others */ };
 
 static void describe(const ry_query *query, qdepthwise_plan *plan)
 {
@@ -46,7 +40,8 @@ static void describe(const ry_query *query, qdepthwise_plan *plan)
     plan->quads = ry_ceil_div(plan->rows, QDEPTHWISE_TAPS);
     const int64_t field = (plan->kernel[2] - 1) * plan->dilation[2],
                   column = plan->quads * QDEPTHWISE_TAPS * plan->width;
-    const int64_t most = ry_max(STRIP_BYTES / column, field + 1);
+    const int64_t strip = (int64_t)ry_costs_asked(query)->blocks.qdepthwise_strip_bytes;
+    const int64_t most = ry_max(strip / column, field + 1);
     plan->strip = ry_clamp((most - field - 1) / plan->stride[2] + 1, 1, plan->out[2]);
     plan->columns = (plan->strip - 1) * plan->stride[2] + field + 1;
     plan->block_bytes = plan->width * (plan->quads * plan->kernel[2] * QDEPTHWISE_TAPS +
@@ -97,10 +92,11 @@ rynd_status ry_qdepthwise_prepare(const ry_query *query, ry_prepared *prepared, 
         .packed = ry_aligned((size_t)(plan.blocks * plan.block_bytes)),
         .pack_tasks = (size_t)plan.blocks,
         .scratch = ry_aligned((size_t)(plan.columns * plan.quads * QDEPTHWISE_TAPS * plan.width))};
+    const struct ry_qconv_costs *cost = &ry_costs_asked(query)->qconv;
     const double cycles =
-        vectors * (columns * (double)plan.quads * INTERLEAVE_CYCLES +
-                   (double)plan.out[2] * ((double)quads * PRODUCT_CYCLES + FINISH_CYCLES)) +
-        rows * TASK_CYCLES;
+        vectors * (columns * (double)plan.quads * cost->interleave +
+                   (double)plan.out[2] * ((double)quads * cost->taps + cost->finish)) +
+        rows * cost->row;
     prepared->work[0] = ry_work_of_cycles((ry_work){cycles, 0}, query->kernel->simd.width);
     return RYND_OK;
 }
