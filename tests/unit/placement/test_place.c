@@ -8,33 +8,11 @@
 #include <cmocka.h>
 
 #include "devices_file.h"
-#include "tiny_model.h"
-#include <rynd/rynd.h>
+#include "tiny_loaded.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
-
-static rynd_context *context;
-static rynd_model *model;
-static uint8_t bytes[TINY_MODEL_CAPACITY];
-
-static int begin(void **state)
-{
-    (void)state;
-    const rynd_context_options options = RYND_SIZED(rynd_context_options, .threads = 1);
-    const size_t size = tiny_model(bytes);
-    return rynd_context_create(&options, &context) ||
-           rynd_model_load_memory(context, bytes, size, &model);
-}
-
-static int end(void **state)
-{
-    (void)state;
-    rynd_model_destroy(model);
-    rynd_context_destroy(context);
-    return 0;
-}
 
 static rynd_fleet *fleet_of(const char *text)
 {
