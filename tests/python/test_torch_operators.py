@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's own samples of each operator (torch.testing's OpInfo), forward and backward, strict, against the CPU."""
 
-import importlib.util
 import itertools
-import os
 
 import pytest
 
-torch = pytest.importorskip("torch")
-if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 11) or not importlib.util.find_spec("rynd"):
-    pytest.skip("the device needs PyTorch 2.11: make check-torch", allow_module_level=True)
+from torch_strict import torch
 
-os.environ["RYND_TORCH_STRICT"] = "1"
-import rynd.torch  # noqa: E402, F401
-from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
-from torch.utils._pytree import tree_leaves  # noqa: E402
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_leaves
 
-from torch_operators import EXCLUDED, WITHOUT_KERNEL  # noqa: E402
+from torch_operators import EXCLUDED, WITHOUT_KERNEL
 
 SAMPLES = 3
 OPERATORS = [op for op in op_db if op.supports_dtype(torch.float32, "cpu") and op.full_name not in EXCLUDED]

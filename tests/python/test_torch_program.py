@@ -3,25 +3,11 @@
 
 import copy
 import gc
-import importlib.util
-import os
 import time
 
 import pytest
 
-torch = pytest.importorskip("torch")
-if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 11) or not importlib.util.find_spec("rynd"):
-    pytest.skip("the device needs PyTorch 2.11: make check-torch", allow_module_level=True)
-
-os.environ["RYND_TORCH_STRICT"] = "1"
-import rynd.torch  # noqa: E402, F401
-
-nn, F = torch.nn, torch.nn.functional
-
-
-@pytest.fixture(autouse=True)
-def seed():
-    torch.manual_seed(0)
+from torch_strict import F, nn, rynd, seed, torch  # noqa: F401
 
 
 def close(got, expected, tolerance=1e-5):
@@ -245,6 +231,8 @@ def _rank(rank, store, results):
     total = torch.ones(3, device="rynd") * (rank + 1)
     torch.distributed.all_reduce(total)
     torch.save([total.cpu()] + [p.grad.cpu() for p in network.parameters()], results + str(rank))
+    del network  # its reducer, and the other rank's last exchange, end before the group does
+    torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 
 

@@ -15,8 +15,8 @@ def _wrapped(inner, on_host):
         return [host(one) for one in value] if isinstance(value, (list, tuple)) else on_host(value)
 
     def forward(name):
-        def call(self, *arguments):
-            return getattr(inner, name)(*(host(argument) if isinstance(argument, (list, tuple)) else argument for argument in arguments))
+        def call(self, *arguments, **options):
+            return getattr(inner, name)(*(host(argument) if isinstance(argument, (list, tuple)) else argument for argument in arguments), **options)
         return call
 
     names = ("allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "gather", "scatter", "reduce_scatter", "alltoall", "send", "recv", "barrier")
