@@ -32,7 +32,7 @@ static const cli_option options[] = {
     {"calibrate", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(calibrate),
      "time every family of kernels, fit predictions to this machine, and store the result"},
     {"budget", 0, CLI_NUMBER, "S", NULL, 0, 86400, OFFSET(budget),
-     "seconds for --calibrate, without measuring rates (default 90)"},
+     "most seconds of --calibrate, without measuring rates (default 90)"},
     {"check", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(check),
      "test every kernel of the device on known answers; later plans avoid kernels that fail"},
     {"export", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(export),
@@ -334,21 +334,22 @@ static bool run(void *given, cli_failure *failure)
 const cli_command cli_command_devices = {
     .name = "devices",
     .help = "list devices, with peaks, caches, bandwidths and latencies",
-    .text = "Plans use these numbers: measured ones if the machine was measured, else built-in "
-            "ones of its micro-architecture.\n"
-            "--measure takes 5 to 30 seconds. Run nothing else meanwhile: if other work takes more"
-            " than a tenth of the time,\n"
-            "the command says so and stores nothing. Measurements on all cores are stored in the "
-            "file RYND_PROFILE\n"
-            "(off: not stored; default: under XDG_CACHE_HOME or HOME/.cache).\n"
-            "--calibrate takes two minutes, and measures first if nobody has. It prints how far "
-            "predictions are off for problems\n"
-            "that the fit did not see.\n"
-            "--check takes seconds to minutes. It runs every kernel twice on problems with known "
-            "answers, on the given device\n"
-            "or on all devices. Later plans avoid kernels that are wrong or unsteady, and say so. "
-            "The findings are stored beside\n"
-            "the machine's file, for this driver and this version of rynd.",
+    .text =
+        "Plans use these numbers: measured ones if the machine was measured, else built-in "
+        "ones of its micro-architecture.\n"
+        "--measure takes 5 to 30 seconds. Run nothing else meanwhile: if other work takes more"
+        " than a tenth of the time,\n"
+        "the command says so and stores nothing. Measurements on all cores are stored in the "
+        "file RYND_PROFILE\n"
+        "(off: not stored; default: under XDG_CACHE_HOME or HOME/.cache).\n"
+        "--calibrate takes 10 to 90 seconds, and measures first if nobody has. It prints how far "
+        "predictions are off for problems\n"
+        "that the fit did not see.\n"
+        "--check takes seconds to minutes. It runs every kernel twice on problems with known "
+        "answers, on the given device\n"
+        "or on all devices. Later plans avoid kernels that are wrong or unsteady, and say so. "
+        "The findings are stored beside\n"
+        "the machine's file, for this driver and this version of rynd.",
     .options = options,
     .settings_size = sizeof(devices_settings),
     .run = run,

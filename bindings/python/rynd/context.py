@@ -79,7 +79,7 @@ def check_device(device=None, threads=None):
 
 
 def calibrate_device(device=None, threads=None, seconds=90):
-    """Times every family of kernels on a device and fits the predictions to it, as `rynd devices --calibrate` does. Takes
+    """Times every family of kernels on a device and fits the predictions to it, as `rynd devices --calibrate` does. Takes at most
     `seconds`, and half a minute more where the machine's rates were not measured. Run nothing else meanwhile.
 
     Returns a dict: families (dicts: family, problems, times, factor, spread, error_before, error_after), disturbance (share of
