@@ -166,7 +166,7 @@ static rynd_status calibrate_problem(calibrating *c, int number, ry_error *error
 {
     ry_problem *problem = RY_TAKE(&c->kept, ry_problem, 1);
     ry_prepared *prepared;
-    ry_operands operands = {NULL};
+    ry_operands operands = {.device = NULL};
     ry_arena arena;
     int count;
     if (!problem) {
