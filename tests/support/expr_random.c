@@ -341,23 +341,38 @@ static void check_text(const char *text, ry_dtype dtype, const ry_shape *shape, 
     ry_arena_free(&arena);
 }
 
+static void check_pointwise(ry_dtype dtype, const ry_shape *shape, expr_check check)
+{
+    writer w = {.dtype = dtype, .inputs = 1 + (int)draw(4)};
+    put(&w, "y0 = ");
+    put_value(&w, 4);
+    bool two = draw(2);
+    if (two) {
+        put(&w, "; y1 = ");
+        put_truth(&w, 3);
+    }
+    if (draw(3) == 0) {
+        put(&w, "; y%d = x%u", two ? 2 : 1, draw((uint32_t)w.inputs));
+    }
+    check_text(w.text, w.dtype, shape, check);
+}
+
 void expr_random_pointwise(int rounds, expr_check check)
 {
     seed = 12345;
     for (int round = 0; round < rounds; round++) {
-        writer w = {.dtype = (ry_dtype)(1 + round % (RY_DTYPES - 1)), .inputs = 1 + (int)draw(4)};
-        ry_shape shape = random_shape();
-        put(&w, "y0 = ");
-        put_value(&w, 4);
-        bool two = draw(2);
-        if (two) {
-            put(&w, "; y1 = ");
-            put_truth(&w, 3);
-        }
-        if (draw(3) == 0) {
-            put(&w, "; y%d = x%u", two ? 2 : 1, draw((uint32_t)w.inputs));
-        }
-        check_text(w.text, w.dtype, &shape, check);
+        const ry_shape shape = random_shape();
+        check_pointwise((ry_dtype)(1 + round % (RY_DTYPES - 1)), &shape, check);
+    }
+}
+
+void expr_random_transposed(int rounds, expr_check check)
+{
+    static const int64_t channels[] = {3, 16, 17, 40, 70}, positions[] = {129, 300, 515, 2050};
+    seed = 4321;
+    for (int round = 0; round < rounds; round++) {
+        const ry_shape shape = {3, {1 + draw(2), channels[draw(5)], positions[draw(4)]}};
+        check_pointwise((ry_dtype)(1 + round % (RY_DTYPES - 1)), &shape, check);
     }
 }
 

@@ -37,6 +37,8 @@ void expr_case_compare(const ry_kernel *kernel, const expr_case *c, int o, const
                        const unsigned char *expected);
 
 void expr_random_pointwise(int rounds, expr_check check);
+/* Operands in any order of dimensions, with rows longer than a tile. */
+void expr_random_transposed(int rounds, expr_check check);
 void expr_random_reductions(int rounds, expr_check check);
 /* Large enough to be cut into slices: everything, the inner or the outer dimension, short rows. */
 void expr_random_large_reductions(int rounds, expr_check check);

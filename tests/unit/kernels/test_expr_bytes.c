@@ -95,24 +95,37 @@ static void products_are_exact(void **state)
     }
 }
 
-/* Numbers that no byte holds are bounded, and NaN is 0; halves round to even. */
+/* Numbers that no byte holds are bounded, and NaN is 0; halves round to even. Longer than a block of
+ * the loop. */
 static void floats_are_bounded(void **state)
 {
     (void)state;
-    const double x[] = {NAN, INFINITY, -INFINITY, 1e30, -1e30, 0.5, 1.5, 2.5, -0.5, 254.5, 255.5},
-                 y[] = {0, 255, 0, 255, 0, 10, 12, 12, 10, 255, 255};
-    kernel_case c;
-    kernel_case_begin(&c, RY_OP_expr);
-    assert_int_equal(ry_expr_parse("saturate(round(x0 / x1) + cast(x2, f32), u8)", NULL, 0,
-                                   &c.arena, &c.attrs.expr.program, NULL),
-                     RYND_OK);
-    kernel_case_values(&c, RY_f32, "1x11", x);
-    add_number(&c, RY_f32, 1);
-    add_number(&c, RY_u8, 10);
-    kernel_case_output(&c, RY_u8, "1x11");
-    kernel_case_known(&c, "expr_ref", y, 11, 0);
-    kernel_case_check_isas(&c, "expr", 0);
-    kernel_case_end(&c);
+    enum { VALUES = 11, COUNT = 1103 };
+    static const double values[VALUES] = {NAN, INFINITY, -INFINITY, 1e30,  -1e30, 0.5,
+                                          1.5, 2.5,      -0.5,      254.5, 255.5},
+                        bytes[2][VALUES] = {{0, 255, 0, 255, 0, 10, 12, 12, 10, 255, 255},
+                                            {0, 127, -128, 127, -128, 10, 12, 12, 10, 127, 127}};
+    for (int is_signed = 0; is_signed < 2; is_signed++) {
+        const ry_dtype dtype = is_signed ? RY_i8 : RY_u8;
+        double x[COUNT], y[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            x[i] = values[i % VALUES];
+            y[i] = bytes[is_signed][i % VALUES];
+        }
+        kernel_case c;
+        kernel_case_begin(&c, RY_OP_expr);
+        assert_int_equal(ry_expr_parse(is_signed ? "saturate(round(x0 / x1) + cast(x2, f32), i8)"
+                                                 : "saturate(round(x0 / x1) + cast(x2, f32), u8)",
+                                       NULL, 0, &c.arena, &c.attrs.expr.program, NULL),
+                         RYND_OK);
+        kernel_case_values(&c, RY_f32, "1x1103", x);
+        add_number(&c, RY_f32, 1);
+        add_number(&c, dtype, 10);
+        kernel_case_output(&c, dtype, "1x1103");
+        kernel_case_known(&c, "expr_ref", y, COUNT, 0);
+        kernel_case_check_isas(&c, "expr", 0);
+        kernel_case_end(&c);
+    }
 }
 
 int main(void)

@@ -103,6 +103,12 @@ static void pointwise(void **state)
     expr_random_pointwise(700, check_case);
 }
 
+static void transposed(void **state)
+{
+    (void)state;
+    expr_random_transposed(120, check_case);
+}
+
 static void reductions(void **state)
 {
     (void)state;
@@ -124,9 +130,8 @@ static void casts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pointwise),
-        cmocka_unit_test(reductions),
-        cmocka_unit_test(large_reductions),
+        cmocka_unit_test(pointwise),  cmocka_unit_test(transposed),
+        cmocka_unit_test(reductions), cmocka_unit_test(large_reductions),
         cmocka_unit_test(casts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

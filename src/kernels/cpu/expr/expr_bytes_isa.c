@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator's loops that dequantise and quantise bytes in one pass. */
+#include "base/integer.h"
 #include "kernels/cpu/expr/expr_loops.h"
+#include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/simd/vector_math.h"
 
 /* One instruction where the compiler's vectors have one: the same bits as f32_round. */
@@ -9,6 +11,23 @@
 #else
 #define ROUND(v) f32_round(v)
 #endif
+
+enum { BLOCK = 32 * RY_W }; /* floats between two passes */
+
+/* t = round(round(p / s) + z) within the bounds; NaN becomes 0. Bounds are vector functions: GCC
+ * makes chains of masks of comparisons in C. t has room for a full last vector. */
+static void quantise_block(int64_t n, float *restrict t, const float *restrict p, float z, float s,
+                           float low, float high)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float v = ROUND(ROUND(p[i] / s) + z);
+        t[i] = v == v ? v : 0;
+    }
+    for (int64_t i = 0; i < n; i += RY_W) {
+        const ry_vf raised = ry_vf_max(ry_vf_set(low), ry_vf_load(t + i));
+        ry_vf_store(t + i, ry_vf_min(ry_vf_set(high), raised));
+    }
+}
 
 #define BYTES(name, TYPE, LOW, HIGH)                                                           \
     static void dequantise_##name(size_t n, void *restrict y, const void *a, const void *zero, \
@@ -25,15 +44,15 @@
     static void quantise_##name(size_t n, void *restrict y, const void *a, const void *zero,   \
                                 const void *scale)                                             \
     {                                                                                          \
-        TYPE *restrict r = y;                                                                  \
-        const float *p = a;                                                                    \
-        const float z = *(const float *)zero, s = *(const float *)scale;                       \
-        for (size_t i = 0; i < n; i++) {                                                       \
-            float v = ROUND(ROUND(p[i] / s) + z);                                              \
-            v = v == v ? v : 0;                                                                \
-            v = v > (float)(LOW) ? v : (float)(LOW);                                           \
-            v = v < (float)(HIGH) ? v : (float)(HIGH);                                         \
-            r[i] = (TYPE)(int32_t)v;                                                           \
+        float t[BLOCK] = {0};                                                                  \
+        for (int64_t at = 0; at < (int64_t)n; at += BLOCK) {                                   \
+            const int64_t count = ry_min((int64_t)n - at, BLOCK);                              \
+            TYPE *restrict r = (TYPE *)y + at;                                                 \
+            quantise_block(count, t, (const float *)a + at, *(const float *)zero,              \
+                           *(const float *)scale, LOW, HIGH);                                  \
+            for (int64_t i = 0; i < count; i++) {                                              \
+                r[i] = (TYPE)(int32_t)t[i];                                                    \
+            }                                                                                  \
         }                                                                                      \
     }
 

@@ -40,8 +40,12 @@ static double element_cost(const ry_expr_plan *plan, const ry_expr_step *step, b
     case RY_STEP_LOAD:
     case RY_STEP_STORE: {
         const ry_expr_operand *p = &operand[step->kind == RY_STEP_LOAD ? step->a : step->y];
-        const bool strided = p->inner != 0 && p->inner != (int64_t)p->size;
-        return (strided ? cost->strided : cost->gathered) +
+        const bool strided = p->inner != 0 && p->inner != (int64_t)p->size,
+                   transposed = plan->kept > 0 && plan->rows > 1 &&
+                                p->stride[plan->kept - 1] == (int64_t)p->size;
+        return (!strided     ? cost->gathered
+                : transposed ? cost->transposed
+                             : cost->strided) +
                cost->row / (double)ry_max(plan->tile, 1);
     }
     case RY_STEP_REDUCE:

@@ -1,70 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loads and stores of the evaluator's tiles. */
 #include "kernels/cpu/expr/expr_runner.h"
+#include "kernels/move/strided_planes.h"
 
 #include <string.h>
 
-#define MOVE_ROWS(bits)                                                                       \
-    /* Rows of n elements, `step` bytes apart and at their offsets, to or from a contiguous \
-     * buffer. */ \
-    static void load_rows_##bits(size_t rows, size_t n, void *restrict y, const char *base,   \
-                                 const int64_t *row, int64_t step)                            \
-    {                                                                                         \
-        uint##bits##_t *restrict to = y;                                                      \
-        for (size_t r = 0; r < rows; r++, to += n) {                                          \
-            const uint##bits##_t *from = (const void *)(base + row[r]);                       \
-            if (step == 0) {                                                                  \
-                for (size_t i = 0; i < n; i++) {                                              \
-                    to[i] = *from;                                                            \
-                }                                                                             \
-            } else if (step == bits / 8) {                                                    \
-                for (size_t i = 0; i < n; i++) {                                              \
-                    to[i] = from[i];                                                          \
-                }                                                                             \
-            } else {                                                                          \
-                for (size_t i = 0; i < n; i++) {                                              \
-                    to[i] = *(const uint##bits##_t *)(const void *)((const char *)from +      \
-                                                                    (int64_t)i * step);       \
-                }                                                                             \
-            }                                                                                 \
-        }                                                                                     \
-    }                                                                                         \
-    static void store_rows_##bits(size_t rows, size_t n, const void *a, char *base,           \
-                                  const int64_t *row, int64_t step)                           \
-    {                                                                                         \
-        const uint##bits##_t *from = a;                                                       \
-        for (size_t r = 0; r < rows; r++, from += n) {                                        \
-            char *to = base + row[r];                                                         \
-            if (step == bits / 8) {                                                           \
-                memcpy(to, from, n * sizeof *from);                                           \
-            } else {                                                                          \
-                for (size_t i = 0; i < n; i++) {                                              \
-                    *(uint##bits##_t *)(void *)(to + (int64_t)i * step) = from[i];            \
-                }                                                                             \
-            }                                                                                 \
-        }                                                                                     \
+#define MOVE_ROWS(bits)                                                                             \
+    /* Rows of n elements at their offsets, from base (all are `from`'s one, or neighbours) to a  \
+     * contiguous buffer. */ \
+    static void load_rows_##bits(size_t rows, size_t n, void *restrict y, const char *base,         \
+                                 const int64_t *row, bool one)                                      \
+    {                                                                                               \
+        uint##bits##_t *restrict to = y;                                                            \
+        for (size_t r = 0; r < rows; r++, to += n) {                                                \
+            const uint##bits##_t *from = (const void *)(base + row[r]);                             \
+            if (one) {                                                                              \
+                for (size_t i = 0; i < n; i++) {                                                    \
+                    to[i] = *from;                                                                  \
+                }                                                                                   \
+            } else {                                                                                \
+                for (size_t i = 0; i < n; i++) {                                                    \
+                    to[i] = from[i];                                                                \
+                }                                                                                   \
+            }                                                                                       \
+        }                                                                                           \
     }
 MOVE_ROWS(8)
 MOVE_ROWS(16)
 MOVE_ROWS(32)
 MOVE_ROWS(64)
 
+/* How many of the rows begin one element behind the row before them, from the first on. */
+static size_t rows_side_by_side(const int64_t *row, size_t rows, size_t size)
+{
+    size_t count = 1;
+    while (count < rows && row[count] == row[count - 1] + (int64_t)size) {
+        count++;
+    }
+    return count;
+}
+
 void RY_ISA_SYMBOL(expr_load_rows)(size_t size, size_t rows, size_t n, void *y, const char *base,
                                    const int64_t *row, int64_t step)
 {
-    (size == 4   ? load_rows_32
-     : size == 8 ? load_rows_64
-     : size == 2 ? load_rows_16
-                 : load_rows_8)(rows, n, y, base, row, step);
+    const int64_t bytes = (int64_t)size, line = (int64_t)n * bytes;
+    if (step == 0 || step == bytes) {
+        (size == 4   ? load_rows_32
+         : size == 8 ? load_rows_64
+         : size == 2 ? load_rows_16
+                     : load_rows_8)(rows, n, y, base, row, step == 0);
+        return;
+    }
+    for (size_t r = 0, count; r < rows; r += count) {
+        count = rows_side_by_side(row + r, rows - r, size);
+        const ry_plane plane = {(char *)y + (int64_t)r * line,
+                                base + row[r],
+                                (int64_t)count,
+                                line,
+                                bytes,
+                                (int64_t)n,
+                                bytes,
+                                step};
+        ry_plane_copy(&plane, size);
+    }
 }
 
 static void store_rows(size_t size, size_t rows, size_t n, const void *a, char *base,
                        const int64_t *row, int64_t step)
 {
-    (size == 4   ? store_rows_32
-     : size == 8 ? store_rows_64
-     : size == 2 ? store_rows_16
-                 : store_rows_8)(rows, n, a, base, row, step);
+    const int64_t bytes = (int64_t)size, line = (int64_t)n * bytes;
+    const char *from = a;
+    for (size_t r = 0, count; r < rows; r += count, from += (int64_t)count * line) {
+        count = 1;
+        if (step == bytes) {
+            memcpy(base + row[r], from, (size_t)line);
+            continue;
+        }
+        count = rows_side_by_side(row + r, rows - r, size);
+        const ry_plane plane = {base + row[r], from,           (int64_t)n, step,
+                                bytes,         (int64_t)count, bytes,      line};
+        ry_plane_copy(&plane, size);
+    }
 }
 
 /* Convert a row of 16-bit floats in place? Shorter rows are gathered first. */

@@ -117,7 +117,8 @@ typedef struct ry_expr_plan {
     int64_t length;                    /* length of the inner dimension */
     int64_t divisor;                   /* elements behind each reduced output */
     int64_t tile, chunks, rows;        /* chunks of the inner dimension, rows of a tile */
-    int64_t wide;         /* OUTER: so many rows are added side by side, where rows are short */
+    bool across;  /* POINT: an operand is transposed, whose rows' tiles follow one another */
+    int64_t wide; /* OUTER: so many rows are added side by side, where rows are short */
     int64_t batch, width; /* INNER: outputs of a unit; accumulators a reduction and unit */
     int64_t units, slices;
     ry_task_cut cut;  /* units, slices of each */

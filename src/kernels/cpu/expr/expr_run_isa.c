@@ -247,7 +247,9 @@ static size_t lesser(int64_t a, int64_t b)
 static void run_point(expr_runner *r, int64_t unit)
 {
     const ry_expr_plan *plan = r->plan;
-    int64_t first = unit / plan->chunks * plan->rows, from = unit % plan->chunks * plan->tile;
+    const int64_t groups = (plan->kept_count + plan->rows - 1) / plan->rows;
+    const int64_t first = (plan->across ? unit % groups : unit / plan->chunks) * plan->rows,
+                  from = (plan->across ? unit / groups : unit % plan->chunks) * plan->tile;
     size_t rows = lesser(plan->rows, plan->kept_count - first);
     offsets(r, 0, plan->kept, first, rows, r->row, r->row_stride);
     for (int p = 0; p < plan->inputs + plan->outputs; p++) {

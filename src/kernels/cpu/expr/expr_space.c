@@ -20,6 +20,7 @@
 #define ROW_OFFSETS 16384 /* row offsets of all operands together at most */
 #define MIN_INNER   32   /* a reduced inner dimension shorter than this is not worth a call a row */
 #define OUTER_TILE  1024 /* accumulators of a unit */
+#define LINE        64   /* bytes of a cache line */
 #define WIDE        256  /* short rows are added side by side up to this width */
 #define SPLIT_COST \
     131072.0 /* least cost of a unit that is sliced if units are few (FEW_OC_BLOCKS) */
@@ -258,6 +259,21 @@ static bool prefers_one_row(const space *s, int first, int last)
     return false;
 }
 
+/* Rows of a tile in which an operand is transposed: its neighbours are one element apart in the last
+ * outer dimension, not in the inner one. A line of it is read once then. 1: no operand is. */
+static int64_t transposed_rows(const space *s, int outer_dims)
+{
+    int64_t rows = 1;
+    for (int p = 0; p < s->operands && outer_dims > 0; p++) {
+        const ry_expr_operand *operand = &s->operand[p];
+        const int64_t size = (int64_t)operand->size;
+        if (operand->stride[outer_dims - 1] == size && llabs(operand->inner) > size) {
+            rows = ry_max(rows, ry_min(s->dim[outer_dims - 1], LINE / size));
+        }
+    }
+    return rows;
+}
+
 /* Even chunks of the inner dimension in whole cache lines, or several rows. */
 static void choose_tile(space *s, int64_t size)
 {
@@ -265,13 +281,21 @@ static void choose_tile(space *s, int64_t size)
     bool outer = plan->scheme == RY_EXPR_OUTER;
     assert(s->operands > 0);
     int first = outer ? plan->kept : 0, last = outer ? plan->kept + plan->reduced : plan->kept;
-    int64_t longest = outer ? OUTER_TILE : size;
+    const int64_t across = plan->scheme == RY_EXPR_POINT ? transposed_rows(s, plan->kept) : 1;
+    size = across > 1 ? ry_max(size, TILE_CHUNK / 2) : size; /* each of the rows begins anew */
+    int64_t longest = outer ? OUTER_TILE : ry_max(size / across, LINE);
     plan->chunks = ry_max(1, ry_ceil_div(plan->length, longest));
     plan->tile = ry_max(
         1, ry_min(plan->length, ry_ceil_div(ry_ceil_div(plan->length, plan->chunks), 64) * 64));
     plan->chunks = ry_max(1, ry_ceil_div(plan->length, plan->tile));
     plan->rows = plan->wide = 1;
-    if (plan->chunks > 1 || (plan->length >= 256 && prefers_one_row(s, first, last))) {
+    if (across > 1 && plan->chunks > 1) {
+        plan->rows = across;
+        plan->across = true;
+        return;
+    }
+    if (plan->chunks > 1 ||
+        (across == 1 && plan->length >= 256 && prefers_one_row(s, first, last))) {
         return;
     }
     int64_t rows = ry_min(size / plan->tile, ry_min(TILE_ROWS, ROW_OFFSETS / s->operands));
@@ -290,7 +314,8 @@ static void choose_modes(space *s)
     int first = outer ? plan->kept : 0, last = outer ? plan->kept + plan->reduced : plan->kept;
     for (int p = 0; p < s->operands; p++) {
         ry_expr_operand *operand = &s->operand[p];
-        bool linear = operand->inner == (int64_t)operand->size, still = true, same = true;
+        bool linear = operand->inner == (int64_t)operand->size && plan->chunks <= 1, still = true,
+             same = true;
         int64_t expected = plan->length * (int64_t)operand->size;
         for (int d = last - 1; d >= first; d--) {
             linear = linear && operand->stride[d] == expected;
