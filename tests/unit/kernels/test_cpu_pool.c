@@ -68,7 +68,7 @@ static void test_all(void **state)
     }
 }
 
-/* The other kernel's: any type (small integers have ties), norms, indices in either order. */
+/* Any type (small integers have ties), norms, indices in either order. */
 static void test_lanes(void **state)
 {
     (void)state;
@@ -92,7 +92,10 @@ static void test_lanes(void **state)
             if (indices) {
                 kernel_case_output(&c, RY_i64, r->out);
             }
-            if (ry_dtype_is_float(dtype) ? dtype != RY_f32 || indices || i % 6 > 3 : i % 6 < 3) {
+            const bool in_f32 = dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16;
+            if (in_f32 && !indices && i % 6 <= 3) {
+                kernel_case_check_isas(&c, "pool_f32", i % 6 < 3 ? 0 : NEAR32);
+            } else if (ry_dtype_is_float(dtype) || i % 6 < 3) {
                 kernel_case_check_isas(&c, "pool_lanes", i % 6 < 3 ? 0 : NEAR32);
             }
             kernel_case_end(&c);
@@ -131,12 +134,14 @@ static void test_nan(void **state)
     for (int at = 0; at < 9; at++) {
         double values[9] = {5, 1, 7, 3, 9, 2, 8, 4, 6};
         values[at] = NAN;
-        for (int whole = 0; whole < 2; whole++) {
+        for (int i = 0; i < 4; i++) {
+            const bool whole = i & 1;
+            const ry_dtype dtype = i & 2 ? RY_f16 : RY_f32;
             kernel_case c;
             kernel_case_begin(&c, RY_OP_pool);
             c.attrs.pool.kernel = whole ? (ry_ints){2, {3, 3}} : (ry_ints){2, {2, 2}};
-            kernel_case_values(&c, RY_f32, "1x1x3x3", values);
-            kernel_case_output(&c, RY_f32, whole ? "1x1x1x1" : "1x1x2x2");
+            kernel_case_values(&c, dtype, "1x1x3x3", values);
+            kernel_case_output(&c, dtype, whole ? "1x1x1x1" : "1x1x2x2");
             check(&c);
             kernel_case_end(&c);
         }

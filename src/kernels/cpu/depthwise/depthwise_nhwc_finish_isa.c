@@ -5,17 +5,6 @@
 #include "kernels/cpu/parts/activation.h"
 #include "kernels/cpu/simd/lanes.h"
 
-static void store_some(ry_dtype dtype, char *to, int64_t count, ry_vf v)
-{
-    if (dtype == RY_f16) {
-        ry_vf_store_f16_m((uint16_t *)(void *)to, ry_vm_first(count), v);
-    } else if (dtype == RY_bf16) {
-        ry_vf_store_bf16_m((uint16_t *)(void *)to, ry_vm_first(count), v);
-    } else {
-        ry_vf_store_first((float *)(void *)to, count, v);
-    }
-}
-
 static int64_t size_of(const ry_tensor *tensor)
 {
     return (int64_t)ry_dtype_size(ry_type_of(tensor));
@@ -63,7 +52,8 @@ void RY_ISA_SYMBOL(depthwise_nhwc_finish_pixel)(const depthwise_work *w, int64_t
         w->image * g->y_batch + line_at(w, at->y_step, line) + column * at->y_step[2] + w->channel;
     char *to = (char *)w->launch->out[0] + y * size_of(&problem->out[0]);
     for (int64_t i = 0; i < w->channels; i += RY_W) {
-        store_some(dtype, to + i * size_of(&problem->out[0]), w->channels - i, ry_vf_load(sum + i));
+        ry_store_masked(dtype, to + i * size_of(&problem->out[0]), ry_vm_first(w->channels - i),
+                        ry_vf_load(sum + i));
     }
 }
 
@@ -99,8 +89,9 @@ static void finish_square(const depthwise_work *w, const float *sum, int64_t pix
     }
     RY_ISA_SYMBOL(activate)(w->activation, square, channels * RY_W);
     for (int64_t i = 0; i < channels; i++) {
-        store_some(ry_type_of(&problem->out[0]), to + i * g->y_channel * size_of(&problem->out[0]),
-                   pixels, ry_vf_load(square + i * RY_W));
+        ry_store_masked(ry_type_of(&problem->out[0]),
+                        to + i * g->y_channel * size_of(&problem->out[0]), ry_vm_first(pixels),
+                        ry_vf_load(square + i * RY_W));
     }
 }
 

@@ -2,7 +2,7 @@
 /* Writes finished sums to y: rows with any runs of columns, in any float type. */
 #include "kernels/cpu/parts/epilogue.h"
 
-#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/simd/lanes.h"
 
 static void add_run(float *row, const epilogue_run *run, const char *residual, ry_dtype dtype)
 {
@@ -32,19 +32,14 @@ static void add_run(float *row, const epilogue_run *run, const char *residual, r
 
 static void store_contiguous(const float *from, void *y, int64_t n, ry_dtype dtype)
 {
+    const int64_t size = (int64_t)ry_dtype_size(dtype);
     for (int64_t i = 0; i < n; i += RY_W) {
         if (n - i >= RY_W && (dtype == RY_f32 || dtype == RY_i32)) {
             ry_vf_store((float *)y + i, ry_vf_load(from + i));
             continue;
         }
         const ry_vm m = ry_vm_first(n - i);
-        if (dtype == RY_f16) {
-            ry_vf_store_f16_m((uint16_t *)y + i, m, ry_vf_load_m(from + i, m));
-        } else if (dtype == RY_bf16) {
-            ry_vf_store_bf16_m((uint16_t *)y + i, m, ry_vf_load_m(from + i, m));
-        } else {
-            ry_vf_store_m((float *)y + i, m, ry_vf_load_m(from + i, m));
-        }
+        ry_store_masked(dtype, (char *)y + i * size, m, ry_vf_load_m(from + i, m));
     }
 }
 

@@ -3,6 +3,7 @@
  *   LANE(name)    name, followed by _ and the type
  *   ELEMENT, SUM  the type as stored, and that of sums and weights
  *   LOAD(e)       an element as a SUM
+ *   LOAD_ONE(e)   the same where the loop is not vectorised; undefined: LOAD
  *   STORE(s)      a SUM as an element; integers take the nearest number of their range
  * and undefines them at its end. */
 #include "kernels/cpu/simd/half.h"
@@ -23,11 +24,12 @@ static inline double lane_round(double s, double low, double high)
 #define STORE(s)   (s)
 #include RY_LANE_TEXT
 
-#define LANE(name) name##_f16
-#define ELEMENT    uint16_t
-#define SUM        float
-#define LOAD(e)    ry_f16_to_f32_inline(e)
-#define STORE(s)   ry_f32_to_f16_inline(s)
+#define LANE(name)  name##_f16
+#define ELEMENT     uint16_t
+#define SUM         float
+#define LOAD(e)     ry_f16_to_f32_inline(e)
+#define LOAD_ONE(e) ry_f16_to_f32_alone(e)
+#define STORE(s)    ry_f32_to_f16_inline(s)
 #include RY_LANE_TEXT
 
 #define LANE(name) name##_bf16

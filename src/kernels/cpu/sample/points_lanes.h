@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of pixels for one element type (each_type.h), for points_isa.c. */
 
+#ifndef LOAD_ONE
+#define LOAD_ONE LOAD
+#endif
+
 /* Adds tap by tap, for any number of taps; sums begin as `carry`, if any. */
 static void LANE(plane)(const table *t, const ELEMENT *x, int64_t x_pixel, SUM *restrict sum)
 {
@@ -9,12 +13,12 @@ static void LANE(plane)(const table *t, const ELEMENT *x, int64_t x_pixel, SUM *
         const SUM *w = (const SUM *)t->weight + k * t->pitch;
         if (t->largest) {
             for (int64_t i = 0; i < t->count; i++) {
-                const SUM v = pixel[i] < 0 ? 0 : w[i] * LOAD(x[pixel[i] * x_pixel]);
+                const SUM v = pixel[i] < 0 ? 0 : w[i] * LOAD_ONE(x[pixel[i] * x_pixel]);
                 sum[i] = v > sum[i] ? v : sum[i];
             }
         } else {
             for (int64_t i = 0; i < t->count; i++) {
-                sum[i] += pixel[i] < 0 ? 0 : w[i] * LOAD(x[pixel[i] * x_pixel]);
+                sum[i] += pixel[i] < 0 ? 0 : w[i] * LOAD_ONE(x[pixel[i] * x_pixel]);
             }
         }
     }
@@ -32,7 +36,7 @@ RY_INLINE void LANE(few)(const table *t, const int taps, const ELEMENT *restrict
 #pragma GCC unroll 16
         for (int k = 0; k < taps; k++) {
             const int32_t from = pixel[k * pitch + i];
-            sum += from < 0 ? 0 : w[k * pitch + i] * LOAD(x[from]);
+            sum += from < 0 ? 0 : w[k * pitch + i] * LOAD_ONE(x[from]);
         }
         y[i] = STORE(sum);
     }
@@ -152,4 +156,5 @@ static void LANE(picks)(const table *t, const ry_points_memory *m, void *carried
 #undef ELEMENT
 #undef SUM
 #undef LOAD
+#undef LOAD_ONE
 #undef STORE

@@ -23,4 +23,5 @@ static void LANE(store)(void *restrict elements, const void *restrict sums, int6
 #undef ELEMENT
 #undef SUM
 #undef LOAD
+#undef LOAD_ONE
 #undef STORE

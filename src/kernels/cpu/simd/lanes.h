@@ -48,6 +48,17 @@ RY_INLINE ry_vf ry_load_masked(const ry_dtype dtype, const void *p, ry_vm m)
                               : ry_vf_load_m(p, m);
 }
 
+RY_INLINE void ry_store_masked(const ry_dtype dtype, void *p, ry_vm m, ry_vf v)
+{
+    if (dtype == RY_f16) {
+        ry_vf_store_f16_m(p, m, v);
+    } else if (dtype == RY_bf16) {
+        ry_vf_store_bf16_m(p, m, v);
+    } else {
+        ry_vf_store_m(p, m, v);
+    }
+}
+
 RY_INLINE float ry_load_one(const ry_dtype dtype, const char *p)
 {
     if (dtype == RY_f16 || dtype == RY_bf16) {
@@ -92,6 +103,16 @@ RY_INLINE ry_vf ry_load_lanes(const ry_dtype dtype, const int near, const char *
             ry_load_seconds(dtype, p, (uint32_t)(bits & ((1ull << (2 * RY_W - 1)) - 1))),
             ry_load_seconds(dtype, p + 2 * (RY_W - 1) * size,
                             (uint32_t)(bits >> (2 * (RY_W - 1)))));
+    }
+    if (size == 2) {
+        uint16_t halves[RY_W]; /* converted together */
+        for (int64_t i = 0; i < RY_W; i++) {
+            halves[i] = 0;
+            if (mask >> i & 1u) {
+                memcpy(&halves[i], p + i * step * size, sizeof *halves);
+            }
+        }
+        return ry_load_full(dtype, halves);
     }
     float lanes[RY_W];
     for (int64_t i = 0; i < RY_W; i++) {

@@ -3,8 +3,8 @@
 #include "kernels/cpu/window/col2im_plan.h"
 
 #include "kernels/cpu/parts/cpu_kernel.h"
-#include "kernels/cpu/simd/half.h"
-#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/simd/half_rows.h"
+#include "kernels/cpu/simd/lanes.h"
 
 /* row: values, those of the elements that are a stride apart behind one another: element i is
  * row[i % stride * pitch + i / stride]. add: row[i] += x[at + i]. */
@@ -19,14 +19,35 @@ typedef struct col2im_loops {
 #define ADD_SIGNED(value, sum, a, b)   ((value)((sum)(a) + (sum)(b)))
 #define ADD_UNSIGNED(value, sum, a, b) ((value)((sum)(a) + (sum)(b)))
 
+/* row[i] += x[i] of 16-bit floats. */
+RY_INLINE void add_halves(const ry_dtype dtype, float *row, const void *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += RY_W) {
+        const ry_vm m = ry_vm_first(n - i);
+        const char *from = (const char *)x + 2 * i;
+        const ry_vf next =
+            n - i >= RY_W ? ry_load_full(dtype, from) : ry_load_masked(dtype, from, m);
+        ry_vf_store_m(row + i, m, ry_vf_add(ry_vf_load_m(row + i, m), next));
+    }
+}
+
+/* Loops by the name of a type's conversion: rows of 16-bit floats are widened in registers. */
+#define ADD_ROW_RY_SAME(value, sum, kind, row, x, n)   \
+    for (int64_t i = 0; i < n; i++) {                  \
+        row[i] = ADD_##kind(value, sum, row[i], x[i]); \
+    }
+#define ADD_ROW_ry_f16_to_f32_inline(value, sum, kind, row, x, n)  add_halves(RY_f16, row, x, n);
+#define ADD_ROW_ry_bf16_to_f32_inline(value, sum, kind, row, x, n) add_halves(RY_bf16, row, x, n);
+#define STORE_ROW_RY_SAME(y, row, n)                               memcpy(y, row, (size_t)(n) * sizeof *(y))
+#define STORE_ROW_ry_f32_to_f16_inline(y, row, n)                  ry_f16_store((size_t)(n), y, row)
+#define STORE_ROW_ry_f32_to_bf16_inline(y, row, n)                 ry_bf16_store((size_t)(n), y, row)
+
 #define RY_LANE(name, element, value, sum, load, store_one, kind)                               \
     static void add_##name(void *to, const void *from, int64_t at, int64_t n)                   \
     {                                                                                           \
         value *restrict row = to;                                                               \
         const element *restrict x = (const element *)from + at;                                 \
-        for (int64_t i = 0; i < n; i++) {                                                       \
-            row[i] = ADD_##kind(value, sum, row[i], load(x[i]));                                \
-        }                                                                                       \
+        ADD_ROW_##load(value, sum, kind, row, x, n)                                             \
     }                                                                                           \
     RY_INLINE void interleave_##name(element *restrict y, const value *restrict row, int64_t n, \
                                      const int64_t stride, int64_t pitch)                       \
@@ -45,7 +66,7 @@ typedef struct col2im_loops {
     {                                                                                           \
         element *y = (element *)to + at;                                                        \
         switch (stride) {                                                                       \
-        case 1: interleave_##name(y, row, n, 1, pitch); break;                                  \
+        case 1: STORE_ROW_##store_one(y, (const value *)row, n); break;                         \
         case 2: interleave_##name(y, row, n, 2, pitch); break;                                  \
         case 4: interleave_##name(y, row, n, 4, pitch); break;                                  \
         default: interleave_##name(y, row, n, stride, pitch); break;                            \

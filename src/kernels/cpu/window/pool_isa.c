@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: max and average pooling of f32, any number of spatial dims (pool_plan.h). */
+/* Kernels: max and average pooling of f32, f16 and bf16, computed in f32; any number of spatial dims
+ * (pool_plan.h). */
 #include "kernels/cpu/parts/cpu_kernel.h"
+#include "kernels/cpu/simd/half_rows.h"
 #include "kernels/cpu/window/pool_channels.h"
 #include "kernels/cpu/window/pool_join.h"
 
@@ -61,14 +63,15 @@ RY_INLINE void join_steps(float *y, const float *x, const ry_window_axis *w, boo
     }
 }
 
-RY_INLINE float join_all(const float *x, int64_t n, bool maximum)
+RY_INLINE float join_all(const ry_dtype dtype, const char *x, int64_t n, bool maximum)
 {
+    const int64_t size = float_bytes(dtype);
     float lanes[RY_W], all = maximum ? -INFINITY : 0;
     int64_t i = 0;
     if (n >= RY_W) {
-        ry_vf v = ry_vf_load(x);
+        ry_vf v = ry_load_full(dtype, x);
         for (i = RY_W; i + RY_W <= n; i += RY_W) {
-            v = maximum ? larger_vector(v, ry_vf_load(x + i)) : ry_vf_add(v, ry_vf_load(x + i));
+            v = join_vector(v, ry_load_full(dtype, x + i * size), maximum);
         }
         ry_vf_store(lanes, v);
         for (int k = 0; k < RY_W; k++) {
@@ -76,7 +79,7 @@ RY_INLINE float join_all(const float *x, int64_t n, bool maximum)
         }
     }
     for (; i < n; i++) {
-        all = join(all, x[i], maximum);
+        all = join(all, ry_load_one(dtype, x + i * size), maximum);
     }
     return all;
 }
@@ -99,20 +102,34 @@ static void divide_row(const pool_plan *s, float *restrict y, int64_t outer)
     }
 }
 
-/* An output row of NCHW; the padding of `reduced` is there already. */
-static void pool_plane_row(const pool_plan *s, float *y, const float *plane, int64_t row,
-                           float *reduced)
+/* The window's rows of a plane, joined. */
+RY_INLINE void join_window(const pool_plan *s, const ry_dtype dtype, const char *plane,
+                           const pool_row *t, float *inside)
+{
+    const ry_window_axis *w = pool_along(&s->window);
+    const pool_window_rows rows = {dtype, pool_offsets(s) + t->begin, t->count};
+    if (s->maximum) {
+        join_rows(inside, rows, plane, w->in, true);
+    } else {
+        join_rows(inside, rows, plane, w->in, false);
+    }
+}
+
+/* An output row of NCHW, in f32; the padding of `reduced` is there already. */
+static void pool_plane_row(const pool_plan *s, ry_dtype dtype, float *y, const char *plane,
+                           int64_t row, float *reduced)
 {
     const ry_window_axis *w = pool_along(&s->window);
     const pool_row *t = pool_rows(s) + row;
-    const int64_t *offset = pool_offsets(s) + t->begin;
     float *inside = reduced + w->pad;
     if (t->count == 0) {
         fill(inside, w->in, s->maximum ? -INFINITY : 0);
-    } else if (s->maximum) {
-        join_rows(inside, plane, offset, t->count, w->in, true);
+    } else if (dtype == RY_f16) {
+        join_window(s, RY_f16, plane, t, inside);
+    } else if (dtype == RY_bf16) {
+        join_window(s, RY_bf16, plane, t, inside);
     } else {
-        join_rows(inside, plane, offset, t->count, w->in, false);
+        join_window(s, RY_f32, plane, t, inside);
     }
     if (s->maximum) {
         join_steps(y, reduced, w, true);
@@ -122,20 +139,28 @@ static void pool_plane_row(const pool_plan *s, float *y, const float *plane, int
     }
 }
 
-static float pool_full(const pool_plan *s, const float *plane)
+RY_INLINE float pool_full_of(const pool_plan *s, const ry_dtype dtype, const char *plane)
 {
     float divisor = (float)pool_rows(s)->divisor * pool_divisors(s)[0];
-    return s->maximum ? join_all(plane, s->in_size, true)
-                      : join_all(plane, s->in_size, false) / divisor;
+    return s->maximum ? join_all(dtype, plane, s->in_size, true)
+                      : join_all(dtype, plane, s->in_size, false) / divisor;
+}
+
+static float pool_full(const pool_plan *s, ry_dtype dtype, const char *plane)
+{
+    return dtype == RY_f16    ? pool_full_of(s, RY_f16, plane)
+           : dtype == RY_bf16 ? pool_full_of(s, RY_bf16, plane)
+                              : pool_full_of(s, RY_f32, plane);
 }
 
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const pool_plan *s = launch->state;
     const ry_window_axis *w = pool_along(&s->window);
-    const int64_t out_width = w->out, inside = w->pad + w->in;
-    const float *x = launch->in[0];
-    float *y = launch->out[0], *reduced = launch->scratch;
+    const ry_dtype dtype = (ry_dtype)launch->problem->in[0].dtype;
+    const int64_t out_width = w->out, inside = w->pad + w->in, size = float_bytes(dtype);
+    const char *x = launch->in[0];
+    float *reduced = launch->scratch, *row_of_y = reduced + s->width;
     if (s->path == POOL_ROWS) {
         fill(reduced, w->pad, s->maximum ? -INFINITY : 0);
         fill(reduced + inside, s->width - inside, s->maximum ? -INFINITY : 0);
@@ -143,14 +168,20 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const ry_cut_range units = ry_cut_part(&s->units, task);
     int64_t plane = units.first / s->rows, row = units.first % s->rows;
     for (int64_t unit = units.first; unit < units.end; unit++) {
+        const int64_t channels = s->path == POOL_CHANNELS ? s->channels : 1;
+        const char *from = x + plane * s->in_size * channels * size;
+        char *y = (char *)launch->out[0] + unit * out_width * channels * size;
         if (s->path == POOL_FULL) {
-            y[unit] = pool_full(s, x + unit * s->in_size);
+            const float all = pool_full(s, dtype, from);
+            ry_row_store((rynd_dtype)dtype, y, 0, &all, 1);
         } else if (s->path == POOL_ROWS) {
-            pool_plane_row(s, y + unit * out_width, x + plane * s->in_size, row, reduced);
+            float *to = dtype == RY_f32 ? (float *)(void *)y : row_of_y;
+            pool_plane_row(s, dtype, to, from, row, reduced);
+            if (dtype != RY_f32) {
+                ry_row_store((rynd_dtype)dtype, y, 0, to, out_width);
+            }
         } else {
-            RY_ISA_SYMBOL(pool_channels)
-            (s, x + plane * s->in_size * s->channels, row, reduced,
-             y + unit * out_width * s->channels);
+            RY_ISA_SYMBOL(pool_channels)(s, dtype, from, row, reduced, y);
         }
         if (++row == s->rows) {
             row = 0;

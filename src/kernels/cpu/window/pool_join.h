@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_CPU_WINDOW_POOL_JOIN_H
 #define RY_KERNELS_CPU_WINDOW_POOL_JOIN_H
 
-#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/simd/lanes.h"
 
 enum { POOL_TOGETHER = 4 }; /* vectors */
 
@@ -31,21 +31,37 @@ RY_INLINE ry_vf join_vector(ry_vf a, ry_vf b, bool maximum)
     return maximum ? larger_vector(a, b) : ry_vf_add(a, b);
 }
 
-/* `vectors` vectors of join_rows from x and y on; alone, of the lanes of a mask. */
-RY_INLINE void join_vectors(float *y, const float *x, const int64_t *offset, int64_t count,
-                            const int vectors, const bool masked, ry_vm m, const bool maximum)
+/* Bytes of an f32, f16 or bf16. */
+RY_INLINE int64_t float_bytes(const ry_dtype dtype)
 {
+    return dtype == RY_f32 ? 4 : 2;
+}
+
+/* Rows that are joined: offset[k] elements of the type from one place on; count above 0. */
+typedef struct pool_window_rows {
+    ry_dtype dtype; /* f32, f16 or bf16 */
+    const int64_t *offset;
+    int64_t count;
+} pool_window_rows;
+
+/* `vectors` vectors of join_rows from x and y on; alone, of the lanes of a mask. */
+RY_INLINE void join_vectors(float *y, const pool_window_rows rows, const char *x, const int vectors,
+                            const bool masked, ry_vm m, const bool maximum)
+{
+    const int64_t size = float_bytes(rows.dtype);
     ry_vf all[POOL_TOGETHER];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
-        all[v] = masked ? ry_vf_load_m(x + offset[0], m) : ry_vf_load(x + offset[0] + v * RY_W);
+        const char *from = x + (rows.offset[0] + v * RY_W) * size;
+        all[v] = masked ? ry_load_masked(rows.dtype, from, m) : ry_load_full(rows.dtype, from);
     }
-    for (int64_t k = 1; k < count; k++) {
-        const float *from = x + offset[k];
+    for (int64_t k = 1; k < rows.count; k++) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            all[v] = join_vector(
-                all[v], masked ? ry_vf_load_m(from, m) : ry_vf_load(from + v * RY_W), maximum);
+            const char *from = x + (rows.offset[k] + v * RY_W) * size;
+            const ry_vf next =
+                masked ? ry_load_masked(rows.dtype, from, m) : ry_load_full(rows.dtype, from);
+            all[v] = join_vector(all[v], next, maximum);
         }
     }
 #pragma GCC unroll 4
@@ -58,31 +74,32 @@ RY_INLINE void join_vectors(float *y, const float *x, const int64_t *offset, int
     }
 }
 
-RY_INLINE void join_so_many_rows(float *y, const float *plane, const int64_t *offset, int64_t count,
+RY_INLINE void join_so_many_rows(float *y, const pool_window_rows rows, const char *plane,
                                  int64_t n, const bool maximum)
 {
     const ry_vm full = ry_vm_first(RY_W);
+    const int64_t size = float_bytes(rows.dtype);
     int64_t i = 0;
     for (; i + POOL_TOGETHER * RY_W <= n; i += POOL_TOGETHER * RY_W) {
-        join_vectors(y + i, plane + i, offset, count, POOL_TOGETHER, false, full, maximum);
+        join_vectors(y + i, rows, plane + i * size, POOL_TOGETHER, false, full, maximum);
     }
     for (; i + RY_W <= n; i += RY_W) {
-        join_vectors(y + i, plane + i, offset, count, 1, false, full, maximum);
+        join_vectors(y + i, rows, plane + i * size, 1, false, full, maximum);
     }
     if (i < n) {
-        join_vectors(y + i, plane + i, offset, count, 1, true, ry_vm_first(n - i), maximum);
+        join_vectors(y + i, rows, plane + i * size, 1, true, ry_vm_first(n - i), maximum);
     }
 }
 
-/* y[i] = the `count` rows' x[i] together, rows being offset[k] from plane on, in elements; count
- * above 0. */
-RY_INLINE void join_rows(float *y, const float *plane, const int64_t *offset, int64_t count,
-                         int64_t n, const bool maximum)
+/* y[i] = the rows' x[i] together, rows being offsets from plane on. */
+RY_INLINE void join_rows(float *y, const pool_window_rows rows, const char *plane, int64_t n,
+                         const bool maximum)
 {
-    switch (count) {
-    case 2: join_so_many_rows(y, plane, offset, 2, n, maximum); break;
-    case 3: join_so_many_rows(y, plane, offset, 3, n, maximum); break;
-    default: join_so_many_rows(y, plane, offset, count, n, maximum); break;
+    const pool_window_rows two = {rows.dtype, rows.offset, 2}, three = {rows.dtype, rows.offset, 3};
+    switch (rows.count) {
+    case 2: join_so_many_rows(y, two, plane, n, maximum); break;
+    case 3: join_so_many_rows(y, three, plane, n, maximum); break;
+    default: join_so_many_rows(y, rows, plane, n, maximum); break;
     }
 }
 

@@ -47,7 +47,8 @@ static bool crops(const ry_problem *problem)
 /* Does pool_f32 take its type, kind, pads and outputs? */
 static bool plain_floats(const ry_problem *problem)
 {
-    return !crops(problem) && problem->in[0].dtype == RYND_DTYPE_F32 &&
+    const ry_dtype dtype = (ry_dtype)problem->in[0].dtype;
+    return !crops(problem) && (dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16) &&
            !ry_problem_has_output(problem, 1) && problem->attrs.pool.kind != RY_pool_kind_lp;
 }
 
@@ -229,8 +230,10 @@ rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     prepared->state_size = sizeof s + (size_t)s.rows * sizeof(pool_row) +
                            columns * (sizeof(pool_column) + sizeof(float)) +
                            offsets * sizeof(int64_t);
+    const bool half = query->problem->in[0].dtype != RYND_DTYPE_F32;
+    const size_t row = s.path == POOL_ROWS && half ? columns : 0; /* a row for y in f32 */
     prepared->scratch =
-        s.path == POOL_CHANNELS && !s.separable ? 0 : (size_t)(s.width + 15) / 16 * 64;
+        s.path == POOL_CHANNELS && !s.separable ? 0 : ((size_t)s.width + row + 15) / 16 * 64;
     ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }

@@ -43,8 +43,8 @@ typedef struct pool_plan {
     int64_t offsets; /* how many */
 } pool_plan;
 
-/* pool_f32 takes f32 without indices; pool_lanes every number, with indices (POOL_ROWS and
- * POOL_CHANNELS). */
+/* pool_f32 takes f32, f16 and bf16 without indices; pool_lanes every other number, and indices
+ * (POOL_ROWS and POOL_CHANNELS). */
 bool ry_pool_applicable(const ry_problem *problem);
 bool ry_pool_lanes_applicable(const ry_problem *problem);
 rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
