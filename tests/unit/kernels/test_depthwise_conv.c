@@ -71,6 +71,22 @@ static void test_windows(void **state)
     assert_true(checked > 100);
 }
 
+/* Windows of more rows than a word has bits, and wider than x. */
+static void test_large_windows(void **state)
+{
+    (void)state;
+    int checked = 0;
+    for (int layout = 0; layout < CASE_LAYOUTS; layout++) {
+        for (int64_t kernel = 31; kernel <= 71; kernel += 8) {
+            for (int64_t stride = 1; stride <= 2; stride++) {
+                checked += check_grouped(3, 1, 1, case_between(kernel - 12, kernel + 9), kernel,
+                                         stride, RY_f32, (case_layout)layout);
+            }
+        }
+    }
+    assert_true(checked > 50);
+}
+
 static void test_sizes(void **state)
 {
     (void)state;
@@ -449,6 +465,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_large_windows),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_multipliers_and_groups),
         cmocka_unit_test(test_spaces),

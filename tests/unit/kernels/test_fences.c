@@ -62,8 +62,6 @@ static const fence fences[] = {
      "conv c=64 h=28 w=28 k=65 r=5 s=5 pad=2", 6, 0},
     {"KN2ROW_PRODUCTS", "conv c=16 h=256 w=256 k=10 r=5 s=5 pad=2",
      "conv c=16 h=256 w=264 k=10 r=5 s=5 pad=2", 6, 0},
-    {"DEPTHWISE_WINDOW", "conv c=32 h=64 w=64 k=32 r=32 s=32 pad=16 groups=32",
-     "conv c=32 h=64 w=64 k=32 r=33 s=33 pad=16 groups=32", 6, /* texts per window height */ 1.8},
     {"DEPTHWISE_REACH", "conv c=32 h=8 w=640 k=32 r=1 s=4 dilation=1,64 groups=32",
      "conv c=32 h=8 w=640 k=32 r=1 s=4 dilation=1,65 groups=32", 6, /* masks beside x */ 2},
     {"DEPTHWISE_SLICES", "conv c=4 d=4096 h=8 w=8 k=4 t=1 r=3 s=3 pad=0,1,1 groups=4",

@@ -57,10 +57,8 @@ bool ry_depthwise_nchw_suits(const ry_problem *problem)
     const bool steps =
         g->stride[1] == g->stride[2] &&
         (g->stride[2] == 1 || (g->stride[2] == 2 && g->dilation[1] == 1 && g->dilation[2] == 1));
-    return near && residual && steps && g->kernel[1] <= STRIP_WINDOW &&
-           g->kernel[2] <= STRIP_WINDOW &&
-           g->dilation[2] * g->kernel[2] <= RY_LIMIT_DEPTHWISE_REACH && has_few_edges(g) &&
-           count_passes(g) > 0;
+    return near && residual && steps && g->dilation[2] * g->kernel[2] <= RY_LIMIT_DEPTHWISE_REACH &&
+           has_few_edges(g) && count_passes(g) > 0;
 }
 
 /* Pixels that a load may read, relative to the vector's first output pixel at column 0: `span` of
@@ -88,13 +86,6 @@ int ry_depthwise_nchw_form(int64_t left)
         form++;
     }
     return form;
-}
-
-uint64_t ry_depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count)
-{
-    const ry_window_range rows =
-        ry_window_inside(plan->geometry.in[1], first, plan->geometry.dilation[1], count);
-    return rows.begin == rows.end ? 0 : ((1ull << rows.end) - 1) & ~((1ull << rows.begin) - 1);
 }
 
 /* Which of `span` pixels from `at` on are inside x. */

@@ -31,6 +31,7 @@
 #ifndef RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 #define RY_KERNELS_CPU_DEPTHWISE_DEPTHWISE_NCHW_PLAN_H
 
+#include "base/integer.h"
 #include "kernels/common/task_cut.h"
 #include "kernels/cpu/parts/conv_geometry.h"
 #include "kernels/kernel.h"
@@ -51,9 +52,8 @@ enum { NCHW_VARIANT, NCHW_TWO_STRIPS, NCHW_ROWS, NCHW_CHANNELS, NCHW_KNOBS };
 extern const ry_knob ry_depthwise_nchw_knobs[NCHW_KNOBS];
 
 enum {
-    STRIP_ROWS = 7,                           /* output rows of a strip */
-    STRIP_TAPS = 7,                           /* rows of the window at once, at most */
-    STRIP_WINDOW = RY_LIMIT_DEPTHWISE_WINDOW, /* a window's height at most */
+    STRIP_ROWS = 7, /* output rows of a strip */
+    STRIP_TAPS = 7, /* rows of the window at once, at most */
     DEPTHWISE_HEIGHTS = 3,
     /* that roll together, at most: what they read and write stays in the first-level cache for
      * the next columns */
@@ -101,8 +101,20 @@ static inline int64_t depthwise_nchw_tap_rows(int64_t left)
     return left >= 7 ? 7 : left >= 5 ? 5 : left >= 3 ? 3 : left;
 }
 
-/* Bit j: is row first + j * (vertical dilation) one of x, j < count <= 64? */
-uint64_t ry_depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first, int64_t count);
+/* The j < count for which row first + j * (vertical dilation) is one of x. */
+static inline ry_window_range depthwise_nchw_inside(const depthwise_nchw_plan *plan, int64_t first,
+                                                    int64_t count)
+{
+    return ry_window_inside(plan->geometry.in[1], first, plan->geometry.dilation[1], count);
+}
+
+/* Bit j < 32: is row from + j one of `inside`? */
+static inline uint32_t depthwise_nchw_rows(ry_window_range inside, int64_t from)
+{
+    const int64_t begin = ry_clamp(inside.begin - from, 0, 32),
+                  end = ry_clamp(inside.end - from, begin, 32);
+    return (uint32_t)((1ull << end) - (1ull << begin));
+}
 
 bool ry_depthwise_nchw_suits(const ry_problem *problem);
 

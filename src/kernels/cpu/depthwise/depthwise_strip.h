@@ -8,9 +8,9 @@
 
 typedef struct strip {
     const depthwise_nchw_plan *plan;
-    const float *x;  /* what tap (0, 0) of output column 0 of the strip's first row reads */
-    int64_t pitch;   /* from one input row of the strip to the next */
-    uint64_t inside; /* bit j: input row j is inside x */
+    const float *x;         /* what tap (0, 0) of output column 0 of the strip's first row reads */
+    int64_t pitch;          /* from one input row of the strip to the next */
+    ry_window_range inside; /* input rows that are inside x */
     /* vectors of a row in this strip; the row's last vector may belong to the next strip */
     int64_t vectors;
     const float *weight;

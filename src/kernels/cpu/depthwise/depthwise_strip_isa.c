@@ -19,9 +19,9 @@ RY_INLINE void load_pair(const float *x, const ry_vm mask[2], const bool masked,
 typedef struct columns {
     const float *x;
     int64_t pitch;
-    uint64_t inside;
-    ry_vm mask[2]; /* masks of one vector or of a pair */
-    bool first;    /* is there a pixel before the first pair? */
+    uint32_t inside; /* bit j: row j is inside x */
+    ry_vm mask[2];   /* masks of one vector or of a pair */
+    bool first;      /* is there a pixel before the first pair? */
     ry_vf w[3][STRIP_TAPS];
 } columns;
 
@@ -97,8 +97,9 @@ RY_INLINE void add_columns(const strip *s, int64_t first_row, int64_t at, const 
 {
     const int64_t width = s->plan->geometry.kernel[2], odd = width % 2;
     const float *weight = s->weight + first_row * width;
-    columns c = {
-        .pitch = s->pitch, .inside = s->inside >> first_row, .first = !mask || (mask[0] & 1u)};
+    columns c = {.pitch = s->pitch,
+                 .inside = depthwise_nchw_rows(s->inside, first_row),
+                 .first = !mask || (mask[0] & 1u)};
     const float *x = s->x + first_row * s->pitch + at;
     if (stride == 1) {
         for (int64_t i = 0; i < width; i++, weight += taps) {
@@ -135,7 +136,8 @@ RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t 
                           const uint32_t *mask, ry_vf *sum, const int height, const int stride,
                           const int vectors, const bool full)
 {
-    columns c = {.pitch = s->pitch, .inside = s->inside, .first = !mask || (mask[0] & 1u)};
+    const uint32_t inside = depthwise_nchw_rows(s->inside, 0);
+    columns c = {.pitch = s->pitch, .inside = inside, .first = !mask || (mask[0] & 1u)};
     if (stride == 2) {
         memcpy(c.w, w, sizeof c.w);
         set_masks(&c, mask ? mask + 1 : NULL);
@@ -147,7 +149,6 @@ RY_INLINE void add_square(const strip *s, const ry_vf w[3][STRIP_TAPS], int64_t 
      * change it */
     const float *x = s->x + at;
     const int64_t step = s->plan->geometry.dilation[2], pitch = s->pitch;
-    const uint64_t inside = s->inside;
     const ry_vm first = ry_vm_bits(mask ? mask[0] : 0), second = ry_vm_bits(mask ? mask[1] : 0),
                 third = ry_vm_bits(mask ? mask[2] : 0);
 #pragma GCC unroll 16
@@ -390,12 +391,12 @@ void RY_ISA_SYMBOL(depthwise_nchw_strips)(const depthwise_nchw_plan *plan, const
             s.x = p->x + first * g->x_step[1] - g->before[2];
             s.to = p->y + y * plan->phase.y_step[1];
             s.residual = p->residual ? p->residual + y * p->residual_row : NULL;
-            s.inside = ry_depthwise_nchw_inside(plan, first, rows);
-            const bool full = form == 0 && s.inside + 1 == 1ull << rows;
+            s.inside = depthwise_nchw_inside(plan, first, rows);
+            const bool full = form == 0 && s.inside.begin == 0 && s.inside.end == rows;
             (full ? full_forms : forms[form])[square][stride - 1](&s);
             if (halved == 2) {
                 upper = s;
-                upper.inside = ry_depthwise_nchw_inside(plan, first, rows + STRIP_ROWS * stride);
+                upper.inside = depthwise_nchw_inside(plan, first, rows + STRIP_ROWS * stride);
             } else if (halved == 1) {
                 RY_ISA_SYMBOL(depthwise_nchw_two_strips)(&upper);
             }

@@ -7,7 +7,7 @@ typedef struct pair {
     const depthwise_nchw_plan *plan;
     const float *x[2]; /* column 0 of the row that tap row 0 of the strip's first row reads */
     int64_t pitch;
-    uint64_t inside; /* bit j: input row j is inside x */
+    ry_window_range inside; /* input rows that are inside x */
     const float *weight[2];
     ry_vf bias, low, high;
     float *to[2];
@@ -51,7 +51,7 @@ RY_INLINE void add_columns(const pair *p, int64_t first_row, int64_t s, ry_vf *s
     }
     const int64_t pitch = p->pitch;
     const float *x[2] = {p->x[0] + first_row * pitch, p->x[1] + first_row * pitch};
-    const uint64_t inside = p->inside >> first_row;
+    const uint32_t inside = depthwise_nchw_rows(p->inside, first_row);
     const ry_vm row = p->row;
 #pragma GCC unroll 24
     for (int j = 0; j < (height - 1) * stride + taps; j++) {
@@ -159,7 +159,7 @@ void RY_ISA_SYMBOL(depthwise_nchw_two_planes)(const depthwise_nchw_plan *plan,
             const int form = ry_depthwise_nchw_form((planes[0].end_row - y + step - 1) / step);
             const int64_t height = ry_depthwise_nchw_heights[form],
                           first = y * stride - g->before[1];
-            p.inside = ry_depthwise_nchw_inside(plan, first, (height - 1) * stride + g->kernel[1]);
+            p.inside = depthwise_nchw_inside(plan, first, (height - 1) * stride + g->kernel[1]);
             for (int i = 0; i < 2; i++) {
                 p.x[i] = planes[i].x + first * g->x_step[1];
                 p.to[i] = planes[i].y + y * plan->phase.y_step[1];

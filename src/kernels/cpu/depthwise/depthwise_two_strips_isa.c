@@ -11,12 +11,13 @@ static const float nothing[3 * RY_W];
 typedef struct two_strips {
     const float *x[2]; /* column 0 of the vector in input row 0 of either strip */
     int64_t pitch;
-    uint64_t inside[2];
+    ry_window_range inside; /* rows of the upper strip, and on, that are inside x */
+    uint32_t bits[2];       /* bit j: row j of the rows at hand is inside */
 } two_strips;
 
 RY_INLINE const float *row_of(const two_strips *h, int half, const int j, int64_t at)
 {
-    return h->inside[half] >> j & 1 ? h->x[half] + j * h->pitch + at : nothing + RY_W;
+    return h->bits[half] >> j & 1 ? h->x[half] + j * h->pitch + at : nothing + RY_W;
 }
 
 RY_INLINE void add_contiguous(const two_strips *h, int64_t at, ry_vm mask, const ry_vf *w,
@@ -38,7 +39,8 @@ RY_INLINE void add_columns(const two_strips *full, const strip *s, const uint32_
     const float *weight = s->weight + first_row * width;
     const two_strips h = {.x = {full->x[0] + skipped, full->x[1] + skipped},
                           .pitch = full->pitch,
-                          .inside = {full->inside[0] >> first_row, full->inside[1] >> first_row}};
+                          .bits = {depthwise_nchw_rows(full->inside, first_row),
+                                   depthwise_nchw_rows(full->inside, first_row + HEIGHT)}};
     for (int64_t i = 0; i < width; i++, weight += taps) {
         ry_vf w[STRIP_TAPS];
         load_weights(w, weight, taps);
@@ -122,7 +124,9 @@ RY_INLINE void sum_two_strips(const strip *s, const int stride, const bool is_sq
     const float *x = s->x + column * stride;
     const two_strips h = {.x = {x, x + HEIGHT * stride * s->pitch},
                           .pitch = s->pitch,
-                          .inside = {s->inside, s->inside >> HEIGHT * stride}};
+                          .inside = s->inside,
+                          .bits = {depthwise_nchw_rows(s->inside, 0),
+                                   depthwise_nchw_rows(s->inside, HEIGHT * stride)}};
     ry_vf sum[HEIGHT];
 #pragma GCC unroll 8
     for (int i = 0; i < HEIGHT; i++) {

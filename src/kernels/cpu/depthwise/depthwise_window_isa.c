@@ -106,7 +106,7 @@ static void sum_two_strips(const depthwise_nchw_plan *plan, const depthwise_plan
     for (int64_t t = 0; t + 1 < strips; t += 2) {
         const int64_t y = p->first_row + t * HEIGHT, at = y - g->before[1];
         s.x = p->x + at * u->pitch - g->before[2];
-        s.inside = ry_depthwise_nchw_inside(plan, at, 2 * HEIGHT + g->kernel[1] - 1);
+        s.inside = depthwise_nchw_inside(plan, at, 2 * HEIGHT + g->kernel[1] - 1);
         s.to = p->y + y * u->to_row;
         s.residual = p->residual ? p->residual + y * u->residual_row : NULL;
         RY_ISA_SYMBOL(depthwise_nchw_two_strips)(&s);
@@ -140,7 +140,7 @@ static void sum_vector(const depthwise_nchw_plan *plan, const depthwise_plane *p
             prefetch(u, g->kernel[1] - 1);
         }
         const bool full = at >= 0 && at + rows <= g->in[1];
-        u->inside = full ? 0 : ry_depthwise_nchw_inside(plan, at, rows);
+        u->inside = full ? 0 : depthwise_nchw_rows(depthwise_nchw_inside(plan, at, rows), 0);
         forms[g->kernel[1] == 7][full](u, p->low, p->high);
     }
 }
