@@ -5,25 +5,24 @@
 
 #include <string.h>
 
-#define MOVE_ROWS(bits)                                                                             \
-    /* Rows of n elements at their offsets, from base (all are `from`'s one, or neighbours) to a  \
-     * contiguous buffer. */ \
-    static void load_rows_##bits(size_t rows, size_t n, void *restrict y, const char *base,         \
-                                 const int64_t *row, bool one)                                      \
-    {                                                                                               \
-        uint##bits##_t *restrict to = y;                                                            \
-        for (size_t r = 0; r < rows; r++, to += n) {                                                \
-            const uint##bits##_t *from = (const void *)(base + row[r]);                             \
-            if (one) {                                                                              \
-                for (size_t i = 0; i < n; i++) {                                                    \
-                    to[i] = *from;                                                                  \
-                }                                                                                   \
-            } else {                                                                                \
-                for (size_t i = 0; i < n; i++) {                                                    \
-                    to[i] = from[i];                                                                \
-                }                                                                                   \
-            }                                                                                       \
-        }                                                                                           \
+#define MOVE_ROWS(bits)                                                                      \
+    /* Copies rows of n elements, neighbours or all the same one, to a contiguous buffer. */ \
+    static void load_rows_##bits(size_t rows, size_t n, void *restrict y, const char *base,  \
+                                 const int64_t *row, bool one)                               \
+    {                                                                                        \
+        uint##bits##_t *restrict to = y;                                                     \
+        for (size_t r = 0; r < rows; r++, to += n) {                                         \
+            const uint##bits##_t *from = (const void *)(base + row[r]);                      \
+            if (one) {                                                                       \
+                for (size_t i = 0; i < n; i++) {                                             \
+                    to[i] = *from;                                                           \
+                }                                                                            \
+            } else {                                                                         \
+                for (size_t i = 0; i < n; i++) {                                             \
+                    to[i] = from[i];                                                         \
+                }                                                                            \
+            }                                                                                \
+        }                                                                                    \
     }
 MOVE_ROWS(8)
 MOVE_ROWS(16)
