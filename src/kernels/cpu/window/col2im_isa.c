@@ -19,25 +19,33 @@ typedef struct col2im_loops {
 #define ADD_SIGNED(value, sum, a, b)   ((value)((sum)(a) + (sum)(b)))
 #define ADD_UNSIGNED(value, sum, a, b) ((value)((sum)(a) + (sum)(b)))
 
-/* row[i] += x[i] of 16-bit floats. */
-RY_INLINE void add_halves(const ry_dtype dtype, float *row, const void *x, int64_t n)
+/* row[i] += x[i] of f32, f16 or bf16. Rows are short: their last vector is masked. */
+RY_INLINE void add_floats(const ry_dtype dtype, float *row, const void *x, int64_t n)
 {
-    for (int64_t i = 0; i < n; i += RY_W) {
+    const int64_t size = dtype == RY_f32 ? 4 : 2;
+    int64_t i = 0;
+    for (; i + RY_W <= n; i += RY_W) {
+        const ry_vf next = ry_load_full(dtype, (const char *)x + size * i);
+        ry_vf_store(row + i, ry_vf_add(ry_vf_load(row + i), next));
+    }
+    if (i < n) {
         const ry_vm m = ry_vm_first(n - i);
-        const char *from = (const char *)x + 2 * i;
-        const ry_vf next =
-            n - i >= RY_W ? ry_load_full(dtype, from) : ry_load_masked(dtype, from, m);
+        const ry_vf next = ry_load_masked(dtype, (const char *)x + size * i, m);
         ry_vf_store_m(row + i, m, ry_vf_add(ry_vf_load_m(row + i, m), next));
     }
 }
 
-/* Loops by the name of a type's conversion: rows of 16-bit floats are widened in registers. */
-#define ADD_ROW_RY_SAME(value, sum, kind, row, x, n)   \
-    for (int64_t i = 0; i < n; i++) {                  \
-        row[i] = ADD_##kind(value, sum, row[i], x[i]); \
+/* Loops by the name of a type's conversion. */
+#define ADD_ROW_RY_SAME(value, sum, kind, row, x, n)       \
+    if (_Generic(*(row), float : true, default : false)) { \
+        add_floats(RY_f32, (float *)(void *)(row), x, n);  \
+        return;                                            \
+    }                                                      \
+    for (int64_t i = 0; i < n; i++) {                      \
+        row[i] = ADD_##kind(value, sum, row[i], x[i]);     \
     }
-#define ADD_ROW_ry_f16_to_f32_inline(value, sum, kind, row, x, n)  add_halves(RY_f16, row, x, n);
-#define ADD_ROW_ry_bf16_to_f32_inline(value, sum, kind, row, x, n) add_halves(RY_bf16, row, x, n);
+#define ADD_ROW_ry_f16_to_f32_inline(value, sum, kind, row, x, n)  add_floats(RY_f16, row, x, n);
+#define ADD_ROW_ry_bf16_to_f32_inline(value, sum, kind, row, x, n) add_floats(RY_bf16, row, x, n);
 #define STORE_ROW_RY_SAME(y, row, n)                               memcpy(y, row, (size_t)(n) * sizeof *(y))
 #define STORE_ROW_ry_f32_to_f16_inline(y, row, n)                  ry_f16_store((size_t)(n), y, row)
 #define STORE_ROW_ry_f32_to_bf16_inline(y, row, n)                 ry_bf16_store((size_t)(n), y, row)
