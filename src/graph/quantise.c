@@ -19,7 +19,7 @@ static bool has_bytes(const ry_graph *graph)
 static bool is_product(const ry_node *node)
 {
     return (node->op == RY_OP_conv && node->attrs.conv.dir == RY_direction_fwd) ||
-           node->op == RY_OP_matmul;
+           node->op == RY_OP_convt || node->op == RY_OP_matmul;
 }
 
 /* The node that makes input `i` of bytes; NULL: none does. */

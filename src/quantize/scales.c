@@ -47,6 +47,7 @@ rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, doub
         q->tensors[t].scale = root->scale;
         q->tensors[t].zero = root->zero;
     }
+    RY_TRY(ry_quantize_choose_shares(q, error));
     for (size_t i = 0; i < q->layer_count; i++) {
         if (q->layers[i].axis >= 0) {
             RY_TRY(ry_quantize_weights(q, &q->layers[i], error));
@@ -117,8 +118,8 @@ static void choose_scales(const ry_quantization *q, const ry_quant_layer *layer,
 /* The mean of an input channel; of all channels if they were not observed one by one. */
 static double mean_of(const ry_quant_tensor *x, int64_t channel)
 {
-    return x->mean && channel < x->channels && x->mean_count
-               ? x->mean[channel] / (double)x->mean_count
+    return x->channel && channel < x->channels && x->channel_count
+               ? x->channel[channel].sum / (double)x->channel_count
                : 0;
 }
 

@@ -49,18 +49,25 @@ static ry_value_id integers(fixture *f, ry_dtype dtype, int rank, const int64_t 
     return v;
 }
 
-/* Weights dequantised a channel. */
-static ry_value_id weights(fixture *f, int rank, const int64_t *dim, ry_dtype dtype, int zero)
+/* Weights dequantised a place of dim `axis`. */
+static ry_value_id weights_along(fixture *f, int axis, int rank, const int64_t *dim, ry_dtype dtype,
+                                 int zero)
 {
-    ry_shape scales = {.rank = rank, .dim = {dim[0], 1, 1, 1}};
+    ry_shape scales = {.rank = rank, .dim = {1, 1, 1, 1}};
+    scales.dim[axis] = dim[axis];
     const ry_value_id scale = ry_graph_add_constant(f->graph, NULL, RY_f32, &scales, NULL);
-    for (int64_t k = 0; k < dim[0]; k++) {
+    for (int64_t k = 0; k < dim[axis]; k++) {
         ((float *)ry_graph_constant_data(f->graph, scale))[k] = 0.004f + 0.001f * (float)k;
     }
     const ry_value_id in[3] = {integers(f, dtype, rank, dim, zero - 100, zero + 100), scale,
                                scalar(f, dtype, zero)};
     return expr_axes(f, "cast(cast(cast(x0, i32) - cast(x2, i32), f32) * cast(x1, f32), f32)", 3,
                      in, 0, NULL);
+}
+
+static ry_value_id weights(fixture *f, int rank, const int64_t *dim, ry_dtype dtype, int zero)
+{
+    return weights_along(f, 0, rank, dim, dtype, zero);
 }
 
 static ry_value_id convolve(fixture *f, ry_value_id x, ry_value_id w, ry_value_id bias, bool padded)
@@ -154,6 +161,51 @@ static void convolutions(void **state)
             assert_int_equal(count(f.graph, RY_OP_conv), 0);
             end(&f);
         }
+    }
+}
+
+/* Strides, pads, output padding and groups of transposed convolutions. */
+static void transposed_convolutions(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t taps[2], stride[2], pads[4], more[2], groups;
+        bool stays;
+    } cases[] = {
+        {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}, 1, false},
+        {{4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}, 1, false},
+        {{3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 1, false},
+        {{5, 2}, {3, 1}, {4, 0, 1, 1}, {2, 0}, 2, false},
+        {{3, 3}, {1, 1}, {1, 1, 1, 1}, {0, 0}, 2, false},
+        {{6, 6}, {2, 2}, {5, 4, 3, 4}, {0, 0}, 2, false},
+        {{1, 1}, {2, 2}, {0, 0, 0, 0}, {1, 1}, 1, false},
+        {{1, 1}, {3, 3}, {0, 0, 0, 0}, {0, 0}, 1, true}, /* nine times as many weights */
+        {{3, 3}, {2, 2}, {0, 0, 0, 0}, {0, 0}, 8, true}, /* a channel a group */
+    };
+    const int64_t first[4] = {8, 3, 1, 1};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const int type = (int)(i % 2), at = (int)(i / 2);
+        fixture f = begin();
+        const int64_t groups = cases[at].groups, k = 8,
+                      w[4] = {8, 8 / groups, cases[at].taps[0], cases[at].taps[1]};
+        ry_attrs attrs = ry_attrs_default(RY_OP_convt);
+        attrs.convt.groups = groups;
+        attrs.convt.stride = (ry_ints){2, {cases[at].stride[0], cases[at].stride[1]}};
+        attrs.convt.output_padding = (ry_ints){2, {cases[at].more[0], cases[at].more[1]}};
+        attrs.convt.pads.count = 4;
+        memcpy(attrs.convt.pads.at, cases[at].pads, sizeof cases[at].pads);
+        const numbers *q = &y_numbers[type];
+        const ry_value_id x = convolve(&f, start(&f, type), weights(&f, 4, first, RY_i8, 0),
+                                       RY_NO_VALUE, false),
+                          in[3] = {dequantise(&f, quantise(&f, x, q), q),
+                                   weights_along(&f, 1, 4, w, type ? RY_i8 : RY_u8, type ? 3 : 128),
+                                   constant(&f, 1, &k, 0)};
+        const ry_value_id y = expr1(&f, "max(x0, -1)", node(&f, RY_OP_convt, &attrs, 3, in));
+        /* a step of x is some steps of y */
+        compare(&f, quantise(&f, y, q), 3);
+        assert_int_equal(count(f.graph, RY_OP_qconv), cases[at].stays ? 1 : 2);
+        assert_int_equal(count(f.graph, RY_OP_convt), cases[at].stays ? 1 : 0);
+        end(&f);
     }
 }
 
@@ -381,6 +433,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions),
+        cmocka_unit_test(transposed_convolutions),
         cmocka_unit_test(floats_come_from_sums),
         cmocka_unit_test(wide_weights_stay),
         cmocka_unit_test(residuals_and_pools),
