@@ -13,7 +13,7 @@ enum { DEFAULT_SAMPLES = 4 };
 
 const char *rynd_calibration_text(rynd_calibration calibration)
 {
-    static const char *const texts[] = {"mse", "minmax", "percentile", "entropy"};
+    static const char *const texts[] = {"auto", "mse", "minmax", "percentile", "entropy"};
     const unsigned number = (unsigned)calibration;
     return number < sizeof texts / sizeof *texts ? texts[number] : NULL;
 }
@@ -240,7 +240,7 @@ static void add_row(ry_quant_channel *to, const float *row, int64_t count)
 
 /* Adds what a tensor's channels hold. */
 static rynd_status add_channels(ry_arena *arena, ry_quant_tensor *to, const ry_tensor *x,
-                             ry_error *error)
+                                ry_error *error)
 {
     const int axis = to->channel_axis < x->rank ? to->channel_axis : x->rank - 1;
     if (axis < 0) {
@@ -373,21 +373,6 @@ rynd_status rynd_quantizer_observe(rynd_quantizer *quantizer, const rynd_tensor 
     status = status == RYND_OK ? observe(quantizer, taken, &error) : status;
     ry_arena_free(&scratch);
     return ry_api_end(status, &error);
-}
-
-rynd_status ry_quantizer_choose(rynd_quantizer *quantizer, ry_error *error)
-{
-    if (quantizer->chosen) {
-        return RYND_OK;
-    }
-    if (!quantizer->observed) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "no example was observed: call rynd_quantizer_observe first");
-    }
-    RY_TRY(ry_quantize_choose(&quantizer->q, quantizer->options.calibrate,
-                              quantizer->options.percentile, error));
-    quantizer->chosen = true;
-    return RYND_OK;
 }
 
 rynd_status ry_quantizer_write(const rynd_quantizer *quantizer, const bool *on,

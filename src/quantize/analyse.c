@@ -82,17 +82,27 @@ static const struct rule {
     ry_quant_role role;
     bool (*is)(const ry_net *net, const ry_net_node *node);
 } rules[] = {
-    {"Conv", RY_QUANT_product, is_conv},        {"Gemm", RY_QUANT_product, is_gemm},
+    {"Conv", RY_QUANT_product, is_conv},
+    {"Gemm", RY_QUANT_product, is_gemm},
     {"ConvTranspose", RY_QUANT_product, is_transposed},
-    {"MatMul", RY_QUANT_product, is_matmul},    {"Add", RY_QUANT_sum, is_residual},
-    {"AveragePool", RY_QUANT_pool, always},     {"GlobalAveragePool", RY_QUANT_pool, always},
-    {"MaxPool", RY_QUANT_move, is_plain_pool},  {"Concat", RY_QUANT_move, always},
-    {"Resize", RY_QUANT_move, is_plain_resize}, {"Reshape", RY_QUANT_move, always},
-    {"Transpose", RY_QUANT_move, always},       {"Flatten", RY_QUANT_move, always},
-    {"Squeeze", RY_QUANT_move, always},         {"Unsqueeze", RY_QUANT_move, always},
-    {"Slice", RY_QUANT_move, always},           {"Split", RY_QUANT_move, always},
-    {"DepthToSpace", RY_QUANT_move, always},    {"SpaceToDepth", RY_QUANT_move, always},
-    {"Identity", RY_QUANT_move, always},        {"Relu", RY_QUANT_bound, always},
+    {"MatMul", RY_QUANT_product, is_matmul},
+    {"Add", RY_QUANT_sum, is_residual},
+    {"AveragePool", RY_QUANT_pool, always},
+    {"GlobalAveragePool", RY_QUANT_pool, always},
+    {"MaxPool", RY_QUANT_move, is_plain_pool},
+    {"Concat", RY_QUANT_move, always},
+    {"Resize", RY_QUANT_move, is_plain_resize},
+    {"Reshape", RY_QUANT_move, always},
+    {"Transpose", RY_QUANT_move, always},
+    {"Flatten", RY_QUANT_move, always},
+    {"Squeeze", RY_QUANT_move, always},
+    {"Unsqueeze", RY_QUANT_move, always},
+    {"Slice", RY_QUANT_move, always},
+    {"Split", RY_QUANT_move, always},
+    {"DepthToSpace", RY_QUANT_move, always},
+    {"SpaceToDepth", RY_QUANT_move, always},
+    {"Identity", RY_QUANT_move, always},
+    {"Relu", RY_QUANT_bound, always},
     {"Clip", RY_QUANT_bound, always},
 };
 
@@ -268,9 +278,10 @@ static void drop_lonely(ry_quantization *q, bool *on, bool *want, bool *bytes)
 
 static int axis_of(const ry_net_node *node)
 {
-    return strcmp(node->op, "ConvTranspose") == 0 ? 1
-           : strcmp(node->op, "Conv") == 0        ? 0
-           : ry_net_number(node, "transB", 0) != 0 ? 0 : 1;
+    return strcmp(node->op, "ConvTranspose") == 0  ? 1
+           : strcmp(node->op, "Conv") == 0         ? 0
+           : ry_net_number(node, "transB", 0) != 0 ? 0
+                                                   : 1;
 }
 
 /* Numbers the layers that are on. */

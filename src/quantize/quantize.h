@@ -44,6 +44,7 @@ typedef struct ry_quant_tensor {
     /* Root: the bytes are of value / share[channel], and the weights that read them are times
      * share[channel]. NULL: all 1. */
     float *share;
+    bool divides; /* its shares are taken off before it is quantised; the others have bytes */
 } ry_quant_tensor;
 
 typedef struct ry_quant_layer {
@@ -81,7 +82,7 @@ rynd_status ry_quantize_analyse(const ry_net *net, ry_arena *arena, ry_quantizat
                                 ry_error *error);
 
 /* Chooses scales and zero points from the histograms, shares of channels, and quantises the
- * weights. */
+ * weights. `method` is not AUTO. It may be called again. */
 rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, double percentile,
                                ry_error *error);
 rynd_status ry_quantize_weights(ry_quantization *q, ry_quant_layer *layer, ry_error *error);

@@ -29,7 +29,7 @@
         const float *p = a;                                                                    \
         const float z = *(const float *)zero, s = *(const float *)scale;                       \
         for (size_t i = 0; i < n; i++) {                                                       \
-            float v = ROUND(ROUND(p[i] / s) + z);                                              \
+            float v = ROUND(p[i] / s) + z; /* inexact only beyond the bounds */                \
             v = v == v ? v : 0;                                                                \
             v = v > (float)(LOW) ? v : (float)(LOW);                                           \
             v = v < (float)(HIGH) ? v : (float)(HIGH);                                         \
