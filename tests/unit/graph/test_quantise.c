@@ -134,9 +134,14 @@ static void compare(fixture *f, ry_value_id output, double step)
 static const numbers x_numbers[2] = {{0.02, 117, RY_u8}, {0.02, -9, RY_i8}};
 static const numbers y_numbers[2] = {{0.031, 80, RY_u8}, {0.031, -40, RY_i8}};
 
+static ry_value_id start_with(fixture *f, int type, const int64_t dim[4])
+{
+    return dequantise(f, quantise(f, input(f, 4, dim), &x_numbers[type]), &x_numbers[type]);
+}
+
 static ry_value_id start(fixture *f, int type)
 {
-    return dequantise(f, quantise(f, input(f, 4, image), &x_numbers[type]), &x_numbers[type]);
+    return start_with(f, type, image);
 }
 
 static void convolutions(void **state)
@@ -261,6 +266,57 @@ static void residuals_and_pools(void **state)
         assert_int_equal(f.graph->values[only(f.graph, RY_OP_pool)->in[0]].dtype, RY_u8);
         /* what is left quantises the input, and for int8 gives y and the input their types */
         assert_int_equal(count(f.graph, RY_OP_expr), type ? 3 : 1);
+        end(&f);
+    }
+}
+
+/* Averages in windows are sums of bytes if all windows have one divisor. */
+static void pools_are_sums(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        const int type = i % 2;
+        fixture f = begin();
+        ry_attrs pool = ry_attrs_default(RY_OP_pool);
+        pool.pool.kind = RY_pool_kind_average;
+        pool.pool.kernel = (ry_ints){2, {3, 2}};
+        pool.pool.stride = (ry_ints){2, {1, 2}};
+        pool.pool.pads = (ry_ints){4, {i >= 2, i >= 2, i >= 2, i >= 2}};
+        pool.pool.count_include_pad = i < 4;
+        const ry_value_id x = start(&f, type), y = node(&f, RY_OP_pool, &pool, 1, &x);
+        compare(&f, quantise(&f, expr1(&f, "max(x0, -0.8)", y), &x_numbers[type]), 1);
+        assert_int_equal(count(f.graph, RY_OP_qconv), i < 4);
+        assert_int_equal(count(f.graph, RY_OP_pool), i >= 4);
+        end(&f);
+    }
+}
+
+/* Means of planes, the large ones by tiles; a side of a prime number has none. */
+static void means_are_sums(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t x[4];
+        bool floats;
+        int stays;
+    } cases[] = {{{8, 12, 6, 7}, false, 0},
+                 {{8, 12, 5, 3}, true, 0},
+                 {{4, 24, 34, 64}, true, 0},
+                 {{4, 24, 34, 64}, false, 0},
+                 {{4, 24, 37, 41}, false, 1}};
+    const numbers y_numbers_of_means[2] = {{0.002, 120, RY_u8}, {0.002, 0, RY_i8}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const int type = (int)(i % 2);
+        fixture f = begin();
+        const ry_ints space = {2, {2, 3}};
+        const ry_value_id x = start_with(&f, type, cases[i / 2].x),
+                          y = expr_axes(&f, "mean(x0)", 1, &x, 2, space.at);
+        if (cases[i / 2].floats) {
+            compare(&f, expr1(&f, "tanh(x0)", y), 1e-6);
+        } else {
+            compare(&f, quantise(&f, y, &y_numbers_of_means[type]), 1);
+        }
+        assert_int_equal(count(f.graph, RY_OP_qconv), 1 - cases[i / 2].stays);
         end(&f);
     }
 }
@@ -434,6 +490,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions),
         cmocka_unit_test(transposed_convolutions),
+        cmocka_unit_test(pools_are_sums),
+        cmocka_unit_test(means_are_sums),
         cmocka_unit_test(floats_come_from_sums),
         cmocka_unit_test(wide_weights_stay),
         cmocka_unit_test(residuals_and_pools),
