@@ -10,7 +10,11 @@
 #define ROUND(v) f32_round(v)
 #endif
 
-#define BYTES(name, TYPE, LOW, HIGH)                                                           \
+/* NaN becomes 0, as the lower bound of u8 makes it. */
+#define NUMBER(v)     ((v) == (v) ? (v) : 0)
+#define ANY_NUMBER(v) (v)
+
+#define BYTES(name, TYPE, LOW, HIGH, NOT_NAN)                                                  \
     static void dequantise_##name(size_t n, void *restrict y, const void *a, const void *zero, \
                                   const void *scale)                                           \
     {                                                                                          \
@@ -30,15 +34,15 @@
         const float z = *(const float *)zero, s = *(const float *)scale;                       \
         for (size_t i = 0; i < n; i++) {                                                       \
             float v = ROUND(p[i] / s) + z; /* inexact only beyond the bounds */                \
-            v = v == v ? v : 0;                                                                \
+            v = NOT_NAN(v);                                                                    \
             v = v > (float)(LOW) ? v : (float)(LOW);                                           \
             v = v < (float)(HIGH) ? v : (float)(HIGH);                                         \
             r[i] = (TYPE)(int32_t)v;                                                           \
         }                                                                                      \
     }
 
-BYTES(u8, uint8_t, 0, UINT8_MAX)
-BYTES(i8, int8_t, INT8_MIN, INT8_MAX)
+BYTES(u8, uint8_t, 0, UINT8_MAX, ANY_NUMBER)
+BYTES(i8, int8_t, INT8_MIN, INT8_MAX, NUMBER)
 
 const ry_expr_loop RY_ISA_SYMBOL(expr_dequantise)[RY_LOOP_TYPES] = {
     [RY_LOOP_u8] = dequantise_u8, [RY_LOOP_i8] = dequantise_i8};
