@@ -10,9 +10,9 @@
 #include <string.h>
 
 enum {
-    MAX_TAPS = 1024, /* of a depthwise window: wider ones have no fast kernel */
-    MAX_TILE = 32,   /* of a side of a tile */
-    LEAST_TILE = 16  /* taps of a tile: fewer save nothing */
+    MAX_TAPS = 1024, /* most taps of a window that the depthwise kernel takes */
+    MAX_TILE = 32,   /* longest side of a tile */
+    LEAST_TILE = 16  /* smaller tiles save nothing */
 };
 
 typedef struct average {

@@ -48,7 +48,7 @@ static const char *add_node(inserting *z, const char *op, const char *const *in,
                : NULL;
 }
 
-/* A constant along dim 1 of a tensor: 1 / share; NULL data: it failed. */
+/* Reciprocal shares along dim 1 of a tensor. NULL data: out of memory. */
 static ry_tensor reciprocals(inserting *z, uint32_t t)
 {
     const ry_quantization *q = z->q;
@@ -64,7 +64,7 @@ static ry_tensor reciprocals(inserting *z, uint32_t t)
     return ry_tensor_row_major(RY_f32, &shape, data);
 }
 
-/* The tensor divided by its shares; NULL: it failed. */
+/* Adds the division of a tensor by its shares. NULL: out of memory. */
 static const char *add_division(inserting *z, uint32_t t)
 {
     const char *name = z->q->tensors[t].name;
@@ -122,8 +122,7 @@ static const char *add_dequantised(inserting *z, const char *name, const char *w
                : NULL;
 }
 
-/* Scales of a layer's weights and bias: divided by the shares of its output if it takes them over.
- */
+/* Reads the scales of a layer's weights and bias; the layer may take over the shares of its output. */
 static rynd_status scales_of(inserting *z, uint32_t number, ry_tensor *weights, ry_tensor *bias)
 {
     const ry_quantization *q = z->q;

@@ -177,7 +177,7 @@ static double input_noise(const sharing *s, int zero, double exponent, double *s
 /* Tries shares between none (exponent 0) and a full range for each channel (exponent 1). */
 static double choose_shares(sharing *s, float *share)
 {
-    enum { EXPONENTS = 4, LEAST = 256 /* of dead channels: 1 / LEAST */ };
+    enum { EXPONENTS = 4, LEAST = 256 /* 1 / LEAST: smallest share */ };
     double best = INFINITY;
     for (int e = 1; e <= EXPONENTS; e++) {
         const double exponent = (double)e / EXPONENTS;

@@ -1,148 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantised models become nodes of bytes, and their outputs change by at most one step. */
-#include "rewrite_case.h"
-
-#include "graph/quantise.h"
-
-enum { STEP = 1 }; /* most steps of y that a result may differ by */
-
-static const int64_t image[4] = {2, 3, 6, 7};
-
-typedef struct numbers {
-    double scale, zero;
-    ry_dtype dtype;
-} numbers;
-
-static ry_value_id scalar(fixture *f, ry_dtype dtype, double number)
-{
-    return ry_graph_add_scalar(f->graph, dtype, number);
-}
-
-static ry_value_id dequantise(fixture *f, ry_value_id x, const numbers *q)
-{
-    const ry_value_id in[3] = {x, scalar(f, RY_f32, q->scale), scalar(f, q->dtype, q->zero)};
-    return expr_axes(f, "cast(cast(cast(x0, i32) - cast(x2, i32), f32) * cast(x1, f32), f32)", 3,
-                     in, 0, NULL);
-}
-
-static ry_value_id quantise(fixture *f, ry_value_id x, const numbers *q)
-{
-    const ry_value_id in[3] = {x, scalar(f, RY_f32, q->scale), scalar(f, q->dtype, q->zero)};
-    const char *text = q->dtype == RY_i8
-                           ? "saturate(round(cast(x0, f32) / cast(x1, f32)) + cast(x2, f32), i8)"
-                           : "saturate(round(cast(x0, f32) / cast(x1, f32)) + cast(x2, f32), u8)";
-    return expr_axes(f, text, 3, in, 0, NULL);
-}
-
-/* Random bytes, or integers, in [low, high]. */
-static ry_value_id integers(fixture *f, ry_dtype dtype, int rank, const int64_t *dim, int low,
-                            int high)
-{
-    const ry_shape shape = ry_shape_of(rank, dim);
-    const ry_value_id v = ry_graph_add_constant(f->graph, NULL, dtype, &shape, NULL);
-    uint32_t seed = v + 7;
-    for (int64_t i = 0; i < ry_shape_elements(&shape); i++) {
-        const double part = ((double)noise(&seed) + 1) / 2;
-        ry_set_f64(dtype, ry_graph_constant_data(f->graph, v), i,
-                   floor(low + part * (high - low + 0.999)));
-    }
-    return v;
-}
-
-/* Weights dequantised a place of dim `axis`. */
-static ry_value_id weights_along(fixture *f, int axis, int rank, const int64_t *dim, ry_dtype dtype,
-                                 int zero)
-{
-    ry_shape scales = {.rank = rank, .dim = {1, 1, 1, 1}};
-    scales.dim[axis] = dim[axis];
-    const ry_value_id scale = ry_graph_add_constant(f->graph, NULL, RY_f32, &scales, NULL);
-    for (int64_t k = 0; k < dim[axis]; k++) {
-        ((float *)ry_graph_constant_data(f->graph, scale))[k] = 0.004f + 0.001f * (float)k;
-    }
-    const ry_value_id in[3] = {integers(f, dtype, rank, dim, zero - 100, zero + 100), scale,
-                               scalar(f, dtype, zero)};
-    return expr_axes(f, "cast(cast(cast(x0, i32) - cast(x2, i32), f32) * cast(x1, f32), f32)", 3,
-                     in, 0, NULL);
-}
-
-static ry_value_id weights(fixture *f, int rank, const int64_t *dim, ry_dtype dtype, int zero)
-{
-    return weights_along(f, 0, rank, dim, dtype, zero);
-}
-
-static ry_value_id convolve(fixture *f, ry_value_id x, ry_value_id w, ry_value_id bias, bool padded)
-{
-    ry_attrs attrs = ry_attrs_default(RY_OP_conv);
-    const int64_t pad = padded ? 1 : 0;
-    attrs.conv.pads = (ry_ints){4, {pad, pad, pad, pad}};
-    const ry_value_id in[3] = {x, w, bias};
-    return node(f, RY_OP_conv, &attrs, 3, in);
-}
-
-static void fold_all(fixture *f, bool hold)
-{
-    ry_cpu_info cpu;
-    ry_machine machine;
-    ry_cpu_detect(&cpu);
-    ry_machine_built_in(&cpu, RY_ISA_generic, &machine);
-    const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine, 0, NULL};
-    bool *later, held;
-    assert_int_equal(hold ? ry_plan_fold_quantised(f->graph, &target, &later, &held, &f->error)
-                          : ry_plan_fold(f->graph, &target, &later, &f->error),
-                     RYND_OK);
-}
-
-/* Quantises the graph, and compares its output, of a type of bytes or floats of that step. */
-static void compare(fixture *f, ry_value_id output, double step)
-{
-    assert_true(ry_graph_add_output(f->graph, output));
-    float *data[2] = {0};
-    for (size_t i = 0; i < f->graph->input_count; i++) {
-        const ry_tensor t = ry_graph_tensor(f->graph, f->graph->inputs[i]);
-        data[i] = malloc(ry_tensor_bytes(&t));
-        uint32_t seed = (uint32_t)i + 99;
-        for (int64_t e = 0; e < ry_tensor_count(&t); e++) {
-            data[i][e] = noise(&seed) * 2;
-        }
-    }
-    graph_run_result before = graph_run(f->graph, (void *const *)data);
-    fold_all(f, true);
-    assert_int_equal(ry_graph_quantise(f->graph, &f->error), RYND_OK);
-    fold_all(f, false);
-    assert_int_equal(ry_graph_compact(f->graph, &f->error), RYND_OK);
-    assert_int_equal(ry_graph_verify(f->graph, &f->error), RYND_OK);
-    graph_run_result after = graph_run(f->graph, (void *const *)data);
-    const ry_tensor t = ry_graph_tensor(f->graph, f->graph->outputs[0]);
-    const ry_value_id y = f->graph->outputs[0];
-    double least = INFINITY, largest = -INFINITY;
-    for (int64_t i = 0; i < ry_tensor_count(&t); i++) {
-        const double wanted = ry_get_f64((ry_dtype)t.dtype, before.data[y], i),
-                     got = ry_get_f64((ry_dtype)t.dtype, after.data[y], i);
-        least = fmin(least, wanted);
-        largest = fmax(largest, wanted);
-        if (!(fabs(wanted - got) <= STEP * step * 1.0001)) {
-            fail_msg("element %lld: %g before, %g after", (long long)i, wanted, got);
-        }
-    }
-    assert_true(largest - least > 20 * step);
-    graph_run_free(&before);
-    graph_run_free(&after);
-    free(data[0]);
-    free(data[1]);
-}
-
-static const numbers x_numbers[2] = {{0.02, 117, RY_u8}, {0.02, -9, RY_i8}};
-static const numbers y_numbers[2] = {{0.031, 80, RY_u8}, {0.031, -40, RY_i8}};
-
-static ry_value_id start_with(fixture *f, int type, const int64_t dim[4])
-{
-    return dequantise(f, quantise(f, input(f, 4, dim), &x_numbers[type]), &x_numbers[type]);
-}
-
-static ry_value_id start(fixture *f, int type)
-{
-    return start_with(f, type, image);
-}
+/* Quantised models become nodes of bytes. */
+#include "quantise_case.h"
 
 static void convolutions(void **state)
 {
@@ -166,51 +24,6 @@ static void convolutions(void **state)
             assert_int_equal(count(f.graph, RY_OP_conv), 0);
             end(&f);
         }
-    }
-}
-
-/* Strides, pads, output padding and groups of transposed convolutions. */
-static void transposed_convolutions(void **state)
-{
-    (void)state;
-    static const struct {
-        int64_t taps[2], stride[2], pads[4], more[2], groups;
-        bool stays;
-    } cases[] = {
-        {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}, 1, false},
-        {{4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}, 1, false},
-        {{3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 1, false},
-        {{5, 2}, {3, 1}, {4, 0, 1, 1}, {2, 0}, 2, false},
-        {{3, 3}, {1, 1}, {1, 1, 1, 1}, {0, 0}, 2, false},
-        {{6, 6}, {2, 2}, {5, 4, 3, 4}, {0, 0}, 2, false},
-        {{1, 1}, {2, 2}, {0, 0, 0, 0}, {1, 1}, 1, false},
-        {{1, 1}, {3, 3}, {0, 0, 0, 0}, {0, 0}, 1, true}, /* nine times as many weights */
-        {{3, 3}, {2, 2}, {0, 0, 0, 0}, {0, 0}, 8, true}, /* a channel a group */
-    };
-    const int64_t first[4] = {8, 3, 1, 1};
-    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
-        const int type = (int)(i % 2), at = (int)(i / 2);
-        fixture f = begin();
-        const int64_t groups = cases[at].groups, k = 8,
-                      w[4] = {8, 8 / groups, cases[at].taps[0], cases[at].taps[1]};
-        ry_attrs attrs = ry_attrs_default(RY_OP_convt);
-        attrs.convt.groups = groups;
-        attrs.convt.stride = (ry_ints){2, {cases[at].stride[0], cases[at].stride[1]}};
-        attrs.convt.output_padding = (ry_ints){2, {cases[at].more[0], cases[at].more[1]}};
-        attrs.convt.pads.count = 4;
-        memcpy(attrs.convt.pads.at, cases[at].pads, sizeof cases[at].pads);
-        const numbers *q = &y_numbers[type];
-        const ry_value_id x = convolve(&f, start(&f, type), weights(&f, 4, first, RY_i8, 0),
-                                       RY_NO_VALUE, false),
-                          in[3] = {dequantise(&f, quantise(&f, x, q), q),
-                                   weights_along(&f, 1, 4, w, type ? RY_i8 : RY_u8, type ? 3 : 128),
-                                   constant(&f, 1, &k, 0)};
-        const ry_value_id y = expr1(&f, "max(x0, -1)", node(&f, RY_OP_convt, &attrs, 3, in));
-        /* a step of x is some steps of y */
-        compare(&f, quantise(&f, y, q), 3);
-        assert_int_equal(count(f.graph, RY_OP_qconv), cases[at].stays ? 1 : 2);
-        assert_int_equal(count(f.graph, RY_OP_convt), cases[at].stays ? 1 : 0);
-        end(&f);
     }
 }
 
@@ -266,57 +79,6 @@ static void residuals_and_pools(void **state)
         assert_int_equal(f.graph->values[only(f.graph, RY_OP_pool)->in[0]].dtype, RY_u8);
         /* what is left quantises the input, and for int8 gives y and the input their types */
         assert_int_equal(count(f.graph, RY_OP_expr), type ? 3 : 1);
-        end(&f);
-    }
-}
-
-/* Averages in windows are sums of bytes if all windows have one divisor. */
-static void pools_are_sums(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 6; i++) {
-        const int type = i % 2;
-        fixture f = begin();
-        ry_attrs pool = ry_attrs_default(RY_OP_pool);
-        pool.pool.kind = RY_pool_kind_average;
-        pool.pool.kernel = (ry_ints){2, {3, 2}};
-        pool.pool.stride = (ry_ints){2, {1, 2}};
-        pool.pool.pads = (ry_ints){4, {i >= 2, i >= 2, i >= 2, i >= 2}};
-        pool.pool.count_include_pad = i < 4;
-        const ry_value_id x = start(&f, type), y = node(&f, RY_OP_pool, &pool, 1, &x);
-        compare(&f, quantise(&f, expr1(&f, "max(x0, -0.8)", y), &x_numbers[type]), 1);
-        assert_int_equal(count(f.graph, RY_OP_qconv), i < 4);
-        assert_int_equal(count(f.graph, RY_OP_pool), i >= 4);
-        end(&f);
-    }
-}
-
-/* Means of planes, the large ones by tiles; a side of a prime number has none. */
-static void means_are_sums(void **state)
-{
-    (void)state;
-    static const struct {
-        int64_t x[4];
-        bool floats;
-        int stays;
-    } cases[] = {{{8, 12, 6, 7}, false, 0},
-                 {{8, 12, 5, 3}, true, 0},
-                 {{4, 24, 34, 64}, true, 0},
-                 {{4, 24, 34, 64}, false, 0},
-                 {{4, 24, 37, 41}, false, 1}};
-    const numbers y_numbers_of_means[2] = {{0.002, 120, RY_u8}, {0.002, 0, RY_i8}};
-    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
-        const int type = (int)(i % 2);
-        fixture f = begin();
-        const ry_ints space = {2, {2, 3}};
-        const ry_value_id x = start_with(&f, type, cases[i / 2].x),
-                          y = expr_axes(&f, "mean(x0)", 1, &x, 2, space.at);
-        if (cases[i / 2].floats) {
-            compare(&f, expr1(&f, "tanh(x0)", y), 1e-6);
-        } else {
-            compare(&f, quantise(&f, y, &y_numbers_of_means[type]), 1);
-        }
-        assert_int_equal(count(f.graph, RY_OP_qconv), 1 - cases[i / 2].stays);
         end(&f);
     }
 }
@@ -489,9 +251,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions),
-        cmocka_unit_test(transposed_convolutions),
-        cmocka_unit_test(pools_are_sums),
-        cmocka_unit_test(means_are_sums),
         cmocka_unit_test(floats_come_from_sums),
         cmocka_unit_test(wide_weights_stay),
         cmocka_unit_test(residuals_and_pools),
