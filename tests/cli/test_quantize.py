@@ -332,6 +332,28 @@ def test_other_commands_know_it(ran, tmp_path):
     assert any("qconv" in problem["problem"] for problem in ran("tune", out, "--json", "-q", "--budget", "0.2").results[0]["problems"])
 
 
+def test_parts_stay_quantised(ran, tmp_path):
+    """Parts of a quantised network have integer weights, wherever the file dequantises them."""
+    side, channels = 28, 256
+    names = [f"w{i}" for i in range(4)]
+    nodes = [helper.make_node("Conv", ["x" if i == 0 else f"a{i}", name], [f"a{i + 1}" if i < 3 else "y"], f"conv{i}") for i, name in enumerate(names)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, channels, side, side])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [weights(name, (channels, channels, 1, 1), i, 0.05) for i, name in enumerate(names)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), tmp_path / "m.onnx")
+    np.savez(tmp_path / "d.npz", x=np.random.default_rng(0).standard_normal((2, channels, side, side)).astype(np.float32))
+    ran("quantize", tmp_path / "m.onnx", "--data", tmp_path / "d.npz", "-o", tmp_path / "q.onnx")
+    quantised = onnx.load(tmp_path / "q.onnx")
+    first = [node for node in quantised.graph.node if "weights" in node.output[0]]
+    rest = [node for node in quantised.graph.node if "weights" not in node.output[0]]
+    del quantised.graph.node[:]
+    quantised.graph.node.extend(first + rest)
+    onnx.save(quantised, tmp_path / "q.onnx")
+    (tmp_path / "devices").write_text("device a cpu threads=1\ndevice b cpu threads=1\nlink a b bandwidth=1e10 latency=1e-6\n")
+    whole = ran("predict", tmp_path / "q.onnx", "--json", "-q", "--threads", "1").results[0]["time"]["median"]
+    placed = ran("place", tmp_path / "q.onnx", "--devices", tmp_path / "devices", "--objective", "throughput", "--json", "-q").results[0]
+    assert placed["period"] < 0.9 * whole, placed
+
+
 def test_float16(ran, tmp_path):
     """Inputs and outputs stay float16; everything between becomes float32 or 8 bits."""
     model = onnx.load(network(tmp_path / "m.onnx", 11, 6))
