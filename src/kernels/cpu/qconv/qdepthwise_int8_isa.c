@@ -176,6 +176,21 @@ static void strip(const qdepthwise_plan *plan, const int32_t *x, const block *b,
     }
 }
 
+/* Stores the words of a block: every four lanes hold neighbouring channels. */
+RY_INLINE void store_words(int32_t *y, const int32_t word[BYTES], const int32_t lane[BYTES],
+                           int64_t channels)
+{
+    enum { NEXT = 4 };
+    for (int c = 0; c < BYTES; c += NEXT) {
+        const int64_t rest = channels - lane[c];
+        if (rest >= NEXT) {
+            memcpy(y + lane[c], word + c, NEXT * sizeof *y);
+        } else if (rest > 0) {
+            memcpy(y + lane[c], word + c, (size_t)rest * sizeof *y);
+        }
+    }
+}
+
 /* The same with y in float32, or in int32 without scales: words of 32 bits. */
 static void strip_words(const qdepthwise_plan *plan, const int32_t *x, const block *b,
                         int64_t count, bool scaled, int32_t *y, int64_t channels)
@@ -196,11 +211,7 @@ static void strip_words(const qdepthwise_plan *plan, const int32_t *x, const blo
                 ry_vi_store(word + k * RY_W, sum[k]);
             }
         }
-        for (int c = 0; c < BYTES; c++) {
-            if (lane[c] < channels) {
-                memcpy(y + lane[c], word + c, sizeof *y);
-            }
-        }
+        store_words(y, word, lane, channels);
     }
 }
 
