@@ -52,7 +52,7 @@ static const char *add_node(inserting *z, const char *op, const char *const *in,
 static ry_tensor reciprocals(inserting *z, uint32_t t)
 {
     const ry_quantization *q = z->q;
-    const float *share = q->tensors[ry_quantize_root(q, t)].share;
+    const float *share = ry_quantize_shares(q, t);
     ry_shape shape = {.rank = ry_net_value(q->net, q->tensors[t].name)->shape.rank};
     for (int d = 0; d < shape.rank; d++) {
         shape.dim[d] = d == 1 ? q->tensors[t].channels : 1;
@@ -128,7 +128,7 @@ static rynd_status scales_of(inserting *z, uint32_t number, ry_tensor *weights, 
     const ry_quantization *q = z->q;
     const ry_quant_layer *layer = &q->layers[number];
     const uint32_t end = ry_quantize_end(q, layer->node);
-    const float *share = q->tensors[ry_quantize_root(q, end)].share;
+    const float *share = ry_quantize_shares(q, end);
     *weights = layer->weight_scale;
     *bias = layer->bias_scale;
     if (!q->tensors[end].divides || ry_quantize_share_taker(q, z->on, end) != number) {
@@ -190,7 +190,7 @@ static rynd_status take_node(inserting *z, uint32_t n)
         const uint32_t t = ry_quantize_tensor(q, node.in[i]);
         /* others read floats where an operator in float32 gives them, or bytes have shares */
         if (t != RY_NO_INDEX && z->dequantised[t] &&
-            (quantised || (z->bytes[t] && !q->tensors[ry_quantize_root(q, t)].share))) {
+            (quantised || (z->bytes[t] && !ry_quantize_shares(q, t)))) {
             RY_TRY(ry_net_set_input(z->made, &node, i, z->dequantised[t], z->error));
         }
     }

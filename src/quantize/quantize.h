@@ -44,6 +44,7 @@ typedef struct ry_quant_tensor {
     /* Root: the bytes are of value / share[channel], and the weights that read them are times
      * share[channel]. NULL: all 1. */
     float *share;
+    int64_t first_share; /* the place of channel 0 among the root's shares */
     bool divides; /* its shares are taken off before it is quantised; the others have bytes */
 } ry_quant_tensor;
 
@@ -90,6 +91,8 @@ rynd_status ry_quantize_weights(ry_quantization *q, ry_quant_layer *layer, ry_er
 /* Gives the channels of a tensor shares where that makes less noise at the outputs of the
  * convolutions that read it. Scales and zero points are chosen. */
 rynd_status ry_quantize_choose_shares(ry_quantization *q, ry_error *error);
+/* The shares of a tensor's channels; NULL: all 1. */
+const float *ry_quantize_shares(const ry_quantization *q, uint32_t tensor);
 /* The layer whose output takes over the shares of a tensor, when the layers with on[layer] are
  * quantised; RY_NO_INDEX: none, the tensor must be divided. */
 uint32_t ry_quantize_share_taker(const ry_quantization *q, const bool *on, uint32_t tensor);

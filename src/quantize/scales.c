@@ -40,6 +40,7 @@ rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, doub
     join_histograms(q);
     for (uint32_t t = 0; t < q->tensor_count; t++) {
         q->tensors[t].share = NULL;
+        q->tensors[t].first_share = 0;
         q->tensors[t].divides = false;
     }
     for (uint32_t t = 0; t < q->tensor_count; t++) {
@@ -48,12 +49,12 @@ rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, doub
                       ry_histogram_range(q->tensors[t].histogram, method, percentile));
         }
     }
+    RY_TRY(ry_quantize_choose_shares(q, error));
     for (uint32_t t = 0; t < q->tensor_count; t++) {
         const ry_quant_tensor *root = &q->tensors[ry_quantize_root(q, t)];
         q->tensors[t].scale = root->scale;
         q->tensors[t].zero = root->zero;
     }
-    RY_TRY(ry_quantize_choose_shares(q, error));
     for (size_t i = 0; i < q->layer_count; i++) {
         if (q->layers[i].axis >= 0) {
             RY_TRY(ry_quantize_weights(q, &q->layers[i], error));
@@ -129,17 +130,11 @@ static double mean_of(const ry_quant_tensor *x, int64_t channel)
                : 0;
 }
 
-/* Shares of the channels that a layer reads; NULL: all 1. */
-static const float *share_of(const ry_quantization *q, const ry_quant_layer *layer)
-{
-    return q->tensors[ry_quantize_root(q, layer->x)].share;
-}
-
 /* Weights as they are rounded: times the shares of the channels that they read. */
 static const float *shared_weights(ry_quantization *q, const ry_quant_layer *layer,
                                    const ry_tensor *w, int64_t groups)
 {
-    const float *share = share_of(q, layer);
+    const float *share = ry_quantize_shares(q, layer->x);
     const int64_t count = ry_tensor_count(w);
     float *to = share ? RY_TAKE(q->arena, float, count + 1) : NULL;
     const int64_t taps = to ? count / (w->dim[0] * w->dim[1]) : 1;
@@ -176,7 +171,7 @@ static void round_weights(const ry_quantization *q, const ry_quant_layer *layer,
                           const weight_view *view, const weight_uses *uses, double *shift)
 {
     const ry_quant_tensor *x = &q->tensors[layer->x];
-    const float *share = share_of(q, layer);
+    const float *share = ry_quantize_shares(q, layer->x);
     const float *scale = layer->weight_scale.data;
     int8_t *to = layer->weights.data;
     /* Conv: dim 1 is the input channel, dims behind it taps. A matrix: the other dim. */
