@@ -23,7 +23,9 @@ typedef struct rynd_quantizer rynd_quantizer;
 
 /** How the range of a tensor's values is chosen. Values outside are clipped. */
 typedef enum rynd_calibration {
-    RYND_CALIBRATION_MSE = 0,    /**< least mean squared error of rounding and clipping */
+    RYND_CALIBRATION_AUTO = 0,   /**< MSE, MINMAX or PERCENTILE: the least error at the outputs, on
+                                  * the kept examples */
+    RYND_CALIBRATION_MSE,        /**< least mean squared error of rounding and clipping */
     RYND_CALIBRATION_MINMAX,     /**< all observed values */
     RYND_CALIBRATION_PERCENTILE, /**< all but the outermost values, equally many at either end */
     RYND_CALIBRATION_ENTROPY, /**< least Kullback-Leibler divergence: Migacz, "8-bit inference with
@@ -143,7 +145,7 @@ typedef struct rynd_quantization {
 /** Describes how any model is quantised, by rynd or by other programs. Any thread. */
 RYND_API rynd_status rynd_model_get_quantization(const rynd_model *model, rynd_quantization *info);
 
-/** The word of a calibration in the command and in Python: "mse", "minmax", "percentile",
+/** The word of a calibration in the command and in Python: "auto", "mse", "minmax", "percentile",
  * "entropy". NULL: no such number. Any thread. */
 RYND_API const char *rynd_calibration_text(rynd_calibration calibration);
 

@@ -16,12 +16,13 @@ rynd_status ry_api_fold_graph(const rynd_model *model, ry_graph *graph, bool *la
                               ry_error *error)
 {
     const ry_target target = ry_target_here(model->context->host);
-    bool *late;
+    bool *late, held;
     if (later) {
         *later = false;
     }
     ry_plan_give_allowance(graph);
-    RY_TRY(ry_plan_fold(graph, &target, &late, error));
+    /* a plan of the graph, or of a part, makes quantised layers of integer weights */
+    RY_TRY(ry_plan_fold_quantised(graph, &target, &late, &held, error));
     for (ry_node_id n = 0; later && n < graph->node_count; n++) {
         *later = *later || (graph->nodes[n].op != RY_OP_dead && late[n]);
     }

@@ -13,7 +13,7 @@ enum { DEFAULT_SAMPLES = 4 };
 
 const char *rynd_calibration_text(rynd_calibration calibration)
 {
-    static const char *const texts[] = {"mse", "minmax", "percentile", "entropy"};
+    static const char *const texts[] = {"auto", "mse", "minmax", "percentile", "entropy"};
     const unsigned number = (unsigned)calibration;
     return number < sizeof texts / sizeof *texts ? texts[number] : NULL;
 }
@@ -224,18 +224,32 @@ static rynd_status copy_tensor(ry_arena *arena, const ry_tensor *from, ry_tensor
     return RYND_OK;
 }
 
-/* Adds the sums of a tensor's channels. */
-static rynd_status add_means(ry_arena *arena, ry_quant_tensor *to, const ry_tensor *x,
-                             ry_error *error)
+static void add_row(ry_quant_channel *to, const float *row, int64_t count)
+{
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double x = (double)row[i];
+        sum += x;
+        squares += x * x;
+        to->low = row[i] < to->low ? row[i] : to->low;
+        to->high = row[i] > to->high ? row[i] : to->high;
+    }
+    to->sum += sum;
+    to->squares += squares;
+}
+
+/* Adds what a tensor's channels hold. */
+static rynd_status add_channels(ry_arena *arena, ry_quant_tensor *to, const ry_tensor *x,
+                                ry_error *error)
 {
     const int axis = to->channel_axis < x->rank ? to->channel_axis : x->rank - 1;
     if (axis < 0) {
         return RYND_OK;
     }
-    if (!to->mean) {
+    if (!to->channel) {
         to->channels = x->dim[axis];
-        to->mean = RY_TAKE(arena, double, to->channels);
-        RY_TRY(to->mean ? RYND_OK : ry_fail_memory(error));
+        to->channel = RY_TAKE(arena, ry_quant_channel, to->channels);
+        RY_TRY(to->channel ? RYND_OK : ry_fail_memory(error));
     }
     int64_t inner = 1;
     for (int d = axis + 1; d < x->rank; d++) {
@@ -243,14 +257,9 @@ static rynd_status add_means(ry_arena *arena, ry_quant_tensor *to, const ry_tens
     }
     const int64_t rows = inner ? ry_tensor_count(x) / inner : 0;
     for (int64_t r = 0; r < rows; r++) {
-        const float *row = (const float *)x->data + r * inner;
-        double sum = 0;
-        for (int64_t i = 0; i < inner; i++) {
-            sum += (double)row[i];
-        }
-        to->mean[r % to->channels] += sum;
+        add_row(&to->channel[r % to->channels], (const float *)x->data + r * inner, inner);
     }
-    to->mean_count += (uint64_t)(to->channels ? ry_tensor_count(x) / to->channels : 0);
+    to->channel_count += (uint64_t)(to->channels ? ry_tensor_count(x) / to->channels : 0);
     return RYND_OK;
 }
 
@@ -272,7 +281,7 @@ static rynd_status watch(rynd_quantizer *quantizer, const char *name, const ry_t
                        "value '%s' is NaN or infinite for example %zu: it has no range", name,
                        quantizer->observed);
     }
-    return add_means(&quantizer->arena, tensor, x, error);
+    return add_channels(&quantizer->arena, tensor, x, error);
 }
 
 /* Keeps the inputs and outputs of one of the first examples. */
@@ -364,21 +373,6 @@ rynd_status rynd_quantizer_observe(rynd_quantizer *quantizer, const rynd_tensor 
     status = status == RYND_OK ? observe(quantizer, taken, &error) : status;
     ry_arena_free(&scratch);
     return ry_api_end(status, &error);
-}
-
-rynd_status ry_quantizer_choose(rynd_quantizer *quantizer, ry_error *error)
-{
-    if (quantizer->chosen) {
-        return RYND_OK;
-    }
-    if (!quantizer->observed) {
-        return ry_fail(error, RYND_ERROR_ARGUMENT,
-                       "no example was observed: call rynd_quantizer_observe first");
-    }
-    RY_TRY(ry_quantize_choose(&quantizer->q, quantizer->options.calibrate,
-                              quantizer->options.percentile, error));
-    quantizer->chosen = true;
-    return RYND_OK;
 }
 
 rynd_status ry_quantizer_write(const rynd_quantizer *quantizer, const bool *on,

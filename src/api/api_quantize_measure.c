@@ -340,27 +340,52 @@ rynd_status rynd_quantizer_keep_float(rynd_quantizer *quantizer, size_t count)
     return RYND_OK;
 }
 
-static rynd_status describe(rynd_quantizer *quantizer, ry_arena *scratch, rynd_quantized_info *info,
-                            ry_error *error)
+static void sum_up(const rynd_quantizer *quantizer, const noise *outputs, ry_output_errors *errors)
+{
+    enum { MOST = 200 /* dB: an output without error */ };
+    *errors = (ry_output_errors){.worst = INFINITY};
+    for (size_t i = 0; i < quantizer->output_count; i++) {
+        const double snr = decibel(&outputs[i]);
+        errors->worst = fmin(errors->worst, snr);
+        errors->mean += fmin(snr, MOST) / (double)quantizer->output_count;
+    }
+}
+
+rynd_status ry_quantizer_compare(const rynd_quantizer *quantizer, ry_output_errors *errors,
+                                 double *seconds, ry_error *error)
 {
     candidate c = {0};
     ry_runner run = {0};
-    comparison all = {.run = &run, .outputs = RY_TAKE(scratch, noise, quantizer->output_count)};
+    double worst;
+    comparison all = {.run = &run,
+                      .outputs = ry_allocate_array(&quantizer->context->allocator,
+                                                   quantizer->output_count, sizeof(noise))};
     RY_TRY(all.outputs ? RYND_OK : ry_fail_memory(error));
-    RY_TRY(ry_quantizer_choose(quantizer, error));
     rynd_status status = open_candidate(quantizer, quantizer->on, &c, error);
     if (status == RYND_OK) {
         status = library_failed(
             ry_runner_create(quantizer, c.model, quantizer->watched, quantizer->output_count, &run),
             error);
     }
-    status = status == RYND_OK ? compare(quantizer, &all, &info->output_snr, error) : status;
+    status = status == RYND_OK ? compare(quantizer, &all, &worst, error) : status;
     ry_runner_destroy(&run);
     if (status == RYND_OK) {
-        status = library_failed(predict(quantizer, c.model, NULL, &info->seconds), error);
+        sum_up(quantizer, all.outputs, errors);
+    }
+    if (status == RYND_OK && seconds) {
+        status = library_failed(predict(quantizer, c.model, NULL, seconds), error);
     }
     close_candidate(quantizer, &c);
-    RY_TRY(status);
+    ry_release(&quantizer->context->allocator, all.outputs);
+    return status;
+}
+
+static rynd_status describe(rynd_quantizer *quantizer, rynd_quantized_info *info, ry_error *error)
+{
+    ry_output_errors errors;
+    RY_TRY(ry_quantizer_choose(quantizer, error));
+    RY_TRY(ry_quantizer_compare(quantizer, &errors, &info->seconds, error));
+    info->output_snr = errors.worst;
     return library_failed(predict(quantizer, quantizer->base, NULL, &info->float_seconds), error);
 }
 
@@ -368,14 +393,11 @@ rynd_status rynd_quantizer_get_info(rynd_quantizer *quantizer, rynd_quantized_in
 {
     RY_API_REQUIRE(quantizer, info);
     ry_error error = {""};
-    ry_arena scratch;
     rynd_quantized_info all = {.layers = quantizer->q.layer_count, .observed = quantizer->observed};
     for (size_t i = 0; i < quantizer->q.layer_count; i++) {
         all.float_layers += !quantizer->on[i];
     }
-    ry_arena_init(&scratch, &quantizer->context->allocator);
-    rynd_status status = describe(quantizer, &scratch, &all, &error);
-    ry_arena_free(&scratch);
+    rynd_status status = describe(quantizer, &all, &error);
     if (status == RYND_OK) {
         status = ry_api_info(info, &all, sizeof all, "rynd_quantized_info", &error);
     }

@@ -52,6 +52,15 @@ void ry_runner_destroy(ry_runner *runner);
 /* Chooses ranges once. ARGUMENT: nothing was observed. */
 rynd_status ry_quantizer_choose(rynd_quantizer *quantizer, ry_error *error);
 
+/* Errors at the model's outputs on the kept examples, in dB. */
+typedef struct ry_output_errors {
+    double worst, mean;
+} ry_output_errors;
+
+/* Runs the model with the present layers and ranges. seconds: its predicted time; NULL: unknown. */
+rynd_status ry_quantizer_compare(const rynd_quantizer *quantizer, ry_output_errors *errors,
+                                 double *seconds, ry_error *error);
+
 /* Writes the model with the layers on[layer] quantised. */
 rynd_status ry_quantizer_write(const rynd_quantizer *quantizer, const bool *on,
                                const ry_api_file *to, ry_error *error);

@@ -110,6 +110,17 @@ static void note_first(walk *w)
     }
 }
 
+/* Expressions of constants, as dequantised weights before they are folded, come right before their
+ * first reader: a part of the graph has its own. */
+static bool waits_for_reader(const ry_graph *graph, const ry_node *node)
+{
+    bool constant = node->op == RY_OP_expr && node->inputs > 0;
+    for (int i = 0; i < node->inputs; i++) {
+        constant = constant && node->in[i] != RY_NO_VALUE && graph->values[node->in[i]].constant;
+    }
+    return constant;
+}
+
 static rynd_status sort(walk *w)
 {
     ry_graph *graph = w->graph;
@@ -129,9 +140,10 @@ static rynd_status sort(walk *w)
         w->state[n] = UNSEEN;
     }
     w->done = 0;
-    for (int rest = 0; rest < 2; rest++) {
+    for (int rest = 0; rest < 3; rest++) {
         for (size_t n = 0; n < graph->node_count; n++) {
-            if (graph->nodes[n].op != RY_OP_dead && (rest || w->first[n])) {
+            if (graph->nodes[n].op != RY_OP_dead && (rest || w->first[n]) &&
+                (rest == 2 || !waits_for_reader(graph, &graph->nodes[n]))) {
                 RY_TRY(visit(w, (ry_node_id)n));
             }
         }

@@ -19,7 +19,7 @@ static bool has_bytes(const ry_graph *graph)
 static bool is_product(const ry_node *node)
 {
     return (node->op == RY_OP_conv && node->attrs.conv.dir == RY_direction_fwd) ||
-           node->op == RY_OP_matmul;
+           node->op == RY_OP_convt || node->op == RY_OP_matmul;
 }
 
 /* The node that makes input `i` of bytes; NULL: none does. */
@@ -79,7 +79,13 @@ static rynd_status quantise_node(ry_quantising *z, ry_node_id id)
     const ry_node *node = &z->graph->nodes[id];
     if (node->op == RY_OP_expr) {
         RY_TRY(ry_quantise_again(z, id));
-        return z->graph->nodes[id].op == RY_OP_dead ? RYND_OK : ry_quantise_addition(z, id);
+        if (z->graph->nodes[id].op != RY_OP_dead) {
+            RY_TRY(ry_quantise_addition(z, id));
+        }
+        return z->graph->nodes[id].op == RY_OP_dead ? RYND_OK : ry_quantise_average(z, id);
+    }
+    if (node->op == RY_OP_pool && node->attrs.pool.kind == RY_pool_kind_average) {
+        return ry_quantise_average(z, id);
     }
     return node->op == RY_OP_dead ? RYND_OK
            : is_product(node)     ? ry_quantise_product(z, id)

@@ -47,6 +47,8 @@ rynd_status ry_quantise_product(ry_quantising *z, ry_node_id id);
 rynd_status ry_quantise_addition(ry_quantising *z, ry_node_id id);
 rynd_status ry_quantise_move(ry_quantising *z, ry_node_id id);
 
+rynd_status ry_quantise_average(ry_quantising *z, ry_node_id id);
+
 /* Drops a QuantizeLinear of what DequantizeLinear made by the same numbers. */
 rynd_status ry_quantise_again(ry_quantising *z, ry_node_id id);
 

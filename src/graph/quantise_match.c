@@ -23,6 +23,7 @@ rynd_status ry_quantise_programs_read(ry_graph *graph, ry_quantise_programs *pro
         {"saturate(round(cast(x0, f32) / cast(x1, f32)) + cast(x2, f32), i8)",
          &programs->quantise_zero[1]},
         {"x0 + x1", &programs->add},
+        {"mean(x0)", &programs->mean},
         {"cast(x0, i32)", &programs->centre},
         {"cast(x0, i32) - cast(x1, i32)", &programs->centre_zero},
         {"saturate(round(cast(x0, f32) * (cast(x1, f32) * cast(x2, f32) / cast(x3, f32))) + "

@@ -10,7 +10,7 @@
 typedef struct ry_quantise_programs {
     const ry_expr *dequantise, *dequantise_zero;   /* x0 integers, x1 scale, x2 zero point */
     const ry_expr *quantise[2], *quantise_zero[2]; /* to u8, to i8 */
-    const ry_expr *add;
+    const ry_expr *add, *mean;
     const ry_expr *centre, *centre_zero; /* x0 bytes, x1 zero point: integers of 32 bits */
     /* x0 sum, x1 and x2 scales of the operands, x3 scale and x4 zero point of y; to u8, to i8 */
     const ry_expr *requantise[2];

@@ -6,8 +6,7 @@
 
 double ry_quantised_number(const ry_graph *graph, ry_value_id id, int64_t k)
 {
-    const bool one = ry_shape_elements(&graph->values[id].shape) == 1;
-    return ry_quantise_number(graph, id, one ? 0 : k);
+    return ry_quantise_number(graph, id, k % ry_shape_elements(&graph->values[id].shape));
 }
 
 /* Is it a constant of one number, or of one for each place of dim `axis` of a tensor of `rank`? */
@@ -18,6 +17,12 @@ static bool is_along(const ry_graph *graph, ry_value_id id, int axis, int rank, 
     const int at = value->shape.rank - (rank - axis);
     return value->constant &&
            (elements == 1 || (elements == channels && at >= 0 && value->shape.dim[at] == channels));
+}
+
+/* Output channels that the weights tell apart. */
+static int64_t weight_channels(const ry_graph *graph, const ry_quantised_product *p)
+{
+    return graph->values[p->w].shape.dim[p->axis];
 }
 
 float ry_weight_scale(const ry_graph *graph, const ry_quantised_product *p, int64_t k)
@@ -36,7 +41,8 @@ static bool has_weights(const ry_graph *graph, const ry_quantised_product *p)
     const ry_value *w = &graph->values[p->w];
     const int rank = w->shape.rank;
     if (!w->constant || !ry_is_byte(w->dtype) ||
-        (p->w_zero != RY_NO_VALUE && !is_along(graph, p->w_zero, p->axis, rank, p->channels))) {
+        (p->w_zero != RY_NO_VALUE &&
+         !is_along(graph, p->w_zero, p->axis, rank, weight_channels(graph, p)))) {
         return false;
     }
     for (int64_t k = 0; k < p->channels; k++) {
@@ -59,6 +65,15 @@ static bool read_conv(const ry_graph *graph, const ry_node *node, ry_quantised_p
            node->attrs.conv.activation == RY_activation_none;
 }
 
+/* Transposed convolutions have output channels of a group in dim 1 of their weights. */
+static bool read_transposed(const ry_graph *graph, const ry_node *node, ry_quantised_product *p)
+{
+    p->is_transposed = true;
+    p->axis = 1;
+    p->channels = graph->values[p->w].shape.dim[1] * node->attrs.convt.groups;
+    return ry_phases_of(graph, node, &p->phases);
+}
+
 /* Rows of a matrix by a matrix of constants, and perhaps a row: what a fully connected layer is. */
 static bool read_matmul(const ry_graph *graph, const ry_node *node, ry_quantised_product *p)
 {
@@ -78,7 +93,9 @@ static bool read_operator(const ry_graph *graph, const ry_node *node, ry_quantis
     p->y = node->out[0];
     return node->outputs == 1 && (node->inputs < 4 || node->in[3] == RY_NO_VALUE) &&
            !graph->values[p->x].constant &&
-           (node->op == RY_OP_conv ? read_conv(graph, node, p) : read_matmul(graph, node, p));
+           (node->op == RY_OP_conv    ? read_conv(graph, node, p)
+            : node->op == RY_OP_convt ? read_transposed(graph, node, p)
+                                      : read_matmul(graph, node, p));
 }
 
 static bool read_floats(const ry_quantising *z, const ry_node *node, ry_quantised_product *p)
@@ -94,7 +111,8 @@ static bool read_floats(const ry_quantising *z, const ry_node *node, ry_quantise
     p->w_scale = w->in[1];
     p->w_zero = w->inputs > 2 ? w->in[2] : RY_NO_VALUE;
     return read_operator(graph, node, p) &&
-           is_along(graph, p->w_scale, p->axis, graph->values[p->w].shape.rank, p->channels) &&
+           is_along(graph, p->w_scale, p->axis, graph->values[p->w].shape.rank,
+                    weight_channels(graph, p)) &&
            has_weights(graph, p);
 }
 
@@ -106,7 +124,8 @@ static bool read_requantise(const ry_quantising *z, const ry_node *node, ry_quan
     if (!ry_is_requantise(&z->programs, graph, node)) {
         return false;
     }
-    const int rank = graph->values[node->out[0]].shape.rank, axis = p->is_conv ? 1 : rank - 1;
+    const int rank = graph->values[node->out[0]].shape.rank,
+              axis = p->is_conv || p->is_transposed ? 1 : rank - 1;
     p->w_scale = node->in[2];
     return is_along(graph, node->in[1], 0, 1, 1) &&
            is_along(graph, p->w_scale, axis, rank, p->channels) &&

@@ -17,6 +17,24 @@ static int64_t channel_step(const ry_shape *weights, int axis)
     return step;
 }
 
+/* Shape of the quantised convolution's weights; a matrix keeps its own. */
+static ry_shape weights_shape(const ry_graph *graph, const ry_quantised_product *p)
+{
+    const ry_shape *shape = &graph->values[p->w].shape;
+    return p->is_transposed ? ry_phase_weights(&p->phases, shape) : *shape;
+}
+
+/* Output channels of the quantised convolution, and the channel of y that each belongs to. */
+static int64_t made_channels(const ry_quantised_product *p)
+{
+    return p->is_transposed ? p->channels * p->phases.count : p->channels;
+}
+
+static int64_t channel_of(const ry_quantised_product *p, int64_t k)
+{
+    return p->is_transposed ? ry_phase_channel(&p->phases, p->channels, k) : k;
+}
+
 /* Do all weights without their zero point fit int8? *plain: they are int8 without any. */
 static bool fit_int8(const ry_graph *graph, const ry_quantised_product *p, bool *plain)
 {
@@ -30,8 +48,8 @@ static bool fit_int8(const ry_graph *graph, const ry_quantised_product *p, bool 
     *plain = *plain && !any;
     bool fit = true;
     for (int64_t i = 0; i < count && !*plain && fit; i++) {
-        const int64_t weight = (int64_t)ry_quantise_number(graph, p->w, i) -
-                               ry_weight_zero(graph, p, i / step % p->channels);
+        const int64_t weight =
+            (int64_t)ry_quantise_number(graph, p->w, i) - ry_weight_zero(graph, p, i / step);
         fit = weight >= INT8_MIN && weight <= INT8_MAX;
     }
     return fit;
@@ -40,11 +58,13 @@ static bool fit_int8(const ry_graph *graph, const ry_quantised_product *p, bool 
 static void fill_weights(ry_graph *graph, const void *how, void *to)
 {
     const ry_quantised_product *p = how;
-    const ry_shape *shape = &graph->values[p->w].shape;
-    const int64_t count = ry_shape_elements(shape), step = channel_step(shape, p->axis);
+    const ry_shape shape = graph->values[p->w].shape, made = weights_shape(graph, p);
+    const int64_t count = ry_shape_elements(&made), step = channel_step(&shape, p->axis);
     for (int64_t i = 0; i < count; i++) {
-        ((int8_t *)to)[i] = (int8_t)((int64_t)ry_quantise_number(graph, p->w, i) -
-                                     ry_weight_zero(graph, p, i / step % p->channels));
+        const int64_t from = p->is_transposed ? ry_phase_weight(&p->phases, &shape, i) : i;
+        ((int8_t *)to)[i] = from < 0 ? 0
+                                     : (int8_t)((int64_t)ry_quantise_number(graph, p->w, from) -
+                                                ry_weight_zero(graph, p, from / step));
     }
 }
 
@@ -52,10 +72,13 @@ static void fill_weights(ry_graph *graph, const void *how, void *to)
 static ry_value_id weights_of(ry_quantising *z, const ry_quantised_product *p, bool plain)
 {
     const ry_value_id from[2] = {p->w, p->w_zero};
-    const ry_recipe recipe = {"quantised weights", 2, from, &p->axis, sizeof p->axis};
-    const ry_shape shape = z->graph->values[from[0]].shape;
-    return plain ? from[0]
-                 : ry_graph_add_derived(z->graph, &recipe, RY_i8, &shape, fill_weights, p);
+    const ry_recipe recipe =
+        p->is_transposed ? (ry_recipe){"quantised phases", 2, from, &p->phases, sizeof p->phases}
+                         : (ry_recipe){"quantised weights", 2, from, &p->axis, sizeof p->axis};
+    const ry_shape shape = weights_shape(z->graph, p);
+    return plain && !p->is_transposed
+               ? from[0]
+               : ry_graph_add_derived(z->graph, &recipe, RY_i8, &shape, fill_weights, p);
 }
 
 static bool is_vector(const ry_graph *graph, ry_value_id id, int64_t channels)
@@ -102,15 +125,15 @@ static rynd_status make_bias(ry_quantising *z, const ry_quantised_product *p, ry
     if (p->bias == RY_NO_VALUE) {
         return RYND_OK;
     }
-    const ry_shape shape = {.rank = 1, .dim = {p->channels}};
+    const ry_shape shape = {.rank = 1, .dim = {made_channels(p)}};
     *bias = ry_graph_add_constant(z->graph, NULL, RY_i32, &shape, NULL);
     if (*bias == RY_NO_VALUE) {
         return ry_fail_memory(z->error);
     }
     int32_t *to = ry_graph_constant_data(z->graph, *bias);
-    for (int64_t k = 0; k < p->channels && *made; k++) {
+    for (int64_t k = 0; k < shape.dim[0] && *made; k++) {
         int64_t steps = 0;
-        *made = bias_step(z->graph, &z->programs, p, k, &steps);
+        *made = bias_step(z->graph, &z->programs, p, channel_of(p, k), &steps);
         to[k] = (int32_t)steps;
     }
     return RYND_OK;
@@ -119,11 +142,11 @@ static rynd_status make_bias(ry_quantising *z, const ry_quantised_product *p, ry
 /* From sums to steps of y; y_scale 1: to y in floats. */
 static ry_value_id make_scales(ry_quantising *z, const ry_quantised_product *p, float y_scale)
 {
-    const ry_shape shape = {.rank = 1, .dim = {p->channels}};
+    const ry_shape shape = {.rank = 1, .dim = {made_channels(p)}};
     const ry_value_id scales = ry_graph_add_constant(z->graph, NULL, RY_f32, &shape, NULL);
     float *to = scales == RY_NO_VALUE ? NULL : ry_graph_constant_data(z->graph, scales);
-    for (int64_t k = 0; to && k < p->channels; k++) {
-        to[k] = p->x_quantiser.scale * ry_weight_scale(z->graph, p, k) / y_scale;
+    for (int64_t k = 0; to && k < shape.dim[0]; k++) {
+        to[k] = p->x_quantiser.scale * ry_weight_scale(z->graph, p, channel_of(p, k)) / y_scale;
     }
     return scales;
 }
@@ -141,6 +164,11 @@ static ry_attrs attrs_of(const ry_graph *graph, const ry_quantised_product *p,
         a->dilation = node->attrs.conv.dilation;
         a->pads = node->attrs.conv.pads;
         a->groups = node->attrs.conv.groups;
+    }
+    if (p->is_transposed) {
+        a->groups = p->phases.groups;
+        a->pads.count = 2 * (int)p->phases.rank;
+        memcpy(a->pads.at, p->phases.pads, (size_t)a->pads.count * sizeof *a->pads.at);
     }
     a->x_zero = p->x_quantiser.zero;
     a->dequantise = kind == FLOATS;
@@ -187,17 +215,23 @@ static void name_node(const ry_emitter *emitter, ry_value_id y, const origin *fr
 }
 
 /* Adds the quantised node, which gives `y`. */
-static rynd_status emit(ry_quantising *z, const origin *from, const ry_attrs *attrs, bool is_conv,
-                        int axis, ry_value_id *in, ry_value_id y)
+static rynd_status emit(ry_quantising *z, const origin *from, const ry_attrs *attrs,
+                        const ry_quantised_product *p, ry_value_id *in, ry_value_id y)
 {
     ry_emitter emitter = {z->graph, from->value, z->error, RYND_OK};
-    if (is_conv) {
+    if (p->is_transposed) {
+        const ry_value_id blocks = ry_emit(&emitter, RY_OP_qconv, attrs, 5, in);
+        name_node(&emitter, blocks, from);
+        ry_emit_phases(&emitter, &p->phases, blocks, y);
+        return emitter.status;
+    }
+    if (p->is_conv) {
         ry_emit_into(&emitter, RY_OP_qconv, attrs, 5, in, 1, &y);
         name_node(&emitter, y, from);
         return emitter.status;
     }
     in[0] = rows_of(&emitter, in[0]);
-    in[1] = matrix_of(&emitter, in[1], axis);
+    in[1] = matrix_of(&emitter, in[1], p->axis);
     const ry_value_id rows = ry_emit(&emitter, RY_OP_qconv, attrs, 5, in);
     name_node(&emitter, rows, from);
     const ry_shape shape = ry_emit_shape(&emitter, y);
@@ -263,5 +297,5 @@ rynd_status ry_quantise_product(ry_quantising *z, ry_node_id id)
     if (y == RY_NO_VALUE) {
         return ry_fail_memory(z->error);
     }
-    return emit(z, &from, &attrs, p.is_conv, p.axis, in, y);
+    return emit(z, &from, &attrs, &p, in, y);
 }

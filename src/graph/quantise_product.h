@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution or product of quantised data and constant weights, as it is read. */
+/* A convolution, plain or transposed, or product of quantised data and constant weights, as it is read. */
 #ifndef RY_GRAPH_QUANTISE_PRODUCT_H
 #define RY_GRAPH_QUANTISE_PRODUCT_H
 
 #include "graph/quantise_inside.h"
+#include "graph/quantise_phases.h"
 
 typedef struct ry_quantised_product {
     ry_node_id node;
-    bool is_conv;
+    bool is_conv, is_transposed;
+    ry_phases phases;         /* is_transposed */
     bool integers;            /* an operator of integers, whose bias is in steps of the sums */
     ry_value_id x;            /* bytes, signed or unsigned */
     ry_quantiser x_quantiser; /* scale 1 where there is none */
     ry_value_id w, w_scale, w_zero; /* RY_NO_VALUE: none */
-    int axis;                       /* dim of w that counts output channels */
-    int64_t channels;               /* output */
-    ry_value_id bias;               /* RY_NO_VALUE: none */
+    int axis;         /* dim of w that counts output channels; transposed: those of a group */
+    int64_t channels; /* output */
+    ry_value_id bias; /* RY_NO_VALUE: none */
     ry_value_id y;
     ry_node_id requantise;    /* integers: the node that quantises the sums; RY_NO_NODE: none */
     ry_quantiser y_quantiser; /* scale and zero point of the requantising node */

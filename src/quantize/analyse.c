@@ -32,6 +32,12 @@ static bool is_conv(const ry_net *net, const ry_net_node *node)
            w.dtype == RYND_DTYPE_F32 && w.rank >= 3 && is_vector(net, node, 2);
 }
 
+/* With groups a scale would belong to several output channels. */
+static bool is_transposed(const ry_net *net, const ry_net_node *node)
+{
+    return is_conv(net, node) && ry_net_number(node, "group", 1) == 1;
+}
+
 static bool is_gemm(const ry_net *net, const ry_net_node *node)
 {
     return node->inputs >= 2 && is_matrix(net, node->in[1]) && is_vector(net, node, 2) &&
@@ -76,16 +82,27 @@ static const struct rule {
     ry_quant_role role;
     bool (*is)(const ry_net *net, const ry_net_node *node);
 } rules[] = {
-    {"Conv", RY_QUANT_product, is_conv},        {"Gemm", RY_QUANT_product, is_gemm},
-    {"MatMul", RY_QUANT_product, is_matmul},    {"Add", RY_QUANT_sum, is_residual},
-    {"AveragePool", RY_QUANT_pool, always},     {"GlobalAveragePool", RY_QUANT_pool, always},
-    {"MaxPool", RY_QUANT_move, is_plain_pool},  {"Concat", RY_QUANT_move, always},
-    {"Resize", RY_QUANT_move, is_plain_resize}, {"Reshape", RY_QUANT_move, always},
-    {"Transpose", RY_QUANT_move, always},       {"Flatten", RY_QUANT_move, always},
-    {"Squeeze", RY_QUANT_move, always},         {"Unsqueeze", RY_QUANT_move, always},
-    {"Slice", RY_QUANT_move, always},           {"Split", RY_QUANT_move, always},
-    {"DepthToSpace", RY_QUANT_move, always},    {"SpaceToDepth", RY_QUANT_move, always},
-    {"Identity", RY_QUANT_move, always},        {"Relu", RY_QUANT_bound, always},
+    {"Conv", RY_QUANT_product, is_conv},
+    {"Gemm", RY_QUANT_product, is_gemm},
+    {"ConvTranspose", RY_QUANT_product, is_transposed},
+    {"MatMul", RY_QUANT_product, is_matmul},
+    {"Add", RY_QUANT_sum, is_residual},
+    {"AveragePool", RY_QUANT_pool, always},
+    {"GlobalAveragePool", RY_QUANT_pool, always},
+    {"MaxPool", RY_QUANT_move, is_plain_pool},
+    {"Concat", RY_QUANT_move, always},
+    {"Resize", RY_QUANT_move, is_plain_resize},
+    {"Reshape", RY_QUANT_move, always},
+    {"Transpose", RY_QUANT_move, always},
+    {"Flatten", RY_QUANT_move, always},
+    {"Squeeze", RY_QUANT_move, always},
+    {"Unsqueeze", RY_QUANT_move, always},
+    {"Slice", RY_QUANT_move, always},
+    {"Split", RY_QUANT_move, always},
+    {"DepthToSpace", RY_QUANT_move, always},
+    {"SpaceToDepth", RY_QUANT_move, always},
+    {"Identity", RY_QUANT_move, always},
+    {"Relu", RY_QUANT_bound, always},
     {"Clip", RY_QUANT_bound, always},
 };
 
@@ -200,10 +217,6 @@ void ry_quantize_wants(const ry_quantization *q, const bool *on, bool *want, boo
         for (int i = 0; q->role[n] == RY_QUANT_move && i < node->outputs; i++) {
             wants = wants || (*node->out[i] && want[ry_quantize_tensor(q, node->out[i])]);
         }
-        if (wants && q->layers && q->role[n] == RY_QUANT_product &&
-            q->layers[q->layer_of_node[n]].bytes != RY_NO_INDEX) {
-            want[q->layers[q->layer_of_node[n]].bytes] = true;
-        }
         for (int i = 0; wants && i < ry_quantize_operands(q, n); i++) {
             want[ry_quantize_tensor(q, node->in[i])] = true;
         }
@@ -225,8 +238,7 @@ void ry_quantize_wants(const ry_quantization *q, const bool *on, bool *want, boo
     }
 }
 
-/* The tensor at the end of a layer: its output, or that of the bound behind it. */
-static uint32_t end_of(const ry_quantization *q, uint32_t n)
+uint32_t ry_quantize_end(const ry_quantization *q, uint32_t n)
 {
     const uint32_t y = ry_quantize_tensor(q, q->net->nodes[n].out[0]), bound = q->tensors[y].bound;
     return bound == RY_NO_INDEX ? y : ry_quantize_tensor(q, q->net->nodes[bound].out[0]);
@@ -235,7 +247,7 @@ static uint32_t end_of(const ry_quantization *q, uint32_t n)
 /* Is the output of a sum or average wanted, as it is or behind a bound? */
 static bool is_output_wanted(const ry_quantization *q, const bool *want, uint32_t n)
 {
-    return want[ry_quantize_tensor(q, q->net->nodes[n].out[0])] || want[end_of(q, n)];
+    return want[ry_quantize_tensor(q, q->net->nodes[n].out[0])] || want[ry_quantize_end(q, n)];
 }
 
 static bool reads_bytes(const ry_quantization *q, const bool *bytes, uint32_t n)
@@ -266,15 +278,10 @@ static void drop_lonely(ry_quantization *q, bool *on, bool *want, bool *bytes)
 
 static int axis_of(const ry_net_node *node)
 {
-    return strcmp(node->op, "Conv") == 0 ? 0 : ry_net_number(node, "transB", 0) != 0 ? 0 : 1;
-}
-
-/* Has each input channel weights of its own? */
-static bool is_depthwise(const ry_net *net, const ry_net_node *node)
-{
-    ry_tensor w;
-    return strcmp(node->op, "Conv") == 0 && ry_net_constant_of(net, node->in[1], &w) &&
-           w.dim[1] == 1 && ry_net_number(node, "group", 1) > 1;
+    return strcmp(node->op, "ConvTranspose") == 0  ? 1
+           : strcmp(node->op, "Conv") == 0         ? 0
+           : ry_net_number(node, "transB", 0) != 0 ? 0
+                                                   : 1;
 }
 
 /* Numbers the layers that are on. */
@@ -296,7 +303,6 @@ static rynd_status list_layers(ry_quantization *q, const bool *on, ry_error *err
             layer->node = n;
             layer->x = ry_quantize_tensor(q, node->in[0]);
             layer->axis = product ? axis_of(node) : -1;
-            layer->bytes = is_depthwise(q->net, node) ? end_of(q, n) : RY_NO_INDEX;
         } else {
             q->role[n] = RY_QUANT_other;
         }
@@ -327,9 +333,12 @@ static void join_ranges(ry_quantization *q)
     }
 }
 
-/* Products need the means of what they read, for the bias. */
+/* Channels are observed for the bias of products, and for shares. */
 static void find_channels(ry_quantization *q)
 {
+    for (size_t t = 0; t < q->tensor_count; t++) {
+        q->tensors[t].channel_axis = q->tensors[t].wanted ? 1 : -1;
+    }
     for (size_t i = 0; i < q->layer_count; i++) {
         const ry_quant_layer *layer = &q->layers[i];
         const ry_net_node *node = &q->net->nodes[layer->node];

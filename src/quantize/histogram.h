@@ -32,5 +32,7 @@ typedef struct ry_range {
 /* percentile: for RYND_CALIBRATION_PERCENTILE, percent of the values inside. */
 ry_range ry_histogram_range(const ry_histogram *histogram, rynd_calibration method,
                             double percentile);
+/* Mean squared error of quantising the values by a range: of rounding and clipping. */
+double ry_histogram_error(const ry_histogram *histogram, ry_range range);
 
 #endif

@@ -9,6 +9,7 @@ typedef struct inserting {
     ry_net *made;
     bool *want, *bytes;
     const char **dequantised; /* per tensor; NULL: not quantised */
+    const bool *on;           /* per layer */
     ry_error *error;
 } inserting;
 
@@ -47,6 +48,31 @@ static const char *add_node(inserting *z, const char *op, const char *const *in,
                : NULL;
 }
 
+/* Reciprocal shares along dim 1 of a tensor. NULL data: out of memory. */
+static ry_tensor reciprocals(inserting *z, uint32_t t)
+{
+    const ry_quantization *q = z->q;
+    const float *share = ry_quantize_shares(q, t);
+    ry_shape shape = {.rank = ry_net_value(q->net, q->tensors[t].name)->shape.rank};
+    for (int d = 0; d < shape.rank; d++) {
+        shape.dim[d] = d == 1 ? q->tensors[t].channels : 1;
+    }
+    float *data = RY_TAKE(z->made->arena, float, q->tensors[t].channels);
+    for (int64_t c = 0; data && c < q->tensors[t].channels; c++) {
+        data[c] = 1 / share[c];
+    }
+    return ry_tensor_row_major(RY_f32, &shape, data);
+}
+
+/* Adds the division of a tensor by its shares. NULL: out of memory. */
+static const char *add_division(inserting *z, uint32_t t)
+{
+    const char *name = z->q->tensors[t].name;
+    const ry_tensor by = reciprocals(z, t);
+    const char *in[2] = {name, by.data ? add_constant(z, name, "reciprocal_share", &by) : NULL};
+    return in[1] ? add_node(z, "Mul", in, 2, name, "shared") : NULL;
+}
+
 /* QuantizeLinear and DequantizeLinear behind a tensor that is wanted in bytes. */
 static rynd_status add_pair(inserting *z, uint32_t t)
 {
@@ -60,9 +86,11 @@ static rynd_status add_pair(inserting *z, uint32_t t)
     if (!scale.data || !zero.data) {
         return ry_fail_memory(z->error);
     }
-    const char *in[3] = {tensor->name, add_constant(z, tensor->name, "scale", &scale),
+    const bool divided = tensor->divides && ry_quantize_share_taker(z->q, z->on, t) == RY_NO_INDEX;
+    const char *in[3] = {divided ? add_division(z, t) : tensor->name,
+                         add_constant(z, tensor->name, "scale", &scale),
                          add_constant(z, tensor->name, "zero_point", &zero)};
-    if (!in[1] || !in[2]) {
+    if (!in[0] || !in[1] || !in[2]) {
         return ry_fail_memory(z->error);
     }
     in[0] = add_node(z, "QuantizeLinear", in, 3, tensor->name, "quantized");
@@ -94,10 +122,38 @@ static const char *add_dequantised(inserting *z, const char *name, const char *w
                : NULL;
 }
 
-static rynd_status quantise_weights(inserting *z, const ry_quant_layer *layer, ry_net_node *node)
+/* Reads the scales of a layer's weights and bias; the layer may take over the shares of its output. */
+static rynd_status scales_of(inserting *z, uint32_t number, ry_tensor *weights, ry_tensor *bias)
 {
+    const ry_quantization *q = z->q;
+    const ry_quant_layer *layer = &q->layers[number];
+    const uint32_t end = ry_quantize_end(q, layer->node);
+    const float *share = ry_quantize_shares(q, end);
+    *weights = layer->weight_scale;
+    *bias = layer->bias_scale;
+    if (!q->tensors[end].divides || ry_quantize_share_taker(q, z->on, end) != number) {
+        return RYND_OK;
+    }
+    const int64_t channels = ry_tensor_count(weights);
+    float *w = RY_TAKE(z->made->arena, float, channels),
+          *b = RY_TAKE(z->made->arena, float, channels);
+    RY_TRY(w && b ? RYND_OK : ry_fail_memory(z->error));
+    for (int64_t c = 0; c < channels; c++) {
+        w[c] = ((const float *)layer->weight_scale.data)[c] / share[c];
+        b[c] = q->tensors[layer->x].scale * w[c];
+    }
+    weights->data = w;
+    bias->data = b;
+    return RYND_OK;
+}
+
+static rynd_status quantise_weights(inserting *z, uint32_t number, ry_net_node *node)
+{
+    const ry_quant_layer *layer = &z->q->layers[number];
+    ry_tensor weight_scale, bias_scale;
+    RY_TRY(scales_of(z, number, &weight_scale, &bias_scale));
     const char *weights = add_dequantised(z, node->out[0], "weights", &layer->weights,
-                                          &layer->weight_scale, &layer->weight_zero, layer->axis);
+                                          &weight_scale, &layer->weight_zero, layer->axis);
     if (!weights) {
         return ry_fail_memory(z->error);
     }
@@ -105,19 +161,18 @@ static rynd_status quantise_weights(inserting *z, const ry_quant_layer *layer, r
     if (!layer->has_bias) {
         return RYND_OK;
     }
-    const char *bias =
-        add_dequantised(z, node->out[0], "bias", &layer->bias, &layer->bias_scale, NULL, 0);
+    const char *bias = add_dequantised(z, node->out[0], "bias", &layer->bias, &bias_scale, NULL, 0);
     return bias ? ry_net_set_input(z->made, node, 2, bias, z->error) : ry_fail_memory(z->error);
 }
 
 /* Does the node compute on bytes? */
-static bool is_quantised(const inserting *z, const bool *on, uint32_t n)
+static bool is_quantised(const inserting *z, uint32_t n)
 {
     const ry_quantization *q = z->q;
     const ry_net_node *node = &q->net->nodes[n];
     bool wanted = false;
     if (q->layer_of_node[n] != RY_NO_INDEX) {
-        return on[q->layer_of_node[n]];
+        return z->on[q->layer_of_node[n]];
     }
     for (int i = 0; q->role[n] == RY_QUANT_move && i < node->outputs; i++) {
         const uint32_t t = ry_quantize_tensor(q, node->out[i]);
@@ -126,21 +181,22 @@ static bool is_quantised(const inserting *z, const bool *on, uint32_t n)
     return wanted;
 }
 
-static rynd_status take_node(inserting *z, const bool *on, uint32_t n)
+static rynd_status take_node(inserting *z, uint32_t n)
 {
     const ry_quantization *q = z->q;
     ry_net_node node = q->net->nodes[n];
-    const bool quantised = is_quantised(z, on, n);
+    const bool quantised = is_quantised(z, n);
     for (int i = 0; i < node.inputs; i++) {
         const uint32_t t = ry_quantize_tensor(q, node.in[i]);
-        /* others read floats where an operator in float32 gives them */
-        if (t != RY_NO_INDEX && z->dequantised[t] && (quantised || z->bytes[t])) {
+        /* others read floats where an operator in float32 gives them, or bytes have shares */
+        if (t != RY_NO_INDEX && z->dequantised[t] &&
+            (quantised || (z->bytes[t] && !ry_quantize_shares(q, t)))) {
             RY_TRY(ry_net_set_input(z->made, &node, i, z->dequantised[t], z->error));
         }
     }
     const uint32_t layer = q->layer_of_node[n];
     if (quantised && layer != RY_NO_INDEX && q->layers[layer].axis >= 0) {
-        RY_TRY(quantise_weights(z, &q->layers[layer], &node));
+        RY_TRY(quantise_weights(z, layer, &node));
     }
     RY_TRY(ry_net_add_node(z->made, &node, z->error));
     for (int i = 0; i < node.outputs; i++) {
@@ -158,6 +214,7 @@ rynd_status ry_quantize_insert(const ry_quantization *q, const bool *on, ry_aren
                    .want = RY_TAKE(arena, bool, q->tensor_count),
                    .bytes = RY_TAKE(arena, bool, q->tensor_count),
                    .dequantised = RY_TAKE(arena, const char *, q->tensor_count),
+                   .on = on,
                    .error = error};
     if (!z.want || !z.bytes || !z.dequantised) {
         return ry_fail_memory(error);
@@ -169,7 +226,7 @@ rynd_status ry_quantize_insert(const ry_quantization *q, const bool *on, ry_aren
         RY_TRY(q->tensors[t].producer == RY_NO_INDEX ? add_pair(&z, t) : RYND_OK);
     }
     for (uint32_t n = 0; n < q->net->node_count; n++) {
-        RY_TRY(take_node(&z, on, n));
+        RY_TRY(take_node(&z, n));
     }
     return RYND_OK;
 }

@@ -3,8 +3,7 @@
  * says that: DequantizeLinear before an operator, QuantizeLinear behind it (QDQ).
  *
  * A tensor is quantised if a quantised operator reads it. So the output of a layer that only float32
- * operators read stays in float32; but not a depthwise convolution's, for which there are kernels
- * with outputs of 8 bits only. */
+ * operators read stays in float32. */
 #ifndef RY_QUANTIZE_QUANTIZE_H
 #define RY_QUANTIZE_QUANTIZE_H
 
@@ -23,25 +22,35 @@ typedef enum ry_quant_role {
     RY_QUANT_bound,   /* Relu, Clip: part of the operator before it */
 } ry_quant_role;
 
+/* The observed values of a channel. */
+typedef struct ry_quant_channel {
+    double sum, squares;
+    float low, high; /* least and largest, or zero */
+} ry_quant_channel;
+
 typedef struct ry_quant_tensor {
     const char *name;
     uint32_t producer; /* node; RY_NO_INDEX: an input of the model */
     uint32_t root;     /* the tensor whose range it shares; its own index: itself */
     bool wanted;       /* quantised if all layers are */
     uint32_t bound;    /* Relu or Clip behind the tensor; RY_NO_INDEX: none */
-    int channel_axis;  /* axis for `mean`; -1: no means are needed */
+    int channel_axis;  /* axis of `channel`; -1: not observed */
     int64_t channels;  /* 0: not observed yet */
-    double *mean;      /* per channel */
-    uint64_t mean_count;
+    ry_quant_channel *channel;
+    uint64_t channel_count; /* values of a channel */
     ry_histogram *histogram;
     float scale; /* after ry_quantize_choose */
     int zero;    /* zero point as uint8 */
+    /* Root: the bytes are of value / share[channel], and the weights that read them are times
+     * share[channel]. NULL: all 1. */
+    float *share;
+    int64_t first_share; /* the place of channel 0 among the root's shares */
+    bool divides; /* its shares are taken off before it is quantised; the others have bytes */
 } ry_quant_tensor;
 
 typedef struct ry_quant_layer {
     uint32_t node, x; /* x: the tensor it reads first */
     int axis;         /* axis of the weights' output channels; -1: no weights */
-    uint32_t bytes;   /* the tensor at its end, if a depthwise layer: kernels give bytes only */
     /* made by ry_quantize_weights */
     ry_tensor weights, weight_scale, weight_zero, bias, bias_scale;
     bool has_bias;
@@ -73,10 +82,20 @@ rynd_status ry_quantize_equalise(ry_net *net, ry_error *error);
 rynd_status ry_quantize_analyse(const ry_net *net, ry_arena *arena, ry_quantization *q,
                                 ry_error *error);
 
-/* Chooses scales and zero points from the histograms, and quantises the weights. */
+/* Chooses scales and zero points from the histograms, shares of channels, and quantises the
+ * weights. `method` is not AUTO. It may be called again. */
 rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, double percentile,
                                ry_error *error);
 rynd_status ry_quantize_weights(ry_quantization *q, ry_quant_layer *layer, ry_error *error);
+
+/* Gives the channels of a tensor shares where that makes less noise at the outputs of the
+ * convolutions that read it. Scales and zero points are chosen. */
+rynd_status ry_quantize_choose_shares(ry_quantization *q, ry_error *error);
+/* The shares of a tensor's channels; NULL: all 1. */
+const float *ry_quantize_shares(const ry_quantization *q, uint32_t tensor);
+/* The layer whose output takes over the shares of a tensor, when the layers with on[layer] are
+ * quantised; RY_NO_INDEX: none, the tensor must be divided. */
+uint32_t ry_quantize_share_taker(const ry_quantization *q, const bool *on, uint32_t tensor);
 
 /* Which tensors are quantised when the layers with on[layer] are: want[tensor_count]; and which
  * tensors an operator on bytes gives: bytes[tensor_count]. */
@@ -88,6 +107,8 @@ rynd_status ry_quantize_insert(const ry_quantization *q, const bool *on, ry_aren
 /* The index of a tensor; RY_NO_INDEX: it is none (a constant, no float32, absent). */
 uint32_t ry_quantize_tensor(const ry_quantization *q, const char *name);
 uint32_t ry_quantize_root(const ry_quantization *q, uint32_t tensor);
+/* The tensor at the end of the layer of a node: its output, or that of the bound behind it. */
+uint32_t ry_quantize_end(const ry_quantization *q, uint32_t node);
 /* Number of inputs of a node that are tensors to be quantised. */
 int ry_quantize_operands(const ry_quantization *q, uint32_t node);
 

@@ -130,3 +130,8 @@ ry_range ry_histogram_range(const ry_histogram *h, rynd_calibration method, doub
     }
     return (ry_range){fmax(fmin(r.low, 0), h->low), fmin(fmax(r.high, 0), h->high)};
 }
+
+double ry_histogram_error(const ry_histogram *h, ry_range range)
+{
+    return h->width > 0 && h->count > 0 ? squared_error(h, range) / (double)h->count : 0;
+}

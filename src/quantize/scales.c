@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scales and zero points of tensors, and quantised weights and biases. */
+#include "onnx/net_attributes.h"
+#include "onnx/wire.h"
 #include "quantize/quantize.h"
 
 #include <float.h>
@@ -37,11 +39,17 @@ rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, doub
 {
     join_histograms(q);
     for (uint32_t t = 0; t < q->tensor_count; t++) {
+        q->tensors[t].share = NULL;
+        q->tensors[t].first_share = 0;
+        q->tensors[t].divides = false;
+    }
+    for (uint32_t t = 0; t < q->tensor_count; t++) {
         if (q->tensors[t].root == t && q->tensors[t].histogram) {
             set_scale(&q->tensors[t],
                       ry_histogram_range(q->tensors[t].histogram, method, percentile));
         }
     }
+    RY_TRY(ry_quantize_choose_shares(q, error));
     for (uint32_t t = 0; t < q->tensor_count; t++) {
         const ry_quant_tensor *root = &q->tensors[ry_quantize_root(q, t)];
         q->tensors[t].scale = root->scale;
@@ -117,16 +125,53 @@ static void choose_scales(const ry_quantization *q, const ry_quant_layer *layer,
 /* The mean of an input channel; of all channels if they were not observed one by one. */
 static double mean_of(const ry_quant_tensor *x, int64_t channel)
 {
-    return x->mean && channel < x->channels && x->mean_count
-               ? x->mean[channel] / (double)x->mean_count
+    return x->channel && channel < x->channels && x->channel_count
+               ? x->channel[channel].sum / (double)x->channel_count
                : 0;
+}
+
+/* Weights as they are rounded: times the shares of the channels that they read. */
+static const float *shared_weights(ry_quantization *q, const ry_quant_layer *layer,
+                                   const ry_tensor *w, int64_t groups)
+{
+    const float *share = ry_quantize_shares(q, layer->x);
+    const int64_t count = ry_tensor_count(w);
+    float *to = share ? RY_TAKE(q->arena, float, count + 1) : NULL;
+    const int64_t taps = to ? count / (w->dim[0] * w->dim[1]) : 1;
+    for (int64_t i = 0; to && i < count; i++) {
+        const int64_t row = i / taps, channel = groups > 1 ? row : row % w->dim[1];
+        to[i] = ((const float *)w->data)[i] * share[channel];
+    }
+    return share ? to : w->data;
+}
+
+typedef struct weight_uses {
+    int64_t groups;
+    double positions; /* a weight adds to one of so many outputs */
+} weight_uses;
+
+/* A weight of a transposed convolution adds to one of so many outputs: the product of strides. */
+static rynd_status read_positions(const ry_net *net, const ry_net_node *node, double *positions,
+                                  ry_error *error)
+{
+    ry_attribute_record strides;
+    bool found = strcmp(node->op, "ConvTranspose") == 0, bad = false;
+    *positions = 1;
+    if (found) {
+        RY_TRY(ry_net_attribute(net, node, "strides", &strides, &found, error));
+    }
+    for (uint64_t stride; found && ry_packed_varint(&strides.numbers, &stride, &bad);) {
+        *positions *= (double)stride;
+    }
+    return RYND_OK;
 }
 
 /* Rounds the weights, and sums up each channel's error for the mean input: `shift`. */
 static void round_weights(const ry_quantization *q, const ry_quant_layer *layer,
-                          const weight_view *view, int64_t groups, double *shift)
+                          const weight_view *view, const weight_uses *uses, double *shift)
 {
     const ry_quant_tensor *x = &q->tensors[layer->x];
+    const float *share = ry_quantize_shares(q, layer->x);
     const float *scale = layer->weight_scale.data;
     int8_t *to = layer->weights.data;
     /* Conv: dim 1 is the input channel, dims behind it taps. A matrix: the other dim. */
@@ -135,14 +180,17 @@ static void round_weights(const ry_quantization *q, const ry_quant_layer *layer,
         for (int64_t c = 0; c < view->channels; c++) {
             const int64_t begin = (o * view->channels + c) * view->inner;
             const float s = scale[q->per_tensor ? 0 : c];
-            const int64_t first =
-                layer->weights.rank > 2 ? c / (view->channels / groups) * layer->weights.dim[1] : 0;
+            const int64_t first = layer->weights.rank > 2
+                                      ? c / (view->channels / uses->groups) * layer->weights.dim[1]
+                                      : 0;
             for (int64_t i = 0; i < view->inner; i++) {
                 const float w = view->data[begin + i];
                 const float steps = rintf(w / s);
                 to[begin + i] = (int8_t)fminf(fmaxf(steps, -INT8_MAX), INT8_MAX);
-                const int64_t in = view->outer > 1 ? o : first + i / taps;
-                shift[c] += ((double)w - (double)to[begin + i] * (double)s) * mean_of(x, in);
+                const int64_t in = layer->axis == 1 ? o : first + i / taps;
+                const double mean =
+                    mean_of(x, in) / (share ? (double)share[in] : 1) / uses->positions;
+                shift[c] += ((double)w - (double)to[begin + i] * (double)s) * mean;
             }
         }
     }
@@ -172,7 +220,10 @@ rynd_status ry_quantize_weights(ry_quantization *q, ry_quant_layer *layer, ry_er
     if (node->inputs > 2 && *node->in[2]) {
         ry_net_constant_of(q->net, node->in[2], &bias);
     }
-    const weight_view view = view_of(&w, layer->axis);
+    weight_uses uses = {.groups = (int64_t)ry_net_number(node, "group", 1)};
+    RY_TRY(read_positions(q->net, node, &uses.positions, error));
+    weight_view view = view_of(&w, layer->axis);
+    view.data = shared_weights(q, layer, &w, uses.groups);
     const int rank = q->per_tensor ? 0 : 1;
     const bool is_matmul = strcmp(node->op, "MatMul") == 0;
     layer->has_bias = !is_matmul && (bias.data || q->correct);
@@ -183,11 +234,11 @@ rynd_status ry_quantize_weights(ry_quantization *q, ry_quant_layer *layer, ry_er
     layer->bias_scale = make_tensor(q, RY_f32, rank, &view.channels);
     double *shift = RY_TAKE(q->arena, double, view.channels);
     if (!layer->weights.data || !layer->weight_scale.data || !layer->weight_zero.data ||
-        !layer->bias.data || !layer->bias_scale.data || !shift) {
+        !layer->bias.data || !layer->bias_scale.data || !shift || !view.data) {
         return ry_fail_memory(error);
     }
     choose_scales(q, layer, &view, &bias, layer->weight_scale.data);
-    round_weights(q, layer, &view, (int64_t)ry_net_number(node, "group", 1), shift);
+    round_weights(q, layer, &view, &uses, shift);
     round_bias(q, layer, &bias, shift, view.channels);
     return RYND_OK;
 }

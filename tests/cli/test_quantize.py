@@ -148,8 +148,52 @@ def test_equalising_helps(ran, tmp_path):
         helper.make_node("Conv", ["d", "w2"], ["y"], kernel_shape=[1, 1])]
     model = save(tmp_path / "m.onnx", nodes, [numpy_helper.from_array(w0 * factor, "w0"), numpy_helper.from_array(w1 / factor, "w1"), weights("w2", (4, 8, 1, 1), 2)], 13)
     data = examples(tmp_path / "d.npz")
-    snr = [ran("quantize", model, "--data", data, "-o", tmp_path / "q.onnx", "--json", *options).results[0]["output_snr"] for options in ([], ["--equalise"])]
+    snr = [ran("quantize", model, "--data", data, "-o", tmp_path / "q.onnx", "--json", *options).results[0]["output_snr"] for options in (["--per-tensor"], ["--per-tensor", "--equalise"])]
     assert snr[1] > snr[0] + 3, snr
+
+
+@pytest.mark.parametrize("between", ["nothing", "relu", "silu"])
+def test_channels_have_shares(ran, tmp_path, between):
+    """One scale would leave nothing of channels that are a thousand times smaller than others."""
+    size = np.logspace(0, 3, 16)[:, None, None, None]
+    random = np.random.default_rng(0)
+    w0, w1 = random.uniform(0.5, 1.5, (16, 3, 1, 1)) * size, random.standard_normal((16, 1, 3, 3)) / size
+    nodes = [helper.make_node("Conv", ["x", "w0"], ["c0"], "uneven")]
+    last = "c0"
+    if between == "relu":
+        nodes, last = nodes + [helper.make_node("Relu", ["c0"], ["a"])], "a"
+    if between == "silu":
+        nodes, last = nodes + [helper.make_node("Sigmoid", ["c0"], ["s"]), helper.make_node("Mul", ["c0", "s"], ["a"])], "a"
+    nodes.append(helper.make_node("Conv", [last, "w1"], ["y"], "depthwise", group=16, pads=[1] * 4))
+    arrays = [numpy_helper.from_array(w.astype(np.float32), name) for name, w in (("w0", w0), ("w1", w1))]
+    model, out = save(tmp_path / "m.onnx", nodes, arrays, 13), tmp_path / "q.onnx"
+    data = examples(tmp_path / "d.npz")
+    ran("quantize", model, "--data", data, "-o", out)
+    divisions = [node for node in onnx.load(out).graph.node if node.op_type == "Mul" and "share" in node.output[0]]
+    assert len(divisions) == (between == "silu")  # weights of the first layer take the others over
+    x = np.load(data)["x"][:1]
+    assert decibel(by_onnxruntime(model, x), by_onnxruntime(out, x)) > 33
+    assert decibel(by_onnxruntime(out, x), by_rynd(ran, tmp_path, out, x)) > 60
+    kept = tmp_path / "kept.onnx"
+    ran("quantize", model, "--data", data, "-o", kept, "--keep-float", "1")
+    assert decibel(by_onnxruntime(model, x), by_onnxruntime(kept, x)) > 33
+
+
+@pytest.mark.parametrize("options", [[], ["--per-tensor"]])
+def test_transposed_convolution(ran, tmp_path, options):
+    nodes = [helper.make_node("Conv", ["x", "w0"], ["a"], "first", pads=[1] * 4), helper.make_node("ConvTranspose", ["a", "w1", "b1"], ["b"], "up", strides=[2, 2], pads=[1] * 4),
+             helper.make_node("Relu", ["b"], ["c"]), helper.make_node("Conv", ["c", "w2"], ["y"], "last")]
+    arrays = [weights("w0", (8, 3, 3, 3), 1), weights("w1", (8, 6, 4, 4), 2), weights("b1", (6,), 3), weights("w2", (4, 6, 1, 1), 4)]
+    model, out = save(tmp_path / "m.onnx", nodes, arrays, 13), tmp_path / "q.onnx"
+    data = examples(tmp_path / "d.npz")
+    result = ran("quantize", model, "--data", data, "-o", out, "--json", *options).results[0]
+    assert [layer["name"] for layer in result["layers"]] == ["first", "up", "last"]
+    assert all(layer["snr"] > 25 for layer in result["layers"]) and result["output_snr"] > 25
+    x = np.load(data)["x"][:1]
+    assert decibel(by_onnxruntime(model, x), by_onnxruntime(out, x)) > 25
+    assert decibel(by_onnxruntime(out, x), by_rynd(ran, tmp_path, out, x)) > 45
+    steps = ran("plan", out, "--json", "-q").results[0]["nodes"]
+    assert next(step["kernel"] for step in steps if step["name"] == "up").startswith("qconv")
 
 
 def test_keep_float(ran, tmp_path):
@@ -286,6 +330,28 @@ def test_other_commands_know_it(ran, tmp_path):
         nodes = ran(command, out, "--json", "-q").results[0]["nodes"]
         assert names <= {node["name"] for node in nodes if node["kernel"].startswith("qconv")}, command
     assert any("qconv" in problem["problem"] for problem in ran("tune", out, "--json", "-q", "--budget", "0.2").results[0]["problems"])
+
+
+def test_parts_stay_quantised(ran, tmp_path):
+    """Parts of a quantised network have integer weights, wherever the file dequantises them."""
+    side, channels = 28, 256
+    names = [f"w{i}" for i in range(4)]
+    nodes = [helper.make_node("Conv", ["x" if i == 0 else f"a{i}", name], [f"a{i + 1}" if i < 3 else "y"], f"conv{i}") for i, name in enumerate(names)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, channels, side, side])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [weights(name, (channels, channels, 1, 1), i, 0.05) for i, name in enumerate(names)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), tmp_path / "m.onnx")
+    np.savez(tmp_path / "d.npz", x=np.random.default_rng(0).standard_normal((2, channels, side, side)).astype(np.float32))
+    ran("quantize", tmp_path / "m.onnx", "--data", tmp_path / "d.npz", "-o", tmp_path / "q.onnx")
+    quantised = onnx.load(tmp_path / "q.onnx")
+    first = [node for node in quantised.graph.node if "weights" in node.output[0]]
+    rest = [node for node in quantised.graph.node if "weights" not in node.output[0]]
+    del quantised.graph.node[:]
+    quantised.graph.node.extend(first + rest)
+    onnx.save(quantised, tmp_path / "q.onnx")
+    (tmp_path / "devices").write_text("device a cpu threads=1\ndevice b cpu threads=1\nlink a b bandwidth=1e10 latency=1e-6\n")
+    whole = ran("predict", tmp_path / "q.onnx", "--json", "-q", "--threads", "1").results[0]["time"]["median"]
+    placed = ran("place", tmp_path / "q.onnx", "--devices", tmp_path / "devices", "--objective", "throughput", "--json", "-q").results[0]
+    assert placed["period"] < 0.9 * whole, placed
 
 
 def test_float16(ran, tmp_path):

@@ -504,7 +504,7 @@ class QuantizedInfo(NamedTuple):
     float_seconds: float
 
 class Quantizer:
-    def __init__(self, model: Model, calibrate: str = "mse", percentile: float = 99.999, activations: str = "u8", per_tensor: bool = False,
+    def __init__(self, model: Model, calibrate: str = "auto", percentile: float = 99.999, activations: str = "u8", per_tensor: bool = False,
                  bias_correction: bool = True, equalise: bool = False, samples: int = 4, batch: int | None = None,
                  dims: Mapping[str, int] | None = None, progress: Callable[[int, int], object] | None = None) -> None: ...
     @property

@@ -27,7 +27,7 @@ class Quantizer(_rynd.Quantizer):
         quantizer.keep_float(2)              # optional: the two worst layers stay in float32
         quantizer.save("int8.onnx")
 
-    model: a Model of float32 on the CPU. calibrate: "mse", "minmax", "percentile" or "entropy". percentile: of the values inside the range.
+    model: a Model of float32 on the CPU. calibrate: "auto", "mse", "minmax", "percentile" or "entropy". percentile: of the values inside the range.
     activations: "u8" or "i8". per_tensor: one scale for all weights of a layer. bias_correction: biases make up for the mean error of rounded
     weights. equalise: first balances channels between neighbouring convolutions. samples: examples that errors are measured on.
     batch, dims: sizes of open dimensions, as Model.plan has them. progress: called with (done, all) while layers are measured.
@@ -36,7 +36,7 @@ class Quantizer(_rynd.Quantizer):
     ArgumentError. One thread at a time.
     """
 
-    def __new__(cls, model, calibrate="mse", percentile=99.999, activations="u8", per_tensor=False, bias_correction=True, equalise=False,
+    def __new__(cls, model, calibrate="auto", percentile=99.999, activations="u8", per_tensor=False, bias_correction=True, equalise=False,
                 samples=4, batch=None, dims=None, progress=None):
         if activations not in ("u8", "i8"):
             raise ArgumentError(f"activations {activations!r}: give 'u8' or 'i8'")

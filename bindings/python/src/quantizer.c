@@ -23,7 +23,7 @@ static bool find_calibration(const char *word, rynd_calibration *calibration)
             return true;
         }
     }
-    py_fail_value("calibrate '%s': give mse, minmax, percentile or entropy", word);
+    py_fail_value("calibrate '%s': give auto, mse, minmax, percentile or entropy", word);
     return false;
 }
 

@@ -128,10 +128,30 @@ static void floats_are_bounded(void **state)
     }
 }
 
+/* A zero point that is no whole number: the sum is rounded once more. */
+static void zero_points_may_be_fractions(void **state)
+{
+    (void)state;
+    const double x[] = {NAN, 300, 1.5, 2.25, -9, 100.75, 0, 7},
+                 y[] = {0, 255, 12, 12, 2, 112, 10, 18};
+    kernel_case c;
+    kernel_case_begin(&c, RY_OP_expr);
+    assert_int_equal(ry_expr_parse("saturate(round(x0 / x1) + x2, u8)", NULL, 0, &c.arena,
+                                   &c.attrs.expr.program, NULL),
+                     RYND_OK);
+    kernel_case_values(&c, RY_f32, "1x8", x);
+    add_number(&c, RY_f32, 1);
+    add_number(&c, RY_f32, 10.5);
+    kernel_case_output(&c, RY_u8, "1x8");
+    kernel_case_known(&c, "expr_ref", y, 8, 0);
+    kernel_case_check_isas(&c, "expr", 0);
+    kernel_case_end(&c);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tables_are_exact),
-                                       cmocka_unit_test(products_are_exact),
-                                       cmocka_unit_test(floats_are_bounded)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_are_exact), cmocka_unit_test(products_are_exact),
+        cmocka_unit_test(floats_are_bounded), cmocka_unit_test(zero_points_may_be_fractions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,9 +124,10 @@ static void depthwise_is_exact(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof depthwise / sizeof *depthwise; i++) {
-        for (uint32_t seed = 1; seed < 4; seed++) {
+        static const what kinds[] = {BYTES, FLOATS, SUMS};
+        for (uint32_t seed = 0; seed < 9; seed++) {
             kernel_case c;
-            begin(&c, &depthwise[i], BYTES, 10 * (uint32_t)i + seed);
+            begin(&c, &depthwise[i], kinds[seed / 3], 10 * (uint32_t)i + seed);
             kernel_case_check_isas(&c, "qconv_depthwise", 0);
             kernel_case_end(&c);
         }

@@ -67,7 +67,13 @@ static void release(compiler *c, int reg)
 static ry_expr_step *emit(compiler *c, ry_expr_step_kind kind, uint8_t type, int y, int a)
 {
     ry_expr_step *step = &c->step[c->steps++];
-    *step = (ry_expr_step){.kind = (uint8_t)kind, .type = type, .y = (uint16_t)y, .a = (uint16_t)a};
+    /* an operand that the step lacks is no other register */
+    *step = (ry_expr_step){.kind = (uint8_t)kind,
+                           .type = type,
+                           .y = (uint16_t)y,
+                           .a = (uint16_t)a,
+                           .b = (uint16_t)a,
+                           .c = (uint16_t)a};
     return step;
 }
 
@@ -254,8 +260,8 @@ static void emit_code(compiler *c, int i, const int *value, uint8_t type, bool s
     ry_expr_step *step = emit(c, scalar ? RY_STEP_SCALAR : RY_STEP_VECTOR, type, i, at[0]);
     step->code = (uint16_t)code;
     step->single = single;
-    step->b = (uint16_t)at[1];
-    step->c = (uint16_t)at[2];
+    step->b = (uint16_t)at[operands > 1 ? 1 : 0];
+    step->c = (uint16_t)at[operands > 2 ? 2 : 0];
     for (int k = 0; k < operands; k++) {
         if (made[k]) {
             release(c, at[k]);

@@ -3,6 +3,8 @@
  * that their values between stay in registers. */
 #include "kernels/cpu/expr/expr_fuse.h"
 
+#include <string.h>
+
 enum { FUSED = 4 };
 
 typedef struct pattern {
@@ -31,8 +33,8 @@ static int readers(const ry_expr_step *step, int count, uint16_t reg)
 {
     int found = 0;
     for (int i = 0; i < count; i++) {
-        found += (step[i].kind != RY_STEP_LOAD && step[i].a == reg) || step[i].b == reg ||
-                 step[i].c == reg;
+        found += step[i].kind != RY_STEP_LOAD &&
+                 (step[i].a == reg || step[i].b == reg || step[i].c == reg);
     }
     return found;
 }
@@ -66,8 +68,22 @@ static void join(ry_expr_step *step, int at, int *count, ry_expr_step fused)
     *count -= FUSED - 1;
 }
 
+/* Steps of single values, which read nothing else, go before the others: chains stay together. */
+static void singles_first(ry_expr_step *step, int count)
+{
+    int singles = 0;
+    for (int i = 0; i < count; i++) {
+        const ry_expr_step moved = step[i];
+        if (moved.single) {
+            memmove(step + singles + 1, step + singles, (size_t)(i - singles) * sizeof *step);
+            step[singles++] = moved;
+        }
+    }
+}
+
 void ry_expr_fuse(const ry_expr_plan *plan, ry_expr_step *step, int *count)
 {
+    singles_first(step, *count);
     for (int i = 0; i + FUSED <= *count; i++) {
         const ry_expr_step *first = &step[i];
         if (matches(plan, step, i, *count, dequantise)) {

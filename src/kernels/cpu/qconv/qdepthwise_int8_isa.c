@@ -5,6 +5,8 @@
 #include "kernels/cpu/qconv/qdepthwise_plan.h"
 #include "kernels/cpu/qconv/requantise.h"
 
+#include <string.h>
+
 enum { BYTES = 4 * RY_W }; /* channels of a block */
 
 /* A block's packed memory: weights [column of the window][quad][vector], starts, scales; each
@@ -69,7 +71,9 @@ static void pack(const ry_cpu_launch *launch, size_t task)
                 : 0;
         start[i] =
             (int32_t)((uint32_t)bias - (uint32_t)problem->attrs.qconv.x_zero * (uint32_t)sum);
-        scale[i] = real ? ((const float *)launch->in[4])[channel * problem->in[4].stride[0]] : 0;
+        scale[i] = real && ry_problem_has_input(problem, 4)
+                       ? ((const float *)launch->in[4])[channel * problem->in[4].stride[0]]
+                       : 0;
     }
 }
 
@@ -122,11 +126,10 @@ static void interleave(const qdepthwise_plan *plan, const uint8_t *image, const 
     }
 }
 
-/* One output: `quads` quads a column of the window, of `taps` columns `step` bytes apart. */
-RY_INLINE void output(const int32_t *x, const block *b, const int64_t quads, const int64_t taps,
-                      int64_t step, const ry_ends *ends, uint8_t *y, int64_t channels)
+/* Sums of an output: `quads` quads a column of the window, of `taps` columns `step` bytes apart. */
+RY_INLINE void add_taps(const int32_t *x, const block *b, const int64_t quads, const int64_t taps,
+                        int64_t step, ry_vi sum[QDEPTHWISE_TAPS])
 {
-    ry_vi sum[QDEPTHWISE_TAPS];
 #pragma GCC unroll 4
     for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
         sum[k] = ry_vi_load(b->start + k * RY_W);
@@ -141,6 +144,14 @@ RY_INLINE void output(const int32_t *x, const block *b, const int64_t quads, con
             }
         }
     }
+}
+
+/* An output of bytes. */
+RY_INLINE void output(const int32_t *x, const block *b, const int64_t quads, const int64_t taps,
+                      int64_t step, const ry_ends *ends, uint8_t *y, int64_t channels)
+{
+    ry_vi sum[QDEPTHWISE_TAPS];
+    add_taps(x, b, quads, taps, step, sum);
 #pragma GCC unroll 4
     for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
         sum[k] = ry_requantise(ends, sum[k], ry_vf_load(b->scale + k * RY_W));
@@ -165,6 +176,45 @@ static void strip(const qdepthwise_plan *plan, const int32_t *x, const block *b,
     }
 }
 
+/* Stores the words of a block: every four lanes hold neighbouring channels. */
+RY_INLINE void store_words(int32_t *y, const int32_t word[BYTES], const int32_t lane[BYTES],
+                           int64_t channels)
+{
+    enum { NEXT = 4 };
+    for (int c = 0; c < BYTES; c += NEXT) {
+        const int64_t rest = channels - lane[c];
+        if (rest >= NEXT) {
+            memcpy(y + lane[c], word + c, NEXT * sizeof *y);
+        } else if (rest > 0) {
+            memcpy(y + lane[c], word + c, (size_t)rest * sizeof *y);
+        }
+    }
+}
+
+/* The same with y in float32, or in int32 without scales: words of 32 bits. */
+static void strip_words(const qdepthwise_plan *plan, const int32_t *x, const block *b,
+                        int64_t count, bool scaled, int32_t *y, int64_t channels)
+{
+    const int64_t column = plan->quads * BYTES;
+    int32_t lane[BYTES], word[BYTES];
+    find_lanes(lane);
+    for (int64_t i = 0; i < count; i++, y += plan->y_step[2]) {
+        ry_vi sum[QDEPTHWISE_TAPS];
+        add_taps(x + i * plan->stride[2] * column, b, plan->quads, plan->kernel[2],
+                 plan->dilation[2] * column, sum);
+        for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
+            if (scaled) {
+                const ry_vf scale = ry_vf_load(b->scale + k * RY_W);
+                ry_vf_store((float *)(void *)(word + k * RY_W),
+                            ry_vf_mul(ry_vf_from_vi(sum[k]), scale));
+            } else {
+                ry_vi_store(word + k * RY_W, sum[k]);
+            }
+        }
+        store_words(y, word, lane, channels);
+    }
+}
+
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const qdepthwise_plan *plan = launch->state;
@@ -174,8 +224,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
     ry_cut_task(&plan->cut, task, range);
     const int64_t q[2] = {range[1].first, range[2].first};
     const uint8_t *image = (const uint8_t *)launch->in[0] + range[0].first * plan->x_batch;
-    uint8_t *row = (uint8_t *)launch->out[0] + range[0].first * plan->y_batch +
-                   q[0] * plan->y_step[0] + q[1] * plan->y_step[1];
+    const int64_t row =
+        range[0].first * plan->y_batch + q[0] * plan->y_step[0] + q[1] * plan->y_step[1];
     for (int64_t i = 0; i < plan->blocks; i++) {
         const int64_t channels = ry_min(BYTES, plan->channels - i * BYTES);
         const block b = block_of(plan, launch->packed, i);
@@ -185,8 +235,14 @@ static void run(const ry_cpu_launch *launch, size_t task)
                        (count - 1) * plan->stride[2] + (plan->kernel[2] - 1) * plan->dilation[2] +
                            1,
                        channels, (uint8_t)attrs->x_zero, launch->scratch);
-            strip(plan, launch->scratch, &b, count, &ends,
-                  row + first * plan->y_step[2] + i * BYTES, channels);
+            const int64_t at = row + first * plan->y_step[2] + i * BYTES;
+            if (plan->words) {
+                strip_words(plan, launch->scratch, &b, count, attrs->dequantise,
+                            (int32_t *)launch->out[0] + at, channels);
+            } else {
+                strip(plan, launch->scratch, &b, count, &ends, (uint8_t *)launch->out[0] + at,
+                      channels);
+            }
         }
     }
 }

@@ -36,6 +36,7 @@ static void describe(const ry_query *query, qdepthwise_plan *plan)
     }
     plan->width = QDEPTHWISE_TAPS * query->kernel->simd.width;
     plan->blocks = ry_ceil_div(plan->channels, plan->width);
+    plan->words = ry_type_of(y) != RY_u8;
     plan->rows = plan->kernel[0] * plan->kernel[1];
     plan->quads = ry_ceil_div(plan->rows, QDEPTHWISE_TAPS);
     const int64_t field = (plan->kernel[2] - 1) * plan->dilation[2],
@@ -73,7 +74,7 @@ bool ry_qdepthwise_takes(const ry_problem *problem)
     return problem->attrs.qconv.groups == x->dim[1] && y->dim[1] == x->dim[1] && taps <= MAX_TAPS &&
            field <= MAX_TAPS && is_channels_last(x) && is_channels_last(y) &&
            ry_tensor_is_row_major(w) && !ry_problem_has_input(problem, 3) &&
-           ry_problem_has_input(problem, 4) && !problem->attrs.qconv.dequantise;
+           ry_type_of(y) != RY_f64;
 }
 
 rynd_status ry_qdepthwise_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -93,10 +94,11 @@ rynd_status ry_qdepthwise_prepare(const ry_query *query, ry_prepared *prepared, 
         .pack_tasks = (size_t)plan.blocks,
         .scratch = ry_aligned((size_t)(plan.columns * plan.quads * QDEPTHWISE_TAPS * plan.width))};
     const struct ry_qconv_costs *cost = &ry_costs_asked(query)->qconv;
-    const double cycles =
-        vectors * (columns * (double)plan.quads * cost->interleave +
-                   (double)plan.out[2] * ((double)quads * cost->taps + cost->finish)) +
-        rows * cost->row;
+    /* words are stored one by one */
+    const double finish = cost->finish + (plan.words ? (double)plan.width : 0);
+    const double cycles = vectors * (columns * (double)plan.quads * cost->interleave +
+                                     (double)plan.out[2] * ((double)quads * cost->taps + finish)) +
+                          rows * cost->row;
     prepared->work[0] = ry_work_of_cycles((ry_work){cycles, 0}, query->kernel->simd.width);
     return RYND_OK;
 }

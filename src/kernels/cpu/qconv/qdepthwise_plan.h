@@ -25,6 +25,7 @@ typedef struct qdepthwise_plan {
     int64_t quads;                     /* lanes that they fill */
     int64_t columns;                   /* columns of x that a strip of outputs covers */
     int64_t strip;                     /* outputs of a strip */
+    bool words;                        /* y has 32 bits an element */
     int64_t block_bytes;               /* packed: weights, starts and scales of a block */
     ry_task_cut cut;                   /* images, planes, rows of y */
 } qdepthwise_plan;

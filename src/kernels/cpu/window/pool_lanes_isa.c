@@ -3,11 +3,14 @@
  *
  * NCHW: an output row at a time. Without indices the window's input rows are joined into one row of
  * values, then the row's taps. With indices each tap of each input row meets the best so far.
- * NHWC: an output position at a time, in blocks of channels. */
+ * NHWC: an output position at a time, in blocks of channels. Maxima of bytes join the window's input
+ * rows first, as NCHW does: a position has few bytes. */
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/simd/half.h"
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/window/pool_plan.h"
+
+#include <string.h>
 
 enum { BLOCK = 256 }; /* channels */
 
@@ -314,6 +317,33 @@ static void position(const pooling *p, int64_t image, int64_t row, int64_t o, in
     }
 }
 
+/* A row of maxima of bytes, channels last. */
+static void bytes_row(const pooling *p, int64_t image, int64_t row)
+{
+    const pool_plan *s = p->plan;
+    const ry_window_axis *w = pool_along(&s->window);
+    const pool_row *t = pool_rows(s) + row;
+    const int64_t *offset = pool_offsets(s) + t->begin, base = image * s->channels * s->in_size;
+    const size_t channels = (size_t)s->channels;
+    p->loops->begin(p->row, w->in * s->channels, p->how);
+    for (int64_t k = 0; k < t->count; k++) {
+        p->loops->join(p->row, p->x, base + offset[k], w->in * s->channels, p->how);
+    }
+    char *y = (char *)p->y + (size_t)((image * s->rows + row) * w->out) * channels;
+    for (int64_t o = 0; o < w->out; o++, y += channels) {
+        const pool_column *column = pool_columns(s) + o;
+        if (column->count == 0) {
+            p->loops->begin(y, s->channels, p->how);
+            continue;
+        }
+        memcpy(y, (const char *)p->row + (size_t)column->first * channels, channels);
+        for (int64_t j = 1; j < column->count; j++) {
+            p->loops->join(y, p->row, (column->first + j * w->dilation) * s->channels, s->channels,
+                           p->how);
+        }
+    }
+}
+
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const pool_plan *s = launch->state;
@@ -338,6 +368,10 @@ static void run(const ry_cpu_launch *launch, size_t task)
             plane_row_indexed(&p, plane, row);
         } else if (s->path == POOL_ROWS) {
             plane_row(&p, plane, row);
+        }
+        if (s->byte_rows) {
+            bytes_row(&p, plane, row);
+            continue;
         }
         for (int64_t o = 0; o < w->out && s->path == POOL_CHANNELS; o++) {
             for (int64_t c = 0; c < s->channels; c += BLOCK) {

@@ -88,6 +88,9 @@ static void describe(const ry_query *query, pool_plan *s)
                                               2 * query->kernel->simd.width;
     s->separable = s->path == POOL_CHANNELS &&
                    loads_reduced(along, taps) < loads_direct(along, taps) && s->width < WIDEST;
+    s->byte_rows = lanes && s->path == POOL_CHANNELS && s->maximum &&
+                   !ry_problem_has_output(problem, 1) && ry_dtype_size((ry_dtype)x->dtype) == 1 &&
+                   s->width < WIDEST;
 }
 
 /* Both row-major, or both channels last. */
@@ -238,19 +241,35 @@ rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_err
     return RYND_OK;
 }
 
+/* Vectors of joined rows, and positions with each tap along. */
+static double byte_rows_work(const ry_query *query, const pool_plan *s, double taps_down)
+{
+    const struct ry_pool_costs *cost = &ry_costs_asked(query)->pool;
+    const ry_window_axis *w = pool_along(&s->window);
+    const double rows = (double)(s->planes / s->channels * s->rows);
+    return rows * (taps_down * vectors(s->width, 4 * query->kernel->simd.width) * cost->load +
+                   (double)(w->out * w->taps) * cost->pixel);
+}
+
 rynd_status ry_pool_lanes_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const struct ry_pool_costs *cost = &ry_costs_asked(query)->pool;
     const ry_window window = ry_window_of(query->problem);
     const ry_window_axis *w = pool_along(&window);
     RY_TRY(ry_pool_prepare(query, prepared, error));
-    prepared->scratch = (size_t)(w->in + 2 * w->out + 7) / 8 * 64;
-    double taps = (double)w->taps;
+    pool_plan s;
+    describe(query, &s);
+    const size_t row = s.byte_rows ? ry_aligned((size_t)s.width) : 0,
+                 values = (size_t)(w->in + 2 * w->out + 7) / 8 * 64;
+    prepared->scratch = row > values ? row : values;
+    double down = 1;
     for (const ry_window_axis *axis = window.axis; axis < w; axis++) {
-        taps *= (double)axis->taps;
+        down *= (double)axis->taps;
     }
-    const double out = (double)ry_tensor_count(&query->problem->out[0]);
-    ry_count_work(out * taps * cost->lane, ry_problem_bytes(query->problem), prepared);
+    const double out = (double)ry_tensor_count(&query->problem->out[0]),
+                 work = s.byte_rows ? byte_rows_work(query, &s, down)
+                                    : out * down * (double)w->taps * cost->lane;
+    ry_count_work(work, ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }
 

@@ -33,7 +33,8 @@ typedef struct pool_plan {
     pool_path path;
     bool maximum, include_pad;
     bool separable;
-    bool empty; /* some window meets padding alone */
+    bool byte_rows; /* pool_lanes: maxima of bytes, channels last, by rows */
+    bool empty;     /* some window meets padding alone */
     ry_window window;
     int64_t planes, channels; /* images times channels; channels */
     int64_t in_size;          /* elements of a plane of the input */
@@ -48,7 +49,7 @@ typedef struct pool_plan {
 bool ry_pool_applicable(const ry_problem *problem);
 bool ry_pool_lanes_applicable(const ry_problem *problem);
 rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
-/* scratch: a row of 8-byte values, an output row of them, and of int32_t */
+/* scratch: a row of 8-byte values, an output row of them, and of int32_t; or a row of bytes */
 rynd_status ry_pool_lanes_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 /* What an index grows by along each spatial dim: row-major, or column-major by storage_order. */
 void ry_pool_index_strides(const ry_problem *problem, const ry_window *window, int64_t *strides);
