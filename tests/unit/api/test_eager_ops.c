@@ -347,8 +347,7 @@ static void dropout_by_step(rynd_context *context)
 static void fill_of(rynd_context *context, int kind, int count, uint64_t offset)
 {
     static const char *const words[] = {"kind=uniform low=-1.5 high=2",
-                                        "kind=normal mean=0.25 "
-                                        "deviation=3",
+                                        "kind=normal mean=0.25 deviation=3",
                                         "kind=bernoulli p=0.3"};
     static float number[ROOM];
     const rynd_random random = {.seed = 99, .stream = 4};
