@@ -38,14 +38,6 @@ static double minus_log(double p)
  * (1988), whose last case is for probabilities below 2^-36, which a word does not reach. */
 float ry_random_normal_of(uint32_t word)
 {
-    static const double near_over[] = {2.5090809287301226727e+3, 3.3430575583588128105e+4,
-                                       6.7265770927008700853e+4, 4.5921953931549871457e+4,
-                                       1.3731693765509461125e+4, 1.9715909503065514427e+3,
-                                       1.3314166789178437745e+2, 3.3871328727963666080e+0};
-    static const double near_under[] = {5.2264952788528545610e+3, 2.8729085735721942674e+4,
-                                        3.9307895800092710610e+4, 2.1213794301586595867e+4,
-                                        5.3941960214247511077e+3, 6.8718700749205790830e+2,
-                                        4.2313330701600911252e+1, 1.0};
     static const double far_over[] = {7.7454501427834140764e-4,  2.27238449892691845833e-2,
                                       2.41780725177450611770e-1, 1.27045825245236838258e+0,
                                       3.64784832476320460504e+0, 5.76949722146069140550e+0,
@@ -54,12 +46,10 @@ float ry_random_normal_of(uint32_t word)
                                        1.51986665636164571966e-2, 1.48103976427480074590e-1,
                                        6.89767334985100004550e-1, 1.67638483018380384940e+0,
                                        2.05319162663775882187e+0, 1.0};
-    const double p = ((double)word + 0.5) * 0x1p-32, q = p - 0.5;
-    if (fabs(q) <= 0.425) {
-        const double r = 0.180625 - q * q;
-        return (float)(polynomial(near_over, TERMS(near_over), r) * q /
-                       polynomial(near_under, TERMS(near_under), r));
+    if (ry_random_is_near(word)) {
+        return ry_random_normal_near(word);
     }
+    const double p = ((double)word + 0.5) * 0x1p-32, q = p - 0.5;
     const double r = sqrt(minus_log(q < 0 ? p : 1 - p)) - 1.6;
     const double x =
         polynomial(far_over, TERMS(far_over), r) / polynomial(far_under, TERMS(far_under), r);

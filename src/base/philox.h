@@ -13,6 +13,7 @@
 #ifndef RY_BASE_PHILOX_H
 #define RY_BASE_PHILOX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,6 +66,45 @@ static inline float ry_random_uniform_of(uint32_t word)
 /* The standard normal number at the probability (word + 1/2) / 2^32: plain arithmetic without the
  * C library's functions, so it has the same bits on every machine. */
 float ry_random_normal_of(uint32_t word);
+
+/* Is the word's probability within 0.425 of 1/2? Then the normal number is a quotient of
+ * polynomials (Wichura, AS 241: philox.c). */
+static inline bool ry_random_is_near(uint32_t word)
+{
+    const double q = ((double)word + 0.5) * 0x1p-32 - 0.5;
+    return q <= 0.425 && q >= -0.425;
+}
+
+/* Any number for other words. */
+static inline float ry_random_normal_near(uint32_t word)
+{
+    const double q = ((double)word + 0.5) * 0x1p-32 - 0.5, r = 0.180625 - q * q;
+    const double over = ((((((2.5090809287301226727e+3 * r + 3.3430575583588128105e+4) * r +
+                             6.7265770927008700853e+4) *
+                                r +
+                            4.5921953931549871457e+4) *
+                               r +
+                           1.3731693765509461125e+4) *
+                              r +
+                          1.9715909503065514427e+3) *
+                             r +
+                         1.3314166789178437745e+2) *
+                            r +
+                        3.3871328727963666080e+0;
+    const double under = ((((((5.2264952788528545610e+3 * r + 2.8729085735721942674e+4) * r +
+                              3.9307895800092710610e+4) *
+                                 r +
+                             2.1213794301586595867e+4) *
+                                r +
+                            5.3941960214247511077e+3) *
+                               r +
+                           6.8718700749205790830e+2) *
+                              r +
+                          4.2313330701600911252e+1) *
+                             r +
+                         1.0;
+    return (float)(over * q / under);
+}
 
 /* values[i] is of element first + i. */
 void ry_random_uniform(const ry_random *random, uint64_t first, size_t count, float *values);

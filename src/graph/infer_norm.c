@@ -27,16 +27,20 @@ ry_infer_result ry_infer_op_batch_norm(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
+ry_infer_result ry_infer_check_groups(ry_infer *infer, int64_t groups, int64_t channels)
+{
+    return groups < 1 || (channels >= 0 && channels % groups != 0)
+               ? ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                               "%lld groups, expected a divisor of the %lld channels",
+                               (long long)groups, (long long)channels)
+               : RY_INFER_DONE;
+}
+
 ry_infer_result ry_infer_op_group_norm(ry_infer *infer)
 {
-    int64_t groups = infer->node->attrs.group_norm.groups;
     RY_INFER_TRY(ry_infer_check_rank(infer, 0, 2, RY_MAX_RANK));
     int64_t channels = ry_infer_in(infer, 0)->shape.dim[1];
-    if (groups < 1 || (channels >= 0 && channels % groups != 0)) {
-        return ry_infer_fail(infer, RYND_ERROR_SHAPE,
-                             "%lld groups, expected a divisor of the %lld channels",
-                             (long long)groups, (long long)channels);
-    }
+    RY_INFER_TRY(ry_infer_check_groups(infer, infer->node->attrs.group_norm.groups, channels));
     RY_INFER_TRY(check_channels(infer, 1, channels));
     RY_INFER_TRY(check_channels(infer, 2, channels));
     ry_infer_like(infer, 0, 0);
@@ -91,16 +95,22 @@ ry_infer_result ry_infer_op_lrn(ry_infer *infer)
     return RY_INFER_DONE;
 }
 
+ry_infer_result ry_infer_softmax_axis(ry_infer *infer, int64_t given, bool flatten, int64_t *axis)
+{
+    int rank = ry_infer_in(infer, 0)->shape.rank, found = 0;
+    if (flatten && given == rank) {
+        found = rank; /* no dim is left: each element is a row of its own */
+    } else if (rank > 0) {
+        RY_INFER_TRY(ry_infer_axis(infer, given, rank, &found));
+    }
+    *axis = found;
+    return RY_INFER_DONE;
+}
+
 ry_infer_result ry_infer_op_softmax(ry_infer *infer)
 {
     ry_softmax_attrs *a = &infer->node->attrs.softmax;
-    int rank = ry_infer_in(infer, 0)->shape.rank, axis = 0;
-    if (a->flatten && a->axis == rank) {
-        axis = rank; /* no dim is left: each element is a row of its own */
-    } else if (rank > 0) {
-        RY_INFER_TRY(ry_infer_axis(infer, a->axis, rank, &axis));
-    }
-    a->axis = axis;
+    RY_INFER_TRY(ry_infer_softmax_axis(infer, a->axis, a->flatten != 0, &a->axis));
     ry_infer_like(infer, 0, 0);
     return RY_INFER_DONE;
 }

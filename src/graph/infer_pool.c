@@ -2,17 +2,27 @@
 /* Shapes of pooling, of its inverse and of Col2Im. */
 #include "graph/infer_window.h"
 
+#include <string.h>
+
 ry_infer_result ry_infer_op_pool(ry_infer *infer)
 {
     ry_pool_attrs *a = &infer->node->attrs.pool;
     RY_INFER_TRY(ry_infer_check_rank(infer, 0, 3, RY_MAX_RANK));
     const ry_shape *x = &ry_infer_in(infer, 0)->shape;
+    ry_shape out = {.rank = x->rank, .dim = {x->dim[0], x->dim[1]}};
+    if (a->output.count) {
+        RY_INFER_TRY(ry_infer_list(infer, "output", &a->output, x->rank - 2, 1));
+        RY_INFER_TRY(ry_infer_adaptive(infer, x->dim + 2, a->output.at, x->rank - 2, &a->kernel));
+        memcpy(out.dim + 2, a->output.at, (size_t)(x->rank - 2) * sizeof *out.dim);
+        ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
+        ry_infer_set(infer, 1, RY_i64, &out);
+        return RY_INFER_DONE;
+    }
     if (a->kernel.count != x->rank - 2) {
         return ry_infer_fail(infer, RYND_ERROR_SHAPE, "kernel_shape has %d numbers, expected %d",
                              a->kernel.count, x->rank - 2);
     }
     RY_INFER_TRY(ry_infer_list(infer, "kernel_shape", &a->kernel, x->rank - 2, 1));
-    ry_shape out = {.rank = x->rank, .dim = {x->dim[0], x->dim[1]}};
     RY_INFER_TRY(ry_infer_window_outs(infer, a->kernel.at, &out));
     ry_infer_set(infer, 0, ry_infer_in(infer, 0)->dtype, &out);
     ry_infer_set(infer, 1, RY_i64, &out);

@@ -27,6 +27,10 @@ ry_infer_result ry_infer_fail(ry_infer *infer, rynd_status status, const char *f
 ry_infer_result ry_infer_ints(ry_infer *infer, int i, ry_ints *numbers);
 ry_infer_result ry_infer_floats(ry_infer *infer, int i, ry_floats *numbers);
 ry_infer_result ry_infer_axis(ry_infer *infer, int64_t axis, int rank, int *out);
+/* Do the groups of a normalisation divide the channels? */
+ry_infer_result ry_infer_check_groups(ry_infer *infer, int64_t groups, int64_t channels);
+/* The axis of a softmax of input 0; the rank if each element is a row (flatten). */
+ry_infer_result ry_infer_softmax_axis(ry_infer *infer, int64_t given, bool flatten, int64_t *axis);
 void ry_infer_set(const ry_infer *infer, int i, ry_dtype dtype, const ry_shape *shape);
 
 #define RY_INFER_TRY(call)                      \

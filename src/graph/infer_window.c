@@ -149,3 +149,26 @@ ry_infer_result ry_infer_window_outs(ry_infer *infer, const int64_t *taps, ry_sh
     ry_infer_store_pads(infer, &w, known);
     return RY_INFER_DONE;
 }
+
+ry_infer_result ry_infer_adaptive(ry_infer *infer, const int64_t *in, const int64_t *out, int rank,
+                                  const ry_ints *kernel)
+{
+    const ry_window w =
+        ry_window_of_attrs(infer->node->op, &infer->node->attrs, rank, in, out, NULL);
+    for (int i = 0; i < rank; i++) {
+        const ry_window_axis *axis = &w.axis[i];
+        if (kernel->count || axis->stride != 1 || axis->dilation != 1 || axis->pad ||
+            axis->pad_end || w.ceil_mode || w.auto_pad != RY_auto_pad_explicit) {
+            return ry_infer_fail(
+                infer, RYND_ERROR_SHAPE,
+                "an adaptive pool has no kernel, strides, dilations, pads or ceil_mode");
+        }
+        if (in[i] == 0 || in[i] > INT32_MAX || out[i] > INT32_MAX) {
+            return ry_infer_fail(infer, RYND_ERROR_SHAPE,
+                                 "an adaptive pool from %lld to %lld along spatial dim %d, "
+                                 "expected 1 to 2^31-1",
+                                 (long long)in[i], (long long)out[i], i);
+        }
+    }
+    return RY_INFER_DONE;
+}

@@ -24,4 +24,9 @@ int64_t ry_infer_covered(ry_graph *graph, const ry_window_axis *axis);
 /* Spatial dims of `out` from those of input 0. */
 ry_infer_result ry_infer_window_outs(ry_infer *infer, const int64_t *taps, ry_shape *out);
 
+/* Checks an adaptive pool of images `in`, with so many positions: it has no kernel, strides,
+ * dilations, pads and ceil_mode. */
+ry_infer_result ry_infer_adaptive(ry_infer *infer, const int64_t *in, const int64_t *out, int rank,
+                                  const ry_ints *kernel);
+
 #endif

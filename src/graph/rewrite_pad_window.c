@@ -11,6 +11,7 @@ static ry_ints *window_pads(ry_node *node)
     case RY_OP_pool:
         return node->attrs.pool.kind == RY_pool_kind_average &&
                        node->attrs.pool.count_include_pad && !node->attrs.pool.ceil_mode &&
+                       node->attrs.pool.output.count == 0 &&
                        node->attrs.pool.auto_pad == RY_auto_pad_explicit
                    ? &node->attrs.pool.pads
                    : NULL;

@@ -3,7 +3,7 @@
 #include "plan/fold_cost.h"
 
 #include "expr/expr.h"
-#include "problem/problem.h"
+#include "problem/window.h"
 
 /* A value that is larger than this, and than this share of the model's constants, and than twice
  * what it is made from stays a node: it would only take memory. The share lets a transformer's
@@ -101,9 +101,12 @@ static double product_work(const ry_graph *graph, const ry_node *node)
 
 static double window_work(const ry_graph *graph, const ry_node *node)
 {
+    const ry_shape *x = &graph->values[node->in[0]].shape, *y = &graph->values[node->out[0]].shape;
+    const ry_window w =
+        ry_window_of_attrs(node->op, &node->attrs, x->rank - 2, x->dim + 2, y->dim + 2, NULL);
     double window = 1;
-    for (int i = 0; i < node->attrs.pool.kernel.count; i++) {
-        window *= (double)node->attrs.pool.kernel.at[i];
+    for (int i = 0; i < w.rank; i++) {
+        window *= (double)w.axis[i].taps;
     }
     return window * elements_of(graph, node->out[0]);
 }

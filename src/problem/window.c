@@ -54,19 +54,33 @@ ry_window ry_window_of_attrs(ry_op op, const ry_attrs *attrs, int rank, const in
                    .rank = rank,
                    .ceil_mode = (op == RY_OP_pool && attrs->pool.ceil_mode) ||
                                 (op == RY_OP_pool_grad && attrs->pool_grad.ceil_mode)};
+    const bool adaptive = (op == RY_OP_pool && attrs->pool.output.count) ||
+                          (op == RY_OP_pool_grad && attrs->pool_grad.adaptive);
     w.auto_pad = list->auto_pad ? *(const ry_auto_pad *)attribute(attrs, list->auto_pad)
                                 : RY_auto_pad_explicit;
     for (int i = 0; i < rank; i++) {
         w.axis[i] = (ry_window_axis){.in = in ? in[i] : 0,
                                      .out = out ? out[i] : 0,
-                                     .taps = taps ? taps[i] : number(attrs, list->taps, i, 1),
+                                     .taps = adaptive && in && out && in[i] > 0 && out[i] > 0
+                                                 ? ry_window_adaptive_taps(in[i], out[i])
+                                             : taps ? taps[i]
+                                                    : number(attrs, list->taps, i, 1),
                                      .stride = number(attrs, list->stride, i, 1),
                                      .dilation = number(attrs, list->dilation, i, 1),
                                      .pad = number(attrs, list->pads, i, 0),
                                      .pad_end = number(attrs, list->pads, i + rank, 0),
-                                     .output_padding = number(attrs, list->output_padding, i, 0)};
+                                     .output_padding = number(attrs, list->output_padding, i, 0),
+                                     .adaptive = adaptive};
     }
     return w;
+}
+
+/* With in = q * out + r, a window has q elements, one more where r > 0, and another one where its
+ * fractional begin, a multiple of gcd(r, out) / out, is beyond 1 - r / out. */
+int64_t ry_window_adaptive_taps(int64_t in, int64_t out)
+{
+    const int64_t q = in / out, r = in % out;
+    return r == 0 ? q : q + (r == ry_common_divisor(r, out) ? 1 : 2);
 }
 
 ry_window ry_window_of(const ry_problem *problem)
@@ -87,6 +101,16 @@ ry_window ry_window_of(const ry_problem *problem)
         w.axis[i].out = ry_max(ry_window_positions(&w.axis[i], false), 0);
     }
     return w;
+}
+
+bool ry_window_has_sizes(const ry_problem *problem)
+{
+    const ry_attrs *attrs = &problem->attrs;
+    const int rank = problem->in[0].rank - 2;
+    return problem->op == RY_OP_pool
+               ? (attrs->pool.output.count ? attrs->pool.output.count : attrs->pool.kernel.count) ==
+                     rank
+               : attrs->pool_grad.adaptive || attrs->pool_grad.kernel.count == rank;
 }
 
 /* In ceil_mode the last position may reach over the end, but not start in the padding there. */
@@ -154,6 +178,12 @@ ry_window_readers ry_window_phase(const ry_window_axis *axis, int64_t in)
 
 ry_window_readers ry_window_readers_of(const ry_window_axis *axis, int64_t in)
 {
+    if (axis->adaptive) {
+        const int64_t first = in * axis->out / axis->in;
+        return (ry_window_readers){.count = ry_ceil_div((in + 1) * axis->out, axis->in) - first,
+                                   .out = first,
+                                   .out_step = 1};
+    }
     ry_window_readers readers = ry_window_phase(axis, in);
     const ry_window_range there =
         ry_window_inside(axis->out, axis->out - 1 - readers.out, -readers.out_step, readers.count);

@@ -11,6 +11,9 @@
  *                unpooling, col2im
  *   bwd_weights  taps from in and out: convolution's weight gradient
  *
+ * An adaptive pool has windows of its own: position o has the elements floor(o * in / out) to
+ * ceil((o + 1) * in / out) - 1, one tap each.
+ *
  * Each gradient is a convolution, too: ry_window_data_gradient makes the transposed one of the
  * first, ry_window_exchange the forward one, of `in` by `out`, of the second. */
 #ifndef RY_PROBLEM_WINDOW_H
@@ -25,6 +28,7 @@ typedef struct ry_window_axis {
     int64_t pad, pad_end; /* before and behind `in`; negative: cropped */
     /* bwd_data: elements of `in` and its padding behind the last tap of the last position */
     int64_t output_padding;
+    bool adaptive; /* taps: of the largest window */
 } ry_window_axis;
 
 typedef struct ry_window {
@@ -50,6 +54,8 @@ ry_window ry_window_of_attrs(ry_op op, const ry_attrs *attrs, int rank, const in
                              const int64_t *out, const int64_t *taps);
 /* The window of a problem whose operator has one. */
 ry_window ry_window_of(const ry_problem *problem);
+/* Have a pool's attributes, or its gradient's, a size for each spatial dim? */
+bool ry_window_has_sizes(const ry_problem *problem);
 
 /* The shape that max_unpool's indices number: the pooled tensor's, whose spatial dims follow from
  * kernel, stride and pads. A larger output has it in its corner. */
@@ -87,26 +93,39 @@ static inline ry_window_range ry_window_inside(int64_t extent, int64_t at, int64
         begin, extent > at ? ry_clamp(ry_ceil_div(extent - at, step), begin, count) : begin};
 }
 
+/* Elements of the largest window of an adaptive pool. */
+int64_t ry_window_adaptive_taps(int64_t in, int64_t out);
+
 /* The element that tap r of position o meets. */
 static inline int64_t ry_window_at(const ry_window_axis *axis, int64_t o, int64_t r)
 {
+    if (axis->adaptive) {
+        return o * axis->in / axis->out + r;
+    }
     return o * axis->stride + r * axis->dilation - axis->pad;
 }
 
 /* Taps of position o inside `in`; inside `in` and its padding. */
 static inline ry_window_range ry_window_taps(const ry_window_axis *axis, int64_t o)
 {
+    if (axis->adaptive) {
+        return (ry_window_range){0, ry_ceil_div((o + 1) * axis->in, axis->out) -
+                                        ry_window_at(axis, o, 0)};
+    }
     return ry_window_inside(axis->in, ry_window_at(axis, o, 0), axis->dilation, axis->taps);
 }
 
 static inline ry_window_range ry_window_padded_taps(const ry_window_axis *axis, int64_t o)
 {
+    if (axis->adaptive) {
+        return ry_window_taps(axis, o);
+    }
     return ry_window_inside(axis->pad + axis->in + axis->pad_end, o * axis->stride, axis->dilation,
                             axis->taps);
 }
 
 /* The reverse: element `in` is met by tap `tap + j * tap_step` of position `out + j * out_step`
- * (out_step < 0), 0 <= j < count. */
+ * (out_step < 0; an adaptive pool: 1, without taps), 0 <= j < count. */
 typedef struct ry_window_readers {
     int64_t count, tap, tap_step, out, out_step;
 } ry_window_readers;

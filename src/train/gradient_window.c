@@ -21,7 +21,8 @@ rynd_status ry_gradient_pool(const ry_gradient_call *call)
                                            .pads = forward->pads,
                                            .ceil_mode = forward->ceil_mode,
                                            .count_include_pad = forward->count_include_pad,
-                                           .p = forward->p};
+                                           .p = forward->p,
+                                           .adaptive = forward->output.count > 0};
     for (int i = 0; i < x.rank - 2; i++) {
         attrs.pool_grad.image.at[i] = x.dim[i + 2];
     }

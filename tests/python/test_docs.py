@@ -10,8 +10,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECIPES = re.findall(r"### (\d+\. [^\n]*)\n.*?```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
 
 
-def test_there_are_thirteen():
-    assert len(RECIPES) == 13
+def test_there_are_fourteen():
+    assert len(RECIPES) == 14
 
 
 @pytest.mark.parametrize("title, code", RECIPES, ids=[title for title, _ in RECIPES])

@@ -8,6 +8,7 @@ from .candidates import Candidates, Prediction
 from .context import accuracy_number, context
 from .errors import ShapeError
 from .plan import Step
+from .streams import operand
 
 
 class Op(_rynd.Op):
@@ -18,21 +19,35 @@ class Op(_rynd.Op):
     problem: text, as the command takes it (docs/problems.md).
     inputs: arrays, or (dtype, shape, strides in elements), in order: the strides that the operator reads; the text's layout otherwise.
     settings: own choices, {"kernel": "conv_staged_igemm", "mr": 6}.
+    cached: take an operator of the same problem and options that the device keeps (`rynd.op_cache`), and give it back in the end.
 
     Attributes: problem (text), step (the problem as one Step), steps (the Steps that run: several where the problem is cut into others, as
-    "einsum ..." into transposes and products).
+    "einsum ..." into transposes and products), inputs and outputs ((dtype, shape, strides), or None if absent), workspace (bytes that
+    `run_async` needs).
     """
 
     def __new__(cls, problem, inputs=(), accuracy=None, device=None, threads=None, isa=None, profile=None, settings=None, wisdom=None,
-                frozen=None):
+                frozen=None, cached=False):
         layouts = [given if given is None or isinstance(given, tuple) else _rynd.describe(given) for given in inputs]
         choices = [(None, knob, str(value)) for knob, value in (settings or {}).items()]
-        return super().__new__(cls, context(device, threads, isa, profile, wisdom, frozen), problem, accuracy_number(accuracy), layouts, choices)
+        return super().__new__(cls, context(device, threads, isa, profile, wisdom, frozen), problem, accuracy_number(accuracy), layouts, choices, cached)
 
     def __init__(self, problem, *args, **kwargs):
         self.problem = problem
         self.step = Step(0, self._step())
         self.steps = [Step(index, step) for index, step in enumerate(self._steps())]
+
+    def run_async(self, inputs, outputs, stream, workspace=None):
+        """Puts a run on device memory into a Stream, and returns when it is queued (on the CPU: done).
+
+        inputs, outputs: one operand for each of `self.inputs` and `self.outputs`: a View, a Buffer, (Buffer, offset in bytes), or None if
+        absent. An input of one element may be a number: a learning rate needs no buffer. An output may have the place of an input if
+        `in_place(output, input)`; no other operand may overlap an output.
+        workspace: (Buffer, offset), a multiple of 64, with `self.workspace` bytes; None: the operator's own.
+
+        Runs of one operator follow one another. Illegal contents, such as an index outside its axis, raise ShapeError here on the CPU, and
+        in `wait()` on other devices. Raises ArgumentError, ShapeError, OutOfMemoryError, DeviceError, BusyError."""
+        self._run_async(stream, _operands("input", inputs, self.inputs), _operands("output", outputs, self.outputs), workspace)
 
     def predict(self):
         """Predicts the time of `run`, repeated on the same memory, as a Prediction. Runs nothing."""
@@ -44,6 +59,13 @@ class Op(_rynd.Op):
 
     def __repr__(self):
         return f"rynd.Op({self.step.problem!r}, kernel={self.step.kernel!r})"
+
+
+def _operands(kind, given, descriptions):
+    given = tuple(given)
+    if len(given) != len(descriptions):
+        raise ShapeError(f"{len(given)} {kind}s are given, and the operator has {len(descriptions)}: None stands for an absent one")
+    return tuple(operand(one, description, f"{kind} {i}") for i, (one, description) in enumerate(zip(given, descriptions)))
 
 
 @functools.lru_cache(maxsize=256)

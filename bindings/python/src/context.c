@@ -150,7 +150,59 @@ static PyObject *context_calibrate(PyObject *self, PyObject *args)
     return list ? Py_BuildValue("Ndz", list, machine.disturbance, path) : NULL;
 }
 
+static PyObject *context_op_cache(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    rynd_op_cache_info info = RYND_SIZED(rynd_op_cache_info);
+    const rynd_status status = rynd_context_get_op_cache(((context_object *)self)->context, &info);
+    return status == RYND_OK
+               ? Py_BuildValue("nnnnnnn", (Py_ssize_t)info.hits, (Py_ssize_t)info.misses,
+                               (Py_ssize_t)info.evictions, (Py_ssize_t)info.ops,
+                               (Py_ssize_t)info.bytes, (Py_ssize_t)info.limit_ops,
+                               (Py_ssize_t)info.limit_bytes)
+               : py_raise(status);
+}
+
+static PyObject *context_limit_op_cache(PyObject *self, PyObject *args)
+{
+    Py_ssize_t ops, bytes;
+    if (!PyArg_ParseTuple(args, "nn", &ops, &bytes)) {
+        return NULL;
+    }
+    if (ops < 0 || bytes < 0) {
+        return py_fail_value("limits of %zd operators and %zd bytes: give 0 or more", ops, bytes);
+    }
+    const rynd_status status =
+        rynd_context_limit_op_cache(((context_object *)self)->context, (size_t)ops, (size_t)bytes);
+    return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
+static PyObject *context_memory(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    rynd_device_memory memory = RYND_SIZED(rynd_device_memory);
+    const rynd_status status = rynd_context_get_memory(((context_object *)self)->context, &memory);
+    return status == RYND_OK
+               ? Py_BuildValue("nnnn", (Py_ssize_t)memory.used, (Py_ssize_t)memory.held,
+                               (Py_ssize_t)memory.peak, (Py_ssize_t)memory.total)
+               : py_raise(status);
+}
+
+static PyObject *context_trim(PyObject *self, PyObject *keep)
+{
+    const size_t bytes = PyLong_AsSize_t(keep);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    rynd_context_trim(((context_object *)self)->context, bytes);
+    return PY_TAKE(Py_None);
+}
+
 static PyMethodDef context_methods[] = {
+    {"op_cache", context_op_cache, METH_NOARGS, "Figures of the kept operators."},
+    {"limit_op_cache", context_limit_op_cache, METH_VARARGS, "(ops, bytes)"},
+    {"memory", context_memory, METH_NOARGS, "Device memory: used, held, peak, total."},
+    {"trim", context_trim, METH_O, "Returns freed memory to the device, except some bytes."},
     {"info", context_info, METH_NOARGS, "What it runs on, as a dict."},
     {"check", context_check, METH_NOARGS, "Runs the device's kernels on known answers: dicts."},
     {"calibrate", context_calibrate, METH_VARARGS,

@@ -353,6 +353,24 @@ bool py_lend(PyObject *object, const char *what, bool write, py_lent *to)
     return has(object, "__dlpack__") ? lend_capsule(object, what, write, to) : refuse(object, what);
 }
 
+bool py_lend_flat(PyObject *object, bool write, py_lent *to, size_t *size)
+{
+    if (!py_lend(object, "the array", write, to)) {
+        return false;
+    }
+    const rynd_tensor *given = &to->tensor;
+    const rynd_tensor flat = rynd_tensor_of(NULL, given->dtype, given->rank, given->dim);
+    for (int i = 0; i < given->rank; i++) {
+        if (given->dim[i] > 1 && given->stride[i] != flat.stride[i]) {
+            py_give_back(to);
+            return py_fail_value("the array is not row-major: copy it first, as "
+                                 "numpy.ascontiguousarray does") != NULL;
+        }
+    }
+    *size = (size_t)rynd_tensor_elements(given) * rynd_dtype_size(given->dtype);
+    return true;
+}
+
 void py_give_back(py_lent *lent)
 {
     if (lent->view.obj) {

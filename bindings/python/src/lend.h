@@ -16,6 +16,9 @@ typedef struct py_lent {
 
 /* `what` begins messages: "input 'x'". False: an exception is set, and nothing is held. */
 bool py_lend(PyObject *object, const char *what, bool write, py_lent *to);
+
+/* The same of the host's side of a copy: a row-major array of `size` bytes. */
+bool py_lend_flat(PyObject *object, bool write, py_lent *to, size_t *size);
 void py_give_back(py_lent *lent);
 
 /* "f32 [1, 3, 224, 224]" into `text`; returns it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Op: a problem on arrays with planned strides. */
+#include "op.h"
 #include "array.h"
 #include "describe.h"
 #include "errors.h"
@@ -8,15 +9,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-typedef struct op_object {
-    PyObject_HEAD context_object *context;
-    rynd_op *op;
-    bool running;
-    int inputs, outputs;
-    rynd_tensor *in, *out;
-    py_pool **pools; /* one per output */
-} op_object;
 
 /* layouts: a list of (dtype, shape, strides), or None where the text's layout holds. */
 static bool take_layouts(PyObject *layouts, rynd_tensor **taken)
@@ -59,9 +51,10 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *context, *layouts, *choices;
     const char *problem;
-    int accuracy;
-    if (named || !PyArg_ParseTuple(args, "O!siO!O!:Op", py_context_type, &context, &problem,
-                                   &accuracy, &PyList_Type, &layouts, &PyList_Type, &choices)) {
+    int accuracy, cached;
+    if (named ||
+        !PyArg_ParseTuple(args, "O!siO!O!p:Op", py_context_type, &context, &problem, &accuracy,
+                          &PyList_Type, &layouts, &PyList_Type, &choices, &cached)) {
         return NULL;
     }
     op_object *self = (op_object *)PyType_GenericAlloc(type, 0);
@@ -78,7 +71,8 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *named)
                        .inputs = PyList_Size(layouts) ? taken : NULL, .settings = settings.all,
                        .setting_count = settings.count);
         Py_BEGIN_ALLOW_THREADS
-        status = rynd_op_create(self->context->context, problem, &options, &self->op);
+        status = (cached ? rynd_op_create_cached : rynd_op_create)(self->context->context, problem,
+                                                                   &options, &self->op);
         Py_END_ALLOW_THREADS
     }
     PyMem_Free(taken);
@@ -153,10 +147,9 @@ static bool lend_all(op_object *self, PyObject *const *arrays, Py_ssize_t count,
 
 static PyObject *execute(op_object *self, const void *const *data)
 {
-    enum { MOST = 8 };
-    PyObject *results[MOST] = {NULL};
-    void *written[MOST] = {NULL};
-    rynd_status status = self->outputs <= MOST ? RYND_OK : RYND_ERROR_UNSUPPORTED;
+    PyObject *results[OP_MOST_OUTPUTS] = {NULL};
+    void *written[OP_MOST_OUTPUTS] = {NULL};
+    rynd_status status = self->outputs <= OP_MOST_OUTPUTS ? RYND_OK : RYND_ERROR_UNSUPPORTED;
     for (int i = 0; status == RYND_OK && i < self->outputs; i++) {
         array_object *array = py_array_new(&self->out[i], self->pools[i]);
         results[i] = (PyObject *)array;
@@ -178,7 +171,7 @@ static PyObject *execute(op_object *self, const void *const *data)
     } else {
         result = PyTuple_New(self->outputs);
     }
-    for (int i = 0; i < self->outputs && i < MOST; i++) {
+    for (int i = 0; i < self->outputs && i < OP_MOST_OUTPUTS; i++) {
         if (result && results[i]) {
             PyTuple_SetItem(result, i, results[i]);
         } else {
@@ -191,14 +184,14 @@ static PyObject *execute(op_object *self, const void *const *data)
 static PyObject *op_run(PyObject *object, PyObject *const *arrays, Py_ssize_t count)
 {
     op_object *self = (op_object *)object;
-    enum { MOST = 16 };
-    py_lent held[MOST];
-    const void *data[MOST] = {NULL};
+    py_lent held[OP_MOST_INPUTS];
+    const void *data[OP_MOST_INPUTS] = {NULL};
     if (self->running) {
         return py_fail_busy("this operator runs in another thread: make one operator a thread");
     }
-    if (self->inputs > MOST) {
-        return py_fail_type("the operator has %d inputs, more than %d", self->inputs, MOST);
+    if (self->inputs > OP_MOST_INPUTS) {
+        return py_fail_type("the operator has %d inputs, more than %d", self->inputs,
+                            OP_MOST_INPUTS);
     }
     memset(held, 0, sizeof held);
     PyObject *result = lend_all(self, arrays, count, held, data) ? execute(self, data) : NULL;
@@ -254,21 +247,37 @@ static PyObject *op_explain(PyObject *self, PyObject *index)
                                    : rynd_op_explain(op, py_add_candidate, list));
 }
 
-static PyMethodDef op_methods[] = {{"run", (PyCFunction)(void (*)(void))op_run, METH_FASTCALL,
-                                    "run(*arrays)\n--\n\nComputes on one array for each input, in "
-                                    "the strides that the operator was "
-                                    "made for. One thread at a time: BusyError otherwise."},
-                                   {"_predict", op_predict, METH_NOARGS, "Seconds of a run."},
-                                   {"_explain", op_explain, METH_O, "All candidates for a step."},
-                                   {"_step", op_step, METH_NOARGS, "What was chosen, as a dict."},
-                                   {"_steps", op_steps, METH_NOARGS, "The steps, as dicts."},
-                                   {NULL, NULL, 0, NULL}};
+static PyMethodDef op_methods[] = {
+    {"run", (PyCFunction)(void (*)(void))op_run, METH_FASTCALL,
+     "run(*arrays)\n--\n\nComputes on one array for each input, in "
+     "the strides that the operator was "
+     "made for. One thread at a time: BusyError otherwise."},
+    {"_predict", op_predict, METH_NOARGS, "Seconds of a run."},
+    {"_explain", op_explain, METH_O, "All candidates for a step."},
+    {"_step", op_step, METH_NOARGS, "What was chosen, as a dict."},
+    {"_steps", op_steps, METH_NOARGS, "The steps, as dicts."},
+    {"_run_async", py_op_run_async, METH_VARARGS, "(stream, inputs, outputs, workspace)"},
+    {"wait", py_op_wait, METH_NOARGS,
+     "wait()\n--\n\nWaits for the operator's runs in streams. "
+     "ShapeError if a tensor's content was illegal."},
+    {"in_place", py_op_in_place, METH_VARARGS,
+     "in_place(output, input)\n--\n\nMay a run in a stream write "
+     "this output over this input?"},
+    {"result", py_op_result, METH_O,
+     "result(output)\n--\n\nDescribes an output of the last run in "
+     "a stream, with exact dims where they depend on data: "
+     "(dtype, shape, strides). Waits for the run."},
+    {NULL, NULL, 0, NULL}};
 
-static PyType_Slot op_slots[] = {{Py_tp_doc, "One problem."},
-                                 {Py_tp_new, op_new},
-                                 {Py_tp_dealloc, op_free},
-                                 {Py_tp_methods, op_methods},
-                                 {0, NULL}};
+static PyGetSetDef op_attributes[] = {
+    {"inputs", py_op_inputs, NULL, "(dtype, shape, strides in elements) of each input.", NULL},
+    {"outputs", py_op_outputs, NULL, "The same of each output.", NULL},
+    {"workspace", py_op_workspace, NULL, "Bytes of a workspace for runs in streams.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot op_slots[] = {{Py_tp_doc, "One problem."},   {Py_tp_new, op_new},
+                                 {Py_tp_dealloc, op_free},      {Py_tp_methods, op_methods},
+                                 {Py_tp_getset, op_attributes}, {0, NULL}};
 
 PyType_Spec py_op_spec = {"rynd._rynd.Op", sizeof(op_object), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, op_slots};

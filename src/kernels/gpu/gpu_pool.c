@@ -17,6 +17,9 @@ static bool is_ordinary(const ry_window *window)
     for (int i = 0; i < window->rank; i++) {
         const ry_window_axis *axis = &window->axis[i];
         const int64_t last = (axis->out - 1) * axis->stride + ry_window_field(axis);
+        if (axis->adaptive && (axis->in + 2) * (axis->out + 2) > INT32_MAX) {
+            return false;
+        }
         if (axis->pad < 0 || axis->pad_end < 0 ||
             axis->in + axis->pad + axis->pad_end > INT32_MAX || last > INT32_MAX) {
             return false;
@@ -29,11 +32,12 @@ static bool applicable(const ry_problem *problem)
 {
     const ry_pool_attrs *a = &problem->attrs.pool;
     if (!ry_problem_has_input(problem, 0) || !ry_problem_has_output(problem, 0) ||
-        ry_problem_has_output(problem, 1) || a->kind == RY_pool_kind_lp) {
+        (ry_problem_has_output(problem, 1) && a->kind != RY_pool_kind_max) ||
+        a->kind == RY_pool_kind_lp) {
         return false;
     }
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    if (x->rank < 3 || x->rank > 2 + AXES || a->kernel.count != x->rank - 2 ||
+    if (x->rank < 3 || x->rank > 2 + AXES || !ry_window_has_sizes(problem) ||
         x->dtype != y->dtype || !ry_gpu_is_float(x) || ry_tensor_count(x) == 0 ||
         ry_tensor_count(y) == 0) {
         return false;
@@ -79,6 +83,7 @@ static void define_window(const ry_query *query, const ry_prepared *prepared, ry
     const ry_tensor *image = &problem->in[0];
     ry_gpu_define_types(text, problem, ry_gpu_is_wide(problem));
     ry_gpu_group_define(prepared, text);
+    ry_gpu_define(text, "ADAPTIVE", window.axis[0].adaptive);
     ry_gpu_define(text, "IMAGES", image->dim[0]);
     ry_gpu_define(text, "CHANNELS", image->dim[1]);
     for (int i = 0; i < AXES; i++) {
@@ -94,6 +99,24 @@ static void define_window(const ry_query *query, const ry_prepared *prepared, ry
     }
 }
 
+/* Numbers of elements in a plane, and the strides of the indices. */
+static void define_indices(const ry_problem *problem, ry_text *text)
+{
+    const ry_window window = ry_window_of(problem);
+    int64_t step[AXES] = {0}, next = 1;
+    for (int k = 0; k < window.rank; k++) {
+        const int own = problem->attrs.pool.storage_order ? k : window.rank - 1 - k;
+        step[own + AXES - window.rank] = next;
+        next *= window.axis[own].in;
+    }
+    ry_text_add(text,
+                "#define NUMBER(a, b, c) ((int64_t)(a) * %lldl + (int64_t)(b) * %lldl + "
+                "(int64_t)(c) * %lldl)\n",
+                (long long)step[0], (long long)step[1], (long long)step[2]);
+    ry_gpu_define(text, "WHOLE", !problem->attrs.pool.plane_indices);
+    define_steps(text, "INDEX", &problem->out[1]);
+}
+
 static void define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
 {
     const ry_problem *problem = query->problem;
@@ -102,6 +125,10 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "COUNT_PAD", problem->attrs.pool.count_include_pad != 0);
     define_steps(text, "X", &problem->in[0]);
     define_steps(text, "Y", &problem->out[0]);
+    ry_gpu_define(text, "INDICES", ry_problem_has_output(problem, 1));
+    if (ry_problem_has_output(problem, 1)) {
+        define_indices(problem, text);
+    }
     ry_gpu_define(text, "Y_ALONG_CHANNELS",
                   problem->out[0].stride[1] < problem->out[0].stride[problem->out[0].rank - 1]);
 }
@@ -121,7 +148,7 @@ static bool takes_gradient(const ry_problem *problem)
         return false;
     }
     const ry_tensor *dy = &problem->in[0], *dx = &problem->out[0];
-    if (dx->rank < 3 || dx->rank > 2 + AXES || a->kernel.count != dx->rank - 2 ||
+    if (dx->rank < 3 || dx->rank > 2 + AXES || !ry_window_has_sizes(problem) ||
         !ry_gpu_is_float(dy) || !ry_gpu_is_float(dx) || ry_tensor_count(dy) == 0 ||
         ry_tensor_count(dx) == 0 ||
         (a->kind == RY_pool_kind_max && !ry_gpu_is_float(&problem->in[1]))) {

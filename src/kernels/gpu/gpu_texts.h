@@ -18,6 +18,7 @@ extern const char ry_gpu_text_norm[];
 extern const char ry_gpu_text_one_hot[];
 extern const char ry_gpu_text_pool[];
 extern const char ry_gpu_text_pool_grad[];
+extern const char ry_gpu_text_random[];
 extern const char ry_gpu_text_resize[];
 extern const char ry_gpu_text_softmax[];
 extern const char ry_gpu_text_wgrad_depthwise[];

@@ -7,6 +7,15 @@
 
 /* The taps of position o along an axis whose elements are inside x: [FIRST, END), and how many are
  * inside x and its padding. */
+#if ADAPTIVE
+#define FIRST(i, o)      0
+#define END(i, o)        ((((o) + 1) * IN_##i + OUT_##i - 1) / OUT_##i - (o) * IN_##i / OUT_##i)
+#define PADDED(i, o)     END(i, o)
+#define FROM(i, e)       ((e) * OUT_##i / IN_##i)
+#define TO(i, e)         ((((e) + 1) * OUT_##i + IN_##i - 1) / IN_##i - 1)
+#define MEETS(i, e, o)   ((o) >= 0)
+#define PLACE(i, o, tap) ((o) * IN_##i / OUT_##i + (tap))
+#else
 #define FIRST(i, o) max(0, (PAD_##i - (o) * STRIDE_##i + DILATION_##i - 1) / DILATION_##i)
 #define END(i, o)   min(TAPS_##i, (IN_##i + PAD_##i - (o) * STRIDE_##i + DILATION_##i - 1) / DILATION_##i)
 #define PADDED(i, o)                                                                       \
@@ -20,6 +29,7 @@
 #define REST(i, e, o) ((e) + PAD_##i - (o) * STRIDE_##i)
 #define MEETS(i, e, o) (REST(i, e, o) % DILATION_##i == 0)
 #define PLACE(i, o, tap) ((o) * STRIDE_##i - PAD_##i + (tap) * DILATION_##i)
+#endif
 
 #if MAXIMUM
 /* Is the element `own`, at (e0, e1, e2), its window's maximum? */

@@ -105,8 +105,7 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
 static bool applicable(const ry_problem *problem)
 {
     const ry_pool_grad_attrs *a = &problem->attrs.pool_grad;
-    return ry_ref_floats(problem) && problem->in[0].rank >= 2 &&
-           a->kernel.count == problem->in[0].rank - 2 &&
+    return ry_ref_floats(problem) && problem->in[0].rank >= 2 && ry_window_has_sizes(problem) &&
            (a->kind == RY_pool_kind_average || ry_problem_has_input(problem, 1)) &&
            (a->kind != RY_pool_kind_lp || ry_problem_has_input(problem, 2));
 }

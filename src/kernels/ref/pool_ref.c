@@ -21,13 +21,14 @@ static field field_of(const ry_window *win, const int64_t *index)
     return r;
 }
 
-/* The number of `at` in the whole tensor; ONNX's storage_order 1 numbers the spatial dims of a
- * channel in column-major order. */
-static int64_t flat_index(const ry_tensor *x, const int64_t *at, bool column_major)
+/* The number of `at` in the whole tensor or in its plane; ONNX's storage_order 1 numbers the spatial
+ * dims of a channel in column-major order. */
+static int64_t flat_index(const ry_problem *p, const int64_t *at)
 {
-    int64_t flat = at[0] * x->dim[1] + at[1];
+    const ry_tensor *x = &p->in[0];
+    int64_t flat = p->attrs.pool.plane_indices ? 0 : at[0] * x->dim[1] + at[1];
     for (int i = 2; i < x->rank; i++) {
-        int d = column_major ? x->rank + 1 - i : i;
+        int d = p->attrs.pool.storage_order ? x->rank + 1 - i : i;
         flat = flat * x->dim[d] + at[d];
     }
     return flat;
@@ -65,7 +66,7 @@ static void maximum(const ry_cpu_launch *launch, const int64_t *index)
             int64_t offset = ry_index_offset(x, at);
             if (!found || ry_ref_compare(ry_ref_dtype(x), launch->in[0], offset, best) > 0) {
                 best = offset;
-                flat = flat_index(x, at, p->attrs.pool.storage_order != 0);
+                flat = flat_index(p, at);
                 found = true;
             }
         } while (ry_index_next(win.rank, r.count, step));
@@ -121,7 +122,7 @@ static void summed(const ry_cpu_launch *launch, const int64_t *index)
 static bool applicable(const ry_problem *problem)
 {
     return ry_ref_numeric(problem) && problem->in[0].dtype == problem->out[0].dtype &&
-           problem->in[0].rank >= 2 && problem->attrs.pool.kernel.count == problem->in[0].rank - 2;
+           problem->in[0].rank >= 2 && ry_window_has_sizes(problem);
 }
 
 static void run(const ry_cpu_launch *launch, size_t task)

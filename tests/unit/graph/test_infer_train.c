@@ -28,6 +28,13 @@ static const infer_case norms[] = {
     {"batch_norm_grad", "2x3x5:f32 2x3x5:f16 3:f32 3:f32 3:f32", "!must have the type of input 0", NULL},
     {"batch_norm_grad", "2x3x5:f32 2x3x6:f32 3:f32 3:f32 3:f32", "!the gradient's shape", NULL},
     {"batch_norm_grad", "2x3x5:f32 2x3x5:f32 3:f32 4:f32 3:f32", "!channels of the input", NULL},
+    {"softmax_grad axis=-1", "Nx3:f16 Nx3:f16", "Nx3:f16", NULL},
+    {"softmax_grad axis=2", "2x3:f32 2x3:f32", "!axis 2 is outside rank 2", NULL},
+    {"layer_norm_grad axis=1", "Nx3x5:f16 Nx3x5:f16 3x5:f32 Nx1x1:f32 Nx1x1:f32", "Nx3x5:f16 3x5:f32 3x5:f32", NULL},
+    {"layer_norm_grad axis=1", "2x3:f32 2x3:f32 4:f32 2x1:f32 2x1:f32", "!a factor for each element of a row", NULL},
+    {"group_norm_grad groups=2", "Nx4x5:f32 Nx4x5:f32 4:f32 Nx2:f32 Nx2:f32", "Nx4x5:f32 4:f32 4:f32", NULL},
+    {"group_norm_grad groups=2", "2x4x5:f32 2x4x5:f32 4:f32 2x3:f32 2x2:f32", "!a number for each row", NULL},
+    {"dropout ratio=0.25", "Nx3:f16", "Nx3:f16 Nx3:bool", NULL},
 };
 
 static const infer_case windows[] = {
@@ -43,6 +50,11 @@ static const infer_case windows[] = {
     {"pool_grad kernel=4 image=-9", "2x5x6:f32 2x5x9:f32", "!image has -9", NULL},
     {"pool_grad kernel=4,4 image=9", "2x5x6:f32 2x5x9:f32", "!kernel_shape has 2 numbers, expected 1", NULL},
     {"pool_grad kernel=4 image=9", "2x5x6:i32 2x5x9:i32", "!", NULL},
+    {"pool_grad adaptive=1 image=9,8", "2x5x4x3:f32 2x5x9x8:f32", "2x5x9x8:f32", NULL},
+    {"pool_grad adaptive=1 image=9", "Nx5xM:f32 Nx5x9:f32", "Nx5x9:f32", NULL},
+    {"pool_grad adaptive=1 kernel=3 image=9", "2x5x4:f32 2x5x9:f32", "!no kernel, strides", NULL},
+    {"pool output=4,3", "NxCxHxW:f32", "NxCx4x3:f32 NxCx4x3:i64", NULL},
+    {"pool output=4", "2x3x0:f32", "!from 0 to 4", NULL},
 };
 
 static const infer_case resizes[] = {

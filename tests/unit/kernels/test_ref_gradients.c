@@ -59,6 +59,14 @@ static const gradient_row rows[] = {
      "pool_grad kind=lp x0=1x2x3x3:f64 x1=1x2x6x6:f64 x2=1x2x3x3:f64 y0=1x2x6x6:f64 kernel=3,3 stride=2,2 pads=1,1,0,0 image=6,6", "g0A", "0"},
     {"pool kind=lp x0=1x2x6:f64 y0=1x2x5:f64 kernel=2 p=3",
      "pool_grad kind=lp x0=1x2x5:f64 x1=1x2x6:f64 x2=1x2x5:f64 y0=1x2x6:f64 kernel=2 p=3 image=6", "g0A", "0"},
+    {"pool kind=average x0=2x3x7x5:f64 y0=2x3x5x3:f64 output=5,3",
+     "pool_grad kind=average x0=2x3x5x3:f64 y0=2x3x7x5:f64 image=7,5 adaptive=1", "g", "0"},
+    {"pool x0=1x2x7x5:f64 y0=1x2x5x8:f64 output=5,8",
+     "pool_grad x0=1x2x5x8:f64 x1=1x2x7x5:f64 y0=1x2x7x5:f64 image=7,5 adaptive=1", "g0", "0"},
+
+    {"softmax x0=3x5x2:f64 y0=3x5x2:f64 axis=1", "softmax_grad x0=3x5x2:f64 x1=3x5x2:f64 y0=3x5x2:f64 axis=1", "gA", "0"},
+    {"softmax x0=3x5x2:f64 y0=3x5x2:f64 axis=1 kind=log_softmax flatten=1",
+     "softmax_grad x0=3x5x2:f64 x1=3x5x2:f64 y0=3x5x2:f64 axis=1 kind=log_softmax flatten=1", "gA", "0"},
 
 #define RESIZE(x, y, image, attributes) {"resize x0=" x " y0=" y " " attributes, "resize_grad x0=" y " y0=" x " image=" image " " attributes, "g", "0"}
     RESIZE("1x2x3x4:f64", "1x2x6x8:f64", "1,2,3,4", ""),

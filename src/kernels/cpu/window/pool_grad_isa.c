@@ -126,6 +126,34 @@ static void maximum_plane(const pool_grad_plan *s, const float *dy, const float 
     }
 }
 
+/* The first maximum of one output of an adaptive pool: NaN is larger than any number. */
+static int64_t find_maximum(const float *x, const pool_grad_row *rows, int64_t count, int64_t first,
+                            int64_t columns)
+{
+    int64_t best = rows[0].at + first;
+    for (int64_t r = 0; r < count; r++) {
+        for (int64_t i = rows[r].at + first; i < rows[r].at + first + columns; i++) {
+            const bool larger = x[i] > x[best] || (isnan(x[i]) && !isnan(x[best]));
+            best = larger ? i : best;
+        }
+    }
+    return best;
+}
+
+static void adaptive_plane(const pool_grad_plan *s, const float *dy, const float *x, float *dx,
+                           pool_grad_row *rows)
+{
+    const ry_window_axis *w = pool_grad_along(s);
+    memset(dx, 0, (size_t)s->in_size * sizeof *dx);
+    for (int64_t row = 0; row < s->out_rows; row++, dy += w->out) {
+        const int64_t count = ry_pool_grad_taps(s, row, rows);
+        for (int64_t o = 0; o < w->out; o++) {
+            dx[find_maximum(x, rows, count, ry_window_at(w, o, 0), ry_window_taps(w, o).end)] +=
+                dy[o];
+        }
+    }
+}
+
 static void add_scaled(float *restrict sum, const float *restrict row, int64_t n, float share)
 {
     for (int64_t o = 0; o < n; o++) {
@@ -158,7 +186,13 @@ static void average_row(const pool_grad_plan *s, const float *dy, int64_t row, f
     for (int64_t o = 0; o < w->out; o++) {
         sum[o] *= share[o];
     }
-    for (int64_t tap = 0; tap < w->taps; tap++) {
+    for (int64_t o = 0; w->adaptive && o < w->out; o++) {
+        const int64_t first = ry_window_at(w, o, 0), end = first + ry_window_taps(w, o).end;
+        for (int64_t i = first; i < end; i++) {
+            dx[i] += sum[o];
+        }
+    }
+    for (int64_t tap = 0; tap < w->taps && !w->adaptive; tap++) {
         const int64_t from = tap * w->dilation - w->pad;
         const ry_window_range o = ry_window_inside(w->in, from, w->stride, w->out);
         float *to = dx + from + o.begin * w->stride;
@@ -204,7 +238,9 @@ static void run_planes(const ry_cpu_launch *launch, const pool_grad_plan *s, int
     for (int64_t plane = first; plane < end; plane++) {
         const float *dy = (const float *)launch->in[0] + plane * s->out_size;
         float *dx = (float *)launch->out[0] + plane * s->in_size;
-        if (s->maximum) {
+        if (s->maximum && w->adaptive) {
+            adaptive_plane(s, dy, (const float *)launch->in[1] + plane * s->in_size, dx, rows);
+        } else if (s->maximum) {
             maximum_plane(s, dy, (const float *)launch->in[1] + plane * s->in_size, dx, rows,
                           &search);
         } else if (s->whole) {

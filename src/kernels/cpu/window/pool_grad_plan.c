@@ -83,7 +83,9 @@ void ry_pool_grad_initialise(const ry_query *query, void *state)
     for (const ry_window_axis *axis = s->window.axis; axis < along; axis++) {
         s->in_rows *= axis->in;
         s->out_rows *= axis->out;
-        s->row_taps *= ry_min(axis->taps, s->maximum ? axis->in : axis->out);
+        const int64_t readers =
+            axis->adaptive ? ry_window_adaptive_taps(axis->out, axis->in) : axis->taps;
+        s->row_taps *= s->maximum ? ry_min(axis->taps, axis->in) : ry_min(readers, axis->out);
     }
     s->in_size = s->in_rows * along->in;
     s->out_size = s->out_rows * along->out;
@@ -128,7 +130,7 @@ bool ry_pool_grad_applicable(const ry_problem *problem)
     const bool maximum = a->kind == RY_pool_kind_max;
     if (a->kind == RY_pool_kind_lp || !ry_problem_has_input(problem, 0) ||
         !ry_problem_has_output(problem, 0) || !dense(&problem->in[0]) || !dense(&problem->out[0]) ||
-        problem->in[0].rank < 3 || a->kernel.count != problem->in[0].rank - 2 ||
+        problem->in[0].rank < 3 || !ry_window_has_sizes(problem) ||
         (maximum && (!ry_problem_has_input(problem, 1) || !dense(&problem->in[1])))) {
         return false;
     }

@@ -196,6 +196,7 @@ typedef struct pooling {
     void *y;
     int64_t *index;         /* NULL: not asked for */
     const int64_t *strides; /* what an index grows by along each dim */
+    bool whole;             /* indices count the whole tensor's elements, not a plane's */
     void *row, *best;
     int32_t *where;
     rule how;
@@ -228,6 +229,19 @@ static ry_window_range outputs_of(const ry_window_axis *w, int64_t tap)
     return ry_window_inside(w->in, tap * w->dilation - w->pad, w->stride, w->out);
 }
 
+/* Reduces the joined row to an adaptive pool's outputs. */
+static void adaptive_columns(const pooling *p)
+{
+    const pool_plan *s = p->plan;
+    const pool_column *column = pool_columns(s);
+    for (int64_t o = 0; o < pool_along(&s->window)->out; o++) {
+        for (int64_t j = 0; j < column[o].count; j++) {
+            p->loops->taps((char *)p->best + (size_t)o * p->loops->size, p->row,
+                           column[o].first + j, 1, 1, p->how);
+        }
+    }
+}
+
 static void plane_row(const pooling *p, int64_t plane, int64_t row)
 {
     const pool_plan *s = p->plan;
@@ -239,13 +253,31 @@ static void plane_row(const pooling *p, int64_t plane, int64_t row)
     for (int64_t k = 0; k < t->count; k++) {
         p->loops->join(p->row, p->x, base + offset[k], w->in, p->how);
     }
-    for (int64_t c = 0; c < w->taps; c++) {
+    if (w->adaptive) {
+        adaptive_columns(p);
+    }
+    for (int64_t c = 0; c < w->taps && !w->adaptive; c++) {
         const ry_window_range r = outputs_of(w, c);
         p->loops->taps((char *)p->best + (size_t)r.begin * p->loops->size, p->row,
                        ry_window_at(w, r.begin, c), w->stride, r.end - r.begin, p->how);
     }
     p->loops->store(p->y, (plane * s->rows + row) * w->out, p->best, w->out, p->how,
                     (divide){pool_divisors(s), 1, (float)t->divisor});
+}
+
+/* The maxima of an adaptive pool's output row in an input row, whose first element is number
+ * `position` of its plane. */
+static void adaptive_meet(const pooling *p, int64_t at, int64_t position)
+{
+    const pool_plan *s = p->plan;
+    const pool_column *column = pool_columns(s);
+    const int64_t apart = p->strides[s->window.rank - 1];
+    for (int64_t o = 0; o < pool_along(&s->window)->out; o++) {
+        for (int64_t i = column[o].first; i < column[o].first + column[o].count; i++) {
+            p->loops->meet((char *)p->best + (size_t)o * p->loops->size, p->where + o, p->x, at + i,
+                           1, 1, (int32_t)(position + i * apart));
+        }
+    }
 }
 
 static void plane_row_indexed(const pooling *p, int64_t plane, int64_t row)
@@ -256,14 +288,18 @@ static void plane_row_indexed(const pooling *p, int64_t plane, int64_t row)
     const pool_column *column = pool_columns(s);
     const int64_t *offset = pool_offsets(s) + t->begin, base = plane * s->in_size;
     const int64_t apart = p->strides[s->window.rank - 1], out = (plane * s->rows + row) * w->out;
-    const int64_t first = t->count ? row_position(p, offset[0]) : 0;
+    const int64_t first = t->count ? row_position(p, offset[0]) : 0,
+                  step = w->adaptive ? 0 : w->stride; /* what `where` leaves out of a place */
     p->loops->begin(p->best, w->out, p->how);
     for (int64_t o = 0; o < w->out; o++) {
-        p->where[o] = (int32_t)(first + (column[o].first - o * w->stride) * apart);
+        p->where[o] = (int32_t)(first + (column[o].first - o * step) * apart);
     }
     for (int64_t k = 0; k < t->count; k++) {
         const int64_t position = row_position(p, offset[k]);
-        for (int64_t c = 0; c < w->taps; c++) {
+        if (w->adaptive) {
+            adaptive_meet(p, base + offset[k], position);
+        }
+        for (int64_t c = 0; c < w->taps && !w->adaptive; c++) {
             const ry_window_range r = outputs_of(w, c);
             p->loops->meet((char *)p->best + (size_t)r.begin * p->loops->size, p->where + r.begin,
                            p->x, base + offset[k] + ry_window_at(w, r.begin, c), w->stride,
@@ -272,7 +308,7 @@ static void plane_row_indexed(const pooling *p, int64_t plane, int64_t row)
         }
     }
     p->loops->store(p->y, out, p->best, w->out, p->how, (divide){0});
-    store_index(p->index + out, p->where, w->out, base, w->stride * apart);
+    store_index(p->index + out, p->where, w->out, p->whole ? base : 0, step * apart);
     for (int64_t o = 0; o < w->out && s->empty; o++) { /* the maximum of nothing has index 0 */
         p->index[out + o] = t->count && column[o].count ? p->index[out + o] : 0;
     }
@@ -311,7 +347,8 @@ static void position(const pooling *p, int64_t image, int64_t row, int64_t o, in
     p->loops->store(p->y, out, best, n, p->how,
                     (divide){pool_divisors(s) + o, 0, (float)t->divisor});
     if (p->index && t->count && column->count) {
-        store_index(p->index + out, where, n, (image * s->channels + c) * s->in_size, s->in_size);
+        store_index(p->index + out, where, n, p->whole ? (image * s->channels + c) * s->in_size : 0,
+                    p->whole ? s->in_size : 0);
     } else if (p->index) {
         memset(p->index + out, 0, (size_t)n * sizeof *p->index);
     }
@@ -357,6 +394,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
                        .y = launch->out[0],
                        .index = ry_problem_has_output(problem, 1) ? launch->out[1] : NULL,
                        .strides = strides,
+                       .whole = !problem->attrs.pool.plane_indices,
                        .row = launch->scratch,
                        .best = (uint64_t *)launch->scratch + w->in,
                        .where = (int32_t *)((uint64_t *)launch->scratch + w->in + w->out),

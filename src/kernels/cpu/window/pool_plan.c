@@ -44,11 +44,12 @@ static bool crops(const ry_problem *problem)
     return any;
 }
 
-/* Does pool_f32 take its type, kind, pads and outputs? */
+/* Does pool_f32 take its type, kind, pads, windows and outputs? */
 static bool plain_floats(const ry_problem *problem)
 {
     const ry_dtype dtype = (ry_dtype)problem->in[0].dtype;
-    return !crops(problem) && (dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16) &&
+    return !crops(problem) && problem->attrs.pool.output.count == 0 &&
+           (dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16) &&
            !ry_problem_has_output(problem, 1) && problem->attrs.pool.kind != RY_pool_kind_lp;
 }
 
@@ -102,13 +103,12 @@ static bool same_layout(const ry_tensor *a, const ry_tensor *b)
 
 static bool window_fits(const ry_problem *problem)
 {
-    const ry_pool_attrs *a = &problem->attrs.pool;
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     if (x->dtype != y->dtype || !same_layout(x, y) || ry_tensor_count(x) == 0 ||
         ry_tensor_count(y) == 0) {
         return false;
     }
-    if (x->rank < 3 || a->kernel.count != x->rank - 2) {
+    if (x->rank < 3 || !ry_window_has_sizes(problem)) {
         return false;
     }
     const ry_window window = ry_window_of(problem);
