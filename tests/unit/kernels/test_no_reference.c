@@ -265,6 +265,27 @@ static void integers_are_as_the_reference(void **state)
     }
 }
 
+/* A transposed vector is the vector. */
+static void vectors_are_as_the_reference(void **state)
+{
+    static const char *const products[] = {
+        "matmul x0=13:f32 x1=19x13:f32 x2=scalar:f32 y0=19:f32 trans_a=1 trans_b=1 beta=2",
+        "matmul x0=13:f32 x1=3x13x4:f32 y0=3x4:f32 trans_a=1",
+        "matmul x0=3x13:f32 x1=13:f32 y0=3:f32 trans_b=1",
+        "matmul x0=13x3:f32 x1=13:f32 x2=3:f32 y0=3:f32 trans_a=1 trans_b=1",
+        "matmul x0=13:f32 x1=13:f32 y0=scalar:f32 trans_a=1 trans_b=1",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        char text[TEXT];
+        compare(products[i], "matmul_ref", 1e-5);
+        replace(text, products[i], ":f32", ":f16");
+        compare(text, "matmul_ref", 2e-3);
+        replace(text, products[i], ":f32", ":f64");
+        compare(text, "matmul_ref", 1e-12);
+    }
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -287,6 +308,7 @@ int main(void)
         cmocka_unit_test(floats_are_as_the_reference),
         cmocka_unit_test(weight_gradients_are_as_the_reference),
         cmocka_unit_test(integers_are_as_the_reference),
+        cmocka_unit_test(vectors_are_as_the_reference),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
