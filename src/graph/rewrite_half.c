@@ -42,6 +42,7 @@ static bool is_narrow(const ry_node *node)
     case RY_OP_batch_norm_grad:
     case RY_OP_pool_grad:
     case RY_OP_dropout:
+    case RY_OP_recurrent:
     case RY_OP_separable_conv: return true;
     case RY_OP_conv: return node->attrs.conv.dir == RY_direction_bwd_weights;
     default: return false;

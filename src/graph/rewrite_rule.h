@@ -9,7 +9,7 @@
 typedef struct ry_rule_call {
     ry_emitter emitter;
     ry_node node;   /* as it was */
-    ry_shape shape; /* of input 0 */
+    ry_shape shape; /* input 0 */
     ry_dtype dtype;
 } ry_rule_call;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* No problem runs a reference: the problems of every_problem.h in every type, and problems that once
- * had nothing but a reference, whose results are compared with it. */
+ * had nothing but a reference, whose results are compared with it. A reference's price is above a
+ * kernel's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include "every_problem.h"
 #include <rynd/rynd.h>
 
+#include "base/integer.h"
 #include "tensor/dtype.h"
 
 #include <math.h>
@@ -286,11 +288,50 @@ static void vectors_are_as_the_reference(void **state)
     }
 }
 
+/* Predicted seconds; negative: the kernel does not take the problem, or several steps do. */
+static double predicted(const char *problem, const char *kernel)
+{
+    rynd_op *op = NULL;
+    const rynd_op_options options = RYND_SIZED(rynd_op_options, .kernel = kernel);
+    rynd_prediction time = RYND_SIZED(rynd_prediction);
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
+    if (rynd_op_create(context, problem, &options, &op) != RYND_OK) {
+        return -1;
+    }
+    assert_int_equal(rynd_op_predict(op, &time), RYND_OK);
+    assert_int_equal(rynd_op_get_info(op, &info), RYND_OK);
+    const bool several = strchr(info.kernel, '+') != NULL;
+    rynd_op_destroy(op);
+    return several ? -1 : time.median;
+}
+
+static void references_cost_more_than_kernels(void **state)
+{
+    (void)state;
+    int cheap = 0, compared = 0;
+    for (size_t i = 0; i < every_problem_count; i++) {
+        const char *problem = every_problems[i].problem;
+        char kernel[WORD + 8];
+        snprintf(kernel, sizeof kernel, "%.*s_ref",
+                 (int)ry_min((int64_t)strcspn(problem, " "), WORD), problem);
+        const double reference = is_empty(problem) ? -1 : predicted(problem, kernel),
+                     chosen = reference < 0 ? -1 : predicted(problem, NULL);
+        compared += chosen >= 0;
+        if (chosen >= 0 && reference < chosen) {
+            print_error("%s: the reference %.3g us, the choice %.3g us\n", problem, reference * 1e6,
+                        chosen * 1e6);
+            cheap++;
+        }
+    }
+    assert_true(compared > 100);
+    assert_int_equal(cheap, 0);
+}
+
 static int begin(void **state)
 {
     (void)state;
     const rynd_context_options options =
-        RYND_SIZED(rynd_context_options, .threads = 2, .wisdom = "off");
+        RYND_SIZED(rynd_context_options, .threads = 1, .wisdom = "off");
     return rynd_context_create(&options, &context) != RYND_OK;
 }
 
@@ -309,6 +350,7 @@ int main(void)
         cmocka_unit_test(weight_gradients_are_as_the_reference),
         cmocka_unit_test(integers_are_as_the_reference),
         cmocka_unit_test(vectors_are_as_the_reference),
+        cmocka_unit_test(references_cost_more_than_kernels),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
