@@ -38,7 +38,9 @@ ry_infer_result ry_infer_op_recurrent(ry_infer *infer)
     const bool first = a->batch_first != 0;
     RY_INFER_TRY(check_functions(infer));
     RY_INFER_TRY(ry_infer_check_rank(infer, 0, 3, 3));
-    RY_INFER_TRY(ry_infer_check_rank(infer, 1, 3, 3));
+    if (!ry_infer_has(infer, 2)) {
+        return ry_infer_fail(infer, RYND_ERROR_SHAPE, "input 2 (the state's weights) is missing");
+    }
     RY_INFER_TRY(ry_infer_check_rank(infer, 2, 3, 3));
     const ry_shape *x = &ry_infer_in(infer, 0)->shape, *r = &ry_infer_in(infer, 2)->shape;
     const int64_t time = x->dim[first], batch = x->dim[!first], hidden = r->dim[2];
@@ -52,6 +54,10 @@ ry_infer_result ry_infer_op_recurrent(ry_infer *infer)
     }
     RY_INFER_TRY(check_dims(infer, 1, 3, (int64_t[]){directions, rows, x->dim[2]},
                             "directions, gates * hidden size, size of x"));
+    if (!ry_infer_has(infer, 1)) {
+        RY_INFER_TRY(ry_infer_check_dim(infer, 0, 2, rows < 0 ? rows : directions * rows,
+                                        "directions * gates * hidden size, without weights"));
+    }
     RY_INFER_TRY(check_dims(infer, 2, 3, (int64_t[]){directions, rows, hidden},
                             "directions, gates * hidden size, hidden size"));
     RY_INFER_TRY(check_dims(infer, 3, 2, (int64_t[]){directions, rows < 0 ? rows : 2 * rows},

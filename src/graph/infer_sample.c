@@ -7,6 +7,9 @@ ry_infer_result ry_infer_op_grid_sample(ry_infer *infer)
     RY_INFER_TRY(ry_infer_check_rank(infer, 0, 3, RY_MAX_RANK));
     const ry_shape *x = &ry_infer_in(infer, 0)->shape;
     RY_INFER_TRY(ry_infer_check_rank(infer, 1, x->rank, x->rank));
+    if (!ry_dtype_is_float(ry_infer_in(infer, 1)->dtype)) {
+        return ry_infer_bad(infer, 1, "must have a float type: it has positions from -1 to 1");
+    }
     const ry_shape *grid = &ry_infer_in(infer, 1)->shape;
     RY_INFER_TRY(ry_infer_check_dim(infer, 1, 0, x->dim[0], "batch of the input"));
     RY_INFER_TRY(

@@ -20,6 +20,7 @@
     X(half, "values of 16 bits between products into float32")                               \
     X(norms, "normalisations of float64 into expressions; Hardmax into ArgMax and OneHot")   \
     X(norm_grad, "gradients of softmax and normalisations into expressions")                 \
+    X(training, "training steps and pools of types that no kernel computes")                 \
     X(deform_conv, "a deformable convolution into its columns and a 1x1 convolution")        \
     X(layer_norm, "layer normalisation spelled in small nodes")                              \
     X(pixel_shuffle, "Reshape-Transpose-Reshape into depth_to_space; activations before it") \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of 16 bits between products become float32, and those of a network with normalisations.
- * Kernels compute in float32: a network in float16 would be widened and rounded at each node, and
- * few kernels widen as they read. Inputs, outputs and the results of Casts keep their types. A
- * single product is left to kernels that read such tensors directly. */
+/* Values of 16 bits between products become float32, and all values of a network with an operator
+ * whose kernels read float32 only. Kernels compute in float32: a network in float16 would be widened
+ * and rounded at each node, and few kernels widen as they read. Inputs, outputs and the results of
+ * Casts keep their types. A single product is left to kernels that read such tensors directly. */
 #include "expr/expr.h"
 #include "graph/derive.h"
 #include "graph/infer.h"
@@ -31,10 +31,22 @@ static bool is_product(ry_op op)
     return op == RY_OP_conv || op == RY_OP_convt || op == RY_OP_deform_conv || op == RY_OP_matmul;
 }
 
-/* Kernels of normalisations read float32 only. */
-static bool is_norm(ry_op op)
+/* Do kernels of processors read float32 only? */
+static bool is_narrow(const ry_node *node)
 {
-    return op == RY_OP_layer_norm || op == RY_OP_group_norm || op == RY_OP_batch_norm;
+    switch (node->op) {
+    case RY_OP_layer_norm:
+    case RY_OP_group_norm:
+    case RY_OP_batch_norm:
+    case RY_OP_batch_norm_train:
+    case RY_OP_batch_norm_grad:
+    case RY_OP_pool_grad:
+    case RY_OP_dropout:
+    case RY_OP_recurrent:
+    case RY_OP_separable_conv: return true;
+    case RY_OP_conv: return node->attrs.conv.dir == RY_direction_bwd_weights;
+    default: return false;
+    }
 }
 
 static void widen(ry_graph *graph, const void *how, void *to)
@@ -217,14 +229,14 @@ static rynd_status widen_graph(widening *w)
 
 rynd_status ry_rewrite_half(ry_graph *graph, bool *changed, ry_error *error)
 {
-    int products = 0, norms = 0;
+    int products = 0, narrow = 0;
     for (ry_node_id n = 0; n < graph->node_count; n++) {
         const ry_node *node = &graph->nodes[n];
         const bool half = node->inputs > 0 && is_half(graph, node->in[0]);
         products += half && is_product(node->op);
-        norms += half && is_norm(node->op);
+        narrow += half && is_narrow(node);
     }
-    if (products < MIN_PRODUCTS && norms == 0) {
+    if (products < MIN_PRODUCTS && narrow == 0) {
         return RYND_OK;
     }
     const ry_allocator *allocator = graph->arena.allocator;

@@ -2,30 +2,13 @@
 /* Normalisations and softmaxes that no kernel computes become expressions, whose loops are one text
  * for all types: float64, BatchNormalization of every position, LayerNormalization whose scale or
  * bias is broadcast within a row. Hardmax becomes ArgMax and OneHot. */
-#include "graph/emitter.h"
 #include "graph/rewrite.h"
+#include "graph/rewrite_rule.h"
 
 #include "base/integer.h"
 
-typedef struct norm {
-    ry_emitter emitter;
-    ry_node node; /* as it was */
-    ry_shape shape;
-    ry_dtype dtype;
-} norm;
-
-static bool has_input(const ry_node *node, int i)
-{
-    return i < node->inputs && node->in[i] != RY_NO_VALUE;
-}
-
-static ry_value_id expr(norm *n, const char *text, int inputs, const ry_value_id *in)
-{
-    return ry_emit_expr(&n->emitter, text, inputs, in);
-}
-
-static ry_value_id expr_with(norm *n, const char *text, const char *name, double number, int inputs,
-                             const ry_value_id *in)
+static ry_value_id expr_with(ry_rule_call *n, const char *text, const char *name, double number,
+                             int inputs, const ry_value_id *in)
 {
     const ry_expr_parameter parameter = {name, number};
     return ry_emit_expr_with(&n->emitter, text, &parameter, 1, inputs, in);
@@ -40,34 +23,24 @@ static ry_ints axes_from(int begin, int end)
     return axes;
 }
 
-/* [C] as [C, 1, ..]: broadcasts along dim 1 of x. */
-static ry_value_id along_channels(norm *n, ry_value_id value)
-{
-    ry_shape shape = {.rank = n->shape.rank - 1, .dim = {n->shape.dim[1]}};
-    for (int i = 1; i < shape.rank; i++) {
-        shape.dim[i] = 1;
-    }
-    return ry_emit_reshape(&n->emitter, value, &shape);
-}
-
 /* y * scale + bias; an absent one is left out. */
-static ry_value_id scale(norm *n, ry_value_id y, ry_value_id factor, ry_value_id bias)
+static ry_value_id scale(ry_rule_call *n, ry_value_id y, ry_value_id factor, ry_value_id bias)
 {
     if (factor != RY_NO_VALUE) {
-        y = expr(n, "x0 * x1", 2, (ry_value_id[]){y, factor});
+        y = ry_rule_expr(n, "x0 * x1", 2, (ry_value_id[]){y, factor});
     }
-    return bias == RY_NO_VALUE ? y : expr(n, "x0 + x1", 2, (ry_value_id[]){y, bias});
+    return bias == RY_NO_VALUE ? y : ry_rule_expr(n, "x0 + x1", 2, (ry_value_id[]){y, bias});
 }
 
 /* The dims of one row: [begin, end). */
-static ry_ints softmax_axes(const norm *n)
+static ry_ints softmax_axes(const ry_rule_call *n)
 {
     const ry_softmax_attrs *a = &n->node.attrs.softmax;
     const int axis = ry_axis(a->axis, n->shape.rank);
     return axes_from(axis, a->flatten ? n->shape.rank : axis + 1);
 }
 
-static ry_value_id hardmax(norm *n)
+static ry_value_id hardmax(ry_rule_call *n)
 {
     ry_emitter *e = &n->emitter;
     const ry_ints axes = softmax_axes(n);
@@ -91,22 +64,23 @@ static ry_value_id hardmax(norm *n)
     const ry_value_id place = ry_emit(e, RY_OP_arg_reduce, &reduce, 1, &x),
                       classes = ry_emit_i64s(e, 1, &depth), numbers = ry_emit_i64s(e, 2, values);
     const char *cast = ry_arena_format(&e->graph->arena, "cast(x0, %s)", ry_dtype_name(n->dtype));
-    const ry_value_id in[] = {place, classes, cast ? expr(n, cast, 1, &numbers) : RY_NO_VALUE};
+    const ry_value_id in[] = {place, classes,
+                              cast ? ry_rule_expr(n, cast, 1, &numbers) : RY_NO_VALUE};
     return ry_emit(e, RY_OP_one_hot, &hot, 3, in);
 }
 
 /* A scalar, or an axis behind the last one (flatten): each element is a row. */
-static ry_value_id softmax_of_one(norm *n)
+static ry_value_id softmax_of_one(ry_rule_call *n)
 {
     static const char *const programs[] = {
         [RY_softmax_kind_softmax] = "exp(x0 - x0)",
         [RY_softmax_kind_log_softmax] = "x0 - x0",
         [RY_softmax_kind_hardmax] = "pow(x0, 0)", /* 1, even if x0 is NaN */
     };
-    return expr(n, programs[n->node.attrs.softmax.kind], 1, n->node.in);
+    return ry_rule_expr(n, programs[n->node.attrs.softmax.kind], 1, n->node.in);
 }
 
-static ry_value_id softmax(norm *n)
+static ry_value_id softmax(ry_rule_call *n)
 {
     if (n->node.attrs.softmax.kind == RY_softmax_kind_hardmax) {
         return hardmax(n);
@@ -115,18 +89,18 @@ static ry_value_id softmax(norm *n)
     const ry_ints axes = softmax_axes(n);
     const ry_value_id x = n->node.in[0], highest = ry_emit_reduce(e, "max(x0)", &axes, true, 1, &x);
     if (n->node.attrs.softmax.kind == RY_softmax_kind_log_softmax) {
-        const ry_value_id d = expr(n, "x0 - x1", 2, (ry_value_id[]){x, highest});
+        const ry_value_id d = ry_rule_expr(n, "x0 - x1", 2, (ry_value_id[]){x, highest});
         const ry_value_id sum = ry_emit_reduce(e, "log(sum(exp(x0)))", &axes, true, 1, &d);
-        return expr(n, "x0 - x1", 2, (ry_value_id[]){d, sum});
+        return ry_rule_expr(n, "x0 - x1", 2, (ry_value_id[]){d, sum});
     }
-    const ry_value_id y = expr(n, "exp(x0 - x1)", 2, (ry_value_id[]){x, highest});
+    const ry_value_id y = ry_rule_expr(n, "exp(x0 - x1)", 2, (ry_value_id[]){x, highest});
     const ry_value_id sum = ry_emit_reduce(e, "sum(x0)", &axes, true, 1, &y);
-    return expr(n, "x0 / x1", 2, (ry_value_id[]){y, sum});
+    return ry_rule_expr(n, "x0 / x1", 2, (ry_value_id[]){y, sum});
 }
 
 /* (x - mean) / deviation over some dims; *mean and *inverse as they are computed. */
-static ry_value_id normalise(norm *n, ry_value_id x, const ry_ints *axes, double epsilon, bool rms,
-                             ry_value_id *mean, ry_value_id *inverse)
+static ry_value_id normalise(ry_rule_call *n, ry_value_id x, const ry_ints *axes, double epsilon,
+                             bool rms, ry_value_id *mean, ry_value_id *inverse)
 {
     static const char deviation[] = "1 / sqrt(mean(x0 * x0) + e)";
     const ry_expr_parameter e = {"e", epsilon};
@@ -134,46 +108,29 @@ static ry_value_id normalise(norm *n, ry_value_id x, const ry_ints *axes, double
     *mean = RY_NO_VALUE;
     if (!rms) {
         *mean = ry_emit_reduce(emitter, "mean(x0)", axes, true, 1, &x);
-        x = expr(n, "x0 - x1", 2, (ry_value_id[]){x, *mean});
+        x = ry_rule_expr(n, "x0 - x1", 2, (ry_value_id[]){x, *mean});
     }
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
     attrs.expr.program = ry_emit_program_with(emitter, deviation, &e, 1);
     attrs.expr.axes = *axes;
     *inverse = ry_emit(emitter, RY_OP_expr, &attrs, 1, &x);
-    return expr(n, "x0 * x1", 2, (ry_value_id[]){x, *inverse});
+    return ry_rule_expr(n, "x0 * x1", 2, (ry_value_id[]){x, *inverse});
 }
 
-/* A statistic, times a factor, becomes an output of the node, in the output's own type. */
-static void give_statistic(norm *n, int output, int factor, ry_value_id value)
-{
-    if (output >= n->node.outputs || n->node.out[output] == RY_NO_VALUE) {
-        return;
-    }
-    ry_emitter *e = &n->emitter;
-    const ry_value_id out = n->node.out[output];
-    const char *text = ry_arena_format(&e->graph->arena, "cast(x0 * %d, %s)", factor,
-                                       ry_dtype_name(ry_emit_dtype(e, out)));
-    ry_attrs attrs = ry_attrs_default(RY_OP_expr);
-    attrs.expr.program = text ? ry_emit_program(e, text) : NULL;
-    if (attrs.expr.program) {
-        ry_emit_into(e, RY_OP_expr, &attrs, 1, &value, 1, &out);
-    }
-}
-
-static ry_value_id layer_norm(norm *n)
+static ry_value_id layer_norm(ry_rule_call *n)
 {
     const ry_layer_norm_attrs *a = &n->node.attrs.layer_norm;
     const ry_ints axes = axes_from(ry_axis(a->axis, n->shape.rank), n->shape.rank);
     ry_value_id mean, inverse;
     const ry_value_id y =
         normalise(n, n->node.in[0], &axes, a->epsilon, a->rms != 0, &mean, &inverse);
-    give_statistic(n, 1, a->rms ? 0 : 1, a->rms ? inverse : mean);
-    give_statistic(n, 2, 1, inverse);
-    return scale(n, y, has_input(&n->node, 1) ? n->node.in[1] : RY_NO_VALUE,
-                 has_input(&n->node, 2) ? n->node.in[2] : RY_NO_VALUE);
+    ry_rule_give(n, 1, a->rms ? ry_rule_expr(n, "x0 * 0", 1, &inverse) : mean);
+    ry_rule_give(n, 2, inverse);
+    return scale(n, y, ry_rule_has_input(&n->node, 1) ? n->node.in[1] : RY_NO_VALUE,
+                 ry_rule_has_input(&n->node, 2) ? n->node.in[2] : RY_NO_VALUE);
 }
 
-static ry_value_id group_norm(norm *n)
+static ry_value_id group_norm(ry_rule_call *n)
 {
     const ry_group_norm_attrs *a = &n->node.attrs.group_norm;
     ry_shape groups = {.rank = 3, .dim = {n->shape.dim[0], a->groups, 1}};
@@ -182,24 +139,26 @@ static ry_value_id group_norm(norm *n)
     ry_value_id mean, inverse;
     const ry_value_id x = ry_emit_reshape(&n->emitter, n->node.in[0], &groups);
     const ry_value_id y = normalise(n, x, &axes, a->epsilon, false, &mean, &inverse);
-    return scale(n, ry_emit_reshape(&n->emitter, y, &n->shape), along_channels(n, n->node.in[1]),
-                 along_channels(n, n->node.in[2]));
+    return scale(n, ry_emit_reshape(&n->emitter, y, &n->shape),
+                 ry_rule_along_channels(n, n->node.in[1]),
+                 ry_rule_along_channels(n, n->node.in[2]));
 }
 
-static ry_value_id batch_norm(norm *n)
+static ry_value_id batch_norm(ry_rule_call *n)
 {
     const ry_batch_norm_attrs *a = &n->node.attrs.batch_norm;
     ry_value_id in[5] = {n->node.in[0]};
     for (int i = 1; i < 5; i++) {
-        in[i] = a->spatial && n->shape.rank > 1 ? along_channels(n, n->node.in[i]) : n->node.in[i];
+        in[i] = a->spatial && n->shape.rank > 1 ? ry_rule_along_channels(n, n->node.in[i])
+                                                : n->node.in[i];
     }
     const ry_value_id factor =
         expr_with(n, "x0 / sqrt(x1 + e)", "e", a->epsilon, 2, (ry_value_id[]){in[1], in[4]});
-    return expr(n, "(x0 - x1) * x2 + x3", 4, (ry_value_id[]){in[0], in[3], factor, in[2]});
+    return ry_rule_expr(n, "(x0 - x1) * x2 + x3", 4, (ry_value_id[]){in[0], in[3], factor, in[2]});
 }
 
 /* The mean of squares of neighbouring channels is an average pooling along the channels. */
-static ry_value_id lrn(norm *n)
+static ry_value_id lrn(ry_rule_call *n)
 {
     ry_emitter *e = &n->emitter;
     const ry_lrn_attrs *a = &n->node.attrs.lrn;
@@ -215,7 +174,7 @@ static ry_value_id lrn(norm *n)
     pool.pool.pads = (ry_ints){4, {before, 0, behind, 0}};
     pool.pool.count_include_pad = 1;
     const ry_value_id x = n->node.in[0], flat = ry_emit_reshape(e, x, &planes);
-    const ry_value_id squares = expr(n, "x0 * x0", 1, &flat);
+    const ry_value_id squares = ry_rule_expr(n, "x0 * x0", 1, &flat);
     const ry_value_id mean =
         ry_emit_reshape(e, ry_emit(e, RY_OP_pool, &pool, 1, &squares), &n->shape);
     const ry_expr_parameter parameters[] = {
@@ -232,18 +191,32 @@ static bool broadcasts_in_rows(const ry_graph *graph, const ry_node *node, const
         length *= x->dim[i];
     }
     for (int i = 1; i < 3; i++) {
-        if (has_input(node, i) && ry_shape_elements(&graph->values[node->in[i]].shape) != length) {
+        if (ry_rule_has_input(node, i) &&
+            ry_shape_elements(&graph->values[node->in[i]].shape) != length) {
             return true;
         }
     }
     return false;
 }
 
-typedef ry_value_id (*norm_rule)(norm *n);
+/* Operands of one type, and elements. */
+static bool is_plain(const ry_graph *graph, const ry_node *node)
+{
+    for (int i = 0; i < node->inputs; i++) {
+        if (ry_rule_has_input(node, i) &&
+            graph->values[node->in[i]].dtype != graph->values[node->in[0]].dtype) {
+            return false;
+        }
+    }
+    return ry_shape_elements(&graph->values[node->in[0]].shape) > 0;
+}
 
 /* NULL: a kernel computes it. */
-static norm_rule rule_of(const ry_graph *graph, const ry_node *node)
+static ry_rule rule_of(const ry_graph *graph, const ry_node *node)
 {
+    if (!is_plain(graph, node)) {
+        return NULL;
+    }
     const ry_value *x = &graph->values[node->in[0]];
     const bool wide = x->dtype == RY_f64;
     switch (node->op) {
@@ -264,46 +237,7 @@ static norm_rule rule_of(const ry_graph *graph, const ry_node *node)
     }
 }
 
-/* Operands of one type, and elements. */
-static bool is_plain(const ry_graph *graph, const ry_node *node)
-{
-    for (int i = 0; i < node->inputs; i++) {
-        if (has_input(node, i) &&
-            graph->values[node->in[i]].dtype != graph->values[node->in[0]].dtype) {
-            return false;
-        }
-    }
-    return ry_shape_elements(&graph->values[node->in[0]].shape) > 0;
-}
-
 rynd_status ry_rewrite_norms(ry_graph *graph, bool *changed, ry_error *error)
 {
-    const size_t count = graph->node_count;
-    for (ry_node_id id = 0; id < count; id++) {
-        const ry_node node = graph->nodes[id];
-        const norm_rule rule = node.inputs > 0 && node.in[0] != RY_NO_VALUE && node.outputs > 0 &&
-                                       node.out[0] != RY_NO_VALUE && is_plain(graph, &node)
-                                   ? rule_of(graph, &node)
-                                   : NULL;
-        if (!rule) {
-            continue;
-        }
-        const ry_node_id first = (ry_node_id)graph->node_count;
-        norm n = {.emitter = {.graph = graph,
-                              .name = ry_arena_format(&graph->arena, "%s/%s",
-                                                      graph->values[node.out[0]].name,
-                                                      ry_op_name(node.op)),
-                              .error = error},
-                  .node = node,
-                  .shape = graph->values[node.in[0]].shape,
-                  .dtype = graph->values[node.in[0]].dtype};
-        if (!n.emitter.name) {
-            return ry_fail_memory(error);
-        }
-        const ry_value_id y = rule(&n);
-        RY_TRY(n.emitter.status);
-        ry_rewrite_replace(graph, id, first, y);
-        *changed = true;
-    }
-    return RYND_OK;
+    return ry_rewrite_by_rules(graph, rule_of, changed, error);
 }

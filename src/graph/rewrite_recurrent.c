@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent layers become products and expressions: one product of the input for all turns at once,
- * then a product and an expression a turn. Longer sequences than MOST_TURNS stay one node. */
+ * then a product and an expression a turn. Sequences longer than RY_LIMIT_RECURRENT_TURNS keep one
+ * node for the turns. */
 #include "graph/emitter.h"
 #include "graph/rewrite.h"
+#include "graph/split_recurrent.h"
+#include "problem/limits.h"
 #include "problem/recurrent.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Turns of all directions. */
-enum { MOST_TURNS = 1 << 13 };
 
 enum { X, W, R, BIAS, LENGTHS, FIRST_H, FIRST_C, PEEPHOLES, INPUTS };
 
@@ -457,17 +457,20 @@ static rynd_status rewrite(ry_graph *graph, ry_node_id n, ry_error *error)
 
 static bool is_short(const ry_graph *graph, const ry_node *node)
 {
-    const ry_shape *x = &graph->values[node->in[X]].shape;
-    const int64_t time = x->dim[node->attrs.recurrent.batch_first != 0];
-    return ry_shape_elements(x) > 0 && graph->values[node->in[R]].shape.dim[2] > 0 &&
-           time <= MOST_TURNS / ry_recurrent_directions(&node->attrs.recurrent);
+    const int64_t time =
+        graph->values[node->in[X]].shape.dim[node->attrs.recurrent.batch_first != 0];
+    return time <= RY_LIMIT_RECURRENT_TURNS / ry_recurrent_directions(&node->attrs.recurrent);
 }
 
 rynd_status ry_rewrite_recurrent(ry_graph *graph, bool *changed, ry_error *error)
 {
     for (ry_node_id n = 0, nodes = (ry_node_id)graph->node_count; n < nodes; n++) {
-        if (graph->nodes[n].op == RY_OP_recurrent && is_short(graph, &graph->nodes[n])) {
-            RY_TRY(rewrite(graph, n, error));
+        const ry_node *node = &graph->nodes[n];
+        if (node->op == RY_OP_recurrent && node->in[W] != RY_NO_VALUE &&
+            ry_shape_elements(&graph->values[node->in[X]].shape) > 0 &&
+            graph->values[node->in[R]].shape.dim[2] > 0) {
+            RY_TRY(is_short(graph, node) ? rewrite(graph, n, error)
+                                         : ry_graph_split_recurrent(graph, n, error));
             *changed = true;
         }
     }

@@ -4,6 +4,7 @@
 
 #include "kernels/form.h"
 #include "kernels/gpu/gpu_program.h"
+#include "kernels/ref/ref_costs.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -36,6 +37,10 @@ rynd_status ry_prepare(const ry_query *query, unsigned constants, ry_prepared *p
     if (prepared->counts.flop == 0 && prepared->counts.bytes == 0) {
         prepared->counts =
             (ry_counts){ry_problem_flop(query->problem), ry_problem_bytes(query->problem)};
+    }
+    if (query->kernel->reference) { /* measured, not counted */
+        prepared->work[0] =
+            (ry_work){ry_ref_seconds(query->problem) * query->target->machine->f32.one, 0};
     }
     prepared->kernel = query->kernel;
     prepared->problem = query->problem;

@@ -72,6 +72,11 @@ void ry_import_skip_layer_norm(ry_import *import)
 {
     ry_attrs attrs = ry_import_attrs(import, RY_OP_layer_norm);
     const int bias = attrs.layer_norm.rms ? 3 : 4;
+    if (!(attrs.layer_norm.epsilon >= 0)) {
+        ry_import_fail(import, RYND_ERROR_FORMAT, "epsilon is %g, expected 0 or more",
+                       attrs.layer_norm.epsilon);
+        return;
+    }
     ry_value_id sum =
         ry_onnx_emit_expr2(import, "x0 + x1", ry_import_in(import, 0), ry_import_in(import, 1));
     if (ry_import_has(import, bias)) {

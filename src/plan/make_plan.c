@@ -7,6 +7,7 @@
 #include "graph/graph_names.h"
 #include "graph/quantise.h"
 #include "graph/rewrite.h"
+#include "graph/split_recurrent.h"
 #include "plan/arena_offsets.h"
 #include "plan/bound.h"
 #include "plan/choose_form.h"
@@ -212,6 +213,9 @@ static rynd_status fold_and_split(ry_plan_builder *b, ry_error *error)
     RY_TRY(ry_plan_split(graph, later, &b->plan->rest.graph, error));
     RY_TRY(quantise(b, &target, held, error));
     RY_TRY(ry_graph_compact(graph, error));
+    if (b->plan->device->table->kind == RY_DEVICE_cpu) {
+        RY_TRY(ry_graph_split_small_recurrent(graph, error));
+    }
     RY_TRY(ry_graph_rewrite(graph, NULL, error));
     RY_TRY(ry_plan_fold(graph, &target, &later, error));
     RY_TRY(ry_graph_compact(graph, error));

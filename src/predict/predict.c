@@ -25,18 +25,18 @@ static double per_core(rynd_rate rate, const ry_machine *machine, unsigned threa
 }
 
 /* Seconds of all threads together to move bytes that come again after `around` others. Kernels
- * count moves within the cores' own caches as work. References do not: their bytes all come from
- * memory, at a share of its rate. */
+ * count moves within the cores' own caches as work. The price of a reference includes its bytes. */
 static double memory_seconds(const ry_prepared *prepared, const ry_machine *machine,
                              unsigned threads, double bytes, double around)
 {
     const struct ry_prediction_costs *cost = costs_of(prepared, machine);
-    const bool kept = !prepared->kernel->reference;
-    const double share = kept ? 1 : cost->reference;
+    if (prepared->kernel->reference) {
+        return 0;
+    }
     const double l2 = cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2),
                  l3 = cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3);
-    const double own = kept ? ry_machine_kept_share(around, l2) : 0,
-                 shared = kept ? ry_machine_kept_share(around, l3) * (1 - own) : 0;
+    const double own = ry_machine_kept_share(around, l2),
+                 shared = ry_machine_kept_share(around, l3) * (1 - own);
     const rynd_rate near = machine->level[RYND_LEVEL_L3].bandwidth,
                     far = machine->level[RYND_LEVEL_DRAM].bandwidth;
     const double from_cache =
@@ -44,7 +44,7 @@ static double memory_seconds(const ry_prepared *prepared, const ry_machine *mach
     const double from_memory =
         far.one > 0 ? (1 - own - shared) / (per_core(far, machine, threads) * cost->memory_rate)
                     : 0;
-    return bytes * (from_cache + from_memory) / (threads * share);
+    return bytes * (from_cache + from_memory) / threads;
 }
 
 /* Does a convolution store pixels, channels last, that are not whole lines? Its vectors then cross
@@ -95,9 +95,7 @@ static double arithmetic_seconds(const ry_prepared *prepared, const ry_machine *
                                  unsigned threads)
 {
     const struct ry_prediction_costs *cost = costs_of(prepared, machine);
-    const double share = prepared->kernel->reference    ? cost->scalar
-                         : straddles(prepared, machine) ? 1 / cost->straddled
-                                                        : 1;
+    const double share = straddles(prepared, machine) ? 1 / cost->straddled : 1;
     return run_work(prepared, machine, threads) /
            (per_core(machine->f32, machine, threads) * threads * share);
 }

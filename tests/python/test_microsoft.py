@@ -19,9 +19,8 @@ def byte(*shape, dtype=numpy.uint8):
     return DRAW.integers(low, low + 256, shape).astype(dtype)
 
 
-def run(op, inputs, outputs=1, domain="com.microsoft", kind=None, **attributes):
-    """Results of rynd and of ONNX Runtime; an input of None is absent. kind: dtype of the outputs, None: of the first tensor."""
-    inputs = [None if array is None else numpy.asarray(array) for array in inputs]
+def model_of(op, inputs, outputs=1, domain="com.microsoft", kind=None, **attributes):
+    """A model of one node; an input of None is absent. kind: dtype of the outputs, None: of the first tensor."""
     names = ["" if array is None else f"x{i}" for i, array in enumerate(inputs)]
     feeds = {name: array for name, array in zip(names, inputs) if name}
     element = helper.np_dtype_to_tensor_dtype
@@ -31,7 +30,14 @@ def run(op, inputs, outputs=1, domain="com.microsoft", kind=None, **attributes):
                               [helper.make_tensor_value_info(name, element(array.dtype), array.shape) for name, array in feeds.items()],
                               [helper.make_tensor_value_info(name, element(kind), None) for name in y])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+
+
+def run(op, inputs, outputs=1, **more):
+    """Results of rynd and of ONNX Runtime, of model_of's model."""
+    inputs = [None if array is None else numpy.asarray(array) for array in inputs]
+    model = model_of(op, inputs, outputs, **more)
+    feeds = {f"x{i}": array for i, array in enumerate(inputs) if array is not None}
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     wanted = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, feeds)
@@ -142,5 +148,9 @@ def test_global_lp_pool(p):
 
 
 def test_what_is_refused():
+    row = normal(2, 3, 16)
+    for name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
+        with pytest.raises(rynd.Error, match="epsilon is -0.5, expected 0 or more"):
+            rynd.load(model_of(name, [row, row, normal(16)], epsilon=-0.5))
     with pytest.raises(rynd.Error, match="transBatchA and transBatchB must be 0"):
         run("FusedMatMul", [normal(3, 4, 5), normal(4, 5, 6)], transBatchA=1)

@@ -187,6 +187,37 @@ bool ry_resize_is_outside(const ry_resize_axis *axis, int64_t out)
     return !(x >= 0 && x <= (double)(axis->in - 1));
 }
 
+/* Does the output lie before (side 0) or behind (side 1) the image, as positions go? */
+static bool is_beside(const ry_resize_axis *axis, int64_t out, int side)
+{
+    ry_resize_axis single = *axis;
+    single.rounded = true;
+    const double x = ry_resize_coordinate(&single, out), last = (double)(axis->in - 1);
+    const bool rising = axis->end >= axis->start;
+    return side == 0 ? !(rising ? x >= 0 : x <= last) : (rising ? x > last : x < 0);
+}
+
+/* Positions rise or fall along the axis: the inner ones lie together. */
+void ry_resize_inside(const ry_resize_axis *axis, int64_t *begin, int64_t *end)
+{
+    int64_t bound[2] = {0, axis->out};
+    const bool crops = axis->coordinates == RY_resize_coordinates_tf_crop_and_resize;
+    for (int side = 0; crops && side < 2; side++) {
+        int64_t low = 0, high = axis->out;
+        while (low < high) {
+            const int64_t middle = low + (high - low) / 2;
+            if (is_beside(axis, middle, side) == (side == 1)) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        bound[side] = low;
+    }
+    *begin = bound[0] < bound[1] ? bound[0] : bound[1];
+    *end = bound[1];
+}
+
 static int64_t clamp_index(double position, int64_t in)
 {
     return position <= 0 ? 0 : position >= (double)(in - 1) ? in - 1 : (int64_t)position;

@@ -40,6 +40,8 @@ bool ry_resize_axis_is_identity(const ry_resize_axis *axis);
 double ry_resize_coordinate(const ry_resize_axis *axis, int64_t out);
 /* Is an output outside of the region that tf_crop_and_resize samples? */
 bool ry_resize_is_outside(const ry_resize_axis *axis, int64_t out);
+/* The outputs that are not outside: [*begin, *end). */
+void ry_resize_inside(const ry_resize_axis *axis, int64_t *begin, int64_t *end);
 int64_t ry_resize_max_taps(const ry_resize_axis *axis); /* at least 1 */
 int64_t ry_resize_taps(const ry_resize_axis *axis, int64_t out, int64_t *first, double *weights);
 

@@ -100,22 +100,12 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     ry_set_f64(ry_ref_dtype(y), launch->out[0], ry_index_offset(y, index), sum);
 }
 
-/* Each tap is interpolated between the corners around its position. */
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *p = query->problem;
-    const double corners = (double)(INT64_C(1) << (p->in[0].rank - 2));
-    RY_TRY(ry_ref_prepare_elements(query, prepared, error));
-    prepared->work[0].all = ry_problem_flop(p) * (1 + corners);
-    return RYND_OK;
-}
-
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     ry_ref_each_output(launch, task, element);
 }
 
-RY_REF_KERNEL(deform_conv, ry_ref_floats, prepare, .run = run);
+RY_REF_KERNEL(deform_conv, ry_ref_floats, ry_ref_prepare_elements, .run = run);
 
 /* Channel index[1] of the columns is [group, tap, channel of the group]. */
 static void column_element(const ry_cpu_launch *launch, const int64_t *index)

@@ -39,7 +39,11 @@ static double from_input(const sequence *s, int64_t t, int64_t row)
 {
     const ry_tensor *x = &s->p->in[X];
     const bool first = s->a->batch_first;
+    const int64_t rows = s->p->in[R].dim[1];
     double sum = ry_problem_has_input(s->p, BIAS) ? number(s, BIAS, s->d, row, 0) : 0;
+    if (!ry_problem_has_input(s->p, W)) {
+        return sum + number(s, X, first ? s->n : t, first ? t : s->n, s->d * rows + row);
+    }
     for (int64_t i = 0; i < x->dim[2]; i++) {
         sum += number(s, X, first ? s->n : t, first ? t : s->n, i) * number(s, W, s->d, row, i);
     }
@@ -186,13 +190,13 @@ static void run_sequence(const ry_cpu_launch *launch, const int64_t *index)
 
 static bool applicable(const ry_problem *p)
 {
-    return p->inputs >= 3 && p->in[X].rank == 3 && p->in[W].rank == 3 && p->in[R].rank == 3 &&
+    return p->inputs >= 3 && p->in[X].rank == 3 && p->in[R].rank == 3 &&
            ry_dtype_is_float(ry_ref_dtype(&p->in[X]));
 }
 
 static int64_t sequences(const ry_problem *p, int64_t dim[2])
 {
-    dim[0] = p->in[W].dim[0];
+    dim[0] = p->in[R].dim[0];
     dim[1] = p->in[X].dim[p->attrs.recurrent.batch_first ? 0 : 1];
     return dim[0] * dim[1];
 }

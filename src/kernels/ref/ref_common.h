@@ -37,17 +37,12 @@ void ry_ref_each_lane(const ry_cpu_launch *launch, size_t task, int begin, int e
                     .prepare = (prepare_fn), __VA_ARGS__)
 
 /* The same of one that computes each element of its first output by itself. */
-#define RY_REF_ELEMENTS(operator, applicable_fn, element) \
-    RY_REF_COUNTED_ELEMENTS(operator, applicable_fn, ry_ref_prepare_elements, element)
-
-/* Likewise, with operations that the operator's definition does not count (ry_problem_flop):
- * prepare_fn sets `work`. */
-#define RY_REF_COUNTED_ELEMENTS(operator, applicable_fn, prepare_fn, element) \
-    static void run(const ry_cpu_launch *launch, size_t task)                 \
-    {                                                                         \
-        ry_ref_each_output(launch, task, element);                            \
-    }                                                                         \
-    RY_REF_KERNEL(operator, applicable_fn, prepare_fn, .run = run);
+#define RY_REF_ELEMENTS(operator, applicable_fn, element)     \
+    static void run(const ry_cpu_launch *launch, size_t task) \
+    {                                                         \
+        ry_ref_each_output(launch, task, element);            \
+    }                                                         \
+    RY_REF_KERNEL(operator, applicable_fn, ry_ref_prepare_elements, .run = run);
 
 /* The same of one that computes lanes: dims [begin, end) of its first input, both expressions of
  * the problem p. */

@@ -64,15 +64,4 @@ static void element(const ry_cpu_launch *launch, const int64_t *index)
     ry_ref_store(&sum, ry_ref_dtype(ty), launch->out[0], ry_index_offset(ty, index));
 }
 
-/* The depthwise sums are computed anew for each output channel. */
-static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
-{
-    const ry_problem *p = query->problem;
-    RY_TRY(ry_ref_prepare_elements(query, prepared, error));
-    const double channels = (double)p->in[3].dim[1],
-                 taps = channels > 0 ? (double)ry_tensor_count(&p->in[1]) / channels : 0;
-    prepared->work[0].all = 2 * (double)ry_tensor_count(&p->out[0]) * channels * (taps + 1);
-    return RYND_OK;
-}
-
-RY_REF_COUNTED_ELEMENTS(separable_conv, ry_ref_floats, prepare, element)
+RY_REF_ELEMENTS(separable_conv, ry_ref_floats, element)

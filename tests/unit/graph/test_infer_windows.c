@@ -157,6 +157,8 @@ static const infer_case windows[] = {
     {"col2im", "1x5x5:f32 2:i64 2:i64=1,5", "later _x_x_x_:f32", NULL},
     {"grid_sample", "2x3x8x8:f32 2x5x6x2:f32", "2x3x5x6:f32", NULL},
     {"grid_sample", "2x3x8x8:f32 2x5x6x3:f32", "!has 3 in dim 3, expected 2", NULL},
+    {"grid_sample", "2x3x8x8:u8 2x5x6x2:f32", "2x3x5x6:u8", NULL},
+    {"grid_sample", "2x3x8x8:u8 2x5x6x2:u8", "!must have a float type", NULL},
     {"affine_grid", "2x2x3:f32 4:i64=2,3,5,6", "2x5x6x2:f32", NULL},
     {"affine_grid", "2x3x4:f32 5:i64=2,3,4,5,6", "2x4x5x6x3:f32", NULL},
     {"affine_grid", "2x2x3:f32 4:i64", "later 2x_x_x2:f32", NULL},

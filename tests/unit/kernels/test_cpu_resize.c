@@ -133,6 +133,10 @@ static void test_long_axes(void **state)
     (void)state;
     any(RY_f32, "530001", "1150003", RY_resize_mode_linear, (ry_floats){0});
     any(RY_u8, "2100001x2", "2200000x3", RY_resize_mode_nearest, (ry_floats){0});
+    any(RY_f32, "530001", "1150003", RY_resize_mode_linear, (ry_floats){2, {-0.2, 1.3}});
+    any(RY_f32, "530001", "1150003", RY_resize_mode_cubic, (ry_floats){2, {0.9, -0.1}});
+    any(RY_u8, "70001", "2200000", RY_resize_mode_nearest, (ry_floats){2, {0.25, 0.25}});
+    any(RY_f32, "3000", "1150003", RY_resize_mode_linear, (ry_floats){2, {2, 3}});
 }
 
 static void test_types(void **state)

@@ -83,11 +83,11 @@ bool ry_matmul_shape_as_given(const ry_problem *problem, matmul_shape *s)
     s->alpha = (float)attrs->alpha;
     s->beta = (float)attrs->beta;
     const bool has_m = a->rank > 1, has_n = b->rank > 1;
-    if (a->rank < 1 || b->rank < 1 || y->rank < has_m + has_n || (!has_m && attrs->trans_a) ||
-        (!has_n && attrs->trans_b)) {
+    if (a->rank < 1 || b->rank < 1 || y->rank < has_m + has_n) {
         return false;
     }
-    const int ta = attrs->trans_a != 0, tb = attrs->trans_b != 0;
+    /* a transposed vector is the vector */
+    const int ta = has_m && attrs->trans_a, tb = has_n && attrs->trans_b;
     matmul_operand *oa = &s->of[MATMUL_A], *ob = &s->of[MATMUL_B];
     s->m = has_m ? a->dim[a->rank - 2 + ta] : 1;
     s->k = has_m ? a->dim[a->rank - 1 - ta] : a->dim[0];

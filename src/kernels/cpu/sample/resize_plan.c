@@ -85,7 +85,7 @@ static bool is_late(const ry_resize_axis *axis, bool transposed)
 static bool has_table(const ry_resize_axis *axis, bool transposed)
 {
     return axis->in <= RY_LIMIT_RESIZE_LENGTH && axis->out <= RY_LIMIT_RESIZE_LENGTH &&
-           (!is_late(axis, transposed) || (!transposed && is_even(axis)));
+           (!is_late(axis, transposed) || !transposed);
 }
 
 /* Does any axis move its elements? */
@@ -191,6 +191,9 @@ static void describe_axis(resize_plan *s, const ry_resize_axis *axis, void *room
                        .out = room ? axis->in : axis->out,
                        .taps = room ? most_readers(axis, room) : max_taps(axis)};
     t->inside_end = t->out;
+    if (late) {
+        ry_resize_inside(axis, &t->inside_begin, &t->inside_end);
+    }
     for (t->slots = 1; t->slots < t->taps;) {
         t->slots *= 2;
     }
