@@ -154,8 +154,8 @@ static const struct format {
     {"npz",  CLI_FILE_TENSORS, CLI_FILE_TENSORS, true,  read_npz, write_npz},
     {"pb",   CLI_FILE_TENSORS, CLI_FILE_TENSORS, false, read_pb,  write_pb},
     {"png",  CLI_FILE_IMAGE,   CLI_FILE_IMAGE,   false, NULL,     NULL},
-    {"jpg",  CLI_FILE_IMAGE,   CLI_FILE_NONE,    false, NULL,     NULL},
-    {"jpeg", CLI_FILE_IMAGE,   CLI_FILE_NONE,    false, NULL,     NULL},
+    {"jpg",  CLI_FILE_IMAGE,   CLI_FILE_IMAGE,   false, NULL,     NULL},
+    {"jpeg", CLI_FILE_IMAGE,   CLI_FILE_IMAGE,   false, NULL,     NULL},
     {NULL,   CLI_FILE_NONE,    CLI_FILE_NONE,    false, NULL,     NULL}, /* the end, and what stands for an unknown extension */
 };
 /* clang-format on */
@@ -229,5 +229,9 @@ bool cli_tensors_write(rynd_context *context, const char *path, const rynd_tenso
 bool cli_image_write(const char *path, const cli_image *image, cli_failure *failure)
 {
     cli_bytes bytes;
-    return cli_png_write(image, &bytes, failure) && write_bytes(path, &bytes, failure);
+    const bool png = strcasecmp(cli_extension(path), "png") == 0;
+    if (!(png ? cli_png_write : cli_jpeg_write)(image, &bytes, failure)) {
+        return cli_fail_prefix(failure, "'%s': ", path);
+    }
+    return write_bytes(path, &bytes, failure);
 }

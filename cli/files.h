@@ -8,6 +8,9 @@
 
 typedef enum cli_file_kind { CLI_FILE_NONE, CLI_FILE_TENSORS, CLI_FILE_IMAGE } cli_file_kind;
 
+/* Extensions of the pictures that are read, for messages. */
+#define CLI_PICTURES_IN ".png, .jpg"
+
 /* By the extension, whatever its case; NONE when rynd does not read (write) such files. */
 cli_file_kind cli_input_kind(const char *path);
 cli_file_kind cli_output_kind(const char *path);
