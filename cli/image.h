@@ -44,6 +44,14 @@ bool cli_png_write(const cli_image *image, cli_bytes *bytes, cli_failure *failur
 /* Grey and colour JPEG. A damaged or truncated one is refused. */
 bool cli_jpeg_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
                    cli_image *image, cli_failure *failure);
+/* An uncompressed bitmap of Windows; a WebP or TIFF, in 8 bits. Builds without libwebp or libtiff
+ * refuse those. */
+bool cli_bmp_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                  cli_image *image, cli_failure *failure);
+bool cli_webp_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                   cli_image *image, cli_failure *failure);
+bool cli_tiff_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                   cli_image *image, cli_failure *failure);
 /* 8 bits, quality 95, colours at full size. The caller frees bytes->data. */
 bool cli_jpeg_write(const cli_image *image, cli_bytes *bytes, cli_failure *failure);
 /* Pixels as bytes, rounded and clamped; NaN becomes 0. free() them; NULL: out of memory. */

@@ -130,6 +130,31 @@ def test_exif_orientation(orientation, order, ran, tmp_path):
     assert np.abs(np.asarray(Image.open(tmp_path / "o.png"), int) - upright).max() <= 2
 
 
+@pytest.mark.parametrize("mode", ["RGB", "L", "P", "RGBA", "1"])
+@pytest.mark.parametrize("kind", ["bmp", "webp", "tiff", "png"])
+def test_kinds_of_pictures(kind, mode, ran, rynd, tmp_path):
+    """Every kind is read as Pillow reads it; a file that ends early is refused."""
+    if kind == "webp" and mode == "1" or kind == "bmp" and mode == "1":
+        pytest.skip("not a kind that is written, or read")
+    picture = Image.fromarray(RNG.integers(0, 255, (11, 13, 3), "uint8")).convert(mode)
+    if mode == "RGBA":
+        picture.putalpha(255)
+    options = {"webp": {"lossless": True}, "tiff": {"compression": "tiff_lzw"} if mode != "1" else {}}.get(kind, {})
+    file = tmp_path / f"p.{kind}"
+    picture.save(file, **options)
+    path = save(tmp_path / "m.onnx", [helper.make_node("Identity", ["x"], ["y"])], [("x", "float32", [1, 3, "h", "w"])], [("y", "float32", [1, 3, "h", "w"])])
+    command = ["run", path, "-i", file, "--task", "image", "-o", tmp_path / "o.png"]
+    done = rynd(*command)
+    if "was built without" in done.err:
+        pytest.skip(done.err)
+    assert done.code == 0, done.err
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "o.png").convert("RGB")), np.asarray(Image.open(file).convert("RGB")))
+    whole = file.read_bytes()
+    for size in (3, 13, 60, len(whole) // 2):
+        file.write_bytes(whole[:size])
+        rynd(*command).failed(file)
+
+
 def test_broken_exif(ran, tmp_path):
     """A damaged segment means upright."""
     Image.new("RGB", (16, 8)).save(tmp_path / "p.jpg", exif=b"Exif\0\0" + b"MM\0*\xff\xff\xff\xf0" + b"\x01" * 40)
