@@ -52,6 +52,11 @@ static toff_t size_of(thandle_t handle)
     return ((const work *)handle)->bytes->size;
 }
 
+static int on_error(TIFF *tiff, void *user, const char *module, const char *format, va_list args)
+    __attribute__((format(printf, 4, 0)));
+static int on_warning(TIFF *tiff, void *user, const char *module, const char *format, va_list args)
+    __attribute__((format(printf, 4, 0)));
+
 /* Keeps the first message. */
 static int on_error(TIFF *tiff, void *user, const char *module, const char *format, va_list args)
 {
