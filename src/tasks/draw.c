@@ -141,10 +141,13 @@ static void keypoints(const canvas *on, const rynd_box *box, uint32_t colour)
 void ry_draw_boxes(const ry_tensor *picture, const rynd_box *boxes, size_t count,
                    const char *const *labels, size_t label_count)
 {
-    /* a line of 2 and letters of 7 pixels in a picture of 640, in proportion in larger ones */
-    const int64_t side = picture->dim[0] > picture->dim[1] ? picture->dim[0] : picture->dim[1];
-    const canvas on = {picture, picture->dim[0], picture->dim[1], side / 320 > 1 ? side / 320 : 1,
-                       side / 640 > 1 ? side / 640 : 1};
+    const int64_t side = picture->dim[0] > picture->dim[1] ? picture->dim[0] : picture->dim[1],
+                  few = side < 300 ? 1 : 2;
+    const canvas on = {.picture = picture,
+                       .height = picture->dim[0],
+                       .width = picture->dim[1],
+                       .line = side / 320 > few ? side / 320 : few,
+                       .dot = side / 500 > 1 ? side / 500 : 1};
     for (size_t i = count; i-- > 0;) { /* the best on top */
         const rynd_box *box = &boxes[i];
         const rectangle where = {pixel_of(box->left, on.width), pixel_of(box->top, on.height),
