@@ -21,7 +21,7 @@ typedef struct cli_task {
     const cli_run_settings *settings;
     const struct cli_task_kind *kind;
     char **files; /* the pictures */
-    size_t file_count;
+    size_t file_count, left_out;
     cli_setup setup;
     cli_progress progress;
     rynd_value_info input;

@@ -94,14 +94,32 @@ static bool begin_picture(cli_task *task, cli_task_picture *picture, const char 
     return true;
 }
 
-/* Reads and prepares one picture for its place in the batch. */
-static bool take_picture(cli_task *task, cli_task_picture *picture, const char *file, int64_t index,
-                         cli_failure *failure)
+/* Reads the next picture. Notes and skips unreadable files, unless there is only one file. */
+static bool read_next(cli_task *task, size_t *next, cli_task_picture *picture, bool *got,
+                      cli_failure *failure)
+{
+    for (*got = false; !*got && *next < task->file_count; ++*next) {
+        cli_progress_show(&task->progress, task->files[*next],
+                          0.02 + 0.98 * (double)*next / (double)task->file_count);
+        *got = begin_picture(task, picture, task->files[*next], failure);
+        if (!*got && task->file_count == 1) {
+            return false;
+        }
+        if (!*got) {
+            cli_progress_end(&task->progress);
+            cli_note(&task->settings->common, "%s; it is left out", failure->text);
+            *failure = (cli_failure){.exit_code = 0};
+            task->left_out++;
+        }
+    }
+    return true;
+}
+
+/* Prepares one picture for its place in the batch. */
+static bool prepare_picture(cli_task *task, cli_task_picture *picture, int64_t index,
+                            cli_failure *failure)
 {
     int64_t height, width;
-    if (!begin_picture(task, picture, file, failure)) {
-        return false;
-    }
     picture->index = index;
     cli_task_input_size(task, &picture->image, &height, &width);
     /* pictures of a batch have one size: the first one's, where the input leaves it open */
@@ -113,40 +131,37 @@ static bool take_picture(cli_task *task, cli_task_picture *picture, const char *
     if (rynd_picture_prepare(task->setup.context, &photo, &task->preparation, &task->tensor.view,
                              index, &picture->frame) != RYND_OK) {
         cli_fail_library(failure);
-        return cli_fail_prefix(failure, "'%s': ", file);
+        return cli_fail_prefix(failure, "'%s': ", picture->file);
     }
     return true;
 }
 
-static bool run_batch(cli_task *task, cli_task_picture *pictures, size_t first, size_t count,
-                      cli_failure *failure)
+/* Reads and runs up to `batch` pictures; sets their number. */
+static bool run_batch(cli_task *task, size_t *next, cli_task_picture *pictures, size_t batch,
+                      size_t *count, cli_failure *failure)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (!take_picture(task, &pictures[i], task->files[first + i], (int64_t)i, failure)) {
+    bool got = true;
+    for (*count = 0; got && *count < batch; *count += got) {
+        if (!read_next(task, next, &pictures[*count], &got, failure)) {
+            return false;
+        }
+        if (got && !task->kind->run &&
+            !prepare_picture(task, &pictures[*count], (int64_t)*count, failure)) {
+            ++*count; /* its memory is freed with the others' */
             return false;
         }
     }
-    if (!cli_task_infer(task, failure)) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!task->kind->finish(task, &pictures[i], failure)) {
-            return cli_fail_prefix(failure, "'%s': ", pictures[i].file);
+    bool done = *count == 0 || (task->kind->run ? task->kind->run(task, pictures, failure)
+                                                : cli_task_infer(task, failure));
+    for (size_t i = 0; done && i < *count; i++) {
+        done = task->kind->finish(task, &pictures[i], failure)
+                   ? true
+                   : cli_fail_prefix(failure, "'%s': ", pictures[i].file);
+        if (done) {
+            report(task, &pictures[i]);
         }
-        report(task, &pictures[i]);
     }
-    return true;
-}
-
-static bool run_alone(cli_task *task, cli_task_picture *picture, const char *file,
-                      cli_failure *failure)
-{
-    if (!begin_picture(task, picture, file, failure) || !task->kind->run(task, picture, failure) ||
-        !task->kind->finish(task, picture, failure)) {
-        return false;
-    }
-    report(task, picture);
-    return true;
+    return done;
 }
 
 static bool run_all(cli_task *task, cli_failure *failure)
@@ -154,12 +169,8 @@ static bool run_all(cli_task *task, cli_failure *failure)
     const size_t batch = task->kind->run ? 1 : (size_t)cli_task_batch(task);
     cli_task_picture *pictures = calloc(batch, sizeof *pictures);
     bool done = pictures ? true : cli_fail_memory(failure);
-    for (size_t i = 0; done && i < task->file_count; i += batch) {
-        const size_t left = task->file_count - i, count = left < batch ? left : batch;
-        cli_progress_show(&task->progress, task->files[i],
-                          0.02 + 0.98 * (double)i / (double)task->file_count);
-        done = task->kind->run ? run_alone(task, pictures, task->files[i], failure)
-                               : run_batch(task, pictures, i, count, failure);
+    for (size_t next = 0, count; done && next < task->file_count;) {
+        done = run_batch(task, &next, pictures, batch, &count, failure);
         for (size_t k = 0; k < count; k++) {
             cli_image_free(&pictures[k].image);
         }
@@ -186,11 +197,17 @@ bool cli_task_run(const cli_run_settings *settings, cli_failure *failure)
     cJSON *document = settings->common.json ? cli_json_begin("run", &task.results) : NULL;
     cli_progress_begin(&task.progress, &settings->common);
     const bool done = open_task(&task, failure) && run_all(&task, failure);
+    const size_t file_count = task.file_count;
     cli_progress_end(&task.progress);
     close_task(&task);
-    if (done && document) {
-        return cli_json_print(document, failure);
+    if (done && document && !cli_json_print(document, failure)) {
+        return false;
     }
-    cJSON_Delete(document);
-    return done;
+    if (!done) {
+        cJSON_Delete(document);
+        return false;
+    }
+    return task.left_out == 0 ? true
+                              : cli_fail(failure, "%zu of %zu pictures could not be read",
+                                         task.left_out, file_count);
 }

@@ -141,3 +141,16 @@ def test_two_pictures_of_one_name(ran, tmp_path):
         photo(tmp_path / folder / "p.png")
     ran("run", path, "-i", tmp_path / "a", "-i", tmp_path / "b" / "p.png", "--task", "detect", "-o", f"{tmp_path}/out/")
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["p-2.png", "p.png"]
+
+
+def test_an_unreadable_picture_among_others(rynd, tmp_path):
+    """The others are done; the exit code says that one is missing."""
+    path = constants(tmp_path / "m.onnx", {"output0": yolov8()[0]["output0"]})
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("a.png", "c.png"):
+        photo(folder / name)
+    (folder / "b.png").write_bytes(b"nothing")
+    done = rynd("run", path, "-i", folder, "--task", "detect", "--json")
+    assert done.code == 1 and "b.png" in done.err and "1 of 3 pictures" in done.err.splitlines()[-1]
+    assert [r["file"][-5:] for r in done.results] == ["a.png", "c.png"]
