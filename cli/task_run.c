@@ -115,7 +115,7 @@ static bool read_next(cli_task *task, size_t *next, cli_task_picture *picture, b
     return true;
 }
 
-/* Prepares one picture for its place in the batch. */
+/* Fills a place of the batch. */
 static bool prepare_picture(cli_task *task, cli_task_picture *picture, int64_t index,
                             cli_failure *failure)
 {
