@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd run: a model, once, on files. */
 #include "commands.h"
+#include "files.h"
 #include "json_out.h"
 #include "progress.h"
 #include "run_inputs.h"
 #include "run_outputs.h"
 #include "statistics.h"
 #include "table.h"
+#include "task_run.h"
 #include "wording.h"
 
 #include <stdio.h>
@@ -16,14 +18,32 @@
 /* clang-format off */
 static const cli_option options[] = {
     {"input", 'i', CLI_LIST, "[NAME=]FILE", NULL, 0, 0, OFFSET(inputs),
-     ".npy, .npz, .pb, .png or .jpg file, or - for an .npy from standard input; repeat for more "
-     "inputs, or for the pictures of a batch"},
+     ".npy, .npz or .pb file, a picture (" CLI_PICTURES_IN "), or - for an .npy from standard input; "
+     "repeat for more inputs, or for the pictures of a batch; with --task also a folder"},
     {"output", 'o', CLI_TEXT, "FILE|DIR", NULL, 0, 0, OFFSET(output),
-     "write .npy, .npz, .pb or .png, or a folder with one .npy per output"},
+     "write .npy, .npz, .pb, .png or .jpg, or a folder with one .npy per output; with --task the "
+     "pictures with what was found"},
+    {"task", 0, CLI_CHOICE, "TASK", "classify|detect|segment|image", 0, 0, OFFSET(task),
+     "name pictures, draw boxes, colour classes of pixels, or make pictures"},
+    {"head", 0, CLI_TEXT, "NAME", NULL, 0, 0, OFFSET(head),
+     "detect: how the model codes its boxes (default: found by names and shapes; docs/tasks.md "
+     "lists them)"},
+    {"score", 0, CLI_NUMBER, "S", NULL, 1e-6, 1, OFFSET(score),
+     "detect: least score of a box (default: the head's)"},
+    {"overlap", 0, CLI_NUMBER, "I", NULL, 1e-6, 1, OFFSET(overlap),
+     "detect: most overlap of two boxes of one class (intersection over union; default: the "
+     "head's)"},
+    {"fit", 0, CLI_CHOICE, "HOW", "stretch|letterbox|corner|crop", 0, 0, OFFSET(fit),
+     "with --task: how a picture gets the input's size (default: by task and head)"},
+    {"opacity", 0, CLI_NUMBER, "A", NULL, 1e-6, 1, OFFSET(opacity),
+     "segment: of the colours over the picture (default 0.5)"},
+    {"tile", 0, CLI_INTEGER, "N", NULL, 0, 65535, OFFSET(tile),
+     "image: cut a larger picture into tiles of the input's size that overlap by N pixels"},
     {"top", 0, CLI_INTEGER, "K", NULL, 1, 1e6, OFFSET(top),
-     "list the K largest values of each row of the outputs"},
+     "list the K largest values of each row of the outputs; classify: the K best classes (default "
+     "5)"},
     {"labels", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(labels),
-     "names for --top: line i of the file, counted from 0, names index i"},
+     "names of classes: line i of the file, counted from 0, names class i; or coco, voc, face"},
     CLI_PREPROCESS_OPTIONS(OFFSET(preprocess)),
     {"output-scale", 0, CLI_NUMBER, "S", NULL, 1e-9, 1e9, OFFSET(output_scale),
      "multiply values by S before they become pixels of a .png (default 1; 255 for values of 0 to "
@@ -123,10 +143,29 @@ static bool report(const work *w, const cli_run_settings *settings, cli_failure 
     return true;
 }
 
+/* Options that only a task has. */
+static bool check_no_task(const cli_run_settings *settings, cli_failure *failure)
+{
+    const char *lone = settings->head           ? "--head"
+                       : settings->score != 0   ? "--score"
+                       : settings->overlap != 0 ? "--overlap"
+                       : settings->fit          ? "--fit"
+                       : settings->opacity != 0 ? "--opacity"
+                       : settings->tile >= 0    ? "--tile"
+                                                : NULL;
+    return lone ? cli_fail_usage(failure, "%s needs --task", lone) : true;
+}
+
 static bool run(void *data, cli_failure *failure)
 {
     cli_run_settings *settings = data;
     work w = {0};
+    if (settings->task) {
+        return cli_task_run(settings, failure);
+    }
+    if (!check_no_task(settings, failure)) {
+        return false;
+    }
     cli_preprocess_settle(&settings->preprocess);
     cli_progress_begin(&w.progress, &settings->common);
     bool done = prepare(&w, settings, failure) && execute(&w, settings, failure);
@@ -153,5 +192,6 @@ const cli_command cli_command_run = {
     .options = options,
     .takes_model = true,
     .settings_size = sizeof(cli_run_settings),
+    .defaults = &(const cli_run_settings){.tile = -1},
     .run = run,
 };

@@ -154,8 +154,12 @@ static const struct format {
     {"npz",  CLI_FILE_TENSORS, CLI_FILE_TENSORS, true,  read_npz, write_npz},
     {"pb",   CLI_FILE_TENSORS, CLI_FILE_TENSORS, false, read_pb,  write_pb},
     {"png",  CLI_FILE_IMAGE,   CLI_FILE_IMAGE,   false, NULL,     NULL},
-    {"jpg",  CLI_FILE_IMAGE,   CLI_FILE_NONE,    false, NULL,     NULL},
-    {"jpeg", CLI_FILE_IMAGE,   CLI_FILE_NONE,    false, NULL,     NULL},
+    {"jpg",  CLI_FILE_IMAGE,   CLI_FILE_IMAGE,   false, NULL,     NULL},
+    {"jpeg", CLI_FILE_IMAGE,   CLI_FILE_IMAGE,   false, NULL,     NULL},
+    {"bmp",  CLI_FILE_IMAGE,   CLI_FILE_NONE,    false, NULL,     NULL},
+    {"webp", CLI_FILE_IMAGE,   CLI_FILE_NONE,    false, NULL,     NULL},
+    {"tif",  CLI_FILE_IMAGE,   CLI_FILE_NONE,    false, NULL,     NULL},
+    {"tiff", CLI_FILE_IMAGE,   CLI_FILE_NONE,    false, NULL,     NULL},
     {NULL,   CLI_FILE_NONE,    CLI_FILE_NONE,    false, NULL,     NULL}, /* the end, and what stands for an unknown extension */
 };
 /* clang-format on */
@@ -196,17 +200,39 @@ bool cli_tensor_read_standard_input(const cli_receiver *receiver, cli_failure *f
     return read_npy_stream(&stream, cli_npy_read, receiver, failure);
 }
 
+typedef bool image_reader(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                          cli_image *image, cli_failure *failure);
+
+/* Kinds of pictures by their first bytes; '?' stands for any byte. */
+static const struct signature {
+    const char *bytes;
+    size_t size;
+    image_reader *read;
+} signatures[] = {
+    {"\x89PNG", 4, cli_png_read},        {"\xff\xd8", 2, cli_jpeg_read},
+    {"RIFF????WEBP", 12, cli_webp_read}, {"II*\0", 4, cli_tiff_read},
+    {"MM\0*", 4, cli_tiff_read},         {"BM", 2, cli_bmp_read},
+};
+
+static bool has_signature(const cli_bytes *bytes, const struct signature *signature)
+{
+    const char *data = bytes->data;
+    bool same = bytes->size >= signature->size;
+    for (size_t i = 0; same && i < signature->size; i++) {
+        same = signature->bytes[i] == '?' || signature->bytes[i] == data[i];
+    }
+    return same;
+}
+
 static bool decode_image(const cli_bytes *bytes, const char *path, const cli_image_check *check,
                          cli_image *image, cli_failure *failure)
 {
-    const unsigned char *data = bytes->data;
-    if (bytes->size >= 4 && memcmp(data, "\x89PNG", 4) == 0) {
-        return cli_png_read(bytes, path, check, image, failure);
+    for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
+        if (has_signature(bytes, &signatures[i])) {
+            return signatures[i].read(bytes, path, check, image, failure);
+        }
     }
-    if (bytes->size >= 2 && data[0] == 0xff && data[1] == 0xd8) {
-        return cli_jpeg_read(bytes, path, check, image, failure);
-    }
-    return cli_fail(failure, "'%s' is neither a PNG nor a JPEG file", path);
+    return cli_fail(failure, "'%s' is neither a PNG nor a JPEG, BMP, WebP or TIFF file", path);
 }
 
 bool cli_image_read(const char *path, const cli_image_check *check, cli_image *image,
@@ -229,5 +255,9 @@ bool cli_tensors_write(rynd_context *context, const char *path, const rynd_tenso
 bool cli_image_write(const char *path, const cli_image *image, cli_failure *failure)
 {
     cli_bytes bytes;
-    return cli_png_write(image, &bytes, failure) && write_bytes(path, &bytes, failure);
+    const bool png = strcasecmp(cli_extension(path), "png") == 0;
+    if (!(png ? cli_png_write : cli_jpeg_write)(image, &bytes, failure)) {
+        return cli_fail_prefix(failure, "'%s': ", path);
+    }
+    return write_bytes(path, &bytes, failure);
 }

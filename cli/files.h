@@ -8,6 +8,9 @@
 
 typedef enum cli_file_kind { CLI_FILE_NONE, CLI_FILE_TENSORS, CLI_FILE_IMAGE } cli_file_kind;
 
+/* Extensions of the pictures that are read, for messages. */
+#define CLI_PICTURES_IN ".png, .jpg, .bmp, .webp, .tiff"
+
 /* By the extension, whatever its case; NONE when rynd does not read (write) such files. */
 cli_file_kind cli_input_kind(const char *path);
 cli_file_kind cli_output_kind(const char *path);
@@ -19,7 +22,7 @@ bool cli_tensors_read(rynd_context *context, const char *path, const cli_receive
                       cli_failure *failure);
 /* Reads one .npy from standard input, which may be a pipe; leaves the following bytes there. */
 bool cli_tensor_read_standard_input(const cli_receiver *receiver, cli_failure *failure);
-/* cli_input_kind must be IMAGE. The content decides between PNG and JPEG, not the extension. */
+/* cli_input_kind must be IMAGE. The content decides between the kinds, not the extension. */
 bool cli_image_read(const char *path, const cli_image_check *check, cli_image *image,
                     cli_failure *failure);
 

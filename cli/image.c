@@ -3,12 +3,30 @@
 #include "image.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 void cli_image_free(cli_image *image)
 {
     free(image->pixels);
     *image = (cli_image){0};
+}
+
+rynd_tensor cli_image_view(const cli_image *image)
+{
+    const int64_t dim[] = {image->height, image->width, image->channels};
+    return rynd_tensor_of(image->pixels, RYND_DTYPE_F32, 3, dim);
+}
+
+unsigned char *cli_image_bytes(const cli_image *image)
+{
+    const size_t count = (size_t)image->height * (size_t)image->width * (size_t)image->channels;
+    unsigned char *bytes = malloc(count);
+    for (size_t i = 0; bytes && i < count; i++) {
+        const float value = image->pixels[i];
+        bytes[i] = (unsigned char)(value > 0 ? (value < 255 ? lrintf(value) : 255) : 0);
+    }
+    return bytes;
 }
 
 bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channels, const char *name,

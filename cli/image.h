@@ -6,6 +6,7 @@
 #include "bytes.h"
 #include "failure.h"
 
+#include <rynd/rynd.h>
 #include <stdint.h>
 
 typedef struct cli_image {
@@ -24,6 +25,8 @@ typedef struct cli_image_check {
 } cli_image_check;
 
 void cli_image_free(cli_image *image);
+/* The pixels as a tensor [height, width, channels] of f32. */
+rynd_tensor cli_image_view(const cli_image *image);
 /* Sets the sizes and takes memory for the pixels. `name`: of the file, for messages. */
 bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channels, const char *name,
                     cli_failure *failure);
@@ -41,5 +44,17 @@ bool cli_png_write(const cli_image *image, cli_bytes *bytes, cli_failure *failur
 /* Grey and colour JPEG. A damaged or truncated one is refused. */
 bool cli_jpeg_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
                    cli_image *image, cli_failure *failure);
+/* An uncompressed bitmap of Windows; a WebP or TIFF, in 8 bits. Builds without libwebp or libtiff
+ * refuse those. */
+bool cli_bmp_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                  cli_image *image, cli_failure *failure);
+bool cli_webp_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                   cli_image *image, cli_failure *failure);
+bool cli_tiff_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                   cli_image *image, cli_failure *failure);
+/* 8 bits, quality 95, colours at full size. The caller frees bytes->data. */
+bool cli_jpeg_write(const cli_image *image, cli_bytes *bytes, cli_failure *failure);
+/* Pixels as bytes, rounded and clamped; NaN becomes 0. free() them; NULL: out of memory. */
+unsigned char *cli_image_bytes(const cli_image *image);
 
 #endif

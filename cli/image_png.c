@@ -170,19 +170,14 @@ static void encode(work *w, const cli_image *image)
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(w->png, w->info);
     for (int64_t y = 0; y < image->height; y++) {
-        const float *row = image->pixels + (size_t)y * count;
-        for (size_t x = 0; x < count; x++) {
-            float value = row[x];
-            w->raw[x] = (unsigned char)(value > 0 ? (value < 255 ? lrintf(value) : 255) : 0);
-        }
-        png_write_row(w->png, w->raw);
+        png_write_row(w->png, w->raw + (size_t)y * count);
     }
     png_write_end(w->png, w->info);
 }
 
 bool cli_png_write(const cli_image *image, cli_bytes *bytes, cli_failure *failure)
 {
-    work w = {.raw = malloc((size_t)image->width * (size_t)image->channels)};
+    work w = {.raw = cli_image_bytes(image)};
     *bytes = (cli_bytes){0};
     w.png = w.raw ? png_create_write_struct(PNG_LIBPNG_VER_STRING, &w, on_error, on_warning) : NULL;
     w.info = w.png ? png_create_info_struct(w.png) : NULL;

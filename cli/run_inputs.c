@@ -60,18 +60,17 @@ static bool make_plain_names(cli_inputs *inputs, cli_failure *failure)
     return inputs->plain ? true : cli_fail_memory(failure);
 }
 
-static void settle_dims(cli_input *input, const cli_common *common)
+void cli_input_dims(const rynd_value_info *info, const cli_common *common, int64_t *want)
 {
-    for (int d = 0; d < input->info.rank; d++) {
-        int64_t *want = &input->want[d];
-        *want = input->info.dim[d];
-        for (size_t i = 0; *want < 0 && i < common->dims.count; i++) {
-            if (strcmp(common->dims.items[i].symbol, input->info.symbol[d]) == 0) {
-                *want = common->dims.items[i].value;
+    for (int d = 0; d < info->rank; d++) {
+        want[d] = info->dim[d];
+        for (size_t i = 0; want[d] < 0 && i < common->dims.count; i++) {
+            if (strcmp(common->dims.items[i].symbol, info->symbol[d]) == 0) {
+                want[d] = common->dims.items[i].value;
             }
         }
-        if (*want < 0 && d == 0 && common->batch > 0) {
-            *want = common->batch;
+        if (want[d] < 0 && d == 0 && common->batch > 0) {
+            want[d] = common->batch;
         }
     }
 }
@@ -350,7 +349,7 @@ static bool take_file(const cli_inputs *inputs, const cli_setup *setup, const ch
     if (kind == CLI_FILE_NONE) {
         return cli_fail_usage(failure,
                               "--input %s: '%s' is not a file that rynd reads; give .npy, .npz, "
-                              ".pb, .png or .jpg, or - for an .npy from "
+                              ".pb or a picture (" CLI_PICTURES_IN "), or - for an .npy from "
                               "standard input",
                               text, file);
     }
@@ -372,7 +371,7 @@ static bool check_input(const cli_inputs *inputs, cli_input *input, const cli_co
     if (view->dtype == RYND_DTYPE_NONE) {
         return cli_fail_usage(
             failure,
-            "no file for input '%s': give --input %s=FILE (.npy, .npz, .pb, .png, .jpg); %s",
+            "no file for input '%s': give --input %s=FILE (.npy, .npz, .pb, or a picture); %s",
             input->info.name, input->info.name, list_inputs(inputs, list, sizeof list));
     }
     if (input->pictures > 0 && common->batch > 0 && view->rank == 4 && input->info.dim[0] < 0 &&
@@ -409,7 +408,7 @@ bool cli_inputs_open(cli_inputs *inputs, const cli_setup *setup, const cli_run_s
         if (rynd_model_get_input(setup->model, i, &input->info) != RYND_OK) {
             return cli_fail_library(failure);
         }
-        settle_dims(input, &settings->common);
+        cli_input_dims(&input->info, &settings->common, input->want);
     }
     if (!make_plain_names(inputs, failure)) {
         return false;

@@ -28,6 +28,8 @@ typedef struct cli_inputs {
  * The caller frees, also when this fails. */
 bool cli_inputs_open(cli_inputs *inputs, const cli_setup *setup, const cli_run_settings *settings,
                      cli_failure *failure);
+/* Dims of an input with --dim and --batch put in; -1 where open. `want` has info->rank elements. */
+void cli_input_dims(const rynd_value_info *info, const cli_common *common, int64_t *want);
 void cli_inputs_free(cli_inputs *inputs);
 
 #endif

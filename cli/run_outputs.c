@@ -4,7 +4,6 @@
 
 #include "file_names.h"
 #include "files.h"
-#include "input_file.h"
 #include "json_out.h"
 #include "line.h"
 #include "notes.h"
@@ -16,6 +15,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <rynd/tasks.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,10 +49,11 @@ static bool check_output(const cli_outputs *outputs, const cli_run_settings *set
         return make_folder(output, failure);
     }
     if (cli_output_kind(output) == CLI_FILE_NONE) {
-        return cli_fail_usage(failure,
-                              "--output %s: rynd writes .npy, .npz, .pb and .png, or into a folder "
-                              "(a name that ends with '/')",
-                              output);
+        return cli_fail_usage(
+            failure,
+            "--output %s: rynd writes .npy, .npz, .pb, .png and .jpg, or into a folder "
+            "(a name that ends with '/')",
+            output);
     }
     if (outputs->count > 1 && !cli_output_takes_many(output)) {
         return cli_fail_usage(failure,
@@ -67,34 +68,6 @@ static bool check_output(const cli_outputs *outputs, const cli_run_settings *set
     if (*folder && !cli_is_folder(folder)) {
         return cli_fail(failure, "cannot write '%s': there is no folder '%s'; make it first",
                         output, folder);
-    }
-    return true;
-}
-
-static bool read_labels(cli_outputs *outputs, const char *path, cli_failure *failure)
-{
-    const size_t most = 64u << 20; /* millions of labels */
-    outputs->label_text = cli_input_text(path, most, failure);
-    if (!outputs->label_text) {
-        return false;
-    }
-    size_t lines = 1;
-    for (const char *c = outputs->label_text; *c; c++) {
-        lines += *c == '\n';
-    }
-    outputs->labels = calloc(lines, sizeof *outputs->labels);
-    if (!outputs->labels) {
-        return cli_fail_memory(failure);
-    }
-    for (char *line = outputs->label_text; *line;) {
-        size_t length = strcspn(line, "\n");
-        bool last = !line[length];
-        line[length] = 0;
-        if (length > 0 && line[length - 1] == '\r') {
-            line[length - 1] = 0;
-        }
-        outputs->labels[outputs->label_count++] = line;
-        line += length + !last;
     }
     return true;
 }
@@ -128,7 +101,7 @@ bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup,
         return cli_fail_usage(failure, "--labels needs --top K");
     }
     return check_output(outputs, settings, failure) &&
-           (!settings->labels || read_labels(outputs, settings->labels, failure));
+           (!settings->labels || cli_labels_open(&outputs->labels, settings->labels, failure));
 }
 
 bool cli_outputs_collect(cli_outputs *outputs, const rynd_session *session, cli_failure *failure)
@@ -139,6 +112,36 @@ bool cli_outputs_collect(cli_outputs *outputs, const rynd_session *session, cli_
         }
     }
     return true;
+}
+
+/* What would fit an output that is boxes, scores or a map; NULL: it may be a picture. */
+static const char *better_task(const rynd_model *model, const rynd_tensor *tensor)
+{
+    rynd_head head = RYND_SIZED(rynd_head);
+    rynd_value_info input = RYND_SIZED(rynd_value_info);
+    const int64_t *dim = tensor->dim;
+    if (rynd_model_get_input(model, 0, &input) != RYND_OK || input.rank != 4) {
+        return NULL; /* pictures go in by four dims */
+    }
+    return rynd_model_get_head(model, NULL, &head) == RYND_OK  ? "detect"
+           : tensor->rank == 2 && (dim[0] == 1 || dim[1] == 1) ? "classify"
+           : tensor->rank == 4 && dim[2] == 1 && dim[3] == 1   ? "classify"
+           : tensor->rank == 4 && dim[1] != 1 && dim[1] != 3 && dim[3] != 1 && dim[3] != 3
+               ? "segment"
+               : NULL;
+}
+
+/* Refuses to write boxes, scores or class maps as a picture. */
+static bool check_picture(const cli_outputs *outputs, size_t index, const char *path,
+                          const rynd_model *model, cli_failure *failure)
+{
+    const rynd_tensor *tensor = &outputs->tensors[index];
+    const char *task = better_task(model, tensor);
+    return task ? cli_fail(failure,
+                           "output '%s' %s is not a picture, so '%s' cannot be written; give "
+                           "--task %s, or an .npy",
+                           outputs->names[index], cli_shape_of_tensor(tensor).text, path, task)
+                : true;
 }
 
 static bool write_picture(const cli_outputs *outputs, size_t index, const char *path,
@@ -205,7 +208,8 @@ bool cli_outputs_write(cli_outputs *outputs, const cli_setup *setup,
         return true;
     }
     if (cli_output_kind(output) == CLI_FILE_IMAGE) {
-        return write_picture(outputs, 0, output, settings, failure);
+        return check_picture(outputs, 0, output, setup->model, failure) &&
+               write_picture(outputs, 0, output, settings, failure);
     }
     const char *const *names =
         cli_output_takes_many(output) ? (const char *const *)outputs->plain : outputs->names;
@@ -237,8 +241,8 @@ static bool print_top(const cli_outputs *outputs, size_t index, int64_t top, cli
             cli_table_add(&table, "%" PRId64, r);
             cli_table_add(&table, "%" PRId64, v->index);
             cli_table_add(&table, "%.6g", v->value);
-            cli_table_add(&table, "%s",
-                          (size_t)v->index < outputs->label_count ? outputs->labels[v->index] : "");
+            const char *label = cli_label_of(&outputs->labels, v->index);
+            cli_table_add(&table, "%s", label ? label : "");
         }
     }
     putchar('\n');
@@ -293,9 +297,7 @@ static bool add_top(const cli_outputs *outputs, size_t index, int64_t top, cJSON
             cJSON *item = cli_json_object_in(row);
             cli_json_number(item, "index", (double)v->index);
             cli_json_number(item, "value", v->value);
-            cli_json_text(item, "label",
-                          (size_t)v->index < outputs->label_count ? outputs->labels[v->index]
-                                                                  : NULL);
+            cli_json_text(item, "label", cli_label_of(&outputs->labels, v->index));
         }
     }
     cli_top_values_free(&values);
@@ -333,7 +335,6 @@ void cli_outputs_free(cli_outputs *outputs)
     free(outputs->tensors);
     free(outputs->names);
     free(outputs->files);
-    free(outputs->labels);
-    free(outputs->label_text);
+    cli_labels_free(&outputs->labels);
     *outputs = (cli_outputs){0};
 }

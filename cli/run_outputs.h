@@ -3,6 +3,7 @@
 #ifndef CLI_RUN_OUTPUTS_H
 #define CLI_RUN_OUTPUTS_H
 
+#include "class_labels.h"
 #include "held_tensor.h"
 #include "run_settings.h"
 #include "setup.h"
@@ -15,9 +16,7 @@ typedef struct cli_outputs {
     const char **names; /* borrowed from the model */
     char **plain;       /* as names of files and of arrays in an archive */
     char **files;       /* where each was written; NULL: nowhere */
-    char **labels;      /* lines of --labels */
-    size_t label_count;
-    char *label_text;
+    cli_labels labels;
 } cli_outputs;
 
 /* Before anything runs: names, labels, and whether --output can take this model's outputs; makes

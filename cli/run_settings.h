@@ -14,6 +14,12 @@ typedef struct cli_run_settings {
     const char *labels;
     double output_scale; /* 0: not given */
     cli_preprocess preprocess;
+    /* with --task */
+    int task, fit; /* 1 + index of the choice; 0: not given */
+    const char *head;
+    double score, overlap; /* 0: not given */
+    double opacity;        /* 0: not given */
+    int64_t tile;          /* overlap in pixels; -1: not given */
 } cli_run_settings;
 
 #endif

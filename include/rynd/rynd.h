@@ -64,6 +64,7 @@
 #include <rynd/quantize.h>
 #include <rynd/random.h>
 #include <rynd/stream.h>
+#include <rynd/tasks.h>
 #include <rynd/tensor_file.h>
 #include <rynd/text.h>
 #include <rynd/train.h>

@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 from conftest import ROOT, RYND, save
+from detectors import constants, yolov8
 from onnx import helper
 from PIL import Image
 
@@ -72,3 +73,15 @@ def test_upscale(example, tmp_path):
     done = example("upscale")(model, tmp_path / "small.png", tmp_path / "large.png")
     assert done.returncode == 0, done.stderr
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "large.png")), picture.repeat(2, 0).repeat(2, 1))
+
+
+def test_detect(example, ran, tmp_path):
+    """The boxes and the drawing of rynd run --task detect."""
+    raw = yolov8()[0]["output0"]
+    model = constants(tmp_path / "m.onnx", {"output0": raw})
+    Image.fromarray(np.random.default_rng(5).integers(0, 256, (40, 60, 3), "uint8")).save(tmp_path / "p.png")
+    done = example("detect")(model, tmp_path / "p.png", tmp_path / "a.png")
+    assert done.returncode == 0, done.stderr
+    ran("run", model, "-i", tmp_path / "p.png", "--task", "detect", "--head", "yolov8", "-o", tmp_path / "b.png")
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "a.png")), np.asarray(Image.open(tmp_path / "b.png")))
+    assert done.stdout.startswith("class ")

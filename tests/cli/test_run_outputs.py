@@ -133,7 +133,7 @@ def test_one_file_takes_one_output(rynd, two_outputs, tmp_path):
         rynd("run", model, "-i", file, "-o", tmp_path / name).failed(name, "3", ".npz", code=2)
 
 
-@pytest.mark.parametrize("name", ["out", "out.jpg", "out.onnx", ".npy/out"])
+@pytest.mark.parametrize("name", ["out", "out.gif", "out.onnx", ".npy/out"])
 def test_formats_that_are_not_written(rynd, scores, tmp_path, name):
     model, file, _ = scores
     rynd("run", model, "-i", file, "-o", tmp_path / name).failed(name, ".npy", ".png", code=2)

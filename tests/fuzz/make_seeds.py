@@ -70,6 +70,12 @@ def png():
     return [saved(picture.save, format="PNG") for picture in pictures().values()]
 
 
+def bmp():
+    """Palettes, colours, 32 bits, and rows from the top."""
+    kinds = [saved(picture.save, format="BMP") for mode, picture in pictures().items() if mode in ("L", "P", "RGB", "RGBA")]
+    return kinds + [kinds[2][:22] + (-9).to_bytes(4, "little", signed=True) + kinds[2][26:]]
+
+
 def jpeg():
     kinds = pictures()
     return [saved(kinds[mode].save, format="JPEG", progressive=progressive) for mode in ("L", "RGB") for progressive in (False, True)] + [
@@ -115,6 +121,7 @@ SEEDS = {
     "npz": npz,
     "png": png,
     "jpeg": jpeg,
+    "bmp": bmp,
     "idx": idx,
 }
 

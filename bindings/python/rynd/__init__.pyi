@@ -8,7 +8,7 @@ from .errors import (ArgumentError as ArgumentError, ArgumentTypeError as Argume
                      FormatError as FormatError, MissingFileError as MissingFileError, NotFoundError as NotFoundError,
                      OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError, UnsupportedError as UnsupportedError)
 
-from . import random as random, wisdom as wisdom
+from . import random as random, tasks as tasks, wisdom as wisdom
 
 __version__: str
 __all__: list[str]

@@ -8,6 +8,7 @@
 #include "exchange.h"
 #include "lend.h"
 #include "save.h"
+#include "tasks.h"
 #include "tune.h"
 #include "wisdom.h"
 
@@ -86,6 +87,15 @@ static PyMethodDef functions[] = {
     {"library", library, METH_NOARGS, "The path of the library's file."},
     {"devices", devices, METH_NOARGS, "The names of all devices."},
     {"mpi_ranks", py_mpi_ranks, METH_NOARGS, "Processes that mpirun started."},
+    {"heads", py_heads, METH_NOARGS, "Detection heads."},
+    {"model_head", py_model_head, METH_VARARGS, "The detection head of a model."},
+    {"labels", py_labels, METH_VARARGS, "Names of the classes of a data set."},
+    {"prepare", py_prepare, METH_VARARGS, "Fills an input from a picture."},
+    {"detect", py_detect, METH_VARARGS, "Boxes from outputs."},
+    {"segment", py_segment, METH_VARARGS, "Classes of a photo's pixels."},
+    {"classify", py_classify, METH_VARARGS, "Classes of a picture, best first."},
+    {"draw_boxes", py_draw_boxes, METH_VARARGS, "Draws boxes into a picture."},
+    {"draw_classes", py_draw_classes, METH_VARARGS, "Colours a picture by classes."},
     {"tune_problem", py_tune_problem, METH_VARARGS, "Tunes a problem."},
     {"tune_model", py_tune_model, METH_VARARGS, "Tunes a model."},
     {"wisdom_show", py_wisdom_show, METH_VARARGS, "Lines of records, here and current."},

@@ -449,6 +449,7 @@ int main(void)
         cmocka_unit_test(wisdom),
         cmocka_unit_test(placements),
         cmocka_unit_test(null_quantizers),
+        cmocka_unit_test(null_tasks),
         cmocka_unit_test(null_experimental_is_tried),
     };
     return cmocka_run_group_tests(tests, null_arguments_begin, null_arguments_end);

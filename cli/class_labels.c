@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads names of classes. */
+#include "class_labels.h"
+
+#include "input_file.h"
+
+#include <rynd/tasks.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool cli_labels_open(cli_labels *labels, const char *name, cli_failure *failure)
+{
+    const size_t most = 64u << 20; /* millions of labels */
+    *labels = (cli_labels){0};
+    if (access(name, F_OK) != 0 &&
+        rynd_labels_get(name, &labels->items, &labels->count) == RYND_OK) {
+        return true;
+    }
+    labels->text = cli_input_text(name, most, failure);
+    if (!labels->text) {
+        return false;
+    }
+    size_t lines = 1;
+    for (const char *c = labels->text; *c; c++) {
+        lines += *c == '\n';
+    }
+    labels->lines = calloc(lines, sizeof *labels->lines);
+    if (!labels->lines) {
+        return cli_fail_memory(failure);
+    }
+    for (char *line = labels->text; *line;) {
+        size_t length = strcspn(line, "\n");
+        bool last = !line[length];
+        line[length] = 0;
+        if (length > 0 && line[length - 1] == '\r') {
+            line[length - 1] = 0;
+        }
+        labels->lines[labels->count++] = line;
+        line += length + !last;
+    }
+    labels->items = labels->lines;
+    return true;
+}
+
+void cli_labels_free(cli_labels *labels)
+{
+    free(labels->text);
+    free(labels->lines);
+    *labels = (cli_labels){0};
+}
+
+const char *cli_label_of(const cli_labels *labels, int64_t index)
+{
+    return index >= 0 && (uint64_t)index < labels->count ? labels->items[index] : NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of classes: the lines of a file, or a set that the library knows. */
+#ifndef CLI_CLASS_LABELS_H
+#define CLI_CLASS_LABELS_H
+
+#include "failure.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cli_labels {
+    const char *const *items; /* item i names class i */
+    size_t count;
+    /* owned, if the names are a file's */
+    char *text;
+    const char **lines;
+} cli_labels;
+
+/* `name`: a file, or coco, voc or face if no file is called so. */
+bool cli_labels_open(cli_labels *labels, const char *name, cli_failure *failure);
+void cli_labels_free(cli_labels *labels);
+/* NULL: the class has no name. */
+const char *cli_label_of(const cli_labels *labels, int64_t index);
+
+#endif
