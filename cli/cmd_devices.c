@@ -334,23 +334,22 @@ static bool run(void *given, cli_failure *failure)
 const cli_command cli_command_devices = {
     .name = "devices",
     .help = "list devices, with peaks, caches, bandwidths and latencies",
-    .text =
-        "Plans use these numbers: measured ones if the machine was measured, else built-in "
-        "ones of its micro-architecture.\n"
-        "--measure takes 5 to 30 seconds. Run nothing else meanwhile: if other work takes more"
-        " than a tenth of the time,\n"
-        "the command says so and stores nothing. Measurements on all cores are stored in the "
-        "file RYND_PROFILE\n"
-        "(off: not stored; default: under XDG_CACHE_HOME or HOME/.cache).\n"
-        "--calibrate takes 10 to 90 seconds, and measures first if nobody has. It prints how far "
-        "predictions are off for problems\n"
-        "that the fit did not see.\n"
-        "--check takes seconds to minutes. It runs every kernel twice on problems with known "
-        "answers, on the given device\n"
-        "or on all devices. Later plans avoid kernels that are wrong or unsteady, and say so. "
-        "The findings are stored beside\n"
-        "the machine's file, for this driver and this version of rynd.",
+    .text = "Plans use these numbers: measured ones if the machine was measured, else built-in "
+            "ones of its micro-architecture.\n"
+            "--measure takes 5 to 30 seconds. Run nothing else meanwhile: if other work takes more "
+            "than a tenth of the time, the command says so and stores nothing. Measurements on all "
+            "cores are stored in the file RYND_PROFILE (off: not stored; default: under "
+            "XDG_CACHE_HOME or HOME/.cache).\n"
+            "--calibrate takes 10 to 90 seconds, and measures first if nobody has. It prints how "
+            "far predictions are off for problems that the fit did not see.\n"
+            "--check takes seconds to minutes. It runs every kernel twice on problems with known "
+            "answers, on the given device or on all devices. Later plans avoid kernels that are "
+            "wrong or unsteady, and say so. The findings are stored beside the machine's file, for "
+            "this driver and this version of rynd.",
+    .examples = "rynd devices\n"
+                "rynd devices --measure --export machine.txt",
     .options = options,
+    .uses = CLI_USE_DEVICE | CLI_USE_THREADS,
     .settings_size = sizeof(devices_settings),
     .run = run,
 };

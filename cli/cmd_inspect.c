@@ -239,8 +239,10 @@ const cli_command cli_command_inspect = {
     .help = "show a model's inputs, outputs, operators, parameters and multiply-adds",
     .text = "Open dimensions count as 1 in multiply-adds, unless --dim or --batch give their "
             "sizes.",
+    .examples = "rynd inspect model.onnx\n"
+                "rynd inspect model.onnx --batch 16 --json",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_DIMS,
     .settings_size = sizeof(cli_common),
     .run = run,
 };

@@ -60,22 +60,9 @@ typedef struct place {
 
 static bool check_settings(const place_settings *s, cli_failure *failure)
 {
-    const cli_common *c = &s->common;
-    const char *given = c->device           ? "--device"
-                        : c->profile        ? "--profile"
-                        : c->threads        ? "--threads"
-                        : c->settings.count ? "--set"
-                                            : NULL;
-    if (!cli_check_device(c, failure)) {
-        return false;
-    }
-    if (!s->devices) {
-        return cli_fail_usage(failure, "--devices FILE is missing: a line of it is 'device here "
-                                       "cpu'; see 'rynd place --help'");
-    }
-    return !given ||
-           cli_fail_usage(failure, "%s does not apply to place: --devices FILE lists the devices",
-                          given);
+    return s->devices ||
+           cli_fail_usage(failure, "--devices FILE is missing: a line of it is 'device here "
+                                   "cpu'; see 'rynd place --help'");
 }
 
 static bool open_fleet(place *p, cli_failure *failure)
@@ -402,11 +389,12 @@ const cli_command cli_command_place = {
     .most = SIZE_MAX,
     .help = "assign networks, or parts of them, to devices by predicted time",
     .text = "Inputs come from the first device, and outputs return to it. A device with "
-            "profile=FILE is another machine\n"
-            "(`rynd devices --export`). docs/placement.md describes the file of devices and the "
-            "search.",
+            "profile=FILE is another machine (`rynd devices --export`). docs/placement.md "
+            "describes the file of devices and the search.",
+    .examples = "rynd place model.onnx --devices devices.txt\n"
+                "rynd place first.onnx second.onnx --devices devices.txt --objective throughput",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ACCURACY | CLI_USE_DIMS | CLI_USE_WISDOM,
     .settings_size = sizeof(place_settings),
     .defaults = &defaults,
     .run = run,

@@ -13,11 +13,13 @@ static const cli_quantize_settings defaults = {.max_drop = 0.5, .min_snr = 30};
 
 /* clang-format off */
 static const cli_option options[] = {
+    CLI_TITLE("data"),
     {"data", 0, CLI_TEXT, "DIR|FILE.npz", NULL, 0, 0, OFFSET(data),
      "examples of inputs. DIR: files as for run --input, one per example, perhaps in folders. "
      "FILE: an array per input (by its name, or x), with the examples along the first dimension"},
     {"validate", 0, CLI_TEXT, "DIR|FILE.npz", NULL, 0, 0, OFFSET(validate),
      "examples with classes, to compare top-1 with float32: a folder per class, or an array y"},
+    CLI_TITLE("quantisation"),
     {"output", 'o', CLI_TEXT, "OUT.onnx", NULL, 0, 0, OFFSET(output),
      "file of the quantised model"},
     {"calibrate", 0, CLI_CHOICE, "METHOD", "mse|minmax|percentile|entropy", 0, 0, OFFSET(calibrate),
@@ -227,13 +229,12 @@ const cli_command cli_command_quantize = {
     .most = 1,
     .help = "turn a float32 model into one of 8-bit integers, by examples of its inputs",
     .text = "Pictures become tensors as in `rynd run`. The table has a row for each layer, with "
-            "predicted "
-            "times and two signal\n"
-            "to noise ratios in dB: of the layer's output, and of the model's outputs. Both are "
-            "measured with this layer alone\n"
-            "quantised.",
+            "predicted times and two signal to noise ratios in dB: of the layer's output, and of "
+            "the model's outputs. Both are measured with this layer alone quantised.",
+    .examples = "rynd quantize model.onnx --data photos --preset imagenet -o int8.onnx\n"
+                "rynd quantize model.onnx --data x.npz -o int8.onnx --keep-float auto",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL & ~(unsigned)(CLI_USE_ACCURACY | CLI_USE_KNOBS),
     .settings_size = sizeof(cli_quantize_settings),
     .defaults = &defaults,
     .run = run,

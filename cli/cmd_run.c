@@ -15,6 +15,7 @@
 
 /* clang-format off */
 static const cli_option options[] = {
+    CLI_TITLE("files"),
     {"input", 'i', CLI_LIST, "[NAME=]FILE", NULL, 0, 0, OFFSET(inputs),
      ".npy, .npz, .pb, .png or .jpg file, or - for an .npy from standard input; repeat for more "
      "inputs, or for the pictures of a batch"},
@@ -146,12 +147,14 @@ const cli_command cli_command_run = {
     .most = 1,
     .help = "run an ONNX model on files",
     .text = "A picture becomes a tensor of the input's dtype and layout, [N,C,H,W] or [N,H,W,C]: "
-            "grey for one channel, colour for\n"
-            "three. Pixels are 0 to 255 unless --scale, --mean, --std or --preset change them. "
-            "--preset imagenet is --size 256\n"
-            "--crop 224 --scale 1/255 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225.",
+            "grey for one channel, colour for three. Pixels are 0 to 255 unless --scale, --mean, "
+            "--std or --preset change them. --preset imagenet is --size 256 --crop 224 --scale "
+            "1/255 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225.",
+    .examples =
+        "rynd run classifier.onnx -i photo.jpg --preset imagenet --top 5 --labels names.txt\n"
+        "rynd run model.onnx -i x.npy -o y.npy",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL,
     .settings_size = sizeof(cli_run_settings),
     .run = run,
 };

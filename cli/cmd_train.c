@@ -14,6 +14,7 @@ static const cli_train_settings defaults = {
 
 /* clang-format off */
 static const cli_option options[] = {
+    CLI_TITLE("data"),
     {"data", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(data),
      "training data. DIR: one folder of pictures per class, or pairs of pictures low/NAME and "
      "high/NAME. FILE: an .npz with x (or one array per input, by its name) and y, or an IDX file "
@@ -23,6 +24,7 @@ static const cli_option options[] = {
     {"factor", 0, CLI_INTEGER, "N", NULL, 2, 16, OFFSET(factor),
      "for pairs without a folder 'low': make the small pictures by downscaling the large ones N "
      "times"},
+    CLI_TITLE("loss and steps"),
     {"loss", 0, CLI_CHOICE, "NAME", CLI_LOSSES, 0, 0, OFFSET(loss),
      "loss function (default: cross_entropy for data with classes, else mse)"},
     {"loss-of", 0, CLI_TEXT, "OUTPUT", NULL, 0, 0, OFFSET(loss_of),
@@ -50,6 +52,7 @@ static const cli_option options[] = {
     {"storage", 0, CLI_CHOICE, "TYPE", CLI_STORAGES, 0, 0, OFFSET(storage),
      "type of the activations stored for the backward pass (default f32). bf16 halves their "
      "memory; gradients are then those of rounded activations"},
+    CLI_TITLE("weights"),
     {"init", 0, CLI_CHOICE, "NAME", CLI_INITS, 0, 0, OFFSET(init),
      "initial weights: the model's (default), or drawn by --seed: He's normal distribution, or "
      "the uniform one of PyTorch's layers"},
@@ -63,6 +66,7 @@ static const cli_option options[] = {
     {"train-last", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(train_last),
      "train only the last N layers: convolutions and products with weights, and all nodes after "
      "the first of them"},
+    CLI_TITLE("length and learning rate"),
     CLI_SCHEDULE_OPTIONS(OFFSET(schedule)),
     {"epochs", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(epochs),
      "passes through the data (default 1)"},
@@ -74,6 +78,7 @@ static const cli_option options[] = {
      "random seed (shuffling, augmentation, dropout, initialisation; default 0)"},
     CLI_PREPROCESS_OPTIONS(OFFSET(preprocess)),
     CLI_AUGMENT_OPTIONS(OFFSET(augment)),
+    CLI_TITLE("files"),
     {"output", 'o', CLI_TEXT, "OUT.onnx", NULL, 0, 0, OFFSET(output),
      "file of the trained model, written at each checkpoint and at the end (default: "
      "MODEL-trained.onnx beside MODEL.onnx, unless --checkpoint is given)"},
@@ -145,13 +150,15 @@ const cli_command cli_command_train = {
     .most = 1,
     .help = "train an ONNX model on pictures or arrays",
     .text = "Pictures become tensors as in `rynd run`: 0 to 255 unless --scale, --mean, --std or "
-            "--preset change them.\n"
-            "The same command gives the same bits, at any number of threads, and also after an "
-            "interruption and --resume.\n"
+            "--preset change them. The same command gives the same bits, at any number of threads, "
+            "and also after an interruption and --resume.\n"
             "`mpirun -n N rynd train ...` trains in N processes that share each batch: --batch is "
             "the size over all of them.",
+    .examples =
+        "rynd train model.onnx --data photos --validate more-photos --preset imagenet --epochs 10\n"
+        "rynd train model.onnx --data train.npz --loss mse --optimizer adam --lr 1e-3 -o out.onnx",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL,
     .settings_size = sizeof(cli_train_settings),
     .defaults = &defaults,
     .run = run,

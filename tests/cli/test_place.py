@@ -194,6 +194,6 @@ def test_refuses(rynd, small_net, devices, tmp_path):
     rynd("place", small_net, "--devices", tmp_path / "none.txt", "--batch", "1").failed("none.txt")
     rynd("place", tmp_path / "none.onnx", "--devices", fleet).failed("none.onnx")
     rynd("place", small_net, "--devices", fleet).failed("small.onnx", "--batch")
-    rynd("place", small_net, "--devices", fleet, "--batch", "1", "--threads", "2").failed("--threads", "--devices", code=2)
+    rynd("place", small_net, "--devices", fleet, "--batch", "1", "--threads", "2").failed("--threads", code=2)
     rynd("place", small_net, "--devices", fleet, "--batch", "1", "--objective", "beauty").failed("beauty", code=2)
     rynd("place", small_net, "--devices", fleet, "--batch", "1", "--parts", "33").failed("--parts", code=2)
