@@ -30,7 +30,7 @@ static const place_settings defaults = {.objective = 1};
 static const cli_option options[] = {
     {"devices", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(devices),
      "file with one device or link per line: device NAME [cpu|opencl:N] [threads=N] "
-     "[profile=FILE] [memory=BYTES] [watts=W]; link NAME NAME bandwidth=B latency=S"},
+     "[machine=FILE] [memory=BYTES] [watts=W]; link NAME NAME bandwidth=B latency=S"},
     {"objective", 0, CLI_CHOICE, "WHAT", "latency|throughput|energy|memory", 0, 0,
      OFFSET(objective),
      "what to minimise: the time of one input (default), the time between inputs, joules, or the "
@@ -201,8 +201,8 @@ static bool add_device_rows(const place *p, cli_table *table, cli_failure *failu
             return cli_fail_library(failure);
         }
         cli_table_add(table, "%s", device.name);
-        cli_table_add(table, "%s%s%s", device.device, device.profile ? " of " : "",
-                      device.profile ? device.profile : "");
+        cli_table_add(table, "%s%s%s", device.device, device.machine ? " of " : "",
+                      device.machine ? device.machine : "");
         cli_table_add(table, "%zu", sum.parts);
         cli_table_add(table, "%s", cli_word_seconds(sum.seconds).text);
         cli_table_add(table, "%s", cli_word_bytes(sum.bytes).text);
@@ -316,7 +316,7 @@ static bool add_json_devices(const place *p, cJSON *devices, cli_failure *failur
         cJSON *object = cli_json_object_in(devices);
         cli_json_text(object, "name", device.name);
         cli_json_text(object, "device", device.device);
-        cli_json_text(object, "profile", device.profile);
+        cli_json_text(object, "machine", device.machine);
         add_known(object, "threads", device.threads);
         add_known(object, "memory", device.memory);
         add_known(object, "watts", device.watts);
@@ -389,7 +389,7 @@ const cli_command cli_command_place = {
     .most = SIZE_MAX,
     .help = "assign networks, or parts of them, to devices by predicted time",
     .text = "Inputs come from the first device, and outputs return to it. A device with "
-            "profile=FILE is another machine (`rynd devices --export`). docs/placement.md "
+            "machine=FILE is another machine (`rynd devices --export`). docs/placement.md "
             "describes the file of devices and the search.",
     .examples = "rynd place model.onnx --devices devices.txt\n"
                 "rynd place first.onnx second.onnx --devices devices.txt --objective throughput",

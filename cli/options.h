@@ -83,7 +83,7 @@ typedef enum cli_level {
 /* Settings that every command has. */
 typedef struct cli_common {
     cli_list arguments;
-    const char *device, *profile, *wisdom;
+    const char *device, *machine, *wisdom;
     int64_t threads;
     int accuracy; /* 1 + index: the value of rynd_accuracy; 0 default */
     cli_dims dims;
@@ -99,7 +99,7 @@ typedef enum cli_use {
     CLI_USE_ACCURACY = 1 << 0, /* --accuracy */
     CLI_USE_DIMS = 1 << 1,     /* --dim, --batch */
     CLI_USE_KNOBS = 1 << 2,    /* --set */
-    CLI_USE_DEVICE = 1 << 3,   /* --device, --profile */
+    CLI_USE_DEVICE = 1 << 3,   /* --device, --machine */
     CLI_USE_WISDOM = 1 << 4,   /* --wisdom, --frozen */
     CLI_USE_THREADS = 1 << 5,  /* --threads */
     CLI_USE_ALL = (1 << 6) - 1,
@@ -111,16 +111,16 @@ typedef struct cli_command {
     size_t least, most;    /* how many arguments */
     const char *help;      /* one line */
     const char *text;      /* more of --help, a paragraph a line; NULL: none */
-    const char *examples;  /* of --help, one a line */
+    const char *examples;  /* for --help, one a line */
     const cli_option *options;
-    unsigned uses; /* of cli_use */
+    unsigned uses; /* cli_use flags */
     size_t settings_size;
     const void *defaults; /* what the settings start as; NULL: zeros */
     bool (*run)(void *settings, cli_failure *failure);
 } cli_command;
 
-/* Row i of a command's options and headings: its own, then the common ones that it uses. NULL after
- * the last one. */
+/* Row i of a command's options and headings: its own rows, then the common rows in use. After the
+ * last row: NULL. */
 const cli_option *cli_option_at(const cli_command *command, size_t i);
 
 /* Reads the arguments after the command's name into settings. */

@@ -86,7 +86,7 @@ static const struct {
     const char *name, *meaning;
 } followers[] = {
     {"constants", "untrained weights differ: another model, or another --freeze"},
-    {"kernels", "steps with other kernels or forms: another model, machine, profile or wisdom, or "
+    {"kernels", "steps with other kernels or forms: another model, machine or wisdom, or "
                 "another build of rynd"},
 };
 
