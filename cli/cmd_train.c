@@ -72,6 +72,8 @@ static const cli_option options[] = {
      "passes through the data (default 1)"},
     {"steps", 0, CLI_INTEGER, "N", NULL, 1, 1e12, OFFSET(steps),
      "stop after N steps"},
+    {"patience", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(patience),
+     "stop after N epochs without a better validation: more samples right, or a smaller loss"},
     {"no-shuffle", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(ordered),
      "keep the samples in their order"},
     {"seed", 0, CLI_INTEGER, "N", NULL, 0, 1e15, OFFSET(seed),
@@ -82,6 +84,9 @@ static const cli_option options[] = {
     {"output", 'o', CLI_TEXT, "OUT.onnx", NULL, 0, 0, OFFSET(output),
      "file of the trained model, written at each checkpoint and at the end (default: "
      "MODEL-trained.onnx beside MODEL.onnx, unless --checkpoint is given)"},
+    {"keep", 0, CLI_CHOICE, "WHICH", CLI_KEEPS, 0, 0, OFFSET(keep),
+     "with --validate: weights of the best epoch in OUT-best.onnx, and of the last one in OUT.onnx "
+     "(both, the default), or one of them in OUT.onnx"},
     {"checkpoint", 0, CLI_TEXT, "FILE.npz", NULL, 0, 0, OFFSET(checkpoint),
      "file of the training state, for --resume (default: OUT.checkpoint.npz beside OUT.onnx)"},
     {"checkpoint-every", 0, CLI_INTEGER, "N", NULL, 1, 1e12, OFFSET(every),
@@ -94,7 +99,7 @@ static const cli_option options[] = {
     {"log", 0, CLI_TEXT, "FILE.jsonl", NULL, 0, 0, OFFSET(log),
      "write one line of JSON per step and validation"},
     {"plot", 0, CLI_TEXT, "FILE.svg", NULL, 0, 0, OFFSET(plot),
-     "plot the losses"},
+     "plot the losses, and the share of samples that are right"},
     {"dry-run", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(dry_run),
      "print the memory and time that training takes, and run nothing"},
     {0},

@@ -260,6 +260,7 @@ static bool resume(cli_train_run *run, cli_failure *failure)
         return false;
     }
     run->step = checkpoint.step;
+    cli_epochs_read(&run->epochs, checkpoint.settings);
     cli_checkpoint_free(&checkpoint);
     return true;
 }
@@ -302,8 +303,8 @@ bool cli_train_open(cli_train_run *run, cli_failure *failure)
     const cli_train_settings *s = run->settings;
     run->loss = NAN;
     cli_progress_show(&run->progress, "loading the model", 0);
-    return name_checkpoint(run, failure) && check_files(run, failure) &&
-           cli_setup_context(&run->setup, &s->common, failure) &&
+    return cli_epochs_open(run, failure) && name_checkpoint(run, failure) &&
+           check_files(run, failure) && cli_setup_context(&run->setup, &s->common, failure) &&
            cli_setup_model(&run->setup, s->common.arguments.items[0], failure) &&
            look_at_model(run, failure) && open_data(run, failure) && settle_loss(run, failure) &&
            check_augment(run, failure) && form_batches(run, failure) && count_steps(run, failure) &&
@@ -319,6 +320,7 @@ void cli_train_close(cli_train_run *run)
     cli_dataset_close(&run->validation);
     cli_dataset_close(&run->data);
     cli_setup_close(&run->setup);
+    cli_epochs_close(run);
     free(run->checkpoint);
     free(run->identity);
 }

@@ -5,11 +5,12 @@
 #define CLI_TRAIN_RUN_H
 
 #include "progress.h"
+#include "train_epoch.h"
 #include "train_loader.h"
 #include "train_log.h"
 #include "train_model.h"
 
-typedef struct cli_train_run {
+struct cli_train_run {
     const cli_train_settings *settings;
     cli_ranks ranks;
     cli_setup setup;
@@ -37,7 +38,9 @@ typedef struct cli_train_run {
     double seconds;                   /* time of all steps and of the work between them */
     bool saved, interrupted;          /* a checkpoint was written; somebody ended it */
     bool ending;                      /* a rank was asked to end */
-} cli_train_run;
+    bool stopped;                     /* by --patience */
+    cli_epochs epochs;
+};
 
 /* Opens model, data and trainer; nothing has run then. */
 bool cli_train_open(cli_train_run *run, cli_failure *failure);
