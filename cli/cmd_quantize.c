@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd quantize: a model in 8 bits, by examples. */
 #include "commands.h"
+#include "model_facts.h"
 #include "quantize_run.h"
 
 #include <math.h>
@@ -138,13 +139,17 @@ static bool observe_all(cli_quantizing *q, cli_failure *failure)
     return true;
 }
 
-static bool prepare(cli_quantizing *q, cli_failure *failure)
+static bool prepare(cli_quantizing *q, cli_preprocess *preprocess, cli_failure *failure)
 {
     const cli_quantize_settings *s = q->settings;
     cli_progress_show(&q->progress, "loading the model", 0);
     if (!cli_setup_context(&q->setup, &s->common, failure) ||
         !cli_setup_model(&q->setup, s->common.arguments.items[0], failure) ||
-        !cli_examples_open(&q->data, s->data, &q->setup, &s->common, false, failure) ||
+        !cli_facts_preprocess(q->setup.model, &s->common, preprocess, failure)) {
+        return false;
+    }
+    cli_preprocess_settle(preprocess);
+    if (!cli_examples_open(&q->data, s->data, &q->setup, &s->common, false, failure) ||
         (s->validate &&
          !cli_examples_open(&q->validation, s->validate, &q->setup, &s->common, true, failure))) {
         return false;
@@ -210,9 +215,8 @@ static bool run(void *data, cli_failure *failure)
     if (!check(settings, &keep, failure)) {
         return false;
     }
-    cli_preprocess_settle(&settings->preprocess);
     cli_progress_begin(&q.progress, &settings->common);
-    bool done = prepare(&q, failure) && finish(&q, keep, failure);
+    bool done = prepare(&q, &settings->preprocess, failure) && finish(&q, keep, failure);
     cli_progress_end(&q.progress);
     done = done && cli_quantize_report(&q, failure);
     rynd_quantizer_destroy(q.quantizer);

@@ -2,6 +2,7 @@
 /* rynd run: a model, once, on files. */
 #include "commands.h"
 #include "json_out.h"
+#include "model_facts.h"
 #include "progress.h"
 #include "run_inputs.h"
 #include "run_outputs.h"
@@ -24,7 +25,7 @@ static const cli_option options[] = {
     {"top", 0, CLI_INTEGER, "K", NULL, 1, 1e6, OFFSET(top),
      "list the K largest values of each row of the outputs"},
     {"labels", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(labels),
-     "names for --top: line i of the file, counted from 0, names index i"},
+     "names for --top: line i of the file, counted from 0, names index i (default: the model's)"},
     CLI_PREPROCESS_OPTIONS(OFFSET(preprocess)),
     {"output-scale", 0, CLI_NUMBER, "S", NULL, 1e-9, 1e9, OFFSET(output_scale),
      "multiply values by S before they become pixels of a .png (default 1; 255 for values of 0 to "
@@ -42,13 +43,15 @@ typedef struct work {
     double time; /* seconds of the run */
 } work;
 
-static bool prepare(work *w, const cli_run_settings *settings, cli_failure *failure)
+static bool prepare(work *w, cli_run_settings *settings, cli_failure *failure)
 {
     cli_progress_show(&w->progress, "loading the model", 0.05);
     if (!cli_setup_context(&w->setup, &settings->common, failure) ||
-        !cli_setup_model(&w->setup, settings->common.arguments.items[0], failure)) {
+        !cli_setup_model(&w->setup, settings->common.arguments.items[0], failure) ||
+        !cli_facts_preprocess(w->setup.model, &settings->common, &settings->preprocess, failure)) {
         return false;
     }
+    cli_preprocess_settle(&settings->preprocess);
     cli_progress_show(&w->progress, "reading inputs", 0.2);
     if (!cli_outputs_open(&w->outputs, &w->setup, settings, failure) ||
         !cli_inputs_open(&w->inputs, &w->setup, settings, failure)) {
@@ -128,7 +131,6 @@ static bool run(void *data, cli_failure *failure)
 {
     cli_run_settings *settings = data;
     work w = {0};
-    cli_preprocess_settle(&settings->preprocess);
     cli_progress_begin(&w.progress, &settings->common);
     bool done = prepare(&w, settings, failure) && execute(&w, settings, failure);
     cli_progress_end(&w.progress);

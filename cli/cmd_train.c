@@ -144,7 +144,6 @@ static bool check(const cli_train_settings *s, cli_failure *failure)
 static bool run(void *data, cli_failure *failure)
 {
     cli_train_settings *settings = data;
-    cli_preprocess_settle(&settings->preprocess);
     return check(settings, failure) && cli_train(settings, failure);
 }
 

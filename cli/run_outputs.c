@@ -99,6 +99,15 @@ static bool read_labels(cli_outputs *outputs, const char *path, cli_failure *fai
     return true;
 }
 
+/* NULL: the class has no name. */
+static const char *label_of(const cli_outputs *outputs, int64_t index)
+{
+    const size_t i = (size_t)index;
+    return i < outputs->label_count     ? outputs->labels[i]
+           : i < outputs->classes.count ? outputs->classes.items[i]
+                                        : NULL;
+}
+
 bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup,
                       const cli_run_settings *settings, cli_failure *failure)
 {
@@ -128,7 +137,8 @@ bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup,
         return cli_fail_usage(failure, "--labels needs --top K");
     }
     return check_output(outputs, settings, failure) &&
-           (!settings->labels || read_labels(outputs, settings->labels, failure));
+           (settings->labels ? read_labels(outputs, settings->labels, failure)
+                             : cli_facts_names(setup->model, &outputs->classes, failure));
 }
 
 bool cli_outputs_collect(cli_outputs *outputs, const rynd_session *session, cli_failure *failure)
@@ -237,8 +247,8 @@ static bool print_top(const cli_outputs *outputs, size_t index, int64_t top, cli
             cli_table_add(&table, "%" PRId64, r);
             cli_table_add(&table, "%" PRId64, v->index);
             cli_table_add(&table, "%.6g", v->value);
-            cli_table_add(&table, "%s",
-                          (size_t)v->index < outputs->label_count ? outputs->labels[v->index] : "");
+            const char *label = label_of(outputs, v->index);
+            cli_table_add(&table, "%s", label ? label : "");
         }
     }
     putchar('\n');
@@ -293,9 +303,7 @@ static bool add_top(const cli_outputs *outputs, size_t index, int64_t top, cJSON
             cJSON *item = cli_json_object_in(row);
             cli_json_number(item, "index", (double)v->index);
             cli_json_number(item, "value", v->value);
-            cli_json_text(item, "label",
-                          (size_t)v->index < outputs->label_count ? outputs->labels[v->index]
-                                                                  : NULL);
+            cli_json_text(item, "label", label_of(outputs, v->index));
         }
     }
     cli_top_values_free(&values);
@@ -335,5 +343,6 @@ void cli_outputs_free(cli_outputs *outputs)
     free(outputs->files);
     free(outputs->labels);
     free(outputs->label_text);
+    cli_class_names_free(&outputs->classes);
     *outputs = (cli_outputs){0};
 }

@@ -4,6 +4,7 @@
 #define CLI_RUN_OUTPUTS_H
 
 #include "held_tensor.h"
+#include "model_facts.h"
 #include "run_settings.h"
 #include "setup.h"
 
@@ -18,6 +19,7 @@ typedef struct cli_outputs {
     char **labels;      /* lines of --labels */
     size_t label_count;
     char *label_text;
+    cli_class_names classes; /* without --labels: the model's own */
 } cli_outputs;
 
 /* Before anything runs: names, labels, and whether --output can take this model's outputs; makes

@@ -2,13 +2,10 @@
 /* Compares epochs, keeps the best one's weights, and reports. */
 #include "train_epoch.h"
 
-#include "notes.h"
 #include "output_file.h"
-#include "statistics.h"
-#include "train_run.h"
 
 #include <inttypes.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,10 +29,9 @@ static bool name_best(cli_epochs *epochs, const char *output, cli_failure *failu
     return true;
 }
 
-bool cli_epochs_open(cli_train_run *run, cli_failure *failure)
+bool cli_epochs_open(cli_epochs *e, cli_failure *failure)
 {
-    const cli_train_settings *s = run->settings;
-    cli_epochs *e = &run->epochs;
+    const cli_train_settings *s = e->settings;
     e->last_too = s->keep != KEEP_BEST;
     if (!s->validate && (s->patience || s->keep == KEEP_BEST || s->keep == KEEP_BOTH)) {
         return cli_fail_usage(failure, "--%s needs --validate DIR|FILE, which tells the best epoch",
@@ -50,13 +46,13 @@ bool cli_epochs_open(cli_train_run *run, cli_failure *failure)
         return e->best_path || cli_fail_memory(failure);
     }
     return name_best(e, s->output, failure) &&
-           (run->ranks.rank != 0 || s->dry_run || cli_file_check_writable(e->best_path, failure));
+           (!e->first_rank || s->dry_run || cli_file_check_writable(e->best_path, failure));
 }
 
-void cli_epochs_close(cli_train_run *run)
+void cli_epochs_close(cli_epochs *epochs)
 {
-    free(run->epochs.best_path);
-    run->epochs.best_path = NULL;
+    free(epochs->best_path);
+    epochs->best_path = NULL;
 }
 
 /* By accuracy, and by loss where samples have no class or accuracies are equal. */
@@ -66,52 +62,64 @@ static bool is_better(const cli_log_validation *a, const cli_log_validation *b)
            (a->accuracy >= b->accuracy && a->loss < b->loss);
 }
 
-bool cli_epochs_judge(cli_train_run *run, const cli_log_validation *validation,
-                      cli_failure *failure)
+bool cli_epochs_judge(cli_epochs *e, const cli_log_validation *validation, cli_failure *failure)
 {
-    cli_epochs *e = &run->epochs;
-    const int64_t patience = run->settings->patience;
+    const int64_t patience = e->settings->patience;
+    e->last = *validation;
     if (!is_better(validation, &e->best)) {
         e->since++;
-        run->stopped = patience && e->since >= (uint64_t)patience;
+        e->stopped = patience && e->since >= (uint64_t)patience;
         return true;
     }
     e->best = *validation;
     e->since = 0;
-    return !e->best_path || run->ranks.rank != 0 ||
-           cli_trainee_save(&run->trainee, e->best_path, failure);
+    return !e->best_path || !e->first_rank || cli_trainee_save(e->trainee, e->best_path, failure);
 }
 
-void cli_epochs_say(cli_train_run *run, bool epoch)
+void cli_epochs_add(cli_epochs *epochs, double loss)
 {
-    cli_epochs *e = &run->epochs;
-    const double now = cli_now();
-    const cli_common *common = &run->settings->common;
-    if (run->ranks.rank != 0 || common->quiet || e->steps == 0 ||
-        (!epoch && (run->progress.shown || now - e->said < SILENCE))) {
-        return;
+    epochs->loss += loss;
+    epochs->steps++;
+}
+
+/* ", validation loss 0.1, 90.00% right, the best so far" */
+static void describe_validation(const cli_epochs *e, char *text, size_t size)
+{
+    int used = snprintf(text, size, ", validation loss %.4g", e->last.loss);
+    if (e->last.accuracy >= 0) {
+        used +=
+            snprintf(text + used, size - (size_t)used, ", %.2f%% right", 100 * e->last.accuracy);
     }
-    char step[48] = "", validation[96] = "";
-    const uint64_t number = (run->step - 1) / run->per_epoch + 1;
-    const double spent = now - run->begin, done = (double)(run->step - run->begin_step);
-    if (!epoch) {
-        snprintf(step, sizeof step, ", step %" PRIu64 "/%" PRIu64, run->step, run->steps);
-    } else if (run->last.samples) {
-        const double samples = (double)run->last.samples;
-        int used = snprintf(validation, sizeof validation, ", validation loss %.4g",
-                            run->last.loss / samples);
-        if (run->last.classes) {
-            used += snprintf(validation + used, sizeof validation - (size_t)used, ", %.2f%% right",
-                             100 * run->last.right / samples);
-        }
-        snprintf(validation + used, sizeof validation - (size_t)used, "%s",
-                 e->since == 0 ? ", the best so far" : "");
+    snprintf(text + used, size - (size_t)used, "%s", e->since == 0 ? ", the best so far" : "");
+}
+
+static void print_line(cli_epochs *e, const cli_epoch_place *place)
+{
+    char step[64] = "", validation[128] = "";
+    if (!place->end) {
+        snprintf(step, sizeof step, ", step %" PRIu64 "/%" PRIu64, place->step, place->steps);
     }
-    cli_progress_end(&run->progress);
-    fprintf(stderr, "epoch %" PRIu64 "/%" PRIu64 "%s: loss %.4g%s, %.0f samples/s\n", number,
-            (run->steps + run->per_epoch - 1) / run->per_epoch, step, e->loss / (double)e->steps,
-            validation, spent > 0 ? done * cli_train_samples(run) / spent : 0);
-    e->said = now;
+    if (place->validated) {
+        describe_validation(e, validation, sizeof validation);
+    }
+    cli_progress_end(e->progress);
+    fprintf(stderr, "epoch %" PRIu64 "/%" PRIu64 "%s: loss %.4g%s, %.0f samples/s\n",
+            (place->step - 1) / place->per_epoch + 1,
+            (place->steps + place->per_epoch - 1) / place->per_epoch, step,
+            e->loss / (double)e->steps, validation, place->speed);
+    e->said = place->now;
+}
+
+void cli_epochs_say(cli_epochs *e, const cli_epoch_place *place)
+{
+    const bool due = place->end || (!e->progress->shown && place->now - e->said > SILENCE);
+    if (due && e->first_rank && !e->settings->common.quiet && e->steps > 0) {
+        print_line(e, place);
+    }
+    if (place->end) {
+        e->loss = 0;
+        e->steps = 0;
+    }
 }
 
 void cli_epochs_write(const cli_epochs *epochs, char text[CLI_EPOCHS_WORDS])

@@ -2,6 +2,7 @@
 /* What a training run needs before its first step: model, data, shapes of batches, trainer. */
 #include "train_run.h"
 
+#include "model_facts.h"
 #include "output_file.h"
 #include "train_identity.h"
 #include "wording.h"
@@ -166,7 +167,7 @@ static bool check_augment(const cli_train_run *run, cli_failure *failure)
             "--random-area, --random-crop and --jitter do not apply to pairs of pictures; --crop "
             "crops a pair at a random position");
     }
-    return !run->data.pairs || !run->settings->preprocess.size.width
+    return !run->data.pairs || !run->preprocess.size.width
                ? true
                : cli_fail_usage(failure, "--size does not apply to pairs of pictures: their sizes "
                                          "depend on each other");
@@ -198,7 +199,7 @@ static bool form_batches(cli_train_run *run, cli_failure *failure)
                            .inputs = run->inputs,
                            .input_count = run->input_count,
                            .output = &run->output,
-                           .preprocess = &s->preprocess,
+                           .preprocess = &run->preprocess,
                            .augment = &s->augment};
     run->batch = batch_of(run, run->inputs);
     wish.batch = run->batch / run->ranks.ranks;
@@ -285,6 +286,27 @@ static bool name_checkpoint(cli_train_run *run, cli_failure *failure)
     return true;
 }
 
+/* Options count before what an earlier training wrote into the model. */
+static bool settle_pictures(cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    run->preprocess = s->preprocess;
+    if (!cli_facts_preprocess(run->setup.model, &s->common, &run->preprocess, failure)) {
+        return false;
+    }
+    cli_preprocess_settle(&run->preprocess);
+    return true;
+}
+
+/* For the commands that use the trained model. */
+static bool set_facts(cli_train_run *run, cli_failure *failure)
+{
+    const cli_dataset *data = &run->data;
+    return data->kind == &cli_data_npz ||
+           cli_facts_set(run->setup.model, data->classes, data->class_count, &run->preprocess,
+                         failure);
+}
+
 /* Before the first step, not hours later. */
 static bool check_files(const cli_train_run *run, cli_failure *failure)
 {
@@ -303,14 +325,19 @@ bool cli_train_open(cli_train_run *run, cli_failure *failure)
     const cli_train_settings *s = run->settings;
     run->loss = NAN;
     cli_progress_show(&run->progress, "loading the model", 0);
-    return cli_epochs_open(run, failure) && name_checkpoint(run, failure) &&
+    run->epochs = (cli_epochs){.settings = s,
+                               .trainee = &run->trainee,
+                               .progress = &run->progress,
+                               .first_rank = run->ranks.rank == 0};
+    return cli_epochs_open(&run->epochs, failure) && name_checkpoint(run, failure) &&
            check_files(run, failure) && cli_setup_context(&run->setup, &s->common, failure) &&
            cli_setup_model(&run->setup, s->common.arguments.items[0], failure) &&
-           look_at_model(run, failure) && open_data(run, failure) && settle_loss(run, failure) &&
-           check_augment(run, failure) && form_batches(run, failure) && count_steps(run, failure) &&
+           settle_pictures(run, failure) && look_at_model(run, failure) &&
+           open_data(run, failure) && settle_loss(run, failure) && check_augment(run, failure) &&
+           form_batches(run, failure) && count_steps(run, failure) &&
            cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, &run->ranks,
                             failure) &&
-           cli_train_identify(run, failure) && resume(run, failure);
+           cli_train_identify(run, failure) && resume(run, failure) && set_facts(run, failure);
 }
 
 void cli_train_close(cli_train_run *run)
@@ -320,7 +347,7 @@ void cli_train_close(cli_train_run *run)
     cli_dataset_close(&run->validation);
     cli_dataset_close(&run->data);
     cli_setup_close(&run->setup);
-    cli_epochs_close(run);
+    cli_epochs_close(&run->epochs);
     free(run->checkpoint);
     free(run->identity);
 }

@@ -189,7 +189,7 @@ static void print_result(const cli_train_run *run)
     if (run->ranks.ranks > 1) {
         printf("ranks       %d\n", run->ranks.ranks);
     }
-    if (run->stopped) {
+    if (run->epochs.stopped) {
         printf("stopped     no better validation in %" PRId64 " epochs\n", s->patience);
     }
     printf("loss        %.9g\n", run->loss);
@@ -255,7 +255,7 @@ bool cli_train_print_result(const cli_train_run *run, cli_failure *failure)
     cli_json_number(result, "peak_memory", cli_peak_memory());
     cli_json_number(result, "skipped", (double)(run->broken + run->validation_broken));
     cJSON_AddBoolToObject(result, "interrupted", run->interrupted);
-    cJSON_AddBoolToObject(result, "stopped", run->stopped);
+    cJSON_AddBoolToObject(result, "stopped", run->epochs.stopped);
     cli_json_text(result, "output", run->settings->output);
     add_best(result, &run->epochs);
     cli_json_text(result, "checkpoint", run->checkpoint);

@@ -139,7 +139,7 @@ static bool validate(cli_train_run *run, cli_failure *failure)
         .seconds = cli_now() - run->begin,
     };
     return cli_train_log_validation(&run->log, &row, failure) &&
-           cli_epochs_judge(run, &row, failure);
+           cli_epochs_judge(&run->epochs, &row, failure);
 }
 
 /* The part of a step's samples whose largest output is their class; and whether anybody wants the
@@ -208,8 +208,7 @@ static bool learn(cli_train_run *run, cli_loader *loader, double rate, cli_score
         cli_loader_give(loader);
     }
     run->loss = sum / (double)run->accumulate;
-    run->epochs.loss += run->loss;
-    run->epochs.steps++;
+    cli_epochs_add(&run->epochs, run->loss);
     return true;
 }
 
@@ -235,6 +234,20 @@ static bool one_step(cli_train_run *run, cli_loader *loader, cli_failure *failur
     return good;
 }
 
+static void tell(cli_train_run *run, bool epoch)
+{
+    const double now = cli_now(), spent = now - run->begin;
+    const double samples = (double)(run->step - run->begin_step) * cli_train_samples(run);
+    const cli_epoch_place place = {.step = run->step,
+                                   .steps = run->steps,
+                                   .per_epoch = run->per_epoch,
+                                   .end = epoch,
+                                   .validated = epoch && run->validation.kind,
+                                   .speed = spent > 0 ? samples / spent : 0,
+                                   .now = now};
+    cli_epochs_say(&run->epochs, &place);
+}
+
 /* What is due behind a step: validation, checkpoint, plot. */
 static bool between(cli_train_run *run, cli_failure *failure)
 {
@@ -244,12 +257,8 @@ static bool between(cli_train_run *run, cli_failure *failure)
     if (epoch && run->validation.kind && !validate(run, failure)) {
         return false;
     }
-    cli_epochs_say(run, epoch);
-    if (epoch) {
-        run->epochs.loss = 0;
-        run->epochs.steps = 0;
-    }
-    if (!(run->step % every == 0 || end || run->stopped)) {
+    tell(run, epoch);
+    if (!(run->step % every == 0 || end || run->epochs.stopped)) {
         return true;
     }
     if (!write_checkpoint(run, failure)) {
@@ -267,7 +276,7 @@ static bool all_steps(cli_train_run *run, cli_loader *loader, cli_failure *failu
         if (!one_step(run, loader, failure) || !between(run, failure)) {
             return false;
         }
-        if (run->stopped) {
+        if (run->epochs.stopped) {
             break;
         }
         if (run->ending) {
@@ -341,10 +350,10 @@ static bool train(cli_train_run *run, cli_failure *failure)
         done = false;
     }
     cli_loader_stop(loader);
-    log_end(run, !done              ? "failed"
-                 : run->interrupted ? "interrupted"
-                 : run->stopped     ? "patience"
-                                    : "done");
+    log_end(run, !done                 ? "failed"
+                 : run->interrupted    ? "interrupted"
+                 : run->epochs.stopped ? "patience"
+                                       : "done");
     return done;
 }
 

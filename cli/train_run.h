@@ -10,10 +10,11 @@
 #include "train_log.h"
 #include "train_model.h"
 
-struct cli_train_run {
+typedef struct cli_train_run {
     const cli_train_settings *settings;
     cli_ranks ranks;
     cli_setup setup;
+    cli_preprocess preprocess; /* of pictures, settled: options, or the model's metadata */
     /* the model's, and what the loss is of */
     rynd_value_info inputs[CLI_TRAIN_INPUTS], output;
     size_t input_count, output_index;
@@ -38,9 +39,8 @@ struct cli_train_run {
     double seconds;                   /* time of all steps and of the work between them */
     bool saved, interrupted;          /* a checkpoint was written; somebody ended it */
     bool ending;                      /* a rank was asked to end */
-    bool stopped;                     /* by --patience */
     cli_epochs epochs;
-};
+} cli_train_run;
 
 /* Opens model, data and trainer; nothing has run then. */
 bool cli_train_open(cli_train_run *run, cli_failure *failure);

@@ -125,6 +125,27 @@ typedef struct rynd_model_info {
 /** Describes a model. */
 RYND_API rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info);
 
+/** An entry of a model's metadata: ModelProto.metadata_props of the ONNX file. */
+typedef struct rynd_metadata {
+    size_t size;
+    const char *key, *value; /**< UTF-8; valid until the model's metadata changes */
+} rynd_metadata;
+
+/** Number of entries. A part of a model has none. */
+RYND_API size_t rynd_model_metadata_count(const rynd_model *model);
+
+/** Describes an entry by its index, in the file's order. */
+RYND_API rynd_status rynd_model_get_metadata(const rynd_model *model, size_t index,
+                                             rynd_metadata *metadata);
+
+/** Returns the value of a key, or NULL if the model has no such key. */
+RYND_API const char *rynd_model_find_metadata(const rynd_model *model, const char *key);
+
+/** Sets the value of a key for files that are written later (rynd_model_save, rynd_trainer_save).
+ * value NULL removes the key. Texts are copied. Not while another thread uses the model's metadata
+ * or saves it. Fails with OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_model_set_metadata(rynd_model *model, const char *key, const char *value);
+
 /** Bytes of weights that a model's plans share. */
 typedef struct rynd_weights {
     size_t size;

@@ -107,56 +107,6 @@ def test_archive(ran, net, data, tmp_path):
     assert "validation  loss" in out and "% right" in out and "out.checkpoint.npz" in out
 
 
-def test_best_and_last(ran, rynd, net, data, tmp_path):
-    """The best epoch's weights are kept beside the last one's; a line an epoch tells which it is."""
-    x, y = np.load(data)["x"], np.load(data)["y"]
-    np.savez(tmp_path / "other.npz", x=x, y=(y + 1) % CLASSES)  # validation gets worse as training gets better
-    options = ["--data", data, "--validate", tmp_path / "other.npz", "--batch", 16, "--lr", "0.1", "--epochs", 8]
-    run = ran("train", net, *options, "-o", tmp_path / "out.onnx", "--log", tmp_path / "log.jsonl", "--json")
-    (result,) = run.results
-    validations = rows(tmp_path / "log.jsonl", "validation")
-    best = max(validations, key=lambda row: (row["accuracy"], -row["loss"]))
-    assert result["best"] == {"output": str(tmp_path / "out-best.onnx"), **{name: best[name] for name in ("epoch", "step", "loss", "accuracy")}}
-    assert best["epoch"] < 7 and not result["stopped"]
-    lines = run.err.splitlines()
-    assert [line.split(":")[0] for line in lines] == [f"epoch {n}/8" for n in range(1, 9)]
-    assert [n for n, line in enumerate(lines) if "the best so far" in line][-1] == best["epoch"]
-    ran("train", net, *options[:-1], best["epoch"] + 1, "-o", tmp_path / "short.onnx", "-q")
-    assert (tmp_path / "out-best.onnx").read_bytes() == (tmp_path / "short.onnx").read_bytes() != (tmp_path / "out.onnx").read_bytes()
-    ran("train", net, *options, "-o", tmp_path / "one.onnx", "--keep", "best")
-    assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "out-best.onnx").read_bytes() and not (tmp_path / "one-best.onnx").exists()
-    ran("train", net, *options, "-o", tmp_path / "two.onnx", "--keep", "last")
-    assert (tmp_path / "two.onnx").read_bytes() == (tmp_path / "out.onnx").read_bytes() and not (tmp_path / "two-best.onnx").exists()
-    for option in (["--keep", "best"], ["--keep", "both"], ["--patience", 2]):
-        rynd("train", net, "--data", data, *option, "-o", tmp_path / "no.onnx").failed(option[0], "--validate", code=2)
-
-
-def test_patience(ran, net, data, tmp_path):
-    """The run ends early, and a resumed run remembers the best epoch."""
-    x, y = np.load(data)["x"], np.load(data)["y"]
-    np.savez(tmp_path / "other.npz", x=x, y=(y + 1) % CLASSES)
-    options = ["--data", data, "--validate", tmp_path / "other.npz", "--batch", 16, "--lr", "0.1"]
-    run = ran("train", net, *options, "--epochs", 20, "--patience", 3, "-o", tmp_path / "out.onnx", "--log", tmp_path / "log.jsonl", "--json")
-    (whole,) = run.results
-    assert whole["stopped"] and not whole["interrupted"] and whole["step"] == whole["best"]["step"] + 3 * 4 < whole["steps"]
-    assert rows(tmp_path / "log.jsonl", "end")[0]["why"] == "patience"
-    ran("train", net, *options, "--epochs", whole["best"]["epoch"] + 2, "-o", tmp_path / "part.onnx")
-    part = ran("train", net, *options, "--epochs", 20, "--patience", 3, "-o", tmp_path / "part.onnx", "--resume", tmp_path / "part.checkpoint.npz", "--json")
-    assert part.results[0]["step"] == whole["step"] and part.results[0]["best"] == {**whole["best"], "output": str(tmp_path / "part-best.onnx")}
-    assert (tmp_path / "part.onnx").read_bytes() == (tmp_path / "out.onnx").read_bytes()
-    assert "no better validation in 3 epochs" in ran("train", net, *options, "--epochs", 20, "--patience", 3, "-o", tmp_path / "out.onnx").out
-
-
-def test_plot_of_accuracy(ran, net, data, tmp_path):
-    """Classes have a second panel; values do not."""
-    ran("train", net, "--data", data, "--validate", data, "--batch", 16, "--plot", tmp_path / "plot.svg", "-o", tmp_path / "out.onnx")
-    plot = (tmp_path / "plot.svg").read_text()
-    assert "loss (cross_entropy)" in plot and "samples right (%)" in plot and plot.count("<svg") == 1
-    np.savez(tmp_path / "values.npz", x=np.load(data)["x"], y=np.zeros((64, CLASSES), "float32"))
-    ran("train", net, "--data", tmp_path / "values.npz", "--batch", 16, "--plot", tmp_path / "plot.svg", "-o", tmp_path / "out.onnx")
-    assert "loss (mse)" in (tmp_path / "plot.svg").read_text() and "samples right" not in (tmp_path / "plot.svg").read_text()
-
-
 def test_trained_model_in_another_engine(ran, net, data, tmp_path):
     import onnxruntime
     ran("train", net, "--data", data, "--batch", 16, "-o", tmp_path / "out.onnx")

@@ -50,6 +50,7 @@ class Model(_rynd.Caller):
         self._accuracy = accuracy
         self._own_weights = own_weights
         self._native = {tuple(options.values()): native}
+        self._changes = []  # metadata that set_metadata() set
         self._plans = {}
         return self
 
@@ -65,6 +66,8 @@ class Model(_rynd.Caller):
         key = tuple(options.values())
         if key not in self._native:
             self._native[key] = _rynd.Model(context(**options), self._source)
+            for change in self._changes:
+                self._native[key].set_metadata(*change)
         return self._native[key]
 
     # --- what it is ---
@@ -73,6 +76,17 @@ class Model(_rynd.Caller):
     def info(self):
         """Facts as a dict: name, producer, ir_version, opset, parameters, macs, nodes, operators."""
         return self._first().info()
+
+    @property
+    def metadata(self):
+        """The file's metadata, as a new dict of texts: `names`, `rynd.pictures` and what other programs wrote."""
+        return self._first().metadata()
+
+    def set_metadata(self, key, value):
+        """Sets a text of the metadata, for files that save() and trainers write later; None removes the key."""
+        self._changes.append((key, value))
+        for native in self._native.values():
+            native.set_metadata(key, value)
 
     @property
     def quantization(self):
