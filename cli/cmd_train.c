@@ -63,6 +63,9 @@ static const cli_option options[] = {
      "may be repeated"},
     {"train-only", 0, CLI_LIST, "PATTERN", NULL, 0, 0, OFFSET(train_only),
      "train only these weights, named as for --freeze; may be repeated"},
+    {"new-head", 0, CLI_TEXT, "N|auto", NULL, 0, 0, OFFSET(new_head),
+     "first replace the last layer by one of N outputs with random weights; auto: one for each class "
+     "of --data"},
     {"train-last", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(train_last),
      "train only the last N layers: convolutions and products with weights, and all nodes after "
      "the first of them"},

@@ -14,7 +14,8 @@ typedef struct cli_train_run {
     const cli_train_settings *settings;
     cli_ranks ranks;
     cli_setup setup;
-    cli_preprocess preprocess; /* of pictures, settled: options, or the model's metadata */
+    void *new_head;            /* memory of the model with a new last layer; NULL: there is none */
+    cli_preprocess preprocess; /* settled: options, or the model's metadata */
     /* the model's, and what the loss is of */
     rynd_value_info inputs[CLI_TRAIN_INPUTS], output;
     size_t input_count, output_index;

@@ -19,7 +19,8 @@ typedef struct cli_train_settings {
     int64_t accumulate; /* batches of a step; 0: not given */
     const char *memory_limit;
     cli_list freeze, train_only;
-    int64_t train_last; /* layers; 0: not given */
+    int64_t train_last;   /* layers; 0: not given */
+    const char *new_head; /* classes, or auto; NULL: not given */
     cli_schedule schedule;
     /* how long */
     int64_t epochs, steps, patience; /* 0: not given */

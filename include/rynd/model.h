@@ -61,6 +61,22 @@ RYND_API rynd_status rynd_model_save_memory(const rynd_model *model,
                                             const rynd_named_tensor *tensors, size_t count,
                                             void **data, size_t *size);
 
+/** Writes the model's file with another last layer, to be trained on other classes: the last product
+ * before the first output (Gemm, MatMul, or Conv with one group) gets random weights for `classes`
+ * outputs, its bias becomes 0, and the output's declared dims change. Softmax, Sigmoid, Relu,
+ * Flatten, Reshape, Squeeze, Identity, Dropout, average pools, ReduceMean and an Add of a bias may
+ * come after the product. Weights are uniform from -1/sqrt(fan-in) to 1/sqrt(fan-in), as PyTorch's
+ * layers begin; the same seed and sizes give the same weights.
+ *
+ * The file is written as by rynd_model_save. Fails with ARGUMENT (classes below 1), UNSUPPORTED
+ * (naming the node that is in the way), IO, OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_model_save_new_head(const rynd_model *model, int64_t classes,
+                                              uint64_t seed, const char *path);
+
+/** Like rynd_model_save_new_head, into new memory, which the caller frees by rynd_memory_free. */
+RYND_API rynd_status rynd_model_save_new_head_memory(const rynd_model *model, int64_t classes,
+                                                     uint64_t seed, void **data, size_t *size);
+
 /** Options of rynd_model_create_part. */
 typedef struct rynd_part_options {
     size_t size;

@@ -215,6 +215,14 @@ class Model(_rynd.Caller):
             return self._first().save_memory(tensors)
         return self._first().save(os.fspath(path), tensors)
 
+    def new_head(self, classes, seed=0):
+        """A model with another last layer, to be trained on other classes: the weights of the last product are random, its bias is 0.
+
+        seed: the same seed and sizes give the same weights.
+        Raises UnsupportedError (naming the node that is in the way), ArgumentError.
+        """
+        return Model(self._first().new_head(classes, seed), accuracy=self._accuracy, own_weights=self._own_weights, **self._options)
+
     def _own(self, own_weights):
         own = own_weights if own_weights is not None else self._own_weights
         return 0 if own is None else max(1, own) if own >= 0 else -1

@@ -152,6 +152,28 @@ static PyObject *model_info(PyObject *self, PyObject *unused)
                          operators(model, info.operator_count));
 }
 
+static PyObject *model_new_head(PyObject *self, PyObject *args)
+{
+    const model_object *object = (model_object *)self;
+    long long classes;
+    unsigned long long seed;
+    void *data;
+    size_t size;
+    rynd_status status;
+    if (!PyArg_ParseTuple(args, "LK:new_head", &classes, &seed)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_model_save_new_head_memory(object->model, classes, seed, &data, &size);
+    Py_END_ALLOW_THREADS
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    PyObject *bytes = PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
+    rynd_memory_free(object->context->context, data);
+    return bytes;
+}
+
 /* Bytes that are no UTF-8 become U+FFFD. */
 static PyObject *text_of(const char *text)
 {
@@ -289,6 +311,7 @@ static PyMethodDef model_methods[] = {
     {"save_memory", py_model_save_memory, METH_VARARGS, "({name: array}): bytes."},
     {"metadata", model_metadata, METH_NOARGS, "{key: value}."},
     {"set_metadata", model_set_metadata, METH_VARARGS, "(key, value), None: no such key."},
+    {"new_head", model_new_head, METH_VARARGS, "(classes, seed): bytes."},
     {"weights", model_weights, METH_NOARGS,
      "(packed, derived, unused_packed, unused_derived, keep), in bytes."},
     {"keep", model_keep, METH_O, "Sets how many bytes stay that no plan reads."},
