@@ -149,7 +149,7 @@ enum {
     GRAPH_ANNOTATION = 14
 };
 
-enum { VALUE_NAME = 1 }; /* of a ValueInfoProto */
+enum { VALUE_NAME = 1 }; /* a field of ValueInfoProto */
 
 /* Inputs that are initializers are constants to rynd, and must be to others. */
 static rynd_status put_input(writer *w, const ry_wire_field *field)
@@ -186,7 +186,7 @@ static rynd_status put_resized(writer *w, ry_slice bytes, unsigned level)
 {
     ry_wire_field field;
     bool bad = false;
-    int index = 0; /* of the dim */
+    int index = 0; /* which dim */
     while (ry_wire_next(&bytes, &field, &bad)) {
         const bool on = field.number == to_dim[level];
         const bool first = on && level == SHAPE_LEVEL && index++ == 0;

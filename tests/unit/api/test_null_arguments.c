@@ -42,11 +42,11 @@ static void metadata(void **state)
     (void)state;
     rynd_metadata entry = RYND_SIZED(rynd_metadata);
     void *data;
-    size_t size;
+    size_t length;
     REFUSES(rynd_model_save_new_head, model, NULL, 3, 0, "x.onnx");
     REFUSES(rynd_model_save_new_head, path, model, 3, 0, NULL);
-    REFUSES(rynd_model_save_new_head_memory, model, NULL, 3, 0, &data, &size);
-    REFUSES(rynd_model_save_new_head_memory, data, model, 3, 0, NULL, &size);
+    REFUSES(rynd_model_save_new_head_memory, model, NULL, 3, 0, &data, &length);
+    REFUSES(rynd_model_save_new_head_memory, data, model, 3, 0, NULL, &length);
     REFUSES(rynd_model_save_new_head_memory, size, model, 3, 0, &data, NULL);
     TAKES(rynd_model_metadata_count, model, rynd_model_metadata_count(NULL) == 0);
     REFUSES(rynd_model_get_metadata, model, NULL, 0, &entry);
