@@ -457,7 +457,7 @@ int main(int argc, char **argv)
     }
     rynd_context *context;
     const rynd_context_options options =
-        RYND_SIZED(rynd_context_options, .threads = 1, .profile = getenv("RYND_FIT_PROFILE"));
+        RYND_SIZED(rynd_context_options, .threads = 1, .machine = getenv("RYND_FIT_MACHINE"));
     if (rynd_context_create(&options, &context) != RYND_OK) {
         fail("context", rynd_last_error());
     }

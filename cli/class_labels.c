@@ -43,8 +43,18 @@ bool cli_labels_open(cli_labels *labels, const char *name, cli_failure *failure)
     return true;
 }
 
+bool cli_labels_of_model(cli_labels *labels, const rynd_model *model, cli_failure *failure)
+{
+    *labels = (cli_labels){0};
+    const bool done = cli_facts_names(model, &labels->names, failure);
+    labels->items = (const char *const *)labels->names.items;
+    labels->count = labels->names.count;
+    return done;
+}
+
 void cli_labels_free(cli_labels *labels)
 {
+    cli_class_names_free(&labels->names);
     free(labels->text);
     free(labels->lines);
     *labels = (cli_labels){0};

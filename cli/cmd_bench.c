@@ -222,15 +222,16 @@ const cli_command cli_command_bench = {
     .least = 1,
     .most = SIZE_MAX,
     .help = "time models and problems on random inputs",
-    .text = "Gflop/s counts the operations of the definition over the median time.\n"
-            "The limit is the roofline of each step: the machine's peak (for Winograd forms, of "
-            "their fewer operations)\n"
-            "or bandwidth (`rynd devices`), whichever takes longer.\n"
-            "A problem is text like 'conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1'. Weights of a "
-            "convolution are packed before\n"
-            "the timing, as in a model.",
+    .text =
+        "Gflop/s counts the operations of the definition over the median time. The limit is the "
+        "roofline of each step: the machine's peak (for Winograd forms, of their fewer "
+        "operations) or bandwidth (`rynd devices`), whichever takes longer.\n"
+        "A problem is text like 'conv n=1 c=64 h=56 w=56 k=64 r=3 s=3 pad=1'. Weights of a "
+        "convolution are packed before the timing, as in a model.",
+    .examples = "rynd bench model.onnx --rounds 20\n"
+                "rynd bench 'conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1' 'conv c=64 h=56 w=56 k=64'",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL,
     .settings_size = sizeof(bench_settings),
     .defaults = &defaults,
     .run = run,

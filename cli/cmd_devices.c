@@ -36,7 +36,7 @@ static const cli_option options[] = {
     {"check", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(check),
      "test every kernel of the device on known answers; later plans avoid kernels that fail"},
     {"export", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(export),
-     "write the machine to FILE, for --profile on another machine"},
+     "write the machine to FILE, for --machine on another machine"},
     {0},
 };
 /* clang-format on */
@@ -120,7 +120,7 @@ static cJSON *add_json(cJSON *results, const char *device, const rynd_device_inf
     }
     cli_json_text(result, "origin", origins[m->origin]);
     cli_json_number(result, "disturbance", m->disturbance);
-    cli_json_text(result, "profile", file);
+    cli_json_text(result, "machine", file);
     cli_json_text(result, "fingerprint", info->fingerprint);
     return result;
 }
@@ -255,7 +255,7 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
         rynd_context_get_machine(setup->context, &machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
-    const char *file = info.profile;
+    const char *file = info.machine;
     if (settings->measure && !measure(setup, settings, &machine, &file, failure)) {
         return false;
     }
@@ -285,7 +285,7 @@ static bool show_devices(const devices_settings *settings, cJSON *results, size_
                          cli_failure *failure)
 {
     const cli_common *common = &settings->common;
-    const bool one = common->device || common->profile || settings->measure ||
+    const bool one = common->device || common->machine || settings->measure ||
                      settings->calibrate || settings->export;
     const size_t count = one ? 1 : rynd_device_count();
     for (size_t i = 0; i < count; i++) {
@@ -334,23 +334,22 @@ static bool run(void *given, cli_failure *failure)
 const cli_command cli_command_devices = {
     .name = "devices",
     .help = "list devices, with peaks, caches, bandwidths and latencies",
-    .text =
-        "Plans use these numbers: measured ones if the machine was measured, else built-in "
-        "ones of its micro-architecture.\n"
-        "--measure takes 5 to 30 seconds. Run nothing else meanwhile: if other work takes more"
-        " than a tenth of the time,\n"
-        "the command says so and stores nothing. Measurements on all cores are stored in the "
-        "file RYND_PROFILE\n"
-        "(off: not stored; default: under XDG_CACHE_HOME or HOME/.cache).\n"
-        "--calibrate takes 10 to 90 seconds, and measures first if nobody has. It prints how far "
-        "predictions are off for problems\n"
-        "that the fit did not see.\n"
-        "--check takes seconds to minutes. It runs every kernel twice on problems with known "
-        "answers, on the given device\n"
-        "or on all devices. Later plans avoid kernels that are wrong or unsteady, and say so. "
-        "The findings are stored beside\n"
-        "the machine's file, for this driver and this version of rynd.",
+    .text = "Plans use these numbers: measured ones if the machine was measured, else built-in "
+            "ones of its micro-architecture.\n"
+            "--measure takes 5 to 30 seconds. Run nothing else meanwhile: if other work takes more "
+            "than a tenth of the time, the command says so and stores nothing. Measurements on all "
+            "cores are stored in the file RYND_MACHINE (off: not stored; default: under "
+            "XDG_CACHE_HOME or HOME/.cache).\n"
+            "--calibrate takes 10 to 90 seconds, and measures first if nobody has. It prints how "
+            "far predictions are off for problems that the fit did not see.\n"
+            "--check takes seconds to minutes. It runs every kernel twice on problems with known "
+            "answers, on the given device or on all devices. Later plans avoid kernels that are "
+            "wrong or unsteady, and say so. The findings are stored beside the machine's file, for "
+            "this driver and this version of rynd.",
+    .examples = "rynd devices\n"
+                "rynd devices --measure --export machine.txt",
     .options = options,
+    .uses = CLI_USE_DEVICE | CLI_USE_THREADS,
     .settings_size = sizeof(devices_settings),
     .run = run,
 };

@@ -131,6 +131,44 @@ static bool add_quantization(const cli_setup *setup, cJSON *result, cli_failure 
     return true;
 }
 
+/* A line an entry, cut where it is long: class names of ImageNet are 30 KiB. */
+static bool print_metadata(const cli_setup *setup, cli_failure *failure)
+{
+    static const char *const head[] = {"metadata", "value"};
+    const size_t count = rynd_model_metadata_count(setup->model);
+    if (count == 0) {
+        return true;
+    }
+    cli_table table;
+    cli_table_begin(&table, "ll", head);
+    for (size_t i = 0; i < count; i++) {
+        rynd_metadata entry = RYND_SIZED(rynd_metadata);
+        enum { WIDTH = 70 };
+        if (rynd_model_get_metadata(setup->model, i, &entry) != RYND_OK) {
+            cli_table_print(&table, NULL);
+            return cli_fail_library(failure);
+        }
+        cli_table_add(&table, "%.40s", entry.key);
+        cli_table_add(&table, "%.*s%s", WIDTH, entry.value,
+                      strlen(entry.value) > WIDTH ? "..." : "");
+    }
+    putchar('\n');
+    return cli_table_print(&table, stdout) || cli_fail_memory(failure);
+}
+
+static bool add_metadata(const cli_setup *setup, cJSON *result, cli_failure *failure)
+{
+    cJSON *metadata = cJSON_AddObjectToObject(result, "metadata");
+    for (size_t i = 0; i < rynd_model_metadata_count(setup->model); i++) {
+        rynd_metadata entry = RYND_SIZED(rynd_metadata);
+        if (rynd_model_get_metadata(setup->model, i, &entry) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+        cli_json_text(metadata, entry.key, entry.value);
+    }
+    return true;
+}
+
 static bool print_text(const cli_setup *setup, const char *path, const rynd_model_info *info,
                        int64_t macs, cli_failure *failure)
 {
@@ -161,7 +199,7 @@ static bool print_text(const cli_setup *setup, const char *path, const rynd_mode
         printf("multiply-adds unknown until shapes are given");
     }
     printf(", opset %" PRId64 ", IR version %" PRId64 "\n", info->opset, info->ir_version);
-    return print_quantization(setup, failure);
+    return print_quantization(setup, failure) && print_metadata(setup, failure);
 }
 
 static bool print_json(const cli_setup *setup, const char *path, const rynd_model_info *info,
@@ -194,7 +232,7 @@ static bool print_json(const cli_setup *setup, const char *path, const rynd_mode
     cli_json_number(result, "opset", (double)info->opset);
     cli_json_number(result, "ir_version", (double)info->ir_version);
     cli_json_text(result, "producer", info->producer);
-    if (!add_quantization(setup, result, failure)) {
+    if (!add_quantization(setup, result, failure) || !add_metadata(setup, result, failure)) {
         cJSON_Delete(document);
         return false;
     }
@@ -239,8 +277,10 @@ const cli_command cli_command_inspect = {
     .help = "show a model's inputs, outputs, operators, parameters and multiply-adds",
     .text = "Open dimensions count as 1 in multiply-adds, unless --dim or --batch give their "
             "sizes.",
+    .examples = "rynd inspect model.onnx\n"
+                "rynd inspect model.onnx --batch 16 --json",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_DIMS,
     .settings_size = sizeof(cli_common),
     .run = run,
 };

@@ -30,7 +30,7 @@ static const place_settings defaults = {.objective = 1};
 static const cli_option options[] = {
     {"devices", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(devices),
      "file with one device or link per line: device NAME [cpu|opencl:N] [threads=N] "
-     "[profile=FILE] [memory=BYTES] [watts=W]; link NAME NAME bandwidth=B latency=S"},
+     "[machine=FILE] [memory=BYTES] [watts=W]; link NAME NAME bandwidth=B latency=S"},
     {"objective", 0, CLI_CHOICE, "WHAT", "latency|throughput|energy|memory", 0, 0,
      OFFSET(objective),
      "what to minimise: the time of one input (default), the time between inputs, joules, or the "
@@ -60,22 +60,9 @@ typedef struct place {
 
 static bool check_settings(const place_settings *s, cli_failure *failure)
 {
-    const cli_common *c = &s->common;
-    const char *given = c->device           ? "--device"
-                        : c->profile        ? "--profile"
-                        : c->threads        ? "--threads"
-                        : c->settings.count ? "--set"
-                                            : NULL;
-    if (!cli_check_device(c, failure)) {
-        return false;
-    }
-    if (!s->devices) {
-        return cli_fail_usage(failure, "--devices FILE is missing: a line of it is 'device here "
-                                       "cpu'; see 'rynd place --help'");
-    }
-    return !given ||
-           cli_fail_usage(failure, "%s does not apply to place: --devices FILE lists the devices",
-                          given);
+    return s->devices ||
+           cli_fail_usage(failure, "--devices FILE is missing: a line of it is 'device here "
+                                   "cpu'; see 'rynd place --help'");
 }
 
 static bool open_fleet(place *p, cli_failure *failure)
@@ -214,8 +201,8 @@ static bool add_device_rows(const place *p, cli_table *table, cli_failure *failu
             return cli_fail_library(failure);
         }
         cli_table_add(table, "%s", device.name);
-        cli_table_add(table, "%s%s%s", device.device, device.profile ? " of " : "",
-                      device.profile ? device.profile : "");
+        cli_table_add(table, "%s%s%s", device.device, device.machine ? " of " : "",
+                      device.machine ? device.machine : "");
         cli_table_add(table, "%zu", sum.parts);
         cli_table_add(table, "%s", cli_word_seconds(sum.seconds).text);
         cli_table_add(table, "%s", cli_word_bytes(sum.bytes).text);
@@ -329,7 +316,7 @@ static bool add_json_devices(const place *p, cJSON *devices, cli_failure *failur
         cJSON *object = cli_json_object_in(devices);
         cli_json_text(object, "name", device.name);
         cli_json_text(object, "device", device.device);
-        cli_json_text(object, "profile", device.profile);
+        cli_json_text(object, "machine", device.machine);
         add_known(object, "threads", device.threads);
         add_known(object, "memory", device.memory);
         add_known(object, "watts", device.watts);
@@ -402,11 +389,12 @@ const cli_command cli_command_place = {
     .most = SIZE_MAX,
     .help = "assign networks, or parts of them, to devices by predicted time",
     .text = "Inputs come from the first device, and outputs return to it. A device with "
-            "profile=FILE is another machine\n"
-            "(`rynd devices --export`). docs/placement.md describes the file of devices and the "
-            "search.",
+            "machine=FILE is another machine (`rynd devices --export`). docs/placement.md "
+            "describes the file of devices and the search.",
+    .examples = "rynd place model.onnx --devices devices.txt\n"
+                "rynd place first.onnx second.onnx --devices devices.txt --objective throughput",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ACCURACY | CLI_USE_DIMS | CLI_USE_WISDOM,
     .settings_size = sizeof(place_settings),
     .defaults = &defaults,
     .run = run,

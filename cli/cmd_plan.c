@@ -403,8 +403,10 @@ const cli_command cli_command_plan = {
     .least = 1,
     .most = 1,
     .help = "print the plan of a model or a problem: every choice, and the memory",
+    .examples = "rynd plan model.onnx --batch 8\n"
+                "rynd plan 'conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1' --explain",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL,
     .settings_size = sizeof(plan_settings),
     .defaults = &defaults,
     .run = run,

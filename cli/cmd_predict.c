@@ -215,11 +215,12 @@ const cli_command cli_command_predict = {
     .least = 1,
     .most = SIZE_MAX,
     .help = "estimate time, memory and energy of models and problems, without running them",
-    .text = "Predicts for this machine, or for the one in --profile FILE, on --threads N or on all"
-            " cores.\n"
-            "Nine of ten runs take between '90% low' and '90% high'. Memory is exact.",
+    .text = "Predicts for this machine, or for the one in --machine FILE, on --threads N or on all "
+            "cores. Nine of ten runs take between '90% low' and '90% high'. Memory is exact.",
+    .examples = "rynd predict model.onnx --steps\n"
+                "rynd predict 'conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1' --threads 1",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL,
     .settings_size = sizeof(predict_settings),
     .run = run,
 };

@@ -310,12 +310,13 @@ const cli_command cli_command_profile = {
     .least = 1,
     .most = 1,
     .help = "measure each step of a model",
-    .text = "Runs the model on random inputs. Prints for each step the median time, its share, its"
-            " coefficient of variation (cv),\n"
-            "the predicted time, and the fraction of the machine's roofline limit (`rynd "
-            "devices`).",
+    .text = "Runs the model on random inputs. Prints for each step the median time, its share, its "
+            "coefficient of variation (cv), the predicted time, and the fraction of the machine's "
+            "roofline limit (`rynd devices`).",
+    .examples = "rynd profile model.onnx\n"
+                "rynd profile model.onnx --batch 8 --trace trace.json",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL,
     .settings_size = sizeof(profile_settings),
     .defaults = &defaults,
     .run = run,

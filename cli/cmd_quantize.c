@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd quantize: a model in 8 bits, by examples. */
 #include "commands.h"
+#include "model_facts.h"
 #include "quantize_run.h"
 
 #include <math.h>
@@ -13,11 +14,13 @@ static const cli_quantize_settings defaults = {.max_drop = 0.5, .min_snr = 30};
 
 /* clang-format off */
 static const cli_option options[] = {
+    CLI_TITLE("data"),
     {"data", 0, CLI_TEXT, "DIR|FILE.npz", NULL, 0, 0, OFFSET(data),
      "examples of inputs. DIR: files as for run --input, one per example, perhaps in folders. "
      "FILE: an array per input (by its name, or x), with the examples along the first dimension"},
     {"validate", 0, CLI_TEXT, "DIR|FILE.npz", NULL, 0, 0, OFFSET(validate),
      "examples with classes, to compare top-1 with float32: a folder per class, or an array y"},
+    CLI_TITLE("quantisation"),
     {"output", 'o', CLI_TEXT, "OUT.onnx", NULL, 0, 0, OFFSET(output),
      "file of the quantised model"},
     {"calibrate", 0, CLI_CHOICE, "METHOD", "auto|mse|minmax|percentile|entropy", 0, 0, OFFSET(calibrate),
@@ -136,13 +139,17 @@ static bool observe_all(cli_quantizing *q, cli_failure *failure)
     return true;
 }
 
-static bool prepare(cli_quantizing *q, cli_failure *failure)
+static bool prepare(cli_quantizing *q, cli_preprocess *preprocess, cli_failure *failure)
 {
     const cli_quantize_settings *s = q->settings;
     cli_progress_show(&q->progress, "loading the model", 0);
     if (!cli_setup_context(&q->setup, &s->common, failure) ||
         !cli_setup_model(&q->setup, s->common.arguments.items[0], failure) ||
-        !cli_examples_open(&q->data, s->data, &q->setup, &s->common, false, failure) ||
+        !cli_facts_preprocess(q->setup.model, &s->common, preprocess, failure)) {
+        return false;
+    }
+    cli_preprocess_settle(preprocess);
+    if (!cli_examples_open(&q->data, s->data, &q->setup, &s->common, false, failure) ||
         (s->validate &&
          !cli_examples_open(&q->validation, s->validate, &q->setup, &s->common, true, failure))) {
         return false;
@@ -208,9 +215,8 @@ static bool run(void *data, cli_failure *failure)
     if (!check(settings, &keep, failure)) {
         return false;
     }
-    cli_preprocess_settle(&settings->preprocess);
     cli_progress_begin(&q.progress, &settings->common);
-    bool done = prepare(&q, failure) && finish(&q, keep, failure);
+    bool done = prepare(&q, &settings->preprocess, failure) && finish(&q, keep, failure);
     cli_progress_end(&q.progress);
     done = done && cli_quantize_report(&q, failure);
     rynd_quantizer_destroy(q.quantizer);
@@ -227,13 +233,12 @@ const cli_command cli_command_quantize = {
     .most = 1,
     .help = "turn a float32 model into one of 8-bit integers, by examples of its inputs",
     .text = "Pictures become tensors as in `rynd run`. The table has a row for each layer, with "
-            "predicted "
-            "times and two signal\n"
-            "to noise ratios in dB: of the layer's output, and of the model's outputs. Both are "
-            "measured with this layer alone\n"
-            "quantised.",
+            "predicted times and two signal to noise ratios in dB: of the layer's output, and of "
+            "the model's outputs. Both are measured with this layer alone quantised.",
+    .examples = "rynd quantize model.onnx --data photos --preset imagenet -o int8.onnx\n"
+                "rynd quantize model.onnx --data x.npz -o int8.onnx --keep-float auto",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL & ~(unsigned)(CLI_USE_ACCURACY | CLI_USE_KNOBS),
     .settings_size = sizeof(cli_quantize_settings),
     .defaults = &defaults,
     .run = run,

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "files.h"
 #include "json_out.h"
+#include "model_facts.h"
 #include "progress.h"
 #include "run_inputs.h"
 #include "run_outputs.h"
@@ -17,6 +18,7 @@
 
 /* clang-format off */
 static const cli_option options[] = {
+    CLI_TITLE("files"),
     {"input", 'i', CLI_LIST, "[NAME=]FILE", NULL, 0, 0, OFFSET(inputs),
      ".npy, .npz or .pb file, a picture (" CLI_PICTURES_IN "), or - for an .npy from standard input; "
      "repeat for more inputs, or for the pictures of a batch; with --task also a folder"},
@@ -43,7 +45,8 @@ static const cli_option options[] = {
      "list the K largest values of each row of the outputs; classify: the K best classes (default "
      "5)"},
     {"labels", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(labels),
-     "names of classes: line i of the file, counted from 0, names class i; or coco, voc, face"},
+     "names of classes: line i of the file, counted from 0, names class i; or coco, voc, face "
+     "(default: the names in the model's metadata, or what the task expects)"},
     CLI_PREPROCESS_OPTIONS(OFFSET(preprocess)),
     {"output-scale", 0, CLI_NUMBER, "S", NULL, 1e-9, 1e9, OFFSET(output_scale),
      "multiply values by S before they become pixels of a .png (default 1; 255 for values of 0 to "
@@ -61,13 +64,15 @@ typedef struct work {
     double time; /* seconds of the run */
 } work;
 
-static bool prepare(work *w, const cli_run_settings *settings, cli_failure *failure)
+static bool prepare(work *w, cli_run_settings *settings, cli_failure *failure)
 {
     cli_progress_show(&w->progress, "loading the model", 0.05);
     if (!cli_setup_context(&w->setup, &settings->common, failure) ||
-        !cli_setup_model(&w->setup, settings->common.arguments.items[0], failure)) {
+        !cli_setup_model(&w->setup, settings->common.arguments.items[0], failure) ||
+        !cli_facts_preprocess(w->setup.model, &settings->common, &settings->preprocess, failure)) {
         return false;
     }
+    cli_preprocess_settle(&settings->preprocess);
     cli_progress_show(&w->progress, "reading inputs", 0.2);
     if (!cli_outputs_open(&w->outputs, &w->setup, settings, failure) ||
         !cli_inputs_open(&w->inputs, &w->setup, settings, failure)) {
@@ -166,7 +171,6 @@ static bool run(void *data, cli_failure *failure)
     if (!check_no_task(settings, failure)) {
         return false;
     }
-    cli_preprocess_settle(&settings->preprocess);
     cli_progress_begin(&w.progress, &settings->common);
     bool done = prepare(&w, settings, failure) && execute(&w, settings, failure);
     cli_progress_end(&w.progress);
@@ -185,12 +189,14 @@ const cli_command cli_command_run = {
     .most = 1,
     .help = "run an ONNX model on files",
     .text = "A picture becomes a tensor of the input's dtype and layout, [N,C,H,W] or [N,H,W,C]: "
-            "grey for one channel, colour for\n"
-            "three. Pixels are 0 to 255 unless --scale, --mean, --std or --preset change them. "
-            "--preset imagenet is --size 256\n"
-            "--crop 224 --scale 1/255 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225.",
+            "grey for one channel, colour for three. Pixels are 0 to 255 unless --scale, --mean, "
+            "--std or --preset change them. --preset imagenet is --size 256 --crop 224 --scale "
+            "1/255 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225.",
+    .examples =
+        "rynd run classifier.onnx -i photo.jpg --preset imagenet --top 5 --labels names.txt\n"
+        "rynd run model.onnx -i x.npy -o y.npy",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL,
     .settings_size = sizeof(cli_run_settings),
     .defaults = &(const cli_run_settings){.tile = -1},
     .run = run,

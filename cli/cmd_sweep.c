@@ -104,20 +104,18 @@ const cli_command cli_command_sweep = {
     .least = 2,
     .most = SIZE_MAX,
     .help = "predict, measure and plot the time of a problem over ranges of its words",
-    .text = "A range is A..B, A..B:STEP, or a list with commas (8,16,32..64:8; nchw,nhwc). It sets"
-            " one word of the problem, or\n"
-            "several at once (h+w=200..260). Several ranges make every combination, at most "
-            "10,000.\n"
+    .text = "A range is A..B, A..B:STEP, or a list with commas (8,16,32..64:8; nchw,nhwc). It sets "
+            "one word of the problem, or several at once (h+w=200..260). Several ranges make every "
+            "combination, at most 10,000.\n"
             "Other operators have places in their dims: 'softmax x0=8x{n}:f32 y0=8x{n}:f32 axis=1' "
-            "n=100..110; {n*2}, {n/2}, {n+1} and {n-1}\n"
-            "compute.\n"
+            "n=100..110; {n*2}, {n/2}, {n+1} and {n-1} compute.\n"
             "D: time over the least time of all problems that contain this one, which have more "
-            "padding, pixels, channels or\n"
-            "images. Without a cliff, D is at most 1. E: ratio of the times of two neighbours, "
-            "over the ratio"
-            " of their work.",
+            "padding, pixels, channels or images. Without a cliff, D is at most 1. E: ratio of the "
+            "times of two neighbours, over the ratio of their work.",
+    .examples = "rynd sweep 'conv c=64 h=56 w=56 k=64 r=3 s=3' pad=0..3 --measure\n"
+                "rynd sweep 'conv c=64 h=56 w=56 r=3 s=3 pad=1' k=16..256:16 -o sweep.svg",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL & ~(unsigned)CLI_USE_DIMS,
     .settings_size = sizeof(sweep_settings),
     .defaults = &defaults,
     .run = run,

@@ -14,6 +14,7 @@ static const cli_train_settings defaults = {
 
 /* clang-format off */
 static const cli_option options[] = {
+    CLI_TITLE("data"),
     {"data", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(data),
      "training data. DIR: one folder of pictures per class, or pairs of pictures low/NAME and "
      "high/NAME. FILE: an .npz with x (or one array per input, by its name) and y, or an IDX file "
@@ -23,6 +24,7 @@ static const cli_option options[] = {
     {"factor", 0, CLI_INTEGER, "N", NULL, 2, 16, OFFSET(factor),
      "for pairs without a folder 'low': make the small pictures by downscaling the large ones N "
      "times"},
+    CLI_TITLE("loss and steps"),
     {"loss", 0, CLI_CHOICE, "NAME", CLI_LOSSES, 0, 0, OFFSET(loss),
      "loss function (default: cross_entropy for data with classes, else mse)"},
     {"loss-of", 0, CLI_TEXT, "OUTPUT", NULL, 0, 0, OFFSET(loss_of),
@@ -50,6 +52,7 @@ static const cli_option options[] = {
     {"storage", 0, CLI_CHOICE, "TYPE", CLI_STORAGES, 0, 0, OFFSET(storage),
      "type of the activations stored for the backward pass (default f32). bf16 halves their "
      "memory; gradients are then those of rounded activations"},
+    CLI_TITLE("weights"),
     {"init", 0, CLI_CHOICE, "NAME", CLI_INITS, 0, 0, OFFSET(init),
      "initial weights: the model's (default), or drawn by --seed: He's normal distribution, or "
      "the uniform one of PyTorch's layers"},
@@ -60,23 +63,33 @@ static const cli_option options[] = {
      "may be repeated"},
     {"train-only", 0, CLI_LIST, "PATTERN", NULL, 0, 0, OFFSET(train_only),
      "train only these weights, named as for --freeze; may be repeated"},
+    {"new-head", 0, CLI_TEXT, "N|auto", NULL, 0, 0, OFFSET(new_head),
+     "first replace the last layer by one of N outputs with random weights; auto: one for each class "
+     "of --data"},
     {"train-last", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(train_last),
      "train only the last N layers: convolutions and products with weights, and all nodes after "
      "the first of them"},
+    CLI_TITLE("length and learning rate"),
     CLI_SCHEDULE_OPTIONS(OFFSET(schedule)),
     {"epochs", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(epochs),
      "passes through the data (default 1)"},
     {"steps", 0, CLI_INTEGER, "N", NULL, 1, 1e12, OFFSET(steps),
      "stop after N steps"},
+    {"patience", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(patience),
+     "stop after N epochs without a better validation: more samples right, or a smaller loss"},
     {"no-shuffle", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(ordered),
      "keep the samples in their order"},
     {"seed", 0, CLI_INTEGER, "N", NULL, 0, 1e15, OFFSET(seed),
      "random seed (shuffling, augmentation, dropout, initialisation; default 0)"},
     CLI_PREPROCESS_OPTIONS(OFFSET(preprocess)),
     CLI_AUGMENT_OPTIONS(OFFSET(augment)),
+    CLI_TITLE("files"),
     {"output", 'o', CLI_TEXT, "OUT.onnx", NULL, 0, 0, OFFSET(output),
      "file of the trained model, written at each checkpoint and at the end (default: "
      "MODEL-trained.onnx beside MODEL.onnx, unless --checkpoint is given)"},
+    {"keep", 0, CLI_CHOICE, "WHICH", CLI_KEEPS, 0, 0, OFFSET(keep),
+     "with --validate: weights of the best epoch in OUT-best.onnx, and of the last one in OUT.onnx "
+     "(both, the default), or one of them in OUT.onnx"},
     {"checkpoint", 0, CLI_TEXT, "FILE.npz", NULL, 0, 0, OFFSET(checkpoint),
      "file of the training state, for --resume (default: OUT.checkpoint.npz beside OUT.onnx)"},
     {"checkpoint-every", 0, CLI_INTEGER, "N", NULL, 1, 1e12, OFFSET(every),
@@ -89,7 +102,7 @@ static const cli_option options[] = {
     {"log", 0, CLI_TEXT, "FILE.jsonl", NULL, 0, 0, OFFSET(log),
      "write one line of JSON per step and validation"},
     {"plot", 0, CLI_TEXT, "FILE.svg", NULL, 0, 0, OFFSET(plot),
-     "plot the losses"},
+     "plot the losses, and the share of samples that are right"},
     {"dry-run", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(dry_run),
      "print the memory and time that training takes, and run nothing"},
     {0},
@@ -134,7 +147,6 @@ static bool check(const cli_train_settings *s, cli_failure *failure)
 static bool run(void *data, cli_failure *failure)
 {
     cli_train_settings *settings = data;
-    cli_preprocess_settle(&settings->preprocess);
     return check(settings, failure) && cli_train(settings, failure);
 }
 
@@ -145,13 +157,15 @@ const cli_command cli_command_train = {
     .most = 1,
     .help = "train an ONNX model on pictures or arrays",
     .text = "Pictures become tensors as in `rynd run`: 0 to 255 unless --scale, --mean, --std or "
-            "--preset change them.\n"
-            "The same command gives the same bits, at any number of threads, and also after an "
-            "interruption and --resume.\n"
+            "--preset change them. The same command gives the same bits, at any number of threads, "
+            "and also after an interruption and --resume.\n"
             "`mpirun -n N rynd train ...` trains in N processes that share each batch: --batch is "
             "the size over all of them.",
+    .examples =
+        "rynd train model.onnx --data photos --validate more-photos --preset imagenet --epochs 10\n"
+        "rynd train model.onnx --data train.npz --loss mse --optimizer adam --lr 1e-3 -o out.onnx",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL,
     .settings_size = sizeof(cli_train_settings),
     .defaults = &defaults,
     .run = run,

@@ -272,15 +272,16 @@ const cli_command cli_command_tune = {
     .least = 0,
     .most = SIZE_MAX,
     .help = "measure which kernels and forms are fastest on this machine",
-    .text = "Checks every form of every kernel for a problem against the reference, then times the"
-            " forms interleaved. The\n"
-            "untuned choice stays unless another one is faster by 2% and beyond noise. For a "
-            "model, first times plans with other\n"
-            "layouts, fusions and micro-batches, then tunes the distinct problems of the best "
-            "plan, and compares the result with\n"
-            "the untuned plan, run by run. Ctrl-C stops the tuning and keeps its results.",
+    .text = "Checks every form of every kernel for a problem against the reference, then times the "
+            "forms interleaved. The untuned choice stays unless another one is faster by 2% and "
+            "beyond noise.\n"
+            "For a model, first times plans with other layouts, fusions and micro-batches, then "
+            "tunes the distinct problems of the best plan, and compares the result with the "
+            "untuned plan, run by run. Ctrl-C stops the tuning and keeps its results.",
+    .examples = "rynd tune model.onnx --budget 60\n"
+                "rynd tune 'conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1' --report",
     .options = options,
-    .takes_model = true,
+    .uses = CLI_USE_ALL,
     .settings_size = sizeof(tune_settings),
     .defaults = &defaults,
     .run = run,

@@ -25,7 +25,7 @@ typedef struct wisdom_settings {
 
 /* clang-format off */
 static const cli_option options[] = {
-    {"machine", 0, CLI_TEXT, "TEXT", NULL, 0, 0, OFFSET(machine),
+    {"fingerprint", 0, CLI_TEXT, "TEXT", NULL, 0, 0, OFFSET(machine),
      "only records whose machine contains TEXT, or matches TEXT if it has a *, ? or ["},
     {"kernel", 0, CLI_TEXT, "TEXT", NULL, 0, 0, OFFSET(kernel),
      "only records whose kernel contains or matches TEXT"},
@@ -258,14 +258,17 @@ const cli_command cli_command_wisdom = {
     .text = "Plans use the fastest measured kernel and form of a problem, if the file of --wisdom "
             "has a record of it.\n"
             "\n"
-            "  show          prints the records. 'stale': this build has another version of the "
-            "kernel. 'foreign': another machine\n"
+            "  show          prints the records. 'stale': this build has another version of the\n"
+            "                kernel. 'foreign': another machine\n"
             "  export [FILE] writes sorted JSON Lines: the same records give the same bytes\n"
             "  import FILE   adds exported records\n"
             "  merge FILE    adds the records of another wisdom file\n"
             "  check         measures some records again: ratio of now to then\n"
             "  clear         deletes the records",
+    .examples = "rynd wisdom show --problem 'conv *'\n"
+                "rynd wisdom export wisdom.jsonl",
     .options = options,
+    .uses = CLI_USE_DEVICE | CLI_USE_WISDOM | CLI_USE_THREADS,
     .settings_size = sizeof(wisdom_settings),
     .run = run,
 };

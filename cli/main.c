@@ -2,6 +2,7 @@
 /* The command `rynd`: finds the command in a table and runs it. Exit codes: 0 done, 1 failed, 2
  * wrong usage. */
 #include "commands.h"
+#include "help.h"
 #include "line.h"
 #include "notes.h"
 
@@ -30,7 +31,7 @@ static void print_overview(void)
         printf("  %-10s%s\n", commands[i]->name, commands[i]->help);
     }
     printf("\n"
-           "'rynd COMMAND --help' explains a command; 'rynd --version' prints the version.\n");
+           "'rynd help COMMAND' explains a command; 'rynd --version' prints the version.\n");
 }
 
 static const cli_command *find_command(const char *name)
@@ -77,10 +78,19 @@ static bool dispatch(int argc, char **argv, cli_failure *failure)
         printf("rynd %s\n", rynd_version());
         return true;
     }
-    const cli_command *command = find_command(argv[1]);
+    const bool help = strcmp(argv[1], "help") == 0;
+    if (help && argc == 2) {
+        print_overview();
+        return true;
+    }
+    const char *name = argv[1 + help];
+    const cli_command *command = find_command(name);
     if (!command) {
-        return cli_fail_usage(failure, "there is no command '%s'; 'rynd --help' lists them",
-                              argv[1]);
+        return cli_fail_usage(failure, "there is no command '%s'; 'rynd --help' lists them", name);
+    }
+    if (help) {
+        cli_print_help(command);
+        return true;
     }
     return run_command(command, argc - 2, argv + 2, failure);
 }

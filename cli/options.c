@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses options by their tables, and prints --help from them. */
+/* Parses options by their tables. */
 #include "options.h"
 
 #include <errno.h>
@@ -8,44 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define OFFSET(field) offsetof(cli_common, field)
-
-/* clang-format off */
-static const cli_option plan_options[] = {
-    {"accuracy", 0, CLI_CHOICE, "CLASS", "strict|near32|tf32|bf16|int8", 0, 0, OFFSET(accuracy),
-     "loosest arithmetic allowed (default near32)"},
-    {"dim", 0, CLI_DIMS, "NAME=N", NULL, 0, 0, OFFSET(dims),
-     "size of an open dimension of the model, by its name; may be repeated"},
-    {"batch", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(batch),
-     "size of the first dimension of every input that leaves it open (default 1, with a note)"},
-    {"set", 0, CLI_SETTINGS, "[STEP.]KNOB=V", NULL, 0, 0, OFFSET(settings),
-     "set a knob of a step's kernel, or the kernel (STEP.kernel=K); a problem needs no STEP; may "
-     "be repeated"},
-    {0},
-};
-static const cli_option common_options[] = {
-    {"device", 0, CLI_TEXT, "DEVICE", NULL, 0, 0, OFFSET(device),
-     "device to run on: cpu (default), opencl[:N] or cuda[:N]; `rynd devices` lists them"},
-    {"profile", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(profile),
-     "machine file to plan for (default: RYND_PROFILE, or this machine's)"},
-    {"wisdom", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(wisdom),
-     "file of stored measurements, or off (default: RYND_WISDOM, or rynd/wisdom.db in the user's "
-     "cache)"},
-    {"frozen", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(frozen),
-     "read stored measurements, but never write them (default: RYND_FREEZE)"},
-    {"threads", 0, CLI_INTEGER, "N", NULL, 1, 1024, OFFSET(threads),
-     "number of threads (default: RYND_THREADS, or one per core)"},
-    {"json", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(json),
-     "print one JSON document instead of text"},
-    {"quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(quiet),
-     "print no notes and no progress bar"},
-    {"verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(verbose),
-     "print more on standard error"},
-    {"help", 'h', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(help), "print this text"},
-    {0},
-};
-/* clang-format on */
 
 /* One row a kind: how a value's text is stored. `text` is what follows the option; false when it is
  * not one that the row allows. */
@@ -282,26 +244,18 @@ static void describe_allowed(const cli_option *option, char *text, size_t size)
     }
 }
 
-static const cli_option *find_in(const cli_option *table, const char *name, size_t length,
-                                 char letter)
-{
-    for (; table && table->name; table++) {
-        if (letter ? table->letter == letter
-                   : (strlen(table->name) == length && memcmp(table->name, name, length) == 0)) {
-            return table;
-        }
-    }
-    return NULL;
-}
-
 static const cli_option *find(const cli_command *command, const char *name, size_t length,
                               char letter)
 {
-    const cli_option *option = find_in(command->options, name, length, letter);
-    if (!option && command->takes_model) {
-        option = find_in(plan_options, name, length, letter);
+    const cli_option *option;
+    for (size_t i = 0; (option = cli_option_at(command, i)) != NULL; i++) {
+        if (option->kind != CLI_HEADING &&
+            (letter ? option->letter == letter
+                    : strlen(option->name) == length && memcmp(option->name, name, length) == 0)) {
+            break;
+        }
     }
-    return option ? option : find_in(common_options, name, length, letter);
+    return option;
 }
 
 static bool set_option(const cli_command *command, const cli_option *option, const char *text,
@@ -403,62 +357,32 @@ bool cli_parse(const cli_command *command, int argc, char **argv, void *settings
     return true;
 }
 
-static void free_table(const cli_option *option, char *settings)
+static void free_value(const cli_option *option, char *settings)
 {
-    for (; option && option->name; option++) {
-        if (option->kind == CLI_LIST) {
-            free(((cli_list *)(void *)(settings + option->offset))->items);
+    if (option->kind == CLI_LIST) {
+        free(((cli_list *)(void *)(settings + option->offset))->items);
+    }
+    if (option->kind == CLI_DIMS) {
+        cli_dims *dims = (cli_dims *)(void *)(settings + option->offset);
+        for (size_t i = 0; i < dims->count; i++) {
+            free((char *)(uintptr_t)dims->items[i].symbol);
         }
-        if (option->kind == CLI_DIMS) {
-            cli_dims *dims = (cli_dims *)(void *)(settings + option->offset);
-            for (size_t i = 0; i < dims->count; i++) {
-                free((char *)(uintptr_t)dims->items[i].symbol);
-            }
-            free(dims->items);
+        free(dims->items);
+    }
+    if (option->kind == CLI_SETTINGS) {
+        cli_settings *own = (cli_settings *)(void *)(settings + option->offset);
+        for (size_t i = 0; i < own->count; i++) {
+            free((char *)(uintptr_t)(own->items[i].step ? own->items[i].step : own->items[i].knob));
         }
-        if (option->kind == CLI_SETTINGS) {
-            cli_settings *own = (cli_settings *)(void *)(settings + option->offset);
-            for (size_t i = 0; i < own->count; i++) {
-                free((char *)(uintptr_t)(own->items[i].step ? own->items[i].step
-                                                            : own->items[i].knob));
-            }
-            free(own->items);
-        }
+        free(own->items);
     }
 }
 
 void cli_settings_free(const cli_command *command, void *settings)
 {
-    free_table(command->options, settings);
-    free_table(plan_options, settings);
+    const cli_option *option;
+    for (size_t i = 0; (option = cli_option_at(command, i)) != NULL; i++) {
+        free_value(option, settings);
+    }
     free(((cli_common *)settings)->arguments.items);
-}
-
-static void print_table(const cli_option *option)
-{
-    for (; option && option->name; option++) {
-        char left[64], letter[8] = "";
-        if (option->letter) {
-            snprintf(letter, sizeof letter, "-%c, ", option->letter);
-        }
-        snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, option->value ? " " : "",
-                 option->value ? option->value : "");
-        printf("%-26s  %s%s%s%s\n", left, option->help, option->choices ? " (" : "",
-               option->choices ? option->choices : "", option->choices ? ")" : "");
-    }
-}
-
-void cli_print_help(const cli_command *command)
-{
-    printf("usage: rynd %s%s%s [OPTION]...\n\n%s\n", command->name, command->arguments ? " " : "",
-           command->arguments ? command->arguments : "", command->help);
-    if (command->text) {
-        printf("\n%s\n", command->text);
-    }
-    printf("\noptions:\n");
-    print_table(command->options);
-    if (command->takes_model) {
-        print_table(plan_options);
-    }
-    print_table(common_options);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options by declaration: each command states a table of rows; parsing, checking, messages and
- * --help come from it.
+ * --help (help.h) come from it.
  *
  *   --name VALUE   --name=VALUE   -n VALUE   -nVALUE   --flag   --   (only arguments follow)
  *
@@ -52,6 +52,7 @@ typedef enum cli_kind {
     CLI_SETTINGS, /* cli_settings: STEP.KNOB=V */
     CLI_EXTENT,   /* cli_extent: HxW or N */
     CLI_CHANNELS, /* cli_channels: A or A,B,C from least to most, none 0 when least is above 0 */
+    CLI_HEADING,  /* no option: `help` is the title of the rows after it */
     CLI_KINDS
 } cli_kind;
 
@@ -66,6 +67,11 @@ typedef struct cli_option {
     const char *help;
 } cli_option;
 
+#define CLI_TITLE(text)                                 \
+    {                                                   \
+        .name = "", .kind = CLI_HEADING, .help = (text) \
+    }
+
 typedef enum cli_level {
     CLI_ERROR, /* errors only */
     CLI_WARN,  /* notes and the library's warnings, too */
@@ -77,7 +83,7 @@ typedef enum cli_level {
 /* Settings that every command has. */
 typedef struct cli_common {
     cli_list arguments;
-    const char *device, *profile, *wisdom;
+    const char *device, *machine, *wisdom;
     int64_t threads;
     int accuracy; /* 1 + index: the value of rynd_accuracy; 0 default */
     cli_dims dims;
@@ -88,24 +94,39 @@ typedef struct cli_common {
     cli_level level;
 } cli_common;
 
+/* Groups of options that many commands have. A command has a group only if it uses all of it. */
+typedef enum cli_use {
+    CLI_USE_ACCURACY = 1 << 0, /* --accuracy */
+    CLI_USE_DIMS = 1 << 1,     /* --dim, --batch */
+    CLI_USE_KNOBS = 1 << 2,    /* --set */
+    CLI_USE_DEVICE = 1 << 3,   /* --device, --machine */
+    CLI_USE_WISDOM = 1 << 4,   /* --wisdom, --frozen */
+    CLI_USE_THREADS = 1 << 5,  /* --threads */
+    CLI_USE_ALL = (1 << 6) - 1,
+} cli_use;
+
 typedef struct cli_command {
     const char *name;
     const char *arguments; /* for --help: "MODEL" */
     size_t least, most;    /* how many arguments */
     const char *help;      /* one line */
-    const char *text;      /* more lines of --help; NULL: none */
+    const char *text;      /* more of --help, a paragraph a line; NULL: none */
+    const char *examples;  /* for --help, one a line */
     const cli_option *options;
-    bool takes_model; /* has the options that a plan is made with */
+    unsigned uses; /* cli_use flags */
     size_t settings_size;
     const void *defaults; /* what the settings start as; NULL: zeros */
     bool (*run)(void *settings, cli_failure *failure);
 } cli_command;
 
+/* Row i of a command's options and headings: its own rows, then the common rows in use. After the
+ * last row: NULL. */
+const cli_option *cli_option_at(const cli_command *command, size_t i);
+
 /* Reads the arguments after the command's name into settings. */
 bool cli_parse(const cli_command *command, int argc, char **argv, void *settings,
                cli_failure *failure);
 void cli_settings_free(const cli_command *command, void *settings);
-void cli_print_help(const cli_command *command);
 
 /* "12", "-0.5", "1/255": false when it is anything else, or not finite. */
 bool cli_parse_number(const char *text, size_t length, double *value);

@@ -125,11 +125,11 @@ static bool open_stage(pipeline *p, const rynd_fleet *fleet, size_t index, cli_f
         rynd_fleet_get_device(fleet, s->part.device, &device) != RYND_OK) {
         return cli_fail_library(failure);
     }
-    if (device.profile) {
+    if (device.machine) {
         return cli_fail(
             failure,
-            "--run: device '%s' is another machine (profile=%s), so its parts cannot run here",
-            device.name, device.profile);
+            "--run: device '%s' is another machine (machine=%s), so its parts cannot run here",
+            device.name, device.machine);
     }
     s->input_count = rynd_model_input_count(s->part.model);
     const size_t ports = s->input_count + rynd_model_output_count(s->part.model);

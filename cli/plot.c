@@ -26,7 +26,7 @@ typedef struct label_place {
 
 typedef struct drawing {
     const cli_plot *plot;
-    cli_svg svg;
+    cli_svg *svg;
     cli_axis x, y;
     double end, bottom; /* right and lower edge of the plot area */
     double radius;      /* radius of points */
@@ -94,7 +94,7 @@ static void place_axes(drawing *d)
     x->to = d->end - 14;
     y->from = d->bottom;
     y->to = TOP;
-    y->log = y->low > 0 && y->high > LOG_RATIO * y->low;
+    y->log = !d->plot->y_linear && y->low > 0 && y->high > LOG_RATIO * y->low;
     y->low = y->log ? y->low / 1.2 : 0;
     y->high *= y->log ? 1.2 : 1.06;
 }
@@ -113,8 +113,8 @@ static void draw_frame(drawing *d)
     }
     snprintf(title, sizeof title, "%.*s%s", (int)used, plot->title,
              plot->title[used] ? "\xe2\x80\xa6" : "");
-    cli_svg_text(&d->svg, 16, 28, "class=\"t\"", title);
-    cli_svg_text(&d->svg, 16, 48, "class=\"s\"", plot->subtitle);
+    cli_svg_text(d->svg, 16, 28, "class=\"t\"", title);
+    cli_svg_text(d->svg, 16, 48, "class=\"s\"", plot->subtitle);
 }
 
 static void number_text(double value, char text[32])
@@ -130,24 +130,24 @@ static void draw_y_axis(drawing *d)
         const double at = cli_axis_place(&d->y, ticks[i]);
         char text[32];
         number_text(ticks[i], text);
-        cli_svg_element(&d->svg, "line",
+        cli_svg_element(d->svg, "line",
                         "class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"", LEFT, d->end,
                         at, at);
-        cli_svg_text(&d->svg, LEFT - 8, at + 4, "class=\"s\" text-anchor=\"end\"", text);
+        cli_svg_text(d->svg, LEFT - 8, at + 4, "class=\"s\" text-anchor=\"end\"", text);
     }
     char middle[96];
     snprintf(middle, sizeof middle,
              "class=\"s\" text-anchor=\"middle\" transform=\"rotate(-90 18 %.1f)\"",
              TOP + AREA_HEIGHT / 2);
-    cli_svg_text(&d->svg, 18, TOP + AREA_HEIGHT / 2, middle, d->plot->y_label);
+    cli_svg_text(d->svg, 18, TOP + AREA_HEIGHT / 2, middle, d->plot->y_label);
 }
 
 static void draw_x_tick(drawing *d, double value, const char *text)
 {
     const double at = cli_axis_place(&d->x, value);
-    cli_svg_element(&d->svg, "line", "class=\"a\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"",
+    cli_svg_element(d->svg, "line", "class=\"a\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"",
                     at, at, d->bottom, d->bottom + 5);
-    cli_svg_text(&d->svg, at, d->bottom + 19, "class=\"s\" text-anchor=\"middle\"", text);
+    cli_svg_text(d->svg, at, d->bottom + 19, "class=\"s\" text-anchor=\"middle\"", text);
 }
 
 /* Texts that would touch the one before are left out. */
@@ -156,7 +156,7 @@ static void draw_x_axis(drawing *d)
     const cli_plot *plot = d->plot;
     double ticks[CLI_MAX_TICKS], free_from = 0;
     const size_t count = plot->x_names ? plot->x_count : cli_axis_ticks(&d->x, 14, true, ticks);
-    cli_svg_element(&d->svg, "line", "class=\"a\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"",
+    cli_svg_element(d->svg, "line", "class=\"a\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"",
                     LEFT, d->end, d->bottom, d->bottom);
     for (size_t i = 0; i < count; i++) {
         const double value = plot->x_names ? plot->x_values[i] : ticks[i];
@@ -169,7 +169,7 @@ static void draw_x_axis(drawing *d)
             free_from = at + half + 8;
         }
     }
-    cli_svg_text(&d->svg, (LEFT + d->end) / 2, d->bottom + 40, "class=\"s\" text-anchor=\"middle\"",
+    cli_svg_text(d->svg, (LEFT + d->end) / 2, d->bottom + 40, "class=\"s\" text-anchor=\"middle\"",
                  plot->x_label);
 }
 
@@ -181,7 +181,7 @@ static double *places(drawing *d, const cli_plot_line *line, size_t from, size_t
         xy[2 * (i - from)] = cli_axis_place(&d->x, line->points[i].x);
         xy[2 * (i - from) + 1] = cli_axis_place(&d->y, line->points[i].y);
     }
-    d->svg.failed = d->svg.failed || !xy;
+    d->svg->failed = d->svg->failed || !xy;
     return xy;
 }
 
@@ -190,7 +190,7 @@ static void draw_path(drawing *d, const cli_plot_line *line, size_t from, size_t
 {
     double *xy = to - from > 1 ? places(d, line, from, to) : NULL;
     if (xy) {
-        cli_svg_path(&d->svg, xy, to - from, false, attributes);
+        cli_svg_path(d->svg, xy, to - from, false, attributes);
     }
     free(xy);
 }
@@ -205,9 +205,9 @@ static void draw_band(drawing *d, const cli_plot_line *line)
         xy[2 * i + 1] = cli_axis_place(&d->y, p->low);
         xy[2 * (2 * n - 1 - i) + 1] = cli_axis_place(&d->y, p->high);
     }
-    d->svg.failed = d->svg.failed || !xy;
+    d->svg->failed = d->svg->failed || !xy;
     if (xy) {
-        cli_svg_path(&d->svg, xy, 2 * n, true, "class=\"v\"");
+        cli_svg_path(d->svg, xy, 2 * n, true, "class=\"v\"");
     }
     free(xy);
 }
@@ -217,12 +217,12 @@ static void draw_point(drawing *d, double x, double y, size_t group, double r, c
 {
     const size_t shape = group / CLI_PLOT_COLOURS % 3, colour = group % CLI_PLOT_COLOURS;
     if (shape == 0) {
-        cli_svg_noted(&d->svg, note, "circle",
-                      "class=\"k%zu p\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"", colour, x, y, r);
+        cli_svg_noted(d->svg, note, "circle", "class=\"k%zu p\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"",
+                      colour, x, y, r);
         return;
     }
     const double turn = shape == 1 ? 0 : 45;
-    cli_svg_noted(&d->svg, note, "rect",
+    cli_svg_noted(d->svg, note, "rect",
                   "class=\"k%zu p\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
                   "transform=\"rotate(%.0f %.1f %.1f)\"",
                   colour, x - r, y - r, 2 * r, 2 * r, turn, x, y);
@@ -272,7 +272,7 @@ static void draw_names(drawing *d)
     line_end *ends = calloc(plot->line_count + 1, sizeof *ends);
     size_t count = 0;
     double free_from = TOP;
-    d->svg.failed = d->svg.failed || !ends;
+    d->svg->failed = d->svg->failed || !ends;
     for (size_t l = 0; ends && l < plot->line_count; l++) {
         const cli_plot_line *line = &plot->lines[l];
         if (*line->name && line->count) {
@@ -286,7 +286,7 @@ static void draw_names(drawing *d)
     for (size_t i = 0; i < count; i++) {
         const double y = ends[i].y > free_from ? ends[i].y : free_from;
         if (y <= d->bottom) {
-            cli_svg_text(&d->svg, d->end + 4, y + 4, "", ends[i].name);
+            cli_svg_text(d->svg, d->end + 4, y + 4, "", ends[i].name);
             free_from = y + LABEL_ROW;
         }
     }
@@ -305,8 +305,8 @@ static void draw_label(drawing *d, double at, const char *label)
             room = room && (d->labels[i].row != row || distance >= wanted);
         }
         if (room) {
-            cli_svg_text(&d->svg, x, TOP - 6 - row * LABEL_ROW,
-                         "class=\"l\" text-anchor=\"middle\"", label);
+            cli_svg_text(d->svg, x, TOP - 6 - row * LABEL_ROW, "class=\"l\" text-anchor=\"middle\"",
+                         label);
             d->labels[d->label_count++] = (label_place){x, half, row};
             return;
         }
@@ -342,11 +342,11 @@ static void draw_marks(drawing *d, bool steps)
         }
         if (steps) {
             const double from = cli_axis_place(&d->x, mark->x - mark->width);
-            cli_svg_noted(&d->svg, mark->label, "rect",
+            cli_svg_noted(d->svg, mark->label, "rect",
                           "class=\"c\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"", from,
                           TOP, x - from, AREA_HEIGHT);
         } else {
-            cli_svg_noted(&d->svg, mark->label, "circle",
+            cli_svg_noted(d->svg, mark->label, "circle",
                           "class=\"o\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"", x,
                           cli_axis_place(&d->y, mark->y), d->radius + 4);
         }
@@ -371,40 +371,61 @@ static double draw_legend(drawing *d, double top, bool draw)
         if (draw && i < plot->group_count) {
             draw_point(d, x + 6, y - 4, i, 4.5, NULL);
         } else if (draw) {
-            cli_svg_element(&d->svg, "line",
+            cli_svg_element(d->svg, "line",
                             "class=\"m d\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"", x - 4,
                             x + 14, y - 4, y - 4);
         }
         if (draw) {
-            cli_svg_text(&d->svg, x + 18, y, "", name);
+            cli_svg_text(d->svg, x + 18, y, "", name);
         }
         x += width;
     }
     return y;
 }
 
-char *cli_plot_draw(const cli_plot *plot, size_t *size)
+static double height_of(drawing *d)
 {
-    drawing d = {.plot = plot};
-    place_axes(&d);
-    const double legend = d.bottom + AXIS + 20, height = draw_legend(&d, legend, false) + 16;
-    cli_svg_begin(&d.svg, WIDTH, height, plot->title, CLI_PLOT_STYLE);
-    cli_svg_element(&d.svg, "rect", "class=\"b\" width=\"%.0f\" height=\"%.0f\"", WIDTH, height);
-    draw_frame(&d);
-    draw_y_axis(&d);
-    draw_x_axis(&d);
-    draw_marks(&d, true);
+    place_axes(d);
+    return draw_legend(d, d->bottom + AXIS + 20, false) + 16;
+}
+
+static void draw(drawing *d)
+{
+    const cli_plot *plot = d->plot;
+    draw_frame(d);
+    draw_y_axis(d);
+    draw_x_axis(d);
+    draw_marks(d, true);
     for (size_t l = 0; l < plot->line_count; l++) {
         if (plot->lines[l].band) {
-            draw_band(&d, &plot->lines[l]);
+            draw_band(d, &plot->lines[l]);
         }
     }
     for (size_t l = 0; l < plot->line_count; l++) {
-        draw_line(&d, &plot->lines[l]);
+        draw_line(d, &plot->lines[l]);
     }
-    draw_marks(&d, false);
-    draw_labels(&d);
-    draw_names(&d);
-    draw_legend(&d, legend, true);
-    return cli_svg_end(&d.svg, size);
+    draw_marks(d, false);
+    draw_labels(d);
+    draw_names(d);
+    draw_legend(d, d->bottom + AXIS + 20, true);
+}
+
+char *cli_plot_draw(const cli_plot *plots, size_t count, size_t *size)
+{
+    cli_svg svg;
+    double height = 0, top = 0;
+    for (size_t i = 0; i < count; i++) {
+        height += height_of(&(drawing){.plot = &plots[i]});
+    }
+    cli_svg_begin(&svg, WIDTH, height, plots[0].title, CLI_PLOT_STYLE);
+    cli_svg_element(&svg, "rect", "class=\"b\" width=\"%.0f\" height=\"%.0f\"", WIDTH, height);
+    for (size_t i = 0; i < count; i++) {
+        drawing d = {.plot = &plots[i], .svg = &svg};
+        const double own = height_of(&d);
+        cli_svg_open(&svg, "g", "transform=\"translate(0 %.0f)\"", top);
+        draw(&d);
+        cli_svg_close(&svg, "g");
+        top += own;
+    }
+    return cli_svg_end(&svg, size);
 }

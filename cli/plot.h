@@ -35,6 +35,7 @@ typedef struct cli_plot {
     const double *x_values;
     size_t x_count;
     bool x_log;
+    bool y_linear; /* else logarithmic where values differ much */
     const cli_plot_line *lines;
     size_t line_count;
     const char *const *groups; /* their names, by index */
@@ -44,7 +45,8 @@ typedef struct cli_plot {
     size_t mark_count;
 } cli_plot;
 
-/* SVG, readable on light and on dark; free() it. NULL: out of memory. */
-char *cli_plot_draw(const cli_plot *plot, size_t *size);
+/* Plots below each other, as one SVG that is readable on light and on dark; free() it. NULL: out of
+ * memory. */
+char *cli_plot_draw(const cli_plot *plots, size_t count, size_t *size);
 
 #endif

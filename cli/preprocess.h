@@ -21,6 +21,7 @@ typedef struct cli_preprocess {
 /* The rows of an option table; `at` is the offset of the cli_preprocess in the settings. */
 /* clang-format off */
 #define CLI_PREPROCESS_OPTIONS(at)                                                               \
+    CLI_TITLE("pictures"), \
     {"preset", 0, CLI_CHOICE, "NAME", "imagenet", 0, 0, (at) + offsetof(cli_preprocess, preset), \
      "usual preparation of pictures; single options override its parts"},                        \
     {"size", 0, CLI_EXTENT, "HxW|N", NULL, 0, 0, (at) + offsetof(cli_preprocess, size),          \

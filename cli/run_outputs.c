@@ -101,7 +101,8 @@ bool cli_outputs_open(cli_outputs *outputs, const cli_setup *setup,
         return cli_fail_usage(failure, "--labels needs --top K");
     }
     return check_output(outputs, settings, failure) &&
-           (!settings->labels || cli_labels_open(&outputs->labels, settings->labels, failure));
+           (settings->labels ? cli_labels_open(&outputs->labels, settings->labels, failure)
+                             : cli_labels_of_model(&outputs->labels, setup->model, failure));
 }
 
 bool cli_outputs_collect(cli_outputs *outputs, const rynd_session *session, cli_failure *failure)

@@ -44,7 +44,7 @@ bool cli_setup_context(cli_setup *setup, const cli_common *common, cli_failure *
     }
     rynd_context_options options = RYND_SIZED(
         rynd_context_options, .device = common->device, .threads = (unsigned)common->threads,
-        .profile = common->profile, .wisdom = common->wisdom, .frozen = common->frozen,
+        .machine = common->machine, .wisdom = common->wisdom, .frozen = common->frozen,
         .log = cli_log, .log_user = (void *)(uintptr_t)common);
     sigset_t before;
     cli_ending_hold(

@@ -89,6 +89,25 @@ void cli_svg_element(cli_svg *svg, const char *name, const char *attributes, ...
     va_end(args);
 }
 
+void cli_svg_open(cli_svg *svg, const char *name, const char *attributes, ...)
+{
+    va_list args;
+    va_start(args, attributes);
+    put(svg, "<");
+    put(svg, name);
+    put(svg, " ");
+    put_list(svg, attributes, args);
+    put(svg, ">\n");
+    va_end(args);
+}
+
+void cli_svg_close(cli_svg *svg, const char *name)
+{
+    put(svg, "</");
+    put(svg, name);
+    put(svg, ">\n");
+}
+
 void cli_svg_noted(cli_svg *svg, const char *note, const char *name, const char *attributes, ...)
 {
     va_list args;

@@ -19,7 +19,11 @@ void cli_svg_begin(cli_svg *svg, double width, double height, const char *title,
 /* An element without content. Attributes are the caller's own words and numbers. */
 void cli_svg_element(cli_svg *svg, const char *name, const char *attributes, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same, with a note that a browser shows where the pointer rests; NULL: none. */
+/* Opens an element with content, and closes it. */
+void cli_svg_open(cli_svg *svg, const char *name, const char *attributes, ...)
+    __attribute__((format(printf, 3, 4)));
+void cli_svg_close(cli_svg *svg, const char *name);
+/* An element without content, with a note that a browser shows where the pointer rests; NULL: none. */
 void cli_svg_noted(cli_svg *svg, const char *note, const char *name, const char *attributes, ...)
     __attribute__((format(printf, 4, 5)));
 /* Text at a place; attributes as above. */

@@ -206,7 +206,7 @@ static char *draw(picture *p, const char *machine, size_t *size)
         .marks = p->marks,
         .mark_count = p->mark_count,
     };
-    return cli_plot_draw(&plot, size);
+    return cli_plot_draw(&plot, 1, size);
 }
 
 bool cli_sweep_draw(const cli_sweep *sweep, const char *machine, const char *path,

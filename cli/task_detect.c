@@ -20,7 +20,7 @@ static bool open(cli_task *task, cli_failure *failure)
     cli_detail(&settings->common, "the outputs are those of head '%s': %s", task->head.name,
                task->head.about);
     cli_task_take_preparation(task, &task->head.preparation);
-    return settings->labels || !task->head.labels ||
+    return task->labels.count > 0 || !task->head.labels ||
            cli_labels_open(&task->labels, task->head.labels, failure);
 }
 

@@ -23,7 +23,7 @@ static bool open(cli_task *task, cli_failure *failure)
         return cli_fail_library(failure);
     }
     const bool voc = info.rank == 4 && (info.dim[1] == VOC || info.dim[3] == VOC);
-    return task->settings->labels || !voc || cli_labels_open(&task->labels, "voc", failure);
+    return task->labels.count > 0 || !voc || cli_labels_open(&task->labels, "voc", failure);
 }
 
 /* Pixels of each class. NULL: out of memory. */

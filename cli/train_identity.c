@@ -16,7 +16,7 @@ enum { DATA_WORDS = 1024, DIFFERENCES = 1024 };
 static void describe_data(const cli_train_run *run, char text[DATA_WORDS])
 {
     const cli_train_settings *s = run->settings;
-    const cli_preprocess *p = &s->preprocess;
+    const cli_preprocess *p = &run->preprocess;
     const cli_augment *a = &s->augment;
     const cli_schedule *c = &s->schedule;
     snprintf(text, DATA_WORDS,
@@ -86,7 +86,7 @@ static const struct {
     const char *name, *meaning;
 } followers[] = {
     {"constants", "untrained weights differ: another model, or another --freeze"},
-    {"kernels", "steps with other kernels or forms: another model, machine, profile or wisdom, or "
+    {"kernels", "steps with other kernels or forms: another model, machine or wisdom, or "
                 "another build of rynd"},
 };
 

@@ -10,18 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool add_loss(cli_losses *losses, double step, double loss)
+static bool add_point(cli_curve *curve, double step, double loss, double accuracy)
 {
-    if (losses->count == losses->room) {
-        const size_t room = 2 * losses->room + 256;
-        cli_loss_point *grown = realloc(losses->points, room * sizeof *grown);
+    if (curve->count == curve->room) {
+        const size_t room = 2 * curve->room + 256;
+        cli_curve_point *grown = realloc(curve->points, room * sizeof *grown);
         if (!grown) {
             return false;
         }
-        losses->points = grown;
-        losses->room = room;
+        curve->points = grown;
+        curve->room = room;
     }
-    losses->points[losses->count++] = (cli_loss_point){step, loss};
+    curve->points[curve->count++] = (cli_curve_point){step, loss, accuracy};
     return true;
 }
 
@@ -37,13 +37,15 @@ static bool keep_line(cli_train_log *log, const char *line, uint64_t step, bool 
     const cJSON *kind = cJSON_GetObjectItemCaseSensitive(row, "row");
     const cJSON *number = cJSON_GetObjectItemCaseSensitive(row, "step");
     const cJSON *loss = cJSON_GetObjectItemCaseSensitive(row, "loss");
+    const cJSON *accuracy = cJSON_GetObjectItemCaseSensitive(row, "accuracy");
     bool keep = row && cJSON_IsString(kind) &&
                 (!cJSON_IsNumber(number) || number->valuedouble <= (double)step);
     keep = keep && strcmp(kind->valuestring, "end") != 0;
     if (keep && cJSON_IsNumber(number) && cJSON_IsNumber(loss)) {
         const bool validation = strcmp(kind->valuestring, "validation") == 0;
-        *memory = add_loss(validation ? &log->validation : &log->training, number->valuedouble,
-                           loss->valuedouble);
+        *memory =
+            add_point(validation ? &log->validation : &log->training, number->valuedouble,
+                      loss->valuedouble, cJSON_IsNumber(accuracy) ? accuracy->valuedouble : -1);
     }
     cJSON_Delete(row);
     return keep;
@@ -128,7 +130,8 @@ bool cli_train_log_step(cli_train_log *log, const cli_log_step *step, cli_failur
              step->step, step->epoch, number(step->loss, "9", loss), number(step->rate, "17", rate),
              accuracy_of(step->accuracy, accuracy), step->images_per_second, step->seconds,
              step->memory);
-    return (add_loss(&log->training, (double)step->step, step->loss) || cli_fail_memory(failure)) &&
+    return (add_point(&log->training, (double)step->step, step->loss, step->accuracy) ||
+            cli_fail_memory(failure)) &&
            cli_train_log_row(log, fields, failure);
 }
 
@@ -141,7 +144,8 @@ bool cli_train_log_validation(cli_train_log *log, const cli_log_validation *row,
              ",\"loss\":%s%s,\"samples\":%" PRIu64 ",\"seconds\":%.6f",
              row->step, row->epoch, number(row->loss, "17", loss),
              accuracy_of(row->accuracy, accuracy), row->samples, row->seconds);
-    return (add_loss(&log->validation, (double)row->step, row->loss) || cli_fail_memory(failure)) &&
+    return (add_point(&log->validation, (double)row->step, row->loss, row->accuracy) ||
+            cli_fail_memory(failure)) &&
            cli_train_log_row(log, fields, failure);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happened in a training run: rows of JSON, one a line, for other programs, and the losses,
- * for the plot.
+/* What happened in a training run: rows of JSON, one a line, for other programs, and losses
+ * and accuracies for the plot.
  *
  *   {"row":"start", ...}        the run's settings, and where it began
  *   {"row":"step", ...}         a step: loss with all its digits, rate, speed, seconds, memory
@@ -27,22 +27,23 @@ typedef struct cli_log_validation {
     double seconds;
 } cli_log_validation;
 
-typedef struct cli_loss_point {
-    double step, loss;
-} cli_loss_point;
+typedef struct cli_curve_point {
+    double step;
+    double loss, accuracy; /* accuracy below 0: there is none */
+} cli_curve_point;
 
-typedef struct cli_losses {
-    cli_loss_point *points;
+typedef struct cli_curve {
+    cli_curve_point *points;
     size_t count, room;
-} cli_losses;
+} cli_curve;
 
 typedef struct cli_train_log {
     const char *path; /* NULL: no file */
     FILE *file;
-    cli_losses training, validation;
+    cli_curve training, validation;
 } cli_train_log;
 
-/* path NULL: keeps the losses only. A file that is there is replaced; resumed: what it says of
+/* path NULL: keeps the curves only. A file that is there is replaced; resumed: what it says of
  * steps behind `step` is cut off, and the rest stays. */
 bool cli_train_log_open(cli_train_log *log, const char *path, bool resumed, uint64_t step,
                         cli_failure *failure);
@@ -53,7 +54,7 @@ bool cli_train_log_validation(cli_train_log *log, const cli_log_validation *row,
                               cli_failure *failure);
 void cli_train_log_close(cli_train_log *log);
 
-/* Draws losses over steps as an SVG. */
+/* Draws losses over steps as an SVG, and below them accuracies, where samples have classes. */
 bool cli_train_plot(const cli_train_log *log, const char *title, const char *loss, const char *path,
                     cli_failure *failure);
 

@@ -2,6 +2,8 @@
 /* What a training run needs before its first step: model, data, shapes of batches, trainer. */
 #include "train_run.h"
 
+#include "model_facts.h"
+#include "notes.h"
 #include "output_file.h"
 #include "train_identity.h"
 #include "wording.h"
@@ -64,6 +66,44 @@ static bool look_at_model(cli_train_run *run, cli_failure *failure)
     return find_output(run, failure);
 }
 
+/* --new-head: as many classes as it says, or as the data has. */
+static bool count_head(const cli_train_run *run, int64_t *classes, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    *classes = (int64_t)run->data.class_count;
+    if (strcmp(s->new_head, "auto") == 0) {
+        return *classes > 0 ||
+               cli_fail_usage(failure, "--new-head auto: '%s' has no classes", s->data);
+    }
+    return (cli_parse_integer(s->new_head, strlen(s->new_head), classes) && *classes > 0) ||
+           cli_fail_usage(failure,
+                          "--new-head does not take '%s'; give a number of classes, or auto",
+                          s->new_head);
+}
+
+static bool replace_head(cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    cli_setup *setup = &run->setup;
+    int64_t classes;
+    size_t size;
+    rynd_model *other;
+    if (!s->new_head) {
+        return true;
+    }
+    if (!count_head(run, &classes, failure)) {
+        return false;
+    }
+    if (rynd_model_save_new_head_memory(setup->model, classes, (uint64_t)s->seed, &run->new_head,
+                                        &size) != RYND_OK ||
+        rynd_model_load_memory(setup->context, run->new_head, size, &other) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    rynd_model_destroy(setup->model);
+    setup->model = other;
+    return look_at_model(run, failure);
+}
+
 static bool has_classes(const cli_dataset *set)
 {
     return set->class_count > 0;
@@ -120,11 +160,24 @@ static bool check_class_count(const cli_train_run *run, cli_failure *failure)
     const size_t count = run->data.class_count > run->validation.class_count
                              ? run->data.class_count
                              : run->validation.class_count;
-    if (out->rank < 2 || out->dim[1] < 0 || count <= (size_t)out->dim[1]) {
+    if (out->rank < 2 || out->dim[1] < 0 || count == (size_t)out->dim[1]) {
         return true;
     }
-    return cli_fail(failure, "'%s' has %zu classes, but output '%s' %s has room for %" PRId64,
-                    run->data.path, count, out->name, cli_shape_of_value(out).text, out->dim[1]);
+    if (count > (size_t)out->dim[1]) {
+        return cli_fail(failure,
+                        "'%s' has %zu classes, but output '%s' %s has room for %" PRId64
+                        "; --new-head auto replaces the last layer",
+                        run->data.path, count, out->name, cli_shape_of_value(out).text,
+                        out->dim[1]);
+    }
+    if (run->data
+            .classes) { /* numbers of an archive or an IDX file need not reach the last class */
+        cli_note(&run->settings->common,
+                 "'%s' has %zu classes, and output '%s' is for %" PRId64
+                 "; --new-head auto replaces the last layer",
+                 run->data.path, count, out->name, out->dim[1]);
+    }
+    return true;
 }
 
 static bool settle_loss(cli_train_run *run, cli_failure *failure)
@@ -166,7 +219,7 @@ static bool check_augment(const cli_train_run *run, cli_failure *failure)
             "--random-area, --random-crop and --jitter do not apply to pairs of pictures; --crop "
             "crops a pair at a random position");
     }
-    return !run->data.pairs || !run->settings->preprocess.size.width
+    return !run->data.pairs || !run->preprocess.size.width
                ? true
                : cli_fail_usage(failure, "--size does not apply to pairs of pictures: their sizes "
                                          "depend on each other");
@@ -198,7 +251,7 @@ static bool form_batches(cli_train_run *run, cli_failure *failure)
                            .inputs = run->inputs,
                            .input_count = run->input_count,
                            .output = &run->output,
-                           .preprocess = &s->preprocess,
+                           .preprocess = &run->preprocess,
                            .augment = &s->augment};
     run->batch = batch_of(run, run->inputs);
     wish.batch = run->batch / run->ranks.ranks;
@@ -260,6 +313,7 @@ static bool resume(cli_train_run *run, cli_failure *failure)
         return false;
     }
     run->step = checkpoint.step;
+    cli_epochs_read(&run->epochs, checkpoint.settings);
     cli_checkpoint_free(&checkpoint);
     return true;
 }
@@ -284,6 +338,27 @@ static bool name_checkpoint(cli_train_run *run, cli_failure *failure)
     return true;
 }
 
+/* Options count before what an earlier training wrote into the model. */
+static bool settle_pictures(cli_train_run *run, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    run->preprocess = s->preprocess;
+    if (!cli_facts_preprocess(run->setup.model, &s->common, &run->preprocess, failure)) {
+        return false;
+    }
+    cli_preprocess_settle(&run->preprocess);
+    return true;
+}
+
+/* For the commands that use the trained model. */
+static bool set_facts(cli_train_run *run, cli_failure *failure)
+{
+    const cli_dataset *data = &run->data;
+    return data->kind == &cli_data_npz ||
+           cli_facts_set(run->setup.model, data->classes, data->class_count, &run->preprocess,
+                         failure);
+}
+
 /* Before the first step, not hours later. */
 static bool check_files(const cli_train_run *run, cli_failure *failure)
 {
@@ -302,14 +377,19 @@ bool cli_train_open(cli_train_run *run, cli_failure *failure)
     const cli_train_settings *s = run->settings;
     run->loss = NAN;
     cli_progress_show(&run->progress, "loading the model", 0);
-    return name_checkpoint(run, failure) && check_files(run, failure) &&
-           cli_setup_context(&run->setup, &s->common, failure) &&
+    run->epochs = (cli_epochs){.settings = s,
+                               .trainee = &run->trainee,
+                               .progress = &run->progress,
+                               .first_rank = run->ranks.rank == 0};
+    return cli_epochs_open(&run->epochs, failure) && name_checkpoint(run, failure) &&
+           check_files(run, failure) && cli_setup_context(&run->setup, &s->common, failure) &&
            cli_setup_model(&run->setup, s->common.arguments.items[0], failure) &&
-           look_at_model(run, failure) && open_data(run, failure) && settle_loss(run, failure) &&
+           settle_pictures(run, failure) && look_at_model(run, failure) &&
+           open_data(run, failure) && replace_head(run, failure) && settle_loss(run, failure) &&
            check_augment(run, failure) && form_batches(run, failure) && count_steps(run, failure) &&
            cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, &run->ranks,
                             failure) &&
-           cli_train_identify(run, failure) && resume(run, failure);
+           cli_train_identify(run, failure) && resume(run, failure) && set_facts(run, failure);
 }
 
 void cli_train_close(cli_train_run *run)
@@ -318,7 +398,10 @@ void cli_train_close(cli_train_run *run)
     cli_trainee_close(&run->trainee);
     cli_dataset_close(&run->validation);
     cli_dataset_close(&run->data);
+    cli_setup_close_model(&run->setup);
+    rynd_memory_free(run->setup.context, run->new_head);
     cli_setup_close(&run->setup);
+    cli_epochs_close(&run->epochs);
     free(run->checkpoint);
     free(run->identity);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses over steps: of training the mean of each stretch with the smallest and the largest around
- * it, of validation every one. */
+/* Losses and accuracies over steps: of training the mean of each stretch with the smallest and the
+ * largest around it, of validation every one. */
 #include "output_file.h"
 #include "plot.h"
 #include "train_log.h"
@@ -12,61 +12,95 @@
 /* As many points as the plot is wide have room for. */
 enum { STRETCHES = 150 };
 
-static cli_plot_point point_of(const cli_loss_point *losses, size_t count, size_t group)
+/* A curve's number at a point, as it is drawn. */
+typedef double (*value_function)(const cli_curve_point *point);
+
+static double loss_of(const cli_curve_point *point)
 {
-    cli_plot_point p = {.low = losses[0].loss, .high = losses[0].loss, .group = group};
+    return point->loss;
+}
+
+static double percent_of(const cli_curve_point *point)
+{
+    return point->accuracy < 0 ? NAN : 100 * point->accuracy;
+}
+
+static cli_plot_point point_of(const cli_curve_point *curve, size_t count, value_function value,
+                               size_t group)
+{
+    cli_plot_point p = {.low = value(&curve[0]), .high = value(&curve[0]), .group = group};
     for (size_t i = 0; i < count; i++) {
-        p.x += losses[i].step / (double)count;
-        p.y += losses[i].loss / (double)count;
-        p.low = fmin(p.low, losses[i].loss);
-        p.high = fmax(p.high, losses[i].loss);
+        const double v = value(&curve[i]);
+        p.x += curve[i].step / (double)count;
+        p.y += v / (double)count;
+        p.low = fmin(p.low, v);
+        p.high = fmax(p.high, v);
     }
-    snprintf(p.note, sizeof p.note, "step %.0f: %.6g", losses[count - 1].step, p.y);
+    snprintf(p.note, sizeof p.note, "step %.0f: %.6g", curve[count - 1].step, p.y);
     return p;
 }
 
-/* At most STRETCHES points of finite losses. */
-static size_t gather(const cli_losses *losses, size_t group, cli_plot_point *points)
+/* At most STRETCHES points of finite values. */
+static size_t gather(const cli_curve *curve, value_function value, size_t group,
+                     cli_plot_point *points)
 {
     size_t count = 0;
-    const size_t stretches = losses->count < STRETCHES ? losses->count : STRETCHES;
+    const size_t stretches = curve->count < STRETCHES ? curve->count : STRETCHES;
     for (size_t i = 0; i < stretches; i++) {
-        const size_t from = losses->count * i / stretches, to = losses->count * (i + 1) / stretches;
-        points[count] = point_of(losses->points + from, to - from, group);
+        const size_t from = curve->count * i / stretches, to = curve->count * (i + 1) / stretches;
+        points[count] = point_of(curve->points + from, to - from, value, group);
         count += isfinite(points[count].y) != 0;
     }
     return count;
 }
 
+static const char *const groups[] = {"training", "validation"};
+
+/* The lines of training and validation, and the points that they have room for. */
+typedef struct panel {
+    cli_plot_point points[2 * STRETCHES];
+    cli_plot_line lines[2];
+    cli_plot plot;
+} panel;
+
+static void fill(panel *p, const cli_train_log *log, value_function value)
+{
+    const size_t training = gather(&log->training, value, 0, p->points),
+                 validation = gather(&log->validation, value, 1, p->points + STRETCHES);
+    p->lines[0] = (cli_plot_line){.name = "", .points = p->points, .count = training, .band = true};
+    p->lines[1] = (cli_plot_line){.name = "", .points = p->points + STRETCHES, .count = validation};
+    p->plot = (cli_plot){.title = "",
+                         .subtitle = "",
+                         .x_label = "step",
+                         .lines = p->lines,
+                         .line_count = validation ? 2 : 1,
+                         .groups = groups,
+                         .group_count = validation ? 2 : 1};
+}
+
 bool cli_train_plot(const cli_train_log *log, const char *title, const char *loss, const char *path,
                     cli_failure *failure)
 {
-    static const char *const groups[] = {"training", "validation"};
-    cli_plot_point *points = calloc((size_t)2 * STRETCHES, sizeof *points);
-    if (!points) {
+    panel *panels = calloc(2, sizeof *panels);
+    if (!panels) {
         return cli_fail_memory(failure);
     }
-    const size_t training = gather(&log->training, 0, points),
-                 validation = gather(&log->validation, 1, points + STRETCHES);
-    const cli_plot_line lines[] = {
-        {.name = "", .points = points, .count = training, .band = true},
-        {.name = "", .points = points + STRETCHES, .count = validation},
-    };
     char label[128], subtitle[128];
+    fill(&panels[0], log, loss_of);
+    fill(&panels[1], log, percent_of);
     snprintf(label, sizeof label, "loss (%s)", loss);
     snprintf(subtitle, sizeof subtitle, "%zu steps%s", log->training.count,
-             training < log->training.count ? ", averaged over intervals" : "");
-    const cli_plot plot = {.title = title,
-                           .subtitle = subtitle,
-                           .x_label = "step",
-                           .y_label = label,
-                           .lines = lines,
-                           .line_count = validation ? 2 : 1,
-                           .groups = groups,
-                           .group_count = validation ? 2 : 1};
+             panels[0].lines[0].count < log->training.count ? ", averaged over intervals" : "");
+    panels[0].plot.title = title;
+    panels[0].plot.subtitle = subtitle;
+    panels[0].plot.y_label = label;
+    panels[1].plot.y_label = "samples right (%)";
+    panels[1].plot.y_linear = true;
+    const bool classes = panels[1].lines[0].count > 0;
+    const cli_plot plots[] = {panels[0].plot, panels[1].plot};
     size_t size = 0;
-    char *text = cli_plot_draw(&plot, &size);
-    free(points);
+    char *text = cli_plot_draw(plots, classes ? 2 : 1, &size);
+    free(panels);
     const bool done = text ? cli_file_write(path, text, size, failure) : cli_fail_memory(failure);
     free(text);
     return done;

@@ -161,6 +161,23 @@ static void print_validation(const cli_train_run *run)
     printf(", %zu samples\n", score->samples);
 }
 
+static void print_models(const cli_train_run *run)
+{
+    const cli_epochs *e = &run->epochs;
+    const cli_log_validation *b = &e->best;
+    if (run->settings->output && e->last_too) {
+        cli_line(stdout, "model       %s", run->settings->output);
+    }
+    if (e->best_path && b->samples) {
+        char right[32] = "";
+        if (b->accuracy >= 0) {
+            snprintf(right, sizeof right, ", %.2f%% right", 100 * b->accuracy);
+        }
+        cli_line(stdout, "best        %s: epoch %" PRIu64 ", validation loss %.6g%s", e->best_path,
+                 b->epoch + 1, b->loss, right);
+    }
+}
+
 static void print_result(const cli_train_run *run)
 {
     const cli_train_settings *s = run->settings;
@@ -172,6 +189,9 @@ static void print_result(const cli_train_run *run)
     if (run->ranks.ranks > 1) {
         printf("ranks       %d\n", run->ranks.ranks);
     }
+    if (run->epochs.stopped) {
+        printf("stopped     no better validation in %" PRId64 " epochs\n", s->patience);
+    }
     printf("loss        %.9g\n", run->loss);
     print_validation(run);
     printf("time        %s, %.0f samples per second; peak memory %s\n",
@@ -181,9 +201,7 @@ static void print_result(const cli_train_run *run)
         printf("skipped     %zu samples that could not be read\n",
                run->broken + run->validation_broken);
     }
-    if (s->output) {
-        cli_line(stdout, "model       %s", s->output);
-    }
+    print_models(run);
     if (run->checkpoint) {
         cli_line(stdout, "checkpoint  %s%s", run->checkpoint,
                  run->interrupted ? " (continue with --resume)" : "");
@@ -201,6 +219,21 @@ static void add_validation(cJSON *result, const cli_score *score)
     cli_json_number(validation, "accuracy",
                     score->classes ? score->right / (double)score->samples : NAN);
     cli_json_number(validation, "samples", (double)score->samples);
+}
+
+static void add_best(cJSON *result, const cli_epochs *epochs)
+{
+    const cli_log_validation *b = &epochs->best;
+    if (b->samples == 0) {
+        cJSON_AddNullToObject(result, "best");
+        return;
+    }
+    cJSON *best = cJSON_AddObjectToObject(result, "best");
+    cli_json_text(best, "output", epochs->best_path);
+    cli_json_number(best, "epoch", (double)b->epoch);
+    cli_json_number(best, "step", (double)b->step);
+    cli_json_number(best, "loss", b->loss);
+    cli_json_number(best, "accuracy", b->accuracy >= 0 ? b->accuracy : NAN);
 }
 
 bool cli_train_print_result(const cli_train_run *run, cli_failure *failure)
@@ -222,7 +255,9 @@ bool cli_train_print_result(const cli_train_run *run, cli_failure *failure)
     cli_json_number(result, "peak_memory", cli_peak_memory());
     cli_json_number(result, "skipped", (double)(run->broken + run->validation_broken));
     cJSON_AddBoolToObject(result, "interrupted", run->interrupted);
+    cJSON_AddBoolToObject(result, "stopped", run->epochs.stopped);
     cli_json_text(result, "output", run->settings->output);
+    add_best(result, &run->epochs);
     cli_json_text(result, "checkpoint", run->checkpoint);
     return cli_json_print(document, failure);
 }

@@ -41,16 +41,22 @@ static bool write_checkpoint(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
     cli_checkpoint checkpoint = {.step = run->step};
+    char best[CLI_EPOCHS_WORDS];
     if (run->ranks.rank != 0) {
         return true; /* all have the same weights */
     }
-    if (s->output && !cli_trainee_save(&run->trainee, s->output, failure)) {
+    if (s->output && run->epochs.last_too && !cli_trainee_save(&run->trainee, s->output, failure)) {
         return false;
     }
     if (!run->checkpoint) {
         return true;
     }
-    checkpoint.settings = strdup(run->identity);
+    cli_epochs_write(&run->epochs, best);
+    const size_t room = strlen(run->identity) + sizeof best;
+    checkpoint.settings = malloc(room);
+    if (checkpoint.settings) {
+        snprintf(checkpoint.settings, room, "%s%s", run->identity, best);
+    }
     const bool done = checkpoint.settings
                           ? cli_trainee_states(&run->trainee, &checkpoint, failure) &&
                                 cli_checkpoint_write(run->checkpoint, &checkpoint, failure)
@@ -132,7 +138,8 @@ static bool validate(cli_train_run *run, cli_failure *failure)
         .accuracy = score.classes ? score.right / samples : -1,
         .seconds = cli_now() - run->begin,
     };
-    return cli_train_log_validation(&run->log, &row, failure);
+    return cli_train_log_validation(&run->log, &row, failure) &&
+           cli_epochs_judge(&run->epochs, &row, failure);
 }
 
 /* The part of a step's samples whose largest output is their class; and whether anybody wants the
@@ -201,6 +208,7 @@ static bool learn(cli_train_run *run, cli_loader *loader, double rate, cli_score
         cli_loader_give(loader);
     }
     run->loss = sum / (double)run->accumulate;
+    cli_epochs_add(&run->epochs, run->loss);
     return true;
 }
 
@@ -226,16 +234,31 @@ static bool one_step(cli_train_run *run, cli_loader *loader, cli_failure *failur
     return good;
 }
 
+static void tell(cli_train_run *run, bool epoch)
+{
+    const double now = cli_now(), spent = now - run->begin;
+    const double samples = (double)(run->step - run->begin_step) * cli_train_samples(run);
+    const cli_epoch_place place = {.step = run->step,
+                                   .steps = run->steps,
+                                   .per_epoch = run->per_epoch,
+                                   .end = epoch,
+                                   .validated = epoch && run->validation.kind,
+                                   .speed = spent > 0 ? samples / spent : 0,
+                                   .now = now};
+    cli_epochs_say(&run->epochs, &place);
+}
+
 /* What is due behind a step: validation, checkpoint, plot. */
 static bool between(cli_train_run *run, cli_failure *failure)
 {
     const uint64_t every = run->settings->every ? (uint64_t)run->settings->every : run->per_epoch;
-    const bool last = run->step == run->steps;
-    const bool epoch = run->step % run->per_epoch == 0 || last;
+    const bool end = run->step == run->steps;
+    const bool epoch = run->step % run->per_epoch == 0 || end;
     if (epoch && run->validation.kind && !validate(run, failure)) {
         return false;
     }
-    if (!(run->step % every == 0 || last)) {
+    tell(run, epoch);
+    if (!(run->step % every == 0 || end || run->epochs.stopped)) {
         return true;
     }
     if (!write_checkpoint(run, failure)) {
@@ -247,11 +270,14 @@ static bool between(cli_train_run *run, cli_failure *failure)
 
 static bool all_steps(cli_train_run *run, cli_loader *loader, cli_failure *failure)
 {
-    run->begin = run->shown = cli_now();
+    run->begin = run->shown = run->epochs.said = cli_now();
     run->begin_step = run->step;
     while (run->step < run->steps) {
         if (!one_step(run, loader, failure) || !between(run, failure)) {
             return false;
+        }
+        if (run->epochs.stopped) {
+            break;
         }
         if (run->ending) {
             run->interrupted = run->step < run->steps;
@@ -324,7 +350,10 @@ static bool train(cli_train_run *run, cli_failure *failure)
         done = false;
     }
     cli_loader_stop(loader);
-    log_end(run, !done ? "failed" : run->interrupted ? "interrupted" : "done");
+    log_end(run, !done                 ? "failed"
+                 : run->interrupted    ? "interrupted"
+                 : run->epochs.stopped ? "patience"
+                                       : "done");
     return done;
 }
 

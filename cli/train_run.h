@@ -5,6 +5,7 @@
 #define CLI_TRAIN_RUN_H
 
 #include "progress.h"
+#include "train_epoch.h"
 #include "train_loader.h"
 #include "train_log.h"
 #include "train_model.h"
@@ -13,6 +14,8 @@ typedef struct cli_train_run {
     const cli_train_settings *settings;
     cli_ranks ranks;
     cli_setup setup;
+    void *new_head;            /* memory of the model with a new last layer; NULL: there is none */
+    cli_preprocess preprocess; /* settled: options, or the model's metadata */
     /* the model's, and what the loss is of */
     rynd_value_info inputs[CLI_TRAIN_INPUTS], output;
     size_t input_count, output_index;
@@ -37,6 +40,7 @@ typedef struct cli_train_run {
     double seconds;                   /* time of all steps and of the work between them */
     bool saved, interrupted;          /* a checkpoint was written; somebody ended it */
     bool ending;                      /* a rank was asked to end */
+    cli_epochs epochs;
 } cli_train_run;
 
 /* Opens model, data and trainer; nothing has run then. */

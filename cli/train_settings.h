@@ -19,10 +19,11 @@ typedef struct cli_train_settings {
     int64_t accumulate; /* batches of a step; 0: not given */
     const char *memory_limit;
     cli_list freeze, train_only;
-    int64_t train_last; /* layers; 0: not given */
+    int64_t train_last;   /* layers; 0: not given */
+    const char *new_head; /* classes, or auto; NULL: not given */
     cli_schedule schedule;
     /* how long */
-    int64_t epochs, steps; /* 0: not given */
+    int64_t epochs, steps, patience; /* 0: not given */
     int64_t seed;
     bool ordered; /* --no-shuffle */
     /* pictures */
@@ -30,6 +31,7 @@ typedef struct cli_train_settings {
     cli_augment augment;
     /* files */
     const char *output, *checkpoint, *resume, *log, *plot;
+    int keep;        /* 1 + index into CLI_KEEPS; 0: not given */
     int64_t every;   /* steps between checkpoints; 0: an epoch */
     bool other_bits; /* a checkpoint of other options will do */
     bool dry_run;

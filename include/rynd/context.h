@@ -53,10 +53,10 @@ typedef struct rynd_context_options {
     void *parallel_for_user;
     rynd_log_function log; /**< NULL: silent */
     void *log_user;
-    /** Machine file to plan for, also of another machine (<rynd/machine.h>). NULL: RYND_PROFILE,
+    /** Machine file to plan for, also of another machine (<rynd/machine.h>). NULL: RYND_MACHINE,
      * the file kept for this machine, or built-in rates. With a file, plans and operators for a
      * missing device can be made and inspected, but not run. */
-    const char *profile;
+    const char *machine;
     /** File of measured kernel times (<rynd/wisdom.h>), or "off". NULL: RYND_WISDOM, or
      * rynd/wisdom.db under XDG_CACHE_HOME or HOME/.cache. */
     const char *wisdom;
@@ -89,7 +89,7 @@ typedef struct rynd_device_info {
     const char *isa;    /**< "avx512"; "" for a GPU */
     unsigned threads;
     unsigned cores;          /**< cores that the process may use */
-    const char *profile;     /**< machine file that plans are made for; NULL: built-in rates */
+    const char *machine;     /**< machine file that plans are made for; NULL: built-in rates */
     const char *fingerprint; /**< this machine's name in wisdom records */
     const char *wisdom;      /**< file of measured times; NULL: none */
     int frozen;              /**< 1: the wisdom was read once and is never written */

@@ -148,10 +148,10 @@ RYND_API rynd_status rynd_context_get_calibrated(const rynd_context *context, si
 
 /** Keeps a measured machine for later contexts on the same kind of machine: a processor with equal
  * vendor, family, model, instruction set and cores, or a device with equal name and units. Writes
- * the file that RYND_PROFILE names, or one in rynd/ under XDG_CACHE_HOME or HOME/.cache. *path
+ * the file that RYND_MACHINE names, or one in rynd/ under XDG_CACHE_HOME or HOME/.cache. *path
  * (optional) receives its name, which lives as long as the context. One thread at a time. Fails
  * with IO, and with ARGUMENT if the machine was disturbed, the threads were fewer than the cores, a
- * rate is no number, or RYND_PROFILE is "off". */
+ * rate is no number, or RYND_MACHINE is "off". */
 RYND_API rynd_status rynd_context_keep_machine(rynd_context *context, const rynd_machine *machine,
                                                const char **path);
 

@@ -61,6 +61,22 @@ RYND_API rynd_status rynd_model_save_memory(const rynd_model *model,
                                             const rynd_named_tensor *tensors, size_t count,
                                             void **data, size_t *size);
 
+/** Writes the model's file with another last layer, to be trained on other classes: the last product
+ * before the first output (Gemm, MatMul, or Conv with one group) gets random weights for `classes`
+ * outputs, its bias becomes 0, and the output's declared dims change. Softmax, Sigmoid, Relu,
+ * Flatten, Reshape, Squeeze, Identity, Dropout, average pools, ReduceMean and an Add of a bias may
+ * come after the product. Weights are uniform from -1/sqrt(fan-in) to 1/sqrt(fan-in), as PyTorch's
+ * layers begin; the same seed and sizes give the same weights.
+ *
+ * The file is written as by rynd_model_save. Fails with ARGUMENT (classes below 1), UNSUPPORTED
+ * (naming the node that is in the way), IO, OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_model_save_new_head(const rynd_model *model, int64_t classes,
+                                              uint64_t seed, const char *path);
+
+/** Like rynd_model_save_new_head, into new memory, which the caller frees by rynd_memory_free. */
+RYND_API rynd_status rynd_model_save_new_head_memory(const rynd_model *model, int64_t classes,
+                                                     uint64_t seed, void **data, size_t *size);
+
 /** Options of rynd_model_create_part. */
 typedef struct rynd_part_options {
     size_t size;
@@ -124,6 +140,27 @@ typedef struct rynd_model_info {
 
 /** Describes a model. */
 RYND_API rynd_status rynd_model_get_info(const rynd_model *model, rynd_model_info *info);
+
+/** An entry of a model's metadata: ModelProto.metadata_props of the ONNX file. */
+typedef struct rynd_metadata {
+    size_t size;
+    const char *key, *value; /**< UTF-8; valid until the model's metadata changes */
+} rynd_metadata;
+
+/** Number of entries. A part of a model has none. */
+RYND_API size_t rynd_model_metadata_count(const rynd_model *model);
+
+/** Describes an entry by its index, in the file's order. */
+RYND_API rynd_status rynd_model_get_metadata(const rynd_model *model, size_t index,
+                                             rynd_metadata *metadata);
+
+/** Returns the value of a key, or NULL if the model has no such key. */
+RYND_API const char *rynd_model_find_metadata(const rynd_model *model, const char *key);
+
+/** Sets the value of a key for files that are written later (rynd_model_save, rynd_trainer_save).
+ * value NULL removes the key. Texts are copied. Not while another thread uses the model's metadata
+ * or saves it. Fails with OUT_OF_MEMORY. */
+RYND_API rynd_status rynd_model_set_metadata(rynd_model *model, const char *key, const char *value);
 
 /** Bytes of weights that a model's plans share. */
 typedef struct rynd_weights {

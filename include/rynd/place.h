@@ -17,7 +17,7 @@ extern "C" {
 typedef struct rynd_fleet rynd_fleet;
 
 /** Reads devices and links from a text file, and makes a context for each device; the caller
- * destroys the fleet. `options` apply to these contexts, except device, threads and profile, which
+ * destroys the fleet. `options` apply to these contexts, except device, threads and machine, which
  * the file sets. NULL: all defaults. Fails with IO, FORMAT (naming file and line), and as
  * rynd_context_create does (naming the device's line). */
 RYND_API rynd_status rynd_fleet_load(const char *path, const rynd_context_options *options,
@@ -31,7 +31,7 @@ typedef struct rynd_fleet_device {
     size_t size;
     const char *name;      /**< its name in the file */
     const char *device;    /**< "cpu", "opencl:0", as rynd_context_options.device */
-    const char *profile;   /**< its machine file; NULL: the device is here, and can run its parts */
+    const char *machine;   /**< its machine file; NULL: the device is here, and can run its parts */
     unsigned threads;      /**< 0: all */
     double memory;         /**< limit in bytes; 0: none */
     double watts;          /**< power while computing; 0: unknown */

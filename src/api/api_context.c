@@ -82,8 +82,8 @@ static rynd_status create(const rynd_context_options *options, rynd_context *con
     RY_TRY(choose_threads(options, &threads, error));
     RY_TRY(ry_threads_create(&context->allocator, threads, options->parallel_for,
                              options->parallel_for_user, &context->threads, error));
-    RY_TRY(ry_api_open_device(context, options->device, options->profile != NULL, isa, error));
-    RY_TRY(ry_api_load_machine(context, options->profile, error));
+    RY_TRY(ry_api_open_device(context, options->device, options->machine != NULL, isa, error));
+    RY_TRY(ry_api_load_machine(context, options->machine, error));
     const bool own = threads && context->device == context->host;
     context->predicted_threads = own                      ? threads
                                  : context->machine.cores ? context->machine.cores
@@ -167,7 +167,7 @@ rynd_status rynd_context_get_info(const rynd_context *context, rynd_device_info 
         .isa = context->machine.isa,
         .threads = ry_threads_count(context->threads),
         .cores = cpu.cores,
-        .profile = context->machine_path[0] ? context->machine_path : NULL,
+        .machine = context->machine_path[0] ? context->machine_path : NULL,
         .fingerprint = context->fingerprint,
         .wisdom = context->wisdom ? context->wisdom_path : NULL,
         .frozen = context->frozen,

@@ -73,11 +73,11 @@ static bool parse(const char *text, size_t *kind, unsigned *index)
 }
 
 /* A device whose driver is not here can be planned for, if a file tells its machine. */
-static rynd_status open_kind(rynd_context *context, size_t kind, unsigned index, bool profile,
+static rynd_status open_kind(rynd_context *context, size_t kind, unsigned index, bool machine,
                              ry_error *error)
 {
     const rynd_status status = kinds[kind].open(context, index, error);
-    if (!profile || kind == 0 || (status != RYND_ERROR_DEVICE && status != RYND_ERROR_NOT_FOUND)) {
+    if (!machine || kind == 0 || (status != RYND_ERROR_DEVICE && status != RYND_ERROR_NOT_FOUND)) {
         return status;
     }
     ry_error why = *error;
@@ -85,7 +85,7 @@ static rynd_status open_kind(rynd_context *context, size_t kind, unsigned index,
                                   &context->device, error);
 }
 
-rynd_status ry_api_open_device(rynd_context *context, const char *name, bool profile, ry_isa isa,
+rynd_status ry_api_open_device(rynd_context *context, const char *name, bool machine, ry_isa isa,
                                ry_error *error)
 {
     const char *given = name ? name : getenv("RYND_DEVICE");
@@ -100,7 +100,7 @@ rynd_status ry_api_open_device(rynd_context *context, const char *name, bool pro
     }
     RY_TRY(ry_cpu_device_create(&context->allocator, context->threads, isa, &context->host, error));
     context->device_index = index;
-    return open_kind(context, kind, index, profile, error);
+    return open_kind(context, kind, index, machine, error);
 }
 
 /* Counts devices of a kind; 0 if its driver is not installed. */

@@ -18,7 +18,7 @@ static rynd_status open_device(rynd_fleet *fleet, size_t index, const char *path
     own.size = sizeof own;
     own.device = d->kind;
     own.threads = d->threads ? d->threads : options->threads;
-    own.profile = d->profile ? d->profile : options->profile;
+    own.machine = d->machine ? d->machine : options->machine;
     const rynd_status status = rynd_context_create(&own, &fleet->context[index]);
     return status == RYND_OK ? RYND_OK
                              : ry_fail(error, status, "%s: line %d: device '%s': %s", path, d->line,
@@ -100,7 +100,7 @@ rynd_status rynd_fleet_get_device(const rynd_fleet *fleet, size_t index, rynd_fl
         const ry_fleet_device *d = &fleet->list.device[index];
         const rynd_fleet_device all = {.name = d->name,
                                        .device = d->kind,
-                                       .profile = d->profile,
+                                       .machine = d->machine,
                                        .threads = d->threads,
                                        .memory = d->memory == INFINITY ? 0 : d->memory,
                                        .watts = d->watts,

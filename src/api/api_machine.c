@@ -28,7 +28,7 @@ static rynd_status read_given(const char *given, bool beside, ry_machine *machin
 }
 
 /* Loads a machine file. The caller's file may describe any machine; the kept file and
- * RYND_PROFILE's only this one, since several machines may share a home. */
+ * RYND_MACHINE's only this one, since several machines may share a home. */
 static rynd_status load_given(rynd_context *context, const char *given, const ry_machine *here,
                               ry_error *error)
 {
@@ -183,7 +183,7 @@ static rynd_status keep(rynd_context *context, const ry_machine *machine, ry_err
                  : ry_machine_path(&cpu, (ry_isa)context->device->isa, path))) {
         return ry_fail(
             error, RYND_ERROR_ARGUMENT,
-            "there is no place for the machine's file: RYND_PROFILE is off, or HOME is not set");
+            "there is no place for the machine's file: RYND_MACHINE is off, or HOME is not set");
     }
     RY_TRY(ry_machine_write(machine, path, error));
     memcpy(context->kept_path, path, sizeof path);

@@ -121,7 +121,7 @@ static rynd_status fill_entry(rynd_placement *placement, const ry_placed_network
     return status;
 }
 
-static bool same_profile(const char *a, const char *b)
+static bool same_machine(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -133,7 +133,7 @@ static size_t first_like(const ry_fleet *fleet, size_t device)
     for (size_t d = 0; d < device; d++) {
         const ry_fleet_device *other = &fleet->device[d];
         if (strcmp(own->kind, other->kind) == 0 && own->threads == other->threads &&
-            same_profile(own->profile, other->profile)) {
+            same_machine(own->machine, other->machine)) {
             return d;
         }
     }

@@ -30,10 +30,10 @@ static void plain(const char *text, char *to, size_t size)
     to[i] = 0;
 }
 
-/* RYND_PROFILE, or `name` in the folder for what is kept. */
+/* RYND_MACHINE, or `name` in the folder for what is kept. */
 static bool find_path(const char *name, char path[RY_MACHINE_PATH])
 {
-    const char *own = getenv("RYND_PROFILE"), *cache = getenv("XDG_CACHE_HOME"),
+    const char *own = getenv("RYND_MACHINE"), *cache = getenv("XDG_CACHE_HOME"),
                *home = getenv("HOME");
     int length = -1;
     path[0] = 0;

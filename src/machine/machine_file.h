@@ -13,8 +13,8 @@
 
 enum { RY_MACHINE_PATH = 1024 };
 
-/* Where the file of this machine is: RYND_PROFILE, or in rynd/ under XDG_CACHE_HOME or HOME/.cache.
- * false: nowhere, as with RYND_PROFILE=off; path is "" then. */
+/* Where the file of this machine is: RYND_MACHINE, or in rynd/ under XDG_CACHE_HOME or HOME/.cache.
+ * false: nowhere, as with RYND_MACHINE=off; path is "" then. */
 bool ry_machine_path(const ry_cpu_info *cpu, ry_isa isa, char path[RY_MACHINE_PATH]);
 
 /* The same of a device beside the CPU, by its name and compute units. */

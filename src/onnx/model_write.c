@@ -7,6 +7,7 @@
 #include "graph/graph_names.h"
 #include "graph/own_vector.h"
 #include "onnx/data_write.h"
+#include "onnx/metadata.h"
 #include "onnx/onnx.h"
 #include "onnx/proto.h"
 #include "onnx/wire.h"
@@ -85,7 +86,8 @@ static rynd_status write_message(writer *w, const inner *table, ry_slice bytes, 
     bool bad = false;
     while (ry_wire_next(&bytes, &field, &bad)) {
         const inner *in = find_inner(table, &field);
-        bool dropped = false;
+        bool dropped = table == in_model && field.number == RY_ONNX_METADATA_FIELD &&
+                       w->model->metadata_changed;
         if (in && named && in->write == write_node) {
             RY_TRY(is_replaced_copy(w, field.bytes, &dropped));
         }
@@ -451,6 +453,9 @@ static rynd_status write_all(writer *w, const ry_onnx_model *model, size_t count
         RY_TRY(check_replacement(w, i));
     }
     RY_TRY(write_message(w, in_model, w->reader.source.bytes, true));
+    if (model->metadata_changed) {
+        ry_onnx_metadata_write(model, w->to.out);
+    }
     for (size_t i = 0; i < count; i++) {
         if (!w->found[i]) {
             return ry_fail(w->reader.error, RYND_ERROR_NOT_FOUND,

@@ -23,6 +23,11 @@ typedef struct ry_net_constant {
     ry_tensor tensor; /* row-major */
 } ry_net_constant;
 
+/* In the first output's declaration, dims behind the first of size `before` get size `now`. */
+typedef struct ry_net_resized {
+    int64_t before, now; /* 0: none */
+} ry_net_resized;
+
 /* Everything is in the arena, except constants' data, which may be the model's. */
 typedef struct ry_net {
     const ry_onnx_model *model; /* outlives the net */
@@ -35,6 +40,7 @@ typedef struct ry_net {
     size_t constant_count, constant_capacity;
     ry_names constant_names;
     bool retyped; /* values have other types: the file's declarations of inner ones are dropped */
+    ry_net_resized resized;
 } ry_net;
 
 /* Reads the nodes of a model's file. UNSUPPORTED: the model has no file (a part), or functions. */

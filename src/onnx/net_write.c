@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a model's file with the nodes and constants of a net. */
 #include "onnx/data_write.h"
+#include "onnx/metadata.h"
 #include "onnx/net.h"
 #include "onnx/wire.h"
 
@@ -143,14 +144,16 @@ enum {
     GRAPH_NODE = 1,
     GRAPH_INITIALIZER = 5,
     GRAPH_INPUT = 11,
+    GRAPH_OUTPUT = 12,
     GRAPH_VALUE_INFO = 13,
     GRAPH_ANNOTATION = 14
 };
 
+enum { VALUE_NAME = 1 }; /* a field of ValueInfoProto */
+
 /* Inputs that are initializers are constants to rynd, and must be to others. */
 static rynd_status put_input(writer *w, const ry_wire_field *field)
 {
-    enum { VALUE_NAME = 1 };
     const char *name;
     RY_TRY(text_field(w, field->bytes, VALUE_NAME, &name));
     const ry_value *value = ry_net_value(w->net, name);
@@ -158,6 +161,56 @@ static rynd_status put_input(writer *w, const ry_wire_field *field)
         ry_wire_put(w->to.out, field->whole.data, field->whole.size);
     }
     return RYND_OK;
+}
+
+/* From a ValueInfoProto to the numbers of its dims: type, tensor_type, shape, dim, dim_value. */
+static const unsigned to_dim[] = {2, 1, 2, 1, 1};
+enum { SHAPE_LEVEL = 3, DIM_LEVEL = 4 };
+
+static rynd_status put_resized(writer *w, ry_slice bytes, unsigned level);
+
+/* A message as field `number`. */
+static rynd_status put_inside(writer *w, ry_slice bytes, unsigned number, unsigned level)
+{
+    ry_data_count count;
+    ry_data_count_begin(&w->to, &count);
+    const rynd_status status = put_resized(w, bytes, level);
+    if (status != RYND_OK) {
+        w->to.out = count.out;
+        return status;
+    }
+    return ry_data_count_end(&w->to, &count, number) ? put_resized(w, bytes, level) : RYND_OK;
+}
+
+static rynd_status put_resized(writer *w, ry_slice bytes, unsigned level)
+{
+    ry_wire_field field;
+    bool bad = false;
+    int index = 0; /* which dim */
+    while (ry_wire_next(&bytes, &field, &bad)) {
+        const bool on = field.number == to_dim[level];
+        const bool first = on && level == SHAPE_LEVEL && index++ == 0;
+        if (on && level == DIM_LEVEL && field.value == (uint64_t)w->net->resized.before) {
+            ry_wire_put_number(w->to.out, to_dim[level], (uint64_t)w->net->resized.now);
+        } else if (on && !first && level < DIM_LEVEL && field.wire == RY_WIRE_BYTES) {
+            RY_TRY(put_inside(w, field.bytes, to_dim[level], level + 1));
+        } else {
+            ry_wire_put(w->to.out, field.whole.data, field.whole.size);
+        }
+    }
+    return bad ? damaged(w) : RYND_OK;
+}
+
+static rynd_status put_output(writer *w, const ry_wire_field *field)
+{
+    const ry_graph *graph = w->net->model->graph;
+    const char *name;
+    RY_TRY(text_field(w, field->bytes, VALUE_NAME, &name));
+    if (!w->net->resized.now || strcmp(name, graph->values[graph->outputs[0]].name) != 0) {
+        ry_wire_put(w->to.out, field->whole.data, field->whole.size);
+        return RYND_OK;
+    }
+    return put_inside(w, field->bytes, GRAPH_OUTPUT, 0);
 }
 
 static rynd_status put_graph_field(writer *w, const ry_wire_field *field)
@@ -168,6 +221,7 @@ static rynd_status put_graph_field(writer *w, const ry_wire_field *field)
         case GRAPH_ANNOTATION: return RYND_OK;
         case GRAPH_INITIALIZER: return put_initializer(w, field);
         case GRAPH_INPUT: return put_input(w, field);
+        case GRAPH_OUTPUT: return put_output(w, field);
         case GRAPH_VALUE_INFO:
             if (w->net->retyped) {
                 return RYND_OK;
@@ -248,9 +302,13 @@ static rynd_status put_model(writer *w)
             }
         } else if (field.number == OPSET_IMPORT && field.wire == RY_WIRE_BYTES) {
             RY_TRY(put_opset(w, &field));
-        } else if (field.number != IR_VERSION) {
+        } else if (field.number != IR_VERSION &&
+                   !(field.number == RY_ONNX_METADATA_FIELD && w->net->model->metadata_changed)) {
             ry_wire_put(w->to.out, field.whole.data, field.whole.size);
         }
+    }
+    if (w->net->model->metadata_changed) {
+        ry_onnx_metadata_write(w->net->model, w->to.out);
     }
     return bad ? damaged(w) : RYND_OK;
 }

@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 
 struct ry_wire_out;
+typedef struct ry_onnx_metadata ry_onnx_metadata; /* onnx/metadata.h */
 
 typedef struct ry_onnx_model {
     ry_graph *graph; /* symbols unbound, shapes inferred as far as they go */
@@ -21,6 +22,8 @@ typedef struct ry_onnx_model {
     struct ry_mapping *mappings;       /* the file, and external data files */
     const struct ry_onnx_usage *usage; /* the file's operators */
     size_t usage_count;
+    ry_onnx_metadata *metadata; /* the first entry */
+    bool metadata_changed;      /* since the file was read */
 } ry_onnx_model;
 
 typedef struct ry_onnx_usage {

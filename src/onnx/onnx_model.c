@@ -2,6 +2,7 @@
 /* Loads a model: checks the file's content, then reads the header and the graph. */
 #include "onnx/onnx.h"
 
+#include "onnx/metadata.h"
 #include "onnx/model_graph.h"
 #include "onnx/operators.h"
 
@@ -123,6 +124,7 @@ static rynd_status load(ry_slice bytes, const char *folder, const ry_allocator *
                         .mappings = &model->mappings,
                         .error = error};
     rynd_status status = read_model(&reader, model);
+    status = status == RYND_OK ? ry_onnx_metadata_read(model, error) : status;
     ry_arena_free(&scratch);
     return status;
 }

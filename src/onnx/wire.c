@@ -19,7 +19,7 @@ static bool read_content(ry_slice *rest, ry_wire_field *field)
     uint64_t number;
     bool bad = false;
     switch (field->wire) {
-    case RY_WIRE_VARINT: return ry_packed_varint(rest, &number, &bad);
+    case RY_WIRE_VARINT: return ry_packed_varint(rest, &field->value, &bad);
     case RY_WIRE_64: return pass_over(rest, 8);
     case RY_WIRE_32: return pass_over(rest, 4);
     case RY_WIRE_BYTES:

@@ -13,6 +13,7 @@ typedef struct ry_wire_field {
     unsigned wire;
     ry_slice whole; /* with its tag */
     ry_slice bytes; /* the content of a RY_WIRE_BYTES */
+    uint64_t value; /* the content of a RY_WIRE_VARINT */
 } ry_wire_field;
 
 /* The next field of a message: false at its end, or where it is malformed (*bad, which must be

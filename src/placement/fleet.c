@@ -41,7 +41,7 @@ typedef struct key {
     bool whole;
 } key;
 
-/* In the order of a list of values; "" is the profile, which is text. */
+/* In the order of a list of values; "" is the machine, which is text. */
 enum { THREADS, MEMORY, WATTS, DEVICE_KEYS, BANDWIDTH = 0, LATENCY, LINK_KEYS };
 
 static const key device_keys[DEVICE_KEYS] = {
@@ -102,19 +102,19 @@ static size_t device_named(const ry_fleet *fleet, const char *name)
     return i;
 }
 
-/* A profile's name is looked for beside the list. */
+/* A machine's name is looked for beside the list. */
 static rynd_status take_profile(const reader *r, const char *name, ry_fleet_device *device)
 {
-    if (device->profile) {
-        return fail_line(r, "profile is given twice");
+    if (device->machine) {
+        return fail_line(r, "machine is given twice");
     }
     if (!*name) {
-        return fail_line(r, "profile takes the name of a file that `rynd devices --export` wrote");
+        return fail_line(r, "machine takes the name of a file that `rynd devices --export` wrote");
     }
     const char *slash = strrchr(r->path, '/');
     const int folder = *name == '/' || !slash ? 0 : (int)(slash + 1 - r->path);
-    device->profile = ry_arena_format(r->arena, "%.*s%s", folder, r->path, name);
-    return device->profile ? RYND_OK : ry_fail_memory(r->error);
+    device->machine = ry_arena_format(r->arena, "%.*s%s", folder, r->path, name);
+    return device->machine ? RYND_OK : ry_fail_memory(r->error);
 }
 
 static rynd_status add_device(const reader *r, char *const *words, size_t count)
@@ -144,8 +144,8 @@ static rynd_status add_device(const reader *r, char *const *words, size_t count)
         next++;
     }
     for (; next < count; next++) {
-        const bool profile = strncmp(words[next], "profile=", 8) == 0;
-        RY_TRY(profile ? take_profile(r, words[next] + 8, &d)
+        const bool machine = strncmp(words[next], "machine=", 8) == 0;
+        RY_TRY(machine ? take_profile(r, words[next] + 8, &d)
                        : read_key(r, device_keys, DEVICE_KEYS, words[next], values));
     }
     d.threads = isnan(values[THREADS]) ? 0 : (unsigned)values[THREADS];
@@ -227,7 +227,7 @@ static void settle_links(const reader *r)
     for (size_t a = 0; a < fleet->count; a++) {
         for (size_t b = 0; b < fleet->count; b++) {
             const size_t from = a * RY_FLEET_DEVICES + b, to = a * fleet->count + b;
-            const bool far = fleet->device[a].profile || fleet->device[b].profile;
+            const bool far = fleet->device[a].machine || fleet->device[b].machine;
             const bool stated = r->stated[from] != 0;
             fleet->bandwidth[to] = stated ? fleet->bandwidth[from]
                                    : far  ? RY_FLEET_FAR_BANDWIDTH

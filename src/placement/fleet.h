@@ -4,7 +4,7 @@
  *   # comment
  *   device small cpu threads=1 memory=2e9 watts=15
  *   device gpu opencl:0
- *   device server profile=server.txt threads=8
+ *   device server machine=server.txt threads=8
  *   link small server bandwidth=1.2e8 latency=1e-4
  *
  * The file is hostile input: what is wrong is told with file and line. */
@@ -19,7 +19,7 @@ enum { RY_FLEET_DEVICES = 32, RY_FLEET_NAME = 32 };
 typedef struct ry_fleet_device {
     char name[RY_FLEET_NAME];
     char kind[RY_FLEET_NAME]; /* as rynd_context_options.device takes it: "cpu", "opencl:1" */
-    const char *profile;      /* file of its machine, beside the list's; NULL: it is here */
+    const char *machine;      /* file of its machine, beside the list's; NULL: it is here */
     unsigned threads;         /* 0: all */
     double memory;            /* bytes; INFINITY: no limit is stated */
     double watts;             /* while it computes; 0: no meter */
@@ -44,7 +44,7 @@ typedef struct ry_fleet {
 /* Profiles' names go into the arena. Fails with IO (no such file), FORMAT, OUT_OF_MEMORY. */
 rynd_status ry_fleet_read(const char *path, ry_arena *arena, ry_fleet *fleet, ry_error *error);
 /* text: `length` bytes, which are changed, and room for one more. path: for messages, and where
- * profiles are. */
+ * machines are. */
 rynd_status ry_fleet_parse(const char *path, char *text, size_t length, ry_arena *arena,
                            ry_fleet *fleet, ry_error *error);
 

@@ -2,5 +2,5 @@
 """Without a profile of the machine, which would decide what is measured."""
 import os
 
-os.environ["RYND_PROFILE"] = "off"
+os.environ["RYND_MACHINE"] = "off"
 os.environ["RYND_WISDOM"] = "off"

@@ -87,7 +87,7 @@ def test_queues_have_the_time_only_where_it_is_asked_for(ran, narrow, tmp_path, 
 def test_check_refuses_a_kernel_that_fails(rynd, ran, narrow, tmp_path, monkeypatch):
     """The compiler refuses a name that softmax alone has."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("RYND_PROFILE")
+    monkeypatch.delenv("RYND_MACHINE")
     monkeypatch.setenv("RYND_OPENCL_OPTIONS", "-Dhighest=1")
     checked = rynd("devices", "--check", "--device", "opencl", "--json", timeout=1200)
     assert checked.code == 1 and "1 kernel is not right on opencl" in checked.err  # the driver tells of errors, too
@@ -112,7 +112,7 @@ def test_check_refuses_a_kernel_that_fails(rynd, ran, narrow, tmp_path, monkeypa
 def test_check_refuses_a_kernel_with_bad_results(rynd, ran, narrow, tmp_path, monkeypatch, finding):
     """The device changes softmax's first result: always, or the last bit in every other run."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("RYND_PROFILE")
+    monkeypatch.delenv("RYND_MACHINE")
     narrow(**{finding: 1})
     checked = rynd("devices", "--check", "--device", "opencl", "--json", timeout=1200)
     assert checked.code == 1 and "1 kernel is not right on opencl" in checked.err
@@ -186,10 +186,10 @@ def absent_cuda(monkeypatch, tmp_path):
 def test_a_device_that_is_not_here_is_predicted(ran, rynd, absent_cuda, small_net, tmp_path):
     for subject in ("conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 bias=1", SOFTMAX, str(small_net)):
         batch = [] if " " in subject else ["--batch", "2"]
-        (result,) = ran("predict", subject, *batch, "--device", "cuda", "--profile", absent_cuda, "--json").results
+        (result,) = ran("predict", subject, *batch, "--device", "cuda", "--machine", absent_cuda, "--json").results
         assert result["time"]["median"] > 0
     rynd("predict", SOFTMAX, "--device", "cuda").failed("no-libcuda.so")
-    rynd("bench", SOFTMAX, "--device", "cuda", "--profile", absent_cuda).failed("cuda", "not here", "no-libcuda.so")
+    rynd("bench", SOFTMAX, "--device", "cuda", "--machine", absent_cuda).failed("cuda", "not here", "no-libcuda.so")
     np.save(tmp_path / "x.npy", np.ones((1, 3, 8, 8), "float32"))
-    rynd("run", small_net, "-i", tmp_path / "x.npy", "--device", "cuda", "--profile", absent_cuda).failed("cuda", "not here")
-    rynd("devices", "--check", "--device", "cuda", "--profile", absent_cuda).failed("cuda", "not here")
+    rynd("run", small_net, "-i", tmp_path / "x.npy", "--device", "cuda", "--machine", absent_cuda).failed("cuda", "not here")
+    rynd("devices", "--check", "--device", "cuda", "--machine", absent_cuda).failed("cuda", "not here")

@@ -209,7 +209,7 @@ LEVELS = {"l1", "l2", "l3", "dram"}
 def test_devices_json(ran):
     device, *_ = ran("devices", "--json").results
     assert {"name", "isa", "cores", "peak", "bandwidth", "device", "threads", "caches", "architecture", "latency", "task", "region"} <= set(device)
-    assert device["device"] == "cpu" and device["cores"] >= 1 and device["origin"] == "built-in" and device["profile"] is None
+    assert device["device"] == "cpu" and device["cores"] >= 1 and device["origin"] == "built-in" and device["machine"] is None
     assert device["peak"]["f32"] >= device["peak_one_thread"]["f32"] > 1e8
     assert set(device["bandwidth"]) == set(device["bandwidth_one_thread"]) == set(device["latency"]) == LEVELS
     assert device["bandwidth"]["dram"] >= device["bandwidth_one_thread"]["dram"] > 1e7
@@ -218,7 +218,7 @@ def test_devices_json(ran):
 def test_devices_measured(ran, rynd, monkeypatch, tmp_path):
     """Whether it is kept depends on what else the machine does; what is shown is measured, and a file that is kept is read again."""
     path = tmp_path / "new" / "machine.txt"
-    monkeypatch.setenv("RYND_PROFILE", str(path))
+    monkeypatch.setenv("RYND_MACHINE", str(path))
     result = ran("devices", "--measure", "--json")
     (device,) = result.results
     assert device["origin"] == "measured"
@@ -227,11 +227,11 @@ def test_devices_measured(ran, rynd, monkeypatch, tmp_path):
     assert device["bandwidth"]["dram"] >= device["bandwidth_one_thread"]["dram"] > 1e7
     assert 0 < device["latency"]["l1"] < device["latency"]["dram"] < 1e-3 and device["region"] > 0
     if device["disturbance"] > 0.1:
-        assert device["profile"] is None and "not kept" in result.err and not path.exists()
+        assert device["machine"] is None and "not kept" in result.err and not path.exists()
     else:
-        assert device["profile"] == str(path) and [entry.name for entry in path.parent.iterdir()] == ["machine.txt"]
+        assert device["machine"] == str(path) and [entry.name for entry in path.parent.iterdir()] == ["machine.txt"]
         again, *_ = ran("devices", "--json").results
-        assert again["origin"] == "measured" and again["profile"] == str(path)
+        assert again["origin"] == "measured" and again["machine"] == str(path)
         assert abs(again["peak"]["f32"] - device["peak"]["f32"]) <= 1
 
 
@@ -243,7 +243,7 @@ def test_a_device_beside_the_cpu_measured(ran, rynd, monkeypatch, tmp_path):
     monkeypatch.setenv("LSAN_OPTIONS", f"suppressions={tmp_path / 'drivers'}:print_suppressions=0")
     (tmp_path / "drivers").write_text("leak:libstdc++\nleak:libpocl\nleak:libLLVM\n")
     path, cpu = tmp_path / "opencl.txt", exported(ran, tmp_path / "cpu.txt")
-    monkeypatch.setenv("RYND_PROFILE", str(path))
+    monkeypatch.setenv("RYND_MACHINE", str(path))
     (built_in,) = ran("devices", "--device", "opencl", "--json").results
     result = ran("devices", "--device", "opencl", "--measure", "--json")
     (device,) = result.results
@@ -251,16 +251,16 @@ def test_a_device_beside_the_cpu_measured(ran, rynd, monkeypatch, tmp_path):
     assert device["peak"]["f32"] >= device["peak_one_thread"]["f32"] > 1e8 and device["bandwidth"]["dram"] > 1e7
     assert 0 < device["latency"]["dram"] < 1e-3 and 0 < device["region"] < 1 and 0 < device["task"] < 1
     if device["disturbance"] > 0.1:
-        assert device["profile"] is None and "not kept" in result.err and not path.exists()
+        assert device["machine"] is None and "not kept" in result.err and not path.exists()
     else:
         (again,) = ran("devices", "--device", "opencl", "--json").results
-        assert again["origin"] == "measured" and again["profile"] == device["profile"] == str(path)
-    monkeypatch.setenv("RYND_PROFILE", "off")
+        assert again["origin"] == "measured" and again["machine"] == device["machine"] == str(path)
+    monkeypatch.setenv("RYND_MACHINE", "off")
     gpu = tmp_path / "gpu.txt"
     ran("devices", "--device", "opencl", "--export", gpu)
-    ran("plan", CONV, "--device", "opencl", "--profile", gpu)
-    rynd("plan", CONV, "--profile", gpu).failed(str(gpu), "of a GPU")
-    rynd("plan", CONV, "--device", "opencl", "--profile", cpu).failed(str(cpu), "of a CPU")
+    ran("plan", CONV, "--device", "opencl", "--machine", gpu)
+    rynd("plan", CONV, "--machine", gpu).failed(str(gpu), "of a GPU")
+    rynd("plan", CONV, "--device", "opencl", "--machine", cpu).failed(str(cpu), "of a CPU")
 
 
 def exported(ran, path, **changes):
@@ -276,14 +276,14 @@ def exported(ran, path, **changes):
 def test_machine_from_a_file(ran, rynd, monkeypatch, tmp_path):
     """Another machine's file is taken where it is asked for, and makes other plans; from the environment it is not."""
     slow = exported(ran, tmp_path / "slow.txt", cores="64", name="another one", f32="1000000000 64000000000")
-    device, *_ = ran("devices", "--json", "--profile", slow).results
+    device, *_ = ran("devices", "--json", "--machine", slow).results
     assert device["name"] == "another one" and device["cores"] == 64 and device["origin"] == "imported" and device["peak"]["f32"] == 64e9
-    reasons = [ran("plan", CONV, "--json", *more).results[0]["nodes"][0]["reason"] for more in ([], ["--profile", slow])]
+    reasons = [ran("plan", CONV, "--json", *more).results[0]["nodes"][0]["reason"] for more in ([], ["--machine", slow])]
     assert reasons[0] != reasons[1]
-    monkeypatch.setenv("RYND_PROFILE", str(slow))
+    monkeypatch.setenv("RYND_MACHINE", str(slow))
     result = ran("plan", CONV, "--json")
     assert f"{slow}: of another machine" in result.err and result.results[0]["nodes"][0]["reason"] == reasons[0]
-    rynd("plan", CONV, "--profile", tmp_path / "none.txt").failed("none.txt")
+    rynd("plan", CONV, "--machine", tmp_path / "none.txt").failed("none.txt")
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instruction sets of x86")
@@ -291,9 +291,9 @@ def test_machine_with_a_better_instruction_set(ran, rynd, monkeypatch, tmp_path)
     """Plans for it are made in plain C, whatever this machine has: they can be looked at, and are not run."""
     better = exported(ran, tmp_path / "better.txt", isa="amx", bf16="4000000000000 8000000000000")
     monkeypatch.setenv("RYND_ISA", "generic")
-    node = ran("plan", CONV, "--json", "--profile", better).results[0]["nodes"][0]
+    node = ran("plan", CONV, "--json", "--machine", better).results[0]["nodes"][0]
     assert node["kernel"].endswith(("_avx512", "_amx"))
-    rynd("bench", CONV, "--profile", better).failed("amx", "generic", "looked at only")
+    rynd("bench", CONV, "--machine", better).failed("amx", "generic", "looked at only")
     assert ran("plan", CONV, "--json").results[0]["nodes"][0]["kernel"].endswith("_generic")
 
 
@@ -301,19 +301,19 @@ def test_damaged_machines(ran, rynd, monkeypatch, tmp_path):
     """Nothing that a damaged disk left there is believed; by default that stops nothing, and is said."""
     path = exported(ran, tmp_path / "machine.txt")
     good = path.read_text()
-    monkeypatch.setenv("RYND_PROFILE", str(path))
+    monkeypatch.setenv("RYND_MACHINE", str(path))
     assert str(path) not in ran("plan", CONV).err
     for text in ["", "rynd machine 1\nvendor other\n", good.replace("end", ""), good.replace("f32 ", "f32 nan "), good.replace("machine 1", "machine 2"),
                  "\0" * 1000]:
         path.write_text(text)
         assert str(path) in ran("plan", CONV).err
-        rynd("plan", CONV, "--profile", path).failed(path)
+        rynd("plan", CONV, "--machine", path).failed(path)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder", "large"])
 def test_machine_that_is_no_small_file(ran, rynd, monkeypatch, tmp_path, kind):
     path = tmp_path / "profile.txt"
-    monkeypatch.setenv("RYND_PROFILE", str(path))
+    monkeypatch.setenv("RYND_MACHINE", str(path))
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "device":

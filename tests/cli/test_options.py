@@ -2,7 +2,9 @@
 """Options: what --help says, what is refused and how; the man page and the completion know what --help knows."""
 
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 
 import numpy as np
@@ -11,8 +13,16 @@ from conftest import ROOT, RYND
 
 COMMANDS = ["run", "inspect", "bench", "profile", "plan", "predict", "sweep", "tune", "train", "quantize", "place", "wisdom", "devices"]
 ARGUMENTS = {"devices": [], "train": ["m.onnx", "--data", "."], "quantize": ["m.onnx", "--data", ".", "-o", "q.onnx"], "sweep": ["conv c=1 w=1 k=1", "c=1"], "wisdom": ["show"]}  # other commands: a model
-COMMON = ["--profile", "--wisdom", "--frozen", "--device", "--threads", "--json", "--quiet", "--verbose", "--help"]
-PLANNING = ["--accuracy", "--dim", "--batch", "--set"]
+COMMON = ["--json", "--quiet", "--verbose", "--help"]
+SHARED = ["--accuracy", "--dim", "--batch", "--set", "--device", "--machine", "--wisdom", "--frozen", "--threads"]  # by the commands that use them
+UNUSED = {
+    "inspect": ["--accuracy", "--set", "--device", "--machine", "--wisdom", "--frozen", "--threads"],
+    "sweep": ["--dim", "--batch"],
+    "quantize": ["--accuracy", "--set"],
+    "place": ["--set", "--device", "--machine", "--threads"],
+    "wisdom": ["--accuracy", "--dim", "--batch", "--set"],
+    "devices": ["--accuracy", "--dim", "--batch", "--set", "--wisdom", "--frozen"],
+}
 
 
 def options_of(rynd, command):
@@ -42,10 +52,23 @@ def test_help(ran, command):
     for flag in ("--help", "-h"):
         out = ran(command, flag).out
         assert out.startswith(f"usage: rynd {command}")
+        assert all(len(line) <= 100 for line in out.splitlines())
+        assert len(re.findall(rf"^  rynd {command} ", out, re.M)) >= 2 or command == "devices"
+    assert ran("help", command).out == out
     options = options_of(ran, command)
     assert set(COMMON) <= set(options)
-    assert command in ("devices", "wisdom") or set(PLANNING) <= set(options)
+    assert set(SHARED) & set(options) == set(SHARED) - set(UNUSED.get(command, []))
     assert len(options) == len(set(options))
+
+
+def test_help_of_no_command(rynd, ran):
+    assert ran("help").out == ran("--help").out
+    rynd("help", "frobnicate").failed("frobnicate", "rynd --help", code=2)
+
+
+@pytest.mark.parametrize("command, option", [(c, o) for c, unused in UNUSED.items() for o in unused])
+def test_option_that_a_command_does_not_use(rynd, command, option):
+    rynd(command, option, "1").failed(f"no option '{option}'", code=2)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +143,7 @@ def test_wrong_usage(rynd, arguments, parts):
     rynd(*arguments).failed(*parts, code=2)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [c for c in COMMANDS if "--device" not in UNUSED.get(c, [])])
 def test_device_that_this_build_lacks(rynd, command):
     for device in ("metal", "opencl:x", "cudas"):
         assert device not in rynd(command, "--help").out
@@ -154,15 +177,15 @@ def test_man_page_knows_what_help_knows(rynd):
     for command in COMMANDS:
         own = options[f"rynd {command}"]
         expected = set(options_of(rynd, command))
-        assert own | common == expected | set(COMMON) | set(PLANNING), command
+        assert own | set(COMMON) | set(SHARED) - set(UNUSED.get(command, [])) == expected, command
         assert own & common == set()
-    assert common == set(COMMON) | set(PLANNING)
+    assert common == set(COMMON) | set(SHARED)
 
 
-def complete(*words):
-    """What bash would offer for the last word."""
+def complete_in_bash(*words):
+    """What bash offers for the last word."""
     script = f"""
-        source {ROOT / 'cli/rynd.bash'}
+        source {ROOT / 'cli/completion/rynd.bash'}
         COMP_WORDS=({' '.join(repr(w) for w in (RYND, *words))})
         COMP_CWORD={len(words)}
         _rynd
@@ -172,15 +195,46 @@ def complete(*words):
     return out.split()
 
 
-def test_completion(rynd):
-    assert complete("") == COMMANDS + ["--help", "--version"]
+def complete_in_fish(*words):
+    """What fish offers for the last word, without the explanations."""
+    line = " ".join((RYND, *words))
+    script = f"source {ROOT / 'cli/completion/rynd.fish'}; complete -C '{line}'"
+    path = f"{pathlib.Path(RYND).parent}:{os.environ['PATH']}"
+    out = subprocess.run(["fish", "-c", script], capture_output=True, text=True, check=True, env={**os.environ, "PATH": path}).stdout
+    return [offer.split("\t")[0] for offer in out.splitlines()]
+
+
+def complete_in_zsh(*words):
+    """What zsh offers for the last word: compadd and _describe print their words instead."""
+    script = f"""
+        compdef() {{ : }}
+        compadd() {{ [[ $1 == -- ]] && shift; print -l -- "$@" }}
+        _describe() {{ local item; for item in "${{(P@)2}}"; do print -r -- "${{item%%:*}}"; done }}
+        _files() {{ print -l -- $PREFIX*(N) }}
+        compset() {{ PREFIX=${{PREFIX#*=}} }}
+        words=({' '.join(repr(w) for w in (RYND, *words))}) CURRENT={len(words) + 1} PREFIX=$words[-1]
+        source {ROOT / 'cli/completion/_rynd'}
+    """
+    out = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, check=True).stdout
+    return [offer for offer in out.split() if offer.startswith(words[-1].split("=")[-1])]
+
+
+@pytest.mark.parametrize("complete", [complete_in_bash, complete_in_fish, complete_in_zsh])
+def test_completion(rynd, complete):
+    shell = complete.__name__.split("_")[-1]
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    offered = complete("")
+    assert [offer for offer in offered if not offer.startswith("--")] == (sorted if shell == "fish" else list)(COMMANDS + ["help"])
     assert complete("de") == ["devices"]
-    for command in COMMANDS:
-        assert complete(command, "--") == options_of(rynd, command)
+    assert complete("help", "de") == ["devices"]
+    for command in COMMANDS if shell == "bash" else ["run", "place"]:
+        assert set(complete(command, "--")) == set(options_of(rynd, command))
     assert complete("run", "--acc") == ["--accuracy"]
-    assert complete("run", "m.onnx", "--accuracy", "") == ["strict", "near32", "tf32", "bf16", "int8"]
-    assert complete("run", "m.onnx", "--channels", "=", "b") == ["bgr"]
-    assert complete("run", str(ROOT / "READ"))[:1] in ([], [str(ROOT / "README.md")])
+    assert set(complete("run", "m.onnx", "--accuracy", "")) == {"strict", "near32", "tf32", "bf16", "int8"}
+    equals = ["--channels", "=", "b"] if shell == "bash" else ["--channels=b"]
+    assert [offer.split("=")[-1] for offer in complete("run", "m.onnx", *equals)] == ["bgr"]
+    assert complete("run", str(ROOT / "READ"))[:1] == [str(ROOT / "README.md")]
 
 
 def said(rynd, model, *options, **environment):

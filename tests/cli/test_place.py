@@ -8,7 +8,7 @@ from onnx import helper
 
 KEYS = {"objective", "value", "bound", "gap", "searched", "latency", "period", "energy", "memory", "complete", "parts", "devices", "run"}
 PART_KEYS = {"network", "device", "first", "end", "first_node", "last_node", "steps", "time", "memory", "bytes_in", "bytes_out"}
-DEVICE_KEYS = {"name", "device", "profile", "threads", "memory", "watts", "parts", "busy", "holds"}
+DEVICE_KEYS = {"name", "device", "machine", "threads", "memory", "watts", "parts", "busy", "holds"}
 TWO = "device a cpu threads=1\ndevice b cpu threads=1\n"
 
 
@@ -113,16 +113,16 @@ def test_faster_machine_gets_the_work(ran, branched, devices, tmp_path):
             numbers = [str(int(number) * 100 if rate else int(number) // 100) for number in numbers]
         lines.append(" ".join([name, *numbers]))
     (tmp_path / "fast.txt").write_text("\n".join(lines) + "\n")
-    there = "device here cpu threads=1\ndevice there profile=fast.txt threads=1\n"
+    there = "device here cpu threads=1\ndevice there machine=fast.txt threads=1\n"
     for link, name in ("link here there bandwidth=1e15 latency=0\n", "there"), ("link here there bandwidth=1e3 latency=1\n", "here"):
         (result,) = ran("place", branched, "--devices", devices(there + link), "--batch", "1", "--json").results
         assert [part["device"] for part in result["parts"]] == [name]
-    assert result["devices"][1]["profile"] == str(tmp_path / "fast.txt")
+    assert result["devices"][1]["machine"] == str(tmp_path / "fast.txt")
 
 
 def test_another_machine_is_not_run(ran, rynd, branched, devices, tmp_path):
     ran("devices", "--export", tmp_path / "machine.txt")
-    fleet = devices("device there profile=machine.txt\n")
+    fleet = devices("device there machine=machine.txt\n")
     rynd("place", branched, "--devices", fleet, "--batch", "1", "--run", "1").failed("--run", "device 'there' is another machine", "machine.txt")
 
 
@@ -177,8 +177,8 @@ def test_output_that_is_an_input_or_a_constant(ran, tmp_path, devices):
         ("device a cpu threads=x\n", ["line 1", "threads takes a whole number", "'x'"]),
         ("device a tpu\n", ["line 1", "device 'a'", "tpu"]),
         ("device a opencl:99\n", ["line 1", "device 'a'"]),
-        ("device a profile=none.txt\n", ["line 1", "device 'a'", "none.txt"]),
-        ("device a profile=devices.txt\n", ["line 1", "device 'a'", "not a machine"]),
+        ("device a machine=none.txt\n", ["line 1", "device 'a'", "none.txt"]),
+        ("device a machine=devices.txt\n", ["line 1", "device 'a'", "not a machine"]),
         ("device a cpu memory=1\n", ["memory"]),
     ],
 )
@@ -194,6 +194,6 @@ def test_refuses(rynd, small_net, devices, tmp_path):
     rynd("place", small_net, "--devices", tmp_path / "none.txt", "--batch", "1").failed("none.txt")
     rynd("place", tmp_path / "none.onnx", "--devices", fleet).failed("none.onnx")
     rynd("place", small_net, "--devices", fleet).failed("small.onnx", "--batch")
-    rynd("place", small_net, "--devices", fleet, "--batch", "1", "--threads", "2").failed("--threads", "--devices", code=2)
+    rynd("place", small_net, "--devices", fleet, "--batch", "1", "--threads", "2").failed("--threads", code=2)
     rynd("place", small_net, "--devices", fleet, "--batch", "1", "--objective", "beauty").failed("beauty", code=2)
     rynd("place", small_net, "--devices", fleet, "--batch", "1", "--parts", "33").failed("--parts", code=2)

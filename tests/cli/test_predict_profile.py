@@ -56,7 +56,7 @@ def test_predict_of_another_machine(ran, tmp_path):
             numbers = [str(int(number) * 2 if rate else int(number) // 2) for number in numbers]
         lines.append(" ".join([name, *numbers]))
     fast.write_text("\n".join(lines) + "\n")
-    (slow_row,), (fast_row,) = (ran("predict", CONV, "--profile", f, "--json").results for f in (file, fast))
+    (slow_row,), (fast_row,) = (ran("predict", CONV, "--machine", f, "--json").results for f in (file, fast))
     assert fast_row["time"]["median"] == pytest.approx(slow_row["time"]["median"] / 2, rel=0.05)
 
 
@@ -66,13 +66,13 @@ def test_energy_where_a_meter_measured(ran, tmp_path):
     lines = [line for line in file.read_text().splitlines() if line.split(" ")[0] not in ("meter", "milliwatts")]
     metered.write_text("\n".join(lines[:-1] + ["meter rapl", "milliwatts 20000 30000", "end"]) + "\n")
     for threads, watts in ((1, 20), (2, 30)):
-        (row,) = ran("predict", CONV, "--profile", metered, "--threads", threads, "--json").results
+        (row,) = ran("predict", CONV, "--machine", metered, "--threads", threads, "--json").results
         if threads == 1 or "cores 2" in lines:
             assert row["energy"]["joule"] == pytest.approx(watts * row["time"]["median"])
             assert row["energy"]["high"] == pytest.approx(watts * row["time"]["high"])
         assert row["energy"]["meter"] == "rapl"
-    assert " J" in ran("predict", CONV, "--profile", metered).out
-    (device, *_) = ran("devices", "--profile", metered, "--json").results
+    assert " J" in ran("predict", CONV, "--machine", metered).out
+    (device, *_) = ran("devices", "--machine", metered, "--json").results
     assert device["watts"] == {"one_thread": 20, "all": 30, "meter": "rapl"}
 
 

@@ -68,7 +68,7 @@ def measured(tmp_path_factory):
     file = tmp_path_factory.mktemp("machine") / "machine.txt"
     assert run_rynd("devices", "--export", file).code == 0
     file.write_text(re.sub(r"^(f32|l3_bandwidth) .*$", r"\1 87654321000 123456789000", file.read_text(), flags=re.M))
-    device, *_ = run_rynd("devices", "--json", env={**os.environ, "RYND_PROFILE": str(file)}).results
+    device, *_ = run_rynd("devices", "--json", env={**os.environ, "RYND_MACHINE": str(file)}).results
     assert device["origin"] == "measured" and device["peak"]["f32"] == 123456789000
     return file
 
@@ -78,7 +78,7 @@ def measured(tmp_path_factory):
 def test_ten_processes(tmp_path, monkeypatch, measured, network, profile):
     path = tmp_path / "net.onnx"
     path.write_bytes(network().SerializeToString())
-    monkeypatch.setenv("RYND_PROFILE", str(measured) if profile == "measured" else "off")
+    monkeypatch.setenv("RYND_MACHINE", str(measured) if profile == "measured" else "off")
     cpus = sorted(os.sched_getaffinity(0))
     choices = [set(cpus), {cpus[0]}, {cpus[-1]}, set(cpus[:2])]
     for threads in (1, 2):

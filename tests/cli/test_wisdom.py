@@ -113,8 +113,8 @@ def test_show(ran, tmp_path, record):
     assert [(r["kernel"], r["machine"], r["here"], r["current"]) for r in shown] == [
         (KERNEL, record["machine"], True, True), ("conv_ref", record["machine"], True, False), (KERNEL, "elsewhere", False, False)]
     assert {key: shown[0][key] for key in record} == record
-    assert len(ran("wisdom", "show", "--machine", "else", "--json").results) == 1
-    assert len(ran("wisdom", "show", "--machine", "els", "--kernel", "*ref*", "--json").results) == 0
+    assert len(ran("wisdom", "show", "--fingerprint", "else", "--json").results) == 1
+    assert len(ran("wisdom", "show", "--fingerprint", "els", "--kernel", "*ref*", "--json").results) == 0
     assert len(ran("wisdom", "show", "--kernel", "conv_*", "--json").results) == 3
     assert len(ran("wisdom", "show", "--kernel", "igemm", "--json").results) == 2
     assert len(ran("wisdom", "show", "--problem", "conv n=1 c=1[67]*", "--json").results) == 3

@@ -105,7 +105,7 @@ def wisdom():
 
 def devices():
     """A list of devices with every key, and each line alone."""
-    lines = ["# all", "device here cpu threads=2 memory=1e9 watts=15", "device gpu opencl:0", "device far profile=far.txt threads=16",
+    lines = ["# all", "device here cpu threads=2 memory=1e9 watts=15", "device gpu opencl:0", "device far machine=far.txt threads=16",
              "link here gpu bandwidth=8e9 latency=1e-5", "link far here bandwidth=125e6 latency=0.0001 # slow"]
     return [text.encode() for text in ("\n".join(lines), *lines, "\n".join(lines[1:3]))]
 

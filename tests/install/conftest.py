@@ -2,7 +2,7 @@
 """The option that names the build folder to install from; and no profile of the machine decides which kernels are run."""
 import os
 
-os.environ["RYND_PROFILE"] = "off"
+os.environ["RYND_MACHINE"] = "off"
 os.environ["RYND_WISDOM"] = "off"
 
 

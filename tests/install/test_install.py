@@ -46,7 +46,7 @@ def test_tree(tree, libdir):
     names = {str(path.relative_to(tree)) for path in tree.rglob("*")}
     public = {f"include/rynd/{path.name}" for path in (ROOT / "include/rynd").glob("*.h")}
     assert public <= names
-    assert {"bin/rynd", "share/man/man1/rynd.1", "share/bash-completion/completions/rynd"} <= names
+    assert {"bin/rynd", "share/man/man1/rynd.1", "share/bash-completion/completions/rynd", "share/zsh/site-functions/_rynd", "share/fish/vendor_completions.d/rynd.fish"} <= names
     lib = str(libdir.relative_to(tree))
     assert {f"{lib}/librynd.so", f"{lib}/librynd.a", f"{lib}/pkgconfig/rynd.pc", f"{lib}/cmake/rynd/rynd-config.cmake"} <= names
 

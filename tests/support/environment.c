@@ -5,7 +5,7 @@
 
 static __attribute__((constructor)) void without_a_machine(void)
 {
-    setenv("RYND_PROFILE", "off", 1);
+    setenv("RYND_MACHINE", "off", 1);
     setenv("RYND_WISDOM", "off", 1);
     unsetenv("RYND_FREEZE");
     /* nor programs of another run, unless the caller names their folder */

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-os.environ["RYND_PROFILE"] = "off"
+os.environ["RYND_MACHINE"] = "off"
 os.environ["RYND_WISDOM"] = "off"
 MAX_RANK = 16
 DTYPES = [None, numpy.float32, numpy.float16, ml_dtypes.bfloat16, numpy.float64, numpy.int8, numpy.int16, numpy.int32, numpy.int64,

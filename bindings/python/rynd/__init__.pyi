@@ -243,6 +243,10 @@ class Model:
     outputs: list[Value]
     @property
     def info(self) -> dict[str, Any]: ...
+    def new_head(self, classes: int, seed: int = 0) -> Model: ...
+    @property
+    def metadata(self) -> dict[str, str]: ...
+    def set_metadata(self, key: str, value: str | None) -> None: ...
     @property
     def quantization(self) -> Quantization | None: ...
     @property
@@ -250,7 +254,7 @@ class Model:
     @property
     def path(self) -> str | None: ...
     def __init__(self, source: str | os.PathLike[str] | bytes, device: str | None = None, threads: int | None = None,
-                 accuracy: str | None = None, isa: str | None = None, profile: str | None = None, wisdom: str | os.PathLike[str] | None = None,
+                 accuracy: str | None = None, isa: str | None = None, machine: str | None = None, wisdom: str | os.PathLike[str] | None = None,
              frozen: bool | None = None, own_weights: int | None = None) -> None: ...
     @property
     def weights(self) -> Weights: ...
@@ -259,7 +263,7 @@ class Model:
     def __call__(self, *arrays: _Array | Mapping[str, _Array], **named: _Array) -> _Result: ...
     def plan(self, batch: int | None = None, dims: Mapping[str, int] | None = None, inputs: Mapping[str, _Description] | None = None,
              accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
-             profile: str | None = None, settings: Mapping[str, _Settings] | None = None, weights: bool = True,
+             machine: str | None = None, settings: Mapping[str, _Settings] | None = None, weights: bool = True,
              progress: Callable[[int, int], object] | bool | None = None, wisdom: str | os.PathLike[str] | None = None,
              frozen: bool | None = None, own_weights: int | None = None) -> Plan: ...
 
@@ -306,7 +310,7 @@ class PlacedPart(Part):
 class FleetDevice(NamedTuple):
     name: str
     device: str
-    profile: str | None
+    machine: str | None
     threads: int | None
     memory: float | None
     watts: float | None
@@ -333,7 +337,7 @@ class Op:
     step: Step
     steps: list[Step]
     def __init__(self, problem: str, inputs: Sequence[_Description | None] = (), accuracy: str | None = None, device: str | None = None,
-                 threads: int | None = None, isa: str | None = None, profile: str | None = None, settings: _Settings | None = None, wisdom: str | os.PathLike[str] | None = None,
+                 threads: int | None = None, isa: str | None = None, machine: str | None = None, settings: _Settings | None = None, wisdom: str | os.PathLike[str] | None = None,
              frozen: bool | None = None, cached: bool = False) -> None: ...
     @property
     def inputs(self) -> list[tuple[str, tuple[int, ...], tuple[int, ...]] | None]: ...
@@ -416,7 +420,7 @@ def trim_memory(keep: int = 0, device: str | None = None, threads: int | None = 
 class Expr:
     def __init__(self, text: str, *inputs: _Description, axes: int | Sequence[int] | None = None, keepdims: bool = False,
                  accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
-                 profile: str | None = None, wisdom: str | os.PathLike[str] | None = None, frozen: bool | None = None) -> None: ...
+                 machine: str | None = None, wisdom: str | os.PathLike[str] | None = None, frozen: bool | None = None) -> None: ...
     @property
     def inputs(self) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]: ...
     @property
@@ -501,7 +505,7 @@ class Trainer:
     def memory(self) -> int: ...
 
 def load(source: str | os.PathLike[str] | bytes, device: str | None = None, threads: int | None = None, accuracy: str | None = None,
-         isa: str | None = None, profile: str | None = None, wisdom: str | os.PathLike[str] | None = None,
+         isa: str | None = None, machine: str | None = None, wisdom: str | os.PathLike[str] | None = None,
              frozen: bool | None = None, own_weights: int | None = None) -> Model: ...
 def conv1d(x: _Array, w: _Array, b: _Array | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
            dilation: int | Sequence[int] = 1, groups: int = 1, accuracy: str | None = None, device: str | None = None,
@@ -544,12 +548,12 @@ class Sweep:
     def _repr_html_(self) -> str: ...
 
 def sweep(problem: str, measure: bool = False, seconds: float = 2, rounds: int = 9, seed: int = 1, device: str | None = None,
-          threads: int | None = None, profile: str | None = None, settings: _Settings | None = None,
+          threads: int | None = None, machine: str | None = None, settings: _Settings | None = None,
           **ranges: Iterable[int | str] | int | str) -> Sweep: ...
 
 def tune(problem: str, budget: float = 0.0, seed: int = 1, weights: str | None = None, constants: int | None = None,
          accuracy: str | None = None, device: str | None = None, threads: int | None = None, isa: str | None = None,
-         profile: str | None = None, wisdom: str | os.PathLike[str] | None = None, frozen: bool | None = None, keep: bool = True,
+         machine: str | None = None, wisdom: str | os.PathLike[str] | None = None, frozen: bool | None = None, keep: bool = True,
          progress: Callable[[dict[str, Any]], object] | None = None, energy: bool = False) -> Tuning: ...
 class Quantization(NamedTuple):
     form: str
@@ -605,5 +609,5 @@ def place(models: Model | Sequence[Model], devices: str | os.PathLike[str], obje
           progress: Callable[[int, int], object] | None = None) -> Placement: ...
 def save_html(thing: Plan | Profile, path: str | os.PathLike[str]) -> None: ...
 def from_torch(module: Any, example: Any, dims: Mapping[int, str] | None = None, device: str | None = None, threads: int | None = None,
-               accuracy: str | None = None, isa: str | None = None, profile: str | None = None, wisdom: str | os.PathLike[str] | None = None,
+               accuracy: str | None = None, isa: str | None = None, machine: str | None = None, wisdom: str | os.PathLike[str] | None = None,
              frozen: bool | None = None, own_weights: int | None = None) -> Model: ...

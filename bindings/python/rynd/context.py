@@ -41,18 +41,18 @@ def _log(level, message):
 
 
 @functools.lru_cache(maxsize=32)
-def _kept(device, threads, isa, profile, wisdom, frozen):
-    return _rynd.Context(device=device, threads=threads, isa=isa, profile=profile, wisdom=wisdom, frozen=frozen, log=_log)
+def _kept(device, threads, isa, machine, wisdom, frozen):
+    return _rynd.Context(device=device, threads=threads, isa=isa, machine=machine, wisdom=wisdom, frozen=frozen, log=_log)
 
 
-def context(device=None, threads=None, isa=None, profile=None, wisdom=None, frozen=None):
+def context(device=None, threads=None, isa=None, machine=None, wisdom=None, frozen=None):
     """The context for these options, made once."""
     threads = 0 if threads is None else threads
     if not isinstance(threads, int):
         raise ArgumentTypeError(f"threads is {threads!r}: give a whole number, at least 1")
     if threads < 0:
         raise ArgumentError(f"threads is {threads}: give at least 1")
-    return _kept(device, threads, isa, profile, None if wisdom is None else os.fspath(wisdom), bool(frozen))
+    return _kept(device, threads, isa, machine, None if wisdom is None else os.fspath(wisdom), bool(frozen))
 
 
 def devices():
@@ -61,7 +61,7 @@ def devices():
 
 
 def device_info(device=None, threads=None):
-    """Describes a device as a dict: device, name, isa, threads, cores, profile (of its measured rates, or None),
+    """Describes a device as a dict: device, name, isa, threads, cores, machine (of its measured rates, or None),
     fingerprint (as records of wisdom name the machine), wisdom (their file, or None), frozen."""
     return context(device, threads).info()
 

@@ -34,9 +34,9 @@ class Expr(_rynd.Expr):
     Raises FormatError (the text), ShapeError (shapes or types that do not go together), ArgumentError, UnsupportedError, OutOfMemoryError.
     """
 
-    def __new__(cls, text, *inputs, axes=None, keepdims=False, accuracy=None, device=None, threads=None, isa=None, profile=None, wisdom=None,
+    def __new__(cls, text, *inputs, axes=None, keepdims=False, accuracy=None, device=None, threads=None, isa=None, machine=None, wisdom=None,
                 frozen=None):
-        return super().__new__(cls, context(device, threads, isa, profile, wisdom, frozen), text, accuracy_number(accuracy),
+        return super().__new__(cls, context(device, threads, isa, machine, wisdom, frozen), text, accuracy_number(accuracy),
                                [_described(given) for given in inputs], _axes(axes), bool(keepdims))
 
     def __init__(self, *args, **kwargs):

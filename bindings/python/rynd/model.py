@@ -39,9 +39,9 @@ class Model(_rynd.Caller):
     of them where the model has several outputs. Several threads may call one model at once. Made by rynd.load.
     """
 
-    def __new__(cls, source, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None, own_weights=None):
+    def __new__(cls, source, device=None, threads=None, accuracy=None, isa=None, machine=None, wisdom=None, frozen=None, own_weights=None):
         source = _source(source)
-        options = {"device": device, "threads": threads, "isa": isa, "profile": profile, "wisdom": wisdom, "frozen": frozen}
+        options = {"device": device, "threads": threads, "isa": isa, "machine": machine, "wisdom": wisdom, "frozen": frozen}
         accuracy_number(accuracy)
         native = _rynd.Model(context(**options), source)
         self = super().__new__(cls, native)
@@ -50,6 +50,7 @@ class Model(_rynd.Caller):
         self._accuracy = accuracy
         self._own_weights = own_weights
         self._native = {tuple(options.values()): native}
+        self._changes = []  # metadata that set_metadata() set
         self._plans = {}
         return self
 
@@ -65,6 +66,8 @@ class Model(_rynd.Caller):
         key = tuple(options.values())
         if key not in self._native:
             self._native[key] = _rynd.Model(context(**options), self._source)
+            for change in self._changes:
+                self._native[key].set_metadata(*change)
         return self._native[key]
 
     # --- what it is ---
@@ -73,6 +76,17 @@ class Model(_rynd.Caller):
     def info(self):
         """Facts as a dict: name, producer, ir_version, opset, parameters, macs, nodes, operators."""
         return self._first().info()
+
+    @property
+    def metadata(self):
+        """The file's metadata, as a new dict of texts: `names`, `rynd.pictures` and what other programs wrote."""
+        return self._first().metadata()
+
+    def set_metadata(self, key, value):
+        """Sets a text of the metadata, for files that save() and trainers write later; None removes the key."""
+        self._changes.append((key, value))
+        for native in self._native.values():
+            native.set_metadata(key, value)
 
     @property
     def quantization(self):
@@ -125,7 +139,7 @@ class Model(_rynd.Caller):
 
     # --- plans ---
 
-    def plan(self, batch=None, dims=None, inputs=None, accuracy=None, device=None, threads=None, isa=None, profile=None, settings=None,
+    def plan(self, batch=None, dims=None, inputs=None, accuracy=None, device=None, threads=None, isa=None, machine=None, settings=None,
              weights=True, progress=None, wisdom=None, frozen=None, own_weights=None):
         """Makes a plan: every decision, before anything runs.
 
@@ -134,7 +148,7 @@ class Model(_rynd.Caller):
         inputs: arrays, or (dtype, shape) or (dtype, shape, strides in elements), by name: the shapes to plan for. The plan reads arrays in the
             strides that are given here without copying them.
         accuracy: "strict", "near32", "tf32", "bf16"; what rynd.load was given otherwise.
-        device, threads, isa, profile, wisdom, frozen: likewise.
+        device, threads, isa, machine, wisdom, frozen: likewise.
         settings: own choices of kernels and knobs by step, {"conv1": {"kernel": "conv_staged_igemm", "mr": 6}}.
         weights: False leaves weights unpacked: the plan can be looked at, not run.
         progress: called with what is done and how much there is; True shows a bar where tqdm is installed.
@@ -144,7 +158,7 @@ class Model(_rynd.Caller):
         Raises ShapeError where a dimension is left open, UnsupportedError, NotFoundError (a dimension or step), OutOfMemoryError.
         """
         options = {name: own if own is not None else self._options[name]
-                   for name, own in (("device", device), ("threads", threads), ("isa", isa), ("profile", profile), ("wisdom", wisdom),
+                   for name, own in (("device", device), ("threads", threads), ("isa", isa), ("machine", machine), ("wisdom", wisdom),
                                      ("frozen", frozen))}
         return Plan(self._model_for(options), accuracy_number(accuracy or self._accuracy), batch or 0, dims or {},
                     self._descriptions(inputs), settings or {}, weights, progress, self._own(own_weights))
@@ -200,6 +214,14 @@ class Model(_rynd.Caller):
         if path is None:
             return self._first().save_memory(tensors)
         return self._first().save(os.fspath(path), tensors)
+
+    def new_head(self, classes, seed=0):
+        """A model with another last layer, to be trained on other classes: the weights of the last product are random, its bias is 0.
+
+        seed: the same seed and sizes give the same weights.
+        Raises UnsupportedError (naming the node that is in the way), ArgumentError.
+        """
+        return Model(self._first().new_head(classes, seed), accuracy=self._accuracy, own_weights=self._own_weights, **self._options)
 
     def _own(self, own_weights):
         own = own_weights if own_weights is not None else self._own_weights
@@ -274,14 +296,14 @@ def _restore(source, options, accuracy, own_weights=None):
     return Model(source, accuracy=accuracy, own_weights=own_weights, **options)
 
 
-def load(source, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None, own_weights=None):
+def load(source, device=None, threads=None, accuracy=None, isa=None, machine=None, wisdom=None, frozen=None, own_weights=None):
     """Loads an ONNX model from a path, or from bytes.
 
     device: "cpu", "opencl", "opencl:1", "cuda"; RYND_DEVICE or "cpu" otherwise.
     threads: how many; RYND_THREADS or all processors otherwise.
     accuracy: the loosest arithmetic that plans may use: "strict", "near32" (the default), "tf32", "bf16".
     isa: the best instruction set to use: "generic", "avx2", "avx512".
-    profile: a file of a machine's measured rates, to plan for that machine.
+    machine: a file of a machine's measured rates, to plan for that machine.
     wisdom: the file of measured records that kernels are chosen by, or "off"; RYND_WISDOM, or the user's own otherwise (docs/tuning.md).
     frozen: True takes them as they are now, and never writes any.
     own_weights: as in Model.plan, for calls of the model and for plans that say nothing else.
@@ -289,5 +311,5 @@ def load(source, device=None, threads=None, accuracy=None, isa=None, profile=Non
     Raises MissingFileError, FileError, FormatError (file, node, value), UnsupportedError (every operator that rynd lacks), ShapeError,
     DeviceError (the device is not there), OutOfMemoryError.
     """
-    return Model(source, device=device, threads=threads, accuracy=accuracy, isa=isa, profile=profile, wisdom=wisdom, frozen=frozen,
+    return Model(source, device=device, threads=threads, accuracy=accuracy, isa=isa, machine=machine, wisdom=wisdom, frozen=frozen,
                  own_weights=own_weights)

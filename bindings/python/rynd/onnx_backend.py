@@ -53,7 +53,7 @@ class RyndBackend(Backend):
 
     @classmethod
     def prepare(cls, model, device="CPU", **kwargs):
-        """A Representation of an onnx.ModelProto. kwargs: threads, accuracy, isa, profile, as for rynd.load."""
+        """A Representation of an onnx.ModelProto. kwargs: threads, accuracy, isa, machine, as for rynd.load."""
         return Representation(Model(model.SerializeToString(), device=_device(device), **kwargs))
 
     @classmethod

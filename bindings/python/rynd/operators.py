@@ -26,11 +26,11 @@ class Op(_rynd.Op):
     `run_async` needs).
     """
 
-    def __new__(cls, problem, inputs=(), accuracy=None, device=None, threads=None, isa=None, profile=None, settings=None, wisdom=None,
+    def __new__(cls, problem, inputs=(), accuracy=None, device=None, threads=None, isa=None, machine=None, settings=None, wisdom=None,
                 frozen=None, cached=False):
         layouts = [given if given is None or isinstance(given, tuple) else _rynd.describe(given) for given in inputs]
         choices = [(None, knob, str(value)) for knob, value in (settings or {}).items()]
-        return super().__new__(cls, context(device, threads, isa, profile, wisdom, frozen), problem, accuracy_number(accuracy), layouts, choices, cached)
+        return super().__new__(cls, context(device, threads, isa, machine, wisdom, frozen), problem, accuracy_number(accuracy), layouts, choices, cached)
 
     def __init__(self, problem, *args, **kwargs):
         self.problem = problem

@@ -15,8 +15,8 @@ from .table import seconds_text, size_text, table
 
 OBJECTIVES = ("latency", "throughput", "energy", "memory")
 
-FleetDevice = namedtuple("FleetDevice", "name device profile threads memory watts")
-FleetDevice.__doc__ = """A device of the file; None for unstated values. `profile`: it is another machine."""
+FleetDevice = namedtuple("FleetDevice", "name device machine threads memory watts")
+FleetDevice.__doc__ = """A device of the file; None for unstated values. `machine`: it is another machine."""
 
 
 class PlacedPart(Part):
@@ -51,8 +51,8 @@ class Placement(_rynd.Placement):
         self.gap = 0.0 if self.bound >= self.value else self.value / self.bound - 1 if self.bound > 0 else math.inf
         self.latency, self.period, self.memory, self.complete = info["latency"], info["period"], info["memory"], info["complete"]
         self.energy = info["energy"] or None
-        self.devices = [FleetDevice(name, device, profile, threads or None, memory or None, watts or None)
-                        for name, device, profile, threads, memory, watts in self._devices()]
+        self.devices = [FleetDevice(name, device, machine, threads or None, memory or None, watts or None)
+                        for name, device, machine, threads, memory, watts in self._devices()]
         # Without a reference from here to there and back: a part keeps its placement alive.
         self._count, self._accuracy = info["parts"], accuracy
 

@@ -46,7 +46,7 @@ def _range(word, values):
     return f"{word}=" + ",".join(map(str, values))
 
 
-def sweep(problem, measure=False, seconds=2, rounds=9, seed=1, device=None, threads=None, profile=None, settings=None, **ranges):
+def sweep(problem, measure=False, seconds=2, rounds=9, seed=1, device=None, threads=None, machine=None, settings=None, **ranges):
     """Predicts (or measures) a problem over all combinations of values of its words, as a Sweep.
 
         rynd.sweep("conv c=3 h=225 w=225 k=32 r=3 s=3 stride=2", pad=range(9), measure=True)
@@ -54,7 +54,7 @@ def sweep(problem, measure=False, seconds=2, rounds=9, seed=1, device=None, thre
     Words that have the same value: `**{"h+w": range(200, 261, 4)}`. measure: run them, too, in rounds in random order, `rounds` at least, for
     `seconds` at least. docs/prediction.md tells what dominance and excess are. Raises ArgumentError, MissingFileError (no command), Error.
     """
-    options = {"--device": device, "--threads": threads, "--profile": profile}
+    options = {"--device": device, "--threads": threads, "--machine": machine}
     if measure:
         options.update({"--seconds": seconds, "--rounds": rounds, "--seed": seed})
     words = [f"{name}={value}" for name, value in options.items() if value is not None]

@@ -10,7 +10,7 @@ A graph that rynd cannot run stays with PyTorch, and a StaysWithPyTorch warning 
 
     compiled = torch.compile(network, backend="rynd", options={"threads": 2, "accuracy": "strict"})
 
-options: device, threads, accuracy, isa, profile, wisdom, frozen, as for rynd.load; weights, "watched" (default) or "frozen". Installed packages are found by PyTorch; from a folder, `import rynd.torch_backend`
+options: device, threads, accuracy, isa, machine, wisdom, frozen, as for rynd.load; weights, "watched" (default) or "frozen". Installed packages are found by PyTorch; from a folder, `import rynd.torch_backend`
 makes the name known. Needs PyTorch 2.6 and the packages onnx and onnxscript.
 """
 
@@ -25,7 +25,7 @@ from .torch_graph import Arguments, Refused, export, results_of
 from .torch_training import TrainedGraph
 from .torch_weights import Watch
 
-OPTIONS = ("device", "threads", "accuracy", "isa", "profile", "wisdom", "frozen")
+OPTIONS = ("device", "threads", "accuracy", "isa", "machine", "wisdom", "frozen")
 WEIGHTS = ("watched", "frozen")
 MOST_NUMBERS = 8  # models per graph, one for each combination of its Python numbers
 MANY_NUMBERS = f"its numbers have more than {MOST_NUMBERS} combinations of values: further ones run by PyTorch"

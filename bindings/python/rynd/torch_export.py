@@ -219,14 +219,14 @@ def _exporter():
     return _by_script
 
 
-def from_torch(module, example, dims=None, device=None, threads=None, accuracy=None, isa=None, profile=None, wisdom=None, frozen=None):
+def from_torch(module, example, dims=None, device=None, threads=None, accuracy=None, isa=None, machine=None, wisdom=None, frozen=None):
     """A Model of a PyTorch module, as it computes in evaluation: its weights are copied. Runs both once on the example, and compares.
 
         model = rynd.from_torch(network, torch.rand(1, 3, 224, 224), dims={0: "batch"})
 
     example: a tensor, or a tuple of them: the arguments of forward.
     dims: names of open dimensions, for every input that has them: {0: "batch", 2: "height"}. Other dimensions keep the example's sizes.
-    device, threads, accuracy, isa, profile, wisdom, frozen: as for rynd.load.
+    device, threads, accuracy, isa, machine, wisdom, frozen: as for rynd.load.
 
     Needs torch, and what its exporter needs (PyTorch 2.6 and later: the packages onnx and onnxscript; before, the older exporter is used).
     Raises UnsupportedError where PyTorch cannot export the module (its reason is the cause), where what it exports computes something else, or where rynd
@@ -239,7 +239,7 @@ def from_torch(module, example, dims=None, device=None, threads=None, accuracy=N
             raise ArgumentTypeError(f"example {i} is a {type(tensor).__name__}: give tensors of PyTorch")
     if not isinstance(module, torch.nn.Module):
         raise ArgumentTypeError(f"a {type(module).__name__} was given: from_torch takes a torch.nn.Module")
-    options = {"device": device, "threads": threads, "accuracy": accuracy, "isa": isa, "profile": profile, "wisdom": wisdom, "frozen": frozen}
+    options = {"device": device, "threads": threads, "accuracy": accuracy, "isa": isa, "machine": machine, "wisdom": wisdom, "frozen": frozen}
     dims = _open_dims(example, dims or {})
     export = _exporter()
     with _Evaluating(module), torch.no_grad():

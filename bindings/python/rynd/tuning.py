@@ -82,7 +82,7 @@ class Tuning:
         return table(["before", "after", "ratio", "forms", "steps", "kernel", "problem"], rows)
 
 
-def tune(problem, budget=0.0, seed=1, weights=None, constants=None, accuracy=None, device=None, threads=None, isa=None, profile=None, wisdom=None,
+def tune(problem, budget=0.0, seed=1, weights=None, constants=None, accuracy=None, device=None, threads=None, isa=None, machine=None, wisdom=None,
          frozen=None, keep=True, progress=None, energy=False):
     """Measures every form of every kernel that takes a problem, and returns a Tuning. What is made later takes the fastest.
 
@@ -100,5 +100,5 @@ def tune(problem, budget=0.0, seed=1, weights=None, constants=None, accuracy=Non
     """
     if constants is None:
         constants = 6 if problem.split(" ", 1)[0] in ("conv", "convt", "matmul") and "dir=bwd" not in problem else 0
-    return Tuning(*_rynd.tune_problem(context(device, threads, isa, profile, wisdom, frozen), problem, accuracy_number(accuracy), constants, float(budget), seed,
+    return Tuning(*_rynd.tune_problem(context(device, threads, isa, machine, wisdom, frozen), problem, accuracy_number(accuracy), constants, float(budget), seed,
                                       weights_number(weights), keep, energy, progress))

@@ -6,7 +6,7 @@
     rynd.wisdom.import_("wisdom.jsonl")         # on another
 
 machine, kernel, problem: a text that must be found there, or match the whole where it has a *, ? or [.
-Options of all: device, threads, isa, profile, wisdom (the file, or "off"), as for rynd.load.
+Options of all: device, threads, isa, machine, wisdom (the file, or "off"), as for rynd.load.
 
 Raise ArgumentError (there is no wisdom, or it is frozen), FileError, MissingFileError, FormatError (naming the file and the line), OutOfMemoryError.
 """

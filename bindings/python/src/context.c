@@ -16,12 +16,12 @@ void py_tell(void *user, int level, const char *message)
 
 static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
-    static char *keywords[] = {"device", "threads", "isa", "profile",
+    static char *keywords[] = {"device", "threads", "isa", "machine",
                                "wisdom", "frozen",  "log", NULL};
     rynd_context_options options = RYND_SIZED(rynd_context_options);
     PyObject *log = Py_None;
     if (!PyArg_ParseTupleAndKeywords(args, named, "|zIzzzpO:Context", keywords, &options.device,
-                                     &options.threads, &options.isa, &options.profile,
+                                     &options.threads, &options.isa, &options.machine,
                                      &options.wisdom, &options.frozen, &log)) {
         return NULL;
     }
@@ -66,8 +66,8 @@ static PyObject *context_info(PyObject *self, PyObject *unused)
         return py_raise(status);
     }
     return Py_BuildValue("{sssssssIsIszssszsO}", "device", info.device, "name", info.name, "isa",
-                         info.isa, "threads", info.threads, "cores", info.cores, "profile",
-                         info.profile, "fingerprint", info.fingerprint, "wisdom", info.wisdom,
+                         info.isa, "threads", info.threads, "cores", info.cores, "machine",
+                         info.machine, "fingerprint", info.fingerprint, "wisdom", info.wisdom,
                          "frozen", info.frozen ? Py_True : Py_False);
 }
 

@@ -7,6 +7,8 @@
 #include "save.h"
 #include "settings.h"
 
+#include <string.h>
+
 static rynd_status load(model_object *self, PyObject *source)
 {
     rynd_status status;
@@ -150,6 +152,64 @@ static PyObject *model_info(PyObject *self, PyObject *unused)
                          operators(model, info.operator_count));
 }
 
+static PyObject *model_new_head(PyObject *self, PyObject *args)
+{
+    const model_object *object = (model_object *)self;
+    long long classes;
+    unsigned long long seed;
+    void *data;
+    size_t size;
+    rynd_status status;
+    if (!PyArg_ParseTuple(args, "LK:new_head", &classes, &seed)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = rynd_model_save_new_head_memory(object->model, classes, seed, &data, &size);
+    Py_END_ALLOW_THREADS
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    PyObject *bytes = PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
+    rynd_memory_free(object->context->context, data);
+    return bytes;
+}
+
+/* Bytes that are no UTF-8 become U+FFFD. */
+static PyObject *text_of(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+/* {key: value} */
+static PyObject *model_metadata(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    const rynd_model *model = ((model_object *)self)->model;
+    PyObject *entries = PyDict_New();
+    for (size_t i = 0; entries && i < rynd_model_metadata_count(model); i++) {
+        rynd_metadata entry = RYND_SIZED(rynd_metadata);
+        const rynd_status status = rynd_model_get_metadata(model, i, &entry);
+        PyObject *value = status == RYND_OK ? text_of(entry.value) : py_raise(status);
+        PyObject *key = value ? text_of(entry.key) : NULL;
+        if (!key || PyDict_SetItem(entries, key, value) != 0) {
+            Py_CLEAR(entries);
+        }
+        Py_XDECREF(key);
+        Py_XDECREF(value);
+    }
+    return entries;
+}
+
+static PyObject *model_set_metadata(PyObject *self, PyObject *args)
+{
+    const char *key, *value;
+    if (!PyArg_ParseTuple(args, "sz:set_metadata", &key, &value)) {
+        return NULL;
+    }
+    const rynd_status status = rynd_model_set_metadata(((model_object *)self)->model, key, value);
+    return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
 static PyObject *model_weights(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -249,6 +309,9 @@ static PyMethodDef model_methods[] = {
     {"part", model_part, METH_VARARGS, "(inputs, outputs, batch, dims): a Model of a part."},
     {"save", py_model_save, METH_VARARGS, "(path, {name: array})."},
     {"save_memory", py_model_save_memory, METH_VARARGS, "({name: array}): bytes."},
+    {"metadata", model_metadata, METH_NOARGS, "{key: value}."},
+    {"set_metadata", model_set_metadata, METH_VARARGS, "(key, value), None: no such key."},
+    {"new_head", model_new_head, METH_VARARGS, "(classes, seed): bytes."},
     {"weights", model_weights, METH_NOARGS,
      "(packed, derived, unused_packed, unused_derived, keep), in bytes."},
     {"keep", model_keep, METH_O, "Sets how many bytes stay that no plan reads."},

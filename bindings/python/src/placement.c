@@ -128,7 +128,7 @@ static PyObject *placement_devices(PyObject *object, PyObject *unused)
         rynd_fleet_device d = RYND_SIZED(rynd_fleet_device);
         const rynd_status status = rynd_fleet_get_device(fleet, i, &d);
         PyObject *device = status == RYND_OK
-                               ? Py_BuildValue("(sszIdd)", d.name, d.device, d.profile, d.threads,
+                               ? Py_BuildValue("(sszIdd)", d.name, d.device, d.machine, d.threads,
                                                d.memory, d.watts)
                                : py_raise(status);
         if (!device || PyList_Append(devices, device) != 0) {
@@ -192,7 +192,7 @@ static PyObject *placement_makespan(PyObject *object, PyObject *inputs)
 static PyMethodDef placement_methods[] = {
     {"_info", placement_info, METH_NOARGS, "What it comes to, as a dict."},
     {"_devices", placement_devices, METH_NOARGS,
-     "[(name, device, profile, threads, memory, watts)]."},
+     "[(name, device, machine, threads, memory, watts)]."},
     {"_link", placement_link, METH_VARARGS, "(bandwidth, latency) between two devices."},
     {"_part", placement_part, METH_O, "(Model, facts as a dict) of a part."},
     {"_makespan", placement_makespan, METH_O, "Predicted seconds of so many inputs."},

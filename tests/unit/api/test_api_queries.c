@@ -228,13 +228,13 @@ static void memory_of_an_operator(void **state)
     rynd_op_destroy(op);
 }
 
-static void *context_with_profile(const char **profile)
+static void *context_with_machine(const char **machine)
 {
     rynd_context *made = NULL;
     rynd_device_info info = RYND_SIZED(rynd_device_info);
     assert_int_equal(rynd_context_create(NULL, &made), RYND_OK);
     assert_int_equal(rynd_context_get_info(made, &info), RYND_OK);
-    *profile = info.profile;
+    *machine = info.machine;
     return made;
 }
 
@@ -249,10 +249,10 @@ static void what_the_machine_reaches(void **state)
     const rynd_measure_options quick = RYND_SIZED(rynd_measure_options, .seconds = 0.1);
     rynd_device_info info = RYND_SIZED(rynd_device_info);
     assert_non_null(mkdtemp(folder));
-    snprintf(file, sizeof file, "%s/profile.txt", folder);
-    assert_int_equal(setenv("RYND_PROFILE", file, 1), 0);
+    snprintf(file, sizeof file, "%s/machine.txt", folder);
+    assert_int_equal(setenv("RYND_MACHINE", file, 1), 0);
     assert_int_equal(unsetenv("RYND_THREADS"), 0);
-    rynd_context *own = context_with_profile(&before);
+    rynd_context *own = context_with_machine(&before);
     assert_null(before);
     const rynd_measure_options ended = RYND_SIZED(rynd_measure_options, .progress = end_at_once);
     assert_int_equal(rynd_context_measure(own, &ended, &machine), RYND_ERROR_CANCELLED);
@@ -270,8 +270,8 @@ static void what_the_machine_reaches(void **state)
         assert_int_equal(rynd_context_keep_machine(own, &machine, &kept), RYND_OK);
         assert_string_equal(kept, file);
         assert_int_equal(rynd_context_get_info(own, &info), RYND_OK);
-        assert_null(info.profile);
-        rynd_context *later = context_with_profile(&after);
+        assert_null(info.machine);
+        rynd_context *later = context_with_machine(&after);
         assert_string_equal(after, file);
         assert_int_equal(rynd_machine_load(file, &machine), RYND_OK);
         assert_int_equal(rynd_machine_save(&machine, file), RYND_OK);
@@ -282,7 +282,7 @@ static void what_the_machine_reaches(void **state)
         assert_null(kept);
     }
     rynd_context_destroy(own);
-    assert_int_equal(setenv("RYND_PROFILE", "off", 1), 0);
+    assert_int_equal(setenv("RYND_MACHINE", "off", 1), 0);
     assert_int_equal(rmdir(folder), 0);
 }
 

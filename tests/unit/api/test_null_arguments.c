@@ -37,6 +37,27 @@ static void tensors(void **state)
     TAKES(rynd_tensor_elements, tensor, rynd_tensor_elements(NULL) == -1);
 }
 
+static void metadata(void **state)
+{
+    (void)state;
+    rynd_metadata entry = RYND_SIZED(rynd_metadata);
+    void *data;
+    size_t length;
+    REFUSES(rynd_model_save_new_head, model, NULL, 3, 0, "x.onnx");
+    REFUSES(rynd_model_save_new_head, path, model, 3, 0, NULL);
+    REFUSES(rynd_model_save_new_head_memory, model, NULL, 3, 0, &data, &length);
+    REFUSES(rynd_model_save_new_head_memory, data, model, 3, 0, NULL, &length);
+    REFUSES(rynd_model_save_new_head_memory, size, model, 3, 0, &data, NULL);
+    TAKES(rynd_model_metadata_count, model, rynd_model_metadata_count(NULL) == 0);
+    REFUSES(rynd_model_get_metadata, model, NULL, 0, &entry);
+    REFUSES(rynd_model_get_metadata, metadata, model, 0, NULL);
+    TAKES(rynd_model_find_metadata, model, rynd_model_find_metadata(NULL, "k") == NULL);
+    TAKES(rynd_model_find_metadata, key, rynd_model_find_metadata(model, NULL) == NULL);
+    REFUSES(rynd_model_set_metadata, model, NULL, "k", "v");
+    REFUSES(rynd_model_set_metadata, key, model, NULL, "v");
+    TAKES(rynd_model_set_metadata, value, rynd_model_set_metadata(model, "k", NULL) == RYND_OK);
+}
+
 static void models(void **state)
 {
     (void)state;
@@ -216,10 +237,15 @@ static void operators(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts),  cmocka_unit_test(tensors),
-        cmocka_unit_test(models),    cmocka_unit_test(parts),
-        cmocka_unit_test(plans),     cmocka_unit_test(sessions),
-        cmocka_unit_test(operators), cmocka_unit_test(null_core_is_tried),
+        cmocka_unit_test(contexts),
+        cmocka_unit_test(tensors),
+        cmocka_unit_test(models),
+        cmocka_unit_test(metadata),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(sessions),
+        cmocka_unit_test(operators),
+        cmocka_unit_test(null_core_is_tried),
     };
     return cmocka_run_group_tests(tests, null_arguments_begin, null_arguments_end);
 }

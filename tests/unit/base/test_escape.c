@@ -124,7 +124,7 @@ static void test_messages(void **state)
     rynd_context *context;
     rynd_model *model;
     const rynd_context_options options = RYND_SIZED(rynd_context_options, .log = keep);
-    setenv("RYND_PROFILE", "/dev/null/\x1b]0;title\x07", 1);
+    setenv("RYND_MACHINE", "/dev/null/\x1b]0;title\x07", 1);
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
     assert_non_null(strstr(logged, "/dev/null/\\x1b]0;title\\x07"));
     assert_null(strchr(logged, '\x1b'));

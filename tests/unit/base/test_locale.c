@@ -25,14 +25,14 @@ static char folder[] = "/tmp/rynd_locale_XXXXXX";
 static int set_up(void **state)
 {
     (void)state;
-    char command[256], profile[64], half[16];
+    char command[256], machine[64], half[16];
     if (!mkdtemp(folder)) {
         return -1;
     }
     snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8", folder);
-    snprintf(profile, sizeof profile, "%s/profile.txt", folder);
+    snprintf(machine, sizeof machine, "%s/machine.txt", folder);
     setenv("LOCPATH", folder, 1);
-    setenv("RYND_PROFILE", profile, 1);
+    setenv("RYND_MACHINE", machine, 1);
     if (system(command) != 0 || !setlocale(LC_ALL, "de_DE.UTF-8")) {
         fprintf(stderr, "the locale de_DE.UTF-8 cannot be made: install the package locales\n");
         return -1;
@@ -130,10 +130,10 @@ static void test_machine(void **state)
     ry_cpu_detect(&cpu);
     ry_machine_built_in(&cpu, cpu.isa, &written);
     written.f32 = (rynd_rate){1.25e10, 2.5e10};
-    if (ry_machine_write(&written, getenv("RYND_PROFILE"), &error) != RYND_OK) {
+    if (ry_machine_write(&written, getenv("RYND_MACHINE"), &error) != RYND_OK) {
         fail_msg("%s", error.text);
     }
-    FILE *file = fopen(getenv("RYND_PROFILE"), "r");
+    FILE *file = fopen(getenv("RYND_MACHINE"), "r");
     assert_non_null(file);
     while (fgets(line, sizeof line, file) && strncmp(line, "f32 ", 4) != 0) {
     }
@@ -142,7 +142,7 @@ static void test_machine(void **state)
     static const char *const locales[] = {"de_DE.UTF-8", "C"};
     for (int i = 0; i < 2; i++) {
         assert_non_null(setlocale(LC_ALL, locales[i]));
-        assert_int_equal(ry_machine_read(getenv("RYND_PROFILE"), &read, &error), RYND_OK);
+        assert_int_equal(ry_machine_read(getenv("RYND_MACHINE"), &read, &error), RYND_OK);
         assert_true(read.f32.one == 1.25e10 && read.f32.all == 2.5e10);
     }
     setlocale(LC_ALL, "de_DE.UTF-8");

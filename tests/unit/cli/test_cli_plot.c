@@ -140,7 +140,7 @@ static char *draw(size_t count, const char *title, size_t groups, bool log, size
                            .dashed_name = "predicted",
                            .marks = marks,
                            .mark_count = count > 8 ? 4 : 0};
-    return cli_plot_draw(&plot, size);
+    return cli_plot_draw(&plot, 1, size);
 }
 
 static void pictures(void **state)

@@ -35,7 +35,7 @@ static void fleets(void **state)
     assert_int_equal(rynd_fleet_get_device(fleet, 1, &device), RYND_OK);
     assert_string_equal(device.name, "b");
     assert_string_equal(device.device, "cpu");
-    assert_null(device.profile);
+    assert_null(device.machine);
     assert_true(device.threads == 2 && device.memory == 1e9 && device.watts == 0);
     assert_non_null(device.context);
     assert_int_equal(rynd_fleet_get_device(fleet, 2, &device), RYND_ERROR_ARGUMENT);

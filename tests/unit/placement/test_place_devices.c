@@ -29,8 +29,8 @@ static void a_list(void **state)
                                "device small cpu threads=1 memory=2e9 watts=15  # the first\r\n"
                                "\n"
                                "\tdevice gpu opencl:1\n"
-                               "device server profile=server.txt threads=8\n"
-                               "device other profile=/m/x.txt\n"
+                               "device server machine=server.txt threads=8\n"
+                               "device other machine=/m/x.txt\n"
                                "link server small bandwidth=1e9 latency=2e-5";
     ry_arena arena;
     ry_fleet fleet;
@@ -41,12 +41,12 @@ static void a_list(void **state)
     const ry_fleet_device *d = fleet.device;
     assert_string_equal(d[0].name, "small");
     assert_string_equal(d[0].kind, "cpu");
-    assert_true(d[0].threads == 1 && d[0].memory == 2e9 && d[0].watts == 15 && !d[0].profile);
+    assert_true(d[0].threads == 1 && d[0].memory == 2e9 && d[0].watts == 15 && !d[0].machine);
     assert_string_equal(d[1].kind, "opencl:1");
     assert_true(d[1].threads == 0 && d[1].memory == INFINITY && d[1].watts == 0);
-    assert_string_equal(d[2].profile, "lists/server.txt");
+    assert_string_equal(d[2].machine, "lists/server.txt");
     assert_string_equal(d[2].kind, "cpu");
-    assert_string_equal(d[3].profile, "/m/x.txt");
+    assert_string_equal(d[3].machine, "/m/x.txt");
     assert_true(fleet.bandwidth[0 * 4 + 2] == 1e9 && fleet.bandwidth[2 * 4 + 0] == 1e9);
     assert_true(fleet.latency[0 * 4 + 2] == 2e-5 && fleet.latency[2 * 4 + 0] == 2e-5);
     assert_true(fleet.bandwidth[0 * 4 + 1] == RY_FLEET_HERE_BANDWIDTH);
@@ -94,8 +94,8 @@ static void what_is_wrong(void **state)
         {"device a memory=4GB", "memory takes bytes"},
         {"device a watts=inf", "watts takes a number"},
         {"device a watts=0", "watts takes a number"},
-        {"device a profile=", "profile takes the name of a file"},
-        {"device a profile=x profile=y", "profile is given twice"},
+        {"device a machine=", "machine takes the name of a file"},
+        {"device a machine=x machine=y", "machine is given twice"},
         {"device a op/cl", "'op/cl' is no device"},
         {"link a b", "no device 'a' is named above this line"},
         {"device a\nlink a", "'link' takes the names of two devices"},
@@ -134,7 +134,7 @@ static void bytes_of_any_kind(void **state)
     assert_non_null(strstr(error.text, "byte 0"));
     /* pieces of good lines in any order, and noise: it never crashes, and failures have a line */
     static const char *const pieces[] = {"device", " ",  "a",        "link",        "\n",
-                                         "cpu",    "=",  "threads=", "9",           "profile=x",
+                                         "cpu",    "=",  "threads=", "9",           "machine=x",
                                          "#",      "\t", "\x80",     "bandwidth=1", "latency=0"};
     srand(2);
     for (int round = 0; round < 20000; round++) {

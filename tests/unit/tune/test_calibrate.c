@@ -185,7 +185,7 @@ static void runs_here(void **state)
     assert_int_equal(rynd_machine_save(&machine, path), RYND_OK);
     rynd_context_destroy(context);
 
-    const rynd_context_options options = RYND_SIZED(rynd_context_options, .profile = path);
+    const rynd_context_options options = RYND_SIZED(rynd_context_options, .machine = path);
     rynd_calibrate_options how = RYND_SIZED(rynd_calibrate_options, .seconds = 1e-9);
     assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
     assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_OK);
