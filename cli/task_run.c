@@ -41,9 +41,9 @@ static bool open_outputs(cli_task *task, cli_failure *failure)
 static bool open_facts(cli_task *task, cli_failure *failure)
 {
     const cli_run_settings *settings = task->settings;
-    const bool labels =
-        settings->labels ? cli_labels_open(&task->labels, settings->labels, failure)
-                         : cli_labels_of_model(&task->labels, task->setup.model, failure);
+    const bool labels = settings->labels
+                            ? cli_labels_open(&task->labels, settings->labels, failure)
+                            : cli_labels_of_model(&task->labels, task->setup.model, failure);
     return labels &&
            cli_facts_preprocess(task->setup.model, &settings->common, &task->facts, failure);
 }
@@ -65,8 +65,9 @@ static bool open_task(cli_task *task, cli_failure *failure)
     cli_progress_show(&task->progress, "loading the model", 0.01);
     return cli_setup_context(&task->setup, &settings->common, failure) &&
            cli_setup_model(&task->setup, settings->common.arguments.items[0], failure) &&
-           open_facts(task, failure) && cli_task_open_input(task, failure) && open_outputs(task, failure) &&
-           cli_task_open_preparation(task, failure) && task->kind->open(task, failure);
+           open_facts(task, failure) && cli_task_open_input(task, failure) &&
+           open_outputs(task, failure) && cli_task_open_preparation(task, failure) &&
+           task->kind->open(task, failure);
 }
 
 /* Prints or keeps what a picture gave. */
