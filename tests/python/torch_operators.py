@@ -14,8 +14,6 @@ EXCLUDED = {
     "jiterator_unary": "CUDA only",
     "new_empty": "memory that nobody wrote",
     "new_empty_strided": "memory that nobody wrote",
-    "nn.functional.conv_transpose2d": "its gradient refuses an output_padding of a stride or more",
-    "nn.functional.conv_transpose3d": "its gradient refuses an output_padding of a stride or more",
     "sparse.mm.reduce": "sparse tensors",
     "sparse.sampled_addmm": "sparse tensors",
     "tensor_split": "its positions must be on the CPU",
