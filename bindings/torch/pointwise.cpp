@@ -150,6 +150,17 @@ at::ScalarType compute_dtype(const std::vector<c10::IValue> &values, const at::T
     return at::native::result_type(state);
 }
 
+// The device of the first tensor that is on one.
+at::Device device_of(const std::vector<c10::IValue> &values)
+{
+    for (const c10::IValue &value : values) {
+        if (value.isTensor() && value.toTensor().is_privateuseone()) {
+            return value.toTensor().device();
+        }
+    }
+    return at::kPrivateUse1;
+}
+
 at::Tensor result_like(const std::vector<c10::IValue> &values, at::ScalarType dtype)
 {
     std::vector<int64_t> sizes;
@@ -165,7 +176,7 @@ at::Tensor result_like(const std::vector<c10::IValue> &values, at::ScalarType dt
             whole = value.toTensor();
         }
     }
-    const auto options = at::TensorOptions().dtype(dtype).device(at::kPrivateUse1);
+    const auto options = at::TensorOptions().dtype(dtype).device(device_of(values));
     return whole.defined() ? at::empty_like(whole, whole.options().dtype(dtype))
                            : at::empty(sizes, options);
 }
@@ -189,7 +200,7 @@ void pointwise(const char *program, const std::vector<c10::IValue> &values, cons
         } else {
             const at::Tensor &operand = values[i].toTensor();
             TORCH_CHECK(operand.is_privateuseone(), "rynd: an operand is on ", operand.device(),
-                        ", the others on rynd:0");
+                        ", the others on ", out.device());
             problem.in(operand);
             if (operand.scalar_type() != dtype &&
                 !(operand.scalar_type() == at::kBool && program[0] == 's' && i == 0)) {
