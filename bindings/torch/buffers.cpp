@@ -17,7 +17,7 @@ namespace
 struct Buffer {
     rynd_buffer *buffer;
     size_t size;
-    int index; // of the device
+    int index; // the device's
 };
 
 // Buffers by the addresses that name them, and bytes by device.

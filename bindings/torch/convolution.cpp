@@ -109,8 +109,8 @@ at::Tensor convolution(const at::Tensor &x, const at::Tensor &weight,
     return y;
 }
 
-// The plain convolution that reads `y` and has as many results as `x` has positions: the reverse of a transposed one. output_padding replaces
-// padding at the end, and what it adds beyond that no window reads.
+// The plain convolution whose reverse is a transposed one: from `y` to the positions of `x`. output_padding shortens its padding at the end.
+// A larger output_padding leaves rows of `y` that no window reads: they are cut off.
 struct Reverse {
     at::Tensor y;
     std::vector<int64_t> end_padding;

@@ -46,7 +46,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     }
     void uncheckedSetDevice(c10::Device device) const noexcept override
     {
-        set_current_device(device.index()); // of a tensor, or as it was before: it is there
+        set_current_device(device.index()); // the caller has a tensor there
     }
     c10::Stream getStream(c10::Device device) const override
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators by PyTorch's own loops on the device's memory, which is the host's: a list of names, and the fallback of all others.
+// Operators by PyTorch's own loops in the host's memory: a list of names, and the fallback of all others.
 #include "host.h"
 
 #include <ATen/ATen.h>
@@ -148,10 +148,9 @@ std::optional<c10::Device> device_of(const std::vector<c10::IValue> &values)
     return {};
 }
 
-// Calls of each operator that ran on the host.
 struct Counts {
     std::mutex mutex;
-    std::map<std::string, int64_t> by_name;
+    std::map<std::string, HostCalls> by_name;
 };
 
 Counts &counts()
@@ -162,10 +161,18 @@ Counts &counts()
 
 } // namespace
 
-void count_on_host(const std::string &name)
+HostCall::HostCall(std::string name)
+    : name(std::move(name)), begin(std::chrono::steady_clock::now())
 {
+}
+
+HostCall::~HostCall()
+{
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     const std::lock_guard<std::mutex> lock(counts().mutex);
-    counts().by_name[name]++;
+    HostCalls &calls = counts().by_name[name];
+    calls.count++;
+    calls.seconds += time.count();
 }
 
 void warn_of_fallback(const std::string &name)
@@ -181,7 +188,7 @@ void warn_of_fallback(const std::string &name)
     }
 }
 
-std::map<std::string, int64_t> host_calls()
+std::map<std::string, HostCalls> host_calls()
 {
     const std::lock_guard<std::mutex> lock(counts().mutex);
     return counts().by_name;
@@ -189,7 +196,7 @@ std::map<std::string, int64_t> host_calls()
 
 void run_on_host(const c10::OperatorHandle &op, torch::jit::Stack *stack)
 {
-    count_on_host(c10::toString(op.operator_name()));
+    const HostCall call(c10::toString(op.operator_name()));
     const auto &schema = op.schema();
     const auto &arguments = schema.arguments();
     const size_t argument_count = arguments.size();

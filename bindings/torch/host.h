@@ -3,6 +3,7 @@
 #define RYND_TORCH_HOST_H
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <chrono>
 #include <map>
 #include <string>
 
@@ -15,10 +16,27 @@ void run_on_host(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 // What has no kernel: one warning for each name, or an error if RYND_TORCH_STRICT=1.
 void warn_of_fallback(const std::string &name);
 
-void count_on_host(const std::string &name);
+// Calls on the host, and their seconds.
+struct HostCalls {
+    int64_t count = 0;
+    double seconds = 0;
+};
+
+// Counts a call, from here to the end of the scope, by its operator's name.
+class HostCall
+{
+  public:
+    explicit HostCall(std::string name);
+    HostCall(const HostCall &) = delete;
+    ~HostCall();
+
+  private:
+    const std::string name;
+    const std::chrono::steady_clock::time_point begin;
+};
 
 // Calls of run_on_host, and problems that a device has no kernel for, since the start, by operator.
-std::map<std::string, int64_t> host_calls();
+std::map<std::string, HostCalls> host_calls();
 
 } // namespace rynd_torch
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <unistd.h>
 #include <vector>
 
 #include "buffers.h"
@@ -19,7 +20,12 @@ namespace
 {
 
 constexpr size_t ALIGNMENT = 64;
-constexpr int64_t MOST_HELD = int64_t(1) << 30; // freed memory that is kept at most
+// Freed memory that is kept at most: a quarter of the machine's. New memory costs a page fault for each 4 KiB.
+int64_t most_held()
+{
+    static const int64_t bytes = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
+    return bytes;
+}
 
 size_t rounded(size_t size)
 {
@@ -49,7 +55,7 @@ class Blocks
     {
         const std::lock_guard<std::mutex> lock(mutex);
         figures.used -= int64_t(size);
-        if (figures.held - figures.used > MOST_HELD) {
+        if (figures.held - figures.used > most_held()) {
             std::free(block);
             figures.held -= int64_t(size);
         } else {

@@ -10,15 +10,15 @@
 namespace rynd_torch
 {
 
-c10::Allocator &allocator();                     // of this thread's current device
-at::DataPtr allocate_on(int index, size_t size); // of a device
+c10::Allocator &allocator(); // allocates on this thread's current device
+at::DataPtr allocate_on(int index, size_t size);
 
 // Host memory for transfers, of the CPU's allocator. The device reads all memory of the host: it is pinned by name only.
 c10::Allocator &pinned_allocator();
 bool is_pinned(const void *memory);
 
 // A number that is another one after each write to a block of the allocator, and for each new block: equal stamps of one address mean equal content.
-// 0: the memory is not the processor's allocator's.
+// 0: another device or allocator made the memory.
 uint64_t stamp(const c10::StorageImpl &storage);
 void written(const c10::StorageImpl &storage); // call for every write
 
@@ -28,7 +28,7 @@ struct MemoryFigures {
 };
 MemoryFigures memory_figures(int index);
 void reset_peak(int index);
-void empty_cache(); // of all devices
+void empty_cache(); // gives all devices' freed memory back
 
 } // namespace rynd_torch
 

@@ -151,7 +151,7 @@ class Cache
     }
 
     const int device;
-    rynd_context *context = nullptr; // of the processor: its own, which has the threads
+    rynd_context *context = nullptr; // the processor's is made here, with `threads`
     int threads = 0;
     std::list<Kept> kept;
     std::unordered_map<std::string, std::list<Kept>::iterator> by_text;
@@ -354,7 +354,7 @@ void Problem::run()
 void Problem::run_on_copies()
 {
     warn_of_fallback(text + " on " + device_name(device));
-    count_on_host("rynd::" + text.substr(0, text.find(' ')));
+    const HostCall call("rynd::" + text.substr(0, text.find(' ')));
     synchronize(device);
     std::map<rynd_buffer *, std::vector<char>> copies;
     auto copied = [&copies](const void *address) {

@@ -62,7 +62,7 @@ struct CacheFigures {
 };
 CacheFigures cache_figures();
 void clear_cache();
-void set_threads(int threads); // of the processor
+void set_threads(int threads); // the processor's
 
 // Returns rynd's name for a dtype, or nullptr.
 const char *dtype_name(at::ScalarType dtype);

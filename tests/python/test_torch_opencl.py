@@ -55,7 +55,7 @@ def test_loops_of_the_host():
     flat, mask = torch.arange(6.0, device=DEVICE), torch.tensor([True, False, True], device=DEVICE)
     flat[:3].masked_scatter_(mask, flat[3:])
     assert flat.tolist() == [3, 1, 4, 3, 4, 5]
-    assert rynd.torch.host_calls()["aten::topk.values"] >= 1
+    assert rynd.torch.host_calls()["aten::topk.values"][0] >= 1
 
 
 def test_another_device_is_an_error():
