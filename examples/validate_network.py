@@ -3,6 +3,7 @@
 """Runs torchvision's networks on the device rynd, forward and backward, and compares with the CPU.
 
     python examples/validate_network.py                        18 networks, random weights, batch 2
+    python examples/validate_network.py --device rynd:1 --size 64    the same on the first device of OpenCL or CUDA (`rynd devices`)
     python examples/validate_network.py resnet50 --image cat.jpg --weights resnet50.pth
 
 The largest difference is over the largest value: of the result, and of all gradients. It must stay below 1e-4, or below four times the CPU's own float32 against float64.
@@ -39,13 +40,14 @@ def made(name, weights):
     return network
 
 
-def images(name, path, batch):
-    if path:
+def images(name, options):
+    if options.image:
         transform = torchvision.transforms.Compose([torchvision.transforms.Resize(256), torchvision.transforms.CenterCrop(SIZES.get(name, 224)),
                                                     torchvision.transforms.ToTensor(), torchvision.transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
         from PIL import Image
-        return transform(Image.open(path).convert("RGB")).unsqueeze(0)
-    return torch.randn(batch, 3, SIZES.get(name, 64), SIZES.get(name, 64))
+        return transform(Image.open(options.image).convert("RGB")).unsqueeze(0)
+    size = options.size or SIZES.get(name, 64)
+    return torch.randn(options.batch, 3, size, size)
 
 
 def step(network, x, target):
@@ -71,23 +73,23 @@ def perturb(network):
             parameter.mul_(1 + 2.0**-24 * torch.randn_like(parameter))
 
 
-def compare(host, x, target):
+def compare(host, x, target, device):
     """Results by the device and by the CPU; differences from float64 of result and gradients, of both; seconds of both."""
     y64, g64, _ = step(copy.deepcopy(host).double(), x.double(), target)
     y32, g32, seconds = step(copy.deepcopy(host), x, target)
-    y, g, own = step(copy.deepcopy(host).to("rynd"), x.to("rynd"), target.to("rynd"))
+    y, g, own = step(copy.deepcopy(host).to(device), x.to(device), target.to(device))
     return (y, y32), (differs(y, y64), differs(g, g64)), (differs(y32, y64), differs(g32, g64)), (own, seconds)
 
 
 def validate(name, options):
-    host, x = made(name, options.weights), images(name, options.image, options.batch)
+    host, x = made(name, options.weights), images(name, options)
     target = torch.randint(0, 1000, (x.shape[0],))
     fine = True
     for mode in ("eval", "train") if x.shape[0] > 1 else ("eval",):
         host.train(mode == "train")
         right, bound = False, (1e-4, 1e-4)
         for _ in range(ATTEMPTS if mode == "train" else 1):
-            results, found, cpu, seconds = compare(host, x, target)
+            results, found, cpu, seconds = compare(host, x, target, options.device)
             bound = tuple(max(a, 4 * b) for a, b in zip(bound, cpu))
             right = all(a <= b for a, b in zip(found, bound))
             print(f"{name:20} {mode:6} {found[0]:9.1e} {cpu[0]:9.1e} {found[1]:9.1e} {cpu[1]:9.1e} {seconds[0]:7.2f} {seconds[1]:7.2f}   {'right' if right else 'differs'}", flush=True)
@@ -107,6 +109,8 @@ def main():
     parser.add_argument("networks", nargs="*", default=NETWORKS, help="torchvision's names (default: 18 networks)")
     parser.add_argument("--image", help="a picture instead of random numbers")
     parser.add_argument("--weights", help="a file of trained weights, for one network")
+    parser.add_argument("--device", default="rynd", help="the device (default: rynd, the processor)")
+    parser.add_argument("--size", type=int, help="height and width of random images (default: 64; inception_v3 299, alexnet 96)")
     parser.add_argument("--batch", type=int, default=2, help="random images (default: 2)")
     options = parser.parse_args()
     print(f"{'network':20} {'mode':6} {'y':>9} {'CPU f32':>9} {'gradient':>9} {'CPU f32':>9} {'s':>7} {'CPU s':>7}   over the largest value of float64's")

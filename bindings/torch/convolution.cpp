@@ -14,6 +14,7 @@ struct Window {
     bool transposed;
     at::IntArrayRef output_padding;
     int64_t groups;
+    at::IntArrayRef end_padding = {}; // empty: as padding
 };
 
 int64_t at_axis(at::IntArrayRef list, size_t axis)
@@ -33,7 +34,9 @@ std::vector<int64_t> per_axis(at::IntArrayRef list, size_t axes)
 std::vector<int64_t> conv_pads(const Window &window, size_t axes)
 {
     std::vector<int64_t> pads = per_axis(window.padding, axes);
-    pads.insert(pads.end(), pads.begin(), pads.end());
+    const auto end =
+        per_axis(window.end_padding.empty() ? window.padding : window.end_padding, axes);
+    pads.insert(pads.end(), end.begin(), end.end());
     return pads;
 }
 
@@ -106,19 +109,52 @@ at::Tensor convolution(const at::Tensor &x, const at::Tensor &weight,
     return y;
 }
 
+// The plain convolution whose reverse is a transposed one: from `y` to the positions of `x`. output_padding shortens its padding at the end.
+// A larger output_padding leaves rows of `y` that no window reads: they are cut off.
+struct Reverse {
+    at::Tensor y;
+    std::vector<int64_t> end_padding;
+
+    Reverse(const at::Tensor &whole, const at::Tensor &x, const at::Tensor &weight,
+            const Window &window)
+        : y(whole)
+    {
+        for (size_t axis = 0; axis + 2 < size_t(x.dim()); axis++) {
+            const int64_t dim = int64_t(axis) + 2,
+                          reached = (x.size(dim) - 1) * at_axis(window.stride, axis) +
+                                    extent(weight, window, axis) - at_axis(window.padding, axis);
+            end_padding.push_back(std::max<int64_t>(reached - y.size(dim), 0));
+            y = y.narrow(dim, 0, std::min(std::max<int64_t>(reached, 0), y.size(dim)));
+        }
+    }
+    Window window_of(const Window &window) const
+    {
+        return {window.stride, window.padding, window.dilation, false, {},
+                window.groups, end_padding};
+    }
+};
+
 // The convolution whose result is the gradient of x: of a transposed one a plain one, and the reverse.
 at::Tensor data_gradient(const at::Tensor &dy, const at::Tensor &x, const at::Tensor &weight,
                          const Window &window)
 {
     at::Tensor dx = at::empty(x.sizes(), x.options().memory_format(format_of(x, weight)));
+    if (window.transposed) {
+        const Reverse reverse(dy, x, weight, window);
+        if (reverse.y.numel() == 0) {
+            return dx.zero_();
+        }
+        convolve(reverse.y, weight, {}, reverse.window_of(window), dx);
+        return dx;
+    }
     std::vector<int64_t> missing; // rows behind the last window, which no output has read
     for (size_t axis = 0; axis + 2 < size_t(x.dim()); axis++) {
         const int64_t reached = (dy.size(int64_t(axis) + 2) - 1) * at_axis(window.stride, axis) -
                                 2 * at_axis(window.padding, axis) + extent(weight, window, axis);
         missing.push_back(x.size(int64_t(axis) + 2) - reached);
     }
-    const Window turned = {window.stride,      window.padding, window.dilation,
-                           !window.transposed, missing,        window.groups};
+    const Window turned = {window.stride, window.padding, window.dilation,
+                           true,          missing,        window.groups};
     convolve(dy, weight, {}, turned, dx);
     return dx;
 }
@@ -127,12 +163,23 @@ at::Tensor weight_gradient(const at::Tensor &dy, const at::Tensor &x, const at::
                            const Window &window, at::Tensor *bias)
 {
     at::Tensor dw = at::empty(weight.sizes(), weight.options());
+    const size_t axes = size_t(x.dim()) - 2;
     Problem problem("conv");
-    problem.in(window.transposed ? dy : x).in(window.transposed ? x : dy).out(dw);
+    problem.with("dir", "bwd_weights");
+    if (window.transposed) {
+        const Reverse reverse(dy, x, weight, window);
+        if (reverse.y.numel() == 0) {
+            return dw.zero_();
+        }
+        problem.in(reverse.y).in(x).out(dw);
+        with_conv_window(problem, reverse.window_of(window), axes).run();
+        return dw;
+    }
+    problem.in(x).in(dy).out(dw);
     if (bias) {
         problem.out(*bias);
     }
-    with_conv_window(problem.with("dir", "bwd_weights"), window, size_t(x.dim()) - 2).run();
+    with_conv_window(problem, window, axes).run();
     return dw;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device "rynd" for PyTorch: its memory, guard, generator and hooks. rynd:0 is the processor, whose memory is the host's.
+// The device "rynd" for PyTorch: its guard, generator and hooks.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/GeneratorForPrivateuseone.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -8,6 +8,8 @@
 #include <chrono>
 #include <torch/library.h>
 
+#include "buffers.h"
+#include "contexts.h"
 #include "memory.h"
 
 namespace rynd_torch
@@ -19,7 +21,7 @@ constexpr c10::DeviceType TYPE = c10::DeviceType::PrivateUse1;
 
 using Clock = std::chrono::steady_clock;
 
-// Runs are synchronous: a stream is a name, and an event the time at which it was recorded.
+// A device has one queue: a stream is a name. An event is the time at which all work before it was done: recording one waits.
 thread_local c10::StreamId current_stream = 0;
 std::atomic<c10::StreamId> last_stream{0};
 
@@ -28,20 +30,23 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     {
         return TYPE;
     }
-    c10::Device exchangeDevice(c10::Device) const override
+    c10::Device exchangeDevice(c10::Device device) const override
     {
-        return getDevice();
+        const c10::Device before = getDevice();
+        setDevice(device);
+        return before;
     }
     c10::Device getDevice() const override
     {
-        return {TYPE, 0};
+        return {TYPE, c10::DeviceIndex(current_device())};
     }
     void setDevice(c10::Device device) const override
     {
-        TORCH_CHECK(device.index() <= 0, "rynd has one device: rynd:0");
+        set_current_device(device.index());
     }
-    void uncheckedSetDevice(c10::Device) const noexcept override
+    void uncheckedSetDevice(c10::Device device) const noexcept override
     {
+        set_current_device(device.index()); // the caller has a tensor there
     }
     c10::Stream getStream(c10::Device device) const override
     {
@@ -67,20 +72,24 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     }
     c10::DeviceIndex deviceCount() const noexcept override
     {
-        return 1;
+        return c10::DeviceIndex(device_count());
     }
     bool queryStream(const c10::Stream &) const override
     {
         return true;
     }
-    void synchronizeStream(const c10::Stream &) const override
+    void synchronizeStream(const c10::Stream &stream) const override
     {
+        synchronize(stream.device_index());
     }
-    void synchronizeDevice(c10::DeviceIndex) const override
+    void synchronizeDevice(c10::DeviceIndex index) const override
     {
+        synchronize(index < 0 ? current_device() : index);
     }
-    void record(void **event, const c10::Stream &, c10::DeviceIndex, c10::EventFlag) const override
+    void record(void **event, const c10::Stream &stream, c10::DeviceIndex,
+                c10::EventFlag) const override
     {
+        synchronize(stream.device_index());
         if (!*event) {
             *event = new Clock::time_point;
         }
@@ -114,7 +123,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   private:
     static c10::Device whole(c10::Device device)
     {
-        return {TYPE, std::max<c10::DeviceIndex>(device.index(), 0)};
+        return {TYPE, device.index() < 0 ? c10::DeviceIndex(current_device()) : device.index()};
     }
 };
 
@@ -139,22 +148,25 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     }
     c10::DeviceIndex deviceCount() const override
     {
-        return 1;
+        return c10::DeviceIndex(device_count());
     }
     c10::DeviceIndex getCurrentDevice() const override
     {
-        return 0;
+        return c10::DeviceIndex(current_device());
     }
-    void setCurrentDevice(c10::DeviceIndex) const override
+    void setCurrentDevice(c10::DeviceIndex index) const override
     {
+        set_current_device(index);
     }
-    c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override
+    c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override
     {
-        return 0;
+        const int before = current_device();
+        set_current_device(index);
+        return c10::DeviceIndex(before);
     }
-    c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override
+    c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override
     {
-        return 0;
+        return exchangeDevice(index);
     }
     bool isPinnedPtr(const void *memory) const override
     {
@@ -164,9 +176,9 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     {
         return &pinned_allocator();
     }
-    at::Device getDeviceFromPtr(void *) const override
+    at::Device getDeviceFromPtr(void *address) const override
     {
-        return {TYPE, 0};
+        return {TYPE, c10::DeviceIndex(device_at(address))};
     }
     const at::Generator &getDefaultGenerator(c10::DeviceIndex) const override
     {
@@ -179,8 +191,10 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     }
     void resizePrivateUse1Bytes(const c10::Storage &storage, size_t size) const override
     {
-        at::DataPtr data = allocator().allocate(size);
-        std::memcpy(data.get(), storage.data(), std::min(size, storage.nbytes()));
+        at::DataPtr data = allocate_on(storage.device().index(), size);
+        if (storage.data()) {
+            allocator().copy_data(data.get(), storage.data(), std::min(size, storage.nbytes()));
+        }
         storage.set_data_ptr(std::move(data));
         storage.set_nbytes(size);
     }

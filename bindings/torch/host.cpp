@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators by PyTorch's own loops on the device's memory, which is the host's: a list of names, and the fallback of all others.
+// Operators by PyTorch's own loops in the host's memory: a list of names, and the fallback of all others.
 #include "host.h"
 
 #include <ATen/ATen.h>
 #include <ATen/native/Resize.h>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <set>
 #include <torch/library.h>
@@ -70,7 +71,8 @@ at::Tensor device_tensor(const at::Tensor &tensor)
     if (!tensor.defined() || !tensor.is_cpu()) {
         return tensor;
     }
-    at::Tensor copy = at::empty_like(tensor, tensor.options().device(at::kPrivateUse1));
+    at::Tensor copy =
+        at::empty_like(tensor, tensor.options().device(at::kPrivateUse1)); // the current device
     written_on_host(copy).copy_(tensor);
     return copy;
 }
@@ -102,21 +104,9 @@ size_t returned_argument(const c10::FunctionSchema &schema, const c10::Argument 
     return i;
 }
 
-// What has no kernel: one warning for each operator, or an error.
 void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack)
 {
-    static std::mutex mutex;
-    static std::set<std::string> warned;
-    const char *strict = std::getenv("RYND_TORCH_STRICT");
-    const std::string name = c10::toString(op.operator_name());
-    TORCH_CHECK_NOT_IMPLEMENTED(!(strict && *strict == '1'), "rynd has no kernel for ", name,
-                                " (RYND_TORCH_STRICT=1 forbids the CPU's)");
-    {
-        const std::lock_guard<std::mutex> lock(mutex);
-        if (warned.insert(name).second) {
-            TORCH_WARN("rynd has no kernel for ", name, ": it runs on the CPU");
-        }
-    }
+    warn_of_fallback(c10::toString(op.operator_name()));
     run_on_host(op, stack);
 }
 
@@ -134,15 +124,87 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library)
 
 } // namespace
 
+namespace
+{
+
+// The device of the arguments: of a tensor, or one that is named.
+std::optional<c10::Device> device_of(const std::vector<c10::IValue> &values)
+{
+    for (const c10::IValue &value : values) {
+        if (value.isTensor() && value.toTensor().defined() && value.toTensor().is_privateuseone()) {
+            return value.toTensor().device();
+        }
+        if (value.isTensorList()) {
+            for (const at::Tensor &tensor : value.toTensorVector()) {
+                if (tensor.is_privateuseone()) {
+                    return tensor.device();
+                }
+            }
+        }
+        if (value.isDevice()) {
+            return value.toDevice();
+        }
+    }
+    return {};
+}
+
+struct Counts {
+    std::mutex mutex;
+    std::map<std::string, HostCalls> by_name;
+};
+
+Counts &counts()
+{
+    static Counts only;
+    return only;
+}
+
+} // namespace
+
+HostCall::HostCall(std::string name)
+    : name(std::move(name)), begin(std::chrono::steady_clock::now())
+{
+}
+
+HostCall::~HostCall()
+{
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    const std::lock_guard<std::mutex> lock(counts().mutex);
+    HostCalls &calls = counts().by_name[name];
+    calls.count++;
+    calls.seconds += time.count();
+}
+
+void warn_of_fallback(const std::string &name)
+{
+    static std::mutex mutex;
+    static std::set<std::string> warned;
+    const char *strict = std::getenv("RYND_TORCH_STRICT");
+    TORCH_CHECK_NOT_IMPLEMENTED(!(strict && *strict == '1'), "rynd has no kernel for ", name,
+                                " (RYND_TORCH_STRICT=1 forbids the CPU's)");
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (warned.insert(name).second) {
+        TORCH_WARN("rynd has no kernel for ", name, ": it runs on the CPU");
+    }
+}
+
+std::map<std::string, HostCalls> host_calls()
+{
+    const std::lock_guard<std::mutex> lock(counts().mutex);
+    return counts().by_name;
+}
+
 void run_on_host(const c10::OperatorHandle &op, torch::jit::Stack *stack)
 {
+    const HostCall call(c10::toString(op.operator_name()));
     const auto &schema = op.schema();
     const auto &arguments = schema.arguments();
-    const size_t count = arguments.size();
-    const auto last = torch::jit::last(*stack, count);
+    const size_t argument_count = arguments.size();
+    const auto last = torch::jit::last(*stack, argument_count);
     const std::vector<c10::IValue> given(last.begin(), last.end());
-    torch::jit::drop(*stack, count);
-    for (size_t i = 0; i < count; i++) {
+    torch::jit::drop(*stack, argument_count);
+    const c10::OptionalDeviceGuard guard(device_of(given));
+    for (size_t i = 0; i < argument_count; i++) {
         stack->push_back(host_value(arguments[i], given[i]));
     }
     op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
@@ -151,7 +213,7 @@ void run_on_host(const c10::OperatorHandle &op, torch::jit::Stack *stack)
     for (size_t i = 0; i < schema.returns().size(); i++) {
         c10::IValue &result = (*stack)[first + i];
         const size_t argument = returned_argument(schema, schema.returns()[i]);
-        if (argument == count) {
+        if (argument == argument_count) {
             result = device_value(result);
             continue;
         }

@@ -8,7 +8,11 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <unistd.h>
 #include <vector>
+
+#include "buffers.h"
+#include "contexts.h"
 
 namespace rynd_torch
 {
@@ -16,7 +20,12 @@ namespace
 {
 
 constexpr size_t ALIGNMENT = 64;
-constexpr int64_t MOST_HELD = int64_t(1) << 30; // freed memory that is kept at most
+// Freed memory that is kept at most: a quarter of the machine's. New memory costs a page fault for each 4 KiB.
+int64_t most_held()
+{
+    static const int64_t bytes = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
+    return bytes;
+}
 
 size_t rounded(size_t size)
 {
@@ -46,7 +55,7 @@ class Blocks
     {
         const std::lock_guard<std::mutex> lock(mutex);
         figures.used -= int64_t(size);
-        if (figures.held - figures.used > MOST_HELD) {
+        if (figures.held - figures.used > most_held()) {
             std::free(block);
             figures.held -= int64_t(size);
         } else {
@@ -104,34 +113,38 @@ Header *header_of(void *memory)
     return reinterpret_cast<Header *>(static_cast<char *>(memory) - ALIGNMENT);
 }
 
-struct Allocator final : c10::Allocator {
-    static void release(void *memory)
-    {
-        if (memory) {
-            Header *header = header_of(memory);
-            blocks().give(header, header->size);
-        }
+void release(void *memory)
+{
+    if (memory) {
+        Header *header = header_of(memory);
+        blocks().give(header, header->size);
     }
+}
 
+at::DataPtr allocate_block(size_t size)
+{
+    const c10::Device device(c10::DeviceType::PrivateUse1, 0);
+    if (size == 0) {
+        return {nullptr, nullptr, &release, device};
+    }
+    const size_t whole = rounded(size + ALIGNMENT);
+    char *block = static_cast<char *>(blocks().take(whole));
+    new (block) Header{whole, ++last_stamp};
+    return {block + ALIGNMENT, block + ALIGNMENT, &release, device};
+}
+
+struct Allocator final : c10::Allocator {
     at::DataPtr allocate(size_t size) override
     {
-        const c10::Device device(c10::DeviceType::PrivateUse1, 0);
-        if (size == 0) {
-            return {nullptr, nullptr, &release, device};
-        }
-        const size_t whole = rounded(size + ALIGNMENT);
-        char *block = static_cast<char *>(blocks().take(whole));
-        new (block) Header{whole, ++last_stamp};
-        return {block + ALIGNMENT, block + ALIGNMENT, &release, device};
-    }
-
-    at::DeleterFnPtr raw_deleter() const override
-    {
-        return &release;
+        return allocate_on(current_device(), size);
     }
     void copy_data(void *to, const void *from, size_t count) const override
     {
-        std::memcpy(to, from, count);
+        if (const int index = device_at(to); index > 0) {
+            copy_buffer(index, to, from, count);
+        } else {
+            std::memcpy(to, from, count);
+        }
     }
 };
 
@@ -204,9 +217,14 @@ c10::Allocator &allocator()
     return only;
 }
 
+at::DataPtr allocate_on(int index, size_t size)
+{
+    return index > 0 ? allocate_buffer(index, size) : allocate_block(size);
+}
+
 uint64_t stamp(const c10::StorageImpl &storage)
 {
-    const bool own = storage.data() && storage.data_ptr().get_deleter() == &Allocator::release;
+    const bool own = storage.data() && storage.data_ptr().get_deleter() == &release;
     return own ? header_of(const_cast<void *>(storage.data()))->stamp.load() : 0;
 }
 
@@ -217,14 +235,20 @@ void written(const c10::StorageImpl &storage)
     }
 }
 
-MemoryFigures memory_figures()
+MemoryFigures memory_figures(int index)
 {
+    if (index > 0) {
+        return buffer_figures(index);
+    }
     const std::lock_guard<std::mutex> lock(blocks().mutex);
     return blocks().figures;
 }
 
-void reset_peak()
+void reset_peak(int index)
 {
+    if (index > 0) {
+        return reset_buffer_peak(index);
+    }
     const std::lock_guard<std::mutex> lock(blocks().mutex);
     blocks().figures.peak = blocks().figures.used;
 }
@@ -232,6 +256,7 @@ void reset_peak()
 void empty_cache()
 {
     blocks().empty();
+    trim_buffers();
 }
 
 } // namespace rynd_torch

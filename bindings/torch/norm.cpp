@@ -44,6 +44,15 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(
     const at::Tensor mean = channels_of(running_mean, x, 0),
                      variance = channels_of(running_var, x, 1);
     const Spread from(x), to(y);
+    if (!training && x.device().index() > 0) { // rynd has this kernel for processors only
+        at::DimVector sizes(size_t(x.dim()), 1);
+        sizes[1] = x.size(1);
+        pointwise("($0 - $1) * ($2 / sqrt($3 + $4)) + $5",
+                  {x, mean.view(sizes), scale.view(sizes), variance.view(sizes), epsilon,
+                   shift.view(sizes)},
+                  y);
+        return {y, at::empty({0}, scale.options()), at::empty({0}, scale.options())};
+    }
     if (!training) {
         Problem("batch_norm")
             .in(from.tensor)

@@ -62,6 +62,8 @@ const Row rows[] = {
     {"maximum.out", "max($0, $1)", "or($0, $1)"},
     {"minimum.out", "min($0, $1)", "and($0, $1)"},
     {"mish.out", "mish($0)"},
+    {"mish_backward", "$0 * (tanh(softplus($1)) + $1 * sigmoid($1) * (1 - tanh(softplus($1)) * "
+                      "tanh(softplus($1))))"},
     {"mul.out", "$0 * $1", "and($0, $1)"},
     {"native_dropout_backward", "$0 * $1 * $2"},
     {"ne.Scalar_out", "$0 != $1"},
@@ -78,6 +80,8 @@ const Row rows[] = {
     {"sigmoid_backward.grad_input", "$0 * (1 - $1) * $1"},
     {"sign.out", "sign($0)"},
     {"silu.out", "silu($0)"},
+    {"silu_backward",
+     "$0 * sigmoid($1) * (1 + $1 * (1 - sigmoid($1)))"}, // PyTorch's own has ten calls
     {"silu_backward.grad_input", "$0 * sigmoid($1) * (1 + $1 * (1 - sigmoid($1)))"},
     {"sin.out", "sin($0)"},
     {"sqrt.out", "sqrt($0)"},
@@ -150,6 +154,17 @@ at::ScalarType compute_dtype(const std::vector<c10::IValue> &values, const at::T
     return at::native::result_type(state);
 }
 
+// The device of the first tensor that is on one.
+at::Device device_of(const std::vector<c10::IValue> &values)
+{
+    for (const c10::IValue &value : values) {
+        if (value.isTensor() && value.toTensor().is_privateuseone()) {
+            return value.toTensor().device();
+        }
+    }
+    return at::kPrivateUse1;
+}
+
 at::Tensor result_like(const std::vector<c10::IValue> &values, at::ScalarType dtype)
 {
     std::vector<int64_t> sizes;
@@ -165,7 +180,7 @@ at::Tensor result_like(const std::vector<c10::IValue> &values, at::ScalarType dt
             whole = value.toTensor();
         }
     }
-    const auto options = at::TensorOptions().dtype(dtype).device(at::kPrivateUse1);
+    const auto options = at::TensorOptions().dtype(dtype).device(device_of(values));
     return whole.defined() ? at::empty_like(whole, whole.options().dtype(dtype))
                            : at::empty(sizes, options);
 }
@@ -189,7 +204,7 @@ void pointwise(const char *program, const std::vector<c10::IValue> &values, cons
         } else {
             const at::Tensor &operand = values[i].toTensor();
             TORCH_CHECK(operand.is_privateuseone(), "rynd: an operand is on ", operand.device(),
-                        ", the others on rynd:0");
+                        ", the others on ", out.device());
             problem.in(operand);
             if (operand.scalar_type() != dtype &&
                 !(operand.scalar_type() == at::kBool && program[0] == 's' && i == 0)) {
@@ -255,6 +270,16 @@ at::Tensor isnan(const at::Tensor &self)
         return out;
     }
     return out.zero_();
+}
+
+// Gradients of x and of the slope, which PyTorch sums over what it was spread to.
+std::tuple<at::Tensor, at::Tensor> prelu_backward(const at::Tensor &dy, const at::Tensor &x,
+                                                  const at::Tensor &slope)
+{
+    const at::Tensor dx = at::empty_like(x), dslope = at::empty_like(x);
+    pointwise("select($1 > 0, $0, $0 * $2)", {dy, x, slope}, dx);
+    pointwise("select($1 > 0, 0, $0 * $1)", {dy, x}, dslope);
+    return {dx, dslope};
 }
 
 at::Tensor &clamp_out(const at::Tensor &self, const std::optional<at::Scalar> &low,
@@ -332,6 +357,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
                          c10::BoxedKernel::makeFromFunctor(std::make_unique<Kernel>(row))));
     }
     library.impl("isnan", isnan);
+    library.impl("_prelu_kernel_backward", prelu_backward);
     library.impl("clamp.out", clamp_out);
     library.impl("gelu.out", gelu_out);
     library.impl("gelu_backward.grad_input", gelu_backward_out);

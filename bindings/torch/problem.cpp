@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "problem.h"
 
+#include <algorithm>
 #include <c10/util/Exception.h>
 #include <cstring>
+#include <iterator>
 #include <list>
+#include <map>
 #include <mutex>
 #include <rynd/rynd.h>
 #include <unordered_map>
 
+#include "buffers.h"
+#include "contexts.h"
+#include "host.h"
 #include "memory.h"
 
 namespace rynd_torch
@@ -22,7 +28,7 @@ constexpr size_t MOST_INPUTS = 8; // to an operator with a constant
 
 struct Kept {
     std::string text; // with a constant: and its address
-    rynd_op *op;
+    rynd_op *op;      // nullptr: the device has no kernel
     int64_t bytes;
     uint64_t stamp; // the constant's; 0: none
 };
@@ -38,6 +44,10 @@ struct Constant {
 class Cache
 {
   public:
+    explicit Cache(int device) : device(device)
+    {
+    }
+
     std::mutex mutex;
 
     rynd_op *find(const std::string &text)
@@ -81,6 +91,7 @@ class Cache
         seen.clear();
     }
 
+    // Sets the processor's number of threads.
     void use(int count)
     {
         clear();
@@ -101,11 +112,7 @@ class Cache
     rynd_op *make(const std::string &key, const std::string &text, const Constant *constant)
     {
         if (!context) {
-            rynd_context_options options = {};
-            options.size = sizeof options;
-            options.threads = unsigned(threads);
-            TORCH_CHECK(rynd_context_create(&options, &context) == RYND_OK,
-                        "rynd: ", rynd_last_error());
+            context = device > 0 ? queue_of(device).context : make_context(0, threads);
         }
         rynd_tensor inputs[MOST_INPUTS] = {};
         rynd_op_options options = {};
@@ -115,11 +122,12 @@ class Cache
             options.inputs = inputs;
         }
         rynd_op *op = nullptr;
-        TORCH_CHECK(rynd_op_create(context, text.c_str(), &options, &op) == RYND_OK, "rynd: ", text,
-                    ": ", rynd_last_error());
+        const rynd_status status = rynd_op_create(context, text.c_str(), &options, &op);
+        TORCH_CHECK(status == RYND_OK || (status == RYND_ERROR_UNSUPPORTED && device > 0),
+                    "rynd: ", text, ": ", rynd_last_error());
         rynd_memory memory = {};
         memory.size = sizeof memory;
-        const bool known = rynd_op_get_memory(op, &memory) == RYND_OK;
+        const bool known = op && rynd_op_get_memory(op, &memory) == RYND_OK;
         kept.push_front({key, op, known ? int64_t(memory.workspace + memory.weights) : 0,
                          constant ? constant->stamp : 0});
         by_text[key] = kept.begin();
@@ -142,7 +150,8 @@ class Cache
         kept.erase(place);
     }
 
-    rynd_context *context = nullptr;
+    const int device;
+    rynd_context *context = nullptr; // the processor's is made here, with `threads`
     int threads = 0;
     std::list<Kept> kept;
     std::unordered_map<std::string, std::list<Kept>::iterator> by_text;
@@ -150,10 +159,17 @@ class Cache
     int64_t bytes = 0, made = 0;
 };
 
-Cache &cache()
+// Each device's cache. Never destroyed: tensors may outlive it.
+const std::vector<Cache *> &caches()
 {
-    static Cache *const only = new Cache; // never destroyed: tensors may outlive it
-    return *only;
+    static const auto *const all = [] {
+        auto *made = new std::vector<Cache *>;
+        for (int index = 0; index < device_count(); index++) {
+            made->push_back(new Cache(index));
+        }
+        return made;
+    }();
+    return *all;
 }
 
 template <typename T> void store(std::vector<unsigned char> &bytes, T value)
@@ -227,8 +243,19 @@ Problem &Problem::in(const at::Tensor &tensor)
     return in_as(tensor, tensor.sizes(), tensor.strides());
 }
 
+void Problem::join(const at::Tensor &tensor)
+{
+    if (tensor.is_privateuseone()) {
+        const int index = tensor.device().index();
+        TORCH_CHECK(device < 0 || device == index, "rynd: operands are on rynd:", device,
+                    " and on rynd:", index);
+        device = index;
+    }
+}
+
 Problem &Problem::in_as(const at::Tensor &tensor, at::IntArrayRef sizes, at::IntArrayRef strides)
 {
+    join(tensor);
     describe('x', inputs.size(), tensor.scalar_type(), sizes, strides);
     inputs.push_back(tensor.const_data_ptr());
     return *this;
@@ -260,6 +287,7 @@ Problem &Problem::in_scalar(double value, at::ScalarType dtype)
 
 Problem &Problem::out(const at::Tensor &tensor)
 {
+    join(tensor);
     describe('y', outputs.size(), tensor.scalar_type(), tensor.sizes(), tensor.strides());
     outputs.push_back(tensor.data_ptr());
     written(*tensor.storage().unsafeGetStorageImpl());
@@ -316,31 +344,105 @@ Problem &Problem::program(const std::string &program)
 
 void Problem::run()
 {
-    Cache &all = cache();
+    if (device > 0) {
+        run_on_buffers();
+    } else {
+        run_on_processor(inputs.data(), outputs.data());
+    }
+}
+
+void Problem::run_on_copies()
+{
+    warn_of_fallback(text + " on " + device_name(device));
+    const HostCall call("rynd::" + text.substr(0, text.find(' ')));
+    synchronize(device);
+    std::map<rynd_buffer *, std::vector<char>> copies;
+    auto copied = [&copies](const void *address) {
+        const rynd_operand place = operand_at(address);
+        if (!place.buffer) {
+            return static_cast<char *>(const_cast<void *>(address)); // a scalar, or absent
+        }
+        std::vector<char> &bytes = copies[place.buffer];
+        if (bytes.empty()) {
+            bytes.resize(rynd_buffer_size(place.buffer));
+            check(rynd_buffer_read(place.buffer, 0, bytes.data(), bytes.size()));
+        }
+        return bytes.data() + place.offset;
+    };
+    std::vector<const void *> from;
+    std::vector<void *> to;
+    std::transform(inputs.begin(), inputs.end(), std::back_inserter(from), copied);
+    std::transform(outputs.begin(), outputs.end(), std::back_inserter(to), copied);
+    run_on_processor(from.data(), to.data());
+    for (const void *address : outputs) {
+        if (rynd_buffer *buffer = operand_at(address).buffer) {
+            check(rynd_buffer_write(buffer, 0, copies[buffer].data(), copies[buffer].size()));
+        }
+    }
+}
+
+// An address that no buffer has is that of a scalar.
+void Problem::run_on_buffers()
+{
+    std::vector<rynd_operand> from, to;
+    for (const void *address : inputs) {
+        from.push_back(operand_at(address));
+        from.back().value = from.back().buffer ? nullptr : address;
+    }
+    for (void *address : outputs) {
+        to.push_back(operand_at(address));
+    }
+    Cache &all = *caches()[size_t(device)];
+    std::unique_lock<std::mutex> lock(all.mutex);
+    rynd_op *op = all.find(text);
+    if (!op) {
+        lock.unlock();
+        run_on_copies();
+        return;
+    }
+    from.resize(rynd_op_input_count(op));
+    to.resize(rynd_op_output_count(op));
+    Queue &queue = queue_of(device);
+    const std::lock_guard<std::mutex> stream(queue.mutex);
+    TORCH_CHECK(rynd_op_run_async(op, from.data(), to.data(), nullptr, queue.stream) == RYND_OK,
+                "rynd: ", text, ": ", rynd_last_error());
+}
+
+void Problem::run_on_processor(const void *const *from, void *const *to)
+{
+    Cache &all = *caches()[0];
     const std::lock_guard<std::mutex> lock(all.mutex);
     rynd_op *op =
-        constant_stamp ? all.find(text, {constant, inputs[constant], constant_stamp}) : nullptr;
+        constant_stamp ? all.find(text, {constant, from[constant], constant_stamp}) : nullptr;
     op = op ? op : all.find(text);
-    TORCH_CHECK(rynd_op_execute(op, inputs.data(), outputs.data()) == RYND_OK, "rynd: ", text, ": ",
-                rynd_last_error());
+    TORCH_CHECK(rynd_op_execute(op, from, to) == RYND_OK, "rynd: ", text, ": ", rynd_last_error());
 }
 
 CacheFigures cache_figures()
 {
-    const std::lock_guard<std::mutex> lock(cache().mutex);
-    return cache().figures();
+    CacheFigures sum = {0, 0, 0};
+    for (Cache *cache : caches()) {
+        const std::lock_guard<std::mutex> lock(cache->mutex);
+        const CacheFigures one = cache->figures();
+        sum.operators += one.operators;
+        sum.made += one.made;
+        sum.bytes += one.bytes;
+    }
+    return sum;
 }
 
 void clear_cache()
 {
-    const std::lock_guard<std::mutex> lock(cache().mutex);
-    cache().clear();
+    for (Cache *cache : caches()) {
+        const std::lock_guard<std::mutex> lock(cache->mutex);
+        cache->clear();
+    }
 }
 
 void set_threads(int threads)
 {
-    const std::lock_guard<std::mutex> lock(cache().mutex);
-    cache().use(threads);
+    const std::lock_guard<std::mutex> lock(caches()[0]->mutex);
+    caches()[0]->use(threads);
 }
 
 } // namespace rynd_torch

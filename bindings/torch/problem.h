@@ -42,7 +42,13 @@ class Problem
     void describe(char kind, size_t index, at::ScalarType dtype, at::IntArrayRef sizes,
                   at::IntArrayRef strides);
 
+    void join(const at::Tensor &tensor); // all tensors are on one device
+    void run_on_processor(const void *const *from, void *const *to);
+    void run_on_buffers();
+    void run_on_copies(); // by the processor, on the host's copies of buffers
+
     std::string text;
+    int device = -1; // its index
     std::vector<const void *> inputs;
     std::vector<void *> outputs;
     std::vector<std::vector<unsigned char>> scalars;
@@ -50,13 +56,13 @@ class Problem
     uint64_t constant_stamp = 0; // 0: none
 };
 
-// Operators that are kept, and the memory of their workspaces and packed constants in bytes.
+// Operators that are kept for all devices, and the memory of their workspaces and packed constants in bytes.
 struct CacheFigures {
     int64_t operators, made, bytes;
 };
 CacheFigures cache_figures();
 void clear_cache();
-void set_threads(int threads);
+void set_threads(int threads); // the processor's
 
 // Returns rynd's name for a dtype, or nullptr.
 const char *dtype_name(at::ScalarType dtype);

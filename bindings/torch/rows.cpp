@@ -273,7 +273,7 @@ at::Tensor index_select(const at::Tensor &self, int64_t dim, const at::Tensor &i
     return out;
 }
 
-// The number of elements depends on data: PyTorch's loop over the host's memory.
+// The number of elements depends on data: PyTorch's loop counts them.
 at::Tensor masked_select(const at::Tensor &self, const at::Tensor &mask)
 {
     const at::Tensor picked = at::masked_select(on_host(self), on_host(mask));
@@ -283,7 +283,7 @@ at::Tensor masked_select(const at::Tensor &self, const at::Tensor &mask)
     return out;
 }
 
-// Random numbers are PyTorch's own, of the generator that is given: the device's memory is the host's.
+// PyTorch draws random numbers, by the given generator, in the host's memory.
 at::Tensor &bernoulli(at::Tensor &self, double p, std::optional<at::Generator> generator)
 {
     written_on_host(self).bernoulli_(p, std::move(generator));

@@ -207,6 +207,8 @@ LAYERS = {
     "conv3d": (nn.Conv3d(2, 3, 3, padding=1), (1, 2, 5, 6, 7)),
     "unbatched": (nn.Conv2d(6, 8, 3), (6, 9, 9)),
     "transposed": (nn.ConvTranspose2d(5, 4, 3, stride=2, padding=1, output_padding=1), (2, 5, 6, 7)),
+    "transposed, output_padding of two strides": (nn.ConvTranspose2d(5, 4, 3, padding=1, output_padding=2, dilation=3), (2, 5, 6, 7)),
+    "transposed, output_padding beyond the windows": (nn.ConvTranspose2d(4, 6, (1, 3), stride=(1, 2), output_padding=(2, 3), dilation=(3, 4), groups=2), (2, 4, 1, 7)),
     "transposed grouped": (nn.ConvTranspose2d(6, 4, 4, stride=2, groups=2), (1, 6, 5, 5)),
     "batch norm": (nn.BatchNorm2d(5), (4, 5, 6, 7)),
     "batch norm 1d": (nn.BatchNorm1d(5), (8, 5)),

@@ -6,7 +6,7 @@
     loss = criterion(network(x.to("rynd")), y.to("rynd"))
     loss.backward()
 
-rynd:0 is the processor. An operator without a kernel of rynd runs by PyTorch's CPU, with one warning; RYND_TORCH_STRICT=1 makes that an error.
+rynd:0 is the processor, rynd:1 and later are the devices of OpenCL and CUDA (`get_device_name`). An operator without a kernel of rynd runs by PyTorch's CPU, with one warning; RYND_TORCH_STRICT=1 makes that an error.
 `torch.rynd` has the functions below, as `torch.cuda` has its own. The device is a small library in C++, compiled at the first import for the PyTorch
 that is installed and kept in a cache folder (XDG_CACHE_HOME/rynd). Needs PyTorch 2.11 and a C++ compiler.
 """
@@ -29,62 +29,85 @@ def is_available():
 
 
 def device_count():
-    """The number of devices: 1."""
-    return 1
+    """The number of devices: the processor, and those of OpenCL and CUDA."""
+    return _device.device_count()
+
+
+def _index(device):
+    """The index of "rynd:1", torch.device("rynd", 1) or 1; None: the current device."""
+    index = device if device is None or isinstance(device, int) else torch.device(device).index
+    index = _device.current_device() if index is None or index < 0 else index
+    if index >= device_count():
+        raise ValueError(f"{device!r}: the last device is rynd:{device_count() - 1}")
+    return index
+
+
+def get_device_name(device=None):
+    """rynd's name of a device: "cpu", "opencl:0"."""
+    return _device.device_name(_index(device))
 
 
 def current_device():
-    """The index of the current device."""
-    return 0
+    """The index of this thread's current device, which "rynd" means."""
+    return _device.current_device()
 
 
 def set_device(device):
     """Sets the current device: "rynd:0", 0."""
-    index = torch.device(device).index if not isinstance(device, int) else device
-    if index not in (None, 0, -1):
-        raise ValueError(f"set_device({device!r}): there is one device, rynd:0")
+    _device.set_current_device(_index(device))
 
 
 @contextlib.contextmanager
 def device(index):
     """A context with another current device."""
+    before = current_device()
     set_device(index)
-    yield
+    try:
+        yield
+    finally:
+        set_device(before)
 
 
 def synchronize(device=None):
-    """Waits for the device: operators of the processor are done when they return."""
+    """Waits for the device's work. The processor's is done when an operator returns."""
+    _device.synchronize(_index(device))
+
+
+def host_calls():
+    """Operators that ran by PyTorch's loops for the CPU, since the start: calls and seconds by name, {"aten::topk.values": (2, 0.001)}.
+    "rynd::conv" is a problem for which the device has no kernel, and which the processor ran."""
+    return _device.host_calls()
 
 
 def memory_allocated(device=None):
     """Bytes of tensors."""
-    return _device.memory()[0]
+    return _device.memory(_index(device))[0]
 
 
 def max_memory_allocated(device=None):
     """The largest value of memory_allocated since the start or reset_peak_memory_stats."""
-    return _device.memory()[1]
+    return _device.memory(_index(device))[1]
 
 
 def memory_reserved(device=None):
     """Bytes of tensors, and of freed memory that is kept for the next."""
-    return _device.memory()[2]
+    return _device.memory(_index(device))[2]
 
 
 def reset_peak_memory_stats(device=None):
     """Begins max_memory_allocated anew."""
-    _device.reset_peak()
+    _device.reset_peak(_index(device))
 
 
 def empty_cache():
-    """Frees memory that no tensor uses, and operators with their workspaces and packed weights."""
-    _device.empty_cache()
+    """Frees memory that no tensor uses, and operators with their workspaces and packed weights, of all devices."""
     _device.clear_operators()
+    _device.empty_cache()
 
 
 def memory_stats(device=None):
     """memory_allocated, its maximum and memory_reserved by the names that torch.cuda.memory_stats has."""
-    used, peak, held = _device.memory()
+    used, peak, held = _device.memory(_index(device))
     return {"allocated_bytes.all.current": used, "allocated_bytes.all.peak": peak, "reserved_bytes.all.current": held}
 
 
@@ -100,12 +123,12 @@ def Event(enable_timing=False, blocking=False, interprocess=False):
 
 def current_stream(device=None):
     """The stream of this thread."""
-    return torch.accelerator.current_stream(0)
+    return torch.accelerator.current_stream(_index(device))
 
 
 def default_stream(device=None):
     """The stream that each thread begins with."""
-    return torch.Stream(stream_id=0, device_index=0, device_type=current_stream().device_type)
+    return torch.Stream(stream_id=0, device_index=_index(device), device_type=current_stream().device_type)
 
 
 @contextlib.contextmanager
