@@ -30,6 +30,7 @@ typedef struct cli_task {
     rynd_preparation preparation;
     rynd_head head; /* for detect */
     cli_labels labels;
+    cli_preprocess facts; /* the preparation in the model's metadata; zeros: none */
     /* the current plan */
     rynd_session *session;
     cli_tensor tensor; /* the input */

@@ -50,12 +50,29 @@ static bool has_values(const cli_preprocess *p)
     return p->preset || p->scale != 0 || p->mean.count || p->std.count;
 }
 
+/* A crop from a shorter side is a part of it, and a size stretches the picture. */
+static void take_fit(const cli_preprocess *facts, rynd_preparation *preparation)
+{
+    const int64_t crop = facts->crop.width, side = facts->size.width;
+    if (crop && !facts->size.height && side >= crop) {
+        preparation->fit = RYND_FIT_CROP;
+        preparation->share = (double)crop / (double)side;
+    } else if (side && facts->size.height && !crop) {
+        preparation->fit = RYND_FIT_STRETCH;
+    }
+}
+
 void cli_task_take_preparation(cli_task *task, const rynd_preparation *preparation)
 {
     const cli_run_settings *settings = task->settings;
+    const bool own = has_values(&settings->preprocess);
     task->preparation = *preparation;
-    if (has_values(&settings->preprocess)) {
-        cli_preprocess p = settings->preprocess;
+    take_fit(&task->facts, &task->preparation);
+    if (task->facts.order) {
+        task->preparation.bgr = task->facts.order == CLI_ORDER_BGR;
+    }
+    if (own || has_values(&task->facts)) {
+        cli_preprocess p = own ? settings->preprocess : task->facts;
         cli_preprocess_settle(&p);
         task->preparation.scale = p.scale;
         memcpy(task->preparation.mean, p.mean.value, sizeof p.mean.value);
@@ -117,7 +134,11 @@ static int64_t usual_side(const cli_task *task, int64_t side, const cli_image *i
 void cli_task_input_size(const cli_task *task, const cli_image *image, int64_t *height,
                          int64_t *width)
 {
-    const cli_extent *size = &task->settings->preprocess.size;
+    const cli_preprocess *facts = &task->facts;
+    const cli_extent *size = task->settings->preprocess.size.width
+                                 ? &task->settings->preprocess.size
+                             : facts->crop.width ? &facts->crop
+                                                 : &facts->size;
     const bool known = task->input.rank >= 0;
     *height = known ? task->want[task->layout.height] : -1;
     *width = known ? task->want[task->layout.width] : -1;
