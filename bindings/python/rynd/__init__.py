@@ -12,7 +12,7 @@ from . import errors  # the extension looks for it
 from . import _rynd
 from . import random, wisdom
 from .array import Array
-from .context import calibrate_device, check_device, device_info, devices
+from .context import Competition, calibrate_device, check_device, device_info, devices
 from .candidates import Candidate, Candidates, Prediction
 from .errors import (ArgumentError, ArgumentTypeError, BusyError, CancelledError, DeviceError, Error, FileError, FormatError, MissingFileError,
                      NotFoundError, OutOfMemoryError, ShapeError, UnsupportedError)
@@ -35,6 +35,6 @@ __version__ = _rynd.version()
 __all__ = [
     "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Weights", "Node", "Quantization", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
     "conv1d", "conv2d", "conv3d", "from_torch", "quantize", "Quantizer", "QuantizedLayer", "QuantizedInfo", "place", "Placement", "PlacedPart", "Part", "Gradient", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
-    "check_device", "calibrate_device", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
+    "Competition", "check_device", "calibrate_device", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

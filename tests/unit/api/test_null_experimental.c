@@ -150,6 +150,13 @@ static void calibrations(void **state)
     REFUSES(rynd_context_get_calibrated, family, context, 0, NULL);
 }
 
+static void competitions(void **state)
+{
+    (void)state;
+    REFUSES(rynd_competition_begin, begin, NULL);
+    TAKES(rynd_competition_since, begin, rynd_competition_since(NULL) == 0);
+}
+
 static void checks(void **state)
 {
     (void)state;
@@ -431,6 +438,7 @@ int main(void)
         cmocka_unit_test(exchanges),
         cmocka_unit_test(machines),
         cmocka_unit_test(calibrations),
+        cmocka_unit_test(competitions),
         cmocka_unit_test(checks),
         cmocka_unit_test(texts),
         cmocka_unit_test(randoms),
