@@ -2,6 +2,8 @@
 /* Competing work, from lines of /proc/stat. */
 #include "base/competition.h"
 
+#include <rynd/rynd.h>
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,11 +35,21 @@ static void is_a_share(void **state)
     assert_true(ry_competition_since(&later) == 0 && ry_competition_since(&none) == 0);
 }
 
+static void is_public(void **state)
+{
+    (void)state;
+    rynd_competition begin = RYND_SIZED(rynd_competition);
+    assert_int_equal(rynd_competition_begin(&begin), RYND_OK);
+    assert_true(begin.all >= 0 && rynd_competition_since(&begin) >= 0);
+    assert_true(rynd_competition_since(&begin) <= 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_others),
         cmocka_unit_test(is_a_share),
+        cmocka_unit_test(is_public),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
