@@ -59,7 +59,7 @@ static ry_costs costs[RY_COST_COLUMNS] = {
 };
 
 /* In place of the library's. */
-const ry_costs *ry_costs_of(ry_cost_column column)
+const ry_costs *ry_costs_fitted(ry_cost_column column)
 {
     return &costs[column];
 }
@@ -227,6 +227,7 @@ static double error_of(const fitting *f, const row *r)
     const ry_query query = {r->kernel, r->problem, f->target, &r->form};
     ry_prepared prepared;
     ry_error error;
+    ry_costs_changed();
     return ry_prepare(&query, ~0u, &prepared, &error) == RYND_OK
                ? log(ry_predict_time(&prepared, f->target->machine, f->threads) / r->seconds)
                : INFINITY;

@@ -72,12 +72,17 @@ static double subject_limit(const bench *b, const cli_subject *subject)
     return limit;
 }
 
-static bool measure(bench *b, cli_subject *subject, cli_samples *samples, cli_failure *failure)
+static bool measure(bench *b, cli_subject *subject, cli_samples *samples, double *disturbance,
+                    cli_failure *failure)
 {
     for (int64_t i = 0; i < b->settings->warmup; i++) {
         if (!cli_subject_run(subject, failure)) {
             return false;
         }
+    }
+    rynd_competition others = RYND_SIZED(rynd_competition);
+    if (rynd_competition_begin(&others) != RYND_OK) {
+        return cli_fail_library(failure);
     }
     double first = cli_now(), begin = first;
     for (int64_t i = 0; i < b->settings->rounds || begin - first < b->settings->min_time; i++) {
@@ -94,6 +99,7 @@ static bool measure(bench *b, cli_subject *subject, cli_samples *samples, cli_fa
         /* What showing took belongs to no run. */
         begin = b->progress.shown ? cli_now() : end;
     }
+    *disturbance = rynd_competition_since(&others);
     return true;
 }
 
@@ -102,6 +108,7 @@ typedef struct outcome {
     cli_statistics time;
     double limit_fraction; /* 0: none */
     double peak_memory;
+    double disturbance; /* share of the machine that other work took */
 } outcome;
 
 static void add_json(bench *b, const cli_subject *subject, const outcome *o)
@@ -113,6 +120,8 @@ static void add_json(bench *b, const cli_subject *subject, const outcome *o)
     cli_json_number(object, "mean", s->mean);
     cli_json_number(object, "variance", s->variance);
     cli_json_number(object, "median", s->median);
+    cli_json_number(object, "quiet", s->quiet);
+    cli_json_number(object, "disturbance", o->disturbance);
     cli_json_number(object, "min", s->min);
     cli_json_number(object, "max", s->max);
     cli_json_number(object, "flop", subject->flop);
@@ -136,8 +145,10 @@ static void add_text(bench *b, const cli_subject *subject, const outcome *o)
     cli_table_add(&b->table, "%s", cli_word_seconds(s->mean).text);
     cli_table_add(&b->table, "%.2e s2", s->variance);
     cli_table_add(&b->table, "%s", cli_word_seconds(s->median).text);
+    cli_table_add(&b->table, "%s", cli_word_seconds(s->quiet).text);
     cli_table_add(&b->table, "%s", cli_word_seconds(s->min).text);
     cli_table_add(&b->table, "%s", cli_word_seconds(s->max).text);
+    cli_table_add(&b->table, "%.0f%%", 100 * o->disturbance);
     cli_table_add(&b->table, "%.1f", s->median > 0 ? subject->flop / s->median * 1e-9 : 0);
     cli_table_add(&b->table, o->limit_fraction > 0 ? "%.0f%%" : "-", 100 * o->limit_fraction);
     if (subject->op) {
@@ -154,11 +165,14 @@ static bool bench_one(bench *b, const char *name, cli_failure *failure)
 {
     cli_subject subject;
     cli_samples samples = {0};
+    double disturbance = 0;
     cli_peak_memory_reset();
     bool done = cli_subject_open(&subject, &b->setup, &b->settings->common, name,
                                  b->settings->gradient, failure) &&
-                measure(b, &subject, &samples, failure);
-    outcome o = {.time = cli_samples_statistics(&samples), .peak_memory = cli_peak_memory()};
+                measure(b, &subject, &samples, &disturbance, failure);
+    outcome o = {.time = cli_samples_statistics(&samples),
+                 .peak_memory = cli_peak_memory(),
+                 .disturbance = disturbance};
     if (done) {
         o.limit_fraction = o.time.median > 0 ? subject_limit(b, &subject) / o.time.median : 0;
         if (b->settings->common.json) {
@@ -190,14 +204,15 @@ static bool bench_all(bench *b, cli_failure *failure)
 
 static bool run(void *data, cli_failure *failure)
 {
-    static const char *const head[] = {"name", "n",   "mean",    "variance", "median",
-                                       "min",  "max", "Gflop/s", "of limit", "kernel"};
+    static const char *const head[] = {"name",      "n",       "mean",     "variance",
+                                       "median",    "quiet",   "min",      "max",
+                                       "disturbed", "Gflop/s", "of limit", "kernel"};
     bench b = {.settings = data};
     bool json = b.settings->common.json;
     if (json) {
         b.document = cli_json_begin("bench", &b.results);
     } else {
-        cli_table_begin(&b.table, "lrrrrrrrrl", head);
+        cli_table_begin(&b.table, "lrrrrrrrrrrl", head);
     }
     cli_progress_begin(&b.progress, &b.settings->common);
     bool done = bench_all(&b, failure);
@@ -223,6 +238,9 @@ const cli_command cli_command_bench = {
     .most = SIZE_MAX,
     .help = "time models and problems on random inputs",
     .text =
+        "quiet: first quartile of the times, for a machine with other work. disturbed: share of "
+        "all "
+        "processors' time that other work took during the runs.\n"
         "Gflop/s counts the operations of the definition over the median time. The limit is the "
         "roofline of each step: the machine's peak (for Winograd forms, of their fewer "
         "operations) or bandwidth (`rynd devices`), whichever takes longer.\n"

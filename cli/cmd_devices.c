@@ -43,6 +43,9 @@ static const cli_option options[] = {
 
 static const char *const origins[RYND_MACHINE_ORIGINS] = {"built-in", "measured", "imported"};
 static const char *const levels[RYND_LEVELS] = {"l1", "l2", "l3", "dram"};
+static const char *const kinds[RYND_KINDS] = {"add",     "divide", "load",   "split",
+                                              "gather",  "store",  "masked", "permute",
+                                              "convert", "scalar", "chain",  "call"};
 
 /* The arithmetic that has a peak. */
 typedef struct peak {
@@ -108,6 +111,12 @@ static cJSON *add_json(cJSON *results, const char *device, const rynd_device_inf
     }
     add_levels(result, "bandwidth", m, offsetof(rynd_memory_level, bandwidth));
     add_levels(result, "latency", m, offsetof(rynd_memory_level, latency));
+    all = cJSON_AddObjectToObject(result, "kinds");
+    one = cJSON_AddObjectToObject(result, "kinds_one_thread");
+    for (int i = 0; i < RYND_KINDS; i++) {
+        add_rate(all, kinds[i], m->kind[i].all);
+        add_rate(one, kinds[i], m->kind[i].one);
+    }
     cli_json_number(result, "task", m->task_seconds);
     cli_json_number(result, "region", m->region_seconds);
     cJSON *watts = *m->meter ? cJSON_AddObjectToObject(result, "watts") : NULL;
@@ -171,6 +180,12 @@ static bool print_text(const char *device, const rynd_device_info *info, const r
         if (peaks[i].rate.all > 0) {
             add_row(&table, peaks[i].what, "", cli_word_rate(peaks[i].rate.one, peaks[i].unit),
                     cli_word_rate(peaks[i].rate.all, peaks[i].unit));
+        }
+    }
+    for (int i = 0; i < RYND_KINDS; i++) {
+        if (m->kind[i].all > 0) {
+            add_row(&table, "kind", kinds[i], cli_word_rate(m->kind[i].one, "op/s"),
+                    cli_word_rate(m->kind[i].all, "op/s"));
         }
     }
     add_level_rows(&table, m);

@@ -97,6 +97,9 @@ static void add_form(cli_table *table, const cli_candidate *c, double chosen, bo
     cli_table_add(table, "%s", cli_word_seconds(is->prediction.low).text);
     cli_table_add(table, "%s", cli_word_seconds(is->prediction.high).text);
     cli_table_add(table, "%.2f", is->prediction.median / chosen);
+    cli_table_add(table, "%s", cli_word_seconds(is->prediction.arithmetic).text);
+    cli_table_add(table, "%s", cli_word_seconds(is->prediction.memory).text);
+    cli_table_add(table, "%s", cli_word_seconds(is->prediction.overhead).text);
     if (measured) {
         cli_table_add(table, "%s", is->measured > 0 ? cli_word_seconds(is->measured).text : "-");
     }
@@ -107,12 +110,12 @@ static void add_form(cli_table *table, const cli_candidate *c, double chosen, bo
 
 static bool print_forms(const explain *e, const subject *s, cli_failure *failure)
 {
-    static const char *const head[] = {"",          "kernel",  "class",    "form",
-                                       "predicted", "90% low", "90% high", "relative",
-                                       "workspace", "packed",  "knobs"};
-    static const char *const head_measured[] = {"",          "kernel",    "class",    "form",
-                                                "predicted", "90% low",   "90% high", "relative",
-                                                "measured",  "workspace", "packed",   "knobs"};
+    static const char *const head[] = {"",        "kernel",    "class",    "form",  "predicted",
+                                       "90% low", "90% high",  "relative", "ports", "memory",
+                                       "start",   "workspace", "packed",   "knobs"};
+    static const char *const head_measured[] = {
+        "",      "kernel", "class", "form",     "predicted", "90% low", "90% high", "relative",
+        "ports", "memory", "start", "measured", "workspace", "packed",  "knobs"};
     const cli_candidates *all = &s->candidates;
     const double chosen = all->items[0].is.prediction.median;
     bool measured = false;
@@ -120,7 +123,7 @@ static bool print_forms(const explain *e, const subject *s, cli_failure *failure
         measured = measured || all->items[i].is.measured > 0;
     }
     cli_table table;
-    cli_table_begin(&table, measured ? "lllrrrrrrrrl" : "lllrrrrrrrl",
+    cli_table_begin(&table, measured ? "lllrrrrrrrrrrrl" : "lllrrrrrrrrrrl",
                     measured ? head_measured : head);
     for (size_t i = 0; i < all->count; i++) {
         if (!all->items[i].is.refused && is_shown(e, &all->items[i])) {

@@ -42,6 +42,7 @@ cli_statistics cli_samples_statistics(cli_samples *samples)
     s.min = samples->seconds[0];
     s.max = samples->seconds[s.n - 1];
     s.median = (samples->seconds[(s.n - 1) / 2] + samples->seconds[s.n / 2]) / 2;
+    s.quiet = samples->seconds[(s.n - 1) / 4];
     for (size_t i = 0; i < s.n; i++) {
         s.mean += samples->seconds[i] / (double)s.n;
     }

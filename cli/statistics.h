@@ -15,6 +15,7 @@ typedef struct cli_statistics {
     size_t n;
     /* the variance is the sample's (n-1); 0 for one sample */
     double mean, variance, median, min, max;
+    double quiet; /* first quartile: other work disturbs it less than the median */
 } cli_statistics;
 
 bool cli_samples_add(cli_samples *samples, double seconds); /* false: out of memory */

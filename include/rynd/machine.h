@@ -43,6 +43,24 @@ typedef enum rynd_machine_origin {
     RYND_MACHINE_ORIGINS
 } rynd_machine_origin;
 
+/** Kinds of operations that kernels spend time on beside multiply-adds and bytes. A vector kind
+ * counts one operation for each vector. */
+typedef enum rynd_kind {
+    RYND_KIND_ADD,     /**< any other vector arithmetic: sums, maxima, logic */
+    RYND_KIND_DIVIDE,  /**< divisions and roots */
+    RYND_KIND_LOAD,    /**< vector loads within a cache line */
+    RYND_KIND_SPLIT,   /**< vector loads one float off alignment, which cross cache lines */
+    RYND_KIND_GATHER,  /**< single elements loaded into a vector's lanes */
+    RYND_KIND_STORE,   /**< vector stores within a cache line */
+    RYND_KIND_MASKED,  /**< stores of a vector's first lanes */
+    RYND_KIND_PERMUTE, /**< permutations of a vector's lanes */
+    RYND_KIND_CONVERT, /**< vectors converted from float16 */
+    RYND_KIND_SCALAR,  /**< steps of a loop over a table of integers: load, address, branch */
+    RYND_KIND_CHAIN,   /**< multiply-adds that wait for the one before */
+    RYND_KIND_CALL,    /**< calls through a pointer */
+    RYND_KINDS
+} rynd_kind;
+
 /** How far the predictions of a family of kernels are off on a machine (rynd_context_calibrate). */
 typedef struct rynd_family_error {
     char family[36];   /**< "conv_fwd_f32_winograd": a method at all its instruction sets */
@@ -69,10 +87,20 @@ typedef struct rynd_machine {
     size_t huge_page_bytes;    /**< size of huge pages for large blocks; 0: unsupported */
     /** Operations per second; a multiply-add counts as two. bf16 sums in float32, int8 in int32. */
     rynd_rate f32, bf16, int8;
+    rynd_rate kind[RYND_KINDS]; /**< operations of each kind per second; 0: unknown, taken to grow
+                                 * with `f32` */
     rynd_memory_level level[RYND_LEVELS];
-    double task_seconds;       /**< time to fetch one task */
-    double region_seconds;     /**< time to start all threads on a step and wait for the last */
-    double disturbance;        /**< share of the measurement's time that other work took, 0 to 1 */
+    double task_seconds;   /**< time to fetch one task */
+    double region_seconds; /**< time to start all threads on a step and wait for the last */
+    /** Within a network, by rynd_context_calibrate; 0: built-in coefficients. */
+    double network_step; /**< start of a step: code, tables and data that are cold; seconds */
+    double network_kept; /**< share of the cores' own caches that still has the last step's data */
+    double network_exposed; /**< part of the shorter of arithmetic and memory time that does not
+                             * overlap */
+    double network_rate;    /**< share of memory's read bandwidth that steps reach */
+    /** how disturbed the measurement was, 0 to 1: the larger of the canary's loss (mean over best
+     * time of a repeated run) and the share of other work (rynd_competition_since) */
+    double disturbance;
     unsigned group_items;      /**< GPU: largest work-group, in work-items */
     unsigned step_items;       /**< GPU: work-items per SIMD step (warp size); 1: a CPU */
     unsigned unit_groups;      /**< GPU: work-groups that a compute unit runs at once */
@@ -91,6 +119,22 @@ typedef struct rynd_machine {
 
 /** Gives the machine that a context plans for. Any thread. */
 RYND_API rynd_status rynd_context_get_machine(const rynd_context *context, rynd_machine *machine);
+
+/** Processor seconds since the system's start, for rynd_competition_since; 0: the system does not
+ * tell. */
+typedef struct rynd_competition {
+    size_t size;
+    double all;    /**< time of all processors, idle or not */
+    double others; /**< taken by other processes, or stolen by a virtual machine's host */
+} rynd_competition;
+
+/** Begins to watch how much of the machine other work takes; Linux only, else zeros. Any thread.
+ * Fails with ARGUMENT. */
+RYND_API rynd_status rynd_competition_begin(rynd_competition *begin);
+
+/** The share of all processors' time since `begin` that other work took, 0 to 1. The system counts
+ * in ticks of 10 ms, so watch for a tenth of a second at least. Any thread. */
+RYND_API double rynd_competition_since(const rynd_competition *begin);
 
 /** Options of rynd_context_measure. */
 typedef struct rynd_measure_options {

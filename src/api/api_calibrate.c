@@ -2,14 +2,27 @@
 /* Calibrates the machine of a context. */
 #include "api/api_check.h"
 #include "api/api_machine.h"
+#include "api/api_plan.h"
 #include "api/api_status.h"
+#include "api/api_tune_runner.h"
+#include "api/calibration_networks.h"
+#include "api/calibration_record.h"
 #include "api/handles.h"
+#include "base/clock.h"
+#include "base/progress_ends.h"
+#include "machine/machine_file.h"
+#include "plan/plan_time.h"
 #include "tune/calibrate.h"
+#include "tune/sample_statistics.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double DEFAULT_SECONDS = 90;
+/* Rounds of a network: at least, at most. MOST_STEPS: of all networks. */
+enum { LEAST_ROUNDS = 12, MOST_ROUNDS = 200, MOST_STEPS = 512, SEED = 1 };
+
+/* NETWORKS_SHARE: of the time. */
+static const double DEFAULT_SECONDS = 90, NETWORKS_SHARE = 0.2;
 
 /* Rates that nobody measured are measured first: a factor for a wrong rate would be believed for
  * other threads and sizes, too. */
@@ -29,6 +42,11 @@ static rynd_status find_rates(rynd_context *context, const rynd_calibrate_option
 
 static void take_families(ry_machine *machine, const ry_calibration *calibration)
 {
+    const ry_network_fit *network = &calibration->network;
+    machine->network_step = network->step;
+    machine->network_kept = network->kept;
+    machine->network_exposed = network->exposed;
+    machine->network_rate = network->rate;
     machine->family_count = (unsigned)calibration->count;
     for (int i = 0; i < calibration->count; i++) {
         machine->families[i] = calibration->rows[i].fitted;
@@ -36,17 +54,158 @@ static void take_families(ry_machine *machine, const ry_calibration *calibration
     machine->disturbance = fmax(machine->disturbance, calibration->disturbance);
 }
 
+/* The steps of one network: the quiet quantiles of their times. Steps in several micro-batches, and
+ * references, tell nothing about a family. */
+static void add_steps(const rynd_plan *plan, int network, double *const *seconds, int rounds,
+                      ry_calibration_times *times)
+{
+    const ry_plan *p = plan->plan;
+    const unsigned threads = plan->context->predicted_threads;
+    const double footprint = ry_plan_footprint(p);
+    for (size_t s = 0; s < p->step_count && times->count < times->room; s++) {
+        const ry_step *step = &p->steps[s];
+        const double quiet = ry_quiet(seconds[s], rounds);
+        const unsigned constants = ry_plan_step_constants(step);
+        if (quiet > 0 && ry_plan_batch_split_of(p, s)->micro_batches == 1 &&
+            !step->prepared.kernel->reference && !ry_plan_falls_back(p, step)) {
+            times->times[times->count++] = (ry_calibration_time){
+                .kernel = step->prepared.kernel,
+                .parts = ry_predict_count(&step->prepared, p->device->machine, threads, constants),
+                .problem = times->problems++,
+                .network = network,
+                .constants = constants,
+                .network_bytes = footprint,
+                .seconds = quiet};
+        }
+    }
+}
+
+static rynd_status run_rounds(ry_runner *runner, double limit, double *const *seconds, int *rounds,
+                              ry_error *error)
+{
+    const size_t steps = runner->plan->plan->step_count;
+    const double begin = ry_clock_seconds();
+    rynd_status status = rynd_session_profile(runner->session, 1);
+    for (int i = 0; i < LEAST_ROUNDS && status == RYND_OK; i++) { /* to warm up */
+        status = rynd_session_run(runner->session);
+    }
+    for (*rounds = 0; status == RYND_OK && *rounds < MOST_ROUNDS &&
+                      (*rounds < LEAST_ROUNDS || ry_clock_seconds() - begin < limit);
+         (*rounds)++) {
+        status = rynd_session_run(runner->session);
+        for (size_t s = 0; s < steps; s++) {
+            seconds[s][*rounds] = rynd_session_step_time(runner->session, s);
+        }
+    }
+    return status == RYND_OK ? RYND_OK : ry_api_failed(status, error);
+}
+
+static rynd_status time_steps(ry_runner *runner, int network, double limit,
+                              ry_calibration_times *times, ry_error *error)
+{
+    const size_t steps = runner->plan->plan->step_count;
+    double **seconds = RY_TAKE(&runner->arena, double *, steps);
+    for (size_t s = 0; seconds && s < steps; s++) {
+        seconds[s] = RY_TAKE(&runner->arena, double, MOST_ROUNDS);
+        if (!seconds[s]) {
+            seconds = NULL;
+        }
+    }
+    if (!seconds) {
+        return ry_fail_memory(error);
+    }
+    int rounds;
+    RY_TRY(run_rounds(runner, limit, seconds, &rounds, error));
+    add_steps(runner->plan, network, seconds, rounds, times);
+    return RYND_OK;
+}
+
+static rynd_status time_network(rynd_context *context, int network, double limit,
+                                ry_calibration_times *times, ry_error *error)
+{
+    const void *bytes;
+    size_t size;
+    rynd_model *model;
+    ry_runner runner;
+    RY_TRY(ry_calibration_network(network, &times->kept, &bytes, &size, error));
+    const rynd_plan_options options = RYND_SIZED(rynd_plan_options);
+    const rynd_status loaded = rynd_model_load_memory(context, bytes, size, &model);
+    if (loaded != RYND_OK) {
+        return ry_api_failed(loaded, error);
+    }
+    rynd_status status = ry_api_runner_open(&runner, model, &options, NULL, SEED, error);
+    if (status == RYND_OK) {
+        status = time_steps(&runner, network, limit, times, error);
+        ry_api_runner_close(&runner);
+    }
+    rynd_model_destroy(model);
+    return status;
+}
+
+/* Networks have a part of the time: what a step finds there no problem alone tells. */
+static rynd_status time_all(rynd_context *context, const rynd_calibrate_options *options,
+                            ry_calibration_record *record, ry_calibration_times *times,
+                            ry_error *error)
+{
+    const double seconds = options->seconds > 0 ? options->seconds : DEFAULT_SECONDS;
+    const ry_calibrate_watch watch = {
+        seconds * (1 - NETWORKS_SHARE), options->progress,   options->progress_user,
+        ry_calibration_recall,          ry_calibration_note, record};
+    RY_TRY(ry_calibrate_problems(context->device, &watch, MOST_STEPS, RY_CALIBRATION_NETWORKS,
+                                 times, error));
+    const size_t problems = (size_t)times->problems, all = problems + RY_CALIBRATION_NETWORKS;
+    for (int i = 0; i < RY_CALIBRATION_NETWORKS; i++) {
+        RY_TRY(time_network(context, i, seconds * NETWORKS_SHARE / RY_CALIBRATION_NETWORKS, times,
+                            error));
+        if (ry_progress_ends(options->progress, options->progress_user, problems + (size_t)i + 1,
+                             all)) {
+            return ry_fail(error, RYND_ERROR_CANCELLED, "the calibration was ended by its caller");
+        }
+    }
+    return RYND_OK;
+}
+
+/* Where the context's machine is kept; "": nowhere. */
+static void find_path(const rynd_context *context, char path[RY_MACHINE_PATH])
+{
+    ry_cpu_info cpu;
+    ry_cpu_detect(&cpu);
+    const bool found = context->device != context->host
+                           ? ry_machine_device_path(&context->machine, path)
+                           : ry_machine_path(&cpu, (ry_isa)context->device->isa, path);
+    path[found ? RY_MACHINE_PATH - 1 : 0] = 0;
+}
+
+static rynd_status time_and_fit(rynd_context *context, const rynd_calibrate_options *options,
+                                ry_error *error)
+{
+    char path[RY_MACHINE_PATH];
+    ry_arena arena;
+    ry_calibration_record record;
+    ry_calibration_times times;
+    ry_arena_init(&arena, &context->allocator);
+    find_path(context, path);
+    ry_calibration_record_open(&record, path, context->device->workers, &arena);
+    rynd_status status = time_all(context, options, &record, &times, error);
+    status = status != RYND_OK
+                 ? status
+                 : ry_calibrate_end(&times, context->device, &context->calibration, error);
+    ry_calibration_times_free(&times);
+    ry_calibration_record_close(&record, status == RYND_OK);
+    ry_arena_free(&arena);
+    return status;
+}
+
 static rynd_status calibrate(rynd_context *context, const rynd_calibrate_options *options,
                              ry_machine *machine, ry_error *error)
 {
-    const ry_calibrate_watch watch = {options->seconds > 0 ? options->seconds : DEFAULT_SECONDS,
-                                      options->progress, options->progress_user};
     const ry_machine before = context->machine;
     rynd_status status = find_rates(context, options, error);
-    context->machine.family_count = 0; /* fitted anew, not on top of an earlier fit */
-    status = status != RYND_OK
-                 ? status
-                 : ry_calibrate(context->device, &watch, &context->calibration, error);
+    /* fitted anew, not on top of an earlier fit */
+    context->machine.family_count = 0;
+    context->machine.network_step = context->machine.network_kept = 0;
+    context->machine.network_exposed = context->machine.network_rate = 0;
+    status = status != RYND_OK ? status : time_and_fit(context, options, error);
     *machine = context->machine;
     context->machine = before;
     if (status == RYND_OK) {

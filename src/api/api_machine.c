@@ -5,6 +5,7 @@
 #include "api/api_check.h"
 #include "api/api_status.h"
 #include "api/handles.h"
+#include "base/competition.h"
 #include "device/cuda/cuda_info.h"
 #include "device/opencl/opencl_info.h"
 #include "kernels/cpu/peak/peak.h"
@@ -123,6 +124,20 @@ rynd_status rynd_context_get_machine(const rynd_context *context, rynd_machine *
     return ry_api_end(
         ry_api_info(machine, &context->machine, sizeof context->machine, "rynd_machine", &error),
         &error);
+}
+
+rynd_status rynd_competition_begin(rynd_competition *begin)
+{
+    RY_API_REQUIRE(begin);
+    ry_error error = {""};
+    const ry_competition now = ry_competition_now();
+    const rynd_competition all = RYND_SIZED(rynd_competition, .all = now.all, .others = now.others);
+    return ry_api_end(ry_api_info(begin, &all, sizeof all, "rynd_competition", &error), &error);
+}
+
+double rynd_competition_since(const rynd_competition *begin)
+{
+    return begin ? ry_competition_since(&(ry_competition){begin->all, begin->others}) : 0;
 }
 
 rynd_status ry_api_measure(const rynd_context *context, const rynd_measure_options *options,

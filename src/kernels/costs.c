@@ -25,7 +25,7 @@ static const ry_costs columns[RY_COST_COLUMNS] = {
     },
 };
 
-const ry_costs *ry_costs_of(ry_cost_column column)
+const ry_costs *ry_costs_fitted(ry_cost_column column)
 {
     return &columns[column];
 }

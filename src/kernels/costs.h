@@ -15,7 +15,18 @@ typedef enum ry_cost_column {
     RY_COSTS_LINES, /* vectors that are lines */
     RY_COSTS_INTEL, /* the same, on Intel's cores */
     RY_COST_COLUMNS
+    /* RY_COST_COLUMNS + column: that column at the rates of the machine for which this thread last
+     * asked ry_cost_column_of() */
 } ry_cost_column;
+
+/* Kinds of operations that a coefficient counts (cost_kinds.inc), beside multiply-adds: the
+ * machine's own kinds, and bytes from a level of memory. */
+typedef enum ry_cost_kind {
+    RY_COST_L2 = RYND_KINDS,
+    RY_COST_L3,
+    RY_COST_DRAM,
+    RY_COST_KINDS
+} ry_cost_kind;
 
 typedef struct ry_costs {
 #define RY_COSTS(family)                   struct ry_##family##_costs {
@@ -31,12 +42,24 @@ typedef struct ry_costs {
 #undef RY_COSTS_END
 } ry_costs;
 
-/* The cost column for vectors of `width` floats (0: no vectors) on the machine. */
+/* The cost column for vectors of `width` floats (0: no vectors) on the machine. A machine of other
+ * rates of kinds than the column's gets a column at its own rates. A plan's functions ask for their
+ * target's machine before they read costs. */
 ry_cost_column ry_cost_column_of(const ry_machine *machine, int64_t width);
 
-/* The costs of a column. bench/fit substitutes tables that it changes. The address depends on the
- * column alone, so that a compiler may ask once in a function. */
+/* The costs of a column. The address depends on the column alone, so that a compiler may ask once
+ * in a function. */
 __attribute__((const)) const ry_costs *ry_costs_of(ry_cost_column column);
+
+/* The costs of a column as they were fitted. bench/fit substitutes tables that it changes, and says
+ * so by ry_costs_changed(). */
+__attribute__((const)) const ry_costs *ry_costs_fitted(ry_cost_column column);
+void ry_costs_changed(void);
+
+/* How many of its multiply-adds `machine` makes in the time of an operation of a kind, over those of
+ * the machine of the column's fit: in steps of a 32nd of an octave, from a quarter to four; 1 where
+ * a rate is unknown. */
+double ry_cost_scale(const ry_machine *machine, ry_cost_column column, int kind);
 
 static inline const ry_costs *ry_costs_on(const ry_machine *machine, int64_t width)
 {

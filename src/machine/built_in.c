@@ -29,6 +29,23 @@ static const microarchitecture rows[] = {
 #undef RY_UNKNOWN
 };
 
+/* Cycles of an operation of each kind; 0: no source says. */
+typedef struct kind_cycles {
+    const char *architecture;
+    unsigned vector_bytes;
+    double cycles[RYND_KINDS];
+} kind_cycles;
+
+static const kind_cycles kinds[] = {
+#define RY_KIND_CYCLES(architecture, bytes, add, divide, load, split, gather, store, masked, \
+                       permute, convert, scalar, chain, call)                                \
+    {architecture,                                                                           \
+     bytes,                                                                                  \
+     {add, divide, load, split, gather, store, masked, permute, convert, scalar, chain, call}},
+#include "machine/kind_cycles.inc"
+#undef RY_KIND_CYCLES
+};
+
 /* What an instruction set's registers are, and the most that two vector units do with them a cycle.
  */
 typedef struct registers {
@@ -109,9 +126,23 @@ static void set_levels(const microarchitecture *row, const registers *r, const r
     }
 }
 
-void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine)
+static void set_kinds(const microarchitecture *row, unsigned cores, ry_machine *machine)
 {
-    const microarchitecture *row = row_of(cpu);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const kind_cycles *k = &kinds[i];
+        if (strcmp(k->architecture, row->name) == 0 && k->vector_bytes == machine->vector_bytes) {
+            for (int kind = 0; kind < RYND_KINDS; kind++) {
+                machine->kind[kind] =
+                    scaled(k->cycles[kind] > 0 ? row->clock * 1e9 / k->cycles[kind] : 0, cores);
+            }
+            return;
+        }
+    }
+}
+
+static void fill(const microarchitecture *row, const ry_cpu_info *cpu, ry_isa isa,
+                 ry_machine *machine)
+{
     const registers *r = registers_of(isa);
     *machine = RYND_SIZED(
         ry_machine, .origin = RYND_MACHINE_BUILT_IN, .family = cpu->family, .model = cpu->model,
@@ -126,4 +157,26 @@ void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine
     snprintf(machine->architecture, sizeof machine->architecture, "%s", row->name);
     snprintf(machine->isa, sizeof machine->isa, "%s", ry_isa_name(isa));
     set_levels(row, r, cpu, machine);
+    set_kinds(row, cpu->machine_cores, machine);
+}
+
+void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine)
+{
+    fill(row_of(cpu), cpu, isa, machine);
+}
+
+void ry_machine_reference(const char *architecture, ry_isa isa, ry_machine *machine)
+{
+    /* caches of any size: rates and latencies do not depend on it */
+    const ry_cpu_info one = {.machine_cores = 1,
+                             .l1d = 1 << 15,
+                             .l2 = 1 << 20,
+                             .l3 = 1 << 24,
+                             .l2_shared = 1,
+                             .l3_shared = 1};
+    const microarchitecture *row = rows;
+    while (strcmp(row->name, architecture) != 0) {
+        row++;
+    }
+    fill(row, &one, isa, machine);
 }

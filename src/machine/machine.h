@@ -18,6 +18,10 @@ const char *ry_level_name(rynd_level level);
  * set: caches and cores are those that `cpu` has. */
 void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine);
 
+/* The same for one core of an architecture's first row ("Zen 4"), which has caches of every level.
+ */
+void ry_machine_reference(const char *architecture, ry_isa isa, ry_machine *machine);
+
 /* The rate of so many threads, if it grows evenly from one thread to all cores. */
 double ry_machine_rate(const rynd_rate *rate, const ry_machine *machine, unsigned threads);
 

@@ -25,10 +25,16 @@
     {                                                                       \
         key, RY_MACHINE_RATE, OFFSET(member), 1, 1e6, 1e18, (optional) != 0 \
     }
+#define KIND(name, which) RATE("kind_" name, kind[which], true)
 /* In picoseconds: up to 10 ms, so that products with rates are far from overflow. */
 #define DURATION(key, member)                                         \
     {                                                                 \
         key, RY_MACHINE_DURATION, OFFSET(member), 1e12, 0, 1e10, true \
+    }
+/* In millionths */
+#define SHARE(key, member)                                          \
+    {                                                               \
+        key, RY_MACHINE_DURATION, OFFSET(member), 1e6, 0, 1e8, true \
     }
 #define LEVEL(key, which, least, most)                                                           \
     {key "_bytes", RY_MACHINE_BYTES, OFFSET(level[which].bytes), 1, least, most, true},          \
@@ -53,12 +59,28 @@ const ry_machine_field ry_machine_fields[RY_MACHINE_FIELDS] = {
     RATE("f32", f32, false),
     RATE("bf16", bf16, true),
     RATE("int8", int8, true),
+    KIND("add", RYND_KIND_ADD),
+    KIND("divide", RYND_KIND_DIVIDE),
+    KIND("load", RYND_KIND_LOAD),
+    KIND("split", RYND_KIND_SPLIT),
+    KIND("gather", RYND_KIND_GATHER),
+    KIND("store", RYND_KIND_STORE),
+    KIND("masked", RYND_KIND_MASKED),
+    KIND("permute", RYND_KIND_PERMUTE),
+    KIND("convert", RYND_KIND_CONVERT),
+    KIND("scalar", RYND_KIND_SCALAR),
+    KIND("chain", RYND_KIND_CHAIN),
+    KIND("call", RYND_KIND_CALL),
     LEVEL("l1", RYND_LEVEL_L1, LEAST_SHARE, 1e12),
     LEVEL("l2", RYND_LEVEL_L2, LEAST_SHARE, 1e12),
     LEVEL("l3", RYND_LEVEL_L3, LEAST_SHARE, 1e12),
     LEVEL("dram", RYND_LEVEL_DRAM, 0, 1e15),
     DURATION("task", task_seconds),
     DURATION("region", region_seconds),
+    DURATION("network_step", network_step),
+    SHARE("network_kept", network_kept),
+    SHARE("network_exposed", network_exposed),
+    SHARE("network_rate", network_rate),
     {"disturbance", RY_MACHINE_DURATION, OFFSET(disturbance), 1e6, 0, 1e6, true},
     COUNT(group_items, 1, 65536, true),
     COUNT(step_items, 1, 65536, true),

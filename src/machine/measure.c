@@ -9,6 +9,7 @@
 #include "machine/measure.h"
 
 #include "base/clock.h"
+#include "base/competition.h"
 #include "base/progress_ends.h"
 #include "machine/meter.h"
 
@@ -16,7 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RUNS = 6, MIN_ROUNDS = 5, MAX_ROUNDS = 64, LINE = 64, FIGURES = 4 + 4 * RYND_LEVELS };
+enum {
+    RUNS = 6,
+    MIN_ROUNDS = 5,
+    MAX_ROUNDS = 64,
+    LINE = 64,
+    FIGURES = 4 + 4 * RYND_LEVELS + 2 * RYND_KINDS
+};
 static const double run_seconds = 0.01, default_seconds = 28;
 
 typedef struct task_result {
@@ -25,11 +32,12 @@ typedef struct task_result {
     char apart[RY_ALIGNMENT]; /* no two threads write one cache line */
 } task_result;
 
-typedef enum activity { ARITHMETIC_F32, ARITHMETIC_BF16, READING, CHASING } activity;
+typedef enum activity { ARITHMETIC_F32, ARITHMETIC_BF16, KIND, READING, CHASING } activity;
 
 /* One figure: what its tasks do, on how many threads, and the best so far. */
 typedef struct figure {
     activity what;
+    rynd_kind kind; /* operation of a KIND */
     size_t tasks;
     size_t share;  /* bytes of each task's data; 0 of a level that is not there: not measured */
     double *to;    /* where the best goes */
@@ -50,6 +58,7 @@ typedef struct measurement {
     double work[MAX_ROUNDS], seconds[MAX_ROUNDS]; /* the canary's, in each round */
     ry_meter meter;
     bool metered;
+    ry_competition begin[MAX_ROUNDS]; /* when each round began */
 } measurement;
 
 /* A ring has a power of two of lines. */
@@ -98,6 +107,9 @@ static void run_task(void *context, size_t task, unsigned worker)
     switch (f->what) {
     case ARITHMETIC_F32: result->work = m->loops->f32(f->rounds, &result->sink); break;
     case ARITHMETIC_BF16: result->work = m->loops->bf16(f->rounds, &result->sink); break;
+    case KIND:
+        result->work = m->loops->kind[f->kind](f->rounds, (float *)(void *)data, &result->sink);
+        break;
     case READING:
         result->work = m->loops->read((const float *)(const void *)data, f->share / sizeof(float),
                                       f->rounds, &result->sink);
@@ -134,7 +146,7 @@ static void measure_figure(measurement *m, figure *f, int round)
     for (size_t task = 0; f->what == CHASING && task < f->tasks; task++) {
         make_ring(m->data + task * f->share, f->share);
     }
-    if (f->what == READING) {
+    if (f->what == READING || f->what == KIND) {
         /* addresses read as numbers are subnormal ones, which are slow to sum */
         memset(m->data, 0, f->tasks * f->share);
     }
@@ -156,16 +168,19 @@ static void measure_figure(measurement *m, figure *f, int round)
     f->metered += ry_clock_seconds() - begin;
 }
 
-/* The share by which the canary stays behind its best rate in the last rounds. */
+/* The share by which the canary stays behind its best rate in the last rounds, or that others took
+ * of them. */
 static double disturbance_of(const measurement *m, int rounds)
 {
     double work = 0, seconds = 0;
-    for (int i = rounds > MIN_ROUNDS ? rounds - MIN_ROUNDS : 0; i < rounds; i++) {
+    const int first = rounds > MIN_ROUNDS ? rounds - MIN_ROUNDS : 0;
+    for (int i = first; i < rounds; i++) {
         work += m->work[i];
         seconds += m->seconds[i];
     }
-    const double share = 1 - work / (m->canary->best * seconds);
-    return share > 0 ? share : 0;
+    const double share = 1 - work / (m->canary->best * seconds),
+                 others = ry_competition_since(&m->begin[first]);
+    return share > others ? share : others;
 }
 
 /* On one thread and on all. */
@@ -180,6 +195,17 @@ static void add_figures(measurement *m, activity what, size_t one_bytes, size_t 
                                       .tasks = threads,
                                       .share = all_bytes / threads / block * block,
                                       .to = &rate->all};
+}
+
+/* Rates of the kinds of operations, each task with a buffer of its own. */
+static void add_kinds(measurement *m, ry_machine *machine)
+{
+    const size_t bytes = RY_KIND_FLOATS * sizeof(float);
+    for (int k = 0; k < RYND_KINDS; k++) {
+        const int first = m->count;
+        add_figures(m, KIND, bytes, bytes * ry_threads_count(m->threads), &machine->kind[k]);
+        m->figures[first].kind = m->figures[first + 1].kind = (rynd_kind)k;
+    }
 }
 
 /* Bytes to read in order so that caches keep few of them until the next pass: MORE bytes above the
@@ -205,6 +231,7 @@ static size_t list_figures(measurement *m, ry_machine *machine)
     if (m->loops->bf16) {
         add_figures(m, ARITHMETIC_BF16, 0, 0, &machine->bf16);
     }
+    add_kinds(m, machine);
     for (int i = 0; i < RYND_LEVELS; i++) {
         rynd_memory_level *level = &machine->level[i];
         const size_t caches =
@@ -300,6 +327,7 @@ static rynd_status measure_rounds(measurement *m, const rynd_measure_options *op
     const double begin = ry_clock_seconds();
     double spent = 0;
     for (int round = 0; round < MAX_ROUNDS; round++) {
+        m->begin[round] = ry_competition_now();
         for (int i = 0; i < m->count; i++) {
             if (m->figures[i].what < READING || m->figures[i].share > 0) {
                 measure_figure(m, &m->figures[i], round);

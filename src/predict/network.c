@@ -14,13 +14,27 @@ static const struct {
 #undef RY_NETWORK_COST
 };
 
-static double memory_seconds(const ry_machine *machine, unsigned threads, double bytes,
-                             double around)
+/* The calibrated value of a coefficient, or the built-in one. */
+static double known(double calibrated, double built_in)
+{
+    return calibrated > 0 ? calibrated : built_in;
+}
+
+ry_network_fit ry_network_fit_of(const ry_machine *machine)
+{
+    return (ry_network_fit){
+        known(machine->network_step, cost.lines * machine->level[RYND_LEVEL_DRAM].latency.one),
+        known(machine->network_kept, cost.own), known(machine->network_exposed, cost.exposed),
+        known(machine->network_rate, cost.rate)};
+}
+
+static double memory_seconds(const ry_machine *machine, const ry_network_fit *fit, unsigned threads,
+                             double bytes, double around)
 {
     const double l3 = (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3),
                  limit = cost.shared * 0x1p20 * (machine->cores > 0 ? machine->cores : 1);
     const double own = ry_machine_kept_share(
-                     around, cost.own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2)),
+                     around, fit->kept * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2)),
                  shared = l3 > 0
                               ? ry_machine_kept_share(around, l3 < limit ? l3 : limit) * (1 - own)
                               : 0;
@@ -28,7 +42,7 @@ static double memory_seconds(const ry_machine *machine, unsigned threads, double
                  far =
                      ry_machine_rate(&machine->level[RYND_LEVEL_DRAM].bandwidth, machine, threads);
     return (near > 0 ? bytes * shared * (1 - cost.near) / near : 0) +
-           (far > 0 ? bytes * (1 - own - shared) / (far * cost.rate) : 0);
+           (far > 0 ? bytes * (1 - own - shared) / (far * fit->rate) : 0);
 }
 
 ry_time ry_predict_in_network(const ry_parts *parts, const ry_machine *machine, unsigned threads,
@@ -36,14 +50,15 @@ ry_time ry_predict_in_network(const ry_parts *parts, const ry_machine *machine, 
 {
     const double own = parts->bytes > parts->raw ? parts->bytes - parts->raw : 0,
                  again = network_bytes > parts->bytes ? network_bytes : parts->bytes;
+    const ry_network_fit fit = ry_network_fit_of(machine);
     ry_time time = {
         .arithmetic = parts->arithmetic * factor,
-        .memory = memory_seconds(machine, threads, own, cost.around * parts->bytes) +
-                  memory_seconds(machine, threads, parts->read, again),
-        .overhead = parts->overhead + cost.lines * machine->level[RYND_LEVEL_DRAM].latency.one,
+        .memory = memory_seconds(machine, &fit, threads, own, cost.around * parts->bytes) +
+                  memory_seconds(machine, &fit, threads, parts->read, again),
+        .overhead = parts->overhead + fit.step,
     };
     const double longer = time.arithmetic > time.memory ? time.arithmetic : time.memory,
                  shorter = time.arithmetic > time.memory ? time.memory : time.arithmetic;
-    time.all = parts->pack + longer + cost.exposed * shorter + time.overhead;
+    time.all = parts->pack + longer + fit.exposed * shorter + time.overhead;
     return time;
 }

@@ -6,6 +6,14 @@
 
 #include "predict/predict.h"
 
+/* What a calibration fits; the machine's own, or built in. */
+typedef struct ry_network_fit {
+    double step;                /* seconds to start a step */
+    double kept, exposed, rate; /* shares (rynd_machine) */
+} ry_network_fit;
+
+ry_network_fit ry_network_fit_of(const ry_machine *machine);
+
 /* Seconds of one micro-batch; `network_bytes` are touched before its constants come again (0: they
  * come again at once, as in a later micro-batch). `factor`: what the kernel's arithmetic takes over
  * what it counts (forecast.h). */

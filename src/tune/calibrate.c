@@ -3,6 +3,7 @@
 #include "tune/calibrate.h"
 
 #include "base/clock.h"
+#include "base/competition.h"
 #include "base/progress_ends.h"
 #include "kernels/form.h"
 #include "predict/predict.h"
@@ -45,15 +46,14 @@ typedef struct canary {
 typedef struct calibrating {
     ry_device *device;
     ry_target target;
-    ry_arena kept; /* problems and prepared kernels, until the fit */
-    ry_calibration_time *times;
-    int count;
+    const ry_calibrate_watch *watch;
+    ry_calibration_times *all;
     double begin, limit; /* seconds by the clock, and of all problems */
     canary canary;
 } calibrating;
 
-/* The median of measurements during `seconds`; one at least. */
-static rynd_status measure(ry_trial *trial, double seconds, double *median, ry_error *error)
+/* The quiet quantile of measurements during `seconds`; one at least. */
+static rynd_status measure(ry_trial *trial, double seconds, double *quiet, ry_error *error)
 {
     double times[MOST_RUNS];
     const double end = ry_clock_seconds() + seconds;
@@ -62,7 +62,7 @@ static rynd_status measure(ry_trial *trial, double seconds, double *median, ry_e
     do {
         RY_TRY(ry_trial_measure(trial, &times[count++], error));
     } while (count < MOST_RUNS && ry_clock_seconds() < end);
-    *median = ry_median(times, count);
+    *quiet = ry_quiet(times, count);
     return RYND_OK;
 }
 
@@ -88,16 +88,27 @@ static double constant_bytes(const ry_problem *problem)
 static rynd_status time_kernel(calibrating *c, const ry_prepared *prepared, int problem, bool cold,
                                ry_operands *operands, double seconds, ry_error *error)
 {
+    const ry_calibrate_watch *watch = c->watch;
     ry_trial trial = {.operands = NULL};
     const unsigned constants = constants_of(prepared->problem);
-    double median = 0;
-    rynd_status status =
-        ry_trial_make(&trial, prepared, constants, cold, operands, &c->target, error);
-    status = status != RYND_OK ? status : measure(&trial, seconds, &median, error);
-    ry_trial_free(&trial);
-    if (status == RYND_OK && median > 0) {
-        c->times[c->count++] =
-            (ry_calibration_time){prepared, problem, constants, cold ? FROM_MEMORY : 0, median};
+    double quiet = watch->recall ? watch->recall(watch->record, prepared, problem, cold) : 0;
+    rynd_status status = RYND_OK;
+    if (quiet <= 0) {
+        status = ry_trial_make(&trial, prepared, constants, cold, operands, &c->target, error);
+        status = status != RYND_OK ? status : measure(&trial, seconds, &quiet, error);
+        ry_trial_free(&trial);
+        if (status == RYND_OK && watch->note) {
+            watch->note(watch->record, prepared, problem, cold, quiet);
+        }
+    }
+    if (status == RYND_OK && quiet > 0) {
+        c->all->times[c->all->count++] =
+            (ry_calibration_time){.kernel = prepared->kernel,
+                                  .prepared = prepared,
+                                  .problem = problem,
+                                  .constants = constants,
+                                  .network_bytes = cold ? FROM_MEMORY : 0,
+                                  .seconds = quiet};
     }
     return status;
 }
@@ -110,7 +121,7 @@ static rynd_status list_kernels(calibrating *c, const ry_problem *problem, ry_pr
     size_t at = 0;
     int all = 0;
     *count = 0;
-    *prepared = RY_TAKE(&c->kept, ry_prepared, KERNELS);
+    *prepared = RY_TAKE(&c->all->kept, ry_prepared, KERNELS);
     if (!*prepared) {
         return ry_fail_memory(error);
     }
@@ -164,7 +175,7 @@ static rynd_status time_kernels(calibrating *c, const ry_prepared *prepared, int
 
 static rynd_status calibrate_problem(calibrating *c, int number, ry_error *error)
 {
-    ry_problem *problem = RY_TAKE(&c->kept, ry_problem, 1);
+    ry_problem *problem = RY_TAKE(&c->all->kept, ry_problem, 1);
     ry_prepared *prepared;
     ry_operands operands = {.device = NULL};
     ry_arena arena;
@@ -172,7 +183,7 @@ static rynd_status calibrate_problem(calibrating *c, int number, ry_error *error
     if (!problem) {
         return ry_fail_memory(error);
     }
-    RY_TRY(ry_problem_parse(problems[number], &c->kept, problem, error));
+    RY_TRY(ry_problem_parse(problems[number], &c->all->kept, problem, error));
     RY_TRY(list_kernels(c, problem, &prepared, &count, error));
     if (count == 0) { /* the device has none: its plans fall back to the CPU */
         return RYND_OK;
@@ -186,22 +197,16 @@ static rynd_status calibrate_problem(calibrating *c, int number, ry_error *error
     return status != RYND_OK ? status : note_canary(c, error);
 }
 
-static int by_family(const void *a, const void *b)
+static rynd_status calibrate_all(calibrating *c, size_t more, ry_error *error)
 {
-    const ry_calibration_time *x = a, *y = b;
-    const int order = strcmp(x->prepared->kernel->family, y->prepared->kernel->family);
-    return order ? order : (x->problem > y->problem) - (x->problem < y->problem);
-}
-
-static rynd_status calibrate_all(calibrating *c, const ry_calibrate_watch *watch, ry_error *error)
-{
+    const ry_calibrate_watch *watch = c->watch;
     for (int i = 0; i < PROBLEMS; i++) {
         const rynd_status status = calibrate_problem(c, i, error);
         if (status != RYND_OK) {
             ry_error_prefix(error, "problem '%s': ", problems[i]);
             return status;
         }
-        if (ry_progress_ends(watch->progress, watch->user, (size_t)i + 1, PROBLEMS)) {
+        if (ry_progress_ends(watch->progress, watch->user, (size_t)i + 1, PROBLEMS + more)) {
             return ry_fail(error, RYND_ERROR_CANCELLED, "the calibration was ended by its caller");
         }
     }
@@ -212,36 +217,56 @@ static rynd_status make_canary(calibrating *c, ry_error *error)
 {
     canary *k = &c->canary;
     ry_choice choice;
-    RY_TRY(ry_problem_parse(problems[0], &c->kept, &k->problem, error));
+    RY_TRY(ry_problem_parse(problems[0], &c->all->kept, &k->problem, error));
     const unsigned constants = constants_of(&k->problem);
     RY_TRY(ry_predict_choose(&k->problem, &c->target, constants, NULL, &choice, error));
     if (!choice.prepared.kernel) {
         return ry_choice_fail(&choice, c->device->table->name, error);
     }
-    RY_TRY(ry_operands_make(&k->operands, c->device, &k->problem, SEED, 0, &c->kept, error));
+    RY_TRY(ry_operands_make(&k->operands, c->device, &k->problem, SEED, 0, &c->all->kept, error));
     return ry_trial_make(&k->trial, &choice.prepared, constants, false, &k->operands, &c->target,
                          error);
 }
 
-rynd_status ry_calibrate(ry_device *device, const ry_calibrate_watch *watch,
-                         ry_calibration *calibration, ry_error *error)
+rynd_status ry_calibrate_problems(ry_device *device, const ry_calibrate_watch *watch, int steps,
+                                  size_t more, ry_calibration_times *times, ry_error *error)
 {
     calibrating c = {.device = device,
                      .target = ry_target_here(device),
+                     .watch = watch,
+                     .all = times,
                      .begin = ry_clock_seconds(),
                      .limit = watch->seconds};
-    *calibration = (ry_calibration){0};
-    ry_arena_init(&c.kept, device->allocator);
-    c.times = RY_TAKE(&c.kept, ry_calibration_time, MOST_TIMES);
-    rynd_status status = c.times ? make_canary(&c, error) : ry_fail_memory(error);
-    status = status != RYND_OK ? status : calibrate_all(&c, watch, error);
+    const ry_competition begin = ry_competition_now();
+    *times = (ry_calibration_times){.room = MOST_TIMES + steps, .problems = PROBLEMS};
+    ry_arena_init(&times->kept, device->allocator);
+    times->times = RY_TAKE(&times->kept, ry_calibration_time, times->room);
+    rynd_status status = times->times ? make_canary(&c, error) : ry_fail_memory(error);
+    status = status != RYND_OK ? status : calibrate_all(&c, more, error);
     ry_trial_free(&c.canary.trial);
     ry_operands_free(&c.canary.operands);
     if (status == RYND_OK) {
-        qsort(c.times, (size_t)c.count, sizeof *c.times, by_family);
-        ry_calibrate_fit(c.times, c.count, device->machine, device->workers, calibration);
-        calibration->disturbance = 1 - c.canary.best * c.canary.count / c.canary.sum;
+        times->disturbance =
+            fmax(1 - c.canary.best * c.canary.count / c.canary.sum, ry_competition_since(&begin));
     }
-    ry_arena_free(&c.kept);
     return status;
+}
+
+void ry_calibration_times_free(ry_calibration_times *times)
+{
+    ry_arena_free(&times->kept);
+}
+
+rynd_status ry_calibrate_end(ry_calibration_times *times, const ry_device *device,
+                             ry_calibration *calibration, ry_error *error)
+{
+    double *factors = RY_TAKE(&times->kept, double, times->count + 1);
+    if (!factors) {
+        return ry_fail_memory(error);
+    }
+    *calibration = (ry_calibration){.disturbance = times->disturbance};
+    ry_calibrate_sort(times->times, times->count);
+    ry_calibrate_fit(times->times, times->count, device->machine, device->workers, factors,
+                     calibration);
+    return RYND_OK;
 }

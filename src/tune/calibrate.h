@@ -10,11 +10,30 @@ typedef struct ry_calibrate_watch {
     double seconds; /* time limit of the runs; each problem runs once at least */
     rynd_progress_function progress;
     void *user;
+    /* times of an earlier calibration (0: not known), and where new ones go; NULL: nowhere */
+    double (*recall)(void *record, const ry_prepared *prepared, int problem, bool cold);
+    void (*note)(void *record, const ry_prepared *prepared, int problem, bool cold, double seconds);
+    void *record;
 } ry_calibrate_watch;
 
-/* Predictions are those of device->machine. The calibration's rows are in the order of the list of
- * kernels. Fails with OUT_OF_MEMORY, DEVICE, CANCELLED. */
-rynd_status ry_calibrate(ry_device *device, const ry_calibrate_watch *watch,
-                         ry_calibration *calibration, ry_error *error);
+/* Measured times, and what they refer to. */
+typedef struct ry_calibration_times {
+    ry_arena kept; /* problems and prepared kernels, until the fit */
+    ry_calibration_time *times;
+    int count, room;
+    int problems;       /* numbers of problems that are taken */
+    double disturbance; /* share of the time that other work took */
+} ry_calibration_times;
+
+/* Times the set of problems, with room for the caller's times of so many steps in networks;
+ * predictions are those of device->machine. `progress` is told of `more` parts that follow. To be
+ * freed also where this fails. Fails with OUT_OF_MEMORY, DEVICE, CANCELLED. */
+rynd_status ry_calibrate_problems(ry_device *device, const ry_calibrate_watch *watch, int steps,
+                                  size_t more, ry_calibration_times *times, ry_error *error);
+void ry_calibration_times_free(ry_calibration_times *times);
+
+/* Fits all times. */
+rynd_status ry_calibrate_end(ry_calibration_times *times, const ry_device *device,
+                             ry_calibration *calibration, ry_error *error);
 
 #endif

@@ -6,16 +6,19 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* FOLDS: each of so many parts of the problems is left out once. */
-enum { FOLDS = 3, STEPS = 40 };
+/* FOLDS: each of so many parts of the problems is left out once. EXPOSED: place among the
+ * coefficients of networks; it is at most 1. */
+enum { FOLDS = 3, STEPS = 40, TURNS = 3, MOST_NETWORKS = 8, EXPOSED = 2 };
 
 /* By hand. TIME_SPREAD: errors up to which the loss is quadratic, of the logarithm. FACTOR_SPREAD:
  * how far factors of machines differ. PRIOR_SPREAD, PRIOR_TIMES: the spread of a family without
- * times, and how many times it counts for. RANGE: of the logarithm of a factor. */
+ * times, and how many times it counts for. RANGE: of the logarithm of a factor. COEFFICIENT_*: the
+ * same of the coefficients of networks. SUM_WEIGHT: steps that a network's sum counts for. */
 static const double TIME_SPREAD = 0.2, FACTOR_SPREAD = 0.5, PRIOR_SPREAD = 0.3, PRIOR_TIMES = 3,
-                    RANGE = 3;
+                    RANGE = 3, COEFFICIENT_SPREAD = 0.7, COEFFICIENT_RANGE = 2, SUM_WEIGHT = 10;
 
 typedef struct fit {
     const ry_calibration_time *times; /* the times of one family */
@@ -25,12 +28,27 @@ typedef struct fit {
     double known; /* logarithm of the factor known before */
 } fit;
 
+static double predicted(const ry_calibration_time *t, const ry_machine *machine, unsigned threads,
+                        double factor)
+{
+    return t->prepared
+               ? ry_predict_parts(t->prepared, machine, threads, t->constants, t->network_bytes,
+                                  factor)
+                     .all
+               : ry_predict_in_network(&t->parts, machine, threads, factor, t->network_bytes).all;
+}
+
 static double log_error(const fit *f, int i, double factor)
 {
     const ry_calibration_time *t = &f->times[i];
-    return log(t->seconds / ry_predict_parts(t->prepared, f->machine, f->threads, t->constants,
-                                             t->network_bytes, factor)
-                                .all);
+    return log(t->seconds / predicted(t, f->machine, f->threads, factor));
+}
+
+/* Quadratic up to TIME_SPREAD, then linear (Huber, 1964). */
+static double huber(double error)
+{
+    const double e = fabs(error) / TIME_SPREAD;
+    return e < 1 ? e * e / 2 : e - 0.5;
 }
 
 static bool is_left_out(const fit *f, int i, int fold)
@@ -45,32 +63,48 @@ static double loss(const fit *f, double log_factor, int fold)
     double sum = off * off / 2;
     for (int i = 0; i < f->count; i++) {
         if (!is_left_out(f, i, fold)) {
-            const double e = fabs(log_error(f, i, exp(log_factor))) / TIME_SPREAD;
-            sum += e < 1 ? e * e / 2 : e - 0.5;
+            sum += huber(log_error(f, i, exp(log_factor)));
         }
     }
     return sum;
 }
 
-/* The logarithm of the factor with the least loss. */
-static double find_factor(const fit *f, int fold)
+/* Where a function of one number has its least value between two, by golden sections. */
+static double find_least(double (*of)(void *what, double at), void *what, double low, double high)
 {
     const double golden = (sqrt(5) - 1) / 2;
-    double low = -RANGE, high = RANGE;
     double a = high - golden * (high - low), b = low + golden * (high - low);
-    double at_a = loss(f, a, fold), at_b = loss(f, b, fold);
+    double at_a = of(what, a), at_b = of(what, b);
     for (int i = 0; i < STEPS; i++) {
         if (at_a < at_b) {
             high = b, b = a, at_b = at_a;
             a = high - golden * (high - low);
-            at_a = loss(f, a, fold);
+            at_a = of(what, a);
         } else {
             low = a, a = b, at_a = at_b;
             b = low + golden * (high - low);
-            at_b = loss(f, b, fold);
+            at_b = of(what, b);
         }
     }
     return (low + high) / 2;
+}
+
+typedef struct factor_loss {
+    const fit *fit;
+    int fold;
+} factor_loss;
+
+static double loss_of_factor(void *what, double log_factor)
+{
+    const factor_loss *l = what;
+    return loss(l->fit, log_factor, l->fold);
+}
+
+/* The logarithm of the factor with the least loss. */
+static double find_factor(const fit *f, int fold)
+{
+    factor_loss l = {f, fold};
+    return find_least(loss_of_factor, &l, -RANGE, RANGE);
 }
 
 static void judge_fold(const fit *f, int fold, ry_calibrated_row *row, double *squares)
@@ -107,25 +141,134 @@ static void fit_family(const fit *f, ry_calibrated_row *row)
         judge_fold(f, fold, row, &squares);
     }
     rynd_family_error *fitted = &row->fitted;
-    snprintf(fitted->family, sizeof fitted->family, "%s", f->times[0].prepared->kernel->family);
+    snprintf(fitted->family, sizeof fitted->family, "%s", f->times[0].kernel->family);
     fitted->factor = (float)exp(find_factor(f, -1));
     const double sum = squares + PRIOR_TIMES * PRIOR_SPREAD * PRIOR_SPREAD;
     fitted->spread = (float)sqrt(sum / (f->count + PRIOR_TIMES));
     fitted->problems = count_problems(f);
 }
 
-void ry_calibrate_fit(const ry_calibration_time *times, int count, const ry_machine *machine,
-                      unsigned threads, ry_calibration *calibration)
+/* The times of the family that begins at `first`. */
+static fit family_at(const ry_calibration_time *times, int first, int count,
+                     const ry_machine *machine, unsigned threads)
 {
-    calibration->count = 0;
-    for (int i = 0, next; i < count && calibration->count < RYND_MACHINE_FAMILIES; i = next) {
-        const ry_kernel *kernel = times[i].prepared->kernel;
-        for (next = i + 1;
-             next < count && strcmp(times[next].prepared->kernel->family, kernel->family) == 0;) {
-            next++;
+    const ry_kernel *kernel = times[first].kernel;
+    int next = first + 1;
+    while (next < count && strcmp(times[next].kernel->family, kernel->family) == 0) {
+        next++;
+    }
+    return (fit){&times[first], next - first, machine, threads,
+                 log(ry_forecast_residual(machine, kernel).factor)};
+}
+
+/* A search for one coefficient of networks. */
+typedef struct network_search {
+    const ry_calibration_time *times;
+    int count;
+    unsigned threads;
+    const double *factors; /* one for each time */
+    ry_machine *machine;   /* has the coefficients */
+    double *coefficient, before;
+} network_search;
+
+static double network_loss(void *what, double log_value)
+{
+    const network_search *s = what;
+    double sums[MOST_NETWORKS] = {0}, measured[MOST_NETWORKS] = {0}, loss = 0;
+    const double off = (log_value - s->before) / COEFFICIENT_SPREAD;
+    *s->coefficient = exp(log_value);
+    for (int i = 0; i < s->count; i++) {
+        const ry_calibration_time *t = &s->times[i];
+        if (!t->prepared && t->network < MOST_NETWORKS) {
+            const double seconds = predicted(t, s->machine, s->threads, s->factors[i]);
+            loss += huber(log(t->seconds / seconds));
+            sums[t->network] += seconds;
+            measured[t->network] += t->seconds;
         }
-        const fit f = {&times[i], next - i, machine, threads,
-                       log(ry_forecast_residual(machine, kernel).factor)};
+    }
+    for (int n = 0; n < MOST_NETWORKS; n++) {
+        loss += measured[n] > 0 ? SUM_WEIGHT * huber(log(measured[n] / sums[n])) : 0;
+    }
+    return loss + off * off / 2;
+}
+
+static void fit_network(network_search *s)
+{
+    double *const coefficients[] = {&s->machine->network_step, &s->machine->network_kept,
+                                    &s->machine->network_exposed, &s->machine->network_rate};
+    const ry_network_fit known = ry_network_fit_of(s->machine);
+    const double before[] = {known.step, known.kept, known.exposed, known.rate};
+    for (int i = 0; i < 4; i++) {
+        s->coefficient = coefficients[i];
+        s->before = log(before[i]);
+        *s->coefficient =
+            exp(find_least(network_loss, s, s->before - COEFFICIENT_RANGE,
+                           i == EXPOSED ? fmax(0, s->before) : s->before + COEFFICIENT_RANGE));
+    }
+}
+
+/* Coefficients of networks and factors of families in turns: each is fitted with the others as they
+ * are. */
+static void fit_in_turns(network_search *s, double *factors)
+{
+    const ry_machine known = *s->machine;
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int i = 0; i < s->count;) {
+            const fit f = family_at(s->times, i, s->count, s->machine, s->threads);
+            const double factor = exp(find_factor(&f, -1));
+            for (int j = 0; j < f.count; j++) {
+                factors[i + j] = factor;
+            }
+            i += f.count;
+        }
+        s->machine->network_step = known.network_step;
+        s->machine->network_kept = known.network_kept;
+        s->machine->network_exposed = known.network_exposed;
+        s->machine->network_rate = known.network_rate;
+        fit_network(s);
+    }
+}
+
+static int by_family(const void *a, const void *b)
+{
+    const ry_calibration_time *x = a, *y = b;
+    const int order = strcmp(x->kernel->family, y->kernel->family);
+    return order ? order : (x->problem > y->problem) - (x->problem < y->problem);
+}
+
+void ry_calibrate_sort(ry_calibration_time *times, int count)
+{
+    qsort(times, (size_t)count, sizeof *times, by_family);
+}
+
+static bool has_steps(const ry_calibration_time *times, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (!times[i].prepared) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void ry_calibrate_fit(const ry_calibration_time *times, int count, const ry_machine *machine,
+                      unsigned threads, double *factors, ry_calibration *calibration)
+{
+    ry_machine fitted = *machine;
+    calibration->count = 0;
+    calibration->network = (ry_network_fit){0};
+    if (has_steps(times, count)) {
+        network_search s = {.times = times,
+                            .count = count,
+                            .threads = threads,
+                            .factors = factors,
+                            .machine = &fitted};
+        fit_in_turns(&s, factors);
+        calibration->network = ry_network_fit_of(&fitted);
+    }
+    for (int i = 0; i < count && calibration->count < RYND_MACHINE_FAMILIES;) {
+        const fit f = family_at(times, i, count, &fitted, threads);
         fit_family(&f, &calibration->rows[calibration->count++]);
+        i += f.count;
     }
 }

@@ -22,6 +22,12 @@ double ry_median(double *numbers, int count)
     return middle(numbers, count);
 }
 
+double ry_quiet(double *numbers, int count)
+{
+    qsort(numbers, (size_t)count, sizeof *numbers, by_size);
+    return count ? numbers[(count - 1) / 4] : 0;
+}
+
 ry_statistics ry_statistics_of(double *numbers, int count)
 {
     ry_statistics s = {.n = count};

@@ -15,6 +15,10 @@ ry_statistics ry_statistics_of(double *numbers, int count);
 /* Sorts the numbers and returns their median; 0 if count is 0. */
 double ry_median(double *numbers, int count);
 
+/* Sorts the numbers and returns the quiet quantile: the first quartile of times, which other work
+ * on the machine disturbs less than their median, and chance less than their minimum. */
+double ry_quiet(double *numbers, int count);
+
 /* How far the true mean of normal numbers may be from the mean of so many at most, in standard
  * deviations of one of them, in 99 (sure) or 80 of 100 such questions, on one side (Student, 1908).
  * INFINITY below two numbers. */

@@ -126,7 +126,7 @@ def test_plan_of_a_problem_chooses_what_bench_times(ran, problem):
     assert plan["nodes"][0]["kernel"] == row["kernel"]
 
 
-BENCH_KEYS = {"name", "n", "mean", "variance", "median", "min", "max", "flop", "bytes", "kernel", "limit_fraction"}
+BENCH_KEYS = {"name", "n", "mean", "variance", "median", "quiet", "disturbance", "min", "max", "flop", "bytes", "kernel", "limit_fraction"}
 QUICK = ["--min-time", "0", "--rounds", "3", "--warmup", "0"]
 
 
@@ -155,7 +155,8 @@ def test_bench_json(ran, small_net):
     for row in rows:
         assert BENCH_KEYS <= set(row)
         assert row["n"] == 3
-        assert 0 < row["min"] <= row["median"] <= row["max"]
+        assert 0 < row["min"] <= row["quiet"] <= row["median"] <= row["max"]
+        assert 0 <= row["disturbance"] <= 1
         assert row["min"] <= row["mean"] <= row["max"]
         assert row["variance"] >= 0
         assert row["limit_fraction"] is None or row["limit_fraction"] > 0
@@ -168,7 +169,7 @@ def test_bench_json(ran, small_net):
 def test_bench_text(ran):
     out = ran("bench", CONV, *QUICK).out
     head, row = out.splitlines()
-    assert head.split() == ["name", "n", "mean", "variance", "median", "min", "max", "Gflop/s", "of", "limit", "kernel"]
+    assert head.split() == ["name", "n", "mean", "variance", "median", "quiet", "min", "max", "disturbed", "Gflop/s", "of", "limit", "kernel"]
     assert row.startswith(CONV)
 
 
@@ -225,6 +226,7 @@ def test_devices_measured(ran, rynd, monkeypatch, tmp_path):
     assert device["peak"]["f32"] >= device["peak_one_thread"]["f32"] > 1e8
     assert device["peak"]["bf16"] >= device["peak_one_thread"]["bf16"] > 1e6
     assert device["bandwidth"]["dram"] >= device["bandwidth_one_thread"]["dram"] > 1e7
+    assert len(device["kinds"]) == 12 and all(device["kinds"][kind] >= rate > 1e6 for kind, rate in device["kinds_one_thread"].items())
     assert 0 < device["latency"]["l1"] < device["latency"]["dram"] < 1e-3 and device["region"] > 0
     if device["disturbance"] > 0.1:
         assert device["machine"] is None and "not kept" in result.err and not path.exists()

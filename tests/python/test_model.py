@@ -293,3 +293,8 @@ def test_outputs_that_are_inputs_constants_and_aliases(folder):
         x_before = x.copy()
         numpy.asarray(mine[0])[:] = 0  # results own their memory
         assert numpy.array_equal(x, x_before) and numpy.array_equal(numpy.asarray(mine[3]), x)
+
+
+def test_competition_is_a_share():
+    watch = rynd.Competition()
+    assert 0 <= watch.since() <= 1

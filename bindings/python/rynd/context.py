@@ -88,3 +88,15 @@ def calibrate_device(device=None, threads=None, seconds=90):
     families, disturbance, file = context(device, threads).calibrate(seconds)
     _kept.cache_clear()  # contexts that are made from now on read what was kept
     return {"families": families, "disturbance": disturbance, "file": file}
+
+
+class Competition:
+    """Watches how much of the machine other work takes, from its creation on (Linux; elsewhere always 0)."""
+
+    def __init__(self):
+        self._begin = _rynd.competition_begin()
+
+    def since(self):
+        """Returns the share of all processors' time that other processes and a virtual machine's host took, 0 to 1. The system counts
+        in ticks of 10 ms, so watch for a tenth of a second at least."""
+        return _rynd.competition_since(*self._begin)

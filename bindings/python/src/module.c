@@ -77,6 +77,24 @@ static PyObject *devices(PyObject *module, PyObject *unused)
     return names;
 }
 
+static PyObject *competition_begin(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    rynd_competition begin = RYND_SIZED(rynd_competition);
+    const rynd_status status = rynd_competition_begin(&begin);
+    return status == RYND_OK ? Py_BuildValue("dd", begin.all, begin.others) : py_raise(status);
+}
+
+static PyObject *competition_since(PyObject *module, PyObject *args)
+{
+    (void)module;
+    rynd_competition begin = RYND_SIZED(rynd_competition);
+    return PyArg_ParseTuple(args, "dd:competition_since", &begin.all, &begin.others)
+               ? PyFloat_FromDouble(rynd_competition_since(&begin))
+               : NULL;
+}
+
 static PyMethodDef functions[] = {
     {"random", py_random, METH_VARARGS, "(kind, seed, stream, step, first, count): an array."},
     {"digest", py_digest, METH_O, "A number that changes with the bytes of a list of buffers."},
@@ -86,6 +104,8 @@ static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "The library's version."},
     {"library", library, METH_NOARGS, "The path of the library's file."},
     {"devices", devices, METH_NOARGS, "The names of all devices."},
+    {"competition_begin", competition_begin, METH_NOARGS, "(all, others): processor seconds."},
+    {"competition_since", competition_since, METH_VARARGS, "(all, others): others' share since."},
     {"mpi_ranks", py_mpi_ranks, METH_NOARGS, "Processes that mpirun started."},
     {"heads", py_heads, METH_NOARGS, "Detection heads."},
     {"model_head", py_model_head, METH_VARARGS, "The detection head of a model."},

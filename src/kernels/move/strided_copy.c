@@ -183,7 +183,7 @@ static double transposed_work(const ry_box *box, const ry_machine *machine)
 
 double ry_box_work(const ry_box *box, const ry_machine *machine)
 {
-    const struct ry_move_costs *cost = &ry_costs_of(RY_COSTS_PARTS)->move;
+    const struct ry_move_costs *cost = &ry_costs_on(machine, 0)->move;
     const double count = elements_of(box), moved = ry_box_moved(box);
     if (count == 0) {
         return 0;

@@ -150,6 +150,13 @@ static void calibrations(void **state)
     REFUSES(rynd_context_get_calibrated, family, context, 0, NULL);
 }
 
+static void competitions(void **state)
+{
+    (void)state;
+    REFUSES(rynd_competition_begin, begin, NULL);
+    TAKES(rynd_competition_since, begin, rynd_competition_since(NULL) == 0);
+}
+
 static void checks(void **state)
 {
     (void)state;
@@ -426,31 +433,19 @@ static void placements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trainers),
-        cmocka_unit_test(gradients),
-        cmocka_unit_test(exchanges),
-        cmocka_unit_test(machines),
-        cmocka_unit_test(calibrations),
-        cmocka_unit_test(checks),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(randoms),
-        cmocka_unit_test(tensor_files),
-        cmocka_unit_test(null_buffers),
-        cmocka_unit_test(null_bound_buffers),
-        cmocka_unit_test(null_streams),
-        cmocka_unit_test(null_op_runs),
-        cmocka_unit_test(null_op_cache),
-        cmocka_unit_test(null_copies),
-        cmocka_unit_test(null_events),
-        cmocka_unit_test(started_runs),
-        cmocka_unit_test(expressions),
-        cmocka_unit_test(predictions),
-        cmocka_unit_test(tunings),
-        cmocka_unit_test(wisdom),
-        cmocka_unit_test(placements),
-        cmocka_unit_test(null_quantizers),
-        cmocka_unit_test(null_tasks),
-        cmocka_unit_test(null_experimental_is_tried),
+        cmocka_unit_test(trainers),      cmocka_unit_test(gradients),
+        cmocka_unit_test(exchanges),     cmocka_unit_test(machines),
+        cmocka_unit_test(calibrations),  cmocka_unit_test(competitions),
+        cmocka_unit_test(checks),        cmocka_unit_test(texts),
+        cmocka_unit_test(randoms),       cmocka_unit_test(tensor_files),
+        cmocka_unit_test(null_buffers),  cmocka_unit_test(null_bound_buffers),
+        cmocka_unit_test(null_streams),  cmocka_unit_test(null_op_runs),
+        cmocka_unit_test(null_op_cache), cmocka_unit_test(null_copies),
+        cmocka_unit_test(null_events),   cmocka_unit_test(started_runs),
+        cmocka_unit_test(expressions),   cmocka_unit_test(predictions),
+        cmocka_unit_test(tunings),       cmocka_unit_test(wisdom),
+        cmocka_unit_test(placements),    cmocka_unit_test(null_quantizers),
+        cmocka_unit_test(null_tasks),    cmocka_unit_test(null_experimental_is_tried),
     };
     return cmocka_run_group_tests(tests, null_arguments_begin, null_arguments_end);
 }

@@ -23,6 +23,8 @@
 
 enum { TIMES = 12 };
 
+static double factors[2 * TIMES]; /* the fit's own */
+
 /* Problems of one family, and the choice for each; constants vary. */
 typedef struct planted {
     kernel_case c[TIMES];
@@ -50,7 +52,10 @@ static planted *plant(const ry_machine *machine, double factor, int count)
                          RYND_OK);
         const ry_prepared *prepared = &p->choice[i].prepared;
         p->time[i] = (ry_calibration_time){
-            prepared, i, 0, 0, ry_predict_parts(prepared, machine, 1, 0, 0, factor).all};
+            .kernel = prepared->kernel,
+            .prepared = prepared,
+            .problem = i,
+            .seconds = ry_predict_parts(prepared, machine, 1, 0, 0, factor).all};
     }
     return p;
 }
@@ -68,15 +73,15 @@ static void finds_the_factor(void **state)
 {
     (void)state;
     const ry_machine *machine = every_kernel_target(RY_ISA_generic)->machine;
-    static const double factors[] = {0.4, 1, 3};
-    for (size_t k = 0; k < sizeof factors / sizeof *factors; k++) {
-        planted *p = plant(machine, factors[k], TIMES);
+    static const double planted_factors[] = {0.4, 1, 3};
+    for (size_t k = 0; k < sizeof planted_factors / sizeof *planted_factors; k++) {
+        planted *p = plant(machine, planted_factors[k], TIMES);
         p->time[5].seconds *= 20;
         ry_calibration found;
-        ry_calibrate_fit(p->time, TIMES, machine, 1, &found);
+        ry_calibrate_fit(p->time, TIMES, machine, 1, factors, &found);
         assert_int_equal(found.count, 1);
         const rynd_family_error *row = &found.rows[0].fitted;
-        assert_true(fabs((double)row->factor / factors[k] - 1) < 0.1);
+        assert_true(fabs((double)row->factor / planted_factors[k] - 1) < 0.1);
         assert_true(row->problems == TIMES && found.rows[0].times == TIMES);
         assert_string_equal(row->family, p->time[0].prepared->kernel->family);
         end(p, TIMES);
@@ -90,12 +95,43 @@ static void believes_few_times_less(void **state)
     const ry_machine *machine = every_kernel_target(RY_ISA_generic)->machine;
     planted *p = plant(machine, 5, TIMES);
     ry_calibration one, all;
-    ry_calibrate_fit(p->time, 1, machine, 1, &one);
-    ry_calibrate_fit(p->time, TIMES, machine, 1, &all);
+    ry_calibrate_fit(p->time, 1, machine, 1, factors, &one);
+    ry_calibrate_fit(p->time, TIMES, machine, 1, factors, &all);
     const double few = (double)one.rows[0].fitted.factor, many = (double)all.rows[0].fitted.factor;
     assert_true(few > 1.5 && few < many && many < 5.1);
     assert_true(fabs(one.rows[0].after - one.rows[0].before) < 1e-6 && all.rows[0].after < 0.1);
     assert_true(all.rows[0].before > 0.5);
+    end(p, TIMES);
+}
+
+/* Steps of two networks, of problems between a microsecond and a millisecond: each starts in
+ * `start` seconds. The fit finds the start and the family's factor, both. */
+static void finds_the_start_of_steps(void **state)
+{
+    (void)state;
+    const double start = 4e-6, factor = 1.4;
+    const ry_machine *machine = every_kernel_target(RY_ISA_generic)->machine;
+    planted *p = plant(machine, factor, TIMES);
+    ry_machine slow = *machine;
+    slow.network_step = start;
+    for (int i = 0; i < TIMES; i++) {
+        ry_calibration_time *t = &p->time[i];
+        t->parts = ry_predict_count(t->prepared, machine, 1, 0);
+        t->parts.arithmetic *= i % 3 == 0 ? 1 : i % 3 == 1 ? 0.05 : 0.01;
+        t->parts.bytes *= i % 3 == 0 ? 1 : 0.01;
+        t->prepared = NULL;
+        t->network = i % 2;
+        t->seconds = ry_predict_in_network(&t->parts, &slow, 1, factor, 0).all;
+    }
+    ry_calibration found;
+    ry_calibrate_fit(p->time, TIMES, machine, 1, factors, &found);
+    if (!(fabs(found.network.step / start - 1) < 0.3)) {
+        fail_msg("a step starts in %g s: found %g (kept %g, exposed %g, rate %g, factor %g)", start,
+                 found.network.step, found.network.kept, found.network.exposed, found.network.rate,
+                 (double)found.rows[0].fitted.factor);
+    }
+    assert_true(fabs((double)found.rows[0].fitted.factor / factor - 1) < 0.15);
+    assert_true(found.rows[0].after < 0.1 && found.rows[0].before > 0.2);
     end(p, TIMES);
 }
 
@@ -199,6 +235,9 @@ static void runs_here(void **state)
         igemm += strcmp(family.family, "conv_fwd_f32_igemm") == 0 ? family.problems : 0;
     }
     assert_true(igemm > 20);
+    assert_true(machine.network_step > 0 && machine.network_step < 1e-3);
+    assert_true(machine.network_kept > 0 && machine.network_exposed > 0 &&
+                machine.network_exposed <= 1 && machine.network_rate > 0);
     assert_int_equal(rynd_context_get_calibrated(context, count, &family), RYND_ERROR_ARGUMENT);
     how.seconds = NAN;
     assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_ERROR_ARGUMENT);
@@ -230,12 +269,90 @@ static void can_be_ended(void **state)
     rynd_context_destroy(context);
 }
 
+/* Lines with a time in the file of an interrupted calibration; -1: there is no file. */
+static int lines_of(const char *path)
+{
+    char line[1024];
+    int lines = 0;
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        return -1;
+    }
+    while (fgets(line, sizeof line, file)) {
+        lines += line[0] >= '0' && line[0] <= '9';
+    }
+    fclose(file);
+    return lines;
+}
+
+typedef struct resumed {
+    const char *path;
+    size_t calls, end; /* the calibration ends at call `end` */
+    int lines[4];      /* behind each of the first problems */
+} resumed;
+
+static int count_lines(void *user, const rynd_progress *progress)
+{
+    (void)progress;
+    resumed *r = user;
+    r->lines[r->calls] = lines_of(r->path);
+    return ++r->calls == r->end;
+}
+
+/* What was timed before the end is not timed again. */
+static void goes_on(void **state)
+{
+    (void)state;
+    char folder[64] = "/tmp/rynd_resumed_XXXXXX", machine_path[128], path[160];
+    assert_non_null(mkdtemp(folder));
+    snprintf(machine_path, sizeof machine_path, "%s/machine.txt", folder);
+    snprintf(path, sizeof path, "%s.calibrating", machine_path);
+    const char *before = getenv("RYND_MACHINE");
+    char *kept = before ? strdup(before) : NULL;
+    rynd_context *context;
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    assert_int_equal(rynd_context_get_machine(context, &machine), RYND_OK);
+    assert_int_equal(rynd_machine_save(&machine, machine_path), RYND_OK);
+    rynd_context_destroy(context);
+
+    assert_int_equal(setenv("RYND_MACHINE", machine_path, 1), 0);
+    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    resumed first = {.path = path, .end = 2}, second = {.path = path, .end = 3};
+    rynd_calibrate_options how = RYND_SIZED(rynd_calibrate_options, .seconds = 1e-9,
+                                            .progress = count_lines, .progress_user = &first);
+    assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_ERROR_CANCELLED);
+    assert_true(first.lines[0] > 0 && first.lines[1] > first.lines[0]);
+    FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    fputs("2 0 77", file); /* cut short */
+    fclose(file);
+    how.progress_user = &second;
+    assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_ERROR_CANCELLED);
+    assert_int_equal(second.lines[0], first.lines[1] + 1);
+    assert_int_equal(second.lines[1], first.lines[1] + 1);
+    assert_true(second.lines[2] > second.lines[1]);
+    how.progress = NULL;
+    assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_OK);
+    assert_int_equal(lines_of(path), -1);
+    rynd_context_destroy(context);
+    kept ? setenv("RYND_MACHINE", kept, 1) : unsetenv("RYND_MACHINE");
+    free(kept);
+    remove(machine_path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_factor),    cmocka_unit_test(believes_few_times_less),
-        cmocka_unit_test(decides_predictions), cmocka_unit_test(its_file_keeps_it),
-        cmocka_unit_test(runs_here),           cmocka_unit_test(can_be_ended),
+        cmocka_unit_test(finds_the_factor),
+        cmocka_unit_test(believes_few_times_less),
+        cmocka_unit_test(finds_the_start_of_steps),
+        cmocka_unit_test(decides_predictions),
+        cmocka_unit_test(its_file_keeps_it),
+        cmocka_unit_test(runs_here),
+        cmocka_unit_test(can_be_ended),
+        cmocka_unit_test(goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,11 @@ typedef struct ry_peak {
     double (*read)(const float *data, size_t count, size_t rounds, float *sink);
 } ry_peak;
 
+/* A loop for each kind of operation of one instruction set. */
+typedef struct ry_kind_loops {
+    double (*loop[RYND_KINDS])(size_t rounds, float *data, float *sink);
+} ry_kind_loops;
+
 /* Rounds of independent products of bfloat16 pairs, summed in float32; returns the operations done.
  */
 typedef double (*ry_peak_bf16)(size_t rounds, float *sink);
