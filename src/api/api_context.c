@@ -15,17 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A CPU has what the list names up to its best; those between plain C and NEON are of the other
- * family. */
-static bool has_isa(const ry_cpu_info *info, ry_isa isa)
-{
-#if defined(__aarch64__)
-    return isa == RY_ISA_generic || isa == info->isa;
-#else
-    return isa <= info->isa;
-#endif
-}
-
 static rynd_status choose_isa(const rynd_context_options *options, ry_isa *isa, ry_error *error)
 {
     ry_cpu_info info;
@@ -45,7 +34,7 @@ static rynd_status choose_isa(const rynd_context_options *options, ry_isa *isa, 
         return ry_fail(error, RYND_ERROR_ARGUMENT, "unknown instruction set '%s': use one of %s",
                        wanted, names);
     }
-    if (!has_isa(&info, *isa)) {
+    if (!ry_cpu_has(&info, *isa)) {
         return ry_fail(error, RYND_ERROR_DEVICE, "this machine has no %s: its best is %s", wanted,
                        ry_isa_name(info.isa));
     }

@@ -16,6 +16,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 static const char *const isa_names[RY_ISAS] = {
@@ -38,6 +41,16 @@ bool ry_isa_parse(const char *name, ry_isa *isa)
         }
     }
     return false;
+}
+
+/* Those between plain C and NEON are of the other family. */
+bool ry_cpu_has(const ry_cpu_info *info, ry_isa isa)
+{
+#if defined(__aarch64__)
+    return isa == RY_ISA_generic || (isa >= RY_ISA_neon && isa <= info->isa);
+#else
+    return ry_isa_includes(info->isa, isa) || (isa == RY_ISA_avx_vnni && info->avx_vnni);
+#endif
 }
 
 /* The first word of a file of the system; "" when there is none. */
@@ -128,14 +141,16 @@ static void detect_x86(ry_cpu_info *info)
     info->vnni = avx512 && __builtin_cpu_supports("avx512vnni");
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
         info->avx512_bf16 = avx512 && (a >> 5 & 1u);
+        info->avx_vnni = avx2 && (a >> 4 & 1u);
     }
     info->isa = info->avx512_bf16 && info->vnni ? RY_ISA_avx512_bf16
                 : info->vnni                    ? RY_ISA_avx512_vnni
                 : avx512                        ? RY_ISA_avx512
+                : info->avx_vnni                ? RY_ISA_avx_vnni
                 : avx2                          ? RY_ISA_avx2
                                                 : RY_ISA_generic;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
-        info->amx_bf16 = avx512 && (d >> 22 & 1u) && (d >> 24 & 1u);
+        info->amx_bf16 = avx512 && (d >> 22 & 1u) && (d >> 24 & 1u) && (d >> 25 & 1u);
     }
     if (info->isa == RY_ISA_avx512_bf16 && info->amx_bf16 && may_use_tiles()) {
         info->isa = RY_ISA_amx;
@@ -199,7 +214,8 @@ void ry_cpu_detect(ry_cpu_info *info)
     detect_x86(info);
 #elif defined(__aarch64__)
     detect_arm(info);
-    info->isa = RY_ISA_neon; /* Linux on 64-bit Arm requires NEON */
+    /* Linux on 64-bit Arm requires NEON */
+    info->isa = getauxval(AT_HWCAP) & HWCAP_ASIMDDP ? RY_ISA_neon_dot : RY_ISA_neon;
 #endif
 #if !defined(RY_FAMILY_X86) && !defined(RY_FAMILY_ARM)
     info->isa = RY_ISA_generic;

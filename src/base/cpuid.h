@@ -24,14 +24,31 @@ typedef struct ry_cpu_info {
     unsigned line;                 /* bytes of a cache line */
     size_t huge_page;              /* bytes of a transparent huge page; 0: not available */
     ry_isa isa;                    /* the best */
-    /* amx_bf16: whether or not the system lets this process use it */
-    bool vnni, avx512_bf16, amx_bf16;
+    /* amx_bf16 (and bytes): whether or not the system lets this process use it */
+    bool vnni, avx_vnni, avx512_bf16, amx_bf16;
 } ry_cpu_info;
 
 /* Asks the system for the use of AMX's tiles where the CPU has them, for the whole process, which
  * it gives or not; asking again changes nothing. */
 void ry_cpu_detect(ry_cpu_info *info);
 const char *ry_isa_name(ry_isa isa);
+
+/* Does a CPU whose best is `best` run code for `isa`, of the same family? Processors with AVX-512
+ * need not have AVX-VNNI, and have no use for it. */
+static inline bool ry_isa_includes(ry_isa best, ry_isa isa)
+{
+    return isa <= best && (isa != RY_ISA_avx_vnni || best == RY_ISA_avx_vnni);
+}
+
+/* The best instruction set that both include. */
+static inline ry_isa ry_isa_common(ry_isa a, ry_isa b)
+{
+    const ry_isa least = a < b ? a : b;
+    return least == RY_ISA_avx_vnni && a != b ? RY_ISA_avx2 : least;
+}
+
+/* Can code for the instruction set run on this CPU, of whichever family it is? */
+bool ry_cpu_has(const ry_cpu_info *info, ry_isa isa);
 bool ry_isa_parse(const char *name, ry_isa *isa);
 
 #endif

@@ -90,10 +90,9 @@ static inline ry_target ry_target_of(const ry_device *device)
 /* The same for what runs while a plan is made: no better instruction set than the device has. */
 static inline ry_target ry_target_here(const ry_device *device)
 {
-    return (ry_target){
-        device->table->kind,
-        (ry_isa)(device->isa < device->planned_isa ? device->isa : device->planned_isa),
-        device->machine, 0, device->refusals};
+    return (ry_target){device->table->kind,
+                       ry_isa_common((ry_isa)device->isa, (ry_isa)device->planned_isa),
+                       device->machine, 0, device->refusals};
 }
 
 /* What a kernel is asked about. */
@@ -164,11 +163,27 @@ typedef struct ry_cpu_launch {
     ry_fault *fault;
 } ry_cpu_launch;
 
+/* What a lane of 32 bits holds, and how it is multiplied. */
+typedef enum ry_lane {
+    RY_LANE_NUMBER,
+    RY_LANE_QUAD,        /* four bytes */
+    RY_LANE_SIGNED_QUAD, /* four bytes, x counting 128 less */
+    RY_LANE_TILE,        /* four bytes, in tiles of AMX */
+    RY_LANE_PAIR         /* two numbers of 16 bits */
+} ry_lane;
+
+/* What products take off each byte of x. */
+static inline int64_t ry_lane_offset(ry_lane lane)
+{
+    return lane == RY_LANE_SIGNED_QUAD ? 128 : 0;
+}
+
 /* What the text of a CPU kernel was compiled for (cpu/simd/simd.h). */
 typedef struct ry_simd {
     int width;         /* floats of a vector */
     int lane_multiple; /* a tile's last vector costs lanes in multiples of this */
     int rows, vectors; /* the largest tile of sums that fits in registers */
+    ry_lane lane;
 } ry_simd;
 
 /* What a kernel of a GPU is: a text, compiled for each problem and form. Its entries are called

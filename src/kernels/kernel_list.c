@@ -25,7 +25,7 @@ const size_t ry_kernel_count = sizeof ry_kernels / sizeof *ry_kernels - 1;
 static bool would_take(const ry_kernel *kernel, const ry_problem *problem, const ry_target *target)
 {
     return kernel->op == problem->op && kernel->device == target->device &&
-           kernel->isa <= target->isa && kernel->accuracy <= problem->accuracy &&
+           ry_isa_includes(target->isa, kernel->isa) && kernel->accuracy <= problem->accuracy &&
            (!kernel->matrix_units || target->machine->matrix_units) &&
            kernel->applicable(problem) &&
            (!kernel->runs_on || kernel->runs_on(problem, target->machine));
@@ -50,7 +50,7 @@ const ry_kernel *ry_kernel_better(size_t index, const ry_target *target)
 {
     const ry_kernel *kernel = ry_kernels[index], *best = NULL;
     while (index-- > 0 && strcmp(ry_kernels[index]->family, kernel->family) == 0) {
-        if (ry_kernels[index]->isa <= target->isa) {
+        if (ry_isa_includes(target->isa, ry_kernels[index]->isa)) {
             best = ry_kernels[index];
         }
     }

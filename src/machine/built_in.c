@@ -57,7 +57,8 @@ typedef struct registers {
 static const registers isas[] = {
     /* plain C: what compilers make of it without fused multiply-adds */
     {"generic", 16, 16, 4, 0, 4},        {"neon", 16, 32, 32, 0, 64},
-    {"avx2", 32, 16, 32, 0, 64},         {"avx512", 64, 32, 64, 0, 128},
+    {"neon_dot", 16, 32, 32, 0, 128},    {"avx2", 32, 16, 32, 0, 64},
+    {"avx_vnni", 32, 16, 32, 0, 128},    {"avx512", 64, 32, 64, 0, 128},
     {"avx512_vnni", 64, 32, 64, 0, 256}, {"avx512_bf16", 64, 32, 64, 128, 256},
     {"amx", 64, 32, 64, 1024, 2048},
 };

@@ -86,7 +86,7 @@ static bool refuse(const walk *w, size_t index, char text[RY_REFUSAL_LENGTH])
     text[0] = 0;
     if (kernel->device != target->device) {
         snprintf(text, RY_REFUSAL_LENGTH, "for another device");
-    } else if (kernel->isa > target->isa) {
+    } else if (!ry_isa_includes(target->isa, kernel->isa)) {
         snprintf(text, RY_REFUSAL_LENGTH, "needs %s", ry_isa_name(kernel->isa));
     } else if (kernel->matrix_units && !target->machine->matrix_units) {
         snprintf(text, RY_REFUSAL_LENGTH, "needs matrix units");

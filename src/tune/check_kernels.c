@@ -172,7 +172,7 @@ static rynd_status list_kernels(const check *c, ry_arena *arena, ry_checked *che
     checked->kernels = RY_TAKE(arena, ry_checked_kernel, ry_kernel_count);
     for (size_t i = 0; checked->kernels && i < ry_kernel_count; i++) {
         const ry_kernel *kernel = ry_kernels[i];
-        if (kernel->device == c->target.device && kernel->isa <= c->target.isa &&
+        if (kernel->device == c->target.device && ry_isa_includes(c->target.isa, kernel->isa) &&
             !kernel->reference && !ry_kernel_better(i, &c->target) &&
             (!kernel->matrix_units || c->target.machine->matrix_units)) {
             checked->kernels[checked->count++] = (ry_checked_kernel){.kernel = kernel};

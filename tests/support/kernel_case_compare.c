@@ -197,7 +197,7 @@ bool kernel_case_machine_has(ry_isa isa)
     if (cpu.cores == 0) {
         ry_cpu_detect(&cpu);
     }
-    return isa <= cpu.isa;
+    return ry_cpu_has(&cpu, isa);
 }
 
 static void check_named(kernel_case *c, truths *t, const char *kernel, double bound)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of the quantised convolution against exact integers, at every instruction set, with
  * bytes of the whole range. */
+#include "every_kernel.h"
 #include "kernel_case.h"
+#include "predict/predict.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,6 +107,13 @@ static void begin(kernel_case *c, const problem *p, what kind, uint32_t seed)
     kernel_case_output(c, kind == SUMS ? RY_i32 : kind == FLOATS ? RY_f32 : RY_u8, p->y);
 }
 
+static void check_dense(kernel_case *c)
+{
+    kernel_case_check_isas(c, "qconv_igemm", 0);
+    kernel_case_check_isas(c, "qconv_pairs", 0);
+    kernel_case_check_isas(c, "qconv_matrix", 0);
+}
+
 static void igemm_is_exact(void **state)
 {
     (void)state;
@@ -114,7 +123,7 @@ static void igemm_is_exact(void **state)
             kernel_case c;
             begin(&c, &problems[i], kind, seed++);
             c.forms = kind == RESIDUAL;
-            kernel_case_check_isas(&c, "qconv_igemm", 0);
+            check_dense(&c);
             kernel_case_end(&c);
         }
     }
@@ -129,6 +138,7 @@ static void depthwise_is_exact(void **state)
             kernel_case c;
             begin(&c, &depthwise[i], kinds[seed / 3], 10 * (uint32_t)i + seed);
             kernel_case_check_isas(&c, "qconv_depthwise", 0);
+            kernel_case_check_isas(&c, "qconv_depthwise_pairs", 0);
             kernel_case_end(&c);
         }
     }
@@ -149,7 +159,7 @@ static void large_numbers_are_bounded(void **state)
     kernel_case_values(&c, RY_f32, "2", scale);
     kernel_case_output(&c, RY_u8, "1x2x1");
     kernel_case_known(&c, "qconv_ref", y, 2, 0);
-    kernel_case_check_isas(&c, "qconv_igemm", 0);
+    check_dense(&c);
     kernel_case_end(&c);
 }
 
@@ -168,8 +178,82 @@ static void halves_round_to_even(void **state)
     kernel_case_values(&c, RY_f32, "1", scale);
     kernel_case_output(&c, RY_u8, "1x1x4");
     kernel_case_known(&c, "qconv_ref", y, 4, 0);
-    kernel_case_check_isas(&c, "qconv_igemm", 0);
+    check_dense(&c);
     kernel_case_end(&c);
+}
+
+typedef struct expected {
+    ry_isa isa;
+    const char *dense, *depthwise;
+} expected;
+
+static const expected kernels[] = {
+    {RY_ISA_generic, "qconv_pairs_generic", "qconv_depthwise_pairs_generic"},
+    {RY_ISA_avx2, "qconv_pairs_avx2", "qconv_depthwise_pairs_avx2"},
+    {RY_ISA_avx_vnni, "qconv_igemm_avx_vnni", "qconv_depthwise_avx_vnni"},
+    {RY_ISA_avx512, "qconv_pairs_avx512", "qconv_depthwise_pairs_avx512"},
+    {RY_ISA_avx512_vnni, "qconv_igemm_avx512_vnni", "qconv_depthwise_avx512_vnni"},
+    {RY_ISA_avx512_bf16, "qconv_igemm_avx512_vnni", "qconv_depthwise_avx512_vnni"},
+    {RY_ISA_amx, "qconv_matrix_amx", "qconv_depthwise_avx512_vnni"},
+#if defined(__aarch64__)
+    {RY_ISA_neon, "qconv_pairs_neon", "qconv_depthwise_pairs_neon"},
+    {RY_ISA_neon_dot, "qconv_igemm_neon_dot", "qconv_depthwise_neon_dot"},
+#endif
+};
+
+static void is_chosen(const char *text, const char *name, ry_isa isa)
+{
+    kernel_case c;
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+    kernel_case_parse(&c, text);
+    const ry_problem asked = kernel_case_problem(&c, CASE_NCHW, in, out);
+    const ry_shape x = ry_tensor_shape(&in[0]), y = ry_tensor_shape(&out[0]);
+    in[0] = ry_tensor_channels_last(RY_u8, &x, NULL);
+    out[0] = ry_tensor_channels_last(RY_u8, &y, NULL);
+    ry_choice choice;
+    ry_error error;
+    assert_int_equal(
+        ry_predict_choose(&asked, every_kernel_target(isa), ~0u, NULL, &choice, &error), RYND_OK);
+    assert_string_equal(choice.prepared.kernel->name, name);
+    size_t at = 0;
+    for (const ry_kernel *kernel;
+         (kernel = ry_kernel_next(&asked, every_kernel_target(isa), &at)) != NULL;) {
+        assert_true(ry_isa_includes(isa, kernel->isa));
+    }
+    kernel_case_end(&c);
+}
+
+static void each_instruction_set_has_its_own(void **state)
+{
+    (void)state;
+    for (const expected *e = kernels; e < kernels + sizeof kernels / sizeof *kernels; e++) {
+        if (ry_kernel_find(e->dense)) {
+            is_chosen("qconv x0=1x128x28x28:u8 x1=128x128x3x3:i8 x4=128:f32 y0=1x128x28x28:u8 "
+                      "pads=1,1,1,1",
+                      e->dense, e->isa);
+            is_chosen("qconv x0=1x256x56x56:u8 x1=64x256x1x1:i8 x4=64:f32 y0=1x64x56x56:u8",
+                      e->dense, e->isa);
+            is_chosen("qconv x0=1x96x56x56:u8 x1=96x1x3x3:i8 x4=96:f32 y0=1x96x56x56:u8 "
+                      "pads=1,1,1,1 groups=96",
+                      e->depthwise, e->isa);
+        }
+    }
+}
+
+/* AVX-VNNI and AVX-512 include AVX2, but not each other. */
+static void vnni_stands_apart(void **state)
+{
+    (void)state;
+    assert_true(ry_isa_includes(RY_ISA_avx_vnni, RY_ISA_avx2));
+    assert_true(ry_isa_includes(RY_ISA_avx_vnni, RY_ISA_avx_vnni));
+    assert_false(ry_isa_includes(RY_ISA_avx_vnni, RY_ISA_avx512));
+    assert_false(ry_isa_includes(RY_ISA_avx512_vnni, RY_ISA_avx_vnni));
+    assert_true(ry_isa_includes(RY_ISA_amx, RY_ISA_avx512_vnni));
+    assert_int_equal(ry_isa_common(RY_ISA_avx_vnni, RY_ISA_amx), RY_ISA_avx2);
+    assert_int_equal(ry_isa_common(RY_ISA_amx, RY_ISA_avx_vnni), RY_ISA_avx2);
+    assert_int_equal(ry_isa_common(RY_ISA_avx_vnni, RY_ISA_avx_vnni), RY_ISA_avx_vnni);
+    assert_int_equal(ry_isa_common(RY_ISA_avx2, RY_ISA_avx_vnni), RY_ISA_avx2);
+    assert_int_equal(ry_isa_common(RY_ISA_amx, RY_ISA_avx512), RY_ISA_avx512);
 }
 
 int main(void)
@@ -179,6 +263,8 @@ int main(void)
         cmocka_unit_test(depthwise_is_exact),
         cmocka_unit_test(large_numbers_are_bounded),
         cmocka_unit_test(halves_round_to_even),
+        cmocka_unit_test(each_instruction_set_has_its_own),
+        cmocka_unit_test(vnni_stands_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

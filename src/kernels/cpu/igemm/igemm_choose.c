@@ -60,7 +60,7 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     const int64_t k_multiple = (int64_t)ry_blocks_of(plan->sizes.costs)->igemm_k_multiple;
     switch ((igemm_knob)knob) {
     case IGEMM_KNOB_MODE:
-        list_range(values, plan->quads ? IGEMM_ROWS : IGEMM_PIXELS,
+        list_range(values, igemm_is_quantised(plan) ? IGEMM_ROWS : IGEMM_PIXELS,
                    has_rows(plan) || copies ? IGEMM_ROWS : IGEMM_GATHERED, 1);
         break;
     case IGEMM_KNOB_INPUT:
@@ -77,8 +77,9 @@ static void list_values(const ry_query *query, const void *user, int knob, ry_kn
     case IGEMM_KNOB_SPLIT:
         /* padding of quads is a zero point, which counts */
         list_range(values, 0,
-                   !plan->quads && ry_igemm_rows_in_bounds(plan) <=
-                                       ry_costs_of(plan->sizes.costs)->igemm.rows_in_bounds,
+                   !igemm_is_quantised(plan) &&
+                       ry_igemm_rows_in_bounds(plan) <=
+                           ry_costs_of(plan->sizes.costs)->igemm.rows_in_bounds,
                    1);
         break;
     case IGEMM_KNOB_K_BLOCK: list_range(values, k_multiple, IGEMM_MAX_K_BLOCK, k_multiple); break;
@@ -123,7 +124,7 @@ static bool fits(const igemm_plan *plan, const igemm_phase *p, int64_t block, in
                  bool fewest_oc_blocks)
 {
     /* quads have one mode: of the cuts that are tried, some block must fit the least cache */
-    const int64_t least = (plan->quads ? 2 : 1) * ry_igemm_block_multiple(plan, p);
+    const int64_t least = (igemm_is_quantised(plan) ? 2 : 1) * ry_igemm_block_multiple(plan, p);
     const bool larger = block > least,
                passes = p->where.in_place && plan->mode != IGEMM_ROWS && oc_blocks > 1;
     if (larger && (panels_of(plan, p, block) > plan->sizes.panel ||

@@ -16,6 +16,20 @@ static const struct ry_igemm_costs *costs_of(const igemm_plan *plan)
     return &ry_costs_of(plan->sizes.costs)->igemm;
 }
 
+/* Multiply-adds of a vector that take as long as those of a vector of elements. */
+static double products_of(const igemm_plan *plan)
+{
+    const struct ry_qconv_costs *cost = &ry_costs_of(plan->sizes.costs)->qconv;
+    switch (plan->lane) {
+    case RY_LANE_SIGNED_QUAD: return cost->signed_quads;
+    case RY_LANE_TILE: return cost->tiles;
+    case RY_LANE_PAIR: return cost->pairs;
+    case RY_LANE_NUMBER:
+    case RY_LANE_QUAD: break;
+    }
+    return 1;
+}
+
 /* Cycles of loading one gathered vector whose lanes lie in `segments` grid rows. */
 static double load_cycles(const igemm_plan *plan, const igemm_phase *p, double segments)
 {
@@ -98,7 +112,7 @@ static double step_cycles(const igemm_plan *plan, int64_t rows, int64_t max, int
                         (double)(ry_ceil_div(rest, plan->lane_multiple) * plan->lane_multiple) /
                         width;
     const double latency = ry_blocks_of(plan->sizes.costs)->igemm_latency;
-    return tiles *
+    return tiles * products_of(plan) *
            ((double)tiled * (full > latency ? full : latency) + (rest == 0        ? 0
                                                                  : last > latency ? last
                                                                                   : latency));
@@ -136,8 +150,9 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
     if (!p->where.direct) {
         cycles +=
             vectors * (p->where.transposed ? costs_of(plan)->epilogue_transposed
-                       : plan->quads && plan->geometry.y_channel == 1 ? costs_of(plan)->requantise
-                       : pixels || plan->geometry.y_channel == 1      ? costs_of(plan)->finish
+                       : igemm_is_quantised(plan) && plan->geometry.y_channel == 1
+                           ? costs_of(plan)->requantise
+                       : pixels || plan->geometry.y_channel == 1 ? costs_of(plan)->finish
                                                                  : costs_of(plan)->finish_strided);
         cycles +=
             pixels ? (double)channels * (double)block / (double)run_pixels(p) * costs_of(plan)->run

@@ -121,7 +121,7 @@ static void run_tile(const igemm_task *t, ry_tile *tile, const epilogue_run *run
                   (pixels ? column : column - before);
     }
     ry_tile_end end;
-    if (t->plan->quads) {
+    if (igemm_is_quantised(t->plan)) {
         tile->end = t->ends && last ? place_end(t, run, row, column, &end) : NULL;
     }
     const int64_t ahead = PREFETCHED_TILES * (pixels ? RY_TILE_COLUMNS : rows * tile->c_step);
@@ -266,7 +266,7 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
     const epilogue_run full = {.length = t->count};
     const bool fetches = along_k && contiguous && oc_block == t->oc_block && p->where.from_memory;
     const ry_tile_lines weights = find_next_weights(t, k_block, oc_block);
-    ry_tile_lines lines[RY_TILE_ROWS + 2];
+    ry_tile_lines lines[RY_TILE_MOST_ROWS + 2];
     const bool by_runs = p->where.direct || (t->ends && last);
     const epilogue_run *run = by_runs ? t->run : &full;
     for (const epilogue_run *end = run + (by_runs ? t->runs : 1); run < end; run++) {

@@ -478,7 +478,7 @@ void ry_igemm_begin(const ry_query *query, bool alone, igemm_plan *plan)
     plan->tile_rows = plan->max_rows = simd->rows;
     plan->tile_columns = (int64_t)simd->vectors * simd->width;
     plan->pairs = query->kernel->accuracy == RY_ACCURACY_bf16;
-    plan->quads = query->kernel->op == RY_OP_qconv;
+    plan->lane = simd->lane;
     plan->alone = alone;
     plan->sizes = sizes_of(query->target->machine, simd->width);
     plan->taps = ry_aligned(sizeof(igemm_plan) + (size_t)g.phases * sizeof(igemm_phase));

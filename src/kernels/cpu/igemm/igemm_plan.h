@@ -180,8 +180,7 @@ typedef struct igemm_plan {
     /* operands are pairs of neighbours along the reduction: a k block of odd depth ends with
      * half a pair */
     bool pairs;
-    /* operands are quads of bytes: four channels of u8 by four weights of i8 (cpu/qconv/) */
-    bool quads;
+    ry_lane lane; /* an element */
     int32_t fill; /* ROWS: bits of an element of padding */
     bool shared;
     bool split;           /* k blocks end with a row of taps */
@@ -254,6 +253,12 @@ static inline int64_t igemm_oc_block_count(const igemm_plan *plan, int64_t oc_bl
     const int64_t end = oc_block + 1 == plan->oc_blocks ? plan->geometry.channels_out
                                                         : igemm_oc_block_first(plan, oc_block + 1);
     return end - igemm_oc_block_first(plan, oc_block);
+}
+
+/* Are elements quads or pairs of whole numbers (cpu/qconv/)? */
+static inline bool igemm_is_quantised(const igemm_plan *plan)
+{
+    return plan->lane != RY_LANE_NUMBER;
 }
 
 /* Most pixels of a tile, if pixels are its rows. */

@@ -20,6 +20,10 @@
  * up: the tiles before fetch it. */
 #define RY_TILE_FETCHES (RY_TILE_ROWS * RY_W <= 64)
 
+/* Rows of the largest tile of any kind: AMX's has as many. */
+enum { RY_TILE_MOST_ROWS = 16 };
+_Static_assert(RY_TILE_ROWS <= RY_TILE_MOST_ROWS, "tiles of registers have fewer rows");
+
 /* Steps of k between two jumps. Small tiles have so little to do in one that another program on the
  * core's second thread would hold them up (docs/notes/2026-11-22-implicit-gemm.md). */
 enum { RY_TILE_STEPS = RY_TILE_FETCHES ? 4 : 1 };
@@ -85,7 +89,7 @@ _Static_assert(sizeof(ry_tile) <= 128,
 typedef void (*ry_tile_function)(const ry_tile *tile);
 
 /* [a_along_k][vectors - 1][rows - 1] */
-typedef ry_tile_function ry_tile_set[2][RY_TILE_VECTORS][RY_TILE_ROWS];
+typedef ry_tile_function ry_tile_set[2][RY_TILE_VECTORS][RY_TILE_MOST_ROWS];
 
 typedef struct ry_tile_table {
     ry_tile_set f32, i32;

@@ -44,13 +44,14 @@ static ry_tensor describe_y(ry_tensor y)
     return y;
 }
 
-static void describe(const ry_problem *problem, qconv_plan *plan)
+static void describe(const ry_problem *problem, int64_t lane, qconv_plan *plan)
 {
     const ry_qconv_attrs *attrs = &problem->attrs.qconv;
     const ry_tensor *x = &problem->in[0], *w = &problem->in[1];
     memset(plan, 0, sizeof *plan);
-    plan->group_quads = ry_ceil_div(x->dim[1] / attrs->groups, QCONV_QUAD);
-    plan->copied = !reads_quads(x, attrs->groups);
+    plan->lane = lane;
+    plan->group_quads = ry_ceil_div(x->dim[1] / attrs->groups, lane);
+    plan->copied = lane != QCONV_QUAD || !reads_quads(x, attrs->groups);
     ry_shape weights = ry_tensor_shape(w);
     weights.dim[1] = plan->group_quads;
     plan->in[0] = quads_of(x, attrs->groups, plan->group_quads, plan->copied);
@@ -78,12 +79,18 @@ static void describe(const ry_problem *problem, qconv_plan *plan)
     plan->copy = plan->copied ? ry_aligned(ry_tensor_bytes(&plan->in[0])) : 0;
 }
 
+static int64_t lane_of(const ry_query *query)
+{
+    return query->kernel->simd.lane == RY_LANE_PAIR ? QCONV_PAIR : QCONV_QUAD;
+}
+
 static void describe_cut(const ry_query *query, qconv_plan *plan)
 {
     const ry_tensor *x = &query->problem->in[0];
-    describe(query->problem, plan);
+    describe(query->problem, lane_of(query), plan);
+    plan->offset = ry_lane_offset(query->kernel->simd.lane);
     const int64_t row = x->dim[x->rank - 1] * query->problem->attrs.qconv.groups *
-                        plan->group_quads * QCONV_QUAD,
+                        plan->group_quads * plan->lane,
                   bytes = (int64_t)ry_costs_asked(query)->blocks.qconv_task_bytes;
     plan->rows_of_task = ry_min(ry_ceil_div(bytes, row), plan->copy_rows);
 }
@@ -102,14 +109,14 @@ bool ry_qconv_takes(const ry_problem *problem)
         ry_type_of(&problem->out[0]) == RY_f64 || !ry_tensor_is_row_major(&problem->in[1])) {
         return false;
     }
-    describe(problem, &plan);
+    describe(problem, QCONV_QUAD, &plan);
     return ry_conv_is_spatial(&plan.conv);
 }
 
 void ry_qconv_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     qconv_plan plan;
-    describe(query->problem, &plan);
+    describe(query->problem, lane_of(query), &plan);
     ry_query asked = *query;
     asked.problem = &plan.conv;
     ry_igemm_values(&asked, knob, values);
@@ -153,7 +160,8 @@ void ry_qconv_initialise(const ry_query *query, void *state)
     asked.problem = &plan->conv;
     igemm_plan *igemm = (igemm_plan *)(void *)((char *)state + ry_aligned(sizeof *plan));
     ry_igemm_initialise(&asked, igemm);
-    igemm->fill = (int32_t)((uint32_t)query->problem->attrs.qconv.x_zero * 0x01010101u);
+    igemm->fill = (int32_t)((uint32_t)query->problem->attrs.qconv.x_zero *
+                            (plan->lane == QCONV_QUAD ? 0x01010101u : 0x00010001u));
     plan->starts =
         ry_aligned((size_t)(igemm->geometry.groups * igemm->packed_group) * sizeof(float));
     plan->scales = plan->starts + ry_aligned((size_t)plan->in[2].dim[0] * sizeof(int32_t));

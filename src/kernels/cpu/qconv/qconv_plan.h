@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The quantised convolution by the implicit GEMM of cpu/igemm/: four neighbouring channels of x are
- * one element of 32 bits, a quad, and a multiply-add of a lane is four products of bytes.
+ * one element of 32 bits, a quad, and a multiply-add of a lane is four products of bytes. Or two
+ * channels, 16 bits each, are a pair.
  *
  * x whose channels are innermost is read as it is, if each group's channels are whole quads. Other
- * x is copied first, each group's channels filled up with zeros.
+ * x is copied first, each group's channels filled up with zeros; so is any x for pairs.
  *
  * Packed: the weights of the implicit GEMM; then each output channel's start of the sum, bias -
  * x_zero * (sum of its weights), in i32; then its scale in f32. Padding holds x_zero, and so adds
@@ -14,16 +15,18 @@
 #include "base/integer.h"
 #include "kernels/cpu/igemm/igemm_plan.h"
 
-enum { QCONV_QUAD = 4, QCONV_INPUTS = 4 };
+enum { QCONV_QUAD = 4, QCONV_PAIR = 2, QCONV_INPUTS = 4 };
 
 /* Kernel state; the implicit GEMM's plan follows. */
 typedef struct qconv_plan {
     /* the convolution of quads: x, w, bias, residual -> y. Its tensors' addresses are not kept */
     ry_problem conv;
     ry_tensor in[QCONV_INPUTS], out[1];
+    int64_t lane;         /* channels of an element: QCONV_QUAD or QCONV_PAIR */
+    int64_t offset;       /* what products take off each number of x */
     bool copied;          /* x is copied */
     bool rows;            /* y is bytes, and so is a residual: channels innermost */
-    int64_t group_quads;  /* quads of a group's input channels */
+    int64_t group_quads;  /* elements of a group's input channels */
     int64_t copy_rows;    /* rows of x (its last spatial dim) of all images */
     int64_t rows_of_task; /* rows that a copying task takes */
     size_t copy;          /* bytes of x's copy, before the implicit GEMM's workspace */

@@ -39,13 +39,15 @@ static void describe(const ry_query *query, qdepthwise_plan *plan)
     plan->words = ry_type_of(y) != RY_u8;
     plan->rows = plan->kernel[0] * plan->kernel[1];
     plan->quads = ry_ceil_div(plan->rows, QDEPTHWISE_TAPS);
+    const bool pairs = query->kernel->simd.lane == RY_LANE_PAIR;
+    plan->lanes = pairs ? 2 * plan->quads - (plan->rows % QDEPTHWISE_TAPS == 1) : plan->quads;
     const int64_t field = (plan->kernel[2] - 1) * plan->dilation[2],
-                  column = plan->quads * QDEPTHWISE_TAPS * plan->width;
+                  column = plan->lanes * QDEPTHWISE_TAPS * plan->width;
     const int64_t strip = (int64_t)ry_costs_asked(query)->blocks.qdepthwise_strip_bytes;
     const int64_t most = ry_max(strip / column, field + 1);
     plan->strip = ry_clamp((most - field - 1) / plan->stride[2] + 1, 1, plan->out[2]);
     plan->columns = (plan->strip - 1) * plan->stride[2] + field + 1;
-    plan->block_bytes = plan->width * (plan->quads * plan->kernel[2] * QDEPTHWISE_TAPS +
+    plan->block_bytes = plan->width * (plan->lanes * plan->kernel[2] * QDEPTHWISE_TAPS +
                                        2 * (int64_t)sizeof(float));
     plan->cut = (ry_task_cut){{{plan->batch, 1}, {plan->out[0], 1}, {plan->out[1], 1}}};
 }
@@ -82,7 +84,7 @@ rynd_status ry_qdepthwise_prepare(const ry_query *query, ry_prepared *prepared, 
     qdepthwise_plan plan;
     (void)error;
     describe(query, &plan);
-    const int64_t quads = plan.quads * plan.kernel[2];
+    const int64_t lanes = plan.lanes * plan.kernel[2];
     const double rows = (double)(plan.batch * plan.out[0] * plan.out[1]),
                  vectors = rows * (double)plan.blocks,
                  columns = (double)ry_min(plan.in[2], plan.out[2] * plan.stride[2]);
@@ -92,13 +94,16 @@ rynd_status ry_qdepthwise_prepare(const ry_query *query, ry_prepared *prepared, 
         .state_size = ry_aligned(sizeof plan),
         .packed = ry_aligned((size_t)(plan.blocks * plan.block_bytes)),
         .pack_tasks = (size_t)plan.blocks,
-        .scratch = ry_aligned((size_t)(plan.columns * plan.quads * QDEPTHWISE_TAPS * plan.width))};
+        .scratch = ry_aligned((size_t)(plan.columns * plan.lanes * QDEPTHWISE_TAPS * plan.width))};
     const struct ry_qconv_costs *cost = &ry_costs_asked(query)->qconv;
+    const bool pairs = query->kernel->simd.lane == RY_LANE_PAIR;
     /* words are stored one by one */
     const double finish = cost->finish + (plan.words ? (double)plan.width : 0);
-    const double cycles = vectors * (columns * (double)plan.quads * cost->interleave +
-                                     (double)plan.out[2] * ((double)quads * cost->taps + finish)) +
-                          rows * cost->row;
+    const double cycles =
+        vectors * (columns * (double)plan.quads * cost->interleave +
+                   (double)plan.out[2] *
+                       ((double)lanes * (pairs ? cost->pair_taps : cost->taps) + finish)) +
+        rows * cost->row;
     prepared->work[0] = ry_work_of_cycles((ry_work){cycles, 0}, query->kernel->simd.width);
     return RYND_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The quantised depthwise convolution, channels last: a block of channels, a byte each, is a vector.
  * Four taps of a column of the window are interleaved, so that a multiply-add of a lane is four
- * taps of a channel.
+ * taps of a channel; or, by pairs, taps 0 and 2, then taps 1 and 3.
  *
  * A row of outputs is made in two steps: the rows of x that its windows cover are interleaved,
  * column by column, into scratch; then each output adds its columns' products. */
@@ -22,7 +22,8 @@ typedef struct qdepthwise_plan {
     int64_t width;                     /* channels of a vector of bytes */
     int64_t blocks;                    /* vectors of channels */
     int64_t rows;                      /* taps of a column: depth by height of the window */
-    int64_t quads;                     /* lanes that they fill */
+    int64_t quads;                     /* quads that they fill */
+    int64_t lanes;                     /* in a column: one a quad, or two but for an empty pair */
     int64_t columns;                   /* columns of x that a strip of outputs covers */
     int64_t strip;                     /* outputs of a strip */
     bool words;                        /* y has 32 bits an element */

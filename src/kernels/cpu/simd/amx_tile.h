@@ -12,8 +12,11 @@
  *   ry_amx_store(&tiles, t, p, step)
  *   ry_amx_dot_bf16(&tiles, c, a, b)      C += A B: C 16 x 16 floats, A 16 rows of 16 pairs of
  *                                         bfloat16, B[k][j] the pair that A[i][k] meets
+ *   ry_amx_settle()                       between writing memory and loading it, and between storing
+ *                                         tiles and reading them: compilers do not know of either
+ *   ry_amx_dot_bytes(&tiles, c, a, b)     the same of 32-bit sums, quads of uint8 and of int8
  *
- * The arithmetic of the last (TDPBF16PS in Intel's Software Developer's Manual): the products of
+ * The arithmetic of ry_amx_dot_bf16 (TDPBF16PS in Intel's Software Developer's Manual): the products of
  * the pairs' first elements are summed over k = 0, 1, ... by fused multiply-adds from 0, those of
  * the second elements likewise; the two sums are added, then C. Each step rounds to nearest even,
  * counts subnormal operands as zero and gives zero instead of subnormal results, whatever MXCSR
@@ -37,6 +40,12 @@ typedef struct ry_amx {
     _Alignas(64) uint8_t configuration[64];
 } ry_amx;
 
+/* GCC's intrinsics do not say what the instructions read and write. */
+static inline void ry_amx_settle(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
 static inline void ry_amx_begin(ry_amx *tiles)
 {
     memset(tiles, 0, sizeof *tiles);
@@ -45,9 +54,7 @@ static inline void ry_amx_begin(ry_amx *tiles)
         tiles->configuration[16 + 2 * i] = RY_AMX_ROW_BYTES;
         tiles->configuration[48 + i] = RY_AMX_ROWS;
     }
-    /* What was written before is in memory now: GCC's intrinsics do not say what the instructions
-     * read. */
-    __asm__ volatile("" ::"r"(tiles) : "memory");
+    ry_amx_settle();
     _tile_loadconfig(tiles->configuration);
 }
 
@@ -63,10 +70,11 @@ static inline void ry_amx_end(ry_amx *tiles)
         (void)(tiles);              \
         statement;                  \
     } while (0)
-#define ry_amx_zero(tiles, t)           RY_AMX_DO(tiles, _tile_zero(t))
-#define ry_amx_load(tiles, t, p, step)  RY_AMX_DO(tiles, _tile_loadd(t, p, step))
-#define ry_amx_store(tiles, t, p, step) RY_AMX_DO(tiles, _tile_stored(t, p, step))
-#define ry_amx_dot_bf16(tiles, c, a, b) RY_AMX_DO(tiles, _tile_dpbf16ps(c, a, b))
+#define ry_amx_zero(tiles, t)            RY_AMX_DO(tiles, _tile_zero(t))
+#define ry_amx_load(tiles, t, p, step)   RY_AMX_DO(tiles, _tile_loadd(t, p, step))
+#define ry_amx_store(tiles, t, p, step)  RY_AMX_DO(tiles, _tile_stored(t, p, step))
+#define ry_amx_dot_bf16(tiles, c, a, b)  RY_AMX_DO(tiles, _tile_dpbf16ps(c, a, b))
+#define ry_amx_dot_bytes(tiles, c, a, b) RY_AMX_DO(tiles, _tile_dpbusd(c, a, b))
 
 #else
 
@@ -80,6 +88,10 @@ typedef struct ry_amx {
     /* 32-bit elements: a float, or a pair with its first element in the low half */
     uint32_t tile[RY_AMX_TILES][RY_AMX_ROWS][RY_AMX_ROWS];
 } ry_amx;
+
+static inline void ry_amx_settle(void)
+{
+}
 
 static inline void ry_amx_begin(ry_amx *tiles)
 {
@@ -166,6 +178,23 @@ RY_AMX_UNCHECKED static inline void ry_amx_dot_bf16(ry_amx *tiles, int c, int a,
             old[j] = ry_amx_flush(ry_amx_flush(old[j]) + ry_amx_flush(sum[0][j] + sum[1][j]));
         }
         memcpy(tiles->tile[c][i], old, sizeof old);
+    }
+}
+
+RY_AMX_UNCHECKED static inline void ry_amx_dot_bytes(ry_amx *tiles, int c, int a, int b)
+{
+    for (int i = 0; i < RY_AMX_ROWS; i++) {
+        for (int k = 0; k < RY_AMX_ROWS; k++) {
+            const uint32_t left = tiles->tile[a][i][k];
+            for (int j = 0; j < RY_AMX_ROWS; j++) {
+                const uint32_t right = tiles->tile[b][k][j];
+                int32_t sum = 0;
+                for (int n = 0; n < 32; n += 8) {
+                    sum += (uint8_t)(left >> n) * (int8_t)(right >> n);
+                }
+                tiles->tile[c][i][j] += (uint32_t)sum;
+            }
+        }
     }
 }
 

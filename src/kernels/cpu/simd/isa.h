@@ -7,9 +7,8 @@
  * Every symbol of such a file that is not static must be made by RY_ISA_SYMBOL.
  *
  * An instruction set that adds one feature compiles the sources for that feature only (files named
- * *_bf16_isa.c: generic and avx512_bf16; *_amx_isa.c: generic and amx; *_int8_isa.c: all that are
- * no feature, and avx512_vnni). What it does not compile
- * again it has from the one that it extends, for which the build defines RY_BASE_NAME:
+ * *_dot_isa.c: avx512_vnni, avx_vnni, neon_dot; *_bf16_isa.c: avx512_bf16; *_amx_isa.c: amx; all of
+ * them in plain C, too). What it does not compile again it has from the one that it extends, for which the build defines RY_BASE_NAME:
  * RY_BASE_SYMBOL(name). */
 #ifndef RY_KERNELS_CPU_SIMD_ISA_H
 #define RY_KERNELS_CPU_SIMD_ISA_H

@@ -2,7 +2,12 @@
 /* Words for products of bytes with sums of 32 bits, beside those of simd.h.
  *
  *   ry_vi_dot_bytes(a, b, c)   c + the four products of each lane's bytes: a's are unsigned, b's
- *                              signed. Exact, modulo 2^32
+ *                              signed. Exact, modulo 2^32. For instruction sets that have it
+ *   ry_vi_dot_pairs(a, b, c)   c + the two products of each lane's numbers of 16 bits, modulo 2^32;
+ *                              not both pairs are twice -2^15
+ *   RY_BYTES_LANE              how ry_vi_dot_bytes multiplies; with RY_LANE_SIGNED_QUAD a's bytes
+ *                              count 128 less
+ *   ry_vi_even_bytes(v), _odd_bytes  bytes 0 and 2, and 1 and 3, of each lane as 16 bits
  *   ry_vf_from_vi(v)           lanes as floats, rounded to nearest
  *   ry_vi_round(v)             lanes as integers, halves to even; any number beyond int32
  *   ry_vi_load_u8(p, n)        the first n of RY_W bytes, one a lane; 0 in others
@@ -20,25 +25,31 @@
 
 #if defined(__AVX512F__)
 
+RY_INLINE ry_vi ry_vi_dot_pairs(ry_vi a, ry_vi b, ry_vi c)
+{
+    return _mm512_add_epi32(c, _mm512_madd_epi16(a, b));
+}
+
 #if defined(__AVX512VNNI__)
+
+#define RY_BYTES_LANE RY_LANE_QUAD
 
 RY_INLINE ry_vi ry_vi_dot_bytes(ry_vi a, ry_vi b, ry_vi c)
 {
     return _mm512_dpbusd_epi32(c, a, b);
 }
 
-#else
+#endif
 
-RY_INLINE ry_vi ry_vi_dot_bytes(ry_vi a, ry_vi b, ry_vi c)
+RY_INLINE ry_vi ry_vi_even_bytes(ry_vi v)
 {
-    const ry_vi low = _mm512_set1_epi16(0xff);
-    const ry_vi evens =
-        _mm512_madd_epi16(_mm512_and_si512(a, low), _mm512_srai_epi16(_mm512_slli_epi16(b, 8), 8));
-    const ry_vi odds = _mm512_madd_epi16(_mm512_srli_epi16(a, 8), _mm512_srai_epi16(b, 8));
-    return _mm512_add_epi32(c, _mm512_add_epi32(evens, odds));
+    return _mm512_and_si512(v, _mm512_set1_epi16(0xff));
 }
 
-#endif
+RY_INLINE ry_vi ry_vi_odd_bytes(ry_vi v)
+{
+    return _mm512_srli_epi16(v, 8);
+}
 
 RY_INLINE ry_vf ry_vf_from_vi(ry_vi v)
 {
@@ -95,13 +106,30 @@ RY_INLINE ry_vi ry_vi_join_bytes(const ry_vi q[4])
 
 #elif defined(__AVX2__)
 
+RY_INLINE ry_vi ry_vi_dot_pairs(ry_vi a, ry_vi b, ry_vi c)
+{
+    return _mm256_add_epi32(c, _mm256_madd_epi16(a, b));
+}
+
+#if defined(__AVXVNNI__)
+
+#define RY_BYTES_LANE RY_LANE_QUAD
+
 RY_INLINE ry_vi ry_vi_dot_bytes(ry_vi a, ry_vi b, ry_vi c)
 {
-    const ry_vi low = _mm256_set1_epi16(0xff);
-    const ry_vi evens =
-        _mm256_madd_epi16(_mm256_and_si256(a, low), _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8));
-    const ry_vi odds = _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8));
-    return _mm256_add_epi32(c, _mm256_add_epi32(evens, odds));
+    return _mm256_dpbusd_avx_epi32(c, a, b);
+}
+
+#endif
+
+RY_INLINE ry_vi ry_vi_even_bytes(ry_vi v)
+{
+    return _mm256_and_si256(v, _mm256_set1_epi16(0xff));
+}
+
+RY_INLINE ry_vi ry_vi_odd_bytes(ry_vi v)
+{
+    return _mm256_srli_epi16(v, 8);
 }
 
 RY_INLINE ry_vf ry_vf_from_vi(ry_vi v)
@@ -170,6 +198,51 @@ RY_INLINE ry_vi ry_vi_join_bytes(const ry_vi q[4])
 
 #else
 
+typedef uint32_t ry_vi_bits __attribute__((vector_size(sizeof(ry_vi))));
+
+RY_INLINE ry_vi ry_vi_even_bytes(ry_vi v)
+{
+    return (ry_vi)((ry_vi_bits)v & 0x00ff00ffu);
+}
+
+RY_INLINE ry_vi ry_vi_odd_bytes(ry_vi v)
+{
+    return (ry_vi)((ry_vi_bits)v >> 8 & 0x00ff00ffu);
+}
+
+#if defined(RY_NEON)
+
+RY_INLINE ry_vi ry_vi_dot_pairs(ry_vi a, ry_vi b, ry_vi c)
+{
+    const int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
+    const ry_vi low = vmull_s16(vget_low_s16(x), vget_low_s16(y)), high = vmull_high_s16(x, y);
+    return vaddq_s32(c, vpaddq_s32(low, high));
+}
+
+#else
+
+RY_INLINE ry_vi ry_vi_dot_pairs(ry_vi a, ry_vi b, ry_vi c)
+{
+    const ry_vi x = (ry_vi)((ry_vi_bits)a << 16) >> 16, y = (ry_vi)((ry_vi_bits)b << 16) >> 16;
+    return (ry_vi)((ry_vi_bits)c + (ry_vi_bits)(x * y) + (ry_vi_bits)((a >> 16) * (b >> 16)));
+}
+
+#endif
+
+#if defined(__ARM_FEATURE_DOTPROD)
+
+#define RY_BYTES_LANE RY_LANE_SIGNED_QUAD
+
+RY_INLINE ry_vi ry_vi_dot_bytes(ry_vi a, ry_vi b, ry_vi c)
+{
+    const uint8x16_t x = veorq_u8(vreinterpretq_u8_s32(a), vdupq_n_u8(0x80));
+    return vdotq_s32(c, vreinterpretq_s8_u8(x), vreinterpretq_s8_s32(b));
+}
+
+#else
+
+#define RY_BYTES_LANE RY_LANE_QUAD
+
 RY_INLINE ry_vi ry_vi_dot_bytes(ry_vi a, ry_vi b, ry_vi c)
 {
     uint8_t unsigned_bytes[4 * RY_W];
@@ -187,6 +260,8 @@ RY_INLINE ry_vi ry_vi_dot_bytes(ry_vi a, ry_vi b, ry_vi c)
     }
     return ry_vi_load(sums);
 }
+
+#endif
 
 RY_INLINE ry_vf ry_vf_from_vi(ry_vi v)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The micro-kernels of tile.h for quads of bytes with sums in i32. */
-#include "kernels/cpu/qconv/qconv.h"
+/* How a tile of finished sums becomes bytes, for texts of tile_template.h. */
+#ifndef RY_KERNELS_CPU_QCONV_TILE_END_H
+#define RY_KERNELS_CPU_QCONV_TILE_END_H
+
+#include "kernels/cpu/parts/tile.h"
 #include "kernels/cpu/qconv/requantise.h"
 
-/* Where x is read in place, a quad may begin at any address. */
-typedef int32_t quad __attribute__((aligned(1), may_alias));
+/* An element of x. Where x is read in place, it may begin at any address. */
+typedef int32_t ry_bytes_element __attribute__((aligned(1), may_alias));
 
 /* Rows of finished sums to bytes. The numbers of the end stay in registers. */
 RY_INLINE void end_rows(const ry_tile *tile, const int32_t *sum, const int rows, const int vectors,
@@ -36,17 +39,10 @@ RY_INLINE void end_rows(const ry_tile *tile, const int32_t *sum, const int rows,
     }
 }
 
-RY_INLINE void int8_end(const ry_tile *tile, const int rows, const int vectors,
-                        ry_vi sum[RY_TILE_ROWS][RY_TILE_VECTORS])
+/* sums: rows of `vectors` vectors. */
+RY_INLINE void ry_qconv_end_sums(const ry_tile *tile, const int32_t *sums, const int rows,
+                                 const int vectors)
 {
-    int32_t sums[RY_TILE_ROWS * RY_TILE_VECTORS * RY_W];
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) {
-            ry_vi_store(sums + (i * vectors + v) * RY_W, sum[i][v]);
-        }
-    }
     const bool residual = tile->end->residual, full = tile->columns == vectors * RY_W;
     if (residual && full) {
         end_rows(tile, sums, rows, vectors, true, true);
@@ -59,28 +55,18 @@ RY_INLINE void int8_end(const ry_tile *tile, const int rows, const int vectors,
     }
 }
 
-#define ELEMENT         int32_t
-#define VECTOR          ry_vi
-#define V_SET           ry_vi_set
-#define V_LOAD          ry_vi_load
-#define V_LOAD_M        ry_vi_load_m
-#define V_STORE         ry_vi_store
-#define V_STORE_M       ry_vi_store_m
-#define OPERAND         quad
-#define O_VECTOR        ry_vi
-#define O_SET           ry_vi_set
-#define O_LOAD(p)       ry_vi_load((const int32_t *)(p))
-#define O_LOAD_M(p, m)  ry_vi_load_m((const int32_t *)(p), m)
-#define V_FMA           ry_vi_dot_bytes
-#define TILE_NAME(part) int8_##part
-#define TILE_ENDS
-#include "kernels/cpu/parts/tile_template.h"
+RY_INLINE void ry_qconv_end(const ry_tile *tile, const int rows, const int vectors,
+                            ry_vi sum[RY_TILE_ROWS][RY_TILE_VECTORS])
+{
+    int32_t sums[RY_TILE_ROWS * RY_TILE_VECTORS * RY_W];
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            ry_vi_store(sums + (i * vectors + v) * RY_W, sum[i][v]);
+        }
+    }
+    ry_qconv_end_sums(tile, sums, rows, vectors);
+}
 
-#define INT8_1(rows)  int8_1x##rows,
-#define INT8_2(rows)  int8_2x##rows,
-#define INT8_1K(rows) int8_1x##rows##k,
-#define INT8_2K(rows) int8_2x##rows##k,
-
-const ry_tile_set RY_ISA_SYMBOL(qconv_tiles) = {
-    {{TILE_ROWS_LIST(INT8_1)}, {TILE_ROWS_LIST(INT8_2)}},
-    {{TILE_ROWS_LIST(INT8_1K)}, {TILE_ROWS_LIST(INT8_2K)}}};
+#endif

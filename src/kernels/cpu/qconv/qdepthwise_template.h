@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel: quantised depthwise convolution, channels last. */
+/* The text of the quantised depthwise convolution, channels last: included once for quads of taps
+ * and once for pairs. LANE: its kind of lane (ry_lane); PARTS: lanes of a quad;
+ * DOT: the product of one. */
 #include "base/integer.h"
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/qconv/qdepthwise_plan.h"
@@ -19,7 +21,7 @@ typedef struct block {
 static block block_of(const qdepthwise_plan *plan, const void *packed, int64_t index)
 {
     const char *at = (const char *)packed + index * plan->block_bytes;
-    const int64_t weights = plan->quads * plan->kernel[2] * QDEPTHWISE_TAPS * BYTES;
+    const int64_t weights = plan->lanes * plan->kernel[2] * QDEPTHWISE_TAPS * BYTES;
     return (block){(const int32_t *)(const void *)at, (const int32_t *)(const void *)(at + weights),
                    (const float *)(const void *)(at + weights + BYTES * (int64_t)sizeof(int32_t))};
 }
@@ -48,8 +50,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     int32_t lane[BYTES];
     find_lanes(lane);
     char *at = (char *)launch->packed_out + (int64_t)task * plan->block_bytes;
-    int8_t *weights = (int8_t *)at;
-    int32_t *start = (int32_t *)(void *)(at + plan->quads * plan->kernel[2] * 4 * BYTES);
+    int32_t *start = (int32_t *)(void *)(at + plan->lanes * plan->kernel[2] * 4 * BYTES);
     float *scale = (float *)(void *)(start + BYTES);
     for (int64_t i = 0; i < BYTES; i++) {
         const int64_t channel = first + lane[i];
@@ -57,11 +58,13 @@ static void pack(const ry_cpu_launch *launch, size_t task)
         int32_t sum = 0;
         for (int64_t s = 0; s < plan->kernel[2]; s++) {
             for (int64_t r = 0; r < plan->quads * QDEPTHWISE_TAPS; r++) {
-                const int8_t weight = real && r < plan->rows
-                                          ? w[channel * taps + r * plan->kernel[2] + s]
-                                          : (int8_t)0;
-                const int64_t quad = (s * plan->quads + r / QDEPTHWISE_TAPS) * BYTES + i;
-                weights[quad * QDEPTHWISE_TAPS + r % QDEPTHWISE_TAPS] = weight;
+                const int64_t lane_of_tap = r / QDEPTHWISE_TAPS * PARTS + r % PARTS;
+                const int32_t weight =
+                    real && r < plan->rows ? w[channel * taps + r * plan->kernel[2] + s] : 0;
+                if (lane_of_tap < plan->lanes) {
+                    char *to = at + ((s * plan->lanes + lane_of_tap) * BYTES + i) * 4;
+                    memcpy(to + r % QDEPTHWISE_TAPS / PARTS * PARTS, &weight, PARTS);
+                }
                 sum += weight;
             }
         }
@@ -69,8 +72,9 @@ static void pack(const ry_cpu_launch *launch, size_t task)
             real && ry_problem_has_input(problem, 2)
                 ? ((const int32_t *)launch->in[2])[channel * problem->in[2].stride[0]]
                 : 0;
-        start[i] =
-            (int32_t)((uint32_t)bias - (uint32_t)problem->attrs.qconv.x_zero * (uint32_t)sum);
+        start[i] = (int32_t)((uint32_t)bias -
+                             (uint32_t)(problem->attrs.qconv.x_zero - ry_lane_offset(LANE)) *
+                                 (uint32_t)sum);
         scale[i] = real && ry_problem_has_input(problem, 4)
                        ? ((const float *)launch->in[4])[channel * problem->in[4].stride[0]]
                        : 0;
@@ -100,6 +104,18 @@ RY_INLINE ry_vi load_row(const uint8_t *row, int64_t at, int64_t channels, bool 
                   : ry_vi_load_bytes(row + at, channels);
 }
 
+/* Stores the first `parts` lanes of each quad. */
+RY_INLINE void store_quads(const ry_vi v[QDEPTHWISE_TAPS], int64_t parts, int32_t *to)
+{
+#pragma GCC unroll 4
+    for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
+        ry_vi_store(to + k * RY_W, PARTS == 1 ? v[k] : ry_vi_even_bytes(v[k]));
+        if (parts > 1) {
+            ry_vi_store(to + BYTES + k * RY_W, ry_vi_odd_bytes(v[k]));
+        }
+    }
+}
+
 /* Interleaves columns [from, from + columns) of x, which may lie outside of it. */
 static void interleave(const qdepthwise_plan *plan, const uint8_t *image, const int64_t q[2],
                        int64_t from, int64_t columns, int64_t channels, uint8_t x_zero, int32_t *to)
@@ -118,16 +134,15 @@ static void interleave(const qdepthwise_plan *plan, const uint8_t *image, const 
                                        load_row(row[2], at, channels, full, zero),
                                        load_row(row[3], at, channels, full, zero), v);
             }
-            int32_t *quad = to + (i * plan->quads + d) * BYTES;
-            for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
-                ry_vi_store(quad + k * RY_W, v[k]);
-            }
+            store_quads(v, ry_min(PARTS, plan->lanes - d * PARTS),
+                        to + (i * plan->lanes + d * PARTS) * BYTES);
         }
     }
 }
 
-/* Sums of an output: `quads` quads a column of the window, of `taps` columns `step` bytes apart. */
-RY_INLINE void add_taps(const int32_t *x, const block *b, const int64_t quads, const int64_t taps,
+/* Sums of an output: `lanes` lanes a column of the window, of `taps` columns `step` elements
+ * apart. */
+RY_INLINE void add_taps(const int32_t *x, const block *b, const int64_t lanes, const int64_t taps,
                         int64_t step, ry_vi sum[QDEPTHWISE_TAPS])
 {
 #pragma GCC unroll 4
@@ -136,22 +151,22 @@ RY_INLINE void add_taps(const int32_t *x, const block *b, const int64_t quads, c
     }
     const int32_t *w = b->weights;
     for (int64_t s = 0; s < taps; s++, x += step) {
-        for (int64_t d = 0; d < quads; d++, w += BYTES) {
+        for (int64_t d = 0; d < lanes; d++, w += BYTES) {
 #pragma GCC unroll 4
             for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
-                sum[k] = ry_vi_dot_bytes(ry_vi_load(x + d * BYTES + k * RY_W),
-                                         ry_vi_load(w + k * RY_W), sum[k]);
+                sum[k] =
+                    DOT(ry_vi_load(x + d * BYTES + k * RY_W), ry_vi_load(w + k * RY_W), sum[k]);
             }
         }
     }
 }
 
 /* An output of bytes. */
-RY_INLINE void output(const int32_t *x, const block *b, const int64_t quads, const int64_t taps,
+RY_INLINE void output(const int32_t *x, const block *b, const int64_t lanes, const int64_t taps,
                       int64_t step, const ry_ends *ends, uint8_t *y, int64_t channels)
 {
     ry_vi sum[QDEPTHWISE_TAPS];
-    add_taps(x, b, quads, taps, step, sum);
+    add_taps(x, b, lanes, taps, step, sum);
 #pragma GCC unroll 4
     for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
         sum[k] = ry_requantise(ends, sum[k], ry_vf_load(b->scale + k * RY_W));
@@ -163,16 +178,16 @@ RY_INLINE void output(const int32_t *x, const block *b, const int64_t quads, con
 static void strip(const qdepthwise_plan *plan, const int32_t *x, const block *b, int64_t count,
                   const ry_ends *ends, uint8_t *y, int64_t channels)
 {
-    const int64_t column = plan->quads * BYTES, step = plan->dilation[2] * column,
+    const int64_t column = plan->lanes * BYTES, step = plan->dilation[2] * column,
                   next = plan->stride[2] * column;
-    if (plan->quads == 1 && plan->kernel[2] == 3) {
+    if (plan->lanes == PARTS && plan->kernel[2] == 3) {
         for (int64_t i = 0; i < count; i++, y += plan->y_step[2]) {
-            output(x + i * next, b, 1, 3, step, ends, y, channels);
+            output(x + i * next, b, PARTS, 3, step, ends, y, channels);
         }
         return;
     }
     for (int64_t i = 0; i < count; i++, y += plan->y_step[2]) {
-        output(x + i * next, b, plan->quads, plan->kernel[2], step, ends, y, channels);
+        output(x + i * next, b, plan->lanes, plan->kernel[2], step, ends, y, channels);
     }
 }
 
@@ -195,12 +210,12 @@ RY_INLINE void store_words(int32_t *y, const int32_t word[BYTES], const int32_t 
 static void strip_words(const qdepthwise_plan *plan, const int32_t *x, const block *b,
                         int64_t count, bool scaled, int32_t *y, int64_t channels)
 {
-    const int64_t column = plan->quads * BYTES;
+    const int64_t column = plan->lanes * BYTES;
     int32_t lane[BYTES], word[BYTES];
     find_lanes(lane);
     for (int64_t i = 0; i < count; i++, y += plan->y_step[2]) {
         ry_vi sum[QDEPTHWISE_TAPS];
-        add_taps(x + i * plan->stride[2] * column, b, plan->quads, plan->kernel[2],
+        add_taps(x + i * plan->stride[2] * column, b, plan->lanes, plan->kernel[2],
                  plan->dilation[2] * column, sum);
         for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
             if (scaled) {
@@ -246,8 +261,3 @@ static void run(const ry_cpu_launch *launch, size_t task)
         }
     }
 }
-
-RY_CPU_KERNEL(qconv_depthwise, qconv, strict, .simd = RY_SIMD, .applicable = ry_qdepthwise_takes,
-              .prepare = ry_qdepthwise_prepare, .initialise = ry_qdepthwise_initialise,
-              .pack = pack, .run = run, .packed_inputs = 1u << 1 | 1u << 2 | 1u << 4,
-              .packing = ry_qdepthwise_packing);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a quantised convolution by implicit GEMM: a copy of x where it needs one, then the products. */
+#include "base/integer.h"
+#include "kernels/cpu/igemm/igemm.h"
+#include "kernels/cpu/qconv/qconv.h"
+#include "kernels/cpu/qconv/requantise.h"
+
+/* One row of x of a group: `channels` numbers a position, `lane` of them in an element. */
+RY_INLINE void copy_lanes(const uint8_t *from, int64_t channel_step, int64_t step, int64_t channels,
+                          int64_t positions, uint32_t *to, int64_t to_step, const int64_t lane)
+{
+    const int64_t bits = 32 / lane;
+    for (int64_t c = 0; c < channels; c += lane, from += lane * channel_step, to++) {
+        const int64_t here = ry_min(channels - c, lane);
+        const uint32_t keep = here == lane ? UINT32_MAX : (1u << bits * here) - 1;
+        for (int64_t i = 0; i < positions; i++) {
+            uint32_t element = 0;
+#pragma GCC unroll 4
+            for (int64_t j = 0; j < lane; j++) {
+                element |= (uint32_t)from[(j < here ? j * channel_step : 0) + i * step] << bits * j;
+            }
+            to[i * to_step] = element & keep;
+        }
+    }
+}
+
+/* The same in pairs, where channels are next to each other. */
+static void widen_row(const uint8_t *from, int64_t step, int64_t channels, int64_t positions,
+                      uint16_t *to, int64_t to_step)
+{
+    if (step == channels && to_step == channels) {
+        channels *= positions;
+        positions = 1;
+    }
+    for (int64_t i = 0; i < positions; i++, from += step, to += to_step) {
+        for (int64_t c = 0; c < channels; c++) {
+            to[c] = from[c];
+        }
+        if (channels % 2) {
+            to[channels] = 0;
+        }
+    }
+}
+
+static void copy_row(const qconv_plan *plan, const ry_tensor *x, const uint8_t *from,
+                     int64_t channels, uint32_t *to)
+{
+    const int last = x->rank - 1;
+    const int64_t positions = x->dim[last], step = x->stride[last],
+                  to_step = plan->in[0].stride[last];
+    if (plan->lane == QCONV_QUAD) {
+        copy_lanes(from, x->stride[1], step, channels, positions, to, to_step, QCONV_QUAD);
+    } else if (x->stride[1] == 1) {
+        widen_row(from, step, channels, positions, (uint16_t *)(void *)to, 2 * to_step);
+    } else {
+        copy_lanes(from, x->stride[1], step, channels, positions, to, to_step, QCONV_PAIR);
+    }
+}
+
+/* Copies the rows of a task. */
+static void copy(const ry_cpu_launch *launch, size_t task)
+{
+    const qconv_plan *plan = launch->state;
+    const ry_tensor *x = &launch->problem->in[0], *quads = &plan->in[0];
+    const int64_t groups = plan->conv.attrs.conv.groups, channels = x->dim[1] / groups,
+                  last = x->rank - 1;
+    const int64_t first = (int64_t)task * plan->rows_of_task,
+                  end = first + plan->rows_of_task < plan->copy_rows ? first + plan->rows_of_task
+                                                                     : plan->copy_rows;
+    for (int64_t row = first; row < end; row++) {
+        int64_t rest = row, from = 0, to = 0;
+        for (int64_t i = last - 1; i >= 0; i--) {
+            if (i != 1) {
+                from += rest % x->dim[i] * x->stride[i];
+                to += rest % x->dim[i] * quads->stride[i];
+                rest /= x->dim[i];
+            }
+        }
+        for (int64_t g = 0; g < groups; g++) {
+            copy_row(plan, x, (const uint8_t *)launch->in[0] + from + g * channels * x->stride[1],
+                     channels, (uint32_t *)launch->workspace + to + g * plan->group_quads);
+        }
+    }
+}
+
+void RY_ISA_SYMBOL(qconv_run)(const ry_cpu_launch *launch, const ry_tile_set *tiles, size_t task)
+{
+    const qconv_plan *plan = launch->state;
+    if (plan->copied && launch->phase == 0) {
+        copy(launch, task);
+        return;
+    }
+    ry_problem conv;
+    const void *in[QCONV_INPUTS] = {plan->copied ? launch->workspace : launch->in[0], NULL,
+                                    (const char *)launch->packed + plan->starts,
+                                    launch->problem->inputs > 3 ? launch->in[3] : NULL};
+    ry_cpu_launch as_conv = ry_qconv_launch(launch, &conv);
+    as_conv.in = in;
+    const float *scale = (const float *)(const void *)((const char *)launch->packed + plan->scales);
+    const ry_ends ends = ry_ends_of(&launch->problem->attrs.qconv);
+    const ry_tile_end end = {.how = &ends, .y = launch->out[0], .residual = in[3], .scale = scale};
+    const qconv_store store = {launch->problem, scale};
+    const ry_tile_pairs operands = {.tiles = tiles,
+                                    .end = plan->rows ? &end : NULL,
+                                    .store = RY_ISA_SYMBOL(qconv_store_oc_block),
+                                    .how = &store};
+    RY_BASE_SYMBOL(conv_igemm_run_pairs)(&as_conv, &operands, task);
+}
