@@ -40,11 +40,11 @@ bool cli_image_make(cli_image *image, int64_t height, int64_t width, int channel
             failure, "'%s': a picture of %" PRId64 "x%" PRId64 " (height x width) cannot be used",
             name, height, width);
     }
-    image->pixels = calloc((size_t)count * (size_t)channels, sizeof *image->pixels);
-    return image->pixels
-               ? true
-               : cli_fail(failure, "'%s': out of memory for a picture of %" PRId64 "x%" PRId64,
-                          name, height, width);
+    const size_t values = (size_t)count * (size_t)channels;
+    image->pixels = calloc(values, sizeof *image->pixels);
+    return image->pixels ||
+           cli_fail_memory_for(failure, values * sizeof *image->pixels,
+                               "the picture '%s' of %" PRId64 "x%" PRId64, name, height, width);
 }
 
 bool cli_image_begin(cli_image *image, int64_t height, int64_t width, int channels,

@@ -15,7 +15,8 @@ bool cli_image_resize(cli_image *image, int64_t height, int64_t width, cli_failu
     }
     cli_image resized;
     if (!cli_image_make(&resized, height, width, image->channels, "resized", failure)) {
-        return false;
+        return cli_fail_prefix(failure, "a picture of %" PRId64 "x%" PRId64 ": ", image->height,
+                               image->width);
     }
     const rynd_tensor from = cli_image_view(image), to = cli_image_view(&resized);
     if (rynd_picture_resize(NULL, &from, &to, 1) != RYND_OK) {

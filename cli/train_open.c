@@ -354,9 +354,12 @@ static bool settle_pictures(cli_train_run *run, cli_failure *failure)
 static bool set_facts(cli_train_run *run, cli_failure *failure)
 {
     const cli_dataset *data = &run->data;
+    cli_preprocess pictures = run->preprocess;
+    if (data->pairs) { /* a crop of a pair is at random; a model of pairs takes whole pictures */
+        pictures.size = pictures.crop = (cli_extent){0};
+    }
     return data->kind == &cli_data_npz ||
-           cli_facts_set(run->setup.model, data->classes, data->class_count, &run->preprocess,
-                         failure);
+           cli_facts_set(run->setup.model, data->classes, data->class_count, &pictures, failure);
 }
 
 /* Before the first step, not hours later. */

@@ -50,7 +50,7 @@ def test_predict_of_another_machine(ran, tmp_path):
     lines = []
     for line in file.read_text().splitlines():
         name, *numbers = line.split(" ")
-        rate = name in ("f32", "bf16", "int8") or name.endswith("_bandwidth")
+        rate = name in ("f32", "bf16", "int8") or name.startswith("kind_") or name.endswith("_bandwidth")
         wait = name.endswith("_latency") or name in ("task", "region")
         if rate or wait:
             numbers = [str(int(number) * 2 if rate else int(number) // 2) for number in numbers]

@@ -84,7 +84,7 @@ KERNEL(run)(ARGUMENTS)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
-/* A polynomial by Horner's rule, the highest coefficient first. */
+/* A polynomial by Horner's rule: the coefficient of the largest power comes first. */
 #define TERM(y, x, c) (ROUNDED_PRODUCT((y), (x)) + (c))
 #define POLYNOMIAL(x, a, b, c, d, e, f, g, h) \
     TERM(TERM(TERM(TERM(TERM(TERM(TERM(a, x, b), x, c), x, d), x, e), x, f), x, g), x, h)
