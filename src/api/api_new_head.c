@@ -7,11 +7,6 @@
 
 #include <inttypes.h>
 
-static rynd_status put_net(const void *what, const ry_onnx_output *to, ry_error *error)
-{
-    return ry_net_write(what, to, error);
-}
-
 static rynd_status write(const rynd_model *model, int64_t classes, uint64_t seed,
                          const ry_api_file *to, ry_arena *arena, ry_error *error)
 {
@@ -21,7 +16,7 @@ static rynd_status write(const rynd_model *model, int64_t classes, uint64_t seed
     }
     RY_TRY(ry_net_read(&model->onnx, arena, &net, error));
     RY_TRY(ry_net_new_head(&net, classes, seed, error));
-    return ry_api_write(&model->context->allocator, put_net, &net, to, error);
+    return ry_api_write_net(&model->context->allocator, &net, to, error);
 }
 
 static rynd_status save(const rynd_model *model, int64_t classes, uint64_t seed,

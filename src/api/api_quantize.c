@@ -18,11 +18,6 @@ const char *rynd_calibration_text(rynd_calibration calibration)
     return number < sizeof texts / sizeof *texts ? texts[number] : NULL;
 }
 
-static rynd_status put_net(const void *what, const ry_onnx_output *to, ry_error *error)
-{
-    return ry_net_write(what, to, error);
-}
-
 static rynd_status check_options(const rynd_quantize_options *options, ry_error *error)
 {
     if (!rynd_calibration_text(options->calibrate)) {
@@ -84,7 +79,7 @@ static rynd_status make_base(rynd_quantizer *quantizer, const rynd_model *model,
     if (quantizer->options.equalise) {
         RY_TRY(ry_quantize_equalise(&net, error));
     }
-    RY_TRY(ry_api_write(&quantizer->context->allocator, put_net, &net, &to, error));
+    RY_TRY(ry_api_write_net(&quantizer->context->allocator, &net, &to, error));
     const rynd_status status =
         rynd_model_load_memory(quantizer->context, quantizer->bytes, size, &quantizer->base);
     if (status != RYND_OK) {
@@ -127,40 +122,6 @@ static rynd_status list_watched(rynd_quantizer *quantizer, ry_error *error)
         }
     }
     return RYND_OK;
-}
-
-void ry_runner_destroy(ry_runner *runner)
-{
-    rynd_session_destroy(runner->session);
-    rynd_plan_destroy(runner->plan);
-    rynd_model_destroy(runner->part);
-    *runner = (ry_runner){0};
-}
-
-rynd_status ry_runner_create(const rynd_quantizer *quantizer, const rynd_model *model,
-                             const char *const *names, size_t count, ry_runner *runner)
-{
-    const ry_graph *graph = model->onnx.graph;
-    const rynd_part_options part = RYND_SIZED(
-        rynd_part_options, .inputs = quantizer->inputs, .input_count = graph->input_count,
-        .outputs = names, .output_count = count, .dims = quantizer->options.dims,
-        .dim_count = quantizer->options.dim_count, .batch = quantizer->options.batch);
-    *runner = (ry_runner){0};
-    rynd_status status = rynd_model_create_part(model, quantizer->context, &part, &runner->part);
-    status = status == RYND_OK ? rynd_plan_create(runner->part, NULL, &runner->plan) : status;
-    status = status == RYND_OK ? rynd_session_create(runner->plan, &runner->session) : status;
-    if (status != RYND_OK) {
-        ry_runner_destroy(runner);
-    }
-    return status;
-}
-
-rynd_status ry_runner_run(const ry_runner *runner, const ry_tensor *inputs, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        RY_TRY(rynd_session_bind_input(runner->session, i, &inputs[i]));
-    }
-    return rynd_session_run(runner->session);
 }
 
 static rynd_status create(rynd_quantizer *quantizer, const rynd_model *model,
@@ -373,20 +334,6 @@ rynd_status rynd_quantizer_observe(rynd_quantizer *quantizer, const rynd_tensor 
     status = status == RYND_OK ? observe(quantizer, taken, &error) : status;
     ry_arena_free(&scratch);
     return ry_api_end(status, &error);
-}
-
-rynd_status ry_quantizer_write(const rynd_quantizer *quantizer, const bool *on,
-                               const ry_api_file *to, ry_error *error)
-{
-    ry_arena scratch;
-    ry_net made;
-    ry_arena_init(&scratch, &quantizer->context->allocator);
-    rynd_status status = ry_quantize_insert(&quantizer->q, on, &scratch, &made, error);
-    if (status == RYND_OK) {
-        status = ry_api_write(&quantizer->context->allocator, put_net, &made, to, error);
-    }
-    ry_arena_free(&scratch);
-    return status;
 }
 
 static rynd_status save(rynd_quantizer *quantizer, const ry_api_file *to)

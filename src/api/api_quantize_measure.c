@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantizers: errors and predicted times of layers, and the choice of layers that stay in float. */
-#include "api/api_check.h"
+/* Quantizers: errors and predicted times, of layers and of the whole model. */
 #include "api/api_status.h"
 #include "api/quantizer.h"
 
 #include <rynd/predict.h>
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Signal and noise, summed up over examples. */
@@ -35,17 +33,17 @@ static double decibel(const noise *n)
     return n->noise > 0 ? 10 * log10(n->signal / n->noise) : INFINITY;
 }
 
-static rynd_status library_failed(rynd_status status, ry_error *error)
-{
-    return status == RYND_OK ? RYND_OK : ry_fail(error, status, "%s", rynd_last_error());
-}
-
-static const char *name_of(const ry_net_node *node)
+const char *ry_quantizer_node_name(const ry_net_node *node)
 {
     return *node->name ? node->name : node->out[0];
 }
 
 /* A quantised model in memory. */
+static rynd_status library_failed(rynd_status status, ry_error *error)
+{
+    return status == RYND_OK ? RYND_OK : ry_fail(error, status, "%s", rynd_last_error());
+}
+
 typedef struct candidate {
     void *bytes;
     rynd_model *model;
@@ -170,8 +168,8 @@ static rynd_status predict(const rynd_quantizer *quantizer, const rynd_model *mo
         status = rynd_plan_get_step(plan, s, &step);
         status = status == RYND_OK ? rynd_plan_predict_step(plan, s, &p) : status;
         for (size_t i = 0; status == RYND_OK && i < quantizer->q.layer_count; i++) {
-            if (strcmp(name_of(&quantizer->net.nodes[quantizer->q.layers[i].node]), step.name) ==
-                0) {
+            if (strcmp(ry_quantizer_node_name(&quantizer->net.nodes[quantizer->q.layers[i].node]),
+                       step.name) == 0) {
                 seconds[i] += p.median;
             }
         }
@@ -211,9 +209,8 @@ static bool is_cancelled(const rynd_quantizer *quantizer, size_t done)
            quantizer->options.progress(quantizer->options.progress_user, &progress) != 0;
 }
 
-static rynd_status measure(rynd_quantizer *quantizer, ry_arena *scratch, ry_error *error)
+rynd_status ry_quantizer_measure(rynd_quantizer *quantizer, ry_arena *scratch, ry_error *error)
 {
-    RY_TRY(ry_quantizer_choose(quantizer, error));
     bool *on = RY_TAKE(scratch, bool, quantizer->q.layer_count);
     const char **names = RY_TAKE(scratch, const char *, quantizer->output_count + 1);
     noise *outputs = RY_TAKE(scratch, noise, quantizer->output_count);
@@ -229,114 +226,6 @@ static rynd_status measure(rynd_quantizer *quantizer, ry_arena *scratch, ry_erro
     }
     RY_TRY(predict_layers(quantizer, on, scratch, error));
     quantizer->measured = true;
-    return RYND_OK;
-}
-
-rynd_status rynd_quantizer_measure(rynd_quantizer *quantizer)
-{
-    RY_API_REQUIRE(quantizer);
-    ry_error error = {""};
-    ry_arena scratch;
-    ry_arena_init(&scratch, &quantizer->context->allocator);
-    const rynd_status status = measure(quantizer, &scratch, &error);
-    ry_arena_free(&scratch);
-    return ry_api_end(status, &error);
-}
-
-size_t rynd_quantizer_layer_count(const rynd_quantizer *quantizer)
-{
-    return quantizer ? quantizer->q.layer_count : 0;
-}
-
-static rynd_status check_layer(const rynd_quantizer *quantizer, size_t index, ry_error *error)
-{
-    return index < quantizer->q.layer_count
-               ? RYND_OK
-               : ry_fail(error, RYND_ERROR_ARGUMENT, "layer %zu: there are %zu", index,
-                         quantizer->q.layer_count);
-}
-
-rynd_status rynd_quantizer_get_layer(const rynd_quantizer *quantizer, size_t index,
-                                     rynd_quantized_layer *layer)
-{
-    RY_API_REQUIRE(quantizer, layer);
-    ry_error error = {""};
-    rynd_status status = check_layer(quantizer, index, &error);
-    if (status == RYND_OK) {
-        const ry_quant_layer *l = &quantizer->q.layers[index];
-        const ry_net_node *node = &quantizer->net.nodes[l->node];
-        const ry_layer_errors *e = &quantizer->errors[index];
-        ry_tensor w = {0};
-        const bool weights = l->axis >= 0 && ry_net_constant_of(&quantizer->net, node->in[1], &w);
-        const rynd_quantized_layer all = {.name = name_of(node),
-                                          .op = node->op,
-                                          .weights = weights ? ry_tensor_count(&w) : 0,
-                                          .is_float = !quantizer->on[index],
-                                          .snr = e->snr,
-                                          .output_snr = e->output_snr,
-                                          .seconds = e->seconds,
-                                          .float_seconds = e->float_seconds};
-        status = ry_api_info(layer, &all, sizeof all, "rynd_quantized_layer", &error);
-    }
-    return ry_api_end(status, &error);
-}
-
-rynd_status rynd_quantizer_set_float(rynd_quantizer *quantizer, size_t index, int is_float)
-{
-    RY_API_REQUIRE(quantizer);
-    ry_error error = {""};
-    const rynd_status status = check_layer(quantizer, index, &error);
-    if (status == RYND_OK) {
-        quantizer->on[index] = !is_float;
-    }
-    return ry_api_end(status, &error);
-}
-
-typedef struct badness {
-    double value; /* noise at the outputs for each second that is saved */
-    size_t layer;
-} badness;
-
-static int by_badness(const void *a, const void *b)
-{
-    const badness *x = a, *y = b;
-    return x->value != y->value ? (x->value < y->value ? 1 : -1)
-                                : (x->layer > y->layer   ? 1
-                                   : x->layer < y->layer ? -1
-                                                         : 0);
-}
-
-static badness badness_of(const rynd_quantizer *quantizer, size_t layer)
-{
-    const ry_layer_errors *e = &quantizer->errors[layer];
-    /* a step that is not faster, or was not found, saves next to nothing */
-    const double least = fmax(e->float_seconds / 100, 1e-8),
-                 saved = fmax(e->float_seconds - e->seconds, least);
-    return (badness){pow(10, -e->output_snr / 10) / saved, layer};
-}
-
-rynd_status rynd_quantizer_keep_float(rynd_quantizer *quantizer, size_t count)
-{
-    RY_API_REQUIRE(quantizer);
-    ry_error error = {""};
-    const size_t layers = quantizer->q.layer_count;
-    if (!quantizer->measured) {
-        return ry_api_end(ry_fail(&error, RYND_ERROR_ARGUMENT,
-                                  "nothing was measured: call rynd_quantizer_measure first"),
-                          &error);
-    }
-    badness *order = ry_allocate_array(&quantizer->context->allocator, layers, sizeof *order);
-    if (!order) {
-        return ry_api_end(ry_fail_memory(&error), &error);
-    }
-    for (size_t i = 0; i < layers; i++) {
-        order[i] = badness_of(quantizer, i);
-    }
-    qsort(order, layers, sizeof *order, by_badness);
-    for (size_t i = 0; i < layers; i++) {
-        quantizer->on[order[i].layer] = i >= count;
-    }
-    ry_release(&quantizer->context->allocator, order);
     return RYND_OK;
 }
 
@@ -380,26 +269,8 @@ rynd_status ry_quantizer_compare(const rynd_quantizer *quantizer, ry_output_erro
     return status;
 }
 
-static rynd_status describe(rynd_quantizer *quantizer, rynd_quantized_info *info, ry_error *error)
+rynd_status ry_quantizer_float_seconds(const rynd_quantizer *quantizer, double *seconds,
+                                       ry_error *error)
 {
-    ry_output_errors errors;
-    RY_TRY(ry_quantizer_choose(quantizer, error));
-    RY_TRY(ry_quantizer_compare(quantizer, &errors, &info->seconds, error));
-    info->output_snr = errors.worst;
-    return library_failed(predict(quantizer, quantizer->base, NULL, &info->float_seconds), error);
-}
-
-rynd_status rynd_quantizer_get_info(rynd_quantizer *quantizer, rynd_quantized_info *info)
-{
-    RY_API_REQUIRE(quantizer, info);
-    ry_error error = {""};
-    rynd_quantized_info all = {.layers = quantizer->q.layer_count, .observed = quantizer->observed};
-    for (size_t i = 0; i < quantizer->q.layer_count; i++) {
-        all.float_layers += !quantizer->on[i];
-    }
-    rynd_status status = describe(quantizer, &all, &error);
-    if (status == RYND_OK) {
-        status = ry_api_info(info, &all, sizeof all, "rynd_quantized_info", &error);
-    }
-    return ry_api_end(status, &error);
+    return library_failed(predict(quantizer, quantizer->base, NULL, seconds), error);
 }

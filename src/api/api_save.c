@@ -4,6 +4,7 @@
 #include "api/api_status.h"
 #include "api/saving.h"
 #include "base/whole_file.h"
+#include "onnx/net.h"
 #include "onnx/wire.h"
 
 #include <string.h>
@@ -165,6 +166,17 @@ rynd_status ry_api_write(const ry_allocator *allocator, ry_api_put_function *put
     }
     ry_arena_free(&arena);
     return status;
+}
+
+static rynd_status put_net(const void *what, const ry_onnx_output *to, ry_error *error)
+{
+    return ry_net_write(what, to, error);
+}
+
+rynd_status ry_api_write_net(const ry_allocator *allocator, const struct ry_net *net,
+                             const ry_api_file *to, ry_error *error)
+{
+    return ry_api_write(allocator, put_net, net, to, error);
 }
 
 typedef struct weighted {

@@ -61,6 +61,13 @@ typedef struct ry_output_errors {
 rynd_status ry_quantizer_compare(const rynd_quantizer *quantizer, ry_output_errors *errors,
                                  double *seconds, ry_error *error);
 
+/* The same for each layer alone; ranges are chosen. */
+rynd_status ry_quantizer_measure(rynd_quantizer *quantizer, ry_arena *scratch, ry_error *error);
+/* Predicts the float32 model. */
+rynd_status ry_quantizer_float_seconds(const rynd_quantizer *quantizer, double *seconds,
+                                       ry_error *error);
+const char *ry_quantizer_node_name(const ry_net_node *node);
+
 /* Writes the model with the layers on[layer] quantised. */
 rynd_status ry_quantizer_write(const rynd_quantizer *quantizer, const bool *on,
                                const ry_api_file *to, ry_error *error);

@@ -5,6 +5,8 @@
 
 #include "api/handles.h"
 
+struct ry_net;
+
 typedef struct ry_api_weights {
     ry_onnx_replacement *replacements;
     size_t count;
@@ -25,6 +27,9 @@ typedef rynd_status ry_api_put_function(const void *what, const ry_onnx_output *
                                         ry_error *error);
 rynd_status ry_api_write(const ry_allocator *allocator, ry_api_put_function *put, const void *what,
                          const ry_api_file *to, ry_error *error);
+
+rynd_status ry_api_write_net(const ry_allocator *allocator, const struct ry_net *net,
+                             const ry_api_file *to, ry_error *error);
 
 rynd_status ry_api_save(const rynd_model *model, const ry_api_weights *weights,
                         const ry_api_file *to, ry_error *error);

@@ -126,7 +126,8 @@ static void check_gaps(const placed *p)
 static bool fits(const kernel_case *c, const ry_kernel *kernel, const ry_problem *problem)
 {
     return kernel->op == c->op && (kernel->packed_inputs & ~c->constants) == 0 &&
-           kernel->applicable(problem);
+           kernel->applicable(problem) &&
+           (!kernel->runs_on || kernel->runs_on(problem, kernel_case_target(kernel)->machine));
 }
 
 bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_layout layout)

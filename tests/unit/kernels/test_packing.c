@@ -52,6 +52,7 @@ static const char *const texts[] = {
     ("qconv x0=1x70x#x#:u8:nhwc x1=70x1x3x3:i8 x4=70:f32 y0=1x70x#x#:u8:nhwc pads=1,1,1,1 "
      "groups=70 x_zero=9"),
     "matmul x0=#x40:f32 x1=40x70:f32 y0=#x70:f32",
+    "recurrent x0=#x1x128:f32 x2=1x128x32:f32 y0=#x1x1x32:f32",
     "matmul x0=#x1024:f32 x1=1024x1024:f32 y0=#x1024:f32",
 };
 static const int sizes[SIZES] = {1, 2, 3, 9, 16, 31, 40};

@@ -21,7 +21,7 @@ bool ry_fill_applicable(const ry_problem *problem)
     const bool bernoulli = problem->attrs.random.kind == RY_random_kind_bernoulli;
     return ry_problem_has_input(problem, 0) && ry_problem_has_input(problem, 1) &&
            ry_problem_has_output(problem, 0) && ry_tensor_is_row_major(&problem->out[0]) &&
-           (problem->out[0].dtype == RYND_DTYPE_F32 ||
+           (ry_dtype_is_float((ry_dtype)problem->out[0].dtype) ||
             (bernoulli && problem->out[0].dtype == RYND_DTYPE_BOOL));
 }
 

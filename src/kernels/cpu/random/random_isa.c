@@ -39,26 +39,38 @@ static void group(const ry_fill *fill, const uint32_t *word, float *restrict y)
     }
 }
 
+/* Numbers are float32, whatever the type that holds them. */
+static void store(ry_dtype dtype, const float *y, int64_t first, int64_t count, void *out)
+{
+    if (dtype == RY_f32) {
+        memcpy((float *)out + first, y, (size_t)count * sizeof *y);
+        return;
+    }
+    for (int64_t j = 0; j < count; j++) {
+        switch (dtype) {
+        case RY_f64: ((double *)out)[first + j] = (double)y[j]; break;
+        case RY_f16: ((uint16_t *)out)[first + j] = ry_f32_to_f16(y[j]); break;
+        case RY_bf16: ((uint16_t *)out)[first + j] = ry_f32_to_bf16(y[j]); break;
+        default: ((uint8_t *)out)[first + j] = y[j] != 0; break;
+        }
+    }
+}
+
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const ry_dropout_plan *plan = launch->state;
     const ry_fill fill = ry_fill_of(launch->problem, launch->in);
     const ry_cut_range elements = ry_cut_part(&plan->elements, task);
-    const bool bytes = launch->problem->out[0].dtype == RYND_DTYPE_BOOL;
+    const ry_dtype dtype = (ry_dtype)launch->problem->out[0].dtype;
     for (int64_t i = elements.first; i < elements.end; i += RY_DROPOUT_GROUP) {
-        const size_t count = (size_t)ry_min(elements.end - i, RY_DROPOUT_GROUP);
+        const int64_t count = ry_min(elements.end - i, RY_DROPOUT_GROUP);
         uint32_t word[RY_PHILOX_WORDS];
         float y[RY_PHILOX_WORDS];
         ry_philox_words(&fill.random, fill.offset + (uint64_t)i / 4, word);
         group(&fill, word, y);
-        if (!bytes) {
-            memcpy((float *)launch->out[0] + i, y, count * sizeof *y);
-        }
-        for (size_t j = 0; bytes && j < count; j++) {
-            ((uint8_t *)launch->out[0] + i)[j] = y[j] != 0;
-        }
+        store(dtype, y, i, count, launch->out[0]);
     }
 }
 
-RY_CPU_KERNEL(random_f32, random, strict, .simd = RY_SIMD, .applicable = ry_fill_applicable,
+RY_CPU_KERNEL(random_fill, random, strict, .simd = RY_SIMD, .applicable = ry_fill_applicable,
               .prepare = ry_dropout_prepare, .initialise = ry_dropout_initialise, .run = run);
