@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { BUCKETS = 1024 };
+enum { BUCKETS = 1024, SERIAL_BUCKETS = 256 };
 
 typedef enum lot_state { LOT_OPEN, LOT_MADE, LOT_ABANDONED } lot_state;
 
@@ -17,6 +17,14 @@ typedef struct entry {
     size_t offset, key_size;
     unsigned char key[];
 } entry;
+
+/* The serial of lots that begin with a key, also after they are gone. */
+typedef struct serial {
+    struct serial *next; /* in the bucket */
+    uint64_t hash, number;
+    size_t key_size;
+    unsigned char key[];
+} serial;
 
 struct ry_lot {
     ry_lot *next;
@@ -37,6 +45,7 @@ struct ry_kept {
     uint64_t serial, clock;
     ry_lot *lots;
     entry *bucket[BUCKETS];
+    serial *serials[SERIAL_BUCKETS];
 };
 
 rynd_status ry_kept_create(const ry_allocator *allocator, size_t limit,
@@ -140,6 +149,12 @@ void ry_kept_destroy(ry_kept *kept)
     while (kept->lots) {
         remove_lot(kept, kept->lots);
     }
+    for (size_t i = 0; i < SERIAL_BUCKETS; i++) {
+        for (serial *s = kept->serials[i], *next; s; s = next) {
+            next = s->next;
+            ry_release(kept->allocator, s);
+        }
+    }
     pthread_mutex_destroy(&kept->lock);
     pthread_cond_destroy(&kept->made);
     ry_release(kept->allocator, kept);
@@ -162,12 +177,33 @@ static void hold(ry_kept *kept, ry_lot *lot)
     }
 }
 
-/* A new, empty lot, which the list has. */
-static ry_lot *begin_lot(ry_kept *kept)
+/* 0: out of memory. */
+static uint64_t serial_of(ry_kept *kept, const ry_kept_thing *thing, uint64_t hash)
 {
-    ry_lot *lot = ry_allocate_array(kept->allocator, 1, sizeof *lot);
+    serial **at = &kept->serials[hash % SERIAL_BUCKETS];
+    while (*at && ((*at)->hash != hash || (*at)->key_size != thing->key_size ||
+                   memcmp((*at)->key, thing->key, thing->key_size) != 0)) {
+        at = &(*at)->next;
+    }
+    if (!*at) {
+        serial *made = ry_allocate(kept->allocator, sizeof *made + thing->key_size);
+        if (!made) {
+            return 0;
+        }
+        *made = (serial){.hash = hash, .number = ++kept->serial, .key_size = thing->key_size};
+        memcpy(made->key, thing->key, thing->key_size);
+        *at = made;
+    }
+    return (*at)->number;
+}
+
+/* A new, empty lot, which the list has; `thing` will be its first. */
+static ry_lot *begin_lot(ry_kept *kept, const ry_kept_thing *thing, uint64_t hash)
+{
+    const uint64_t number = serial_of(kept, thing, hash);
+    ry_lot *lot = number ? ry_allocate_array(kept->allocator, 1, sizeof *lot) : NULL;
     if (lot) {
-        *lot = (ry_lot){.next = kept->lots, .serial = ++kept->serial};
+        *lot = (ry_lot){.next = kept->lots, .serial = number};
         kept->lots = lot;
         kept->count++;
     }
@@ -197,7 +233,7 @@ static bool take(ry_kept *kept, ry_kept_thing *thing, ry_lot **own)
     const uint64_t hash = hash_of(thing->key, thing->key_size);
     const entry *e = find(kept, thing, hash);
     if (!e) {
-        *own = *own ? *own : begin_lot(kept);
+        *own = *own ? *own : begin_lot(kept, thing, hash);
         if (!*own || !add_entry(kept, *own, thing, hash)) {
             return false;
         }

@@ -55,7 +55,8 @@ bool ry_kept_await(ry_kept *kept, const ry_kept_thing *things, size_t count);
 
 /* The content of a finished lot. */
 void *ry_lot_content(const ry_lot *lot);
-/* Differs from that of every other lot of the store, also of those that are gone. Never 0. */
+/* A number of the lot's first thing: other things have other numbers, also those that are gone, and
+ * a thing that is made again has its old one. Never 0. */
 uint64_t ry_lot_serial(const ry_lot *lot);
 
 /* One hold less. NULL is allowed. */

@@ -100,6 +100,10 @@ static void copies_leave_later_choices_alone(void **state)
     small_net_begin(&n, 1e15);
     n.machine.f32.one /= 1000;
     n.machine.f32.all /= 1000;
+    for (int kind = 0; kind < RYND_KINDS; kind++) {
+        n.machine.kind[kind].one /= 1000;
+        n.machine.kind[kind].all /= 1000;
+    }
     ry_value_id v = small_net_input(&n);
     for (int i = 0; i < 6; i++) {
         v = small_net_convolve(&n, v, 3, i % 2 ? 1 : CHANNELS);
