@@ -158,7 +158,6 @@ static void fill(const microarchitecture *row, const ry_cpu_info *cpu, ry_isa is
     snprintf(machine->architecture, sizeof machine->architecture, "%s", row->name);
     snprintf(machine->isa, sizeof machine->isa, "%s", ry_isa_name(isa));
     set_levels(row, r, cpu, machine);
-    set_kinds(row, cpu->machine_cores, machine);
 }
 
 void ry_machine_built_in(const ry_cpu_info *cpu, ry_isa isa, ry_machine *machine)
@@ -180,4 +179,5 @@ void ry_machine_reference(const char *architecture, ry_isa isa, ry_machine *mach
         row++;
     }
     fill(row, &one, isa, machine);
+    set_kinds(row, one.machine_cores, machine);
 }

@@ -81,7 +81,7 @@ static void its_file_carries_them(void **state)
     assert_true(made >= 0 && close(made) == 0);
     ry_machine there, here;
     ry_error error = {""};
-    ry_machine_reference("Ice Lake", RY_ISA_avx512, &there);
+    ry_machine_reference("Sapphire Rapids", RY_ISA_avx512, &there);
     there.kind[RYND_KIND_PERMUTE].one /= 3;
     there.network_step = 3e-6;
     there.network_kept = 0.25;
