@@ -39,7 +39,7 @@ static void group(const ry_fill *fill, const uint32_t *word, float *restrict y)
     }
 }
 
-/* Numbers are float32, whatever the type that holds them. */
+/* Stores float32 numbers as `dtype`. */
 static void store(ry_dtype dtype, const float *y, int64_t first, int64_t count, void *out)
 {
     if (dtype == RY_f32) {
