@@ -254,8 +254,8 @@ static void integers_are_as_the_reference(void **state)
     static const char *const types[] = {":i8", ":u8", ":i32", ":i64", ":u64"};
     static const char *const pools[] = {
         "pool x0=2x3x7x6:f32 y0=2x3x7x5:f32 kernel=3,4 pads=1,1,1,1 kind=average",
-        "pool x0=1x2x9x9:f32 y0=1x2x5x5:f32 kernel=2,2 stride=2,2 pads=0,0,1,1 kind=average "
-        "count_include_pad=1",
+        ("pool x0=1x2x9x9:f32 y0=1x2x5x5:f32 kernel=2,2 stride=2,2 pads=0,0,1,1 kind=average "
+         "count_include_pad=1"),
         "pool x0=1x3x29:f32 y0=1x3x14:f32 kernel=3 stride=2 kind=lp"};
     (void)state;
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {

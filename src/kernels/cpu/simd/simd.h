@@ -54,9 +54,9 @@
 #endif
 
 /* The value of ry_kernel.simd for this instruction set. */
-#define RY_SIMD                                       \
-    {                                                 \
-        RY_W, RY_GRAIN, RY_TILE_ROWS, RY_TILE_VECTORS \
+#define RY_SIMD                                                                                    \
+    {                                                                                              \
+        .width = RY_W, .lane_multiple = RY_GRAIN, .rows = RY_TILE_ROWS, .vectors = RY_TILE_VECTORS \
     }
 
 #define RY_TILE_COLUMNS (RY_TILE_VECTORS * RY_W)
