@@ -45,11 +45,12 @@ static const row rows[] = {
 /* The axis of the row blocks, which cover the grid, each with all that its windows reach of x. */
 static int axis_of(const kernel_case *c, bool banded)
 {
-    static const ry_kernel kernel = {.name = "kn2row",
-                                     .accuracy = RY_ACCURACY_strict,
-                                     .simd = {16, 8, 14, 2},
-                                     .knobs = ry_kn2row_knobs,
-                                     .knob_count = KN2ROW_KNOBS};
+    static const ry_kernel kernel = {
+        .name = "kn2row",
+        .accuracy = RY_ACCURACY_strict,
+        .simd = {.width = 16, .lane_multiple = 8, .rows = 14, .vectors = 2},
+        .knobs = ry_kn2row_knobs,
+        .knob_count = KN2ROW_KNOBS};
     static const ry_machine machine = {.cores = 2,
                                        .f32 = {115e9, 230e9},
                                        .task_seconds = 50e-9,

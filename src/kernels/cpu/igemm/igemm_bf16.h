@@ -16,9 +16,9 @@ void ry_igemm_pack_bf16(const igemm_plan *plan, const ry_problem *problem, const
 extern const ry_tile_pairs RY_ISA_SYMBOL(bf16_pairs);
 
 /* What ry_kernel.simd says of products of pairs: half a vector takes as long as a whole one. */
-#define RY_SIMD_PAIRS                             \
-    {                                             \
-        RY_W, RY_W, RY_TILE_ROWS, RY_TILE_VECTORS \
+#define RY_SIMD_PAIRS                                                                          \
+    {                                                                                          \
+        .width = RY_W, .lane_multiple = RY_W, .rows = RY_TILE_ROWS, .vectors = RY_TILE_VECTORS \
     }
 #endif
 
