@@ -10,6 +10,16 @@
 #include "onnx/net.h"
 #include "quantize/histogram.h"
 
+#include <string.h>
+
+/* Element i of a constant of float32, which may lie at any address of the model's file. */
+static inline float ry_constant_at(const void *data, int64_t i)
+{
+    float value;
+    memcpy(&value, (const char *)data + i * (int64_t)sizeof value, sizeof value);
+    return value;
+}
+
 #define RY_NO_INDEX UINT32_MAX
 
 /* What an operator is for quantisation. */

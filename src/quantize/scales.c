@@ -65,7 +65,7 @@ rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, doub
 
 /* The weights of a layer, seen as [outer][channels][inner]. */
 typedef struct weight_view {
-    const float *data;
+    const void *data; /* float32 (ry_constant_at) */
     int64_t outer, channels, inner;
 } weight_view;
 
@@ -85,9 +85,10 @@ static float largest(const weight_view *view, int64_t channel)
 {
     float most = 0;
     for (int64_t o = 0; o < view->outer; o++) {
-        const float *row = view->data + (o * view->channels + channel) * view->inner;
+        const int64_t first = (o * view->channels + channel) * view->inner;
         for (int64_t i = 0; i < view->inner; i++) {
-            most = fabsf(row[i]) > most ? fabsf(row[i]) : most;
+            const float size = fabsf(ry_constant_at(view->data, first + i));
+            most = size > most ? size : most;
         }
     }
     return most;
@@ -104,7 +105,7 @@ static ry_tensor make_tensor(ry_quantization *q, ry_dtype dtype, int rank, const
 /* A bias in int32 needs a step that is not too small for it. */
 static float least_scale(const ry_tensor *bias, int64_t channel, float x_scale)
 {
-    const double b = bias->data ? fabs((double)((const float *)bias->data)[channel]) : 0;
+    const double b = bias->data ? fabs((double)ry_constant_at(bias->data, channel)) : 0;
     return (float)(b / (double)x_scale / (INT32_MAX / 2));
 }
 
@@ -131,8 +132,8 @@ static double mean_of(const ry_quant_tensor *x, int64_t channel)
 }
 
 /* Weights as they are rounded: times the shares of the channels that they read. */
-static const float *shared_weights(ry_quantization *q, const ry_quant_layer *layer,
-                                   const ry_tensor *w, int64_t groups)
+static const void *shared_weights(ry_quantization *q, const ry_quant_layer *layer,
+                                  const ry_tensor *w, int64_t groups)
 {
     const float *share = ry_quantize_shares(q, layer->x);
     const int64_t count = ry_tensor_count(w);
@@ -140,7 +141,7 @@ static const float *shared_weights(ry_quantization *q, const ry_quant_layer *lay
     const int64_t taps = to ? count / (w->dim[0] * w->dim[1]) : 1;
     for (int64_t i = 0; to && i < count; i++) {
         const int64_t row = i / taps, channel = groups > 1 ? row : row % w->dim[1];
-        to[i] = ((const float *)w->data)[i] * share[channel];
+        to[i] = ry_constant_at(w->data, i) * share[channel];
     }
     return share ? to : w->data;
 }
@@ -184,7 +185,7 @@ static void round_weights(const ry_quantization *q, const ry_quant_layer *layer,
                                       ? c / (view->channels / uses->groups) * layer->weights.dim[1]
                                       : 0;
             for (int64_t i = 0; i < view->inner; i++) {
-                const float w = view->data[begin + i];
+                const float w = ry_constant_at(view->data, begin + i);
                 const float steps = rintf(w / s);
                 to[begin + i] = (int8_t)fminf(fmaxf(steps, -INT8_MAX), INT8_MAX);
                 const int64_t in = layer->axis == 1 ? o : first + i / taps;
@@ -205,7 +206,7 @@ static void round_bias(const ry_quantization *q, const ry_quant_layer *layer, co
         float *step = (float *)layer->bias_scale.data + at;
         *step = (float)(x_scale * (double)((const float *)layer->weight_scale.data)[at]);
         const double b =
-            (bias->data ? (double)((const float *)bias->data)[c] : 0) + (q->correct ? shift[c] : 0);
+            (bias->data ? (double)ry_constant_at(bias->data, c) : 0) + (q->correct ? shift[c] : 0);
         const double steps = rint(b / (double)*step);
         ((int32_t *)layer->bias.data)[c] =
             (int32_t)fmin(fmax(steps, -(double)INT32_MAX), INT32_MAX);

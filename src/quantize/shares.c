@@ -168,7 +168,7 @@ static bool reads(const sharing *s, size_t layer)
 
 /* A layer's weights: [outputs][inputs][taps]; `first`: place of its first input channel. */
 typedef struct weight_walk {
-    const float *data;
+    const void *data; /* float32 (ry_constant_at) */
     int64_t outputs, inputs, taps, first;
     bool depthwise;
 } weight_walk;
@@ -199,7 +199,8 @@ static void add_energy(sharing *s)
         const weight_walk w = walk_of(s, layer);
         for (int64_t i = 0; i < w.outputs * w.inputs * w.taps; i++) {
             const int64_t c = w.depthwise ? i / w.taps : i / w.taps % w.inputs;
-            s->energy[w.first + c] += (double)w.data[i] * (double)w.data[i];
+            const double weight = (double)ry_constant_at(w.data, i);
+            s->energy[w.first + c] += weight * weight;
         }
     }
 }
@@ -216,9 +217,10 @@ static double weight_noise(const sharing *s, const float *share)
         for (int64_t k = 0; k < w.outputs && !w.depthwise; k++) {
             double most = 0, squares = 0;
             for (int64_t c = 0; c < w.inputs; c++) {
-                const float *taps = w.data + (k * w.inputs + c) * w.taps;
+                const int64_t first = (k * w.inputs + c) * w.taps;
                 for (int64_t t = 0; t < w.taps; t++) {
-                    most = fmax(most, fabs((double)taps[t] * (double)share[w.first + c]));
+                    const double weight = (double)ry_constant_at(w.data, first + t);
+                    most = fmax(most, fabs(weight * (double)share[w.first + c]));
                 }
                 squares += (double)w.taps * s->channel[w.first + c].squares /
                            s->count[w.first + c] /
