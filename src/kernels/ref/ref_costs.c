@@ -72,8 +72,8 @@ static double resized(const ry_problem *p)
 static double samples(const ry_problem *p)
 {
     if (p->op == RY_OP_roi_align) {
-        const int64_t ratio = p->attrs.roi_align.sampling_ratio;
-        return 4 * count(&p->out[0]) * (ratio > 0 ? (double)(ratio * ratio) : 4);
+        const double ratio = (double)p->attrs.roi_align.sampling_ratio;
+        return 4 * count(&p->out[0]) * (ratio > 0 ? ratio * ratio : 4);
     }
     if (p->op == RY_OP_grid_sample) {
         static const double taps[] = {
