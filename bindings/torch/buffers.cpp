@@ -33,7 +33,7 @@ Buffers &buffers()
     return *only;
 }
 
-void release(void *address)
+void forget_address(void *address)
 {
     if (!address) {
         return;
@@ -126,7 +126,7 @@ at::DataPtr allocate_buffer(int index, size_t size)
 {
     const c10::Device device(c10::DeviceType::PrivateUse1, c10::DeviceIndex(index));
     if (size == 0) {
-        return {nullptr, nullptr, &release, device};
+        return {nullptr, nullptr, &forget_address, device};
     }
     const size_t whole = (size + 4095) / 4096 * 4096;
     rynd_buffer *buffer = nullptr;
@@ -145,7 +145,7 @@ at::DataPtr allocate_buffer(int index, size_t size)
     MemoryFigures &figures = all.figures[index];
     figures.used += int64_t(whole);
     figures.peak = std::max(figures.peak, figures.used);
-    return {address, address, &release, device};
+    return {address, address, &forget_address, device};
 }
 
 rynd_operand operand_at(const void *address)

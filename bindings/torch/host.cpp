@@ -128,7 +128,7 @@ namespace
 {
 
 // The device of the arguments: of a tensor, or one that is named.
-std::optional<c10::Device> device_of(const std::vector<c10::IValue> &values)
+std::optional<c10::Device> device_of_given(const std::vector<c10::IValue> &values)
 {
     for (const c10::IValue &value : values) {
         if (value.isTensor() && value.toTensor().defined() && value.toTensor().is_privateuseone()) {
@@ -203,7 +203,7 @@ void run_on_host(const c10::OperatorHandle &op, torch::jit::Stack *stack)
     const auto last = torch::jit::last(*stack, argument_count);
     const std::vector<c10::IValue> given(last.begin(), last.end());
     torch::jit::drop(*stack, argument_count);
-    const c10::OptionalDeviceGuard guard(device_of(given));
+    const c10::OptionalDeviceGuard guard(device_of_given(given));
     for (size_t i = 0; i < argument_count; i++) {
         stack->push_back(host_value(arguments[i], given[i]));
     }
