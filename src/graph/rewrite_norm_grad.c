@@ -1,40 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradients of softmax and of normalisations along rows become expressions: sums over rows, the
  * gradient of x, and sums over all rows for scale and bias. 16-bit types compute in float32. */
-#include "graph/emitter.h"
 #include "graph/rewrite.h"
+#include "graph/rewrite_rule.h"
 #include "problem/norm_rows.h"
 
-typedef struct gradient {
-    ry_emitter emitter;
-    ry_node node; /* as it was */
-    ry_shape shape;
-    ry_dtype wide; /* type of sums */
-} gradient;
-
-static bool has(const ry_value_id *list, int count, int i)
+/* The type of sums. */
+static ry_dtype wide(const ry_rule_call *g)
 {
-    return i < count && list[i] != RY_NO_VALUE;
+    return g->dtype == RY_f64 ? RY_f64 : RY_f32;
 }
 
-static ry_value_id cast(gradient *g, ry_value_id value, ry_dtype dtype)
+static bool gives(const ry_rule_call *g, int output)
 {
-    if (g->emitter.status != RYND_OK || ry_emit_dtype(&g->emitter, value) == dtype) {
-        return value;
-    }
-    const char *text =
-        ry_arena_format(&g->emitter.graph->arena, "cast(x0, %s)", ry_dtype_name(dtype));
-    return text ? ry_emit_expr(&g->emitter, text, 1, &value) : RY_NO_VALUE;
+    return output < g->node.outputs && g->node.out[output] != RY_NO_VALUE;
+}
+
+static ry_value_id cast(ry_rule_call *g, ry_value_id value, ry_dtype dtype)
+{
+    return g->emitter.status != RYND_OK || ry_emit_dtype(&g->emitter, value) == dtype
+               ? value
+               : ry_rule_cast(g, value, dtype);
 }
 
 /* Input i under a shape, in the type of the sums. */
-static ry_value_id take(gradient *g, int i, const ry_shape *shape)
+static ry_value_id take(ry_rule_call *g, int i, const ry_shape *shape)
 {
-    return cast(g, ry_emit_reshape(&g->emitter, g->node.in[i], shape), g->wide);
+    return cast(g, ry_emit_reshape(&g->emitter, g->node.in[i], shape), wide(g));
 }
 
 /* Several reductions over the same axes in one pass. */
-static void reduce(gradient *g, const char *text, const ry_ints *axes, int inputs,
+static void reduce(ry_rule_call *g, const char *text, const ry_ints *axes, int inputs,
                    const ry_value_id *in, ry_value_id sums[2])
 {
     ry_attrs attrs = ry_attrs_default(RY_OP_expr);
@@ -47,7 +43,7 @@ static void reduce(gradient *g, const char *text, const ry_ints *axes, int input
 
 /* ---- softmax ---- */
 
-static ry_value_id softmax(gradient *g)
+static ry_value_id softmax(ry_rule_call *g)
 {
     const ry_softmax_grad_attrs *a = &g->node.attrs.softmax_grad;
     const bool log = a->kind == RY_softmax_kind_log_softmax;
@@ -88,13 +84,13 @@ static ry_shape kept(const ry_norm_rows *rows, const bool *keep)
     return shape;
 }
 
-static norm describe(gradient *g)
+static norm describe(ry_rule_call *g)
 {
     static const bool all[RY_NORM_DIMS] = {true, true, true, true};
     const ry_node *node = &g->node;
     norm n = {.rows = ry_norm_rows_of(node->op, &node->attrs, g->shape.rank, g->shape.dim),
-              .centred = has(node->in, node->inputs, 3),
-              .scaled = has(node->in, node->inputs, 2),
+              .centred = ry_rule_has_input(node, 3),
+              .scaled = ry_rule_has_input(node, 2),
               .inputs = 3};
     n.data = kept(&n.rows, all);
     n.statistic = kept(&n.rows, n.rows.statistic);
@@ -123,7 +119,7 @@ static norm describe(gradient *g)
     return n;
 }
 
-static ry_value_id data_gradient(gradient *g, norm *n)
+static ry_value_id data_gradient(ry_rule_call *g, norm *n)
 {
     ry_arena *arena = &g->emitter.graph->arena;
     ry_value_id means[2] = {RY_NO_VALUE, RY_NO_VALUE};
@@ -140,81 +136,43 @@ static ry_value_id data_gradient(gradient *g, norm *n)
                 : RY_NO_VALUE;
 }
 
-/* A sum becomes output i of the node. */
-static void give(gradient *g, int i, ry_value_id sum)
-{
-    if (!has(g->node.out, g->node.outputs, i) || g->emitter.status != RYND_OK) {
-        return;
-    }
-    ry_emitter *e = &g->emitter;
-    const ry_value_id out = g->node.out[i];
-    const ry_shape shape = ry_emit_shape(e, out);
-    const ry_value_id given = ry_emit_reshape(e, sum, &shape);
-    const char *text =
-        ry_arena_format(&e->graph->arena, "cast(x0, %s)", ry_dtype_name(ry_emit_dtype(e, out)));
-    ry_attrs attrs = ry_attrs_default(RY_OP_expr);
-    attrs.expr.program = text ? ry_emit_program(e, text) : NULL;
-    if (attrs.expr.program) {
-        ry_emit_into(e, RY_OP_expr, &attrs, 1, &given, 1, &out);
-    }
-}
-
-static ry_value_id normalisation(gradient *g)
+static ry_value_id normalisation(ry_rule_call *g)
 {
     norm n = describe(g);
-    if (has(g->node.out, g->node.outputs, 1) || has(g->node.out, g->node.outputs, 2)) {
+    if (gives(g, 1) || gives(g, 2)) {
         ry_value_id sums[2] = {RY_NO_VALUE, RY_NO_VALUE};
         const char *h = n.centred ? "y0 = sum(x0 * (x1 - x3) * x2); y1 = sum(x0)"
                                   : "y0 = sum(x0 * x1 * x2); y1 = sum(x0)";
         reduce(g, h, &n.across, n.centred ? 4 : 3, n.in, sums);
-        give(g, 1, sums[0]);
-        give(g, 2, sums[1]);
+        ry_rule_give(g, 1, sums[0]);
+        ry_rule_give(g, 2, sums[1]);
     }
     return data_gradient(g, &n);
 }
 
-typedef ry_value_id (*gradient_rule)(gradient *g);
-
-static gradient_rule rule_of(ry_op op)
+/* dx in its own type. */
+static ry_value_id softmax_in_type(ry_rule_call *g)
 {
-    return op == RY_OP_softmax_grad                                     ? softmax
-           : op == RY_OP_layer_norm_grad || op == RY_OP_group_norm_grad ? normalisation
-                                                                        : NULL;
+    return cast(g, softmax(g), g->dtype);
 }
 
-static rynd_status replace(ry_graph *graph, ry_node_id id, gradient_rule rule, ry_error *error)
+static ry_value_id normalisation_in_type(ry_rule_call *g)
 {
-    const ry_node node = graph->nodes[id];
-    const ry_node_id first = (ry_node_id)graph->node_count;
-    const ry_value *dy = &graph->values[node.in[0]];
-    gradient g = {
-        .emitter = {.graph = graph,
-                    .name = ry_arena_format(&graph->arena, "%s/%s", graph->values[node.out[0]].name,
-                                            ry_op_name(node.op)),
-                    .error = error},
-        .node = node,
-        .shape = dy->shape,
-        .wide = dy->dtype == RY_f64 ? RY_f64 : RY_f32};
-    if (!g.emitter.name) {
-        return ry_fail_memory(error);
+    return cast(g, normalisation(g), g->dtype);
+}
+
+static ry_rule rule_of(const ry_graph *graph, const ry_node *node)
+{
+    if (ry_shape_elements(&graph->values[node->in[0]].shape) <= 0) {
+        return NULL;
     }
-    const ry_value_id dx = cast(&g, rule(&g), dy->dtype);
-    RY_TRY(g.emitter.status);
-    ry_rewrite_replace(graph, id, first, dx);
-    return RYND_OK;
+    return node->op == RY_OP_softmax_grad ? softmax_in_type
+           : node->op == RY_OP_layer_norm_grad || node->op == RY_OP_group_norm_grad
+               ? normalisation_in_type
+               : NULL;
 }
 
 rynd_status ry_rewrite_norm_grad(ry_graph *graph, bool *changed, ry_error *error)
 {
-    const size_t count = graph->node_count;
-    for (ry_node_id id = 0; id < count; id++) {
-        const ry_node *node = &graph->nodes[id];
-        const gradient_rule rule = rule_of(node->op);
-        if (rule && has(node->out, node->outputs, 0) &&
-            ry_shape_elements(&graph->values[node->in[0]].shape) > 0) {
-            RY_TRY(replace(graph, id, rule, error));
-            *changed = true;
-        }
-    }
-    return RYND_OK;
+    return ry_rewrite_by_rules(graph, rule_of, changed, error);
 }
