@@ -9,8 +9,10 @@
 
 #define OFFSET(field) offsetof(cli_train_settings, field)
 
-static const cli_train_settings defaults = {
-    .momentum = -1, .epsilon = 1e-3, .schedule = CLI_SCHEDULE_DEFAULTS, .augment = {.pad = -1}};
+static const cli_train_settings defaults = {.momentum = -1,
+                                            .epsilon = 1e-3,
+                                            .schedule = CLI_SCHEDULE_DEFAULTS,
+                                            .augment = CLI_AUGMENT_DEFAULTS};
 
 /* clang-format off */
 static const cli_option options[] = {
@@ -99,8 +101,10 @@ static const cli_option options[] = {
     {"other-bits", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(other_bits),
      "with --resume: continue although options, data, device or kernels differ from the "
      "checkpoint's, and report the differences (default: fail)"},
-    {"log", 0, CLI_TEXT, "FILE.jsonl", NULL, 0, 0, OFFSET(log),
-     "write one line of JSON per step and validation"},
+    {"log", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(log),
+     "write one line per step and validation: FILE.csv is a table, other names have lines of JSON"},
+    {"tensorboard", 0, CLI_TEXT, "DIR", NULL, 0, 0, OFFSET(board),
+     "write events for TensorBoard into a folder, which is made where it is not there"},
     {"plot", 0, CLI_TEXT, "FILE.svg", NULL, 0, 0, OFFSET(plot),
      "plot the losses, and the share of samples that are right"},
     {"dry-run", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(dry_run),

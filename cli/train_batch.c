@@ -157,6 +157,13 @@ static bool first_sample(const cli_dataset *set, cli_sample *sample, cli_failure
     return false;
 }
 
+static rynd_tensor target_of_classes(const cli_batch_wish *wish)
+{
+    const int64_t dim[2] = {wish->batch, wish->class_shares};
+    return wish->class_shares ? rynd_tensor_of(NULL, RYND_DTYPE_F32, 2, dim)
+                              : rynd_tensor_of(NULL, RYND_DTYPE_I64, 1, dim);
+}
+
 bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_failure *failure)
 {
     cli_sample sample;
@@ -175,7 +182,7 @@ bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_fai
         form->y = batch_of(&sample.y, wish->batch);
     }
     if (form->pictures && !wish->set->pairs) {
-        form->y = rynd_tensor_of(NULL, RYND_DTYPE_I64, 1, &wish->batch);
+        form->y = target_of_classes(wish);
     }
     cli_sample_free(&sample);
     return good && check_inputs(form, failure);
@@ -227,7 +234,7 @@ static bool put_picture(const cli_batch_form *form, const cli_draw *draw, cli_im
 static bool put_pair(const cli_batch_form *form, const cli_draw *draw, cli_sample *sample,
                      const rynd_tensor *x, const rynd_tensor *y, int64_t at, cli_failure *failure)
 {
-    static const cli_augment nothing = {.pad = -1};
+    static const cli_augment nothing = CLI_AUGMENT_DEFAULTS;
     const cli_augment *augment = form->wish.augment;
     const char *path = form->wish.set->path;
     cli_preprocess values = *form->wish.preprocess;
@@ -259,6 +266,18 @@ static void put_row(const rynd_tensor *batch, int64_t at, const rynd_tensor *row
     memcpy((char *)batch->data + (size_t)at * size, row->data, size);
 }
 
+static void put_label(const cli_batch_form *form, int64_t label, const rynd_tensor *y, int64_t at)
+{
+    const int64_t classes = form->wish.class_shares;
+    if (classes) {
+        float *row = (float *)y->data + at * classes;
+        memset(row, 0, (size_t)classes * sizeof *row);
+        row[label] = 1;
+    } else {
+        ((int64_t *)y->data)[at] = label;
+    }
+}
+
 bool cli_batch_put(const cli_batch_form *form, const cli_draw *draw, cli_sample *sample,
                    const rynd_tensor *x, const rynd_tensor *y, int64_t at, cli_failure *failure)
 {
@@ -272,6 +291,6 @@ bool cli_batch_put(const cli_batch_form *form, const cli_draw *draw, cli_sample 
     if (form->wish.set->pairs) {
         return put_pair(form, draw, sample, x, y, at, failure);
     }
-    ((int64_t *)y->data)[at] = sample->label;
+    put_label(form, sample->label, y, at);
     return put_picture(form, draw, &sample->picture, x, at, failure);
 }

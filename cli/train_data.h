@@ -6,6 +6,7 @@
 
 #include "held_tensor.h"
 #include "image.h"
+#include "skipped_files.h"
 
 typedef struct cli_dataset cli_dataset;
 
@@ -55,7 +56,8 @@ struct cli_dataset {
     bool pairs;         /* pictures have pictures as targets */
     /* a hash of what the samples are: of arrays their bytes, of picture files names and sizes */
     uint64_t content;
-    void *own; /* the reader's */
+    cli_skipped_files skipped; /* files of the folder that are no samples */
+    void *own;                 /* the reader's */
 };
 
 /* Detects the kind of data, and opens it. */

@@ -335,7 +335,8 @@ static bool train(cli_train_run *run, cli_failure *failure)
                         ": give more --epochs or --steps",
                         s->resume, run->step, run->steps);
     }
-    if (!cli_train_log_open(&run->log, s->log, s->resume != NULL, run->step, failure) ||
+    const cli_log_places places = {s->log, s->board};
+    if (!cli_train_log_open(&run->log, &places, s->resume != NULL, run->step, failure) ||
         !log_start(run, failure)) {
         return false;
     }
@@ -415,7 +416,8 @@ static bool train_by_ranks(cli_train_run *run, cli_train_settings *own, cli_fail
         own->common.threads = cli_ranks_threads(&run->ranks);
     }
     if (run->ranks.rank != 0) {
-        own->log = own->plot = NULL; /* only rank 0 writes, as for models and checkpoints */
+        own->log = own->plot = own->board =
+            NULL; /* only rank 0 writes, as for models and checkpoints */
     }
     const bool done = train_as_rank(run, failure);
     cli_ranks_close(&run->ranks);

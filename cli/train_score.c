@@ -94,6 +94,33 @@ static void add_classes(cli_score *score, const cli_score_rule *rule, const rynd
     score->classes = true;
 }
 
+static size_t largest_of(const float *values, size_t count)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++) {
+        best = values[i] > values[best] ? i : best;
+    }
+    return best;
+}
+
+/* The cross-entropy of shares: the sum of their classes' by the shares. */
+static void add_shares(cli_score *score, const cli_score_rule *rule, const rynd_tensor *output,
+                       const rynd_tensor *target, int64_t sample)
+{
+    const size_t classes = (size_t)output->dim[1];
+    const float *outputs = (const float *)output->data + (size_t)sample * classes,
+                *shares = (const float *)target->data + (size_t)sample * classes;
+    for (size_t c = 0; c < classes; c++) {
+        const place p = {outputs, classes, 1, (int64_t)c};
+        bool is;
+        if (shares[c] > 0) {
+            score->loss += (double)shares[c] * cross_entropy(&p, rule->label_smoothing, &is);
+        }
+    }
+    score->right += largest_of(outputs, classes) == largest_of(shares, classes);
+    score->classes = true;
+}
+
 static void add_values(cli_score *score, const cli_score_rule *rule, const rynd_tensor *output,
                        const rynd_tensor *target, int64_t sample)
 {
@@ -116,6 +143,8 @@ void cli_score_add(cli_score *score, const cli_score_rule *rule, const rynd_tens
         }
         if (losses[rule->loss].of) {
             add_values(score, rule, output, target, sample);
+        } else if (target->dtype == RYND_DTYPE_F32) {
+            add_shares(score, rule, output, target, sample);
         } else {
             add_classes(score, rule, output, target, sample);
         }

@@ -27,7 +27,8 @@ typedef struct cli_score {
 } cli_score;
 
 /* Adds the samples i of a batch where own[i] (own NULL: all); output [N, ...] of f32, row-major.
- * The target is i64 classes [N, d...] of an output [N, C, d...], or f32 of the output's shape. */
+ * The target is i64 classes [N, d...] of an output [N, C, d...], or f32 of the output's shape: for
+ * cross-entropy shares of classes [N, C], of which the largest is the right one. */
 void cli_score_add(cli_score *score, const cli_score_rule *rule, const rynd_tensor *output,
                    const rynd_tensor *target, const unsigned char *own);
 

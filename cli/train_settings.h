@@ -31,9 +31,10 @@ typedef struct cli_train_settings {
     cli_augment augment;
     /* files */
     const char *output, *checkpoint, *resume, *log, *plot;
-    int keep;        /* 1 + index into CLI_KEEPS; 0: not given */
-    int64_t every;   /* steps between checkpoints; 0: an epoch */
-    bool other_bits; /* a checkpoint of other options will do */
+    const char *board; /* --tensorboard: a folder */
+    int keep;          /* 1 + index into CLI_KEEPS; 0: not given */
+    int64_t every;     /* steps between checkpoints; 0: an epoch */
+    bool other_bits;   /* a checkpoint of other options will do */
     bool dry_run;
 } cli_train_settings;
 
