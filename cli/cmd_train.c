@@ -10,6 +10,7 @@
 #define OFFSET(field) offsetof(cli_train_settings, field)
 
 static const cli_train_settings defaults = {.momentum = -1,
+                                            .ignore_label = -1,
                                             .epsilon = 1e-3,
                                             .schedule = CLI_SCHEDULE_DEFAULTS,
                                             .augment = CLI_AUGMENT_DEFAULTS};
@@ -18,8 +19,8 @@ static const cli_train_settings defaults = {.momentum = -1,
 static const cli_option options[] = {
     CLI_TITLE("data"),
     {"data", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(data),
-     "training data. DIR: one folder of pictures per class, or pairs of pictures low/NAME and "
-     "high/NAME. FILE: an .npz with x (or one array per input, by its name) and y, or an IDX file "
+     "training data. DIR: one folder of pictures per class, pairs of pictures low/NAME and "
+     "high/NAME, or images/NAME with maps of classes masks/NAME.png. FILE: an .npz with x (or one array per input, by its name) and y, or an IDX file "
      "(MNIST's format, also .gz) beside the file of its labels"},
     {"validate", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(validate),
      "validation data of the same kind, evaluated after each epoch"},
@@ -33,6 +34,8 @@ static const cli_option options[] = {
      "output that the loss is computed from (default: the model's first)"},
     {"label-smoothing", 0, CLI_NUMBER, "S", NULL, 0, 0.999, OFFSET(label_smoothing),
      "for cross_entropy: share of each target that is spread over all classes (default 0)"},
+    {"ignore-label", 0, CLI_INTEGER, "N", NULL, 0, 65535, OFFSET(ignore_label),
+     "for cross_entropy: class number whose positions count nowhere (default: 255 in masks)"},
     {"epsilon", 0, CLI_NUMBER, "E", NULL, 1e-12, 1, OFFSET(epsilon),
      "for charbonnier: E in sqrt(d*d + E*E) (default 0.001)"},
     {"optimizer", 0, CLI_CHOICE, "NAME", CLI_OPTIMIZERS, 0, 0, OFFSET(optimizer),

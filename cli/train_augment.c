@@ -92,11 +92,17 @@ static bool pad(cli_image *image, int64_t by, const char *name, cli_failure *fai
         return false;
     }
     const size_t row = (size_t)image->width * (size_t)image->channels;
+    for (int64_t i = 0; image->beside != 0 && i < padded.height * padded.width * padded.channels;
+         i++) {
+        padded.pixels[i] = image->beside;
+    }
     for (int64_t y = 0; y < image->height; y++) {
         memcpy(padded.pixels + ((y + by) * padded.width + by) * padded.channels,
                image->pixels + (size_t)y * row, row * sizeof *padded.pixels);
     }
     padded.bits = image->bits;
+    padded.classes = image->classes;
+    padded.beside = image->beside;
     free(image->pixels);
     *image = padded;
     return true;
@@ -248,6 +254,15 @@ bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_e
         turn(image, numbers[TURN]);
     }
     return change_at_random(augment, numbers, image, name, failure);
+}
+
+bool cli_augment_mask(const cli_augment *augment, const cli_draw *draw, cli_extent to,
+                      cli_image *mask, const char *name, cli_failure *failure)
+{
+    cli_augment place = *augment;
+    place.jitter = place.erase = 0;
+    place.changes = 0;
+    return cli_augment_picture(&place, draw, to, mask, name, failure);
 }
 
 bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_extent to,

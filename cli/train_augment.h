@@ -71,6 +71,10 @@ enum { CLI_STREAM_ORDER = 0x7f000000, CLI_STREAM_AUGMENT, CLI_STREAM_PLACES, CLI
 bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_extent to,
                          cli_image *image, const char *name, cli_failure *failure);
 
+/* Gives a map of classes the place, flip and turn of its picture; colours stay. */
+bool cli_augment_mask(const cli_augment *augment, const cli_draw *draw, cli_extent to,
+                      cli_image *mask, const char *name, cli_failure *failure);
+
 /* Crops a pair: a part of the small picture of this size at a random position (draw NULL: the
  * centre), and the same part of the large one. Flips and turns both alike. */
 bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_extent to,

@@ -47,10 +47,18 @@ static bool check_class_count(const cli_train_run *run, cli_failure *failure)
     return true;
 }
 
+/* --ignore-label; a mask's usual number for what nobody labelled; or none, -1. */
+static int64_t ignored_label(const cli_train_run *run)
+{
+    enum { USUAL = 255 };
+    const int64_t given = run->settings->ignore_label;
+    return given >= 0 ? given : run->data.masks ? USUAL : -1;
+}
+
 bool cli_train_settle_loss(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
-    const bool classes = run->data.class_count > 0;
+    const bool classes = cli_dataset_has_classes(&run->data);
     const int loss = s->loss ? s->loss - 1 : classes ? CLI_LOSS_CROSS_ENTROPY : CLI_LOSS_MSE;
     if ((loss == CLI_LOSS_CROSS_ENTROPY) != classes) {
         return cli_fail_usage(failure, "--loss %s: '%s' %s", cli_loss_name(loss), s->data,
@@ -59,7 +67,10 @@ bool cli_train_settle_loss(cli_train_run *run, cli_failure *failure)
     if (s->label_smoothing > 0 && loss != CLI_LOSS_CROSS_ENTROPY) {
         return cli_fail_usage(failure, "--label-smoothing needs --loss cross_entropy");
     }
-    run->rule = (cli_score_rule){loss, s->label_smoothing, s->epsilon};
+    if (s->ignore_label >= 0 && loss != CLI_LOSS_CROSS_ENTROPY) {
+        return cli_fail_usage(failure, "--ignore-label needs --loss cross_entropy");
+    }
+    run->rule = (cli_score_rule){loss, s->label_smoothing, s->epsilon, ignored_label(run)};
     return check_class_names(run, failure) && (!classes || check_class_count(run, failure));
 }
 

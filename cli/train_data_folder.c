@@ -87,7 +87,8 @@ static bool open_folder(cli_dataset *set, const cli_data_wish *wish, cli_failure
                ? true
                : cli_fail(
                      failure,
-                     "'%s' has no folder of pictures per class, and no 'high' and 'low' for pairs",
+                     "'%s' has no folder of pictures per class, no 'high' and 'low' for pairs, and "
+                     "no 'images' and 'masks'",
                      set->path);
 }
 

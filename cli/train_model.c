@@ -68,7 +68,9 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
     rynd_trainer_options options = RYND_SIZED(
         rynd_trainer_options, .loss = losses[rule->loss],
         .target = form->wish.class_shares ? RYND_DTYPE_F32 : RYND_DTYPE_NONE,
-        .label_smoothing = rule->label_smoothing, .charbonnier_epsilon = rule->epsilon,
+        .label_smoothing = rule->label_smoothing,
+        .ignore_label = rule->ignored >= 0 ? &rule->ignored : NULL,
+        .charbonnier_epsilon = rule->epsilon,
         .optimizer = optimizers[index_of(s->optimizer)].optimizer,
         .momentum = s->momentum >= 0 ? s->momentum : momentum, .nesterov = s->nesterov,
         .weight_decay = s->weight_decay, .clip_norm = s->clip, .freeze = s->freeze.items,

@@ -181,7 +181,8 @@ static bool form_batches(cli_train_run *run, cli_failure *failure)
                            .output = &run->output,
                            .preprocess = &run->preprocess,
                            .augment = &s->augment,
-                           .class_shares = s->augment.mixup > 0 ? run->output.dim[1] : 0};
+                           .class_shares = s->augment.mixup > 0 ? run->output.dim[1] : 0,
+                           .ignored = run->rule.ignored};
     run->batch = batch_of(run, run->inputs);
     wish.batch = run->batch / run->ranks.ranks;
     if (!check_parts(run, failure) || !cli_batch_form_of(&wish, &run->form, failure)) {

@@ -102,7 +102,7 @@ static bool share_score(cli_train_run *run, cli_score *score, cli_failure *failu
     score->loss = sums[0];
     score->right = sums[1];
     score->samples = (size_t)sums[2];
-    score->classes = run->data.class_count > 0;
+    score->classes = cli_dataset_has_classes(&run->data);
     return true;
 }
 
@@ -151,7 +151,7 @@ static bool share_step(cli_train_run *run, const cli_score *score, double *accur
     if (!cli_ranks_sum(&run->ranks, sums, 3, failure)) {
         return false;
     }
-    *accuracy = run->data.class_count ? sums[0] / sums[1] : -1;
+    *accuracy = cli_dataset_has_classes(&run->data) && sums[1] > 0 ? sums[0] / sums[1] : -1;
     run->ending = sums[2] > 0;
     return true;
 }
@@ -201,7 +201,7 @@ static bool learn(cli_train_run *run, cli_loader *loader, double rate, cli_score
             return false;
         }
         sum += loss;
-        if (run->data.class_count) {
+        if (cli_dataset_has_classes(&run->data)) {
             /* all count: what stands in the place of a broken sample was learnt from, too */
             cli_score_add(score, &run->rule, &output, &batch.y, NULL);
         }

@@ -17,6 +17,7 @@ const char *cli_loss_name(int loss);
 typedef struct cli_score_rule {
     int loss;
     double label_smoothing, epsilon;
+    int64_t ignored; /* class whose positions do not count; -1: none */
 } cli_score_rule;
 
 typedef struct cli_score {

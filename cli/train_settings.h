@@ -14,6 +14,7 @@ typedef struct cli_train_settings {
     int64_t factor;      /* pairs without small pictures: downscaling factor; 0: not given */
     /* what is learnt: 1 + index into the choices, 0: not given */
     int loss, optimizer, init, dropout, storage;
+    int64_t ignore_label; /* -1: not given */
     double momentum, weight_decay, label_smoothing, epsilon, clip;
     bool nesterov;
     int64_t accumulate; /* batches of a step; 0: not given */

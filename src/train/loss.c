@@ -132,7 +132,7 @@ static ry_value_id counted_positions(ry_emitter *e, const ry_loss_options *optio
     return ry_emit_reshape(e, counted, &shape);
 }
 
-/* The mean over the positions that count; 0 where there is none. */
+/* The mean over positions that count; 0 without any. */
 static ry_value_id mean_of_counted(ry_emitter *e, ry_value_id terms, ry_value_id counted)
 {
     const ry_ints all = {.count = 0};
