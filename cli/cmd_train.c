@@ -9,15 +9,18 @@
 
 #define OFFSET(field) offsetof(cli_train_settings, field)
 
-static const cli_train_settings defaults = {
-    .momentum = -1, .epsilon = 1e-3, .schedule = CLI_SCHEDULE_DEFAULTS, .augment = {.pad = -1}};
+static const cli_train_settings defaults = {.momentum = -1,
+                                            .ignore_label = -1,
+                                            .epsilon = 1e-3,
+                                            .schedule = CLI_SCHEDULE_DEFAULTS,
+                                            .augment = CLI_AUGMENT_DEFAULTS};
 
 /* clang-format off */
 static const cli_option options[] = {
     CLI_TITLE("data"),
     {"data", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(data),
-     "training data. DIR: one folder of pictures per class, or pairs of pictures low/NAME and "
-     "high/NAME. FILE: an .npz with x (or one array per input, by its name) and y, or an IDX file "
+     "training data. DIR: one folder of pictures per class, pairs of pictures low/NAME and "
+     "high/NAME, or images/NAME with maps of classes masks/NAME.png. FILE: an .npz with x (or one array per input, by its name) and y, or an IDX file "
      "(MNIST's format, also .gz) beside the file of its labels"},
     {"validate", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(validate),
      "validation data of the same kind, evaluated after each epoch"},
@@ -31,6 +34,8 @@ static const cli_option options[] = {
      "output that the loss is computed from (default: the model's first)"},
     {"label-smoothing", 0, CLI_NUMBER, "S", NULL, 0, 0.999, OFFSET(label_smoothing),
      "for cross_entropy: share of each target that is spread over all classes (default 0)"},
+    {"ignore-label", 0, CLI_INTEGER, "N", NULL, 0, 65535, OFFSET(ignore_label),
+     "for cross_entropy: class number whose positions count nowhere (default: 255 in masks)"},
     {"epsilon", 0, CLI_NUMBER, "E", NULL, 1e-12, 1, OFFSET(epsilon),
      "for charbonnier: E in sqrt(d*d + E*E) (default 0.001)"},
     {"optimizer", 0, CLI_CHOICE, "NAME", CLI_OPTIMIZERS, 0, 0, OFFSET(optimizer),
@@ -99,8 +104,10 @@ static const cli_option options[] = {
     {"other-bits", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(other_bits),
      "with --resume: continue although options, data, device or kernels differ from the "
      "checkpoint's, and report the differences (default: fail)"},
-    {"log", 0, CLI_TEXT, "FILE.jsonl", NULL, 0, 0, OFFSET(log),
-     "write one line of JSON per step and validation"},
+    {"log", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(log),
+     "write one line per step and validation: FILE.csv is a table, other names have lines of JSON"},
+    {"tensorboard", 0, CLI_TEXT, "DIR", NULL, 0, 0, OFFSET(board),
+     "write events for TensorBoard into a folder, which is made where it is not there"},
     {"plot", 0, CLI_TEXT, "FILE.svg", NULL, 0, 0, OFFSET(plot),
      "plot the losses, and the share of samples that are right"},
     {"dry-run", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(dry_run),

@@ -14,7 +14,9 @@ typedef struct cli_image {
     int channels;  /* 1 grey or 3 red, green, blue */
     float *pixels; /* [height][width][channels]; free() it */
     bool dropped_alpha;
-    int bits; /* per channel, in the file */
+    int bits;     /* per channel, in the file */
+    bool classes; /* pixels are class numbers: resizing takes the nearest */
+    float beside; /* value of pixels that are put beside the picture */
 } cli_image;
 
 /* Asked with a picture's size once its header is read, before memory is taken for its pixels:
@@ -39,6 +41,9 @@ bool cli_image_begin(cli_image *image, int64_t height, int64_t width, int channe
  * transparency is dropped. */
 bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
                   cli_image *image, cli_failure *failure);
+/* A map of classes: pixels are the numbers of a grey PNG of 1 to 16 bits, or indices of a palette. */
+bool cli_png_read_classes(const cli_bytes *bytes, const char *name, cli_image *image,
+                          cli_failure *failure);
 /* 8 bits; pixels are rounded and clamped to 0..255, NaN becomes 0. The caller frees bytes->data. */
 bool cli_png_write(const cli_image *image, cli_bytes *bytes, cli_failure *failure);
 /* Grey and colour JPEG. A damaged or truncated one is refused. */

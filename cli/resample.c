@@ -8,6 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void take_nearest(const cli_image *from, cli_image *to)
+{
+    const size_t channels = (size_t)to->channels;
+    for (int64_t y = 0; y < to->height; y++) {
+        const int64_t row = (2 * y + 1) * from->height / (2 * to->height);
+        for (int64_t x = 0; x < to->width; x++) {
+            const int64_t column = (2 * x + 1) * from->width / (2 * to->width);
+            memcpy(to->pixels + (size_t)(y * to->width + x) * channels,
+                   from->pixels + (size_t)(row * from->width + column) * channels,
+                   channels * sizeof *to->pixels);
+        }
+    }
+}
+
 bool cli_image_resize(cli_image *image, int64_t height, int64_t width, cli_failure *failure)
 {
     if (height == image->height && width == image->width) {
@@ -19,7 +33,9 @@ bool cli_image_resize(cli_image *image, int64_t height, int64_t width, cli_failu
                                image->width);
     }
     const rynd_tensor from = cli_image_view(image), to = cli_image_view(&resized);
-    if (rynd_picture_resize(NULL, &from, &to, 1) != RYND_OK) {
+    if (image->classes) {
+        take_nearest(image, &resized);
+    } else if (rynd_picture_resize(NULL, &from, &to, 1) != RYND_OK) {
         cli_image_free(&resized);
         return cli_fail_library(failure);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes the size of a picture: bilinear, with antialiasing when it becomes smaller. */
+/* Changes the size of a picture: bilinear, with antialiasing when it becomes smaller; of a map of
+ * classes by its nearest pixels. */
 #ifndef CLI_RESAMPLE_H
 #define CLI_RESAMPLE_H
 

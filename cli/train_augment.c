@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of pictures, flips and colours at random. */
+/* Parts of pictures, flips, colours and erased parts at random. */
 #include "train_augment.h"
 
+#include "picture_colours.h"
+#include "rand_augment.h"
 #include "resample.h"
 
 #include <inttypes.h>
@@ -21,9 +23,14 @@ enum {
     TURN,
     TRIES = 8,
     TRY = 4,
-    MOST_TRIES = 10
+    MOST_TRIES = 10,
+    CHANGES = TRIES + TRY * MOST_TRIES, /* two for each of CLI_MOST_CHANGES */
+    ERASE = CHANGES + 2 * CLI_MOST_CHANGES
 };
+/* From ERASE on: whether, and what. */
+enum { ERASE_AREA = 1, ERASE_SIDES, ERASE_Y, ERASE_X, ERASE_NUMBERS };
 enum { NUMBERS = 64 };
+_Static_assert(ERASE + ERASE_NUMBERS <= NUMBERS, "each number has an index of its own");
 
 static void draw_numbers(const cli_draw *draw, float numbers[NUMBERS])
 {
@@ -85,11 +92,17 @@ static bool pad(cli_image *image, int64_t by, const char *name, cli_failure *fai
         return false;
     }
     const size_t row = (size_t)image->width * (size_t)image->channels;
+    for (int64_t i = 0; image->beside != 0 && i < padded.height * padded.width * padded.channels;
+         i++) {
+        padded.pixels[i] = image->beside;
+    }
     for (int64_t y = 0; y < image->height; y++) {
         memcpy(padded.pixels + ((y + by) * padded.width + by) * padded.channels,
                image->pixels + (size_t)y * row, row * sizeof *padded.pixels);
     }
     padded.bits = image->bits;
+    padded.classes = image->classes;
+    padded.beside = image->beside;
     free(image->pixels);
     *image = padded;
     return true;
@@ -151,44 +164,67 @@ static void turn(cli_image *image, float number)
     }
 }
 
-static float clamp(float value)
-{
-    return value < 0 ? 0 : value > 255 ? 255 : value;
-}
-
-static float grey_of(const float *pixel, int channels)
-{
-    return channels == 1 ? pixel[0] : 0.299f * pixel[0] + 0.587f * pixel[1] + 0.114f * pixel[2];
-}
-
-/* Between a pixel and grey, or beyond: of the picture's mean (contrast), or of its own
- * (saturation). */
+/* Random factors of 1 - jitter to 1 + jitter. */
 static void change_colours(cli_image *image, double jitter, const float numbers[NUMBERS])
 {
-    const size_t count = (size_t)(image->height * image->width);
-    const int channels = image->channels;
     float factor[3];
-    double sum = 0;
     for (int i = 0; i < 3; i++) {
         factor[i] = (float)(1 + jitter * (2 * (double)numbers[BRIGHTNESS + i] - 1));
     }
-    for (size_t i = 0; i < count * (size_t)channels; i++) {
-        image->pixels[i] = clamp(image->pixels[i] * factor[0]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        sum += (double)grey_of(image->pixels + i * (size_t)channels, channels);
-    }
-    const float mean = (float)(sum / (double)count);
-    for (size_t i = 0; i < count; i++) {
-        float *pixel = image->pixels + i * (size_t)channels;
-        for (int c = 0; c < channels; c++) {
-            pixel[c] = clamp(mean + factor[1] * (pixel[c] - mean));
+    cli_picture_brightness(image, factor[0]);
+    cli_picture_contrast(image, factor[1]);
+    cli_picture_saturation(image, factor[2]);
+}
+
+static void fill_with_mean(cli_image *image, int64_t top, int64_t left, cli_extent part)
+{
+    const int channels = image->channels;
+    const int64_t count = image->height * image->width;
+    for (int c = 0; c < channels; c++) {
+        double sum = 0;
+        for (int64_t i = 0; i < count; i++) {
+            sum += (double)image->pixels[i * channels + c];
         }
-        const float grey = grey_of(pixel, channels);
-        for (int c = 0; c < channels; c++) {
-            pixel[c] = clamp(grey + factor[2] * (pixel[c] - grey));
+        for (int64_t y = top; y < top + part.height; y++) {
+            for (int64_t x = left; x < left + part.width; x++) {
+                image->pixels[(y * image->width + x) * channels + c] = (float)(sum / (double)count);
+            }
         }
     }
+}
+
+/* Zhong, Zheng, Kang, Li, Yang, "Random Erasing Data Augmentation", 2017: 2% to 33% of the area,
+ * with sides of ratio 3/10 to 10/3, in the picture's mean colour. */
+static void erase(cli_image *image, const float numbers[ERASE_NUMBERS])
+{
+    const double area = (double)image->height * (double)image->width;
+    const double part = area * (0.02 + 0.31 * (double)numbers[ERASE_AREA]);
+    const double side = (double)numbers[ERASE_SIDES] * 2 - 1, longer = 1 + fabs(side) * 7 / 3;
+    const double ratio = side < 0 ? 1 / longer : longer;
+    const int64_t height = (int64_t)sqrt(part / ratio), width = (int64_t)sqrt(part * ratio);
+    const cli_extent to = {height < image->height ? height : image->height,
+                           width < image->width ? width : image->width};
+    fill_with_mean(image, place(numbers[ERASE_Y], image->height - to.height + 1),
+                   place(numbers[ERASE_X], image->width - to.width + 1), to);
+}
+
+/* Changes after the picture has its place and size. */
+static bool change_at_random(const cli_augment *augment, const float numbers[NUMBERS],
+                             cli_image *image, const char *name, cli_failure *failure)
+{
+    if (augment->jitter > 0) {
+        change_colours(image, augment->jitter, numbers);
+    }
+    for (int64_t i = 0; i < augment->changes; i++) {
+        const float *n = numbers + CHANGES + 2 * i;
+        if (!cli_rand_augment(image, n[0], n[1], augment->magnitude, name, failure)) {
+            return false;
+        }
+    }
+    if ((double)numbers[ERASE] < augment->erase) {
+        erase(image, numbers + ERASE);
+    }
+    return true;
 }
 
 bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_extent to,
@@ -217,10 +253,16 @@ bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_e
     if (augment->turn) {
         turn(image, numbers[TURN]);
     }
-    if (augment->jitter > 0) {
-        change_colours(image, augment->jitter, numbers);
-    }
-    return true;
+    return change_at_random(augment, numbers, image, name, failure);
+}
+
+bool cli_augment_mask(const cli_augment *augment, const cli_draw *draw, cli_extent to,
+                      cli_image *mask, const char *name, cli_failure *failure)
+{
+    cli_augment place = *augment;
+    place.jitter = place.erase = 0;
+    place.changes = 0;
+    return cli_augment_picture(&place, draw, to, mask, name, failure);
 }
 
 bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_extent to,

@@ -2,6 +2,7 @@
 /* Shapes of batches, and their content. */
 #include "train_batch.h"
 
+#include "resample.h"
 #include "wording.h"
 
 #include <inttypes.h>
@@ -60,6 +61,21 @@ static rynd_tensor picture_tensor(const cli_picture_layout *layout, int rank, ry
     return rynd_tensor_of(NULL, dtype, rank, dim);
 }
 
+/* Maps of classes, of the output's size where the model says it. */
+static bool form_masks(cli_batch_form *form, cli_failure *failure)
+{
+    const rynd_value_info *out = form->wish.output;
+    if (out->rank != 4) {
+        return cli_fail(failure,
+                        "'%s' has masks, but output '%s' %s is not [N, classes, height, width]",
+                        form->wish.set->path, out->name, cli_shape_of_value(out).text);
+    }
+    const int64_t dim[] = {form->wish.batch, out->dim[2] > 0 ? out->dim[2] : form->to.height,
+                           out->dim[3] > 0 ? out->dim[3] : form->to.width};
+    form->y = rynd_tensor_of(NULL, RYND_DTYPE_I64, 3, dim);
+    return true;
+}
+
 static bool form_pictures(cli_batch_form *form, cli_sample *sample, cli_failure *failure)
 {
     static const int64_t open[4] = {-1, -1, -1, -1};
@@ -91,6 +107,9 @@ static bool form_pictures(cli_batch_form *form, cli_sample *sample, cli_failure 
     }
     form->x[0] = picture_tensor(&form->x_layout, rank, in->dtype, wish->batch, form->to.height,
                                 form->to.width);
+    if (wish->set->masks) {
+        return form_masks(form, failure);
+    }
     if (wish->set->pairs) {
         const int out_rank = out->rank < 0 ? 4 : out->rank;
         if (!cli_picture_layout_of(out_rank, out->rank < 0 ? open : out->dim,
@@ -157,6 +176,13 @@ static bool first_sample(const cli_dataset *set, cli_sample *sample, cli_failure
     return false;
 }
 
+static rynd_tensor target_of_classes(const cli_batch_wish *wish)
+{
+    const int64_t dim[2] = {wish->batch, wish->class_shares};
+    return wish->class_shares ? rynd_tensor_of(NULL, RYND_DTYPE_F32, 2, dim)
+                              : rynd_tensor_of(NULL, RYND_DTYPE_I64, 1, dim);
+}
+
 bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_failure *failure)
 {
     cli_sample sample;
@@ -174,12 +200,16 @@ bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_fai
         }
         form->y = batch_of(&sample.y, wish->batch);
     }
-    if (form->pictures && !wish->set->pairs) {
-        form->y = rynd_tensor_of(NULL, RYND_DTYPE_I64, 1, &wish->batch);
+    if (form->pictures && !wish->set->pairs && !wish->set->masks) {
+        form->y = target_of_classes(wish);
     }
     cli_sample_free(&sample);
     return good && check_inputs(form, failure);
 }
+
+/* cli_augment_picture, or cli_augment_mask. */
+typedef bool (*augment_function)(const cli_augment *augment, const cli_draw *draw, cli_extent to,
+                                 cli_image *image, const char *name, cli_failure *failure);
 
 static bool check_extent(const cli_batch_form *form, const cli_image *image, cli_failure *failure)
 {
@@ -195,28 +225,33 @@ static bool check_extent(const cli_batch_form *form, const cli_image *image, cli
                     to.height, to.width, to.height, to.width);
 }
 
-static bool put_picture(const cli_batch_form *form, const cli_draw *draw, cli_image *image,
-                        const rynd_tensor *x, int64_t at, cli_failure *failure)
+/* Size and place: by the preparation's size and crop, or in their place at random. */
+static bool place_picture(const cli_batch_form *form, const cli_draw *draw, augment_function apply,
+                          cli_image *image, cli_failure *failure)
 {
     const cli_augment *augment = form->wish.augment;
     const char *path = form->wish.set->path;
-    cli_preprocess left = *form->wish.preprocess;
+    const cli_preprocess *p = form->wish.preprocess;
+    cli_preprocess place = {.size = p->size, .crop = p->crop, .scale = 1};
     char did[128] = "";
+    cli_preprocess_settle(&place);
     if (augment) {
-        /* What is at random stands in the place of the crop, and of the size where it makes its
-         * own. */
-        cli_preprocess first = {.size = left.size, .crop = left.crop, .scale = 1};
-        cli_preprocess_settle(&first);
-        first.size = augment->area > 0 ? (cli_extent){0} : first.size;
-        first.crop = augment->area > 0 || augment->pad >= 0 ? (cli_extent){0} : first.crop;
-        left.size = left.crop = (cli_extent){0};
-        if (!cli_preprocess_apply(&first, image, image->channels, path, did, sizeof did, failure) ||
-            !cli_augment_picture(augment, draw, form->to, image, path, failure)) {
-            return false;
-        }
+        place.size = augment->area > 0 ? (cli_extent){0} : place.size;
+        place.crop = augment->area > 0 || augment->pad >= 0 ? (cli_extent){0} : place.crop;
     }
-    if (!cli_preprocess_apply(&left, image, form->x_layout.channels, path, did, sizeof did,
-                              failure) ||
+    return cli_preprocess_apply(&place, image, image->channels, path, did, sizeof did, failure) &&
+           (!augment || apply(augment, draw, form->to, image, path, failure));
+}
+
+static bool put_picture(const cli_batch_form *form, const cli_draw *draw, cli_image *image,
+                        const rynd_tensor *x, int64_t at, cli_failure *failure)
+{
+    cli_preprocess values = *form->wish.preprocess;
+    char did[128] = "";
+    values.size = values.crop = (cli_extent){0};
+    if (!place_picture(form, draw, cli_augment_picture, image, failure) ||
+        !cli_preprocess_apply(&values, image, form->x_layout.channels, form->wish.set->path, did,
+                              sizeof did, failure) ||
         !check_extent(form, image, failure)) {
         return false;
     }
@@ -227,7 +262,7 @@ static bool put_picture(const cli_batch_form *form, const cli_draw *draw, cli_im
 static bool put_pair(const cli_batch_form *form, const cli_draw *draw, cli_sample *sample,
                      const rynd_tensor *x, const rynd_tensor *y, int64_t at, cli_failure *failure)
 {
-    static const cli_augment nothing = {.pad = -1};
+    static const cli_augment nothing = CLI_AUGMENT_DEFAULTS;
     const cli_augment *augment = form->wish.augment;
     const char *path = form->wish.set->path;
     cli_preprocess values = *form->wish.preprocess;
@@ -259,6 +294,49 @@ static void put_row(const rynd_tensor *batch, int64_t at, const rynd_tensor *row
     memcpy((char *)batch->data + (size_t)at * size, row->data, size);
 }
 
+/* Numbers of classes, checked against the model's. */
+static bool put_classes(const cli_batch_form *form, const cli_sample *sample, int64_t *to,
+                        cli_failure *failure)
+{
+    const cli_image *mask = &sample->target;
+    const int64_t classes = form->wish.output->dim[1];
+    for (int64_t i = 0; i < mask->height * mask->width; i++) {
+        to[i] = (int64_t)mask->pixels[i];
+        if (classes > 0 && to[i] >= classes && to[i] != form->wish.ignored) {
+            return cli_fail(failure,
+                            "'%s' has the class %" PRId64 ", but output '%s' %s has room for "
+                            "%" PRId64 "; --ignore-label N leaves a class out",
+                            sample->name, to[i], form->wish.output->name,
+                            cli_shape_of_value(form->wish.output).text, classes);
+        }
+    }
+    return true;
+}
+
+/* The mask goes where its picture goes, and gets the output's size. */
+static bool put_mask(const cli_batch_form *form, const cli_draw *draw, cli_sample *sample,
+                     const rynd_tensor *y, int64_t at, cli_failure *failure)
+{
+    cli_image *mask = &sample->target;
+    mask->beside = (float)form->wish.ignored;
+    return place_picture(form, draw, cli_augment_mask, mask, failure) &&
+           check_extent(form, mask, failure) &&
+           cli_image_resize(mask, y->dim[1], y->dim[2], failure) &&
+           put_classes(form, sample, (int64_t *)y->data + at * y->dim[1] * y->dim[2], failure);
+}
+
+static void put_label(const cli_batch_form *form, int64_t label, const rynd_tensor *y, int64_t at)
+{
+    const int64_t classes = form->wish.class_shares;
+    if (classes) {
+        float *row = (float *)y->data + at * classes;
+        memset(row, 0, (size_t)classes * sizeof *row);
+        row[label] = 1;
+    } else {
+        ((int64_t *)y->data)[at] = label;
+    }
+}
+
 bool cli_batch_put(const cli_batch_form *form, const cli_draw *draw, cli_sample *sample,
                    const rynd_tensor *x, const rynd_tensor *y, int64_t at, cli_failure *failure)
 {
@@ -272,6 +350,10 @@ bool cli_batch_put(const cli_batch_form *form, const cli_draw *draw, cli_sample 
     if (form->wish.set->pairs) {
         return put_pair(form, draw, sample, x, y, at, failure);
     }
-    ((int64_t *)y->data)[at] = sample->label;
+    if (form->wish.set->masks) {
+        return put_picture(form, draw, &sample->picture, x, at, failure) &&
+               put_mask(form, draw, sample, y, at, failure);
+    }
+    put_label(form, sample->label, y, at);
     return put_picture(form, draw, &sample->picture, x, at, failure);
 }

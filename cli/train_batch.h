@@ -15,6 +15,8 @@ typedef struct cli_batch_wish {
     const cli_preprocess *preprocess;       /* settled */
     const cli_augment *augment;             /* NULL: nothing at random, as in validation */
     int64_t batch;
+    int64_t class_shares; /* classes that each row of y has shares of; 0: y are class numbers */
+    int64_t ignored;      /* number in masks for positions without a class; -1: none */
 } cli_batch_wish;
 
 typedef struct cli_batch_form {
@@ -26,7 +28,8 @@ typedef struct cli_batch_form {
 } cli_batch_form;
 
 /* Shapes of x and y of `batch` samples. Open extents of the input are those of --crop, of --size,
- * or of the first sample that can be read. y is i64 [batch] where samples have labels. */
+ * or of the first sample that can be read. Where samples have labels y is i64 [batch], or f32
+ * [batch, class_shares]; masks make i64 [batch, height, width]. */
 bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_failure *failure);
 
 /* Augments, preprocesses and puts a sample into place `at` of x, a tensor an input, and y; `sample`

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 /* In this order they are asked. */
-static const cli_dataset_kind *const kinds[] = {&cli_data_pairs, &cli_data_folder, &cli_data_npz,
-                                                &cli_data_idx};
+static const cli_dataset_kind *const kinds[] = {&cli_data_pairs, &cli_data_masks, &cli_data_folder,
+                                                &cli_data_npz, &cli_data_idx};
 
 bool cli_dataset_open(cli_dataset *set, const char *path, const cli_data_wish *wish,
                       cli_failure *failure)
@@ -30,11 +30,11 @@ bool cli_dataset_open(cli_dataset *set, const char *path, const cli_data_wish *w
             return true;
         }
     }
-    return cli_fail(
-        failure,
-        "'%s' is no training data: give a folder with one folder of pictures per class, a "
-        "folder with 'high' (and 'low'), an .npz of x and y, or an IDX file of pictures",
-        path);
+    return cli_fail(failure,
+                    "'%s' is no training data: give a folder (of folders of classes, of 'high' and "
+                    "'low', or of "
+                    "'images' and 'masks'), an .npz of x and y, or an IDX file of pictures",
+                    path);
 }
 
 void cli_dataset_close(cli_dataset *set)

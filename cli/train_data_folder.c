@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pictures in folders, one folder a class: DIR/CLASS/PICTURE. Classes and pictures are in the order
- * of their names' bytes; what is no .png, .jpg or .jpeg, and folders in classes, are passed over.
- */
+ * of their names' bytes. Other files, folders in classes and pictures outside of them are skipped,
+ * and counted. */
 #include "file_names.h"
 #include "files.h"
 #include "train_data.h"
@@ -60,6 +60,7 @@ static bool add_class(cli_dataset *set, size_t label, cli_failure *failure)
         cli_dataset_add_file(set, path, names[i]);
         good = add_picture(set, path, names[i], label, failure);
     }
+    good = good && cli_skipped_count(&set->skipped, path, true, false, failure);
     cli_names_free(names, count);
     free(path);
     return good;
@@ -73,7 +74,8 @@ static bool open_folder(cli_dataset *set, const cli_data_wish *wish, cli_failure
         return cli_fail_memory(failure);
     }
     if (!cli_folder_list(set->path, cli_is_inner_folder, &set->classes, &set->class_count,
-                         failure)) {
+                         failure) ||
+        !cli_skipped_count(&set->skipped, set->path, false, true, failure)) {
         return false;
     }
     for (size_t label = 0; label < set->class_count; label++) {
@@ -85,7 +87,8 @@ static bool open_folder(cli_dataset *set, const cli_data_wish *wish, cli_failure
                ? true
                : cli_fail(
                      failure,
-                     "'%s' has no folder of pictures per class, and no 'high' and 'low' for pairs",
+                     "'%s' has no folder of pictures per class, no 'high' and 'low' for pairs, and "
+                     "no 'images' and 'masks'",
                      set->path);
 }
 

@@ -104,6 +104,10 @@ static bool open_both(cli_dataset *set, const cli_data_wish *wish, const char *l
     }
     own->factor = wish->factor;
     add_files(set, high, own->high);
+    if (!cli_skipped_count(&set->skipped, high, true, false, failure) ||
+        (low && !cli_skipped_count(&set->skipped, low, true, false, failure))) {
+        return false;
+    }
     return (!low || open_low(set, low, failure)) && join_all(high, own->high, set->count, failure);
 }
 

@@ -25,13 +25,14 @@ static void describe_data(const cli_train_run *run, char text[DATA_WORDS])
              " decay=%.17g lr-last=%.17g steps=%" PRIu64 " size=%" PRId64 "x%" PRId64
              " crop=%" PRId64 "x%" PRId64 " scale=%.17g mean=%.17g,%.17g,%.17g "
              "std=%.17g,%.17g,%.17g channels=%d area=%.17g pad=%" PRId64
-             " flip=%d turn=%d jitter=%.17g",
+             " flip=%d turn=%d jitter=%.17g rand-augment=%" PRId64 "x%" PRId64
+             " erase=%.17g mixup=%.17g",
              run->data.count, run->data.content, s->factor, run->batch, s->seed,
              s->ordered ? "own" : "random", c->rate, c->kind, c->warmup, c->decay_every, c->decay,
              c->last, c->kind > 1 ? run->steps : 0, p->size.height, p->size.width, p->crop.height,
              p->crop.width, p->scale, p->mean.value[0], p->mean.value[1], p->mean.value[2],
              p->std.value[0], p->std.value[1], p->std.value[2], p->order, a->area, a->pad, a->flip,
-             a->turn, a->jitter);
+             a->turn, a->jitter, a->changes, a->changes ? a->magnitude : 0, a->erase, a->mixup);
 }
 
 bool cli_train_identify(cli_train_run *run, cli_failure *failure)

@@ -5,6 +5,7 @@
 #include "train_loader.h"
 
 #include "ending.h"
+#include "mixup.h"
 #include "notes.h"
 
 #include <pthread.h>
@@ -146,6 +147,32 @@ static bool make_sample(cli_loader *l, uint64_t batch, int64_t at, const uint64_
     return good;
 }
 
+/* Mixes the samples of a batch that is complete. */
+static bool mix_samples(cli_loader *l, uint64_t batch, cli_failure *failure)
+{
+    const cli_augment *augment = l->options.form->wish.augment;
+    const place *p = &l->ring[batch % RING];
+    const rynd_random random = {l->options.seed, CLI_STREAM_MIXUP, epoch_of(l, batch)};
+    const uint64_t part =
+        batch % l->batches * (uint64_t)l->options.parts + (uint64_t)l->options.part;
+    float numbers[CLI_MIXUP_NUMBERS];
+    if (!augment || augment->mixup <= 0) {
+        return true;
+    }
+    rynd_random_uniform(&random, part * CLI_MIXUP_NUMBERS, CLI_MIXUP_NUMBERS, numbers);
+    const float share = cli_mixup_share(augment->mixup, numbers);
+    return cli_mixup_rows(&p->x[0].view, share, failure) &&
+           cli_mixup_rows(&p->y.view, share, failure);
+}
+
+static void keep_failure(place *p, int64_t at, const cli_failure *failure)
+{
+    if (p->failed < 0 || at < p->failed) {
+        p->failed = at;
+        p->failure = *failure;
+    }
+}
+
 /* With the lock held; it is free while the sample is made. */
 static void work_on_sample(cli_loader *l)
 {
@@ -162,9 +189,16 @@ static void work_on_sample(cli_loader *l)
     const bool good =
         order ? make_sample(l, batch, at, order, &failure) : cli_fail_memory(&failure);
     pthread_mutex_lock(&l->lock);
-    if (!good && (p->failed < 0 || at < p->failed)) {
-        p->failed = at;
-        p->failure = failure;
+    if (!good) {
+        keep_failure(p, at, &failure);
+    }
+    if (p->done + 1 == size && p->failed < 0) { /* nobody else has this batch now */
+        pthread_mutex_unlock(&l->lock);
+        const bool mixed = mix_samples(l, batch, &failure);
+        pthread_mutex_lock(&l->lock);
+        if (!mixed) {
+            keep_failure(p, at, &failure);
+        }
     }
     if (++p->done == size) {
         pthread_cond_signal(&l->ready);

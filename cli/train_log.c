@@ -2,9 +2,7 @@
 /* Writes rows, and reads those that an earlier part of the run wrote. */
 #include "train_log.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,21 +31,12 @@ static bool fail_write(const cli_train_log *log, cli_failure *failure)
 /* Keeps an existing line; returns false at the first line of a later step. */
 static bool keep_line(cli_train_log *log, const char *line, uint64_t step, bool *memory)
 {
-    cJSON *row = cJSON_Parse(line);
-    const cJSON *kind = cJSON_GetObjectItemCaseSensitive(row, "row");
-    const cJSON *number = cJSON_GetObjectItemCaseSensitive(row, "step");
-    const cJSON *loss = cJSON_GetObjectItemCaseSensitive(row, "loss");
-    const cJSON *accuracy = cJSON_GetObjectItemCaseSensitive(row, "accuracy");
-    bool keep = row && cJSON_IsString(kind) &&
-                (!cJSON_IsNumber(number) || number->valuedouble <= (double)step);
-    keep = keep && strcmp(kind->valuestring, "end") != 0;
-    if (keep && cJSON_IsNumber(number) && cJSON_IsNumber(loss)) {
-        const bool validation = strcmp(kind->valuestring, "validation") == 0;
-        *memory =
-            add_point(validation ? &log->validation : &log->training, number->valuedouble,
-                      loss->valuedouble, cJSON_IsNumber(accuracy) ? accuracy->valuedouble : -1);
+    cli_log_line read;
+    const bool keep = log->format->read(line, &read) && read.step <= (double)step;
+    if (keep && read.point) {
+        *memory = add_point(read.validation ? &log->validation : &log->training, read.at.step,
+                            read.at.loss, read.at.accuracy);
     }
-    cJSON_Delete(row);
     return keep;
 }
 
@@ -75,78 +64,86 @@ static bool cut(cli_train_log *log, uint64_t step, cli_failure *failure)
     return true;
 }
 
-bool cli_train_log_open(cli_train_log *log, const char *path, bool resumed, uint64_t step,
-                        cli_failure *failure)
+static bool write_line(cli_train_log *log, const char *line, cli_failure *failure)
 {
-    *log = (cli_train_log){.path = path};
-    if (!path) {
-        return true;
+    /* A row is there for who reads along, and after a kill. */
+    if (log->file && (fprintf(log->file, "%s\n", line) < 0 || fflush(log->file) != 0)) {
+        return fail_write(log, failure);
     }
+    return true;
+}
+
+static bool is_csv(const char *path)
+{
+    const size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".csv") == 0;
+}
+
+static bool open_file(cli_train_log *log, const char *path, bool resumed, uint64_t step,
+                      cli_failure *failure)
+{
+    log->path = path;
+    log->format = is_csv(path) ? &cli_log_csv : &cli_log_json;
     log->file = resumed ? fopen(path, "r+") : NULL;
     const bool there = log->file != NULL;
     log->file = there ? log->file : fopen(path, "w");
     if (!log->file) {
         return fail_write(log, failure);
     }
-    return !there || cut(log, step, failure);
+    return (!there || cut(log, step, failure)) && (!log->format->head || ftello(log->file) > 0 ||
+                                                   write_line(log, log->format->head, failure));
+}
+
+bool cli_train_log_open(cli_train_log *log, const cli_log_places *places, bool resumed,
+                        uint64_t step, cli_failure *failure)
+{
+    *log = (cli_train_log){.format = &cli_log_json};
+    return (!places->path || open_file(log, places->path, resumed, step, failure)) &&
+           (!places->board || cli_tensorboard_open(&log->board, places->board, step, failure));
+}
+
+/* An accuracy, or no number. */
+static double known(double accuracy)
+{
+    return accuracy < 0 ? NAN : accuracy;
 }
 
 bool cli_train_log_row(cli_train_log *log, const char *fields, cli_failure *failure)
 {
-    /* A row is there for who reads along, and after a kill. */
-    if (log->file && (fprintf(log->file, "{%s}\n", fields) < 0 || fflush(log->file) != 0)) {
+    if (log->file && log->format->free_rows &&
+        (fprintf(log->file, "{%s}\n", fields) < 0 || fflush(log->file) != 0)) {
         return fail_write(log, failure);
     }
     return true;
 }
 
-/* A number, or null: JSON knows no NaN. */
-static const char *number(double value, const char *format, char text[32])
-{
-    if (!isfinite(value)) {
-        return "null";
-    }
-    snprintf(text, 32, format[0] == '9' ? "%.9g" : "%.17g", value);
-    return text;
-}
-
-/* ,"accuracy":0.5 or nothing. */
-static const char *accuracy_of(double accuracy, char text[64])
-{
-    *text = 0;
-    if (accuracy >= 0) {
-        snprintf(text, 64, ",\"accuracy\":%.9g", accuracy);
-    }
-    return text;
-}
-
 bool cli_train_log_step(cli_train_log *log, const cli_log_step *step, cli_failure *failure)
 {
-    char fields[512], loss[32], rate[32], accuracy[64];
-    /* Nine digits are all of a float's, seventeen of a double's. */
-    snprintf(fields, sizeof fields,
-             "\"row\":\"step\",\"step\":%" PRIu64 ",\"epoch\":%" PRIu64
-             ",\"loss\":%s,\"lr\":%s%s,\"images_per_second\":%.6g,\"seconds\":%.6f,\"memory\":%.0f",
-             step->step, step->epoch, number(step->loss, "9", loss), number(step->rate, "17", rate),
-             accuracy_of(step->accuracy, accuracy), step->images_per_second, step->seconds,
-             step->memory);
+    char line[CLI_LOG_LINE];
+    const cli_scalar scalars[] = {{"loss/train", step->loss},
+                                  {"learning_rate", step->rate},
+                                  {"images_per_second", step->images_per_second},
+                                  {"accuracy/train", known(step->accuracy)}};
+    log->format->step(step, line);
     return (add_point(&log->training, (double)step->step, step->loss, step->accuracy) ||
             cli_fail_memory(failure)) &&
-           cli_train_log_row(log, fields, failure);
+           write_line(log, line, failure) &&
+           cli_tensorboard_add(&log->board, step->step, scalars, sizeof scalars / sizeof *scalars,
+                               failure);
 }
 
 bool cli_train_log_validation(cli_train_log *log, const cli_log_validation *row,
                               cli_failure *failure)
 {
-    char fields[512], loss[32], accuracy[64];
-    snprintf(fields, sizeof fields,
-             "\"row\":\"validation\",\"step\":%" PRIu64 ",\"epoch\":%" PRIu64
-             ",\"loss\":%s%s,\"samples\":%" PRIu64 ",\"seconds\":%.6f",
-             row->step, row->epoch, number(row->loss, "17", loss),
-             accuracy_of(row->accuracy, accuracy), row->samples, row->seconds);
+    char line[CLI_LOG_LINE];
+    const cli_scalar scalars[] = {{"loss/validation", row->loss},
+                                  {"accuracy/validation", known(row->accuracy)}};
+    log->format->validation(row, line);
     return (add_point(&log->validation, (double)row->step, row->loss, row->accuracy) ||
             cli_fail_memory(failure)) &&
-           cli_train_log_row(log, fields, failure);
+           write_line(log, line, failure) &&
+           cli_tensorboard_add(&log->board, row->step, scalars, sizeof scalars / sizeof *scalars,
+                               failure);
 }
 
 void cli_train_log_close(cli_train_log *log)
@@ -154,6 +151,7 @@ void cli_train_log_close(cli_train_log *log)
     if (log->file) {
         fclose(log->file);
     }
+    cli_tensorboard_close(&log->board);
     free(log->training.points);
     free(log->validation.points);
     *log = (cli_train_log){0};

@@ -66,7 +66,10 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
 {
     const double momentum = optimizers[index_of(s->optimizer)].momentum;
     rynd_trainer_options options = RYND_SIZED(
-        rynd_trainer_options, .loss = losses[rule->loss], .label_smoothing = rule->label_smoothing,
+        rynd_trainer_options, .loss = losses[rule->loss],
+        .target = form->wish.class_shares ? RYND_DTYPE_F32 : RYND_DTYPE_NONE,
+        .label_smoothing = rule->label_smoothing,
+        .ignore_label = rule->ignored >= 0 ? &rule->ignored : NULL,
         .charbonnier_epsilon = rule->epsilon,
         .optimizer = optimizers[index_of(s->optimizer)].optimizer,
         .momentum = s->momentum >= 0 ? s->momentum : momentum, .nesterov = s->nesterov,

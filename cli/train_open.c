@@ -2,9 +2,11 @@
 /* What a training run needs before its first step: model, data, shapes of batches, trainer. */
 #include "train_run.h"
 
+#include "folded_norms.h"
 #include "model_facts.h"
 #include "notes.h"
 #include "output_file.h"
+#include "train_check.h"
 #include "train_identity.h"
 #include "wording.h"
 
@@ -104,9 +106,14 @@ static bool replace_head(cli_train_run *run, cli_failure *failure)
     return look_at_model(run, failure);
 }
 
-static bool has_classes(const cli_dataset *set)
+static void note_skipped(const cli_train_run *run, const cli_dataset *set)
 {
-    return set->class_count > 0;
+    char text[CLI_SKIPPED_TEXT];
+    cli_skipped_say(&set->skipped, text);
+    if (*text && run->ranks.rank == 0) {
+        cli_note(&run->settings->common, "'%s': files that are no samples are skipped: %s",
+                 set->path, text);
+    }
 }
 
 /* An archive's y are classes for a loss of classes, which its reader must know beforehand. */
@@ -123,6 +130,8 @@ static bool open_data(cli_train_run *run, cli_failure *failure)
         (s->validate && !cli_dataset_open(&run->validation, s->validate, &wish, failure))) {
         return false;
     }
+    note_skipped(run, &run->data);
+    note_skipped(run, &run->validation);
     if (run->input_count > 1 && run->data.kind != &cli_data_npz) {
         return cli_fail(failure,
                         "'%s' has %zu inputs, and '%s' holds %s: give an .npz with an array by "
@@ -141,90 +150,6 @@ static bool open_data(cli_train_run *run, cli_failure *failure)
     return true;
 }
 
-static bool check_class_names(const cli_train_run *run, cli_failure *failure)
-{
-    const cli_dataset *a = &run->data, *b = &run->validation;
-    bool same = !b->kind || !a->classes || a->class_count == b->class_count;
-    for (size_t i = 0; same && b->kind && a->classes && i < a->class_count; i++) {
-        same = strcmp(a->classes[i], b->classes[i]) == 0;
-    }
-    return same ? true
-                : cli_fail(failure, "'%s' and '%s' have different folders of classes", a->path,
-                           b->path);
-}
-
-/* An output [N, C, ...] has a number for each class. */
-static bool check_class_count(const cli_train_run *run, cli_failure *failure)
-{
-    const rynd_value_info *out = &run->output;
-    const size_t count = run->data.class_count > run->validation.class_count
-                             ? run->data.class_count
-                             : run->validation.class_count;
-    if (out->rank < 2 || out->dim[1] < 0 || count == (size_t)out->dim[1]) {
-        return true;
-    }
-    if (count > (size_t)out->dim[1]) {
-        return cli_fail(failure,
-                        "'%s' has %zu classes, but output '%s' %s has room for %" PRId64
-                        "; --new-head auto replaces the last layer",
-                        run->data.path, count, out->name, cli_shape_of_value(out).text,
-                        out->dim[1]);
-    }
-    if (run->data
-            .classes) { /* numbers of an archive or an IDX file need not reach the last class */
-        cli_note(&run->settings->common,
-                 "'%s' has %zu classes, and output '%s' is for %" PRId64
-                 "; --new-head auto replaces the last layer",
-                 run->data.path, count, out->name, out->dim[1]);
-    }
-    return true;
-}
-
-static bool settle_loss(cli_train_run *run, cli_failure *failure)
-{
-    const cli_train_settings *s = run->settings;
-    const bool classes = has_classes(&run->data);
-    const int loss = s->loss ? s->loss - 1 : classes ? CLI_LOSS_CROSS_ENTROPY : CLI_LOSS_MSE;
-    if ((loss == CLI_LOSS_CROSS_ENTROPY) != classes) {
-        return cli_fail_usage(failure, "--loss %s: '%s' %s", cli_loss_name(loss), s->data,
-                              classes ? "has classes; give cross_entropy" : "has no classes");
-    }
-    if (s->label_smoothing > 0 && loss != CLI_LOSS_CROSS_ENTROPY) {
-        return cli_fail_usage(failure, "--label-smoothing needs --loss cross_entropy");
-    }
-    run->rule = (cli_score_rule){loss, s->label_smoothing, s->epsilon};
-    return check_class_names(run, failure) && (!classes || check_class_count(run, failure));
-}
-
-/* What is at random must have something to work on, and know to what size. */
-static bool check_augment(const cli_train_run *run, cli_failure *failure)
-{
-    const cli_augment *a = &run->settings->augment;
-    const bool place = a->area > 0 || a->pad >= 0,
-               any = place || a->flip || a->turn || a->jitter > 0;
-    const bool rows = run->data.kind == &cli_data_npz;
-    if (a->area > 0 && a->pad >= 0) {
-        return cli_fail_usage(failure, "--random-area and --random-crop: give one of them");
-    }
-    if (rows && any) {
-        return cli_fail_usage(
-            failure,
-            "'%s' is an archive of arrays: --random-area, --random-crop, --flip, --turn and "
-            "--jitter apply to pictures only",
-            run->settings->data);
-    }
-    if (run->data.pairs && (place || a->jitter > 0)) {
-        return cli_fail_usage(
-            failure,
-            "--random-area, --random-crop and --jitter do not apply to pairs of pictures; --crop "
-            "crops a pair at a random position");
-    }
-    return !run->data.pairs || !run->preprocess.size.width
-               ? true
-               : cli_fail_usage(failure, "--size does not apply to pairs of pictures: their sizes "
-                                         "depend on each other");
-}
-
 /* --batch, what the model fixes for each rank, or 32. */
 static int64_t batch_of(const cli_train_run *run, const rynd_value_info *input)
 {
@@ -236,6 +161,9 @@ static int64_t batch_of(const cli_train_run *run, const rynd_value_info *input)
 static bool check_parts(const cli_train_run *run, cli_failure *failure)
 {
     const int ranks = run->ranks.ranks;
+    if (run->settings->augment.mixup > 0 && run->batch < 2 * ranks) {
+        return cli_fail_usage(failure, "--mixup needs a --batch of at least %d", 2 * ranks);
+    }
     return run->batch % ranks == 0
                ? true
                : cli_fail_usage(failure,
@@ -252,7 +180,9 @@ static bool form_batches(cli_train_run *run, cli_failure *failure)
                            .input_count = run->input_count,
                            .output = &run->output,
                            .preprocess = &run->preprocess,
-                           .augment = &s->augment};
+                           .augment = &s->augment,
+                           .class_shares = s->augment.mixup > 0 ? run->output.dim[1] : 0,
+                           .ignored = run->rule.ignored};
     run->batch = batch_of(run, run->inputs);
     wish.batch = run->batch / run->ranks.ranks;
     if (!check_parts(run, failure) || !cli_batch_form_of(&wish, &run->form, failure)) {
@@ -375,6 +305,20 @@ static bool check_files(const cli_train_run *run, cli_failure *failure)
     return true;
 }
 
+/* Never fails. */
+static bool note_model(const cli_train_run *run)
+{
+    const size_t biased = cli_folded_norms(run->setup.model);
+    if (biased && run->ranks.rank == 0) {
+        cli_note(&run->settings->common,
+                 "the model has %zu convolutions with biases and no normalisation: if the network "
+                 "has batch normalisations, its export folded them, and it learns worse without; "
+                 "torch.onnx.export(..., optimize=False) keeps them",
+                 biased);
+    }
+    return true;
+}
+
 bool cli_train_open(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
@@ -388,11 +332,13 @@ bool cli_train_open(cli_train_run *run, cli_failure *failure)
            check_files(run, failure) && cli_setup_context(&run->setup, &s->common, failure) &&
            cli_setup_model(&run->setup, s->common.arguments.items[0], failure) &&
            settle_pictures(run, failure) && look_at_model(run, failure) &&
-           open_data(run, failure) && replace_head(run, failure) && settle_loss(run, failure) &&
-           check_augment(run, failure) && form_batches(run, failure) && count_steps(run, failure) &&
+           open_data(run, failure) && replace_head(run, failure) &&
+           cli_train_settle_loss(run, failure) && cli_train_check_augment(run, failure) &&
+           form_batches(run, failure) && count_steps(run, failure) &&
            cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, &run->ranks,
                             failure) &&
-           cli_train_identify(run, failure) && resume(run, failure) && set_facts(run, failure);
+           cli_train_identify(run, failure) && resume(run, failure) && set_facts(run, failure) &&
+           note_model(run);
 }
 
 void cli_train_close(cli_train_run *run)

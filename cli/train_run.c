@@ -102,7 +102,7 @@ static bool share_score(cli_train_run *run, cli_score *score, cli_failure *failu
     score->loss = sums[0];
     score->right = sums[1];
     score->samples = (size_t)sums[2];
-    score->classes = run->data.class_count > 0;
+    score->classes = cli_dataset_has_classes(&run->data);
     return true;
 }
 
@@ -151,7 +151,7 @@ static bool share_step(cli_train_run *run, const cli_score *score, double *accur
     if (!cli_ranks_sum(&run->ranks, sums, 3, failure)) {
         return false;
     }
-    *accuracy = run->data.class_count ? sums[0] / sums[1] : -1;
+    *accuracy = cli_dataset_has_classes(&run->data) && sums[1] > 0 ? sums[0] / sums[1] : -1;
     run->ending = sums[2] > 0;
     return true;
 }
@@ -201,7 +201,7 @@ static bool learn(cli_train_run *run, cli_loader *loader, double rate, cli_score
             return false;
         }
         sum += loss;
-        if (run->data.class_count) {
+        if (cli_dataset_has_classes(&run->data)) {
             /* all count: what stands in the place of a broken sample was learnt from, too */
             cli_score_add(score, &run->rule, &output, &batch.y, NULL);
         }
@@ -335,7 +335,8 @@ static bool train(cli_train_run *run, cli_failure *failure)
                         ": give more --epochs or --steps",
                         s->resume, run->step, run->steps);
     }
-    if (!cli_train_log_open(&run->log, s->log, s->resume != NULL, run->step, failure) ||
+    const cli_log_places places = {s->log, s->board};
+    if (!cli_train_log_open(&run->log, &places, s->resume != NULL, run->step, failure) ||
         !log_start(run, failure)) {
         return false;
     }
@@ -415,7 +416,8 @@ static bool train_by_ranks(cli_train_run *run, cli_train_settings *own, cli_fail
         own->common.threads = cli_ranks_threads(&run->ranks);
     }
     if (run->ranks.rank != 0) {
-        own->log = own->plot = NULL; /* only rank 0 writes, as for models and checkpoints */
+        own->log = own->plot = own->board =
+            NULL; /* only rank 0 writes, as for models and checkpoints */
     }
     const bool done = train_as_rank(run, failure);
     cli_ranks_close(&run->ranks);

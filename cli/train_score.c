@@ -75,7 +75,8 @@ static double cross_entropy(const place *p, double smoothing, bool *right)
                  : NAN;
 }
 
-static void add_classes(cli_score *score, const cli_score_rule *rule, const rynd_tensor *output,
+/* False: no position of the sample counts. */
+static bool add_classes(cli_score *score, const cli_score_rule *rule, const rynd_tensor *output,
                         const rynd_tensor *target, int64_t sample)
 {
     const size_t places = (size_t)(rynd_tensor_elements(target) / target->dim[0]);
@@ -83,14 +84,49 @@ static void add_classes(cli_score *score, const cli_score_rule *rule, const rynd
     const float *outputs = (const float *)output->data + (size_t)sample * classes * places;
     const int64_t *labels = (const int64_t *)target->data + (size_t)sample * places;
     double loss = 0, right = 0;
+    size_t counted = 0;
     for (size_t i = 0; i < places; i++) {
         const place p = {outputs + i, classes, places, labels[i]};
         bool is;
+        if (labels[i] == rule->ignored) {
+            continue;
+        }
         loss += cross_entropy(&p, rule->label_smoothing, &is);
         right += is;
+        counted++;
     }
-    score->loss += loss / (double)places;
-    score->right += right / (double)places;
+    score->classes = true;
+    if (counted > 0) {
+        score->loss += loss / (double)counted;
+        score->right += right / (double)counted;
+    }
+    return counted > 0;
+}
+
+static size_t largest_of(const float *values, size_t count)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++) {
+        best = values[i] > values[best] ? i : best;
+    }
+    return best;
+}
+
+/* The cross-entropy of shares: the sum of their classes' by the shares. */
+static void add_shares(cli_score *score, const cli_score_rule *rule, const rynd_tensor *output,
+                       const rynd_tensor *target, int64_t sample)
+{
+    const size_t classes = (size_t)output->dim[1];
+    const float *outputs = (const float *)output->data + (size_t)sample * classes,
+                *shares = (const float *)target->data + (size_t)sample * classes;
+    for (size_t c = 0; c < classes; c++) {
+        const place p = {outputs, classes, 1, (int64_t)c};
+        bool is;
+        if (shares[c] > 0) {
+            score->loss += (double)shares[c] * cross_entropy(&p, rule->label_smoothing, &is);
+        }
+    }
+    score->right += largest_of(outputs, classes) == largest_of(shares, classes);
     score->classes = true;
 }
 
@@ -114,11 +150,14 @@ void cli_score_add(cli_score *score, const cli_score_rule *rule, const rynd_tens
         if (own && !own[sample]) {
             continue;
         }
+        bool counts = true;
         if (losses[rule->loss].of) {
             add_values(score, rule, output, target, sample);
+        } else if (target->dtype == RYND_DTYPE_F32) {
+            add_shares(score, rule, output, target, sample);
         } else {
-            add_classes(score, rule, output, target, sample);
+            counts = add_classes(score, rule, output, target, sample);
         }
-        score->samples++;
+        score->samples += counts;
     }
 }

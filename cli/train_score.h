@@ -17,6 +17,7 @@ const char *cli_loss_name(int loss);
 typedef struct cli_score_rule {
     int loss;
     double label_smoothing, epsilon;
+    int64_t ignored; /* class whose positions do not count; -1: none */
 } cli_score_rule;
 
 typedef struct cli_score {
@@ -27,7 +28,8 @@ typedef struct cli_score {
 } cli_score;
 
 /* Adds the samples i of a batch where own[i] (own NULL: all); output [N, ...] of f32, row-major.
- * The target is i64 classes [N, d...] of an output [N, C, d...], or f32 of the output's shape. */
+ * The target is i64 classes [N, d...] of an output [N, C, d...], or f32 of the output's shape: for
+ * cross-entropy shares of classes [N, C], of which the largest is the right one. */
 void cli_score_add(cli_score *score, const cli_score_rule *rule, const rynd_tensor *output,
                    const rynd_tensor *target, const unsigned char *own);
 

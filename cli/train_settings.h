@@ -14,6 +14,7 @@ typedef struct cli_train_settings {
     int64_t factor;      /* pairs without small pictures: downscaling factor; 0: not given */
     /* what is learnt: 1 + index into the choices, 0: not given */
     int loss, optimizer, init, dropout, storage;
+    int64_t ignore_label; /* -1: not given */
     double momentum, weight_decay, label_smoothing, epsilon, clip;
     bool nesterov;
     int64_t accumulate; /* batches of a step; 0: not given */
@@ -31,9 +32,10 @@ typedef struct cli_train_settings {
     cli_augment augment;
     /* files */
     const char *output, *checkpoint, *resume, *log, *plot;
-    int keep;        /* 1 + index into CLI_KEEPS; 0: not given */
-    int64_t every;   /* steps between checkpoints; 0: an epoch */
-    bool other_bits; /* a checkpoint of other options will do */
+    const char *board; /* --tensorboard: a folder */
+    int keep;          /* 1 + index into CLI_KEEPS; 0: not given */
+    int64_t every;     /* steps between checkpoints; 0: an epoch */
+    bool other_bits;   /* a checkpoint of other options will do */
     bool dry_run;
 } cli_train_settings;
 

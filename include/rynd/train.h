@@ -129,6 +129,10 @@ typedef struct rynd_trainer_options {
      * train_only: trains parameters that either selects. 0: all. More layers than the model has
      * fail with ARGUMENT. */
     int64_t train_last;
+    /** For cross-entropy of classes: a class number, inside or outside of 0 to C - 1, whose
+     * positions count neither in the loss nor in the mean's divisor, like PyTorch's ignore_index. A
+     * batch of such positions alone has the loss 0. NULL: all count. */
+    const int64_t *ignore_label;
 } rynd_trainer_options;
 
 /** Makes a trainer for a model, which must outlive it and does not change; the caller destroys it.

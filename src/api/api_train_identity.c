@@ -41,6 +41,10 @@ rynd_status ry_trainer_describe(rynd_trainer *t, const rynd_trainer_options *o, 
     const ry_optimizer_options *optimizer = &all.optimizer;
     const rynd_context *context = t->model->context;
     const bool own = context->device->host_memory; /* a CPU's name decides about nothing */
+    char ignored[32] = "none";
+    if (all.loss.ignores) {
+        snprintf(ignored, sizeof ignored, "%lld", (long long)all.loss.ignored);
+    }
     const char *output = word_of(&t->arena, t->graph->values[t->training->output].name),
                *device = word_of(&t->arena, own ? "" : context->device->name), *settings;
     RY_TRY(describe_settings(t, o, &settings, error));
@@ -49,18 +53,20 @@ rynd_status ry_trainer_describe(rynd_trainer *t, const rynd_trainer_options *o, 
     }
     t->identity = ry_arena_format(
         &t->arena,
-        "rynd=%s loss=%s output=%s target=%s label_smoothing=%.17g charbonnier_epsilon=%.17g "
+        "rynd=%s loss=%s output=%s target=%s label_smoothing=%.17g ignore_label=%s "
+        "charbonnier_epsilon=%.17g "
         "optimizer=%s momentum=%.17g weight_decay=%.17g beta1=%.17g beta2=%.17g epsilon=%.17g "
         "clip_norm=%.17g norm_momentum=%.17g accumulate=%lld storage=%s dropout=%s "
         "dropout_seed=%llu accuracy=%s device=%s%s%s isa=%s ranks=%d bucket_bytes=%zu settings=%s",
         rynd_version(), ry_loss_name(all.loss.loss), output,
-        ry_dtype_name((ry_dtype)t->target.dtype), all.loss.label_smoothing, all.loss.epsilon,
-        ry_optimizer_name(optimizer->optimizer), optimizer->momentum, optimizer->decay,
-        optimizer->beta1, optimizer->beta2, optimizer->epsilon, all.clip_norm, all.norm_momentum,
-        (long long)t->accumulate, all.store_bf16 ? "bf16" : "f32", all.no_dropout ? "off" : "model",
-        (unsigned long long)all.dropout_seed, ry_accuracy_word(ry_api_accuracy(t->accuracy)),
-        context->device->table->name, own ? "" : ":", device,
-        ry_isa_name((ry_isa)context->host->planned_isa), all.ranks, o->bucket_bytes, settings);
+        ry_dtype_name((ry_dtype)t->target.dtype), all.loss.label_smoothing, ignored,
+        all.loss.epsilon, ry_optimizer_name(optimizer->optimizer), optimizer->momentum,
+        optimizer->decay, optimizer->beta1, optimizer->beta2, optimizer->epsilon, all.clip_norm,
+        all.norm_momentum, (long long)t->accumulate, all.store_bf16 ? "bf16" : "f32",
+        all.no_dropout ? "off" : "model", (unsigned long long)all.dropout_seed,
+        ry_accuracy_word(ry_api_accuracy(t->accuracy)), context->device->table->name,
+        own ? "" : ":", device, ry_isa_name((ry_isa)context->host->planned_isa), all.ranks,
+        o->bucket_bytes, settings);
     return t->identity ? RYND_OK : ry_fail_memory(error);
 }
 

@@ -49,7 +49,8 @@ static rynd_status check_labels(const rynd_trainer *t, const rynd_tensor *target
     do {
         const int64_t number =
             ry_get_i64((ry_dtype)target->dtype, target->data, ry_index_offset(target, index));
-        if (number < 0 || number >= output->dim[1]) {
+        if ((number < 0 || number >= output->dim[1]) &&
+            !(t->training->loss.ignores && number == t->training->loss.ignored)) {
             char at[16 * RY_MAX_RANK];
             const ry_shape where = ry_shape_of(target->rank, index);
             return ry_fail(error, RYND_ERROR_SHAPE,

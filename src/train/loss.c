@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses: means of what losses.inc says. Class numbers become rows of numbers by one_hot, with
- * label_smoothing / C everywhere and 1 - label_smoothing more at the class. */
+ * label_smoothing / C everywhere and 1 - label_smoothing more at the class. An ignored class leaves
+ * its positions out of the sum and of the number that divides it. */
 #include "train/loss.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static const struct {
     const char *name, *text;
@@ -34,6 +38,10 @@ rynd_status ry_loss_target(const ry_loss_options *options, ry_dtype dtype, const
     }
     *target_dtype = options->target != RY_NONE ? options->target : labels ? RY_i64 : dtype;
     *target = *output;
+    if (options->ignores && (!labels || *target_dtype == dtype)) {
+        return ry_fail(error, RYND_ERROR_UNSUPPORTED,
+                       "ignore_label applies to cross_entropy of class numbers only");
+    }
     if (*target_dtype == dtype) {
         return labels && output->rank < 2
                    ? ry_fail(error, RYND_ERROR_SHAPE,
@@ -109,17 +117,45 @@ static ry_value_id mean(ry_emitter *e, ry_value_id terms, int64_t times)
                                    1, &mean);
 }
 
+/* 1 where a position counts, 0 at the ignored class: [N, 1, d..] of the output's type. */
+static ry_value_id counted_positions(ry_emitter *e, const ry_loss_options *options,
+                                     ry_value_id target, ry_dtype dtype)
+{
+    char text[48];
+    ry_shape shape = ry_emit_shape(e, target);
+    snprintf(text, sizeof text, "cast(x0 != ignored, %s)", ry_dtype_name(dtype));
+    const ry_value_id counted = ry_emit_expr_with(
+        e, text, &(ry_expr_parameter){"ignored", (double)options->ignored}, 1, 1, &target);
+    memmove(shape.dim + 2, shape.dim + 1, (size_t)(shape.rank - 1) * sizeof *shape.dim);
+    shape.dim[1] = 1;
+    shape.rank++;
+    return ry_emit_reshape(e, counted, &shape);
+}
+
+/* The mean over positions that count; 0 without any. */
+static ry_value_id mean_of_counted(ry_emitter *e, ry_value_id terms, ry_value_id counted)
+{
+    const ry_ints all = {.count = 0};
+    const ry_value_id sums[] = {
+        ry_emit_reduce(e, "sum(x0 * x1)", &all, false, 2, (ry_value_id[]){terms, counted}),
+        ry_emit_reduce(e, "sum(x0)", &all, false, 1, &counted)};
+    return ry_emit_expr(e, "x0 / max(x1, 1)", 2, sums);
+}
+
 ry_value_id ry_emit_loss(ry_emitter *emitter, const ry_loss_options *options, ry_value_id output,
                          ry_value_id target)
 {
     const ry_shape shape = ry_emit_shape(emitter, output);
     const ry_dtype dtype = ry_emit_dtype(emitter, output);
     int64_t times = 1;
+    ry_value_id counted = RY_NO_VALUE;
     if (options->loss == RY_LOSS_cross_entropy) {
         ry_attrs attrs = ry_attrs_default(RY_OP_softmax);
         attrs.softmax.kind = RY_softmax_kind_log_softmax;
         attrs.softmax.axis = 1;
         times = shape.dim[1];
+        counted =
+            options->ignores ? counted_positions(emitter, options, target, dtype) : RY_NO_VALUE;
         target = ry_dtype_is_float(ry_emit_dtype(emitter, target))
                      ? smoothed(emitter, options, target, times)
                      : rows_of_labels(emitter, options, target, dtype, times);
@@ -128,5 +164,6 @@ ry_value_id ry_emit_loss(ry_emitter *emitter, const ry_loss_options *options, ry
     const ry_value_id terms = ry_emit_expr_with(emitter, losses[options->loss].text,
                                                 &(ry_expr_parameter){"epsilon", options->epsilon},
                                                 1, 2, (ry_value_id[]){output, target});
-    return mean(emitter, terms, times);
+    return counted == RY_NO_VALUE ? mean(emitter, terms, times)
+                                  : mean_of_counted(emitter, terms, counted);
 }

@@ -17,6 +17,8 @@ typedef struct ry_loss_options {
     double label_smoothing; /* for cross_entropy: 0 to below 1 */
     double epsilon;         /* for charbonnier */
     ry_dtype target;        /* i64, i32: class numbers; RY_NONE: what is usual for the loss */
+    bool ignores;           /* positions of class `ignored` do not count */
+    int64_t ignored;
 } ry_loss_options;
 
 const char *ry_loss_name(ry_loss loss);

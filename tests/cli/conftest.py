@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RYND = os.environ.get("RYND_BIN") or os.environ.get("RYND") or str(ROOT / "build/release/bin/rynd")
 SANITIZED = b"__asan_init" in pathlib.Path(RYND).read_bytes() if pathlib.Path(RYND).exists() else False
+quick_when_sanitized = pytest.mark.skipif(SANITIZED, reason="it takes minutes under AddressSanitizer; shorter tests run the same code")
 needs_limited_memory = pytest.mark.skipif(SANITIZED, reason="AddressSanitizer takes more addresses than the test allows")
 os.environ["RYND_MACHINE"] = "off"  # a profile of the machine would decide what kernels a test reaches,
 os.environ["RYND_WISDOM"] = "off"  # and so would what was measured

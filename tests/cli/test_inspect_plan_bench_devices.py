@@ -7,6 +7,7 @@ import re
 import socket
 
 import pytest
+from conftest import quick_when_sanitized
 
 CONV = "conv n=1 c=8 h=10 w=10 k=8 r=3 s=3 pad=1"
 CONV_MACS = 8 * 8 * 9 * 100
@@ -216,6 +217,7 @@ def test_devices_json(ran):
     assert device["bandwidth"]["dram"] >= device["bandwidth_one_thread"]["dram"] > 1e7
 
 
+@quick_when_sanitized
 def test_devices_measured(ran, rynd, monkeypatch, tmp_path):
     """Whether it is kept depends on what else the machine does; what is shown is measured, and a file that is kept is read again."""
     path = tmp_path / "new" / "machine.txt"

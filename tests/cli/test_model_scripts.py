@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import onnx
-from conftest import ROOT, RYND
+from conftest import ROOT, RYND, quick_when_sanitized
 
 MODELS = ROOT / "models"
 
@@ -20,6 +20,7 @@ def script(name, *arguments, **variables):
     return done.stdout
 
 
+@quick_when_sanitized
 def test_fashion_network(ran, tmp_path):
     script("fashion_network.py", tmp_path / "fashion.onnx")
     assert (tmp_path / "fashion.onnx").stat().st_size < 1 << 21
@@ -34,6 +35,7 @@ def test_fashion_network(ran, tmp_path):
     assert result["step"] == 12 and result["loss"] < 2.3
 
 
+@quick_when_sanitized
 def test_upscale(tmp_path):
     out = script("train_upscale.sh", tmp_path, EPOCHS="1", PHOTOS=str(MODELS / "photos"), RYND=RYND, PYTHON=sys.executable)
     lines = out.splitlines()

@@ -180,7 +180,12 @@ def test_folder_of_pictures(ran, rynd, folder, tmp_path):
     torn.write_bytes((train / "class2" / "2.png").read_bytes()[:60])
     options = ["--data", train, "--validate", validate, "--size", "12x12", "--scale", "1/255", "--batch", 8, "--lr", "0.05", "--epochs", 10, "--random-crop", "1",
                "--jitter", "0.1", "-o", tmp_path / "out.onnx"]
+    for name in ("class0/notes.txt", "class1/more.txt", "class1/movie.gif", "class1/.hidden", "label", "stray.png"):
+        (train / name).touch()
+    (train / "class3" / "folder").mkdir()
     result = ran("train", net, *options, "--json")
+    assert f"rynd: '{train}': files that are no samples are skipped: 1 without an end, 1 .png, 2 .txt, 1 .gif, 1 folders" in result.err
+    assert result.err.count("are no samples") == 1
     (run,) = result.results
     assert result.err.count(str(torn)) == 1 and "it is skipped" in result.err
     assert run["skipped"] == 1 and run["validation"]["samples"] == 22 and run["validation"]["accuracy"] > 0.9

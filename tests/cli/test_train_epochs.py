@@ -3,6 +3,8 @@
 
 import numpy as np
 import onnx
+from conftest import save
+from onnx import helper
 from test_train import CLASSES, classifier, data, folder, net, rows  # noqa: F401 (fixtures)
 
 
@@ -104,3 +106,28 @@ def test_pictures_that_are_not_understood(ran, tmp_path):
     onnx.save(net, tmp_path / "net.onnx")
     np.save(tmp_path / "x.npy", np.zeros((1, 1, 4, 4), "float32"))
     assert "is not understood: --size huge" in ran("run", tmp_path / "net.onnx", "-i", tmp_path / "x.npy").err
+
+
+def test_folded_normalisations(ran, data, tmp_path):  # noqa: F811
+    """Eight convolutions with biases are noticed, unless one has none or a normalisation is there."""
+    random = np.random.default_rng(1)
+
+    def err(convolutions, biases, normalised):
+        nodes, arrays, before = [], {}, "x"
+        for i in range(convolutions):
+            arrays[f"w{i}"], arrays[f"b{i}"] = random.standard_normal((1, 1, 1, 1)).astype("float32"), np.zeros(1, "float32")
+            nodes.append(helper.make_node("Conv", [before, f"w{i}"] + [f"b{i}"] * (i < biases), [f"c{i}"]))
+            before = f"c{i}"
+        if normalised:
+            arrays["one"], arrays["zero"] = np.ones(1, "float32"), np.zeros(1, "float32")
+            nodes.append(helper.make_node("BatchNormalization", [before, "one", "zero", "zero", "one"], ["n"]))
+            before = "n"
+        arrays["shape"] = np.array([0, -1])
+        arrays["w"] = random.standard_normal((144, CLASSES)).astype("float32")
+        nodes += [helper.make_node("Reshape", [before, "shape"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["y"])]
+        net = save(tmp_path / "deep.onnx", nodes, [("x", "float32", ["N", 1, 12, 12])], [("y", "float32", ["N", CLASSES])], arrays)
+        return ran("train", net, "--data", data, "--batch", 16, "--lr", 0, "-o", tmp_path / "out.onnx").err
+
+    assert "8 convolutions with biases and no normalisation" in err(8, 8, False)
+    for case in ((7, 7, False), (8, 7, False), (8, 8, True)):
+        assert "no normalisation" not in err(*case)

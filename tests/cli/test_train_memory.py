@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import save
+from conftest import quick_when_sanitized, save
 from onnx import helper
 from test_train import CLASSES, classifier, losses, rows, samples, weights_of
 
@@ -94,6 +94,7 @@ def forecast(ran, *options):
     return result["memory"], result["time"]["median"]
 
 
+@quick_when_sanitized
 @pytest.mark.parametrize("options", [["--batch", 32], ["--batch", 8, "--accumulate", 4, "--optimizer", "adam", "--clip", "1"]])
 def test_recomputed_bits_are_the_same(ran, rynd, deep, data, tmp_path, options):
     """Within any limit, at any number of threads: running statistics, which a step that runs again must not change twice, among them."""
@@ -118,6 +119,7 @@ def test_recomputed_bits_are_the_same(ran, rynd, deep, data, tmp_path, options):
 # --- activations as bfloat16 ---
 
 
+@quick_when_sanitized
 @pytest.mark.parametrize("options", [["--batch", 32], ["--batch", 16, "--accumulate", 2, "--optimizer", "adam"]])
 def test_bf16_storage(ran, rynd, deep, data, tmp_path, options):
     """Less memory; the same loss before the first update and others, but not far away, behind it; the same bits at any number of threads, recomputed or not."""

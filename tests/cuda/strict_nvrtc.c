@@ -54,9 +54,24 @@ HAND_ON(int, nvrtcDestroyProgram, (void **program), (program))
 HAND_ON(int, nvrtcGetProgramLogSize, (void *program, size_t *size), (program, size))
 HAND_ON(int, nvrtcGetProgramLog, (void *program, char *log), (program, log))
 HAND_ON(int, nvrtcGetCUBINSize, (void *program, size_t *size), (program, size))
-HAND_ON(int, nvrtcGetCUBIN, (void *program, char *to), (program, to))
 HAND_ON(int, nvrtcGetPTXSize, (void *program, size_t *size), (program, size))
 HAND_ON(int, nvrtcGetPTX, (void *program, char *to), (program, to))
+
+EXPORT int nvrtcGetCUBIN(void *program, char *to)
+{
+    int (*function)(void *, char *);
+    void *found = symbol("nvrtcGetCUBIN");
+    size_t size = 0;
+    memcpy(&function, &found, sizeof found);
+    const int code = function(program, to);
+    if (code == OK && *strict_nvrtc.cubin && nvrtcGetCUBINSize(program, &size) == OK) {
+        FILE *file = fopen(strict_nvrtc.cubin, "wb");
+        if (!file || fwrite(to, size, 1, file) != 1 || fclose(file) != 0) {
+            return COMPILATION;
+        }
+    }
+    return code;
+}
 
 static int number_before(const char *line, const char *words)
 {

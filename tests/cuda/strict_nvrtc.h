@@ -12,6 +12,7 @@ typedef struct strict_nvrtc_state {
         char name[64];
         int registers, spilled, shared; /* the last two in bytes */
     } entry[STRICT_ENTRIES];
+    char cubin[512]; /* the next machine code goes to this file; "": to none */
 } strict_nvrtc_state;
 
 #endif

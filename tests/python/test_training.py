@@ -249,3 +249,31 @@ def test_parts_that_are_trained(conv_model):
         parameters(train_last=0)
     with pytest.raises(rynd.ArgumentError, match="last 9 layers"):
         parameters(train_last=9)
+
+
+@pytest.mark.parametrize("ignored", [255, -1, 0])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_ignored_positions_count_nowhere(folder, ignored, smoothing):
+    """Loss and gradient of the positions that count, as numpy has them; a number of no class is an error unless it is ignored."""
+    random = numpy.random.default_rng(5)
+    w, x = random.standard_normal((4, 3, 1, 1), dtype=numpy.float32), random.standard_normal((2, 3, 5, 6), dtype=numpy.float32)
+    model = save(folder / "masks.onnx", [helper.make_node("Conv", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, ["n", 3, 5, 6])],
+                 [("y", TensorProto.FLOAT, ["n", 4, 5, 6])], [("w", w)])
+    target = random.integers(0, 4, (2, 5, 6))
+    target[random.random(target.shape) < 0.3] = ignored
+    counted = target != ignored
+    trainer = rynd.Trainer(model, batch=2, ignore_label=ignored, label_smoothing=smoothing, keep_gradients=True)
+    y = numpy.einsum("ki,nihw->nkhw", w[:, :, 0, 0].astype(float), x)
+    logs = y - numpy.log(numpy.exp(y).sum(1, keepdims=True))
+    shares = (numpy.arange(4)[:, None, None] == target[:, None]) * (1 - smoothing) + smoothing / 4
+    loss = -(shares * logs).sum(1)[counted].sum() / counted.sum()
+    gradient = numpy.einsum("nkhw,nihw->ki", (numpy.exp(logs) - shares) * counted[:, None], x) / counted.sum()
+    assert trainer.evaluate(x, target) == pytest.approx(loss, rel=1e-5)
+    assert trainer.step(x, target, 0.0) == pytest.approx(loss, rel=1e-5)
+    numpy.testing.assert_allclose(numpy.array(trainer.gradient("w"))[:, :, 0, 0], gradient, rtol=1e-4, atol=1e-6)
+    assert trainer.step(x, numpy.full_like(target, ignored), 1.0) == 0 and not numpy.array(trainer.gradient("w")).any()
+    if ignored:
+        with pytest.raises(rynd.ShapeError, match=f"class number {ignored}"):
+            rynd.Trainer(model, batch=2).step(x, target, 0.1)
+    with pytest.raises(rynd.UnsupportedError, match="ignore_label"):
+        rynd.Trainer(model, loss="mse", batch=2, ignore_label=ignored)

@@ -67,6 +67,7 @@ class Trainer(_rynd.Trainer):
     model: a Model, or what rynd.load takes.
     loss: "cross_entropy", "mse", "l1", "charbonnier", "bce"; output: the name of what it is of, the model's first otherwise.
     target: "i64", "i32" (class numbers), "f32"; what is usual for the loss otherwise.
+    ignore_label: a class number whose positions count neither in the loss nor in its mean, as PyTorch's ignore_index; None: all count.
     optimizer: "sgd" (momentum, nesterov, weight_decay), "adam", "adamw" (beta1, beta2, epsilon, weight_decay).
     clip_norm: how long all gradients together may be; 0: as long as they are.
     norm_momentum: the part that a batch's statistics have in the running ones of batch normalisations; 0: what each node of the file says (0.1 by default).
@@ -89,7 +90,7 @@ class Trainer(_rynd.Trainer):
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
                 momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.0, freeze=(), train_only=(), train_last=None,
                  keep_gradients=False, init="model", init_seed=0, dropout="model", dropout_seed=0, accumulate=1, memory_limit=None, storage="f32", batch=None, dims=None, inputs=None, accuracy=None, settings=None,
-                 exchange=None, bucket_bytes=0):
+                 exchange=None, bucket_bytes=0, ignore_label=None):
         if not 0 <= bucket_bytes < 1 << 48:
             raise ArgumentError(f"bucket_bytes is {bucket_bytes}: give a number of bytes, or 0")
         model = model if isinstance(model, Model) else load(model)
@@ -102,7 +103,7 @@ class Trainer(_rynd.Trainer):
                                _number("dropout", dropout, DROPOUTS), dropout_seed, accumulate, _limit(memory_limit),
                                STORAGES[_number("storage", storage, STORAGES)],
                                tuple(float(number) for number in numbers), batch or 0, list((dims or {}).items()), model._descriptions(inputs),
-                               choices, exchange, bucket_bytes)
+                               choices, exchange, bucket_bytes, ignore_label)
         self._model = model
         return self
 

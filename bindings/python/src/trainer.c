@@ -72,23 +72,35 @@ static rynd_status create(trainer_object *self, rynd_trainer_options *options,
     return status;
 }
 
+/* None: no class is ignored. */
+static bool take_ignored(PyObject *ignored, int64_t *label, rynd_trainer_options *options)
+{
+    if (ignored == Py_None) {
+        return true;
+    }
+    *label = PyLong_AsLongLong(ignored);
+    options->ignore_label = label;
+    return !PyErr_Occurred();
+}
+
 static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
-    PyObject *model, *target, *freeze, *train_only, *dims, *inputs, *choices, *exchange;
+    PyObject *model, *target, *freeze, *train_only, *dims, *inputs, *choices, *exchange, *ignored;
+    int64_t ignore_label;
     rynd_trainer_options o = RYND_SIZED(rynd_trainer_options);
     int loss, optimizer, accuracy, init, dropout;
     unsigned long long seed, dropout_seed;
     long long batch, bucket, accumulate, train_last;
     Py_ssize_t memory_limit;
     const char *storage;
-    if (named ||
-        !PyArg_ParseTuple(
-            args, "O!iziOO!O!LippiKiKLns(ddddddddd)LOOOOL:Trainer", py_model_type, &model, &loss,
-            &o.output, &optimizer, &target, &PyList_Type, &freeze, &PyList_Type, &train_only,
-            &train_last, &accuracy, &o.nesterov, &o.keep_gradients, &init, &seed, &dropout,
-            &dropout_seed, &accumulate, &memory_limit, &storage, &o.label_smoothing,
-            &o.charbonnier_epsilon, &o.momentum, &o.weight_decay, &o.beta1, &o.beta2, &o.epsilon,
-            &o.clip_norm, &o.norm_momentum, &batch, &dims, &inputs, &choices, &exchange, &bucket)) {
+    if (named || !PyArg_ParseTuple(
+                     args, "O!iziOO!O!LippiKiKLns(ddddddddd)LOOOOLO:Trainer", py_model_type, &model,
+                     &loss, &o.output, &optimizer, &target, &PyList_Type, &freeze, &PyList_Type,
+                     &train_only, &train_last, &accuracy, &o.nesterov, &o.keep_gradients, &init,
+                     &seed, &dropout, &dropout_seed, &accumulate, &memory_limit, &storage,
+                     &o.label_smoothing, &o.charbonnier_epsilon, &o.momentum, &o.weight_decay,
+                     &o.beta1, &o.beta2, &o.epsilon, &o.clip_norm, &o.norm_momentum, &batch, &dims,
+                     &inputs, &choices, &exchange, &bucket, &ignored)) {
         return NULL;
     }
     trainer_object *self = (trainer_object *)PyType_GenericAlloc(type, 0);
@@ -113,7 +125,7 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     if (py_exchange_take(exchange, &self->exchange) &&
         take_patterns(freeze, &frozen, &o.freeze_count) &&
         take_patterns(train_only, &trained, &o.train_only_count) &&
-        take_target(target, &o.target) &&
+        take_target(target, &o.target) && take_ignored(ignored, &ignore_label, &o) &&
         py_plan_request_take(&request, accuracy, batch, dims, inputs, choices)) {
         o.freeze = frozen;
         o.train_only = trained;

@@ -239,7 +239,7 @@ static void collect(const cli_dataset *set, const cli_augment *augment, unsigned
     cli_failure failure = {0};
     cli_batch batch;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {set, &input, &output, 1, &preprocess, augment, BATCH};
+    const cli_batch_wish wish = {set, &input, &output, 1, &preprocess, augment, BATCH, 0, -1};
     if (!cli_batch_form_of(&wish, &form, &failure)) {
         fail_msg("%s", failure.text);
     }
@@ -270,7 +270,8 @@ static void test_batches(void **state)
     static record plain[BATCHES], other[BATCHES];
     const cli_augment augments[] = {{.pad = -1},
                                     {.pad = -1, .area = 0.3, .flip = true},
-                                    {.pad = 2, .flip = true, .turn = true, .jitter = 0.5}};
+                                    {.pad = 2, .flip = true, .turn = true, .jitter = 0.5},
+                                    {.pad = -1, .changes = 2, .magnitude = 20, .erase = 0.5}};
     make_many("many");
     char path[256];
     snprintf(path, sizeof path, "%s", at("many"));
@@ -336,7 +337,7 @@ static void test_broken(void **state)
     cli_batch_form form;
     cli_failure failure = {0};
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, &nothing, BATCH};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, &nothing, BATCH, 0, -1};
     assert_false(cli_batch_form_of(&wish, &form, &failure));
     assert_non_null(strstr(failure.text, "none of the 10 samples"));
     cli_dataset_close(&set);
@@ -351,7 +352,7 @@ static void read_parts(int64_t batch, int part, int parts, float *blues, int64_t
     cli_failure failure = {0};
     cli_batch taken;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, batch};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, batch, 0, -1};
     assert_true(cli_batch_form_of(&wish, &form, &failure));
     const uint64_t end = cli_loader_batches(&set, batch * parts, true);
     const cli_loader_options options = {.form = &form,
@@ -409,7 +410,7 @@ static void test_whole(void **state)
     cli_failure failure = {0};
     cli_batch batch;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH, 0, -1};
     assert_true(cli_batch_form_of(&wish, &form, &failure));
     assert_int_equal(cli_loader_batches(&set, BATCH, true), 7);
     const cli_loader_options options = {
@@ -440,7 +441,7 @@ static void test_misfits(void **state)
     cli_failure failure = {0};
     cli_batch batch;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH, 0, -1};
     assert_true(cli_batch_form_of(&wish, &form, &failure));
     const cli_loader_options options = {
         .form = &form, .common = &quiet, .end = 1, .threads = 2, .parts = 1};
@@ -455,7 +456,7 @@ static void test_misfits(void **state)
     assert_non_null(strstr(failure.text, "has 20 samples, less than a batch of 21"));
     rynd_value_info flat = input;
     flat.dim[1] = 5;
-    const cli_batch_wish odd = {&set, &flat, &output, 1, &preprocess, NULL, BATCH};
+    const cli_batch_wish odd = {&set, &flat, &output, 1, &preprocess, NULL, BATCH, 0, -1};
     assert_false(cli_batch_form_of(&odd, &form, &failure));
     assert_non_null(strstr(failure.text, "has no dimension of 1 or 3 channels"));
     cli_dataset_close(&set);

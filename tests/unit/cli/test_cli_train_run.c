@@ -119,7 +119,7 @@ static void test_log(void **state)
     cli_train_log log;
     cli_failure failure = {0};
     unlink(path);
-    assert_true(cli_train_log_open(&log, path, false, 0, &failure));
+    assert_true(cli_train_log_open(&log, &(cli_log_places){.path = path}, false, 0, &failure));
     assert_true(cli_train_log_row(&log, "\"row\":\"start\",\"step\":0", &failure));
     write_steps(&log, 0, 4);
     const cli_log_validation validation = {
@@ -137,7 +137,7 @@ static void test_log(void **state)
     /* a killed run wrote half a line; one that goes on from step 3 writes the rest again */
     FILE *file = fopen(path, "ab");
     assert_true(file && fputs("{\"row\":\"step\",\"st", file) >= 0 && fclose(file) == 0);
-    assert_true(cli_train_log_open(&log, path, true, 3, &failure));
+    assert_true(cli_train_log_open(&log, &(cli_log_places){.path = path}, true, 3, &failure));
     assert_int_equal(log.training.count, 3);
     write_steps(&log, 3, 4);
     assert_true(cli_train_log_validation(&log, &validation, &failure));
@@ -145,11 +145,12 @@ static void test_log(void **state)
     assert_int_equal(log.training.count, 6);
     cli_train_log_close(&log);
     assert_string_equal(content(), whole);
-    assert_true(cli_train_log_open(&log, NULL, true, 3, &failure));
+    assert_true(cli_train_log_open(&log, &(cli_log_places){0}, true, 3, &failure));
     write_steps(&log, 0, 4);
     assert_int_equal(log.training.count, 4);
     cli_train_log_close(&log);
-    assert_false(cli_train_log_open(&log, "/nowhere/log", false, 0, &failure));
+    assert_false(
+        cli_train_log_open(&log, &(cli_log_places){.path = "/nowhere/log"}, false, 0, &failure));
     assert_non_null(strstr(failure.text, "cannot write '/nowhere/log'"));
     cli_train_log_close(&log);
 }
@@ -159,7 +160,7 @@ static void test_plot(void **state)
     (void)state;
     cli_train_log log;
     cli_failure failure = {0};
-    assert_true(cli_train_log_open(&log, NULL, false, 0, &failure));
+    assert_true(cli_train_log_open(&log, &(cli_log_places){0}, false, 0, &failure));
     write_steps(&log, 0, 1000);
     assert_true(cli_train_plot(&log, "a & b", "mse", path, &failure));
     assert_non_null(strstr(content(), "a &amp; b"));

@@ -6,7 +6,9 @@
  *   RYND_TEST_NVRTC=12 (or 13)   which NVRTC of build/venv; skipped where it is not installed
  *   RYND_TEST_CAPABILITIES       "70 80 90"; else 80
  *   RYND_TEST_FORMS=all          every form in every layout; else one of each
- *   RYND_TEST_RESOURCES=FILE     writes that file in the place of comparing */
+ *   RYND_TEST_RESOURCES=FILE     writes that file in the place of comparing
+ *   RYND_TEST_CUBINS=DIR         writes machine code of the problems in DIR/problems.txt, for
+ *                                bench/gpu_code, and does nothing else */
 #include "../../cuda/fake_cuda.h"
 #include "../../cuda/strict_nvrtc.h"
 #include "device/cuda/cuda_device.h"
@@ -236,10 +238,77 @@ static void no_more_is_spilled(void **state)
     }
 }
 
+/* Products by tiles: their main loop is what counts. */
+static bool is_tiled(const ry_kernel *kernel)
+{
+    return strstr(kernel->name, "_igemm_gpu") || strstr(kernel->name, "_units_gpu");
+}
+
+/* Compiles a problem by every such kernel in both layouts; a line a file goes into the list. */
+static void keep_machine_code(const char *folder, const char *problem, int capability, FILE *list)
+{
+    static int number;
+    static const struct {
+        case_layout layout;
+        const char *name;
+    } layouts[] = {{CASE_NCHW, "nchw"}, {CASE_NHWC, "nhwc"}};
+    const ry_target target = ry_target_of(device);
+    for (size_t l = 0; l < 2; l++) {
+        kernel_case c;
+        kernel_case_parse(&c, problem);
+        for (size_t k = 0; k < every_kernel_count(); k++) {
+            const ry_kernel *kernel = every_kernel(k);
+            ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+            if (!is_for(kernel) || kernel->op != c.op || !is_tiled(kernel) ||
+                !kernel_case_applicable(&c, kernel, layouts[l].layout)) {
+                continue;
+            }
+            const ry_problem described = kernel_case_problem(&c, layouts[l].layout, in, out);
+            snprintf(strict->cubin, sizeof strict->cubin, "%s/%d.cubin", folder, number);
+            strict->count = 0;
+            compile(problem, kernel, &described, NULL, &target);
+            fprintf(list, "%d\t%d\t%s\t%s\t%s\n", number++, capability, layouts[l].name,
+                    kernel->name, problem);
+        }
+        kernel_case_end(&c);
+    }
+}
+
+static void machine_code_is_kept(void **state)
+{
+    (void)state;
+    const char *folder = getenv("RYND_TEST_CUBINS"), *given = getenv("RYND_TEST_CAPABILITIES");
+    char path[512], line[512];
+    need_nvrtc();
+    snprintf(path, sizeof path, "%s/list.txt", folder);
+    FILE *list = fopen(path, "w");
+    snprintf(path, sizeof path, "%s/problems.txt", folder);
+    FILE *problems = fopen(path, "r");
+    assert_true(list && problems);
+    for (const char *at = given ? given : "80"; *at;) {
+        char *end;
+        const int capability = (int)strtol(at, &end, 10);
+        at = end;
+        open_device(capability);
+        rewind(problems);
+        while (fgets(line, sizeof line, problems)) {
+            line[strcspn(line, "\n")] = 0;
+            keep_machine_code(folder, line, capability, list);
+        }
+        device->table->destroy(device);
+    }
+    fclose(problems);
+    assert_int_equal(fclose(list), 0);
+}
+
 int main(void)
 {
+    const struct CMUnitTest keeping[] = {cmocka_unit_test(machine_code_is_kept)};
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_more_is_spilled),
                                        cmocka_unit_test(every_text_compiles)};
     setenv("RYND_CUDA_OPTIONS", "-Xptxas -v", 1);
+    if (getenv("RYND_TEST_CUBINS")) {
+        return cmocka_run_group_tests(keeping, NULL, NULL);
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
