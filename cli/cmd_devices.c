@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd devices: lists devices, with peaks, caches and bandwidths. */
 #include "calibration_report.h"
+#include "cards.h"
 #include "check_report.h"
 #include "commands.h"
 #include "ending.h"
@@ -18,7 +19,7 @@
 
 typedef struct devices_settings {
     cli_common common;
-    bool measure, calibrate, check;
+    bool measure, calibrate, check, cards;
     double budget;
     const char *export;
 } devices_settings;
@@ -35,6 +36,8 @@ static const cli_option options[] = {
      "most seconds of --calibrate, without measuring rates (default 90)"},
     {"check", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(check),
      "test every kernel of the device on known answers; later plans avoid kernels that fail"},
+    {"cards", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(cards),
+     "list the cards that --machine knows by name, whatever is in this machine"},
     {"export", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(export),
      "write the machine to FILE, for --machine on another machine"},
     {0},
@@ -326,6 +329,9 @@ static bool show_devices(const devices_settings *settings, cJSON *results, size_
 
 static bool run(void *given, cli_failure *failure)
 {
+    if (((const devices_settings *)given)->cards) {
+        return cli_show_cards(((const devices_settings *)given)->common.json, failure);
+    }
     const devices_settings *settings = given;
     cJSON *results = NULL,
           *document = settings->common.json ? cli_json_begin("devices", &results) : NULL;
@@ -362,7 +368,8 @@ const cli_command cli_command_devices = {
             "wrong or unsteady, and say so. The findings are stored beside the machine's file, for "
             "this driver and this version of rynd.",
     .examples = "rynd devices\n"
-                "rynd devices --measure --export machine.txt",
+                "rynd devices --measure --export machine.txt\n"
+                "rynd predict model.onnx --device cuda --machine h100",
     .options = options,
     .uses = CLI_USE_DEVICE | CLI_USE_THREADS,
     .settings_size = sizeof(devices_settings),

@@ -24,8 +24,9 @@ static const common_option common_options[] = {
     {CLI_TITLE("machine"), 0},
     {{"device", 0, CLI_TEXT, "DEVICE", NULL, 0, 0, OFFSET(device),
       "device to run on: cpu (default), opencl[:N] or cuda[:N]; `rynd devices` lists them"}, CLI_USE_DEVICE},
-    {{"machine", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(machine),
-      "machine file to plan for (default: RYND_MACHINE, or this machine's)"}, CLI_USE_DEVICE},
+    {{"machine", 0, CLI_TEXT, "FILE|CARD", NULL, 0, 0, OFFSET(machine),
+      "machine file to plan for, or a card's name of `rynd devices --cards` (default: RYND_MACHINE, "
+      "or this machine's)"}, CLI_USE_DEVICE},
     {{"wisdom", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(wisdom),
       "file of stored measurements, or off (default: RYND_WISDOM, or rynd/wisdom.db in the user's "
       "cache)"}, CLI_USE_WISDOM},

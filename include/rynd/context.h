@@ -53,7 +53,8 @@ typedef struct rynd_context_options {
     void *parallel_for_user;
     rynd_log_function log; /**< NULL: silent */
     void *log_user;
-    /** Machine file to plan for, also of another machine (<rynd/machine.h>). NULL: RYND_MACHINE,
+    /** Machine file to plan for, also of another machine (<rynd/machine.h>), or the name of a card
+     * (rynd_card_get), where no file has this name. NULL: RYND_MACHINE,
      * the file kept for this machine, or built-in rates. With a file, plans and operators for a
      * missing device can be made and inspected, but not run. */
     const char *machine;

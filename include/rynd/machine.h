@@ -206,6 +206,13 @@ RYND_API rynd_status rynd_machine_save(const rynd_machine *machine, const char *
 /** Reads a machine. Any thread. Fails with IO, FORMAT (naming file and line). */
 RYND_API rynd_status rynd_machine_load(const char *path, rynd_machine *machine);
 
+/** Gives the index-th card whose machine is built in from public figures: its *name, which
+ * rynd_context_options.machine takes ("h100"), the kind of *device that drives it ("cuda",
+ * "opencl"), and its machine. Names live for ever. Any thread. Fails with NOT_FOUND past the last
+ * card. */
+RYND_API rynd_status rynd_card_get(size_t index, const char **name, const char **device,
+                                   rynd_machine *machine);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,6 +2,7 @@
 /* Finds, measures and keeps the machine of a context. */
 #include "api/api_machine.h"
 
+#include "api/api_cards.h"
 #include "api/api_check.h"
 #include "api/api_status.h"
 #include "api/handles.h"
@@ -16,16 +17,40 @@
 #include <stdio.h>
 #include <string.h>
 
-static rynd_status read_given(const char *given, bool beside, ry_machine *machine, ry_error *error)
+/* A file, or a card by its name. */
+static rynd_status read_file_or_card(const char *given, const char *device, ry_machine *machine,
+                                     ry_error *error)
 {
-    RY_TRY(ry_machine_read(given, machine, error));
-    return (machine->group_items > 0) == beside
+    char names[512];
+    const rynd_status status = ry_machine_read(given, machine, error);
+    if (status != RYND_ERROR_NOT_FOUND || ry_api_card(given, machine)) {
+        return status == RYND_ERROR_NOT_FOUND ? RYND_OK : status;
+    }
+    ry_api_card_names(device, names, sizeof names);
+    return *names ? ry_fail(error, RYND_ERROR_NOT_FOUND,
+                            "%s: there is no such file, and no card of that name for %s: %s", given,
+                            device, names)
+                  : status;
+}
+
+static rynd_status read_given(const rynd_context *context, const char *given, ry_machine *machine,
+                              ry_error *error)
+{
+    const char *device = context->device->table->name;
+    const bool beside = context->device != context->host;
+    RY_TRY(read_file_or_card(given, device, machine, error));
+    if ((machine->group_items > 0) != beside) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "%s: it is of %s (%s, %s), and the device is %s: name another with "
+                       "--device, or another file",
+                       given, beside ? "a CPU" : "a GPU", machine->name, machine->isa,
+                       beside ? "not one" : "a CPU");
+    }
+    return !beside || strcmp(machine->isa, device) == 0
                ? RYND_OK
                : ry_fail(error, RYND_ERROR_ARGUMENT,
-                         "%s: it is of %s (%s, %s), and the device is %s: name another with "
-                         "--device, or another file",
-                         given, beside ? "a CPU" : "a GPU", machine->name, machine->isa,
-                         beside ? "not one" : "a CPU");
+                         "%s: it is of %s (%s), and the device is of %s: give --device %s", given,
+                         machine->isa, machine->name, device, machine->isa);
 }
 
 /* Loads a machine file. The caller's file may describe any machine; the kept file and
@@ -34,7 +59,7 @@ static rynd_status load_given(rynd_context *context, const char *given, const ry
                               ry_error *error)
 {
     ry_isa isa;
-    RY_TRY(read_given(given, false, &context->machine, error));
+    RY_TRY(read_given(context, given, &context->machine, error));
     ry_isa_parse(context->machine.isa, &isa);
     context->device->planned_isa = (unsigned)isa;
     context->machine.origin =
@@ -83,7 +108,7 @@ static rynd_status load_device(rynd_context *context, const ry_machine *cpu, con
     context->device->machine = &context->machine;
     if (given) {
         snprintf(context->machine_path, sizeof context->machine_path, "%s", given);
-        return read_given(given, true, &context->machine, error);
+        return read_given(context, given, &context->machine, error);
     }
     ry_machine here;
     RY_TRY(ry_api_driver_machine(context, &here, error));

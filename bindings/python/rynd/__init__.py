@@ -12,7 +12,7 @@ from . import errors  # the extension looks for it
 from . import _rynd
 from . import random, tasks, wisdom
 from .array import Array
-from .context import Competition, calibrate_device, check_device, device_info, devices
+from .context import Competition, calibrate_device, cards, check_device, device_info, devices
 from .candidates import Candidate, Candidates, Prediction
 from .errors import (ArgumentError, ArgumentTypeError, BusyError, CancelledError, DeviceError, Error, FileError, FormatError, MissingFileError,
                      NotFoundError, OutOfMemoryError, ShapeError, UnsupportedError)
@@ -37,6 +37,6 @@ __all__ = [
     "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Weights", "Node", "Quantization", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
     "conv1d", "conv2d", "conv3d", "from_torch", "quantize", "Quantizer", "QuantizedLayer", "QuantizedInfo", "place", "Placement", "PlacedPart", "Part", "Gradient", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "tasks", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
     "Stream", "Event", "Buffer", "View", "OpCache", "op_cache", "limit_op_cache", "DeviceMemory", "device_memory", "trim_memory",
-    "Competition", "check_device", "calibrate_device", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
+    "Competition", "cards", "check_device", "calibrate_device", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

@@ -60,6 +60,12 @@ def devices():
     return _rynd.devices()
 
 
+def cards():
+    """The cards whose machines are built in, as tuples: ("h100", "cuda", "NVIDIA H100 SXM5"). `machine=` takes the first, for plans and
+    predictions, with the second as `device=`; the card need not be here."""
+    return _rynd.cards()
+
+
 def device_info(device=None, threads=None):
     """Describes a device as a dict: device, name, isa, threads, cores, machine (of its measured rates, or None),
     fingerprint (as records of wisdom name the machine), wisdom (their file, or None), frozen."""

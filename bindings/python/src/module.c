@@ -77,6 +77,23 @@ static PyObject *devices(PyObject *module, PyObject *unused)
     return names;
 }
 
+static PyObject *cards(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    const char *name, *device;
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    PyObject *all = PyList_New(0);
+    for (size_t i = 0; all && rynd_card_get(i, &name, &device, &machine) == RYND_OK; i++) {
+        PyObject *card = Py_BuildValue("(sss)", name, device, machine.name);
+        if (!card || PyList_Append(all, card) != 0) {
+            Py_CLEAR(all);
+        }
+        Py_XDECREF(card);
+    }
+    return all;
+}
+
 static PyObject *competition_begin(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -104,6 +121,7 @@ static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "The library's version."},
     {"library", library, METH_NOARGS, "The path of the library's file."},
     {"devices", devices, METH_NOARGS, "The names of all devices."},
+    {"cards", cards, METH_NOARGS, "Cards with built-in machines."},
     {"competition_begin", competition_begin, METH_NOARGS, "(all, others): processor seconds."},
     {"competition_since", competition_since, METH_VARARGS, "(all, others): others' share since."},
     {"mpi_ranks", py_mpi_ranks, METH_NOARGS, "Processes that mpirun started."},

@@ -35,4 +35,8 @@ rynd_status ry_cuda_device_describe(unsigned index, ry_cuda_info *info, ry_error
 /* What a device offers, by its capability, clocks and sizes; as a measurement would say it. */
 rynd_status ry_cuda_machine(unsigned index, rynd_machine *machine, ry_error *error);
 
+/* The machines of cards that need not be here (cuda_cards.inc): "h100"; NULL: there are fewer. */
+const char *ry_cuda_card_name(size_t index);
+void ry_cuda_card(size_t index, rynd_machine *machine);
+
 #endif

@@ -74,24 +74,63 @@ static void set_levels(const ry_cuda_info *info, double clock, rynd_machine *mac
         0, count, {count > 10 ? dram / 10 : dram / count, dram}, {LATENCY, LATENCY}};
 }
 
-rynd_status ry_cuda_machine(unsigned index, rynd_machine *machine, ry_error *error)
+static void describe(const ry_cuda_info *info, rynd_machine *machine)
 {
-    ry_cuda_info info;
-    RY_TRY(ry_cuda_device_describe(index, &info, error));
-    const double clock = info.clock ? info.clock * 1e3 : 1.5e9;
-    const unsigned count = info.units ? info.units : 1;
+    const double clock = info->clock ? info->clock * 1e3 : 1.5e9;
+    const unsigned count = info->units ? info->units : 1;
     /* a product and a sum; what nothing else multiplies is converted to floats */
-    const double products = matrix_products_of(info.capability);
-    const rynd_rate f32 = of_units(2 * lanes_of(info.capability) * clock, count);
+    const double products = matrix_products_of(info->capability);
+    const rynd_rate f32 = of_units(2 * lanes_of(info->capability) * clock, count);
     *machine = RYND_SIZED(
         rynd_machine, .origin = RYND_MACHINE_BUILT_IN, .isa = "cuda", .vendor = "NVIDIA",
         .cores = count, .vector_bytes = 128, .vector_registers = 64, .line_bytes = 128, .f32 = f32,
         .bf16 = products > 0 ? of_units(2 * products * clock, count) : f32, .int8 = f32,
-        .task_seconds = TASK, .region_seconds = REGION, .group_items = info.group, .step_items = 32,
-        .unit_groups = GROUPS, .local_bytes = info.group_memory, .fp16 = 1, .fp64 = 1,
-        .subgroups = 1, .matrix_units = products > 0);
-    snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info.capability);
-    snprintf(machine->name, sizeof machine->name, "%s", info.name);
-    set_levels(&info, clock, machine);
+        .task_seconds = TASK, .region_seconds = REGION, .group_items = info->group,
+        .step_items = 32, .unit_groups = GROUPS, .local_bytes = info->group_memory, .fp16 = 1,
+        .fp64 = 1, .subgroups = 1, .matrix_units = products > 0);
+    snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info->capability);
+    snprintf(machine->name, sizeof machine->name, "%s", info->name);
+    set_levels(info, clock, machine);
+}
+
+rynd_status ry_cuda_machine(unsigned index, rynd_machine *machine, ry_error *error)
+{
+    ry_cuda_info info;
+    RY_TRY(ry_cuda_device_describe(index, &info, error));
+    describe(&info, machine);
     return RYND_OK;
+}
+
+/* Work-items and local memory of a group are the same for all. */
+static const struct {
+    const char *name, *text;
+    int capability;
+    unsigned units, clock, memory_clock, bus; /* clocks in MHz */
+    size_t cache, local;                      /* KiB */
+} cards[] = {
+#define RY_CUDA_CARD(name, text, capability, units, clock, memory, bus, cache, local) \
+    {name, text, capability, units, clock, memory, bus, cache, local},
+#include "device/cuda/cuda_cards.inc"
+#undef RY_CUDA_CARD
+};
+
+const char *ry_cuda_card_name(size_t index)
+{
+    return index < sizeof cards / sizeof *cards ? cards[index].name : NULL;
+}
+
+void ry_cuda_card(size_t index, rynd_machine *machine)
+{
+    ry_cuda_info info = {.capability = cards[index].capability,
+                         .units = cards[index].units,
+                         .clock = cards[index].clock * 1000,
+                         .memory_clock = cards[index].memory_clock * 1000,
+                         .bus = cards[index].bus,
+                         .cache = cards[index].cache << 10,
+                         .local_memory = cards[index].local << 10,
+                         .group_memory = 48 << 10,
+                         .registers = 65536,
+                         .group = 1024};
+    snprintf(info.name, sizeof info.name, "%s", cards[index].text);
+    describe(&info, machine);
 }

@@ -43,4 +43,9 @@ rynd_status ry_opencl_device_describe(unsigned index, ry_opencl_info *info, ry_e
 /* Guesses a device's machine data from its properties, in the form of a measurement. */
 rynd_status ry_opencl_machine(unsigned index, rynd_machine *machine, ry_error *error);
 
+/* The machines of cards that need not be here (opencl_cards.inc): "arc-a770"; NULL: there are
+ * fewer. */
+const char *ry_opencl_card_name(size_t index);
+void ry_opencl_card(size_t index, rynd_machine *machine);
+
 #endif

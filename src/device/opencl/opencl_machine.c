@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define REACHED 0.85 /* share of a card's memory rate that copying kernels reach */
+
 typedef struct guess {
     double lanes;               /* floats that a unit multiplies and adds a cycle */
     double dram, shared_dram;   /* bytes a second; where the memory is the host's */
@@ -55,25 +57,70 @@ static const char *architecture(const ry_opencl_info *info)
                                                                         : "unknown";
 }
 
+static void describe(const ry_opencl_info *info, const guess *g, rynd_machine *machine)
+{
+    const double clock = info->clock ? info->clock * 1e6 : g->clock;
+    const unsigned units = info->units ? info->units : 1;
+    /* a product and a sum; of bf16 and int8 no more than of floats: the kernels convert them */
+    const rynd_rate f32 = of_units(2 * g->lanes * clock, units);
+    *machine =
+        RYND_SIZED(rynd_machine, .origin = RYND_MACHINE_BUILT_IN, .isa = "opencl", .cores = units,
+                   .vector_bytes = g->vector, .vector_registers = g->registers,
+                   .line_bytes = info->cache_line ? info->cache_line : 64, .f32 = f32, .bf16 = f32,
+                   .int8 = f32, .task_seconds = g->task, .region_seconds = g->region,
+                   .group_items = (unsigned)info->group, .step_items = g->step,
+                   .unit_groups = g->groups, .local_bytes = info->local_memory, .fp16 = info->fp16,
+                   .fp64 = info->fp64, .subgroups = info->subgroups);
+    snprintf(machine->vendor, sizeof machine->vendor, "%.15s", info->vendor);
+    snprintf(machine->architecture, sizeof machine->architecture, "%s", architecture(info));
+    snprintf(machine->name, sizeof machine->name, "%s", info->name);
+    set_levels(info, g, clock, machine);
+}
+
 rynd_status ry_opencl_machine(unsigned index, rynd_machine *machine, ry_error *error)
 {
     ry_opencl_info info;
     RY_TRY(ry_opencl_device_describe(index, &info, error));
-    const guess *g = &guesses[info.type];
-    const double clock = info.clock ? info.clock * 1e6 : g->clock;
-    const unsigned units = info.units ? info.units : 1;
-    /* a product and a sum; of bf16 and int8 no more than of floats: the kernels convert them */
-    const rynd_rate f32 = of_units(2 * g->lanes * clock, units);
-    *machine = RYND_SIZED(
-        rynd_machine, .origin = RYND_MACHINE_BUILT_IN, .isa = "opencl", .cores = units,
-        .vector_bytes = g->vector, .vector_registers = g->registers,
-        .line_bytes = info.cache_line ? info.cache_line : 64, .f32 = f32, .bf16 = f32, .int8 = f32,
-        .task_seconds = g->task, .region_seconds = g->region, .group_items = (unsigned)info.group,
-        .step_items = g->step, .unit_groups = g->groups, .local_bytes = info.local_memory,
-        .fp16 = info.fp16, .fp64 = info.fp64, .subgroups = info.subgroups);
-    snprintf(machine->vendor, sizeof machine->vendor, "%.15s", info.vendor);
-    snprintf(machine->architecture, sizeof machine->architecture, "%s", architecture(&info));
-    snprintf(machine->name, sizeof machine->name, "%s", info.name);
-    set_levels(&info, g, clock, machine);
+    describe(&info, &guesses[info.type], machine);
     return RYND_OK;
+}
+
+static const struct {
+    const char *name, *vendor, *text;
+    unsigned units, clock; /* MHz */
+    double lanes, dram;    /* GB a second */
+    size_t cache, local;   /* KiB */
+    unsigned group, step;
+    bool fp64;
+} cards[] = {
+#define RY_OPENCL_CARD(name, vendor, text, units, clock, lanes, dram, cache, local, group, step, \
+                       fp64)                                                                     \
+    {name, vendor, text, units, clock, lanes, dram, cache, local, group, step, fp64},
+#include "device/opencl/opencl_cards.inc"
+#undef RY_OPENCL_CARD
+};
+
+const char *ry_opencl_card_name(size_t index)
+{
+    return index < sizeof cards / sizeof *cards ? cards[index].name : NULL;
+}
+
+void ry_opencl_card(size_t index, rynd_machine *machine)
+{
+    guess g = guesses[RY_OPENCL_GPU];
+    ry_opencl_info info = {.type = RY_OPENCL_GPU,
+                           .units = cards[index].units,
+                           .clock = cards[index].clock,
+                           .local_memory = cards[index].local << 10,
+                           .cache = cards[index].cache << 10,
+                           .group = cards[index].group,
+                           .fp16 = true,
+                           .fp64 = cards[index].fp64,
+                           .subgroups = true};
+    g.lanes = cards[index].lanes;
+    g.dram = cards[index].dram * 1e9 * REACHED;
+    g.step = cards[index].step;
+    snprintf(info.name, sizeof info.name, "%s", cards[index].text);
+    snprintf(info.vendor, sizeof info.vendor, "%s", cards[index].vendor);
+    describe(&info, &g, machine);
 }

@@ -131,6 +131,10 @@ static void machines(void **state)
     REFUSES(rynd_machine_save, path, &machine, NULL);
     REFUSES(rynd_machine_load, path, NULL, &machine);
     REFUSES(rynd_machine_load, machine, "/nowhere/machine.txt", NULL);
+    const char *name, *device;
+    REFUSES(rynd_card_get, name, 0, NULL, &device, &machine);
+    REFUSES(rynd_card_get, device, 0, &name, NULL, &machine);
+    REFUSES(rynd_card_get, machine, 0, &name, &device, NULL);
 }
 
 static void calibrations(void **state)
