@@ -24,9 +24,6 @@ static bool open(cli_task *task, cli_failure *failure)
     if (task->output_count < 1) {
         return cli_fail(failure, "the model has no output");
     }
-    if (!task->settings->output) {
-        return cli_fail_usage(failure, "--task image needs --output FILE|DIR");
-    }
     if (task->settings->tile >= 0 && p->size.width) {
         return cli_fail_usage(failure, "--tile and --size exclude each other");
     }

@@ -169,3 +169,18 @@ bool cli_task_colours(const cli_task *task, cli_task_picture *picture, cli_failu
     *image = colours;
     return true;
 }
+
+bool cli_task_place(cli_task *task, cli_task_picture *picture, int64_t index, cli_failure *failure)
+{
+    picture->index = index;
+    if (!cli_task_colours(task, picture, failure)) {
+        return false;
+    }
+    const rynd_tensor photo = cli_image_view(&picture->image);
+    if (rynd_picture_prepare(task->setup.context, &photo, &task->preparation, &task->tensor.view,
+                             index, &picture->frame) != RYND_OK) {
+        cli_fail_library(failure);
+        return cli_fail_prefix(failure, "'%s': ", picture->file);
+    }
+    return true;
+}
