@@ -31,6 +31,19 @@ char *cli_path_join(const char *folder, const char *name)
     return path;
 }
 
+bool cli_names_join(const char *folder, char **names, size_t count, cli_failure *failure)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *path = cli_path_join(folder, names[i]);
+        if (!path) {
+            return cli_fail_memory(failure);
+        }
+        free(names[i]);
+        names[i] = path;
+    }
+    return true;
+}
+
 bool cli_is_picture_file(const char *path, const char *name)
 {
     struct stat about;

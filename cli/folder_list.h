@@ -16,6 +16,8 @@ void cli_names_free(char **names, size_t count);
 /* A regular file with a picture's extension; a folder. */
 bool cli_is_picture_file(const char *path, const char *name);
 bool cli_is_inner_folder(const char *path, const char *name);
+/* Turns each name into the path "folder/name". */
+bool cli_names_join(const char *folder, char **names, size_t count, cli_failure *failure);
 /* "folder/name"; free() it. NULL: out of memory. */
 char *cli_path_join(const char *folder, const char *name);
 

@@ -39,6 +39,9 @@ bool cli_image_begin(cli_image *image, int64_t height, int64_t width, int channe
  * transparency is dropped. */
 bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
                   cli_image *image, cli_failure *failure);
+/* A map of classes: pixels are the numbers of a grey PNG of 1 to 16 bits, or indices of a palette. */
+bool cli_png_read_classes(const cli_bytes *bytes, const char *name, cli_image *image,
+                          cli_failure *failure);
 /* 8 bits; pixels are rounded and clamped to 0..255, NaN becomes 0. The caller frees bytes->data. */
 bool cli_png_write(const cli_image *image, cli_bytes *bytes, cli_failure *failure);
 /* Grey and colour JPEG. A damaged or truncated one is refused. */

@@ -21,6 +21,7 @@ typedef struct work {
     png_bytep *rows;
     unsigned char *out;
     size_t out_size, out_room;
+    bool classes; /* numbers as the file has them */
     char message[256];
 } work;
 
@@ -69,16 +70,18 @@ static void flush_nothing(png_structp png)
     (void)png;
 }
 
-/* Palettes to colours, 1, 2 and 4 bits to 8, and no alpha: what remains is 1 or 3 channels of 8 or
- * 16 bits. */
+/* Palettes to colours (but for classes), 1, 2 and 4 bits to 8, and no alpha: what remains is 1 or 3
+ * channels of 8 or 16 bits. */
 static void set_transforms(work *w, bool *had_alpha)
 {
     int type = png_get_color_type(w->png, w->info);
     *had_alpha = (type & PNG_COLOR_MASK_ALPHA) || png_get_valid(w->png, w->info, PNG_INFO_tRNS);
-    if (type == PNG_COLOR_TYPE_PALETTE) {
+    if (w->classes) {
+        png_set_packing(w->png); /* a byte each */
+    } else if (type == PNG_COLOR_TYPE_PALETTE) {
         png_set_palette_to_rgb(w->png);
     }
-    if (type == PNG_COLOR_TYPE_GRAY && png_get_bit_depth(w->png, w->info) < 8) {
+    if (!w->classes && type == PNG_COLOR_TYPE_GRAY && png_get_bit_depth(w->png, w->info) < 8) {
         png_set_expand_gray_1_2_4_to_8(w->png);
     }
     if (*had_alpha) {
@@ -105,6 +108,7 @@ static bool decode(work *w, size_t file_size, const char *name, const cli_image_
     bool had_alpha;
     int bits = image->bits;
     set_transforms(w, &had_alpha);
+    const float scale = bits == 16 && !w->classes ? 257 : 1;
     size_t stride = png_get_rowbytes(w->png, w->info);
     int channels = png_get_channels(w->png, w->info);
     if (!cli_image_begin(image, (int64_t)height, (int64_t)width, channels, check, name, failure)) {
@@ -128,16 +132,16 @@ static bool decode(work *w, size_t file_size, const char *name, const cli_image_
         const unsigned char *row = w->rows[y];
         for (size_t x = 0; x < count; x++) {
             image->pixels[y * count + x] =
-                bits == 16 ? (float)(row[2 * x] << 8 | row[2 * x + 1]) / 257.0f : (float)row[x];
+                bits == 16 ? (float)(row[2 * x] << 8 | row[2 * x + 1]) / scale : (float)row[x];
         }
     }
     return true;
 }
 
-bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
-                  cli_image *image, cli_failure *failure)
+static bool read_png(const cli_bytes *bytes, const char *name, bool classes,
+                     const cli_image_check *check, cli_image *image, cli_failure *failure)
 {
-    work w = {.in = bytes->data, .in_left = bytes->size};
+    work w = {.in = bytes->data, .in_left = bytes->size, .classes = classes};
     *image = (cli_image){0};
     w.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &w, on_error, on_warning);
     w.info = w.png ? png_create_info_struct(w.png) : NULL;
@@ -159,6 +163,28 @@ bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_chec
         cli_image_free(image);
     }
     return done;
+}
+
+bool cli_png_read(const cli_bytes *bytes, const char *name, const cli_image_check *check,
+                  cli_image *image, cli_failure *failure)
+{
+    return read_png(bytes, name, false, check, image, failure);
+}
+
+bool cli_png_read_classes(const cli_bytes *bytes, const char *name, cli_image *image,
+                          cli_failure *failure)
+{
+    if (!read_png(bytes, name, true, NULL, image, failure)) {
+        return false;
+    }
+    if (image->channels == 1) {
+        return true;
+    }
+    cli_image_free(image);
+    return cli_fail(failure,
+                    "'%s' is a picture of colours; a map of classes is grey or has a "
+                    "palette",
+                    name);
 }
 
 static void encode(work *w, const cli_image *image)

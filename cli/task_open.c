@@ -34,11 +34,16 @@ static bool open_facts(cli_task *task, cli_failure *failure)
            cli_facts_preprocess(task->setup.model, &settings->common, &task->facts, failure);
 }
 
-bool cli_task_open(cli_task *task, const char *model, cli_failure *failure)
+bool cli_task_load(cli_task *task, const char *model, cli_failure *failure)
 {
     return cli_setup_context(&task->setup, &task->settings->common, failure) &&
            cli_setup_model(&task->setup, model, failure) && open_facts(task, failure) &&
-           cli_task_open_input(task, failure) && open_outputs(task, failure) &&
+           open_outputs(task, failure);
+}
+
+bool cli_task_open(cli_task *task, const char *model, cli_failure *failure)
+{
+    return cli_task_load(task, model, failure) && cli_task_open_input(task, failure) &&
            cli_task_open_preparation(task, failure) && task->kind->open(task, failure);
 }
 

@@ -8,6 +8,8 @@
 /* Loads the model, and settles labels, preparation and outputs. task->kind and task->settings are
  * given. The caller closes, also when this fails. */
 bool cli_task_open(cli_task *task, const char *model, cli_failure *failure);
+/* The same of a model that takes no pictures: labels and outputs. */
+bool cli_task_load(cli_task *task, const char *model, cli_failure *failure);
 void cli_task_close(cli_task *task);
 /* Takes the model's only input, and checks that it takes pictures. */
 bool cli_task_open_input(cli_task *task, cli_failure *failure);
