@@ -3,20 +3,18 @@
 
 import contextlib
 import io
+import os
+import pathlib
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 import rynd
-from rynd import _rynd
-
-CLASSIFY, DETECT, SEGMENT, IMAGE = range(4)
-
-
-def figures(evaluation):
-    return {name: value for name, _, _, value in evaluation.figures()}
+from rynd.tasks import Box, Evaluation, Object
 
 
 def random_boxes(seed, images, classes, most, ties):
@@ -63,58 +61,58 @@ def by_pycocotools(truth, found, classes):
 def test_boxes_beside_pycocotools(case):
     images, classes, most, ties = case
     truth, found = random_boxes(sum(case), images, classes, most, ties)
-    evaluation = _rynd.Evaluation(DETECT, classes, 0)
+    evaluation = Evaluation("detect", classes)
     for boxes, objects in zip(found, truth):
-        evaluation.add_boxes(boxes, objects)
+        evaluation.add([Box(*b[:6], None, []) for b in boxes], [Object(x, y, w, h, label, area, crowd) for x, y, w, h, area, label, crowd in objects])
     expected, precision = by_pycocotools(truth, found, classes)
-    np.testing.assert_allclose(list(figures(evaluation).values()), expected, rtol=0, atol=1e-12)
-    assert 0.01 < figures(evaluation)["map"] < 0.9
-    for label, row in enumerate(evaluation.classes()):
-        for value, part in ((row[5], precision[:, :, label, 0, 2]), (row[6], precision[0, :, label, 0, 2])):
+    np.testing.assert_allclose(list(evaluation.figures.values()), expected, rtol=0, atol=1e-12)
+    assert 0.01 < evaluation.figures["map"] < 0.9
+    for label, row in enumerate(evaluation.classes):
+        for value, part in ((row.ap, precision[:, :, label, 0, 2]), (row.ap50, precision[0, :, label, 0, 2])):
             np.testing.assert_allclose(value, part.mean() if part.min() > -1 else np.nan, atol=1e-12)
 
 
 def test_no_boxes():
-    evaluation = _rynd.Evaluation(DETECT, 2, 0)
-    evaluation.add_boxes([], [(0, 0, 9, 9, -1, 1, False)])
-    assert figures(evaluation)["map"] == 0 and np.isnan(figures(evaluation)["map_large"])
+    evaluation = Evaluation("detect", 2)
+    evaluation.add([], [Object(0, 0, 9, 9, 1)])
+    assert evaluation.figures["map"] == 0 and np.isnan(evaluation.figures["map_large"])
 
 
 def test_labels():
     rng = np.random.default_rng(0)
-    evaluation = _rynd.Evaluation(CLASSIFY, 12, 0)
+    evaluation = Evaluation("classify", 12)
     truth = rng.integers(0, 10, 300)
     orders = [list(map(int, rng.permutation(12))) if rng.random() < 0.5 else [int(t), *(int(i) for i in range(12) if i != t)] for t in truth]
     for order, label in zip(orders, truth):
-        evaluation.add_label(order, int(label))
+        evaluation.add(order, int(label))
     found = np.array([order[0] for order in orders])
     matrix = np.zeros((12, 12), "int64")
     np.add.at(matrix, (truth, found), 1)
-    np.testing.assert_array_equal(np.frombuffer(evaluation.confusion(), "int64").reshape(12, 12), matrix)
+    np.testing.assert_array_equal(evaluation.confusion, matrix)
     right, true, given = np.diag(matrix), matrix.sum(1), matrix.sum(0)
     expected = {"top1": (found == truth).mean(), "top5": np.mean([label in order[:5] for order, label in zip(orders, truth)]),
                 "recall": (right[true > 0] / true[true > 0]).mean(),
                 "precision": np.mean([r / g if g else 0 for r, g, t in zip(right, given, true) if g or t])}
-    assert figures(evaluation) == pytest.approx(expected, abs=1e-12)
+    assert evaluation.figures == pytest.approx(expected, abs=1e-12)
     with pytest.raises(rynd.ArgumentError, match="label 12 is outside the 12 classes"):
-        evaluation.add_label([0], 12)
+        evaluation.add([0], 12)
 
 
 def test_maps():
     rng = np.random.default_rng(1)
-    evaluation = _rynd.Evaluation(SEGMENT, 6, 0)
+    evaluation = Evaluation("segment", 6)
     matrix = np.zeros((6, 6), "int64")
     for shape in ((5, 7), (16, 3)):
         truth = rng.choice([0, 1, 2, 4, 255], shape).astype("uint8")
         found = np.where(rng.random(shape) < 0.6, truth % 250, 3).astype("int64")
-        evaluation.add_map(found, truth, 255)
+        evaluation.add(found, truth, 255)
         np.add.at(matrix, (truth[truth != 255], found[truth != 255]), 1)
     union = matrix.sum(0) + matrix.sum(1) - np.diag(matrix)
     iou = np.diag(matrix)[union > 0] / union[union > 0]
     true = matrix.sum(1)
     expected = {"mean_iou": iou.mean(), "pixel_accuracy": np.diag(matrix).sum() / matrix.sum(), "recall": (np.diag(matrix)[true > 0] / true[true > 0]).mean()}
-    assert figures(evaluation) == pytest.approx(expected, abs=1e-12)
-    assert np.isnan(evaluation.classes()[5][4]) and evaluation.classes()[3][4] == 0
+    assert evaluation.figures == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(evaluation.classes[5].iou) and evaluation.classes[3].iou == 0
 
 
 def gaussian_means(picture):
@@ -127,16 +125,52 @@ def gaussian_means(picture):
 def test_pictures():
     """As skimage.metrics.structural_similarity(gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255) and its peak_signal_noise_ratio."""
     rng = np.random.default_rng(2)
-    evaluation = _rynd.Evaluation(IMAGE, 0, 0)
+    evaluation = Evaluation("image")
     psnr, ssim = [], []
     for shape in ((11, 11, 1), (20, 33, 3)):
         a = rng.integers(0, 256, shape).astype("uint8")
         b = np.clip(a + rng.normal(0, 12, shape), 0, 255).astype("uint8")
-        evaluation.add_picture(b, a)
+        evaluation.add(b, a)
         x, y = a.astype(float), b.astype(float)
         mx, my = gaussian_means(x), gaussian_means(y)
         vx, vy, both = gaussian_means(x * x) - mx * mx, gaussian_means(y * y) - my * my, gaussian_means(x * y) - mx * my
         c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
         ssim.append(((2 * mx * my + c1) * (2 * both + c2) / ((mx**2 + my**2 + c1) * (vx + vy + c2))).mean())
         psnr.append(10 * np.log10(255**2 / ((x - y) ** 2).mean()))
-    assert figures(evaluation) == pytest.approx({"psnr": np.mean(psnr), "ssim": np.mean(ssim)}, abs=1e-9)
+    assert evaluation.figures == pytest.approx({"psnr": np.mean(psnr), "ssim": np.mean(ssim)}, abs=1e-9)
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A model whose scores are its input, and rows of it with their classes. The command is on PATH."""
+    monkeypatch.setenv("PATH", str(pathlib.Path(rynd.__file__).parents[2] / "bin"), prepend=os.pathsep)
+    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 6])] for name in "xy"]
+    onnx.save(helper.make_model(helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", *ends), opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
+              tmp_path / "m.onnx")
+    x, y = np.random.default_rng(3).standard_normal((30, 6)).astype("float32"), np.arange(30) % 6
+    np.savez(tmp_path / "d.npz", x=x, y=y)
+    return tmp_path / "m.onnx", tmp_path / "d.npz", x, y
+
+
+def test_evaluate(small, tmp_path):
+    model, data, x, y = small
+    found = rynd.tasks.evaluate(model, data)
+    evaluation = Evaluation("classify", 6)
+    for row, label in zip(x, y):
+        evaluation.add(list(map(int, np.argsort(-row))), int(label))
+    assert found.figures == pytest.approx(evaluation.figures) and found.pictures == 30 and found.agreement is None
+    assert found.confusion == {(t, f): n for (t, f), n in np.ndenumerate(evaluation.confusion) if n}
+    assert [c[3:6] for c in found.classes] == [pytest.approx(c[3:6]) for c in evaluation.classes]
+    assert "top1" in str(found) and "30 pictures" in repr(found) and "top1=" in repr(evaluation) and "best class" in evaluation.about["top1"]
+    first, second = rynd.tasks.evaluate(rynd.load(model), data, against=model, examples=10, threads=1)
+    assert first.figures == second.figures and second.agreement == 1 and first.pictures == 10
+    first, second = rynd.tasks.evaluate(model, data, against_accuracy="strict", confusion=tmp_path / "c.svg")
+    assert first.figures == second.figures and (tmp_path / "c.svg").read_text().startswith("<")
+    with pytest.raises(rynd.Error, match="no.npz"):
+        rynd.tasks.evaluate(model, tmp_path / "no.npz")
+    with pytest.raises(rynd.ArgumentError, match="--bogus"):
+        rynd.tasks.evaluate(model, data, bogus=1)
+    with pytest.raises(rynd.ArgumentError, match="'guess'"):
+        Evaluation("guess", 6)
+    with pytest.raises(rynd.ArgumentError, match="confusion"):
+        Evaluation("image").confusion
