@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,6 +47,16 @@ static bool number_of(const cJSON *object, const char *key, double *value)
     return cJSON_IsNumber(found);
 }
 
+/* A whole number that a double holds exactly. */
+static bool id_of(const cJSON *object, const char *key, int64_t *id)
+{
+    double value;
+    const bool whole =
+        number_of(object, key, &value) && fabs(value) <= 0x1p53 && value == floor(value);
+    *id = whole ? (int64_t)value : 0;
+    return whole;
+}
+
 static int by_id(const void *a, const void *b)
 {
     const item *x = a, *y = b;
@@ -79,13 +90,13 @@ static bool take_items(const reading *r, const cJSON *document, const char *name
     }
     cJSON_ArrayForEach(each, list)
     {
-        double id;
+        int64_t id;
         const cJSON *text = cJSON_GetObjectItemCaseSensitive(each, key);
-        if (!number_of(each, "id", &id) || !cJSON_IsString(text)) {
-            return cli_fail(failure, "'%s': %s[%zu] has no number \"id\" or no text \"%s\"",
+        if (!id_of(each, "id", &id) || !cJSON_IsString(text)) {
+            return cli_fail(failure, "'%s': %s[%zu] has no whole number \"id\" or no text \"%s\"",
                             r->path, name, to->count, key);
         }
-        to->all[to->count++] = (item){(int64_t)id, text->valuestring};
+        to->all[to->count++] = (item){id, text->valuestring};
     }
     qsort(to->all, to->count, sizeof *to->all, by_id);
     for (size_t i = 1; i < to->count; i++) {
@@ -101,13 +112,12 @@ static bool take_items(const reading *r, const cJSON *document, const char *name
 static bool find_id(const reading *r, const cJSON *each, const char *key, const items *in,
                     size_t *index, cli_failure *failure)
 {
-    double id;
-    if (!number_of(each, key, &id)) {
-        return cli_fail(failure, "'%s': annotations[%zu] has no number \"%s\"", r->path, r->count,
-                        key);
+    item wanted = {.name = NULL};
+    if (!id_of(each, key, &wanted.id)) {
+        return cli_fail(failure, "'%s': annotations[%zu] has no whole number \"%s\"", r->path,
+                        r->count, key);
     }
-    const item wanted = {.id = (int64_t)id},
-               *found = bsearch(&wanted, in->all, in->count, sizeof *in->all, by_id);
+    const item *found = bsearch(&wanted, in->all, in->count, sizeof *in->all, by_id);
     *index = found ? (size_t)(found - in->all) : 0;
     return found ? true
                  : cli_fail(failure,

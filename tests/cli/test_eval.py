@@ -221,6 +221,8 @@ def test_broken_boxes(rynd, tmp_path):
     fails("annotations[0]", "category_id 2", annotations=[{"image_id": 1, "category_id": 2, "bbox": [0, 0, 5, 5]}])
     fails("annotations[0]", '"bbox"', annotations=[{"image_id": 1, "category_id": 1, "bbox": [0, 0, 5]}])
     fails("images[0]", "file_name", images=[{"id": 1}])
+    fails("images[0]", "whole number", images=[{"id": 1e300, "file_name": "a.png"}])
+    fails("annotations[0]", "image_id", annotations=[{"image_id": 0.5, "category_id": 1, "bbox": [0, 0, 5, 5]}])
     fails("the id 1", images=good["images"] * 2)
     fails("b.png", "c.json", "No such file", images=[{"id": 1, "file_name": "b.png"}])
     fails("'unicorn'", "person, bicycle", categories=[{"id": 1, "name": "unicorn"}])
