@@ -279,6 +279,8 @@ def test_against(ran, tmp_path):
 def test_wrong_data(rynd, tmp_path):
     model, data = means(tmp_path / "m.onnx", ["red", "green", "blue"]), colours(tmp_path / "d", many=1)
     rynd("eval", model).failed("--data", code=2)
+    rynd("eval", model, "--data", data, "--crop", "4").failed("--crop", "--fit crop", code=2)
+    rynd("eval", model, "--data", data, "--size", "9x9").failed("--size", "input 'x'", code=2)
     rynd("eval", model, "--data", tmp_path / "no").failed("no'", "cannot be read")
     (tmp_path / "empty").mkdir()
     rynd("eval", model, "--data", tmp_path / "empty").failed("empty", "no folder", "--boxes")
