@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 enum { WINDOW = 11, MEANS = 5 }; /* means of x, y, xx, yy and xy */
 
@@ -29,23 +29,52 @@ static void fill_window(double window[WINDOW])
     }
 }
 
-/* Weighted means along a row: `means` has MEANS numbers for each of the columns. */
-static void filter_row(const ry_tensor *found, const ry_tensor *truth, int64_t y, int64_t c,
-                       const double window[WINDOW], double *means)
+/* A picture's windows: sizes, weights, and room for lines of numbers. Each of MEANS numbers of a line
+ * has its own run of columns, so that loops over columns are vectors. */
+typedef struct windows {
+    int64_t width, columns;                      /* pixels of a row; windows in a row */
+    double weights[WINDOW], *line, *rows, *sums; /* a row; means of WINDOW rows; of a window */
+} windows;
+
+static bool make_windows(const rynd_evaluation *e, int64_t width, windows *w)
 {
-    const int64_t columns = found->dim[1] - WINDOW + 1;
-    for (int64_t x = 0; x < columns; x++) {
-        double *to = means + x * MEANS;
+    w->width = width;
+    w->columns = width - WINDOW + 1;
+    w->line =
+        ry_allocate_array(&e->allocator, (size_t)width * MEANS * (WINDOW + 2), sizeof(double));
+    if (!w->line) {
+        return false;
+    }
+    w->rows = w->line + width * MEANS;
+    w->sums = w->rows + w->columns * MEANS * WINDOW;
+    fill_window(w->weights);
+    return true;
+}
+
+/* to += weight * from */
+static void add_line(double *to, const double *from, double weight, int64_t count)
+{
+    for (int64_t x = 0; x < count; x++) {
+        to[x] += weight * from[x];
+    }
+}
+
+/* Weighted means along row y of both pictures. */
+static void filter_row(const windows *w, const ry_tensor *found, const ry_tensor *truth, int64_t y,
+                       int64_t c)
+{
+    double *means = w->rows + y % WINDOW * w->columns * MEANS, *line = w->line;
+    for (int64_t x = 0; x < w->width; x++) {
+        const double a = pixel(found, y, x, c), b = pixel(truth, y, x, c);
+        const double numbers[MEANS] = {a, b, a * a, b * b, a * b};
         for (int m = 0; m < MEANS; m++) {
-            to[m] = 0;
+            line[m * w->width + x] = numbers[m];
         }
+    }
+    memset(means, 0, (size_t)w->columns * MEANS * sizeof *means);
+    for (int m = 0; m < MEANS; m++) {
         for (int i = 0; i < WINDOW; i++) {
-            const double a = pixel(found, y, x + i, c), b = pixel(truth, y, x + i, c);
-            to[0] += window[i] * a;
-            to[1] += window[i] * b;
-            to[2] += window[i] * a * a;
-            to[3] += window[i] * b * b;
-            to[4] += window[i] * a * b;
+            add_line(means + m * w->columns, line + m * w->width + i, w->weights[i], w->columns);
         }
     }
 }
@@ -59,19 +88,19 @@ static double similarity_of(const double m[MEANS], double range)
            ((squares + c1) * (m[2] + m[3] - squares + c2));
 }
 
-/* The sum over the windows whose first row is `top`. `rows` holds WINDOW rows of means; row y is at
- * y % WINDOW. */
-static double sum_row(const double *rows, int64_t columns, int64_t top, const double window[WINDOW],
-                      double range)
+/* The sum over the windows whose first row is `top`; row y lies at y % WINDOW. */
+static double sum_row(const windows *w, int64_t top, double range)
 {
+    const int64_t count = w->columns * MEANS;
     double sum = 0;
-    for (int64_t x = 0; x < columns; x++) {
-        double means[MEANS] = {0};
-        for (int i = 0; i < WINDOW; i++) {
-            const double *from = rows + ((top + i) % WINDOW * columns + x) * MEANS;
-            for (int m = 0; m < MEANS; m++) {
-                means[m] += window[i] * from[m];
-            }
+    memset(w->sums, 0, (size_t)count * sizeof *w->sums);
+    for (int i = 0; i < WINDOW; i++) {
+        add_line(w->sums, w->rows + (top + i) % WINDOW * count, w->weights[i], count);
+    }
+    for (int64_t x = 0; x < w->columns; x++) {
+        double means[MEANS];
+        for (int m = 0; m < MEANS; m++) {
+            means[m] = w->sums[m * w->columns + x];
         }
         sum += similarity_of(means, range);
     }
@@ -82,23 +111,22 @@ static double sum_row(const double *rows, int64_t columns, int64_t top, const do
 static rynd_status find_similarity(const rynd_evaluation *e, const ry_tensor *found,
                                    const ry_tensor *truth, double *similarity, ry_error *error)
 {
-    const int64_t height = found->dim[0], columns = found->dim[1] - WINDOW + 1;
-    double window[WINDOW], sum = 0;
-    double *rows = ry_allocate_array(&e->allocator, (size_t)columns * WINDOW * MEANS, sizeof *rows);
-    if (!rows) {
+    const int64_t height = found->dim[0], channels = found->dim[2];
+    windows w;
+    double sum = 0;
+    if (!make_windows(e, found->dim[1], &w)) {
         return ry_fail_memory(error);
     }
-    fill_window(window);
-    for (int64_t c = 0; c < found->dim[2]; c++) {
+    for (int64_t c = 0; c < channels; c++) {
         for (int64_t y = 0; y < height; y++) {
-            filter_row(found, truth, y, c, window, rows + y % WINDOW * columns * MEANS);
+            filter_row(&w, found, truth, y, c);
             if (y >= WINDOW - 1) {
-                sum += sum_row(rows, columns, y - WINDOW + 1, window, e->range);
+                sum += sum_row(&w, y - WINDOW + 1, e->range);
             }
         }
     }
-    ry_release(&e->allocator, rows);
-    *similarity = sum / ((double)columns * (double)(height - WINDOW + 1) * (double)found->dim[2]);
+    ry_release(&e->allocator, w.line);
+    *similarity = sum / ((double)w.columns * (double)(height - WINDOW + 1) * (double)channels);
     return RYND_OK;
 }
 
