@@ -6,6 +6,7 @@
 #include "options.h"
 
 extern const cli_command cli_command_run;
+extern const cli_command cli_command_eval;
 extern const cli_command cli_command_inspect;
 extern const cli_command cli_command_bench;
 extern const cli_command cli_command_profile;

@@ -13,10 +13,10 @@
 #include <string.h>
 
 static const cli_command *const commands[] = {
-    &cli_command_run,     &cli_command_inspect,  &cli_command_bench, &cli_command_profile,
-    &cli_command_plan,    &cli_command_predict,  &cli_command_sweep, &cli_command_tune,
-    &cli_command_train,   &cli_command_quantize, &cli_command_place, &cli_command_wisdom,
-    &cli_command_devices,
+    &cli_command_run,     &cli_command_eval,    &cli_command_inspect,  &cli_command_bench,
+    &cli_command_profile, &cli_command_plan,    &cli_command_predict,  &cli_command_sweep,
+    &cli_command_tune,    &cli_command_train,   &cli_command_quantize, &cli_command_place,
+    &cli_command_wisdom,  &cli_command_devices,
 };
 #define COMMANDS (sizeof commands / sizeof *commands)
 

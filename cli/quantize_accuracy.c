@@ -5,6 +5,7 @@
 #include "element.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Index of the largest element of the first output. */
 static int64_t largest_of(const rynd_tensor *output)
@@ -21,16 +22,30 @@ static int64_t largest_of(const rynd_tensor *output)
     return best;
 }
 
+/* A plan for the shapes of an example: with data it might hold for this content only. */
+static bool make_session(const rynd_model *model, rynd_session **session, rynd_plan **plan,
+                         const cli_common *common, const cli_example *example)
+{
+    const size_t count = rynd_model_input_count(model);
+    rynd_tensor *shapes = calloc(count + 1, sizeof *shapes);
+    for (size_t i = 0; shapes && i < count; i++) {
+        shapes[i] = example->views[i];
+        shapes[i].data = NULL;
+    }
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .inputs = shapes, .dims = common->dims.items,
+                   .dim_count = common->dims.count, .batch = common->batch);
+    const bool made = shapes && rynd_plan_create(model, &options, plan) == RYND_OK &&
+                      rynd_session_create(*plan, session) == RYND_OK;
+    free(shapes);
+    return made;
+}
+
 static bool classify(const rynd_model *model, rynd_session **session, rynd_plan **plan,
                      const cli_quantizing *q, const cli_example *example, int64_t *class)
 {
-    const cli_common *common = &q->settings->common;
     rynd_tensor output;
-    const rynd_plan_options options =
-        RYND_SIZED(rynd_plan_options, .inputs = example->views, .dims = common->dims.items,
-                   .dim_count = common->dims.count, .batch = common->batch);
-    if (!*session && (rynd_plan_create(model, &options, plan) != RYND_OK ||
-                      rynd_session_create(*plan, session) != RYND_OK)) {
+    if (!*session && !make_session(model, session, plan, &q->settings->common, example)) {
         return false;
     }
     for (size_t i = 0; i < rynd_model_input_count(model); i++) {

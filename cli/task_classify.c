@@ -54,16 +54,23 @@ static bool report(const cli_task *task, cli_task_picture *picture, const rynd_c
     return task->file_count > 1 || print_classes(task, classes, count, failure);
 }
 
+bool cli_task_find_classes(const cli_task *task, const cli_task_picture *picture,
+                           rynd_class *classes, size_t *count, cli_failure *failure)
+{
+    if (rynd_classify(task->setup.context, &task->outputs[0], picture->index, classes, count) ==
+        RYND_OK) {
+        return true;
+    }
+    cli_fail_library(failure);
+    return cli_fail_prefix(failure, "output '%s': ", task->names[0]);
+}
+
 static bool finish(cli_task *task, cli_task_picture *picture, cli_failure *failure)
 {
     size_t count = task->settings->top > 0 ? (size_t)task->settings->top : 5;
     rynd_class *classes = malloc(count * sizeof *classes);
-    bool done = classes ? true : cli_fail_memory(failure);
-    if (done && rynd_classify(task->setup.context, &task->outputs[0], picture->index, classes,
-                              &count) != RYND_OK) {
-        cli_fail_library(failure);
-        done = cli_fail_prefix(failure, "output '%s': ", task->names[0]);
-    }
+    bool done = classes ? cli_task_find_classes(task, picture, classes, &count, failure)
+                        : cli_fail_memory(failure);
     cli_progress_end(&task->progress);
     done = done && report(task, picture, classes, count, failure);
     free(classes);

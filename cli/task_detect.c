@@ -104,20 +104,26 @@ static bool draw(cli_task *task, cli_task_picture *picture, const rynd_box *boxe
                : cli_fail_library(failure);
 }
 
-static bool finish(cli_task *task, cli_task_picture *picture, cli_failure *failure)
+bool cli_task_find_boxes(const cli_task *task, const cli_task_picture *picture, rynd_box *boxes,
+                         size_t *count, cli_failure *failure)
 {
-    enum { MOST = 1000 };
-    size_t count = MOST;
-    rynd_box *boxes = malloc(MOST * sizeof *boxes);
     const rynd_detection detection = RYND_SIZED(
         rynd_detection, .head = task->settings->head ? task->head.name : NULL, .names = task->names,
         .outputs = task->outputs, .output_count = task->output_count, .height = task->height,
         .width = task->width, .index = picture->index, .frame = &picture->frame,
         .score = task->settings->score, .overlap = task->settings->overlap);
-    bool done = boxes ? true : cli_fail_memory(failure);
-    if (done && rynd_detect(task->setup.context, &detection, boxes, &count) != RYND_OK) {
-        done = cli_fail_library(failure);
-    }
+    return rynd_detect(task->setup.context, &detection, boxes, count) == RYND_OK
+               ? true
+               : cli_fail_library(failure);
+}
+
+static bool finish(cli_task *task, cli_task_picture *picture, cli_failure *failure)
+{
+    enum { MOST = 1000 };
+    size_t count = MOST;
+    rynd_box *boxes = malloc(MOST * sizeof *boxes);
+    bool done = boxes ? cli_task_find_boxes(task, picture, boxes, &count, failure)
+                      : cli_fail_memory(failure);
     if (done && picture->json) {
         add_json(task, picture->json, boxes, count);
     } else if (done) {

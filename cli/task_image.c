@@ -24,9 +24,6 @@ static bool open(cli_task *task, cli_failure *failure)
     if (task->output_count < 1) {
         return cli_fail(failure, "the model has no output");
     }
-    if (!task->settings->output) {
-        return cli_fail_usage(failure, "--task image needs --output FILE|DIR");
-    }
     if (task->settings->tile >= 0 && p->size.width) {
         return cli_fail_usage(failure, "--tile and --size exclude each other");
     }
@@ -40,9 +37,8 @@ static bool find_geometry(const cli_task *task, geometry *g, cli_picture_layout 
 {
     const rynd_tensor *output = &task->outputs[0];
     if (!cli_picture_layout_of(output->rank, output->dim, 1, at)) {
-        return cli_fail(
-            failure, "output '%s' %s is not a picture of 1 or 3 channels; --task image needs one",
-            task->names[0], cli_shape_of_tensor(output).text);
+        return cli_fail(failure, "output '%s' %s is not a picture of 1 or 3 channels",
+                        task->names[0], cli_shape_of_tensor(output).text);
     }
     *g = (geometry){.input = {task->height, task->width},
                     .output = {output->dim[at->height], output->dim[at->width]},

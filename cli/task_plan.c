@@ -43,9 +43,12 @@ bool cli_task_plan(cli_task *task, int64_t batch, int64_t height, int64_t width,
     if (at->batch >= 0) {
         dim[at->batch] = batch;
     }
-    if (!cli_tensor_make(&task->tensor, task->input.dtype, rank, dim, failure) ||
-        !cli_setup_plan(&task->setup, &task->settings->common, &task->tensor.view, false,
-                        failure)) {
+    if (!cli_tensor_make(&task->tensor, task->input.dtype, rank, dim, failure)) {
+        return false;
+    }
+    rynd_tensor shape = task->tensor.view;
+    shape.data = NULL; /* with data, a plan may hold for this content only */
+    if (!cli_setup_plan(&task->setup, &task->settings->common, &shape, false, failure)) {
         return false;
     }
     task->batch = batch;
@@ -67,6 +70,7 @@ bool cli_task_infer(cli_task *task, cli_failure *failure)
         return cli_fail_library(failure);
     }
     task->seconds = cli_now() - begin;
+    task->all_seconds += task->seconds;
     for (size_t i = 0; i < task->output_count; i++) {
         if (rynd_session_get_output(task->session, i, &task->outputs[i]) != RYND_OK) {
             return cli_fail_library(failure);

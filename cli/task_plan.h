@@ -38,7 +38,7 @@ typedef struct cli_task {
     const char **names; /* names of outputs */
     rynd_tensor *outputs;
     size_t output_count;
-    double seconds; /* the last run */
+    double seconds, all_seconds; /* the last run, all runs */
     /* results */
     cJSON *results;
     char **used; /* names of written files in a folder */

@@ -14,10 +14,11 @@ bool cli_task_open_input(cli_task *task, cli_failure *failure)
     const size_t count = rynd_model_input_count(task->setup.model);
     task->input = RYND_SIZED(rynd_value_info);
     if (count != 1) {
-        return cli_fail(failure,
-                        "--task needs a model with one input, but this one has %zu; run it without "
-                        "--task, with a file for each input",
-                        count);
+        return cli_fail(
+            failure,
+            "pictures need a model with one input, but this one has %zu; give it tensors: a "
+            "file per input without --task, or for eval an .npz",
+            count);
     }
     if (rynd_model_get_input(task->setup.model, 0, &task->input) != RYND_OK) {
         return cli_fail_library(failure);
@@ -35,12 +36,13 @@ bool cli_task_open_input(cli_task *task, cli_failure *failure)
                   width = known ? task->want[task->layout.width] : -1;
     const int64_t asked = size->height ? size->height : size->width;
     if (size->width && ((height >= 0 && height != asked) || (width >= 0 && width != size->width))) {
-        return cli_fail_usage(failure,
-                              "--size: input '%s' is %s, which --task fits pictures to by itself",
-                              task->input.name, cli_shape_of_value(&task->input).text);
+        return cli_fail_usage(
+            failure, "--size: input '%s' is %s, and pictures are fitted to it; leave --size out",
+            task->input.name, cli_shape_of_value(&task->input).text);
     }
     return task->settings->preprocess.crop.width
-               ? cli_fail_usage(failure, "--crop is for runs without --task; give --fit crop")
+               ? cli_fail_usage(failure,
+                                "--crop: pictures are fitted to the input; give --fit crop")
                : true;
 }
 
@@ -167,5 +169,20 @@ bool cli_task_colours(const cli_task *task, cli_task_picture *picture, cli_failu
     }
     cli_image_free(image);
     *image = colours;
+    return true;
+}
+
+bool cli_task_place(cli_task *task, cli_task_picture *picture, int64_t index, cli_failure *failure)
+{
+    picture->index = index;
+    if (!cli_task_colours(task, picture, failure)) {
+        return false;
+    }
+    const rynd_tensor photo = cli_image_view(&picture->image);
+    if (rynd_picture_prepare(task->setup.context, &photo, &task->preparation, &task->tensor.view,
+                             index, &picture->frame) != RYND_OK) {
+        cli_fail_library(failure);
+        return cli_fail_prefix(failure, "'%s': ", picture->file);
+    }
     return true;
 }

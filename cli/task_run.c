@@ -18,36 +18,6 @@
 static const cli_task_kind *const kinds[] = {&cli_task_classify, &cli_task_detect,
                                              &cli_task_segment, &cli_task_image};
 
-static bool open_outputs(cli_task *task, cli_failure *failure)
-{
-    const size_t count = rynd_model_output_count(task->setup.model);
-    task->names = calloc(count + 1, sizeof *task->names);
-    task->outputs = calloc(count + 1, sizeof *task->outputs);
-    if (!task->names || !task->outputs) {
-        return cli_fail_memory(failure);
-    }
-    task->output_count = count;
-    for (size_t i = 0; i < count; i++) {
-        rynd_value_info info = RYND_SIZED(rynd_value_info);
-        if (rynd_model_get_output(task->setup.model, i, &info) != RYND_OK) {
-            return cli_fail_library(failure);
-        }
-        task->names[i] = info.name;
-    }
-    return true;
-}
-
-/* Labels and the preparation of pictures: options, or the model's metadata. */
-static bool open_facts(cli_task *task, cli_failure *failure)
-{
-    const cli_run_settings *settings = task->settings;
-    const bool labels = settings->labels
-                            ? cli_labels_open(&task->labels, settings->labels, failure)
-                            : cli_labels_of_model(&task->labels, task->setup.model, failure);
-    return labels &&
-           cli_facts_preprocess(task->setup.model, &settings->common, &task->facts, failure);
-}
-
 static bool open_task(cli_task *task, cli_failure *failure)
 {
     const cli_run_settings *settings = task->settings;
@@ -62,12 +32,11 @@ static bool open_task(cli_task *task, cli_failure *failure)
                                                    task->kind == &cli_task_segment, failure)) {
         return false;
     }
+    if (!settings->output && task->kind == &cli_task_image) {
+        return cli_fail_usage(failure, "--task image needs --output FILE|DIR");
+    }
     cli_progress_show(&task->progress, "loading the model", 0.01);
-    return cli_setup_context(&task->setup, &settings->common, failure) &&
-           cli_setup_model(&task->setup, settings->common.arguments.items[0], failure) &&
-           open_facts(task, failure) && cli_task_open_input(task, failure) &&
-           open_outputs(task, failure) && cli_task_open_preparation(task, failure) &&
-           task->kind->open(task, failure);
+    return cli_task_open(task, settings->common.arguments.items[0], failure);
 }
 
 /* Prints or keeps what a picture gave. */
@@ -124,25 +93,15 @@ static bool read_next(cli_task *task, size_t *next, cli_task_picture *picture, b
     return true;
 }
 
-/* Fills a place of the batch. */
+/* Fills a place of the batch. Its pictures have one size: the first one's, where the input leaves it
+ * open. */
 static bool prepare_picture(cli_task *task, cli_task_picture *picture, int64_t index,
                             cli_failure *failure)
 {
     int64_t height, width;
-    picture->index = index;
     cli_task_input_size(task, &picture->image, &height, &width);
-    /* pictures of a batch have one size: the first one's, where the input leaves it open */
-    if ((index == 0 && !cli_task_plan(task, cli_task_batch(task), height, width, failure)) ||
-        !cli_task_colours(task, picture, failure)) {
-        return false;
-    }
-    const rynd_tensor photo = cli_image_view(&picture->image);
-    if (rynd_picture_prepare(task->setup.context, &photo, &task->preparation, &task->tensor.view,
-                             index, &picture->frame) != RYND_OK) {
-        cli_fail_library(failure);
-        return cli_fail_prefix(failure, "'%s': ", picture->file);
-    }
-    return true;
+    return (index > 0 || cli_task_plan(task, cli_task_batch(task), height, width, failure)) &&
+           cli_task_place(task, picture, index, failure);
 }
 
 /* Reads and runs up to `batch` pictures; sets their number. */
@@ -188,18 +147,6 @@ static bool run_all(cli_task *task, cli_failure *failure)
     return done;
 }
 
-static void close_task(cli_task *task)
-{
-    rynd_session_destroy(task->session);
-    cli_tensor_free(&task->tensor);
-    free(task->names);
-    free(task->outputs);
-    cli_labels_free(&task->labels);
-    cli_setup_close(&task->setup);
-    cli_names_free(task->files, task->file_count);
-    cli_names_free(task->used, task->used_count);
-}
-
 bool cli_task_run(const cli_run_settings *settings, cli_failure *failure)
 {
     cli_task task = {.settings = settings, .kind = kinds[settings->task - 1]};
@@ -208,7 +155,9 @@ bool cli_task_run(const cli_run_settings *settings, cli_failure *failure)
     const bool done = open_task(&task, failure) && run_all(&task, failure);
     const size_t file_count = task.file_count;
     cli_progress_end(&task.progress);
-    close_task(&task);
+    cli_task_close(&task);
+    cli_names_free(task.files, file_count);
+    cli_names_free(task.used, task.used_count);
     if (done && document && !cli_json_print(document, failure)) {
         return false;
     }

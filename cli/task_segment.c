@@ -120,20 +120,26 @@ static bool write_all(cli_task *task, cli_task_picture *picture, const cli_tenso
                : cli_fail_library(failure);
 }
 
-static bool finish(cli_task *task, cli_task_picture *picture, cli_failure *failure)
+bool cli_task_find_map(const cli_task *task, const cli_task_picture *picture, cli_tensor *map,
+                       cli_failure *failure)
 {
-    const int64_t dim[] = {picture->image.height, picture->image.width};
-    cli_tensor map;
-    if (!cli_tensor_make(&map, RYND_DTYPE_U16, 2, dim, failure)) {
+    const int64_t dim[] = {picture->frame.height, picture->frame.width};
+    if (!cli_tensor_make(map, RYND_DTYPE_U16, 2, dim, failure)) {
         return false;
     }
-    bool done = rynd_segment(task->setup.context, &task->outputs[0], picture->index,
-                             &picture->frame, task->height, task->width, &map.view) == RYND_OK;
-    if (!done) {
-        cli_fail_library(failure);
-        cli_fail_prefix(failure, "output '%s': ", task->names[0]);
+    if (rynd_segment(task->setup.context, &task->outputs[0], picture->index, &picture->frame,
+                     task->height, task->width, &map->view) == RYND_OK) {
+        return true;
     }
-    done = done && tell(task, picture, &map, failure) && write_all(task, picture, &map, failure);
+    cli_fail_library(failure);
+    return cli_fail_prefix(failure, "output '%s': ", task->names[0]);
+}
+
+static bool finish(cli_task *task, cli_task_picture *picture, cli_failure *failure)
+{
+    cli_tensor map = {.memory = NULL};
+    const bool done = cli_task_find_map(task, picture, &map, failure) &&
+                      tell(task, picture, &map, failure) && write_all(task, picture, &map, failure);
     cli_tensor_free(&map);
     return done;
 }

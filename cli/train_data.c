@@ -12,6 +12,17 @@
 static const cli_dataset_kind *const kinds[] = {&cli_data_pairs, &cli_data_masks, &cli_data_folder,
                                                 &cli_data_npz, &cli_data_idx};
 
+bool cli_dataset_open_kind(cli_dataset *set, const cli_dataset_kind *kind, const char *path,
+                           const cli_data_wish *wish, cli_failure *failure)
+{
+    *set = (cli_dataset){.path = path, .kind = kind};
+    if (!kind->open(set, wish, failure)) {
+        cli_dataset_close(set);
+        return false;
+    }
+    return true;
+}
+
 bool cli_dataset_open(cli_dataset *set, const char *path, const cli_data_wish *wish,
                       cli_failure *failure)
 {
@@ -22,12 +33,7 @@ bool cli_dataset_open(cli_dataset *set, const char *path, const cli_data_wish *w
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (kinds[i]->recognises(path)) {
-            set->kind = kinds[i];
-            if (!set->kind->open(set, wish, failure)) {
-                cli_dataset_close(set);
-                return false;
-            }
-            return true;
+            return cli_dataset_open_kind(set, kinds[i], path, wish, failure);
         }
     }
     return cli_fail(failure,

@@ -71,7 +71,13 @@ static inline bool cli_dataset_has_classes(const cli_dataset *set)
 /* Detects the kind of data, and opens it. */
 bool cli_dataset_open(cli_dataset *set, const char *path, const cli_data_wish *wish,
                       cli_failure *failure);
+/* Opens data of a known kind. */
+bool cli_dataset_open_kind(cli_dataset *set, const cli_dataset_kind *kind, const char *path,
+                           const cli_data_wish *wish, cli_failure *failure);
 void cli_dataset_close(cli_dataset *set);
+
+/* Path and class of a picture of cli_data_folder; the path is the set's. */
+const char *cli_data_folder_path(const cli_dataset *set, size_t index, int64_t *label);
 
 /* Adds to set->content. */
 void cli_dataset_add_content(cli_dataset *set, const void *bytes, size_t size);

@@ -92,12 +92,19 @@ static bool open_folder(cli_dataset *set, const cli_data_wish *wish, cli_failure
                      set->path);
 }
 
+const char *cli_data_folder_path(const cli_dataset *set, size_t index, int64_t *label)
+{
+    const entry *e = &((const folder *)set->own)->entries[index];
+    *label = (int64_t)e->label;
+    return e->path;
+}
+
 static bool read_sample(const cli_dataset *set, size_t index, cli_sample *sample,
                         cli_failure *failure)
 {
-    const entry *e = &((const folder *)set->own)->entries[index];
-    *sample = (cli_sample){.label = (int64_t)e->label};
-    return cli_image_read(e->path, NULL, &sample->picture, failure);
+    *sample = (cli_sample){.label = 0};
+    return cli_image_read(cli_data_folder_path(set, index, &sample->label), NULL, &sample->picture,
+                          failure);
 }
 
 static void close_folder(cli_dataset *set)

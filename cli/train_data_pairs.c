@@ -34,20 +34,6 @@ static bool recognises(const char *path)
     return high != NULL;
 }
 
-/* Names become paths. */
-static bool join_all(const char *folder, char **names, size_t count, cli_failure *failure)
-{
-    for (size_t i = 0; i < count; i++) {
-        char *path = cli_path_join(folder, names[i]);
-        if (!path) {
-            return cli_fail_memory(failure);
-        }
-        free(names[i]);
-        names[i] = path;
-    }
-    return true;
-}
-
 static bool check_names(const cli_dataset *set, char **low, size_t count, cli_failure *failure)
 {
     const pairs *own = set->own;
@@ -82,7 +68,7 @@ static bool open_low(cli_dataset *set, const char *folder, cli_failure *failure)
         return false;
     }
     add_files(set, folder, own->low);
-    return join_all(folder, own->low, count, failure);
+    return cli_names_join(folder, own->low, count, failure);
 }
 
 static bool open_both(cli_dataset *set, const cli_data_wish *wish, const char *low,
@@ -108,7 +94,8 @@ static bool open_both(cli_dataset *set, const cli_data_wish *wish, const char *l
         (low && !cli_skipped_count(&set->skipped, low, true, false, failure))) {
         return false;
     }
-    return (!low || open_low(set, low, failure)) && join_all(high, own->high, set->count, failure);
+    return (!low || open_low(set, low, failure)) &&
+           cli_names_join(high, own->high, set->count, failure);
 }
 
 static bool open_pairs(cli_dataset *set, const cli_data_wish *wish, cli_failure *failure)

@@ -52,6 +52,7 @@
 #include <rynd/buffer.h>
 #include <rynd/check.h>
 #include <rynd/copy.h>
+#include <rynd/eval.h>
 #include <rynd/event.h>
 #include <rynd/exchange.h>
 #include <rynd/expr.h>

@@ -377,3 +377,15 @@ def test_limit_is_the_rate_of_bytes(ran):
     problem = "qconv x0=1x256x56x56:u8:nhwc x1=256x256x3x3:i8 x4=256:f32 y0=1x256x56x56:u8:nhwc pads=1,1,1,1"
     limit = ran("plan", problem, "--explain", "--json").results[0]["explained"][0]["limit"]
     assert limit == pytest.approx(2 * 256 * 256 * 9 * 56 * 56 / peak["int8"], rel=0.01)
+
+
+def test_validation_of_tiny_inputs(ran, tmp_path):
+    """A plan for the shapes of an example, not for its content: top-1 counts each example."""
+    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8])] for name in "xy"]
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", *ends, [numpy_helper.from_array(np.eye(8, dtype="float32"), "w")])
+    model = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), model)
+    x = np.random.default_rng(0).standard_normal((24, 8)).astype("float32")
+    np.savez(tmp_path / "d.npz", x=x, y=x.argmax(1))
+    result = ran("quantize", model, "--data", tmp_path / "d.npz", "--validate", tmp_path / "d.npz", "-o", tmp_path / "q.onnx", "--json").results[0]
+    assert result["float_top1"] == 1 and result["top1"] > 0.9

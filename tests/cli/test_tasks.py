@@ -193,3 +193,13 @@ def test_squeezenet_names_a_cat(ran):
     options = ["--task", "classify", "--scale", "1", "--labels", path.parent / "Labels.txt"]
     (result,) = ran("run", path, "-i", path.parent / "kitten_224.png", *options, "--json").results
     assert "tabby" in result["classes"][0]["name"]
+
+
+def test_tiny_input(ran, tmp_path):
+    """An input of at most 32 elements: the plan is for its shape, not for its content."""
+    nodes = [helper.make_node("GlobalAveragePool", ["x"], ["p"]), helper.make_node("Flatten", ["p"], ["y"])]
+    path = save(tmp_path / "m.onnx", nodes, [("x", "float32", [1, 3, 3, 3])], [("y", "float32", [1, 3])])
+    for i, colour in enumerate([(250, 0, 0), (0, 250, 0), (0, 0, 250)]):
+        Image.new("RGB", (9, 9), colour).save(tmp_path / f"{i}.png")
+    results = ran("run", path, *(word for i in range(3) for word in ("-i", tmp_path / f"{i}.png")), "--task", "classify", "--json").results
+    assert [result["classes"][0]["label"] for result in results] == [0, 1, 2]

@@ -35,6 +35,8 @@ int null_arguments_end(void **state);
 
 /* The test of rynd/quantize.h. */
 void null_quantizers(void **state);
+/* The test of rynd/eval.h. */
+void null_evals(void **state);
 /* The test of rynd/tasks.h. */
 void null_tasks(void **state);
 

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweeps: a problem over ranges of its words. The command does the work (`rynd sweep`), so both say the same."""
 
-import json
 import os
-import subprocess
 import tempfile
 from collections import namedtuple
 
-from .command import find_command
-from .errors import ArgumentError, Error
+from .command import command_results
+from .errors import ArgumentError
 from .table import seconds_text, table
 
 SweepTime = namedtuple("SweepTime", "median low high coverage")
@@ -61,11 +59,6 @@ def sweep(problem, measure=False, seconds=2, rounds=9, seed=1, device=None, thre
     words += ["--measure"] * bool(measure) + [f"--set={knob}={value}" for knob, value in (settings or {}).items()]
     with tempfile.TemporaryDirectory() as folder:
         picture = os.path.join(folder, "sweep.svg")
-        command = [find_command(), "sweep", f"--output={picture}", "--json", "--quiet", *words, "--", problem,
-                   *[_range(word, values) for word, values in ranges.items()]]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            message = done.stderr.strip().removeprefix("rynd: ") or f"rynd sweep ended with {done.returncode}"
-            raise (ArgumentError if done.returncode == 2 else Error)(message)
+        (result,) = command_results("sweep", [f"--output={picture}", *words, "--", problem, *[_range(word, values) for word, values in ranges.items()]])
         with open(picture, encoding="utf-8") as file:
-            return Sweep(json.loads(done.stdout)["results"][0], file.read())
+            return Sweep(result, file.read())

@@ -5,6 +5,7 @@
     rynd.tasks.draw("photo.jpg", boxes)                       # a picture with them, as an array
     classes = rynd.tasks.segment("deeplab.onnx", "photo.jpg") # an array [height, width]
     best = rynd.tasks.classify("squeezenet.onnx", "photo.jpg", scale=1)
+    found = rynd.tasks.evaluate("squeezenet.onnx", "photos", scale=1)    # figures on data with known answers
 
 model: a rynd.Model, or what rynd.load takes. picture: a path, or an array [height, width, 3] of red, green, blue from 0 to 255 (or grey, [height,
 width] or [height, width, 1]). labels: a list of class names, the path of a file with one on each line, or "coco", "voc", "face".
@@ -17,6 +18,7 @@ from collections import namedtuple
 
 from . import _rynd
 from .errors import ArgumentError, ShapeError
+from .evaluation import ClassFigures, Evaluated, Evaluation, Object, Speed, evaluate  # noqa: F401  part of this module
 from .model import Model, load
 
 Box = namedtuple("Box", "left top right bottom score label name keypoints")

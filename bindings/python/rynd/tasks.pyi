@@ -43,6 +43,55 @@ class Head(NamedTuple):
     score: float
     overlap: float
 
+class Object(NamedTuple):
+    left: float
+    top: float
+    width: float
+    height: float
+    label: int
+    area: float = ...
+    crowd: bool = ...
+
+class ClassFigures(NamedTuple):
+    label: int
+    name: str | None
+    count: int
+    found: int | None
+    recall: float | None
+    precision: float | None
+    iou: float | None
+    ap: float | None
+    ap50: float | None
+
+class Speed(NamedTuple):
+    pictures_per_second: float
+    median: float
+    quantile90: float
+
+class Evaluation:
+    task: str
+    def __init__(self, task: str, classes: int = 0, range: float = 255) -> None: ...
+    def add(self, found: Any, truth: Any, ignore: int = 255) -> None: ...
+    @property
+    def figures(self) -> dict[str, float]: ...
+    @property
+    def about(self) -> dict[str, str]: ...
+    @property
+    def classes(self) -> list[ClassFigures]: ...
+    @property
+    def confusion(self) -> Any: ...
+
+class Evaluated:
+    name: str
+    pictures: int
+    figures: dict[str, float | None]
+    speed: Speed
+    classes: list[ClassFigures]
+    confusion: dict[tuple[int, int], int]
+    agreement: float | None
+
+def evaluate(model: Model | _Path, data: _Path, boxes: _Path | None = None, against: Model | _Path | None = None,
+             **options: Any) -> Evaluated | tuple[Evaluated, Evaluated]: ...
 def heads() -> list[Head]: ...
 def head(model: Model | _Path, name: str | None = None) -> Head: ...
 def labels(source: _Labels) -> list[str]: ...

@@ -7,8 +7,6 @@
 #include "errors.h"
 #include "lend.h"
 
-#include <rynd/tasks.h>
-
 static PyObject *head_tuple(const rynd_head *head)
 {
     const rynd_preparation *p = &head->preparation;
@@ -19,8 +17,7 @@ static PyObject *head_tuple(const rynd_head *head)
                          head->overlap);
 }
 
-/* Appends, and drops the reference; false: an exception is set. */
-static bool append(PyObject *list, PyObject *item)
+bool py_append(PyObject *list, PyObject *item)
 {
     const bool fine = item && PyList_Append(list, item) == 0;
     Py_XDECREF(item);
@@ -35,7 +32,7 @@ PyObject *py_heads(PyObject *module, PyObject *unused)
     for (size_t i = 0; list && i < rynd_head_count(); i++) {
         rynd_head head = RYND_SIZED(rynd_head);
         const rynd_status status = rynd_head_get(i, &head);
-        if (!append(list, status == RYND_OK ? head_tuple(&head) : py_raise(status))) {
+        if (!py_append(list, status == RYND_OK ? head_tuple(&head) : py_raise(status))) {
             Py_CLEAR(list);
         }
     }
@@ -67,7 +64,7 @@ PyObject *py_labels(PyObject *module, PyObject *args)
     const rynd_status status = rynd_labels_get(name, &labels, &count);
     PyObject *list = status == RYND_OK ? PyList_New(0) : py_raise(status);
     for (size_t i = 0; list && i < count; i++) {
-        if (!append(list, PyUnicode_FromString(labels[i]))) {
+        if (!py_append(list, PyUnicode_FromString(labels[i]))) {
             Py_CLEAR(list);
         }
     }
@@ -122,8 +119,8 @@ static PyObject *box_tuple(const rynd_box *box)
 {
     PyObject *points = PyList_New(0);
     for (int64_t i = 0; points && i < box->keypoint_count; i++) {
-        if (!append(points, Py_BuildValue("(dd)", (double)box->keypoints[i][0],
-                                          (double)box->keypoints[i][1]))) {
+        if (!py_append(points, Py_BuildValue("(dd)", (double)box->keypoints[i][0],
+                                             (double)box->keypoints[i][1]))) {
             Py_CLEAR(points);
         }
     }
@@ -148,7 +145,7 @@ static PyObject *detect(const rynd_detection *detection)
     Py_END_ALLOW_THREADS
     PyObject *list = status == RYND_OK ? PyList_New(0) : py_raise(status);
     for (size_t i = 0; list && i < count; i++) {
-        if (!append(list, box_tuple(&boxes[i]))) {
+        if (!py_append(list, box_tuple(&boxes[i]))) {
             Py_CLEAR(list);
         }
     }
@@ -272,8 +269,8 @@ PyObject *py_classify(PyObject *module, PyObject *args)
         py_raise(status);
     }
     for (size_t i = 0; list && i < count; i++) {
-        if (!append(list,
-                    Py_BuildValue("(Ld)", (long long)classes[i].label, (double)classes[i].score))) {
+        if (!py_append(list, Py_BuildValue("(Ld)", (long long)classes[i].label,
+                                           (double)classes[i].score))) {
             Py_CLEAR(list);
         }
     }
@@ -281,7 +278,7 @@ PyObject *py_classify(PyObject *module, PyObject *args)
     return list;
 }
 
-static bool take_box(PyObject *tuple, rynd_box *box)
+bool py_take_box(PyObject *tuple, rynd_box *box)
 {
     PyObject *points;
     long long label;
@@ -317,7 +314,7 @@ PyObject *py_draw_boxes(PyObject *module, PyObject *args)
         PyErr_NoMemory();
     }
     for (Py_ssize_t i = 0; fine && i < count; i++) {
-        fine = take_box(PyList_GetItem(list, i), &boxes[i]);
+        fine = py_take_box(PyList_GetItem(list, i), &boxes[i]);
     }
     PyObject *result = NULL;
     if (fine && py_lend(picture, "the picture", true, &to)) {

@@ -81,6 +81,7 @@ typedef struct attempt {
     rynd_fleet *fleet;
     rynd_placement *placement;
     rynd_quantizer *quantizer;
+    rynd_evaluation *boxes, *pictures;
     float x[2 * TINY_CHANNELS * TINY_SIDE * TINY_SIDE], y[2 * TINY_CLASSES];
 } attempt;
 
@@ -103,6 +104,35 @@ static rynd_status use_model(attempt *a, counting *c)
     status = status ? status : rynd_session_bind(a->session, "x", &x);
     status = status ? status : rynd_session_bind(a->session, "y", &y);
     status = status ? status : rynd_session_run(a->session);
+    counted = NULL;
+    return status;
+}
+
+/* The same for evaluations, from the first picture to a figure. */
+static rynd_status use_evaluation(attempt *a, counting *c)
+{
+    static uint8_t pixels[11 * 11];
+    rynd_allocator allocator = {take, give_back, c};
+    rynd_context_options context_options =
+        RYND_SIZED(rynd_context_options, .threads = 1, .allocator = &allocator);
+    const rynd_evaluation_options boxes = RYND_SIZED(rynd_evaluation_options, .classes = 2,
+                                                     .task = RYND_TASK_DETECT),
+                                  pictures =
+                                      RYND_SIZED(rynd_evaluation_options, .task = RYND_TASK_IMAGE);
+    const rynd_tensor picture =
+        rynd_tensor_of(pixels, RYND_DTYPE_U8, 3, (const int64_t[]){11, 11, 1});
+    const rynd_box found[10] = {{.right = 9, .bottom = 9, .score = 0.5f}};
+    const rynd_object objects[2] = {{.width = 9, .height = 9, .area = 81}};
+    rynd_figure figure = RYND_SIZED(rynd_figure);
+    counted = c;
+    rynd_status status = rynd_context_create(&context_options, &a->context);
+    status = status ? status : rynd_evaluation_create(a->context, &boxes, &a->boxes);
+    for (int i = 0; i < 3; i++) {
+        status = status ? status : rynd_evaluation_add_boxes(a->boxes, found, 10, objects, 2);
+    }
+    status = status ? status : rynd_evaluation_get_figure(a->boxes, 0, &figure);
+    status = status ? status : rynd_evaluation_create(a->context, &pictures, &a->pictures);
+    status = status ? status : rynd_evaluation_add_picture(a->pictures, &picture, &picture);
     counted = NULL;
     return status;
 }
@@ -205,6 +235,8 @@ static void finish(attempt *a)
 {
     rynd_expr_destroy(a->gradient);
     rynd_expr_destroy(a->expr);
+    rynd_evaluation_destroy(a->boxes);
+    rynd_evaluation_destroy(a->pictures);
     rynd_quantizer_destroy(a->quantizer);
     rynd_placement_destroy(a->placement);
     rynd_fleet_destroy(a->fleet);
@@ -247,6 +279,7 @@ static void one_allocation_fails(void **state)
     (void)state;
     fail_each(use_model, false);
     fail_each(use_quantizer, false);
+    fail_each(use_evaluation, false);
     fail_each(use_op, false);
     fail_each(use_place, false);
     fail_each(use_expr, false);
@@ -257,6 +290,7 @@ static void all_later_allocations_fail(void **state)
     (void)state;
     fail_each(use_model, true);
     fail_each(use_quantizer, true);
+    fail_each(use_evaluation, true);
     fail_each(use_op, true);
     fail_each(use_place, true);
     fail_each(use_expr, true);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Detects the kind of data by folders and options, and opens it. */
+#include "eval_data.h"
+
+#include "file_pairs.h"
+
+#include "file_names.h"
+#include "folder_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* Folders that hold pictures and their truths. */
+static const struct layout {
+    const char *pictures, *truths, *kind;
+    rynd_task task;
+} layouts[] = {
+    {"images", "masks", "pictures with masks", RYND_TASK_SEGMENT},
+    {"inputs", "targets", "pictures with targets", RYND_TASK_IMAGE},
+};
+
+static bool list_pairs(cli_eval_data *data, const char *pictures, const char *truths,
+                       cli_failure *failure)
+{
+    cli_file_pairs pairs;
+    if (!cli_file_pairs_list(&pairs, pictures, truths, failure)) {
+        return false;
+    }
+    data->files = pairs.first;
+    data->truths = pairs.second;
+    data->count = pairs.count;
+    return true;
+}
+
+/* Opens DIR/PICTURES with DIR/TRUTHS; *found: the folders are there. */
+static bool open_pairs(cli_eval_data *data, const struct layout *layout, bool *found,
+                       cli_failure *failure)
+{
+    char *pictures = cli_path_join(data->path, layout->pictures),
+         *truths = cli_path_join(data->path, layout->truths);
+    bool done = pictures && truths ? true : cli_fail_memory(failure);
+    *found = done && cli_is_folder(pictures);
+    if (*found) {
+        data->task = layout->task;
+        data->kind = layout->kind;
+        done = cli_is_folder(truths)
+                   ? list_pairs(data, pictures, truths, failure)
+                   : cli_fail(failure, "'%s' is there, but not '%s'", pictures, truths);
+    }
+    free(pictures);
+    free(truths);
+    return done;
+}
+
+static bool has_folders(const char *path, cli_failure *failure)
+{
+    char **names;
+    size_t count;
+    if (!cli_folder_list(path, cli_is_inner_folder, &names, &count, failure)) {
+        return false;
+    }
+    cli_names_free(names, count);
+    return count > 0 ? true
+                     : cli_fail(failure,
+                                "'%s' has no folder in it; give one folder of pictures per class, "
+                                "'images' with 'masks', 'inputs' with 'targets', or pictures with "
+                                "--boxes",
+                                path);
+}
+
+/* The pictures of one folder a class, by the reader of `rynd train`. */
+static bool open_classes(cli_eval_data *data, cli_failure *failure)
+{
+    const cli_data_wish wish = {0};
+    cli_dataset set;
+    if (!cli_dataset_open_kind(&set, &cli_data_folder, data->path, &wish, failure)) {
+        return false;
+    }
+    data->task = RYND_TASK_CLASSIFY;
+    data->kind = set.kind->name;
+    data->files = calloc(set.count, sizeof *data->files);
+    data->labels = calloc(set.count, sizeof *data->labels);
+    bool done = data->files && data->labels;
+    for (size_t i = 0; done && i < set.count; i++) {
+        data->files[i] = strdup(cli_data_folder_path(&set, i, &data->labels[i]));
+        done = data->files[i] != NULL;
+        data->count += done;
+    }
+    data->classes = set.classes;
+    data->class_count = set.class_count;
+    set.classes = NULL; /* they are the data's now */
+    cli_dataset_close(&set);
+    return done ? true : cli_fail_memory(failure);
+}
+
+static bool open_folder(cli_eval_data *data, const cli_eval_settings *settings,
+                        cli_failure *failure)
+{
+    if (settings->boxes) {
+        data->task = RYND_TASK_DETECT;
+        data->kind = "pictures with boxes";
+        return cli_eval_read_coco(data, settings->boxes, data->path, failure);
+    }
+    bool found = false;
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        if (!open_pairs(data, &layouts[i], &found, failure)) {
+            return false;
+        }
+        if (found) {
+            return true;
+        }
+    }
+    return has_folders(data->path, failure) && open_classes(data, failure);
+}
+
+bool cli_eval_is_archive(const char *path)
+{
+    return strcasecmp(cli_extension(path), "npz") == 0 && !cli_is_folder(path);
+}
+
+bool cli_eval_data_open(cli_eval_data *data, const cli_eval_settings *settings,
+                        cli_failure *failure)
+{
+    struct stat about;
+    *data = (cli_eval_data){.path = settings->data};
+    if (stat(data->path, &about) != 0) {
+        return cli_fail(failure, "'%s' cannot be read: %s", data->path, strerror(errno));
+    }
+    if (!S_ISDIR(about.st_mode)) {
+        return cli_fail(failure, "'%s' is neither a folder nor an .npz with arrays x and y",
+                        data->path);
+    }
+    if (!open_folder(data, settings, failure)) {
+        return false;
+    }
+    return data->count > 0 ? true : cli_fail(failure, "'%s' has no picture", data->path);
+}
+
+bool cli_eval_data_open_archive(cli_eval_data *data, const char *path, const rynd_model *model,
+                                cli_failure *failure)
+{
+    rynd_value_info inputs[CLI_TRAIN_INPUTS];
+    cli_data_wish wish = {
+        .inputs = inputs, .input_count = rynd_model_input_count(model), .classes = true};
+    cli_sample row;
+    *data = (cli_eval_data){.path = path, .kind = "rows of arrays"};
+    if (wish.input_count < 1 || wish.input_count > CLI_TRAIN_INPUTS) {
+        return cli_fail(failure, "the model has %zu inputs; rynd eval takes 1 to %d",
+                        wish.input_count, CLI_TRAIN_INPUTS);
+    }
+    for (size_t i = 0; i < wish.input_count; i++) {
+        inputs[i] = RYND_SIZED(rynd_value_info);
+        if (rynd_model_get_input(model, i, &inputs[i]) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+    }
+    if (!cli_dataset_open_kind(&data->archive, &cli_data_npz, path, &wish, failure) ||
+        !data->archive.kind->read(&data->archive, 0, &row, failure)) {
+        return false;
+    }
+    if (row.y.rank != 0 && row.y.rank != 2) {
+        return cli_fail(failure,
+                        "'%s': y has %d dimensions; give classes of rows [N], or of pixels [N, "
+                        "height, width]",
+                        path, row.y.rank + 1);
+    }
+    data->task = row.y.rank ? RYND_TASK_SEGMENT : RYND_TASK_CLASSIFY;
+    data->count = data->archive.count;
+    return true;
+}
+
+void cli_eval_data_close(cli_eval_data *data)
+{
+    cli_names_free(data->files, data->files ? data->count : 0);
+    cli_names_free(data->truths, data->truths ? data->count : 0);
+    cli_names_free(data->classes, data->classes ? data->class_count : 0);
+    free(data->labels);
+    free(data->objects);
+    free(data->first);
+    if (data->archive.kind) {
+        cli_dataset_close(&data->archive);
+    }
+    *data = (cli_eval_data){0};
+}
