@@ -2,9 +2,8 @@
 /* Detects the kind of data by folders and options, and opens it. */
 #include "eval_data.h"
 
-#include "file_pairs.h"
-
 #include "file_names.h"
+#include "file_pairs.h"
 #include "folder_list.h"
 
 #include <errno.h>
