@@ -364,7 +364,7 @@ const cli_command cli_command_devices = {
     .examples = "rynd devices\n"
                 "rynd devices --measure --export machine.txt",
     .options = options,
-    .uses = CLI_USE_DEVICE | CLI_USE_THREADS,
+    .uses = CLI_USE_DEVICE | CLI_USE_THREADS | CLI_USE_TABLES,
     .settings_size = sizeof(devices_settings),
     .run = run,
 };

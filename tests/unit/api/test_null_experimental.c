@@ -391,6 +391,24 @@ static void wisdom(void **state)
     assert_int_equal(rynd_wisdom_check(context, NULL, NULL, NULL, NULL), RYND_ERROR_ARGUMENT);
 }
 
+static void traces(void **state)
+{
+    (void)state;
+    rynd_operand_info operand = RYND_SIZED(rynd_operand_info);
+    rynd_span span = RYND_SIZED(rynd_span);
+    rynd_parameter_info parameter = RYND_SIZED(rynd_parameter_info);
+    TAKES(rynd_plan_operand_count, plan, rynd_plan_operand_count(NULL, 0) == 0);
+    REFUSES(rynd_plan_get_operand, plan, NULL, 0, 0, &operand);
+    REFUSES(rynd_plan_get_operand, info, plan, 0, 0, NULL);
+    REFUSES(rynd_session_trace, session, NULL, 1);
+    TAKES(rynd_session_span_count, session, rynd_session_span_count(NULL) == 0);
+    REFUSES(rynd_session_get_span, session, NULL, 0, &span);
+    REFUSES(rynd_session_get_span, span, session, 0, NULL);
+    TAKES(rynd_model_parameter_count, model, rynd_model_parameter_count(NULL) == 0);
+    REFUSES(rynd_model_get_parameter, model, NULL, 0, &parameter);
+    REFUSES(rynd_model_get_parameter, info, model, 0, NULL);
+}
+
 static void placements(void **state)
 {
     (void)state;
@@ -433,19 +451,33 @@ static void placements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trainers),      cmocka_unit_test(gradients),
-        cmocka_unit_test(exchanges),     cmocka_unit_test(machines),
-        cmocka_unit_test(calibrations),  cmocka_unit_test(competitions),
-        cmocka_unit_test(checks),        cmocka_unit_test(texts),
-        cmocka_unit_test(randoms),       cmocka_unit_test(tensor_files),
-        cmocka_unit_test(null_buffers),  cmocka_unit_test(null_bound_buffers),
-        cmocka_unit_test(null_streams),  cmocka_unit_test(null_op_runs),
-        cmocka_unit_test(null_op_cache), cmocka_unit_test(null_copies),
-        cmocka_unit_test(null_events),   cmocka_unit_test(started_runs),
-        cmocka_unit_test(expressions),   cmocka_unit_test(predictions),
-        cmocka_unit_test(tunings),       cmocka_unit_test(wisdom),
-        cmocka_unit_test(placements),    cmocka_unit_test(null_quantizers),
-        cmocka_unit_test(null_tasks),    cmocka_unit_test(null_experimental_is_tried),
+        cmocka_unit_test(trainers),
+        cmocka_unit_test(gradients),
+        cmocka_unit_test(exchanges),
+        cmocka_unit_test(machines),
+        cmocka_unit_test(calibrations),
+        cmocka_unit_test(competitions),
+        cmocka_unit_test(checks),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(randoms),
+        cmocka_unit_test(tensor_files),
+        cmocka_unit_test(null_buffers),
+        cmocka_unit_test(null_bound_buffers),
+        cmocka_unit_test(null_streams),
+        cmocka_unit_test(null_op_runs),
+        cmocka_unit_test(null_op_cache),
+        cmocka_unit_test(null_copies),
+        cmocka_unit_test(null_events),
+        cmocka_unit_test(started_runs),
+        cmocka_unit_test(expressions),
+        cmocka_unit_test(predictions),
+        cmocka_unit_test(tunings),
+        cmocka_unit_test(wisdom),
+        cmocka_unit_test(placements),
+        cmocka_unit_test(null_quantizers),
+        cmocka_unit_test(null_tasks),
+        cmocka_unit_test(traces),
+        cmocka_unit_test(null_experimental_is_tried),
     };
     return cmocka_run_group_tests(tests, null_arguments_begin, null_arguments_end);
 }
