@@ -49,11 +49,25 @@ static bool make_described(cli_tensor *tensor, const rynd_tensor *description, u
     return true;
 }
 
-static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common *common,
-                       bool gradient, cli_failure *failure)
+/* Binds random numbers to an input. */
+static bool bind_random(cli_subject *subject, const cli_setup *setup, cli_failure *failure)
 {
-    if (!(gradient ? cli_setup_gradient : cli_setup_model)(setup, subject->name, failure) ||
-        !cli_setup_plan(setup, common, NULL, false, failure)) {
+    rynd_tensor description;
+    if (rynd_plan_get_input(setup->plan, subject->count, &description) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    cli_tensor *tensor = &subject->tensors[subject->count];
+    if (!make_described(tensor, &description, subject->count + 1, failure)) {
+        return false;
+    }
+    return rynd_session_bind_input(subject->session, subject->count, &tensor->view) == RYND_OK ||
+           cli_fail_library(failure);
+}
+
+bool cli_subject_open_loaded(cli_subject *subject, cli_setup *setup, const cli_common *common,
+                             const rynd_tensor *inputs, cli_failure *failure)
+{
+    if (!cli_setup_plan(setup, common, inputs, false, failure)) {
         return false;
     }
     if (rynd_session_create(setup->plan, &subject->session) != RYND_OK) {
@@ -66,18 +80,10 @@ static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common 
         return cli_fail_memory(failure);
     }
     for (; subject->count < subject->inputs; subject->count++) {
-        rynd_value_info info = RYND_SIZED(rynd_value_info);
-        rynd_tensor description;
-        if (rynd_model_get_input(setup->model, subject->count, &info) != RYND_OK ||
-            rynd_plan_get_input(setup->plan, subject->count, &description) != RYND_OK) {
-            return cli_fail_library(failure);
-        }
-        cli_tensor *tensor = &subject->tensors[subject->count];
-        if (!make_described(tensor, &description, subject->count + 1, failure)) {
-            return false;
-        }
-        if (rynd_session_bind_input(subject->session, subject->count, &tensor->view) != RYND_OK) {
-            return cli_fail_library(failure);
+        if (inputs ? rynd_session_bind_input(subject->session, subject->count,
+                                             &inputs[subject->count]) != RYND_OK
+                   : !bind_random(subject, setup, failure)) {
+            return inputs ? cli_fail_library(failure) : false;
         }
     }
     for (size_t i = 0; i < rynd_plan_step_count(setup->plan); i++) {
@@ -89,6 +95,13 @@ static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common 
         subject->bytes += step.bytes;
     }
     return true;
+}
+
+static bool open_model(cli_subject *subject, cli_setup *setup, const cli_common *common,
+                       bool gradient, cli_failure *failure)
+{
+    return (gradient ? cli_setup_gradient : cli_setup_model)(setup, subject->name, failure) &&
+           cli_subject_open_loaded(subject, setup, common, NULL, failure);
 }
 
 static bool make_operands(cli_subject *subject, cli_failure *failure)

@@ -28,6 +28,10 @@ void cli_fill_random(const rynd_tensor *tensor, uint64_t seed);
  * also when this fails. */
 bool cli_subject_open(cli_subject *subject, cli_setup *setup, const cli_common *common,
                       const char *name, bool gradient, cli_failure *failure);
+/* Plans a model that setup has loaded, on the caller's inputs (one for each of the model's, which
+ * must outlive the subject), or on random ones if NULL. *subject holds the model's name. */
+bool cli_subject_open_loaded(cli_subject *subject, cli_setup *setup, const cli_common *common,
+                             const rynd_tensor *inputs, cli_failure *failure);
 bool cli_subject_run(cli_subject *subject, cli_failure *failure);
 void cli_subject_close(cli_subject *subject);
 

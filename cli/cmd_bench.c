@@ -45,7 +45,7 @@ typedef struct bench {
     cli_limit limit;
     cli_progress progress;
     cJSON *document, *results;
-    cli_table table;
+    cli_table table, models;
 } bench;
 
 /* Returns the roofline limit in seconds, summed over the steps; 0: unknown. */
@@ -142,22 +142,22 @@ static void add_text(bench *b, const cli_subject *subject, const outcome *o)
     const cli_statistics *s = &o->time;
     cli_table_add(&b->table, "%s", subject->name);
     cli_table_add(&b->table, "%zu", s->n);
-    cli_table_add(&b->table, "%s", cli_word_seconds(s->mean).text);
-    cli_table_add(&b->table, "%.2e s2", s->variance);
-    cli_table_add(&b->table, "%s", cli_word_seconds(s->median).text);
-    cli_table_add(&b->table, "%s", cli_word_seconds(s->quiet).text);
-    cli_table_add(&b->table, "%s", cli_word_seconds(s->min).text);
-    cli_table_add(&b->table, "%s", cli_word_seconds(s->max).text);
+    const double seconds[] = {s->median, s->quiet, s->min, s->max};
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {
+        cli_table_add(&b->table, "%s", cli_word_seconds(seconds[i]).text);
+    }
     cli_table_add(&b->table, "%.0f%%", 100 * o->disturbance);
     cli_table_add(&b->table, "%.1f", s->median > 0 ? subject->flop / s->median * 1e-9 : 0);
     cli_table_add(&b->table, o->limit_fraction > 0 ? "%.0f%%" : "-", 100 * o->limit_fraction);
-    if (subject->op) {
-        cli_table_add(&b->table, "%s", subject->kernel);
-    } else {
-        cli_table_add(&b->table, "load %s, plan %s, peak memory %s",
-                      cli_word_seconds(b->setup.load_time).text,
-                      cli_word_seconds(rynd_plan_planning_seconds(b->setup.plan)).text,
-                      cli_word_bytes(o->peak_memory).text);
+    cli_table_add(&b->table, "%s", subject->op ? subject->kernel : "");
+    cli_table_add(&b->table, "%s", cli_word_seconds(s->mean).text);
+    cli_table_add(&b->table, "%.2e s2", s->variance);
+    if (!subject->op) {
+        cli_table_add(&b->models, "%s", subject->name);
+        cli_table_add(&b->models, "%s", cli_word_seconds(b->setup.load_time).text);
+        cli_table_add(&b->models, "%s",
+                      cli_word_seconds(rynd_plan_planning_seconds(b->setup.plan)).text);
+        cli_table_add(&b->models, "%s", cli_word_bytes(o->peak_memory).text);
     }
 }
 
@@ -202,17 +202,31 @@ static bool bench_all(bench *b, cli_failure *failure)
     return true;
 }
 
+/* Prints what was measured before a failure, too. A head alone is not printed. */
+static bool print_tables(bench *b)
+{
+    const bool rows = b->table.count > b->table.columns,
+               models = b->models.count > b->models.columns;
+    bool printed = cli_table_print(&b->table, rows ? stdout : NULL);
+    if (models) {
+        putchar('\n');
+    }
+    return cli_table_print(&b->models, models ? stdout : NULL) && printed;
+}
+
 static bool run(void *data, cli_failure *failure)
 {
-    static const char *const head[] = {"name",      "n",       "mean",     "variance",
-                                       "median",    "quiet",   "min",      "max",
-                                       "disturbed", "Gflop/s", "of limit", "kernel"};
+    static const char *const head[] = {"name",     "n",      "median",    "quiet",
+                                       "min",      "max",    "disturbed", "Gflop/s",
+                                       "of limit", "kernel", "mean",      "variance"};
+    static const char *const model_head[] = {"model", "load", "plan", "peak memory"};
     bench b = {.settings = data};
     bool json = b.settings->common.json;
     if (json) {
         b.document = cli_json_begin("bench", &b.results);
     } else {
-        cli_table_begin(&b.table, "lrrrrrrrrrrl", head);
+        cli_table_begin(&b.table, "lrrrRRrrrLRR", head);
+        cli_table_begin(&b.models, "lrrr", model_head);
     }
     cli_progress_begin(&b.progress, &b.settings->common);
     bool done = bench_all(&b, failure);
@@ -222,9 +236,7 @@ static bool run(void *data, cli_failure *failure)
     } else if (json) {
         cJSON_Delete(b.document);
     } else {
-        /* What was measured before a failure is worth printing; a head alone is not. */
-        bool rows = b.table.count > b.table.columns;
-        bool printed = cli_table_print(&b.table, rows ? stdout : NULL);
+        const bool printed = print_tables(&b);
         done = done && (printed || cli_fail_memory(failure));
     }
     cli_setup_close(&b.setup);

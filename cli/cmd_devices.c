@@ -371,7 +371,7 @@ const cli_command cli_command_devices = {
                 "rynd devices --measure --export machine.txt\n"
                 "rynd predict model.onnx --device cuda --machine h100",
     .options = options,
-    .uses = CLI_USE_DEVICE | CLI_USE_THREADS,
+    .uses = CLI_USE_DEVICE | CLI_USE_THREADS | CLI_USE_TABLES,
     .settings_size = sizeof(devices_settings),
     .run = run,
 };

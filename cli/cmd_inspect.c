@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rynd inspect: prints a model's contents, without running it. */
 #include "commands.h"
+#include "inspect_list.h"
 #include "json_out.h"
 #include "line.h"
 #include "setup.h"
@@ -8,10 +9,24 @@
 #include "wording.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-static const cli_option options[] = {{0}};
+typedef struct inspect_settings {
+    cli_common common;
+    bool layers, parameters;
+} inspect_settings;
+
+/* clang-format off */
+static const cli_option options[] = {
+    {"layers", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(inspect_settings, layers),
+     "list the nodes, as rynd reads them, with the shapes of their outputs"},
+    {"parameters", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(inspect_settings, parameters),
+     "list the parameters by the names that `rynd train --freeze` and `--train-only` match"},
+    {0},
+};
+/* clang-format on */
 
 typedef rynd_status (*value_function)(const rynd_model *model, size_t index, rynd_value_info *info);
 typedef rynd_status (*planned_function)(const rynd_plan *plan, size_t index, rynd_tensor *tensor);
@@ -239,8 +254,9 @@ static bool print_json(const cli_setup *setup, const char *path, const rynd_mode
     return cli_json_print(document, failure);
 }
 
-static bool inspect(const cli_common *common, cli_setup *setup, cli_failure *failure)
+static bool inspect(const inspect_settings *settings, cli_setup *setup, cli_failure *failure)
 {
+    const cli_common *common = &settings->common;
     const char *path = common->arguments.items[0];
     rynd_model_info info = RYND_SIZED(rynd_model_info);
     if (!cli_setup_context(setup, common, failure) || !cli_setup_model(setup, path, failure)) {
@@ -252,6 +268,10 @@ static bool inspect(const cli_common *common, cli_setup *setup, cli_failure *fai
     if ((common->dims.count > 0 || common->batch > 0 || common->accuracy) &&
         !cli_setup_plan(setup, common, NULL, true, failure)) {
         return false;
+    }
+    if (settings->layers || settings->parameters) {
+        return cli_inspect_list(setup, settings->layers, settings->parameters, common->json,
+                                failure);
     }
     int64_t macs = info.macs;
     if (!get_macs(setup, &macs, failure)) {
@@ -278,9 +298,9 @@ const cli_command cli_command_inspect = {
     .text = "Open dimensions count as 1 in multiply-adds, unless --dim or --batch give their "
             "sizes.",
     .examples = "rynd inspect model.onnx\n"
-                "rynd inspect model.onnx --batch 16 --json",
+                "rynd inspect model.onnx --parameters",
     .options = options,
-    .uses = CLI_USE_DIMS,
-    .settings_size = sizeof(cli_common),
+    .uses = CLI_USE_DIMS | CLI_USE_TABLES,
+    .settings_size = sizeof(inspect_settings),
     .run = run,
 };

@@ -394,7 +394,7 @@ const cli_command cli_command_place = {
     .examples = "rynd place model.onnx --devices devices.txt\n"
                 "rynd place first.onnx second.onnx --devices devices.txt --objective throughput",
     .options = options,
-    .uses = CLI_USE_ACCURACY | CLI_USE_DIMS | CLI_USE_WISDOM,
+    .uses = CLI_USE_ACCURACY | CLI_USE_DIMS | CLI_USE_WISDOM | CLI_USE_TABLES,
     .settings_size = sizeof(place_settings),
     .defaults = &defaults,
     .run = run,

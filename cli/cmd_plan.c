@@ -4,6 +4,8 @@
 #include "explain.h"
 #include "json_out.h"
 #include "line.h"
+#include "page.h"
+#include "plan_dot.h"
 #include "setup.h"
 #include "steps.h"
 #include "table.h"
@@ -20,6 +22,8 @@ typedef struct plan_settings {
     bool knobs, explain, gradient;
     const char *step;
     int64_t forms;
+    const char *html;
+    bool dot;
 } plan_settings;
 
 static const plan_settings defaults = {.forms = 3};
@@ -35,6 +39,10 @@ static const cli_option options[] = {
     {"forms", 0, CLI_INTEGER, "N", NULL, 1, 1e6, offsetof(plan_settings, forms),
      "with --explain: show the N fastest predicted forms of each kernel (default 3; with "
      "--verbose all)"},
+    {"html", 0, CLI_TEXT, "FILE", NULL, 0, 0, offsetof(plan_settings, html),
+     "write a model's plan as a page: graph, memory, roofline, predicted times; it needs no network"},
+    {"dot", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, dot),
+     "print a model's steps as a graph for Graphviz: rynd plan MODEL --dot | dot -Tsvg > plan.svg"},
     {"gradient", 0, CLI_FLAG, NULL, NULL, 0, 0, offsetof(plan_settings, gradient),
      "plan the gradient of an expr problem, and print the programs of its steps"},
     {0},
@@ -128,18 +136,21 @@ static bool print_problems(const decisions *d, cli_failure *failure)
 
 static bool print_text(const decisions *d, const rynd_memory *memory, cli_failure *failure)
 {
-    static const char *const head[] = {"step", "op",  "kernel", "class", "knobs",
-                                       "in",   "out", "fused",  "reason"};
+    static const char *const head[] = {"step", "op",  "kernel", "predicted", "knobs",
+                                       "in",   "out", "fused",  "class",     "reason"};
     cli_table table;
     bool done = true;
-    cli_table_begin(&table, "lllllllll", head);
+    cli_table_begin(&table, "lllrLlllLL", head);
     for (size_t i = 0; done && i < cli_steps_count(&d->steps); i++) {
         rynd_step_info step;
-        done = cli_steps_get(&d->steps, i, &step, failure);
+        rynd_prediction time;
+        done = cli_steps_get(&d->steps, i, &step, failure) &&
+               cli_steps_predict(&d->steps, i, &time, failure);
         if (done) {
-            const char *cells[] = {step.name,       step.op,    step.kernel,
-                                   step.accuracy,   step.knobs, step.layout_in,
-                                   step.layout_out, step.fused, step.reason};
+            const cli_word predicted = cli_word_seconds(time.median);
+            const char *cells[] = {step.name,     step.op,        step.kernel,     predicted.text,
+                                   step.knobs,    step.layout_in, step.layout_out, step.fused,
+                                   step.accuracy, step.reason};
             for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
                 cli_table_add(&table, "%s", cells[c]);
             }
@@ -158,6 +169,10 @@ static bool print_text(const decisions *d, const rynd_memory *memory, cli_failur
         if (done) {
             putchar('\n');
             cli_line(stdout, "%s", step.problem);
+            if (*step.knobs) {
+                cli_line(stdout, "%s", step.knobs);
+            }
+            cli_line(stdout, "%s", step.reason);
             printf("%s, moves %s at least\n", cli_word_rate(step.flop, "flop").text,
                    cli_word_bytes(step.bytes).text);
             print_memory(memory);
@@ -349,6 +364,16 @@ static bool print_json(const decisions *d, const char *name, const rynd_memory *
     return cli_json_print(document, failure);
 }
 
+static bool write_page(const cli_setup *setup, const cli_common *common, const char *path,
+                       cli_failure *failure)
+{
+    cli_limit limit;
+    cJSON *data = cli_limit_open(&limit, setup->context, common, failure)
+                      ? cli_page_data(setup, &limit, common->arguments.items[0], failure)
+                      : NULL;
+    return data && cli_page_write(data, path, failure);
+}
+
 static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_failure *failure)
 {
     const cli_common *common = &own->common;
@@ -356,6 +381,9 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
     rynd_memory memory = RYND_SIZED(rynd_memory);
     if (own->step && !own->explain) {
         return cli_fail_usage(failure, "plan: --step needs --explain");
+    }
+    if ((own->html || own->dot) && cli_is_problem(name) && !own->gradient) {
+        return cli_fail_usage(failure, "plan: --html and --dot take a model's file");
     }
     if (!cli_setup_context(setup, common, failure)) {
         return false;
@@ -380,6 +408,12 @@ static bool plan(const plan_settings *own, cli_setup *setup, rynd_op **op, cli_f
         const cli_explain_settings settings = {name, own->step,
                                                common->verbose ? SIZE_MAX : (size_t)own->forms};
         return cli_explain(setup->context, &d.steps, &settings, common, failure);
+    }
+    if (own->html && !write_page(setup, common, own->html, failure)) {
+        return false;
+    }
+    if (own->dot) {
+        return cli_plan_print_dot(setup->plan, failure);
     }
     if (own->knobs && !common->json) {
         return print_knobs(&d, failure);

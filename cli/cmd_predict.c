@@ -65,15 +65,6 @@ static void add_energy(cJSON *object, const rynd_prediction *prediction)
     cli_json_text(energy, "meter", prediction->meter);
 }
 
-static bool predict_step(const cli_steps *steps, size_t index, rynd_prediction *time,
-                         cli_failure *failure)
-{
-    *time = RYND_SIZED(rynd_prediction);
-    const rynd_status status = steps->plan ? rynd_plan_predict_step(steps->plan, index, time)
-                                           : rynd_op_predict(steps->op, time);
-    return status == RYND_OK ? true : cli_fail_library(failure);
-}
-
 /* As a table, or an array of the result. */
 static bool add_steps(predict *p, cJSON *nodes, cli_failure *failure)
 {
@@ -81,7 +72,8 @@ static bool add_steps(predict *p, cJSON *nodes, cli_failure *failure)
     for (size_t i = 0; i < cli_steps_count(&steps); i++) {
         rynd_step_info step;
         rynd_prediction time;
-        if (!cli_steps_get(&steps, i, &step, failure) || !predict_step(&steps, i, &time, failure)) {
+        if (!cli_steps_get(&steps, i, &step, failure) ||
+            !cli_steps_predict(&steps, i, &time, failure)) {
             return false;
         }
         if (nodes) {
@@ -194,8 +186,8 @@ static bool run(void *settings, cli_failure *failure)
     if (json) {
         p.document = cli_json_begin("predict", &p.results);
     } else {
-        cli_table_begin(&p.table, "lrrrrrrrr", head);
-        cli_table_begin(&p.steps, "llrrrrrr", step_head);
+        cli_table_begin(&p.table, "lrrrrRRRr", head);
+        cli_table_begin(&p.steps, "llrRRrrr", step_head);
     }
     bool done = predict_all(&p, failure);
     if (json && done) {

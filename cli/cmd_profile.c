@@ -2,305 +2,253 @@
 /* rynd profile: where the time of a model goes, step by step, beside what was predicted. */
 #include "bench_subject.h"
 #include "commands.h"
-#include "json_out.h"
-#include "limit.h"
+#include "model_facts.h"
 #include "output_file.h"
+#include "profile.h"
 #include "progress.h"
-#include "statistics.h"
-#include "table.h"
-#include "wording.h"
+#include "run_inputs.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-typedef struct profile_settings {
-    cli_common common;
-    double min_time;
-    int64_t rounds, warmup;
-    const char *trace;
-} profile_settings;
+static const cli_profile_settings defaults = {.min_time = 0.5, .rounds = 10, .warmup = 2};
 
-static const profile_settings defaults = {.min_time = 0.5, .rounds = 10, .warmup = 2};
-
-#define OFFSET(field) offsetof(profile_settings, field)
+#define OFFSET(field) offsetof(cli_profile_settings, field)
 
 /* clang-format off */
 static const cli_option options[] = {
+    CLI_TITLE("runs"),
+    {"input", 'i', CLI_LIST, "[NAME=]FILE", NULL, 0, 0, OFFSET(inputs),
+     "run on this file, as `rynd run` reads it; repeat for more inputs (default: random numbers)"},
     {"min-time", 0, CLI_NUMBER, "S", NULL, 0, 86400, OFFSET(min_time),
      "run for at least S seconds (default 0.5)"},
     {"rounds", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(rounds),
      "run at least N times (default 10)"},
     {"warmup", 0, CLI_INTEGER, "N", NULL, 0, 1e9, OFFSET(warmup),
      "untimed runs before (default 2)"},
+    CLI_TITLE("report"),
+    {"by", 0, CLI_CHOICE, "WHAT", "operator|kernel", 0, 0, OFFSET(by),
+     "print sums over all steps of an operator or a kernel"},
+    {"sort", 0, CLI_CHOICE, "ORDER", "plan|time|predicted|excess|limit|name", 0, 0, OFFSET(sort),
+     "order of rows: largest time, predicted time, time beyond the prediction or beyond the limit first (default: the "
+     "plan's; with --by time)"},
     {"trace", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(trace),
-     "write the steps' median times as a trace for chrome://tracing or ui.perfetto.dev"},
+     "write one run, the fastest of seven, as a trace for chrome://tracing or ui.perfetto.dev, with a track for each thread"},
+    {"html", 0, CLI_TEXT, "FILE", NULL, 0, 0, OFFSET(html),
+     "write a page with roofline, time line, memory, graph and table; it needs no network"},
+    CLI_PREPROCESS_OPTIONS(OFFSET(preprocess)),
     {0},
 };
 /* clang-format on */
 
-typedef struct profile {
-    const profile_settings *settings;
+typedef struct work {
+    cli_profile_settings *settings;
     cli_setup setup;
     cli_limit limit;
     cli_subject subject;
+    cli_inputs inputs;
     cli_progress progress;
-    size_t steps;
     cli_samples *samples; /* one per step */
-    cli_statistics *time; /* one per step */
     cli_samples total;    /* sums over all steps, one per run */
-    double sum;           /* sum of the steps' medians */
-    cli_statistics run;   /* statistics of `total` */
-} profile;
+    cli_profile profile;
+} work;
 
-static bool run_once(profile *p, bool counted, cli_failure *failure)
+static bool run_once(work *w, bool counted, cli_failure *failure)
 {
-    if (!cli_subject_run(&p->subject, failure)) {
+    if (!cli_subject_run(&w->subject, failure)) {
         return false;
     }
     double total = 0;
-    for (size_t i = 0; counted && i < p->steps; i++) {
-        const double seconds = rynd_session_step_time(p->subject.session, i);
+    for (size_t i = 0; counted && i < w->profile.count; i++) {
+        const double seconds = rynd_session_step_time(w->subject.session, i);
         total += seconds;
-        if (!cli_samples_add(&p->samples[i], seconds)) {
+        if (!cli_samples_add(&w->samples[i], seconds)) {
             return cli_fail_memory(failure);
         }
     }
-    return !counted || cli_samples_add(&p->total, total) || cli_fail_memory(failure);
+    return !counted || cli_samples_add(&w->total, total) || cli_fail_memory(failure);
 }
 
-static bool measure(profile *p, cli_failure *failure)
+/* Keeps the spans of the session's last run. */
+static bool keep_spans(work *w, cli_failure *failure)
 {
-    const profile_settings *s = p->settings;
-    if (rynd_session_profile(p->subject.session, 1) != RYND_OK) {
+    const rynd_session *session = w->subject.session;
+    cli_profile *p = &w->profile;
+    const size_t count = rynd_session_span_count(session);
+    rynd_span *spans = realloc(p->spans, (count + 1) * sizeof *spans);
+    if (!spans) {
+        return cli_fail_memory(failure);
+    }
+    p->spans = spans;
+    for (p->span_count = 0; p->span_count < count; p->span_count++) {
+        spans[p->span_count] = RYND_SIZED(rynd_span);
+        if (rynd_session_get_span(session, p->span_count, &spans[p->span_count]) != RYND_OK) {
+            return cli_fail_library(failure);
+        }
+    }
+    return true;
+}
+
+/* Traces the fastest of a few runs, after those that are timed: tracing costs time. */
+static bool run_traced(work *w, cli_failure *failure)
+{
+    enum { RUNS = 7 };
+    if (!w->settings->trace && !w->settings->html) {
+        return true;
+    }
+    if (rynd_session_trace(w->subject.session, 1) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    double fastest = 0;
+    for (int i = 0; i < RUNS; i++) {
+        const double begin = cli_now();
+        if (!run_once(w, false, failure)) {
+            return false;
+        }
+        const double seconds = cli_now() - begin;
+        if (i == 0 || seconds < fastest) {
+            fastest = seconds;
+            if (!keep_spans(w, failure)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool measure(work *w, cli_failure *failure)
+{
+    const cli_profile_settings *s = w->settings;
+    if (rynd_session_profile(w->subject.session, 1) != RYND_OK) {
         return cli_fail_library(failure);
     }
     for (int64_t i = 0; i < s->warmup; i++) {
-        if (!run_once(p, false, failure)) {
+        if (!run_once(w, false, failure)) {
             return false;
         }
     }
     const double begin = cli_now();
     for (int64_t i = 0; i < s->rounds || cli_now() - begin < s->min_time; i++) {
-        if (!run_once(p, true, failure)) {
+        if (!run_once(w, true, failure)) {
             return false;
         }
         const double by_time = s->min_time > 0 ? (cli_now() - begin) / s->min_time : 1,
                      by_rounds = (double)(i + 1) / (double)s->rounds;
-        cli_progress_show(&p->progress, p->subject.name, by_time < by_rounds ? by_time : by_rounds);
+        cli_progress_show(&w->progress, w->subject.name, by_time < by_rounds ? by_time : by_rounds);
     }
+    return run_traced(w, failure);
+}
+
+static bool fill_row(const work *w, size_t i, cli_profile_row *row, cli_failure *failure)
+{
+    *row = (cli_profile_row){.step = RYND_SIZED(rynd_step_info),
+                             .steps = 1,
+                             .time = cli_samples_statistics(&w->samples[i]),
+                             .predicted = RYND_SIZED(rynd_prediction)};
+    if (rynd_plan_get_step(w->setup.plan, i, &row->step) != RYND_OK ||
+        rynd_plan_predict_step(w->setup.plan, i, &row->predicted) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    const double limit = w->settings->common.accuracy > RYND_ACCURACY_NEAR32
+                             ? 0
+                             : cli_limit_of(&w->limit, &row->step);
+    row->limit = limit > 0 ? limit : 0;
+    row->seconds = row->time.median;
     return true;
 }
 
-static void sum_up(profile *p)
+static bool sum_up(work *w, cli_failure *failure)
 {
-    for (size_t i = 0; i < p->steps; i++) {
-        p->time[i] = cli_samples_statistics(&p->samples[i]);
-        p->sum += p->time[i].median;
-    }
-    p->run = cli_samples_statistics(&p->total);
-}
-
-typedef struct row {
-    rynd_step_info step;
-    rynd_prediction prediction;
-    double share, limit; /* limit: of the time; 0: none */
-} row;
-
-static bool get_row(const profile *p, size_t i, row *r, cli_failure *failure)
-{
-    *r = (row){.step = RYND_SIZED(rynd_step_info), .prediction = RYND_SIZED(rynd_prediction)};
-    if (rynd_plan_get_step(p->setup.plan, i, &r->step) != RYND_OK ||
-        rynd_plan_predict_step(p->setup.plan, i, &r->prediction) != RYND_OK) {
-        return cli_fail_library(failure);
-    }
-    const double limit =
-        p->settings->common.accuracy > RYND_ACCURACY_NEAR32 ? 0 : cli_limit_of(&p->limit, &r->step);
-    r->share = p->sum > 0 ? p->time[i].median / p->sum : 0;
-    r->limit = limit > 0 && p->time[i].median > 0 ? limit / p->time[i].median : 0;
-    return true;
-}
-
-static bool print_text(const profile *p, cli_failure *failure)
-{
-    static const char *const head[] = {"step", "op",        "kernel",  "time",    "share",
-                                       "cv",   "predicted", "Gflop/s", "of limit"};
-    cli_table table;
-    bool done = true;
-    cli_table_begin(&table, "lllrrrrrr", head);
-    for (size_t i = 0; done && i < p->steps; i++) {
-        row r;
-        done = get_row(p, i, &r, failure);
-        if (done) {
-            const cli_statistics *t = &p->time[i];
-            const double seconds = t->median > 0 ? t->median : 1;
-            cli_table_add(&table, "%s", r.step.name);
-            cli_table_add(&table, "%s", r.step.op);
-            cli_table_add(&table, "%s", r.step.kernel);
-            cli_table_add(&table, "%s", cli_word_seconds(t->median).text);
-            cli_table_add(&table, "%.1f%%", 100 * r.share);
-            cli_table_add(&table, "%.0f%%", t->mean > 0 ? 100 * sqrt(t->variance) / t->mean : 0);
-            cli_table_add(&table, "%s", cli_word_seconds(r.prediction.median).text);
-            cli_table_add(&table, "%.1f", r.step.flop / seconds * 1e-9);
-            cli_table_add(&table, r.limit > 0 ? "%.0f%%" : "-", 100 * r.limit);
-        }
-    }
-    const bool printed = cli_table_print(&table, done ? stdout : NULL);
-    if (done && !printed) {
-        return cli_fail_memory(failure);
-    }
-    rynd_prediction all = RYND_SIZED(rynd_prediction);
-    if (done && rynd_plan_predict(p->setup.plan, &all) != RYND_OK) {
-        return cli_fail_library(failure);
-    }
-    if (done) {
-        printf("\n%zu runs: median %s, min %s, max %s; predicted %s (90%%: %s to %s)\n", p->run.n,
-               cli_word_seconds(p->run.median).text, cli_word_seconds(p->run.min).text,
-               cli_word_seconds(p->run.max).text, cli_word_seconds(all.median).text,
-               cli_word_seconds(all.low).text, cli_word_seconds(all.high).text);
-    }
-    return done;
-}
-
-static void add_statistics(cJSON *object, const cli_statistics *s)
-{
-    cli_json_number(object, "n", (double)s->n);
-    cli_json_number(object, "mean", s->mean);
-    cli_json_number(object, "variance", s->variance);
-    cli_json_number(object, "min", s->min);
-    cli_json_number(object, "max", s->max);
-}
-
-static bool add_nodes(const profile *p, cJSON *nodes, cli_failure *failure)
-{
-    for (size_t i = 0; i < p->steps; i++) {
-        row r;
-        if (!get_row(p, i, &r, failure)) {
+    cli_profile *p = &w->profile;
+    double sum = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        if (!fill_row(w, i, &p->rows[i], failure)) {
             return false;
         }
-        cJSON *node = cli_json_object_in(nodes);
-        cli_json_text(node, "name", r.step.name);
-        cli_json_text(node, "op", r.step.op);
-        cli_json_text(node, "kernel", r.step.kernel);
-        cli_json_text(node, "knobs", r.step.knobs);
-        cli_json_text(node, "problem", r.step.problem);
-        cli_json_number(node, "time", p->time[i].median);
-        add_statistics(node, &p->time[i]);
-        cli_json_number(node, "share", r.share);
-        cli_json_number(node, "flop", r.step.flop);
-        cli_json_number(node, "bytes", r.step.bytes);
-        cJSON_AddItemToObject(node, "limit_fraction",
-                              r.limit > 0 ? cJSON_CreateNumber(r.limit) : cJSON_CreateNull());
-        cli_json_number(node, "predicted", r.prediction.median);
-        cli_json_number(node, "predicted_low", r.prediction.low);
-        cli_json_number(node, "predicted_high", r.prediction.high);
+        sum += p->rows[i].seconds;
     }
-    return true;
+    for (size_t i = 0; i < p->count; i++) {
+        p->rows[i].share = sum > 0 ? p->rows[i].seconds / sum : 0;
+    }
+    p->run = cli_samples_statistics(&w->total);
+    p->predicted = RYND_SIZED(rynd_prediction);
+    return rynd_plan_predict(w->setup.plan, &p->predicted) == RYND_OK || cli_fail_library(failure);
 }
 
-static bool print_json(const profile *p, cli_failure *failure)
+/* On the files of --input, or on random numbers. */
+static bool open_subject(work *w, cli_failure *failure)
 {
-    rynd_prediction all = RYND_SIZED(rynd_prediction);
-    if (rynd_plan_predict(p->setup.plan, &all) != RYND_OK) {
-        return cli_fail_library(failure);
-    }
-    cJSON *results, *document = cli_json_begin("profile", &results);
-    cJSON *result = cli_json_object_in(results);
-    cli_json_text(result, "name", p->subject.name);
-    if (!add_nodes(p, cJSON_AddArrayToObject(result, "nodes"), failure)) {
-        cJSON_Delete(document);
+    cli_profile_settings *s = w->settings;
+    const char *path = s->common.arguments.items[0];
+    w->subject = (cli_subject){.name = path};
+    if (!cli_setup_model(&w->setup, path, failure) ||
+        !cli_facts_preprocess(w->setup.model, &s->common, &s->preprocess, failure)) {
         return false;
     }
-    cli_json_number(result, "total", p->run.median);
-    add_statistics(result, &p->run);
-    cli_json_number(result, "predicted", all.median);
-    cli_json_number(result, "predicted_low", all.low);
-    cli_json_number(result, "predicted_high", all.high);
-    return cli_json_print(document, failure);
-}
-
-/* Complete events of the Trace Event Format, one after another, in microseconds. */
-static char *trace_text(const profile *p, cli_failure *failure)
-{
-    cJSON *document = cli_json_document(),
-          *events = cJSON_AddArrayToObject(document, "traceEvents");
-    double begin = 0;
-    for (size_t i = 0; i < p->steps; i++) {
-        row r;
-        if (!get_row(p, i, &r, failure)) {
-            cJSON_Delete(document);
-            return NULL;
+    cli_preprocess_settle(&s->preprocess);
+    if (s->inputs.count > 0) {
+        const cli_run_settings given = {
+            .common = s->common, .inputs = s->inputs, .preprocess = s->preprocess};
+        if (!cli_inputs_open(&w->inputs, &w->setup, &given, failure)) {
+            return false;
         }
-        cJSON *event = cli_json_object_in(events);
-        cli_json_text(event, "name", r.step.name);
-        cli_json_text(event, "cat", r.step.op);
-        cli_json_text(event, "ph", "X");
-        cli_json_number(event, "ts", 1e6 * begin);
-        cli_json_number(event, "dur", 1e6 * p->time[i].median);
-        cli_json_number(event, "pid", 1);
-        cli_json_number(event, "tid", 1);
-        cJSON *args = cJSON_AddObjectToObject(event, "args");
-        cli_json_text(args, "kernel", r.step.kernel);
-        cli_json_text(args, "knobs", r.step.knobs);
-        cli_json_text(args, "problem", r.step.problem);
-        cli_json_number(args, "predicted", r.prediction.median);
-        begin += p->time[i].median;
     }
-    return cli_json_write(document, false, failure);
+    return cli_subject_open_loaded(&w->subject, &w->setup, &s->common, w->inputs.views, failure);
 }
 
-static bool write_trace(const profile *p, cli_failure *failure)
+static bool report(const work *w, cli_failure *failure)
 {
-    char *text = trace_text(p, failure);
-    const bool done = text && cli_file_write(p->settings->trace, text, strlen(text), failure);
-    free(text);
-    return done;
+    const cli_profile_settings *s = w->settings;
+    const cli_profile *p = &w->profile;
+    return (!s->trace || cli_profile_write_trace(p, s->trace, failure)) &&
+           (!s->html || cli_profile_write_page(p, &w->limit, s->html, failure)) &&
+           (s->common.json ? cli_profile_print_json(p, failure) : cli_profile_print(p, s, failure));
 }
 
-static bool profile_model(profile *p, cli_failure *failure)
+static bool profile_model(work *w, cli_failure *failure)
 {
-    const cli_common *common = &p->settings->common;
-    if (!cli_setup_context(&p->setup, common, failure) ||
-        !cli_limit_open(&p->limit, p->setup.context, common, failure) ||
-        !cli_subject_open(&p->subject, &p->setup, common, common->arguments.items[0], false,
-                          failure)) {
+    const cli_common *common = &w->settings->common;
+    if (!cli_setup_context(&w->setup, common, failure) ||
+        !cli_limit_open(&w->limit, w->setup.context, common, failure) ||
+        !open_subject(w, failure)) {
         return false;
     }
-    p->steps = rynd_plan_step_count(p->setup.plan);
-    p->samples = calloc(p->steps + 1, sizeof *p->samples);
-    p->time = calloc(p->steps + 1, sizeof *p->time);
-    if (!p->samples || !p->time) {
+    w->profile = (cli_profile){
+        .name = w->subject.name, .setup = &w->setup, .count = rynd_plan_step_count(w->setup.plan)};
+    w->samples = calloc(w->profile.count + 1, sizeof *w->samples);
+    w->profile.rows = calloc(w->profile.count + 1, sizeof *w->profile.rows);
+    if (!w->samples || !w->profile.rows) {
         return cli_fail_memory(failure);
     }
-    cli_progress_begin(&p->progress, common);
-    const bool done = measure(p, failure);
-    cli_progress_end(&p->progress);
-    if (!done) {
-        return false;
-    }
-    sum_up(p);
-    return (!p->settings->trace || write_trace(p, failure)) &&
-           (common->json ? print_json(p, failure) : print_text(p, failure));
+    cli_progress_begin(&w->progress, common);
+    const bool done = measure(w, failure);
+    cli_progress_end(&w->progress);
+    return done && sum_up(w, failure) && report(w, failure);
+}
+
+static bool check_files(const cli_profile_settings *s, cli_failure *failure)
+{
+    return (!s->trace || cli_file_check_writable(s->trace, failure)) &&
+           (!s->html || cli_file_check_writable(s->html, failure));
 }
 
 static bool run(void *settings, cli_failure *failure)
 {
-    profile p = {.settings = settings};
-    const char *name = p.settings->common.arguments.items[0];
-    if (cli_is_problem(name)) {
+    work w = {.settings = settings};
+    if (cli_is_problem(w.settings->common.arguments.items[0])) {
         return cli_fail_usage(failure,
                               "profile takes a model's file; 'rynd bench' times a problem");
     }
-    const bool done = profile_model(&p, failure);
-    for (size_t i = 0; p.samples && i < p.steps; i++) {
-        cli_samples_free(&p.samples[i]);
+    const bool done = check_files(w.settings, failure) && profile_model(&w, failure);
+    for (size_t i = 0; w.samples && i < w.profile.count; i++) {
+        cli_samples_free(&w.samples[i]);
     }
-    cli_samples_free(&p.total);
-    free(p.samples);
-    free(p.time);
-    cli_subject_close(&p.subject);
-    cli_setup_close(&p.setup);
+    cli_samples_free(&w.total);
+    free(w.samples);
+    free(w.profile.rows);
+    free(w.profile.spans);
+    cli_subject_close(&w.subject);
+    cli_inputs_free(&w.inputs);
+    cli_setup_close(&w.setup);
     return done;
 }
 
@@ -310,14 +258,15 @@ const cli_command cli_command_profile = {
     .least = 1,
     .most = 1,
     .help = "measure each step of a model",
-    .text = "Runs the model on random inputs. Prints for each step the median time, its share, its "
+    .text = "Runs the model, on files or on random numbers. Prints for each step the median time, "
+            "its share, its "
             "coefficient of variation (cv), the predicted time, and the fraction of the machine's "
             "roofline limit (`rynd devices`).",
-    .examples = "rynd profile model.onnx\n"
-                "rynd profile model.onnx --batch 8 --trace trace.json",
+    .examples = "rynd profile model.onnx -i photo.jpg --preset imagenet --by operator\n"
+                "rynd profile model.onnx --batch 8 --html profile.html",
     .options = options,
     .uses = CLI_USE_ALL,
-    .settings_size = sizeof(profile_settings),
+    .settings_size = sizeof(cli_profile_settings),
     .defaults = &defaults,
     .run = run,
 };

@@ -172,7 +172,7 @@ const cli_command cli_command_train = {
         "rynd train model.onnx --data photos --validate more-photos --preset imagenet --epochs 10\n"
         "rynd train model.onnx --data train.npz --loss mse --optimizer adam --lr 1e-3 -o out.onnx",
     .options = options,
-    .uses = CLI_USE_ALL,
+    .uses = CLI_USE_ALL & ~(unsigned)CLI_USE_TABLES,
     .settings_size = sizeof(cli_train_settings),
     .defaults = &defaults,
     .run = run,

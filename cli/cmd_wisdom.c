@@ -268,7 +268,7 @@ const cli_command cli_command_wisdom = {
     .examples = "rynd wisdom show --problem 'conv *'\n"
                 "rynd wisdom export wisdom.jsonl",
     .options = options,
-    .uses = CLI_USE_DEVICE | CLI_USE_WISDOM | CLI_USE_THREADS,
+    .uses = CLI_USE_DEVICE | CLI_USE_WISDOM | CLI_USE_THREADS | CLI_USE_TABLES,
     .settings_size = sizeof(wisdom_settings),
     .run = run,
 };

@@ -37,6 +37,8 @@ static const common_option common_options[] = {
     {CLI_TITLE("output"), 0},
     {{"json", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(json),
       "print one JSON document instead of text"}, 0},
+    {{"wide", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(wide),
+      "print all columns of tables, and whole names, however wide (default: fit 100 columns)"}, CLI_USE_TABLES},
     {{"quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(quiet),
       "print no notes and no progress bar"}, 0},
     {{"verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0, OFFSET(verbose),

@@ -123,7 +123,7 @@ static bool print_forms(const explain *e, const subject *s, cli_failure *failure
         measured = measured || all->items[i].is.measured > 0;
     }
     cli_table table;
-    cli_table_begin(&table, measured ? "lllrrrrrrrrrrrl" : "lllrrrrrrrrrrl",
+    cli_table_begin(&table, measured ? "llLrrrrrRRRrRRl" : "llLrrrrrRRRRRl",
                     measured ? head_measured : head);
     for (size_t i = 0; i < all->count; i++) {
         if (!all->items[i].is.refused && is_shown(e, &all->items[i])) {

@@ -25,8 +25,7 @@ bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_com
     return true;
 }
 
-/* Returns the rate of as many cores as threads. */
-static double rate_of(const cli_limit *l, const rynd_rate *rate)
+double cli_limit_rate(const cli_limit *l, const rynd_rate *rate)
 {
     const unsigned cores = l->machine.cores, threads = l->threads < cores ? l->threads : cores;
     return cores > 1 ? rate->one + (rate->all - rate->one) * (threads - 1) / (cores - 1)
@@ -59,8 +58,8 @@ double cli_limit_of(const cli_limit *l, const rynd_step_info *step)
     while (level < RYND_LEVEL_DRAM && step->bytes > level_bytes(l, (rynd_level)level)) {
         level++;
     }
-    const double rate = rate_of(l, &l->machine.level[level].bandwidth),
-                 arithmetic = flop / rate_of(l, arithmetic_of(l, step)),
+    const double rate = cli_limit_rate(l, &l->machine.level[level].bandwidth),
+                 arithmetic = flop / cli_limit_rate(l, arithmetic_of(l, step)),
                  memory = rate > 0 ? step->bytes / rate : 0;
     return arithmetic > memory ? arithmetic : memory;
 }

@@ -16,6 +16,9 @@ typedef struct cli_limit {
 bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_common *common,
                     cli_failure *failure);
 
+/* Returns the rate of as many cores as there are threads. */
+double cli_limit_rate(const cli_limit *limit, const rynd_rate *rate);
+
 /* Returns the roofline limit of a step in seconds; negative if no peak is known to bound its
  * type. */
 double cli_limit_of(const cli_limit *limit, const rynd_step_info *step);

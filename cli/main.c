@@ -5,6 +5,7 @@
 #include "help.h"
 #include "line.h"
 #include "notes.h"
+#include "table.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -55,6 +56,7 @@ static bool run_command(const cli_command *command, int argc, char **argv, cli_f
     }
     bool done =
         cli_parse(command, argc, argv, settings, failure) && cli_notes_set_level(settings, failure);
+    cli_table_set_wide(((cli_common *)settings)->wide);
     if (done && ((cli_common *)settings)->help) {
         cli_print_help(command);
     } else if (done) {

@@ -89,7 +89,7 @@ typedef struct cli_common {
     cli_dims dims;
     cli_settings settings;
     int64_t batch; /* 0: not given */
-    bool frozen, json, quiet, verbose, help;
+    bool frozen, json, quiet, verbose, wide, help;
     /* what is said on standard error, by --quiet, --verbose or RYND_LOG: notes.h */
     cli_level level;
 } cli_common;
@@ -102,7 +102,8 @@ typedef enum cli_use {
     CLI_USE_DEVICE = 1 << 3,   /* --device, --machine */
     CLI_USE_WISDOM = 1 << 4,   /* --wisdom, --frozen */
     CLI_USE_THREADS = 1 << 5,  /* --threads */
-    CLI_USE_ALL = (1 << 6) - 1,
+    CLI_USE_TABLES = 1 << 6,   /* --wide */
+    CLI_USE_ALL = (1 << 7) - 1,
 } cli_use;
 
 typedef struct cli_command {

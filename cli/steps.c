@@ -19,3 +19,12 @@ bool cli_steps_get(const cli_steps *steps, size_t index, rynd_step_info *step, c
                                            : rynd_op_get_info(steps->op, step);
     return status == RYND_OK ? true : cli_fail_library(failure);
 }
+
+bool cli_steps_predict(const cli_steps *steps, size_t index, rynd_prediction *time,
+                       cli_failure *failure)
+{
+    *time = RYND_SIZED(rynd_prediction);
+    const rynd_status status = steps->plan ? rynd_plan_predict_step(steps->plan, index, time)
+                                           : rynd_op_predict(steps->op, time);
+    return status == RYND_OK ? true : cli_fail_library(failure);
+}

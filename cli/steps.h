@@ -19,4 +19,8 @@ size_t cli_steps_count(const cli_steps *steps);
 bool cli_steps_get(const cli_steps *steps, size_t index, rynd_step_info *step,
                    cli_failure *failure);
 
+/* The predicted time of a step in its network. */
+bool cli_steps_predict(const cli_steps *steps, size_t index, rynd_prediction *time,
+                       cli_failure *failure);
+
 #endif

@@ -123,7 +123,7 @@ static bool print_table(const cli_sweep *sweep, cli_failure *failure)
         head[columns++] = measured[i];
     }
     for (size_t i = 0; i < 4; i++) {
-        align[columns] = 'l';
+        align[columns] = "wllL"[i];
         head[columns++] = last[i];
     }
     align[columns] = 0;

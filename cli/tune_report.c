@@ -22,6 +22,12 @@ static bool get_form(const rynd_tuning *tuning, size_t problem, size_t form, ryn
                                                                       : cli_fail_library(failure);
 }
 
+/* Seconds by the paired ratio: medians of two forms also differ by what slowed some rounds. */
+static double after_of(const tuned_row *row)
+{
+    return row->untuned.median * row->problem.ratio;
+}
+
 static bool get_row(const rynd_tuning *tuning, size_t index, tuned_row *row, cli_failure *failure)
 {
     *row = (tuned_row){.problem = RYND_SIZED(rynd_tuned_problem)};
@@ -52,7 +58,7 @@ void cli_tune_table_begin(cli_table *table, bool full)
                                         "runs",   "steps", "kernel", "problem"};
     static const char *const whole[] = {"form", "n",   "mean",           "variance", "median",
                                         "min",  "max", "variance ratio", "kernel",   "problem"};
-    cli_table_begin(table, full ? "lrrrrrrrll" : "rrrrrrll", full ? whole : brief);
+    cli_table_begin(table, full ? "lrRRrrrRll" : "rrrRRrll", full ? whole : brief);
 }
 
 static void add_seconds(cli_table *table, double seconds)
@@ -64,7 +70,7 @@ static void add_brief(cli_table *table, const tuned_row *row)
 {
     const rynd_tuned_form *taken = &row->taken;
     add_seconds(table, row->untuned.median);
-    add_seconds(table, taken->median);
+    add_seconds(table, after_of(row));
     cli_table_add(table, "%.3f", row->problem.ratio);
     cli_table_add(table, "%zu", row->problem.forms);
     cli_table_add(table, "%zu", row->samples);
@@ -198,7 +204,7 @@ static void add_problem_json(cJSON *problems, const tuned_row *row)
     const rynd_tuned_problem *p = &row->problem;
     cli_json_text(o, "problem", p->problem);
     cli_json_number(o, "before", row->untuned.median);
-    cli_json_number(o, "after", row->taken.median);
+    cli_json_number(o, "after", after_of(row));
     cli_json_number(o, "ratio", p->ratio);
     cli_json_text(o, "kernel", row->taken.kernel);
     cli_json_text(o, "knobs", row->taken.knobs);

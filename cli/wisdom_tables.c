@@ -83,7 +83,7 @@ static bool begin_machine(cli_wisdom_list *list, const rynd_wisdom_record *recor
     list->machine = strdup(record->machine);
     list->here = record->here;
     if (list->machine) {
-        cli_table_begin(&list->table, "lrllrrrrrl", head);
+        cli_table_begin(&list->table, "lrlLrrRRRl", head);
     }
     return list->machine != NULL;
 }

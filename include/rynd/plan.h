@@ -104,10 +104,11 @@ typedef struct rynd_step_info {
     const char *name, *op; /**< the node, and its ONNX operator */
     const char *problem;   /**< canonical text (docs/problems.md) */
     const char *kernel;
-    const char *knobs; /**< "mr=14 nr=32"; "" */
+    const char *knobs; /**< "mode=rows oc_blocks=4"; "" */
     const char *layout_in, *layout_out;
     const char *fused;    /**< "bias relu add"; "" */
-    const char *reason;   /**< why this kernel */
+    const char *reason;   /**< why this kernel; a "cost" is the predicted time of the problem alone,
+                           * rynd_plan_predict_step's that of the step in its network */
     double flop, bytes;   /**< by the operator's definition, with each operand moved once */
     const char *accuracy; /**< the kernel's class, at least as accurate as asked: "near32" */
     double kernel_flop;   /**< operations of the kernel: fewer than `flop` in Winograd's form, more

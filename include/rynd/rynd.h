@@ -68,6 +68,7 @@
 #include <rynd/tasks.h>
 #include <rynd/tensor_file.h>
 #include <rynd/text.h>
+#include <rynd/trace.h>
 #include <rynd/train.h>
 #include <rynd/tune.h>
 #include <rynd/wisdom.h>

@@ -205,6 +205,22 @@ typedef struct rynd_state_info {
     rynd_tensor tensor;
 } rynd_state_info;
 
+/** A parameter of a model: an initialiser of floats that a node reads. Training changes it, unless
+ * rynd_trainer_options.freeze or train_only say otherwise. */
+typedef struct rynd_parameter_info {
+    size_t size;
+    const char *name;   /**< patterns of freeze and train_only match it */
+    const char *node;   /**< its first reader; patterns match the name if it contains a '/' */
+    rynd_tensor tensor; /**< type and shape; data NULL */
+} rynd_parameter_info;
+
+/** Number of parameters. */
+RYND_API size_t rynd_model_parameter_count(const rynd_model *model);
+
+/** Describes a parameter; they are in the order of the file. */
+RYND_API rynd_status rynd_model_get_parameter(const rynd_model *model, size_t index,
+                                              rynd_parameter_info *info);
+
 /** Number of states. */
 RYND_API size_t rynd_trainer_state_count(const rynd_trainer *trainer);
 

@@ -89,16 +89,17 @@ typedef struct rynd_tuning_info {
     size_t size;
     size_t problems; /**< rynd_tuning_get_problem */
     double budget, used;
-    double before, after; /**< median runs with the untuned and the tuned plan; equal if nothing was
-                           * found, 0 if nothing was compared */
-    double ratio;         /**< after / before, paired in turns; 1: nothing was compared */
-    size_t runs;          /**< runs of each of the two plans */
-    int taken;            /**< 1: the findings hold, also if `progress` ended the tuning before the
+    double before,
+        after;           /**< median run with the untuned plan, and before * ratio; equal if nothing
+                           * was found, 0 if nothing was compared */
+    double ratio;        /**< after / before, paired in turns; 1: nothing was compared */
+    size_t runs;         /**< runs of each of the two plans */
+    int taken;           /**< 1: the findings hold, also if `progress` ended the tuning before the
                            * comparison; 0: the untuned choices stay */
-    int ended;            /**< 1: `progress` ended the tuning */
-    size_t plans_listed;  /**< plans with other layouts, fusions and micro-batches */
-    size_t plans; /**< plans that were timed (rynd_tuning_get_plan), first the untuned one */
-    size_t plan;  /**< the index of the winner */
+    int ended;           /**< 1: `progress` ended the tuning */
+    size_t plans_listed; /**< plans with other layouts, fusions and micro-batches */
+    size_t plans;        /**< plans that were timed (rynd_tuning_get_plan), first the untuned one */
+    size_t plan;         /**< the index of the winner */
 } rynd_tuning_info;
 
 /** Describes a tuning. */

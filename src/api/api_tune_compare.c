@@ -141,7 +141,7 @@ static rynd_status race(comparison *c, ry_error *error)
     info->ratio = ry_race_ratio(&c->duel.race, TUNED);
     info->runs = (size_t)c->duel.counts[TUNED];
     info->before = ry_median(c->duel.times[UNTUNED], c->duel.counts[UNTUNED]);
-    info->after = ry_median(c->duel.times[TUNED], c->duel.counts[TUNED]);
+    info->after = info->before * info->ratio;
     return RYND_OK;
 }
 

@@ -22,6 +22,7 @@ typedef struct ry_stream ry_stream;
 typedef struct ry_event ry_event;
 typedef struct ry_recording ry_recording;
 typedef struct ry_gpu_program ry_gpu_program;
+typedef struct ry_trace ry_trace;
 
 typedef struct ry_pointer {
     ry_buffer *buffer; /* NULL: absent */
@@ -125,6 +126,9 @@ typedef struct ry_device_table {
      * when it is made, for time slows some drivers down. Waits for the stream. NULL: they have it
      * always. */
     rynd_status (*stream_time)(ry_stream *stream, bool on, ry_error *error);
+    /* Launches add their workers' spans to `trace` (device/trace.h) until it is NULL. NULL: the
+     * device does not know its workers. */
+    void (*stream_trace)(ry_stream *stream, ry_trace *trace);
     rynd_status (*upload)(ry_stream *stream, ry_pointer to, const void *host, size_t size,
                           ry_error *error);
     rynd_status (*download)(ry_stream *stream, void *host, ry_pointer from, size_t size,

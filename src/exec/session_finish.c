@@ -3,6 +3,7 @@
 #include "exec/session_finish.h"
 #include "exec/session.h"
 #include "exec/session_state.h"
+#include "exec/session_trace.h"
 #include "exec/transfer.h"
 
 #include <string.h>
@@ -37,6 +38,7 @@ static rynd_status read_times(ry_session *session, ry_error *error)
                 RY_TRY(plan->device->table->event_elapsed(
                     session->mark[mark], session->mark[mark + 1], &seconds, error));
                 session->times[s] += seconds;
+                ry_session_add_span(session, s, seconds);
             }
         }
     }

@@ -5,6 +5,7 @@
 #include "exec/session_finish.h"
 #include "exec/session_memory.h"
 #include "exec/session_states.h"
+#include "exec/session_trace.h"
 
 #include <string.h>
 
@@ -124,6 +125,7 @@ static rynd_status run_step(ry_session *session, size_t index, int64_t micro_bat
     const ry_step *step = &session->plan->steps[index];
     ry_bound *bound = &session->bound[index];
     resolve_step(session, index, micro_batch);
+    session->trace.step = index;
     if (session->timed) {
         RY_TRY(device->table->event_record(session->stream, session->mark[(*mark)++], error));
     }
@@ -176,6 +178,11 @@ static rynd_status run_steps(ry_session *session, ry_error *error)
                : RYND_OK;
 }
 
+static rynd_status run_all(ry_session *session, ry_error *error)
+{
+    return ry_session_run_traced(session, run_steps, error);
+}
+
 static rynd_status stage_output(ry_session *session, size_t index, ry_error *error)
 {
     const ry_plan_output *planned = &session->plan->outputs[index];
@@ -220,8 +227,8 @@ static rynd_status start(ry_session *session, ry_error *error)
                        : RYND_OK);
     session->timed = session->timing;
     /* a recording has all steps */
-    RY_TRY(session->part == RY_BOTH_PARTS ? ry_recorded_run(session, run_steps, error)
-                                          : run_steps(session, error));
+    RY_TRY(session->part == RY_BOTH_PARTS ? ry_recorded_run(session, run_all, error)
+                                          : run_all(session, error));
     RY_TRY(ry_session_keep_states(session, error));
     RY_TRY(fault_bytes
                ? table->download(session->stream, session->host_faults, faults, fault_bytes, error)

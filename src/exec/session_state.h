@@ -3,6 +3,7 @@
 #ifndef RY_EXEC_SESSION_STATE_H
 #define RY_EXEC_SESSION_STATE_H
 
+#include "device/trace.h"
 #include "exec/fallback.h"
 #include "exec/session_watch.h"
 #include "exec/transfer.h"
@@ -85,6 +86,8 @@ struct ry_session {
     ry_event **mark; /* before each step, in the order they run, and behind the last; none while
                       * nothing was timed */
     size_t mark_count;
+    bool tracing;
+    ry_trace trace;
     size_t memory;
 };
 

@@ -16,13 +16,16 @@ static rynd_status note_constants(ry_plan_builder *b, const ry_node *node, ry_st
                                   ry_error *error)
 {
     ry_tensor *constants = RY_TAKE(&b->plan->arena, ry_tensor, node->inputs);
-    ry_value_id *values = RY_TAKE(&b->plan->arena, ry_value_id, node->inputs);
+    ry_value_id *values = RY_TAKE(&b->plan->arena, ry_value_id, node->inputs + node->outputs);
     if (!constants || !values) {
         return ry_fail_memory(error);
     }
     for (int i = 0; i < node->inputs; i++) {
         constants[i] = ry_graph_tensor(b->graph, node->in[i]);
         values[i] = node->in[i];
+    }
+    for (int i = 0; i < node->outputs; i++) {
+        values[node->inputs + i] = node->out[i];
     }
     step->constants = constants;
     step->values = values;

@@ -38,7 +38,7 @@ typedef struct ry_step {
     ry_prepared prepared;
     double seconds[RY_MAX_PHASES + 1]; /* predicted, of each phase of the launch on one worker */
     const ry_tensor *constants;        /* one per input; data NULL: not a constant */
-    const ry_value_id *values;         /* one per input: the graph's */
+    const ry_value_id *values;         /* the graph's: inputs, then outputs */
     ry_location *in, *out;
     int64_t actual_row; /* row of the first bounded output in the session's actual dims; -1: none */
     ry_pointer packed;  /* its packed weights, on its device */

@@ -100,26 +100,25 @@ static void print_reason(const ry_choice *choice, bool set, char *text, size_t s
     ry_number_print_fixed(own, own < 100, own_text);
     ry_number_print_fixed(next, next < 100, next_text);
     if (set) {
-        snprintf(text, size, "set; predicted %s us", own_text);
+        snprintf(text, size, "set; cost %s us", own_text);
     } else if (choice->measured > 0) {
         const double measured = choice->measured * 1e6;
         char measured_text[RY_NUMBER_SIZE];
         ry_number_print_fixed(measured, measured < 100, measured_text);
-        snprintf(text, size, "measured %s us (wisdom)%s; predicted %s us%s", measured_text,
+        snprintf(text, size, "measured %s us (wisdom)%s; cost %s us%s", measured_text,
                  choice->falls_back ? " on the CPU, which alone has a kernel" : "", own_text,
                  choice->falls_back ? ", copies included" : "");
     } else if (choice->bound) {
-        snprintf(text, size, "reads weights as the model has packed them; predicted %s us",
-                 own_text);
+        snprintf(text, size, "reads weights as the model has packed them; cost %s us", own_text);
     } else if (choice->falls_back) {
-        snprintf(text, size,
-                 "fallback: only the CPU has a kernel; predicted %s us, copies included", own_text);
+        snprintf(text, size, "fallback: only the CPU has a kernel; cost %s us, copies included",
+                 own_text);
     } else if (choice->prepared.kernel->reference) {
         snprintf(text, size, "no faster kernel takes this problem");
     } else if (!choice->next) {
-        snprintf(text, size, "predicted %s us; no other kernel", own_text);
+        snprintf(text, size, "cost %s us; no other kernel", own_text);
     } else {
-        snprintf(text, size, "predicted %s us; %s %s us", own_text, choice->next->name, next_text);
+        snprintf(text, size, "cost %s us; %s %s us", own_text, choice->next->name, next_text);
     }
 }
 

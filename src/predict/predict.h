@@ -76,8 +76,9 @@ rynd_status ry_choice_fail(const ry_choice *choice, const char *device, ry_error
 
 enum { RY_REASON_LENGTH = 280 };
 
-/* Why, and whether the caller has set some of it: "predicted 48.2 us; conv_fwd_f32_igemm_avx512 103
- * us", "measured 43.1 us (wisdom); predicted 48.2 us". */
+/* Why, and whether the caller has set some of it: "cost 48.2 us; conv_fwd_f32_igemm_avx512 103 us",
+ * "measured 43.1 us (wisdom); cost 48.2 us". A cost is the time that the choice compares: of the
+ * problem alone, without what its place in a network changes. */
 void ry_choice_reason(const ry_choice *choice, bool set, char *text, size_t size);
 
 #endif

@@ -91,14 +91,14 @@ def test_times_are_those_of_the_network(ran, small_net):
 
 
 def test_text(ran, small_net):
-    out = ran("plan", CONV, "--explain").out
+    out = ran("plan", CONV, "--explain", "--wide").out
     lines = out.splitlines()
     assert lines[0] == CONV and lines[1].startswith("predicted ") and "roofline limit" in lines[1]
     assert lines[2].startswith("arithmetic ") and "memory" in lines[2]
     assert lines[4].split()[:3] == ["kernel", "class", "form"]
     assert [line[0] for line in lines[5:8]] == ["*", " ", " "]
     assert "reference: only where nothing else takes it" in out
-    assert out == ran("plan", CONV, "--explain").out
+    assert out == ran("plan", CONV, "--explain", "--wide").out
     assert "step " in ran("plan", small_net, "--batch", "1", "--explain").out
 
 

@@ -53,7 +53,7 @@ def test_text(odd_model, odd_input, tmp_path):
         (["run", odd_model, "-i", odd_input, "-v", "--top", 2, "--labels", tmp_path / "labels"], ["x", "y"]),
         (["run", odd_model, "-i", f"{ODD}x={odd_input}", "-o", tmp_path / f"out{ODD}.npy", "-v"], ["x", "y"]),
     ]:
-        text = all_output(*arguments)
+        text = all_output(*arguments, "--wide")
         for part in parts:
             assert SHOWN + part in text, (arguments, text)
 

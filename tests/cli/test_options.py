@@ -14,8 +14,9 @@ from conftest import ROOT, RYND
 COMMANDS = ["run", "eval", "inspect", "bench", "profile", "plan", "predict", "sweep", "tune", "train", "quantize", "place", "wisdom", "devices"]
 ARGUMENTS = {"devices": [], "eval": ["m.onnx", "--data", "."], "train": ["m.onnx", "--data", "."], "quantize": ["m.onnx", "--data", ".", "-o", "q.onnx"], "sweep": ["conv c=1 w=1 k=1", "c=1"], "wisdom": ["show"]}  # other commands: a model
 COMMON = ["--json", "--quiet", "--verbose", "--help"]
-SHARED = ["--accuracy", "--dim", "--batch", "--set", "--device", "--machine", "--wisdom", "--frozen", "--threads"]  # by the commands that use them
+SHARED = ["--accuracy", "--dim", "--batch", "--set", "--device", "--machine", "--wisdom", "--frozen", "--threads", "--wide"]  # by the commands that use them
 UNUSED = {
+    "train": ["--wide"],
     "inspect": ["--accuracy", "--set", "--device", "--machine", "--wisdom", "--frozen", "--threads"],
     "sweep": ["--dim", "--batch"],
     "quantize": ["--accuracy", "--set"],

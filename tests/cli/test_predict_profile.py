@@ -3,6 +3,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 CONV = "conv n=1 c=8 h=10 w=10 k=8 r=3 s=3 pad=1"
@@ -37,9 +38,9 @@ def test_predict_is_the_same_every_time(ran, small_net):
 
 
 def test_predict_text(ran, small_net):
-    head, row = ran("predict", small_net, "--batch", "1").out.splitlines()
+    head, row = ran("predict", small_net, "--batch", "1", "--wide").out.splitlines()
     assert head.split()[:3] == ["name", "time", "90%"] and "no meter" in row
-    lines = ran("predict", CONV, "--steps").out.splitlines()
+    lines = ran("predict", CONV, "--steps", "--wide").out.splitlines()
     assert lines[3].split()[:2] == ["step", "kernel"] and "conv_fwd" in lines[4]
 
 
@@ -105,14 +106,37 @@ def test_profile_text(ran, small_net):
 
 
 def test_profile_trace(ran, small_net, tmp_path):
+    """The trace of a run has each step on its threads, and the steps in their order."""
     trace = tmp_path / "trace.json"
-    (result,) = ran("profile", small_net, "--batch", "1", "--trace", trace, "--json", *QUICK).results
+    (result,) = ran("profile", small_net, "--batch", "1", "--threads", "2", "--trace", trace, "--json", *QUICK).results
     events = json.loads(trace.read_text())["traceEvents"]
-    assert [event["name"] for event in events] == [node["name"] for node in result["nodes"]]
+    tracks = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+    spans = [event for event in events if event["ph"] == "X"]
+    assert set(tracks) == set(range(len(tracks))) and tracks[0] == "thread 0 (caller)" and {span["tid"] for span in spans} <= set(tracks)
+    assert list(dict.fromkeys(span["name"] for span in spans)) == [node["name"] for node in result["nodes"]]
     end = 0
-    for event, node in zip(events, result["nodes"]):
-        assert event["ph"] == "X" and event["ts"] == pytest.approx(end) and event["dur"] == pytest.approx(1e6 * node["time"])
-        end = event["ts"] + event["dur"]
+    for name in dict.fromkeys(span["name"] for span in spans):
+        own = [span for span in spans if span["name"] == name]
+        assert min(span["ts"] for span in own) >= end - 1e-3 and all(span["args"]["tasks"] > 0 for span in own)
+        end = max(span["ts"] + span["dur"] for span in own)
+
+
+def test_profile_sums_and_order(ran, small_net):
+    for by, head in (("operator", "operator"), ("kernel", "kernel")):
+        lines = ran("profile", small_net, "--batch", "1", "--by", by, *QUICK).out.splitlines()
+        assert lines[0].split()[:3] == [head, "steps", "time"]
+        steps = [int(line.split()[1]) for line in lines[1:lines.index("")]]
+        assert sum(steps) == 2
+    names = [line.split()[0] for line in ran("profile", small_net, "--batch", "1", "--sort", "name", *QUICK).out.splitlines()[1:3]]
+    assert names == sorted(names)
+
+
+def test_profile_on_files(ran, rynd, small_net, tmp_path):
+    """Shapes come from the files, which are read as `rynd run` reads them."""
+    np.save(tmp_path / "x.npy", np.ones((3, 3, 8, 8), "float32"))
+    (result,) = ran("profile", small_net, "-i", tmp_path / "x.npy", "--json", *QUICK).results
+    assert "conv n=3 " in result["nodes"][0]["problem"]
+    rynd("profile", small_net, "-i", tmp_path / "none.npy", *QUICK).failed("none.npy")
 
 
 def test_profile_refuses(rynd, small_net, tmp_path):

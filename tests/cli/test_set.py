@@ -82,7 +82,7 @@ def test_what_is_not_legal(setting, words):
 
 
 def test_knobs_are_listed(two_convolutions):
-    text = ran("plan", two_convolutions, "--knobs").out
+    text = ran("plan", two_convolutions, "--knobs", "--wide").out
     assert "legal values" in text and "second.conv." in text and "0 to 1000 percent of " in text
     for node in nodes_of(two_convolutions):
         values = {knob["name"]: knob["value"] for knob in node["knob_values"]}
@@ -109,7 +109,7 @@ def test_the_plan_itself(two_convolutions, tmp_path):
         outputs.append(np.load(tmp_path / f"z{i}.npy"))
     assert turned[0] != turned[1] and problems in turned
     assert np.abs(outputs[0] - outputs[1]).max() <= 1e-4 * np.abs(outputs[1]).max()
-    text = ran("plan", two_convolutions, "--set", f"plan.channels_last={1000 if turned[0] == problems else 0}").out
+    text = ran("plan", two_convolutions, "--wide", "--set", f"plan.channels_last={1000 if turned[0] == problems else 0}").out
     explained = ran("plan", two_convolutions, "--explain", "--set", "plan.conversions=70").out
     assert explained.startswith("plan: conversions=70; set\n")
     assert "plan: channels_last=" in text and "; the plan is set: channels_last=" in text

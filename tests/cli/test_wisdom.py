@@ -59,7 +59,7 @@ def test_plans_take_what_was_measured(ran, tmp_path, record):
         f"{tmp_path}/r.jsonl: 1 record, 1 of them stored; 0 from other machines\n")
     node = ran("plan", PROBLEM, "--json").results[0]["nodes"][0]
     assert (node["kernel"], node["knobs"]) == (KERNEL, record["form"])
-    assert node["reason"].startswith("measured 43.1 us (wisdom); predicted ")
+    assert node["reason"].startswith("measured 43.1 us (wisdom); cost ")
     assert ran("bench", PROBLEM, "--min-time", "0.01", "--json").results[0]["kernel"] == KERNEL
     assert ran("plan", PROBLEM, "--json", "--threads", "1").results[0]["nodes"][0]["reason"] == before["reason"]
     assert ran("plan", PROBLEM, "--json", "--wisdom", "off").results[0]["nodes"][0]["reason"] == before["reason"]
@@ -106,7 +106,7 @@ def test_show(ran, tmp_path, record):
     foreign = dict(record, machine="elsewhere", source="0123456789abcdef")
     never = dict(record, kernel="conv_ref", form="", rejected="wrong: by 3", samples=0, mean=0, variance=0, median=0, min=0, max=0)
     ran("wisdom", "import", write(tmp_path / "r.jsonl", record, foreign, never))
-    text = ran("wisdom", "show").out
+    text = ran("wisdom", "show", "--wide").out
     assert f"{record['machine']} (here)" in text and "elsewhere (foreign)" in text
     assert "43.1 us" in text and "stale" in text and "wrong: by 3" in text
     shown = ran("wisdom", "show", "--json").results
@@ -164,7 +164,7 @@ def test_check(ran, tmp_path, record):
     assert drift["kernel"] == KERNEL and drift["median"] == record["median"]
     assert drift["ratio"] == pytest.approx(drift["now"]["median"] / record["median"])
     assert drift["now"]["samples"] >= 5 and drift["now"]["min"] <= drift["now"]["median"] <= drift["now"]["max"]
-    text = ran("wisdom", "check", "--seconds", "0.01").out
+    text = ran("wisdom", "check", "--seconds", "0.01", "--wide").out
     assert "1 record: now by then" in text and KERNEL in text
 
 

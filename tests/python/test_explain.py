@@ -28,7 +28,7 @@ def test_explain_op():
     assert all(each.prediction is None for each in candidates.refused)
     assert chosen.kernel in str(candidates) and "rejected" in str(candidates)
     op = rynd.Op(CONV, settings={"kernel": "conv_ref"})
-    assert op.explain().chosen.kernel == "conv_ref" and op.step.reason.startswith("set; predicted")
+    assert op.explain().chosen.kernel == "conv_ref" and op.step.reason.startswith("set; cost")
 
 
 def test_explain_plan(conv_model):

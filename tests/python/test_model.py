@@ -4,9 +4,12 @@
 import asyncio
 import gc
 import multiprocessing
+import pathlib
 import pickle
+import re
 import resource
 import threading
+from html import unescape
 
 import numpy
 import pytest
@@ -122,8 +125,58 @@ def test_sessions_of_a_plan(conv_model):
 def test_profile(conv_model):
     plan = rynd.load(conv_model).plan(batch=1)
     profile = plan.session().profile(image())
-    assert len(profile.steps) == len(plan.steps) and profile.seconds > 0
+    assert len(profile.steps) == len(plan.steps) and profile.seconds > 0 and profile.rounds == 5
+    assert all(low <= seconds <= high for (_, seconds), (low, high) in zip(profile.steps, profile.spread))
+    assert profile.total_spread[0] <= profile.seconds <= profile.total_spread[1]
+    assert profile.predicted == [plan.predict(step).median for step in plan.steps] and profile.total_predicted == plan.seconds
     assert "share" in str(profile) and "<svg" in profile._repr_html_()
+
+
+def test_operands_spans_and_parameters(conv_model):
+    model = rynd.load(conv_model)
+    plan = model.plan(batch=1, threads=2)
+    operands = [plan.operands(step) for step in plan.steps]
+    assert any(operand.storage == "input" for operand in operands[0]) and any(operand.storage == "output" for operand in operands[-1])
+    assert all(operand.producer is None or operand.producer < i for i, own in enumerate(operands) for operand in own)
+    spans = plan.session().trace(image())
+    assert list(dict.fromkeys(span.step.name for span in spans)) == [step.name for step in plan.steps]
+    assert all(0 <= span.begin <= span.end and span.thread < 2 and span.tasks > 0 for span in spans)
+    trainer = rynd.Trainer(conv_model, batch=1)
+    assert {p.name for p in model.parameters} == {state.name for state in trainer.states if state.kind == "parameter"}
+
+
+def cells_of(html):
+    return [[re.sub("<.*?>", "", cell) for cell in re.findall("<t[hd].*?</t[hd]>", row)] for row in re.findall("<tr>.*?</tr>", html)]
+
+
+def test_html_shows_what_print_shows(conv_model):
+    plan = rynd.load(conv_model).plan(batch=1)
+    profile = plan.session().profile(image())
+    for thing in (plan, profile):
+        text, html = str(thing), thing._repr_html_()
+        head, *rows = cells_of(html)
+        assert text.splitlines()[0].split() == head[:-1] and text.splitlines()[-1] in html
+        assert all(any(all(unescape(cell) in line for cell in row) for line in text.splitlines()) for row in rows) and len(rows) == len(plan.steps)
+
+
+def test_arrays_print_their_values(conv_model):
+    y = rynd.load(conv_model).plan(batch=1).session().run(image())
+    values = numpy.asarray(y)
+    assert y.numpy() is not None and (y.numpy() == values).all()
+    assert str(y) == numpy.array2string(values, separator=", ") and repr(y).startswith("rynd.Array([")
+    assert repr(y).endswith(f"shape={y.shape}, dtype=f32)")
+
+
+def test_docstrings_name_kernels_and_knobs_that_exist():
+    """Settings in docstrings plan a convolution as they stand, with the kernel of this machine's instruction set."""
+    problem, isa = "conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1", rynd.device_info()["isa"].split("_")[0]
+    folder = pathlib.Path(rynd.__file__).parent
+    found = {match for file in folder.glob("*.py") for match in re.findall(r'\{"kernel": "\w+"[^}]*\}', file.read_text())}
+    assert found
+    for match in found:
+        settings = eval(match)
+        settings["kernel"] = settings["kernel"].replace("avx512", isa)
+        assert rynd.Op(problem, settings=settings).step.kernel == settings["kernel"]
 
 
 def test_pages(conv_model, tmp_path):

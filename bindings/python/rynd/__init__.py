@@ -18,11 +18,11 @@ from .errors import (ArgumentError, ArgumentTypeError, BusyError, CancelledError
                      NotFoundError, OutOfMemoryError, ShapeError, UnsupportedError)
 from .expressions import Expr, expr
 from .gradients import Gradient
-from .model import Model, Node, Quantization, Weights, load
+from .model import Model, Node, Parameter, Quantization, Weights, load
 from .operators import Op, conv1d, conv2d, conv3d
 from .parts import Part, Value
 from .placement import FleetDevice, PlacedPart, Placement, place
-from .plan import Knob, Memory, Plan, Profile, Session, Step, save_html
+from .plan import Knob, Memory, Operand, Plan, Profile, Session, Span, Step, save_html
 from .quantisation import QuantizedInfo, QuantizedLayer, Quantizer, quantize
 from .ranks import Exchange, mpi, mpi_ranks
 from .streams import Buffer, DeviceMemory, Event, OpCache, Stream, View, device_memory, limit_op_cache, op_cache, trim_memory
@@ -34,7 +34,7 @@ from .tuning import TunedForm, TunedPlan, TunedProblem, Tuning, tune
 __version__ = _rynd.version()
 
 __all__ = [
-    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Weights", "Node", "Quantization", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
+    "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Operand", "Span", "Parameter", "Memory", "Value", "Weights", "Node", "Quantization", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
     "conv1d", "conv2d", "conv3d", "from_torch", "quantize", "Quantizer", "QuantizedLayer", "QuantizedInfo", "place", "Placement", "PlacedPart", "Part", "Gradient", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "tasks", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
     "Stream", "Event", "Buffer", "View", "OpCache", "op_cache", "limit_op_cache", "DeviceMemory", "device_memory", "trim_memory",
     "Competition", "cards", "check_device", "calibrate_device", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",

@@ -103,6 +103,29 @@ class PlanForm(NamedTuple):
     reason: str
     measured: float
 
+class Operand(NamedTuple):
+    name: str
+    output: bool
+    dtype: str
+    shape: tuple[int, ...]
+    storage: str
+    offset: int
+    bytes: int
+    producer: int | None
+
+class Span(NamedTuple):
+    step: Step
+    thread: int
+    begin: float
+    end: float
+    tasks: int
+
+class Parameter(NamedTuple):
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    node: str
+
 class Knob(NamedTuple):
     name: str
     value: str
@@ -133,7 +156,12 @@ class Step:
 
 class Profile:
     steps: list[tuple[Step, float]]
+    spread: list[tuple[float, float]]
+    predicted: list[float]
     seconds: float
+    total_spread: tuple[float, float]
+    total_predicted: float
+    rounds: int
     def _repr_html_(self) -> str: ...
 
 class TunedForm:
@@ -214,6 +242,7 @@ class Session:
     @property
     def rereads(self) -> list[int]: ...
     def profile(self, *arrays: _Array, rounds: int = 5, **named: _Array) -> Profile: ...
+    def trace(self, *arrays: _Array, **named: _Array) -> list[Span]: ...
 
 class Plan:
     memory: Memory
@@ -228,6 +257,7 @@ class Plan:
     @property
     def form(self) -> PlanForm: ...
     def knobs(self, step: Step | int | str | None = None) -> list[Knob]: ...
+    def operands(self, step: Step | int | str) -> list[Operand]: ...
     def session(self) -> Session: ...
     def _repr_html_(self) -> str: ...
 
@@ -251,6 +281,8 @@ class Model:
     def quantization(self) -> Quantization | None: ...
     @property
     def nodes(self) -> list[Node]: ...
+    @property
+    def parameters(self) -> list[Parameter]: ...
     @property
     def path(self) -> str | None: ...
     def __init__(self, source: str | os.PathLike[str] | bytes, device: str | None = None, threads: int | None = None,

@@ -84,8 +84,25 @@ class Array(_rynd.Array):
     def __reduce__(self):
         return _rynd.array, ((self.dtype, self.shape, None), self.tobytes())
 
+    def _text(self, prefix=""):
+        """The values as numpy prints them; "..." without numpy."""
+        try:
+            import numpy
+        except ImportError:
+            return "..."
+        if self.dtype == "bf16":
+            halves = numpy.frombuffer(self, numpy.uint16).astype(numpy.uint32) << 16
+            values = halves.view(numpy.float32).reshape(self.shape)
+        else:
+            values = self.numpy()
+        return numpy.array2string(values, separator=", ", prefix=prefix)
+
     def __repr__(self):
-        return f"rynd.Array(shape={self.shape}, dtype={self.dtype})"
+        name = "rynd.Array("
+        return f"{name}{self._text(name)}, shape={self.shape}, dtype={self.dtype})"
+
+    def __str__(self):
+        return self._text()
 
 
 _rynd.set_result_type(Array)

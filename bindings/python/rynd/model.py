@@ -19,6 +19,9 @@ those of them that no plan reads; and how many of each stay then."""
 Node = namedtuple("Node", "name op source inputs outputs")
 Node.__doc__ = """A node as rynd reads it: `op` is rynd's operator, `source` the ONNX operator it came from."""
 
+Parameter = namedtuple("Parameter", "name dtype shape node")
+Parameter.__doc__ = """A parameter of a model: an initialiser of floats, and the first node that reads it."""
+
 Quantization = namedtuple("Quantization", "form layers quantized per_channel weights activations")
 Quantization.__doc__ = """How a model is quantised: `form` is "QDQ", "QOperator", "integer" or "mixed"; numbers of all layers (convolutions and products), of
 quantised ones, and of those with a scale per output channel; types of weights and activations (None: several, or float32)."""
@@ -100,6 +103,11 @@ class Model(_rynd.Caller):
         return [Node(*node) for node in self._first().nodes()]
 
     @property
+    def parameters(self):
+        """What training changes, by the names that patterns of `freeze` and `train_only` match, as a list of Parameter."""
+        return [Parameter(*parameter) for parameter in self._first().parameters()]
+
+    @property
     def path(self):
         """The file; None for a model of memory."""
         return self._source if isinstance(self._source, str) else None
@@ -149,7 +157,7 @@ class Model(_rynd.Caller):
             strides that are given here without copying them.
         accuracy: "strict", "near32", "tf32", "bf16"; what rynd.load was given otherwise.
         device, threads, isa, machine, wisdom, frozen: likewise.
-        settings: own choices of kernels and knobs by step, {"conv1": {"kernel": "conv_staged_igemm", "mr": 6}}.
+        settings: own choices of kernels and knobs by step, {"conv1": {"kernel": "conv_fwd_f32_winograd_avx512", "points_h": 6}}.
         weights: False leaves weights unpacked: the plan can be looked at, not run.
         progress: called with what is done and how much there is; True shows a bar where tqdm is installed.
         own_weights: bytes; a model with more reads its weights as its first plan packed them (docs/shapes.md). None: 2 MiB, or what

@@ -18,7 +18,7 @@ class Op(_rynd.Op):
 
     problem: text, as the command takes it (docs/problems.md).
     inputs: arrays, or (dtype, shape, strides in elements), in order: the strides that the operator reads; the text's layout otherwise.
-    settings: own choices, {"kernel": "conv_staged_igemm", "mr": 6}.
+    settings: own choices, {"kernel": "conv_fwd_f32_winograd_avx512", "points_h": 6}.
     cached: take an operator of the same problem and options that the device keeps (`rynd.op_cache`), and give it back in the end.
 
     Attributes: problem (text), step (the problem as one Step), steps (the Steps that run: several where the problem is cut into others, as

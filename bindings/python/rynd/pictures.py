@@ -3,7 +3,7 @@
 
 from html import escape
 
-from .table import seconds_text, size_text
+from .table import size_text
 
 _STYLE = """<style>
 .rynd { font: 13px system-ui, sans-serif; }
@@ -60,24 +60,24 @@ def _memory_svg(steps):
             + _area(both, top, "#e8a33d", "workspace") + _area(values, top, "#3b7dd8", "activations") + tips + "</svg>")
 
 
+def _with_bars(heads, rows, summary, shares, numbers):
+    """The table that printing shows, its columns `numbers` to the right, and a bar for each row."""
+    cells = [[(_number if head in numbers else _cell)(text) for head, text in zip(heads, row)] + [f"<td>{_bar(share)}</td>"]
+             for row, share in zip(rows, shares)]
+    return _html_table(summary, [*heads, ""], cells)
+
+
 def plan_html(plan):
-    """A plan's memory over its steps, and the steps with a bar for each one's share of the operations."""
-    flop = [step.flop for step in plan.steps]
-    most = max(flop, default=0) or 1
-    rows = [[_cell(step.name), _cell(step.op), _cell(step.kernel), _cell(step.knobs), _cell(f"{step.layout_in} -> {step.layout_out}"),
-             _cell(step.fused), _number(f"{step.flop / 1e6:,.2f}"), f"<td>{_bar(step.flop / most)}</td>"] for step in plan.steps]
-    memory = plan.memory
-    caption = (f"{len(rows)} steps, {sum(flop) / 1e9:,.3f} Gflop; memory: weights {size_text(memory.weights)}, activations "
-               f"{size_text(memory.activations)}, workspace {size_text(memory.workspace)}")
-    return f'<div class="rynd">{_STYLE}{_memory_svg(plan.steps)}' + _html_table(
-        caption, ["step", "operator", "kernel", "knobs", "layouts", "fused", "Mflop", ""], rows) + "</div>"
+    """A plan's memory over its steps, and the table that print(plan) shows, with a bar for each step's share of the slowest predicted time."""
+    seconds = [plan.predict(step).median for step in plan.steps]
+    slowest = max(seconds, default=0) or 1
+    table = _with_bars(*plan._table(), [each / slowest for each in seconds], {"predicted", "Mflop"})
+    return f'<div class="rynd">{_STYLE}{_memory_svg(plan.steps)}{table}</div>'
 
 
 def profile_html(profile):
-    """Step times in the order of the plan, with a bar for each one's share of the slowest."""
-    slowest = max((seconds for _, seconds in profile.steps), default=0) or 1
-    rows = [[_cell(step.name), _cell(step.op), _cell(step.kernel), _number(seconds_text(seconds)),
-             _number(f"{100 * seconds / (profile.seconds or 1):.1f} %"), f"<td>{_bar(seconds / slowest)}</td>"]
-            for step, seconds in profile.steps]
-    return f'<div class="rynd">{_STYLE}' + _html_table(
-        f"{len(rows)} steps, {seconds_text(profile.seconds)}", ["step", "operator", "kernel", "time", "share", ""], rows) + "</div>"
+    """The table that print(profile) shows, in the order of the plan, with a bar for each step's share of the slowest."""
+    seconds = [each for _, each in profile.steps]
+    slowest = max(seconds, default=0) or 1
+    table = _with_bars(*profile._table(range(len(seconds))), [each / slowest for each in seconds], {"time", "share", "min", "max", "predicted"})
+    return f'<div class="rynd">{_STYLE}{table}</div>'

@@ -2,6 +2,7 @@
 """Plans and sessions."""
 
 from collections import namedtuple
+from statistics import median
 
 from . import _rynd
 from .candidates import Candidates, Prediction
@@ -11,6 +12,12 @@ Memory = namedtuple("Memory", "weights activations workspace total")
 Memory.__doc__ = """Bytes: `activations` is exact; `total` is all memory of a session with the plan, the file's mapped weights included."""
 Knob = namedtuple("Knob", "name value values unit main")
 Knob.__doc__ = """A knob of a step's kernel: its value, a tuple of the legal values, their unit ("percent of ..."; ""), and whether tuning tries them."""
+
+Operand = namedtuple("Operand", "name output dtype shape storage offset bytes producer")
+Operand.__doc__ = """A value that a step reads or writes (`output`): its storage ("packed", "input", "constant", "arena", "output"), offset in the session's
+arena and bytes there, and the index of the step that wrote it, or None."""
+Span = namedtuple("Span", "step thread begin end tasks")
+Span.__doc__ = """What one thread did of a step: from its first task to its last, in seconds since the run's first step began. Thread 0 is the caller's."""
 
 PlanForm = namedtuple("PlanForm", "knobs reason measured")
 PlanForm.__doc__ = """How a plan decides about layouts, fusions and micro-batches: the knobs that are not 100 percent ("channels_last=80"; "": all is as
@@ -105,6 +112,10 @@ class Plan(_rynd.Plan):
         """The knobs of a step (a Step, its index or its name), or without one of the plan itself ("plan" in settings), as a list of Knob."""
         return [Knob(*knob) for knob in self._knobs(-1 if step is None else self._index(step))]
 
+    def operands(self, step):
+        """The values that a step (a Step, its index or its name) reads and writes, as a list of Operand."""
+        return [Operand(*facts[:-1], None if facts[-1] < 0 else facts[-1]) for facts in self._operands(self._index(step))]
+
     def _index(self, step):
         if isinstance(step, Step):
             return step.index
@@ -123,15 +134,19 @@ class Plan(_rynd.Plan):
     def __repr__(self):
         return f"rynd.Plan({self._step_count()} steps, {size_text(self.memory.total)})"
 
-    def __str__(self):
-        rows = [[step.name, step.op, step.kernel, step.knobs, f"{step.layout_in} -> {step.layout_out}", step.fused] for step in self.steps]
+    def _table(self):
+        """(heads, rows, summary): what printing and HTML both show."""
+        rows = [[step.name, step.op, step.kernel, seconds_text(self.predict(step).median), f"{step.flop / 1e6:,.2f}", step.knobs,
+                 f"{step.layout_in} -> {step.layout_out}", step.fused] for step in self.steps]
         memory = self.memory
-        return "\n".join([
-            table(["step", "operator", "kernel", "knobs", "layouts", "fused"], rows),
-            f"memory: weights {size_text(memory.weights)}, activations {size_text(memory.activations)}, workspace "
-            f"{size_text(memory.workspace)}; predicted {seconds_text(self.seconds)}; planned in "
-            f"{seconds_text(self.planning_seconds)}",
-        ])
+        return ["step", "operator", "kernel", "predicted", "Mflop", "knobs", "layouts", "fused"], rows, (
+            f"{len(rows)} steps, {sum(step.flop for step in self.steps) / 1e9:,.3f} Gflop; predicted {seconds_text(self.seconds)}; memory: weights "
+            f"{size_text(memory.weights)}, activations {size_text(memory.activations)}, workspace {size_text(memory.workspace)}; planned in "
+            f"{seconds_text(self.planning_seconds)}")
+
+    def __str__(self):
+        heads, rows, summary = self._table()
+        return f"{table(heads, rows)}\n{summary}"
 
     def _repr_html_(self):
         from .pictures import plan_html
@@ -151,7 +166,8 @@ class Session(_rynd.Session):
         return await loop.run_in_executor(None, lambda: self.run(*arrays, **named))
 
     def profile(self, *arrays, rounds=5, **named):
-        """Runs a few times on these arrays and returns the fastest run's Profile: seconds of each step."""
+        """Runs `rounds` times on these arrays, after one run that is not timed, and returns a Profile."""
+        self.run(*arrays, **named)
         self._profile(True)
         try:
             runs = []
@@ -160,24 +176,57 @@ class Session(_rynd.Session):
                 runs.append(self._step_seconds())
         finally:
             self._profile(False)
-        return Profile(self.plan, min(runs, key=sum))
+        return Profile(self.plan, runs)
+
+    def trace(self, *arrays, **named):
+        """Runs once on these arrays, and returns what each thread did, as a list of Span in the order of the steps."""
+        self._trace(True)
+        try:
+            self.run(*arrays, **named)
+        finally:
+            self._trace(False)
+        steps = self.plan.steps
+        return [Span(steps[step], *rest) for step, *rest in self._spans()]
 
 
 class Profile:
-    """Seconds of each step of a run: `steps` has (Step, seconds), `seconds` is their sum. Prints as a table, slowest first."""
+    """Measured times of some runs, beside the predicted ones, in seconds.
 
-    def __init__(self, plan, seconds):
-        self.steps = list(zip(plan.steps, seconds))
-        self.seconds = sum(seconds)
+    Attributes: `steps`, a list of (Step, median); `spread`, for each step its (min, max) over the runs; `predicted`, for each step; `seconds`, the
+    median of whole runs (all steps together), and `total_spread` their (min, max); `total_predicted`; `rounds`, the number of runs. Prints as a
+    table, slowest first.
+    """
+
+    def __init__(self, plan, runs):
+        columns = list(zip(*runs))
+        totals = [sum(run) for run in runs]
+        self.rounds = len(runs)
+        self.steps = [(step, median(column)) for step, column in zip(plan.steps, columns)]
+        self.spread = [(min(column), max(column)) for column in columns]
+        self.predicted = [plan.predict(i).median for i in range(len(self.steps))]
+        self.seconds = median(totals)
+        self.total_spread = min(totals), max(totals)
+        self.total_predicted = plan.predict().median
 
     def __repr__(self):
-        return f"rynd.Profile({len(self.steps)} steps, {seconds_text(self.seconds)})"
+        return f"rynd.Profile({len(self.steps)} steps, {self.rounds} runs, {seconds_text(self.seconds)})"
+
+    def _table(self, order):
+        """(heads, rows, summary) of steps in this order: what printing and HTML both show."""
+        whole = sum(seconds for _, seconds in self.steps) or 1
+        rows = []
+        for i in order:
+            (step, seconds), (low, high) = self.steps[i], self.spread[i]
+            rows.append([step.name, step.op, step.kernel, seconds_text(seconds), f"{100 * seconds / whole:.1f}%", seconds_text(low), seconds_text(high),
+                         seconds_text(self.predicted[i])])
+        low, high = self.total_spread
+        return ["step", "operator", "kernel", "time", "share", "min", "max", "predicted"], rows, (
+            f"{len(self.steps)} steps, {self.rounds} runs: median {seconds_text(self.seconds)}, min {seconds_text(low)}, max {seconds_text(high)}; "
+            f"predicted {seconds_text(self.total_predicted)}")
 
     def __str__(self):
-        ordered = sorted(self.steps, key=lambda pair: -pair[1])
-        rows = [[step.name, step.op, step.kernel, seconds_text(seconds), f"{100 * seconds / (self.seconds or 1):.1f}%"]
-                for step, seconds in ordered]
-        return "\n".join([table(["step", "operator", "kernel", "time", "share"], rows), f"all steps: {seconds_text(self.seconds)}"])
+        heads, rows, summary = self._table(sorted(range(len(self.steps)), key=lambda i: -self.steps[i][1]))
+        return f"{table(heads, rows)}\n{summary}"
 
     def _repr_html_(self):
         from .pictures import profile_html

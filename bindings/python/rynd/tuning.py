@@ -65,7 +65,7 @@ class TunedPlan:
 class Tuning:
     """What tuning measured. `problems` is a list of TunedProblem; of a model `plans` is a list of TunedPlan, the untuned one the first, of
     `plans_listed` and that one, and `plan` the index of the one that is taken; `budget` and `used` are seconds; of a model `before` and `after` are
-    the medians of whole runs, `ratio` is after over before, paired, and `runs` how many; `taken` says whether what was found is taken, and
+    the median of whole untuned runs and that times `ratio`, which is paired, and `runs` how many; `taken` says whether what was found is taken, and
     `ended` whether `progress` ended it. Prints as a table."""
 
     def __init__(self, info, problems, plans):
@@ -77,7 +77,7 @@ class Tuning:
         return f"rynd.Tuning({len(self.problems)} problems, ratio={self.ratio:.3f}, taken={self.taken})"
 
     def __str__(self):
-        rows = [[seconds_text(p.default.median), seconds_text(p.choice.median), f"{p.ratio:.3f}", len(p.forms), p.steps,
+        rows = [[seconds_text(p.default.median), seconds_text(p.default.median * p.ratio), f"{p.ratio:.3f}", len(p.forms), p.steps,
                  f"{p.choice.kernel} {p.choice.knobs}" if p.taken else "untuned", p.problem] for p in self.problems]
         return table(["before", "after", "ratio", "forms", "steps", "kernel", "problem"], rows)
 

@@ -69,4 +69,8 @@ void py_free(PyObject *self);
 /* 3.11's limited interface has no Py_NewRef for each type of pointer. */
 #define PY_TAKE(object) (Py_INCREF((PyObject *)(object)), (object))
 
+/* Operands of a plan's step, and parameters of a model: trace.c. */
+PyObject *py_plan_operands(PyObject *object, PyObject *index);
+PyObject *py_model_parameters(PyObject *object, PyObject *unused);
+
 #endif

@@ -309,6 +309,7 @@ static PyMethodDef model_methods[] = {
     {"part", model_part, METH_VARARGS, "(inputs, outputs, batch, dims): a Model of a part."},
     {"save", py_model_save, METH_VARARGS, "(path, {name: array})."},
     {"save_memory", py_model_save_memory, METH_VARARGS, "({name: array}): bytes."},
+    {"parameters", py_model_parameters, METH_NOARGS, "(name, dtype, shape, node), one each."},
     {"metadata", model_metadata, METH_NOARGS, "{key: value}."},
     {"set_metadata", model_set_metadata, METH_VARARGS, "(key, value), None: no such key."},
     {"new_head", model_new_head, METH_VARARGS, "(classes, seed): bytes."},

@@ -204,6 +204,7 @@ static PyMethodDef plan_methods[] = {
     {"_memory", plan_memory, METH_NOARGS, "(weights, activations, workspace, total), in bytes."},
     {"_step_count", plan_step_count, METH_NOARGS, "How many steps there are."},
     {"_step", plan_step, METH_O, "A step, as a dict."},
+    {"_operands", py_plan_operands, METH_O, "Operands of a step, as tuples."},
     {"_knobs", plan_knobs, METH_O,
      "[(name, value, legal values, unit, main)] of a step's kernel; -1: of the plan itself."},
     {"_form", plan_form, METH_NOARGS, "(knobs, reason, measured seconds) of the plan itself."},

@@ -181,6 +181,8 @@ static PyMethodDef session_methods[] = {
      "Returns the gradients of inputs. The inputs of the forward pass that `rereads` names must "
      "have kept their content."},
     {"_profile", session_profile, METH_O, "Records step times in the runs that follow."},
+    {"_trace", py_session_trace, METH_O, "Records spans in the runs that follow."},
+    {"_spans", py_session_spans, METH_NOARGS, "(step, thread, begin, end, tasks) of the last run."},
     {"_step_seconds", session_step_seconds, METH_NOARGS, "Of the last run, one a step."},
     {NULL, NULL, 0, NULL}};
 

@@ -45,6 +45,10 @@ PyObject *py_session_forward(PyObject *object, PyObject *const *arguments, Py_ss
 PyObject *py_session_backward(PyObject *object, PyObject *const *arguments, Py_ssize_t count);
 PyObject *py_session_rereads(PyObject *object, void *unused);
 
+/* Methods of traced runs: trace.c. */
+PyObject *py_session_trace(PyObject *object, PyObject *on);
+PyObject *py_session_spans(PyObject *object, PyObject *unused);
+
 /* Do the inputs have the planned dtypes, shapes and strides? */
 bool py_session_fits(const session_object *session, const py_lent *inputs);
 

@@ -3,6 +3,7 @@
 #include "device/cpu/cpu_device.h"
 
 #include "base/clock.h"
+#include "device/trace.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ struct ry_buffer {
 
 struct ry_stream {
     ry_device *device;
+    ry_trace *trace; /* NULL: nobody records */
 };
 
 struct ry_event {
@@ -166,7 +168,7 @@ static rynd_status stream_create(ry_device *device, ry_stream **stream, ry_error
     if (!*stream) {
         return ry_fail_memory(error);
     }
-    (*stream)->device = device;
+    **stream = (ry_stream){.device = device};
     return RYND_OK;
 }
 
@@ -241,6 +243,44 @@ static void run_task(void *context, size_t task, unsigned worker)
     job->launch->program.cpu(job->launch->call, job->launch->resolved, job->phase, task, worker);
 }
 
+typedef struct traced_job {
+    phase_job job;
+    ry_span *spans; /* one per worker */
+} traced_job;
+
+static void run_traced_task(void *context, size_t task, unsigned worker)
+{
+    traced_job *job = context;
+    ry_span *span = &job->spans[worker];
+    const double begin = ry_clock_seconds();
+    run_task(&job->job, task, worker);
+    span->begin = span->tasks++ == 0 ? begin : span->begin;
+    span->end = ry_clock_seconds();
+}
+
+/* Keeps the spans of workers that ran a task. A trace without room records nothing. */
+static void run_traced(ry_stream *stream, const phase_job *phase, double seconds)
+{
+    ry_threads *threads = ((cpu_device *)stream->device)->threads;
+    const unsigned workers = stream->device->workers;
+    ry_trace *trace = stream->trace;
+    if (trace->capacity - trace->count < workers) {
+        ry_threads_run(threads, phase->launch->tasks[phase->phase], seconds, run_task,
+                       (void *)(uintptr_t)phase);
+        return;
+    }
+    traced_job job = {*phase, trace->spans + trace->count};
+    for (unsigned w = 0; w < workers; w++) {
+        job.spans[w] = (ry_span){.step = trace->step, .worker = w};
+    }
+    ry_threads_run(threads, phase->launch->tasks[phase->phase], seconds, run_traced_task, &job);
+    for (unsigned w = 0; w < workers; w++) {
+        if (job.spans[w].tasks) {
+            trace->spans[trace->count++] = job.spans[w];
+        }
+    }
+}
+
 static rynd_status launch(ry_stream *stream, const ry_launch *l, ry_error *error)
 {
     (void)error;
@@ -250,10 +290,19 @@ static rynd_status launch(ry_stream *stream, const ry_launch *l, ry_error *error
     }
     for (int phase = 0; phase < l->phases; phase++) {
         phase_job job = {l, phase};
-        ry_threads_run(threads, l->tasks[phase], l->seconds ? l->seconds[phase] : 0, run_task,
-                       &job);
+        const double seconds = l->seconds ? l->seconds[phase] : 0;
+        if (stream->trace) {
+            run_traced(stream, &job, seconds);
+        } else {
+            ry_threads_run(threads, l->tasks[phase], seconds, run_task, &job);
+        }
     }
     return RYND_OK;
+}
+
+static void stream_trace(ry_stream *stream, ry_trace *trace)
+{
+    stream->trace = trace;
 }
 
 static rynd_status synchronize(ry_stream *stream, ry_error *error)
@@ -335,6 +384,7 @@ static const ry_device_table cpu_table = {
     .host_give_back = host_give_back,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
+    .stream_trace = stream_trace,
     .upload = upload,
     .download = download,
     .copy = copy,

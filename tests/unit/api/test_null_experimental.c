@@ -395,6 +395,24 @@ static void wisdom(void **state)
     assert_int_equal(rynd_wisdom_check(context, NULL, NULL, NULL, NULL), RYND_ERROR_ARGUMENT);
 }
 
+static void traces(void **state)
+{
+    (void)state;
+    rynd_operand_info operand = RYND_SIZED(rynd_operand_info);
+    rynd_span span = RYND_SIZED(rynd_span);
+    rynd_parameter_info parameter = RYND_SIZED(rynd_parameter_info);
+    TAKES(rynd_plan_operand_count, plan, rynd_plan_operand_count(NULL, 0) == 0);
+    REFUSES(rynd_plan_get_operand, plan, NULL, 0, 0, &operand);
+    REFUSES(rynd_plan_get_operand, info, plan, 0, 0, NULL);
+    REFUSES(rynd_session_trace, session, NULL, 1);
+    TAKES(rynd_session_span_count, session, rynd_session_span_count(NULL) == 0);
+    REFUSES(rynd_session_get_span, session, NULL, 0, &span);
+    REFUSES(rynd_session_get_span, span, session, 0, NULL);
+    TAKES(rynd_model_parameter_count, model, rynd_model_parameter_count(NULL) == 0);
+    REFUSES(rynd_model_get_parameter, model, NULL, 0, &parameter);
+    REFUSES(rynd_model_get_parameter, info, model, 0, NULL);
+}
+
 static void placements(void **state)
 {
     (void)state;
@@ -463,6 +481,7 @@ int main(void)
         cmocka_unit_test(null_quantizers),
         cmocka_unit_test(null_tasks),
         cmocka_unit_test(null_evals),
+        cmocka_unit_test(traces),
         cmocka_unit_test(null_experimental_is_tried),
     };
     return cmocka_run_group_tests(tests, null_arguments_begin, null_arguments_end);
