@@ -197,6 +197,7 @@ const every_problem every_problems[] = {
     {F32, "pool x0=1x4x10x9:f16 y0=1x4x8x7:f16 kernel=3,3 kind=average"},
     {EXACT, "pool x0=2x4x10x9:f32 y0=2x4x7x6:f32 kernel=3,3 pads=-1,0,0,-1"},
     {EXACT, "pool x0=2x4x10x9:u8 y0=2x4x3x4:u8 kernel=3,3 stride=2,2 pads=-2,1,-1,-1"},
+    {EXACT, "pool x0=2x5x9x8:u8 y0=2x5x5x4:u8 kernel=3,3 stride=2,2 pads=1,1,1,1"},
     {F32, "pool x0=2x4x10x9:f32 y0=2x4x7x6:f32 kernel=3,3 pads=-1,0,0,-1 kind=average count_include_pad=1"},
     {F32, "pool x0=2x4x10x9:f32 y0=2x4x7x6:f32 kernel=3,3 pads=-1,0,0,-1 kind=average"},
     {F32, "pool x0=2x4x10x9:f64 y0=2x4x7x6:f64 kernel=3,3 pads=-1,0,0,-1 kind=lp"},
