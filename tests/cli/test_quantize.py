@@ -81,7 +81,7 @@ def decibel(want, got):
 
 
 @pytest.mark.parametrize("opset,ir", [(13, 7), (21, 10), (9, 3), (11, 6)])
-def test_quantised_network(ran, tmp_path, opset, ir):
+def test_quantised_network(ran, tmp_path, absent_cuda, opset, ir):
     model, out = network(tmp_path / "m.onnx", opset, ir), tmp_path / "q.onnx"
     data = examples(tmp_path / "d.npz")
     result = ran("quantize", model, "--data", data, "-o", out, "--json").results[0]
@@ -99,6 +99,9 @@ def test_quantised_network(ran, tmp_path, opset, ir):
     assert np.abs(mine - want).max() < 0.01  # a step of a residual sum may differ
     kernels = [node["kernel"] for node in ran("plan", out, "--json", "-q").results[0]["nodes"]]
     assert sum(kernel.startswith("qconv") for kernel in kernels) == 5, kernels
+    kernels = [node["kernel"] for node in ran("predict", out, "--device", "cuda", "--machine", absent_cuda, "--json").results[0]["nodes"]]
+    assert sum(kernel.startswith("qconv") for kernel in kernels) == 5, kernels
+    assert all(kernel.endswith("_gpu") for kernel in kernels), kernels
 
 
 @pytest.mark.parametrize("options", [[], ["--calibrate", "minmax"], ["--calibrate", "percentile", "--percentile", "99.9"], ["--calibrate", "entropy"],
