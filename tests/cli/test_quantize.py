@@ -380,3 +380,35 @@ def test_limit_is_the_rate_of_bytes(ran):
     problem = "qconv x0=1x256x56x56:u8:nhwc x1=256x256x3x3:i8 x4=256:f32 y0=1x256x56x56:u8:nhwc pads=1,1,1,1"
     limit = ran("plan", problem, "--explain", "--json").results[0]["explained"][0]["limit"]
     assert limit == pytest.approx(2 * 256 * 256 * 9 * 56 * 56 / peak["int8"], rel=0.01)
+
+
+def enlarged(x, axis):
+    """Twice as long, half_pixel, in quarters."""
+    n = x.shape[axis]
+    first = (np.arange(2 * n) - 1) // 2
+    right = np.where(np.arange(2 * n) % 2, 1, 3).reshape([-1 if d == axis else 1 for d in range(x.ndim)])
+    return np.take(x, np.clip(first, 0, n - 1), axis) * (4 - right) + np.take(x, np.clip(first + 1, 0, n - 1), axis) * right
+
+
+@pytest.mark.parametrize("layout", ["rows", "channels"])
+def test_linear_resize_of_bytes_is_exact(ran, tmp_path, layout):
+    scales = [1, 1, 2, 2] if layout == "rows" else [1, 2, 2, 1]
+    initializers = [numpy_helper.from_array(v, name) for v, name in ((np.float32(0.037), "s"), (np.uint8(128), "z"), (np.array(scales, np.float32), "scales"),
+                                                                     (np.ones((2, 9, 1, 1), np.int8), "w"))]
+    nodes = [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["f"]), helper.make_node("Resize", ["f", "", "scales"], ["r"], mode="linear"),
+             helper.make_node("QuantizeLinear", ["r", "s", "z"], ["y"]),
+             helper.make_node("DequantizeLinear", ["w", "s"], ["v"]), helper.make_node("Conv", ["f", "v"], ["c"])]  # plans quantise networks with weights
+    outputs = [helper.make_tensor_value_info("y", TensorProto.UINT8, [None] * 4), helper.make_tensor_value_info("c", TensorProto.FLOAT, [None] * 4)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 9, 10, 11])], outputs, initializers)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), tmp_path / "m.onnx")
+    x = np.random.default_rng(0).integers(0, 256, (1, 9, 10, 11), np.uint8)
+    sums = x.astype(int) - 128
+    for axis in (d for d in range(4) if scales[d] == 2):
+        sums = enlarged(sums, axis)
+    steps, rest = sums // 16, sums % 16
+    want = steps + (rest > 8) + ((rest == 8) & (steps % 2 == 1)) + 128
+    assert (rest == 8).sum() > 100
+    np.savez(tmp_path / "x.npz", x=x)
+    ran("run", tmp_path / "m.onnx", "-i", tmp_path / "x.npz", "-o", tmp_path / "y.npz", "-q")
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["y"], want)
+    assert sorted(node["op"] for node in ran("plan", tmp_path / "m.onnx", "--json", "-q").results[0]["nodes"]) == ["Conv", "Resize"]
