@@ -22,6 +22,11 @@ static bool is_product(const ry_node *node)
            node->op == RY_OP_convt || node->op == RY_OP_matmul;
 }
 
+static bool is_linear(const ry_node *node)
+{
+    return node->op == RY_OP_resize && node->attrs.resize.mode == RY_resize_mode_linear;
+}
+
 /* The node that makes input `i` of bytes; NULL: none does. */
 static const ry_node *source_of(const ry_graph *graph, const ry_quantise_programs *programs,
                                 const ry_node *node, int i)
@@ -89,6 +94,7 @@ static rynd_status quantise_node(ry_quantising *z, ry_node_id id)
     }
     return node->op == RY_OP_dead ? RYND_OK
            : is_product(node)     ? ry_quantise_product(z, id)
+           : is_linear(node)      ? ry_quantise_resize(z, id)
                                   : ry_quantise_move(z, id);
 }
 

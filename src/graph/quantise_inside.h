@@ -46,6 +46,7 @@ ry_node *ry_sole_reader(const ry_quantising *z, ry_value_id value);
 rynd_status ry_quantise_product(ry_quantising *z, ry_node_id id);
 rynd_status ry_quantise_addition(ry_quantising *z, ry_node_id id);
 rynd_status ry_quantise_move(ry_quantising *z, ry_node_id id);
+rynd_status ry_quantise_resize(ry_quantising *z, ry_node_id id);
 
 rynd_status ry_quantise_average(ry_quantising *z, ry_node_id id);
 

@@ -176,8 +176,7 @@ static rynd_status list_states(ry_plan_builder *b, ry_error *error)
     return RYND_OK;
 }
 
-/* Makes quantised nodes, and then folds the weights that others read as floats. Only processors have
- * kernels of bytes. */
+/* Makes quantised nodes, and then folds the weights that others read as floats. */
 static rynd_status quantise(ry_plan_builder *b, const ry_target *target, bool held, ry_error *error)
 {
     bool *later;
@@ -200,11 +199,7 @@ static rynd_status fold_and_split(ry_plan_builder *b, ry_error *error)
         return ry_fail_memory(error);
     }
     bool held = false;
-    if (b->plan->device->table->kind == RY_DEVICE_cpu) {
-        RY_TRY(ry_plan_fold_quantised(graph, &target, &later, &held, error));
-    } else {
-        RY_TRY(ry_plan_fold(graph, &target, &later, error));
-    }
+    RY_TRY(ry_plan_fold_quantised(graph, &target, &later, &held, error));
     for (size_t i = 0; i < outputs; i++) {
         const ry_value *value = &graph->values[graph->outputs[i]];
         names[i] = value->name;

@@ -135,3 +135,49 @@ def small_net(tmp_path):
 
 def load(path):
     return np.load(str(path), allow_pickle=False)
+
+
+MACHINE = """rynd machine 1
+vendor NVIDIA
+name Some GPU
+architecture sm_90
+isa cuda
+cores 132
+vector_bytes 128
+vector_registers 64
+line_bytes 128
+f32 400000000000 60000000000000
+bf16 3000000000000 900000000000000
+int8 400000000000 60000000000000
+l1_bytes 233472
+l1_shared_by 1
+l1_bandwidth 200000000000 30000000000000
+l1_latency 20000 20000
+l2_bytes 52428800
+l2_shared_by 132
+l2_bandwidth 60000000000 8000000000000
+l2_latency 150000 150000
+dram_shared_by 132
+dram_bandwidth 300000000000 3000000000000
+dram_latency 500000 500000
+task 50000
+region 5000000
+group_items 1024
+step_items 32
+unit_groups 8
+local_bytes 232448
+fp16 1
+fp64 1
+subgroups 1
+matrix_units 1
+end
+"""
+
+
+@pytest.fixture
+def absent_cuda(monkeypatch, tmp_path):
+    """A machine's file for a device whose driver is not here."""
+    monkeypatch.setenv("RYND_CUDA_LIBRARY", str(tmp_path / "no-libcuda.so"))
+    path = tmp_path / "gpu.txt"
+    path.write_text(MACHINE)
+    return path

@@ -137,52 +137,6 @@ def test_check_refuses_a_kernel_with_bad_results(rynd, ran, narrow, tmp_path, mo
         rynd(command, SOFTMAX, "--device", "opencl").failed("softmax_gpu", "is not used", "rynd devices --check")
 
 
-MACHINE = """rynd machine 1
-vendor NVIDIA
-name Some GPU
-architecture sm_90
-isa cuda
-cores 132
-vector_bytes 128
-vector_registers 64
-line_bytes 128
-f32 400000000000 60000000000000
-bf16 3000000000000 900000000000000
-int8 400000000000 60000000000000
-l1_bytes 233472
-l1_shared_by 1
-l1_bandwidth 200000000000 30000000000000
-l1_latency 20000 20000
-l2_bytes 52428800
-l2_shared_by 132
-l2_bandwidth 60000000000 8000000000000
-l2_latency 150000 150000
-dram_shared_by 132
-dram_bandwidth 300000000000 3000000000000
-dram_latency 500000 500000
-task 50000
-region 5000000
-group_items 1024
-step_items 32
-unit_groups 8
-local_bytes 232448
-fp16 1
-fp64 1
-subgroups 1
-matrix_units 1
-end
-"""
-
-
-@pytest.fixture
-def absent_cuda(monkeypatch, tmp_path):
-    """A machine's file for a device whose driver is not here."""
-    monkeypatch.setenv("RYND_CUDA_LIBRARY", str(tmp_path / "no-libcuda.so"))
-    path = tmp_path / "gpu.txt"
-    path.write_text(MACHINE)
-    return path
-
-
 def test_a_device_that_is_not_here_is_predicted(ran, rynd, absent_cuda, small_net, tmp_path):
     for subject in ("conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1 bias=1", SOFTMAX, str(small_net)):
         batch = [] if " " in subject else ["--batch", "2"]

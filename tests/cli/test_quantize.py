@@ -81,7 +81,7 @@ def decibel(want, got):
 
 
 @pytest.mark.parametrize("opset,ir", [(13, 7), (21, 10), (9, 3), (11, 6)])
-def test_quantised_network(ran, tmp_path, opset, ir):
+def test_quantised_network(ran, tmp_path, absent_cuda, opset, ir):
     model, out = network(tmp_path / "m.onnx", opset, ir), tmp_path / "q.onnx"
     data = examples(tmp_path / "d.npz")
     result = ran("quantize", model, "--data", data, "-o", out, "--json").results[0]
@@ -99,6 +99,9 @@ def test_quantised_network(ran, tmp_path, opset, ir):
     assert np.abs(mine - want).max() < 0.01  # a step of a residual sum may differ
     kernels = [node["kernel"] for node in ran("plan", out, "--json", "-q").results[0]["nodes"]]
     assert sum(kernel.startswith("qconv") for kernel in kernels) == 5, kernels
+    kernels = [node["kernel"] for node in ran("predict", out, "--device", "cuda", "--machine", absent_cuda, "--json").results[0]["nodes"]]
+    assert sum(kernel.startswith("qconv") for kernel in kernels) == 5, kernels
+    assert all(kernel.endswith("_gpu") for kernel in kernels), kernels
 
 
 @pytest.mark.parametrize("options", [[], ["--calibrate", "minmax"], ["--calibrate", "percentile", "--percentile", "99.9"], ["--calibrate", "entropy"],
@@ -389,3 +392,35 @@ def test_validation_of_tiny_inputs(ran, tmp_path):
     np.savez(tmp_path / "d.npz", x=x, y=x.argmax(1))
     result = ran("quantize", model, "--data", tmp_path / "d.npz", "--validate", tmp_path / "d.npz", "-o", tmp_path / "q.onnx", "--json").results[0]
     assert result["float_top1"] == 1 and result["top1"] > 0.9
+
+
+def enlarged(x, axis):
+    """Twice as long, half_pixel, in quarters."""
+    n = x.shape[axis]
+    first = (np.arange(2 * n) - 1) // 2
+    right = np.where(np.arange(2 * n) % 2, 1, 3).reshape([-1 if d == axis else 1 for d in range(x.ndim)])
+    return np.take(x, np.clip(first, 0, n - 1), axis) * (4 - right) + np.take(x, np.clip(first + 1, 0, n - 1), axis) * right
+
+
+@pytest.mark.parametrize("layout", ["rows", "channels"])
+def test_linear_resize_of_bytes_is_exact(ran, tmp_path, layout):
+    scales = [1, 1, 2, 2] if layout == "rows" else [1, 2, 2, 1]
+    initializers = [numpy_helper.from_array(v, name) for v, name in ((np.float32(0.037), "s"), (np.uint8(128), "z"), (np.array(scales, np.float32), "scales"),
+                                                                     (np.ones((2, 9, 1, 1), np.int8), "w"))]
+    nodes = [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["f"]), helper.make_node("Resize", ["f", "", "scales"], ["r"], mode="linear"),
+             helper.make_node("QuantizeLinear", ["r", "s", "z"], ["y"]),
+             helper.make_node("DequantizeLinear", ["w", "s"], ["v"]), helper.make_node("Conv", ["f", "v"], ["c"])]  # plans quantise networks with weights
+    outputs = [helper.make_tensor_value_info("y", TensorProto.UINT8, [None] * 4), helper.make_tensor_value_info("c", TensorProto.FLOAT, [None] * 4)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 9, 10, 11])], outputs, initializers)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), tmp_path / "m.onnx")
+    x = np.random.default_rng(0).integers(0, 256, (1, 9, 10, 11), np.uint8)
+    sums = x.astype(int) - 128
+    for axis in (d for d in range(4) if scales[d] == 2):
+        sums = enlarged(sums, axis)
+    steps, rest = sums // 16, sums % 16
+    want = steps + (rest > 8) + ((rest == 8) & (steps % 2 == 1)) + 128
+    assert (rest == 8).sum() > 100
+    np.savez(tmp_path / "x.npz", x=x)
+    ran("run", tmp_path / "m.onnx", "-i", tmp_path / "x.npz", "-o", tmp_path / "y.npz", "-q")
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["y"], want)
+    assert sorted(node["op"] for node in ran("plan", tmp_path / "m.onnx", "--json", "-q").results[0]["nodes"]) == ["Conv", "Resize"]

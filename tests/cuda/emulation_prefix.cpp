@@ -174,3 +174,26 @@ static inline void emulation_mma(const char *type, float *above, float *below, c
         }
     }
 }
+
+// The same of signed bytes, four a word, with exact sums.
+static inline void emulation_mma_bytes(int *above, int *below, const unsigned *left,
+                                       const unsigned *right)
+{
+    const unsigned item = threadIdx.x, first = item & ~31u, lane = item & 31u;
+    const emulation_fragments *brought = emulation_brought[emulation_turn[item]];
+    memcpy(emulation_brought[emulation_turn[item]][item].left, left, 4 * sizeof *left);
+    memcpy(emulation_brought[emulation_turn[item]][item].right, right, 2 * sizeof *right);
+    emulation_turn[item] ^= 1;
+    emulation_barrier();
+    for (unsigned sum = 0; sum < 4; sum++) {
+        int *to = sum / 2 ? &below[sum % 2] : &above[sum % 2];
+        const unsigned row = first + lane / 4 * 4, column = first + (lane % 4 * 2 + sum % 2) * 4;
+        for (unsigned word = 0; word < 8; word++) {
+            const unsigned a = brought[row + word % 4].left[sum / 2 + word / 4 * 2],
+                           b = brought[column + word % 4].right[word / 4];
+            for (int shift = 0; shift < 32; shift += 8) {
+                *to += (signed char)(a >> shift) * (signed char)(b >> shift);
+            }
+        }
+    }
+}

@@ -91,7 +91,8 @@ static const char *const replaced[][2] = {
     {"asm(\"cvt.f32.f16 ", "value = emulation_f32_of_f16(bits);"},
     {"asm(\"cvt.rn.f16.f32 ", "bits = emulation_f16_of_f32(value);"},
     {"asm(\"cvt.rna.tf32.f32 ", "bits = emulation_tf32_of_f32(value);"},
-    {"asm(\"mma.sync.", "emulation_mma(type, above, below, left, right);"}};
+    {"asm(\"mma.sync.", "emulation_mma(type, above, below, left, right);"},
+    {"asm(\"mma.sync.aligned.m16n8k32", "emulation_mma_bytes(above, below, left, right);"}};
 
 static bool replace(char *text)
 {

@@ -197,6 +197,7 @@ const every_problem every_problems[] = {
     {F32, "pool x0=1x4x10x9:f16 y0=1x4x8x7:f16 kernel=3,3 kind=average"},
     {EXACT, "pool x0=2x4x10x9:f32 y0=2x4x7x6:f32 kernel=3,3 pads=-1,0,0,-1"},
     {EXACT, "pool x0=2x4x10x9:u8 y0=2x4x3x4:u8 kernel=3,3 stride=2,2 pads=-2,1,-1,-1"},
+    {EXACT, "pool x0=2x5x9x8:u8 y0=2x5x5x4:u8 kernel=3,3 stride=2,2 pads=1,1,1,1"},
     {F32, "pool x0=2x4x10x9:f32 y0=2x4x7x6:f32 kernel=3,3 pads=-1,0,0,-1 kind=average count_include_pad=1"},
     {F32, "pool x0=2x4x10x9:f32 y0=2x4x7x6:f32 kernel=3,3 pads=-1,0,0,-1 kind=average"},
     {F32, "pool x0=2x4x10x9:f64 y0=2x4x7x6:f64 kernel=3,3 pads=-1,0,0,-1 kind=lp"},
@@ -281,6 +282,8 @@ const every_problem every_problems[] = {
     {F32, "resize x0=1x1x2x7:f32 y0=1x1x2x349531:f32 mode=linear"}, /* the reference without tables */
     {EXACT, "resize x0=1x3x9x11:u8 y0=1x3x18x22:u8"},
     {EXACT, "resize x0=1x3x4x5x6:u8 y0=1x3x8x7x15:u8 mode=linear"},
+    {EXACT, "resize x0=2x19x5x6:u8 y0=2x19x10x12:u8 mode=linear"},
+    {EXACT, "resize x0=1x5x7x9:u8 y0=1x5x28x9:u8 mode=linear coordinates=asymmetric"},
     {EXACT, "resize x0=2x3x4x5x6:i8 y0=3x3x9x7x5:i8 mode=cubic"},
     {EXACT, "resize x0=1x5x6x7:i32 y0=1x10x9x5:i32 mode=linear antialias=1"},
     {EXACT, "resize x0=1x15x16x7:i16 y0=1x2x3x5:i16 mode=cubic antialias=1"},

@@ -20,6 +20,10 @@ static const struct {
     unsigned products;
 } matrix_units[] = {{80, 1024}, {86, 512}, {90, 1024}, {120, 512}};
 
+/* The first capability that multiplies and adds four bytes at once (dp4a), at the rate of floats.
+ * Tensor cores have twice their rate of f16. */
+#define DOTS_BYTES 61
+
 #define GROUPS         4      /* work-groups of 256 items that fit a unit's registers */
 #define REACHED        0.85   /* share of the memory's rate that copying kernels reach */
 #define GUESSED_DRAM   300e9  /* bytes a second, where the device does not say */
@@ -80,14 +84,19 @@ static void describe(const ry_cuda_info *info, rynd_machine *machine)
     const unsigned count = info->units ? info->units : 1;
     /* a product and a sum; what nothing else multiplies is converted to floats */
     const double products = matrix_products_of(info->capability);
-    const rynd_rate f32 = of_units(2 * lanes_of(info->capability) * clock, count);
-    *machine = RYND_SIZED(
-        rynd_machine, .origin = RYND_MACHINE_BUILT_IN, .isa = "cuda", .vendor = "NVIDIA",
-        .cores = count, .vector_bytes = 128, .vector_registers = 64, .line_bytes = 128, .f32 = f32,
-        .bf16 = products > 0 ? of_units(2 * products * clock, count) : f32, .int8 = f32,
-        .task_seconds = TASK, .region_seconds = REGION, .group_items = info->group,
-        .step_items = 32, .unit_groups = GROUPS, .local_bytes = info->group_memory, .fp16 = 1,
-        .fp64 = 1, .subgroups = 1, .matrix_units = products > 0);
+    const double lanes = lanes_of(info->capability);
+    const double bytes = products > 0                     ? 2 * products
+                         : info->capability >= DOTS_BYTES ? 4 * lanes
+                                                          : lanes;
+    const rynd_rate f32 = of_units(2 * lanes * clock, count);
+    *machine =
+        RYND_SIZED(rynd_machine, .origin = RYND_MACHINE_BUILT_IN, .isa = "cuda", .vendor = "NVIDIA",
+                   .cores = count, .vector_bytes = 128, .vector_registers = 64, .line_bytes = 128,
+                   .f32 = f32, .bf16 = products > 0 ? of_units(2 * products * clock, count) : f32,
+                   .int8 = of_units(2 * bytes * clock, count), .task_seconds = TASK,
+                   .region_seconds = REGION, .group_items = info->group, .step_items = 32,
+                   .unit_groups = GROUPS, .local_bytes = info->group_memory, .fp16 = 1, .fp64 = 1,
+                   .subgroups = 1, .matrix_units = products > 0);
     snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info->capability);
     snprintf(machine->name, sizeof machine->name, "%s", info->name);
     set_levels(info, clock, machine);

@@ -96,9 +96,15 @@ FUNCTION double rounded_product(double a, double b)
 #define TYPE_f16             ushort
 #define TYPE_bf16            ushort
 #define LOAD_f32(p, i)       ((p)[i])
+#define LOAD_u8(p, i)        ((p)[i])
+#define LOAD_i8(p, i)        ((p)[i])
+#define LOAD_i32(p, i)       ((p)[i])
 #define LOAD_f16(p, i)       float_of_f16(((const ushort *)(p))[i])
 #define LOAD_bf16(p, i)      float_of_bf16(((const ushort *)(p))[i])
 #define STORE_f32(p, i, v)   ((p)[i] = (v))
+#define STORE_u8(p, i, v)    ((p)[i] = (uint8_t)(v))
+#define STORE_i8(p, i, v)    ((p)[i] = (int8_t)(v))
+#define STORE_i32(p, i, v)   ((p)[i] = (v))
 #define STORE_f16(p, i, v)   (((ushort *)(p))[i] = f16_of(v))
 #define STORE_bf16(p, i, v)  (((ushort *)(p))[i] = bf16_of(v))
 
@@ -181,6 +187,31 @@ FOUR_ELEMENTS(bf16, ushort)
 MATRIX_UNIT(tf32, "m16n8k8")
 MATRIX_UNIT(f16, "m16n8k16")
 MATRIX_UNIT(bf16, "m16n8k16")
+
+/* The same of 16 rows and 8 columns of whole numbers: words of four signed bytes (m16n8k32). Sums are
+ * exact. */
+FUNCTION void multiply_s8(int *above, int *below, const uint *left, const uint *right)
+{
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(above[0]), "+r"(above[1]), "+r"(below[0]), "+r"(below[1])
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+}
+
+/* Adds the products of four signed bytes to a sum. */
+#define DOT_QUADS(a, b, sum) dot_quads((a), (b), (sum))
+
+FUNCTION int dot_quads(uint a, uint b, int sum)
+{
+#if __CUDA_ARCH__ >= 610
+    return __dp4a((int)a, (int)b, sum);
+#else
+    for (int shift = 0; shift < 32; shift += 8) {
+        sum += (int8_t)(a >> shift) * (int8_t)(b >> shift);
+    }
+    return sum;
+#endif
+}
 
 /* A float rounded to tf32's 11 significant bits, to nearest, ties away from zero. */
 FUNCTION uint tf32_of(float value)

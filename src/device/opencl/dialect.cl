@@ -69,9 +69,15 @@ typedef ulong uint64_t;
 #define TYPE_f16             ushort
 #define TYPE_bf16            ushort
 #define LOAD_f32(p, i)       ((p)[i])
+#define LOAD_u8(p, i)        ((p)[i])
+#define LOAD_i8(p, i)        ((p)[i])
+#define LOAD_i32(p, i)       ((p)[i])
 #define LOAD_f16(p, i)       vload_half(0, (GLOBAL const half *)(p) + (i))
 #define LOAD_bf16(p, i)      as_float((uint)((GLOBAL const ushort *)(p))[i] << 16)
 #define STORE_f32(p, i, v)   ((p)[i] = (v))
+#define STORE_u8(p, i, v)    ((p)[i] = (uint8_t)(v))
+#define STORE_i8(p, i, v)    ((p)[i] = (int8_t)(v))
+#define STORE_i32(p, i, v)   ((p)[i] = (v))
 #define STORE_f16(p, i, v)   vstore_half_rte((v), 0, (GLOBAL half *)(p) + (i))
 #define STORE_bf16(p, i, v)  (((GLOBAL ushort *)(p))[i] = bf16_of(v))
 
@@ -102,6 +108,22 @@ FUNCTION ushort bf16_of(float value)
 #define VECTOR16          float16
 #define LOAD16(p, i)      vload16(0, (p) + (i))
 #define STORE16(p, i, v)  vstore16((v), 0, (p) + (i))
+#define INTS_OF(v)        convert_int16(v)
+#define FLOATS_OF(v)      convert_float16(v)
+
+/* Adds the products of four signed bytes to a sum. */
+#ifdef cl_khr_integer_dot_product
+#pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable
+#define DOT_QUADS(a, b, sum) ((sum) + dot_4x8packed_ss_int((a), (b)))
+#else
+#define DOT_QUADS(a, b, sum) dot_quads((a), (b), (sum))
+
+FUNCTION int dot_quads(uint a, uint b, int sum)
+{
+    const char4 p = as_char4(a), q = as_char4(b);
+    return sum + p.x * q.x + p.y * q.y + p.z * q.z + p.w * q.w;
+}
+#endif
 
 FUNCTION float4 floats_of(ushort4 bits)
 {

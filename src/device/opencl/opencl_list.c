@@ -145,6 +145,7 @@ void ry_opencl_describe(const ry_opencl *cl, ry_opencl_id id, ry_opencl_info *in
         .halves = device_uint(cl, device, CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF),
         .fp16 = device_extends(cl, device, "cl_khr_fp16"),
         .fp64 = device_extends(cl, device, "cl_khr_fp64"),
+        .dots_bytes = device_extends(cl, device, "cl_khr_integer_dot_product"),
         .subgroups = device_extends(cl, device, "cl_khr_subgroups"),
         .rounds_divisions = device_bits(cl, device, CL_DEVICE_SINGLE_FP_CONFIG) &
                             CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT,

@@ -61,13 +61,14 @@ static void describe(const ry_opencl_info *info, const guess *g, rynd_machine *m
 {
     const double clock = info->clock ? info->clock * 1e6 : g->clock;
     const unsigned units = info->units ? info->units : 1;
-    /* a product and a sum; of bf16 and int8 no more than of floats: the kernels convert them */
-    const rynd_rate f32 = of_units(2 * g->lanes * clock, units);
+    /* a product and a sum; of bf16 no more than of floats: the kernels convert them */
+    const rynd_rate f32 = of_units(2 * g->lanes * clock, units),
+                    int8 = of_units(f32.one * (info->dots_bytes ? 4 : 1), units);
     *machine =
         RYND_SIZED(rynd_machine, .origin = RYND_MACHINE_BUILT_IN, .isa = "opencl", .cores = units,
                    .vector_bytes = g->vector, .vector_registers = g->registers,
                    .line_bytes = info->cache_line ? info->cache_line : 64, .f32 = f32, .bf16 = f32,
-                   .int8 = f32, .task_seconds = g->task, .region_seconds = g->region,
+                   .int8 = int8, .task_seconds = g->task, .region_seconds = g->region,
                    .group_items = (unsigned)info->group, .step_items = g->step,
                    .unit_groups = g->groups, .local_bytes = info->local_memory, .fp16 = info->fp16,
                    .fp64 = info->fp64, .subgroups = info->subgroups);

@@ -3,7 +3,8 @@
  * OUTPUT_ROWS outputs one below the other, which read a column of x together. Items that are
  * neighbours have outputs that are neighbours in memory: channels, or positions along a row.
  *
- * Defined for it: gpu_depthwise.c's numbers. */
+ * Defined for it: gpu_depthwise.c's numbers; SUM, a sum's type, WEIGHT, a packed weight's, LOAD_X,
+ * an element of x as it is multiplied, FINISH_SUM, which ends a sum. */
 
 /* Packs the weights with output channels beside each other. */
 KERNEL(pack)(ARGUMENTS)
@@ -17,7 +18,7 @@ KERNEL(pack)(ARGUMENTS)
                            (INDEX)(tap / (WINDOW_2 * WINDOW_1)) * W_STEP_0 +
                            (INDEX)(tap / WINDOW_2 % WINDOW_1) * W_STEP_1 +
                            (INDEX)(tap % WINDOW_2) * W_STEP_2;
-        PACKED(float)[at] = LOAD_1(IN(TYPE_1, 1), from);
+        PACKED(WEIGHT)[at] = LOAD_1(IN(TYPE_1, 1), from);
     }
 }
 
@@ -58,11 +59,11 @@ KERNEL(run)(ARGUMENTS)
               at_1 = o1 / SPREAD_1 * STRIDE_1 + FIRST_1(r1),
               at_2 = o2 / SPREAD_2 * STRIDE_2 + FIRST_2(r2);
     GLOBAL const TYPE_0 *x = IN(TYPE_0, 0);
-    GLOBAL const float *weights = PACKED(float) + k;
+    GLOBAL const WEIGHT *weights = PACKED(WEIGHT) + k;
     const INDEX base = (INDEX)image * X_IMAGE + (INDEX)(k / ROWS) * CHANNELS * X_CHANNEL;
-    float sum[OUTPUT_ROWS];
+    SUM sum[OUTPUT_ROWS];
     for (int i = 0; i < OUTPUT_ROWS; i++) {
-        sum[i] = 0.0f;
+        sum[i] = 0;
     }
     for (int channel = 0; channel < CHANNELS; channel++) {
         for (int j0 = 0; j0 < COUNT_0(r0); j0++) {
@@ -79,16 +80,16 @@ KERNEL(run)(ARGUMENTS)
                 const int tap_02 = (TAP_0(r0) + j0 * TAP_STEP_0) * (WINDOW_1 * WINDOW_2) +
                                    TAP_2(r2) + j2 * TAP_STEP_2;
 #if OUTPUT_ROWS > 1
-                float column[REACH];
+                SUM column[REACH];
                 UNROLL
                 for (int i = 0; i < REACH; i++) {
                     column[i] = inside && (uint)(at_1 + i) < (uint)IN_1
-                                    ? LOAD_0(x, from + (INDEX)(at_1 + i) * X_STEP_1)
-                                    : 0.0f;
+                                    ? LOAD_X(x, from + (INDEX)(at_1 + i) * X_STEP_1)
+                                    : 0;
                 }
                 UNROLL
                 for (int j1 = 0; j1 < WINDOW_1; j1++) {
-                    const float w = weights[(INDEX)(channel * WINDOW + tap_02 + j1 * WINDOW_2) *
+                    const SUM w = weights[(INDEX)(channel * WINDOW + tap_02 + j1 * WINDOW_2) *
                                             CHANNELS_OUT];
                     UNROLL
                     for (int i = 0; i < OUTPUT_ROWS; i++) {
@@ -101,7 +102,7 @@ KERNEL(run)(ARGUMENTS)
                     const int i1 = at_1 + j1 * STEP_1;
                     if (inside && is_inside(MASK_1, i1, IN_1)) {
                         const int tap = tap_02 + (TAP_1(r1) + j1 * TAP_STEP_1) * WINDOW_2;
-                        sum[0] += LOAD_0(x, from + (INDEX)i1 * X_STEP_1) *
+                        sum[0] += LOAD_X(x, from + (INDEX)i1 * X_STEP_1) *
                                   weights[(INDEX)(channel * WINDOW + tap) * CHANNELS_OUT];
                     }
                 }
@@ -111,9 +112,8 @@ KERNEL(run)(ARGUMENTS)
     }
     for (int i = 0; i < OUTPUT_ROWS; i++) {
         if (o1 + i < OUT_1) {
-            float y = ADD_BIAS(sum[i], k, r0, OUTPUT_ROWS > 1 ? 0 : r1, r2);
-            y = ADD_RESIDUAL(y, image, k, (INDEX)o0, (INDEX)(o1 + i), (INDEX)o2);
-            STORE_Y(image, k, (INDEX)o0, (INDEX)(o1 + i), (INDEX)o2, activate(y));
+            FINISH_SUM(sum[i], image, k, (INDEX)o0, (INDEX)(o1 + i), (INDEX)o2, r0,
+                       OUTPUT_ROWS > 1 ? 0 : r1, r2);
         }
     }
 }

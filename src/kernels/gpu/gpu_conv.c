@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions, forward and transposed, as products whose second matrix is gathered (igemm.cl). */
+/* Convolutions, forward, transposed and quantised, as products whose second matrix is gathered (igemm.cl). */
 #include "base/integer.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_kernel.h"
+#include "kernels/gpu/gpu_qconv.h"
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_tile.h"
 #include "kernels/gpu/gpu_window.h"
 
+static ry_gpu_window window_of(const ry_query *query)
+{
+    return ry_gpu_window_of_lanes(query->problem, ry_gpu_operand_lanes(ry_gpu_operands_of(query)));
+}
+
 static ry_gpu_product product_of(const ry_query *query)
 {
-    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    const ry_gpu_window w = window_of(query);
     return (ry_gpu_product){.batches = w.groups * w.phases,
                             .rows = w.rows,
                             .columns = w.columns,
@@ -25,12 +31,19 @@ static void values(const ry_query *query, int knob, ry_knob_values *values)
     ry_gpu_tile_values(query, &product, knob, values);
 }
 
+/* Packed elements of weights; the starts of quads' sums follow. */
+static int64_t weights_of(const ry_gpu_window *w, int64_t pitch)
+{
+    return w->groups * w->channels * w->window * pitch;
+}
+
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const ry_gpu_product product = product_of(query);
-    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    const ry_gpu_window w = window_of(query);
     RY_TRY(ry_gpu_tile_prepare(query, &product, prepared, error));
-    const int64_t packed = w.groups * w.channels * w.window * ry_gpu_tile_pitch(&product, prepared);
+    const int64_t packed = weights_of(&w, ry_gpu_tile_pitch(&product, prepared)) +
+                           (product.operands >= RY_GPU_QUADS ? w.groups * w.rows : 0);
     ry_gpu_tile_pack(query, &product, packed, prepared);
     return RYND_OK;
 }
@@ -38,14 +51,19 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 static void define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
 {
     const ry_gpu_product product = product_of(query);
-    const ry_gpu_window w = ry_gpu_window_of(query->problem);
+    const ry_gpu_window w = window_of(query);
     ry_gpu_define(text, "CONVOLUTION", 1);
     ry_gpu_window_define(query->problem, &w, text);
     ry_gpu_define(text, "BATCHES", w.groups);
     ry_gpu_define(text, "X_FLOATS", (ry_dtype)query->problem->in[0].dtype == RY_f32);
     ry_gpu_tile_define(&product, prepared, text);
-    ry_gpu_operands_define_load(query, "X", 0, text);
-    ry_gpu_operands_define_load(query, "W", 1, text);
+    if (query->problem->op == RY_OP_qconv) {
+        ry_gpu_qconv_define(query->problem, &w, text);
+        ry_gpu_define(text, "STARTS", weights_of(&w, ry_gpu_tile_pitch(&product, prepared)));
+    } else {
+        ry_gpu_operands_define_load(query, "X", 0, text);
+        ry_gpu_operands_define_load(query, "W", 1, text);
+    }
     ry_gpu_define(text, "PACK_ITEMS", prepared->pack_group);
     ry_gpu_tile_define_packed(&product, prepared, w.channels * w.window, w.x_along_channels, text);
     ry_gpu_define(text, "W_ALONG_K", 0);
@@ -60,7 +78,7 @@ static void packing(const ry_prepared *prepared, ry_text *key)
 {
     const ry_query query = {prepared->kernel, prepared->problem, NULL, &prepared->form};
     const ry_gpu_product product = product_of(&query);
-    const ry_gpu_window w = ry_gpu_window_of(prepared->problem);
+    const ry_gpu_window w = window_of(&query);
     ry_gpu_tile_packing(&product, prepared, &w, key);
 }
 
@@ -78,18 +96,28 @@ static bool takes_others(const ry_problem *problem)
     return ry_gpu_window_takes(problem) && !ry_gpu_operands_are_halves(problem);
 }
 
-#define ROW(symbol, operator, class, takes, units)                                        \
+static bool takes_bytes(const ry_problem *problem)
+{
+    return problem->op == RY_OP_qconv && ry_gpu_window_takes(problem);
+}
+
+#define ROW(symbol, operator, class, takes, units, ...)                                   \
     RY_GPU_KERNEL(symbol, operator, class, .knobs = ry_gpu_tile_knobs,                    \
                   .knob_count = RY_GPU_TILE_KNOBS, .applicable = takes, .values = values, \
-                  .runs_on = units ? ry_gpu_tile_runs_units : ry_gpu_tile_runs_floats,    \
                   .prepare = prepare, .matrix_units = units, .gpu = &igemm,               \
-                  .packed_inputs = 1u << 1, .packing = packing)
+                  .packed_inputs = 1u << 1, .packing = packing, __VA_ARGS__)
 
-ROW(conv_fwd_f32_igemm_gpu, conv, strict, ry_gpu_window_takes, false);
-ROW(conv_fwd_half_units_gpu, conv, near32, takes_halves, true);
-ROW(conv_fwd_tf32_units_gpu, conv, tf32, takes_others, true);
-ROW(conv_fwd_bf16_units_gpu, conv, bf16, takes_others, true);
-ROW(convt_fwd_f32_igemm_gpu, convt, strict, ry_gpu_window_takes, false);
-ROW(convt_fwd_half_units_gpu, convt, near32, takes_halves, true);
-ROW(convt_fwd_tf32_units_gpu, convt, tf32, takes_others, true);
-ROW(convt_fwd_bf16_units_gpu, convt, bf16, takes_others, true);
+ROW(conv_fwd_f32_igemm_gpu, conv, strict, ry_gpu_window_takes, false,
+    .runs_on = ry_gpu_tile_runs_floats);
+ROW(conv_fwd_half_units_gpu, conv, near32, takes_halves, true, .runs_on = ry_gpu_tile_runs_units);
+ROW(conv_fwd_tf32_units_gpu, conv, tf32, takes_others, true, .runs_on = ry_gpu_tile_runs_units);
+ROW(conv_fwd_bf16_units_gpu, conv, bf16, takes_others, true, .runs_on = ry_gpu_tile_runs_units);
+ROW(convt_fwd_f32_igemm_gpu, convt, strict, ry_gpu_window_takes, false,
+    .runs_on = ry_gpu_tile_runs_floats);
+ROW(convt_fwd_half_units_gpu, convt, near32, takes_halves, true, .runs_on = ry_gpu_tile_runs_units);
+ROW(convt_fwd_tf32_units_gpu, convt, tf32, takes_others, true, .runs_on = ry_gpu_tile_runs_units);
+ROW(convt_fwd_bf16_units_gpu, convt, bf16, takes_others, true, .runs_on = ry_gpu_tile_runs_units);
+ROW(qconv_igemm_gpu, qconv, strict, takes_bytes, false, .runs_on = ry_gpu_tile_runs_quads,
+    .simd.lane = RY_LANE_SIGNED_QUAD);
+ROW(qconv_panels_gpu, qconv, strict, takes_bytes, false, .runs_on = ry_gpu_tile_runs_bytes);
+ROW(qconv_units_gpu, qconv, strict, takes_bytes, true, .runs_on = ry_gpu_tile_runs_units);

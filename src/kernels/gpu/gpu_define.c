@@ -58,7 +58,10 @@ void ry_gpu_define_float(ry_text *text, const char *name, double number)
 
 static const char *type_of(const ry_tensor *tensor)
 {
-    return (ry_dtype)tensor->dtype == RY_f32 ? "float" : "ushort";
+    static const char *const integers[RY_DTYPES] = {
+        [RY_u8] = "uint8_t", [RY_i8] = "int8_t", [RY_i32] = "int32_t"};
+    const ry_dtype dtype = (ry_dtype)tensor->dtype;
+    return dtype == RY_f32 ? "float" : integers[dtype] ? integers[dtype] : "ushort";
 }
 
 void ry_gpu_define_types(ry_text *text, const ry_problem *problem, bool wide)

@@ -6,6 +6,7 @@
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
+#include "kernels/gpu/gpu_qconv.h"
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_window.h"
 #include "kernels/packing.h"
@@ -79,7 +80,8 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
     prepared->tasks[0] = (size_t)ry_ceil_div(items_of(w, rows), group);
     prepared->work[0] = (ry_work){work_of(w, ry_gpu_costs_of(machine), rows, group), 0};
     prepared->group[0] = prepared->pack_group = (unsigned)group;
-    prepared->packed = (size_t)packed * sizeof(float);
+    prepared->packed =
+        (size_t)packed * (query->problem->op == RY_OP_qconv ? sizeof(int8_t) : sizeof(float));
     prepared->pack_tasks = (size_t)ry_ceil_div(packed, group);
     return shares(w, rows);
 }
@@ -98,6 +100,12 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     enum { UNROLLED = 128 };
     const ry_gpu_window w = ry_gpu_window_of(query->problem);
     ry_gpu_window_define(query->problem, &w, text);
+    if (query->problem->op == RY_OP_qconv) {
+        ry_gpu_qconv_define(query->problem, &w, text);
+        ry_text_add(text, "#define SUM int\n#define WEIGHT int8_t\n");
+    } else {
+        ry_text_add(text, "#define SUM float\n#define WEIGHT float\n#define LOAD_X LOAD_0\n");
+    }
     ry_gpu_define(text, "BATCHES", w.groups);
     ry_gpu_define(text, "PACK_ITEMS", prepared->pack_group);
     ry_gpu_define(text, "GROUP_ITEMS", prepared->group[0]);
@@ -124,3 +132,4 @@ static const ry_gpu_kernel depthwise = {ry_gpu_text_depthwise, entries, 2, defin
 
 ROW(conv_fwd_f32_depthwise_gpu, conv);
 ROW(convt_fwd_f32_depthwise_gpu, convt);
+ROW(qconv_depthwise_gpu, qconv);

@@ -6,12 +6,17 @@
 
 static const struct {
     size_t size;
-    const char *word, *type;
+    const char *word, *type, *sum;
     ry_dtype stored; /* what is not rounded */
-} operands_list[] = {[RY_GPU_F32] = {4, "f32", "float", RY_f32},
-                     [RY_GPU_TF32] = {4, "tf32", "uint", RY_DTYPES},
-                     [RY_GPU_F16] = {2, "f16", "ushort", RY_f16},
-                     [RY_GPU_BF16] = {2, "bf16", "ushort", RY_bf16}};
+    bool units;
+    int64_t lanes;
+} operands_list[] = {[RY_GPU_F32] = {4, "f32", "float", "float", RY_f32, false, 1},
+                     [RY_GPU_TF32] = {4, "tf32", "uint", "float", RY_DTYPES, true, 1},
+                     [RY_GPU_F16] = {2, "f16", "ushort", "float", RY_f16, true, 1},
+                     [RY_GPU_BF16] = {2, "bf16", "ushort", "float", RY_bf16, true, 1},
+                     [RY_GPU_BYTES] = {4, "f32", "float", "int", RY_DTYPES, false, 1},
+                     [RY_GPU_QUADS] = {4, "s8", "uint", "int", RY_DTYPES, false, 4},
+                     [RY_GPU_QUAD_UNITS] = {4, "s8", "uint", "int", RY_DTYPES, true, 4}};
 
 bool ry_gpu_operands_are_halves(const ry_problem *problem)
 {
@@ -19,8 +24,18 @@ bool ry_gpu_operands_are_halves(const ry_problem *problem)
     return (dtype == RY_f16 || dtype == RY_bf16) && dtype == (ry_dtype)problem->in[1].dtype;
 }
 
+static ry_gpu_operands quantised_operands(const ry_kernel *kernel)
+{
+    return kernel->matrix_units                       ? RY_GPU_QUAD_UNITS
+           : kernel->simd.lane == RY_LANE_SIGNED_QUAD ? RY_GPU_QUADS
+                                                      : RY_GPU_BYTES;
+}
+
 ry_gpu_operands ry_gpu_operands_of(const ry_query *query)
 {
+    if (query->problem->op == RY_OP_qconv) {
+        return quantised_operands(query->kernel);
+    }
     return !query->kernel->matrix_units                      ? RY_GPU_F32
            : query->kernel->accuracy == RY_ACCURACY_tf32     ? RY_GPU_TF32
            : query->kernel->accuracy == RY_ACCURACY_bf16     ? RY_GPU_BF16
@@ -33,11 +48,25 @@ size_t ry_gpu_operand_size(ry_gpu_operands operands)
     return operands_list[operands].size;
 }
 
+int64_t ry_gpu_operand_lanes(ry_gpu_operands operands)
+{
+    return operands_list[operands].lanes;
+}
+
+bool ry_gpu_operands_are_units(ry_gpu_operands operands)
+{
+    return operands_list[operands].units;
+}
+
 void ry_gpu_operands_define(ry_gpu_operands operands, ry_text *text)
 {
-    ry_gpu_define(text, "MATRIX_UNITS", operands != RY_GPU_F32);
-    ry_text_add(text, "#define STAGED %s\n", operands_list[operands].type);
-    if (operands != RY_GPU_F32) {
+    const bool units = operands_list[operands].units;
+    ry_gpu_define(text, "MATRIX_UNITS", units);
+    ry_gpu_define(text, "QUANTISED", operands >= RY_GPU_BYTES);
+    ry_gpu_define(text, "QUADS", operands_list[operands].lanes > 1);
+    ry_text_add(text, "#define STAGED %s\n#define SUM %s\n", operands_list[operands].type,
+                operands_list[operands].sum);
+    if (units) {
         ry_gpu_define(text, "PAIR", (int64_t)(sizeof(float) / ry_gpu_operand_size(operands)));
         ry_text_add(text, "#define MULTIPLY_UNITS multiply_%s\n", operands_list[operands].word);
     }

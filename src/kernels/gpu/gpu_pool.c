@@ -10,6 +10,8 @@
 #include "kernels/gpu/gpu_texts.h"
 #include "problem/window.h"
 
+#include <math.h>
+
 enum { AXES = 3 };
 
 static bool is_ordinary(const ry_window *window)
@@ -28,6 +30,14 @@ static bool is_ordinary(const ry_window *window)
     return true;
 }
 
+/* Maxima of bytes are exact as floats. */
+static bool takes_type(const ry_problem *problem)
+{
+    const ry_dtype dtype = (ry_dtype)problem->in[0].dtype;
+    return ry_gpu_is_float(&problem->in[0]) ||
+           ((dtype == RY_u8 || dtype == RY_i8) && problem->attrs.pool.kind == RY_pool_kind_max);
+}
+
 static bool applicable(const ry_problem *problem)
 {
     const ry_pool_attrs *a = &problem->attrs.pool;
@@ -38,7 +48,7 @@ static bool applicable(const ry_problem *problem)
     }
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
     if (x->rank < 3 || x->rank > 2 + AXES || !ry_window_has_sizes(problem) ||
-        x->dtype != y->dtype || !ry_gpu_is_float(x) || ry_tensor_count(x) == 0 ||
+        x->dtype != y->dtype || !takes_type(problem) || ry_tensor_count(x) == 0 ||
         ry_tensor_count(y) == 0) {
         return false;
     }
@@ -122,6 +132,10 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     const ry_problem *problem = query->problem;
     define_window(query, prepared, text);
     ry_gpu_define(text, "MAXIMUM", problem->attrs.pool.kind == RY_pool_kind_max);
+    ry_gpu_define_float(text, "LEAST",
+                        (ry_dtype)problem->in[0].dtype == RY_u8   ? 0
+                        : (ry_dtype)problem->in[0].dtype == RY_i8 ? INT8_MIN
+                                                                  : -INFINITY);
     ry_gpu_define(text, "COUNT_PAD", problem->attrs.pool.count_include_pad != 0);
     define_steps(text, "X", &problem->in[0]);
     define_steps(text, "Y", &problem->out[0]);

@@ -12,6 +12,7 @@
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_offset.h"
 #include "kernels/gpu/gpu_texts.h"
+#include "problem/resize_dyadic.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -199,6 +200,7 @@ static bool applicable(const ry_problem *problem)
            ry_tensor_count(y) > 0 && isfinite((float)attrs->cubic_a) &&
            isfinite((float)attrs->extrapolation) &&
            (ry_gpu_is_float(x) ||
+            ((ry_dtype)x->dtype == RY_u8 && ry_resize_is_dyadic(attrs, x->rank, x->dim, y->dim)) ||
             (nearest && attrs->coordinates != RY_resize_coordinates_tf_crop_and_resize)) &&
            plan_of(problem, &p);
 }
@@ -282,6 +284,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "NORMALISED", attrs->exclude_outside != 0 || attrs->antialias != 0);
     ry_gpu_define(text, "CROPS", crops);
     ry_gpu_define(text, "OUTPUTS_ALL", ry_tensor_count(&problem->out[0]));
+    ry_gpu_define(text, "ROUNDED", !ry_gpu_is_float(x));
     ry_gpu_define_float(text, "CUBIC_A", attrs->cubic_a);
     ry_gpu_define_float(text, "EXTRAPOLATION", attrs->extrapolation);
     for (int k = 0; k < AXES; k++) {

@@ -18,9 +18,11 @@ extern const char ry_gpu_text_norm[];
 extern const char ry_gpu_text_one_hot[];
 extern const char ry_gpu_text_pool[];
 extern const char ry_gpu_text_pool_grad[];
+extern const char ry_gpu_text_qconv[];
 extern const char ry_gpu_text_random[];
 extern const char ry_gpu_text_resize[];
 extern const char ry_gpu_text_softmax[];
+extern const char ry_gpu_text_sum_row[];
 extern const char ry_gpu_text_wgrad_depthwise[];
 extern const char ry_gpu_text_winograd[];
 

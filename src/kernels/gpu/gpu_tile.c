@@ -102,8 +102,10 @@ static int terms_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
 static bool runs_on(const ry_machine *machine, const ry_gpu_product *product,
                     const ry_gpu_tile *tile)
 {
-    return tile->units == (product->operands != RY_GPU_F32) &&
-           (machine->step_items == 1 || !ry_gpu_tile_is_panel(tile)) &&
+    const bool panel = ry_gpu_tile_is_panel(tile);
+    return tile->units == ry_gpu_operands_are_units(product->operands) &&
+           (panel ? machine->step_items == 1 && product->operands != RY_GPU_QUADS
+                  : product->operands != RY_GPU_BYTES) &&
            (!machine->group_items || (unsigned)items_of(tile) <= machine->group_items) &&
            (!machine->local_bytes || bytes_of(tile) <= machine->local_bytes);
 }
@@ -118,17 +120,16 @@ static bool runs_any(const ry_machine *machine, ry_gpu_operands operands)
     return runs;
 }
 
-bool ry_gpu_tile_runs_floats(const ry_problem *problem, const ry_machine *machine)
-{
-    (void)problem;
-    return runs_any(machine, RY_GPU_F32);
-}
-
-bool ry_gpu_tile_runs_units(const ry_problem *problem, const ry_machine *machine)
-{
-    (void)problem;
-    return runs_any(machine, RY_GPU_TF32);
-}
+#define RUNS(what, operands)                                                           \
+    bool ry_gpu_tile_runs_##what(const ry_problem *problem, const ry_machine *machine) \
+    {                                                                                  \
+        (void)problem;                                                                 \
+        return runs_any(machine, operands);                                            \
+    }
+RUNS(floats, RY_GPU_F32)
+RUNS(units, RY_GPU_TF32)
+RUNS(quads, RY_GPU_QUADS)
+RUNS(bytes, RY_GPU_BYTES)
 
 void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, int knob,
                         ry_knob_values *values)
@@ -174,6 +175,14 @@ static double unit_operations(const ry_gpu_product *product, const ry_gpu_tile *
            cost->tile_read / 4 * reads / (tile->item_m * tile->item_n);
 }
 
+/* Operations of a multiply-add by work-items: of a quad's 8, at the machine's rate for bytes. Devices
+ * with matrix units, whose rate that is there, take a quad like a float. */
+static double item_operations(const ry_gpu_product *product, const ry_machine *machine)
+{
+    const double rate = fmax(machine->int8.one, machine->f32.one) / machine->f32.one;
+    return product->operands != RY_GPU_QUADS || machine->matrix_units ? 2 : 8 / rate;
+}
+
 /* Operations of a multiply-add, of reading its operands, and of its share in finding and storing
  * the tile's elements. */
 static double tile_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
@@ -184,7 +193,8 @@ static double tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
                  elements = cost->tile_store * (1.0 / tile->m + 1.0 / tile->n) + find / tile->m;
     const double multiply =
         tile->units ? unit_operations(product, tile, machine)
-                    : 2 + cost->tile_read * (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) /
+                    : item_operations(product, machine) +
+                          cost->tile_read * (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) /
                               (tile->item_m * tile->item_n);
     return cost->tile * (multiply + elements);
 }
@@ -229,7 +239,7 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
                                               : all * tile_operations(product, tile, machine)),
                                   0};
     prepared->work[1] = (ry_work){join, 0};
-    prepared->counts.flop = 2 * all;
+    prepared->counts.flop = 2 * all * (double)ry_gpu_operand_lanes(product->operands);
     prepared->counts.bytes = 2 * partial * sizeof(float) + ry_problem_bytes(query->problem);
     return runs_on(machine, product, tile) && (double)prepared->tasks[0] < INT32_MAX;
 }

@@ -33,6 +33,9 @@ typedef struct ry_gpu_product {
 /* Has the machine groups and local memory for a tile: of floats, or of matrix units? */
 bool ry_gpu_tile_runs_floats(const ry_problem *problem, const ry_machine *machine);
 bool ry_gpu_tile_runs_units(const ry_problem *problem, const ry_machine *machine);
+/* The same for quads, and for bytes as floats, which panels alone multiply. */
+bool ry_gpu_tile_runs_quads(const ry_problem *problem, const ry_machine *machine);
+bool ry_gpu_tile_runs_bytes(const ry_problem *problem, const ry_machine *machine);
 
 void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, int knob,
                         ry_knob_values *values);

@@ -126,6 +126,9 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "CONVOLUTION", 1);
     ry_gpu_window_define(&e.problem, &w, text);
     ry_gpu_wgrad_define_bias(query->problem, text);
+    if (ry_problem_has_output(query->problem, 1)) {
+        ry_text_add(text, "%s", ry_gpu_text_sum_row);
+    }
     ry_gpu_define(text, "BATCHES", w.groups);
     ry_gpu_define(text, "X_FLOATS", (ry_dtype)query->problem->in[0].dtype == RY_f32);
     ry_gpu_tile_define(&product, prepared, text);

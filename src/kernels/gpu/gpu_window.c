@@ -77,7 +77,7 @@ static ry_gpu_axis axis_of(const ry_problem *problem, const ry_window *window, i
     ry_gpu_axis axis = {.taps = from.taps,
                         .x_step = step_of(&problem->in[0], window->rank, i, 2),
                         .w_step = step_of(&problem->in[1], window->rank, i, 2)};
-    if (problem->op == RY_OP_conv) {
+    if (problem->op != RY_OP_convt) {
         fill_forward(&from, &axis);
     } else {
         fill_transposed(&from, &axis);
@@ -86,9 +86,28 @@ static ry_gpu_axis axis_of(const ry_problem *problem, const ry_window *window, i
     return axis;
 }
 
-static bool has_type(const ry_problem *problem, int i)
+static bool has_quantised_types(const ry_problem *problem)
 {
-    return !ry_problem_has_input(problem, i) || ry_gpu_is_float(&problem->in[i]);
+    static const ry_dtype types[] = {RY_u8, RY_i8, RY_i32, RY_u8, RY_f32};
+    const ry_dtype y = (ry_dtype)problem->out[0].dtype;
+    bool has = y == RY_u8 || y == RY_f32 || y == RY_i32;
+    for (int i = 0; i < problem->inputs; i++) {
+        has = has &&
+              (!ry_problem_has_input(problem, i) || (ry_dtype)problem->in[i].dtype == types[i]);
+    }
+    return has;
+}
+
+static bool has_types(const ry_problem *problem)
+{
+    if (problem->op == RY_OP_qconv) {
+        return has_quantised_types(problem);
+    }
+    bool has = ry_gpu_is_float(&problem->out[0]);
+    for (int i = 0; i < 4; i++) {
+        has = has && (!ry_problem_has_input(problem, i) || ry_gpu_is_float(&problem->in[i]));
+    }
+    return has;
 }
 
 /* Positions and steps over padding must be an int's. */
@@ -131,13 +150,8 @@ bool ry_gpu_window_takes(const ry_problem *problem)
     const int rank = problem->in[0].rank;
     if ((problem->op == RY_OP_conv && problem->attrs.conv.dir != RY_direction_fwd) || rank < 3 ||
         rank > 2 + RY_GPU_AXES || is_empty(&problem->in[0]) || is_empty(&problem->in[1]) ||
-        is_empty(&problem->out[0]) || !ry_gpu_is_float(&problem->out[0])) {
+        is_empty(&problem->out[0]) || !has_types(problem)) {
         return false;
-    }
-    for (int i = 0; i < 4; i++) {
-        if (!has_type(problem, i)) {
-            return false;
-        }
     }
     const ry_window window = ry_window_of(problem);
     for (int i = 0; problem->op == RY_OP_convt && i < window.rank; i++) {
@@ -148,21 +162,33 @@ bool ry_gpu_window_takes(const ry_problem *problem)
     return is_narrow(problem);
 }
 
+static int64_t groups_of(const ry_problem *problem)
+{
+    return problem->op == RY_OP_conv    ? problem->attrs.conv.groups
+           : problem->op == RY_OP_convt ? problem->attrs.convt.groups
+                                        : problem->attrs.qconv.groups;
+}
+
 ry_gpu_window ry_gpu_window_of(const ry_problem *problem)
+{
+    return ry_gpu_window_of_lanes(problem, 1);
+}
+
+ry_gpu_window ry_gpu_window_of_lanes(const ry_problem *problem, int64_t lanes)
 {
     const ry_window window = ry_window_of(problem);
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
-    ry_gpu_window w = {.images = x->dim[0],
-                       .groups = problem->op == RY_OP_conv ? problem->attrs.conv.groups
-                                                           : problem->attrs.convt.groups,
+    ry_gpu_window w = {.lanes = lanes,
+                       .images = x->dim[0],
+                       .groups = groups_of(problem),
                        .window = 1,
                        .phases = 1,
                        .terms = 1,
                        .x_along_channels = ry_gpu_is_along_channels(x),
                        .y_along_channels = ry_gpu_is_along_channels(y)};
-    w.channels = x->dim[1] / w.groups;
+    w.channels = ry_ceil_div(x->dim[1] / w.groups, lanes);
     w.rows = y->dim[1] / w.groups;
-    w.x_group = w.channels * x->stride[1];
+    w.x_group = x->dim[1] / w.groups * x->stride[1];
     w.terms = w.channels;
     w.columns = w.images;
     for (int i = 0; i < RY_GPU_AXES; i++) {
@@ -214,8 +240,7 @@ static void define_axis(ry_text *text, const ry_gpu_axis *axis, int i)
                 i);
 }
 
-/* " + (INDEX)image * 5 + ...": the offset of an element of y's shape. */
-static void add_offset(ry_text *text, const ry_tensor *tensor)
+void ry_gpu_window_add_offset(const ry_tensor *tensor, ry_text *text)
 {
     const int rank = tensor->rank - 2;
     ry_text_add(text, "(INDEX)(image) * %lld + (INDEX)(channel) * %lld",
@@ -240,13 +265,16 @@ static void define_end(ry_text *text, const ry_problem *problem)
     ry_text_add(text, ")\n#define ADD_RESIDUAL(y, image, channel, o0, o1, o2) ((y)");
     if (ry_problem_has_input(problem, 3)) {
         ry_text_add(text, " + LOAD_3(IN(TYPE_3, 3), ");
-        add_offset(text, &problem->in[3]);
+        ry_gpu_window_add_offset(&problem->in[3], text);
         ry_text_add(text, ")");
     }
     ry_text_add(text, ")\n#define STORE_Y(image, channel, o0, o1, o2, v) "
                       "STORE(OUT(TYPE_Y, 0), ");
-    add_offset(text, &problem->out[0]);
-    ry_text_add(text, ", v)\n");
+    ry_gpu_window_add_offset(&problem->out[0], text);
+    ry_text_add(text, ", v)\n"
+                      "#define FINISH_SUM(sum, image, channel, o0, o1, o2, r0, r1, r2) "
+                      "STORE_Y(image, channel, o0, o1, o2, activate(ADD_RESIDUAL(ADD_BIAS(sum, "
+                      "channel, r0, r1, r2), image, channel, o0, o1, o2)))\n");
     if (problem->op == RY_OP_conv) {
         const ry_conv_attrs *a = &problem->attrs.conv;
         ry_gpu_activation(text, a->activation, (float)a->act_alpha, (float)a->act_beta);
@@ -270,7 +298,7 @@ static bool reads_all_taps(const ry_gpu_window *w)
 void ry_gpu_window_define(const ry_problem *problem, const ry_gpu_window *w, ry_text *text)
 {
     const ry_tensor *weights = &problem->in[1];
-    const bool forward = problem->op == RY_OP_conv;
+    const bool forward = problem->op != RY_OP_convt;
     ry_gpu_define_types(text, problem, w->wide);
     ry_gpu_define(text, "IMAGES", w->images);
     ry_gpu_define(text, "CHANNELS", w->channels);
@@ -279,13 +307,15 @@ void ry_gpu_window_define(const ry_problem *problem, const ry_gpu_window *w, ry_
     ry_gpu_define(text, "PHASES", w->phases);
     ry_gpu_define(text, "ALL_TAPS", reads_all_taps(w));
     ry_gpu_define(text, "X_IMAGE", problem->in[0].stride[0]);
-    ry_gpu_define(text, "X_CHANNEL", problem->in[0].stride[1]);
+    ry_gpu_define(text, "X_CHANNEL", problem->in[0].stride[1] * w->lanes);
     ry_gpu_define(text, "X_GROUP", w->x_group);
     ry_gpu_define(text, "W_OUT", weights->stride[forward ? 0 : 1]);
-    ry_gpu_define(text, "W_IN", weights->stride[forward ? 1 : 0]);
+    ry_gpu_define(text, "W_IN", weights->stride[forward ? 1 : 0] * w->lanes);
     ry_gpu_define(text, "W_GROUP", weights->stride[0] * (forward ? w->rows : w->channels));
     for (int i = 0; i < RY_GPU_AXES; i++) {
         define_axis(text, &w->axis[i], i);
     }
-    define_end(text, problem);
+    if (problem->op != RY_OP_qconv) {
+        define_end(text, problem);
+    }
 }

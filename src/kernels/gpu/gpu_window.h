@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions, forward and transposed, as the texts of GPUs are told of them.
+/* Convolutions, forward, transposed and quantised, as the texts of GPUs are told of them.
  *
  * Always three axes (depth, height, width), missing ones of extent 1. Along each, the outputs are
  * cut by their position modulo `spread` (1 where a convolution is forward, else its stride), the
@@ -23,7 +23,8 @@ typedef struct ry_gpu_axis {
 
 typedef struct ry_gpu_window {
     ry_gpu_axis axis[RY_GPU_AXES];
-    int64_t images, groups, channels, rows; /* per group: input, output channels */
+    int64_t lanes; /* input channels that an element of a sum's terms holds */
+    int64_t images, groups, channels, rows; /* per group: elements of input, output channels */
     int64_t x_group;                        /* elements of x between two groups */
     int64_t window;                         /* all taps */
     int64_t phases;
@@ -38,7 +39,14 @@ bool ry_gpu_window_takes(const ry_problem *problem);
 
 ry_gpu_window ry_gpu_window_of(const ry_problem *problem);
 
-/* Defines the window, the tensors' steps, ADD_BIAS, ADD_RESIDUAL, STORE_Y and `activate`. */
+/* The same with elements of so many channels, the last of a group perhaps of fewer. */
+ry_gpu_window ry_gpu_window_of_lanes(const ry_problem *problem, int64_t lanes);
+
+/* Defines the window, the tensors' steps and, for floats, FINISH_SUM, which adds bias and residual,
+ * activates and stores. */
 void ry_gpu_window_define(const ry_problem *problem, const ry_gpu_window *window, ry_text *text);
+
+/* The offset of an element of y's shape: "(INDEX)(image) * 5 + ..." of image, channel, o0, o1, o2. */
+void ry_gpu_window_add_offset(const ry_tensor *tensor, ry_text *text);
 
 #endif

@@ -20,6 +20,10 @@
  * as they take them, rounded to tf32, or PAIR of f16 or bf16 a word, neighbours along k; 32
  * work-items multiply 16 by 8 sums and 8 words at a time, of which each has its share.
  *
+ * QUANTISED: sums are whole numbers. QUADS of four channels' bytes are elements of 32 bits, of which
+ * w has signed bytes and x 128 less than its own; else bytes are floats, whose sums over a tile's
+ * terms are exact.
+ *
  * PANELS: where a core takes the work-items of a group one after another (a processor), a group is
  * one of them. It keeps TILE_K terms of its tile's columns in local memory and multiplies 8 by 32 at
  * a time in vectors, along the columns, or along the rows where x's terms are beside each other.
@@ -30,7 +34,14 @@
  * Defined for it: CONVOLUTION (of x, read by LOAD_X; 0: a product with MATRIX_B, whose elements of
  * TYPE_B are read by LOAD_B), PACKED_A (of PACKED_TERMS by PACKED_PITCH elements a batch, rows PANEL by
  * PANEL; 0: MATRIX_A, read by LOAD_A), MATRIX_UNITS and what gpu_operands.h says, PANELS and the
- * numbers of gpu_tile.c. A convolution's entry `pack` reads weights by LOAD_W. */
+ * numbers of gpu_tile.c. A convolution's entry `pack` reads weights by LOAD_W; FINISH_SUM ends a
+ * sum. */
+#if !QUADS
+#define X_ELEMENT(x, at, channel) LOAD_X(x, at)
+#define W_ELEMENT(w, at, channel) LOAD_W(w, at)
+#define X_OUTSIDE                 ((STAGED)0)
+#define ADD_PRODUCT(sum, w, x)    ((sum) += (w) * (x))
+#endif
 #define ITEMS_M   (TILE_M / ITEM_M)
 #define ITEMS_N   (TILE_N / ITEM_N)
 #define ITEMS     (ITEMS_M * ITEMS_N)
@@ -209,49 +220,16 @@ KERNEL(pack)(ARGUMENTS)
                            (INDEX)(tap / (WINDOW_2 * WINDOW_1)) * W_STEP_0 +
                            (INDEX)(tap / WINDOW_2 % WINDOW_1) * W_STEP_1 +
                            (INDEX)(tap % WINDOW_2) * W_STEP_2;
-        PACKED(STAGED)[at] = m < ROWS ? LOAD_W(IN(TYPE_1, 1), from) : (STAGED)0;
+        PACKED(STAGED)[at] = m < ROWS ? W_ELEMENT(IN(TYPE_1, 1), from, channel) : (STAGED)0;
     }
+#if QUADS
+    if (at >= STARTS && at < STARTS + BATCHES * ROWS) {
+        PACKED(int)[at] = start_of(IN(TYPE_1, 1), (int)(at - STARTS));
+    }
+#endif
 }
 
-#if SUMS_OF_W
-/* The sum over all terms of the row that channel `row` of all groups has in the first matrix, by
- * the items of a group: short sums meet the longer ones. */
-FUNCTION void sum_row(GLOBAL const TYPE_1 *w, int row, TO_LOCAL float *room, GLOBAL TYPE_SUMS *sums)
-{
-    float all = 0.0f;
-    for (int at = ITEM; at < CHANNELS * WINDOW; at += 32 * ITEMS) {
-        float part = 0.0f;
-        for (int l = 0; l < 32; l++) {
-            const int k = at + l * ITEMS, tap = k % WINDOW;
-            part += k < CHANNELS * WINDOW
-                        ? LOAD_1(w, (INDEX)row * W_OUT + (INDEX)(k / WINDOW) * W_IN +
-                                        (INDEX)(tap / (WINDOW_2 * WINDOW_1)) * W_STEP_0 +
-                                        (INDEX)(tap / WINDOW_2 % WINDOW_1) * W_STEP_1 +
-                                        (INDEX)(tap % WINDOW_2) * W_STEP_2)
-                        : 0.0f;
-        }
-        all += part;
-    }
-    room[ITEM] = all;
-    BARRIER;
-    for (int span = ITEMS / 2; span > 0; span /= 2) {
-        if (ITEM < span) {
-            room[ITEM] += room[ITEM + span];
-        }
-        BARRIER;
-    }
-    if (ITEM == 0) {
-        STORE_SUMS(sums, (INDEX)row * SUMS_STEP, room[0]);
-    }
-}
-
-#define SUM_ROW                                                                             \
-    LOCAL float room[ITEMS];                                                                \
-    if (GROUP >= TILES_ALL * SPLITS) {                                                      \
-        sum_row(IN(TYPE_1, 1), GROUP - TILES_ALL * SPLITS, room, OUT(TYPE_SUMS, 1));        \
-        return;                                                                             \
-    }
-#else
+#if !SUMS_OF_W
 #define SUM_ROW
 #endif
 #else
@@ -277,10 +255,8 @@ FUNCTION void sum_row(GLOBAL const TYPE_1 *w, int row, TO_LOCAL float *room, GLO
                 const int m = t.m + SUM_M(i);                                                      \
                 if (m < ROWS) {                                                                    \
                     const int channel = t.batch * ROWS + m;                                        \
-                    float y = (sum)[i * ITEM_N + j];                                               \
-                    y = ADD_BIAS(y, channel, t.residue_0, t.residue_1, t.residue_2);               \
-                    y = ADD_RESIDUAL(y, p.image, channel, o0, o1, o2);                             \
-                    STORE_Y(p.image, channel, o0, o1, o2, activate(y));                          \
+                    FINISH_SUM((sum)[i * ITEM_N + j], p.image, channel, o0, o1, o2, t.residue_0,   \
+                               t.residue_1, t.residue_2);                                          \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -307,11 +283,11 @@ FUNCTION void sum_row(GLOBAL const TYPE_1 *w, int row, TO_LOCAL float *room, GLO
 KERNEL(join)(ARGUMENTS)
 {
     const tile t = tile_of(GROUP);
-    float sum[ITEM_M * ITEM_N];
-    GLOBAL const float *partial = WORKSPACE(float);
+    SUM sum[ITEM_M * ITEM_N];
+    GLOBAL const SUM *partial = WORKSPACE(SUM);
     UNROLL
     for (int l = 0; l < ITEM_M * ITEM_N; l++) {
-        float s = partial[PARTIAL(0, l)];
+        SUM s = partial[PARTIAL(0, l)];
         for (int split = 1; split < SPLITS; split++) {
             s += partial[PARTIAL(split, l)];
         }
@@ -348,11 +324,12 @@ KERNEL(join)(ARGUMENTS)
                            is_inside(MASK_0, at_0[c] + s.tap_0 * STEP_0, IN_0) &&         \
                            is_inside(MASK_1, at_1[c] + s.tap_1 * STEP_1, IN_1) &&         \
                            is_inside(MASK_2, at_2[c] + s.tap_2 * STEP_2, IN_2);           \
-        x_next[l] = inside ? LOAD_X(x, base[c] + (INDEX)s.channel * X_CHANNEL +                    \
-                                           (INDEX)(s.tap_0 * STEP_0) * X_STEP_0 +                  \
-                                           (INDEX)(s.tap_1 * STEP_1) * X_STEP_1 +                  \
-                                           (INDEX)(s.tap_2 * STEP_2) * X_STEP_2)                   \
-                           : (STAGED)0;                                                               \
+        x_next[l] = inside ? X_ELEMENT(x, base[c] + (INDEX)s.channel * X_CHANNEL +                 \
+                                              (INDEX)(s.tap_0 * STEP_0) * X_STEP_0 +               \
+                                              (INDEX)(s.tap_1 * STEP_1) * X_STEP_1 +               \
+                                              (INDEX)(s.tap_2 * STEP_2) * X_STEP_2,                \
+                                       s.channel)                                                  \
+                           : X_OUTSIDE;                                                            \
     }
 #else
 #define FETCH_X(k0)                                                                                \
@@ -408,9 +385,9 @@ KERNEL(join)(ARGUMENTS)
 #define MULTIPLY(buffer)                                                                           \
     UNROLL                                                                                         \
     for (int k = 0; k < TILE_K; k++) {                                                             \
-        TO_LOCAL const float *w_row = w_tile + (buffer) * SIZE_W + k * PITCH_W;                    \
-        TO_LOCAL const float *x_row = x_tile + (buffer) * SIZE_X + k * PITCH_X;                    \
-        float w_part[ITEM_M], x_part[ITEM_N];                                                      \
+        TO_LOCAL const STAGED *w_row = w_tile + (buffer) * SIZE_W + k * PITCH_W;                   \
+        TO_LOCAL const STAGED *x_row = x_tile + (buffer) * SIZE_X + k * PITCH_X;                   \
+        STAGED w_part[ITEM_M], x_part[ITEM_N];                                                     \
         UNROLL                                                                                     \
         for (int i = 0; i < ITEM_M; i++) {                                                         \
             w_part[i] = w_row[SUM_M(i)];                                                           \
@@ -423,7 +400,7 @@ KERNEL(join)(ARGUMENTS)
         for (int i = 0; i < ITEM_M; i++) {                                                         \
             UNROLL                                                                                 \
             for (int j = 0; j < ITEM_N; j++) {                                                     \
-                sum[i * ITEM_N + j] += w_part[i] * x_part[j];                                      \
+                ADD_PRODUCT(sum[i * ITEM_N + j], w_part[i], x_part[j]);                            \
             }                                                                                      \
         }                                                                                          \
     }
@@ -436,15 +413,15 @@ KERNEL(run)(ARGUMENTS)
     LOCAL uint x_words[2 * WORDS_X];
     TO_LOCAL STAGED *w_tile = (TO_LOCAL STAGED *)w_words, *x_tile = (TO_LOCAL STAGED *)x_words;
 #else
-    LOCAL float w_tile[2 * SIZE_W];
-    LOCAL float x_tile[2 * SIZE_X];
+    LOCAL STAGED w_tile[2 * SIZE_W];
+    LOCAL STAGED x_tile[2 * SIZE_X];
 #endif
     SUM_ROW
     const tile t = tile_of(GROUP);
     const int begin = t.split * SPLIT_TERMS,
               end = SPLITS > 1 ? min(terms_of(t), begin + SPLIT_TERMS) : terms_of(t);
     STAGED w_next[LOADS_W], x_next[LOADS_X];
-    float sum[ITEM_M * ITEM_N];
+    SUM sum[ITEM_M * ITEM_N];
 #if PACKED_A
     GLOBAL const STAGED *weights =
         PACKED(STAGED) + (INDEX)t.batch * PACKED_TERMS * PACKED_PITCH + t.m;
@@ -474,7 +451,7 @@ KERNEL(run)(ARGUMENTS)
 #endif
     UNROLL
     for (int l = 0; l < ITEM_M * ITEM_N; l++) {
-        sum[l] = 0.0f;
+        sum[l] = 0;
     }
     int buffer = 0;
     FETCH_W(begin)
@@ -495,7 +472,7 @@ KERNEL(run)(ARGUMENTS)
         BARRIER;
     }
 #if SPLITS > 1
-    GLOBAL float *partial = WORKSPACE(float);
+    GLOBAL SUM *partial = WORKSPACE(SUM);
     UNROLL
     for (int l = 0; l < ITEM_M * ITEM_N; l++) {
         partial[PARTIAL(t.split, l)] = sum[l];
@@ -517,6 +494,13 @@ KERNEL(run)(ARGUMENTS)
     (((INDEX)(split) * TILES_ALL + GROUP % TILES_ALL) * (INDEX)(TILE_M * TILE_N))
 
 #if CONVOLUTION
+#define X_VECTORS (X_FLOATS || QUANTISED)
+#if QUANTISED
+#define LOAD_X16(x, at) (FLOATS_OF(LOAD16(x, at)) - (float)X_ZERO)
+#else
+#define LOAD_X16(x, at) LOAD16(x, at)
+#endif
+
 /* Columns one behind the other in a row of y. */
 typedef struct stretch {
     int n, length; /* n: of the tile */
@@ -560,13 +544,13 @@ FUNCTION void gather_row(GLOBAL const TYPE_0 *x, const stretch *s, term k, int l
     for (; j < (there ? first : length); j++) {
         to[j] = 0.0f;
     }
-#if X_FLOATS && X_STEP_2 == 1
+#if X_VECTORS && X_STEP_2 == 1
     for (; step == 1 && j + 16 <= end; j += 16) {
-        STORE16(to, j, LOAD16(x, from + j));
+        STORE16(to, j, LOAD_X16(x, from + j));
     }
 #endif
     for (; j < end; j++) {
-        to[j] = LOAD_0(x, from + (INDEX)j * (step * X_STEP_2));
+        to[j] = LOAD_X(x, from + (INDEX)j * (step * X_STEP_2));
     }
     for (; j < length; j++) {
         to[j] = 0.0f;
@@ -585,13 +569,13 @@ FUNCTION void gather_channels(GLOBAL const TYPE_0 *x, const stretch *s, term k, 
                        (INDEX)i1 * X_STEP_1 + (INDEX)i2 * X_STEP_2;
     int j = 0;
     if (there) {
-#if X_FLOATS && X_CHANNEL == 1
+#if X_VECTORS && X_CHANNEL == 1
         for (; j + 16 <= count; j += 16) {
-            STORE16(to, j, LOAD16(x, from + j));
+            STORE16(to, j, LOAD_X16(x, from + j));
         }
 #endif
         for (; j < count; j++) {
-            to[j] = LOAD_0(x, from + (INDEX)j * X_CHANNEL);
+            to[j] = LOAD_X(x, from + (INDEX)j * X_CHANNEL);
         }
     }
     for (; j < count; j++) {
@@ -634,10 +618,8 @@ FUNCTION void gather(GLOBAL const TYPE_0 *x, tile t, const stretch *list, int st
     {                                                                                              \
         const int channel = t.batch * ROWS + t.m + (i);                                            \
         const INDEX o2 = (INDEX)(((s)->at.at_2 + (j)) * SPREAD_2 + t.residue_2);                   \
-        float y = sums[SUM_AT(i, (s)->n + (j))];                                                   \
-        y = ADD_BIAS(y, channel, t.residue_0, t.residue_1, t.residue_2);                           \
-        y = ADD_RESIDUAL(y, (s)->at.image, channel, o0, o1, o2);                                   \
-        STORE_Y((s)->at.image, channel, o0, o1, o2, activate(y));                                  \
+        FINISH_SUM(sums[SUM_AT(i, (s)->n + (j))], (s)->at.image, channel, o0, o1, o2, t.residue_0, \
+                   t.residue_1, t.residue_2);                                                      \
     }
 
 /* What is added to the sums, the activation, the store: in the order in which y is stored. */
@@ -675,18 +657,29 @@ FUNCTION void gather(GLOBAL const TYPE_0 *x, tile t, const stretch *list, int st
 #endif
 
 #define EACH(of) of(0) of(1) of(2) of(3) of(4) of(5) of(6) of(7)
+#if QUANTISED
+#define BEGIN_SUM(i) VECTOR16 a##i = (VECTOR16)0.0f, b##i = (VECTOR16)0.0f;
+#else
 #define BEGIN_SUM(i)                                                  \
     VECTOR16 a##i = first ? (VECTOR16)0.0f : LOAD16(sums, (i) * PITCH), \
              b##i = first ? (VECTOR16)0.0f : LOAD16(sums, (i) * PITCH + 16);
+#endif
 #define ADD_TERM(i)                      \
     {                                    \
         const float factor = ACROSS_AT(i); \
         a##i += factor * along_0;        \
         b##i += factor * along_1;        \
     }
+#if QUANTISED
+#define ADD_INTS(at, v) STORE16(sums, at, INTS_OF(v) + (first ? 0 : LOAD16(sums, at)));
+#define END_SUM(i)              \
+    ADD_INTS((i) * PITCH, a##i) \
+    ADD_INTS((i) * PITCH + 16, b##i)
+#else
 #define END_SUM(i)                          \
     STORE16(sums, (i) * PITCH, a##i);       \
     STORE16(sums, (i) * PITCH + 16, b##i);
+#endif
 
 #if PACKED_A
 #define WEIGHTS GLOBAL
@@ -709,7 +702,7 @@ FUNCTION void gather(GLOBAL const TYPE_0 *x, tile t, const stretch *list, int st
 
 /* Adds `count` terms to 8 by 32 sums. */
 FUNCTION void multiply(WEIGHTS const float *w, const int *w_rows, TO_LOCAL const float *x, int k0,
-                       int count, int first, TO_LOCAL float *sums)
+                       int count, int first, TO_LOCAL SUM *sums)
 {
     EACH(BEGIN_SUM)
     for (int k = 0; k < count; k++) {
@@ -721,15 +714,15 @@ FUNCTION void multiply(WEIGHTS const float *w, const int *w_rows, TO_LOCAL const
 
 KERNEL(join)(ARGUMENTS)
 {
-    LOCAL float sums[TILE_M * TILE_N];
+    LOCAL SUM sums[TILE_M * TILE_N];
     const tile t = tile_of(GROUP);
-    GLOBAL const float *partial = WORKSPACE(float);
+    GLOBAL const SUM *partial = WORKSPACE(SUM);
 #if CONVOLUTION
     stretch list[TILE_N];
     const int stretches = stretches_of(t, list);
 #endif
     for (int l = 0; l < TILE_M * TILE_N; l++) {
-        float s = partial[PARTIAL(0) + l];
+        SUM s = partial[PARTIAL(0) + l];
         for (int split = 1; split < SPLITS; split++) {
             s += partial[PARTIAL(split) + l];
         }
@@ -741,7 +734,7 @@ KERNEL(join)(ARGUMENTS)
 KERNEL(run)(ARGUMENTS)
 {
     LOCAL float x_tile[TILE_K * TILE_N];
-    LOCAL float sums[TILE_M * TILE_N];
+    LOCAL SUM sums[TILE_M * TILE_N];
     SUM_ROW
     const tile t = tile_of(GROUP);
     const int rows = min(ROWS - t.m, TILE_M), columns = min(columns_of(t) - t.n, TILE_N);
@@ -809,7 +802,7 @@ KERNEL(run)(ARGUMENTS)
         k0 += TILE_K;
     } while (k0 < END);
 #if SPLITS > 1
-    GLOBAL float *partial = WORKSPACE(float) + PARTIAL(t.split);
+    GLOBAL SUM *partial = WORKSPACE(SUM) + PARTIAL(t.split);
     for (int l = 0; l < TILE_M * TILE_N; l++) {
         partial[l] = sums[l];
     }

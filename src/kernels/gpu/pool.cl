@@ -2,7 +2,8 @@
 /* Pooling: a work-item computes one output, over the taps of its window that are inside x. Items
  * that are neighbours have outputs that are neighbours in memory.
  *
- * Defined for it: gpu_pool.c's numbers, of three axes each (depth, height, width). */
+ * Defined for it: gpu_pool.c's numbers, of three axes each (depth, height, width); LEAST, below every
+ * element. */
 
 /* The taps of position o along an axis whose elements are inside x: [FIRST, END), and how many are
  * inside x and its padding. */
@@ -21,7 +22,7 @@
 #endif
 
 #if MAXIMUM
-#define START       (-INFINITY)
+#define START       LEAST
 #define JOIN(v, e)  ((e) > (v) || (e) != (e) ? (e) : (v))
 #else
 #define START       0.0f

@@ -81,7 +81,7 @@ FUNCTION float share(int low, int high, float fraction, float stretch, POSITION 
             continue;                                                                     \
         }
 
-#define VALUE        sum
+#define VALUE        (ROUNDED ? rint(sum) : sum)
 #define WRITE(at, v) STORE(OUT(TYPE_Y, 0), at, v)
 #endif
 

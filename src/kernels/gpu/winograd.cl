@@ -360,9 +360,7 @@ FUNCTION float direct_sum(GLOBAL const TYPE_0 *x, GLOBAL const TYPE_1 *w, winogr
 #define FINISH_OUTPUT(i, j, sum)                                                  \
     {                                                                             \
         const INDEX o0 = 0, o1 = (INDEX)(t.at_1 + (i)), o2 = (INDEX)(t.at_2 + (j)); \
-        float y = ADD_BIAS(sum, row, 0, 0, 0);                                    \
-        y = ADD_RESIDUAL(y, t.image, row, o0, o1, o2);                            \
-        STORE_Y(t.image, row, o0, o1, o2, activate(y));                           \
+        FINISH_SUM(sum, t.image, row, o0, o1, o2, 0, 0, 0);                       \
     }
 
 KERNEL(transform_output)(ARGUMENTS)

@@ -115,6 +115,9 @@ static void compile_case(kernel_case *c, const ry_kernel *kernel, bool all)
             continue;
         }
         const ry_problem problem = kernel_case_problem(c, layout, in, out);
+        if (kernel->runs_on && !kernel->runs_on(&problem, target.machine)) {
+            continue; /* a processor's */
+        }
         ry_form form;
         size_t at = 0;
         c->forms = all;

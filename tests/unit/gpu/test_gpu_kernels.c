@@ -16,7 +16,8 @@
 
 static bool has_own_test(ry_op op)
 {
-    return op == RY_OP_conv || op == RY_OP_convt || op == RY_OP_matmul || op == RY_OP_expr;
+    return op == RY_OP_conv || op == RY_OP_convt || op == RY_OP_qconv || op == RY_OP_matmul ||
+           op == RY_OP_expr;
 }
 
 /* A copy has no reference: what transposes and slices do is the same. */

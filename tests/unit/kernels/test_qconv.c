@@ -4,6 +4,7 @@
 #include "every_kernel.h"
 #include "kernel_case.h"
 #include "predict/predict.h"
+#include "qconv_case.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,13 +15,7 @@
 
 #include <cmocka.h>
 
-typedef struct problem {
-    const char *x, *w, *y;
-    ry_ints pads, stride, dilation;
-    int64_t groups;
-} problem;
-
-static const problem problems[] = {
+static const qconv_case problems[] = {
     {"1x64x7x9", "32x64x1x1", "1x32x7x9", {0}, {0}, {0}, 1},
     {"2x24x9x5", "37x24x3x3", "2x37x9x5", {4, {1, 1, 1, 1}}, {0}, {0}, 1},
     {"1x3x21x19", "17x3x7x7", "1x17x11x10", {4, {3, 3, 3, 3}}, {2, {2, 2}}, {0}, 1},
@@ -33,7 +28,7 @@ static const problem problems[] = {
     {"1x4x1x1", "4x4x3x3", "1x4x5x5", {4, {3, 3, 3, 3}}, {0}, {0}, 1},
 };
 
-static const problem depthwise[] = {
+static const qconv_case depthwise[] = {
     {"1x64x7x9", "64x1x3x3", "1x64x7x9", {4, {1, 1, 1, 1}}, {0}, {0}, 64},
     {"2x37x12x10", "37x1x5x5", "2x37x6x5", {4, {2, 2, 2, 2}}, {2, {2, 2}}, {0}, 37},
     {"1x131x9x300", "131x1x3x3", "1x131x9x300", {4, {1, 1, 1, 1}}, {0}, {0}, 131},
@@ -41,71 +36,6 @@ static const problem depthwise[] = {
     {"1x6x50", "6x1x9", "1x6x17", {2, {4, 4}}, {1, {3}}, {0}, 6},
     {"1x16x5x6x7", "16x1x3x3x3", "1x16x5x6x7", {6, {1, 1, 1, 1, 1, 1}}, {0}, {0}, 16},
 };
-
-static uint32_t next(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
-/* Random whole numbers in [low, low + range), times `scale`. */
-static void add(kernel_case *c, ry_dtype dtype, const char *shape, int64_t low, uint32_t range,
-                double scale, uint32_t seed)
-{
-    int64_t count = 1;
-    for (const char *at = shape; *at;) {
-        char *end;
-        count *= strtol(at, &end, 10);
-        at = *end ? end + 1 : end;
-    }
-    double *values = calloc((size_t)count, sizeof *values);
-    assert_non_null(values);
-    for (int64_t i = 0; i < count; i++) {
-        values[i] = (double)(low + (int64_t)(next(&seed) % range)) * scale;
-    }
-    kernel_case_values(c, dtype, shape, values);
-    free(values);
-}
-
-typedef enum what { BYTES, RESIDUAL, FLOATS, SUMS, WHATS } what;
-
-static void begin(kernel_case *c, const problem *p, what kind, uint32_t seed)
-{
-    char channels[16];
-    snprintf(channels, sizeof channels, "%d", atoi(p->w));
-    kernel_case_begin(c, RY_OP_qconv);
-    ry_qconv_attrs *a = &c->attrs.qconv;
-    a->pads = p->pads;
-    a->stride = p->stride;
-    a->dilation = p->dilation;
-    a->groups = p->groups;
-    a->x_zero = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 255 : 117;
-    a->zero = 100;
-    a->low = 3;
-    a->high = 250;
-    a->dequantise = kind == FLOATS;
-    add(c, RY_u8, p->x, 0, 256, 1, seed + 1);
-    add(c, RY_i8, p->w, -128, 256, 1, seed + 2);
-    if (seed % 2) {
-        kernel_case_absent(c);
-    } else {
-        add(c, RY_i32, channels, -100000, 200000, 1, seed + 3);
-    }
-    if (kind == RESIDUAL) {
-        a->sum_zero = 90;
-        a->sum_low = 20;
-        a->sum_scale = 0.7331f;
-        a->residual_zero = 30;
-        a->residual_scale = 0.25f;
-        add(c, RY_u8, p->y, 0, 256, 1, seed + 4);
-    } else {
-        kernel_case_absent(c);
-    }
-    if (kind != SUMS) {
-        add(c, RY_f32, channels, 1, 1000, 1.0 / (1 << 21), seed + 5);
-    }
-    kernel_case_output(c, kind == SUMS ? RY_i32 : kind == FLOATS ? RY_f32 : RY_u8, p->y);
-}
 
 static void check_dense(kernel_case *c)
 {
@@ -119,10 +49,10 @@ static void igemm_is_exact(void **state)
     (void)state;
     uint32_t seed = 1;
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
-        for (what kind = 0; kind < WHATS; kind++) {
+        for (qconv_kind kind = 0; kind < QCONV_KINDS; kind++) {
             kernel_case c;
-            begin(&c, &problems[i], kind, seed++);
-            c.forms = kind == RESIDUAL;
+            qconv_case_begin(&c, &problems[i], kind, seed++);
+            c.forms = kind == QCONV_RESIDUAL;
             check_dense(&c);
             kernel_case_end(&c);
         }
@@ -133,10 +63,10 @@ static void depthwise_is_exact(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof depthwise / sizeof *depthwise; i++) {
-        static const what kinds[] = {BYTES, FLOATS, SUMS};
+        static const qconv_kind kinds[] = {QCONV_BYTES, QCONV_FLOATS, QCONV_SUMS};
         for (uint32_t seed = 0; seed < 9; seed++) {
             kernel_case c;
-            begin(&c, &depthwise[i], kinds[seed / 3], 10 * (uint32_t)i + seed);
+            qconv_case_begin(&c, &depthwise[i], kinds[seed / 3], 10 * (uint32_t)i + seed);
             kernel_case_check_isas(&c, "qconv_depthwise", 0);
             kernel_case_check_isas(&c, "qconv_depthwise_pairs", 0);
             kernel_case_end(&c);

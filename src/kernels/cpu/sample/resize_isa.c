@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/simd/simd_int8.h"
 
 /* Rows of a type as sums, and sums as elements; NULL where they are the same. */
 typedef struct conversion {
@@ -32,11 +33,39 @@ typedef struct walk {
 #define RY_LANE_TEXT "kernels/cpu/sample/resize_lanes.h"
 #include "kernels/cpu/sample/each_type.h"
 
+/* Bytes whose sums are floats from 0 to 255. */
+static void load_bytes(void *restrict sums, const void *restrict elements, int64_t n)
+{
+    float *to = sums;
+    const uint8_t *from = elements;
+    for (int64_t i = 0; i < n; i += RY_W) {
+        const int64_t count = n - i < RY_W ? n - i : RY_W;
+        ry_vf_store_m(to + i, ry_vm_first(count), ry_vf_from_vi(ry_vi_load_u8(from + i, count)));
+    }
+}
+
+static void store_bytes(void *restrict elements, const void *restrict sums, int64_t n)
+{
+    uint8_t *to = elements;
+    const float *from = sums;
+    for (int64_t i = 0; i < n; i += RY_W) {
+        const int64_t count = n - i < RY_W ? n - i : RY_W;
+        ry_vi_store_u8(to + i, count, ry_vi_round(ry_vf_load_m(from + i, ry_vm_first(count))));
+    }
+}
+
 #define CONVERSION(type)          \
     {                             \
         load_##type, store_##type \
     }
-static const conversion conversions[] = {RY_LANE_TABLE(CONVERSION)}, same = {NULL, NULL};
+static const conversion conversions[] = {RY_LANE_TABLE(CONVERSION)}, same = {NULL, NULL},
+                        exact_bytes = {load_bytes, store_bytes};
+
+static const conversion *conversion_of(const resize_plan *s)
+{
+    const bool floats = s->dtype == RYND_DTYPE_F32 || s->dtype == RYND_DTYPE_F64;
+    return floats ? &same : s->bytes ? &exact_bytes : &conversions[s->dtype];
+}
 
 /* One tap of an output row: its input row, the slot of the ring for that, and its weight. */
 typedef struct source {
@@ -242,9 +271,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
     memset(held, -1, sizeof held);
     walk at = {.plan = s,
                .tables = {{(const char *)s, launch->workspace}, s->wide},
-               .convert = s->dtype == RYND_DTYPE_F32 || s->dtype == RYND_DTYPE_F64
-                              ? &same
-                              : &conversions[s->dtype],
+               .convert = conversion_of(s),
                .x = launch->in[0],
                .scratch = launch->scratch,
                .line_bytes = s->width.in * s->inner * size,

@@ -10,6 +10,7 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
 #include "problem/limits.h"
+#include "problem/resize_dyadic.h"
 
 #include <math.h>
 
@@ -99,6 +100,14 @@ static bool changes(const ry_problem *problem)
     return any;
 }
 
+/* Bytes whose sums are exact in float. */
+static bool has_exact_bytes(const ry_problem *problem)
+{
+    return !is_gradient(problem) && (ry_dtype)problem->in[0].dtype == RY_u8 &&
+           ry_resize_is_dyadic(&problem->attrs.resize, problem->in[0].rank, problem->in[0].dim,
+                               problem->out[0].dim);
+}
+
 bool ry_resize_applicable(const ry_problem *problem)
 {
     const ry_tensor *x = &problem->in[0], *y = &problem->out[0];
@@ -122,8 +131,8 @@ bool ry_resize_applicable(const ry_problem *problem)
     }
     /* integers are rounded as the sums in the order of dims are */
     const ry_resize_axis channels = resize_axis_of(problem, x->rank > 1 ? 1 : 0);
-    if (!ry_dtype_is_float((ry_dtype)x->dtype) && changing > 1 && !keeps(&channels) &&
-        mode_of(problem) != RY_resize_mode_nearest) {
+    if (!ry_dtype_is_float((ry_dtype)x->dtype) && !has_exact_bytes(problem) && changing > 1 &&
+        !keeps(&channels) && mode_of(problem) != RY_resize_mode_nearest) {
         return false;
     }
     return ry_tensor_is_channels_last(x) && ry_tensor_is_channels_last(y);
@@ -233,7 +242,8 @@ static void describe(const ry_query *query, void *room, resize_plan *s, table_by
     *s = (resize_plan){.dtype = x->dtype,
                        .picks = !gradient && mode_of(problem) == RY_resize_mode_nearest,
                        .wide = x->dtype != RYND_DTYPE_F32 && x->dtype != RYND_DTYPE_F16 &&
-                               x->dtype != RYND_DTYPE_BF16,
+                               x->dtype != RYND_DTYPE_BF16 && !has_exact_bytes(problem),
+                       .bytes = has_exact_bytes(problem),
                        .extrapolates = !gradient && problem->attrs.resize.coordinates ==
                                                         RY_resize_coordinates_tf_crop_and_resize,
                        .inner = 1,
@@ -265,7 +275,9 @@ static void describe(const ry_query *query, void *room, resize_plan *s, table_by
         s->taps = ry_product(s->taps, s->lead[a].taps);
         s->slots = ry_product(s->slots, s->lead[a].slots);
     }
-    s->levels = s->picks || ry_dtype_is_float((ry_dtype)s->dtype) || s->levels < 2 ? 0 : s->levels;
+    s->levels = s->picks || s->bytes || ry_dtype_is_float((ry_dtype)s->dtype) || s->levels < 2
+                    ? 0
+                    : s->levels;
     s->ring = s->slots <= RESIZE_RING;
     s->slots = s->ring ? s->slots : 1;
     s->single = s->ring && s->leads > 0 && !s->lead[s->leads - 1].kept &&

@@ -41,6 +41,7 @@ typedef struct resize_plan {
     rynd_dtype dtype;
     bool picks; /* nearest: elements are copied */
     bool wide;  /* weights and sums are double */
+    bool bytes; /* uint8 whose sums are exact in float */
     bool plain; /* leads have one tap of weight 1 */
     bool extrapolates;
     bool single; /* one lead has a table, behind a kept one at most, and the ring holds its taps */
