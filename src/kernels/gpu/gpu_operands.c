@@ -75,13 +75,23 @@ void ry_gpu_operands_define(ry_gpu_operands operands, ry_text *text)
 void ry_gpu_operands_define_load(const ry_query *query, const char *side, int input, ry_text *text)
 {
     const ry_gpu_operands operands = ry_gpu_operands_of(query);
-    const bool stored = (ry_dtype)query->problem->in[input].dtype == operands_list[operands].stored;
-    ry_text_add(text, "#define LOAD_%s(p, at) ", side);
+    const ry_dtype dtype = (ry_dtype)query->problem->in[input].dtype;
+    const char *word = operands_list[operands].word;
     if (operands == RY_GPU_F32) {
-        ry_text_add(text, "LOAD_%d(p, at)\n", input);
-    } else if (stored) {
-        ry_text_add(text, "((p)[at])\n");
+        ry_text_add(text,
+                    "#define FETCHED_%s float\n#define LOAD_%s(p, at) LOAD_%d(p, at)\n"
+                    "#define STAGE_%s(v) (v)\n",
+                    side, side, input, side);
+        return;
+    }
+    ry_text_add(text, "#define FETCHED_%s TYPE_%d\n#define LOAD_%s(p, at) ((p)[at])\n", side,
+                input, side);
+    if (dtype == operands_list[operands].stored) {
+        ry_text_add(text, "#define STAGE_%s(v) (v)\n", side);
+    } else if (dtype == RY_f32) {
+        ry_text_add(text, "#define STAGE_%s(v) %s_of(v)\n", side, word);
     } else {
-        ry_text_add(text, "%s_of(LOAD_%d(p, at))\n", operands_list[operands].word, input);
+        ry_text_add(text, "#define STAGE_%s(v) %s_of(float_of_%s(v))\n", side, word,
+                    ry_dtype_name(dtype));
     }
 }

@@ -36,10 +36,13 @@
  * PANEL; 0: MATRIX_A, read by LOAD_A), MATRIX_UNITS and what gpu_operands.h says, PANELS and the
  * numbers of gpu_tile.c. A convolution's entry `pack` reads weights by LOAD_W; FINISH_SUM ends a
  * sum. */
+#if QUANTISED
+#define STAGE_W(v) (v)
+#endif
 #if !QUADS
 #define X_ELEMENT(x, at, channel) LOAD_X(x, at)
-#define W_ELEMENT(w, at, channel) LOAD_W(w, at)
-#define X_OUTSIDE                 ((STAGED)0)
+#define W_ELEMENT(w, at, channel) STAGE_W(LOAD_W(w, at))
+#define X_OUTSIDE                 ((NEXT_X)0)
 #define ADD_PRODUCT(sum, w, x)    ((sum) += (w) * (x))
 #endif
 #define ITEMS_M   (TILE_M / ITEM_M)
@@ -296,8 +299,11 @@ KERNEL(join)(ARGUMENTS)
     FINISH(sum)
 }
 
-/* A tile of each matrix from memory, an item's part of it. */
+/* A tile of each matrix from memory, an item's part of it: NEXT_W and NEXT_X. What is multiplied,
+ * KEPT_W and KEPT_X, is made of them when it is kept, so that no load is waited for before. */
 #if PACKED_A
+#define NEXT_W    STAGED
+#define KEPT_W(v) (v)
 #define FETCH_W(k0)                                                                                \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_W; l++) {                                                            \
@@ -305,16 +311,25 @@ KERNEL(join)(ARGUMENTS)
         w_next[l] = k < end ? weights[(INDEX)weights_of(k, t) * PACKED_PITCH + W_M(l)] : (STAGED)0; \
     }
 #else
+#define NEXT_W    FETCHED_A
+#define KEPT_W(v) STAGE_A(v)
 #define FETCH_W(k0)                                                                                \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_W; l++) {                                                            \
         const int k = (k0) + W_K(l), m = t.m + W_M(l);                                             \
         w_next[l] = k < end && m < ROWS                                                            \
                         ? LOAD_A(a, a_base + (INDEX)m * A_ROW + (INDEX)k * A_TERM)                 \
-                        : (STAGED)0;                                                                  \
+                        : (NEXT_W)0;                                                               \
     }
 #endif
 #if CONVOLUTION
+#if QUANTISED
+#define NEXT_X    STAGED
+#define KEPT_X(v) (v)
+#else
+#define NEXT_X    FETCHED_X
+#define KEPT_X(v) STAGE_X(v)
+#endif
 #define FETCH_X(k0)                                                                                \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_X; l++) {                                                            \
@@ -332,24 +347,26 @@ KERNEL(join)(ARGUMENTS)
                            : X_OUTSIDE;                                                            \
     }
 #else
+#define NEXT_X    FETCHED_B
+#define KEPT_X(v) STAGE_B(v)
 #define FETCH_X(k0)                                                                                \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_X; l++) {                                                            \
         const int k = (k0) + X_K(l), n = t.n + X_N(l);                                             \
         x_next[l] = k < end && n < N                                                               \
                         ? LOAD_B(b, b_base + (INDEX)n * B_COLUMN + (INDEX)k * B_TERM)              \
-                        : (STAGED)0;                                                                  \
+                        : (NEXT_X)0;                                                               \
     }
 #endif
 
 #define KEEP(buffer)                                                                               \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_W; l++) {                                                            \
-        w_tile[(buffer) * SIZE_W + PLACE_W(W_K(l), W_M(l))] = w_next[l];                           \
+        w_tile[(buffer) * SIZE_W + PLACE_W(W_K(l), W_M(l))] = KEPT_W(w_next[l]);                   \
     }                                                                                              \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_X; l++) {                                                            \
-        x_tile[(buffer) * SIZE_X + PLACE_X(X_K(l), X_N(l))] = x_next[l];                           \
+        x_tile[(buffer) * SIZE_X + PLACE_X(X_K(l), X_N(l))] = KEPT_X(x_next[l]);                   \
     }
 
 #if MATRIX_UNITS
@@ -420,7 +437,8 @@ KERNEL(run)(ARGUMENTS)
     const tile t = tile_of(GROUP);
     const int begin = t.split * SPLIT_TERMS,
               end = SPLITS > 1 ? min(terms_of(t), begin + SPLIT_TERMS) : terms_of(t);
-    STAGED w_next[LOADS_W], x_next[LOADS_X];
+    NEXT_W w_next[LOADS_W];
+    NEXT_X x_next[LOADS_X];
     SUM sum[ITEM_M * ITEM_N];
 #if PACKED_A
     GLOBAL const STAGED *weights =
