@@ -52,6 +52,7 @@ typedef struct profile {
     cli_samples total;    /* sums over all steps, one per run */
     double sum;           /* sum of the steps' medians */
     cli_statistics run;   /* statistics of `total` */
+    double disturbance;   /* share of the machine that other work took */
 } profile;
 
 static bool run_once(profile *p, bool counted, cli_failure *failure)
@@ -81,6 +82,10 @@ static bool measure(profile *p, cli_failure *failure)
             return false;
         }
     }
+    rynd_competition others = RYND_SIZED(rynd_competition);
+    if (rynd_competition_begin(&others) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
     const double begin = cli_now();
     for (int64_t i = 0; i < s->rounds || cli_now() - begin < s->min_time; i++) {
         if (!run_once(p, true, failure)) {
@@ -90,6 +95,7 @@ static bool measure(profile *p, cli_failure *failure)
                      by_rounds = (double)(i + 1) / (double)s->rounds;
         cli_progress_show(&p->progress, p->subject.name, by_time < by_rounds ? by_time : by_rounds);
     }
+    p->disturbance = rynd_competition_since(&others);
     return true;
 }
 
@@ -124,11 +130,11 @@ static bool get_row(const profile *p, size_t i, row *r, cli_failure *failure)
 
 static bool print_text(const profile *p, cli_failure *failure)
 {
-    static const char *const head[] = {"step", "op",        "kernel",  "time",    "share",
-                                       "cv",   "predicted", "Gflop/s", "of limit"};
+    static const char *const head[] = {"step",  "op", "kernel",    "time",    "quiet",
+                                       "share", "cv", "predicted", "Gflop/s", "of limit"};
     cli_table table;
     bool done = true;
-    cli_table_begin(&table, "lllrrrrrr", head);
+    cli_table_begin(&table, "lllrrrrrrr", head);
     for (size_t i = 0; done && i < p->steps; i++) {
         row r;
         done = get_row(p, i, &r, failure);
@@ -139,6 +145,7 @@ static bool print_text(const profile *p, cli_failure *failure)
             cli_table_add(&table, "%s", r.step.op);
             cli_table_add(&table, "%s", r.step.kernel);
             cli_table_add(&table, "%s", cli_word_seconds(t->median).text);
+            cli_table_add(&table, "%s", cli_word_seconds(t->quiet).text);
             cli_table_add(&table, "%.1f%%", 100 * r.share);
             cli_table_add(&table, "%.0f%%", t->mean > 0 ? 100 * sqrt(t->variance) / t->mean : 0);
             cli_table_add(&table, "%s", cli_word_seconds(r.prediction.median).text);
@@ -155,9 +162,11 @@ static bool print_text(const profile *p, cli_failure *failure)
         return cli_fail_library(failure);
     }
     if (done) {
-        printf("\n%zu runs: median %s, min %s, max %s; predicted %s (90%%: %s to %s)\n", p->run.n,
-               cli_word_seconds(p->run.median).text, cli_word_seconds(p->run.min).text,
-               cli_word_seconds(p->run.max).text, cli_word_seconds(all.median).text,
+        printf("\n%zu runs: median %s, quiet %s, min %s, max %s, disturbed %.0f%%; predicted %s "
+               "(90%%: %s to %s)\n",
+               p->run.n, cli_word_seconds(p->run.median).text, cli_word_seconds(p->run.quiet).text,
+               cli_word_seconds(p->run.min).text, cli_word_seconds(p->run.max).text,
+               100 * p->disturbance, cli_word_seconds(all.median).text,
                cli_word_seconds(all.low).text, cli_word_seconds(all.high).text);
     }
     return done;
@@ -168,6 +177,7 @@ static void add_statistics(cJSON *object, const cli_statistics *s)
     cli_json_number(object, "n", (double)s->n);
     cli_json_number(object, "mean", s->mean);
     cli_json_number(object, "variance", s->variance);
+    cli_json_number(object, "quiet", s->quiet);
     cli_json_number(object, "min", s->min);
     cli_json_number(object, "max", s->max);
 }
@@ -214,6 +224,7 @@ static bool print_json(const profile *p, cli_failure *failure)
     }
     cli_json_number(result, "total", p->run.median);
     add_statistics(result, &p->run);
+    cli_json_number(result, "disturbance", p->disturbance);
     cli_json_number(result, "predicted", all.median);
     cli_json_number(result, "predicted_low", all.low);
     cli_json_number(result, "predicted_high", all.high);
@@ -310,9 +321,10 @@ const cli_command cli_command_profile = {
     .least = 1,
     .most = 1,
     .help = "measure each step of a model",
-    .text = "Runs the model on random inputs. Prints for each step the median time, its share, its "
-            "coefficient of variation (cv), the predicted time, and the fraction of the machine's "
-            "roofline limit (`rynd devices`).",
+    .text = "Runs the model on random inputs. Prints for each step the median and the quiet time "
+            "(first quartile), its share, and its coefficient of variation (cv). Beside them: the "
+            "predicted time, and the fraction of the machine's roofline limit (`rynd devices`). "
+            "disturbed: share of the machine that other work took meanwhile.",
     .examples = "rynd profile model.onnx\n"
                 "rynd profile model.onnx --batch 8 --trace trace.json",
     .options = options,
