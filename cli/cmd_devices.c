@@ -126,6 +126,8 @@ static cJSON *add_json(cJSON *results, const char *device, const rynd_device_inf
     if (watts) {
         cli_json_number(watts, "one_thread", m->watts.one);
         cli_json_number(watts, "all", m->watts.all);
+        cli_json_number(watts, "memory_one_thread", m->memory_watts.one);
+        cli_json_number(watts, "memory_all", m->memory_watts.all);
         cli_json_text(watts, "meter", m->meter);
     } else {
         cJSON_AddNullToObject(result, "watts");
@@ -198,6 +200,8 @@ static bool print_text(const char *device, const rynd_device_info *info, const r
     if (*m->meter) {
         add_row(&table, "power", m->meter, cli_word_rate(m->watts.one, "W"),
                 cli_word_rate(m->watts.all, "W"));
+        add_row(&table, "power, memory", m->meter, cli_word_rate(m->memory_watts.one, "W"),
+                cli_word_rate(m->memory_watts.all, "W"));
     }
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }

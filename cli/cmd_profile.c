@@ -126,6 +126,10 @@ static bool measure(work *w, cli_failure *failure)
             return false;
         }
     }
+    rynd_competition others = RYND_SIZED(rynd_competition);
+    if (rynd_competition_begin(&others) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
     const double begin = cli_now();
     for (int64_t i = 0; i < s->rounds || cli_now() - begin < s->min_time; i++) {
         if (!run_once(w, true, failure)) {
@@ -135,6 +139,7 @@ static bool measure(work *w, cli_failure *failure)
                      by_rounds = (double)(i + 1) / (double)s->rounds;
         cli_progress_show(&w->progress, w->subject.name, by_time < by_rounds ? by_time : by_rounds);
     }
+    w->profile.disturbance = rynd_competition_since(&others);
     return run_traced(w, failure);
 }
 
@@ -258,10 +263,10 @@ const cli_command cli_command_profile = {
     .least = 1,
     .most = 1,
     .help = "measure each step of a model",
-    .text = "Runs the model, on files or on random numbers. Prints for each step the median time, "
-            "its share, its "
-            "coefficient of variation (cv), the predicted time, and the fraction of the machine's "
-            "roofline limit (`rynd devices`).",
+    .text = "Runs the model, on files or on random numbers. Prints for each step the median and "
+            "the quiet time (first quartile), its share, and its coefficient of variation (cv). "
+            "Beside them: the predicted time, and the fraction of the machine's roofline limit "
+            "(`rynd devices`). disturbed: share of the machine that other work took meanwhile.",
     .examples = "rynd profile model.onnx -i photo.jpg --preset imagenet --by operator\n"
                 "rynd profile model.onnx --batch 8 --html profile.html",
     .options = options,

@@ -40,6 +40,7 @@ typedef struct cli_profile {
     size_t count;
     cli_profile_row *rows; /* in the order of the plan */
     cli_statistics run;
+    double disturbance; /* share of the machine that other work took */
     rynd_prediction predicted;
 } cli_profile;
 

@@ -15,6 +15,7 @@ static void add_statistics(cJSON *object, const cli_statistics *s)
     cli_json_number(object, "n", (double)s->n);
     cli_json_number(object, "mean", s->mean);
     cli_json_number(object, "variance", s->variance);
+    cli_json_number(object, "quiet", s->quiet);
     cli_json_number(object, "min", s->min);
     cli_json_number(object, "max", s->max);
 }
@@ -51,6 +52,7 @@ bool cli_profile_print_json(const cli_profile *p, cli_failure *failure)
     }
     cli_json_number(result, "total", p->run.median);
     add_statistics(result, &p->run);
+    cli_json_number(result, "disturbance", p->disturbance);
     cli_json_number(result, "predicted", p->predicted.median);
     cli_json_number(result, "predicted_low", p->predicted.low);
     cli_json_number(result, "predicted_high", p->predicted.high);

@@ -95,6 +95,9 @@ static void add_row(cli_table *table, const cli_profile_row *row, int by)
         cli_table_add(table, "%s", row->step.kernel);
     }
     cli_table_add(table, "%s", cli_word_seconds(row->seconds).text);
+    if (!by) {
+        cli_table_add(table, "%s", cli_word_seconds(t->quiet).text);
+    }
     cli_table_add(table, "%.1f%%", 100 * row->share);
     if (!by) {
         cli_table_add(table, "%.0f%%", t->mean > 0 ? 100 * sqrt(t->variance) / t->mean : 0);
@@ -108,8 +111,8 @@ static void add_row(cli_table *table, const cli_profile_row *row, int by)
 
 static bool print_rows(const cli_profile_row *rows, size_t count, int by)
 {
-    static const char *const step_head[] = {"step", "op",        "kernel",  "time",    "share",
-                                            "cv",   "predicted", "Gflop/s", "of limit"};
+    static const char *const step_head[] = {"step",  "op", "kernel",    "time",    "quiet",
+                                            "share", "cv", "predicted", "Gflop/s", "of limit"};
     const char *const sum_head[] = {by == CLI_BY_OPERATOR ? "operator" : "kernel",
                                     "steps",
                                     "time",
@@ -118,7 +121,7 @@ static bool print_rows(const cli_profile_row *rows, size_t count, int by)
                                     "Gflop/s",
                                     "of limit"};
     cli_table table;
-    cli_table_begin(&table, by ? "lrrrrrr" : "lllrrrrrr", by ? sum_head : step_head);
+    cli_table_begin(&table, by ? "lrrrrrr" : "lllrRrrrrr", by ? sum_head : step_head);
     for (size_t i = 0; i < count; i++) {
         add_row(&table, &rows[i], by);
     }
@@ -143,9 +146,11 @@ bool cli_profile_print(const cli_profile *p, const cli_profile_settings *setting
     if (!printed) {
         return cli_fail_memory(failure);
     }
-    printf("\n%zu runs: median %s, min %s, max %s; predicted %s (90%%: %s to %s)\n", p->run.n,
-           cli_word_seconds(p->run.median).text, cli_word_seconds(p->run.min).text,
-           cli_word_seconds(p->run.max).text, cli_word_seconds(p->predicted.median).text,
+    printf("\n%zu runs: median %s, quiet %s, min %s, max %s, disturbed %.0f%%; predicted %s "
+           "(90%%: %s to %s)\n",
+           p->run.n, cli_word_seconds(p->run.median).text, cli_word_seconds(p->run.quiet).text,
+           cli_word_seconds(p->run.min).text, cli_word_seconds(p->run.max).text,
+           100 * p->disturbance, cli_word_seconds(p->predicted.median).text,
            cli_word_seconds(p->predicted.low).text, cli_word_seconds(p->predicted.high).text);
     return true;
 }

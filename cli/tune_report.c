@@ -54,11 +54,11 @@ static bool get_info(const rynd_tuning *tuning, rynd_tuning_info *info, cli_fail
 
 void cli_tune_table_begin(cli_table *table, bool full)
 {
-    static const char *const brief[] = {"before", "after", "ratio",  "forms",
-                                        "runs",   "steps", "kernel", "problem"};
+    static const char *const brief[] = {"before",    "after", "ratio",  "forms",  "runs",
+                                        "disturbed", "steps", "kernel", "problem"};
     static const char *const whole[] = {"form", "n",   "mean",           "variance", "median",
                                         "min",  "max", "variance ratio", "kernel",   "problem"};
-    cli_table_begin(table, full ? "lrRRrrrRll" : "rrrRRrll", full ? whole : brief);
+    cli_table_begin(table, full ? "lrRRrrrRll" : "rrrRRRrll", full ? whole : brief);
 }
 
 static void add_seconds(cli_table *table, double seconds)
@@ -74,6 +74,7 @@ static void add_brief(cli_table *table, const tuned_row *row)
     cli_table_add(table, "%.3f", row->problem.ratio);
     cli_table_add(table, "%zu", row->problem.forms);
     cli_table_add(table, "%zu", row->samples);
+    cli_table_add(table, "%.0f%%", 100 * row->problem.disturbance);
     cli_table_add(table, "%zu", row->problem.steps);
     cli_table_add(table, "%s%s%s%s", row->problem.taken ? "" : "untuned: ", taken->kernel,
                   taken->knobs[0] ? " " : "", taken->knobs);
@@ -216,6 +217,7 @@ static void add_problem_json(cJSON *problems, const tuned_row *row)
     cli_json_number(o, "left_out", (double)p->left_out);
     cli_json_number(o, "rounds", (double)p->rounds);
     cli_json_number(o, "disturbed", (double)p->disturbed);
+    cli_json_number(o, "disturbance", p->disturbance);
     cli_json_text(o, "weights", p->cold ? "cold" : "warm");
     cJSON_AddItemToObject(o, "network_ratio",
                           p->network_ratio > 0 ? cJSON_CreateNumber(p->network_ratio)

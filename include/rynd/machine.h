@@ -110,7 +110,8 @@ typedef struct rynd_machine {
                        * rate of these units */
     char meter[16];   /**< energy meter that measured `watts`: "rapl"; "": none */
     rynd_rate watts;  /**< power of the whole processor during multiply-adds; 0: unknown */
-    unsigned family_count; /**< calibrated families; 0: the machine was not calibrated */
+    rynd_rate memory_watts; /**< the same while it reads memory; 0: as `watts` */
+    unsigned family_count;  /**< calibrated families; 0: the machine was not calibrated */
     rynd_family_error families[RYND_MACHINE_FAMILIES];
 } rynd_machine;
 

@@ -138,6 +138,9 @@ typedef struct rynd_tuned_problem {
      * dropped (`taken` is 0). 0: not compared. */
     double network_ratio;
     int elsewhere; /**< 1: another process was tuning it, so nothing was measured */
+    /** How disturbed the race was, 0 to 1, as rynd_machine's `disturbance`: the untuned choice is
+     * the canary. */
+    double disturbance;
 } rynd_tuned_problem;
 
 /** Describes a tuned problem. */

@@ -7,17 +7,29 @@
 #include "api/handles.h"
 #include "plan/plan_time.h"
 
+/* Mean power: arithmetic and memory each have their own, by their shares of the time. */
+static double watts_of(const rynd_context *context, const ry_time *time)
+{
+    const rynd_machine *machine = &context->machine;
+    const unsigned threads = context->predicted_threads;
+    const double arithmetic = ry_machine_rate(&machine->watts, machine, threads),
+                 memory = machine->memory_watts.one > 0
+                              ? ry_machine_rate(&machine->memory_watts, machine, threads)
+                              : arithmetic;
+    const double both = time->arithmetic + time->memory, share = both > 0 ? time->memory / both : 0;
+    return arithmetic + share * (memory - arithmetic);
+}
+
 rynd_prediction ry_api_prediction(const rynd_context *context, const ry_forecast *forecast,
                                   const ry_time *time)
 {
-    const rynd_machine *machine = &context->machine;
-    const double watts = ry_machine_rate(&machine->watts, machine, context->predicted_threads);
+    const double watts = watts_of(context, time);
     return RYND_SIZED(rynd_prediction, .median = forecast->median, .low = forecast->low,
                       .high = forecast->high, .coverage = RY_FORECAST_COVERAGE,
                       .arithmetic = time->arithmetic, .memory = time->memory,
                       .overhead = time->overhead, .joule = watts * forecast->median,
                       .joule_low = watts * forecast->low, .joule_high = watts * forecast->high,
-                      .meter = machine->meter);
+                      .meter = context->machine.meter);
 }
 
 static rynd_status give(rynd_prediction *to, const rynd_context *context,

@@ -215,7 +215,8 @@ rynd_status rynd_tuning_get_problem(const rynd_tuning *tuning, size_t index,
         .forms = (size_t)e->tuned.count, .taken = (size_t)e->tuned.taken, .ratio = e->tuned.ratio,
         .rounds = (size_t)e->tuned.rounds, .disturbed = (size_t)e->tuned.disturbed,
         .left_out = (size_t)e->tuned.left_out, .seconds = e->tuned.seconds, .cold = e->cold,
-        .elsewhere = e->elsewhere, .network_ratio = e->network_ratio);
+        .elsewhere = e->elsewhere, .network_ratio = e->network_ratio,
+        .disturbance = e->tuned.disturbance);
     return ry_api_end(ry_api_info(problem, &all, sizeof all, "rynd_tuned_problem", &error), &error);
 }
 

@@ -60,3 +60,9 @@ double ry_competition_since(const ry_competition *begin)
     const double all = now.all - begin->all, others = now.others - begin->others;
     return all <= 0 || others <= 0 || begin->all <= 0 ? 0 : others < all ? others / all : 1;
 }
+
+double ry_disturbance_since(const ry_competition *begin, double best, double mean)
+{
+    const double lost = mean > best ? 1 - best / mean : 0, others = ry_competition_since(begin);
+    return lost > others ? lost : others;
+}

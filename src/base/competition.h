@@ -17,6 +17,10 @@ ry_competition ry_competition_now(void);
  * not tell, or no tick of its clock (usually 10 ms) passed. */
 double ry_competition_since(const ry_competition *begin);
 
+/* How disturbed measurements since `begin` were, 0 to 1, for all that measures: the larger of the
+ * canary's loss (a repeated run's mean over its best time) and of others' share. */
+double ry_disturbance_since(const ry_competition *begin, double best, double mean);
+
 /* Parses the first line of /proc/stat, in ticks of which `second` are a second. False: it is none.
  * `own`: seconds that this process used. */
 bool ry_competition_parse(const char *line, double second, double own, ry_competition *now);

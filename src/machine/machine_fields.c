@@ -92,6 +92,7 @@ const ry_machine_field ry_machine_fields[RY_MACHINE_FIELDS] = {
     FLAG(matrix_units),
     TEXT(meter),
     {"milliwatts", RY_MACHINE_RATE, OFFSET(watts), 1e3, 0, 1e12, true},
+    {"memory_milliwatts", RY_MACHINE_RATE, OFFSET(memory_watts), 1e3, 0, 1e12, true},
 };
 
 const ry_machine_field *ry_machine_field_named(const char *name, size_t length)

@@ -178,9 +178,7 @@ static double disturbance_of(const measurement *m, int rounds)
         work += m->work[i];
         seconds += m->seconds[i];
     }
-    const double share = 1 - work / (m->canary->best * seconds),
-                 others = ry_competition_since(&m->begin[first]);
-    return share > others ? share : others;
+    return ry_disturbance_since(&m->begin[first], work / m->canary->best, seconds);
 }
 
 /* On one thread and on all. */
@@ -262,16 +260,23 @@ static void keep_best(measurement *m)
     }
 }
 
-/* Keeps the power of the first two figures: multiply-adds on one thread and on all. */
+/* Power during the two figures of a rate, on one thread and on all; 0: not metered. */
+static rynd_rate power_of(const measurement *m, const rynd_rate *rate)
+{
+    for (int i = 0; m->metered && i + 1 < m->count; i++) {
+        const figure *one = &m->figures[i], *all = &m->figures[i + 1];
+        if (one->to == &rate->one && one->joules > 0 && all->joules > 0) {
+            return (rynd_rate){one->joules / one->metered, all->joules / all->metered};
+        }
+    }
+    return (rynd_rate){0, 0};
+}
+
 static void keep_watts(const measurement *m, ry_machine *machine)
 {
-    const figure *one = &m->figures[0], *all = &m->figures[1];
-    machine->watts = (rynd_rate){0, 0};
-    machine->meter[0] = 0;
-    if (m->metered && one->joules > 0 && all->joules > 0) {
-        machine->watts = (rynd_rate){one->joules / one->metered, all->joules / all->metered};
-        snprintf(machine->meter, sizeof machine->meter, "rapl");
-    }
+    machine->watts = power_of(m, &machine->f32);
+    machine->memory_watts = power_of(m, &machine->level[RYND_LEVEL_DRAM].bandwidth);
+    snprintf(machine->meter, sizeof machine->meter, "%s", machine->watts.one > 0 ? "rapl" : "");
 }
 
 /* A meeting of all threads. */

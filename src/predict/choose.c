@@ -11,9 +11,47 @@
 #include <stdio.h>
 #include <string.h>
 
-static void consider(ry_choice *choice, const ry_prepared *prepared, double seconds)
+/* Times this near to the least predicted one are equal, as they are for tuning (tune/race.h): no
+ * forecast tells them apart. */
+static const double NEAR = 0.02;
+
+/* The fastest kernel so far, and those that are as fast. */
+typedef struct contest {
+    ry_choice *choice;
+    struct {
+        ry_prepared prepared;
+        double seconds;
+    } near[4];
+    int count;
+} contest;
+
+/* Bytes beside operands and packed weights, of all cores. */
+static size_t workspace_of(const ry_prepared *prepared, const ry_machine *machine)
+{
+    return ry_prepared_workspace(prepared) + prepared->scratch * (machine->cores + !machine->cores);
+}
+
+static void keep_near(contest *c, const ry_prepared *prepared, double seconds)
+{
+    const double most = c->choice->seconds * (1 + NEAR);
+    int kept = 0;
+    for (int i = 0; i < c->count; i++) {
+        if (c->near[i].seconds <= most) {
+            c->near[kept++] = c->near[i];
+        }
+    }
+    c->count = kept;
+    if (seconds <= most && kept < (int)(sizeof c->near / sizeof *c->near)) {
+        c->near[kept].prepared = *prepared;
+        c->near[kept].seconds = seconds;
+        c->count++;
+    }
+}
+
+static void consider(contest *c, const ry_prepared *prepared, double seconds)
 {
     const ry_kernel *kernel = prepared->kernel;
+    ry_choice *choice = c->choice;
     if (!choice->prepared.kernel || seconds < choice->seconds) {
         if (choice->prepared.kernel && choice->prepared.kernel != kernel) {
             choice->next = choice->prepared.kernel;
@@ -26,9 +64,31 @@ static void consider(ry_choice *choice, const ry_prepared *prepared, double seco
         choice->next = kernel;
         choice->next_seconds = seconds;
     }
+    keep_near(c, prepared, seconds);
 }
 
-static rynd_status consider_kernel(const ry_query *query, unsigned constants, ry_choice *choice,
+/* Prefers the least workspace among equally fast kernels. */
+static void settle_tie(const contest *c, const ry_machine *machine)
+{
+    ry_choice *choice = c->choice;
+    const size_t most = c->count ? workspace_of(&choice->prepared, machine) : 0;
+    size_t least = most > RY_TIE_BYTES ? most - RY_TIE_BYTES : 0;
+    const ry_kernel *fastest = choice->prepared.kernel;
+    const double seconds = choice->seconds;
+    for (int i = 0; i < c->count; i++) {
+        const size_t own = workspace_of(&c->near[i].prepared, machine);
+        if (own < least) {
+            least = own;
+            choice->prepared = c->near[i].prepared;
+            choice->seconds = c->near[i].seconds;
+            choice->next = fastest;
+            choice->next_seconds = seconds;
+            choice->saved = most - own;
+        }
+    }
+}
+
+static rynd_status consider_kernel(const ry_query *query, unsigned constants, contest *c,
                                    ry_error *error)
 {
     const ry_machine *machine = query->target->machine;
@@ -37,7 +97,7 @@ static rynd_status consider_kernel(const ry_query *query, unsigned constants, ry
     const ry_time time = ry_predict_parts(
         &prepared, machine, machine->cores > 0 ? machine->cores : 1, constants,
         query->target->network_bytes, ry_forecast_calibrated(machine, query->kernel));
-    consider(choice, &prepared, time.all);
+    consider(c, &prepared, time.all);
     return RYND_OK;
 }
 
@@ -53,6 +113,7 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
                               unsigned constants, const ry_wanted *wanted, ry_choice *choice,
                               ry_error *error)
 {
+    contest c = {.choice = choice};
     *choice = (ry_choice){.refused = ry_kernel_refused(problem, target)};
     if (wanted && wanted->kernel) {
         if (ry_refusals_have(target->refusals, wanted->kernel)) {
@@ -67,16 +128,17 @@ rynd_status ry_predict_choose(const ry_problem *problem, const ry_target *target
                            wanted->kernel->name);
         }
         const ry_query query = {wanted->kernel, problem, target, &wanted->form};
-        return consider_kernel(&query, constants, choice, error);
+        return consider_kernel(&query, constants, &c, error);
     }
     size_t at = 0;
     for (const ry_kernel *kernel; (kernel = ry_kernel_next(problem, target, &at)) != NULL;) {
         const ry_query query = {kernel, problem, target, NULL};
-        const rynd_status status = consider_kernel(&query, constants, choice, error);
+        const rynd_status status = consider_kernel(&query, constants, &c, error);
         if (status != RYND_OK && status != RYND_ERROR_ARGUMENT) { /* ARGUMENT: no form fits here */
             return status;
         }
     }
+    settle_tie(&c, target->machine);
     return RYND_OK;
 }
 
@@ -117,6 +179,9 @@ static void print_reason(const ry_choice *choice, bool set, char *text, size_t s
         snprintf(text, size, "no faster kernel takes this problem");
     } else if (!choice->next) {
         snprintf(text, size, "cost %s us; no other kernel", own_text);
+    } else if (choice->saved > 0) {
+        snprintf(text, size, "cost %s us, a tie with %s %s us, which needs %zu bytes more",
+                 own_text, choice->next->name, next_text, choice->saved);
     } else {
         snprintf(text, size, "cost %s us; %s %s us", own_text, choice->next->name, next_text);
     }

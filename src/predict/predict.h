@@ -51,6 +51,7 @@ typedef struct ry_choice {
     /* the best of another family, and its time; NULL: there is none but references */
     const ry_kernel *next;
     double next_seconds;
+    size_t saved;    /* bytes of workspace that `next`, a tie, needs more; 0: no tie */
     bool falls_back; /* to the CPU: no kernel of the device takes the problem */
     bool bound;      /* to a form that the weights had already (choices.h) */
     /* a kernel that takes the problem but failed a check on the device; NULL: none */
@@ -63,7 +64,12 @@ typedef struct ry_wanted {
     ry_form form;
 } ry_wanted;
 
-/* The form of least predicted time, the first in the list of kernels (kernels.inc) among equals.
+/* Bytes of workspace for which a tie is worth giving up the least predicted time. */
+enum { RY_TIE_BYTES = 1 << 16 };
+
+/* The form of least predicted time, the first in the list of kernels (kernels.inc) among equals. A
+ * kernel within 2% of it, which is inside every forecast's interval, is taken in its place if it
+ * needs RY_TIE_BYTES less workspace: of several the one that needs least.
  * `constants`: bit i, input i keeps its value. `wanted` (NULL: nothing) may ask for a kernel, which
  * then need not be as accurate as the problem asks, and for its knobs. Fails when memory is out,
  * and with ARGUMENT where what is wanted is not to be had. */

@@ -247,7 +247,7 @@ rynd_status ry_calibrate_problems(ry_device *device, const ry_calibrate_watch *w
     ry_operands_free(&c.canary.operands);
     if (status == RYND_OK) {
         times->disturbance =
-            fmax(1 - c.canary.best * c.canary.count / c.canary.sum, ry_competition_since(&begin));
+            ry_disturbance_since(&begin, c.canary.best, c.canary.sum / c.canary.count);
     }
     return status;
 }

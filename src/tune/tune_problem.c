@@ -3,6 +3,7 @@
 #include "tune/tune_problem.h"
 
 #include "base/clock.h"
+#include "base/competition.h"
 #include "tune/candidates.h"
 #include "tune/race.h"
 #include "tune/reference_samples.h"
@@ -44,6 +45,7 @@ typedef struct tuning {
     double best, begin;
     int racers[RY_RACE_CANDIDATES]; /* slots */
     ry_race race;
+    double canary_best, canary_sum; /* seconds, over all rounds */
 } tuning;
 
 double ry_tune_default_budget(double run_seconds)
@@ -269,8 +271,11 @@ static rynd_status run_round(tuning *t, ry_error *error)
         ry_race_note(race, order[i], s->round[0]);
     }
     RY_TRY(measure(t, canary, &canary->round[1], error));
-    ry_race_note_canary(race, 0, canary->round[0]);
-    ry_race_note_canary(race, 1, canary->round[1]);
+    for (int i = 0; i < 2; i++) {
+        ry_race_note_canary(race, i, canary->round[i]);
+        t->canary_best = fmin(t->canary_best, canary->round[i]);
+        t->canary_sum += canary->round[i];
+    }
     if (ry_race_end_round(race)) {
         for (int i = 0; i < left; i++) {
             const slot *s = &t->slots[t->racers[order[i]]];
@@ -285,6 +290,7 @@ static rynd_status run_round(tuning *t, ry_error *error)
 static rynd_status run_race(tuning *t, ry_error *error)
 {
     const int looked = t->tuned->count;
+    const ry_competition begin = ry_competition_now();
     while (!t->tuned->stopped && !ry_race_is_over(&t->race) && spent(t) < t->options->budget) {
         RY_TRY(run_round(t, error));
         int left = 0;
@@ -293,6 +299,9 @@ static rynd_status run_race(tuning *t, ry_error *error)
         }
         is_stopped(t, looked, left, t->slots[t->racers[ry_race_verdict(&t->race)]].form);
     }
+    const int rounds = t->race.rounds + t->race.disturbed;
+    t->tuned->disturbance =
+        rounds > 0 ? ry_disturbance_since(&begin, t->canary_best, t->canary_sum / (2 * rounds)) : 0;
     return RYND_OK;
 }
 
@@ -401,7 +410,8 @@ rynd_status ry_tune_problem(const ry_problem *problem, unsigned constants, ry_de
                 .arena = arena,
                 .tuned = tuned,
                 .base = -1,
-                .best = INFINITY};
+                .best = INFINITY,
+                .canary_best = INFINITY};
     t.begin = now(&t);
     const rynd_status status = tune(&t, device, host, error);
     for (int i = 0; t.slots && i < SLOTS; i++) {

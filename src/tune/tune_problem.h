@@ -41,6 +41,7 @@ typedef struct ry_tuned_problem {
     int taken;               /* the form to take: 0 where the untuned choice stays */
     double ratio;            /* paired ratio of its time to the untuned form's; 1 */
     int rounds, disturbed;   /* that counted, and that did not */
+    double disturbance;      /* share of the race that other work took (base/competition.h) */
     int left_out;            /* forms whose prediction was hopeless */
     double seconds;          /* that it took */
     bool stopped;            /* by the caller */

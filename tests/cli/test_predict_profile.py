@@ -64,7 +64,7 @@ def test_predict_of_another_machine(ran, tmp_path):
 def test_energy_where_a_meter_measured(ran, tmp_path):
     file, metered = tmp_path / "machine.txt", tmp_path / "metered.txt"
     ran("devices", "--export", file)
-    lines = [line for line in file.read_text().splitlines() if line.split(" ")[0] not in ("meter", "milliwatts")]
+    lines = [line for line in file.read_text().splitlines() if line.split(" ")[0] not in ("meter", "milliwatts", "memory_milliwatts")]
     metered.write_text("\n".join(lines[:-1] + ["meter rapl", "milliwatts 20000 30000", "end"]) + "\n")
     for threads, watts in ((1, 20), (2, 30)):
         (row,) = ran("predict", CONV, "--machine", metered, "--threads", threads, "--json").results
@@ -74,7 +74,22 @@ def test_energy_where_a_meter_measured(ran, tmp_path):
         assert row["energy"]["meter"] == "rapl"
     assert " J" in ran("predict", CONV, "--machine", metered).out
     (device, *_) = ran("devices", "--machine", metered, "--json").results
-    assert device["watts"] == {"one_thread": 20, "all": 30, "meter": "rapl"}
+    assert device["watts"] == {"one_thread": 20, "all": 30, "memory_one_thread": 0, "memory_all": 0, "meter": "rapl"}
+
+
+def test_energy_of_memory(ran, tmp_path):
+    """Arithmetic and memory have powers of their own, by their shares of a step's time."""
+    file, metered = tmp_path / "machine.txt", tmp_path / "metered.txt"
+    ran("devices", "--export", file)
+    lines = [line for line in file.read_text().splitlines() if line.split(" ")[0] not in ("meter", "milliwatts", "memory_milliwatts")]
+    powers = ["meter rapl", "milliwatts 20000 20000", "memory_milliwatts 8000 8000"]
+    metered.write_text("\n".join(lines[:-1] + powers + ["end"]) + "\n")
+    for problem in CONV, "slice x0=64x1048576:f32 y0=64x524288:f32 starts=0 ends=524288 steps=1 axes=1":
+        (row,) = ran("predict", problem, "--machine", metered, "--threads", 1, "--json").results
+        (node,) = row["nodes"]
+        share = node["memory"] / (node["arithmetic"] + node["memory"])
+        assert row["energy"]["joule"] == pytest.approx((20 - 12 * share) * row["time"]["median"])
+    assert share > 0.3
 
 
 def test_predict_refuses(rynd, small_net, tmp_path):
@@ -95,14 +110,16 @@ def test_profile_json(ran, small_net):
         assert PROFILE_KEYS <= set(node)
         assert 0 < node["min"] <= node["time"] <= node["max"]
         assert node["predicted_low"] < node["predicted"] < node["predicted_high"]
+        assert node["min"] <= node["quiet"] <= node["time"]
     assert sum(node["share"] for node in result["nodes"]) == pytest.approx(1)
-    assert 0 < result["min"] <= result["total"]
+    assert 0 < result["min"] <= result["quiet"] <= result["total"]
+    assert 0 <= result["disturbance"] <= 1
 
 
 def test_profile_text(ran, small_net):
     out = ran("profile", small_net, "--batch", "1", *QUICK).out
     assert out.split()[:3] == ["step", "op", "kernel"]
-    assert "3 runs: median" in out and "predicted" in out
+    assert "3 runs: median" in out and "quiet" in out and "disturbed" in out and "predicted" in out
 
 
 def test_profile_trace(ran, small_net, tmp_path):

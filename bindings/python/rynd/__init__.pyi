@@ -205,6 +205,7 @@ class TunedProblem:
     network_ratio: float
     rounds: int
     disturbed: int
+    disturbance: float
     left_out: int
     seconds: float
     cold: bool

@@ -31,7 +31,8 @@ class TunedForm:
 class TunedProblem:
     """A problem that was tuned. Attributes: problem (text), constants, steps (of the model that have it), forms (list of TunedForm: the untuned
     choice first), taken (index of the form to take), ratio (of its time over the untuned one's, paired), network_ratio (of its steps' time in
-    the model; 0: not compared), rounds, disturbed, left_out, seconds, cold, elsewhere (another process tunes it)."""
+    the model; 0: not compared), rounds, disturbed (rounds that did not count), disturbance (share of
+    the race that other work took, 0 to 1), left_out, seconds, cold, elsewhere (another process tunes it)."""
 
     def __init__(self, facts):
         self.__dict__.update(facts)

@@ -63,13 +63,14 @@ static PyObject *describe_problem(const rynd_tuning *tuning, size_t index)
         return py_raise(status);
     }
     PyObject *forms = describe_forms(tuning, index, p.forms);
-    return forms ? Py_BuildValue("{sssIsnsnsdsnsnsnsdsOsdsOsN}", "problem", p.problem, "constants",
-                                 p.constants, "steps", (Py_ssize_t)p.steps, "taken",
+    return forms ? Py_BuildValue("{sssIsnsnsdsnsnsdsnsdsOsdsOsN}", "problem", p.problem,
+                                 "constants", p.constants, "steps", (Py_ssize_t)p.steps, "taken",
                                  (Py_ssize_t)p.taken, "ratio", p.ratio, "rounds",
                                  (Py_ssize_t)p.rounds, "disturbed", (Py_ssize_t)p.disturbed,
-                                 "left_out", (Py_ssize_t)p.left_out, "seconds", p.seconds, "cold",
-                                 p.cold ? Py_True : Py_False, "network_ratio", p.network_ratio,
-                                 "elsewhere", p.elsewhere ? Py_True : Py_False, "forms", forms)
+                                 "disturbance", p.disturbance, "left_out", (Py_ssize_t)p.left_out,
+                                 "seconds", p.seconds, "cold", p.cold ? Py_True : Py_False,
+                                 "network_ratio", p.network_ratio, "elsewhere",
+                                 p.elsewhere ? Py_True : Py_False, "forms", forms)
                  : NULL;
 }
 

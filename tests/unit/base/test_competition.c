@@ -35,6 +35,18 @@ static void is_a_share(void **state)
     assert_true(ry_competition_since(&later) == 0 && ry_competition_since(&none) == 0);
 }
 
+/* The canary's loss, unless others took more. */
+static void is_the_larger_share(void **state)
+{
+    (void)state;
+    const ry_competition unknown = {0, 0}, none = {1e-3, 0};
+    assert_true(fabs(ry_disturbance_since(&unknown, 3, 4) - 0.25) < 1e-12);
+    assert_true(ry_disturbance_since(&unknown, 4, 4) == 0);
+    assert_true(ry_disturbance_since(&unknown, 5, 4) == 0);
+    const double both = ry_disturbance_since(&none, 3, 4);
+    assert_true(both >= 0.25 && both <= 1);
+}
+
 static void is_public(void **state)
 {
     (void)state;
@@ -49,6 +61,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_others),
         cmocka_unit_test(is_a_share),
+        cmocka_unit_test(is_the_larger_share),
         cmocka_unit_test(is_public),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "kernel_case.h"
 
 #include "kernels/form.h"
+#include "kernels/prepared.h"
 #include "machine/machine_file.h"
 #include "predict/forecast.h"
 #include "predict/predict.h"
@@ -274,11 +275,79 @@ static void residuals_are_of_their_machine(void **state)
     }
 }
 
+static size_t workspace_of(const ry_prepared *prepared, const ry_machine *machine)
+{
+    return ry_prepared_workspace(prepared) + prepared->scratch * machine->cores;
+}
+
+/* Gives a kernel's family the factor with which the kernel is predicted at `seconds`. */
+static void calibrate_to(ry_machine *machine, const ry_query *query, double seconds)
+{
+    rynd_family_error *own = &machine->families[0];
+    double low = 0, high = 10;
+    machine->family_count = 1;
+    snprintf(own->family, sizeof own->family, "%s", query->kernel->family);
+    for (int i = 0; i < 60; i++) {
+        ry_choice choice;
+        const ry_wanted wanted = {query->kernel, ry_form_free()};
+        own->factor = (float)((low + high) / 2);
+        assert_int_equal(
+            ry_predict_choose(query->problem, query->target, ~0u, &wanted, &choice, NULL), RYND_OK);
+        *(choice.seconds < seconds ? &low : &high) = (double)own->factor;
+    }
+}
+
+/* A kernel that is 1% slower than the best is chosen if it needs less workspace; one that is 5%
+ * slower is not. */
+static void ties_go_to_the_smaller_workspace(void **state)
+{
+    (void)state;
+    ry_machine machine = *every_kernel_target(RY_ISA_generic)->machine;
+    const ry_target target = {RY_DEVICE_cpu, RY_ISA_generic, &machine, 0, NULL};
+    ry_arena arena;
+    ry_problem problem;
+    ry_error error;
+    ry_choice best, choice;
+    int taken = 0, left = 0;
+    size_t at = 0;
+    ry_arena_init(&arena, &ry_system_allocator);
+    assert_int_equal(
+        ry_problem_parse("conv c=64 h=28 w=28 k=64 r=3 s=3 pad=1", &arena, &problem, &error),
+        RYND_OK);
+    assert_int_equal(ry_predict_choose(&problem, &target, ~0u, NULL, &best, &error), RYND_OK);
+    assert_int_equal(best.saved, 0);
+    for (const ry_kernel *k; (k = ry_kernel_next(&problem, &target, &at)) != NULL;) {
+        const ry_query query = {k, &problem, &target, NULL};
+        ry_prepared other;
+        if (strcmp(k->family, best.prepared.kernel->family) == 0) {
+            continue;
+        }
+        assert_int_equal(ry_prepare(&query, ~0u, &other, &error), RYND_OK);
+        const size_t own = workspace_of(&other, &machine),
+                     most = workspace_of(&best.prepared, &machine);
+        const bool smaller = own + RY_TIE_BYTES < most;
+        calibrate_to(&machine, &query, 1.01 * best.seconds);
+        assert_int_equal(ry_predict_choose(&problem, &target, ~0u, NULL, &choice, &error), RYND_OK);
+        assert_true(choice.prepared.kernel == (smaller ? k : best.prepared.kernel));
+        assert_int_equal(choice.saved, smaller ? most - own : 0);
+        char reason[RY_REASON_LENGTH];
+        ry_choice_reason(&choice, false, reason, sizeof reason);
+        assert_true((strstr(reason, "a tie with") != NULL) == smaller);
+        *(smaller ? &taken : &left) += 1;
+        calibrate_to(&machine, &query, 1.05 * best.seconds);
+        assert_int_equal(ry_predict_choose(&problem, &target, ~0u, NULL, &choice, &error), RYND_OK);
+        assert_true(choice.prepared.kernel == best.prepared.kernel && choice.saved == 0);
+    }
+    assert_true(taken > 0 && taken + left > 1);
+    ry_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_of_a_network_come_from_afar),
         cmocka_unit_test(products),
+        cmocka_unit_test(ties_go_to_the_smaller_workspace),
         cmocka_unit_test(softmax_is_dearer_than_a_copy),
         cmocka_unit_test(pixels_of_few_channels_are_dearer_than_rows),
         cmocka_unit_test(references_are_dearer_than_copies),

@@ -84,6 +84,7 @@ static void a_problem(void **state)
     assert_true(problem.constants == 2 && /* there is no bias */ problem.steps == 1 &&
                 problem.forms > 1);
     assert_true(problem.taken < problem.forms && problem.cold == 1);
+    assert_true(problem.disturbance >= 0 && problem.disturbance <= 1);
     size_t taken = 0;
     for (size_t i = 0; i < problem.forms; i++) {
         rynd_tuned_form form = RYND_SIZED(rynd_tuned_form);

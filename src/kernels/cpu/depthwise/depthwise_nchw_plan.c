@@ -337,6 +337,18 @@ static int64_t usual_rows(const depthwise_nchw_plan *plan, const ry_machine *mac
     return plan->channels > 1 ? g->out[1] : ry_min(g->out[1], strips * STRIP_ROWS);
 }
 
+/* Taps of a window that meet x, on average: rows outside x are left out. */
+static double taps_inside(const ry_conv_geometry *g)
+{
+    double rows = 0;
+    for (int64_t r = 0; r < g->kernel[1]; r++) {
+        const ry_window_range inside =
+            ry_window_inside(g->in[1], r * g->dilation[1] - g->before[1], g->stride[1], g->out[1]);
+        rows += (double)(inside.end - inside.begin);
+    }
+    return (double)g->kernel[2] * rows / (double)g->out[1];
+}
+
 /* Cycles of a vector of a row: of a tap, and of its start and end. Rows that are left over when
  * strips are full load their vectors for one row alone. */
 static double count_cycles(const ry_query *query, const depthwise_nchw_plan *plan)
@@ -367,7 +379,7 @@ static double count_cycles(const ry_query *query, const depthwise_nchw_plan *pla
     }
     const double wide =
         depthwise_is_long(width) && two && !plan->two_planes ? cost->long_parting : 1.0;
-    const double each = (double)(g->kernel[1] * g->kernel[2]) * tap[plan->two_planes][two] * wide;
+    const double each = taps_inside(g) * tap[plan->two_planes][two] * wide;
     const double adds = plan->passes > g->out[0] ? cost->add : 0;
     /* the weights of 3x3 stay in registers */
     const double square =

@@ -148,8 +148,11 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
         (step_cycles(plan, rows, max, columns) * (double)p->cut.steps +
          (vectors * costs_of(plan)->chunk_vector + tiles * costs_of(plan)->tile) * k_blocks);
     if (!p->where.direct) {
+        /* squares of a vector's positions and channels are transposed */
+        const double transposed =
+            p->where.transposed ? (double)ry_round_up(rows, plan->width) / (double)rows : 1;
         cycles +=
-            vectors * (p->where.transposed ? costs_of(plan)->epilogue_transposed
+            vectors * (p->where.transposed ? costs_of(plan)->epilogue_transposed * transposed
                        : igemm_is_quantised(plan) && plan->geometry.y_channel == 1
                            ? costs_of(plan)->requantise
                        : pixels || plan->geometry.y_channel == 1 ? costs_of(plan)->finish
@@ -247,18 +250,20 @@ void ry_igemm_count_fused(const igemm_plan *plan, const igemm_phase *first, int6
     const double blocks = (double)(first->where.images * g->groups *
                                    ry_ceil_div(first->where.pixels, block)),
                  tasks = blocks * (double)ry_ceil_div(plan->oc_blocks, oc_blocks);
-    /* share of the tasks' pixels, and of their sums, that is real */
+    /* share of the tasks' pixels that is real */
     const double full =
         (double)first->where.pixels / (double)(ry_ceil_div(first->where.pixels, block) * block);
-    const double filled = full * (double)g->channels_out /
-                          (double)(ry_ceil_div(plan->oc_blocks, oc_blocks) * channels);
+    /* the last task of a block of pixels has the channels that are left */
+    const int64_t parts = ry_ceil_div(plan->oc_blocks, oc_blocks),
+                  rest = ry_max(g->channels_out - (parts - 1) * channels, 1);
     double fixed = plan->sizes.task +
                    (first->where.in_place ? costs_of(plan)->plain : costs_of(plan)->program),
-           product = 0, gather = 0, stream = 0;
+           product = 0, last = 0, gather = 0, stream = 0;
     for (int64_t i = 0; i < first->where.fused; i++) {
         const igemm_phase *p = &first[i];
         const double in_bounds = p->cut.in_bounds;
         product += product_cycles(plan, p, block, channels, in_bounds);
+        last += rest == channels ? 0 : product_cycles(plan, p, block, rest, in_bounds);
         fixed += in_bounds * weights_cycles(plan, p, block, channels) +
                  passes_cycles(plan, p, block, oc_blocks) + page_cycles(plan, p, block, oc_blocks);
         if (p->where.source < 0 || i == p->where.source) {
@@ -269,7 +274,9 @@ void ry_igemm_count_fused(const igemm_plan *plan, const igemm_phase *first, int6
         }
     }
     const double panels = plan->shared ? stream : gather, each = product + panels + fixed;
-    count->work.all += tasks * (product * filled + panels * full + fixed);
+    const double products =
+        rest == channels ? product : (product * (double)(parts - 1) + last) / (double)parts;
+    count->work.all += tasks * ((products + panels) * full + fixed);
     count->work.largest = fmax(count->work.largest, each);
     count->tasks += (size_t)tasks;
     if (plan->shared) { /* written once, read by every task of other channels */

@@ -62,12 +62,27 @@ static double plane_row_cycles(const ry_query *query, const staged_plan *plan)
            planes * vectors * cost->move;
 }
 
+/* Share of the rows that tasks stage which x has; the others are zeros. */
+static double rows_inside(const staged_plan *plan)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const int64_t blocks = ry_ceil_div(plan->grid[0], plan->rows),
+                  rows = plan->image_rows * g->stride[1];
+    double inside = 0;
+    for (int64_t i = 0; i < blocks; i++) {
+        const ry_window_range there =
+            ry_window_inside(g->in[1], i * plan->rows * g->stride[1] - plan->before[0], 1, rows);
+        inside += (double)(there.end - there.begin);
+    }
+    return inside / (double)(blocks * rows);
+}
+
 /* Cycles of staging a task's rows of one group. */
 static double stage_cycles(const ry_query *query, const staged_plan *plan)
 {
     const costs *cost = costs_of(plan);
     const ry_conv_geometry *g = &plan->geometry;
-    const double rows = (double)(plan->images * plan->image_rows);
+    const double rows = (double)(plan->images * plan->image_rows) * rows_inside(plan);
     if (plan->form == STAGED_PLACE) {
         return 0;
     }

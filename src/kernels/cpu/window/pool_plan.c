@@ -24,14 +24,19 @@ bool ry_pool_covers_all(const ry_window *w)
 
 /* NHWC, of an output row with so many taps down: loads of a vector for each output position, and
  * for each input position on the way through a reduced row. */
-static int64_t loads_direct(const ry_window_axis *w, int64_t taps)
+static double loads_direct(const ry_window_axis *w, double taps)
 {
-    return w->out * taps * w->taps;
+    double along = 0;
+    for (int64_t o = 0; o < w->out; o++) {
+        const ry_window_range inside = ry_window_taps(w, o);
+        along += (double)(inside.end - inside.begin);
+    }
+    return taps * along;
 }
 
-static int64_t loads_reduced(const ry_window_axis *w, int64_t taps)
+static double loads_reduced(const ry_window_axis *w, double taps)
 {
-    return w->out * (w->taps + 1) + w->in * (taps + 1);
+    return (double)(w->out * (w->taps + 1)) + (double)w->in * (taps + 1);
 }
 
 static bool crops(const ry_problem *problem)
@@ -88,7 +93,8 @@ static void describe(const ry_query *query, pool_plan *s)
                                         : ry_max(ry_window_covered(along), along->pad + along->in) +
                                               2 * query->kernel->simd.width;
     s->separable = s->path == POOL_CHANNELS &&
-                   loads_reduced(along, taps) < loads_direct(along, taps) && s->width < WIDEST;
+                   loads_reduced(along, (double)taps) < loads_direct(along, (double)taps) &&
+                   s->width < WIDEST;
     s->byte_rows = lanes && s->path == POOL_CHANNELS && s->maximum &&
                    !ry_problem_has_output(problem, 1) && ry_dtype_size((ry_dtype)x->dtype) == 1 &&
                    s->width < WIDEST;
@@ -184,15 +190,16 @@ static double vectors(int64_t count, int width)
 }
 
 /* NCHW: rows joined, then the steps along the row that they give. */
-static double row_work(const pool_plan *s, int64_t down, int width,
-                       const struct ry_pool_costs *cost)
+static double row_work(const pool_plan *s, double down, int width, const struct ry_pool_costs *cost)
 {
     const ry_window_axis *w = pool_along(&s->window);
     const double out = vectors(w->out, width);
     const bool halves = w->stride == 2 && w->dilation == 1 && (w->taps == 2 || w->taps == 3);
-    const double joined = (double)down * vectors(w->in, width) * cost->vector;
+    const double joined = down * vectors(w->in, width) * cost->vector;
+    /* halves come in pairs: a third tap needs another pair */
     const double tap = halves ? out * cost->vector : cost->tap + out * cost->next;
-    return cost->row + joined + (double)w->taps * tap + (s->maximum ? 0 : cost->mean);
+    const int64_t taps = halves ? ry_round_up(w->taps, 2) : w->taps;
+    return cost->row + joined + (double)taps * tap + (s->maximum ? 0 : cost->mean);
 }
 
 static double work_of(const ry_query *query, const pool_plan *s)
@@ -202,9 +209,10 @@ static double work_of(const ry_query *query, const pool_plan *s)
     const int width = query->kernel->simd.width;
     const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
     const double planes = (double)s->planes, rows = planes * (double)s->rows;
-    int64_t down = 1;
-    for (const ry_window_axis *axis = s->window.axis; axis < w; axis++) {
-        down *= axis->taps;
+    /* taps of an output row that meet x, on average */
+    double down = 0;
+    for (int64_t row = 0; row < s->rows; row++) {
+        down += (double)taps_of_row(s, row, NULL).count / (double)s->rows;
     }
     if (s->path == POOL_FULL) {
         return planes * (cost->plane + vectors(s->in_size, width) * cost->sum);
@@ -212,8 +220,8 @@ static double work_of(const ry_query *query, const pool_plan *s)
     if (s->path == POOL_ROWS) {
         return ry_overlapped_work(rows * row_work(s, down, width, cost), moved);
     }
-    const int64_t loads = s->separable ? loads_reduced(w, down) : loads_direct(w, down);
-    const double each = (double)loads * vectors(s->channels, width) * cost->load;
+    const double loads = s->separable ? loads_reduced(w, down) : loads_direct(w, down);
+    const double each = loads * vectors(s->channels, width) * cost->load;
     return ry_overlapped_work(rows / (double)s->channels * (each + (double)w->out * cost->pixel),
                               moved);
 }

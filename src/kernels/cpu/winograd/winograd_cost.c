@@ -25,6 +25,16 @@ static double output_operations(int64_t points, int64_t outputs)
     return points == 1 ? 0 : (double)(points - 2) + (double)outputs * (double)pairs;
 }
 
+/* Share of the rows that tiles read which x has; the others are zeros. */
+static double rows_inside(const winograd_plan *plan)
+{
+    const winograd_axis *h = &plan->axis[0];
+    const int64_t last = (h->tiles - 1) * h->outputs * h->stride - h->pad,
+                  end = last + h->points * h->step, in = plan->geometry.in[1];
+    const double outside = (double)(ry_max(h->pad, 0) + ry_max(end - in, 0)) / (double)h->step;
+    return h->dilation > 1 ? 1 : fmax(0.5, 1 - outside / (double)(h->tiles * h->points));
+}
+
 /* Positions of a tile in rows that are transposed, a vector of them at a time: of the tiles of a
  * run that read one row of `reach` positions each. */
 static double transposed_positions(const winograd_plan *plan, int64_t read_span)
@@ -35,7 +45,9 @@ static double transposed_positions(const winograd_plan *plan, int64_t read_span)
                   count = ry_ceil_div(w->tiles, phases);
     const int64_t positions =
         (count - 1) * w->outputs * w->stride * w->dilation + read_span + w->interleave - 1;
-    return (double)ry_round_up(positions, plan->width) / (double)(count * w->interleave);
+    /* long rows begin with lines of the cache, half a vector earlier on average */
+    const int64_t before = positions < WINOGRAD_ALIGNED ? 0 : plan->width / 2;
+    return (double)ry_round_up(positions + before, plan->width) / (double)(count * w->interleave);
 }
 
 static double transform_cycles(const winograd_plan *plan, double *output)
@@ -46,9 +58,8 @@ static double transform_cycles(const winograd_plan *plan, double *output)
     const double read = plan->x_channels_last
                             ? 0
                             : transposed_positions(plan, (w->points - 1) * w->step + w->stride);
-    const double strips = plan->x_channels_last ? 0
-                                                : c->position * (double)h->points *
-                                                      fmax((double)(w->outputs + 1), read);
+    const double strips =
+        plan->x_channels_last ? 0 : c->position * (double)h->points * rows_inside(plan) * read;
     const double output_transform =
         (double)w->points * output_operations(h->points, h->outputs) +
         (double)h->outputs * output_operations(w->points, w->outputs) + (double)plan->points +

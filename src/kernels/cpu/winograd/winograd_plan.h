@@ -55,7 +55,8 @@ enum {
     WINOGRAD_OC_BLOCKS,
     WINOGRAD_KNOBS
 };
-enum { WINOGRAD_CHOICES = 3 }; /* for the points of an axis */
+enum { WINOGRAD_CHOICES = 3 };  /* for the points of an axis */
+enum { WINOGRAD_ALIGNED = 64 }; /* positions of a row, that are worth a vector more */
 
 /* What plans are held against: of the machine. Times are in multiply-adds of a vector. */
 typedef struct winograd_limits {

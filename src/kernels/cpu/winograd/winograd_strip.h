@@ -8,8 +8,6 @@
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/cpu/winograd/winograd_plan.h"
 
-enum { WINOGRAD_ALIGNED = 64 }; /* positions of a row, that are worth a vector more */
-
 /* The inputs that a run of tiles reads: `span` positions of each row of a tile. */
 typedef struct winograd_strip {
     int64_t top, left, span; /* top, left: the first row and position of x */
