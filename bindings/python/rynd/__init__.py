@@ -25,7 +25,7 @@ from .placement import FleetDevice, PlacedPart, Placement, place
 from .plan import Knob, Memory, Plan, Profile, Session, Step, save_html
 from .quantisation import QuantizedInfo, QuantizedLayer, Quantizer, quantize
 from .ranks import Exchange, mpi, mpi_ranks
-from .streams import Buffer, DeviceMemory, Event, OpCache, Stream, View, device_memory, limit_op_cache, op_cache, trim_memory
+from .streams import Buffer, DeviceMemory, Event, OpCache, Stream, View, device_memory, host_allocate, limit_op_cache, op_cache, trim_memory
 from .sweeps import Sweep, SweepPoint, sweep
 from .torch_export import from_torch
 from .training import Bucket, State, Trainer
