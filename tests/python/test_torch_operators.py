@@ -50,7 +50,7 @@ def close(got, expected):
 
 
 def with_seed(seed, op, sample):
-    """Results with this seed, in place of the one that the OpInfo sets."""
+    """Returns results. The seed replaces the number in the OpInfo."""
     with mock.patch.object(torch, "manual_seed", lambda _: torch.default_generator.manual_seed(seed)):
         return computed(op, sample)[0]
 
