@@ -264,8 +264,11 @@ def test_layers_run_no_loop_of_pytorch():
     layers(x).sum().backward()
     values, indices = F.max_pool2d(x, 3, 2, return_indices=True)
     values.sum().backward()
+    places = F.adaptive_max_pool2d(x, (4, 3), return_indices=True)[1]
     assert rynd.torch.host_calls() == before and indices.device.type == "rynd"
-    assert torch.equal(indices.cpu(), F.max_pool2d(x.detach().cpu(), 3, 2, return_indices=True)[1])
+    host = x.detach().cpu()
+    assert torch.equal(indices.cpu(), F.max_pool2d(host, 3, 2, return_indices=True)[1])
+    assert torch.equal(places.cpu(), F.adaptive_max_pool2d(host, (4, 3), return_indices=True)[1])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
