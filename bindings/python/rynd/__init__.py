@@ -36,7 +36,7 @@ __version__ = _rynd.version()
 __all__ = [
     "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Memory", "Value", "Weights", "Node", "Quantization", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
     "conv1d", "conv2d", "conv3d", "from_torch", "quantize", "Quantizer", "QuantizedLayer", "QuantizedInfo", "place", "Placement", "PlacedPart", "Part", "Gradient", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "tasks", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
-    "Stream", "Event", "Buffer", "View", "OpCache", "op_cache", "limit_op_cache", "DeviceMemory", "device_memory", "trim_memory",
+    "Stream", "Event", "Buffer", "View", "OpCache", "op_cache", "limit_op_cache", "DeviceMemory", "device_memory", "host_allocate", "trim_memory",
     "Competition", "check_device", "calibrate_device", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]
