@@ -27,7 +27,6 @@ at::ScalarType wide(const at::Tensor &x)
 // The data as [rows, groups, channels, positions]; a row and group have one mean.
 struct Grid {
     std::vector<int64_t> sizes, statistics, weights;
-    List reduced, summed; // axes of a mean; axes over which a weight's gradient is summed
 
     at::Tensor data(const at::Tensor &x) const
     {
@@ -41,15 +40,13 @@ struct Grid {
 
 Grid layer_grid(int64_t rows, int64_t columns)
 {
-    static const int64_t reduced[] = {3}, summed[] = {0};
-    return {{rows, 1, 1, columns}, {rows, 1, 1, 1}, {1, 1, 1, columns}, reduced, summed};
+    return {{rows, 1, 1, columns}, {rows, 1, 1, 1}, {1, 1, 1, columns}};
 }
 
 Grid group_grid(int64_t n, int64_t groups, int64_t channels, int64_t positions)
 {
-    static const int64_t reduced[] = {2, 3}, summed[] = {0, 3};
     const int64_t each = channels / groups;
-    return {{n, groups, each, positions}, {n, groups, 1, 1}, {1, groups, each, 1}, reduced, summed};
+    return {{n, groups, each, positions}, {n, groups, 1, 1}, {1, groups, each, 1}};
 }
 
 // Returns y, and means and inverse deviations of the grid's rows and groups.
@@ -78,68 +75,36 @@ Three normalise(const Grid &grid, const at::Tensor &x_, const MaybeTensor &weigh
     return {y.view(x_.sizes()).to(x_.scalar_type()), mean, deviation};
 }
 
-// With h = (x - mean) * deviation and g = dy * weight: dx = deviation * (g - mean(g) - h * mean(g * h)).
-at::Tensor row_gradient(const Grid &grid, const at::Tensor &dy, const at::Tensor &x,
-                        const at::Tensor &mean, const at::Tensor &deviation,
-                        const at::Tensor &weight)
+// Gradients of x, weight and bias. The problem is of x under `sizes`, with statistics and weight under theirs.
+Three gradients(Problem &problem, List sizes, const at::Tensor &dy, const at::Tensor &x,
+                const MaybeTensor &weight, List weight_sizes, const at::Tensor &mean,
+                const at::Tensor &deviation, std::array<bool, 3> wanted)
 {
-    const std::string terms =
-        std::string(weight.defined() ? "g = x0 * x4" : "g = x0") + "; h = (x1 - x2) * x3; ";
-    const at::Tensor first = at::empty_like(mean), second = at::empty_like(mean),
-                     dx = at::empty_like(x);
-    Problem means("expr"), result("expr");
-    for (Problem *problem : {&means, &result}) {
-        problem->in(dy).in(x).in(mean).in(deviation);
-        if (weight.defined()) {
-            problem->in(weight);
+    if (x.numel() == 0) {
+        const at::Tensor none = is_given(weight) ? at::zeros_like(*weight) : at::Tensor();
+        return {at::zeros_like(x), none, none};
+    }
+    const auto options = is_given(weight) ? weight->options() : x.options();
+    const at::Tensor dx =
+        at::empty(x.sizes(), x.options().memory_format(at::MemoryFormat::Contiguous));
+    at::Tensor sums[2];
+    problem.in(dy.contiguous().view(sizes)).in(x.contiguous().view(sizes));
+    if (is_given(weight)) {
+        problem.in(weight->contiguous());
+    } else {
+        problem.in_absent();
+    }
+    problem.in(mean).in(deviation).out(dx.view(sizes));
+    for (size_t i = 0; i < 2; i++) {
+        if (wanted[i + 1]) {
+            sums[i] = at::empty(weight_sizes, options);
+            problem.out(sums[i]);
         } else {
-            problem->in(mean); // not read
+            problem.out_absent();
         }
     }
-    means.out(first)
-        .out(second)
-        .program(terms + "y0 = mean(g); y1 = mean(g * h)")
-        .with("axes", grid.reduced)
-        .run();
-    result.in(first).in(second).out(dx).program(terms + "y0 = x3 * (g - x5 - h * x6)").run();
-    return dx;
-}
-
-Three gradients(const Grid &grid, const at::Tensor &dy_, const at::Tensor &x_,
-                const at::Tensor &mean_, const at::Tensor &deviation_, const MaybeTensor &weight,
-                List weight_sizes, std::array<bool, 3> wanted)
-{
-    const at::Tensor dy = grid.data(dy_), x = grid.data(x_), mean = mean_.reshape(grid.statistics),
-                     deviation = deviation_.reshape(grid.statistics);
-    at::Tensor dx, dweight, dbias;
-    if (x.numel() == 0) {
-        return {at::zeros_like(x_), is_given(weight) ? at::zeros_like(*weight) : dweight,
-                is_given(weight) ? at::zeros_like(*weight) : dbias};
-    }
-    if (wanted[0]) {
-        dx = row_gradient(grid, dy, x, mean, deviation,
-                          is_given(weight) ? grid.weight(*weight) : at::Tensor())
-                 .view(x_.sizes())
-                 .to(x_.scalar_type());
-    }
-    if (wanted[1] || wanted[2]) {
-        dweight = at::empty(grid.weights, x.options());
-        dbias = at::empty(grid.weights, x.options());
-        Problem("expr")
-            .in(dy)
-            .in(x)
-            .in(mean)
-            .in(deviation)
-            .out(dweight)
-            .out(dbias)
-            .program("y0 = sum(x0 * (x1 - x2) * x3); y1 = sum(x0)")
-            .with("axes", grid.summed)
-            .run();
-        const auto dtype = is_given(weight) ? weight->scalar_type() : x_.scalar_type();
-        dweight = wanted[1] ? dweight.view(weight_sizes).to(dtype) : at::Tensor();
-        dbias = wanted[2] ? dbias.view(weight_sizes).to(dtype) : at::Tensor();
-    }
-    return {dx, dweight, dbias};
+    problem.run();
+    return {dx, sums[0], sums[1]};
 }
 
 // The dims of x that a layer norm's statistics do not cover, and their number of rows.
@@ -168,7 +133,12 @@ Three native_layer_norm_backward(const at::Tensor &dy, const at::Tensor &x, List
                                  const MaybeTensor &weight, const MaybeTensor &,
                                  std::array<bool, 3> wanted)
 {
-    return gradients(grid_of_layer(x, shape), dy, x, mean, deviation, weight, shape, wanted);
+    std::vector<int64_t> sizes = {c10::multiply_integers(outer(x, shape))},
+                         statistics(shape.size() + 1, 1);
+    statistics[0] = sizes[0];
+    sizes.insert(sizes.end(), shape.begin(), shape.end());
+    return gradients(Problem("layer_norm_grad").with("axis", int64_t(1)), sizes, dy, x, weight,
+                     shape, mean.reshape(statistics), deviation.reshape(statistics), wanted);
 }
 
 Three native_group_norm(const at::Tensor &x, const MaybeTensor &weight, const MaybeTensor &bias,
@@ -185,8 +155,8 @@ Three native_group_norm_backward(const at::Tensor &dy, const at::Tensor &x, cons
                                  int64_t channels, int64_t positions, int64_t groups,
                                  std::array<bool, 3> wanted)
 {
-    return gradients(group_grid(n, groups, channels, positions), dy, x, mean, deviation, weight,
-                     {channels}, wanted);
+    return gradients(Problem("group_norm_grad").with("groups", groups), {n, channels, positions},
+                     dy, x, weight, {channels}, mean, deviation, wanted);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)

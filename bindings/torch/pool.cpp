@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools and their gradients.
+// Pools with windows, and their gradients.
 #include <ATen/native/Pool.h>
 #include <torch/library.h>
 
@@ -40,7 +40,6 @@ Problem &with_pool_window(Problem &problem, List kernel, List stride, List paddi
         .with("ceil_mode", int64_t(ceil_mode));
 }
 
-// rynd's indices count a whole tensor's elements, as ONNX says, PyTorch's those of a plane.
 std::tuple<at::Tensor &, at::Tensor &> max_pool_out(const at::Tensor &self, List kernel,
                                                     List stride, List padding, List dilation,
                                                     bool ceil_mode, at::Tensor &out,
@@ -51,9 +50,9 @@ std::tuple<at::Tensor &, at::Tensor &> max_pool_out(const at::Tensor &self, List
     problem.in(x.contiguous(x.suggest_memory_format()))
         .out(batched(out))
         .out(batched(indices))
-        .with("dilation", pair(dilation));
+        .with("dilation", pair(dilation))
+        .with("plane_indices", int64_t(1));
     with_pool_window(problem, kernel, stride, padding, ceil_mode).run();
-    pointwise("mod($0, $1)", {indices, at::Scalar(x.size(2) * x.size(3))}, indices);
     return {out, indices};
 }
 
@@ -154,47 +153,6 @@ at::Tensor &avg_pool_backward_out(const at::Tensor &dy, const at::Tensor &self, 
     return dx;
 }
 
-// Windows of an adaptive pool are equal where the sizes divide.
-bool divides(const at::Tensor &x, List size)
-{
-    return size.size() == 2 && size[0] > 0 && size[1] > 0 && x.size(-2) % size[0] == 0 &&
-           x.size(-1) % size[1] == 0;
-}
-
-at::Tensor adaptive_avg_pool(const at::Tensor &self, List size)
-{
-    const at::Tensor x = batched(self);
-    at::Tensor y = at::empty({x.size(0), x.size(1), size[0], size[1]},
-                             x.options().memory_format(x.suggest_memory_format()));
-    if (divides(x, size)) {
-        const int64_t window[] = {x.size(2) / size[0], x.size(3) / size[1]};
-        Problem problem("pool");
-        problem.in(x).out(y).with("kind", "average");
-        with_pool_window(problem, window, window, {0, 0}, false).run();
-    } else {
-        written_on_host(y).copy_(at::_adaptive_avg_pool2d(on_host(x), size));
-    }
-    return self.dim() == 3 ? y.squeeze(0) : y;
-}
-
-at::Tensor adaptive_avg_pool_backward(const at::Tensor &dy, const at::Tensor &self)
-{
-    const at::Tensor x = batched(self), grad = batched(dy);
-    at::Tensor dx = at::empty_like(x);
-    if (divides(x, grad.sizes().slice(2))) {
-        const int64_t window[] = {x.size(2) / grad.size(2), x.size(3) / grad.size(3)};
-        Problem problem("pool_grad");
-        problem.in(grad)
-            .out(dx)
-            .with("kind", "average")
-            .with("image", List({x.size(2), x.size(3)}));
-        with_pool_window(problem, window, window, {0, 0}, false).run();
-    } else {
-        written_on_host(dx).copy_(at::_adaptive_avg_pool2d_backward(on_host(grad), on_host(x)));
-    }
-    return self.dim() == 3 ? dx.squeeze(0) : dx;
-}
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
     library.impl("max_pool2d", max_pool_alone);
@@ -202,8 +160,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
     library.impl("max_pool2d_with_indices_backward.grad_input", max_pool_backward_out);
     library.impl("avg_pool2d.out", avg_pool_out);
     library.impl("avg_pool2d_backward.grad_input", avg_pool_backward_out);
-    library.impl("_adaptive_avg_pool2d", adaptive_avg_pool);
-    library.impl("_adaptive_avg_pool2d_backward", adaptive_avg_pool_backward);
 }
 
 } // namespace

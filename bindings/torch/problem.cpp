@@ -285,6 +285,16 @@ Problem &Problem::in_scalar(double value, at::ScalarType dtype)
     return *this;
 }
 
+Problem &Problem::in_seed(uint64_t value)
+{
+    text += " x" + std::to_string(inputs.size()) + "=scalar:u64";
+    std::vector<unsigned char> bytes;
+    store(bytes, value);
+    scalars.push_back(std::move(bytes));
+    inputs.push_back(scalars.back().data());
+    return *this;
+}
+
 Problem &Problem::out(const at::Tensor &tensor)
 {
     join(tensor);

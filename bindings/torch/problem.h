@@ -26,6 +26,7 @@ class Problem
     Problem &in_as(const at::Tensor &tensor, at::IntArrayRef sizes,
                    at::IntArrayRef strides);                // another view of its memory
     Problem &in_scalar(double value, at::ScalarType dtype); // an input without dims
+    Problem &in_seed(uint64_t value);                       // an input without dims, of u64
     Problem &out(const at::Tensor &tensor);
     Problem &out_absent();
 

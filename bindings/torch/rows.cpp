@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions, softmax, losses, concatenation and random numbers.
+// Reductions, softmax, losses and concatenation.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
 #include <numeric>
@@ -141,18 +141,38 @@ at::Tensor &log_softmax_out(const at::Tensor &self, int64_t dim, bool, at::Tenso
     return out;
 }
 
+void softmax_backward(const char *kind, const at::Tensor &dy, const at::Tensor &y, int64_t dim,
+                      const at::Tensor &dx)
+{
+    at::native::resize_output(dx, y.sizes());
+    if (y.numel() == 0) {
+        return;
+    }
+    const bool scalar = y.dim() == 0, dense = dx.is_contiguous();
+    const at::Tensor to = dense ? dx : at::empty(y.sizes(), y.options());
+    Problem("softmax_grad")
+        .in(scalar ? dy.reshape({1}) : dy.contiguous())
+        .in(scalar ? y.reshape({1}) : y.contiguous())
+        .out(scalar ? to.view({1}) : to)
+        .with("kind", kind)
+        .with("axis", at::maybe_wrap_dim(dim, y.dim()))
+        .run();
+    if (!dense) {
+        dx.copy_(to);
+    }
+}
+
 at::Tensor &softmax_backward_out(const at::Tensor &dy, const at::Tensor &y, int64_t dim,
                                  at::ScalarType, at::Tensor &dx)
 {
-    const at::Tensor product = at::mul(dy, y);
-    pointwise("$0 - $1 * $2", {product, y, at::sum(product, {dim}, true)}, dx);
+    softmax_backward("softmax", dy, y, dim, dx);
     return dx;
 }
 
 at::Tensor &log_softmax_backward_out(const at::Tensor &dy, const at::Tensor &y, int64_t dim,
                                      at::ScalarType, at::Tensor &dx)
 {
-    pointwise("$0 - exp($1) * $2", {dy, y, at::sum(dy, {dim}, true)}, dx);
+    softmax_backward("log_softmax", dy, y, dim, dx);
     return dx;
 }
 
@@ -283,39 +303,6 @@ at::Tensor masked_select(const at::Tensor &self, const at::Tensor &mask)
     return out;
 }
 
-// PyTorch draws random numbers, by the given generator, in the host's memory.
-at::Tensor &bernoulli(at::Tensor &self, double p, std::optional<at::Generator> generator)
-{
-    written_on_host(self).bernoulli_(p, std::move(generator));
-    return self;
-}
-
-at::Tensor &uniform(at::Tensor &self, double from, double to,
-                    std::optional<at::Generator> generator)
-{
-    written_on_host(self).uniform_(from, to, std::move(generator));
-    return self;
-}
-
-at::Tensor &normal(at::Tensor &self, double mean, double deviation,
-                   std::optional<at::Generator> generator)
-{
-    written_on_host(self).normal_(mean, deviation, std::move(generator));
-    return self;
-}
-
-std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor &x, double p,
-                                                  std::optional<bool> train)
-{
-    if (!train.value_or(true)) {
-        return {x.clone(), at::ones_like(x, x.options().dtype(at::kBool))};
-    }
-    at::Tensor mask = at::empty_like(x, x.options().dtype(at::kBool)), y = at::empty_like(x);
-    written_on_host(mask).bernoulli_(1 - p);
-    pointwise("$0 * $1 * $2", {x, mask, at::Scalar(p < 1 ? 1 / (1 - p) : 0)}, y);
-    return {y, mask};
-}
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
     library.impl("sum.IntList_out", sum_out);
@@ -334,10 +321,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
     library.impl("cat.out", cat_out);
     library.impl("index_select", index_select);
     library.impl("masked_select", masked_select);
-    library.impl("bernoulli_.float", bernoulli);
-    library.impl("uniform_", uniform);
-    library.impl("normal_", normal);
-    library.impl("native_dropout", native_dropout);
 }
 
 } // namespace

@@ -122,10 +122,15 @@ static ry_value_id batch_norm_grad(ry_rule_call *c)
 /* The same random numbers choose among ones. */
 static ry_value_id dropout(ry_rule_call *c)
 {
+    enum { STEP = 1, SEED, OFFSET, INPUTS };
     const ry_expr_parameter scale = {"s", 1 / (1 - c->node.attrs.dropout.ratio)};
     ry_emitter *e = &c->emitter;
-    const ry_value_id in[] = {ry_emit_filled(e, RY_f32, &c->shape, 1), c->node.in[1]};
-    const ry_value_id stays = ry_emit(e, RY_OP_dropout, &c->node.attrs, 2, in);
+    ry_value_id in[INPUTS] = {ry_emit_filled(e, RY_f32, &c->shape, 1)};
+    for (int i = STEP; i < INPUTS; i++) {
+        in[i] = i < c->node.inputs ? c->node.in[i] : RY_NO_VALUE;
+    }
+    const ry_value_id stays = ry_emit(e, RY_OP_dropout, &c->node.attrs, INPUTS, in);
+    ry_rule_give(c, 1, expr(c, "x0 > 0", 1, &stays));
     return ry_emit_expr_with(e, "select(x1 > 0, x0 * s, 0)", &scale, 1, 2,
                              (ry_value_id[]){c->node.in[0], stays});
 }

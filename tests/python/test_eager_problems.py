@@ -136,3 +136,9 @@ def test_a_dropout_and_its_gradient(device):
     kept = torch.tensor(rynd.random.uniform(231, seed=1).tolist()).view(33, 7) >= 0.25
     assert (mask == kept).all()
     close(y, x * kept / 0.75)
+    wide = rynd.Op("dropout x0=33x7:f64 x2=scalar:u64 x3=scalar:u64 y0=33x7:f64 y1=33x7:bool ratio=0.25", device=device)
+    for seed, offset in ((1, 0), (1, 7), (5, 0)):
+        y, mask = (torch.from_numpy(result.numpy()) for result in wide.run(x.double(), numpy.uint64(seed), numpy.uint64(offset)))
+        kept = torch.tensor(rynd.random.uniform(231, seed=seed, first=4 * offset).tolist()).view(33, 7) >= 0.25
+        assert (mask == kept).all()
+        close(y, x.double() * kept / 0.75)

@@ -220,6 +220,15 @@ LAYERS = {
     "average pool divisor": (nn.AvgPool2d(2, divisor_override=3), (2, 3, 8, 8)),
     "adaptive pool": (nn.AdaptiveAvgPool2d((3, 2)), (2, 3, 9, 8)),
     "adaptive pool uneven": (nn.AdaptiveAvgPool2d(5), (2, 3, 9, 8)),
+    "adaptive pool of volumes": (nn.AdaptiveAvgPool3d((3, 2, 5)), (2, 3, 7, 9, 8)),
+    "adaptive pool, unbatched": (nn.AdaptiveAvgPool3d(2), (3, 5, 4, 3)),
+    "adaptive maximum": (nn.AdaptiveMaxPool2d((3, 5)), (2, 3, 9, 8)),
+    "adaptive maximum of volumes": (nn.AdaptiveMaxPool3d((3, 2, 5)), (2, 3, 7, 9, 8)),
+    "layer norm": (nn.LayerNorm((5, 7)), (4, 5, 7)),
+    "layer norm plain": (nn.LayerNorm(7, elementwise_affine=False), (4, 5, 7)),
+    "group norm": (nn.GroupNorm(2, 6), (3, 6, 5, 4)),
+    "softmax of channels": (nn.Softmax(1), (2, 6, 5, 4)),
+    "log-softmax": (nn.LogSoftmax(-1), (5, 7)),
     "global pool": (nn.AdaptiveAvgPool2d(1), (2, 3, 9, 8)),
     "linear": (nn.Linear(7, 9), (5, 7)),
     "linear of images": (nn.Linear(7, 9), (2, 3, 7)),
@@ -244,6 +253,50 @@ def test_layers(name, training):
             close(q.grad, p.grad)
         for p, q in zip(a.buffers(), b.buffers()):
             close(q, p)
+
+
+def test_layers_run_no_loop_of_pytorch():
+    """Forward and backward of layers whose gradients are problems of rynd."""
+    layers = nn.Sequential(nn.LayerNorm((9, 8)), nn.GroupNorm(2, 4), nn.Dropout(0.2), nn.Softmax(1), nn.AdaptiveMaxPool2d((5, 7)), nn.AdaptiveAvgPool2d((3, 2)),
+                           nn.Flatten(), nn.LogSoftmax(1)).to("rynd")
+    x = torch.randn(2, 4, 9, 8).to("rynd").requires_grad_()
+    before = rynd.torch.host_calls()
+    layers(x).sum().backward()
+    values, indices = F.max_pool2d(x, 3, 2, return_indices=True)
+    values.sum().backward()
+    places = F.adaptive_max_pool2d(x, (4, 3), return_indices=True)[1]
+    assert rynd.torch.host_calls() == before and indices.device.type == "rynd"
+    host = x.detach().cpu()
+    assert torch.equal(indices.cpu(), F.max_pool2d(host, 3, 2, return_indices=True)[1])
+    assert torch.equal(places.cpu(), F.adaptive_max_pool2d(host, (4, 3), return_indices=True)[1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("size", [3, (4, 3, 5)])
+def test_adaptive_pools_of_each_dtype(dtype, size):
+    x = torch.randn(2, 3, 7, 6, 8, dtype=torch.float64).to(dtype) if isinstance(size, tuple) else torch.randn(2, 3, 7, 8, dtype=torch.float64).to(dtype)
+    for function in (F.adaptive_avg_pool3d, F.adaptive_max_pool3d) if x.dim() == 5 else (F.adaptive_avg_pool2d, F.adaptive_max_pool2d):
+        u, v = x.clone().requires_grad_(), x.to("rynd").requires_grad_()
+        y, z = function(u, size), function(v, size)
+        tolerance = 2e-2 if dtype == torch.bfloat16 else 1e-5
+        close(z.detach(), y.detach(), tolerance)
+        y.sum().backward()
+        z.sum().backward()
+        close(v.grad, u.grad, tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_dropout_of_each_dtype(dtype):
+    x = torch.rand(40, 50).add(1).to(dtype).to("rynd").t().requires_grad_()
+    y = F.dropout(x, 0.25)
+    kept = y.detach().cpu() != 0
+    assert abs(kept.double().mean().item() - 0.75) < 0.05  # five deviations; the seed is fixed
+    assert y.stride() == x.stride()
+    torch.testing.assert_close(y.detach().cpu(), kept * x.detach().cpu() / 0.75, rtol=1e-2 if dtype == torch.bfloat16 else 1e-3, atol=1e-6)
+    y.sum().backward()
+    assert torch.equal(x.grad.cpu() != 0, kept)
+    for p, share in ((0, 1), (1, 0)):
+        assert F.dropout(x, p).count_nonzero().item() == share * x.numel()
 
 
 def test_dropout_follows_the_seed():

@@ -73,6 +73,22 @@ def test_current_device():
     torch.rynd.synchronize(1)
 
 
+def test_random_numbers_stay_on_the_device():
+    """The generator decides fills and dropout; no number comes from the host."""
+    def draw():
+        torch.manual_seed(11)
+        x = torch.empty(4, 500, device=DEVICE)
+        return [x.uniform_(2, 4).cpu(), x.normal_(1, 0.5).cpu(), x.bernoulli_(0.25).cpu(), F.dropout(torch.ones_like(x), 0.25).cpu()]
+    before = rynd.torch.host_calls()
+    uniform, normal, bernoulli, dropped = draw()
+    assert rynd.torch.host_calls() == before
+    assert all(torch.equal(a, b) for a, b in zip((uniform, normal, bernoulli, dropped), draw()))
+    assert 2 <= uniform.min() < 2.1 and 3.9 < uniform.max() < 4
+    assert abs(normal.mean() - 1) < 0.06 and abs(normal.std() - 0.5) < 0.04
+    assert bernoulli.unique().tolist() == [0, 1] and abs(bernoulli.mean() - 0.25) < 0.05
+    assert abs(dropped.mean() - 1) < 0.07 and not torch.equal(dropped[0], dropped[1])
+
+
 class Network(nn.Module):
     def __init__(self):
         super().__init__()

@@ -18,6 +18,7 @@ EXCLUDED = {
     "sparse.sampled_addmm": "sparse tensors",
     "tensor_split": "its positions must be on the CPU",
 }
+DROPPING = {"nn.functional.dropout", "nn.functional.multi_head_attention_forward", "nn.functional.scaled_dot_product_attention"}  # masks are not the CPU's
 WITHOUT_KERNEL = set("""
 _batch_norm_with_update _native_batch_norm_legit _segment_reduce.lengths _segment_reduce.offsets _upsample_bilinear2d_aa cholesky_inverse cholesky_solve
 complex cross digamma fft.fft fft.fft2 fft.fftn fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifft2 fft.ifftn fft.ihfft fft.ihfft2 fft.ihfftn fft.irfft

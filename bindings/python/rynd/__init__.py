@@ -25,7 +25,7 @@ from .placement import FleetDevice, PlacedPart, Placement, place
 from .plan import Knob, Memory, Operand, Plan, Profile, Session, Span, Step, save_html
 from .quantisation import QuantizedInfo, QuantizedLayer, Quantizer, quantize
 from .ranks import Exchange, mpi, mpi_ranks
-from .streams import Buffer, DeviceMemory, Event, OpCache, Stream, View, device_memory, limit_op_cache, op_cache, trim_memory
+from .streams import Buffer, DeviceMemory, Event, OpCache, Stream, View, device_memory, host_allocate, limit_op_cache, op_cache, trim_memory
 from .sweeps import Sweep, SweepPoint, sweep
 from .torch_export import from_torch
 from .training import Bucket, State, Trainer
@@ -36,7 +36,7 @@ __version__ = _rynd.version()
 __all__ = [
     "load", "Model", "Plan", "Session", "Profile", "Prediction", "Candidate", "Candidates", "Step", "Knob", "Operand", "Span", "Parameter", "Memory", "Value", "Weights", "Node", "Quantization", "Array", "Op", "Expr", "expr", "Trainer", "State", "Bucket", "Exchange", "mpi", "mpi_ranks",
     "conv1d", "conv2d", "conv3d", "from_torch", "quantize", "Quantizer", "QuantizedLayer", "QuantizedInfo", "place", "Placement", "PlacedPart", "Part", "Gradient", "FleetDevice", "sweep", "Sweep", "SweepPoint", "tune", "random", "tasks", "wisdom", "Tuning", "TunedPlan", "TunedProblem", "TunedForm", "devices",
-    "Stream", "Event", "Buffer", "View", "OpCache", "op_cache", "limit_op_cache", "DeviceMemory", "device_memory", "trim_memory",
+    "Stream", "Event", "Buffer", "View", "OpCache", "op_cache", "limit_op_cache", "DeviceMemory", "device_memory", "host_allocate", "trim_memory",
     "Competition", "cards", "check_device", "calibrate_device", "device_info", "save_html", "Error", "ArgumentError", "ArgumentTypeError", "BusyError", "CancelledError", "DeviceError",
     "FileError", "FormatError", "MissingFileError", "NotFoundError", "OutOfMemoryError", "ShapeError", "UnsupportedError",
 ]

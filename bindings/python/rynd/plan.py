@@ -153,11 +153,34 @@ class Plan(_rynd.Plan):
         return plan_html(self)
 
 
+def _places(kind, given, descriptions):
+    """Views as (Buffer, offset), other things as they are."""
+    from .streams import View, operand
+    wanted = [*descriptions, *[None] * len(given)]
+    return tuple(operand(one, wanted[i], f"{kind} {i}") if isinstance(one, View) else one for i, one in enumerate(given))
+
+
 class Session(_rynd.Session):
     """The running state of a plan. `run(*arrays, **arrays)` runs it; `profile` tells where the time goes; `memory` is in bytes."""
 
     def __init__(self, plan):
         self.plan = plan
+
+    def run_in_stream(self, inputs, outputs=None, stream=None, wait=(), record=None):
+        """Puts a run into a Stream (None: the session's own) and returns its outputs as a tuple: C's rynd_session_run_async.
+
+        inputs: for each input an array of any strides, a Buffer, (Buffer, offset in bytes), or a View. outputs: the same, written by the run;
+        None, also for one of them: a new Array. Memory in a Buffer has the plan's strides. wait: Events to wait for before the run; record:
+        an Event, reached when the run and its copies to host memory are done.
+
+        Outputs are written when `wait()` returns; do not touch arrays and buffers before. The session keeps them alive. On the CPU the run is
+        done at once. An earlier run is waited for first, also by `run`. Memory of `rynd.host_allocate` is fastest. Raises ArgumentError
+        (a buffer too small, or of another device), ShapeError, UnsupportedError (the shape of an output depends on data), BusyError.
+        """
+        from_, to = self._descriptions()
+        inputs, outputs = tuple(inputs), (None,) * len(to) if outputs is None else tuple(outputs)
+        made = self._run_in_stream(_places("input", inputs, from_), _places("output", outputs, to), stream, tuple(wait), record)
+        return tuple(new if given is None else given for given, new in zip(outputs, made))
 
     async def run_async(self, *arrays, **named):
         """As run, without blocking the event loop: the session runs in a thread, and one run at a time."""

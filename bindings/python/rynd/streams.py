@@ -40,8 +40,8 @@ class Buffer(_rynd.Buffer):
     Attributes: size (bytes), native. A stream keeps the buffers of its work alive. Raises OutOfMemoryError, DeviceError.
     """
 
-    def __new__(cls, size, device=None, threads=None, isa=None, profile=None, wisdom=None, frozen=None, native=None):
-        return super().__new__(cls, context(device, threads, isa, profile, wisdom, frozen), size, native)
+    def __new__(cls, size, device=None, threads=None, isa=None, machine=None, wisdom=None, frozen=None, native=None):
+        return super().__new__(cls, context(device, threads, isa, machine, wisdom, frozen), size, native)
 
     def __init__(self, *args, **kwargs):
         pass
@@ -56,6 +56,13 @@ class Buffer(_rynd.Buffer):
 
     def __repr__(self):
         return f"rynd.Buffer({self.size})"
+
+
+def host_allocate(dtype, shape, device=None, threads=None, isa=None, machine=None, wisdom=None, frozen=None):
+    """Makes an Array of zeros in host memory, aligned to 64 bytes, that the device copies directly (page-locked if the device needs it).
+
+    Copies of a stream between it and a Buffer, and runs in a stream that read or write it, need not wait. Raises OutOfMemoryError."""
+    return _rynd.host_allocate(context(device, threads, isa, machine, wisdom, frozen), (dtype, tuple(shape), None))
 
 
 class View(NamedTuple):
@@ -79,8 +86,8 @@ class Event(_rynd.Event):
     Any thread may wait for it; one thread at a time records it.
     """
 
-    def __new__(cls, device=None, threads=None, isa=None, profile=None, wisdom=None, frozen=None):
-        return super().__new__(cls, context(device, threads, isa, profile, wisdom, frozen))
+    def __new__(cls, device=None, threads=None, isa=None, machine=None, wisdom=None, frozen=None):
+        return super().__new__(cls, context(device, threads, isa, machine, wisdom, frozen))
 
     def __init__(self, *args, **kwargs):
         pass
@@ -96,9 +103,9 @@ class Stream(_rynd.Stream):
     Raises ArgumentError (memory beyond a buffer's end, another context), DeviceError, OutOfMemoryError.
     """
 
-    def __new__(cls, device=None, threads=None, isa=None, profile=None, wisdom=None, frozen=None):
-        self = super().__new__(cls, context(device, threads, isa, profile, wisdom, frozen))
-        self._options = device, threads, isa, profile, wisdom, frozen
+    def __new__(cls, device=None, threads=None, isa=None, machine=None, wisdom=None, frozen=None):
+        self = super().__new__(cls, context(device, threads, isa, machine, wisdom, frozen))
+        self._options = device, threads, isa, machine, wisdom, frozen
         return self
 
     def __init__(self, *args, **kwargs):
@@ -142,7 +149,7 @@ def operand(given, description, what):
     """What the extension takes as the operand of an input or output with this description."""
     if isinstance(given, View):
         if description is None or not _same(given.description, description):
-            raise ShapeError(f"{what}: the view has {given.description}, and the operator was made for {description}")
+            raise ShapeError(f"{what}: the view has {given.description}, and the run was made for {description}")
         return given.buffer, given.offset
     if given is None or isinstance(given, (_rynd.Buffer, tuple)):
         return given

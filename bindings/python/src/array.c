@@ -74,6 +74,45 @@ PyObject *py_array_from(PyObject *module, PyObject *args)
     return (PyObject *)array;
 }
 
+static void *take_pinned(void *user, size_t size)
+{
+    void *memory;
+    return rynd_host_allocate(((context_object *)user)->context, size, &memory) == RYND_OK ? memory
+                                                                                           : NULL;
+}
+
+static void give_pinned(void *user, void *block)
+{
+    rynd_host_free(((context_object *)user)->context, block);
+}
+
+static void end_pinned(void *user)
+{
+    Py_DECREF((PyObject *)user);
+}
+
+PyObject *py_host_allocate(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *context, *description;
+    rynd_tensor tensor;
+    if (!PyArg_ParseTuple(args, "O!O", py_context_type, &context, &description) ||
+        !py_take_description(description, &tensor)) {
+        return NULL;
+    }
+    const py_pool_source source = {take_pinned, give_pinned, end_pinned, PY_TAKE(context)};
+    py_pool *pool = py_pool_create_from(bytes_of(&tensor), &source);
+    if (!pool) {
+        return PyErr_NoMemory();
+    }
+    array_object *array = py_array_new(&tensor, pool);
+    py_pool_drop(pool);
+    if (array) {
+        memset(array->tensor.data, 0, bytes_of(&tensor));
+    }
+    return (PyObject *)array;
+}
+
 static void array_free(PyObject *self)
 {
     array_object *array = (array_object *)self;

@@ -16,6 +16,9 @@ typedef struct array_object {
 /* An array of the type and shape of `like`, whose elements are not set. */
 array_object *py_array_new(const rynd_tensor *like, py_pool *pool);
 
+/* host_allocate(context, description): an array in host memory that the device copies directly. */
+PyObject *py_host_allocate(PyObject *module, PyObject *args);
+
 /* array((dtype, shape, strides), bytes): a row-major array with these bytes, for pickle. */
 PyObject *py_array_from(PyObject *module, PyObject *args);
 

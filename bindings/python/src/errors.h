@@ -16,6 +16,7 @@ PyObject *py_fail_type(const char *format, ...);  /* the kind of a thing: TypeEr
 PyObject *py_fail_value(const char *format, ...); /* ValueError */
 PyObject *py_fail_shape(const char *format, ...);
 PyObject *py_fail_name(const char *format, ...); /* KeyError */
+PyObject *py_fail_unsupported(const char *format, ...);
 PyObject *py_fail_busy(const char *format, ...); /* RuntimeError */
 
 #endif

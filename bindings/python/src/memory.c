@@ -10,15 +10,42 @@ enum { KEPT = 2, ALIGNMENT = 64 };
 struct py_pool {
     size_t size, holders, kept;
     void *blocks[KEPT];
+    py_pool_source source;
 };
 
+static void *take(void *user, size_t size)
+{
+    (void)user;
+    return aligned_alloc(ALIGNMENT, size);
+}
+
+static void give(void *user, void *block)
+{
+    (void)user;
+    free(block);
+}
+
+static void end(void *user)
+{
+    (void)user;
+}
+
 py_pool *py_pool_create(size_t size)
+{
+    static const py_pool_source library = {take, give, end, NULL};
+    return py_pool_create_from(size, &library);
+}
+
+py_pool *py_pool_create_from(size_t size, const py_pool_source *source)
 {
     py_pool *pool = size <= SIZE_MAX - ALIGNMENT ? calloc(1, sizeof *pool) : NULL;
     if (pool) {
         pool->size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         pool->size = pool->size ? pool->size : ALIGNMENT;
         pool->holders = 1;
+        pool->source = *source;
+    } else {
+        source->end(source->user);
     }
     return pool;
 }
@@ -32,15 +59,17 @@ void py_pool_drop(py_pool *pool)
 {
     if (pool && --pool->holders == 0) {
         while (pool->kept > 0) {
-            free(pool->blocks[--pool->kept]);
+            pool->source.give(pool->source.user, pool->blocks[--pool->kept]);
         }
+        pool->source.end(pool->source.user);
         free(pool);
     }
 }
 
 void *py_pool_take(py_pool *pool)
 {
-    return pool->kept > 0 ? pool->blocks[--pool->kept] : aligned_alloc(ALIGNMENT, pool->size);
+    return pool->kept > 0 ? pool->blocks[--pool->kept]
+                          : pool->source.take(pool->source.user, pool->size);
 }
 
 void py_pool_give(py_pool *pool, void *block)
@@ -48,6 +77,6 @@ void py_pool_give(py_pool *pool, void *block)
     if (pool->kept < KEPT) {
         pool->blocks[pool->kept++] = block;
     } else {
-        free(block);
+        pool->source.give(pool->source.user, block);
     }
 }

@@ -116,6 +116,7 @@ static PyMethodDef functions[] = {
     {"random", py_random, METH_VARARGS, "(kind, seed, stream, step, first, count): an array."},
     {"digest", py_digest, METH_O, "A number that changes with the bytes of a list of buffers."},
     {"array", py_array_from, METH_VARARGS, "(description, bytes): an array."},
+    {"host_allocate", py_host_allocate, METH_VARARGS, "(context, description): a pinned array."},
     {"describe", describe, METH_O, "(dtype, shape, strides in elements) of any array."},
     {"set_result_type", set_result_type, METH_O, "What results are made of."},
     {"version", version, METH_NOARGS, "The library's version."},

@@ -88,6 +88,7 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *named
 static void session_free(PyObject *self)
 {
     session_object *session = (session_object *)self;
+    (void)py_session_settle(session);
     rynd_session_destroy(session->session);
     for (int i = 0; session->out && i < session->outputs; i++) {
         py_pool_drop(session->out[i].pool);
@@ -180,6 +181,14 @@ static PyMethodDef session_methods[] = {
      "The backward pass after run_forward: one array for each output whose gradient is given. "
      "Returns the gradients of inputs. The inputs of the forward pass that `rereads` names must "
      "have kept their content."},
+    {"_run_in_stream", py_session_run_in_stream, METH_VARARGS,
+     "(inputs, outputs, stream, wait, record)"},
+    {"_descriptions", py_session_descriptions, METH_NOARGS,
+     "Of inputs, and of outputs (None: the shape depends on data)."},
+    {"wait", py_session_wait, METH_NOARGS,
+     "wait()\n--\n\n"
+     "Waits for the last run_in_stream; then all outputs are written. Raises ShapeError (an "
+     "illegal content of an input), DeviceError."},
     {"_profile", session_profile, METH_O, "Records step times in the runs that follow."},
     {"_trace", py_session_trace, METH_O, "Records spans in the runs that follow."},
     {"_spans", py_session_spans, METH_NOARGS, "(step, thread, begin, end, tasks) of the last run."},

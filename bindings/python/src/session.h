@@ -17,6 +17,9 @@ typedef struct session_output {
     py_pool *pool;
 } session_output;
 
+/* A run in a stream: session_async.c. */
+typedef struct py_pending py_pending;
+
 typedef struct session_object {
     PyObject_HEAD plan_object *plan;
     rynd_session *session;
@@ -24,7 +27,16 @@ typedef struct session_object {
     int inputs, outputs;
     session_input *in;
     session_output *out;
+    py_pending *pending; /* NULL: no run in a stream to wait for */
 } session_object;
+
+/* Waits for a run in a stream, and lets its arrays go. */
+rynd_status py_session_settle(session_object *session);
+
+/* Methods for runs in streams. */
+PyObject *py_session_run_in_stream(PyObject *object, PyObject *args);
+PyObject *py_session_wait(PyObject *object, PyObject *unused);
+PyObject *py_session_descriptions(PyObject *object, PyObject *unused);
 
 /* Runs with inputs that are lent already, one each in the model's order: a result, or a tuple of
  * them where there are several outputs. NULL: an exception is set. */

@@ -145,6 +145,10 @@ PyObject *py_session_run_part(session_object *self, const py_session_part *part,
         return py_fail_busy("this session runs in another thread: make one session a thread, by "
                             "plan.session()");
     }
+    const rynd_status earlier = py_session_settle(self);
+    if (earlier != RYND_OK) {
+        return py_raise(earlier);
+    }
     enum { FEW = 4 };
     PyObject *few[FEW] = {NULL};
     PyObject **results =

@@ -7,8 +7,8 @@
     loss.backward()
 
 rynd:0 is the processor, rynd:1 and later are the devices of OpenCL and CUDA (`get_device_name`). An operator without a kernel of rynd runs by PyTorch's CPU, with one warning; RYND_TORCH_STRICT=1 makes that an error.
-`torch.rynd` has the functions below, as `torch.cuda` has its own. The device is a small library in C++, compiled at the first import for the PyTorch
-that is installed and kept in a cache folder (XDG_CACHE_HOME/rynd). Needs PyTorch 2.11 and a C++ compiler.
+`torch.rynd` has the functions below, as `torch.cuda` has its own. The device is a small library in C++ for one series of PyTorch. The wheel may bring it;
+else the first import compiles it and keeps it in a cache folder (XDG_CACHE_HOME/rynd), which needs a C++ compiler. Needs PyTorch 2.11.
 """
 
 import contextlib
@@ -76,7 +76,8 @@ def synchronize(device=None):
 def host_calls():
     """Operators that ran by PyTorch's loops for the CPU, since the start: calls and seconds by name, {"aten::topk.values": (2, 0.001)}.
     "rynd::conv" is a problem for which the device has no kernel, and which the processor ran."""
-    return _device.host_calls()
+    names, counts, seconds = _device.host_calls()
+    return dict(zip(names, zip(counts, seconds)))
 
 
 def memory_allocated(device=None):
