@@ -15,7 +15,7 @@
 typedef struct program {
     const char *text;
     int inputs; /* x0 and x1 are tensors, x2 and x3 single values */
-    int steps;  /* of a tile, beside those of single values; 0: any number */
+    int steps;  /* a tile, without steps of single values; 0: any number */
 } program;
 
 static const program programs[] = {

@@ -12,7 +12,7 @@
 /* A part of a line: positions [begin, end), and dy there, a vector of output channels at a time. */
 typedef struct span {
     int64_t line, begin, end;
-    const float *dy; /* of the first position */
+    const float *dy; /* at the first position */
     int64_t step;    /* floats from position to position */
     ry_vm columns;
 } span;
