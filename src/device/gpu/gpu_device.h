@@ -140,7 +140,8 @@ void ry_gpu_set_idle(ry_gpu_stream *stream);
 
 /* ---- programs ---- */
 
-/* kind: the folder of their files; depends: the words that tell devices and compilers apart. */
+/* kind: the folder of their files, or NULL for no files; depends: the words that tell devices and
+ * compilers apart. */
 bool ry_gpu_programs_init(ry_gpu_device *device, const char *kind, const char *dialect,
                           const char *const *depends, size_t count);
 void ry_gpu_programs_free(ry_gpu_device *device);

@@ -25,7 +25,9 @@ bool ry_gpu_programs_init(ry_gpu_device *device, const char *kind, const char *d
                           const char *const *depends, size_t count)
 {
     ry_gpu_programs *programs = &device->programs;
-    ry_program_files_open(kind, &programs->files);
+    if (kind) {
+        ry_program_files_open(kind, &programs->files);
+    }
     programs->dialect = dialect;
     programs->device = ry_digest_begin();
     ry_digest_add_text(&programs->device, RYND_VERSION);

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define RY_OPENCL_POCL "Portable Computing Language" /* PoCL's platform */
+
 typedef enum ry_opencl_type {
     RY_OPENCL_GPU,
     RY_OPENCL_CPU,
@@ -36,6 +38,7 @@ typedef struct ry_opencl_info {
     bool rounds_divisions; /* correctly, if told to: and square roots */
     bool unified;          /* its memory is the host's */
     bool compiles;         /* has a compiler */
+    bool keeps_programs;   /* the driver keeps compiled programs on disk itself */
 } ry_opencl_info;
 
 rynd_status ry_opencl_device_count(unsigned *count, ry_error *error);

@@ -5,6 +5,7 @@
 #include "device/gpu/gpu_list.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 64 }; /* platforms, and devices of a platform */
@@ -126,6 +127,13 @@ static size_t of_host(cl_ulong bytes)
     return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
 }
 
+/* PoCL keeps what it compiled unless POCL_KERNEL_CACHE is 0. */
+static bool keeps_programs(const char *platform)
+{
+    const char *kept = getenv("POCL_KERNEL_CACHE");
+    return strcmp(platform, RY_OPENCL_POCL) == 0 && !(kept && strcmp(kept, "0") == 0);
+}
+
 void ry_opencl_describe(const ry_opencl *cl, ry_opencl_id id, ry_opencl_info *info)
 {
     const cl_device_id device = id.device;
@@ -153,6 +161,7 @@ void ry_opencl_describe(const ry_opencl *cl, ry_opencl_id id, ry_opencl_info *in
         .compiles = device_uint(cl, device, CL_DEVICE_COMPILER_AVAILABLE) != 0,
     };
     take_text(info->platform, sizeof info->platform, platform);
+    info->keeps_programs = keeps_programs(info->platform);
     device_text(cl, device, CL_DEVICE_NAME, info->name, sizeof info->name);
     device_text(cl, device, CL_DEVICE_VENDOR, info->vendor, sizeof info->vendor);
     device_text(cl, device, CL_DRIVER_VERSION, info->driver, sizeof info->driver);

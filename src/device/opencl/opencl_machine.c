@@ -51,10 +51,10 @@ static void set_levels(const ry_opencl_info *info, const guess *g, double clock,
 /* Drivers on processors that kernels have costs of their own for (kernels/gpu/gpu_costs.inc). */
 static const char *architecture(const ry_opencl_info *info)
 {
-    return info->type != RY_OPENCL_CPU                                  ? "unknown"
-           : strcmp(info->platform, "Portable Computing Language") == 0 ? "PoCL"
-           : strcmp(info->platform, "Intel(R) OpenCL") == 0             ? "Intel OpenCL"
-                                                                        : "unknown";
+    return info->type != RY_OPENCL_CPU                      ? "unknown"
+           : strcmp(info->platform, RY_OPENCL_POCL) == 0    ? "PoCL"
+           : strcmp(info->platform, "Intel(R) OpenCL") == 0 ? "Intel OpenCL"
+                                                            : "unknown";
 }
 
 static void describe(const ry_opencl_info *info, const guess *g, rynd_machine *machine)

@@ -16,8 +16,9 @@ bool ry_opencl_programs_init(ry_opencl_state *device)
              more && *more ? " " : "", more ? more : "");
     const char *const depends[] = {info->platform, info->name, info->vendor, info->driver,
                                    device->options};
-    return ry_gpu_programs_init(&device->gpu, "opencl", ry_opencl_dialect, depends,
-                                sizeof depends / sizeof *depends);
+    /* PoCL compiles each entry once more for a binary, used or not: for groups of any size. */
+    return ry_gpu_programs_init(&device->gpu, info->keeps_programs ? NULL : "opencl",
+                                ry_opencl_dialect, depends, sizeof depends / sizeof *depends);
 }
 
 void ry_opencl_unload(ry_gpu_device *base, ry_gpu_program *program)

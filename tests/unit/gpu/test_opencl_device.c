@@ -6,7 +6,9 @@
 #include "device/opencl/opencl_device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static ry_error error;
 
@@ -50,6 +52,13 @@ static void test_describe(void **state)
                      RYND_ERROR_NOT_FOUND);
 }
 
+/* A program of one entry that does nothing with two arguments. */
+static const char *const entries[] = {"run"};
+static const ry_gpu_source source = {"two",
+                                     "#define GROUP_OF_run 1\n"
+                                     "#define ARGUMENTS ARGUMENT(in0), ARGUMENT(in1)\n",
+                                     "KERNEL(run)(ARGUMENTS)\n{\n}\n", 1, entries};
+
 /* OpenCL tells how many parameters an entry has. */
 static void test_argument_count(void **state)
 {
@@ -62,11 +71,6 @@ static void test_argument_count(void **state)
     ry_device *device;
     ry_stream *stream;
     ry_program program;
-    const ry_gpu_source source = {"two",
-                                  "#define GROUP_OF_run 1\n"
-                                  "#define ARGUMENTS ARGUMENT(in0), ARGUMENT(in1)\n",
-                                  "KERNEL(run)(ARGUMENTS)\n{\n}\n", 1,
-                                  (const char *const[]){"run"}};
     OK(ry_opencl_device_create(&ry_system_allocator, 0, NULL, &device, &error));
     OK(device->table->stream_create(device, &stream, &error));
     OK(device->table->program_create(device, &source, &program, &error));
@@ -83,11 +87,38 @@ static void test_argument_count(void **state)
     device->table->destroy(device);
 }
 
+/* PoCL compiles a program twice for a binary, and keeps what it compiled by itself. */
+static void test_driver_keeps_programs(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/rynd_opencl_XXXXXX";
+    ry_opencl_info info;
+    unsigned count = 0;
+    if (ry_opencl_device_count(&count, &error) != RYND_OK || count == 0) {
+        skip();
+    }
+    OK(ry_opencl_device_describe(0, &info, &error));
+    if (!info.keeps_programs) {
+        skip();
+    }
+    ry_device *device;
+    ry_program program;
+    assert_non_null(mkdtemp(folder));
+    setenv("RYND_CACHE", folder, 1);
+    OK(ry_opencl_device_create(&ry_system_allocator, 0, NULL, &device, &error));
+    OK(device->table->program_create(device, &source, &program, &error));
+    device->table->program_destroy(device, program);
+    device->table->destroy(device);
+    setenv("RYND_CACHE", "off", 1);
+    assert_int_equal(rmdir(folder), 0); /* it is empty */
+}
+
 int main(void)
 {
     static const device_contract opencl = {"opencl", ry_opencl_device_count,
                                            ry_opencl_device_create, "CL_INVALID_WORK_GROUP_SIZE"};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_describe),
+                                       cmocka_unit_test(test_driver_keeps_programs),
                                        cmocka_unit_test(test_argument_count)};
     return device_contract_run(&opencl, tests, sizeof tests / sizeof *tests);
 }

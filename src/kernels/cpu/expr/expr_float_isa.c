@@ -133,6 +133,21 @@ static inline void f32_op_repair(ry_expr_code code, size_t n, float *y, const fl
 RY_EXPR_NEAR(NEAR_LOOP)
 const ry_expr_loop RY_ISA_SYMBOL(expr_f32_near)[RY_EXPR_CODES] = {RY_EXPR_NEAR(NEAR_ROW)};
 
+#define KEEP_LOOP(name)                                                               \
+    static void keep_##name(size_t n, void *restrict y, const void *a, const void *b, \
+                            const void *c)                                            \
+    {                                                                                 \
+        float *restrict to = y;                                                       \
+        const float *p = a, limit = *(const float *)b, *q = c;                        \
+        for (size_t i = 0; i < n; i++) {                                              \
+            const float kept = q[i];                                                  \
+            to[i] = f32_op_##name(p[i], limit) ? kept : 0;                            \
+        }                                                                             \
+    }
+#define KEEP_ROW(name) [RY_EXPR_##name] = keep_##name,
+RY_EXPR_KEEP(KEEP_LOOP)
+const ry_expr_loop RY_ISA_SYMBOL(expr_f32_keep)[RY_EXPR_CODES] = {RY_EXPR_KEEP(KEEP_ROW)};
+
 #define f64_op_repair(code, n, y, a) ((void)0) /* libm needs none */
 
 #define HAS_FLOAT

@@ -73,6 +73,8 @@ typedef struct ry_expr_reducers {
 #undef RY_LOOP_INT
 /* NULL but for RY_EXPR_NEAR */
 extern const ry_expr_loop RY_ISA_SYMBOL(expr_f32_near)[RY_EXPR_CODES];
+/* y[i] = a[i] compared with b[0] ? c[i] : 0; NULL but for RY_EXPR_KEEP */
+extern const ry_expr_loop RY_ISA_SYMBOL(expr_f32_keep)[RY_EXPR_CODES];
 /* (a - b[0]) * c[0] in f32 of bytes, and round(a / c[0]) + b[0] as bytes; NULL for other types */
 extern const ry_expr_loop RY_ISA_SYMBOL(expr_dequantise)[RY_LOOP_TYPES],
     RY_ISA_SYMBOL(expr_quantise)[RY_LOOP_TYPES];

@@ -37,6 +37,9 @@ typedef enum ry_loop_type {
  * kernels/common/elementary.cl). */
 #define RY_EXPR_NEAR(X) X(erf) X(silu) X(gelu) X(gelu_tanh)
 
+/* The comparisons of RY_STEP_KEEP. */
+#define RY_EXPR_KEEP(X) X(lt) X(le) X(gt) X(ge)
+
 ry_loop_type ry_expr_loop_type(ry_dtype dtype);
 uint32_t ry_expr_loop_size(ry_loop_type type);
 
@@ -76,6 +79,7 @@ typedef enum ry_expr_step_kind {
     RY_STEP_ROUND,      /* y = a rounded to code, a ry_dtype of 16 bits */
     RY_STEP_DEQUANTISE, /* y = (a - b) * c in f32; type: of the bytes */
     RY_STEP_QUANTISE,   /* y = round(a / c) + b; type: of the bytes */
+    RY_STEP_KEEP,       /* y = code(a, b) ? c : 0 in f32, b one value; code: of RY_EXPR_KEEP */
     RY_STEP_REDUCE      /* reduction y takes a in */
 } ry_expr_step_kind;
 

@@ -105,6 +105,9 @@ static void run_step(const expr_runner *r, const ry_expr_step *s, size_t rows, s
     case RY_STEP_QUANTISE:
         RY_ISA_SYMBOL(expr_quantise)[s->type](count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]);
         break;
+    case RY_STEP_KEEP:
+        RY_ISA_SYMBOL(expr_f32_keep)[s->code](count, reg[s->y], reg[s->a], reg[s->b], reg[s->c]);
+        break;
     case RY_STEP_REDUCE: reduce(r, s->y, reg[s->a], rows, n); break;
     }
 }

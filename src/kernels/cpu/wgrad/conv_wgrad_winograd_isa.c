@@ -207,6 +207,13 @@ static winograd_task task_of(const ry_cpu_launch *launch, size_t index)
         t.sums = part + (t.group * s->c + t.channel) * WGRAD_WINDOW * plan->pitch + t.filter;
         t.bias = part + plan->bias_floats + t.group * plan->pitch + t.filter;
         t.pitch = plan->pitch;
+        float *squares = part + plan->squares_floats + t.group * wgrad_group_squares(plan);
+        if (t.filter == 0) {
+            t.x_squares = squares + t.channel * WGRAD_SQUARES;
+        }
+        if (t.channel == 0) {
+            t.dy_squares = squares + wgrad_x_squares(plan) + t.filter * WGRAD_SQUARES;
+        }
     }
     if (!s->bias || t.channel > 0) {
         t.bias = t.recent = NULL;
@@ -226,7 +233,8 @@ static void sum_part(const winograd_task *t)
         memset(t->bias, 0, bias_bytes);
     }
     memset(t->x_squares, 0,
-           (size_t)(WGRAD_SQUARES * (wgrad_v_row(plan) + columns)) * sizeof *t->x_squares);
+           (size_t)(WGRAD_SQUARES * ry_round_up(t->channels, RY_W)) * sizeof(float));
+    memset(t->dy_squares, 0, (size_t)(WGRAD_SQUARES * columns) * sizeof(float));
     for (int64_t tile = begin, block = 0; tile < end; tile += plan->block, block++) {
         const int64_t here = ry_min(plan->block, end - tile);
         if (t->recent) {
@@ -243,8 +251,6 @@ static void sum_part(const winograd_task *t)
              t->pitch);
         }
     }
-    RY_ISA_SYMBOL(wgrad_winograd_poison)
-    (t->x_squares, t->channels, t->dy_squares, columns, t->sums, t->pitch);
 }
 
 static void store(const ry_cpu_launch *launch, const wgrad_piece *piece, float *sums,
@@ -275,6 +281,9 @@ static void run_part(const ry_cpu_launch *launch, size_t index)
                                    .row = t.channel * WGRAD_WINDOW,
                                    .rows = t.channels * WGRAD_WINDOW,
                                    .pitch = t.pitch};
+        RY_ISA_SYMBOL(wgrad_winograd_poison)
+        (&(wgrad_squares){t.x_squares, 1, 0}, 0, t.channels, &(wgrad_squares){t.dy_squares, 1, 0},
+         ry_round_up(t.filters, RY_W), t.sums, t.pitch);
         store(launch, &piece, t.sums, t.bias);
     }
 }
@@ -301,6 +310,12 @@ static void finish(const ry_cpu_launch *launch, size_t index)
     if (bias) {
         RY_ISA_SYMBOL(wgrad_add_parts)(bias, plan->pitch, plan->parts, plan->part_floats);
     }
+    const float *squares =
+        (const float *)launch->workspace + plan->squares_floats + group * wgrad_group_squares(plan);
+    const wgrad_squares x = {squares, plan->parts, plan->part_floats},
+                        dy = {squares + wgrad_x_squares(plan), plan->parts, plan->part_floats};
+    RY_ISA_SYMBOL(wgrad_winograd_poison)
+    (&x, c, range[1].count, &dy, plan->pitch, sums, plan->pitch);
     store(launch, &piece, sums, bias);
 }
 

@@ -15,16 +15,17 @@ typedef struct wgrad_square {
 } wgrad_square;
 
 /* V of one tile: v[p * point] of full vectors; channels behind the last are 0. `squares`: of the
- * channels (wgrad_squares). */
+ * channels (WGRAD_SQUARES). */
 void RY_ISA_SYMBOL(wgrad_winograd_input)(const wgrad_square *x, int64_t channels, float *v,
                                          int64_t point, float *squares);
 /* U of one tile, in the same way; its elements are added to `bias`, unless that is NULL. */
 void RY_ISA_SYMBOL(wgrad_winograd_gradient)(const wgrad_square *dy, int64_t channels, float *u,
                                             int64_t point, float *squares, float *bias);
-/* Puts NaN in the place of the sums [c][tap][pitch] of `channels` by `columns` (full vectors),
- * where a channel is uneven. x, dy: the squares of all tiles' channels. */
-void RY_ISA_SYMBOL(wgrad_winograd_poison)(const float *x, int64_t channels, const float *dy,
-                                          int64_t columns, float *sums, int64_t pitch);
+/* Puts NaN in the place of the sums [c][tap][pitch] of the input channels [channel, channel +
+ * channels) by `columns` (full vectors), where a channel is uneven. */
+void RY_ISA_SYMBOL(wgrad_winograd_poison)(const wgrad_squares *x, int64_t channel, int64_t channels,
+                                          const wgrad_squares *dy, int64_t columns, float *sums,
+                                          int64_t pitch);
 /* sums[c][tap][pitch] of `channels` by `columns` (full vectors), written or added to, from M. */
 void RY_ISA_SYMBOL(wgrad_winograd_output)(const float *m, int64_t point, int64_t channels,
                                           int64_t columns, bool first, float *sums, int64_t pitch);

@@ -160,7 +160,8 @@ static void lay_out(const ry_query *query, void *user)
     const int64_t finish = (int64_t)ry_blocks_of(plan->costs)->wgrad_finish;
     size_t at = 0;
     plan->bias_floats = s->groups * s->c * WGRAD_WINDOW * plan->pitch;
-    plan->part_floats = plan->bias_floats + s->groups * plan->pitch;
+    plan->squares_floats = plan->bias_floats + s->groups * plan->pitch;
+    plan->part_floats = plan->squares_floats + s->groups * wgrad_group_squares(plan);
     plan->tasks[1] = (ry_task_cut){
         {{s->groups, 1}, {s->c, ry_clamp(finish / WGRAD_WINDOW / plan->pitch, 1, s->c)}}};
     plan->v = ry_room(&at, plan->v_point, points);

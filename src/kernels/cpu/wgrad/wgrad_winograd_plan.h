@@ -17,7 +17,8 @@
  * cache, beside M. Every WGRAD_SUM_BLOCKS blocks M is transformed and added to the sums, so that no
  * running sum is long.
  *
- *     sums of a part:  [group][c][tap][pitch] [group][bias: pitch]      pitch: k in full vectors
+ *     sums of a part:  [group][c][tap][pitch] [group][bias: pitch] [group][squares]
+ *     pitch: k in full vectors
  *
  * as for the implicit GEMM (wgrad_plan.h) parts are as many as the plan says, and a second phase
  * adds them. Sums that are not finite are computed again from positions alone: what a tile holds
@@ -25,8 +26,9 @@
  *
  * So are the sums of a channel of x or dy whose largest tile outweighs all others: its rounding
  * errors would be in sums that its largest elements do not reach, at the border of the image or
- * where the other operand is 0. Of each channel the sum of squares of the largest tile is compared
- * with those of two positions of every tile. */
+ * where the other operand is 0. For each channel the sum of squares of the largest tile is compared
+ * with the sums of squares of two positions of all tiles, of all parts: a part may be a corner of
+ * one image, where most gradients are 0. */
 #ifndef RY_KERNELS_CPU_WGRAD_WGRAD_WINOGRAD_PLAN_H
 #define RY_KERNELS_CPU_WGRAD_WGRAD_WINOGRAD_PLAN_H
 
@@ -54,9 +56,15 @@ enum {
     WGRAD_SUM_BLOCKS = 16                   /* blocks whose products are one running sum */
 };
 
-/* Sums of squares of each channel of a part, a vector of channels each: the largest of a tile; of
- * two positions, all tiles'. */
+/* Sums of squares of each channel, a vector of channels each: the largest of a tile; of two
+ * positions, all tiles'. */
 enum { WGRAD_LARGEST, WGRAD_PROBE_A, WGRAD_PROBE_B, WGRAD_SQUARES };
+
+/* The squares of a group's channels: [part][channels / width][WGRAD_SQUARES][width]. */
+typedef struct wgrad_squares {
+    const float *at;
+    int64_t parts, part_floats; /* floats from part to part */
+} wgrad_squares;
 
 /* Largest tile over all tiles at the lesser position: the norm that the forward form admits
  * (winograd_groups.c). */
@@ -75,7 +83,9 @@ typedef struct wgrad_winograd_plan {
     ry_task_cut tasks[2];
     bool x_staged, dy_staged;          /* copied because channels are strided */
     int64_t v_point, u_point, m_point; /* floats from point to point: odd numbers of cache lines */
-    int64_t pitch, bias_floats, part_floats;
+    int64_t pitch;
+    int64_t bias_floats, squares_floats,
+        part_floats; /* where a part's bias and squares begin; all */
     size_t v, u, m, stage, sums, bias, squares, scratch;
 } wgrad_winograd_plan;
 
@@ -83,6 +93,16 @@ typedef struct wgrad_winograd_plan {
 static inline int64_t wgrad_v_row(const wgrad_winograd_plan *plan)
 {
     return (plan->c_block + plan->width - 1) / plan->width * plan->width;
+}
+
+/* Floats of the squares of a group: of its input channels, then of its output channels. */
+static inline int64_t wgrad_x_squares(const wgrad_winograd_plan *plan)
+{
+    return WGRAD_SQUARES * ((plan->shape.c + plan->width - 1) / plan->width * plan->width);
+}
+static inline int64_t wgrad_group_squares(const wgrad_winograd_plan *plan)
+{
+    return wgrad_x_squares(plan) + WGRAD_SQUARES * plan->pitch;
 }
 
 bool ry_wgrad_winograd_takes(const ry_problem *problem);
