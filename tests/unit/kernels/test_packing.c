@@ -22,6 +22,8 @@ enum { FORMS = 24, PACKINGS = 1024, SIZES = 7, TEXT = 512 };
 /* #: an extent that the input decides. */
 static const char *const texts[] = {
     "conv c=5 h=# w=# k=7 r=3 s=3 pad=1 bias=1",
+    "conv n=2 c=5 h=# w=# k=7 r=3 s=3 pad=1 bias=1",
+    "convt n=2 c=5 h=# w=# k=6 r=3 s=3 pad=1 stride=2",
     "conv c=33 h=# w=# k=40 r=3 s=3 pad=1",
     "conv c=8 h=# w=# k=16 r=3 s=3 pad=1 layout=nhwc",
     "conv c=32 h=# w=# k=32 r=3 s=3 pad=1 stride=2 layout=nhwc",

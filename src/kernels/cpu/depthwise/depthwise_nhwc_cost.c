@@ -69,7 +69,8 @@ double ry_depthwise_nhwc_cycles(const ry_query *query, const depthwise_nhwc_plan
     const double staged = plan->planes_in ? cost->read_planes : plan->staged ? cost->staged : 0.0;
     const double tables = (double)(plan->slices * plan->table_rows * plan->field) *
                           pixels_of(plan) / (double)plan->pixels;
-    return vectors_of(plan) *
-           (sum_cycles(plan) + read * staged +
-            cost->address * tables * (double)query->kernel->simd.width / (double)plan->channels);
+    return (double)g->batch * cost->image +
+           vectors_of(plan) * (sum_cycles(plan) + read * staged +
+                               cost->address * tables * (double)query->kernel->simd.width /
+                                   (double)plan->channels);
 }

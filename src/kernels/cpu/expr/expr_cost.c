@@ -40,9 +40,10 @@ static double element_cost(const ry_expr_plan *plan, const ry_expr_step *step, b
     case RY_STEP_LOAD:
     case RY_STEP_STORE: {
         const ry_expr_operand *p = &operand[step->kind == RY_STEP_LOAD ? step->a : step->y];
+        const int last = plan->kept + (plan->scheme == RY_EXPR_OUTER ? plan->reduced : 0);
         const bool strided = p->inner != 0 && p->inner != (int64_t)p->size,
-                   transposed = plan->kept > 0 && plan->rows > 1 &&
-                                p->stride[plan->kept - 1] == (int64_t)p->size;
+                   transposed =
+                       last > 0 && plan->rows > 1 && p->stride[last - 1] == (int64_t)p->size;
         return (!strided     ? cost->gathered
                 : transposed ? cost->transposed
                              : cost->strided) +

@@ -281,9 +281,9 @@ static void choose_tile(space *s, int64_t size)
     bool outer = plan->scheme == RY_EXPR_OUTER;
     assert(s->operands > 0);
     int first = outer ? plan->kept : 0, last = outer ? plan->kept + plan->reduced : plan->kept;
-    const int64_t across = plan->scheme == RY_EXPR_POINT ? transposed_rows(s, plan->kept) : 1;
+    const int64_t across = plan->scheme == RY_EXPR_INNER ? 1 : transposed_rows(s, last);
     size = across > 1 ? ry_max(size, TILE_CHUNK / 2) : size; /* each of the rows begins anew */
-    int64_t longest = outer ? OUTER_TILE : ry_max(size / across, LINE);
+    int64_t longest = outer && across == 1 ? OUTER_TILE : ry_max(size / across, LINE);
     plan->chunks = ry_max(1, ry_ceil_div(plan->length, longest));
     plan->tile = ry_max(
         1, ry_min(plan->length, ry_ceil_div(ry_ceil_div(plan->length, plan->chunks), 64) * 64));
@@ -291,7 +291,7 @@ static void choose_tile(space *s, int64_t size)
     plan->rows = plan->wide = 1;
     if (across > 1 && plan->chunks > 1) {
         plan->rows = across;
-        plan->across = true;
+        plan->across = !outer;
         return;
     }
     if (plan->chunks > 1 ||

@@ -3,6 +3,7 @@
  * (pool_plan.h). */
 #include "kernels/cpu/parts/cpu_kernel.h"
 #include "kernels/cpu/simd/half_rows.h"
+#include "kernels/cpu/simd/lane_rows.h"
 #include "kernels/cpu/window/pool_channels.h"
 #include "kernels/cpu/window/pool_join.h"
 
@@ -153,6 +154,31 @@ static float pool_full(const pool_plan *s, ry_dtype dtype, const char *plane)
                               : pool_full_of(s, RY_f32, plane);
 }
 
+/* PLANES: block number `block`, of plan->channels planes or the last ones. */
+static void pool_block(const pool_plan *s, const ry_cpu_launch *launch, int64_t block)
+{
+    const ry_dtype dtype = (ry_dtype)launch->problem->in[0].dtype;
+    const int64_t size = float_bytes(dtype), first = block * s->channels,
+                  planes = ry_min(s->channels, s->planes - first);
+    const int64_t row = pool_along(&s->window)->out * s->channels,
+                  elements = s->rows * pool_along(&s->window)->out;
+    const int64_t in_step = s->in_size * size, out_step = elements * size;
+    float *x = (float *)launch->scratch + s->width, *y = x + pool_block_in(s, RY_W);
+    for (int64_t i = 0; i < planes; i += RY_W) {
+        const ry_lane_rows from = {(char *)launch->in[0] + (first + i) * in_step, in_step,
+                                   ry_min(planes - i, RY_W), dtype};
+        ry_lane_rows_read(&from, s->in_size, x + i, s->channels);
+    }
+    for (int64_t i = 0; i < s->rows; i++) {
+        RY_ISA_SYMBOL(pool_channels)(s, RY_f32, x, i, launch->scratch, y + i * row);
+    }
+    for (int64_t i = 0; i < planes; i += RY_W) {
+        const ry_lane_rows to = {(char *)launch->out[0] + (first + i) * out_step, out_step,
+                                 ry_min(planes - i, RY_W), dtype};
+        ry_lane_rows_write(&to, elements, y + i, s->channels);
+    }
+}
+
 static void run(const ry_cpu_launch *launch, size_t task)
 {
     const pool_plan *s = launch->state;
@@ -166,6 +192,12 @@ static void run(const ry_cpu_launch *launch, size_t task)
         fill(reduced + inside, s->width - inside, s->maximum ? -INFINITY : 0);
     }
     const ry_cut_range units = ry_cut_part(&s->units, task);
+    for (int64_t block = units.first; s->path == POOL_PLANES && block < units.end; block++) {
+        pool_block(s, launch, block);
+    }
+    if (s->path == POOL_PLANES) {
+        return;
+    }
     int64_t plane = units.first / s->rows, row = units.first % s->rows;
     for (int64_t unit = units.first; unit < units.end; unit++) {
         const int64_t channels = s->path == POOL_CHANNELS ? s->channels : 1;

@@ -7,9 +7,14 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
 
+#include <math.h>
+
 /* No window of a network is as wide; beyond it the reduced row and the tables would take more
  * memory than they are worth. */
 enum { WIDEST = 1 << 22 };
+
+/* Vectors of planes that are transposed together: as many as a loop of channels takes. */
+enum { TURNED = 4 };
 
 bool ry_pool_covers_all(const ry_window *w)
 {
@@ -22,16 +27,26 @@ bool ry_pool_covers_all(const ry_window *w)
     return true;
 }
 
+/* Taps inside x, over all positions of an axis. */
+static double taps_inside(const ry_window_axis *w)
+{
+    double all = 0;
+    for (int64_t o = 0; w->adaptive && o < w->out; o++) {
+        all += (double)ry_window_taps(w, o).end;
+    }
+    for (int64_t t = 0; !w->adaptive && t < w->taps; t++) {
+        const ry_window_range o =
+            ry_window_inside(w->in, t * w->dilation - w->pad, w->stride, w->out);
+        all += (double)(o.end - o.begin);
+    }
+    return all;
+}
+
 /* NHWC, of an output row with so many taps down: loads of a vector for each output position, and
  * for each input position on the way through a reduced row. */
 static double loads_direct(const ry_window_axis *w, double taps)
 {
-    double along = 0;
-    for (int64_t o = 0; o < w->out; o++) {
-        const ry_window_range inside = ry_window_taps(w, o);
-        along += (double)(inside.end - inside.begin);
-    }
-    return taps * along;
+    return taps * taps_inside(w);
 }
 
 static double loads_reduced(const ry_window_axis *w, double taps)
@@ -56,6 +71,85 @@ static bool plain_floats(const ry_problem *problem)
     return !crops(problem) && problem->attrs.pool.output.count == 0 &&
            (dtype == RY_f32 || dtype == RY_f16 || dtype == RY_bf16) &&
            !ry_problem_has_output(problem, 1) && problem->attrs.pool.kind != RY_pool_kind_lp;
+}
+
+static double vectors(int64_t count, int width)
+{
+    return (double)ry_ceil_div(count, width);
+}
+
+/* NCHW: rows joined, then the steps along the row that they give. */
+static double row_work(const pool_plan *s, double down, int width, const struct ry_pool_costs *cost)
+{
+    const ry_window_axis *w = pool_along(&s->window);
+    const double out = vectors(w->out, width);
+    const bool halves = w->stride == 2 && w->dilation == 1 && (w->taps == 2 || w->taps == 3);
+    const double joined = down * vectors(w->in, width) * cost->vector;
+    /* halves come in pairs: a third tap needs another pair */
+    const double tap = halves ? out * cost->vector : cost->tap + out * cost->next;
+    const int64_t taps = halves ? ry_round_up(w->taps, 2) : w->taps;
+    return cost->row + joined + (double)taps * tap + (s->maximum ? 0 : cost->mean);
+}
+
+/* PLANES: vectors of a block that are transposed. */
+static double turn_work(const pool_plan *s, int width, const struct ry_pool_costs *cost)
+{
+    return ((double)pool_block_in(s, width) * cost->turn +
+            (double)pool_block_out(s, width) * cost->turn_back) /
+           (double)width;
+}
+
+static double work_of(const ry_query *query, const pool_plan *s)
+{
+    const struct ry_pool_costs *cost = &ry_costs_asked(query)->pool;
+    const ry_window_axis *w = pool_along(&s->window);
+    const int width = query->kernel->simd.width;
+    const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
+    const double planes = (double)s->planes, rows = planes * (double)s->rows;
+    /* taps of an output row that meet x, on average */
+    double down = 1;
+    for (const ry_window_axis *axis = s->window.axis; axis < w; axis++) {
+        down *= taps_inside(axis) / (double)axis->out;
+    }
+    if (s->path == POOL_FULL) {
+        return planes * (cost->plane + vectors(s->in_size, width) * cost->sum);
+    }
+    if (s->path == POOL_ROWS) {
+        return ry_overlapped_work(rows * row_work(s, down, width, cost), moved);
+    }
+    const double loads = s->separable ? loads_reduced(w, down) : loads_direct(w, down);
+    const double each = loads * vectors(s->channels, width) * cost->load,
+                 row = each + (double)w->out * cost->pixel;
+    const double blocks = ceil(planes / (double)s->channels);
+    const double turned = s->path == POOL_PLANES ? turn_work(s, width, cost) : 0;
+    return ry_overlapped_work(blocks * ((double)s->rows * row + turned), moved);
+}
+
+static void set_separable(pool_plan *s, int64_t taps_down)
+{
+    const ry_window_axis *along = pool_along(&s->window);
+    s->width = along->in * s->channels;
+    s->separable =
+        loads_reduced(along, (double)taps_down) < loads_direct(along, (double)taps_down) &&
+        s->width < WIDEST;
+}
+
+/* NCHW: takes planes as channels, where they are small enough for it to take less time. */
+static void turn_planes(const ry_query *query, int64_t taps_down, pool_plan *s)
+{
+    const int64_t width = query->kernel->simd.width;
+    const ry_machine *machine = query->target->machine;
+    pool_plan turned = *s;
+    turned.path = POOL_PLANES;
+    turned.channels = ry_min(TURNED * width, ry_round_up(s->planes, width));
+    set_separable(&turned, taps_down);
+    const int64_t bytes = 4 * (pool_block_in(&turned, width) + pool_block_out(&turned, width));
+    if (bytes > ry_machine_core_share(machine, RYND_LEVEL_L2, 0.5) ||
+        work_of(query, &turned) >= work_of(query, s)) {
+        return;
+    }
+    turned.units = ry_lanes_cut(machine, ry_ceil_div(s->planes, turned.channels), bytes);
+    *s = turned;
 }
 
 static void describe(const ry_query *query, pool_plan *s)
@@ -89,12 +183,13 @@ static void describe(const ry_query *query, pool_plan *s)
                : s->path == POOL_ROWS ? ry_lanes_cut(machine, s->planes * s->rows, row_bytes)
                                       : ry_lanes_cut(machine, s->planes / s->channels * s->rows,
                                                      row_bytes * s->channels);
-    s->width = s->path == POOL_CHANNELS ? along->in * s->channels
-                                        : ry_max(ry_window_covered(along), along->pad + along->in) +
-                                              2 * query->kernel->simd.width;
-    s->separable = s->path == POOL_CHANNELS &&
-                   loads_reduced(along, (double)taps) < loads_direct(along, (double)taps) &&
-                   s->width < WIDEST;
+    s->width =
+        ry_max(ry_window_covered(along), along->pad + along->in) + 2 * query->kernel->simd.width;
+    if (s->path == POOL_CHANNELS) {
+        set_separable(s, taps);
+    } else if (!lanes) {
+        turn_planes(query, taps, s);
+    }
     s->byte_rows = lanes && s->path == POOL_CHANNELS && s->maximum &&
                    !ry_problem_has_output(problem, 1) && ry_dtype_size((ry_dtype)x->dtype) == 1 &&
                    s->width < WIDEST;
@@ -173,7 +268,7 @@ static pool_row taps_of_row(const pool_plan *s, int64_t row, int64_t *offset)
         t.divisor *= counted(s, &w->axis[i], o);
     }
     for (int64_t k = 0; offset && k < t.count; k++) {
-        int64_t step = pool_along(w)->in * (s->path == POOL_CHANNELS ? s->channels : 1), rest = k;
+        int64_t step = pool_along(w)->in * (s->path >= POOL_CHANNELS ? s->channels : 1), rest = k;
         offset[k] = 0;
         for (int i = w->rank - 2; i >= 0; i--) {
             offset[k] += (at[i] + rest % count[i] * w->axis[i].dilation) * step;
@@ -182,48 +277,6 @@ static pool_row taps_of_row(const pool_plan *s, int64_t row, int64_t *offset)
         }
     }
     return t;
-}
-
-static double vectors(int64_t count, int width)
-{
-    return (double)ry_ceil_div(count, width);
-}
-
-/* NCHW: rows joined, then the steps along the row that they give. */
-static double row_work(const pool_plan *s, double down, int width, const struct ry_pool_costs *cost)
-{
-    const ry_window_axis *w = pool_along(&s->window);
-    const double out = vectors(w->out, width);
-    const bool halves = w->stride == 2 && w->dilation == 1 && (w->taps == 2 || w->taps == 3);
-    const double joined = down * vectors(w->in, width) * cost->vector;
-    /* halves come in pairs: a third tap needs another pair */
-    const double tap = halves ? out * cost->vector : cost->tap + out * cost->next;
-    const int64_t taps = halves ? ry_round_up(w->taps, 2) : w->taps;
-    return cost->row + joined + (double)taps * tap + (s->maximum ? 0 : cost->mean);
-}
-
-static double work_of(const ry_query *query, const pool_plan *s)
-{
-    const struct ry_pool_costs *cost = &ry_costs_asked(query)->pool;
-    const ry_window_axis *w = pool_along(&s->window);
-    const int width = query->kernel->simd.width;
-    const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem));
-    const double planes = (double)s->planes, rows = planes * (double)s->rows;
-    /* taps of an output row that meet x, on average */
-    double down = 0;
-    for (int64_t row = 0; row < s->rows; row++) {
-        down += (double)taps_of_row(s, row, NULL).count / (double)s->rows;
-    }
-    if (s->path == POOL_FULL) {
-        return planes * (cost->plane + vectors(s->in_size, width) * cost->sum);
-    }
-    if (s->path == POOL_ROWS) {
-        return ry_overlapped_work(rows * row_work(s, down, width, cost), moved);
-    }
-    const double loads = s->separable ? loads_reduced(w, down) : loads_direct(w, down);
-    const double each = loads * vectors(s->channels, width) * cost->load;
-    return ry_overlapped_work(rows / (double)s->channels * (each + (double)w->out * cost->pixel),
-                              moved);
 }
 
 rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -243,8 +296,12 @@ rynd_status ry_pool_prepare(const ry_query *query, ry_prepared *prepared, ry_err
                            offsets * sizeof(int64_t);
     const bool half = query->problem->in[0].dtype != RYND_DTYPE_F32;
     const size_t row = s.path == POOL_ROWS && half ? columns : 0; /* a row for y in f32 */
-    prepared->scratch =
-        s.path == POOL_CHANNELS && !s.separable ? 0 : ((size_t)s.width + row + 15) / 16 * 64;
+    const int width = query->kernel->simd.width;
+    const int64_t block =
+        s.path == POOL_PLANES ? pool_block_in(&s, width) + pool_block_out(&s, width) : 0;
+    prepared->scratch = s.path == POOL_CHANNELS && !s.separable
+                            ? 0
+                            : ry_aligned(((size_t)s.width + row + (size_t)block) * sizeof(float));
     ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
     return RYND_OK;
 }

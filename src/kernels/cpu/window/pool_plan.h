@@ -6,7 +6,9 @@
  *             padded left and right with what does not count, and the output reduces that row's
  *             neighbours
  *   CHANNELS  NHWC, an output position at a time, vectors along channels; where the window is large
- *             (`separable`), of a row that its input rows were reduced into before */
+ *             (`separable`), of a row that its input rows were reduced into before
+ *   PLANES    NCHW of small planes: some are transposed, so that they are the channels of an image,
+ *             which is pooled as CHANNELS, and transposed back */
 #ifndef RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
 #define RY_KERNELS_CPU_WINDOW_POOL_PLAN_H
 
@@ -14,7 +16,7 @@
 #include "kernels/kernel.h"
 #include "problem/window.h"
 
-typedef enum pool_path { POOL_FULL, POOL_ROWS, POOL_CHANNELS } pool_path;
+typedef enum pool_path { POOL_FULL, POOL_ROWS, POOL_CHANNELS, POOL_PLANES } pool_path;
 
 /* An output row (all spatial dims but the last): input rows offset[begin ..] in elements of x, and
  * how many positions an average counts. */
@@ -36,12 +38,13 @@ typedef struct pool_plan {
     bool byte_rows; /* pool_lanes: maxima of bytes, channels last, by rows */
     bool empty;     /* some window meets padding alone */
     ry_window window;
-    int64_t planes, channels; /* images times channels; channels */
-    int64_t in_size;          /* elements of a plane of the input */
-    int64_t rows;             /* output rows of a plane */
-    ry_cut_axis units;        /* planes, rows or NHWC rows */
-    int64_t width;   /* floats of the reduced row: ROWS with its padding, CHANNELS without */
-    int64_t offsets; /* how many */
+    /* images times channels; channels, or (PLANES) planes that are transposed together */
+    int64_t planes, channels;
+    int64_t in_size;   /* elements of a plane of the input */
+    int64_t rows;      /* output rows of a plane */
+    ry_cut_axis units; /* planes, rows, NHWC rows, or blocks of planes */
+    int64_t width;     /* floats of the reduced row: ROWS with its padding, others without */
+    int64_t offsets;   /* how many */
 } pool_plan;
 
 /* pool_f32 takes f32, f16 and bf16 without indices; pool_lanes every other number, and indices
@@ -80,6 +83,17 @@ static inline const int64_t *pool_offsets(const pool_plan *plan)
 static inline const float *pool_divisors(const pool_plan *plan)
 {
     return (const float *)(const void *)(pool_offsets(plan) + plan->offsets);
+}
+
+/* PLANES: floats of a block of x, and of y, in scratch, of which squares of vectors are written. */
+static inline int64_t pool_block_in(const pool_plan *plan, int64_t width)
+{
+    return ry_round_up(plan->in_size, width) * plan->channels;
+}
+
+static inline int64_t pool_block_out(const pool_plan *plan, int64_t width)
+{
+    return ry_round_up(plan->rows * pool_along(&plan->window)->out, width) * plan->channels;
 }
 
 /* Is one position's window all of the input, without padding and dilation? */
