@@ -6,10 +6,9 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
+#include "problem/limits.h"
 
-/* No window of a network is as wide; beyond it the reduced row and the tables would take more
- * memory than they are worth. */
-enum { WIDEST = 1 << 22 };
+enum { WIDEST = RY_LIMIT_POOL_WIDTH };
 
 bool ry_pool_covers_all(const ry_window *w)
 {
