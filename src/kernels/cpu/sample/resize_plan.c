@@ -198,7 +198,7 @@ static void describe_axis(resize_plan *s, const ry_resize_axis *axis, void *room
     t->first = ry_room(end, t->entries, t->far ? sizeof(int64_t) : sizeof(int32_t));
     t->weight =
         ry_room(end, ry_product(t->entries, t->taps), s->wide ? sizeof(double) : sizeof(float));
-    s->most_taps = ry_max(s->most_taps, ry_max(t->taps, ry_resize_max_taps(axis)));
+    s->most_taps = ry_max(s->most_taps, ry_resize_max_taps(axis));
     s->fills += t->late ? (size_t)ry_ceil_div(t->entries, RESIZE_FILLED) : 0;
     s->extrapolates = s->extrapolates || t->entries < t->out;
 }

@@ -60,7 +60,7 @@ typedef struct resize_plan {
     int levels;
     size_t line, sum;  /* an input row as sums, and an output row: bytes into the scratch */
     size_t level;      /* a sum for each level */
-    int64_t most_taps; /* the largest axis's */
+    int64_t most_taps; /* an output of the forward map has */
     size_t fills;      /* tasks that fill tables of the workspace; 0: no such table */
 } resize_plan;
 

@@ -6,9 +6,9 @@
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
 #include "kernels/cpu/window/pool_plan.h"
-#include "problem/limits.h"
 
-enum { WIDEST = RY_LIMIT_POOL_WIDTH };
+/* Beyond it tables are larger than they are worth. */
+enum { WIDEST = 1 << 22 };
 
 int64_t ry_pool_grad_counted(const pool_grad_plan *plan, const ry_window_axis *axis, int64_t o)
 {

@@ -8,7 +8,8 @@
 #include "kernels/cpu/parts/dense_lanes.h"
 #include "problem/limits.h"
 
-enum { WIDEST = RY_LIMIT_POOL_WIDTH };
+/* MOST_OFFSETS: rows of all windows, 8 bytes each. */
+enum { WIDEST = RY_LIMIT_POOL_WIDTH, MOST_OFFSETS = 1 << 22 };
 
 bool ry_pool_covers_all(const ry_window *w)
 {
@@ -116,7 +117,7 @@ static bool window_fits(const ry_problem *problem)
     for (const ry_window_axis *axis = window.axis; axis < w; axis++) {
         offsets *= (double)axis->out * (double)ry_min(axis->taps, axis->in);
     }
-    return offsets < WIDEST && w->taps < WIDEST && w->dilation < WIDEST / w->taps &&
+    return offsets < MOST_OFFSETS && w->taps < WIDEST && w->dilation < WIDEST / w->taps &&
            w->stride < WIDEST && w->out < WIDEST / w->stride && w->pad < WIDEST;
 }
 
