@@ -11,27 +11,28 @@
 /* The epilogue comes before pointwise nodes join each other (an addition joined to its activation
  * would fit no epilogue); activations spelled in small nodes are recognised after they joined, and
  * reach the epilogue in the next round. */
-#define RY_REWRITES(X)                                                                       \
-    X(identity, "drop nodes that change nothing")                                            \
-    X(recurrent, "recurrent layers into a product for all turns, and one a turn")            \
-    X(einsum, "Einstein summations into transposes, products and sums")                      \
-    X(data_gradient, "a convolution's data gradient into a transposed convolution")          \
-    X(strided_window, "windows that are far apart into windows over blocks")                 \
-    X(half, "values of 16 bits between products into float32")                               \
-    X(norms, "normalisations of float64 into expressions; Hardmax into ArgMax and OneHot")   \
-    X(norm_grad, "gradients of softmax and normalisations into expressions")                 \
-    X(training, "training steps and pools of types that no kernel computes")                 \
-    X(deform_conv, "a deformable convolution into its columns and a 1x1 convolution")        \
-    X(layer_norm, "layer normalisation spelled in small nodes")                              \
-    X(pixel_shuffle, "Reshape-Transpose-Reshape into depth_to_space; activations before it") \
-    X(space_to_depth, "slices of every s-th pixel, joined, into the convolution behind")     \
-    X(pad_window, "zero padding into the convolution or average pooling behind it")          \
-    X(scale_conv, "BatchNormalization, scale and bias into convolution and matmul weights")  \
-    X(matmul_norm, "BatchNormalization of a matmul's columns into its weights and a row")    \
-    X(epilogue, "residual add and activation into the convolution or matmul before them")    \
-    X(batch_norm, "other BatchNormalization into a multiply-add")                            \
-    X(expr_chain, "pointwise nodes into the pointwise node behind them")                     \
-    X(activation, "HardSwish, GELU, SiLU ... spelled in small nodes")                        \
+#define RY_REWRITES(X)                                                                         \
+    X(identity, "drop nodes that change nothing")                                              \
+    X(recurrent, "recurrent layers into a product for all turns, and one a turn")              \
+    X(einsum, "Einstein summations into transposes, products and sums")                        \
+    X(vector_product, "a vector times a matrix in float64 or integers into a sum of products") \
+    X(data_gradient, "a convolution's data gradient into a transposed convolution")            \
+    X(strided_window, "windows that are far apart into windows over blocks")                   \
+    X(half, "values of 16 bits between products into float32")                                 \
+    X(norms, "normalisations of float64 into expressions; Hardmax into ArgMax and OneHot")     \
+    X(norm_grad, "gradients of softmax and normalisations into expressions")                   \
+    X(training, "training steps and pools of types that no kernel computes")                   \
+    X(deform_conv, "a deformable convolution into its columns and a 1x1 convolution")          \
+    X(layer_norm, "layer normalisation spelled in small nodes")                                \
+    X(pixel_shuffle, "Reshape-Transpose-Reshape into depth_to_space; activations before it")   \
+    X(space_to_depth, "slices of every s-th pixel, joined, into the convolution behind")       \
+    X(pad_window, "zero padding into the convolution or average pooling behind it")            \
+    X(scale_conv, "BatchNormalization, scale and bias into convolution and matmul weights")    \
+    X(matmul_norm, "BatchNormalization of a matmul's columns into its weights and a row")      \
+    X(epilogue, "residual add and activation into the convolution or matmul before them")      \
+    X(batch_norm, "other BatchNormalization into a multiply-add")                              \
+    X(expr_chain, "pointwise nodes into the pointwise node behind them")                       \
+    X(activation, "HardSwish, GELU, SiLU ... spelled in small nodes")                          \
     X(byte_program, "one-element constants into the program of one tensor of bytes")
 
 #define RY_REWRITE(name, what) \

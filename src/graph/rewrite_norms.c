@@ -144,6 +144,8 @@ static ry_value_id group_norm(ry_rule_call *n)
                  ry_rule_along_channels(n, n->node.in[2]));
 }
 
+/* A product and a sum, as for float32: both may join a convolution, and what is computed of
+ * constants alone is folded. */
 static ry_value_id batch_norm(ry_rule_call *n)
 {
     const ry_batch_norm_attrs *a = &n->node.attrs.batch_norm;
@@ -154,7 +156,10 @@ static ry_value_id batch_norm(ry_rule_call *n)
     }
     const ry_value_id factor =
         expr_with(n, "x0 / sqrt(x1 + e)", "e", a->epsilon, 2, (ry_value_id[]){in[1], in[4]});
-    return ry_rule_expr(n, "(x0 - x1) * x2 + x3", 4, (ry_value_id[]){in[0], in[3], factor, in[2]});
+    const ry_value_id shift =
+        ry_rule_expr(n, "x0 - x1 * x2", 3, (ry_value_id[]){in[2], in[3], factor});
+    const ry_value_id scaled = ry_rule_expr(n, "x0 * x1", 2, (ry_value_id[]){in[0], factor});
+    return ry_rule_expr(n, "x0 + x1", 2, (ry_value_id[]){scaled, shift});
 }
 
 /* The mean of squares of neighbouring channels is an average pooling along the channels. */

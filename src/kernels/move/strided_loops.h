@@ -26,6 +26,10 @@ static void NAME(fill_rows)(const plane *p)
     for (int64_t i = 0; i < p->n1; i++) {
         NAME(unit) *d = (NAME(unit) *)(p->dst + i * p->d1);
         UNIT value = NAME(load)(p->src + i * p->s1);
+        if (p->n0 >= LONG_FILL && is_one_byte(p->src + i * p->s1, sizeof value)) {
+            memset(d, p->src[i * p->s1], (size_t)p->n0 * sizeof value);
+            continue;
+        }
         for (int64_t j = 0; j < p->n0; j++) {
             d[j] = value;
         }

@@ -3,6 +3,7 @@
  * each element size. */
 #include "kernels/move/strided_planes.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 typedef ry_plane plane;
@@ -23,6 +24,15 @@ ry_plane_loop ry_plane_loop_of(const ry_plane *p, size_t element)
         return RY_PLANE_STEPPED;
     }
     return p->s1 == size ? RY_PLANE_TRANSPOSED : RY_PLANE_ANY;
+}
+
+/* Elements of a row that is worth a call of memset. */
+enum { LONG_FILL = 64 };
+
+/* Are all bytes of an element the same, as those of 0 are? */
+static bool is_one_byte(const char *element, size_t size)
+{
+    return memcmp(element, element + 1, size - 1) == 0;
 }
 
 /* clang-format off */

@@ -2,10 +2,13 @@
 /* The vector kernels of resize against the reference: modes, coordinates, scales, both layouts. */
 #include "kernel_case.h"
 
+#include "kernels/common/resize_map.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -170,11 +173,11 @@ static void test_regions(void **state)
 }
 
 /* The gradient of a resize from `image` to dy's shape. */
-static void gradient(ry_dtype dtype, const char *image, const char *dy, int i, ry_floats roi)
+static void gradient_case(kernel_case *c, ry_dtype dtype, const char *image, const char *dy, int i,
+                          ry_floats roi)
 {
-    kernel_case c;
-    kernel_case_begin(&c, RY_OP_resize_grad);
-    ry_resize_grad_attrs *a = &c.attrs.resize_grad;
+    kernel_case_begin(c, RY_OP_resize_grad);
+    ry_resize_grad_attrs *a = &c->attrs.resize_grad;
     a->mode = (ry_resize_mode)(i % RY_resize_mode_count);
     i /= RY_resize_mode_count;
     a->antialias = i % 2;
@@ -189,8 +192,14 @@ static void gradient(ry_dtype dtype, const char *image, const char *dy, int i, r
         a->image.at[a->image.count++] = strtol(at, &end, 10);
         at = end;
     }
-    kernel_case_random(&c, dtype, dy, (uint64_t)i);
-    kernel_case_output(&c, dtype, image);
+    kernel_case_random(c, dtype, dy, (uint64_t)i);
+    kernel_case_output(c, dtype, image);
+}
+
+static void gradient(ry_dtype dtype, const char *image, const char *dy, int i, ry_floats roi)
+{
+    kernel_case c;
+    gradient_case(&c, dtype, image, dy, i, roi);
     kernel_case_check_isas(&c, "resize_grad", dtype == RY_f32 || dtype == RY_f64 ? 1e-5 : 2e-2);
     kernel_case_end(&c);
 }
@@ -217,12 +226,89 @@ static void test_gradients(void **state)
     }
 }
 
+/* Each output of the forward map gives its weights times dy to its inputs, along one axis. */
+static void give_back(const ry_resize_axis *axis, int64_t outer, int64_t inner, const double *dy,
+                      double *dx)
+{
+    double *weight = malloc((size_t)ry_resize_max_taps(axis) * sizeof *weight);
+    assert_non_null(weight);
+    for (int64_t o = 0; o < axis->out; o++) {
+        int64_t first;
+        const int64_t taps = ry_resize_taps(axis, o, &first, weight);
+        for (int64_t k = 0; k < outer * inner * taps; k++) {
+            const int64_t at = k / taps / inner, element = k / taps % inner, tap = k % taps;
+            dx[(at * axis->in + first + tap) * inner + element] +=
+                weight[tap] * dy[(at * axis->out + o) * inner + element];
+        }
+    }
+    free(weight);
+}
+
+/* A large gradient of at most two dims, which the reference has no tables for. */
+static void large(ry_dtype dtype, const char *image, const char *dy, int i, ry_floats roi)
+{
+    kernel_case c;
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+    gradient_case(&c, dtype, image, dy, i, roi);
+    const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
+    const int64_t count = ry_tensor_count(in), results = ry_tensor_count(out);
+    const int rank = in->rank;
+    int ran = 0;
+    double *from = calloc((size_t)count, sizeof *from), *to = NULL;
+    assert_non_null(from);
+    for (int64_t k = 0; k < count; k++) {
+        from[k] = ry_get_f64(dtype, c.in[0].data, k);
+    }
+    for (int d = 0; d < rank; d++) {
+        ry_resize_axis axis;
+        ry_resize_axis_make(&problem, d, &axis);
+        const int64_t outer = d > 0 ? out->dim[0] : 1, inner = d + 1 < rank ? in->dim[rank - 1] : 1;
+        to = calloc((size_t)(outer * axis.in * inner), sizeof *to);
+        assert_non_null(to);
+        give_back(&axis, outer, inner, from, to);
+        free(from);
+        from = to;
+    }
+    for (int isa = 0; isa < RY_ISAS; isa++) {
+        const ry_kernel *kernel = every_kernel_first(&problem, (ry_isa)isa);
+        if (kernel_case_machine_has((ry_isa)isa) && strcmp(kernel->name, "resize_grad_ref") != 0) {
+            kernel_case_run(&c, kernel, CASE_NCHW);
+            kernel_case_expect(&c, 0, to, results, dtype == RY_f32 ? 1e-4 : 2e-3);
+            ran++;
+        }
+    }
+    assert_true(ran > 0);
+    free(to);
+    kernel_case_end(&c);
+}
+
+/* Tables of the transposed map that are too large for the state: tasks find their readers. Of
+ * positions in float32, many outputs read the same input. */
+static void test_large_gradients(void **state)
+{
+    static const char *const sizes[][2] = {
+        {"1150003", "530001"}, {"530001", "1150003"}, {"3", "700001"}, {"700001x2", "700001x3"}};
+    static const ry_floats regions[] = {
+        {2, {0.2, 0.7}}, {2, {0.9, -0.1}}, {2, {0.4, 0.4001}}, {2, {2, 3}}, {2, {0.5, 0.5}}};
+    (void)state;
+    for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++) {
+        large(RY_f32, sizes[i][0], sizes[i][1], i, (ry_floats){0});
+    }
+    for (int i = 0; i < (int)(sizeof regions / sizeof *regions); i++) {
+        large(RY_f32, i % 2 ? "530001" : "1150003", i % 2 ? "1150003" : "430001", i, regions[i]);
+    }
+    large(RY_f16, "2194307", "2500000", RY_resize_mode_nearest, (ry_floats){2, {0.6, 0.95}});
+    large(RY_f32, "2x700000", "3x800000", RY_resize_mode_cubic,
+          (ry_floats){4, {0.1, 0.3, 1.2, 0.2}});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nearest),        cmocka_unit_test(test_linear_and_cubic),
         cmocka_unit_test(test_decimal_scales), cmocka_unit_test(test_any_dims),
         cmocka_unit_test(test_long_axes),      cmocka_unit_test(test_types),
-        cmocka_unit_test(test_regions),        cmocka_unit_test(test_gradients)};
+        cmocka_unit_test(test_regions),        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_large_gradients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

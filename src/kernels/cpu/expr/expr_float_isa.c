@@ -40,9 +40,10 @@ COMMON_OPS(f64, double, )
 
 #define F32_OP(name) static inline float f32_op_##name(float a) { return f32_##name(a); }
 #define F64_OP(name) static inline double f64_op_##name(double a) { return name(a); }
-#define OPS(X) X(exp) X(log) X(log1p) X(expm1) X(sin) X(cos) X(tan) X(asin) \
+#define OPS(X) X(log) X(log1p) X(expm1) X(sin) X(cos) X(tan) X(asin) \
                X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf)
 OPS(F32_OP)
+F32_OP(exp)
 F32_OP(sigmoid)
 F32_OP(silu)
 F32_OP(softplus)
@@ -52,6 +53,11 @@ F32_OP(gelu_tanh)
 F32_OP(round)
 OPS(F64_OP)
 /* clang-format on */
+
+static inline double f64_op_exp(double a)
+{
+    return f64_exp(a);
+}
 
 static inline float f32_op_pow(float a, float b)
 {
@@ -70,7 +76,7 @@ static inline double f64_op_round(double a)
 
 static inline double f64_op_sigmoid(double a)
 {
-    double e = exp(-fabs(a));
+    double e = f64_exp(-fabs(a));
     return (a < 0 ? e : 1) / (1 + e);
 }
 
@@ -81,7 +87,7 @@ static inline double f64_op_silu(double a)
 
 static inline double f64_op_softplus(double a)
 {
-    return (a < 0 ? 0 : a) + log1p(exp(-fabs(a)));
+    return (a < 0 ? 0 : a) + log1p(f64_exp(-fabs(a)));
 }
 
 static inline double f64_op_mish(double a)

@@ -19,7 +19,7 @@
 #define TILE_ROWS   512   /* rows of a tile at most */
 #define ROW_OFFSETS 16384 /* row offsets of all operands together at most */
 #define MIN_INNER   32   /* a reduced inner dimension shorter than this is not worth a call a row */
-#define OUTER_TILE  1024 /* accumulators of a unit */
+#define OUTER_TILE  4096 /* accumulators of a unit */
 #define LINE        64   /* bytes of a cache line */
 #define WIDE        256  /* short rows are added side by side up to this width */
 #define SPLIT_COST \
@@ -344,9 +344,13 @@ static void choose_modes(space *s)
 }
 
 /* Elements of a tile. */
-static int64_t tile_elements(const ry_expr *program, const ry_query *query)
+static int64_t tile_elements(const space *s, const ry_expr *program, const ry_query *query)
 {
     int functions = 0;
+    int64_t size = (int64_t)sizeof(float);
+    for (int p = 0; p < s->operands; p++) {
+        size = ry_max(size, (int64_t)s->operand[p].size);
+    }
     for (int i = 0; i < program->count; i++) {
         functions +=
             program->code[i].code != RY_EXPR_input && program->code[i].code != RY_EXPR_constant;
@@ -359,7 +363,7 @@ static int64_t tile_elements(const ry_expr *program, const ry_query *query)
     const int64_t bytes = functions > 1
                               ? ry_machine_core_share(machine, RYND_LEVEL_L1, share->expr_tile)
                               : ry_machine_core_share(machine, RYND_LEVEL_L2, share->expr_long);
-    return ry_max(TILE_SHORT, bytes / (int64_t)sizeof(float));
+    return ry_max(TILE_SHORT, bytes / size);
 }
 
 rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_query *query, ry_error *error)
@@ -392,7 +396,7 @@ rynd_status ry_expr_space_make(ry_expr_plan *plan, const ry_query *query, ry_err
     sort_dims(&s);
     merge_dims(&s);
     choose_inner(&s, program->reduces);
-    choose_tile(&s, tile_elements(program, query));
+    choose_tile(&s, tile_elements(&s, program, query));
     choose_modes(&s);
     return RYND_OK;
 }

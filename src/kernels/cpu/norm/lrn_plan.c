@@ -12,7 +12,7 @@ void ry_lrn_initialise(const ry_query *query, void *state)
     ry_lane_blocks *s = state;
     const ry_problem *problem = query->problem;
     ry_lanes_make(&problem->in[0], 1, 2, &s->lanes);
-    ry_lane_blocks_cut(query->target->machine, s);
+    ry_lane_blocks_cut(query->target->machine, RY_LANE_COLUMNS, s);
 }
 
 bool ry_lrn_applicable(const ry_problem *problem)

@@ -20,7 +20,7 @@ void ry_softmax_initialise(const ry_query *query, void *state)
     const ry_problem *problem = query->problem;
     *s = (ry_lane_blocks){0};
     lanes_of(problem, &s->lanes);
-    ry_lane_blocks_cut(query->target->machine, s);
+    ry_lane_blocks_cut(query->target->machine, RY_LANE_COLUMNS, s);
 }
 
 bool ry_softmax_applicable(const ry_problem *problem)

@@ -76,12 +76,13 @@ ry_cut_axis ry_lanes_cut(const ry_machine *machine, int64_t count, int64_t bytes
     return (ry_cut_axis){count, ry_clamp(fit, 1, ry_max(count, 1))};
 }
 
-void ry_lane_blocks_cut(const ry_machine *machine, ry_lane_blocks *s)
+void ry_lane_blocks_cut(const ry_machine *machine, int64_t columns, ry_lane_blocks *s)
 {
     const int64_t inner = s->lanes.inner;
-    s->blocks = inner > 1 ? ry_ceil_div(inner, RY_LANE_COLUMNS) : 0;
+    s->columns = columns;
+    s->blocks = inner > 1 ? ry_ceil_div(inner, columns) : 0;
     s->units = ry_lanes_cut(machine, s->lanes.outer * ry_max(s->blocks, 1),
-                            4 * s->lanes.length * ry_min(inner, RY_LANE_COLUMNS));
+                            4 * s->lanes.length * ry_min(inner, columns));
 }
 
 void ry_lane_blocks_prepare(const ry_lane_blocks *s, ry_prepared *prepared)

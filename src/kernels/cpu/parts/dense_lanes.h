@@ -23,7 +23,8 @@ bool ry_lanes_alike(const ry_tensor *a, const ry_tensor *b);
 /* Lanes that are along an inner dim are taken as blocks of columns; others one by one. */
 typedef struct ry_lane_blocks {
     ry_lanes lanes;
-    int64_t blocks; /* blocks of columns per outer position; 0: by rows */
+    int64_t columns; /* most columns that a block has */
+    int64_t blocks;  /* blocks of columns per outer position; 0: by rows */
     ry_cut_axis units;
 } ry_lane_blocks;
 
@@ -31,8 +32,9 @@ typedef struct ry_lane_blocks {
  */
 enum { RY_LANE_COLUMNS = 256 };
 
-/* Cuts s->lanes; then one phase of that many tasks whose state it is. */
-void ry_lane_blocks_cut(const ry_machine *machine, ry_lane_blocks *s);
+/* Cuts s->lanes into blocks of `columns` at most; then one phase of that many tasks whose state it
+ * is. */
+void ry_lane_blocks_cut(const ry_machine *machine, int64_t columns, ry_lane_blocks *s);
 void ry_lane_blocks_prepare(const ry_lane_blocks *s, ry_prepared *prepared);
 
 /* Where a unit is stored: element `at`, `columns` lanes wide (1: a row). */
@@ -43,10 +45,9 @@ typedef struct ry_lane_unit {
 static inline ry_lane_unit ry_lane_blocks_unit(const ry_lane_blocks *s, int64_t unit)
 {
     const int64_t inner = s->lanes.inner, outer = s->blocks ? unit / s->blocks : unit;
-    const int64_t column = s->blocks ? unit % s->blocks * RY_LANE_COLUMNS : 0,
-                  left = inner - column;
+    const int64_t column = s->blocks ? unit % s->blocks * s->columns : 0, left = inner - column;
     return (ry_lane_unit){outer, column, outer * s->lanes.length * inner + column,
-                          left < RY_LANE_COLUMNS ? left : RY_LANE_COLUMNS};
+                          left < s->columns ? left : s->columns};
 }
 
 /* Cuts `count` units of `bytes` each into tasks: the one axis of a cut. */

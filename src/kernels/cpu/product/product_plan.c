@@ -68,6 +68,15 @@ static bool has_ranks(const ry_problem *problem)
     return problem->in[0].rank >= least && problem->in[1].rank >= least;
 }
 
+/* Do kernels of floats of 32 and 16 bits take the problem? They do, but for sums over nothing, and
+ * for windows of more taps or phases than their tables have. */
+static bool others_take(const ry_problem *problem)
+{
+    const bool window = problem->op == RY_OP_convt ||
+                        (problem->op == RY_OP_conv && problem->attrs.conv.dir == RY_direction_fwd);
+    return ry_product_depth(problem) > 0 && (!window || ry_conv_takes_floats(problem));
+}
+
 bool ry_product_takes(const ry_problem *problem)
 {
     if (!ry_problem_has_input(problem, 0) || !ry_problem_has_input(problem, 1) ||
@@ -79,9 +88,8 @@ bool ry_product_takes(const ry_problem *problem)
     if (elements == INT64_MAX || ry_conv_takes_i32(problem)) {
         return false;
     }
-    /* other kernels take floats of 32 and 16 bits, but for sums over nothing */
     const ry_dtype dtype = ry_type_of(&problem->out[0]);
-    return dtype == RY_f64 || !ry_dtype_is_float(dtype) || ry_product_depth(problem) == 0;
+    return dtype == RY_f64 || !ry_dtype_is_float(dtype) || !others_take(problem);
 }
 
 /* Is y contiguous along w, or has x too little for vectors? */

@@ -34,14 +34,16 @@ static void read_line(const ry_tensor *t, const void *data, int64_t image, int64
 static void locate(const ry_points_axis *axis, int64_t pitch, int64_t to, int64_t count,
                    int64_t size, const double *restrict x)
 {
-    int32_t *restrict index = axis->index + to;
+    void *index = axis->index;
+    const bool far = axis->far;
     double *restrict weight = axis->weight + to;
     for (int64_t i = 0; i < count; i++) {
         const bool near = x[i] > -1 && x[i] < (double)size;
         const double inside = near ? x[i] : -1, low = floor(inside), part = inside - low;
-        index[i] = low >= 0 ? (int32_t)low : -1;
+        ry_points_set_double(index, far, to + i, low >= 0 ? low : -1);
         weight[i] = 1 - part;
-        index[pitch + i] = part > 0 && low + 1 < (double)size ? (int32_t)(low + 1) : -1;
+        ry_points_set_double(index, far, pitch + to + i,
+                             part > 0 && low + 1 < (double)size ? low + 1 : -1);
         weight[pitch + i] = part;
     }
 }

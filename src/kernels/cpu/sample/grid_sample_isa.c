@@ -51,21 +51,24 @@ static void fold_positions(const ry_grid_sample_attrs *attrs, int64_t count, int
     }
 }
 
-/* Where tap `j` of each position is. */
+/* Where tap `j` of each position is, from entry `to` on. */
 static void place_taps(const ry_grid_sample_attrs *attrs, int64_t count, int64_t size, double j,
-                       const double *restrict low, int32_t *restrict index)
+                       const double *restrict low, const ry_points_axis *axis, int64_t to)
 {
+    void *index = axis->index;
+    const bool far = axis->far;
     const double last = (double)(size - 1);
     const bool zeros = attrs->padding == RY_grid_padding_zeros;
     for (int64_t i = 0; i < count; i++) {
         const double at = low[i] + j, raised = at > 0 ? at : 0,
                      bounded = raised < last ? raised : last;
-        index[i] = zeros && at != bounded ? -1 : (int32_t)bounded;
+        ry_points_set_double(index, far, to + i, zeros && at != bounded ? -1 : bounded);
     }
     for (int64_t i = 0; attrs->padding == RY_grid_padding_reflection && i < count; i++) {
         const double at = low[i] + j;
         if (!(at >= 0 && at <= last)) {
-            index[i] = (int32_t)ry_clamp((int64_t)ry_grid_fold(attrs, at, size), 0, size - 1);
+            ry_points_set(index, far, to + i,
+                          ry_clamp((int64_t)ry_grid_fold(attrs, at, size), 0, size - 1));
         }
     }
 }
@@ -74,7 +77,8 @@ static void place_taps(const ry_grid_sample_attrs *attrs, int64_t count, int64_t
 static void locate(const ry_grid_sample_attrs *attrs, const run_of *run, int64_t size,
                    const ry_points_axis *axis, int64_t pitch, int64_t to)
 {
-    const double far = 0x1p31; /* keeps an infinite coordinate convertible */
+    /* keeps an infinite coordinate convertible */
+    const double far = fmax(0x1p31, 2 * (double)size);
     double x[RY_POINTS_BLOCK], low[RY_POINTS_BLOCK];
     const int64_t n = run->count;
     read_positions(attrs, run, size, x);
@@ -90,8 +94,7 @@ static void locate(const ry_grid_sample_attrs *attrs, const run_of *run, int64_t
         low[i] = floor(x[i]);
     }
     for (int64_t k = 0; k < axis->taps; k++) {
-        place_taps(attrs, n, size, (double)(k - (axis->taps == 4)), low,
-                   axis->index + k * pitch + to);
+        place_taps(attrs, n, size, (double)(k - (axis->taps == 4)), low, axis, k * pitch + to);
     }
     double *w = axis->weight + to;
     for (int64_t i = 0; axis->taps == 1 && i < n; i++) {

@@ -7,7 +7,8 @@
 
 /* The taps of one pass over a block: tap k of position i is pixel[k * pitch + i] (-1: none). */
 typedef struct table {
-    int32_t *pixel;
+    void *pixel;
+    bool far;     /* is it of int64_t? */
     void *weight; /* SUM */
     int64_t count, taps, pitch;
     bool first, last; /* is it the first pass, the last? */
@@ -30,27 +31,40 @@ typedef struct readers {
 
 static const readers all_readers[] = {RY_LANE_TABLE(READERS)};
 
+/* Joins a tap of axis `a` to those of the axes before it. */
+#define JOIN(type)                                                                            \
+    static void join_##type(const ry_points_plan *plan, const ry_points_axis *axis, int a,    \
+                            int64_t tap, const table *t, int64_t to, double *restrict weight) \
+    {                                                                                         \
+        const int64_t from = tap * plan->axis_length;                                         \
+        const type *restrict index = (const type *)axis[a].index + from;                      \
+        const double *restrict w = axis[a].weight + from;                                     \
+        const int32_t *restrict position = axis[a].position;                                  \
+        const type size = (type)plan->size[a];                                                \
+        type *restrict pixel = (type *)t->pixel + to;                                         \
+        for (int64_t i = 0; i < t->count; i++) {                                              \
+            const int64_t j = position ? position[i] : i;                                     \
+            const type at = index[j], before = a > 0 ? pixel[i] : 0;                          \
+            pixel[i] = (at | before) < 0 ? -1 : before * size + at;                           \
+            weight[i] = a > 0 ? weight[i] * w[j] : w[j];                                      \
+        }                                                                                     \
+    }
+JOIN(int32_t)
+JOIN(int64_t)
+
 /* Taps k .. k + t->taps - 1 of all: the axes' taps in every combination, the last axis fastest. */
 static void join_axes(const ry_points_plan *plan, const ry_points_axis *axis, int64_t k, table *t)
 {
     double weight[RY_POINTS_BLOCK];
     for (int64_t tap = 0; tap < t->taps; tap++) {
-        int32_t *restrict pixel = t->pixel + tap * t->pitch;
         int64_t digit[RY_MAX_RANK], rest = k + tap;
         for (int a = plan->rank - 1; a >= 0; a--) {
             digit[a] = rest % axis[a].taps;
             rest /= axis[a].taps;
         }
         for (int a = 0; a < plan->rank; a++) {
-            const int32_t *restrict index = axis[a].index + digit[a] * plan->axis_length;
-            const double *restrict w = axis[a].weight + digit[a] * plan->axis_length;
-            const int32_t *restrict position = axis[a].position, size = (int32_t)plan->size[a];
-            for (int64_t i = 0; i < t->count; i++) {
-                const int64_t j = position ? position[i] : i;
-                const int32_t at = index[j], before = a > 0 ? pixel[i] : 0;
-                pixel[i] = (at | before) < 0 ? -1 : before * size + at;
-                weight[i] = a > 0 ? weight[i] * w[j] : w[j];
-            }
+            (t->far ? join_int64_t : join_int32_t)(plan, axis, a, digit[a], t, tap * t->pitch,
+                                                   weight);
         }
         for (int64_t i = 0; !plan->wide && i < t->count; i++) {
             ((float *)t->weight)[tap * t->pitch + i] = (float)weight[i];
@@ -77,7 +91,8 @@ void RY_ISA_SYMBOL(points_run)(const ry_points_plan *plan, const ry_points_axis 
     for (int a = 0; a < plan->rank; a++) {
         taps *= axis[a].taps;
     }
-    table t = {.pixel = RY_AT(int32_t, scratch, plan->pixel),
+    table t = {.pixel = (char *)scratch + plan->pixel,
+               .far = plan->far,
                .weight = (char *)scratch + plan->weight,
                .count = count,
                .taps = taps,

@@ -9,16 +9,20 @@
 static void LANE(plane)(const table *t, const ELEMENT *x, int64_t x_pixel, SUM *restrict sum)
 {
     for (int64_t k = 0; k < t->taps; k++) {
-        const int32_t *pixel = t->pixel + k * t->pitch;
-        const SUM *w = (const SUM *)t->weight + k * t->pitch;
+        const void *pixel = t->pixel;
+        const bool far = t->far;
+        const int64_t first = k * t->pitch;
+        const SUM *w = (const SUM *)t->weight + first;
         if (t->largest) {
             for (int64_t i = 0; i < t->count; i++) {
-                const SUM v = pixel[i] < 0 ? 0 : w[i] * LOAD_ONE(x[pixel[i] * x_pixel]);
+                const int64_t from = ry_points_number(pixel, far, first + i);
+                const SUM v = from < 0 ? 0 : w[i] * LOAD_ONE(x[from * x_pixel]);
                 sum[i] = v > sum[i] ? v : sum[i];
             }
         } else {
             for (int64_t i = 0; i < t->count; i++) {
-                sum[i] += pixel[i] < 0 ? 0 : w[i] * LOAD_ONE(x[pixel[i] * x_pixel]);
+                const int64_t from = ry_points_number(pixel, far, first + i);
+                sum[i] += from < 0 ? 0 : w[i] * LOAD_ONE(x[from * x_pixel]);
             }
         }
     }
@@ -49,8 +53,8 @@ static void LANE(planes)(const table *t, const ry_points_memory *m, void *carrie
         const ELEMENT *x = (const ELEMENT *)m->x + c * m->x_channel;
         ELEMENT *y = (ELEMENT *)m->y + c * m->y_channel;
         SUM own[RY_POINTS_BLOCK], *sum = carried ? (SUM *)carried + c * t->count : own;
-        if (m->y_position == 1 && m->x_pixel == 1 && t->first && t->last && !t->largest &&
-            (t->taps == 2 || t->taps == 4 || t->taps == 8 || t->taps == 16)) {
+        if (!t->far && m->y_position == 1 && m->x_pixel == 1 && t->first && t->last &&
+            !t->largest && (t->taps == 2 || t->taps == 4 || t->taps == 8 || t->taps == 16)) {
             switch (t->taps) {
             case 2: LANE(few)(t, 2, x, y); break;
             case 4: LANE(few)(t, 4, x, y); break;
@@ -116,8 +120,9 @@ static void LANE(pixels)(const table *t, const ry_points_memory *m, void *carrie
         SUM w[RY_POINTS_PASS];
         int64_t taps = 0;
         for (int64_t k = 0; k < t->taps; k++) {
-            if (t->pixel[k * t->pitch + i] >= 0) {
-                x[taps] = (const ELEMENT *)m->x + t->pixel[k * t->pitch + i] * m->x_pixel;
+            const int64_t from = ry_points_number(t->pixel, t->far, k * t->pitch + i);
+            if (from >= 0) {
+                x[taps] = (const ELEMENT *)m->x + from * m->x_pixel;
                 w[taps++] = ((const SUM *)t->weight)[k * t->pitch + i];
             }
         }
@@ -131,13 +136,16 @@ static void LANE(pixels)(const table *t, const ry_points_memory *m, void *carrie
 static void LANE(picks)(const table *t, const ry_points_memory *m, void *carried)
 {
     (void)carried;
+    const void *pixel = t->pixel;
+    const bool far = t->far;
     if (m->x_channel == 1 && m->y_channel == 1) {
         for (int64_t i = 0; i < t->count; i++) {
             ELEMENT *y = (ELEMENT *)m->y + i * m->y_position;
-            if (t->pixel[i] < 0) {
+            const int64_t from = ry_points_number(pixel, far, i);
+            if (from < 0) {
                 memset(y, 0, (size_t)m->channels * sizeof *y);
             } else {
-                memcpy(y, (const ELEMENT *)m->x + t->pixel[i] * m->x_pixel,
+                memcpy(y, (const ELEMENT *)m->x + from * m->x_pixel,
                        (size_t)m->channels * sizeof *y);
             }
         }
@@ -147,7 +155,8 @@ static void LANE(picks)(const table *t, const ry_points_memory *m, void *carried
         const ELEMENT *x = (const ELEMENT *)m->x + c * m->x_channel;
         ELEMENT *y = (ELEMENT *)m->y + c * m->y_channel;
         for (int64_t i = 0; i < t->count; i++) {
-            y[i * m->y_position] = t->pixel[i] < 0 ? 0 : x[t->pixel[i] * m->x_pixel];
+            const int64_t from = ry_points_number(pixel, far, i);
+            y[i * m->y_position] = from < 0 ? 0 : x[from * m->x_pixel];
         }
     }
 }

@@ -8,12 +8,15 @@
 #include "base/room.h"
 #include "kernels/common/task_cut.h"
 #include "kernels/kernel.h"
+#include "machine/machine.h"
 
 enum {
-    RY_POINTS_BLOCK = 1024,   /* positions of a block at most */
-    RY_POINTS_ENTRIES = 4096, /* positions times taps of a pass at most */
-    RY_POINTS_PASS = 64,      /* taps of a pass at most */
-    RY_POINTS_CHANNELS = 64   /* channels that are read together by several passes */
+    /* positions of a block, and positions times taps of a pass, at most: each block reads all planes
+     * of an image, and its table stays in a second-level cache */
+    RY_POINTS_BLOCK = 4096,
+    RY_POINTS_ENTRIES = 16384,
+    RY_POINTS_PASS = 64,    /* taps of a pass at most */
+    RY_POINTS_CHANNELS = 64 /* channels that are read together by several passes */
 };
 
 /* Sizes, and the tables in a task's scratch: plain data. */
@@ -31,13 +34,15 @@ typedef struct ry_points_plan {
     bool picks;          /* one tap a position, which is copied */
     bool largest;        /* the largest product, not the sum; a tap outside gives 0 */
     bool wide;           /* weights and sums are double */
+    bool far;            /* numbers of pixels are int64_t, not int32_t */
     size_t index, axis_weight, pixel, weight, carry, scratch; /* bytes into the scratch; its size */
 } ry_points_plan;
 
 /* Taps of one axis: index[tap * axis_length + i] (-1: outside, counts as zero) and weights. */
 typedef struct ry_points_axis {
     int64_t taps;
-    int32_t *index;
+    void *index;
+    bool far; /* is it of int64_t? */
     double *weight;
     const int32_t *position; /* i for each position; NULL: i is the position */
 } ry_points_axis;
@@ -49,14 +54,43 @@ typedef struct ry_points_memory {
     int64_t channels, x_channel, x_pixel, y_channel, y_position;
 } ry_points_memory;
 
-/* Are both images dense, of one type and in one layout, not empty, and are pixels few enough to be
- * counted in 32 bits? */
+/* Number `at` of a table of pixels. */
+static inline int64_t ry_points_number(const void *table, bool far, int64_t at)
+{
+    return far ? ((const int64_t *)table)[at] : ((const int32_t *)table)[at];
+}
+
+static inline void ry_points_set(void *table, bool far, int64_t at, int64_t number)
+{
+    if (far) {
+        ((int64_t *)table)[at] = number;
+    } else {
+        ((int32_t *)table)[at] = (int32_t)number;
+    }
+}
+
+/* The same of a number that was computed as a double: vectors convert it at once. */
+static inline void ry_points_set_double(void *table, bool far, int64_t at, double number)
+{
+    if (far) {
+        ((int64_t *)table)[at] = (int64_t)number;
+    } else {
+        ((int32_t *)table)[at] = (int32_t)number;
+    }
+}
+
+static inline size_t ry_points_number_size(const ry_points_plan *plan)
+{
+    return plan->far ? sizeof(int64_t) : sizeof(int32_t);
+}
+
+/* Are both images dense, of one type and in one layout, and not empty? */
 bool ry_points_takes(const ry_tensor *x, const ry_tensor *y);
 /* Fills what the tensors tell. */
 void ry_points_describe(const ry_tensor *x, const ry_tensor *y, ry_points_plan *plan);
 /* Fills the rest, for at most `taps` taps of a position and the axes' fields as they are. An
  * operator may add tables of its own from plan->scratch on. */
-void ry_points_lay_out(ry_points_plan *plan, int64_t taps);
+void ry_points_lay_out(const ry_machine *machine, int64_t taps, ry_points_plan *plan);
 /* One phase, a task a block. Every position is read `times` over, and its taps found `located`
  * times. */
 void ry_points_prepare(const ry_query *query, const ry_points_plan *plan, double times,
@@ -66,7 +100,9 @@ static inline ry_points_axis ry_points_axis_of(const ry_points_plan *plan, void 
 {
     const int64_t first = axis * plan->axis_taps * plan->axis_length;
     return (ry_points_axis){.taps = plan->axis_taps,
-                            .index = RY_AT(int32_t, scratch, plan->index) + first,
+                            .index = (char *)scratch + plan->index +
+                                     (size_t)first * ry_points_number_size(plan),
+                            .far = plan->far,
                             .weight = RY_AT(double, scratch, plan->axis_weight) + first};
 }
 

@@ -76,7 +76,7 @@ typedef struct source {
 /* Fills the taps first .. first + count - 1 along the last lead, for a tap of each other one. */
 static void list_taps(const walk *at, const resize_axis *t, int64_t o, source from, source *to)
 {
-    const int64_t first = resize_firsts(&at->tables, t)[o];
+    const int64_t first = resize_first(&at->tables, t, o);
     for (int64_t tap = 0; tap < t->taps; tap++) {
         const int64_t i = first + tap;
         to[tap] = (source){from.row * t->in + i, from.slot * t->slots + (i & (t->slots - 1)),
@@ -111,7 +111,7 @@ RY_INLINE int64_t plain_source(const walk *at)
     int64_t row = 0;
     for (int a = 0; a < at->plan->leads; a++) {
         const resize_axis *t = &at->plan->lead[a];
-        row = row * t->in + (t->kept ? at->index[a] : resize_firsts(&at->tables, t)[at->index[a]]);
+        row = row * t->in + (t->kept ? at->index[a] : resize_first(&at->tables, t, at->index[a]));
     }
     return row;
 }
@@ -125,7 +125,7 @@ static source find_source(const walk *at, int64_t k)
     for (int a = s->leads - 1; a >= 0; a--) {
         const resize_axis *t = &s->lead[a];
         const int64_t tap = k % t->taps, o = at->index[a];
-        found.row += (t->kept ? o : resize_firsts(&at->tables, t)[o] + tap) * step;
+        found.row += (t->kept ? o : resize_first(&at->tables, t, o) + tap) * step;
         found.weight *= resize_weight(&at->tables, t, tap, o);
         step *= t->in;
         k /= t->taps;
@@ -142,34 +142,35 @@ static source find_source(const walk *at, int64_t k)
 #include "kernels/cpu/sample/resize_rows.h"
 
 /* Elements of a size, along the width, each a copy of one. */
-#define PICK(name, type)                                                    \
-    static void name(const walk *at, void *to, const void *from)            \
-    {                                                                       \
-        const resize_axis *t = &at->plan->width;                            \
-        const int32_t *restrict first = resize_firsts(&at->tables, t);      \
-        const int64_t n = at->plan->inner, in = t->in, out = t->out;        \
-        const type *restrict x = from;                                      \
-        type *restrict y = to;                                              \
-        if (n == 1 && t->repeat == 2) {                                     \
-            for (int64_t i = 0; i < in; i++) {                              \
-                y[2 * i] = x[i];                                            \
-                y[2 * i + 1] = x[i];                                        \
-            }                                                               \
-        } else if (n == 1) {                                                \
-            for (int64_t o = 0; o < out; o++) {                             \
-                y[o] = x[first[o]];                                         \
-            }                                                               \
-        } else if (n < 8) {                                                 \
-            for (int64_t o = 0; o < out; o++) {                             \
-                for (int64_t c = 0; c < n; c++) {                           \
-                    y[o * n + c] = x[first[o] * n + c];                     \
-                }                                                           \
-            }                                                               \
-        } else {                                                            \
-            for (int64_t o = 0; o < out; o++) {                             \
-                memcpy(y + o * n, x + first[o] * n, (size_t)n * sizeof *y); \
-            }                                                               \
-        }                                                                   \
+#define PICK(name, type)                                                   \
+    static void name(const walk *at, void *to, const void *from)           \
+    {                                                                      \
+        const resize_axis *t = &at->plan->width;                           \
+        const int32_t *restrict first = resize_firsts(&at->tables, t);     \
+        const int64_t n = at->plan->inner, in = t->in, out = t->out;       \
+        const type *restrict x = from;                                     \
+        type *restrict y = to;                                             \
+        if (n == 1 && t->repeat == 2) {                                    \
+            for (int64_t i = 0; i < in; i++) {                             \
+                y[2 * i] = x[i];                                           \
+                y[2 * i + 1] = x[i];                                       \
+            }                                                              \
+        } else if (n == 1 && !t->far) {                                    \
+            for (int64_t o = 0; o < out; o++) {                            \
+                y[o] = x[first[o]];                                        \
+            }                                                              \
+        } else if (n < 8 && !t->far) {                                     \
+            for (int64_t o = 0; o < out; o++) {                            \
+                for (int64_t c = 0; c < n; c++) {                          \
+                    y[o * n + c] = x[first[o] * n + c];                    \
+                }                                                          \
+            }                                                              \
+        } else {                                                           \
+            for (int64_t o = 0; o < out; o++) {                            \
+                const type *one = x + resize_first(&at->tables, t, o) * n; \
+                memcpy(y + o * n, one, (size_t)n * sizeof *y);             \
+            }                                                              \
+        }                                                                  \
     }
 
 PICK(pick_1, uint8_t)
@@ -191,7 +192,7 @@ static void pick_row(const walk *at, size_t size, void *y, const void *x)
 static void extrapolate(const ry_cpu_launch *launch, void *y, int64_t n)
 {
     const resize_plan *s = launch->state;
-    const double value = launch->problem->attrs.resize.extrapolation;
+    const double value = s->transposed ? 0 : launch->problem->attrs.resize.extrapolation;
     const float single = (float)value;
     const size_t size = ry_dtype_size((ry_dtype)s->dtype);
     for (int64_t i = 0; i < n; i++) {
@@ -225,14 +226,15 @@ static void pick_rows(const walk *at, int64_t begin, int64_t end, char *y)
     const resize_axis *t = &s->lead[s->leads - 1];
     const size_t size = ry_dtype_size((ry_dtype)s->dtype);
     const int64_t bytes = s->width.out * s->inner * (int64_t)size;
-    const int32_t *first = resize_firsts(&at->tables, t);
-    int64_t o = begin % t->out, plane = begin / t->out * t->in;
+    int64_t o = begin % t->out, plane = begin / t->out * t->in, before = -1;
     for (int64_t r = begin; r < end; r++, y += bytes) {
-        if (r > begin && o > 0 && first[o] == first[o - 1]) {
+        const int64_t from = plane + resize_first(&at->tables, t, o);
+        if (from == before) {
             memcpy(y, y - bytes, (size_t)bytes);
         } else {
-            pick_row(at, size, y, (const char *)at->x + (plane + first[o]) * at->line_bytes);
+            pick_row(at, size, y, (const char *)at->x + from * at->line_bytes);
         }
+        before = from;
         if (++o == t->out) {
             o = 0;
             plane += t->in;

@@ -56,37 +56,12 @@ static bool keeps(const ry_resize_axis *axis)
     return same;
 }
 
-/* Are positions evenly along the whole input? Else outputs may crowd in a part of it. */
-static bool is_even(const ry_resize_axis *axis)
-{
-    return axis->coordinates != RY_resize_coordinates_tf_crop_and_resize &&
-           fabs(axis->scale * (double)axis->in - (double)axis->out) <= 1;
-}
-
-/* The most outputs that read an input: its own pixels' and the edge's. */
-static int64_t readers_bound(const ry_resize_axis *axis)
-{
-    const int64_t each = ry_ceil_div(axis->out, axis->in) + 1;
-    return is_even(axis) ? ry_min(ry_product(each, ry_resize_max_taps(axis) + 2), axis->out)
-                         : axis->out;
-}
-
-/* The table's size: of the transposed map, that of its readers. */
-static int64_t weights_of(const ry_resize_axis *axis, bool transposed)
-{
-    return transposed ? ry_product(axis->in, readers_bound(axis))
-                      : ry_product(axis->out, ry_resize_max_taps(axis));
-}
-
+/* Is a table of the transposed map, or of the map itself, too large for the state? */
 static bool is_late(const ry_resize_axis *axis, bool transposed)
 {
-    return weights_of(axis, transposed) > RY_LIMIT_RESIZE_WEIGHTS;
-}
-
-static bool has_table(const ry_resize_axis *axis, bool transposed)
-{
-    return axis->in <= RY_LIMIT_RESIZE_LENGTH && axis->out <= RY_LIMIT_RESIZE_LENGTH &&
-           (!is_late(axis, transposed) || !transposed);
+    const resize_readers_bound readers = ry_resize_readers_bound(axis);
+    return (transposed ? ry_product(readers.end - readers.begin, readers.most)
+                       : ry_product(axis->out, ry_resize_max_taps(axis))) > RY_LIMIT_RESIZE_WEIGHTS;
 }
 
 /* Does any axis move its elements? */
@@ -119,12 +94,8 @@ bool ry_resize_applicable(const ry_problem *problem)
     }
     int changing = 0;
     for (int i = 0; i < x->rank; i++) {
-        ry_resize_axis axis = resize_axis_of(problem, i);
+        const ry_resize_axis axis = resize_axis_of(problem, i);
         changing += !keeps(&axis);
-        if ((!keeps(&axis) || (i == 0 && !changes(problem))) &&
-            !has_table(&axis, is_gradient(problem))) {
-            return false;
-        }
     }
     if (row_major(problem)) {
         return true;
@@ -158,7 +129,7 @@ static int64_t max_taps(const ry_resize_axis *axis)
     return max;
 }
 
-/* Bytes that resize_transposing the largest axis needs; 0: nothing is transposed. */
+/* Bytes that resize_transposing the largest axis needs, of those with a table in the state. */
 static size_t transposing_bytes(const ry_problem *problem)
 {
     size_t most = 0;
@@ -166,8 +137,8 @@ static size_t transposing_bytes(const ry_problem *problem)
         const ry_resize_axis axis = resize_axis_of(problem, d);
         const size_t bytes = (size_t)axis.in * sizeof(ry_resize_readers) +
                              (size_t)ry_resize_max_taps(&axis) * sizeof(double);
-        most = !keeps(&axis) && bytes > most ? bytes : most;
-        most = d == 0 && bytes > most && !changes(problem) ? bytes : most;
+        const bool moves = !keeps(&axis) || (d == 0 && !changes(problem));
+        most = moves && bytes > most && !is_late(&axis, true) ? bytes : most;
     }
     return ry_aligned(most);
 }
@@ -189,29 +160,56 @@ typedef struct table_bytes {
     size_t of[2];
 } table_bytes;
 
-/* Describes an axis, and adds its table's size. room NULL: the map is not transposed. */
+/* The transposed map of an axis: tables in the state hold the most readers, others a bound. */
+static void describe_readers(const ry_resize_axis *axis, void *room, resize_axis *t)
+{
+    const resize_readers_bound readers = ry_resize_readers_bound(axis);
+    const bool late = is_late(axis, true);
+    *t = (resize_axis){.late = late,
+                       .in = axis->out,
+                       .out = axis->in,
+                       .base = readers.begin,
+                       .entries = readers.end - readers.begin,
+                       .taps = late ? readers.most : most_readers(axis, room)};
+    t->inside_begin = t->base;
+    t->inside_end = t->base + t->entries;
+}
+
+static void describe_map(const ry_resize_axis *axis, resize_axis *t)
+{
+    *t = (resize_axis){.late = is_late(axis, false),
+                       .in = axis->in,
+                       .out = axis->out,
+                       .entries = axis->out,
+                       .taps = max_taps(axis),
+                       .inside_end = axis->out};
+    if (t->late) {
+        ry_resize_inside(axis, &t->inside_begin, &t->inside_end);
+    }
+}
+
+/* Describes an axis, and adds its table's size. room: for transposing. */
 static void describe_axis(resize_plan *s, const ry_resize_axis *axis, void *room, bool by_tap,
                           table_bytes *bytes, resize_axis *t)
 {
-    const bool late = !room && is_late(axis, false);
-    size_t *end = &bytes->of[late];
-    *t = (resize_axis){.late = late,
-                       .in = room ? axis->out : axis->in,
-                       .out = room ? axis->in : axis->out,
-                       .taps = room ? most_readers(axis, room) : max_taps(axis)};
-    t->inside_end = t->out;
-    if (late) {
-        ry_resize_inside(axis, &t->inside_begin, &t->inside_end);
+    if (s->transposed) {
+        describe_readers(axis, room, t);
+    } else {
+        describe_map(axis, t);
     }
+    size_t *end = &bytes->of[t->late];
+    t->far = t->in > RY_LIMIT_RESIZE_LENGTH;
     for (t->slots = 1; t->slots < t->taps;) {
         t->slots *= 2;
     }
-    t->step_tap = by_tap ? t->out : 1;
+    t->step_tap = by_tap ? t->entries : 1;
     t->step_out = by_tap ? 1 : t->taps;
-    t->first = ry_room(end, t->out, sizeof(int32_t));
-    t->weight = ry_room(end, t->out * t->taps, s->wide ? sizeof(double) : sizeof(float));
-    s->most_taps = ry_max(s->most_taps, t->taps);
-    s->fills += late ? (size_t)ry_ceil_div(t->out, RESIZE_FILLED) : 0;
+    t->first = ry_room(end, t->entries, t->far ? sizeof(int64_t) : sizeof(int32_t));
+    t->weight =
+        ry_room(end, ry_product(t->entries, t->taps), s->wide ? sizeof(double) : sizeof(float));
+    s->most_taps = ry_max(s->most_taps, ry_resize_max_taps(axis));
+    s->fills += t->late ? (size_t)ry_ceil_div(t->entries, RESIZE_FILLED) : 0;
+    s->extrapolates = s->extrapolates || t->entries < t->out;
 }
 
 /* Adds an unchanged dim; neighbouring ones are joined. */
@@ -244,6 +242,7 @@ static void describe(const ry_query *query, void *room, resize_plan *s, table_by
                        .wide = x->dtype != RYND_DTYPE_F32 && x->dtype != RYND_DTYPE_F16 &&
                                x->dtype != RYND_DTYPE_BF16 && !has_exact_bytes(problem),
                        .bytes = has_exact_bytes(problem),
+                       .transposed = gradient,
                        .extrapolates = !gradient && problem->attrs.resize.coordinates ==
                                                         RY_resize_coordinates_tf_crop_and_resize,
                        .inner = 1,
@@ -363,7 +362,7 @@ static double filling_work(const ry_query *query, const resize_plan *s)
     double filled = 0;
     for (int a = 0; a <= s->leads; a++) {
         const resize_axis *t = a < s->leads ? &s->lead[a] : &s->width;
-        filled += t->late ? (double)t->out * (double)(1 + t->taps) : 0;
+        filled += t->late ? (double)t->entries * (double)(1 + t->taps) : 0;
     }
     return filled * ry_costs_asked(query)->resize.filled;
 }
@@ -433,10 +432,10 @@ void ry_resize_initialise(const ry_query *query, void *memory)
             lead++;
         }
         resize_axis *t = lead < s->leads ? &s->lead[lead++] : &s->width;
-        if (room) {
-            ry_resize_fill_transposed(s, &axis, room, t);
-        } else if (t->late) {
+        if (t->late) {
             t->plain = t->taps == 1 && s->picks;
+        } else if (s->transposed) {
+            ry_resize_fill_transposed(s, &axis, room, t);
         } else {
             ry_resize_fill_axis(s, &axis, t, RY_AT(double, memory, bytes.of[0]));
         }

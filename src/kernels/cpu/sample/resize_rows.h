@@ -2,14 +2,24 @@
 /* Rows resized along the width, and their weighted sums, in the type SUM (float or double), for
  * resize_isa.c: ROW(name) is name, followed by the type's name. */
 
-/* Outputs [begin, end) by the table: gathers, which compilers vectorise where the machine can. */
+/* Entries [begin, end) of the table: gathers, which compilers vectorise where the machine can. */
 static void ROW(part)(const walk *at, SUM *restrict y, const SUM *restrict x, int64_t begin,
                       int64_t end)
 {
     const resize_axis *t = &at->plan->width;
-    const int64_t n = t->out;
+    const int64_t n = t->entries;
     const int32_t *restrict first = resize_firsts(&at->tables, t);
     const SUM *restrict w = resize_weights(&at->tables, t);
+    for (int64_t o = begin; t->far && o < end; o++) {
+        const SUM *from = x + resize_first(&at->tables, t, t->base + o);
+        y[o] = w[o] * from[0];
+        for (int64_t j = 1; j < t->taps; j++) {
+            y[o] += w[j * n + o] * from[j];
+        }
+    }
+    if (t->far) {
+        return;
+    }
     if (t->taps == 2) {
         for (int64_t o = begin; o < end; o++) {
             y[o] = w[o] * x[first[o]] + w[n + o] * x[first[o] + 1];
@@ -32,11 +42,10 @@ RY_INLINE void ROW(period)(const walk *at, SUM *restrict y, const SUM *restrict 
                            int period)
 {
     const resize_axis *t = &at->plan->width;
-    const int32_t *first = resize_firsts(&at->tables, t) + t->begin;
     const SUM *from[RESIZE_PERIOD];
     SUM w[RESIZE_PERIOD][RESIZE_PERIOD_TAPS];
     for (int p = 0; p < period; p++) {
-        from[p] = x + first[p];
+        from[p] = x + resize_first(&at->tables, t, t->begin + p);
         for (int j = 0; j < taps; j++) {
             w[p][j] = ((const SUM *)resize_weights(&at->tables, t))[j * t->out + t->begin + p];
         }
@@ -67,7 +76,7 @@ static void ROW(elements)(const walk *at, SUM *restrict y, const SUM *restrict x
     case 24: ROW(period)(at, y, x, 4, 2); break;
     case 34: ROW(period)(at, y, x, 4, 3); break;
     case 44: ROW(period)(at, y, x, 4, 4); break;
-    default: ROW(part)(at, y, x, 0, t->out); return;
+    default: ROW(part)(at, y + t->base, x, 0, t->entries); return;
     }
     ROW(part)(at, y, x, 0, t->begin);
     ROW(part)(at, y, x, t->end, t->out);
@@ -114,18 +123,19 @@ static void ROW(pixels)(const walk *at, SUM *y, const SUM *x)
 {
     const resize_axis *t = &at->plan->width;
     const int64_t n = at->plan->inner;
-    for (int64_t o = 0; o < t->out; o++) {
-        const SUM *w = (const SUM *)resize_weights(&at->tables, t) + o * t->taps;
+    y += t->base * n;
+    for (int64_t o = 0; o < t->entries; o++) {
+        const SUM *w = (const SUM *)resize_weights(&at->tables, t) + o * t->taps,
+                  *first = x + resize_first(&at->tables, t, t->base + o) * n;
         if (t->taps == 2) {
-            const SUM *two = x + resize_firsts(&at->tables, t)[o] * n;
-            ROW(add)(y + o * n, two, two + n, two, two, w, 2, false, n);
+            ROW(add)(y + o * n, first, first + n, first, first, w, 2, false, n);
             continue;
         }
         for (int64_t k = 0; k < t->taps; k += RESIZE_RING) {
             const int64_t left = t->taps - k, count = left < RESIZE_RING ? left : RESIZE_RING;
             const SUM *from[RESIZE_RING];
             for (int64_t j = 0; j < count; j++) {
-                from[j] = x + (resize_firsts(&at->tables, t)[o] + k + j) * n;
+                from[j] = first + (k + j) * n;
             }
             ROW(sum)(y + o * n, from, w + k, count, k > 0, n);
         }
@@ -234,13 +244,13 @@ static void ROW(planes)(const walk *at, int64_t begin, int64_t end, SUM *y)
     const resize_plan *s = at->plan;
     const resize_axis *t = &s->lead[s->leads - 1];
     const int64_t n = s->width.out * s->inner, line = s->width.in * s->inner, taps = t->taps;
-    const int32_t *first = resize_firsts(&at->tables, t);
     const SUM *weights = resize_weights(&at->tables, t);
     int64_t o = begin % t->out, plane = begin / t->out * t->in;
     for (int64_t r = begin; r < end; r++, y += n) {
         const SUM *w = weights + o * taps, *row[RESIZE_RING];
+        const int64_t first = resize_first(&at->tables, t, o);
         for (int64_t k = 0; k < taps; k++) {
-            const int64_t i = first[o] + k, slot = i & (t->slots - 1);
+            const int64_t i = first + k, slot = i & (t->slots - 1);
             const SUM *from = (const SUM *)at->x + (plane + i) * line;
             SUM *kept = (SUM *)at->scratch + slot * s->pitch;
             row[k] = s->width.repeat == 1 ? from : kept;

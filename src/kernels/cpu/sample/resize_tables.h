@@ -17,12 +17,14 @@ enum { RESIZE_RING = 16 };
 /* Enlargements, and numbers of taps, that have loops of their own. */
 enum { RESIZE_PERIOD = 4, RESIZE_PERIOD_TAPS = 4 };
 
-/* One axis's table: for output o, input first[o] + j has the weight w(j, o) = weight[j * step_tap +
- * o * step_out]. A table that is too large for the state is in the workspace: the first phase of
- * each run fills it. */
+/* One axis's table: for output base + e, input first[e] + j has the weight w(j, e) =
+ * weight[j * step_tap + e * step_out]. A table that is too large for the state is in the workspace:
+ * the first phase of each run fills it. */
 typedef struct resize_axis {
-    int dim;   /* the problem's */
-    bool late; /* is the table in the workspace? */
+    int dim;               /* the problem's */
+    bool late;             /* is the table in the workspace? */
+    bool far;              /* positions are int64_t: the input has more than int32_t counts */
+    int64_t base, entries; /* the table's outputs: base .. base + entries - 1 */
     /* repeat: every input position fills that many outputs in turn; 0: no such pattern */
     int64_t in, out, taps, repeat;
     int64_t slots; /* ring slots, a power of two: input i is in slot i % slots */
@@ -32,18 +34,19 @@ typedef struct resize_axis {
      * pattern */
     int64_t period, begin, end;
     int64_t inside_begin, inside_end; /* outputs that are not extrapolated */
-    /* offsets in the state or the workspace, in bytes: int32_t, float or double */
+    /* offsets in the state or the workspace, in bytes: int32_t or int64_t, float or double */
     size_t first, weight;
     int64_t step_tap, step_out;
 } resize_axis;
 
 typedef struct resize_plan {
     rynd_dtype dtype;
-    bool picks; /* nearest: elements are copied */
-    bool wide;  /* weights and sums are double */
-    bool bytes; /* uint8 whose sums are exact in float */
-    bool plain; /* leads have one tap of weight 1 */
-    bool extrapolates;
+    bool picks;        /* nearest: elements are copied */
+    bool wide;         /* weights and sums are double */
+    bool bytes;        /* uint8 whose sums are exact in float */
+    bool plain;        /* leads have one tap of weight 1 */
+    bool transposed;   /* a gradient */
+    bool extrapolates; /* outputs may be outside: the extrapolation value, 0 of a gradient */
     bool single; /* one lead has a table, behind a kept one at most, and the ring holds its taps */
     int leads;
     resize_axis lead[RY_MAX_RANK], width;
@@ -58,7 +61,7 @@ typedef struct resize_plan {
     int levels;
     size_t line, sum;  /* an input row as sums, and an output row: bytes into the scratch */
     size_t level;      /* a sum for each level */
-    int64_t most_taps; /* the largest axis's */
+    int64_t most_taps; /* an output of the forward map has */
     size_t fills;      /* tasks that fill tables of the workspace; 0: no such table */
 } resize_plan;
 
@@ -68,9 +71,17 @@ typedef struct resize_tables {
     bool wide;             /* weights are double */
 } resize_tables;
 
+/* The entries of positions; not of a far axis. */
 static inline const int32_t *resize_firsts(const resize_tables *tables, const resize_axis *t)
 {
     return (const int32_t *)(const void *)(tables->memory[t->late] + t->first);
+}
+
+/* The position of output `o`. */
+static inline int64_t resize_first(const resize_tables *tables, const resize_axis *t, int64_t o)
+{
+    const int32_t *near = resize_firsts(tables, t);
+    return t->far ? ((const int64_t *)(const void *)near)[o - t->base] : near[o - t->base];
 }
 
 static inline const void *resize_weights(const resize_tables *tables, const resize_axis *t)
@@ -81,7 +92,7 @@ static inline const void *resize_weights(const resize_tables *tables, const resi
 static inline double resize_weight(const resize_tables *tables, const resize_axis *t, int64_t tap,
                                    int64_t o)
 {
-    const int64_t at = tap * t->step_tap + o * t->step_out;
+    const int64_t at = tap * t->step_tap + (o - t->base) * t->step_out;
     return t->kept        ? 1
            : tables->wide ? ((const double *)resize_weights(tables, t))[at]
                           : (double)((const float *)resize_weights(tables, t))[at];
@@ -97,6 +108,13 @@ static inline ry_resize_axis resize_axis_of(const ry_problem *problem, int dim)
     ry_resize_axis_make(problem, dim, &axis);
     return axis;
 }
+
+/* The inputs that a forward resize reads, and how many outputs read one at most: a bound. */
+typedef struct resize_readers_bound {
+    int64_t begin, end, most;
+} resize_readers_bound;
+
+resize_readers_bound ry_resize_readers_bound(const ry_resize_axis *axis);
 
 /* What transposing an axis needs: its readers, and a row of weights. */
 typedef struct resize_transposing {

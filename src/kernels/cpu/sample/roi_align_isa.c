@@ -15,7 +15,7 @@ static void merge_bin(const ry_points_axis *axis, int64_t pitch, const ry_roi_bi
 {
     int64_t first = -1;
     for (int64_t k = 0; k < axis->taps; k++) {
-        axis->index[k * pitch + at] = -1;
+        ry_points_set(axis->index, axis->far, k * pitch + at, -1);
         axis->weight[k * pitch + at] = 0;
     }
     for (int64_t i = 0; i < bin->samples; i++) {
@@ -24,8 +24,8 @@ static void merge_bin(const ry_points_axis *axis, int64_t pitch, const ry_roi_bi
         double weight;
         if (ry_roi_sample(bin, s, size, &low, &high, &weight)) {
             first = first < 0 ? low : first;
-            axis->index[(low - first) * pitch + at] = (int32_t)low;
-            axis->index[(high - first) * pitch + at] = (int32_t)high;
+            ry_points_set(axis->index, axis->far, (low - first) * pitch + at, low);
+            ry_points_set(axis->index, axis->far, (high - first) * pitch + at, high);
             axis->weight[(low - first) * pitch + at] += (1 - weight) / (double)bin->samples;
             axis->weight[(high - first) * pitch + at] += weight / (double)bin->samples;
         }
@@ -40,8 +40,8 @@ static void list_bin(const ry_points_axis *axis, int64_t pitch, const ry_roi_bin
         int64_t low = -1, high = -1;
         double weight = 0;
         ry_roi_sample(bin, s, size, &low, &high, &weight);
-        axis->index[2 * s * pitch + at] = (int32_t)low;
-        axis->index[(2 * s + 1) * pitch + at] = (int32_t)high;
+        ry_points_set(axis->index, axis->far, 2 * s * pitch + at, low);
+        ry_points_set(axis->index, axis->far, (2 * s + 1) * pitch + at, high);
         axis->weight[2 * s * pitch + at] = (1 - weight) * scale;
         axis->weight[(2 * s + 1) * pitch + at] = weight * scale;
     }

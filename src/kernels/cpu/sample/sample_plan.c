@@ -33,7 +33,7 @@ void ry_grid_sample_initialise(const ry_query *query, void *state)
         taps *= s->axis_taps;
     }
     s->picks = mode == RY_grid_mode_nearest;
-    ry_points_lay_out(s, taps);
+    ry_points_lay_out(query->target->machine, taps, s);
 }
 
 rynd_status ry_grid_sample_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -59,7 +59,7 @@ void ry_deform_columns_initialise(const ry_query *query, void *state)
     ry_points_plan *s = state;
     ry_points_describe(&query->problem->in[0], &query->problem->out[0], s);
     s->axis_taps = 2;
-    ry_points_lay_out(s, INT64_C(1) << s->rank);
+    ry_points_lay_out(query->target->machine, INT64_C(1) << s->rank, s);
 }
 
 rynd_status ry_deform_columns_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -101,7 +101,8 @@ void ry_roi_align_initialise(const ry_query *query, void *state)
     s->by_bin = ry_max(y->dim[2], y->dim[3]) <= RY_LIMIT_ROI_ALIGN_BINS;
     s->points.axis_length = s->by_bin ? ry_max(y->dim[2], y->dim[3]) : 0;
     /* data decides how many taps adaptive bins have: any number of passes */
-    ry_points_lay_out(&s->points, asked > 0 ? 4 * asked * asked : RY_POINTS_PASS + 1);
+    ry_points_lay_out(query->target->machine, asked > 0 ? 4 * asked * asked : RY_POINTS_PASS + 1,
+                      &s->points);
     s->points.taps = ry_min(s->points.taps, TYPICAL);
     for (int a = 0; a < 2; a++) {
         s->positions[a] = s->points.scratch;

@@ -29,7 +29,7 @@ typedef struct arg_loops {
     void (*columns)(void *best, int32_t *position, const void *x, int64_t at, int64_t count,
                     int64_t step, int64_t n, int64_t index, rule r);
     /* the best of n columns, whose positions differ: halves meet; overwrites both */
-    int32_t (*merge)(void *best, int32_t *position, int64_t n, rule r);
+    int64_t (*merge)(void *best, int64_t *position, int64_t n, rule r);
 } arg_loops;
 
 #define RY_SAME(x)                (x)
@@ -72,14 +72,15 @@ typedef struct arg_loops {
             line_##name(best, position, x, n, (int32_t)(index + k), r);                         \
         }                                                                                       \
     }                                                                                           \
-    static int32_t merge_##name(void *best, int32_t *restrict position, int64_t n, rule r)      \
+    static int64_t merge_##name(void *best, int64_t *restrict position, int64_t n, rule r)      \
     {                                                                                           \
         value *restrict b = best;                                                               \
         for (int64_t half = LANES / 2; half > 0; n = ry_min(n, half), half /= 2) {              \
             const int64_t pairs = ry_min(half, n - half);                                       \
             for (int64_t i = 0; i < pairs; i++) {                                               \
                 const value v = b[i + half], w = b[i];                                          \
-                const int32_t p = position[i + half], nan = v != v, best_nan = w != w;          \
+                const int64_t p = position[i + half];                                           \
+                const int32_t nan = v != v, best_nan = w != w;                                  \
                 const int32_t equal = (v == w) | (nan & best_nan), before = p < position[i];    \
                 const int32_t wins = (v > w) | (nan & ~best_nan) | (equal & (before ^ r.ties)); \
                 b[i] = wins & 1 ? v : w;                                                        \
@@ -107,10 +108,11 @@ typedef struct search {
     rule r;
 } search;
 
-static void keep(int64_t *y, const int32_t *position, int64_t n)
+/* Positions behind `first`; a column without a new best (-1) keeps what it has. */
+static void keep(int64_t *y, int64_t first, const int32_t *position, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        y[i] = position[i];
+        y[i] = position[i] >= 0 ? first + position[i] : y[i];
     }
 }
 
@@ -118,9 +120,15 @@ static void search_columns(const search *s, const ry_lane_unit *u, int64_t inner
 {
     uint64_t best[RY_LANE_COLUMNS];
     int32_t position[RY_LANE_COLUMNS];
+    int64_t *y = s->y + u->outer * inner + u->column;
     s->loops->begin(best, position, u->columns);
-    s->loops->columns(best, position, s->x, u->at, s->length, inner, u->columns, 0, s->r);
-    keep(s->y + u->outer * inner + u->column, position, u->columns);
+    for (int64_t first = 0; first < s->length; first += ARG_SLICE) {
+        const int64_t count = ry_min(ARG_SLICE, s->length - first);
+        memset(position, first > 0 ? -1 : 0, sizeof position);
+        s->loops->columns(best, position, s->x, u->at + first * inner, count, inner, u->columns, 0,
+                          s->r);
+        keep(y, first, position, u->columns);
+    }
 }
 
 /* A lane sees every LANESth element; then the lanes' bests meet. */
@@ -128,14 +136,15 @@ static void search_row(const search *s, int64_t row)
 {
     uint64_t best[LANES];
     int32_t position[LANES];
+    int64_t place[LANES];
     const int64_t at = row * s->length, turns = s->length / LANES, rest = s->length % LANES;
     s->loops->begin(best, position, LANES);
     s->loops->columns(best, position, s->x, at, turns, LANES, LANES, 0, s->r);
     s->loops->columns(best, position, s->x, at + turns * LANES, 1, 0, rest, turns, s->r);
-    for (int32_t i = 0; i < LANES; i++) {
-        position[i] = position[i] * LANES + i;
+    for (int64_t i = 0; i < LANES; i++) {
+        place[i] = (int64_t)position[i] * LANES + i;
     }
-    s->y[row] = s->loops->merge(best, position, ry_min(s->length, LANES), s->r);
+    s->y[row] = s->loops->merge(best, place, ry_min(s->length, LANES), s->r);
 }
 
 /* tile[k][r] = x[r][k] */
@@ -165,7 +174,7 @@ static void search_rows(const search *s, int64_t row, int64_t rows)
         }
         s->loops->columns(best, position, tile, 0, columns, LANES, rows, k, s->r);
     }
-    keep(s->y + row, position, rows);
+    keep(s->y + row, 0, position, rows);
 }
 
 static void run(const ry_cpu_launch *launch, size_t task)

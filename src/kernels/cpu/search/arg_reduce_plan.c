@@ -16,7 +16,7 @@ void ry_arg_reduce_initialise(const ry_query *query, void *state)
     const ry_problem *problem = query->problem;
     int axis = axis_of(problem);
     ry_lanes_make(&problem->in[0], axis, axis + 1, &s->lanes);
-    ry_lane_blocks_cut(query->target->machine, s);
+    ry_lane_blocks_cut(query->target->machine, RY_LANE_COLUMNS, s);
 }
 
 /* Where the output's elements are in the order of the input's lanes: the other dims must be dense
@@ -45,7 +45,7 @@ bool ry_arg_reduce_applicable(const ry_problem *problem)
     ry_lanes lanes;
     return ry_problem_has_input(problem, 0) && ry_problem_has_output(problem, 0) &&
            problem->in[0].dtype != RYND_DTYPE_BOOL && problem->out[0].dtype == RYND_DTYPE_I64 &&
-           axis_of(problem) >= 0 && problem->in[0].dim[axis_of(problem)] <= INT32_MAX &&
+           axis_of(problem) >= 0 &&
            ry_lanes_make(&problem->in[0], axis_of(problem), axis_of(problem) + 1, &lanes) &&
            output_follows(problem);
 }

@@ -8,6 +8,9 @@
 
 enum {
     RUNS = 8,
+    FEW_RUNS = 2, /* if rows are whole pages */
+    PAGE = 4096,  /* bytes; rows of whole pages are in one set of a first-level cache, which has no
+                  * room for x and y of RUNS */
     LONG_ROW = 64 * RUNS /* elements: shorter rows are scanned from end to end */
 };
 
@@ -78,6 +81,8 @@ typedef struct scan_loops {
         memcpy(s, sums, sizeof s);                                                            \
         if (w->runs == RUNS && !how.product && !how.exclusive && to) {                        \
             runs_##name(to, from, w, s, RUNS, (rule){false, false});                          \
+        } else if (w->runs == FEW_RUNS && !how.product && !how.exclusive && to) {             \
+            runs_##name(to, from, w, s, FEW_RUNS, (rule){false, false});                      \
         } else if (w->runs == RUNS && !to) {                                                  \
             runs_##name(NULL, from, w, s, RUNS, (rule){false, false});                        \
         } else {                                                                              \
@@ -148,7 +153,7 @@ static void scan_rows(const scan *s, int64_t row, int runs)
 
 static void scan_columns(const scan *s, const ry_lane_unit *u, int64_t inner)
 {
-    uint64_t sums[RY_LANE_COLUMNS];
+    uint64_t sums[CUMSUM_COLUMNS];
     s->loops->begin(sums, u->columns, s->how);
     for (int64_t k = 0; k < s->length; k++) {
         const int64_t at = u->at + (s->reverse ? s->length - 1 - k : k) * inner;
@@ -160,7 +165,8 @@ static void run(const ry_cpu_launch *launch, size_t task)
 {
     const ry_lane_blocks *s = launch->state;
     const ry_cumsum_attrs *a = &launch->problem->attrs.cumsum;
-    const scan how = {.loops = &loops_of[launch->problem->in[0].dtype],
+    const ry_dtype dtype = (ry_dtype)launch->problem->in[0].dtype;
+    const scan how = {.loops = &loops_of[dtype],
                       .x = launch->in[0],
                       .y = launch->out[0],
                       .length = s->lanes.length,
@@ -168,7 +174,9 @@ static void run(const ry_cpu_launch *launch, size_t task)
                       .how = {a->product != 0, a->exclusive != 0}};
     const ry_cut_range units = ry_cut_part(&s->units, task);
     for (int64_t unit = units.first; unit < units.end;) {
-        const int runs = units.end - unit >= RUNS ? RUNS : 1;
+        const int64_t row = s->lanes.length * (int64_t)ry_dtype_size(dtype);
+        const int together = row % PAGE == 0 ? FEW_RUNS : RUNS;
+        const int runs = units.end - unit >= together ? together : 1;
         if (s->blocks == 0) {
             scan_rows(&how, unit * s->lanes.length, runs);
             unit += runs;

@@ -2,6 +2,7 @@
 /* Which cumulative sums the vector kernels take: dense numbers of any type, any axis. */
 #include "kernels/cpu/search/cumsum_plan.h"
 
+#include "base/integer.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 
@@ -15,7 +16,10 @@ void ry_cumsum_initialise(const ry_query *query, void *state)
     ry_lane_blocks *s = state;
     const int axis = axis_of(query->problem);
     ry_lanes_make(&query->problem->in[0], axis, axis + 1, &s->lanes);
-    ry_lane_blocks_cut(query->target->machine, s);
+    const ry_machine *machine = query->target->machine;
+    const int64_t even = ry_ceil_div(s->lanes.outer * s->lanes.inner, ry_max(machine->cores, 1));
+    ry_lane_blocks_cut(
+        machine, ry_clamp(ry_round_up(even, RY_LANE_COLUMNS), RY_LANE_COLUMNS, CUMSUM_COLUMNS), s);
 }
 
 bool ry_cumsum_applicable(const ry_problem *problem)

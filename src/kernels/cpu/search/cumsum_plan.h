@@ -5,6 +5,10 @@
 
 #include "kernels/cpu/parts/dense_lanes.h"
 
+/* Columns of a block at most: with few, calls cost as much as sums, and every line of a block is in
+ * another page. */
+enum { CUMSUM_COLUMNS = 2048 };
+
 bool ry_cumsum_applicable(const ry_problem *problem);
 rynd_status ry_cumsum_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_cumsum_initialise(const ry_query *query, void *state); /* a ry_lane_blocks */

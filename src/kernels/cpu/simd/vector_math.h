@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementary functions and activations in f32 for loops that the compiler vectorises:
+/* Elementary functions and activations in f32, and exp in f64, for loops that the compiler
+ * vectorises:
  *
  *   for (size_t i = 0; i < n; i++)
  *       y[i] = f32_tanh(x[i]);
@@ -73,6 +74,38 @@ static inline double f64_round(double x)
     double a = ry_f64_of_bits(ry_f64_bits(x) ^ sign), r = (a + 0x1p52) - 0x1p52;
     return ry_f64_of_bits(ry_f64_bits(a < 0x1p52 ? r : a) | sign);
 #endif
+}
+
+/* exp(x) - 1 = r + r^2 P(r) for |r| <= ln(2) / 2, Taylor's P; 2^-58 */
+static inline double f64_exp_kernel(double r)
+{
+    double p = 0x1.6124613a86d09p-33;
+    p = f64_fma(p, r, 0x1.1eed8eff8d898p-29);
+    p = f64_fma(p, r, 0x1.ae64567f544e4p-26);
+    p = f64_fma(p, r, 0x1.27e4fb7789f5cp-22);
+    p = f64_fma(p, r, 0x1.71de3a556c734p-19);
+    p = f64_fma(p, r, 0x1.a01a01a01a01ap-16);
+    p = f64_fma(p, r, 0x1.a01a01a01a01ap-13);
+    p = f64_fma(p, r, 0x1.6c16c16c16c17p-10);
+    p = f64_fma(p, r, 0x1.1111111111111p-7);
+    p = f64_fma(p, r, 0x1.5555555555555p-5);
+    p = f64_fma(p, r, 0x1.5555555555555p-3);
+    p = f64_fma(p, r, 0.5);
+    return f64_fma(r * r, p, r);
+}
+
+/* x = n ln 2 + r; 2^n as two products, since it may be beyond the exponent's range. Below the
+ * smallest number it is exactly 0, which f32_exp tells why. 1 ulp */
+static inline double f64_exp(double x)
+{
+    double c = x > 710 ? 710 : x;
+    c = c < -745.2 ? -1418.179 : c;
+    const double t = f64_fma(c, 0x1.71547652b82fep0, RY_F64_ROUNDER + 2046),
+                 n = t - (RY_F64_ROUNDER + 2046),
+                 r = f64_fma(n, -0x1.a39ef35793c76p-33, f64_fma(n, -0x1.62e42feep-1, c));
+    const uint64_t sum = ry_f64_bits(t) - ry_f64_bits(RY_F64_ROUNDER), first = sum >> 1;
+    return (1 + f64_exp_kernel(r)) * ry_f64_of_bits(first << 52) *
+           ry_f64_of_bits((sum - first) << 52);
 }
 
 /* x - n * pi/2 for the nearest n, in f64: n * (25 bits of pi/2) is exact up to RY_F32_TRIG_MAX. */

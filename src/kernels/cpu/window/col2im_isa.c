@@ -7,10 +7,11 @@
 #include "kernels/cpu/simd/lanes.h"
 
 /* row: values, those of the elements that are a stride apart behind one another: element i is
- * row[i % stride * pitch + i / stride]. add: row[i] += x[at + i]. */
+ * row[i % stride * pitch + i / stride]. add: what each tap gives, whose columns are `apart`. */
 typedef struct col2im_loops {
     size_t size; /* bytes per value */
-    void (*add)(void *row, const void *x, int64_t at, int64_t n);
+    void (*add)(void *row, const void *x, int64_t at, const col2im_tap *tap, int64_t taps,
+                int64_t apart);
     void (*store)(void *y, int64_t at, const void *row, int64_t n, int64_t stride, int64_t pitch);
 } col2im_loops;
 
@@ -39,10 +40,10 @@ RY_INLINE void add_floats(const ry_dtype dtype, float *row, const void *x, int64
 #define ADD_ROW_RY_SAME(value, sum, kind, row, x, n)       \
     if (_Generic(*(row), float : true, default : false)) { \
         add_floats(RY_f32, (float *)(void *)(row), x, n);  \
-        return;                                            \
-    }                                                      \
-    for (int64_t i = 0; i < n; i++) {                      \
-        row[i] = ADD_##kind(value, sum, row[i], x[i]);     \
+    } else {                                               \
+        for (int64_t i = 0; i < n; i++) {                  \
+            row[i] = ADD_##kind(value, sum, row[i], x[i]); \
+        }                                                  \
     }
 #define ADD_ROW_ry_f16_to_f32_inline(value, sum, kind, row, x, n)  add_floats(RY_f16, row, x, n);
 #define ADD_ROW_ry_bf16_to_f32_inline(value, sum, kind, row, x, n) add_floats(RY_bf16, row, x, n);
@@ -51,11 +52,15 @@ RY_INLINE void add_floats(const ry_dtype dtype, float *row, const void *x, int64
 #define STORE_ROW_ry_f32_to_bf16_inline(y, row, n)                 ry_bf16_store((size_t)(n), y, row)
 
 #define RY_LANE(name, element, value, sum, load, store_one, kind)                               \
-    static void add_##name(void *to, const void *from, int64_t at, int64_t n)                   \
+    static void add_##name(void *to, const void *from, int64_t at, const col2im_tap *tap,       \
+                           int64_t taps, int64_t apart)                                         \
     {                                                                                           \
-        value *restrict row = to;                                                               \
-        const element *restrict x = (const element *)from + at;                                 \
-        ADD_ROW_##load(value, sum, kind, row, x, n)                                             \
+        for (int64_t k = 0; k < taps; k++, at += apart) {                                       \
+            value *restrict row = (value *)to + tap[k].to;                                      \
+            const element *restrict x = (const element *)from + at + tap[k].first;              \
+            const int64_t n = tap[k].n;                                                         \
+            ADD_ROW_##load(value, sum, kind, row, x, n)                                         \
+        }                                                                                       \
     }                                                                                           \
     RY_INLINE void interleave_##name(element *restrict y, const value *restrict row, int64_t n, \
                                      const int64_t stride, int64_t pitch)                       \
@@ -113,10 +118,11 @@ typedef struct folding {
 static void add_taps(const folding *f, int64_t at)
 {
     const ry_window_axis *w = &f->plan->window.axis[f->plan->window.rank - 1];
-    for (int64_t tap = 0; tap < w->taps; tap++) {
-        const col2im_tap t = tap < COL2IM_TAPS ? f->taps[tap] : tap_of(f->plan, tap);
-        f->loops->add(f->row + (size_t)t.to * f->loops->size, f->x,
-                      at + tap * f->plan->positions + t.first, t.n);
+    const int64_t known = ry_min(w->taps, COL2IM_TAPS), apart = f->plan->positions;
+    f->loops->add(f->row, f->x, at, f->taps, known, apart);
+    for (int64_t tap = known; tap < w->taps; tap++) {
+        const col2im_tap t = tap_of(f->plan, tap);
+        f->loops->add(f->row, f->x, at + tap * apart, &t, 1, apart);
     }
 }
 

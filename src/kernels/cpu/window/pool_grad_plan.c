@@ -7,7 +7,7 @@
 #include "kernels/cpu/parts/dense_lanes.h"
 #include "kernels/cpu/window/pool_plan.h"
 
-/* Beyond it offsets are no 32-bit numbers, and tables larger than they are worth. */
+/* Larger tables are not worth their memory. */
 enum { WIDEST = 1 << 22 };
 
 int64_t ry_pool_grad_counted(const pool_grad_plan *plan, const ry_window_axis *axis, int64_t o)

@@ -6,12 +6,12 @@
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
+#include "problem/limits.h"
 
 #include <math.h>
 
-/* No window of a network is as wide; beyond it the reduced row and the tables would take more
- * memory than they are worth. */
-enum { WIDEST = 1 << 22 };
+/* MOST_OFFSETS: rows of all windows, 8 bytes each. */
+enum { WIDEST = RY_LIMIT_POOL_WIDTH, MOST_OFFSETS = 1 << 22 };
 
 /* Vectors of planes that are transposed together: as many as a loop of channels takes. */
 enum { TURNED = 4 };
@@ -218,7 +218,7 @@ static bool window_fits(const ry_problem *problem)
     for (const ry_window_axis *axis = window.axis; axis < w; axis++) {
         offsets *= (double)axis->out * (double)ry_min(axis->taps, axis->in);
     }
-    return offsets < WIDEST && w->taps < WIDEST && w->dilation < WIDEST / w->taps &&
+    return offsets < MOST_OFFSETS && w->taps < WIDEST && w->dilation < WIDEST / w->taps &&
            w->stride < WIDEST && w->out < WIDEST / w->stride && w->pad < WIDEST;
 }
 
