@@ -84,8 +84,8 @@ void ry_gpu_operands_define_load(const ry_query *query, const char *side, int in
                     side, side, input, side);
         return;
     }
-    ry_text_add(text, "#define FETCHED_%s TYPE_%d\n#define LOAD_%s(p, at) ((p)[at])\n", side,
-                input, side);
+    ry_text_add(text, "#define FETCHED_%s TYPE_%d\n#define LOAD_%s(p, at) ((p)[at])\n", side, input,
+                side);
     if (dtype == operands_list[operands].stored) {
         ry_text_add(text, "#define STAGE_%s(v) (v)\n", side);
     } else if (dtype == RY_f32) {
