@@ -108,7 +108,9 @@ rynd_status rynd_session_trace(rynd_session *session, int on)
 {
     RY_API_REQUIRE(session);
     ry_error error = {""};
-    return ry_api_end(ry_session_set_trace(session->running, on != 0, &error), &error);
+    rynd_status status = ry_session_set_timing(session->running, on != 0, &error);
+    status = status != RYND_OK ? status : ry_session_set_trace(session->running, on != 0, &error);
+    return ry_api_end(status, &error);
 }
 
 size_t rynd_session_span_count(const rynd_session *session)

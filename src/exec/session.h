@@ -78,8 +78,8 @@ size_t ry_session_copied(const ry_session *session);
  * on: turning it on takes memory. */
 rynd_status ry_session_set_timing(ry_session *session, bool on, ry_error *error);
 const double *ry_session_times(const ry_session *session);
-/* Spans of each step of the last run that was finished, when tracing is on: turning it on takes
- * memory, and turns timing on. */
+/* Spans of each step of the last run that was finished, when tracing and timing are on: turning it
+ * on takes memory. */
 rynd_status ry_session_set_trace(ry_session *session, bool on, ry_error *error);
 const ry_trace *ry_session_trace(const ry_session *session);
 

@@ -19,7 +19,6 @@ static size_t most_spans(const ry_plan *plan)
 rynd_status ry_session_set_trace(ry_session *session, bool on, ry_error *error)
 {
     ry_trace *trace = &session->trace;
-    RY_TRY(ry_session_set_timing(session, on, error));
     if (on && !trace->spans) {
         const size_t capacity = most_spans(session->plan);
         trace->spans = RY_TAKE(&session->arena, ry_span, capacity);
