@@ -25,11 +25,11 @@ def test_predictions(ran, tmp_path):
     times = {}
     for card in ran("devices", "--cards", "--json").results:
         (result,) = ran("predict", CONV, "--device", card["device"], "--machine", card["card"], "--json").results
-        times[card["card"]] = result["predicted"]["median"]
+        times[card["card"]] = result["time"]["median"]
     assert times["h100"] < times["a100"] < times["t4"] and times["rtx4090"] < times["rtx4060"] and times["mi300x"] < times["mi210"]
     ran("devices", "--device", "cuda", "--machine", "h100", "--export", tmp_path / "h100.txt")
     (result,) = ran("predict", CONV, "--device", "cuda", "--machine", tmp_path / "h100.txt", "--json").results
-    assert result["predicted"]["median"] == pytest.approx(times["h100"], rel=1e-3)
+    assert result["time"]["median"] == pytest.approx(times["h100"], rel=1e-3)
 
 
 def test_mistakes(rynd, ran, monkeypatch, tmp_path):

@@ -75,7 +75,7 @@ def test_planning_a_problem_takes_no_memory_for_sizes(rynd, problem):
 def test_a_run_says_what_it_needs(rynd, tmp_path, case, size):
     np.save(tmp_path / "x.npy", np.zeros([1, 2, 4, 4], "float32"))
     result = rynd("run", CASES[case](tmp_path), "-i", tmp_path / "x.npy", "-o", tmp_path / "y.npy")
-    result.failed("'y'", "out of memory for", "bytes")
+    result.failed("'r' (Resize)", "out of memory for", "bytes")
     assert not (tmp_path / "y.npy").exists()
 
 

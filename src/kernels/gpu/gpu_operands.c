@@ -4,6 +4,8 @@
 
 #include "kernels/gpu/gpu_define.h"
 
+#include <string.h>
+
 static const struct {
     size_t size;
     const char *word, *type, *sum;
@@ -77,21 +79,23 @@ void ry_gpu_operands_define_load(const ry_query *query, const char *side, int in
     const ry_gpu_operands operands = ry_gpu_operands_of(query);
     const ry_dtype dtype = (ry_dtype)query->problem->in[input].dtype;
     const char *word = operands_list[operands].word;
+    /* columns of a product take the place of x */
+    const char *place = strcmp(side, "B") == 0 ? "X" : side;
     if (operands == RY_GPU_F32) {
         ry_text_add(text,
                     "#define FETCHED_%s float\n#define LOAD_%s(p, at) LOAD_%d(p, at)\n"
                     "#define STAGE_%s(v) (v)\n",
-                    side, side, input, side);
+                    place, side, input, place);
         return;
     }
-    ry_text_add(text, "#define FETCHED_%s TYPE_%d\n#define LOAD_%s(p, at) ((p)[at])\n", side, input,
-                side);
+    ry_text_add(text, "#define FETCHED_%s TYPE_%d\n#define LOAD_%s(p, at) ((p)[at])\n", place,
+                input, side);
     if (dtype == operands_list[operands].stored) {
-        ry_text_add(text, "#define STAGE_%s(v) (v)\n", side);
+        ry_text_add(text, "#define STAGE_%s(v) (v)\n", place);
     } else if (dtype == RY_f32) {
-        ry_text_add(text, "#define STAGE_%s(v) %s_of(v)\n", side, word);
+        ry_text_add(text, "#define STAGE_%s(v) %s_of(v)\n", place, word);
     } else {
-        ry_text_add(text, "#define STAGE_%s(v) %s_of(float_of_%s(v))\n", side, word,
+        ry_text_add(text, "#define STAGE_%s(v) %s_of(float_of_%s(v))\n", place, word,
                     ry_dtype_name(dtype));
     }
 }

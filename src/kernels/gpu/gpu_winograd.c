@@ -252,7 +252,7 @@ static void define_product(ry_text *text, const ry_gpu_window *w, const ry_gpu_p
     ry_gpu_define(text, "X_ALONG_K", channels);
     ry_gpu_define(text, "Y_ALONG_M", rows);
     ry_text_add(text, "#define TYPE_B float\n#define MATRIX_B WORKSPACE(float)\n"
-                      "#define FETCHED_B float\n#define LOAD_B LOAD_f32\n#define STAGE_B(v) (v)\n"
+                      "#define FETCHED_X float\n#define LOAD_B LOAD_f32\n#define STAGE_X(v) (v)\n"
                       "#define AT_1(batch) ((INDEX)(batch) * V_POINT)\n");
     ry_text_add(text,
                 "#define FINISH_PRODUCT(batch, m, n, sum) (WORKSPACE(float)[M_FIRST + (batch) * "

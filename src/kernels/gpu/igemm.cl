@@ -28,21 +28,16 @@
  * one of them. It keeps TILE_K terms of its tile's columns in local memory and multiplies 8 by 32 at
  * a time in vectors, along the columns, or along the rows where x's terms are beside each other.
  *
- * Columns are positions beside each other, of an image behind an image; IMAGES_FIRST: all images' at
- * a position, then the next.
+ * Columns are positions beside each other, image by image; IMAGES_FIRST: of all images in turn.
  *
  * Defined for it: CONVOLUTION (of x, read by LOAD_X; 0: a product with MATRIX_B, whose elements of
  * TYPE_B are read by LOAD_B), PACKED_A (of PACKED_TERMS by PACKED_PITCH elements a batch, rows PANEL by
  * PANEL; 0: MATRIX_A, read by LOAD_A), MATRIX_UNITS and what gpu_operands.h says, PANELS and the
- * numbers of gpu_tile.c. A convolution's entry `pack` reads weights by LOAD_W; FINISH_SUM ends a
- * sum. */
-#if QUANTISED
-#define STAGE_W(v) (v)
-#endif
+ * numbers of gpu_tile.c. A convolution's `pack` reads weights by LOAD_W; FINISH_SUM ends a sum. */
 #if !QUADS
 #define X_ELEMENT(x, at, channel) LOAD_X(x, at)
 #define W_ELEMENT(w, at, channel) STAGE_W(LOAD_W(w, at))
-#define X_OUTSIDE                 ((NEXT_X)0)
+#define X_OUTSIDE                 ((FETCHED_X)0)
 #define ADD_PRODUCT(sum, w, x)    ((sum) += (w) * (x))
 #endif
 #define ITEMS_M   (TILE_M / ITEM_M)
@@ -299,8 +294,7 @@ KERNEL(join)(ARGUMENTS)
     FINISH(sum)
 }
 
-/* A tile of each matrix from memory, an item's part of it: NEXT_W and NEXT_X. What is multiplied,
- * KEPT_W and KEPT_X, is made of them when it is kept, so that no load is waited for before. */
+/* A tile of each matrix from memory, an item's part of it, which is STAGEd when it is kept. */
 #if PACKED_A
 #define NEXT_W    STAGED
 #define KEPT_W(v) (v)
@@ -317,19 +311,11 @@ KERNEL(join)(ARGUMENTS)
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_W; l++) {                                                            \
         const int k = (k0) + W_K(l), m = t.m + W_M(l);                                             \
-        w_next[l] = k < end && m < ROWS                                                            \
-                        ? LOAD_A(a, a_base + (INDEX)m * A_ROW + (INDEX)k * A_TERM)                 \
-                        : (NEXT_W)0;                                                               \
+        const INDEX at = a_base + (INDEX)m * A_ROW + (INDEX)k * A_TERM;                            \
+        w_next[l] = k < end && m < ROWS ? LOAD_A(a, at) : (NEXT_W)0;                               \
     }
 #endif
 #if CONVOLUTION
-#if QUANTISED
-#define NEXT_X    STAGED
-#define KEPT_X(v) (v)
-#else
-#define NEXT_X    FETCHED_X
-#define KEPT_X(v) STAGE_X(v)
-#endif
 #define FETCH_X(k0)                                                                                \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_X; l++) {                                                            \
@@ -339,23 +325,19 @@ KERNEL(join)(ARGUMENTS)
                            is_inside(MASK_0, at_0[c] + s.tap_0 * STEP_0, IN_0) &&         \
                            is_inside(MASK_1, at_1[c] + s.tap_1 * STEP_1, IN_1) &&         \
                            is_inside(MASK_2, at_2[c] + s.tap_2 * STEP_2, IN_2);           \
-        x_next[l] = inside ? X_ELEMENT(x, base[c] + (INDEX)s.channel * X_CHANNEL +                 \
-                                              (INDEX)(s.tap_0 * STEP_0) * X_STEP_0 +               \
-                                              (INDEX)(s.tap_1 * STEP_1) * X_STEP_1 +               \
-                                              (INDEX)(s.tap_2 * STEP_2) * X_STEP_2,                \
-                                       s.channel)                                                  \
-                           : X_OUTSIDE;                                                            \
+        const INDEX at = base[c] + (INDEX)s.channel * X_CHANNEL +                                  \
+                         (INDEX)(s.tap_0 * STEP_0) * X_STEP_0 +                                    \
+                         (INDEX)(s.tap_1 * STEP_1) * X_STEP_1 +                                    \
+                         (INDEX)(s.tap_2 * STEP_2) * X_STEP_2;                                     \
+        x_next[l] = inside ? X_ELEMENT(x, at, s.channel) : X_OUTSIDE;                              \
     }
 #else
-#define NEXT_X    FETCHED_B
-#define KEPT_X(v) STAGE_B(v)
 #define FETCH_X(k0)                                                                                \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_X; l++) {                                                            \
         const int k = (k0) + X_K(l), n = t.n + X_N(l);                                             \
-        x_next[l] = k < end && n < N                                                               \
-                        ? LOAD_B(b, b_base + (INDEX)n * B_COLUMN + (INDEX)k * B_TERM)              \
-                        : (NEXT_X)0;                                                               \
+        const INDEX at = b_base + (INDEX)n * B_COLUMN + (INDEX)k * B_TERM;                         \
+        x_next[l] = k < end && n < N ? LOAD_B(b, at) : (FETCHED_X)0;                               \
     }
 #endif
 
@@ -366,7 +348,7 @@ KERNEL(join)(ARGUMENTS)
     }                                                                                              \
     UNROLL                                                                                         \
     for (int l = 0; l < LOADS_X; l++) {                                                            \
-        x_tile[(buffer) * SIZE_X + PLACE_X(X_K(l), X_N(l))] = KEPT_X(x_next[l]);                   \
+        x_tile[(buffer) * SIZE_X + PLACE_X(X_K(l), X_N(l))] = STAGE_X(x_next[l]);                  \
     }
 
 #if MATRIX_UNITS
@@ -438,7 +420,7 @@ KERNEL(run)(ARGUMENTS)
     const int begin = t.split * SPLIT_TERMS,
               end = SPLITS > 1 ? min(terms_of(t), begin + SPLIT_TERMS) : terms_of(t);
     NEXT_W w_next[LOADS_W];
-    NEXT_X x_next[LOADS_X];
+    FETCHED_X x_next[LOADS_X];
     SUM sum[ITEM_M * ITEM_N];
 #if PACKED_A
     GLOBAL const STAGED *weights =

@@ -7,6 +7,9 @@
 /* An element of x less its zero point, and one of w. */
 #define LOAD_X(p, at) ((int)(p)[at] - X_ZERO)
 #define LOAD_W(p, at) ((int)(p)[at])
+#define FETCHED_X     STAGED
+#define STAGE_X(v)    (v)
+#define STAGE_W(v)    (v)
 
 #if LANES > 1
 #define SIGNS                     0x80808080u
