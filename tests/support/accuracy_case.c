@@ -43,6 +43,7 @@ const char *const accuracy_problems[] = {
     "conv c=64 h=15 w=16 k=64 r=3 s=3 pad=1 groups=16",
     "convt c=64 h=9 w=10 k=24 r=4 s=4 stride=2 pad=1",
     "convt c=56 h=11 w=13 k=24 r=3 s=3 stride=2 pad=1 opad=1",
+    "convt n=17 c=6 h=3 w=4 k=5 r=3 s=3 stride=2 pad=1",
     "conv c=48 h=13 w=14 k=24 r=4 s=4 pad=1",
     "conv c=56 h=21 w=19 k=24 r=7 s=5 pad=3,2 stride=2",
     "conv c=24 h=14 w=13 k=20 r=6 s=2 pad=2",
