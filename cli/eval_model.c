@@ -229,3 +229,10 @@ bool cli_eval_add(cli_eval_model *model, const cli_eval_data *data, const cli_tr
     }
     return cli_fail_prefix(failure, "%s: ", truth->name);
 }
+
+const char *cli_eval_class_name(const cli_eval_model *model, int64_t label, char number[24])
+{
+    const char *name = cli_label_of(&model->task.labels, label);
+    snprintf(number, 24, "%" PRId64, label);
+    return name ? name : number;
+}

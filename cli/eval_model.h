@@ -74,4 +74,7 @@ bool cli_eval_compare(rynd_evaluation **agreement, const cli_eval_model *model,
                       const cli_eval_data *data, const cli_answer *answer, const cli_answer *other,
                       cli_failure *failure);
 
+/* "cat", or "7" for a class without a name. */
+const char *cli_eval_class_name(const cli_eval_model *model, int64_t label, char number[24]);
+
 #endif

@@ -13,13 +13,6 @@
 
 enum { MOST_CLASSES = 30, WORST_CLASSES = 20 };
 
-const char *cli_eval_class_name(const cli_eval_model *model, int64_t label, char number[24])
-{
-    const char *name = cli_label_of(&model->task.labels, label);
-    snprintf(number, 24, "%" PRId64, label);
-    return name ? name : number;
-}
-
 /* How fast a model was: pictures a second, seconds a picture. */
 typedef struct speed {
     double rate, median, late; /* late: nine of ten pictures took less */

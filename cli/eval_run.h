@@ -27,7 +27,5 @@ bool cli_eval_report(cli_evaluating *e, cli_failure *failure);
 bool cli_eval_print_confusion(const cli_eval_model *model, cli_failure *failure);
 /* Draws it as SVG. */
 bool cli_eval_draw_confusion(const cli_eval_model *model, const char *path, cli_failure *failure);
-/* "cat", or "7" for a class without a name. */
-const char *cli_eval_class_name(const cli_eval_model *model, int64_t label, char number[24]);
 
 #endif

@@ -378,10 +378,30 @@ static void devices_are_named(void **state)
     }
 }
 
+/* Cards come one behind another, each with a name of its own, a device and a machine. */
+static void cards_are_listed(void **state)
+{
+    (void)state;
+    const char *name, *device;
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    size_t count = 0;
+    while (rynd_card_get(count, &name, &device, &machine) == RYND_OK) {
+        assert_true(strcmp(device, "cuda") == 0 || strcmp(device, "opencl") == 0);
+        assert_string_equal(machine.isa, device);
+        assert_true(*name && machine.cores > 0 && machine.f32.all > 1e12 &&
+                    machine.level[RYND_LEVEL_DRAM].bandwidth.all > 1e10);
+        count++;
+    }
+    assert_true(count >= 30);
+    assert_int_equal(rynd_card_get(count, &name, &device, &machine), RYND_ERROR_NOT_FOUND);
+    assert_non_null(strstr(rynd_last_error(), "cards"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
+        cmocka_unit_test(cards_are_listed),
         cmocka_unit_test(operators_of_a_model),
         cmocka_unit_test(values_of_a_model),
         cmocka_unit_test(outputs_of_a_plan),
