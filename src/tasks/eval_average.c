@@ -145,13 +145,13 @@ rynd_status ry_eval_settle_boxes(rynd_evaluation *e, ry_error *error)
         qsort(e->boxes, e->box_count, sizeof *e->boxes, by_score);
     }
     column c = {.boxes = e->boxes, .precision = room, .recall = room + e->box_count};
+    size_t at = 0; /* the label's first box */
     for (int64_t label = 0; label < e->classes; label++) {
-        const ry_eval_box *end = e->boxes + e->box_count;
-        for (c.count = 0; c.boxes + c.count < end && c.boxes[c.count].label == label;) {
+        for (c.count = 0; at < e->box_count && e->boxes[at].label == label; at++) {
             c.count++;
         }
+        c.boxes = c.count ? e->boxes + at - c.count : NULL;
         add_class(e, &c, label, &all);
-        c.boxes += c.count;
     }
     fill_figures(e, &all);
     ry_release(&e->allocator, room);
