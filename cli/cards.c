@@ -50,7 +50,6 @@ bool cli_show_cards(bool json, cli_failure *failure)
             add_row(&table, name, device, &machine);
         }
     }
-    return document                          ? cli_json_print(document, failure)
-           : cli_table_print(&table, stdout) ? true
-                                             : cli_fail_memory(failure);
+    const bool printed = cli_table_print(&table, document ? NULL : stdout);
+    return document ? cli_json_print(document, failure) : printed || cli_fail_memory(failure);
 }
