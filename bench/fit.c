@@ -34,29 +34,9 @@ static const double HALF_WEIGHT = 1, HUBER = 0.4, SHARPNESS = 25, REGRET = 2, ST
 
 static const double FIRST_STEP = 0.4, MIN_STEP = 0.02, GAIN = 1e-6;
 
-static ry_costs costs[RY_COST_COLUMNS] = {
-#define RY_COSTS(family) .family = {
-#define RY_COSTS_END(family) \
-    }                        \
-    ,
-    {
-#define RY_COST(name, parts, lines, intel) .name = parts,
-#include "kernels/costs.inc"
-#undef RY_COST
-    },
-    {
-#define RY_COST(name, parts, lines, intel) .name = lines,
-#include "kernels/costs.inc"
-#undef RY_COST
-    },
-    {
-#define RY_COST(name, parts, lines, intel) .name = intel,
-#include "kernels/costs.inc"
-#undef RY_COST
-    },
-#undef RY_COSTS
-#undef RY_COSTS_END
-};
+static ry_costs costs[RY_COST_COLUMNS] =
+#include "kernels/cost_columns.inc"
+    ;
 
 /* In place of the library's. */
 const ry_costs *ry_costs_fitted(ry_cost_column column)

@@ -31,6 +31,16 @@ char *cli_path_join(const char *folder, const char *name)
     return path;
 }
 
+char *cli_inner_folder(const char *path, const char *name)
+{
+    char *inner = cli_path_join(path, name);
+    if (inner && !cli_is_folder(inner)) {
+        free(inner);
+        inner = NULL;
+    }
+    return inner;
+}
+
 bool cli_names_join(const char *folder, char **names, size_t count, cli_failure *failure)
 {
     for (size_t i = 0; i < count; i++) {

@@ -18,6 +18,8 @@ bool cli_is_picture_file(const char *path, const char *name);
 bool cli_is_inner_folder(const char *path, const char *name);
 /* Turns each name into the path "folder/name". */
 bool cli_names_join(const char *folder, char **names, size_t count, cli_failure *failure);
+/* The folder "path/name"; free() it. NULL: no such folder, or no memory. */
+char *cli_inner_folder(const char *path, const char *name);
 /* "folder/name"; free() it. NULL: out of memory. */
 char *cli_path_join(const char *folder, const char *name);
 

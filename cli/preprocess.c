@@ -122,8 +122,8 @@ static void change_values(const cli_preprocess *p, cli_image *image)
     }
 }
 
-bool cli_preprocess_apply(const cli_preprocess *p, cli_image *image, int channels, const char *file,
-                          char *did, size_t did_size, cli_failure *failure)
+bool cli_preprocess_place(const cli_preprocess *p, cli_image *image, const char *file, char *did,
+                          size_t did_size, cli_failure *failure)
 {
     if (p->size.width) {
         cli_extent to = p->size.height ? p->size : shorter_side(image, p->size.width);
@@ -154,6 +154,12 @@ bool cli_preprocess_apply(const cli_preprocess *p, cli_image *image, int channel
         }
         cli_image_crop(image, p->crop.height, p->crop.width);
     }
+    return true;
+}
+
+bool cli_preprocess_values(const cli_preprocess *p, cli_image *image, int channels, char *did,
+                           size_t did_size, cli_failure *failure)
+{
     if (channels != image->channels) {
         add_did(did, did_size, channels == 1 ? "made grey" : "grey in three channels");
         if (!change_channels(image, channels, failure)) {
@@ -162,4 +168,11 @@ bool cli_preprocess_apply(const cli_preprocess *p, cli_image *image, int channel
     }
     change_values(p, image);
     return true;
+}
+
+bool cli_preprocess_apply(const cli_preprocess *p, cli_image *image, int channels, const char *file,
+                          char *did, size_t did_size, cli_failure *failure)
+{
+    return cli_preprocess_place(p, image, file, did, did_size, failure) &&
+           cli_preprocess_values(p, image, channels, did, did_size, failure);
 }

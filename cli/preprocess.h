@@ -44,5 +44,10 @@ void cli_preprocess_settle(cli_preprocess *preprocess);
  * 256x341, ..."). */
 bool cli_preprocess_apply(const cli_preprocess *preprocess, cli_image *image, int channels,
                           const char *file, char *did, size_t did_size, cli_failure *failure);
+/* Its two halves: size and crop; channels, scale, mean and deviation. */
+bool cli_preprocess_place(const cli_preprocess *preprocess, cli_image *image, const char *file,
+                          char *did, size_t did_size, cli_failure *failure);
+bool cli_preprocess_values(const cli_preprocess *preprocess, cli_image *image, int channels,
+                           char *did, size_t did_size, cli_failure *failure);
 
 #endif

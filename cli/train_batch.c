@@ -231,27 +231,23 @@ static bool place_picture(const cli_batch_form *form, const cli_draw *draw, augm
 {
     const cli_augment *augment = form->wish.augment;
     const char *path = form->wish.set->path;
-    const cli_preprocess *p = form->wish.preprocess;
-    cli_preprocess place = {.size = p->size, .crop = p->crop, .scale = 1};
+    cli_preprocess place = *form->wish.preprocess;
     char did[128] = "";
-    cli_preprocess_settle(&place);
     if (augment) {
         place.size = augment->area > 0 ? (cli_extent){0} : place.size;
         place.crop = augment->area > 0 || augment->pad >= 0 ? (cli_extent){0} : place.crop;
     }
-    return cli_preprocess_apply(&place, image, image->channels, path, did, sizeof did, failure) &&
+    return cli_preprocess_place(&place, image, path, did, sizeof did, failure) &&
            (!augment || apply(augment, draw, form->to, image, path, failure));
 }
 
 static bool put_picture(const cli_batch_form *form, const cli_draw *draw, cli_image *image,
                         const rynd_tensor *x, int64_t at, cli_failure *failure)
 {
-    cli_preprocess values = *form->wish.preprocess;
     char did[128] = "";
-    values.size = values.crop = (cli_extent){0};
     if (!place_picture(form, draw, cli_augment_picture, image, failure) ||
-        !cli_preprocess_apply(&values, image, form->x_layout.channels, form->wish.set->path, did,
-                              sizeof did, failure) ||
+        !cli_preprocess_values(form->wish.preprocess, image, form->x_layout.channels, did,
+                               sizeof did, failure) ||
         !check_extent(form, image, failure)) {
         return false;
     }
@@ -265,10 +261,9 @@ static bool put_pair(const cli_batch_form *form, const cli_draw *draw, cli_sampl
     static const cli_augment nothing = CLI_AUGMENT_DEFAULTS;
     const cli_augment *augment = form->wish.augment;
     const char *path = form->wish.set->path;
-    cli_preprocess values = *form->wish.preprocess;
+    const cli_preprocess *values = form->wish.preprocess;
     char did[128] = "";
     const int64_t factor = form->y.dim[form->y_layout.height] / form->to.height;
-    values.size = values.crop = (cli_extent){0};
     if (sample->target.height != sample->picture.height * factor) {
         return cli_fail(failure,
                         "'%s': the large pictures are not all %" PRId64 " times as large as the "
@@ -277,10 +272,10 @@ static bool put_pair(const cli_batch_form *form, const cli_draw *draw, cli_sampl
     }
     if (!cli_augment_pair(augment ? augment : &nothing, augment ? draw : NULL, form->to, sample,
                           path, failure) ||
-        !cli_preprocess_apply(&values, &sample->picture, form->x_layout.channels, path, did,
-                              sizeof did, failure) ||
-        !cli_preprocess_apply(&values, &sample->target, form->y_layout.channels, path, did,
-                              sizeof did, failure)) {
+        !cli_preprocess_values(values, &sample->picture, form->x_layout.channels, did, sizeof did,
+                               failure) ||
+        !cli_preprocess_values(values, &sample->target, form->y_layout.channels, did, sizeof did,
+                               failure)) {
         return false;
     }
     cli_picture_put(x, &form->x_layout, at, &sample->picture);

@@ -12,19 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *inner_folder(const char *path, const char *name)
-{
-    char *inner = cli_path_join(path, name);
-    if (inner && !cli_is_folder(inner)) {
-        free(inner);
-        inner = NULL;
-    }
-    return inner;
-}
-
 static bool recognises(const char *path)
 {
-    char *images = inner_folder(path, "images"), *masks = inner_folder(path, "masks");
+    char *images = cli_inner_folder(path, "images"), *masks = cli_inner_folder(path, "masks");
     const bool both = images && masks;
     free(images);
     free(masks);
@@ -72,7 +62,8 @@ static bool open_masks(cli_dataset *set, const cli_data_wish *wish, cli_failure 
     if (!set->own) {
         return cli_fail_memory(failure);
     }
-    char *images = inner_folder(set->path, "images"), *masks = inner_folder(set->path, "masks");
+    char *images = cli_inner_folder(set->path, "images"),
+         *masks = cli_inner_folder(set->path, "masks");
     const bool done = open_both(set, images, masks, failure);
     free(images);
     free(masks);

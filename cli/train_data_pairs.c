@@ -17,19 +17,9 @@ typedef struct pairs {
     int64_t factor;
 } pairs;
 
-static char *inner_folder(const char *path, const char *name)
-{
-    char *inner = cli_path_join(path, name);
-    if (inner && !cli_is_folder(inner)) {
-        free(inner);
-        inner = NULL;
-    }
-    return inner;
-}
-
 static bool recognises(const char *path)
 {
-    char *high = inner_folder(path, "high");
+    char *high = cli_inner_folder(path, "high");
     free(high);
     return high != NULL;
 }
@@ -105,7 +95,7 @@ static bool open_pairs(cli_dataset *set, const cli_data_wish *wish, cli_failure 
     if (!set->own) {
         return cli_fail_memory(failure);
     }
-    char *low = inner_folder(set->path, "low"), *high = inner_folder(set->path, "high");
+    char *low = cli_inner_folder(set->path, "low"), *high = cli_inner_folder(set->path, "high");
     const bool done = open_both(set, wish, low, high, failure);
     free(low);
     free(high);

@@ -6,21 +6,9 @@ import weakref
 
 import numpy
 import pytest
+from test_streams import device, stream  # noqa: F401 (fixtures)
 
 import rynd
-
-DEVICES = [device for device in rynd.devices() if not device.startswith("cuda")]
-
-
-@pytest.fixture(params=DEVICES)
-def device(request):
-    return request.param
-
-
-@pytest.fixture
-def stream(device):
-    return rynd.Stream(device=device)
-
 
 @pytest.fixture
 def a():

@@ -72,6 +72,8 @@ void kernel_case_output_absent(kernel_case *c);
 ry_problem kernel_case_problem(const kernel_case *c, case_layout layout, ry_tensor *in,
                                ry_tensor *out);
 const ry_target *kernel_case_target(const ry_kernel *kernel);
+/* Does a method's own test take a problem's text, row-major? */
+bool kernel_case_is_taken(const char *text, bool (*takes)(const ry_problem *problem));
 bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_layout layout);
 
 /* Runs a kernel that must be applicable. */

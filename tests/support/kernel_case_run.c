@@ -130,6 +130,17 @@ static bool fits(const kernel_case *c, const ry_kernel *kernel, const ry_problem
            (!kernel->runs_on || kernel->runs_on(problem, kernel_case_target(kernel)->machine));
 }
 
+bool kernel_case_is_taken(const char *text, bool (*takes)(const ry_problem *problem))
+{
+    kernel_case c;
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+    kernel_case_parse(&c, text);
+    const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
+    const bool taken = takes(&problem);
+    kernel_case_end(&c);
+    return taken;
+}
+
 bool kernel_case_applicable(const kernel_case *c, const ry_kernel *kernel, case_layout layout)
 {
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];

@@ -136,7 +136,9 @@ static PyObject *session_copied(PyObject *self, void *unused)
     return PyLong_FromSize_t(rynd_session_copied(((session_object *)self)->session));
 }
 
-static PyObject *session_profile(PyObject *object, PyObject *on)
+/* Turns something of a session on or off, unless it runs. */
+static PyObject *turn_session(PyObject *object, PyObject *on,
+                              rynd_status (*turn)(rynd_session *session, int on))
 {
     session_object *self = (session_object *)object;
     const int wanted = PyObject_IsTrue(on);
@@ -146,8 +148,18 @@ static PyObject *session_profile(PyObject *object, PyObject *on)
     if (self->running) {
         return py_fail_busy("this session runs in another thread");
     }
-    const rynd_status status = rynd_session_profile(self->session, wanted);
+    const rynd_status status = turn(self->session, wanted);
     return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
+}
+
+static PyObject *session_profile(PyObject *object, PyObject *on)
+{
+    return turn_session(object, on, rynd_session_profile);
+}
+
+static PyObject *session_trace(PyObject *object, PyObject *on)
+{
+    return turn_session(object, on, rynd_session_trace);
 }
 
 static PyObject *session_step_seconds(PyObject *object, PyObject *unused)
@@ -190,7 +202,7 @@ static PyMethodDef session_methods[] = {
      "Waits for the last run_in_stream; then all outputs are written. Raises ShapeError (an "
      "illegal content of an input), DeviceError."},
     {"_profile", session_profile, METH_O, "Records step times in the runs that follow."},
-    {"_trace", py_session_trace, METH_O, "Records spans in the runs that follow."},
+    {"_trace", session_trace, METH_O, "Records spans in the runs that follow."},
     {"_spans", py_session_spans, METH_NOARGS, "(step, thread, begin, end, tasks) of the last run."},
     {"_step_seconds", session_step_seconds, METH_NOARGS, "Of the last run, one a step."},
     {NULL, NULL, 0, NULL}};

@@ -58,7 +58,6 @@ PyObject *py_session_backward(PyObject *object, PyObject *const *arguments, Py_s
 PyObject *py_session_rereads(PyObject *object, void *unused);
 
 /* Methods of traced runs: trace.c. */
-PyObject *py_session_trace(PyObject *object, PyObject *on);
 PyObject *py_session_spans(PyObject *object, PyObject *unused);
 
 /* Do the inputs have the planned dtypes, shapes and strides? */

@@ -16,20 +16,6 @@ static bool append(PyObject *list, PyObject *item)
     return done;
 }
 
-PyObject *py_session_trace(PyObject *object, PyObject *on)
-{
-    session_object *self = (session_object *)object;
-    const int wanted = PyObject_IsTrue(on);
-    if (wanted < 0) {
-        return NULL;
-    }
-    if (self->running) {
-        return py_fail_busy("this session runs in another thread");
-    }
-    const rynd_status status = rynd_session_trace(self->session, wanted);
-    return status == RYND_OK ? PY_TAKE(Py_None) : py_raise(status);
-}
-
 PyObject *py_session_spans(PyObject *object, PyObject *unused)
 {
     (void)unused;

@@ -45,29 +45,9 @@ typedef struct form {
 
 #include "counted_forms.inc"
 
-static ry_costs costs[RY_COST_COLUMNS] = {
-#define RY_COSTS(family) .family = {
-#define RY_COSTS_END(family) \
-    }                        \
-    ,
-    {
-#define RY_COST(name, parts, lines, intel) .name = parts,
-#include "kernels/costs.inc"
-#undef RY_COST
-    },
-    {
-#define RY_COST(name, parts, lines, intel) .name = lines,
-#include "kernels/costs.inc"
-#undef RY_COST
-    },
-    {
-#define RY_COST(name, parts, lines, intel) .name = intel,
-#include "kernels/costs.inc"
-#undef RY_COST
-    },
-#undef RY_COSTS
-#undef RY_COSTS_END
-};
+static ry_costs costs[RY_COST_COLUMNS] =
+#include "kernels/cost_columns.inc"
+    ;
 
 /* In place of the library's. */
 const ry_costs *ry_costs_fitted(ry_cost_column column)

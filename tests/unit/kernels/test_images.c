@@ -63,13 +63,7 @@ static void has_every_tile(void **state)
 
 static bool is_possible(const char *text)
 {
-    kernel_case c;
-    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
-    kernel_case_parse(&c, text);
-    const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
-    const bool possible = ry_images_takes(&problem);
-    kernel_case_end(&c);
-    return possible;
+    return kernel_case_is_taken(text, ry_images_takes);
 }
 
 /* An image alone, images that fill a cache, and long tables. */

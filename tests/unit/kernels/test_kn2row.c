@@ -101,13 +101,7 @@ static void agrees_with_the_reference(void **state)
 
 static bool is_possible(const char *text)
 {
-    kernel_case c;
-    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
-    kernel_case_parse(&c, text);
-    const ry_problem problem = kernel_case_problem(&c, CASE_NCHW, in, out);
-    const bool possible = ry_kn2row_is_possible(&problem);
-    kernel_case_end(&c);
-    return possible;
+    return kernel_case_is_taken(text, ry_kn2row_is_possible);
 }
 
 /* One tap has no sums, a stride would waste products, and the products of large images with large
