@@ -62,34 +62,28 @@ static double plane_row_cycles(const ry_query *query, const staged_plan *plan)
            planes * vectors * cost->move;
 }
 
-/* Rows that x has of the blocks [first, end). */
-static double rows_of_blocks(const staged_plan *plan, int64_t first, int64_t end, int64_t rows)
+/* Sum of begin + i * step for the i below count, each clamped to [0, limit]. */
+static double clamped_sum(int64_t begin, int64_t step, int64_t count, int64_t limit)
 {
-    const ry_conv_geometry *g = &plan->geometry;
-    double inside = 0;
-    for (int64_t i = first; i < end; i++) {
-        const ry_window_range there =
-            ry_window_inside(g->in[1], i * plan->rows * g->stride[1] - plan->before[0], 1, rows);
-        inside += (double)(there.end - there.begin);
-    }
-    return inside;
+    const int64_t above = ry_clamp(ry_ceil_div(ry_max(-begin, 0), step), 0, count),
+                  full = ry_clamp(ry_ceil_div(ry_max(limit - begin, 0), step), above, count);
+    const double between = (double)(full - above);
+    return between * (double)begin +
+           (double)step * between * ((double)above + (double)full - 1) / 2 +
+           (double)(count - full) * (double)limit;
 }
 
-/* Share of the rows that tasks stage which x has; the others are zeros. Blocks near the edges are
- * looked at one by one: there may be millions between them. */
+/* Share of the rows that tasks stage which x has; the others are zeros. A block's rows that x has
+ * are the clamped end less the clamped begin: millions of blocks cost no more than one. */
 static double rows_inside(const staged_plan *plan)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const int64_t blocks = ry_ceil_div(plan->grid[0], plan->rows),
                   rows = plan->image_rows * g->stride[1], step = plan->rows * g->stride[1],
-                  before = plan->before[0], edge = 2 * (rows / step) + 2;
-    const int64_t first = ry_min(ry_ceil_div(ry_max(before, 0), step), blocks),
-                  last = g->in[1] - rows + before,
-                  end = last < 0 ? first : ry_clamp(last / step + 1, first, blocks);
-    const double inside = rows_of_blocks(plan, ry_max(first - edge, 0), first, rows) +
-                          (double)(end - first) * (double)rows +
-                          rows_of_blocks(plan, end, ry_min(end + edge, blocks), rows);
-    return inside / (double)(blocks * rows);
+                  begin = -plan->before[0];
+    const double inside = clamped_sum(begin + rows, step, blocks, g->in[1]) -
+                          clamped_sum(begin, step, blocks, g->in[1]);
+    return inside / ((double)blocks * (double)rows);
 }
 
 /* Cycles of staging a task's rows of one group. */
