@@ -184,6 +184,12 @@ static const row gradients[] = {
     {"softmax_grad x0=3x33:f16 x1=3x33:f16 y0=3x33:f16 axis=1", "softmax_grad_ref", HALF},
     {"softmax_grad x0=3x33:bf16 x1=3x33:bf16 y0=3x33:bf16 axis=0 kind=log_softmax",
      "softmax_grad_ref", HALF},
+    {"softmax_grad x0=5x37:f32:0,1 x1=5x37:f32 y0=5x37:f32 axis=1", "softmax_grad_ref", F32},
+    {"softmax_grad x0=5x37:f32:0,0 x1=5x37:f32:1,5 y0=5x37:f32 axis=1", "softmax_grad_ref",
+     F32},
+    {"layer_norm_grad x0=3x17:f32:0,1 x1=3x17:f32:20,1 x3=3x1:f32 x4=3x1:f32:0,0 y0=3x17:f32 "
+     "y2=17:f32 axis=1",
+     "layer_norm_grad_ref", F32},
     {"layer_norm_grad x0=3x5x33:f32 x1=3x5x33:f32 x2=33:f32 x3=3x5x1:f32 x4=3x5x1:f32 "
      "y0=3x5x33:f32 y1=33:f32 y2=33:f32 axis=2",
      "layer_norm_grad_ref", F32},
