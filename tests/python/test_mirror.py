@@ -18,6 +18,7 @@ def test_deleted_sources_vanish(tmp_path):
     for name in ("one.py", "two.py", "inner/three.cpp"):
         (source / name).write_text(name)
     assert mirror(source, copy) == {"one.py", "two.py", "inner/three.cpp"}
+    assert mirror(source, copy) == {"one.py", "two.py", "inner/three.cpp"}  # nothing to delete
     (copy / "_rynd.so").write_text("built")
     (source / "two.py").unlink()
     (source / "inner/three.cpp").unlink()
