@@ -9,6 +9,39 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Length of "7," or "7: " before a name; 0: the line does not begin with the number `index`. */
+static size_t number_length(const char *line, size_t index)
+{
+    char *end;
+    const unsigned long long number = strtoull(line, &end, 10);
+    const size_t mark = strspn(end, ",:; \t");
+    return *line >= '0' && *line <= '9' && number == index && mark ? (size_t)(end - line) + mark : 0;
+}
+
+/* Length of "n01440764 ", ImageNet's code of a class; 0: none. */
+static size_t code_length(const char *line, size_t index)
+{
+    enum { DIGITS = 8 };
+    const size_t mark = strspn(line + (*line != 0), "0123456789") == DIGITS
+                            ? strspn(line + DIGITS + 1, ",: \t")
+                            : 0;
+    (void)index;
+    return *line == 'n' && mark && line[DIGITS + 1 + mark] ? DIGITS + 1 + mark : 0;
+}
+
+/* Removes what stands before each name, if it stands before all. */
+static void strip(cli_labels *labels, size_t (*length)(const char *line, size_t index))
+{
+    for (size_t i = 0; i < labels->count; i++) {
+        if (*labels->lines[i] && length(labels->lines[i], i) == 0) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < labels->count; i++) {
+        labels->lines[i] += *labels->lines[i] ? length(labels->lines[i], i) : 0;
+    }
+}
+
 bool cli_labels_open(cli_labels *labels, const char *name, cli_failure *failure)
 {
     const size_t most = 64u << 20; /* millions of labels */
@@ -39,6 +72,8 @@ bool cli_labels_open(cli_labels *labels, const char *name, cli_failure *failure)
         labels->lines[labels->count++] = line;
         line += length + !last;
     }
+    strip(labels, number_length);
+    strip(labels, code_length);
     labels->items = labels->lines;
     return true;
 }

@@ -17,7 +17,8 @@ typedef struct cli_labels {
     cli_class_names names; /* the model's */
 } cli_labels;
 
-/* `name`: a file, or coco, voc or face if no file is called so. */
+/* `name`: a file, or coco, voc or face if no file is called so. A number or ImageNet's code before
+ * every name ("7,cock", "n01514668 cock") is left out. */
 bool cli_labels_open(cli_labels *labels, const char *name, cli_failure *failure);
 /* The names in a model's metadata; none there: count is 0. */
 bool cli_labels_of_model(cli_labels *labels, const rynd_model *model, cli_failure *failure);

@@ -15,11 +15,14 @@ static const cli_option options[] = {
     CLI_TITLE("data"),
     {"data", 0, CLI_TEXT, "DIR|FILE.npz", NULL, 0, 0, OFFSET(data),
      "DIR: a folder of pictures per class; images and masks; inputs and targets; or pictures for "
-     "--boxes. FILE: arrays x, or one per input, and y: classes of rows or of pixels"},
+     "--boxes. FILE: arrays x, or one per input, and y: classes of rows or of pixels, or pictures"},
     {"boxes", 0, CLI_TEXT, "FILE.json", NULL, 0, 0, OFFSET(boxes),
      "true objects of the pictures in DIR, as a COCO annotation file"},
     {"ignore", 0, CLI_INTEGER, "CLASS", NULL, -1, 65535, OFFSET(ignore),
      "masks: leave out pixels of this class (default 255; -1: none)"},
+    {"range", 0, CLI_NUMBER, "R", NULL, 1e-9, 1e9, OFFSET(range),
+     "pictures in FILE.npz: largest minus smallest possible value of y (default 255 for integers of "
+     "8 bits, 65535 for 16, 1 for floats)"},
     {"examples", 0, CLI_INTEGER, "N", NULL, 1, 1e9, OFFSET(examples),
      "use the first N pictures or rows (default all)"},
     CLI_TITLE("comparison"),
@@ -61,6 +64,9 @@ static bool check(const cli_eval_settings *s, cli_failure *failure)
     if (s->boxes && cli_eval_is_archive(s->data)) {
         return cli_fail_usage(failure, "--boxes needs a folder of pictures as --data");
     }
+    if (s->range != 0 && !cli_eval_is_archive(s->data)) {
+        return cli_fail_usage(failure, "--range is for pictures in an .npz; those of files have 255");
+    }
     if (s->confusion && strcasecmp(cli_extension(s->confusion), "svg") != 0) {
         return cli_fail_usage(failure, "--confusion %s: give a file .svg", s->confusion);
     }
@@ -90,8 +96,7 @@ static bool open_archive(cli_evaluating *e, cli_failure *failure)
             return false;
         }
     }
-    return cli_eval_data_open_archive(&e->data, e->settings->data, e->models[0].task.setup.model,
-                                      failure);
+    return cli_eval_data_open_archive(&e->data, e->settings, e->models[0].task.setup.model, failure);
 }
 
 static bool open_pictures(cli_evaluating *e, cli_failure *failure)
@@ -150,7 +155,7 @@ const cli_command cli_command_eval = {
     .help = "measure a model on data with known answers: accuracy, IoU, average precision, PSNR",
     .text = "Pictures become tensors as in `rynd run --task`. The data decides about the figures: "
             "folders of classes top-1 and top-5; masks the mean intersection over union; --boxes "
-            "COCO's average precision and recall; targets PSNR and SSIM.",
+            "COCO's average precision and recall; targets and pictures in arrays PSNR and SSIM.",
     .examples = "rynd eval classifier.onnx --data photos --confusion mistakes.svg\n"
                 "rynd eval yolov8n.onnx --data val2017 --boxes instances_val2017.json\n"
                 "rynd eval classifier.onnx --data photos --against int8.onnx",

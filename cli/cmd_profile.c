@@ -48,15 +48,18 @@ typedef struct work {
     cli_inputs inputs;
     cli_progress progress;
     cli_samples *samples; /* one per step */
-    cli_samples total;    /* sums over all steps, one per run */
+    cli_samples total;    /* sums over all steps, one per run; with a rest, times of runs */
+    cli_samples rest;     /* run times beyond the steps */
     cli_profile profile;
 } work;
 
 static bool run_once(work *w, bool counted, cli_failure *failure)
 {
+    const double begin = cli_now();
     if (!cli_subject_run(&w->subject, failure)) {
         return false;
     }
+    const double elapsed = cli_now() - begin;
     double total = 0;
     for (size_t i = 0; counted && i < w->profile.count; i++) {
         const double seconds = rynd_session_step_time(w->subject.session, i);
@@ -65,7 +68,13 @@ static bool run_once(work *w, bool counted, cli_failure *failure)
             return cli_fail_memory(failure);
         }
     }
-    return !counted || cli_samples_add(&w->total, total) || cli_fail_memory(failure);
+    if (!counted) {
+        return true;
+    }
+    const bool whole = rynd_plan_complete(w->setup.plan);
+    return (cli_samples_add(&w->total, whole ? total : elapsed) &&
+            cli_samples_add(&w->rest, whole || elapsed < total ? 0 : elapsed - total)) ||
+           cli_fail_memory(failure);
 }
 
 /* Keeps the spans of the session's last run. */
@@ -175,6 +184,7 @@ static bool sum_up(work *w, cli_failure *failure)
         p->rows[i].share = sum > 0 ? p->rows[i].seconds / sum : 0;
     }
     p->run = cli_samples_statistics(&w->total);
+    p->rest = cli_samples_statistics(&w->rest).median;
     p->predicted = RYND_SIZED(rynd_prediction);
     return rynd_plan_predict(w->setup.plan, &p->predicted) == RYND_OK || cli_fail_library(failure);
 }
@@ -248,6 +258,7 @@ static bool run(void *settings, cli_failure *failure)
         cli_samples_free(&w.samples[i]);
     }
     cli_samples_free(&w.total);
+    cli_samples_free(&w.rest);
     free(w.samples);
     free(w.profile.rows);
     free(w.profile.spans);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a model on pictures and rows in batches, and takes the answers out of its outputs. */
 #include "eval_model.h"
+#include "picture_layout.h"
 #include "run_inputs.h"
 #include "task_kinds.h"
 #include "task_prepare.h"
+#include "wording.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,6 +32,22 @@ static bool note_run(cli_eval_model *model, double seconds, size_t batch, size_t
     return true;
 }
 
+/* The picture that an archive's row became. */
+static bool collect_row(const cli_task *task, const cli_task_picture *picture, cli_image *image,
+                        cli_failure *failure)
+{
+    const double scale = task->settings->output_scale != 0 ? task->settings->output_scale : 1;
+    rynd_tensor output = task->outputs[0];
+    cli_picture_layout at;
+    if (output.rank != 4 || !cli_picture_layout_of(4, output.dim, 0, &at)) {
+        return cli_fail(failure, "output '%s' %s is not pictures of 1 or 3 channels", task->names[0],
+                        cli_shape_of_tensor(&output).text);
+    }
+    output.data = (char *)output.data +
+                  picture->index * output.stride[0] * (int64_t)rynd_dtype_size(output.dtype);
+    return cli_picture_get(&output, &at, scale, false, image, failure);
+}
+
 /* The answer for a picture of the last run. */
 static bool collect(const cli_eval_model *model, const cli_eval_data *data,
                     const cli_task_picture *picture, cli_answer *answer, cli_failure *failure)
@@ -40,7 +58,7 @@ static bool collect(const cli_eval_model *model, const cli_eval_data *data,
         answer->count = CLI_EVAL_BEST;
         return cli_task_find_classes(task, picture, answer->classes, &answer->count, failure);
     case RYND_TASK_SEGMENT: return cli_task_find_map(task, picture, &answer->map, failure);
-    case RYND_TASK_IMAGE: return true;
+    case RYND_TASK_IMAGE: return collect_row(task, picture, &answer->image, failure);
     case RYND_TASK_DETECT: break;
     }
     answer->count = CLI_EVAL_BOXES;

@@ -5,6 +5,8 @@
 #include "file_names.h"
 #include "file_pairs.h"
 #include "folder_list.h"
+#include "picture_layout.h"
+#include "wording.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -138,12 +140,46 @@ bool cli_eval_data_open(cli_eval_data *data, const cli_eval_settings *settings,
     return data->count > 0 ? true : cli_fail(failure, "'%s' has no picture", data->path);
 }
 
-bool cli_eval_data_open_archive(cli_eval_data *data, const char *path, const rynd_model *model,
-                                cli_failure *failure)
+/* The range of pictures by their dtype, if --range does not say it; 0: none is usual. */
+static const double usual_ranges[] = {
+    [RYND_DTYPE_F32] = 1,   [RYND_DTYPE_F16] = 1,    [RYND_DTYPE_BF16] = 1,
+    [RYND_DTYPE_F64] = 1,   [RYND_DTYPE_I8] = 255,   [RYND_DTYPE_U8] = 255,
+    [RYND_DTYPE_I16] = 65535, [RYND_DTYPE_U16] = 65535, [RYND_DTYPE_BOOL] = 1,
+    [RYND_DTYPE_I32] = 0, [RYND_DTYPE_I64] = 0, [RYND_DTYPE_U32] = 0, [RYND_DTYPE_U64] = 0,
+};
+
+/* Pictures need a range that holds all values. `row`: y of the first row. */
+static bool open_pictures(cli_eval_data *data, const rynd_tensor *row, double range,
+                          cli_failure *failure)
 {
+    cli_picture_layout layout;
+    const int64_t dim[] = {(int64_t)data->archive.count, row->dim[0], row->dim[1], row->dim[2]};
+    const rynd_tensor y = rynd_tensor_of(row->data, row->dtype, 4, dim);
+    if (!cli_picture_layout_of(4, dim, 0, &layout)) {
+        return cli_fail(failure,
+                        "'%s': y is %s; pictures are [N, height, width, C] or [N, C, height, "
+                        "width] with 1 or 3 channels",
+                        data->path, cli_shape_of_tensor(&y).text);
+    }
+    const cli_summary values = cli_tensor_summary(&y);
+    data->range = range != 0 ? range : usual_ranges[y.dtype];
+    if (!(data->range > 0 && values.max - values.min <= data->range) || values.nans ||
+        values.infinities) {
+        return cli_fail(failure,
+                        "'%s': y (%s) has values from %g to %g; --range R tells how far apart the "
+                        "largest and the smallest possible value are (255 for bytes, 1 for 0..1)",
+                        data->path, rynd_dtype_name(y.dtype), values.min, values.max);
+    }
+    return true;
+}
+
+bool cli_eval_data_open_archive(cli_eval_data *data, const cli_eval_settings *settings,
+                                const rynd_model *model, cli_failure *failure)
+{
+    const char *path = settings->data;
     rynd_value_info inputs[CLI_TRAIN_INPUTS];
     cli_data_wish wish = {
-        .inputs = inputs, .input_count = rynd_model_input_count(model), .classes = true};
+        .inputs = inputs, .input_count = rynd_model_input_count(model), .classes = true, .pictures = true};
     cli_sample row;
     *data = (cli_eval_data){.path = path, .kind = "rows of arrays"};
     if (wish.input_count < 1 || wish.input_count > CLI_TRAIN_INPUTS) {
@@ -160,15 +196,17 @@ bool cli_eval_data_open_archive(cli_eval_data *data, const char *path, const ryn
         !data->archive.kind->read(&data->archive, 0, &row, failure)) {
         return false;
     }
-    if (row.y.rank != 0 && row.y.rank != 2) {
+    data->count = data->archive.count;
+    switch (row.y.rank) {
+    case 0: data->task = RYND_TASK_CLASSIFY; return true;
+    case 2: data->task = RYND_TASK_SEGMENT; return true;
+    case 3: data->task = RYND_TASK_IMAGE; return open_pictures(data, &row.y, settings->range, failure);
+    default:
         return cli_fail(failure,
                         "'%s': y has %d dimensions; give classes of rows [N], or of pixels [N, "
-                        "height, width]",
+                        "height, width], or pictures of four dimensions",
                         path, row.y.rank + 1);
     }
-    data->task = row.y.rank ? RYND_TASK_SEGMENT : RYND_TASK_CLASSIFY;
-    data->count = data->archive.count;
-    return true;
 }
 
 void cli_eval_data_close(cli_eval_data *data)

@@ -24,6 +24,7 @@ typedef struct cli_eval_data {
     char **classes;
     size_t class_count;
     cli_dataset archive; /* kind NULL: pictures */
+    double range;        /* IMAGE: largest minus smallest possible value; 0: 255 */
 } cli_eval_data;
 
 /* Opens everything but an archive. The caller closes, also when this fails. */
@@ -31,8 +32,8 @@ bool cli_eval_data_open(cli_eval_data *data, const cli_eval_settings *settings,
                         cli_failure *failure);
 bool cli_eval_is_archive(const char *path);
 /* Opens an archive for a model's inputs. */
-bool cli_eval_data_open_archive(cli_eval_data *data, const char *path, const rynd_model *model,
-                                cli_failure *failure);
+bool cli_eval_data_open_archive(cli_eval_data *data, const cli_eval_settings *settings,
+                                const rynd_model *model, cli_failure *failure);
 void cli_eval_data_close(cli_eval_data *data);
 
 /* Reads pictures and objects of a COCO annotation file; the pictures are in `folder`. */

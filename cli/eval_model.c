@@ -147,7 +147,8 @@ static bool make_evaluation(cli_eval_model *model, const cli_eval_data *data, cl
 {
     model->classes = count_classes(model, data);
     const rynd_evaluation_options options =
-        RYND_SIZED(rynd_evaluation_options, .task = data->task, .classes = model->classes);
+        RYND_SIZED(rynd_evaluation_options, .task = data->task, .classes = model->classes,
+                   .range = data->range);
     if (rynd_evaluation_create(model->task.setup.context, &options, &model->evaluation) !=
         RYND_OK) {
         model->evaluation = NULL;
@@ -186,10 +187,16 @@ static rynd_status add_boxes(cli_eval_model *model, const cli_eval_data *data, s
     return status;
 }
 
-static rynd_status add_picture(cli_eval_model *model, const cli_answer *answer,
-                               const rynd_tensor *truth, cli_failure *failure)
+/* Values of arrays count as they are, pixels of pictures rounded. */
+static rynd_status add_picture(cli_eval_model *model, const cli_eval_data *data,
+                               const cli_answer *answer, const rynd_tensor *truth,
+                               cli_failure *failure)
 {
     const cli_image *image = &answer->image;
+    if (data->archive.kind) {
+        const rynd_tensor values = cli_image_view(image);
+        return rynd_evaluation_add_picture(model->evaluation, &values, truth);
+    }
     unsigned char *bytes = cli_image_bytes(image); /* the picture that rynd run would write */
     if (!bytes) {
         cli_fail_memory(failure);
@@ -219,7 +226,7 @@ bool cli_eval_add(cli_eval_model *model, const cli_eval_data *data, const cli_tr
         status = rynd_evaluation_add_map(model->evaluation, &answer->map.view, &truth->grid,
                                          truth->ignore);
         break;
-    case RYND_TASK_IMAGE: status = add_picture(model, answer, &truth->grid, failure); break;
+    case RYND_TASK_IMAGE: status = add_picture(model, data, answer, &truth->grid, failure); break;
     }
     if (status == RYND_OK) {
         return true;

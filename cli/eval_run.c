@@ -80,7 +80,7 @@ static bool read_portion(cli_evaluating *e, portion *p, size_t *next, size_t end
 static bool check_size(const cli_evaluating *e, const cli_truth *truth, const cli_answer *answer,
                        const char *model, cli_failure *failure)
 {
-    if (!e->data.truths) {
+    if (e->data.task == RYND_TASK_CLASSIFY || e->data.task == RYND_TASK_DETECT) {
         return true;
     }
     const rynd_tensor picture = cli_image_view(&answer->image), *grid = &truth->grid;

@@ -3,6 +3,7 @@
 #include "eval_model.h"
 #include "files.h"
 #include "input_file.h"
+#include "picture_layout.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -42,7 +43,7 @@ static bool get_row(const cli_eval_data *data, cli_truth *truth, cli_failure *fa
     if (!data->archive.kind->read(&data->archive, truth->index, &sample, failure)) {
         return false;
     }
-    truth->grid = sample.y;
+    truth->grid = data->task == RYND_TASK_IMAGE ? cli_picture_of(&sample.y) : sample.y;
     truth->label = sample.y.rank == 0 ? *(const int64_t *)sample.y.data : -1;
     return true;
 }
@@ -72,7 +73,8 @@ static bool make_agreement(rynd_evaluation **agreement, const cli_eval_model *mo
                            const cli_eval_data *data, cli_failure *failure)
 {
     const rynd_evaluation_options options =
-        RYND_SIZED(rynd_evaluation_options, .task = data->task, .classes = model->classes);
+        RYND_SIZED(rynd_evaluation_options, .task = data->task, .classes = model->classes,
+                   .range = data->range);
     return rynd_evaluation_create(NULL, &options, agreement) == RYND_OK ||
            cli_fail_library(failure);
 }

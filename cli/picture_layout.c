@@ -26,6 +26,20 @@ bool cli_picture_layout_of(int rank, const int64_t *dim, int otherwise, cli_pict
     return is_channels(dim[first + 2]);
 }
 
+rynd_tensor cli_picture_of(const rynd_tensor *tensor)
+{
+    cli_picture_layout at;
+    rynd_tensor view = *tensor;
+    if (cli_picture_layout_of(tensor->rank, tensor->dim, 1, &at)) {
+        const int order[] = {at.height, at.width, at.channel};
+        for (int i = 0; i < 3; i++) {
+            view.dim[i] = tensor->dim[order[i]];
+            view.stride[i] = tensor->stride[order[i]];
+        }
+    }
+    return view;
+}
+
 static int64_t stride_of(const rynd_tensor *tensor, int dimension)
 {
     return dimension < 0 ? 0 : tensor->stride[dimension];

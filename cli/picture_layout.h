@@ -16,6 +16,9 @@ typedef struct cli_picture_layout {
  * channel dim takes `otherwise` channels. False when it is none of these. */
 bool cli_picture_layout_of(int rank, const int64_t *dim, int otherwise, cli_picture_layout *layout);
 
+/* A picture [C,H,W] or [H,W,C] of 1 or 3 channels as [H,W,C]. */
+rynd_tensor cli_picture_of(const rynd_tensor *tensor);
+
 /* Copies a picture into the `index`-th place of a tensor's batch, with the tensor's dtype; sizes
  * and channels must agree. */
 void cli_picture_put(const rynd_tensor *tensor, const cli_picture_layout *layout, int64_t index,

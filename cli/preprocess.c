@@ -40,6 +40,12 @@ static void spread(cli_channels *channels, double otherwise)
     }
 }
 
+bool cli_preprocess_is_empty(const cli_preprocess *p)
+{
+    return !p->preset && !p->size.width && !p->crop.width && !p->order && p->scale == 0 &&
+           !p->mean.count && !p->std.count;
+}
+
 void cli_preprocess_settle(cli_preprocess *p)
 {
     if (p->preset) {

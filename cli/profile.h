@@ -40,6 +40,9 @@ typedef struct cli_profile {
     size_t count;
     cli_profile_row *rows; /* in the order of the plan */
     cli_statistics run;
+    /* Median seconds of a run beyond its steps: those whose shapes depend on data, which a run plans.
+     * 0: the plan has all steps. */
+    double rest;
     double disturbance; /* share of the machine that other work took */
     rynd_prediction predicted;
 } cli_profile;

@@ -52,6 +52,7 @@ bool cli_profile_print_json(const cli_profile *p, cli_failure *failure)
     }
     cli_json_number(result, "total", p->run.median);
     add_statistics(result, &p->run);
+    cli_json_number(result, "rest", p->rest);
     cli_json_number(result, "disturbance", p->disturbance);
     cli_json_number(result, "predicted", p->predicted.median);
     cli_json_number(result, "predicted_low", p->predicted.low);
@@ -92,6 +93,23 @@ static void add_event(cJSON *events, const cli_profile_row *row, const rynd_span
     cli_json_number(args, "predicted", row->predicted.median);
 }
 
+/* Steps that depend on data come last; their median stands for them. */
+static void add_rest(cJSON *events, const cli_profile *p)
+{
+    double begin = 0;
+    for (size_t i = 0; i < p->span_count; i++) {
+        begin = p->spans[i].end > begin ? p->spans[i].end : begin;
+    }
+    cJSON *event = cli_json_object_in(events);
+    cli_json_text(event, "name", "steps that depend on data");
+    cli_json_text(event, "cat", "rest");
+    cli_json_text(event, "ph", "X");
+    cli_json_number(event, "ts", 1e6 * begin);
+    cli_json_number(event, "dur", 1e6 * p->rest);
+    cli_json_number(event, "pid", 1);
+    cli_json_number(event, "tid", 0);
+}
+
 bool cli_profile_write_trace(const cli_profile *p, const char *path, cli_failure *failure)
 {
     cJSON *document = cli_json_document(),
@@ -102,6 +120,9 @@ bool cli_profile_write_trace(const cli_profile *p, const char *path, cli_failure
             add_track(events, threads);
         }
         add_event(events, &p->rows[p->spans[i].step], &p->spans[i]);
+    }
+    if (p->rest > 0) {
+        add_rest(events, p);
     }
     char *text = cli_json_write(document, false, failure);
     const bool done = text && cli_file_write(path, text, strlen(text), failure);

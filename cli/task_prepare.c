@@ -90,7 +90,6 @@ void cli_task_take_preparation(cli_task *task, const rynd_preparation *preparati
 
 bool cli_task_open_preparation(cli_task *task, cli_failure *failure)
 {
-    (void)failure;
     /* torchvision's transforms for ImageNet: 224 of 256 pixels */
     const rynd_preparation imagenet = {.size = sizeof imagenet,
                                        .fit = task->kind->fit,
@@ -104,8 +103,21 @@ bool cli_task_open_preparation(cli_task *task, cli_failure *failure)
                                             .share = 224.0 / 256,
                                             .scale = 1 / 127.5,
                                             .mean = {1, 1, 1}};
+    /* Caffe's: blue first, 0 to 255 without the data set's mean */
+    const rynd_preparation caffe = {.size = sizeof caffe,
+                                    .fit = task->kind->fit,
+                                    .share = 224.0 / 256,
+                                    .bgr = 1,
+                                    .scale = 1,
+                                    .mean = {104, 117, 123}};
+    rynd_model_info info = RYND_SIZED(rynd_model_info);
+    if (rynd_model_get_info(task->setup.model, &info) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
     const bool last = task->layout.channel > task->layout.width;
-    cli_task_take_preparation(task, last ? &signed_values : &imagenet);
+    cli_task_take_preparation(task, strstr(info.producer, "caffe") ? &caffe
+                                    : last                         ? &signed_values
+                                                                   : &imagenet);
     return true;
 }
 

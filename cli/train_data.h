@@ -20,6 +20,7 @@ typedef struct cli_data_wish {
     const rynd_value_info *inputs;
     size_t input_count; /* at most CLI_TRAIN_INPUTS */
     bool classes;       /* an archive's y are indices of classes */
+    bool pictures;      /* but with four dimensions, y are pictures, of any type */
     bool guess;         /* treat y as classes if its dtype is an integer */
     rynd_dtype target;  /* dtype of an archive's y if not classes; NONE: any */
 } cli_data_wish;

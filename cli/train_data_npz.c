@@ -157,8 +157,9 @@ static bool open_npz(cli_dataset *set, const cli_data_wish *wish, cli_failure *f
         cli_dataset_add_content(
             set, array->data, (size_t)rynd_tensor_elements(array) * rynd_dtype_size(array->dtype));
     }
-    const rynd_dtype target = own->arrays[own->inputs].view.dtype;
-    const bool classes = wish->classes || (wish->guess && is_whole(target));
+    const rynd_tensor *y = &own->arrays[own->inputs].view;
+    const bool pictures = wish->pictures && y->rank == 4,
+               classes = !pictures && (wish->classes || (wish->guess && is_whole(y->dtype)));
     return convert(set, own->inputs, classes ? RYND_DTYPE_I64 : wish->target, failure) &&
            (!classes || count_classes(set, failure));
 }

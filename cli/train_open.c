@@ -268,6 +268,32 @@ static bool name_checkpoint(cli_train_run *run, cli_failure *failure)
     return true;
 }
 
+/* Without a word about pictures, photos in folders of classes are prepared as for ImageNet: the
+ * middle of the shorter side, as large as the input. */
+static void take_usual(cli_train_run *run)
+{
+    const cli_train_settings *s = run->settings;
+    const rynd_value_info *input = &run->inputs[0];
+    cli_preprocess *p = &run->preprocess;
+    cli_picture_layout at;
+    if (run->data.kind != &cli_data_folder || s->augment.area > 0 || s->augment.pad >= 0 ||
+        !cli_preprocess_is_empty(p) || !cli_picture_layout_of(input->rank, input->dim, 3, &at)) {
+        return;
+    }
+    const int64_t height = input->dim[at.height], width = input->dim[at.width],
+                  longer = height > width ? height : width;
+    p->preset = 1; /* imagenet */
+    if (height > 0 && width > 0) {
+        p->crop = (cli_extent){height, width};
+        p->size = (cli_extent){0, longer * 256 / 224};
+    }
+    if (run->ranks.rank == 0) {
+        cli_note(&s->common,
+                 "pictures are prepared as by --preset imagenet, with the middle of the input's "
+                 "size; --size, --crop, --scale, --mean and --std say otherwise");
+    }
+}
+
 /* Options count before what an earlier training wrote into the model. */
 static bool settle_pictures(cli_train_run *run, cli_failure *failure)
 {
@@ -276,6 +302,7 @@ static bool settle_pictures(cli_train_run *run, cli_failure *failure)
     if (!cli_facts_preprocess(run->setup.model, &s->common, &run->preprocess, failure)) {
         return false;
     }
+    take_usual(run);
     cli_preprocess_settle(&run->preprocess);
     return true;
 }
@@ -331,8 +358,8 @@ bool cli_train_open(cli_train_run *run, cli_failure *failure)
     return cli_epochs_open(&run->epochs, failure) && name_checkpoint(run, failure) &&
            check_files(run, failure) && cli_setup_context(&run->setup, &s->common, failure) &&
            cli_setup_model(&run->setup, s->common.arguments.items[0], failure) &&
-           settle_pictures(run, failure) && look_at_model(run, failure) &&
-           open_data(run, failure) && replace_head(run, failure) &&
+           look_at_model(run, failure) && open_data(run, failure) &&
+           settle_pictures(run, failure) && replace_head(run, failure) &&
            cli_train_settle_loss(run, failure) && cli_train_check_augment(run, failure) &&
            form_batches(run, failure) && count_steps(run, failure) &&
            cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, &run->ranks,

@@ -7,7 +7,7 @@
  *      rynd_evaluation_get_figure(evaluation, 0, &figure);    "map" 0.37
  *
  * docs/tasks.md has the definitions. Boxes give the figures of pycocotools, SSIM is that of
- * scikit-image and torchmetrics with a Gaussian window of 11x11.
+ * torchmetrics, with a Gaussian window of 11x11 around each pixel.
  *
  * One thread at a time uses an evaluation. Memory comes from the allocator of `context`; context
  * NULL: from the system. */

@@ -173,6 +173,7 @@ static rynd_status plan_in(rynd_op *op, const rynd_op_options *options, ry_graph
                                 .settings = options->settings,
                                 .setting_count = options->setting_count,
                                 .adviser = op->adviser,
+                                .own_strides = true,
                                 .skip_packing = op->no_values};
     RY_TRY(set_constants(op, graph, error));
     RY_TRY(describe_ends(op, graph, arena, &internal, error));

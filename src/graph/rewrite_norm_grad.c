@@ -172,7 +172,42 @@ static ry_rule rule_of(const ry_graph *graph, const ry_node *node)
                : NULL;
 }
 
+static bool has_outputs(const ry_node *node)
+{
+    bool any = false;
+    for (int i = 0; i < node->outputs; i++) {
+        any |= node->out[i] != RY_NO_VALUE;
+    }
+    return any;
+}
+
+/* Kernels and rules always give dx, the first output: the gradients of scale and bias alone get one
+ * that nobody reads. */
+static rynd_status add_data_gradient(ry_graph *graph, ry_node_id id, bool *changed, ry_error *error)
+{
+    const ry_node *node = &graph->nodes[id];
+    const ry_op op = node->op;
+    if ((op != RY_OP_layer_norm_grad && op != RY_OP_group_norm_grad &&
+         op != RY_OP_batch_norm_grad) ||
+        !has_outputs(node) || node->out[0] != RY_NO_VALUE) {
+        return RYND_OK;
+    }
+    const ry_value *dy = &graph->values[node->in[0]];
+    const ry_shape shape = dy->shape;
+    const ry_value_id dx = ry_graph_add_value(graph, NULL, dy->dtype, &shape);
+    if (dx == RY_NO_VALUE) {
+        return ry_fail_memory(error);
+    }
+    graph->nodes[id].out[0] = dx;
+    graph->values[dx].producer = id;
+    *changed = true;
+    return RYND_OK;
+}
+
 rynd_status ry_rewrite_norm_grad(ry_graph *graph, bool *changed, ry_error *error)
 {
+    for (ry_node_id id = 0; id < graph->node_count; id++) {
+        RY_TRY(add_data_gradient(graph, id, changed, error));
+    }
     return ry_rewrite_by_rules(graph, rule_of, changed, error);
 }

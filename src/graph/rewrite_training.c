@@ -5,6 +5,8 @@
 #include "graph/rewrite_rule.h"
 #include "problem/window.h"
 
+#include <string.h>
+
 static ry_value_id expr(ry_rule_call *c, const char *text, int inputs, const ry_value_id *in)
 {
     return ry_rule_expr(c, text, inputs, in);
@@ -199,8 +201,78 @@ static ry_value_id counted(ry_rule_call *c, bool padded)
     return ry_emit(&c->emitter, RY_OP_conv, &attrs, 2, in);
 }
 
+/* Do all windows of an adaptive pool have one size? Then a kernel with strides says the same. */
+static bool has_equal_windows(const ry_pool_grad_attrs *a, const ry_shape *dy)
+{
+    bool equal = true;
+    for (int i = 0; i < a->image.count; i++) {
+        equal &= a->image.at[i] % dy->dim[i + 2] == 0;
+    }
+    return equal;
+}
+
+static void take_equal_windows(ry_pool_grad_attrs *a, const ry_shape *dy)
+{
+    if (!a->adaptive || !has_equal_windows(a, dy)) {
+        return;
+    }
+    a->adaptive = 0;
+    a->kernel.count = a->image.count;
+    for (int i = 0; i < a->image.count; i++) {
+        a->kernel.at[i] = a->image.at[i] / dy->dim[i + 2];
+    }
+    a->stride = a->kernel;
+}
+
+/* What each position of an adaptive mean gives to each element: [positions, elements]. */
+static ry_value_id window_shares(ry_rule_call *c, int64_t positions, int64_t elements)
+{
+    const ry_shape shape = ry_shape_of(2, (int64_t[]){positions, elements});
+    ry_graph *graph = c->emitter.graph;
+    const ry_value_id shares = ry_graph_add_constant(graph, NULL, RY_f64, &shape, NULL);
+    if (shares == RY_NO_VALUE) {
+        ry_emit_fail(&c->emitter, RYND_ERROR_OUT_OF_MEMORY, "out of memory");
+        return shares;
+    }
+    double *to = ry_graph_constant_data(graph, shares);
+    for (int64_t o = 0; o < positions; o++) {
+        const int64_t begin = o * elements / positions,
+                      end = ((o + 1) * elements + positions - 1) / positions;
+        for (int64_t i = begin; i < end; i++) {
+            to[o * elements + i] = 1 / (double)(end - begin);
+        }
+    }
+    return shares;
+}
+
+/* A product for each axis: windows of different sizes. */
+static ry_value_id adaptive_grad(ry_rule_call *c)
+{
+    const ry_ints *image = &c->node.attrs.pool_grad.image;
+    const ry_shape whole = ry_emit_shape(&c->emitter, c->node.out[0]);
+    ry_value_id y = c->node.in[0];
+    ry_shape dims = c->shape;
+    for (int i = 0; i < image->count; i++) {
+        ry_shape rows = {.rank = 3, .dim = {1, dims.dim[i + 2], 1}};
+        ry_attrs attrs = ry_attrs_default(RY_OP_einsum);
+        for (int d = 0; d < dims.rank; d++) {
+            rows.dim[d < i + 2 ? 0 : 2] *= d == i + 2 ? 1 : dims.dim[d];
+        }
+        attrs.einsum.equation = "aob,oi->aib";
+        y = ry_emit(&c->emitter, RY_OP_einsum, &attrs, 2,
+                    (ry_value_id[]){ry_emit_reshape(&c->emitter, y, &rows),
+                                    window_shares(c, dims.dim[i + 2], image->at[i])});
+        dims.dim[i + 2] = image->at[i];
+    }
+    return ry_emit_reshape(&c->emitter, y, &whole);
+}
+
 static ry_value_id average_grad(ry_rule_call *c)
 {
+    take_equal_windows(&c->node.attrs.pool_grad, &c->shape);
+    if (c->node.attrs.pool_grad.adaptive) {
+        return adaptive_grad(c);
+    }
     const bool padded = c->node.attrs.pool_grad.count_include_pad != 0;
     return spread(c, expr(c, "x0 / x1", 2, (ry_value_id[]){c->node.in[0], counted(c, padded)}));
 }
@@ -217,6 +289,11 @@ static ry_value_id max_grad(ry_rule_call *c)
     pool.pool.dilation = a->dilation;
     pool.pool.pads = a->pads;
     pool.pool.ceil_mode = a->ceil_mode;
+    if (a->adaptive) {
+        pool.pool.output = a->image;
+        memcpy(pool.pool.output.at, c->shape.dim + 2,
+               (size_t)a->image.count * sizeof *pool.pool.output.at);
+    }
     scatter.scatter_elements.axis = 0;
     scatter.scatter_elements.reduction = RY_scatter_reduction_add;
     const ry_shape image = ry_emit_shape(e, c->node.in[1]),
@@ -226,8 +303,9 @@ static ry_value_id max_grad(ry_rule_call *c)
     if (!ry_emit_outputs(e, RY_OP_pool, &pool, 1, &c->node.in[1], 2, NULL, pooled)) {
         return RY_NO_VALUE;
     }
-    const ry_value_id dy =
-        expr(c, "select(x1 > 0, x0, 0)", 2, (ry_value_id[]){c->node.in[0], counted(c, false)});
+    const ry_value_id dy = a->adaptive ? c->node.in[0]
+                                       : expr(c, "select(x1 > 0, x0, 0)", 2,
+                                              (ry_value_id[]){c->node.in[0], counted(c, false)});
     const ry_value_id in[] = {ry_emit_filled(e, c->dtype, &all, 0),
                               ry_emit_reshape(e, pooled[1], &windows),
                               ry_emit_reshape(e, dy, &windows)};
@@ -294,12 +372,32 @@ static bool has_wide(const ry_graph *graph, const ry_node *node)
     return any;
 }
 
-/* NULL: a kernel computes it, in 16 bits after float32 took their place. */
-static ry_rule rule_of(const ry_graph *graph, const ry_node *node)
+/* Are tables of positions and elements small? */
+static bool has_small_axes(const ry_pool_grad_attrs *a, const ry_shape *dy)
+{
+    const int64_t most = (int64_t)1 << 18;
+    bool small = true;
+    for (int i = 0; i < a->image.count; i++) {
+        small = small && dy->dim[i + 2] <= most / ry_max(a->image.at[i], 1);
+    }
+    return small;
+}
+
+static ry_rule pool_grad_of(const ry_pool_grad_attrs *a, const ry_shape *dy, bool wide)
 {
     static const ry_rule pool_grads[] = {[RY_pool_kind_max] = max_grad,
                                          [RY_pool_kind_average] = average_grad,
                                          [RY_pool_kind_lp] = norm_grad};
+    const bool average = a->kind == RY_pool_kind_average;
+    if (wide && average && a->adaptive && !has_equal_windows(a, dy) && !has_small_axes(a, dy)) {
+        return NULL;
+    }
+    return wide || a->kind == RY_pool_kind_lp ? pool_grads[a->kind] : NULL;
+}
+
+/* NULL: a kernel computes it, in 16 bits after float32 took their place. */
+static ry_rule rule_of(const ry_graph *graph, const ry_node *node)
+{
     const ry_value *x = &graph->values[node->in[0]];
     const bool wide = x->dtype == RY_f64;
     if (ry_shape_elements(&x->shape) <= 0) {
@@ -314,10 +412,7 @@ static ry_rule rule_of(const ry_graph *graph, const ry_node *node)
         return !ry_dtype_is_float(x->dtype) && node->attrs.pool.kind != RY_pool_kind_max
                    ? pool_of_integers
                    : NULL;
-    case RY_OP_pool_grad:
-        return wide || node->attrs.pool_grad.kind == RY_pool_kind_lp
-                   ? pool_grads[node->attrs.pool_grad.kind]
-                   : NULL;
+    case RY_OP_pool_grad: return pool_grad_of(&node->attrs.pool_grad, &x->shape, wide);
     default: return NULL;
     }
 }

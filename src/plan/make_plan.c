@@ -75,7 +75,7 @@ rynd_status ry_plan_bind_inputs(ry_graph *graph, const ry_plan_options *options,
     return status;
 }
 
-/* The strides of the caller's tensor if the device uses the caller's memory; else the nearest dense
+/* The strides of the caller's tensor if steps use the caller's memory; else the nearest dense
  * layout. */
 static ry_tensor describe_end(const ry_plan_builder *b, ry_tensor row_major, const ry_tensor *given)
 {
@@ -87,7 +87,7 @@ static ry_tensor describe_end(const ry_plan_builder *b, ry_tensor row_major, con
         const ry_shape shape = ry_tensor_shape(given);
         return ry_tensor_channels_last((ry_dtype)row_major.dtype, &shape, NULL);
     }
-    if (b->plan->device->host_memory) {
+    if (b->plan->device->host_memory || b->options->own_strides) {
         memcpy(row_major.stride, given->stride, sizeof row_major.stride);
     }
     return row_major;

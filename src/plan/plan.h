@@ -180,6 +180,7 @@ typedef struct ry_plan_options {
      * graphs of training: what does not fit is recomputed (recompute.h). */
     size_t memory_limit, memory_reserved;
     size_t *memory_least; /* receives what is possible, where the limit is not; NULL: nobody asks */
+    bool own_strides;     /* the caller's memory is bound with its strides, on any device */
     bool skip_packing;    /* for measuring, and for commands that never run the plan */
     /* what plans of the same model share, for the plan's rest, too: must outlive the plan. NULL:
      * nothing */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { WINDOW = 11, MEANS = 5 }; /* means of x, y, xx, yy and xy */
+enum { WINDOW = 11, EDGE = WINDOW / 2, MEANS = 5 }; /* means of x, y, xx, yy and xy */
 
 static double pixel(const ry_tensor *picture, int64_t y, int64_t x, int64_t c)
 {
@@ -32,20 +32,20 @@ static void fill_window(double window[WINDOW])
 /* A picture's windows: sizes, weights, and room for lines of numbers. Each of MEANS numbers of a line
  * has its own run of columns, so that loops over columns are vectors. */
 typedef struct windows {
-    int64_t width, columns;                      /* pixels of a row; windows in a row */
+    int64_t width, columns;                      /* pixels of a row and EDGE more at both ends; windows */
     double weights[WINDOW], *line, *rows, *sums; /* a row; means of WINDOW rows; of a window */
 } windows;
 
 static bool make_windows(const rynd_evaluation *e, int64_t width, windows *w)
 {
-    w->width = width;
-    w->columns = width - WINDOW + 1;
+    w->width = width + 2 * EDGE;
+    w->columns = width;
     w->line =
-        ry_allocate_array(&e->allocator, (size_t)width * MEANS * (WINDOW + 2), sizeof(double));
+        ry_allocate_array(&e->allocator, (size_t)w->width * MEANS * (WINDOW + 2), sizeof(double));
     if (!w->line) {
         return false;
     }
-    w->rows = w->line + width * MEANS;
+    w->rows = w->line + w->width * MEANS;
     w->sums = w->rows + w->columns * MEANS * WINDOW;
     fill_window(w->weights);
     return true;
@@ -59,13 +59,21 @@ static void add_line(double *to, const double *from, double weight, int64_t coun
     }
 }
 
-/* Weighted means along row y of both pictures. */
+/* A place beyond an end, mirrored at the last pixel: -1 is 1. */
+static int64_t mirror(int64_t place, int64_t size)
+{
+    return place < 0 ? -place : place < size ? place : 2 * (size - 1) - place;
+}
+
+/* Weighted means along row y - EDGE of both pictures. */
 static void filter_row(const windows *w, const ry_tensor *found, const ry_tensor *truth, int64_t y,
                        int64_t c)
 {
     double *means = w->rows + y % WINDOW * w->columns * MEANS, *line = w->line;
+    const int64_t row = mirror(y - EDGE, found->dim[0]);
     for (int64_t x = 0; x < w->width; x++) {
-        const double a = pixel(found, y, x, c), b = pixel(truth, y, x, c);
+        const int64_t column = mirror(x - EDGE, w->columns);
+        const double a = pixel(found, row, column, c), b = pixel(truth, row, column, c);
         const double numbers[MEANS] = {a, b, a * a, b * b, a * b};
         for (int m = 0; m < MEANS; m++) {
             line[m * w->width + x] = numbers[m];
@@ -83,9 +91,9 @@ static void filter_row(const windows *w, const ry_tensor *found, const ry_tensor
 static double similarity_of(const double m[MEANS], double range)
 {
     const double c1 = 0.01 * range * 0.01 * range, c2 = 0.03 * range * 0.03 * range;
-    const double both = m[0] * m[1], squares = m[0] * m[0] + m[1] * m[1];
-    return (2 * both + c1) * (2 * (m[4] - both) + c2) /
-           ((squares + c1) * (m[2] + m[3] - squares + c2));
+    const double both = m[0] * m[1], squares = m[0] * m[0] + m[1] * m[1],
+                 variances = fmax(m[2] - m[0] * m[0], 0) + fmax(m[3] - m[1] * m[1], 0);
+    return (2 * both + c1) * (2 * (m[4] - both) + c2) / ((squares + c1) * (variances + c2));
 }
 
 /* The sum over the windows whose first row is `top`; row y lies at y % WINDOW. */
@@ -107,7 +115,7 @@ static double sum_row(const windows *w, int64_t top, double range)
     return sum;
 }
 
-/* Mean structural similarity over all windows inside the pictures. */
+/* Mean structural similarity over the windows around all pixels. */
 static rynd_status find_similarity(const rynd_evaluation *e, const ry_tensor *found,
                                    const ry_tensor *truth, double *similarity, ry_error *error)
 {
@@ -118,7 +126,7 @@ static rynd_status find_similarity(const rynd_evaluation *e, const ry_tensor *fo
         return ry_fail_memory(error);
     }
     for (int64_t c = 0; c < channels; c++) {
-        for (int64_t y = 0; y < height; y++) {
+        for (int64_t y = 0; y < height + 2 * EDGE; y++) {
             filter_row(&w, found, truth, y, c);
             if (y >= WINDOW - 1) {
                 sum += sum_row(&w, y - WINDOW + 1, e->range);
@@ -126,7 +134,7 @@ static rynd_status find_similarity(const rynd_evaluation *e, const ry_tensor *fo
         }
     }
     ry_release(&e->allocator, w.line);
-    *similarity = sum / ((double)w.columns * (double)(height - WINDOW + 1) * (double)channels);
+    *similarity = sum / ((double)w.columns * (double)height * (double)channels);
     return RYND_OK;
 }
 

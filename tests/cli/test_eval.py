@@ -257,6 +257,42 @@ def test_targets(ran, rynd, tmp_path):
     rynd("eval", model, "--data", data).failed("targets/0.png", "1 channel", "3")
 
 
+@pytest.mark.parametrize("kind", ["float32", "uint8", "uint16", "int32"])
+@pytest.mark.parametrize("last", [False, True])
+def test_archive_of_pictures(last, kind, ran, rynd, tmp_path):
+    """Values count as they are; the range is that of the type, or --range's."""
+    usual = {"float32": 1, "uint8": 255, "uint16": 65535, "int32": None}[kind]
+    shape, top = ((17, 12, 3) if last else (3, 17, 12)), usual or 1000
+    save(tmp_path / "m.onnx", [helper.make_node("Mul", ["x", "a"], ["y"])], [("x", "float32", ["n", *shape])], [("y", "float32", ["n", *shape])], {"a": np.float32(0.9)})
+    x = RNG.random((5, *shape)).astype("float32") * top
+    y = (x * RNG.uniform(0.8, 1, x.shape)).astype(kind)
+    np.savez(tmp_path / "d.npz", x=x, y=y)
+    extra = [] if usual else ["--range", top]
+    result, same = ran("eval", tmp_path / "m.onnx", "--data", tmp_path / "d.npz", "--json", *extra, "--against", tmp_path / "m.onnx").results
+    psnr = 10 * np.log10(top**2 / np.mean((np.float32(x * np.float32(0.9)) - np.float64(y)) ** 2, axis=(1, 2, 3)))
+    assert result["figures"]["psnr"] == pytest.approx(psnr.mean()) and 0.5 < result["figures"]["ssim"] < 1 and result["pictures"] == 5
+    wide = ran("eval", tmp_path / "m.onnx", "--data", tmp_path / "d.npz", "--json", "--range", 2 * top).results[0]
+    assert wide["figures"]["psnr"] == pytest.approx(psnr.mean() + 20 * np.log10(2))
+    if not usual:
+        rynd("eval", tmp_path / "m.onnx", "--data", tmp_path / "d.npz").failed("d.npz", "i32", "--range")
+
+
+def test_wrong_archive_of_pictures(rynd, tmp_path):
+    model, x = tmp_path / "m.onnx", np.zeros((2, 3, 16, 16), "float32")
+    save(model, [helper.make_node("Identity", ["x"], ["y"])], [("x", "float32", ["n", 3, "h", "w"])], [("y", "float32", ["n", 3, "h", "w"])])
+
+    def fails(y, *parts, code=1, more=()):
+        np.savez(tmp_path / "d.npz", x=x, y=y)
+        rynd("eval", model, "--data", tmp_path / "d.npz", *more).failed("d.npz", *parts, code=code)
+
+    fails(np.full((2, 3, 16, 16), [[[[0, 200] * 8]]], "float32"), "from 0 to 200", "--range")
+    fails(np.full((2, 3, 16, 16), np.nan, "float32"), "--range")
+    fails(np.zeros((2, 4, 16, 16), "float32"), "1 or 3 channels", "[2, 4, 16, 16]")
+    fails(np.zeros((2, 3, 16, 20), "float32"), "row 0", "16x20", "16x16")
+    fails(np.zeros((2, 1, 16, 16), "float32"), "row 0", "1 channel", "3")
+    rynd("eval", model, "--data", tmp_path, "--range", "3").failed("--range", ".npz", code=2)
+
+
 def test_against(ran, tmp_path):
     data = colours(tmp_path / "d")
     model, other = means(tmp_path / "m.onnx", ["red", "green", "blue"]), means(tmp_path / "o.onnx", ["red", "green", "blue"], 2, swap=True)

@@ -5,6 +5,8 @@ import json
 
 import numpy as np
 import pytest
+from conftest import save
+from onnx import helper
 
 CONV = "conv n=1 c=8 h=10 w=10 k=8 r=3 s=3 pad=1"
 QUICK = ["--min-time", "0", "--rounds", "3", "--warmup", "0"]
@@ -120,6 +122,20 @@ def test_profile_text(ran, small_net):
     out = ran("profile", small_net, "--batch", "1", *QUICK).out
     assert out.split()[:3] == ["step", "op", "kernel"]
     assert "3 runs: median" in out and "quiet" in out and "disturbed" in out and "predicted" in out
+
+
+def test_profile_of_steps_that_depend_on_data(ran, tmp_path):
+    """A run plans them; their time counts, and the trace shows it."""
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("NonZero", ["r"], ["z"]), helper.make_node("Cast", ["z"], ["f"], to=1), helper.make_node("Exp", ["f"], ["y"])]
+    save(tmp_path / "m.onnx", nodes, [("x", "float32", [40, 40])], [("y", "float32", [2, "n"])], {})
+    np.savez(tmp_path / "x.npz", x=np.ones((40, 40), "float32"))
+    options = ["profile", tmp_path / "m.onnx", "-i", tmp_path / "x.npz", *QUICK]
+    (result,) = ran(*options, "--json", "--trace", tmp_path / "t.json").results
+    assert result["rest"] > 0 and result["total"] > result["rest"]
+    assert [node["op"] for node in result["nodes"]] == ["Relu", "NonZero"]
+    last = json.loads((tmp_path / "t.json").read_text())["traceEvents"][-1]
+    assert last["name"] == "steps that depend on data" and last["dur"] == pytest.approx(1e6 * result["rest"], rel=1e-4)
+    assert "shapes depend on data" in ran(*options).out
 
 
 def test_profile_trace(ran, small_net, tmp_path):

@@ -464,7 +464,7 @@ def test_data_that_does_not_fit(rynd, net, data, folder, two_inputs, tmp_path):
     rynd("train", net, "--data", tmp_path / "none").failed("none", "No such file")
     rynd("train", net, "--data", data, "--batch", 65).failed("64 samples", "less than a batch of 65")
     rynd("train", two_inputs, "--data", data).failed("no array 'a'", "input of the model")
-    rynd("train", net, "--data", folder[0], "--batch", 4).failed("16x16", "12x12", "--size")
+    rynd("train", net, "--data", folder[0], "--batch", 4, "--scale", "1/255").failed("16x16", "12x12", "--size")
     np.savez(tmp_path / "d.npz", x=np.zeros((8, 1, 12, 12), "float32"), y=np.full(8, CLASSES))
     rynd("train", net, "--data", tmp_path / "d.npz", "--batch", 4).failed("5 classes", "room for 4")
     np.savez(tmp_path / "d.npz", x=np.zeros((8, 1, 12, 13), "float32"), y=np.zeros(8, int))

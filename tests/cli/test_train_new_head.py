@@ -97,3 +97,20 @@ def test_refused(rynd, folder, tmp_path):  # noqa: F811
     np.savez(tmp_path / "values.npz", x=np.ones((8, 3, SIDE, SIDE), "float32"), y=np.ones((8, 10), "float32"))
     net = network(tmp_path / "net.onnx", "gemm")
     rynd("train", net, "--data", tmp_path / "values.npz", "--new-head", "auto", "-o", tmp_path / "out.onnx").failed("no classes", code=2)
+
+
+def test_two_commands(ran, folder, tmp_path):  # noqa: F811
+    """Without a word about pictures, they are prepared as for ImageNet, at the input's size; the model tells its users."""
+    network(tmp_path / "net.onnx", "gemm")
+    photos = folder[0]
+    note = ran("train", tmp_path / "net.onnx", "--data", photos, "--new-head", "auto", "--epochs", "1", "--batch", "8").err
+    assert "--preset imagenet" in note
+    said = {p.key: p.value for p in onnx.load(tmp_path / "net-trained.onnx").metadata_props}
+    assert "class0" in said["names"] and said["rynd.pictures"].startswith(f"--size {SIDE * 256 // 224} --crop {SIDE}x{SIDE} --channels rgb --scale 0.0039")
+    photo = next((photos / "class1").iterdir())
+    (result,) = ran("run", tmp_path / "net-trained.onnx", "-i", photo, "--task", "classify", "--json").results
+    assert {c["name"] for c in result["classes"]} == {path.name for path in photos.iterdir()}
+    options = ["--size", str(SIDE * 256 // 224), "--crop", str(SIDE), "--scale", "1/255", "--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225"]
+    ran("train", tmp_path / "net.onnx", "--data", photos, "--new-head", "auto", "--epochs", "1", "--batch", "8", "-o", tmp_path / "same.onnx", *options)
+    weights = [[numpy_helper.to_array(t) for t in onnx.load(tmp_path / name).graph.initializer] for name in ("net-trained.onnx", "same.onnx")]
+    assert all(np.array_equal(a, b) for a, b in zip(*weights))

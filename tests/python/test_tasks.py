@@ -77,3 +77,40 @@ def test_segment_and_classify(photo, tmp_path):
         expected = command(path, photo, "classify", "--top", "3", *options)["classes"]
         assert [c.label for c in found] == [c["label"] for c in expected] and found[0].name == "abcd"[found[0].label]
         np.testing.assert_allclose([c.score for c in found], [c["score"] for c in expected], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("pictures", ["--size 48 --crop 32 --channels bgr --scale 1 --mean 104,117,123 --std 2", "--size 20x30 --channels rgb --scale 0.01 --mean 0 --std 1"])
+def test_metadata(pictures, photo, tmp_path):
+    """Names and preparation that `rynd train` stores are found."""
+    w = np.random.default_rng(2).standard_normal((4, 3, 1, 1)).astype("float32") / 100
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("GlobalAveragePool", ["c"], ["y"])]
+    path = save(tmp_path / "c.onnx", nodes, [1, 3, "h", "w"], [1, 4, 1, 1], {"w": w})
+    model = onnx.load(path)
+    helper.set_model_props(model, {"names": "{0: 'a', 1: 'it\\'s', 3: 'd'}", "rynd.pictures": pictures})
+    onnx.save(model, path)
+    found, expected = rynd.tasks.classify(path, photo), command(path, photo, "classify")["classes"]
+    assert [c.name for c in found] == [c["name"] for c in expected] and {c.name for c in found} == {"a", "it's", None, "d"}
+    np.testing.assert_allclose([c.score for c in found], [c["score"] for c in expected], rtol=1e-4, atol=1e-6)
+    own = rynd.tasks.classify(path, photo, labels=list("wxyz"), scale=0.5, bgr=False)
+    expected = command(path, photo, "classify", "--scale", "0.5", "--channels", "rgb")["classes"]
+    np.testing.assert_allclose([c.score for c in own], [c["score"] for c in expected], rtol=1e-4, atol=1e-6)
+    assert {c.name for c in own} == set("wxyz")
+
+
+def test_caffe(photo, tmp_path):
+    """Networks of Caffe take blue first, 0 to 255 without a mean; label files may number their lines."""
+    w = np.random.default_rng(2).standard_normal((4, 3, 1, 1)).astype("float32") / 100
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("GlobalAveragePool", ["c"], ["y"])]
+    path = save(tmp_path / "c.onnx", nodes, [1, 3, 32, 32], [1, 4, 1, 1], {"w": w})
+    model = onnx.load(path)
+    model.producer_name = "onnx-caffe2"
+    onnx.save(model, path)
+    expected = command(path, photo, "classify", "--scale", "1", "--mean", "104,117,123", "--channels", "bgr")["classes"]
+    plain = ["tench, Tinca tinca", "goldfish", "12 monkeys", "n"]
+    for lines in (plain, [f"{i},{name}" for i, name in enumerate(plain)], [f"n0144076{i} {name}" for i, name in enumerate(plain)], [f"{i}: n0144076{i} {name}" for i, name in enumerate(plain)]):
+        (tmp_path / "labels.txt").write_text("\n".join(lines) + "\n")
+        answers = command(path, photo, "classify", "--labels", tmp_path / "labels.txt")["classes"]
+        found = rynd.tasks.classify(path, photo, labels=tmp_path / "labels.txt")
+        assert [c["name"] for c in answers] == [c.name for c in found] == [plain[c["label"]] for c in expected]
+        np.testing.assert_allclose([c.score for c in found], [c["score"] for c in expected], rtol=1e-4, atol=1e-6)
+        assert [c["score"] for c in answers] == [c["score"] for c in expected]

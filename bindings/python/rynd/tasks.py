@@ -8,12 +8,15 @@
     found = rynd.tasks.evaluate("squeezenet.onnx", "photos", scale=1)    # figures on data with known answers
 
 model: a rynd.Model, or what rynd.load takes. picture: a path, or an array [height, width, 3] of red, green, blue from 0 to 255 (or grey, [height,
-width] or [height, width, 1]). labels: a list of class names, the path of a file with one on each line, or "coco", "voc", "face".
+width] or [height, width, 1]). labels: a list of class names, the path of a file with one on each line, or "coco", "voc", "face"; default: the
+names in the model's metadata.
 fit: "stretch", "letterbox", "corner" or "crop". scale, mean, deviation, bgr: values of the input, (pixel * scale - mean) / deviation. size: of
-an input with open height and width, (height, width).
+an input with open height and width, (height, width). What is not given comes from the model's metadata, where `rynd train` writes it.
 """
 
+import ast
 import os
+import re
 from collections import namedtuple
 
 from . import _rynd
@@ -35,6 +38,7 @@ and values: (pixel * scale - mean) / deviation."""
 _FITS = ("stretch", "letterbox", "corner", "crop")
 _DTYPES = {"f32": "float32", "f16": "float16", "f64": "float64", "u8": "uint8", "i8": "int8"}
 _IMAGENET = Preparation(share=224 / 256, scale=1 / 255, mean=(0.485, 0.456, 0.406), deviation=(0.229, 0.224, 0.225))
+_CAFFE = Preparation(share=224 / 256, bgr=True, mean=(104.0, 117.0, 123.0))
 _TENSORFLOW = Preparation(share=224 / 256, scale=1 / 127.5, mean=(1.0, 1.0, 1.0))
 
 
@@ -52,13 +56,22 @@ def head(model, name=None):
     return _head(_rynd.model_head(_model(model)._first(), name))
 
 
+def _stripped(lines):
+    """Without a number or ImageNet's code before the names, if all have it."""
+    for pattern in (lambda i: rf"{i}[,:; \t]+", lambda i: r"n\d{8}[,: \t]+(?=.)"):
+        found = [re.match(pattern(i), line) for i, line in enumerate(lines)]
+        if all(match or not line for match, line in zip(found, lines)):
+            lines = [line[match.end() if match else 0:] for match, line in zip(found, lines)]
+    return lines
+
+
 def labels(source):
     """Class names of a data set ("coco", "voc", "face"), of a file, or of a list; None: no names."""
     if source is None or isinstance(source, (list, tuple)):
         return list(source or [])
     if os.path.exists(source):
         with open(source, encoding="utf-8") as file:
-            return file.read().splitlines()
+            return _stripped(file.read().splitlines())
     return _rynd.labels(os.fspath(source))
 
 
@@ -111,21 +124,57 @@ def _run(model, picture, preparation, shape, dtype):
     return list(outputs) if isinstance(outputs, tuple) else [outputs], frame
 
 
+def _names(model):
+    """Class names in the model's metadata, a dict or a list of Python or JSON; none or another form: no names."""
+    try:
+        names = ast.literal_eval(model.metadata.get("names", "[]"))
+    except (ValueError, SyntaxError):
+        return []
+    if isinstance(names, dict):
+        names = {int(key): name for key, name in names.items() if str(key).isdigit() and int(key) < 1 << 20}
+        return [names.get(i) for i in range(max(names, default=-1) + 1)]
+    return list(names) if isinstance(names, (list, tuple)) else []
+
+
+def _facts(model):
+    """The preparation of pictures in the model's metadata: lists of numbers (and "rgb" or "bgr") by option."""
+    words = model.metadata.get("rynd.pictures", "").split()
+    return {key[2:]: [value] if key == "--channels" else [float(v) for v in re.split("[x,]", value)] for key, value in zip(words[::2], words[1::2])}
+
+
+def _prepared(preparation, facts):
+    size, crop = facts.get("size", []), facts.get("crop", [])
+    if len(size) == 1 and crop and size[0] >= crop[0]:
+        preparation = preparation._replace(fit="crop", share=crop[0] / size[0])
+    elif len(size) == 2 and not crop:
+        preparation = preparation._replace(fit="stretch")
+    first = lambda name: values[0] if len(values := facts.get(name, [])) == 1 else values or None
+    return _changed(preparation, None, first("scale"), first("mean"), first("std"), facts["channels"] == ["bgr"] if "channels" in facts else None)
+
+
 def _usual(model, fit, size, options):
     shape, dtype, last = _input(model, size)
-    return shape, dtype, last, _changed((_TENSORFLOW if last else _IMAGENET)._replace(fit=fit), **options)
+    usual = _CAFFE if "caffe" in model.info["producer"] else _TENSORFLOW if last else _IMAGENET
+    return shape, dtype, last, _changed(_prepared(usual._replace(fit=fit), _facts(model)), **options)
 
 
-def detect(model, picture, head=None, score=0, overlap=0, labels=None, size=(640, 640), fit=None, scale=None, mean=None, deviation=None, bgr=None):
+def _open_size(model, otherwise):
+    """Sides of an open input: those in the metadata."""
+    facts = _facts(model)
+    side = facts.get("crop") or facts.get("size")
+    return [int(side[0]), int(side[-1])] if side else otherwise
+
+
+def detect(model, picture, head=None, score=0, overlap=0, labels=None, size=None, fit=None, scale=None, mean=None, deviation=None, bgr=None):
     """Finds objects; returns a list of Box, best score first.
 
     head: its name; None: found. score: least score; overlap: most intersection over union of two boxes of one class; 0: the head's. Raises
     UnsupportedError if no head fits."""
     model, picture = _model(model), _picture(picture)
     found = _head(_rynd.model_head(model._first(), head))
-    names = globals()["labels"](labels if labels is not None else found.labels)
-    shape, dtype, last = _input(model, size)
-    outputs, frame = _run(model, picture, _changed(found.preparation, fit, scale, mean, deviation, bgr), shape, dtype)
+    names = globals()["labels"](labels if labels is not None else _names(model) or found.labels)
+    shape, dtype, last = _input(model, size or _open_size(model, (640, 640)))
+    outputs, frame = _run(model, picture, _changed(_prepared(found.preparation, _facts(model)), fit, scale, mean, deviation, bgr), shape, dtype)
     rows = _rynd.detect(head, [value.name for value in model.outputs], outputs, *(shape[1:3] if last else shape[2:]), 0, frame, score, overlap)
     return [Box(*row[:6], names[row[5]] if 0 <= row[5] < len(names) else None, row[6]) for row in rows]
 
@@ -135,7 +184,7 @@ def segment(model, picture, output=0, size=None, fit=None, scale=None, mean=None
     import numpy
     model, picture = _model(model), _picture(picture)
     ratio = min(1, 520 / min(picture.shape[:2]))
-    size = size or [(int(side * ratio) + 31) // 32 * 32 for side in picture.shape[:2]]
+    size = size or _open_size(model, [(int(side * ratio) + 31) // 32 * 32 for side in picture.shape[:2]])
     shape, dtype, last, preparation = _usual(model, "stretch", size, {"fit": fit, "scale": scale, "mean": mean, "deviation": deviation, "bgr": bgr})
     outputs, frame = _run(model, picture, preparation, shape, dtype)
     classes = numpy.zeros(picture.shape[:2], "uint16")
@@ -143,11 +192,11 @@ def segment(model, picture, output=0, size=None, fit=None, scale=None, mean=None
     return classes
 
 
-def classify(model, picture, top=5, labels=None, output=0, size=(224, 224), fit=None, scale=None, mean=None, deviation=None, bgr=None):
+def classify(model, picture, top=5, labels=None, output=0, size=None, fit=None, scale=None, mean=None, deviation=None, bgr=None):
     """Names a picture; returns the `top` best classes, a list of Class."""
     model, picture = _model(model), _picture(picture)
-    names = globals()["labels"](labels)
-    shape, dtype, _, preparation = _usual(model, "crop", size, {"fit": fit, "scale": scale, "mean": mean, "deviation": deviation, "bgr": bgr})
+    names = _names(model) if labels is None else globals()["labels"](labels)
+    shape, dtype, _, preparation = _usual(model, "crop", size or _open_size(model, (224, 224)), {"fit": fit, "scale": scale, "mean": mean, "deviation": deviation, "bgr": bgr})
     outputs, _ = _run(model, picture, preparation, shape, dtype)
     return [Class(*row, names[row[0]] if row[0] < len(names) else None) for row in _rynd.classify(outputs[output], 0, top)]
 

@@ -149,16 +149,31 @@ static void run_norm(const ry_cpu_launch *launch, size_t task)
     ry_ref_each(launch, 1, &positions, launch->prepared->tasks[0], task, position);
 }
 
+/* All operands are floats; dx may be absent. */
+static bool has_floats(const ry_problem *problem)
+{
+    bool floats = ry_problem_has_input(problem, 0);
+    for (int i = 0; i < problem->inputs; i++) {
+        floats &= !ry_problem_has_input(problem, i) ||
+                  ry_dtype_is_float(ry_ref_dtype(&problem->in[i]));
+    }
+    for (int i = 0; i < problem->outputs; i++) {
+        floats &= !ry_problem_has_output(problem, i) ||
+                  ry_dtype_is_float(ry_ref_dtype(&problem->out[i]));
+    }
+    return floats;
+}
+
 static bool takes_layers(const ry_problem *problem)
 {
-    return ry_ref_floats(problem) && ry_problem_has_input(problem, 1) &&
+    return has_floats(problem) && ry_problem_has_input(problem, 1) &&
            ry_problem_has_input(problem, 4) &&
            ry_axis(problem->attrs.layer_norm_grad.axis, problem->in[0].rank) >= 0;
 }
 
 static bool takes_groups(const ry_problem *problem)
 {
-    return ry_ref_floats(problem) && ry_problem_has_input(problem, 1) &&
+    return has_floats(problem) && ry_problem_has_input(problem, 1) &&
            ry_problem_has_input(problem, 3) && ry_problem_has_input(problem, 4) &&
            problem->in[0].rank >= 2 && problem->attrs.group_norm_grad.groups > 0 &&
            problem->in[0].dim[1] % problem->attrs.group_norm_grad.groups == 0;

@@ -75,7 +75,7 @@ static void fill_inputs(const rynd_op *op)
             seed = seed * 1664525u + 1013904223u;
             numbers[j] = (float)(seed >> 24) / 128 - 1; /* with equal ones */
         }
-        if (count && t.dtype == RYND_DTYPE_F64) {
+        if (count && t.dtype == RYND_DTYPE_F64 && t.rank == 0) {
             memcpy(m.in[i], &step, sizeof step);
         } else if (count) {
             convert(t.dtype, m.in[i], RYND_DTYPE_F32, numbers, count);
@@ -184,6 +184,12 @@ static const row gradients[] = {
     {"softmax_grad x0=3x33:f16 x1=3x33:f16 y0=3x33:f16 axis=1", "softmax_grad_ref", HALF},
     {"softmax_grad x0=3x33:bf16 x1=3x33:bf16 y0=3x33:bf16 axis=0 kind=log_softmax",
      "softmax_grad_ref", HALF},
+    {"softmax_grad x0=5x37:f32:0,1 x1=5x37:f32 y0=5x37:f32 axis=1", "softmax_grad_ref", F32},
+    {"softmax_grad x0=5x37:f32:0,0 x1=5x37:f32:1,5 y0=5x37:f32 axis=1", "softmax_grad_ref",
+     F32},
+    {"layer_norm_grad x0=3x17:f32:0,1 x1=3x17:f32:20,1 x3=3x1:f32 x4=3x1:f32:0,0 y0=3x17:f32 "
+     "y2=17:f32 axis=1",
+     "layer_norm_grad_ref", F32},
     {"layer_norm_grad x0=3x5x33:f32 x1=3x5x33:f32 x2=33:f32 x3=3x5x1:f32 x4=3x5x1:f32 "
      "y0=3x5x33:f32 y1=33:f32 y2=33:f32 axis=2",
      "layer_norm_grad_ref", F32},
@@ -192,6 +198,11 @@ static const row gradients[] = {
      "layer_norm_grad_ref", F32},
     {"layer_norm_grad x0=3x17:f32 x1=3x17:f32 x3=3x1:f32 x4=3x1:f32 y0=3x17:f32 y2=17:f32 axis=1",
      "layer_norm_grad_ref", F32},
+    {"layer_norm_grad x0=3x17:f32 x1=3x17:f32 x2=17:f32 x3=3x1:f32 x4=3x1:f32 y1=17:f32 y2=17:f32 "
+     "axis=1",
+     "layer_norm_grad_ref", F32},
+    {"group_norm_grad x0=2x4x5:f32 x1=2x4x5:f32 x3=2x2:f32 x4=2x2:f32 y2=4:f32 groups=2",
+     "group_norm_grad_ref", F32},
     {"layer_norm_grad x0=4x9:f32 x1=4x9:f32 x2=9:f32 x4=4x1:f32 y0=4x9:f32 y1=9:f32 axis=1 rms=1",
      "layer_norm_grad_ref", F32},
     {"layer_norm_grad x0=3x33:f16 x1=3x33:f16 x2=33:f32 x3=3x1:f32 x4=3x1:f32 y0=3x33:f16 "
@@ -246,6 +257,14 @@ static const row pools[] = {
     {"pool_grad x0=1x5x4x3:f32:nhwc x1=1x5x9x8:f32:nhwc y0=1x5x9x8:f32:nhwc image=9,8 adaptive=1",
      "pool_grad_ref", F32},
     {"pool_grad x0=2x3x4:f32 y0=2x3x11:f32 kind=average image=11 adaptive=1", "pool_grad_ref", F32},
+    {"pool_grad x0=2x3x5x3:f64 y0=2x3x7x5:f64 kind=average image=7,5 adaptive=1", "pool_grad_ref",
+     F32},
+    {"pool_grad x0=2x3x2x3:f64 y0=2x3x6x9:f64 kind=average image=6,9 adaptive=1", "pool_grad_ref",
+     F32},
+    {"pool_grad x0=2x3x2x3:f64 x1=2x3x5x7:f64 y0=2x3x5x7:f64 image=5,7 adaptive=1",
+     "pool_grad_ref", F32},
+    {"pool_grad x0=2x3x5x7:f64 x1=2x3x2x3:f64 y0=2x3x2x3:f64 image=2,3 adaptive=1",
+     "pool_grad_ref", F32},
     {"pool_grad x0=1x2x3x2x4:f32 x1=1x2x5x6x7:f32 y0=1x2x5x6x7:f32 image=5,6,7 adaptive=1",
      "pool_grad_ref", F32},
 };

@@ -7,6 +7,7 @@
 #define RY_ISA_NAME generic
 #include "kernels/cpu/winograd/winograd.h"
 #include "kernels/cpu/winograd/winograd_fixup.h"
+#include "kernels/cpu/winograd/winograd_prepare.h"
 #include "kernels/form.h"
 #include "kernels/prepared.h"
 
@@ -291,12 +292,43 @@ static void test_work(void **state)
     }
 }
 
+/* Tiles of even data leave nothing to sum directly, or the class does not take the form: windows of
+ * one and two positions are too small a part of a tile for the class strict. */
+static void test_even_data(void **state)
+{
+    static const struct {
+        const char *problem;
+        bool strict, near32;
+    } rows[] = {
+        {"conv c=8 h=12 w=12 k=8 r=3 s=3 pad=1", true, true},
+        {"conv c=8 h=12 w=12 k=8 r=3 s=3 pad=1 stride=2", true, true},
+        {"convt c=8 h=12 w=12 k=8 r=3 s=3 pad=1", true, true},
+        {"convt c=8 h=12 w=12 k=8 r=4 s=4 stride=2 pad=1", true, true},
+        {"convt c=8 h=12 w=12 k=8 r=3 s=3 stride=2 pad=1 opad=1", false, true},
+        {"convt c=8 h=12 w=12 k=8 r=3 s=3 stride=2", false, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+        kernel_case c;
+        kernel_case_parse(&c, rows[i].problem);
+        const ry_problem p = kernel_case_problem(&c, CASE_NCHW, in, out);
+        if (ry_winograd_takes_strict(&p) != rows[i].strict ||
+            ry_winograd_takes_near32(&p) != rows[i].near32) {
+            fail_msg("%s: strict %d, near32 %d", rows[i].problem, ry_winograd_takes_strict(&p),
+                     ry_winograd_takes_near32(&p));
+        }
+        kernel_case_end(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outputs),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_work),
+        cmocka_unit_test(test_even_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
