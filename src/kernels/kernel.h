@@ -115,6 +115,14 @@ typedef struct ry_work {
     double largest; /* the largest task; 0: all tasks are equal */
 } ry_work;
 
+/* What a GPU's phase takes beside its work; all 0: a kernel that does not say. */
+typedef struct ry_gpu_use {
+    unsigned registers; /* 32-bit registers of a work-item, estimated */
+    size_t local;       /* bytes of local memory of a group */
+    double latency;     /* seconds that a group waits, which other groups of its unit can fill */
+    double near;        /* bytes that all groups read and write behind their units: second cache */
+} ry_gpu_use;
+
 /* A kernel with problem and form fixed (prepared.h makes, binds and launches it). */
 typedef struct ry_prepared {
     const struct ry_kernel *kernel;
@@ -134,6 +142,7 @@ typedef struct ry_prepared {
     ry_form form;                /* complete */
     /* GPU: work-items of a task; the compiled program, valid after ry_prepared_initialise */
     unsigned group[RY_MAX_PHASES], pack_group;
+    ry_gpu_use use[RY_MAX_PHASES];
     ry_program program;
 } ry_prepared;
 

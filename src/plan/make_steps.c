@@ -6,6 +6,7 @@
 
 #include "plan/aliases.h"
 #include "plan/bound.h"
+#include "plan/compile_steps.h"
 #include "plan/fold.h"
 #include "predict/choices.h"
 #include "predict/settings.h"
@@ -66,8 +67,8 @@ static rynd_status choose_kernel(ry_plan_builder *b, const ry_node *node, ry_ste
     return step->reason ? RYND_OK : ry_fail_memory(error);
 }
 
-static rynd_status make_step(ry_plan_builder *b, const ry_node *node, ry_step *step,
-                             ry_error *error)
+static rynd_status choose_step(ry_plan_builder *b, const ry_node *node, ry_step *step,
+                               ry_error *error)
 {
     RY_TRY(note_constants(b, node, step, error));
     step->name = node->name;
@@ -76,12 +77,26 @@ static rynd_status make_step(ry_plan_builder *b, const ry_node *node, ry_step *s
     RY_TRY(choose_kernel(b, node, step, error));
     const ry_target *target = ry_choices_target(&b->choices, step->prepared.kernel);
     ry_predict_phases(&step->prepared, target->machine, step->seconds);
+    return RYND_OK;
+}
+
+static rynd_status initialise_step(ry_plan_builder *b, const ry_node *node, ry_step *step,
+                                   ry_error *error)
+{
     if (b->plan->without_weights && step->prepared.kernel->gpu) {
         return RYND_OK;
     }
+    const ry_target *target = ry_choices_target(&b->choices, step->prepared.kernel);
     const bool set = ry_settings_have(&b->settings, node->name);
     return (set ? ry_prepared_initialise : ry_prepared_fit)(
         &step->prepared, ry_plan_step_device(b->plan, step), target, &b->plan->arena, error);
+}
+
+static rynd_status make_step(ry_plan_builder *b, const ry_node *node, ry_step *step,
+                             ry_error *error)
+{
+    RY_TRY(choose_step(b, node, step, error));
+    return initialise_step(b, node, step, error);
 }
 
 rynd_status ry_plan_make_step(ry_plan_builder *b, const ry_node *node, int64_t images,
@@ -98,19 +113,47 @@ rynd_status ry_plan_make_step_of_problem(ry_plan_builder *b, const ry_node *node
     return ry_plan_fail_node(make_step(b, node, step, error), node, error);
 }
 
-rynd_status ry_plan_make_steps(ry_plan_builder *b, ry_error *error)
+static rynd_status choose_steps(ry_plan_builder *b, ry_error *error)
 {
     const ry_graph *graph = b->graph;
     RY_TRY(ry_plan_take_steps(b, graph->node_count, error));
     for (ry_node_id id = 0; id < graph->node_count; id++) {
         const ry_node *node = &graph->nodes[id];
-        RY_TRY(ry_plan_advance(b, RY_STAGE_STEPS, id, graph->node_count, error));
+        RY_TRY(ry_plan_advance(b, RY_STAGE_STEPS, id, 2 * graph->node_count, error));
         if (node->op == RY_OP_dead || ry_plan_is_alias(graph, node, &b->layouts)) {
             continue;
         }
+        ry_step *step = &b->steps[b->plan->step_count];
         b->node_of_step[b->plan->step_count] = id;
-        RY_TRY(ry_plan_make_step(b, node, 0, &b->steps[b->plan->step_count], error));
+        RY_TRY(ry_plan_problem(graph, node, b->options->accuracy, &b->layouts, 0, &b->plan->arena,
+                               &step->problem, error));
+        RY_TRY(ry_plan_fail_node(choose_step(b, node, step, error), node, error));
         b->plan->step_count++;
     }
     return RYND_OK;
+}
+
+static rynd_status initialise_steps(ry_plan_builder *b, ry_error *error)
+{
+    const size_t count = b->plan->step_count;
+    for (size_t i = 0; i < count; i++) {
+        const ry_node *node = ry_plan_node(b, i);
+        RY_TRY(ry_plan_advance(b, RY_STAGE_STEPS, count + i, 2 * count, error));
+        RY_TRY(ry_plan_fail_node(initialise_step(b, node, &b->steps[i], error), node, error));
+    }
+    return RYND_OK;
+}
+
+rynd_status ry_plan_make_steps(ry_plan_builder *b, ry_error *error)
+{
+    ry_compiled compiled = {0};
+    RY_TRY(choose_steps(b, error));
+    if (!b->plan->without_weights) {
+        ry_plan_compile_steps(b, &compiled);
+    }
+    const rynd_status status = initialise_steps(b, error);
+    if (compiled.device) {
+        ry_plan_release_compiled(&compiled);
+    }
+    return status;
 }

@@ -4,6 +4,9 @@
  * and again, and less is hidden. */
 #include "predict/network.h"
 
+#include "kernels/gpu/gpu_waves.h"
+#include "machine/occupancy.h"
+
 static const struct {
 #define RY_NETWORK_COST(name, value) double name;
 #include "predict/network_costs.inc"
@@ -20,8 +23,18 @@ static double known(double calibrated, double built_in)
     return calibrated > 0 ? calibrated : built_in;
 }
 
+/* GPUs, by hand: a launch's cost is all that a step takes beside its groups. */
+static const ry_network_fit gpu_fit = {
+    .step = 0, .kept = 0.5, .exposed = RY_GPU_EXPOSED, .rate = 1};
+
 ry_network_fit ry_network_fit_of(const ry_machine *machine)
 {
+    if (ry_machine_has_waves(machine)) {
+        return (ry_network_fit){known(machine->network_step, gpu_fit.step),
+                                known(machine->network_kept, gpu_fit.kept),
+                                known(machine->network_exposed, gpu_fit.exposed),
+                                known(machine->network_rate, gpu_fit.rate)};
+    }
     return (ry_network_fit){
         known(machine->network_step, cost.lines * machine->level[RYND_LEVEL_DRAM].latency.one),
         known(machine->network_kept, cost.own), known(machine->network_exposed, cost.exposed),

@@ -5,17 +5,38 @@
 
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
+#include "kernels/gpu/gpu_waves.h"
 #include "kernels/prepared.h"
+#include "machine/occupancy.h"
 
 static ry_cost_column column_of(const ry_prepared *prepared, const ry_machine *machine)
 {
     return ry_cost_column_of(machine, prepared->kernel->simd.width);
 }
 
+/* GPUs: by hand. Kernels price their moves themselves, and the rate of memory is what kernels reach.
+ */
+static const struct ry_prediction_costs gpu_costs = {
+    .efficiency = 0.5,
+    .own = 0.5,
+    .shared = 0.5,
+    .cache_rate = 1,
+    .memory_rate = 1,
+    .exposed = RY_GPU_EXPOSED,
+    .straddled = 1,
+    .part_lines = 1,
+    .region = 1,
+    .conversion = 1,
+    .uneven = 0,
+    .packed = 1e9,
+};
+
 static const struct ry_prediction_costs *costs_of(const ry_prepared *prepared,
                                                   const ry_machine *machine)
 {
-    return &ry_costs_of(column_of(prepared, machine))->prediction;
+    return ry_gpu_in_waves(prepared, machine)
+               ? &gpu_costs
+               : &ry_costs_of(column_of(prepared, machine))->prediction;
 }
 
 /* The rate of one core while `threads` cores work. */
@@ -90,11 +111,18 @@ static double run_work(const ry_prepared *prepared, const ry_machine *machine, u
     return ry_spread_work(&counted, prepared->tasks[0], slots, column_of(prepared, machine));
 }
 
-/* Arithmetic time of all phases except packing. */
+/* Arithmetic time of all phases except packing. Threads are all units of a GPU. */
 static double arithmetic_seconds(const ry_prepared *prepared, const ry_machine *machine,
                                  unsigned threads)
 {
     const struct ry_prediction_costs *cost = costs_of(prepared, machine);
+    if (ry_gpu_in_waves(prepared, machine)) {
+        double seconds = 0;
+        for (int i = 0; i < prepared->phases; i++) {
+            seconds += ry_gpu_phase_seconds(prepared, machine, i);
+        }
+        return seconds;
+    }
     const double share = straddles(prepared, machine) ? 1 / cost->straddled : 1;
     return run_work(prepared, machine, threads) /
            (per_core(machine->f32, machine, threads) * threads * share);
@@ -165,16 +193,19 @@ static double pack_seconds(const ry_prepared *prepared, const ry_machine *machin
 }
 
 static double region_seconds(const ry_prepared *prepared, const ry_machine *machine,
-                             unsigned threads)
+                             unsigned threads, bool network)
 {
     const int phases = prepared->phases + prepared->packs;
+    if (ry_gpu_in_waves(prepared, machine)) {
+        return phases * ry_machine_launch(machine, network);
+    }
     return threads > 1 ? costs_of(prepared, machine)->region * machine->region_seconds * phases : 0;
 }
 
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
     return pack_seconds(prepared, machine, threads) + run_seconds(prepared, machine, threads) +
-           region_seconds(prepared, machine, threads);
+           region_seconds(prepared, machine, threads, false);
 }
 
 ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
@@ -182,7 +213,7 @@ ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine
 {
     ry_parts parts = {
         .arithmetic = arithmetic_seconds(prepared, machine, threads),
-        .overhead = region_seconds(prepared, machine, threads),
+        .overhead = region_seconds(prepared, machine, threads, true),
         .pack = pack_seconds(prepared, machine, threads),
         .bytes = counted_bytes(prepared, machine),
     };
@@ -196,7 +227,7 @@ ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine,
     ry_time time = {
         .arithmetic = arithmetic_seconds(prepared, machine, threads) * factor,
         .memory = operand_seconds(prepared, machine, threads, constants, network_bytes),
-        .overhead = region_seconds(prepared, machine, threads),
+        .overhead = region_seconds(prepared, machine, threads, network_bytes > 0),
     };
     time.all = pack_seconds(prepared, machine, threads) +
                overlapped(prepared, machine, time.arithmetic, time.memory) + time.overhead;
@@ -206,8 +237,14 @@ ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine,
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
                        double seconds[RY_MAX_PHASES + 1])
 {
-    const double all = run_seconds(prepared, machine, 1), work = run_work(prepared, machine, 1);
     seconds[0] = pack_seconds(prepared, machine, 1);
+    if (ry_gpu_in_waves(prepared, machine)) {
+        for (int i = 0; i < prepared->phases; i++) {
+            seconds[i + prepared->packs] = ry_gpu_phase_seconds(prepared, machine, i);
+        }
+        return;
+    }
+    const double all = run_seconds(prepared, machine, 1), work = run_work(prepared, machine, 1);
     for (int i = 0; i < prepared->phases; i++) {
         const double own = prepared->work[i].all;
         seconds[i + prepared->packs] = own > 0 ? all * own / work : all / prepared->phases;

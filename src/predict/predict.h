@@ -36,7 +36,8 @@ typedef struct ry_parts {
 ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
                           unsigned constants);
 
-/* Seconds of one worker for each phase of a launch (prepared.h). */
+/* Seconds for each phase of a launch (prepared.h): of one worker, or of a GPU whose limits are known.
+ */
 void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
                        double seconds[RY_MAX_PHASES + 1]);
 

@@ -12,6 +12,21 @@ static const struct {
     unsigned lanes;
 } units[] = {{0, 128}, {60, 64}, {61, 128}, {70, 64}, {86, 128}};
 
+/* Most work-items of a unit at once (CUDA C++ Programming Guide, "Technical Specifications per
+ * Compute Capability"), and bytes that a unit reads from the cache behind all units in a cycle, as
+ * in `units`. 7.0 and 7.5: measured (Z. Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
+ * via Microbenchmarking", 2018, and "Dissecting the NVIDIA Turing T4 GPU via Microbenchmarking",
+ * 2019: 2155 and 1270 GB/s). 8.0 and 9.0: 0.7 of the A100 whitepaper's 5120 bytes a cycle. Others:
+ * as 7.5, an estimate. */
+static const struct {
+    int capability;
+    unsigned items, near;
+} unit_limits[] = {{0, 2048, 20},  {70, 2048, 18}, {75, 1024, 20}, {80, 2048, 33},
+                   {86, 1536, 20}, {90, 2048, 27}, {120, 1536, 20}};
+
+/* Instructions of work-items that a unit begins in a cycle: four warps', from 5.0 on. */
+#define ISSUED 128
+
 /* The same of products of f16 or bf16 with sums of floats that tensor cores do for mma.sync,
  * likewise (of the whitepapers' rates for dense matrices; from 9.0 on what mma.sync reaches of them
  * is estimated): from 8.0 on, which bf16 and tf32 begin with. */
@@ -29,10 +44,14 @@ static const struct {
 #define GUESSED_DRAM   300e9  /* bytes a second, where the device does not say */
 #define GUESSED_SHARED 50e9   /* the same where the memory is the host's */
 #define LOCAL_BYTES    128    /* a cycle and unit: local memory, */
-#define CACHE_BYTES    32     /* the cache behind all units */
 #define LATENCY        500e-9 /* seconds: a read from memory, */
 #define TASK           20e-9  /* handing out a work-group, */
-#define REGION         4e-6   /* a launch behind others */
+/* A launch behind others, alone and recorded: a launch of an empty kernel takes 2 us and more (A.
+ * Gray, "Getting Started with CUDA Graphs", NVIDIA, 2019: 0.9 and 0.5 us beside the kernel). */
+#define REGION 3e-6
+#define REPLAY 1.5e-6
+/* A display's watchdog ends launches after 2 s (Windows) or some seconds (Linux). */
+#define WATCHED 0.25
 
 static rynd_rate of_units(double one, unsigned count)
 {
@@ -64,14 +83,27 @@ static double dram_of(const ry_cuda_info *info)
     return rate > 0 ? rate : info->unified ? GUESSED_SHARED : GUESSED_DRAM;
 }
 
+/* The row of unit_limits. */
+static size_t limits_of(int capability)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < sizeof unit_limits / sizeof *unit_limits; i++) {
+        row = capability >= unit_limits[i].capability ? i : row;
+    }
+    return row;
+}
+
 static void set_levels(const ry_cuda_info *info, double clock, rynd_machine *machine)
 {
     const unsigned count = machine->cores;
     const double dram = dram_of(info);
     machine->level[RYND_LEVEL_L1] = (rynd_memory_level){
         info->local_memory, 1, of_units(LOCAL_BYTES * clock, count), {30 / clock, 30 / clock}};
-    machine->level[RYND_LEVEL_L2] = (rynd_memory_level){
-        info->cache, count, of_units(CACHE_BYTES * clock, count), {250 / clock, 250 / clock}};
+    machine->level[RYND_LEVEL_L2] =
+        (rynd_memory_level){info->cache,
+                            count,
+                            of_units(unit_limits[limits_of(info->capability)].near * clock, count),
+                            {250 / clock, 250 / clock}};
     machine->level[RYND_LEVEL_L3] = (rynd_memory_level){.shared_by = count};
     /* a unit alone has a tenth of it, or its share */
     machine->level[RYND_LEVEL_DRAM] = (rynd_memory_level){
@@ -96,7 +128,10 @@ static void describe(const ry_cuda_info *info, rynd_machine *machine)
                    .int8 = of_units(2 * bytes * clock, count), .task_seconds = TASK,
                    .region_seconds = REGION, .group_items = info->group, .step_items = 32,
                    .unit_groups = GROUPS, .local_bytes = info->group_memory, .fp16 = 1, .fp64 = 1,
-                   .subgroups = 1, .matrix_units = products > 0);
+                   .subgroups = 1, .matrix_units = products > 0, .unit_registers = info->registers,
+                   .unit_items = unit_limits[limits_of(info->capability)].items,
+                   .issue = of_units(ISSUED * clock, count), .replay_seconds = REPLAY,
+                   .launch_limit = info->watched ? WATCHED : 0);
     snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info->capability);
     snprintf(machine->name, sizeof machine->name, "%s", info->name);
     set_levels(info, clock, machine);

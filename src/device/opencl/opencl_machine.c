@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define REACHED 0.85 /* share of a card's memory rate that copying kernels reach */
+/* Drivers end launches of a display's GPU after 2 s (Windows) or some seconds (Linux). */
+#define WATCHED 0.25
 
 typedef struct guess {
     double lanes;               /* floats that a unit multiplies and adds a cycle */
@@ -20,13 +22,31 @@ typedef struct guess {
     double task, region;        /* seconds of handing out a work-group, of a launch */
     unsigned vector, registers; /* bytes of what works in step; of an item */
     unsigned step, groups;      /* work-items that work in step; work-groups of a unit */
+    double issued;              /* instructions of work-items that a unit begins in a cycle */
+    unsigned unit_registers, unit_items, group_units; /* as in rynd_machine */
 } guess;
 
 static const guess guesses[RY_OPENCL_TYPES] = {
-    [RY_OPENCL_GPU] = {64, 300e9, 50e9, 32, 128, 500e-9, 1.2e9, 50e-9, 10e-6, 128, 64, 32, 4},
+    [RY_OPENCL_GPU] = {64, 300e9, 50e9, 16, 128, 500e-9, 1.2e9, 50e-9, 5e-6, 128, 64, 32, 4, 64,
+                       65536, 1024, 1},
     [RY_OPENCL_CPU] = {16, 20e9, 20e9, 16, 64, 100e-9, 2.5e9, 500e-9, 10e-6, 32, 16, 1, 1},
     [RY_OPENCL_OTHER] = {16, 30e9, 20e9, 16, 64, 300e-9, 1e9, 500e-9, 20e-6, 64, 32, 16, 2},
 };
+
+/* A unit of Intel's GPUs is a vector engine, eight of which share local memory at least. */
+static guess guess_of(const ry_opencl_info *info)
+{
+    guess g = guesses[info->type];
+    if (info->type == RY_OPENCL_GPU && strstr(info->vendor, "Intel")) {
+        g.lanes = 8;
+        g.issued = 16;
+        g.unit_registers = 7168;
+        g.unit_items = 112;
+        g.group_units = 8;
+        g.local /= g.group_units;
+    }
+    return g;
+}
 
 static rynd_rate of_units(double one, unsigned units)
 {
@@ -71,7 +91,10 @@ static void describe(const ry_opencl_info *info, const guess *g, rynd_machine *m
                    .int8 = int8, .task_seconds = g->task, .region_seconds = g->region,
                    .group_items = (unsigned)info->group, .step_items = g->step,
                    .unit_groups = g->groups, .local_bytes = info->local_memory, .fp16 = info->fp16,
-                   .fp64 = info->fp64, .subgroups = info->subgroups);
+                   .fp64 = info->fp64, .subgroups = info->subgroups,
+                   .unit_registers = g->unit_registers, .unit_items = g->unit_items,
+                   .group_units = g->group_units, .issue = of_units(g->issued * clock, units),
+                   .launch_limit = info->type == RY_OPENCL_GPU ? WATCHED : 0);
     snprintf(machine->vendor, sizeof machine->vendor, "%.15s", info->vendor);
     snprintf(machine->architecture, sizeof machine->architecture, "%s", architecture(info));
     snprintf(machine->name, sizeof machine->name, "%s", info->name);
@@ -82,21 +105,22 @@ rynd_status ry_opencl_machine(unsigned index, rynd_machine *machine, ry_error *e
 {
     ry_opencl_info info;
     RY_TRY(ry_opencl_device_describe(index, &info, error));
-    describe(&info, &guesses[info.type], machine);
+    const guess g = guess_of(&info);
+    describe(&info, &g, machine);
     return RYND_OK;
 }
 
 static const struct {
     const char *name, *vendor, *text;
-    unsigned units, clock; /* MHz */
-    double lanes, dram;    /* GB a second */
-    size_t cache, local;   /* KiB */
-    unsigned group, step;
+    unsigned units, clock;      /* MHz */
+    double lanes, issued, dram; /* GB a second */
+    size_t cache;               /* KiB */
+    double near;                /* bytes a cycle */
+    size_t local;               /* KiB */
+    unsigned registers, items, group_units, group, step;
     bool fp64;
 } cards[] = {
-#define RY_OPENCL_CARD(name, vendor, text, units, clock, lanes, dram, cache, local, group, step, \
-                       fp64)                                                                     \
-    {name, vendor, text, units, clock, lanes, dram, cache, local, group, step, fp64},
+#define RY_OPENCL_CARD(...) {__VA_ARGS__},
 #include "device/opencl/opencl_cards.inc"
 #undef RY_OPENCL_CARD
 };
@@ -121,6 +145,12 @@ void ry_opencl_card(size_t index, rynd_machine *machine)
     g.lanes = cards[index].lanes;
     g.dram = cards[index].dram * 1e9 * REACHED;
     g.step = cards[index].step;
+    g.cache = cards[index].near / cards[index].units;
+    g.issued = cards[index].issued;
+    g.unit_registers = cards[index].registers;
+    g.unit_items = cards[index].items;
+    g.group_units = cards[index].group_units;
+    g.local /= g.group_units;
     snprintf(info.name, sizeof info.name, "%s", cards[index].text);
     snprintf(info.vendor, sizeof info.vendor, "%s", cards[index].vendor);
     describe(&info, &g, machine);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weighs the forms of a GPU kernel by the work of all phases. */
+/* Weighs the forms of a GPU kernel by the time of all phases, or by their work on processors. */
 #include "kernels/gpu/gpu_choose.h"
 
 #include "base/integer.h"
 #include "kernels/common/work.h"
-#include "machine/machine.h"
+#include "kernels/gpu/gpu_waves.h"
+#include "machine/occupancy.h"
 
 typedef struct choice {
     const ry_gpu_search *search;
@@ -42,6 +43,9 @@ static double cost_of(const ry_query *query, void *plan, double least)
     (void)least;
     if (!fill(query, plan, &one)) {
         return -1;
+    }
+    if (ry_machine_has_waves(machine)) {
+        return ry_gpu_form_seconds(&one, machine, query->target->network_bytes > 0);
     }
     double work = 0;
     for (int i = 0; i < one.phases; i++) {

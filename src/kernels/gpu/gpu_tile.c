@@ -7,6 +7,7 @@
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_group.h"
+#include "kernels/gpu/gpu_tile_use.h"
 #include "kernels/gpu/gpu_window.h"
 #include "kernels/packing.h"
 
@@ -55,7 +56,9 @@ const char *const ry_gpu_tile_words[] = {
     "4x64",        "panel32x32",   "panel32x128",  "panel64x64",  "panel64x128",
     "panel128x64", "panel128x128", "units128x128", "units128x64", "units64x128",
     "units64x64",  "units32x128",  "units64x32",   "units32x64",  NULL};
-enum { TILES = sizeof tiles / sizeof *tiles, SPLITS = 5, LEAST_TERMS = 64 };
+enum { TILES = sizeof tiles / sizeof *tiles, LEAST_TERMS = 64 };
+/* The most groups that share a sum: of processors, of GPUs. */
+enum { PROCESSOR_SPLIT = 16, GPU_SPLIT = 1024 };
 
 const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS] = {
     [RY_GPU_KNOB_TILE] = {"tile", ry_gpu_tile_words, true, true},
@@ -142,9 +145,13 @@ void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, in
         }
         return;
     }
-    for (int64_t split = 1; split < 1 << SPLITS; split *= 2) {
-        if (split == 1 || product->terms >= split * LEAST_TERMS) {
-            ry_knob_values_add(values, split);
+    const bool gpu = query->target->machine->step_items > 1;
+    const int64_t most =
+        ry_min(gpu ? GPU_SPLIT : PROCESSOR_SPLIT, ry_max(product->terms / LEAST_TERMS, 1));
+    for (int64_t split = 1; split <= most; split *= 2) {
+        ry_knob_values_add(values, split);
+        if (gpu && split > 1 && split / 2 * 3 <= most) { /* few groups: a wave, filled */
+            ry_knob_values_add(values, split / 2 * 3);
         }
     }
 }
@@ -161,42 +168,29 @@ static int64_t tiles_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
            product->batches;
 }
 
-/* Operations of a multiply-add by matrix units, whose peak is stated for operands of two bytes, and
- * of reading the operands. 8 words deep, a work-item reads two words for each row of its sums, and
- * one for each column. */
-static double unit_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
-                              const ry_machine *machine)
-{
-    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
-    const double size = (double)ry_gpu_operand_size(product->operands),
-                 rate = fmax(machine->bf16.one, machine->f32.one) * 2 / size,
-                 reads = (2.0 * tile->item_m + tile->item_n) / (8 * sizeof(float) / size);
-    return cost->unit_product * machine->f32.one / rate +
-           cost->tile_read / 4 * reads / (tile->item_m * tile->item_n);
-}
-
-/* Operations of a multiply-add by work-items: of a quad's 8, at the machine's rate for bytes. Devices
- * with matrix units, whose rate that is there, take a quad like a float. */
-static double item_operations(const ry_gpu_product *product, const ry_machine *machine)
-{
-    const double rate = fmax(machine->int8.one, machine->f32.one) / machine->f32.one;
-    return product->operands != RY_GPU_QUADS || machine->matrix_units ? 2 : 8 / rate;
-}
-
-/* Operations of a multiply-add, of reading its operands, and of its share in finding and storing
- * the tile's elements. */
-static double tile_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
-                              const ry_machine *machine)
+/* Operations of a multiply-add on a processor, of reading its operands, and of its share in finding
+ * and storing the tile's elements. */
+static double processor_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                                   const ry_machine *machine)
 {
     const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
     const double find = product->window ? cost->tile_gather : cost->tile_find,
-                 elements = cost->tile_store * (1.0 / tile->m + 1.0 / tile->n) + find / tile->m;
-    const double multiply =
-        tile->units ? unit_operations(product, tile, machine)
-                    : item_operations(product, machine) +
-                          cost->tile_read * (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) /
-                              (tile->item_m * tile->item_n);
-    return cost->tile * (multiply + elements);
+                 elements = cost->tile_store * (1.0 / tile->m + 1.0 / tile->n) + find / tile->m,
+                 rate = fmax(machine->int8.one, machine->f32.one) / machine->f32.one,
+                 multiply = product->operands == RY_GPU_QUADS ? 8 / rate : 2;
+    return cost->tile * (multiply +
+                         cost->tile_read * (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) /
+                             (tile->item_m * tile->item_n) +
+                         elements);
+}
+
+/* Work-items of a processor run one behind the other. */
+static double tile_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                              const ry_machine *machine)
+{
+    return machine->step_items > 1
+               ? ry_gpu_tile_operations(product, tile, terms_of(product, tile), machine)
+               : processor_operations(product, tile, machine);
 }
 
 /* Operations of all tiles. Panels multiply rows in whole 8s and columns in whole 32s; if terms are
@@ -239,6 +233,11 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
                                               : all * tile_operations(product, tile, machine)),
                                   0};
     prepared->work[1] = (ry_work){join, 0};
+    prepared->use[0] =
+        ry_gpu_tile_use(product, tile, machine, terms_of(product, tile),
+                        (double)terms / terms_of(product, tile), (double)(count * split));
+    prepared->use[0].local = bytes_of(tile);
+    prepared->use[1].near = partial * sizeof(float);
     prepared->counts.flop = 2 * all * (double)ry_gpu_operand_lanes(product->operands);
     prepared->counts.bytes = 2 * partial * sizeof(float) + ry_problem_bytes(query->problem);
     return runs_on(machine, product, tile) && (double)prepared->tasks[0] < INT32_MAX;

@@ -203,6 +203,9 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
     prepared->tasks[PHASE_PRODUCT] = one.tasks[0];
     prepared->group[PHASE_PRODUCT] = one.group[0];
     prepared->work[PHASE_PRODUCT] = one.work[0];
+    for (int i = 0; i < PHASES; i++) {
+        prepared->use[i] = i == PHASE_PRODUCT ? one.use[0] : (ry_gpu_use){.near = 0};
+    }
     set_transform(prepared, PHASE_INPUT, product.terms * product.columns + norms, group,
                   in * (double)points * cost->winograd_input +
                       (double)(norms * ry_min(w.channels, CHUNK)) * cost->winograd_square);

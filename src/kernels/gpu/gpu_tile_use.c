@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The prices follow the main loops that bench/gpu_code reads from machine code
+ * (tests/cuda/instructions.txt): instructions within 15% of what NVRTC makes, registers within 20%,
+ * but for bf16 in NHWC, which takes more. */
+#include "kernels/gpu/gpu_tile_use.h"
+
+#include "kernels/gpu/gpu_costs.h"
+
+#include <math.h>
+
+/* Registers beside sums, operands and elements on their way to local memory. */
+enum { BASE_REGISTERS = 46, WINDOW_REGISTERS = 8 };
+/* Products of matrix units' instruction: 16 by 8 sums of 32 bytes of terms, by 32 work-items. */
+enum { UNIT_BYTES = 16 * 8 * 32, UNIT_ITEMS = 32 };
+
+static double items_of(const ry_gpu_tile *tile)
+{
+    return (double)(tile->m / tile->item_m) * (tile->n / tile->item_n);
+}
+
+/* Words of local memory that a work-item reads for a multiply-add. Matrix units: 8 words deep, two
+ * for each row of its sums, and one for each column. */
+static double words_of(const ry_gpu_tile *tile, double size)
+{
+    const double sums = (double)tile->item_m * tile->item_n;
+    return tile->units ? (2.0 * tile->item_m + tile->item_n) / (8 * sizeof(float) / size) / sums
+                       : (tile->item_m + tile->item_n) / sums;
+}
+
+/* Operations at the multipliers' peak. Without matrix units a quad's 8 take as long as a float's at
+ * the machine's rate for bytes; devices that have such units state their rate there. */
+static double multiply_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                                  const ry_machine *machine, double size)
+{
+    const double units = fmax(machine->bf16.one, machine->f32.one) * 2 / size,
+                 bytes = fmax(machine->int8.one, machine->f32.one) / machine->f32.one;
+    return tile->units ? ry_gpu_costs_of(machine)->unit_product * machine->f32.one / units
+           : product->operands != RY_GPU_QUADS || machine->matrix_units ? 2
+                                                                        : 8 / bytes;
+}
+
+/* Operations that take as long as a multiply-add's instructions, where an instruction is 2. */
+static double instruction_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                                     const ry_gpu_costs *cost, double size, int terms)
+{
+    const double sums = (double)tile->item_m * tile->item_n,
+                 multiply = tile->units ? 2 * UNIT_ITEMS * size / UNIT_BYTES : 2,
+                 reads = tile->units ? words_of(tile, size)
+                                     : (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) / sums,
+                 find = product->window ? cost->tile_gather : cost->tile_find,
+                 elements = cost->tile_store * (1.0 / tile->m + 1.0 / tile->n) + find / tile->m;
+    return multiply + cost->tile_read * reads + cost->tile_loop / (sums * terms) + elements;
+}
+
+double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *tile, int terms,
+                              const ry_machine *machine)
+{
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
+    const double size = (double)ry_gpu_operand_size(product->operands), peak = machine->f32.one,
+                 issue = machine->issue.one > 0 ? machine->issue.one : peak / 2,
+                 local = machine->level[RYND_LEVEL_L1].bandwidth.one,
+                 bytes = cost->tile_shared * sizeof(float) * words_of(tile, size) +
+                         size * (1.0 / tile->m + 1.0 / tile->n);
+    const double instructions =
+        instruction_operations(product, tile, cost, size, terms) * peak / (2 * issue);
+    return fmax(fmax(multiply_operations(product, tile, machine, size), instructions),
+                local > 0 ? bytes * peak / local : 0);
+}
+
+unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile)
+{
+    const double size = (double)ry_gpu_operand_size(product->operands),
+                 elements = tile->k * (double)(tile->m + tile->n) / items_of(tile) *
+                            (tile->units ? sizeof(float) / size : 1);
+    const int operands =
+        tile->units ? 2 * tile->item_m + tile->item_n : tile->item_m + tile->item_n;
+    return (unsigned)(tile->item_m * tile->item_n + operands + 2 * elements + BASE_REGISTERS +
+                      (product->window ? WINDOW_REGISTERS : 0));
+}
+
+ry_gpu_use ry_gpu_tile_use(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                           const ry_machine *machine, double terms, double steps, double groups)
+{
+    const double size = (double)ry_gpu_operand_size(product->operands);
+    return (ry_gpu_use){
+        .registers = ry_gpu_tile_registers(product, tile),
+        .latency = steps * machine->level[RYND_LEVEL_L2].latency.one +
+                   2 * machine->level[RYND_LEVEL_DRAM].latency.one,
+        .near = groups * (steps * terms * (tile->m + tile->n) * size +
+                          (double)tile->m * tile->n * sizeof(float)),
+    };
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prices of igemm.cl's tiles on GPUs: instructions, local memory, registers, waits. */
+#ifndef RY_KERNELS_GPU_GPU_TILE_USE_H
+#define RY_KERNELS_GPU_GPU_TILE_USE_H
+
+#include "kernels/gpu/gpu_tile.h"
+
+/* Operations, at the machine's peak, of a multiply-add: of the busiest of the multipliers, the
+ * instructions' issue and local memory. `terms`: of a tile's step. */
+double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *tile, int terms,
+                              const ry_machine *machine);
+
+/* 32-bit registers of a work-item, estimated before the program is built. */
+unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile);
+
+/* A group's needs and waits: `steps` steps of `terms` terms, `groups` groups, `local` bytes. */
+ry_gpu_use ry_gpu_tile_use(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                           const ry_machine *machine, double terms, double steps, double groups);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Occupancy of a GPU: how many work-groups a compute unit runs at once, and in how many waves all
+ * units run a launch's groups. */
+#ifndef RY_MACHINE_OCCUPANCY_H
+#define RY_MACHINE_OCCUPANCY_H
+
+#include "machine/machine.h"
+
+/* What a work-group needs of its compute unit. */
+typedef struct ry_group_needs {
+    unsigned items;     /* work-items */
+    unsigned registers; /* 32-bit registers of an item */
+    size_t local;       /* bytes of local memory */
+} ry_group_needs;
+
+/* One launch's work-groups, all alike. */
+typedef struct ry_groups {
+    double count;
+    double seconds; /* a group's time at its unit's full rate */
+    double latency; /* time of a group alone on its unit: waits that other groups fill */
+} ry_groups;
+
+/* Is it a GPU whose limits are known? Other devices, processors with OpenCL among them, hand out
+ * tasks to cores. */
+bool ry_machine_has_waves(const ry_machine *machine);
+
+/* Units that run groups independently: Intel's vector engines run a group together. */
+double ry_machine_group_places(const ry_machine *machine);
+
+/* Groups that such a unit runs at once, one at least. */
+unsigned ry_machine_unit_groups(const ry_machine *machine, const ry_group_needs *needs);
+
+/* Seconds of all groups where each unit runs `resident` at once: whole waves, and a last one of
+ * fewer groups, which fill fewer waits. */
+double ry_machine_waves(const ry_machine *machine, const ry_groups *groups, unsigned resident);
+
+/* Seconds to launch one phase: of a recording, if the device replays recordings. */
+double ry_machine_launch(const ry_machine *machine, bool recorded);
+
+#endif
