@@ -22,7 +22,7 @@ class Steps:
         flat = [(n, network, step) for n, network in enumerate(networks) for step in network["steps"]]
         for key in ("arithmetic", "overhead", "pack", "bytes", "raw", "read", "micro_batches", "time"):
             setattr(self, key, numpy.array([step[key] for _, _, step in flat], float))
-        for key in ("footprint", "l2", "l3", "l3_rate", "dram_rate", "latency", "cores"):
+        for key in ("footprint", "l2", "l3", "l3_rate", "dram_rate", "l2_latency", "l3_latency", "latency", "cores"):
             setattr(self, key, numpy.array([network["machine"][key] for _, network, _ in flat], float))
         self.network = numpy.array([n for n, _, _ in flat])
         self.count = len(networks)
@@ -41,16 +41,22 @@ def predict(steps, costs, factor):
     c = costs
     cache = numpy.minimum(steps.l3, c["shared"] * 2 ** 20 * steps.cores)
 
-    def memory(size, around):
+    def levels(around):
         own = kept(around, c["own"] * steps.l2)
         shared = numpy.where(steps.l3 > 0, kept(around, cache) * (1 - own), 0)
-        return size * (shared * (1 - c["near"]) / steps.l3_rate + (1 - own - shared) / (steps.dram_rate * c["rate"]))
+        return own, shared, 1 - own - shared
+
+    def memory(size, around):
+        own, shared, far = levels(around)
+        return size * (shared * (1 - c["near"]) / steps.l3_rate + far / (steps.dram_rate * c["rate"]))
 
     def once(network_bytes):
-        tensors = numpy.maximum(steps.bytes - steps.raw, 0)
-        m = memory(tensors, c["around"] * steps.bytes) + memory(steps.read, numpy.maximum(network_bytes, steps.bytes))
+        tensors, again = numpy.maximum(steps.bytes - steps.raw, 0), numpy.maximum(network_bytes, steps.bytes)
+        m = memory(tensors, c["around"] * steps.bytes) + memory(steps.read, again)
         a = steps.arithmetic * factor
-        return steps.pack + numpy.maximum(a, m) + c["exposed"] * numpy.minimum(a, m) + steps.overhead + c["lines"] * steps.latency
+        own, shared, far = levels(again)
+        start = c["lines"] * (own * steps.l2_latency + shared * steps.l3_latency + far * steps.latency)
+        return steps.pack + numpy.maximum(a, m) + c["exposed"] * numpy.minimum(a, m) + steps.overhead + start
 
     return once(steps.footprint) + (steps.micro_batches - 1) * once(0)
 

@@ -7,7 +7,7 @@
  * and of one micro-batch: arithmetic and overhead (seconds), pack (of packing before each run),
  * bytes that are moved, raw (of constants as the model has them), read (as the kernel reads them);
  * then a line of the machine: footprint (bytes that a run touches), l2, l3 (bytes), l3_rate,
- * dram_rate (bytes a second, of all threads), latency (of memory). bench/predictions fits the
+ * dram_rate (bytes a second, of all threads), l2_latency, l3_latency, latency (of memory). bench/predictions fits the
  * coefficients of networks to them. */
 #include "api/handles.h"
 #include "plan/plan_time.h"
@@ -74,11 +74,12 @@ int main(int argc, char **argv)
         print_step(plan->plan, s, threads);
     }
     printf("{\"footprint\": %.0f, \"l2\": %zu, \"l3\": %zu, \"l3_rate\": %.9g, \"dram_rate\": "
-           "%.9g, \"latency\": %.9g}\n",
+           "%.9g, \"l2_latency\": %.9g, \"l3_latency\": %.9g, \"latency\": %.9g}\n",
            ry_plan_footprint(plan->plan), ry_machine_level_bytes(m, RYND_LEVEL_L2),
            ry_machine_level_bytes(m, RYND_LEVEL_L3),
            ry_machine_rate(&m->level[RYND_LEVEL_L3].bandwidth, m, threads),
            ry_machine_rate(&m->level[RYND_LEVEL_DRAM].bandwidth, m, threads),
+           m->level[RYND_LEVEL_L2].latency.one, m->level[RYND_LEVEL_L3].latency.one,
            m->level[RYND_LEVEL_DRAM].latency.one);
     rynd_plan_destroy(plan);
     rynd_model_destroy(model);

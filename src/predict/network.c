@@ -17,10 +17,10 @@ static const struct {
 #undef RY_NETWORK_COST
 };
 
-/* The calibrated value of a coefficient, or the built-in one. */
-static double known(double calibrated, double built_in)
+/* `value`, or where it is unknown the other. */
+static double known(double value, double other)
 {
-    return calibrated > 0 ? calibrated : built_in;
+    return value > 0 ? value : other;
 }
 
 /* GPUs, by hand: a launch's cost is all that a step takes beside its groups. */
@@ -41,21 +41,45 @@ ry_network_fit ry_network_fit_of(const ry_machine *machine)
         known(machine->network_rate, cost.rate)};
 }
 
-static double memory_seconds(const ry_machine *machine, const ry_network_fit *fit, unsigned threads,
-                             double bytes, double around)
+/* Shares of data that still are in the cores' own caches, in the shared cache, and in memory. */
+typedef struct shares {
+    double own, shared, far;
+} shares;
+
+/* Of data that comes again after `around` bytes. */
+static shares find(const ry_machine *machine, const ry_network_fit *fit, double around)
 {
-    const double l3 = (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3),
+    const double l2 = fit->kept * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2),
+                 l3 = (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3),
                  limit = cost.shared * 0x1p20 * (machine->cores > 0 ? machine->cores : 1);
-    const double own = ry_machine_kept_share(
-                     around, fit->kept * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2)),
+    const double own = ry_machine_kept_share(around, l2),
                  shared = l3 > 0
                               ? ry_machine_kept_share(around, l3 < limit ? l3 : limit) * (1 - own)
                               : 0;
+    return (shares){own, shared, 1 - own - shared};
+}
+
+static double memory_seconds(const ry_machine *machine, const ry_network_fit *fit, unsigned threads,
+                             double bytes, double around)
+{
+    const shares in = find(machine, fit, around);
     const double near = ry_machine_rate(&machine->level[RYND_LEVEL_L3].bandwidth, machine, threads),
                  far =
                      ry_machine_rate(&machine->level[RYND_LEVEL_DRAM].bandwidth, machine, threads);
-    return (near > 0 ? bytes * shared * (1 - cost.near) / near : 0) +
-           (far > 0 ? bytes * (1 - own - shared) / (far * fit->rate) : 0);
+    return (near > 0 ? bytes * in.shared * (1 - cost.near) / near : 0) +
+           (far > 0 ? bytes * in.far / (far * fit->rate) : 0);
+}
+
+/* The fit's start is that of a step whose code and tables come from memory. Where a run touches less
+ * than the caches hold, they come from there, so much sooner. */
+static double start_seconds(const ry_machine *machine, const ry_network_fit *fit, double around)
+{
+    const shares in = find(machine, fit, around);
+    const double far = machine->level[RYND_LEVEL_DRAM].latency.one,
+                 own = known(machine->level[RYND_LEVEL_L2].latency.one, far),
+                 shared = known(machine->level[RYND_LEVEL_L3].latency.one, far);
+    return far > 0 ? fit->step * (in.own * own + in.shared * shared + in.far * far) / far
+                   : fit->step;
 }
 
 ry_time ry_predict_in_network(const ry_parts *parts, const ry_machine *machine, unsigned threads,
@@ -68,7 +92,7 @@ ry_time ry_predict_in_network(const ry_parts *parts, const ry_machine *machine, 
         .arithmetic = parts->arithmetic * factor,
         .memory = memory_seconds(machine, &fit, threads, own, cost.around * parts->bytes) +
                   memory_seconds(machine, &fit, threads, parts->read, again),
-        .overhead = parts->overhead + fit.step,
+        .overhead = parts->overhead + start_seconds(machine, &fit, again),
     };
     const double longer = time.arithmetic > time.memory ? time.arithmetic : time.memory,
                  shorter = time.arithmetic > time.memory ? time.memory : time.arithmetic;

@@ -172,13 +172,25 @@ double ry_box_moved(const ry_box *box)
     return box->rank > 0 && box->src[box->rank - 1] == 0 ? bytes : 2 * bytes;
 }
 
-/* Work of the permutations, without moving bytes in order. */
-static double transposed_work(const ry_box *box, const ry_machine *machine)
+/* Work of as many latencies of the second-level cache. */
+static double latency_work(double latencies, const ry_machine *machine)
 {
-    const double share = ry_costs_of(RY_COSTS_PARTS)->move.transposed,
-                 bytes = elements_of(box) * (double)box->size,
-                 lines = machine->line_bytes > 0 ? bytes / machine->line_bytes : 0;
-    return share * lines * machine->level[RYND_LEVEL_L2].latency.one * machine->f32.one;
+    return latencies * machine->level[RYND_LEVEL_L2].latency.one * machine->f32.one;
+}
+
+/* Work of the permutations, without moving bytes in order: of whole blocks by lines, of the planes'
+ * ends by elements. */
+static double transposed_work(const ry_box *box, const ry_plane *plane, const ry_machine *machine)
+{
+    const struct ry_move_costs *cost = &ry_costs_of(RY_COSTS_PARTS)->move;
+    const int64_t lanes = RY_PLANE_BLOCK / (int64_t)box->size;
+    const double count = elements_of(box),
+                 whole = (double)(plane->n1 - plane->n1 % lanes) / (double)plane->n1 *
+                         (double)(plane->n0 - plane->n0 % lanes) / (double)plane->n0;
+    const double lines = machine->line_bytes > 0
+                             ? whole * count * (double)box->size / machine->line_bytes
+                             : 0;
+    return latency_work(cost->transposed * lines + cost->any * (1 - whole) * count, machine);
 }
 
 double ry_box_work(const ry_box *box, const ry_machine *machine)
@@ -197,11 +209,15 @@ double ry_box_work(const ry_box *box, const ry_machine *machine)
     switch (ry_plane_loop_of(&plane, box->size)) {
     case RY_PLANE_ROWS:
     case RY_PLANE_FILL: return ordered + count / (double)plane.n0 * cost->row;
-    case RY_PLANE_REVERSED: return ordered * cost->reversed;
-    case RY_PLANE_INTERLEAVED: return ordered * cost->interleaved;
-    case RY_PLANE_STEPPED: return ordered * cost->stepped;
-    case RY_PLANE_TRANSPOSED: return ordered + transposed_work(box, machine) + from_memory;
-    default: return ordered * cost->any + from_memory;
+    case RY_PLANE_REVERSED:
+        return ry_overlapped_work(latency_work(count * cost->reversed, machine), ordered);
+    case RY_PLANE_INTERLEAVED:
+        return ry_overlapped_work(latency_work(count * cost->interleaved, machine), ordered);
+    case RY_PLANE_STEPPED:
+        return ry_overlapped_work(latency_work(count * cost->stepped, machine), ordered);
+    case RY_PLANE_TRANSPOSED: return ordered + transposed_work(box, &plane, machine) + from_memory;
+    default:
+        return ry_overlapped_work(latency_work(count * cost->any, machine), ordered) + from_memory;
     }
 }
 

@@ -15,6 +15,8 @@ typedef struct ry_plane {
     int64_t n0, d0, s0;
 } ry_plane;
 
+enum { RY_PLANE_BLOCK = 16 }; /* bytes of a row of the blocks that are transposed */
+
 /* The loop that a plane takes. */
 typedef enum ry_plane_loop {
     RY_PLANE_ROWS,        /* rows that are together on both sides */
