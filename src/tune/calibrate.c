@@ -22,12 +22,14 @@ static const char *const problems[] = {
 #undef RY_CALIBRATION
 };
 
-/* KERNELS: of one problem at most; each is timed in two states of memory. */
+/* KERNELS: of one problem at most; each is timed in two states of memory. PASSES: over all problems
+ * at most, for other work disturbs a machine for seconds: of each time the least counts. */
 enum {
     PROBLEMS = sizeof problems / sizeof *problems,
     KERNELS = 6,
     SEED = 1,
     MOST_RUNS = 64,
+    PASSES = 3,
     MOST_TIMES = PROBLEMS * KERNELS * 2
 };
 
@@ -70,8 +72,10 @@ typedef struct calibrating {
     size_t more;         /* parts of the progress behind the problems */
     subject *subjects;
     family families[PROBLEMS * KERNELS];
-    int family_count, left; /* left: subjects that are not done */
-    ry_error refused;       /* why the device refused the last kernel that it refused */
+    int family_count, left; /* left: subjects that are not done in this pass */
+    int pass;
+    double pass_begin;
+    ry_error refused; /* why the device refused the last kernel that it refused */
     canary canary;
 } calibrating;
 
@@ -127,6 +131,18 @@ static bool has_cold(const calibrating *c, const ry_problem *problem)
            constant_bytes(problem) >= COLD_BYTES;
 }
 
+/* The time of an earlier pass; NULL: none. */
+static ry_calibration_time *find_time(const calibrating *c, const ry_prepared *prepared, bool cold)
+{
+    for (int i = 0; i < c->all->count; i++) {
+        ry_calibration_time *t = &c->all->times[i];
+        if (t->prepared == prepared && (t->network_bytes > 0) == cold) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
 static double recall(const calibrating *c, const ry_prepared *prepared, int problem, bool cold)
 {
     const ry_calibrate_watch *watch = c->watch;
@@ -159,9 +175,14 @@ static rynd_status time_kernel(calibrating *c, const ry_prepared *prepared, int 
     status = status != RYND_OK ? status
                                : measure(&trial, fmax(seconds, RUN_SHARE * made), &quiet, error);
     ry_trial_free(&trial);
-    if (status == RYND_OK && quiet > 0) {
+    ry_calibration_time *before = find_time(c, prepared, cold);
+    if (status == RYND_OK && quiet > 0 && (!before || quiet < before->seconds)) {
         note(c, prepared, problem, cold, quiet);
-        add_time(c, prepared, problem, cold, quiet);
+        if (before) {
+            before->seconds = quiet;
+        } else {
+            add_time(c, prepared, problem, cold, quiet);
+        }
     }
     return status;
 }
@@ -217,7 +238,6 @@ static rynd_status list_subjects(calibrating *c, ry_error *error)
         subject *s = &c->subjects[i];
         RY_TRY(ry_problem_parse(problems[i], &c->all->kept, &s->problem, error));
         RY_TRY(list_kernels(c, s, error));
-        c->left += s->count > 0;
     }
     return RYND_OK;
 }
@@ -240,8 +260,8 @@ static rynd_status note_canary(calibrating *c, ry_error *error)
     return RYND_OK;
 }
 
-/* Adds what an earlier calibration knows; returns how many times are missing. `known`: bit 2i, the
- * i-th kernel; bit 2i + 1, with constants from memory. */
+/* Adds what an interrupted calibration knows; returns how many times are missing. `known`: bit 2i,
+ * the i-th kernel; bit 2i + 1, with constants from memory. */
 static int recall_times(calibrating *c, int number, unsigned *known)
 {
     const subject *s = &c->subjects[number];
@@ -252,7 +272,9 @@ static int recall_times(calibrating *c, int number, unsigned *known)
         for (int cold = 0; cold < states; cold++) {
             const double seconds = recall(c, &s->prepared[i], number, cold);
             if (seconds > 0) {
-                add_time(c, &s->prepared[i], number, cold, seconds);
+                if (c->pass == 0) {
+                    add_time(c, &s->prepared[i], number, cold, seconds);
+                }
                 *known |= 1u << (2 * i + cold);
             }
             missing += seconds <= 0;
@@ -284,7 +306,7 @@ static rynd_status calibrate_problem(calibrating *c, int number, ry_error *error
     if (missing == 0) {
         return RYND_OK;
     }
-    const double left = c->limit - (ry_clock_seconds() - c->begin),
+    const double left = c->limit / PASSES - (ry_clock_seconds() - c->pass_begin),
                  each = fmax(0, left / c->left) / missing;
     ry_operands operands = {.device = NULL};
     ry_arena arena;
@@ -335,7 +357,7 @@ static void end_problem(calibrating *c, int number)
 static bool caller_ends(const calibrating *c)
 {
     const double spent = ry_clock_seconds() - c->begin;
-    const size_t done = (size_t)(PROBLEMS - c->left),
+    const size_t done = (size_t)(PROBLEMS * (c->pass + 1) - c->left) / PASSES,
                  by_time = (size_t)(PROBLEMS * fmin(1, spent / c->limit));
     return ry_progress_ends(c->watch->progress, c->watch->user, by_time > done ? by_time : done,
                             PROBLEMS + c->more);
@@ -348,7 +370,7 @@ static bool is_over(const calibrating *c)
     return c->device->table->program_create && ry_clock_seconds() - c->begin >= c->limit;
 }
 
-static rynd_status calibrate_all(calibrating *c, ry_error *error)
+static rynd_status calibrate_pass(calibrating *c, ry_error *error)
 {
     for (int i; (i = next_problem(c)) >= 0;) {
         const rynd_status status = calibrate_problem(c, i, error);
@@ -363,6 +385,33 @@ static rynd_status calibrate_all(calibrating *c, ry_error *error)
         if (is_over(c)) {
             break;
         }
+    }
+    return RYND_OK;
+}
+
+/* Is there time for a pass as long as the last one? */
+static bool has_time(const calibrating *c)
+{
+    const double now = ry_clock_seconds();
+    return now + (now - c->pass_begin) <= c->begin + c->limit;
+}
+
+static void begin_pass(calibrating *c)
+{
+    c->pass_begin = ry_clock_seconds();
+    c->left = 0;
+    for (int i = 0; i < PROBLEMS; i++) {
+        c->subjects[i].done = false;
+        c->left += c->subjects[i].count > 0;
+    }
+}
+
+static rynd_status calibrate_all(calibrating *c, ry_error *error)
+{
+    for (c->pass = 0; c->pass < PASSES && (c->pass == 0 || (c->left == 0 && has_time(c)));
+         c->pass++) {
+        begin_pass(c);
+        RY_TRY(calibrate_pass(c, error));
     }
     if (c->all->count == 0) {
         *error = c->refused;
