@@ -33,7 +33,8 @@ static const cli_option options[] = {
     {"calibrate", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(calibrate),
      "time every family of kernels, fit predictions to this machine, and store the result"},
     {"budget", 0, CLI_NUMBER, "S", NULL, 0, 86400, OFFSET(budget),
-     "most seconds of --calibrate, without measuring rates (default 90)"},
+     "most seconds of --calibrate, without measuring rates; more cover more problems on a device "
+     "that compiles (default 90)"},
     {"check", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(check),
      "test every kernel of the device on known answers; later plans avoid kernels that fail"},
     {"cards", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(cards),
@@ -122,6 +123,9 @@ static cJSON *add_json(cJSON *results, const char *device, const rynd_device_inf
     }
     cli_json_number(result, "task", m->task_seconds);
     cli_json_number(result, "region", m->region_seconds);
+    add_rate(result, "upload", m->upload_rate);
+    add_rate(result, "download", m->download_rate);
+    add_rate(result, "copy", m->copy_seconds);
     cJSON *watts = *m->meter ? cJSON_AddObjectToObject(result, "watts") : NULL;
     if (watts) {
         cli_json_number(watts, "one_thread", m->watts.one);
@@ -197,6 +201,13 @@ static bool print_text(const char *device, const rynd_device_info *info, const r
     add_row(&table, "task", "", cli_word_seconds(m->task_seconds),
             cli_word_seconds(m->task_seconds));
     add_row(&table, "region", "", (cli_word){""}, cli_word_seconds(m->region_seconds));
+    if (m->copy_seconds > 0) {
+        add_row(&table, "copy", "to the device", (cli_word){""},
+                cli_word_rate(m->upload_rate, "B/s"));
+        add_row(&table, "copy", "to the host", (cli_word){""},
+                cli_word_rate(m->download_rate, "B/s"));
+        add_row(&table, "copy", "small", (cli_word){""}, cli_word_seconds(m->copy_seconds));
+    }
     if (*m->meter) {
         add_row(&table, "power", m->meter, cli_word_rate(m->watts.one, "W"),
                 cli_word_rate(m->watts.all, "W"));
@@ -365,14 +376,16 @@ const cli_command cli_command_devices = {
             "than a tenth of the time, the command says so and stores nothing. Measurements on all "
             "cores are stored in the file RYND_MACHINE (off: not stored; default: under "
             "XDG_CACHE_HOME or HOME/.cache).\n"
-            "--calibrate takes 10 to 90 seconds, and measures first if nobody has. It prints how "
-            "far predictions are off for problems that the fit did not see.\n"
+            "--calibrate takes 30 to 90 seconds, and measures first if nobody has. It prints how "
+            "far predictions are off for problems that the fit did not see. If you end it, the "
+            "next one goes on.\n"
             "--check takes seconds to minutes. It runs every kernel twice on problems with known "
             "answers, on the given device or on all devices. Later plans avoid kernels that are "
             "wrong or unsteady, and say so. The findings are stored beside the machine's file, for "
             "this driver and this version of rynd.",
     .examples = "rynd devices\n"
                 "rynd devices --measure --export machine.txt\n"
+                "rynd devices --calibrate --device opencl --budget 300\n"
                 "rynd predict model.onnx --device cuda --machine h100",
     .options = options,
     .uses = CLI_USE_DEVICE | CLI_USE_THREADS | CLI_USE_TABLES,

@@ -108,8 +108,11 @@ typedef struct rynd_machine {
     int fp16, fp64, subgroups; /**< GPU: 1 if it supports the arithmetic, or sub-groups */
     int matrix_units; /**< GPU: 1 if it multiplies matrices of f16, bf16, tf32; `bf16` is then the
                        * rate of these units */
-    char meter[16];   /**< energy meter that measured `watts`: "rapl"; "": none */
-    rynd_rate watts;  /**< power of the whole processor during multiply-adds; 0: unknown */
+    /** GPU: copies between its memory and the host's; 0: unknown. */
+    double upload_rate, download_rate; /**< bytes per second, to the device and from it */
+    double copy_seconds;               /**< time of a small copy that the host waits for */
+    char meter[16];                    /**< energy meter that measured `watts`: "rapl"; "": none */
+    rynd_rate watts;        /**< power of the whole processor during multiply-adds; 0: unknown */
     rynd_rate memory_watts; /**< the same while it reads memory; 0: as `watts` */
     unsigned family_count;  /**< calibrated families; 0: the machine was not calibrated */
     rynd_family_error families[RYND_MACHINE_FAMILIES];
@@ -165,7 +168,8 @@ RYND_API rynd_status rynd_context_measure(rynd_context *context,
 typedef struct rynd_calibrate_options {
     size_t size;
     double
-        seconds; /**< time limit of the problems' runs; 0: 90. Each problem runs at least once. */
+        seconds; /**< time limit; 0: 90. On a CPU each problem runs at least once; on a device that
+                  * compiles programs families take turns until the time is over. */
     rynd_progress_function progress; /**< NULL: none */
     void *progress_user;
 } rynd_calibrate_options;
@@ -186,7 +190,8 @@ typedef struct rynd_calibrated_family {
  * factor and a spread for each family. Few problems move a factor less than many (shrinkage towards
  * the factor known before). *machine receives the context's machine with these families; keep it
  * with rynd_context_keep_machine. A machine with built-in rates is measured first
- * (rynd_context_measure). `disturbance` covers both. options NULL: all defaults. One thread at a
+ * (rynd_context_measure). `disturbance` covers both. If it is ended, the next one goes on with its
+ * times, which are kept beside the machine's file. options NULL: all defaults. One thread at a
  * time, while nothing else runs. Fails with OUT_OF_MEMORY, UNSUPPORTED, DEVICE, CANCELLED. */
 RYND_API rynd_status rynd_context_calibrate(rynd_context *context,
                                             const rynd_calibrate_options *options,

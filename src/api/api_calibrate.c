@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calibrates the machine of a context. */
 #include "api/api_check.h"
+#include "api/api_check_kernels.h"
 #include "api/api_machine.h"
 #include "api/api_plan.h"
 #include "api/api_status.h"
@@ -18,8 +19,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Rounds of a network: at least, at most. MOST_STEPS: of all networks. */
-enum { LEAST_ROUNDS = 12, MOST_ROUNDS = 200, MOST_STEPS = 512, SEED = 1 };
+/* Rounds of a network: at least, at most. MOST_STEPS: of a network. */
+enum { LEAST_ROUNDS = 12, MOST_ROUNDS = 200, MOST_STEPS = 129, SEED = 1 };
 
 /* NETWORKS_SHARE: of the time. */
 static const double DEFAULT_SECONDS = 90, NETWORKS_SHARE = 0.2;
@@ -54,9 +55,22 @@ static void take_families(ry_machine *machine, const ry_calibration *calibration
     machine->disturbance = fmax(machine->disturbance, calibration->disturbance);
 }
 
-/* The steps of one network: the quiet quantiles of their times. Steps in several micro-batches, and
- * references, tell nothing about a family. */
-static void add_steps(const rynd_plan *plan, int network, double *const *seconds, int rounds,
+/* Steps in several micro-batches, fallbacks and references tell nothing about a family. */
+static bool tells(const ry_plan *plan, size_t index)
+{
+    const ry_step *step = &plan->steps[index];
+    return ry_plan_batch_split_of(plan, index)->micro_batches == 1 &&
+           !step->prepared.kernel->reference && !ry_plan_falls_back(plan, step);
+}
+
+/* Numbers of a network's steps, in the record and among problems. */
+static int first_step(const ry_calibration_times *times, int network)
+{
+    return times->problems + network * MOST_STEPS;
+}
+
+/* Adds the steps' quiet times. */
+static void add_steps(const rynd_plan *plan, int network, const double *quiet,
                       ry_calibration_times *times)
 {
     const ry_plan *p = plan->plan;
@@ -64,18 +78,16 @@ static void add_steps(const rynd_plan *plan, int network, double *const *seconds
     const double footprint = ry_plan_footprint(p);
     for (size_t s = 0; s < p->step_count && times->count < times->room; s++) {
         const ry_step *step = &p->steps[s];
-        const double quiet = ry_quiet(seconds[s], rounds);
         const unsigned constants = ry_plan_step_constants(step);
-        if (quiet > 0 && ry_plan_batch_split_of(p, s)->micro_batches == 1 &&
-            !step->prepared.kernel->reference && !ry_plan_falls_back(p, step)) {
+        if (quiet[s] > 0) {
             times->times[times->count++] = (ry_calibration_time){
                 .kernel = step->prepared.kernel,
                 .parts = ry_predict_count(&step->prepared, p->device->machine, threads, constants),
-                .problem = times->problems++,
+                .problem = first_step(times, network) + (int)s,
                 .network = network,
                 .constants = constants,
                 .network_bytes = footprint,
-                .seconds = quiet};
+                .seconds = quiet[s]};
         }
     }
 }
@@ -100,10 +112,11 @@ static rynd_status run_rounds(ry_runner *runner, double limit, double *const *se
     return status == RYND_OK ? RYND_OK : ry_api_failed(status, error);
 }
 
-static rynd_status time_steps(ry_runner *runner, int network, double limit,
-                              ry_calibration_times *times, ry_error *error)
+/* Quiet quantiles of the steps' times; 0: tells nothing. */
+static rynd_status measure_steps(ry_runner *runner, double limit, double *quiet, ry_error *error)
 {
-    const size_t steps = runner->plan->plan->step_count;
+    const ry_plan *plan = runner->plan->plan;
+    const size_t steps = plan->step_count;
     double **seconds = RY_TAKE(&runner->arena, double *, steps);
     for (size_t s = 0; seconds && s < steps; s++) {
         seconds[s] = RY_TAKE(&runner->arena, double, MOST_ROUNDS);
@@ -116,30 +129,113 @@ static rynd_status time_steps(ry_runner *runner, int network, double limit,
     }
     int rounds;
     RY_TRY(run_rounds(runner, limit, seconds, &rounds, error));
-    add_steps(runner->plan, network, seconds, rounds, times);
+    for (size_t s = 0; s < steps; s++) {
+        quiet[s] = tells(plan, s) ? ry_quiet(seconds[s], rounds) : 0;
+    }
     return RYND_OK;
 }
 
-static rynd_status time_network(rynd_context *context, int network, double limit,
-                                ry_calibration_times *times, ry_error *error)
+/* Does the record have all times of the steps? */
+static bool recall_steps(const ry_plan *plan, int first, ry_calibration_record *record,
+                         double *quiet)
+{
+    for (size_t s = 0; s < plan->step_count; s++) {
+        const ry_prepared *prepared = &plan->steps[s].prepared;
+        quiet[s] =
+            tells(plan, s) ? ry_calibration_recall(record, prepared, first + (int)s, false) : 0;
+        if (tells(plan, s) && quiet[s] <= 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static rynd_status time_steps(ry_runner *runner, int network, double limit,
+                              ry_calibration_record *record, ry_calibration_times *times,
+                              ry_error *error)
+{
+    const ry_plan *plan = runner->plan->plan;
+    const int first = first_step(times, network);
+    double *quiet = RY_TAKE(&runner->arena, double, plan->step_count + 1);
+    if (!quiet) {
+        return ry_fail_memory(error);
+    }
+    if (!recall_steps(plan, first, record, quiet)) {
+        RY_TRY(measure_steps(runner, limit, quiet, error));
+        for (size_t s = 0; s < plan->step_count; s++) {
+            if (quiet[s] > 0) {
+                ry_calibration_note(record, &plan->steps[s].prepared, first + (int)s, false,
+                                    quiet[s]);
+            }
+        }
+    }
+    add_steps(runner->plan, network, quiet, times);
+    return RYND_OK;
+}
+
+/* The networks, and how far they are. */
+typedef struct networks {
+    rynd_context *context;
+    const rynd_calibrate_options *options;
+    ry_calibration_record *record;
+    ry_calibration_times *times;
+    double seconds, end; /* of each network; when the last plan must be made, by the clock */
+    size_t done, all;    /* parts of the progress */
+    bool ended;          /* by the caller */
+} networks;
+
+static int watch_plan(void *user, const rynd_progress *progress)
+{
+    networks *n = user;
+    (void)progress;
+    n->ended = ry_progress_ends(n->options->progress, n->options->progress_user, n->done, n->all);
+    return n->ended || ry_clock_seconds() > n->end;
+}
+
+static rynd_status time_plan(networks *n, int network, const rynd_model *model, ry_error *error)
+{
+    const rynd_plan_options options =
+        RYND_SIZED(rynd_plan_options, .progress = watch_plan, .progress_user = n);
+    ry_runner runner;
+    rynd_status status = ry_api_runner_open(&runner, model, &options, NULL, SEED, error);
+    if (status == RYND_ERROR_CANCELLED && !n->ended) { /* the time is over: without this one */
+        return RYND_OK;
+    }
+    if (status == RYND_OK) {
+        status = time_steps(&runner, network, n->seconds, n->record, n->times, error);
+        ry_api_runner_close(&runner);
+    }
+    return status;
+}
+
+static rynd_status time_network(networks *n, int network, ry_error *error)
 {
     const void *bytes;
     size_t size;
     rynd_model *model;
-    ry_runner runner;
-    RY_TRY(ry_calibration_network(network, &times->kept, &bytes, &size, error));
-    const rynd_plan_options options = RYND_SIZED(rynd_plan_options);
-    const rynd_status loaded = rynd_model_load_memory(context, bytes, size, &model);
+    RY_TRY(ry_calibration_network(network, &n->times->kept, &bytes, &size, error));
+    const rynd_status loaded = rynd_model_load_memory(n->context, bytes, size, &model);
     if (loaded != RYND_OK) {
         return ry_api_failed(loaded, error);
     }
-    rynd_status status = ry_api_runner_open(&runner, model, &options, NULL, SEED, error);
-    if (status == RYND_OK) {
-        status = time_steps(&runner, network, limit, times, error);
-        ry_api_runner_close(&runner);
-    }
+    const rynd_status status = time_plan(n, network, model, error);
     rynd_model_destroy(model);
     return status;
+}
+
+static rynd_status time_networks(networks *n, ry_error *error)
+{
+    for (int i = 0; i < RY_CALIBRATION_NETWORKS && ry_clock_seconds() <= n->end; i++) {
+        const rynd_status status = time_network(n, i, error);
+        n->done++;
+        n->ended = n->ended || ry_progress_ends(n->options->progress, n->options->progress_user,
+                                                n->done, n->all);
+        if (n->ended) {
+            return ry_fail(error, RYND_ERROR_CANCELLED, "the calibration was ended by its caller");
+        }
+        RY_TRY(status);
+    }
+    return RYND_OK;
 }
 
 /* Networks have a part of the time: what a step finds there no problem alone tells. */
@@ -147,22 +243,23 @@ static rynd_status time_all(rynd_context *context, const rynd_calibrate_options 
                             ry_calibration_record *record, ry_calibration_times *times,
                             ry_error *error)
 {
-    const double seconds = options->seconds > 0 ? options->seconds : DEFAULT_SECONDS;
+    const double seconds = options->seconds > 0 ? options->seconds : DEFAULT_SECONDS,
+                 begin = ry_clock_seconds();
+    const bool compiles = context->device->table->program_create;
     const ry_calibrate_watch watch = {
         seconds * (1 - NETWORKS_SHARE), options->progress,   options->progress_user,
         ry_calibration_recall,          ry_calibration_note, record};
-    RY_TRY(ry_calibrate_problems(context->device, &watch, MOST_STEPS, RY_CALIBRATION_NETWORKS,
-                                 times, error));
-    const size_t problems = (size_t)times->problems, all = problems + RY_CALIBRATION_NETWORKS;
-    for (int i = 0; i < RY_CALIBRATION_NETWORKS; i++) {
-        RY_TRY(time_network(context, i, seconds * NETWORKS_SHARE / RY_CALIBRATION_NETWORKS, times,
-                            error));
-        if (ry_progress_ends(options->progress, options->progress_user, problems + (size_t)i + 1,
-                             all)) {
-            return ry_fail(error, RYND_ERROR_CANCELLED, "the calibration was ended by its caller");
-        }
-    }
-    return RYND_OK;
+    RY_TRY(ry_calibrate_problems(context->device, &watch, MOST_STEPS * RY_CALIBRATION_NETWORKS,
+                                 RY_CALIBRATION_NETWORKS, times, error));
+    networks n = {.context = context,
+                  .options = options,
+                  .record = record,
+                  .times = times,
+                  .seconds = seconds * NETWORKS_SHARE / RY_CALIBRATION_NETWORKS,
+                  .end = compiles ? begin + seconds : INFINITY,
+                  .done = (size_t)times->problems,
+                  .all = (size_t)times->problems + RY_CALIBRATION_NETWORKS};
+    return time_networks(&n, error);
 }
 
 /* Where the context's machine is kept; "": nowhere. */
@@ -179,17 +276,19 @@ static void find_path(const rynd_context *context, char path[RY_MACHINE_PATH])
 static rynd_status time_and_fit(rynd_context *context, const rynd_calibrate_options *options,
                                 ry_error *error)
 {
-    char path[RY_MACHINE_PATH];
+    char path[RY_MACHINE_PATH], device[RY_DIGEST_TEXT];
     ry_arena arena;
     ry_calibration_record record;
     ry_calibration_times times;
     ry_arena_init(&arena, &context->allocator);
     find_path(context, path);
-    ry_calibration_record_open(&record, path, context->device->workers, &arena);
+    ry_api_identify(context, device);
+    ry_calibration_record_open(&record, path, device, context->predicted_threads, &arena);
     rynd_status status = time_all(context, options, &record, &times, error);
     status = status != RYND_OK
                  ? status
-                 : ry_calibrate_end(&times, context->device, &context->calibration, error);
+                 : ry_calibrate_end(&times, context->device->machine, context->predicted_threads,
+                                    &context->calibration, error);
     ry_calibration_times_free(&times);
     ry_calibration_record_close(&record, status == RYND_OK);
     ry_arena_free(&arena);

@@ -38,8 +38,7 @@ static bool is_refused(ry_finding finding)
     return finding > RY_FINDING_RIGHT;
 }
 
-/* What findings hold for: a device with its driver, or a CPU's instruction set. */
-static void identify(const rynd_context *context, char text[RY_DIGEST_TEXT])
+void ry_api_identify(const rynd_context *context, char text[RY_DIGEST_TEXT])
 {
     ry_digest digest = ry_digest_begin();
     if (context->device != context->host) {
@@ -112,7 +111,7 @@ void ry_api_load_checks(rynd_context *context)
         !read_text(path, text)) {
         return;
     }
-    identify(context, device);
+    ry_api_identify(context, device);
     const int length = snprintf(expected, sizeof expected, "%sdevice %s\n", head, device);
     if (strncmp(text, expected, (size_t)length) != 0) {
         ry_api_log(context, 1,
@@ -141,7 +140,7 @@ static rynd_status write_checks(const rynd_context *context, const char *path, r
 {
     ry_whole_file file;
     char device[RY_DIGEST_TEXT], line[160];
-    identify(context, device);
+    ry_api_identify(context, device);
     ry_machine_make_folders(path);
     RY_TRY(ry_whole_file_begin(&file, path, &context->allocator, error));
     snprintf(line, sizeof line, "%sdevice %s\n", head, device);

@@ -4,8 +4,6 @@
 
 #include "kernels/form.h"
 
-#include <rynd/rynd.h>
-
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,9 +22,9 @@ static void print_form(const ry_prepared *prepared, int problem, bool cold, char
     snprintf(form, MAX_LINE, "%d %d %s %s", problem, cold, prepared->kernel->name, knobs);
 }
 
-static void head_of(unsigned threads, char head[MAX_LINE])
+static void head_of(const char *device, unsigned threads, char head[MAX_LINE])
 {
-    snprintf(head, MAX_LINE, "rynd calibration of %s, %u threads\n", rynd_version(), threads);
+    snprintf(head, MAX_LINE, "rynd calibration of %s, %u threads\n", device, threads);
 }
 
 static void take_line(ry_calibration_record *record, const char *line)
@@ -63,7 +61,7 @@ static bool read_times(ry_calibration_record *record, const char *head)
 }
 
 void ry_calibration_record_open(ry_calibration_record *record, const char *machine_path,
-                                unsigned threads, ry_arena *arena)
+                                const char *device, unsigned threads, ry_arena *arena)
 {
     char head[MAX_LINE];
     *record = (ry_calibration_record){.arena = arena};
@@ -72,7 +70,7 @@ void ry_calibration_record_open(ry_calibration_record *record, const char *machi
         record->path[0] = 0;
         return;
     }
-    head_of(threads, head);
+    head_of(device, threads, head);
     ry_machine_make_folders(record->path);
     const bool goes_on = read_times(record, head);
     record->file = fopen(record->path, goes_on ? "a" : "w");

@@ -16,14 +16,16 @@ typedef struct ry_calibration_record {
     struct ry_recorded_time *first; /* times of the interrupted calibration */
 } ry_calibration_record;
 
-/* Reads the times of an interrupted calibration of this library's version with so many threads, and
- * opens the file for more. `machine_path` "", or a folder that cannot be written to: keeps nothing. */
+/* Reads the times of an interrupted calibration of the same device (ry_api_identify) with so many
+ * threads, and opens the file for more. `machine_path` "", or a folder that cannot be written to:
+ * keeps nothing. */
 void ry_calibration_record_open(ry_calibration_record *record, const char *machine_path,
-                                unsigned threads, ry_arena *arena);
+                                const char *device, unsigned threads, ry_arena *arena);
 /* done: removes the file, for nothing is left to be measured. */
 void ry_calibration_record_close(ry_calibration_record *record, bool done);
 
-/* Seconds of a form of a problem, constants flushed before each run (cold) or not; 0: not known. */
+/* Seconds of a form of a problem, constants flushed before each run (cold) or not; 0: not known.
+ * Problems are numbers of the set, of networks' steps behind them, or below 0 the canary's. */
 double ry_calibration_recall(void *record, const ry_prepared *prepared, int problem, bool cold);
 void ry_calibration_note(void *record, const ry_prepared *prepared, int problem, bool cold,
                          double seconds);

@@ -25,6 +25,11 @@
     {                                                                       \
         key, RY_MACHINE_RATE, OFFSET(member), 1, 1e6, 1e18, (optional) != 0 \
     }
+/* One rate, in bytes a second. */
+#define NUMBER(key, member)                                          \
+    {                                                                \
+        key, RY_MACHINE_DURATION, OFFSET(member), 1, 1e6, 1e18, true \
+    }
 #define KIND(name, which) RATE("kind_" name, kind[which], true)
 /* In picoseconds: up to 10 ms, so that products with rates are far from overflow. */
 #define DURATION(key, member)                                         \
@@ -96,6 +101,9 @@ const ry_machine_field ry_machine_fields[RY_MACHINE_FIELDS] = {
     FLAG(fp64),
     FLAG(subgroups),
     FLAG(matrix_units),
+    NUMBER("upload", upload_rate),
+    NUMBER("download", download_rate),
+    DURATION("copy", copy_seconds),
     TEXT(meter),
     {"milliwatts", RY_MACHINE_RATE, OFFSET(watts), 1e3, 0, 1e12, true},
     {"memory_milliwatts", RY_MACHINE_RATE, OFFSET(memory_watts), 1e3, 0, 1e12, true},

@@ -381,3 +381,8 @@ rynd_status ry_machine_measure(const ry_allocator *allocator, ry_threads *thread
     ry_release(allocator, m.results);
     return status;
 }
+
+ry_competition ry_machine_competition(const ry_machine *machine)
+{
+    return machine->step_items > 1 ? (ry_competition){0, 0} : ry_competition_now();
+}

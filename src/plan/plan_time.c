@@ -58,7 +58,8 @@ ry_time ry_plan_other_time(const ry_plan *plan, size_t index, const ry_prepared 
         add(&time, &later, (double)(micro_batches - 1));
     }
     if (ry_plan_falls_back(plan, step)) {
-        const ry_time copies = {.all = ry_predict_copies(&step->problem, constants)};
+        const ry_time copies = {
+            .all = ry_predict_copies(&step->problem, constants, plan->device->machine)};
         add(&time, &copies, (double)micro_batches);
     }
     return time;

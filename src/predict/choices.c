@@ -144,10 +144,12 @@ static rynd_status find_slot(ry_choices *choices, question *q, ry_choice_slot **
     return RYND_OK;
 }
 
-static void fall_back(const question *q, ry_choice *choice)
+static void fall_back(const ry_choices *choices, const question *q, ry_choice *choice)
 {
     choice->falls_back = choice->prepared.kernel != NULL;
-    choice->seconds += choice->falls_back ? ry_predict_copies(q->problem, q->constants) : 0;
+    choice->seconds += choice->falls_back
+                           ? ry_predict_copies(q->problem, q->constants, choices->target.machine)
+                           : 0;
 }
 
 static rynd_status choose_any(const ry_choices *choices, const question *q, ry_choice *choice,
@@ -162,7 +164,7 @@ static rynd_status choose_any(const ry_choices *choices, const question *q, ry_c
     const ry_kernel *refused = choice->refused;
     RY_TRY(ry_predict_choose(problem, &choices->host, constants, NULL, choice, error));
     choice->refused = refused ? refused : choice->refused;
-    fall_back(q, choice);
+    fall_back(choices, q, choice);
     return RYND_OK;
 }
 
@@ -183,7 +185,7 @@ static rynd_status choose_bound(const ry_choices *choices, const question *q, ry
             continue;
         }
         if (target->device != choices->target.device) {
-            fall_back(q, &one);
+            fall_back(choices, q, &one);
         }
         if (!choice->prepared.kernel || one.seconds < choice->seconds) {
             *choice = one;
@@ -244,7 +246,7 @@ static rynd_status ask_any(ry_choices *choices, const question *q, ry_choice *ad
     if (predicted.falls_back) {
         RY_TRY(
             ry_advice_take(choices->adviser, problem, &choices->host, constants, advised, error));
-        fall_back(q, advised);
+        fall_back(choices, q, advised);
     }
     return RYND_OK;
 }

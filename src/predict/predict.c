@@ -251,24 +251,28 @@ void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
     }
 }
 
-/* Lower bounds for a device: a PCI Express 3 link of eight lanes, and a copy that the host waits
- * for. */
+/* Lower bounds for a device that nobody measured: a PCI Express 3 link of eight lanes, and a copy
+ * that the host waits for. */
 #define LINK_BYTES_PER_SECOND 8e9
 #define COPY_SECONDS          20e-6
 
-double ry_predict_copies(const ry_problem *problem, unsigned constants)
+static double copy_seconds(const ry_tensor *tensor, double rate, const ry_machine *device)
+{
+    return (device->copy_seconds > 0 ? device->copy_seconds : COPY_SECONDS) +
+           (double)ry_tensor_bytes(tensor) / (rate > 0 ? rate : LINK_BYTES_PER_SECOND);
+}
+
+double ry_predict_copies(const ry_problem *problem, unsigned constants, const ry_machine *device)
 {
     double seconds = 0;
     for (int i = 0; i < problem->inputs; i++) {
         if (ry_problem_has_input(problem, i) && !(i < 32 && constants >> i & 1u)) {
-            seconds +=
-                COPY_SECONDS + (double)ry_tensor_bytes(&problem->in[i]) / LINK_BYTES_PER_SECOND;
+            seconds += copy_seconds(&problem->in[i], device->download_rate, device);
         }
     }
     for (int i = 0; i < problem->outputs; i++) {
         if (ry_problem_has_output(problem, i)) {
-            seconds +=
-                COPY_SECONDS + (double)ry_tensor_bytes(&problem->out[i]) / LINK_BYTES_PER_SECOND;
+            seconds += copy_seconds(&problem->out[i], device->upload_rate, device);
         }
     }
     return seconds;

@@ -42,8 +42,8 @@ void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
                        double seconds[RY_MAX_PHASES + 1]);
 
 /* Seconds of bringing a problem's inputs, but for `constants` (bit i: input i), from a device to
- * the CPU, and its outputs back. */
-double ry_predict_copies(const ry_problem *problem, unsigned constants);
+ * the CPU, and its outputs back, at the device's rates. */
+double ry_predict_copies(const ry_problem *problem, unsigned constants, const ry_machine *device);
 
 typedef struct ry_choice {
     ry_prepared prepared; /* without its state; kernel NULL: no kernel takes the problem */

@@ -7,10 +7,11 @@
 #include "tune/calibrate_fit.h"
 
 typedef struct ry_calibrate_watch {
-    double seconds; /* time limit of the runs; each problem runs once at least */
+    double seconds; /* time limit; on a CPU each problem runs once at least */
     rynd_progress_function progress;
     void *user;
-    /* times of an earlier calibration (0: not known), and where new ones go; NULL: nowhere */
+    /* times of an earlier calibration (0: not known), and where new ones go; NULL: nowhere. Numbers
+     * of problems below 0 are the canary's. */
     double (*recall)(void *record, const ry_prepared *prepared, int problem, bool cold);
     void (*note)(void *record, const ry_prepared *prepared, int problem, bool cold, double seconds);
     void *record;
@@ -25,15 +26,15 @@ typedef struct ry_calibration_times {
     double disturbance; /* share of the time that other work took */
 } ry_calibration_times;
 
-/* Times the set of problems, with room for the caller's times of so many steps in networks;
+/* Times the set of problems, families in turns until the time is over, with room for the caller's times of so many steps in networks;
  * predictions are those of device->machine. `progress` is told of `more` parts that follow. To be
  * freed also where this fails. Fails with OUT_OF_MEMORY, DEVICE, CANCELLED. */
 rynd_status ry_calibrate_problems(ry_device *device, const ry_calibrate_watch *watch, int steps,
                                   size_t more, ry_calibration_times *times, ry_error *error);
 void ry_calibration_times_free(ry_calibration_times *times);
 
-/* Fits all times. */
-rynd_status ry_calibrate_end(ry_calibration_times *times, const ry_device *device,
-                             ry_calibration *calibration, ry_error *error);
+/* Fits all times, which runs on so many threads of the machine took (its cores: a GPU). */
+rynd_status ry_calibrate_end(ry_calibration_times *times, const ry_machine *machine,
+                             unsigned threads, ry_calibration *calibration, ry_error *error);
 
 #endif

@@ -14,11 +14,13 @@
 enum { FOLDS = 3, STEPS = 40, TURNS = 3, MOST_NETWORKS = 8, EXPOSED = 2 };
 
 /* By hand. TIME_SPREAD: errors up to which the loss is quadratic, of the logarithm. FACTOR_SPREAD:
- * how far factors of machines differ. PRIOR_SPREAD, PRIOR_TIMES: the spread of a family without
- * times, and how many times it counts for. RANGE: of the logarithm of a factor. COEFFICIENT_*: the
- * same of the coefficients of networks. SUM_WEIGHT: steps that a network's sum counts for. */
-static const double TIME_SPREAD = 0.2, FACTOR_SPREAD = 0.5, PRIOR_SPREAD = 0.3, PRIOR_TIMES = 3,
-                    RANGE = 3, COEFFICIENT_SPREAD = 0.7, COEFFICIENT_RANGE = 2, SUM_WEIGHT = 10;
+ * how far factors of machines differ; DEVICE_SPREAD: of GPUs, whose kernels' costs are estimates.
+ * PRIOR_SPREAD, PRIOR_TIMES: the spread of a family without times, and how many times it counts
+ * for. RANGE: of the logarithm of a factor. COEFFICIENT_*: the same of the coefficients of
+ * networks. SUM_WEIGHT: steps that a network's sum counts for. */
+static const double TIME_SPREAD = 0.2, FACTOR_SPREAD = 0.5, DEVICE_SPREAD = 1.5, PRIOR_SPREAD = 0.3,
+                    PRIOR_TIMES = 3, RANGE = 4.5, COEFFICIENT_SPREAD = 0.7, COEFFICIENT_RANGE = 2,
+                    SUM_WEIGHT = 10;
 
 typedef struct fit {
     const ry_calibration_time *times; /* the times of one family */
@@ -53,13 +55,14 @@ static double huber(double error)
 
 static bool is_left_out(const fit *f, int i, int fold)
 {
-    return f->times[i].problem % FOLDS == fold;
+    return f->times[i].fold == fold;
 }
 
 /* fold -1: nothing is left out. */
 static double loss(const fit *f, double log_factor, int fold)
 {
-    const double off = (log_factor - f->known) / FACTOR_SPREAD;
+    const double off =
+        (log_factor - f->known) / (f->machine->group_items > 0 ? DEVICE_SPREAD : FACTOR_SPREAD);
     double sum = off * off / 2;
     for (int i = 0; i < f->count; i++) {
         if (!is_left_out(f, i, fold)) {
@@ -117,6 +120,18 @@ static void judge_fold(const fit *f, int fold, ry_calibrated_row *row, double *s
             row->after += fabs(exp(-e) - 1) / f->count;
             row->before += fabs(exp(-log_error(f, i, known)) - 1) / f->count;
         }
+    }
+}
+
+/* Each third problem of a family, which is sorted by problems, becomes a fold. */
+static void make_folds(ry_calibration_time *times, int count)
+{
+    int rank = 0;
+    for (int i = 0; i < count; i++) {
+        const bool same =
+            i > 0 && strcmp(times[i].kernel->family, times[i - 1].kernel->family) == 0;
+        rank = !same ? 0 : rank + (times[i].problem != times[i - 1].problem);
+        times[i].fold = rank % FOLDS;
     }
 }
 
@@ -251,10 +266,11 @@ static bool has_steps(const ry_calibration_time *times, int count)
     return false;
 }
 
-void ry_calibrate_fit(const ry_calibration_time *times, int count, const ry_machine *machine,
+void ry_calibrate_fit(ry_calibration_time *times, int count, const ry_machine *machine,
                       unsigned threads, double *factors, ry_calibration *calibration)
 {
     ry_machine fitted = *machine;
+    make_folds(times, count);
     calibration->count = 0;
     calibration->network = (ry_network_fit){0};
     if (has_steps(times, count)) {

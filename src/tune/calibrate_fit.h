@@ -14,6 +14,7 @@ typedef struct ry_calibration_time {
     const ry_prepared *prepared; /* without its state; NULL: a step */
     ry_parts parts;              /* counts of a step */
     int problem;                 /* number in the set; of a step: behind all problems */
+    int fold;                    /* which of the parts that are left out in turn: by the fit */
     int network;                 /* number of a step's network */
     unsigned constants;          /* bit i: input i is the same in each run */
     double network_bytes; /* as in ry_predict_parts: 0, or huge where constants were flushed */
@@ -43,7 +44,7 @@ void ry_calibrate_sort(ry_calibration_time *times, int count);
  * it less than many (a normal prior). The coefficients of networks are fitted likewise, to the
  * steps and to the networks' sums, with the factors in turns. The spread is that of problems left
  * out. */
-void ry_calibrate_fit(const ry_calibration_time *times, int count, const ry_machine *machine,
+void ry_calibrate_fit(ry_calibration_time *times, int count, const ry_machine *machine,
                       unsigned threads, double *factors, ry_calibration *calibration);
 
 #endif

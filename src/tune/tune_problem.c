@@ -3,7 +3,7 @@
 #include "tune/tune_problem.h"
 
 #include "base/clock.h"
-#include "base/competition.h"
+#include "machine/measure.h"
 #include "tune/candidates.h"
 #include "tune/race.h"
 #include "tune/reference_samples.h"
@@ -290,7 +290,7 @@ static rynd_status run_round(tuning *t, ry_error *error)
 static rynd_status run_race(tuning *t, ry_error *error)
 {
     const int looked = t->tuned->count;
-    const ry_competition begin = ry_competition_now();
+    const ry_competition begin = ry_machine_competition(t->target->machine);
     while (!t->tuned->stopped && !ry_race_is_over(&t->race) && spent(t) < t->options->budget) {
         RY_TRY(run_round(t, error));
         int left = 0;

@@ -254,6 +254,8 @@ def test_a_device_beside_the_cpu_measured(ran, rynd, monkeypatch, tmp_path):
     assert built_in["origin"] == "built-in" and device["origin"] == "measured" and device["name"] == built_in["name"]
     assert device["peak"]["f32"] >= device["peak_one_thread"]["f32"] > 1e8 and device["bandwidth"]["dram"] > 1e7
     assert 0 < device["latency"]["dram"] < 1e-3 and 0 < device["region"] < 1 and 0 < device["task"] < 1
+    assert built_in["upload"] is built_in["copy"] is None
+    assert device["upload"] > 1e6 and device["download"] > 1e6 and 0 < device["copy"] < 1
     if device["disturbance"] > 0.1:
         assert device["machine"] is None and "not kept" in result.err and not path.exists()
     else:

@@ -84,14 +84,18 @@ def check_device(device=None, threads=None):
     return found
 
 
-def calibrate_device(device=None, threads=None, seconds=90):
+def calibrate_device(device=None, threads=None, seconds=90, progress=None):
     """Times every family of kernels on a device and fits the predictions to it, as `rynd devices --calibrate` does. Takes at most
-    `seconds`, and half a minute more where the machine's rates were not measured. Run nothing else meanwhile.
+    `seconds`, and half a minute more where the machine's rates were not measured. Run nothing else meanwhile. On a device that
+    compiles programs (OpenCL, CUDA) families take turns until the time is over, so more time times more problems.
+
+    progress: called with (done, all) after each problem and network; an exception that it raises ends the calibration. So does
+    Ctrl-C. Where it was ended, the next calibration goes on.
 
     Returns a dict: families (dicts: family, problems, times, factor, spread, error_before, error_after), disturbance (share of
     the time that other work took) and file (where later processes find the result; None where the machine was too disturbed).
     Errors are means of |predicted / measured - 1| over problems that the fit did not see."""
-    families, disturbance, file = context(device, threads).calibrate(seconds)
+    families, disturbance, file = context(device, threads).calibrate(seconds, progress)
     _kept.cache_clear()  # contexts that are made from now on read what was kept
     return {"families": families, "disturbance": disturbance, "file": file}
 

@@ -127,9 +127,12 @@ static PyObject *context_calibrate(PyObject *self, PyObject *args)
     rynd_machine machine = RYND_SIZED(rynd_machine);
     const char *path = NULL;
     rynd_status status;
-    if (!PyArg_ParseTuple(args, "d:calibrate", &options.seconds)) {
+    PyObject *progress;
+    if (!PyArg_ParseTuple(args, "dO:calibrate", &options.seconds, &progress)) {
         return NULL;
     }
+    options.progress = py_progress;
+    options.progress_user = progress == Py_None ? NULL : progress;
     Py_BEGIN_ALLOW_THREADS
     status = rynd_context_calibrate(context, &options, &machine);
     if (status == RYND_OK && machine.disturbance <= RYND_DISTURBANCE_LIMIT) {

@@ -3,16 +3,19 @@
  * only make one slower. */
 #include "kernels/gpu/gpu_measure.h"
 
+#include "base/clock.h"
 #include "base/progress_ends.h"
 #include "base/text.h"
 #include "kernels/gpu/gpu_texts.h"
+#include "machine/measure.h"
 
 #include <string.h>
 
 enum { LINE = 64, ROUNDS = 5, LAUNCHES = 50, MAX_ROUNDS = 1 << 24 };
 static const double run_seconds = 0.02;
 
-typedef enum activity { NOTHING, PRODUCTS, READS, CHASE } activity; /* WHAT of measure.cl */
+/* WHAT of measure.cl */
+typedef enum activity { NOTHING, PRODUCTS, READS, CHASE, DOTS, UNITS_BF16, UNITS_S8 } activity;
 
 typedef struct measurement {
     ry_device *device;
@@ -24,6 +27,7 @@ typedef struct measurement {
     bool processor;
     const rynd_measure_options *options;
     int done; /* figures */
+    ry_competition begin;
 } measurement;
 
 /* What is launched, and the seconds of its launches: the least, and the mean. */
@@ -34,7 +38,8 @@ typedef struct figure {
     double seconds, mean;
 } figure;
 
-enum { FIGURES = 7 };
+/* At most; COPIES: that each figure of copies is the least of. */
+enum { FIGURES = 12, COPIES = 8 };
 
 static unsigned items_of(const measurement *m, activity what)
 {
@@ -156,21 +161,107 @@ static void set_rate(rynd_rate *rate, double all)
     *rate = (rynd_rate){all * one, all};
 }
 
-static rynd_status measure_arithmetic(measurement *m, ry_machine *machine, ry_error *error)
+/* The canary: what else the device does shows here, too. */
+static figure products_of(const measurement *m)
 {
-    const unsigned slots = ry_machine_slots(machine, machine->cores);
-    figure f = {.what = PRODUCTS, .groups = (size_t)slots * (m->processor ? 1 : 4)};
+    const unsigned slots = ry_machine_slots(m->machine, m->machine->cores);
+    return (figure){.what = PRODUCTS, .groups = (size_t)slots * (m->processor ? 1 : 4)};
+}
+
+/* Operations a second, of which each item does so many a round. */
+static rynd_status measure_rate(measurement *m, activity what, double operations, double *rate,
+                                ry_error *error)
+{
+    figure f = products_of(m);
+    f.what = what;
     RY_TRY(measure(m, &f, error));
-    const double lanes = m->processor ? 16 : 1, sums = 8;
-    const double peak =
-        2 * sums * lanes * items_of(m, PRODUCTS) * (double)f.groups * f.rounds / f.seconds;
-    const double bf16 = machine->f32.all > 0 ? machine->bf16.all / machine->f32.all : 1,
-                 int8 = machine->f32.all > 0 ? machine->int8.all / machine->f32.all : 1;
-    set_rate(&machine->f32, peak);
-    set_rate(&machine->bf16, peak * bf16);
-    set_rate(&machine->int8, peak * int8);
-    machine->disturbance = f.mean > f.seconds ? 1 - f.seconds / f.mean : 0;
+    *rate = operations * items_of(m, what) * (double)f.groups * f.rounds / f.seconds;
     return RYND_OK;
+}
+
+/* Of bytes by matrix units, else by dot products. A processor's kernels multiply bytes as vectors
+ * of floats: no figure of its own. */
+static rynd_status measure_types(measurement *m, ry_machine *machine, double f32, ry_error *error)
+{
+    /* products of 16x16 by 16x8 elements, or 16x32 by 32x8 bytes, of 32 items; both of 8 tiles */
+    const double tile = 2.0 * 16 * 16 * 8 * 8 / 32, dots = 2.0 * 4 * 8;
+    double bf16 = machine->f32.all > 0 ? f32 * machine->bf16.all / machine->f32.all : f32,
+           int8 = machine->f32.all > 0 ? f32 * machine->int8.all / machine->f32.all : f32;
+    if (machine->matrix_units) {
+        RY_TRY(measure_rate(m, UNITS_BF16, tile, &bf16, error));
+        RY_TRY(measure_rate(m, UNITS_S8, 2 * tile, &int8, error));
+    } else if (!m->processor) {
+        RY_TRY(measure_rate(m, DOTS, dots, &int8, error));
+    }
+    set_rate(&machine->f32, f32);
+    set_rate(&machine->bf16, bf16);
+    set_rate(&machine->int8, int8);
+    return RYND_OK;
+}
+
+static rynd_status measure_arithmetic(measurement *m, ry_machine *machine, figure *canary,
+                                      ry_error *error)
+{
+    RY_TRY(measure(m, canary, error));
+    const double lanes = m->processor ? 16 : 1, sums = 8;
+    return measure_types(m, machine,
+                         2 * sums * lanes * items_of(m, PRODUCTS) * (double)canary->groups *
+                             canary->rounds / canary->seconds,
+                         error);
+}
+
+/* The canary once more: the disturbance is that of both times. */
+static rynd_status end_canary(const measurement *m, const figure *canary, double *disturbance,
+                              ry_error *error)
+{
+    figure again = *canary;
+    RY_TRY(time_rounds(m, &again, ROUNDS, error));
+    const double best = again.seconds < canary->seconds ? again.seconds : canary->seconds;
+    *disturbance = ry_disturbance_since(&m->begin, best, (canary->mean + again.mean) / 2);
+    return RYND_OK;
+}
+
+/* The least seconds of copies that the host waits for. */
+static rynd_status time_copies(const measurement *m, void *host, size_t bytes, bool up,
+                               double *seconds, ry_error *error)
+{
+    const ry_device_table *table = m->device->table;
+    const ry_pointer at = {m->in, 0};
+    *seconds = 0;
+    for (int i = 0; i < COPIES; i++) {
+        const double begin = ry_clock_seconds();
+        RY_TRY(up ? table->upload(m->stream, at, host, bytes, error)
+                  : table->download(m->stream, host, at, bytes, error));
+        RY_TRY(table->synchronize(m->stream, error));
+        const double now = ry_clock_seconds() - begin;
+        *seconds = i == 0 || now < *seconds ? now : *seconds;
+    }
+    return RYND_OK;
+}
+
+static rynd_status measure_copies_with(const measurement *m, void *host, size_t bytes,
+                                       ry_machine *machine, ry_error *error)
+{
+    double small, up, down;
+    RY_TRY(time_copies(m, host, sizeof(float), false, &small, error));
+    RY_TRY(time_copies(m, host, bytes, true, &up, error));
+    RY_TRY(time_copies(m, host, bytes, false, &down, error));
+    machine->copy_seconds = small;
+    machine->upload_rate = (double)bytes / (up > 2 * small ? up - small : up);
+    machine->download_rate = (double)bytes / (down > 2 * small ? down - small : down);
+    return RYND_OK;
+}
+
+static rynd_status measure_copies(measurement *m, ry_machine *machine, ry_error *error)
+{
+    enum { MOST = 32 << 20 };
+    const size_t bytes = m->in_bytes < MOST ? m->in_bytes : MOST;
+    void *host = NULL;
+    RY_TRY(m->device->table->host_take(m->device, bytes, &host, error));
+    memset(host, 0, bytes);
+    const rynd_status status = measure_copies_with(m, host, bytes, machine, error);
+    m->device->table->host_give_back(m->device, host);
+    return status;
 }
 
 static rynd_status measure_level(measurement *m, rynd_memory_level *level, size_t bytes,
@@ -217,12 +308,15 @@ static rynd_status measure_all(measurement *m, ry_machine *machine, ry_error *er
     RY_TRY(table->buffer_create(m->device, m->out_bytes, &m->out, error));
     RY_TRY(table->upload(m->stream, (ry_pointer){m->in, 0}, numbers, sizeof numbers, error));
     RY_TRY(table->synchronize(m->stream, error));
-    RY_TRY(measure_arithmetic(m, machine, error));
+    figure canary = products_of(m);
+    RY_TRY(measure_arithmetic(m, machine, &canary, error));
     if (cache / 2 >= (64u << 10) && cache / 2 < m->in_bytes) {
         RY_TRY(measure_level(m, &machine->level[RYND_LEVEL_L2], cache / 2, error));
     }
     RY_TRY(measure_level(m, &machine->level[RYND_LEVEL_DRAM], m->in_bytes, error));
-    return measure_costs(m, machine, error);
+    RY_TRY(measure_costs(m, machine, error));
+    RY_TRY(measure_copies(m, machine, error));
+    return end_canary(m, &canary, &machine->disturbance, error);
 }
 
 rynd_status ry_gpu_measure(ry_device *device, const rynd_measure_options *options,
@@ -236,7 +330,8 @@ rynd_status ry_gpu_measure(ry_device *device, const rynd_measure_options *option
     measurement m = {.device = device,
                      .machine = &given,
                      .processor = machine->step_items == 1,
-                     .options = options};
+                     .options = options,
+                     .begin = ry_machine_competition(machine)};
     m.in_bytes = 4 * cache < LEAST ? LEAST : 4 * cache > MOST ? MOST : 4 * cache;
     while (figures.total && m.in_bytes > figures.total / 8 && m.in_bytes > LINE << 10) {
         m.in_bytes /= 2;

@@ -8,8 +8,8 @@
 
 /* `machine` comes as what the driver says, and gets measured rates, latencies and costs of the
  * device's memory, caches, arithmetic and launches; figures that nothing here measures keep their
- * proportions to those. Waits for nothing else that the device does: `disturbance` says how far
- * the arithmetic's mean stays behind its best. Fails with OUT_OF_MEMORY, DEVICE. */
+ * proportions to those. Waits for nothing else that the device does: `disturbance` is that of
+ * ry_disturbance_since, whose canary is the arithmetic at both ends. Fails with OUT_OF_MEMORY, DEVICE. */
 rynd_status ry_gpu_measure(ry_device *device, const rynd_measure_options *options,
                            ry_machine *machine, ry_error *error);
 

@@ -4,6 +4,9 @@
 #define PRODUCTS 1
 #define READS 2
 #define CHASE 3
+#define DOTS 4
+#define UNITS_BF16 5
+#define UNITS_S8 6
 
 /* What a work-item multiplies at once: on a processor it is a core's whole vector. */
 #if PROCESSOR
@@ -41,6 +44,53 @@ KERNEL(measure)(ARGUMENTS)
         h = h * x + y;
     }
     KEEP(OUT(float, 0), at, a + b + c + d + e + f + g + h);
+}
+#elif WHAT == DOTS
+/* Products of four signed bytes; each takes the sum before, so that no compiler sums once. */
+KERNEL(measure)(ARGUMENTS)
+{
+    const uint x = IN(uint, 0)[0];
+    int a = (int)x, b = a + 1, c = a + 2, d = a + 3, e = a + 4, f = a + 5, g = a + 6, h = a + 7;
+    for (int i = 0; i < ROUNDS; i++) {
+        a = DOT_QUADS(x, (uint)a, a);
+        b = DOT_QUADS(x, (uint)b, b);
+        c = DOT_QUADS(x, (uint)c, c);
+        d = DOT_QUADS(x, (uint)d, d);
+        e = DOT_QUADS(x, (uint)e, e);
+        f = DOT_QUADS(x, (uint)f, f);
+        g = DOT_QUADS(x, (uint)g, g);
+        h = DOT_QUADS(x, (uint)h, h);
+    }
+    OUT(float, 0)[GROUP * ITEMS + ITEM] = (float)(a ^ b ^ c ^ d ^ e ^ f ^ g ^ h);
+}
+#elif WHAT == UNITS_BF16 || WHAT == UNITS_S8
+#if WHAT == UNITS_S8
+#define SUM          int
+#define MULTIPLY     multiply_s8
+#else
+#define SUM          float
+#define MULTIPLY     multiply_bf16
+#endif
+/* Eight independent tiles of sums. */
+KERNEL(measure)(ARGUMENTS)
+{
+    const uint x = IN(uint, 0)[0];
+    const uint left[4] = {x, x, x, x}, right[2] = {x, x};
+    SUM sums[8][4];
+    for (int t = 0; t < 8; t++) {
+        sums[t][0] = sums[t][1] = sums[t][2] = sums[t][3] = (SUM)t;
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        UNROLL
+        for (int t = 0; t < 8; t++) {
+            MULTIPLY(sums[t], sums[t] + 2, left, right);
+        }
+    }
+    float sum = 0;
+    for (int t = 0; t < 8; t++) {
+        sum += (float)(sums[t][0] + sums[t][1] + sums[t][2] + sums[t][3]);
+    }
+    OUT(float, 0)[GROUP * ITEMS + ITEM] = sum;
 }
 #elif WHAT == READS
 /* FLOATS of them, in order: neighbouring items read neighbours, but on a processor each group has a

@@ -104,6 +104,19 @@ static void believes_few_times_less(void **state)
     end(p, TIMES);
 }
 
+/* Costs of GPUs' kernels are estimates, so that one time moves a factor nearly all the way. */
+static void believes_a_device_at_once(void **state)
+{
+    (void)state;
+    ry_machine machine = *every_kernel_target(RY_ISA_generic)->machine;
+    machine.group_items = 64;
+    planted *p = plant(&machine, 40, TIMES);
+    ry_calibration one;
+    ry_calibrate_fit(p->time, 1, &machine, 1, factors, &one);
+    assert_true((double)one.rows[0].fitted.factor > 30);
+    end(p, TIMES);
+}
+
 /* Steps of two networks, of problems between a microsecond and a millisecond: each starts in
  * `start` seconds. The fit finds the start and the family's factor, both. */
 static void finds_the_start_of_steps(void **state)
@@ -347,6 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_factor),
         cmocka_unit_test(believes_few_times_less),
+        cmocka_unit_test(believes_a_device_at_once),
         cmocka_unit_test(finds_the_start_of_steps),
         cmocka_unit_test(decides_predictions),
         cmocka_unit_test(its_file_keeps_it),
