@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/quantised: its rows, and the networks that it draws."""
+"""bench/quantised: rows, and drawn networks."""
 import importlib.machinery
 import importlib.util
 import pathlib
