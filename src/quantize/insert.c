@@ -181,10 +181,24 @@ static bool is_quantised(const inserting *z, uint32_t n)
     return wanted;
 }
 
+/* Makes a Relu of a Clip whose layer has taken over the division of its output
+ * (ry_quantize_share_taker): its upper bound is the largest byte's. */
+static void drop_bound(const inserting *z, ry_net_node *node)
+{
+    const uint32_t t =
+        strcmp(node->op, "Clip") == 0 ? ry_quantize_tensor(z->q, node->out[0]) : RY_NO_INDEX;
+    if (t != RY_NO_INDEX && z->want[t] && z->q->tensors[t].divides &&
+        ry_quantize_share_taker(z->q, z->on, t) != RY_NO_INDEX) {
+        node->op = "Relu";
+        node->inputs = 1;
+    }
+}
+
 static rynd_status take_node(inserting *z, uint32_t n)
 {
     const ry_quantization *q = z->q;
     ry_net_node node = q->net->nodes[n];
+    drop_bound(z, &node);
     const bool quantised = is_quantised(z, n);
     for (int i = 0; i < node.inputs; i++) {
         const uint32_t t = ry_quantize_tensor(q, node.in[i]);

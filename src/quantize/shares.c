@@ -22,6 +22,7 @@ typedef struct sharing {
     double *count;  /* observed values of a channel */
     double *energy; /* sum of the squared weights that read a channel */
     float *share;   /* the best so far */
+    bool *turned;   /* the channel is divided by a negative share */
     int zero;
     double scale;
 } sharing;
@@ -142,6 +143,110 @@ static bool place_members(sharing *s, bool *placed)
         }
     }
     return any;
+}
+
+/* Do only quantised layers read a value, and nodes that move its bytes to such layers? */
+static bool is_read_in_bytes(const ry_quantization *q, const bool *on, const char *name)
+{
+    if (ry_net_is_output(q->net, name)) {
+        return false;
+    }
+    for (uint32_t n = 0; n < q->net->node_count; n++) {
+        const ry_net_node *node = node_of(q, n);
+        bool reads = node->graphs;
+        for (int i = 0; i < node->inputs; i++) {
+            reads = reads || strcmp(node->in[i], name) == 0;
+        }
+        if (!reads) {
+            continue;
+        }
+        const bool moves = q->role[n] == RY_QUANT_move && keeps_channels(node);
+        if (node->graphs ||
+            (!moves && (q->layer_of_node[n] == RY_NO_INDEX || !on[q->layer_of_node[n]])) ||
+            (moves && !is_read_in_bytes(q, on, node->out[0]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Is a node only a Relu once the channels of its output are divided? A Clip from 0 is, if what lies
+ * above its bound is the largest byte anyway. */
+static bool is_relu(const ry_quantization *q, const ry_net_node *node, uint32_t tensor)
+{
+    ry_tensor low, high;
+    const ry_quant_tensor *t = &q->tensors[tensor];
+    const float *share = ry_quantize_shares(q, tensor);
+    if (strcmp(node->op, "Clip") != 0 || !share) {
+        return strcmp(node->op, "Relu") == 0;
+    }
+    if (node->inputs < 3 || t->zero != 0 || !ry_net_constant_of(q->net, node->in[1], &low) ||
+        !ry_net_constant_of(q->net, node->in[2], &high) || ry_constant_at(low.data, 0) != 0) {
+        return false;
+    }
+    bool free = true;
+    for (int64_t c = 0; c < t->channels; c++) {
+        free =
+            free && ry_constant_at(high.data, 0) > share[c] * t->scale * ((float)UINT8_MAX - 0.5f);
+    }
+    return free;
+}
+
+uint32_t ry_quantize_share_taker(const ry_quantization *q, const bool *on, uint32_t tensor)
+{
+    uint32_t n = q->tensors[tensor].producer;
+    const char *name = q->tensors[tensor].name;
+    if (n != RY_NO_INDEX && is_relu(q, node_of(q, n), tensor)) {
+        const uint32_t before = ry_quantize_tensor(q, node_of(q, n)->in[0]);
+        uint32_t readers = 0;
+        for (uint32_t r = 0; r < q->net->node_count; r++) {
+            for (int i = 0; i < node_of(q, r)->inputs; i++) {
+                readers += strcmp(node_of(q, r)->in[i], node_of(q, n)->in[0]) == 0;
+            }
+        }
+        n = readers == 1 && before != RY_NO_INDEX && !ry_net_is_output(q->net, node_of(q, n)->in[0])
+                ? q->tensors[before].producer
+                : RY_NO_INDEX;
+    }
+    const uint32_t layer = n == RY_NO_INDEX ? RY_NO_INDEX : q->layer_of_node[n];
+    return layer != RY_NO_INDEX && on[layer] && q->layers[layer].axis >= 0 &&
+                   strncmp(node_of(q, n)->op, "Conv", 4) == 0 && is_read_in_bytes(q, on, name)
+               ? layer
+               : RY_NO_INDEX;
+}
+
+/* May channels be divided by negative shares? A layer cannot take such a division over, and the
+ * greatest value of negative numbers is another one. */
+static bool may_turn(const sharing *s, const bool *on)
+{
+    const ry_quantization *q = s->q;
+    for (uint32_t n = 0; n < q->net->node_count; n++) {
+        const ry_net_node *node = node_of(q, n);
+        if (strcmp(node->op, "MaxPool") == 0 && is_member(q, node->in[0], s->root)) {
+            return false;
+        }
+    }
+    for (uint32_t t = 0; t < q->tensor_count; t++) {
+        if (is_entry(s, t) && ry_quantize_share_taker(q, on, t) != RY_NO_INDEX) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Turns the channels that lie mostly below zero: one zero point suits all channels only if they lie
+ * on one side. */
+static void turn_channels(sharing *s)
+{
+    for (int64_t c = 0; c < s->channels; c++) {
+        ry_quant_channel *channel = &s->channel[c];
+        s->turned[c] = -channel->low > channel->high;
+        if (s->turned[c]) {
+            const float low = channel->low;
+            channel->low = -channel->high;
+            channel->high = -low;
+        }
+    }
 }
 
 /* Joins what the entries' channels hold. */
@@ -308,12 +413,16 @@ static void give_shares(sharing *s)
     root->share = s->share;
     root->scale = (float)s->scale;
     root->zero = s->zero;
+    for (int64_t c = 0; c < s->channels; c++) {
+        s->share[c] = s->turned[c] ? -s->share[c] : s->share[c];
+    }
     for (uint32_t t = 0; t < s->q->tensor_count; t++) {
         s->q->tensors[t].divides = s->q->tensors[t].divides || is_entry(s, t);
     }
 }
 
-static rynd_status share_root(ry_quantization *q, uint32_t root, ry_error *error)
+/* on: every layer. */
+static rynd_status share_root(ry_quantization *q, const bool *on, uint32_t root, ry_error *error)
 {
     sharing s = {.q = q, .root = root};
     bool *placed = RY_TAKE(q->arena, bool, q->tensor_count);
@@ -325,11 +434,15 @@ static rynd_status share_root(ry_quantization *q, uint32_t root, ry_error *error
     s.count = RY_TAKE(q->arena, double, s.channels);
     s.energy = RY_TAKE(q->arena, double, s.channels);
     s.share = RY_TAKE(q->arena, float, s.channels);
+    s.turned = RY_TAKE(q->arena, bool, s.channels);
     float *share = RY_TAKE(q->arena, float, s.channels);
-    if (!s.channel || !s.count || !s.energy || !s.share || !share) {
+    if (!s.channel || !s.count || !s.energy || !s.share || !s.turned || !share) {
         return ry_fail_memory(error);
     }
     join_channels(&s);
+    if (may_turn(&s, on)) {
+        turn_channels(&s);
+    }
     add_energy(&s);
     const double without = plain_noise(&s, share), with = choose_shares(&s, share);
     if (with < LARGEST_PART * without) {
@@ -346,58 +459,13 @@ const float *ry_quantize_shares(const ry_quantization *q, uint32_t tensor)
 
 rynd_status ry_quantize_choose_shares(ry_quantization *q, ry_error *error)
 {
+    bool *on = RY_TAKE(q->arena, bool, q->layer_count);
+    RY_TRY(on ? RYND_OK : ry_fail_memory(error));
+    memset(on, 1, q->layer_count * sizeof *on);
     for (uint32_t t = 0; t < q->tensor_count && !q->per_tensor; t++) {
         if (q->tensors[t].wanted && q->tensors[t].root == t) {
-            RY_TRY(share_root(q, t, error));
+            RY_TRY(share_root(q, on, t, error));
         }
     }
     return RYND_OK;
-}
-
-/* Do only quantised layers read a value, and nodes that move its bytes to such layers? */
-static bool is_read_in_bytes(const ry_quantization *q, const bool *on, const char *name)
-{
-    if (ry_net_is_output(q->net, name)) {
-        return false;
-    }
-    for (uint32_t n = 0; n < q->net->node_count; n++) {
-        const ry_net_node *node = node_of(q, n);
-        bool reads = node->graphs;
-        for (int i = 0; i < node->inputs; i++) {
-            reads = reads || strcmp(node->in[i], name) == 0;
-        }
-        if (!reads) {
-            continue;
-        }
-        const bool moves = q->role[n] == RY_QUANT_move && keeps_channels(node);
-        if (node->graphs ||
-            (!moves && (q->layer_of_node[n] == RY_NO_INDEX || !on[q->layer_of_node[n]])) ||
-            (moves && !is_read_in_bytes(q, on, node->out[0]))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-uint32_t ry_quantize_share_taker(const ry_quantization *q, const bool *on, uint32_t tensor)
-{
-    uint32_t n = q->tensors[tensor].producer;
-    const char *name = q->tensors[tensor].name;
-    if (n != RY_NO_INDEX && strcmp(node_of(q, n)->op, "Relu") == 0) {
-        const uint32_t before = ry_quantize_tensor(q, node_of(q, n)->in[0]);
-        uint32_t readers = 0;
-        for (uint32_t r = 0; r < q->net->node_count; r++) {
-            for (int i = 0; i < node_of(q, r)->inputs; i++) {
-                readers += strcmp(node_of(q, r)->in[i], node_of(q, n)->in[0]) == 0;
-            }
-        }
-        n = readers == 1 && before != RY_NO_INDEX && !ry_net_is_output(q->net, node_of(q, n)->in[0])
-                ? q->tensors[before].producer
-                : RY_NO_INDEX;
-    }
-    const uint32_t layer = n == RY_NO_INDEX ? RY_NO_INDEX : q->layer_of_node[n];
-    return layer != RY_NO_INDEX && on[layer] && q->layers[layer].axis >= 0 &&
-                   strncmp(node_of(q, n)->op, "Conv", 4) == 0 && is_read_in_bytes(q, on, name)
-               ? layer
-               : RY_NO_INDEX;
 }

@@ -155,7 +155,7 @@ def test_equalising_helps(ran, tmp_path):
     assert snr[1] > snr[0] + 3, snr
 
 
-@pytest.mark.parametrize("between", ["nothing", "relu", "silu"])
+@pytest.mark.parametrize("between", ["nothing", "relu", "clip", "silu"])
 def test_channels_have_shares(ran, tmp_path, between):
     """One scale would leave nothing of channels that are a thousand times smaller than others."""
     size = np.logspace(0, 3, 16)[:, None, None, None]
@@ -165,21 +165,40 @@ def test_channels_have_shares(ran, tmp_path, between):
     last = "c0"
     if between == "relu":
         nodes, last = nodes + [helper.make_node("Relu", ["c0"], ["a"])], "a"
+    if between == "clip":
+        nodes, last = nodes + [helper.make_node("Clip", ["c0", "low", "high"], ["a"])], "a"
     if between == "silu":
         nodes, last = nodes + [helper.make_node("Sigmoid", ["c0"], ["s"]), helper.make_node("Mul", ["c0", "s"], ["a"])], "a"
     nodes.append(helper.make_node("Conv", [last, "w1"], ["y"], "depthwise", group=16, pads=[1] * 4))
-    arrays = [numpy_helper.from_array(w.astype(np.float32), name) for name, w in (("w0", w0), ("w1", w1))]
+    arrays = [numpy_helper.from_array(w.astype(np.float32), name) for name, w in (("w0", w0), ("w1", w1), ("low", np.float32(0)), ("high", np.float32(2000)))]
     model, out = save(tmp_path / "m.onnx", nodes, arrays, 13), tmp_path / "q.onnx"
     data = examples(tmp_path / "d.npz")
     ran("quantize", model, "--data", data, "-o", out)
     divisions = [node for node in onnx.load(out).graph.node if node.op_type == "Mul" and "share" in node.output[0]]
     assert len(divisions) == (between == "silu")  # weights of the first layer take the others over
+    assert not any(node.op_type == "Clip" for node in onnx.load(out).graph.node)  # the largest byte bounds
     x = np.load(data)["x"][:1]
     assert decibel(by_onnxruntime(model, x), by_onnxruntime(out, x)) > 33
     assert decibel(by_onnxruntime(out, x), by_rynd(ran, tmp_path, out, x)) > 60
     kept = tmp_path / "kept.onnx"
     ran("quantize", model, "--data", data, "-o", kept, "--keep-float", "1")
     assert decibel(by_onnxruntime(model, x), by_onnxruntime(kept, x)) > 33
+
+
+def test_channels_of_both_signs(ran, tmp_path):
+    """One zero point for channels of both signs would take half of the steps from each."""
+    size = np.where(np.arange(16) % 2, -1, 100).astype(np.float32).reshape(1, 16, 1, 1)
+    nodes = [helper.make_node("Conv", ["x", "w0"], ["c"]), helper.make_node("Sigmoid", ["c"], ["s"]), helper.make_node("Mul", ["s", "size"], ["a"]),
+             helper.make_node("Conv", ["a", "w1"], ["y"], group=16, pads=[1] * 4)]
+    w1 = np.random.default_rng(0).standard_normal((16, 1, 3, 3)).astype(np.float32) / np.abs(size).reshape(16, 1, 1, 1)
+    model, out = save(tmp_path / "m.onnx", nodes, [weights("w0", (16, 3, 1, 1), 1), numpy_helper.from_array(size, "size"), numpy_helper.from_array(w1, "w1")], 13), tmp_path / "q.onnx"
+    data = examples(tmp_path / "d.npz")
+    ran("quantize", model, "--data", data, "-o", out)
+    by = next(numpy_helper.to_array(value) for value in onnx.load(out).graph.initializer if "reciprocal_share" in value.name).ravel()
+    assert (np.sign(by) == np.sign(size.ravel())).all()
+    x = np.load(data)["x"][:1]
+    assert decibel(by_onnxruntime(model, x), by_onnxruntime(out, x)) > 42
+    assert decibel(by_onnxruntime(out, x), by_rynd(ran, tmp_path, out, x)) > 60
 
 
 @pytest.mark.parametrize("options", [[], ["--per-tensor"]])

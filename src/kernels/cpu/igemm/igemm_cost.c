@@ -16,16 +16,25 @@ static const struct ry_igemm_costs *costs_of(const igemm_plan *plan)
     return &ry_costs_of(plan->sizes.costs)->igemm;
 }
 
+static const struct ry_qconv_costs *quantised_costs_of(const igemm_plan *plan)
+{
+    return &ry_costs_of(plan->sizes.costs)->qconv;
+}
+
+/* A cost that floats and bytes have under one name. */
+#define COST(plan, name) \
+    (igemm_is_quantised(plan) ? quantised_costs_of(plan)->name : costs_of(plan)->name)
+
 /* Multiply-adds of a vector that take as long as those of a vector of elements. */
 static double products_of(const igemm_plan *plan)
 {
-    const struct ry_qconv_costs *cost = &ry_costs_of(plan->sizes.costs)->qconv;
+    const struct ry_qconv_costs *cost = quantised_costs_of(plan);
     switch (plan->lane) {
+    case RY_LANE_QUAD: return cost->quads;
     case RY_LANE_SIGNED_QUAD: return cost->signed_quads;
     case RY_LANE_TILE: return cost->tiles;
     case RY_LANE_PAIR: return cost->pairs;
-    case RY_LANE_NUMBER:
-    case RY_LANE_QUAD: break;
+    case RY_LANE_NUMBER: break;
     }
     return 1;
 }
@@ -61,7 +70,7 @@ static double fetch_cycles(const igemm_plan *plan, int64_t block)
     }
     const double cycles = all * 4 <= (double)plan->sizes.second
                               ? 0
-                              : costs_of(plan)->outer_pieces * costs_of(plan)->outer;
+                              : costs_of(plan)->outer_pieces * COST(plan, outer);
     return (double)(g->channels_in * block) * each * cycles;
 }
 
@@ -83,9 +92,9 @@ static double gather_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
                                   ? g->kernel[RY_SPACE - 1]
                                   : 1;
         const int64_t runs = p->where.at.taps / along;
-        const double copy = costs_of(plan)->row_copy + (plan->pairs ? costs_of(plan)->pair : 0);
+        const double copy = COST(plan, row_copy) + (plan->pairs ? costs_of(plan)->pair : 0);
         return fetch + (double)block * (double)runs *
-                           (costs_of(plan)->gather +
+                           (COST(plan, gather) +
                             copy * (double)ry_ceil_div(g->channels_in * along, plan->width));
     }
     const double row = (double)p->where.at.grid[RY_SPACE - 1];
@@ -144,9 +153,8 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
     /* a tile's start and end cost about four cycles a vector in every k block; what is not direct
      * passes once more, and transposed again */
     double cycles =
-        in_bounds *
-        (step_cycles(plan, rows, max, columns) * (double)p->cut.steps +
-         (vectors * costs_of(plan)->chunk_vector + tiles * costs_of(plan)->tile) * k_blocks);
+        in_bounds * (step_cycles(plan, rows, max, columns) * (double)p->cut.steps +
+                     (vectors * COST(plan, chunk_vector) + tiles * COST(plan, tile)) * k_blocks);
     if (!p->where.direct) {
         /* squares of a vector's positions and channels are transposed */
         const double transposed =
@@ -154,7 +162,7 @@ static double product_cycles(const igemm_plan *plan, const igemm_phase *p, int64
         cycles +=
             vectors * (p->where.transposed ? costs_of(plan)->epilogue_transposed * transposed
                        : igemm_is_quantised(plan) && plan->geometry.y_channel == 1
-                           ? costs_of(plan)->requantise
+                           ? quantised_costs_of(plan)->requantise
                        : pixels || plan->geometry.y_channel == 1 ? costs_of(plan)->finish
                                                                  : costs_of(plan)->finish_strided);
         cycles +=
@@ -197,14 +205,14 @@ static double weights_cycles(const igemm_plan *plan, const igemm_phase *p, int64
                              int64_t channels)
 {
     const bool stay = p->cut.steps * plan->geometry.channels_out * 4 <= plan->sizes.second;
-    const double first = stay ? costs_of(plan)->second : costs_of(plan)->outer;
+    const double first = stay ? COST(plan, second) : COST(plan, outer);
     if (!p->cut.micropanels_outer) {
         return (double)p->cut.steps * (double)channels * first;
     }
     const double next =
         channels * p->cut.k_block_channels * p->cut.k_block_taps * 4 <= plan->sizes.panel
-            ? costs_of(plan)->second
-            : costs_of(plan)->outer;
+            ? COST(plan, second)
+            : COST(plan, outer);
     return (double)p->cut.steps * (double)channels *
            (first + (double)(ry_ceil_div(block, plan->tile_columns) - 1) * next);
 }
@@ -230,11 +238,10 @@ static double passes_cycles(const igemm_plan *plan, const igemm_phase *p, int64_
     const bool cached = (double)(floats * 4) <
                         ry_blocks_of(plan->sizes.costs)->igemm_cached * (double)plan->sizes.l1;
     const double split = cached && plan->mode == IGEMM_PIXELS ? 0 : split_cycles(plan);
-    const double first =
-        all * 4 <= plan->sizes.second ? costs_of(plan)->second : costs_of(plan)->outer;
+    const double first = all * 4 <= plan->sizes.second ? COST(plan, second) : COST(plan, outer);
     const double next = cached                             ? 0
-                        : floats * 4 <= plan->sizes.second ? costs_of(plan)->second
-                                                           : costs_of(plan)->outer;
+                        : floats * 4 <= plan->sizes.second ? COST(plan, second)
+                                                           : COST(plan, outer);
     return p->where.in_place
                ? (double)(block * p->cut.depth) *
                      (first + (double)(oc_blocks - 1) * next + (double)oc_blocks * split)
@@ -256,8 +263,8 @@ void ry_igemm_count_fused(const igemm_plan *plan, const igemm_phase *first, int6
     /* the last task of a block of pixels has the channels that are left */
     const int64_t parts = ry_ceil_div(plan->oc_blocks, oc_blocks),
                   rest = ry_max(g->channels_out - (parts - 1) * channels, 1);
-    double fixed = plan->sizes.task +
-                   (first->where.in_place ? costs_of(plan)->plain : costs_of(plan)->program),
+    double fixed =
+               plan->sizes.task + (first->where.in_place ? COST(plan, plain) : COST(plan, program)),
            product = 0, last = 0, gather = 0, stream = 0;
     for (int64_t i = 0; i < first->where.fused; i++) {
         const igemm_phase *p = &first[i];
@@ -270,7 +277,7 @@ void ry_igemm_count_fused(const igemm_plan *plan, const igemm_phase *first, int6
             gather += in_bounds * gather_cycles(plan, p, block);
             stream += in_bounds *
                       (double)(ry_igemm_panel_floats(plan, p, block) * p->cut.k_blocks) *
-                      costs_of(plan)->outer;
+                      COST(plan, outer);
         }
     }
     const double panels = plan->shared ? stream : gather, each = product + panels + fixed;

@@ -52,6 +52,7 @@ static void describe(const ry_problem *problem, int64_t lane, qconv_plan *plan)
     plan->lane = lane;
     plan->group_quads = ry_ceil_div(x->dim[1] / attrs->groups, lane);
     plan->copied = lane != QCONV_QUAD || !reads_quads(x, attrs->groups);
+    plan->whole_pixels = x->stride[1] == 1 && x->dim[1] / attrs->groups >= QCONV_PIXEL;
     ry_shape weights = ry_tensor_shape(w);
     weights.dim[1] = plan->group_quads;
     plan->in[0] = quads_of(x, attrs->groups, plan->group_quads, plan->copied);
@@ -122,6 +123,19 @@ void ry_qconv_values(const ry_query *query, int knob, ry_knob_values *values)
     ry_igemm_values(&asked, knob, values);
 }
 
+/* Cycles of copying x. */
+static double copy_cycles(const ry_query *query, const qconv_plan *plan)
+{
+    const struct ry_qconv_costs *cost = &ry_costs_asked(query)->qconv;
+    const double elements = (double)ry_tensor_count(&plan->in[0]);
+    return plan->whole_pixels
+               ? elements / (double)plan->group_quads *
+                     (cost->pixel +
+                      cost->pixel_vector *
+                          (double)ry_ceil_div(plan->group_quads, query->kernel->simd.width))
+               : elements * cost->element;
+}
+
 /* A phase before the others copies x. */
 static void add_copy(const ry_query *query, const qconv_plan *plan, ry_prepared *prepared)
 {
@@ -132,8 +146,25 @@ static void add_copy(const ry_query *query, const qconv_plan *plan, ry_prepared 
     prepared->phases++;
     prepared->tasks[0] = (size_t)ry_ceil_div(plan->copy_rows, plan->rows_of_task);
     prepared->work[0] =
-        (ry_work){ry_costs_asked(query)->qconv.quad * 2 * (double)ry_tensor_count(&plan->in[0]), 0};
+        ry_work_of_cycles((ry_work){copy_cycles(query, plan), 0}, query->kernel->simd.width);
     prepared->workspace += plan->copy;
+}
+
+/* What the ends of sums cost beside those of bytes without a residual. */
+static void add_ends(const ry_query *query, ry_prepared *prepared)
+{
+    const struct ry_qconv_costs *cost = &ry_costs_asked(query)->qconv;
+    const ry_tensor *y = &query->problem->out[0];
+    const int64_t width = query->kernel->simd.width;
+    const double vectors =
+        (double)(ry_tensor_count(y) / y->dim[1]) * (double)ry_ceil_div(y->dim[1], width);
+    const double cycles =
+        vectors * ((ry_type_of(y) == RY_u8 ? 0 : cost->wide) +
+                   (ry_problem_has_input(query->problem, 3) ? cost->residual : 0));
+    const ry_work more = ry_work_of_cycles((ry_work){cycles, 0}, width);
+    const int last = prepared->phases - 1;
+    prepared->work[last].all += more.all;
+    prepared->work[last].largest += more.all / (double)prepared->tasks[last];
 }
 
 rynd_status ry_qconv_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -143,6 +174,7 @@ rynd_status ry_qconv_prepare(const ry_query *query, ry_prepared *prepared, ry_er
     ry_query asked = *query;
     asked.problem = &plan.conv;
     RY_TRY(ry_igemm_prepare(&asked, prepared, error));
+    add_ends(query, prepared);
     prepared->state_size += ry_aligned(sizeof plan);
     if (plan.copied) {
         add_copy(query, &plan, prepared);

@@ -16,6 +16,8 @@
 #include "kernels/cpu/igemm/igemm_plan.h"
 
 enum { QCONV_QUAD = 4, QCONV_PAIR = 2, QCONV_INPUTS = 4 };
+/* Channels of a group from which on a pixel's are copied together. */
+enum { QCONV_PIXEL = 16 };
 
 /* Kernel state; the implicit GEMM's plan follows. */
 typedef struct qconv_plan {
@@ -25,6 +27,7 @@ typedef struct qconv_plan {
     int64_t lane;         /* channels of an element: QCONV_QUAD or QCONV_PAIR */
     int64_t offset;       /* what products take off each number of x */
     bool copied;          /* x is copied */
+    bool whole_pixels;    /* a pixel's channels are copied together */
     bool rows;            /* y is bytes, and so is a residual: channels innermost */
     int64_t group_quads;  /* elements of a group's input channels */
     int64_t copy_rows;    /* rows of x (its last spatial dim) of all images */

@@ -5,6 +5,8 @@
 #include "kernels/cpu/qconv/qconv.h"
 #include "kernels/cpu/qconv/requantise.h"
 
+#include <string.h>
+
 /* One row of x of a group: `channels` numbers a position, `lane` of them in an element. */
 RY_INLINE void copy_lanes(const uint8_t *from, int64_t channel_step, int64_t step, int64_t channels,
                           int64_t positions, uint32_t *to, int64_t to_step, const int64_t lane)
@@ -42,13 +44,25 @@ static void widen_row(const uint8_t *from, int64_t step, int64_t channels, int64
     }
 }
 
+/* The same in quads, where channels are next to each other and not few. */
+static void copy_quads(const uint8_t *from, int64_t step, int64_t channels, int64_t positions,
+                       uint32_t *to, int64_t to_step)
+{
+    for (int64_t i = 0; i < positions; i++, from += step, to += to_step) {
+        to[(channels - 1) / QCONV_QUAD] = 0;
+        memcpy(to, from, (size_t)channels);
+    }
+}
+
 static void copy_row(const qconv_plan *plan, const ry_tensor *x, const uint8_t *from,
                      int64_t channels, uint32_t *to)
 {
     const int last = x->rank - 1;
     const int64_t positions = x->dim[last], step = x->stride[last],
                   to_step = plan->in[0].stride[last];
-    if (plan->lane == QCONV_QUAD) {
+    if (plan->lane == QCONV_QUAD && plan->whole_pixels) {
+        copy_quads(from, step, channels, positions, to, to_step);
+    } else if (plan->lane == QCONV_QUAD) {
         copy_lanes(from, x->stride[1], step, channels, positions, to, to_step, QCONV_QUAD);
     } else if (x->stride[1] == 1) {
         widen_row(from, step, channels, positions, (uint16_t *)(void *)to, 2 * to_step);

@@ -38,6 +38,13 @@ RY_INLINE void store_row(const ry_ends *e, const row *r, bool residual)
 /* A row of y that is no bytes. */
 static void store_wide(const row *r, ry_dtype dtype, void *y, int64_t at, int64_t step)
 {
+    if (dtype == RY_f32 && step == 1) {
+        float *to = (float *)y + at;
+        for (int64_t c = 0; c < r->channels; c++) {
+            to[c] = (float)r->sum[c] * r->scale[c];
+        }
+        return;
+    }
     for (int64_t c = 0; c < r->channels; c++) {
         if (dtype == RY_f32) {
             ((float *)y)[at + c * step] = (float)r->sum[c] * r->scale[c];

@@ -97,8 +97,7 @@ rynd_status ry_qdepthwise_prepare(const ry_query *query, ry_prepared *prepared, 
         .scratch = ry_aligned((size_t)(plan.columns * plan.lanes * QDEPTHWISE_TAPS * plan.width))};
     const struct ry_qconv_costs *cost = &ry_costs_asked(query)->qconv;
     const bool pairs = query->kernel->simd.lane == RY_LANE_PAIR;
-    /* words are stored one by one */
-    const double finish = cost->finish + (plan.words ? (double)plan.width : 0);
+    const double finish = cost->finish + (plan.words ? cost->finish_wide : 0);
     const double cycles =
         vectors * (columns * (double)plan.quads * cost->interleave +
                    (double)plan.out[2] *
