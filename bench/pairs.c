@@ -7,6 +7,7 @@
  * neighbouring turns tells 2% apart within seconds where medians of separate processes differ by
  * 10%. */
 #define _GNU_SOURCE
+#include "peaks.h"
 #include <rynd/rynd.h>
 
 #include <dlfcn.h>
@@ -59,6 +60,8 @@ typedef struct side {
     const void *inputs[MAX_OPERANDS];
     void *outputs[MAX_OPERANDS];
     double times[MAX_TURNS];
+    const bench_peak *peak;  /* NULL: not asked for, or unknown */
+    double rates[MAX_TURNS]; /* of the peak's loop, in a turn of its own */
 } side;
 
 static void stop(const char *format, ...)
@@ -72,10 +75,13 @@ static void stop(const char *format, ...)
     exit(1);
 }
 
+/* The time of one thread is its own: other programs' turns do not count. */
+static clockid_t timer = CLOCK_MONOTONIC;
+
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(timer, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -201,12 +207,14 @@ static void check(const side *s, rynd_status status)
     }
 }
 
-/* Weights and biases stay; x and a residual are new each time. A separable convolution has two of
- * each. */
+/* Weights, biases and scales stay; x and a residual are new each time. A separable convolution has
+ * two of each. */
 static unsigned constants_of(const char *problem)
 {
-    return strncmp(problem, "separable_conv ", 15) ? 1u << 1 | 1u << 2
-                                                   : 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4;
+    const unsigned first = 1u << 1 | 1u << 2;
+    return !strncmp(problem, "separable_conv ", 15) ? first | 1u << 3 | 1u << 4
+           : !strncmp(problem, "qconv ", 6)         ? first | 1u << 4
+                                                    : first;
 }
 
 static void make_ops(side *s, const char *problem, operands *shared, int cold)
@@ -270,6 +278,18 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The share of the peak's rate that the turns reached beside it. */
+static void print_share(const side *s, double operations, int turns)
+{
+    static double shares[MAX_TURNS];
+    for (int i = 0; i < turns; i++) {
+        shares[i] = operations / s->times[i] / s->rates[i];
+    }
+    qsort(shares, (size_t)turns, sizeof *shares, compare_doubles);
+    printf("  %3.0f%% (%.0f..%.0f) of the peak", 1e2 * shares[turns / 2], 1e2 * shares[turns / 4],
+           1e2 * shares[turns - 1 - turns / 4]);
+}
+
 static void print_side(const side *s, const side *first, int turns)
 {
     static double sorted[MAX_TURNS], ratios[MAX_TURNS];
@@ -281,17 +301,37 @@ static void print_side(const side *s, const side *first, int turns)
     qsort(ratios, (size_t)turns, sizeof *ratios, compare_doubles);
     rynd_step_info info = RYND_SIZED(rynd_step_info);
     check(s, s->library.op_get_info(s->op[0], &info));
-    printf("  %-40s %10.1f us  least %10.1f  ratio %6.3f (%.3f..%.3f)  n %-4d %s\n", s->text,
+    printf("  %-40s %10.1f us  least %10.1f  ratio %6.3f (%.3f..%.3f)  n %-4d %s", s->text,
            1e6 * sorted[turns / 2], 1e6 * sorted[0], ratios[turns / 2], ratios[turns / 4],
            ratios[turns - 1 - turns / 4], turns, info.kernel ? info.kernel : "");
+    if (s->peak) {
+        print_share(s, info.flop, turns);
+    }
+    printf("\n");
 }
 
-static void measure(side *sides, int count, const char *problem, double seconds, int cold)
+static const bench_peak *find_peak(const side *s)
+{
+    rynd_step_info info = RYND_SIZED(rynd_step_info);
+    check(s, s->library.op_get_info(s->op[0], &info));
+    return info.kernel ? bench_find_peak(info.kernel) : NULL;
+}
+
+static double peak_rate(const bench_peak *peak)
+{
+    static const long rounds = 20000;
+    const double from = now(), operations = peak->run(rounds);
+    return operations / (now() - from);
+}
+
+static void measure(side *sides, int count, const char *problem, double seconds, int cold,
+                    int peaks)
 {
     operands shared = {{0}, {0}};
     int runs = 1, turns = 0;
     for (int i = 0; i < count; i++) {
         make_ops(&sides[i], problem, &shared, cold);
+        sides[i].peak = peaks ? find_peak(&sides[i]) : NULL;
     }
     for (int i = 0; i < count; i++) {
         turn(&sides[i], 1);
@@ -302,8 +342,9 @@ static void measure(side *sides, int count, const char *problem, double seconds,
     for (const double from = now(); turns < MAX_TURNS && (turns < 3 || now() - from < seconds);
          turns++) {
         for (int i = 0; i < count; i++) {
-            const int which = (i + turns) % count;
-            sides[which].times[turns] = turn(&sides[which], runs);
+            side *s = &sides[(i + turns) % count];
+            s->rates[turns] = s->peak ? peak_rate(s->peak) : 0;
+            s->times[turns] = turn(s, runs);
         }
     }
     printf("%s\n", problem);
@@ -335,14 +376,15 @@ int main(int argc, char **argv)
 {
     static side sides[MAX_SIDES];
     int count = 0;
-    if (argc < 6) {
-        stop("usage: pairs THREADS SECONDS COLD SIDE,SIDE... PROBLEM...");
+    if (argc < 7) {
+        stop("usage: pairs THREADS SECONDS COLD PEAKS SIDE,SIDE... PROBLEM...");
     }
     const unsigned threads = (unsigned)number(argv[1], "threads");
     const double seconds = number(argv[2], "seconds");
-    const int cold = atoi(argv[3]);
+    const int cold = atoi(argv[3]), peaks = atoi(argv[4]);
+    timer = threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
     char *rest;
-    for (char *text = strtok_r(argv[4], ",", &rest); text; text = strtok_r(NULL, ",", &rest)) {
+    for (char *text = strtok_r(argv[5], ",", &rest); text; text = strtok_r(NULL, ",", &rest)) {
         if (count == MAX_SIDES) {
             stop("more than %d sides", MAX_SIDES);
         }
@@ -355,8 +397,8 @@ int main(int argc, char **argv)
         check(s, s->library.context_create(&options, &s->context));
         set_variable(s, 0);
     }
-    for (int i = 5; i < argc; i++) {
-        measure(sides, count, argv[i], seconds, cold);
+    for (int i = 6; i < argc; i++) {
+        measure(sides, count, argv[i], seconds, cold, peaks);
     }
     for (int i = 0; i < count; i++) {
         sides[i].library.context_destroy(sides[i].context);

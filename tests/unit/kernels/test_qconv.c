@@ -94,6 +94,28 @@ static void large_numbers_are_bounded(void **state)
     kernel_case_end(&c);
 }
 
+/* Bounds on one side of the zero point, and scales that take a residual beyond the integers. */
+static void far_bounds_hold(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t sum_low, sum_high, low, high;
+        double scale;
+    } bounds[] = {{200, 250, 0, 255, 0.5}, {3, 40, 0, 255, 0.5},  {0, 255, 130, 140, 0.5},
+                  {0, 255, 5, 60, 0.5},    {0, 255, 0, 255, 1e9}, {90, 255, 100, 255, -1e9}};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        kernel_case c;
+        qconv_case_begin(&c, &problems[0], QCONV_RESIDUAL, (uint32_t)i);
+        c.attrs.qconv.sum_low = bounds[i].sum_low;
+        c.attrs.qconv.sum_high = bounds[i].sum_high;
+        c.attrs.qconv.low = bounds[i].low;
+        c.attrs.qconv.high = bounds[i].high;
+        c.attrs.qconv.residual_scale = bounds[i].scale;
+        check_dense(&c);
+        kernel_case_end(&c);
+    }
+}
+
 /* Halves round to even: sums 1, 3, 5 and -1 by 1/2 are 0, 2, 2 and 0. */
 static void halves_round_to_even(void **state)
 {
@@ -193,6 +215,7 @@ int main(void)
         cmocka_unit_test(igemm_is_exact),
         cmocka_unit_test(depthwise_is_exact),
         cmocka_unit_test(large_numbers_are_bounded),
+        cmocka_unit_test(far_bounds_hold),
         cmocka_unit_test(halves_round_to_even),
         cmocka_unit_test(each_instruction_set_has_its_own),
         cmocka_unit_test(vnni_stands_apart),

@@ -87,14 +87,14 @@ static const ry_tile_end *place_end(const igemm_task *t, const epilogue_run *run
                                     int64_t column, ry_tile_end *end)
 {
     const int64_t channel = t->group * t->plan->geometry.channels_out + t->channel + column;
-    *end = *t->pairs->end;
-    end->y += run->y + row * run->y_step + channel;
+    const ry_tile_end *of_zero = t->pairs->end;
+    end->how = of_zero->how;
+    end->y = of_zero->y + run->y + row * run->y_step + channel;
     end->y_step = run->y_step;
-    if (end->residual) {
-        end->residual += run->r + row * run->r_step + channel;
-        end->residual_step = run->r_step;
-    }
-    end->scale += channel;
+    end->residual =
+        of_zero->residual ? of_zero->residual + run->r + row * run->r_step + channel : NULL;
+    end->residual_step = run->r_step;
+    end->scale = of_zero->scale + channel;
     return end;
 }
 
@@ -269,29 +269,28 @@ static void multiply_channels(const igemm_task *t, const float *panel, const ige
     ry_tile_lines lines[RY_TILE_MOST_ROWS + 2];
     const bool by_runs = p->where.direct || (t->ends && last);
     const epilogue_run *run = by_runs ? t->run : &full;
+    /* made once: a copy of what was just stored field by field takes as long as a small tile */
+    ry_tile tile = start_tile(t, k_block, last);
+    tile.columns = count;
+    tile.a_step = a_step;
+    tile.b = t->packed + first * p->cut.steps + k_block->first * width;
+    tile.b_step = width;
+    tile.bias = t->bias + (first - t->channel);
+    tile.lines = fetches || weights.count > 0 ? lines : NULL;
     for (const epilogue_run *end = run + (by_runs ? t->runs : 1); run < end; run++) {
         const int64_t parts = (run->length + max - 1) / max, each = run->length / parts,
                       extra = run->length % parts;
         for (int64_t i = 0, row = 0; i < parts; i++) {
             const int64_t rows =
                 along_k || contiguous ? each + (i < extra) : ry_min(max, run->length - row);
-            ry_tile tile = start_tile(t, k_block, last);
-            tile.columns = count;
             tile.a = a + (along_k || contiguous ? (run->column + row) * a_row
                                                 : i * k_block->depth * RY_W);
-            tile.a_step = a_step;
-            tile.b = t->packed + first * p->cut.steps + k_block->first * width;
-            tile.b_step = width;
-            tile.bias = t->bias + (first - t->channel);
             const int64_t lists =
                 fetches ? find_lines(t, k_block, a, run->column + row + rows, rows, lines) : 0;
             lines[lists].count = 0;
             if (weights.count > 0) {
                 igemm_take_lines(&weights, (run->column + row) / max, ry_ceil_div(t->count, max),
                                  lines + lists);
-            }
-            if (fetches || weights.count > 0) {
-                tile.lines = lines;
             }
             run_tile(t, &tile, run, row, rows, first - t->channel, along_k, last);
             row += rows;

@@ -2,7 +2,7 @@
 /* The text of the micro-kernel (tile.h), included once for each element type: ELEMENT, VECTOR and
  * the words V_*, by default f32. If a and b have another type than the sums, define OPERAND,
  * O_VECTOR, O_SET, O_LOAD and O_LOAD_M. With TILE_ENDS, TILE_NAME(end) takes the sums of tiles with
- * an end. Define V_FMA_HALF, a product of the first half of the lanes, if it takes less time than
+ * an end. With TILE_ALONG_K, there are only functions of rows along k. Define V_FMA_HALF, a product of the first half of the lanes, if it takes less time than
  * V_FMA. */
 #ifndef ELEMENT
 #define ELEMENT   float
@@ -231,15 +231,22 @@ RY_INLINE void TILE_NAME(variant)(const ry_tile *tile, const int rows, const int
     }
 }
 
+#ifdef TILE_ALONG_K
+#define TILE_OF_PANELS(vectors, rows)
+#else
+#define TILE_OF_PANELS(vectors, rows)                              \
+    static void TILE_NAME(vectors##x##rows)(const ry_tile *tile)   \
+    {                                                              \
+        if (tile->b_exact) {                                       \
+            TILE_NAME(variant)(tile, rows, vectors, false, true);  \
+        } else {                                                   \
+            TILE_NAME(variant)(tile, rows, vectors, false, false); \
+        }                                                          \
+    }
+#endif
+
 #define TILE_OF_VECTORS(vectors, rows)                              \
-    static void TILE_NAME(vectors##x##rows)(const ry_tile *tile)    \
-    {                                                               \
-        if (tile->b_exact) {                                        \
-            TILE_NAME(variant)(tile, rows, vectors, false, true);   \
-        } else {                                                    \
-            TILE_NAME(variant)(tile, rows, vectors, false, false);  \
-        }                                                           \
-    }                                                               \
+    TILE_OF_PANELS(vectors, rows)                                   \
     static void TILE_NAME(vectors##x##rows##k)(const ry_tile *tile) \
     {                                                               \
         TILE_NAME(variant)(tile, rows, vectors, true, false);       \
@@ -251,6 +258,7 @@ TILE_ROWS_LIST(TILE_OF)
 
 #undef TILE_OF
 #undef TILE_OF_VECTORS
+#undef TILE_OF_PANELS
 #undef TILE_HALF
 #undef TILE_NAME
 #undef ELEMENT
@@ -264,6 +272,7 @@ TILE_ROWS_LIST(TILE_OF)
 #undef V_FMA_HALF
 #undef V_MAX
 #undef TILE_ENDS
+#undef TILE_ALONG_K
 #undef V_MIN
 #undef OPERAND
 #undef O_VECTOR

@@ -19,7 +19,7 @@ RY_INLINE ry_vi quantised(const ry_ends *e, const row *r, int64_t c, int64_t res
     const ry_vm some = ry_vm_first(rest);
     const ry_vf scale = rest >= RY_W ? ry_vf_load(r->scale + c) : ry_vf_load_m(r->scale + c, some);
     const ry_vi sum = ry_vi_load(r->sum + c);
-    return residual ? ry_requantise_residual(e, sum, scale, ry_vi_load_u8(r->residual + c, rest))
+    return residual ? ry_requantise_residual(e, sum, scale, ry_vf_load_u8(r->residual + c, rest))
                     : ry_requantise(e, sum, scale);
 }
 

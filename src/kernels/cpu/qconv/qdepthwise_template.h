@@ -169,9 +169,9 @@ RY_INLINE void output(const int32_t *x, const block *b, const int64_t lanes, con
     add_taps(x, b, lanes, taps, step, sum);
 #pragma GCC unroll 4
     for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
-        sum[k] = ry_requantise(ends, sum[k], ry_vf_load(b->scale + k * RY_W));
+        sum[k] = ry_round_below(ends, ry_scale_sums(sum[k], ry_vf_load(b->scale + k * RY_W)));
     }
-    ry_vi_store_bytes(y, channels, ry_vi_join_bytes(sum));
+    ry_vi_store_bytes(y, channels, ry_vi_join_bytes(sum, &ends->pack));
 }
 
 /* A strip of outputs from interleaved columns. */

@@ -9,11 +9,9 @@
 #define TILE_NAME(part) int8_##part
 #include "kernels/cpu/parts/tile_template.h"
 
-#define INT8_1(rows)  int8_1x##rows,
-#define INT8_2(rows)  int8_2x##rows,
 #define INT8_1K(rows) int8_1x##rows##k,
 #define INT8_2K(rows) int8_2x##rows##k,
 
+/* Rows of quantised convolutions are always along k. */
 const ry_tile_set RY_ISA_SYMBOL(qconv_tiles) = {
-    {{TILE_ROWS_LIST(INT8_1)}, {TILE_ROWS_LIST(INT8_2)}},
-    {{TILE_ROWS_LIST(INT8_1K)}, {TILE_ROWS_LIST(INT8_2K)}}};
+    {{NULL}, {NULL}}, {{TILE_ROWS_LIST(INT8_1K)}, {TILE_ROWS_LIST(INT8_2K)}}};

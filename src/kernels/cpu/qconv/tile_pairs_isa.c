@@ -9,11 +9,9 @@
 #define TILE_NAME(part) pairs_##part
 #include "kernels/cpu/parts/tile_template.h"
 
-#define PAIRS_1(rows)  pairs_1x##rows,
-#define PAIRS_2(rows)  pairs_2x##rows,
 #define PAIRS_1K(rows) pairs_1x##rows##k,
 #define PAIRS_2K(rows) pairs_2x##rows##k,
 
+/* Rows of quantised convolutions are always along k. */
 const ry_tile_set RY_ISA_SYMBOL(qconv_pair_tiles) = {
-    {{TILE_ROWS_LIST(PAIRS_1)}, {TILE_ROWS_LIST(PAIRS_2)}},
-    {{TILE_ROWS_LIST(PAIRS_1K)}, {TILE_ROWS_LIST(PAIRS_2K)}}};
+    {{NULL}, {NULL}}, {{TILE_ROWS_LIST(PAIRS_1K)}, {TILE_ROWS_LIST(PAIRS_2K)}}};

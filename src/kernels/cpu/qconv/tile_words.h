@@ -13,3 +13,4 @@
 #define O_LOAD(p)      ry_vi_load((const int32_t *)(p))
 #define O_LOAD_M(p, m) ry_vi_load_m((const int32_t *)(p), m)
 #define TILE_ENDS
+#define TILE_ALONG_K
