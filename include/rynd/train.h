@@ -23,6 +23,9 @@ typedef enum rynd_loss {
     RYND_LOSS_L1,          /**< |y - t| */
     RYND_LOSS_CHARBONNIER, /**< sqrt((y - t)^2 + epsilon^2) */
     RYND_LOSS_BCE,         /**< binary cross-entropy; y: logits, before any sigmoid */
+    /** Detection heads of rynd/tasks.h. y: all outputs of the head. t: boxes [N, boxes, 5], in rows
+     * class, left, top, right, bottom, in pixels of the input; a class below 0: no box. */
+    RYND_LOSS_DETECTION,
 } rynd_loss;
 
 /** Optimizers, like PyTorch's of that name. */
@@ -133,6 +136,10 @@ typedef struct rynd_trainer_options {
      * positions count neither in the loss nor in the mean's divisor, like PyTorch's ignore_index. A
      * batch of such positions alone has the loss 0. NULL: all count. */
     const int64_t *ignore_label;
+    /** For detection: name of the head; NULL: recognised, as rynd_model_get_head does. */
+    const char *head;
+    int64_t boxes;     /**< for detection: rows of the target for each picture, at least 1 */
+    double box_weight; /**< for detection: factor of the boxes' part of the loss; 0: 5 */
 } rynd_trainer_options;
 
 /** Makes a trainer for a model, which must outlive it and does not change; the caller destroys it.
@@ -165,7 +172,7 @@ RYND_API rynd_status rynd_trainer_get_target(const rynd_trainer *trainer, rynd_t
  * receives the loss before the update, over all ranks' samples. The bits depend neither on the
  * number of threads nor on repetition. Allocates only if tensors differ from the last step's.
  *
- * Fails with SHAPE (another type or shape, or a class outside 0 to C - 1: the message says where)
+ * Fails with SHAPE (another type or shape, or a class outside 0 to C - 1, or a box without an area: the message says where)
  * and ARGUMENT (data NULL, a learning rate that is no number) without any change; with DEVICE if
  * the exchange failed: then the trainer makes no further step. */
 RYND_API rynd_status rynd_trainer_step(rynd_trainer *trainer, const rynd_tensor *inputs,
@@ -184,6 +191,14 @@ RYND_API rynd_status rynd_trainer_prepare_evaluation(rynd_trainer *trainer);
 /** Gives the output that the last step or evaluation computed its loss from; valid until the next.
  * Fails with ARGUMENT before the first. */
 RYND_API rynd_status rynd_trainer_get_output(const rynd_trainer *trainer, rynd_tensor *output);
+
+/** Number of outputs that the loss reads: 1, or those of a detection head. */
+RYND_API size_t rynd_trainer_output_count(const rynd_trainer *trainer);
+
+/** The same as rynd_trainer_get_output for output `index` of them, in the model's order. `name`
+ * (optional) receives its name, which lives as long as the trainer. Fails with ARGUMENT. */
+RYND_API rynd_status rynd_trainer_get_output_at(const rynd_trainer *trainer, size_t index,
+                                                const char **name, rynd_tensor *output);
 
 /** Kinds of states. */
 typedef enum rynd_state_kind {

@@ -8,6 +8,7 @@
 #include "tasks/draw.h"
 #include "tasks/fit.h"
 #include "tasks/labels.h"
+#include "train/head_candidates.h"
 
 #include <inttypes.h>
 
@@ -99,17 +100,12 @@ size_t rynd_head_count(void)
     return ry_head_count;
 }
 
-/* Classes that are objects; 0: not told. */
-static int64_t classes_of(const ry_head_match *match)
-{
-    const bool background = match->head->background != RY_HEAD_NONE;
-    return match->classes > background ? match->classes - background : 0;
-}
-
 static const char *labels_of(const ry_head_match *match)
 {
     enum { COCO = 80 };
-    return match->head->labels ? match->head->labels : classes_of(match) == COCO ? "coco" : NULL;
+    return match->head->labels              ? match->head->labels
+           : ry_head_classes(match) == COCO ? "coco"
+                                            : NULL;
 }
 
 static rynd_status give_head(const ry_head_match *match, rynd_head *to, ry_error *error)
@@ -118,7 +114,7 @@ static rynd_status give_head(const ry_head_match *match, rynd_head *to, ry_error
     rynd_head info = {.size = sizeof info,
                       .name = head->name,
                       .about = head->about,
-                      .classes = classes_of(match),
+                      .classes = ry_head_classes(match),
                       .labels = labels_of(match),
                       .preparation = head->preparation,
                       .score = head->score,
@@ -138,43 +134,12 @@ rynd_status rynd_head_get(size_t index, rynd_head *head)
     return ry_api_end(status, &error);
 }
 
-/* Height and width of the input; -1: open. */
-static void find_sides(const ry_graph *graph, ry_head_outputs *outputs)
-{
-    outputs->height = outputs->width = -1;
-    for (size_t i = 0; i < graph->input_count && outputs->height < 0; i++) {
-        const ry_shape *shape = &graph->values[graph->inputs[i]].shape;
-        if (shape->rank == 4) {
-            const bool last = shape->dim[3] == 3 || shape->dim[3] == 1;
-            outputs->height = shape->dim[last ? 1 : 2] > 0 ? shape->dim[last ? 1 : 2] : -1;
-            outputs->width = shape->dim[last ? 2 : 3] > 0 ? shape->dim[last ? 2 : 3] : -1;
-        }
-    }
-}
-
 static rynd_status find_head(const rynd_model *model, const char *name, ry_arena *arena,
                              rynd_head *head, ry_error *error)
 {
-    const ry_graph *graph = model->onnx.graph;
-    const size_t count = graph->output_count;
-    const char **names = RY_TAKE(arena, const char *, count);
-    ry_tensor *tensors = RY_TAKE(arena, ry_tensor, count);
-    ry_head_match match;
-    if (!names || !tensors) {
-        return ry_fail_memory(error);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const ry_value *value = &graph->values[graph->outputs[i]];
-        names[i] = value->name;
-        tensors[i].rank = value->shape.rank;
-        for (int d = 0; d < value->shape.rank; d++) {
-            tensors[i].dim[d] = value->shape.dim[d] < 0 ? -1 : value->shape.dim[d];
-        }
-    }
-    ry_head_outputs outputs = {.names = names, .tensors = tensors, .count = count};
-    find_sides(graph, &outputs);
-    RY_TRY(ry_head_find(name, &outputs, &match, error));
-    return give_head(&match, head, error);
+    ry_head_view view;
+    RY_TRY(ry_head_view_of(model->onnx.graph, name, arena, &view, error));
+    return give_head(&view.match, head, error);
 }
 
 rynd_status rynd_model_get_head(const rynd_model *model, const char *name, rynd_head *head)

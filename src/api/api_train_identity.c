@@ -45,7 +45,7 @@ rynd_status ry_trainer_describe(rynd_trainer *t, const rynd_trainer_options *o, 
     if (all.loss.ignores) {
         snprintf(ignored, sizeof ignored, "%lld", (long long)all.loss.ignored);
     }
-    const char *output = word_of(&t->arena, t->graph->values[t->training->output].name),
+    const char *output = word_of(&t->arena, t->graph->values[t->training->loss.outputs[0]].name),
                *device = word_of(&t->arena, own ? "" : context->device->name), *settings;
     RY_TRY(describe_settings(t, o, &settings, error));
     if (!output || !device) {
@@ -67,6 +67,11 @@ rynd_status ry_trainer_describe(rynd_trainer *t, const rynd_trainer_options *o, 
         ry_accuracy_word(ry_api_accuracy(t->accuracy)), context->device->table->name,
         own ? "" : ":", device, ry_isa_name((ry_isa)context->host->planned_isa), all.ranks,
         o->bucket_bytes, settings);
+    if (t->identity && all.loss.loss == RY_LOSS_detection) {
+        t->identity = ry_arena_format(&t->arena, "%s head=%s boxes=%lld box_weight=%.17g",
+                                      t->identity, t->training->loss.options.head,
+                                      (long long)all.loss.boxes, all.loss.box_weight);
+    }
     return t->identity ? RYND_OK : ry_fail_memory(error);
 }
 

@@ -34,7 +34,7 @@ static rynd_status check_exchange(const rynd_exchange *e, ry_error *error)
 
 static rynd_status check_choices(const rynd_trainer_options *o, ry_error *error)
 {
-    if ((unsigned)o->loss > RYND_LOSS_BCE || (unsigned)o->optimizer > RYND_OPTIMIZER_ADAMW) {
+    if ((unsigned)o->loss > RYND_LOSS_DETECTION || (unsigned)o->optimizer > RYND_OPTIMIZER_ADAMW) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: loss %d or optimizer %d is none of their lists",
                        (int)o->loss, (int)o->optimizer);
@@ -60,6 +60,32 @@ static rynd_status check_choices(const rynd_trainer_options *o, ry_error *error)
                        (int)o->dropout);
     }
     return RYND_OK;
+}
+
+/* The most boxes of a picture: the loss compares each with all candidates. */
+enum { MOST_BOXES = 65536 };
+
+static rynd_status check_detection(const rynd_trainer_options *o, ry_error *error)
+{
+    const bool detects = o->loss == RYND_LOSS_DETECTION;
+    if (!detects) {
+        return o->head || o->boxes || o->box_weight > 0
+                   ? ry_fail(error, RYND_ERROR_ARGUMENT,
+                             "rynd_trainer_options: head, boxes and box_weight apply to the loss "
+                             "of detection only")
+                   : RYND_OK;
+    }
+    if (o->output || o->label_smoothing > 0 || o->ignore_label || o->target != RYND_DTYPE_NONE) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT,
+                       "rynd_trainer_options: the loss of detection reads all outputs of a head "
+                       "and boxes: leave output, target, label_smoothing and ignore_label out");
+    }
+    return o->boxes >= 1 && o->boxes <= MOST_BOXES
+               ? RYND_OK
+               : ry_fail(error, RYND_ERROR_ARGUMENT,
+                         "rynd_trainer_options: boxes is %lld: give the most boxes of a picture, 1 "
+                         "to %d",
+                         (long long)o->boxes, MOST_BOXES);
 }
 
 static rynd_status check_patterns(const char *name, const char *const *patterns, size_t count,
@@ -93,6 +119,7 @@ rynd_status ry_trainer_check_options(const rynd_trainer_options *o, ry_error *er
         {"epsilon", o->epsilon, (double)INFINITY},
         {"clip_norm", o->clip_norm, (double)INFINITY},
         {"norm_momentum", o->norm_momentum, (double)INFINITY},
+        {"box_weight", o->box_weight, (double)INFINITY},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         RY_TRY(check_range(numbers[i].name, numbers[i].value, 0, numbers[i].below, error));
@@ -102,6 +129,7 @@ rynd_status ry_trainer_check_options(const rynd_trainer_options *o, ry_error *er
                        "rynd_trainer_options: norm_momentum is %g: give 0 to 1", o->norm_momentum);
     }
     RY_TRY(check_choices(o, error));
+    RY_TRY(check_detection(o, error));
     if (o->nesterov && (o->momentum == 0 || o->optimizer != RYND_OPTIMIZER_SGD)) {
         return ry_fail(error, RYND_ERROR_ARGUMENT,
                        "rynd_trainer_options: nesterov is of SGD with a momentum");
@@ -151,6 +179,7 @@ ry_training_options ry_trainer_training_options(const rynd_trainer_options *o)
         [RYND_LOSS_L1] = RY_LOSS_l1,
         [RYND_LOSS_CHARBONNIER] = RY_LOSS_charbonnier,
         [RYND_LOSS_BCE] = RY_LOSS_bce,
+        [RYND_LOSS_DETECTION] = RY_LOSS_detection,
     };
     static const ry_init inits[] = {
         [RYND_INIT_MODEL] = RY_INIT_model,
@@ -163,7 +192,10 @@ ry_training_options ry_trainer_training_options(const rynd_trainer_options *o)
                  .epsilon = or_default(o->charbonnier_epsilon, 1e-3),
                  .target = (ry_dtype)o->target,
                  .ignores = o->ignore_label != NULL,
-                 .ignored = o->ignore_label ? *o->ignore_label : 0},
+                 .ignored = o->ignore_label ? *o->ignore_label : 0,
+                 .head = o->head,
+                 .boxes = o->boxes,
+                 .box_weight = or_default(o->box_weight, 5)},
         .optimizer = {.optimizer = optimizer_of(o),
                       .momentum = o->momentum,
                       .decay = o->weight_decay,

@@ -50,16 +50,49 @@ static rynd_status check_labels(const rynd_trainer *t, const rynd_tensor *target
         const int64_t number =
             ry_get_i64((ry_dtype)target->dtype, target->data, ry_index_offset(target, index));
         if ((number < 0 || number >= output->dim[1]) &&
-            !(t->training->loss.ignores && number == t->training->loss.ignored)) {
+            !(t->training->loss.options.ignores && number == t->training->loss.options.ignored)) {
             char at[16 * RY_MAX_RANK];
             const ry_shape where = ry_shape_of(target->rank, index);
             return ry_fail(error, RYND_ERROR_SHAPE,
                            "target '%s' has the class number %lld at %s, expected 0 to %lld",
-                           t->training->target, (long long)number,
+                           t->training->loss.target, (long long)number,
                            ry_shape_text(NULL, &where, at, sizeof at),
                            (long long)(output->dim[1] - 1));
         }
     } while (ry_index_next(shape.rank, shape.dim, index));
+    return RYND_OK;
+}
+
+static rynd_status check_box(const rynd_trainer *t, const rynd_tensor *target, int64_t picture,
+                             int64_t row, ry_error *error)
+{
+    double number[5];
+    for (int64_t i = 0; i < 5; i++) {
+        const int64_t index[] = {picture, row, i};
+        number[i] =
+            ry_get_f64((ry_dtype)target->dtype, target->data, ry_index_offset(target, index));
+    }
+    const int64_t classes = t->training->loss.classes;
+    const bool box = number[1] < number[3] && number[2] < number[4] && isfinite(number[3]) &&
+                     isfinite(number[4]) && isfinite(number[1]) && isfinite(number[2]);
+    if (number[0] < 0 || (box && number[0] == floor(number[0]) && number[0] < (double)classes)) {
+        return RYND_OK;
+    }
+    return ry_fail(error, RYND_ERROR_SHAPE,
+                   "target '%s', picture %lld, row %lld: class %g, box %g, %g, %g, %g (left, top, "
+                   "right, bottom): expected a class of 0 to %lld, or below 0 for no box, and a "
+                   "box with an area",
+                   t->training->loss.target, (long long)picture, (long long)row, number[0],
+                   number[1], number[2], number[3], number[4], (long long)classes - 1);
+}
+
+static rynd_status check_boxes(const rynd_trainer *t, const rynd_tensor *target, ry_error *error)
+{
+    for (int64_t n = 0; n < target->dim[0]; n++) {
+        for (int64_t row = 0; row < target->dim[1]; row++) {
+            RY_TRY(check_box(t, target, n, row, error));
+        }
+    }
     return RYND_OK;
 }
 
@@ -70,7 +103,9 @@ static rynd_status bind_all(rynd_trainer *t, ry_trainer_run *run, const rynd_ten
         RY_TRY(bind_tensor(run, i, "input", &inputs[i], error));
     }
     RY_TRY(bind_tensor(run, t->inputs, "target", target, error));
-    return check_labels(t, &run->bound[t->inputs], error);
+    return t->training->loss.options.loss == RY_LOSS_detection
+               ? check_boxes(t, &run->bound[t->inputs], error)
+               : check_labels(t, &run->bound[t->inputs], error);
 }
 
 /* With the other ranks, where it has something of theirs. */
@@ -191,18 +226,43 @@ rynd_status rynd_trainer_evaluate(rynd_trainer *trainer, const rynd_tensor *inpu
     return ry_trainer_end(trainer, evaluate(trainer, inputs, target, loss, &error), &error);
 }
 
+size_t rynd_trainer_output_count(const rynd_trainer *trainer)
+{
+    return trainer ? trainer->training->loss.output_count : 0;
+}
+
+static rynd_status get_output(const rynd_trainer *t, const char *function, size_t index,
+                              const char **name, rynd_tensor *output, ry_error *error)
+{
+    if (!t->last) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: there was no step and no evaluation yet",
+                       function);
+    }
+    if (index >= t->training->loss.output_count) {
+        return ry_fail(error, RYND_ERROR_ARGUMENT, "%s: output %zu is beyond %zu", function, index,
+                       t->training->loss.output_count);
+    }
+    if (name) {
+        *name = t->graph->values[t->training->loss.outputs[index]].name;
+    }
+    return ry_session_output(ry_trainer_session(t->last), 1 + index, output, error);
+}
+
 rynd_status rynd_trainer_get_output(const rynd_trainer *trainer, rynd_tensor *output)
 {
     RY_API_REQUIRE(trainer, output);
     ry_error error = {""};
-    if (!trainer->last) {
-        return ry_api_end(
-            ry_fail(&error, RYND_ERROR_ARGUMENT,
-                    "rynd_trainer_get_output: there was no step and no evaluation yet"),
-            &error);
-    }
-    return ry_api_end(ry_session_output(ry_trainer_session(trainer->last), 1, output, &error),
+    return ry_api_end(get_output(trainer, "rynd_trainer_get_output", 0, NULL, output, &error),
                       &error);
+}
+
+rynd_status rynd_trainer_get_output_at(const rynd_trainer *trainer, size_t index, const char **name,
+                                       rynd_tensor *output)
+{
+    RY_API_REQUIRE(trainer, output);
+    ry_error error = {""};
+    return ry_api_end(
+        get_output(trainer, "rynd_trainer_get_output_at", index, name, output, &error), &error);
 }
 
 rynd_status rynd_trainer_get_target(const rynd_trainer *trainer, rynd_tensor *target)

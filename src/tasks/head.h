@@ -53,6 +53,7 @@ typedef struct ry_head {
     bool split;                           /* an output for each level */
     bool rest;                            /* further outputs are ignored */
     bool by_name;                         /* never recognised, only chosen */
+    bool queries;                         /* candidates are queries of a transformer (DETR) */
     ry_head_coding *coding;
     bool fraction;             /* boxes and keypoints are fractions of the input */
     bool sigmoid;              /* objectness and classes are logits */
@@ -86,6 +87,8 @@ typedef struct ry_head_match {
 
 /* The numbers of a fields text, for `classes` classes (the width '*'). */
 int64_t ry_head_field_count(const char *fields, int64_t classes);
+/* Classes of objects; 0: the outputs do not tell. */
+int64_t ry_head_classes(const ry_head_match *match);
 /* Cells of a level along a side of the input. */
 int64_t ry_head_cells(const ry_head_level *level, int64_t side);
 int ry_head_level_count(const ry_head *head);

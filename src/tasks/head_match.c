@@ -20,6 +20,18 @@ int64_t ry_head_field_count(const char *fields, int64_t classes)
     return count;
 }
 
+int64_t ry_head_classes(const ry_head_match *match)
+{
+    const ry_head *head = match->head;
+    const bool background = head->background != RY_HEAD_NONE;
+    int64_t count = match->classes;
+    for (int p = 0; p < RY_HEAD_PARTS && head->parts[p].fields; p++) {
+        const char *c = strchr(head->parts[p].fields, 'c');
+        count = c && c[1] != '*' ? strtol(c + 1, NULL, 10) : count;
+    }
+    return count > background ? count - background : 0;
+}
+
 int64_t ry_head_cells(const ry_head_level *level, int64_t side)
 {
     return (side + level->stride - 1) / level->stride;

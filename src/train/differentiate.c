@@ -61,6 +61,16 @@ static rynd_status prepare(differentiating *d)
     return RYND_OK;
 }
 
+static bool is_held(const differentiating *d, ry_value_id v)
+{
+    for (size_t i = 0; i < d->what->held_count; i++) {
+        if (d->what->held[i] == v) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Which values depend on the wanted ones, and who reads each first. */
 static void look_forward(differentiating *d)
 {
@@ -77,7 +87,7 @@ static void look_forward(differentiating *d)
         }
         for (int i = 0; i < node->outputs; i++) {
             const ry_value_id v = node->out[i];
-            if (v != RY_NO_VALUE && any && is_float(d, v)) {
+            if (v != RY_NO_VALUE && any && is_float(d, v) && !is_held(d, v)) {
                 d->depends[v] = true;
             }
         }

@@ -15,6 +15,8 @@ typedef struct ry_differentiation {
     size_t of_count;
     const ry_value_id *of; /* usually one, a loss; of floating-point types */
     const ry_value_id *dy; /* their gradients, with the same shapes and types */
+    size_t held_count;
+    const ry_value_id *held; /* constants here: no gradient passes through them */
     size_t count;
     const ry_value_id *wanted;    /* with respect to these; none twice */
     ry_value_id *gradient;        /* receives theirs, like ry_gradient_reached */

@@ -19,11 +19,16 @@ typedef struct ry_loss_options {
     ry_dtype target;        /* i64, i32: class numbers; RY_NONE: what is usual for the loss */
     bool ignores;           /* positions of class `ignored` do not count */
     int64_t ignored;
+    const char *head;  /* for detection: borrowed; NULL: recognised */
+    int64_t boxes;     /* for detection: rows of the target for each picture */
+    double box_weight; /* for detection */
 } ry_loss_options;
 
 const char *ry_loss_name(ry_loss loss);
 
-/* The type and shape of the target of an output [N, C, d..]: its own, or, for class numbers, the
+/* Both functions know all losses but detection, which reads several outputs.
+ *
+ * The type and shape of the target of an output [N, C, d..]: its own, or, for class numbers, the
  * shape without C. Fails where the loss is not of such outputs or targets. */
 rynd_status ry_loss_target(const ry_loss_options *options, ry_dtype dtype, const ry_shape *output,
                            ry_dtype *target_dtype, ry_shape *target, ry_error *error);

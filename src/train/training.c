@@ -8,6 +8,7 @@
 #include "train/fuse_norm.h"
 #include "train/norm_nodes.h"
 #include "train/storage.h"
+#include "train/training_loss.h"
 
 #include <string.h>
 
@@ -31,44 +32,6 @@ typedef struct stepping {
 static ry_emitter emitter_of(ry_graph *graph, const char *name, ry_error *error)
 {
     return (ry_emitter){.graph = graph, .name = name, .error = error};
-}
-
-static rynd_status add_input(ry_graph *graph, const char *name, ry_dtype dtype,
-                             const ry_shape *shape, ry_value_id *value, ry_error *error)
-{
-    *value = ry_graph_add_value(graph, name, dtype, shape);
-    return *value != RY_NO_VALUE && ry_graph_add_input(graph, *value) ? RYND_OK
-                                                                      : ry_fail_memory(error);
-}
-
-/* The loss as output 0, what it is of as output 1; what leads to other outputs is gone. */
-static rynd_status add_loss(ry_graph *graph, const ry_training *training, ry_value_id *loss,
-                            ry_error *error)
-{
-    const ry_value output = graph->values[training->output];
-    const ry_loss_options *options = &training->loss;
-    ry_dtype dtype;
-    ry_shape shape;
-    ry_value_id target;
-    const rynd_status status =
-        ry_loss_target(options, output.dtype, &output.shape, &dtype, &shape, error);
-    if (status != RYND_OK) {
-        ry_error_prefix(error, "output '%s': ", output.name);
-        return status;
-    }
-    ry_graph_clear_outputs(graph);
-    if (!ry_graph_add_output(graph, training->output)) {
-        return ry_fail_memory(error);
-    }
-    RY_TRY(ry_graph_compact(graph, error));
-    RY_TRY(add_input(graph, training->target, dtype, &shape, &target, error));
-    ry_emitter e = emitter_of(graph, "train/loss", error);
-    *loss = ry_emit_loss(&e, options, training->output, target);
-    RY_TRY(e.status);
-    ry_graph_clear_outputs(graph);
-    return ry_graph_add_output(graph, *loss) && ry_graph_add_output(graph, training->output)
-               ? RYND_OK
-               : ry_fail_memory(error);
 }
 
 static ry_training_parameter *statistic_of(const ry_training_builder *b, ry_value_id value)
@@ -266,7 +229,7 @@ static rynd_status update_later(stepping *s)
     return RYND_OK;
 }
 
-static rynd_status add_backward(stepping *s, ry_value_id loss)
+static rynd_status add_backward(stepping *s, const ry_loss_nodes *nodes)
 {
     const ry_training_options *options = &s->b->options;
     const bool accumulates = ry_training_accumulates(&s->b->options);
@@ -276,12 +239,14 @@ static rynd_status add_backward(stepping *s, ry_value_id loss)
         ry_emit_optimizer_step(&e, &options->optimizer, s->rate, s->before, &s->step);
     }
     const double share = accumulates ? 1 / (double)options->accumulate : 1;
-    const ry_value_id dy = ry_emit_scalar(&e, ry_emit_dtype(&e, loss), share);
+    const ry_value_id dy = ry_emit_scalar(&e, ry_emit_dtype(&e, nodes->loss), share);
     RY_TRY(e.status);
     const bool later = !accumulates && (options->clip_norm > 0 || options->ranks);
     const ry_differentiation what = {.of_count = 1,
-                                     .of = &loss,
+                                     .of = &nodes->loss,
                                      .dy = &dy,
+                                     .held_count = nodes->held_count,
+                                     .held = nodes->held,
                                      .count = s->count,
                                      .wanted = s->wanted,
                                      .gradient = s->gradient,
@@ -376,13 +341,15 @@ static rynd_status make_step(stepping *s, ry_arena *scratch)
     const bool accumulates = ry_training_accumulates(&s->b->options);
     const char *rate = accumulates ? "train/more" : s->b->training->rate;
     const ry_shape scalar = {.rank = 0};
-    ry_value_id loss;
+    ry_loss_nodes nodes;
     RY_TRY(ry_graph_take_apart(s->graph, s->error));
     s->parts.values = s->graph->value_count;
     s->parts.inputs = s->graph->input_count;
     RY_TRY(list_wanted(s, scratch));
-    RY_TRY(add_loss(s->graph, s->b->training, &loss, s->error));
-    RY_TRY(add_input(s->graph, rate, accumulates ? RY_f32 : RY_f64, &scalar, &s->rate, s->error));
+    RY_TRY(ry_training_settle_outputs(s->graph, &s->b->training->loss, s->error));
+    RY_TRY(ry_training_add_loss(s->graph, &s->b->training->loss, &nodes, s->error));
+    RY_TRY(ry_training_add_input(s->graph, rate, accumulates ? RY_f32 : RY_f64, &scalar, &s->rate,
+                                 s->error));
     s->before = ry_graph_add_value(s->graph, accumulates ? "train/micro_batch" : "train/step",
                                    RY_f64, &scalar);
     if (s->before == RY_NO_VALUE) {
@@ -393,7 +360,7 @@ static rynd_status make_step(stepping *s, ry_arena *scratch)
     RY_TRY(train_batch_norms(s->graph, s->b, s->error));
     RY_TRY(ry_training_fuse_norms(s->graph, s->error));
     s->parts.forward = s->graph->node_count;
-    RY_TRY(add_backward(s, loss));
+    RY_TRY(add_backward(s, &nodes));
     RY_TRY(keep_gradients(s));
     RY_TRY(drop_unreached(s));
     RY_TRY(read_parameters(s));
@@ -420,11 +387,11 @@ rynd_status ry_training_make_step(ry_graph *graph, ry_training_builder *b, ry_er
 
 rynd_status ry_training_make_loss(ry_graph *graph, const ry_training *training, ry_error *error)
 {
-    ry_value_id loss;
+    ry_loss_nodes nodes;
     for (size_t i = training->count; i < training->opened; i++) {
         graph->values[training->parameters[i].value].constant = training->parameters[i].content;
     }
-    RY_TRY(add_loss(graph, training, &loss, error));
+    RY_TRY(ry_training_add_loss(graph, &training->loss, &nodes, error));
     for (size_t i = 0; i < training->count; i++) {
         if (!ry_graph_add_input(graph, training->parameters[i].value)) {
             return ry_fail_memory(error);

@@ -14,8 +14,8 @@
 
 #include "graph/graph.h"
 #include "train/exchanged.h"
-#include "train/loss.h"
 #include "train/optimizer.h"
+#include "train/training_loss.h"
 
 /* What parameters are at first: train/initial.h. */
 typedef enum ry_init { RY_INIT_model, RY_INIT_he, RY_INIT_uniform } ry_init;
@@ -61,15 +61,14 @@ typedef struct ry_training_parameter {
 } ry_training_parameter;
 
 /* What running a trainer needs to know of its graphs; const once the graphs are made. Output 0 of
- * the step's graph and of the loss' is the loss, output 1 the model's output. */
+ * the step's graph and of the loss' is the loss, then follow the model's outputs. */
 typedef struct ry_training {
-    ry_loss_options loss;
-    ry_value_id output;   /* the model's output that the loss compares with the target */
+    ry_training_loss loss;
     size_t count, opened; /* parameters; those from `count` to `opened` stay constants */
     const ry_training_parameter *parameters; /* in the order of the model's constants */
-    /* names of inputs that follow the model's: of the step and of the loss, and of the step. Where
+    /* name of the step's input that follows the target. Where
      * gradients are summed up, "train/more" replaces the rate: 0 for the first micro-batch */
-    const char *target, *rate;
+    const char *rate;
     /* values of a step that ranks exchange, in order: gradients, running statistics, the loss.
      * Where gradients are summed up the update exchanges them instead: exchanged_sums */
     ry_exchanged_list exchanged, exchanged_sums;

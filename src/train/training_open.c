@@ -149,20 +149,25 @@ static void read_running(const opening *o)
     }
 }
 
-/* Only what leads to the output of the loss is trained and evaluated. */
+/* Only what leads to the outputs of the loss is trained and evaluated. */
 static rynd_status keep_output(const opening *o)
 {
     ry_graph_clear_outputs(o->graph);
-    return ry_graph_add_output(o->graph, o->b->training->output)
-               ? ry_graph_compact(o->graph, o->error)
-               : ry_fail_memory(o->error);
+    for (size_t i = 0; i < o->b->training->loss.output_count; i++) {
+        if (!ry_graph_add_output(o->graph, o->b->training->loss.outputs[i])) {
+            return ry_fail_memory(o->error);
+        }
+    }
+    return ry_graph_compact(o->graph, o->error);
 }
 
 /* From the last node to the first. */
 static void look_back(const opening *o)
 {
     const ry_graph *graph = o->graph;
-    o->leads[o->b->training->output] = true;
+    for (size_t i = 0; i < o->b->training->loss.output_count; i++) {
+        o->leads[o->b->training->loss.outputs[i]] = true;
+    }
     for (size_t n = graph->node_count; n-- > 0;) {
         const ry_node *node = &graph->nodes[n];
         bool leads = false;
@@ -248,29 +253,37 @@ static rynd_status check_parameters(const opening *o)
                    : ry_fail(o->error, RYND_ERROR_UNSUPPORTED,
                              "nothing to train: output '%s' depends on no floating-point "
                              "initializer%s",
-                             o->graph->values[o->b->training->output].name,
+                             o->graph->values[o->b->training->loss.outputs[0]].name,
                              some ? " that is not frozen" : "");
 }
 
-static rynd_status find_output(opening *o)
+/* One, or all for detection, whose head is known once sizes are bound. */
+static rynd_status find_outputs(opening *o, ry_arena *arena)
 {
     const char *name = o->b->options.output;
     const ry_graph *graph = o->graph;
-    for (size_t i = 0; i < graph->output_count; i++) {
-        if (!name || strcmp(graph->values[graph->outputs[i]].name, name) == 0) {
-            o->b->training->output = graph->outputs[i];
-            return RYND_OK;
+    ry_training *training = o->b->training;
+    const bool all = training->loss.options.loss == RY_LOSS_detection;
+    training->loss.outputs = RY_TAKE(arena, ry_value_id, graph->output_count + 1);
+    if (!training->loss.outputs) {
+        return ry_fail_memory(o->error);
+    }
+    for (size_t i = 0; i < graph->output_count && (all || training->loss.output_count == 0); i++) {
+        if (all || !name || strcmp(graph->values[graph->outputs[i]].name, name) == 0) {
+            training->loss.outputs[training->loss.output_count++] = graph->outputs[i];
         }
     }
-    return ry_fail(o->error, RYND_ERROR_NOT_FOUND, "the model has no output '%s'",
-                   name ? name : "0");
+    return training->loss.output_count > 0
+               ? RYND_OK
+               : ry_fail(o->error, RYND_ERROR_NOT_FOUND, "the model has no output '%s'",
+                         name ? name : "0");
 }
 
 static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
 {
     ry_training_builder *b = o->b;
     RY_TRY(ry_graph_compact(o->graph, o->error));
-    RY_TRY(find_output(o));
+    RY_TRY(find_outputs(o, arena));
     name_copies(o);
     read_running(o);
     RY_TRY(keep_output(o));
@@ -284,7 +297,7 @@ static rynd_status open_graph(opening *o, ry_arena *scratch, ry_arena *arena)
         return ry_fail_memory(o->error);
     }
     RY_TRY(ry_training_find_frozen(o->graph, &b->options, scratch, &o->frozen, o->error));
-    b->training->target =
+    b->training->loss.target =
         ry_graph_find(o->graph, "target") == RY_NO_VALUE ? "target" : "train/target";
     b->training->rate = ry_graph_find(o->graph, "learning_rate") == RY_NO_VALUE
                             ? "learning_rate"
@@ -316,7 +329,7 @@ rynd_status ry_training_open(ry_graph *graph, const ry_training_options *options
     if (!b->training) {
         return ry_fail_memory(error);
     }
-    b->training->loss = options->loss;
+    b->training->loss.options = options->loss;
     ry_arena_init(&scratch, graph->arena.allocator);
     const rynd_status status = open_graph(&o, &scratch, arena);
     ry_arena_free(&scratch);

@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-enum { GRADIENT_MAX_INPUTS = 8 };
+enum { GRADIENT_MAX_INPUTS = 16 };
 
 /* A rank and its dims, as arguments. */
 #define DIMS(...)                                                          \

@@ -11,7 +11,7 @@ from .errors import ArgumentError
 from .model import Model, load
 from .plan import Profile, Step
 
-LOSSES = ("cross_entropy", "mse", "l1", "charbonnier", "bce")
+LOSSES = ("cross_entropy", "mse", "l1", "charbonnier", "bce", "detection")
 OPTIMIZERS = ("sgd", "adam", "adamw")
 INITS = ("model", "he", "uniform")
 DROPOUTS = ("model", "off")
@@ -65,7 +65,9 @@ class Trainer(_rynd.Trainer):
         loss = trainer.step(x, labels, learning_rate=0.01)
 
     model: a Model, or what rynd.load takes.
-    loss: "cross_entropy", "mse", "l1", "charbonnier", "bce"; output: the name of what it is of, the model's first otherwise.
+    loss: "cross_entropy", "mse", "l1", "charbonnier", "bce", "detection"; output: the name of what it is of, the model's first otherwise.
+    head, boxes, box_weight: for "detection", whose target is f32 [batch, boxes, 5]: class (below 0: no box), left, top, right, bottom in pixels of the
+    input. head: the name of the model's head, None: recognised (rynd.tasks); box_weight: factor of the boxes' part of the loss.
     target: "i64", "i32" (class numbers), "f32"; what is usual for the loss otherwise.
     ignore_label: a class number whose positions count neither in the loss nor in its mean, as PyTorch's ignore_index; None: all count.
     optimizer: "sgd" (momentum, nesterov, weight_decay), "adam", "adamw" (beta1, beta2, epsilon, weight_decay).
@@ -90,12 +92,12 @@ class Trainer(_rynd.Trainer):
     def __new__(cls, model, loss="cross_entropy", output=None, target=None, label_smoothing=0.0, charbonnier_epsilon=1e-3, optimizer="sgd",
                 momentum=0.0, nesterov=False, weight_decay=0.0, beta1=0.9, beta2=0.999, epsilon=1e-8, clip_norm=0.0, norm_momentum=0.0, freeze=(), train_only=(), train_last=None,
                  keep_gradients=False, init="model", init_seed=0, dropout="model", dropout_seed=0, accumulate=1, memory_limit=None, storage="f32", batch=None, dims=None, inputs=None, accuracy=None, settings=None,
-                 exchange=None, bucket_bytes=0, ignore_label=None):
+                 exchange=None, bucket_bytes=0, ignore_label=None, head=None, boxes=0, box_weight=0.0):
         if not 0 <= bucket_bytes < 1 << 48:
             raise ArgumentError(f"bucket_bytes is {bucket_bytes}: give a number of bytes, or 0")
         model = model if isinstance(model, Model) else load(model)
         choices = [(step, knob, str(value)) for step, knobs in (settings or {}).items() for knob, value in knobs.items()]
-        numbers = (label_smoothing, charbonnier_epsilon, momentum, weight_decay, beta1, beta2, epsilon, clip_norm, norm_momentum)
+        numbers = (label_smoothing, charbonnier_epsilon, momentum, weight_decay, beta1, beta2, epsilon, clip_norm, norm_momentum, box_weight)
         self = super().__new__(cls, model._model_for(model._options), _number("loss", loss, LOSSES), output,
                                _number("optimizer", optimizer, OPTIMIZERS), target, _patterns(freeze), _patterns(train_only),
                                _layers(train_last),
@@ -103,7 +105,7 @@ class Trainer(_rynd.Trainer):
                                _number("dropout", dropout, DROPOUTS), dropout_seed, accumulate, _limit(memory_limit),
                                STORAGES[_number("storage", storage, STORAGES)],
                                tuple(float(number) for number in numbers), batch or 0, list((dims or {}).items()), model._descriptions(inputs),
-                               choices, exchange, bucket_bytes, ignore_label)
+                               choices, exchange, bucket_bytes, ignore_label, head, boxes)
         self._model = model
         return self
 
@@ -129,8 +131,13 @@ class Trainer(_rynd.Trainer):
 
     @property
     def output(self):
-        """What the loss was of in the last step or evaluation, as an Array."""
-        return self._output()
+        """What the loss was of in the last step or evaluation, as an Array; of a detection head its first output."""
+        return self._output(0)[1]
+
+    @property
+    def outputs(self):
+        """All outputs that the loss read in the last step or evaluation, as a dict of Arrays by name."""
+        return dict(self._output(index) for index in range(self._output_count()))
 
     @property
     def target(self):

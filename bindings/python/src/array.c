@@ -48,6 +48,19 @@ array_object *py_array_new(const rynd_tensor *like, py_pool *pool)
     return array;
 }
 
+array_object *py_array_make(const rynd_tensor *like)
+{
+    py_pool *pool =
+        py_pool_create((size_t)rynd_tensor_elements(like) * rynd_dtype_size(like->dtype));
+    if (!pool) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    array_object *array = py_array_new(like, pool);
+    py_pool_drop(pool);
+    return array;
+}
+
 PyObject *py_array_from(PyObject *module, PyObject *args)
 {
     (void)module;

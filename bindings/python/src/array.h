@@ -15,6 +15,8 @@ typedef struct array_object {
 
 /* An array of the type and shape of `like`, whose elements are not set. */
 array_object *py_array_new(const rynd_tensor *like, py_pool *pool);
+/* The same with memory of its own. */
+array_object *py_array_make(const rynd_tensor *like);
 
 /* host_allocate(context, description): an array in host memory that the device copies directly. */
 PyObject *py_host_allocate(PyObject *module, PyObject *args);

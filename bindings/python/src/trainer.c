@@ -90,17 +90,18 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     rynd_trainer_options o = RYND_SIZED(rynd_trainer_options);
     int loss, optimizer, accuracy, init, dropout;
     unsigned long long seed, dropout_seed;
-    long long batch, bucket, accumulate, train_last;
+    long long batch, bucket, accumulate, train_last, boxes;
     Py_ssize_t memory_limit;
     const char *storage;
-    if (named || !PyArg_ParseTuple(
-                     args, "O!iziOO!O!LippiKiKLns(ddddddddd)LOOOOLO:Trainer", py_model_type, &model,
-                     &loss, &o.output, &optimizer, &target, &PyList_Type, &freeze, &PyList_Type,
-                     &train_only, &train_last, &accuracy, &o.nesterov, &o.keep_gradients, &init,
-                     &seed, &dropout, &dropout_seed, &accumulate, &memory_limit, &storage,
-                     &o.label_smoothing, &o.charbonnier_epsilon, &o.momentum, &o.weight_decay,
-                     &o.beta1, &o.beta2, &o.epsilon, &o.clip_norm, &o.norm_momentum, &batch, &dims,
-                     &inputs, &choices, &exchange, &bucket, &ignored)) {
+    if (named ||
+        !PyArg_ParseTuple(args, "O!iziOO!O!LippiKiKLns(dddddddddd)LOOOOLOzL:Trainer", py_model_type,
+                          &model, &loss, &o.output, &optimizer, &target, &PyList_Type, &freeze,
+                          &PyList_Type, &train_only, &train_last, &accuracy, &o.nesterov,
+                          &o.keep_gradients, &init, &seed, &dropout, &dropout_seed, &accumulate,
+                          &memory_limit, &storage, &o.label_smoothing, &o.charbonnier_epsilon,
+                          &o.momentum, &o.weight_decay, &o.beta1, &o.beta2, &o.epsilon,
+                          &o.clip_norm, &o.norm_momentum, &o.box_weight, &batch, &dims, &inputs,
+                          &choices, &exchange, &bucket, &ignored, &o.head, &boxes)) {
         return NULL;
     }
     trainer_object *self = (trainer_object *)PyType_GenericAlloc(type, 0);
@@ -113,6 +114,7 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *named
     o.init_seed = seed;
     o.accumulate = accumulate;
     o.train_last = train_last;
+    o.boxes = boxes;
     o.memory_limit = memory_limit > 0 ? (size_t)memory_limit : 0;
     o.storage = py_dtype_of(storage);
     o.dropout = (rynd_dropout)dropout;
@@ -223,27 +225,13 @@ static PyObject *trainer_evaluate(PyObject *object, PyObject *args)
 
 /* --- what it keeps --- */
 
-/* An array of the type and shape of `like`. */
-static array_object *new_array(const rynd_tensor *like)
-{
-    py_pool *pool =
-        py_pool_create((size_t)rynd_tensor_elements(like) * rynd_dtype_size(like->dtype));
-    if (!pool) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    array_object *array = py_array_new(like, pool);
-    py_pool_drop(pool);
-    return array;
-}
-
 /* A copy of memory that is the trainer's. */
 static PyObject *copy_of(rynd_status status, const rynd_tensor *tensor)
 {
     if (status != RYND_OK) {
         return py_raise(status);
     }
-    array_object *array = new_array(tensor);
+    array_object *array = py_array_make(tensor);
     if (array && tensor->data) {
         memcpy(array->tensor.data, tensor->data,
                (size_t)rynd_tensor_elements(tensor) * rynd_dtype_size(tensor->dtype));
@@ -251,13 +239,21 @@ static PyObject *copy_of(rynd_status status, const rynd_tensor *tensor)
     return (PyObject *)array;
 }
 
-static PyObject *trainer_output(PyObject *object, PyObject *unused)
+/* (name, array) of output i of the loss. */
+static PyObject *trainer_output(PyObject *object, PyObject *index)
+{
+    rynd_tensor tensor;
+    const char *name = NULL;
+    const rynd_status status = rynd_trainer_get_output_at(((trainer_object *)object)->trainer,
+                                                          PyLong_AsSize_t(index), &name, &tensor);
+    PyObject *array = copy_of(status, &tensor);
+    return array ? Py_BuildValue("(sN)", name, array) : NULL;
+}
+
+static PyObject *trainer_output_count(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    rynd_tensor tensor;
-    const rynd_status status =
-        rynd_trainer_get_output(((trainer_object *)object)->trainer, &tensor);
-    return copy_of(status, &tensor);
+    return PyLong_FromSize_t(rynd_trainer_output_count(((trainer_object *)object)->trainer));
 }
 
 static PyObject *trainer_gradient(PyObject *object, PyObject *name)
@@ -310,7 +306,7 @@ static PyObject *trainer_read(PyObject *object, PyObject *args)
         !py_take_description(description, &like)) {
         return NULL;
     }
-    array_object *array = new_array(&like);
+    array_object *array = py_array_make(&like);
     if (!array) {
         return NULL;
     }
@@ -465,7 +461,8 @@ static PyObject *trainer_memory(PyObject *object, PyObject *unused)
 static PyMethodDef trainer_methods[] = {
     {"_step", trainer_step, METH_VARARGS, "A step; the loss before it."},
     {"_evaluate", trainer_evaluate, METH_VARARGS, "The loss as in inference."},
-    {"_output", trainer_output, METH_NOARGS, "What the loss was of."},
+    {"_output", trainer_output, METH_O, "Name and array of an output of the loss."},
+    {"_output_count", trainer_output_count, METH_NOARGS, "How many the loss reads."},
     {"_gradient", trainer_gradient, METH_O, "A parameter's gradient."},
     {"_target", trainer_target, METH_NOARGS, "Description of the target."},
     {"_states", trainer_states, METH_NOARGS, "Names, kinds and descriptions."},
