@@ -99,7 +99,8 @@ static bool measure(bench *b, cli_subject *subject, cli_samples *samples, double
         /* What showing took belongs to no run. */
         begin = b->progress.shown ? cli_now() : end;
     }
-    *disturbance = rynd_competition_since(&others);
+    const cli_statistics s = cli_samples_statistics(samples);
+    *disturbance = rynd_disturbance_since(&others, s.min, s.mean);
     return true;
 }
 
@@ -108,7 +109,7 @@ typedef struct outcome {
     cli_statistics time;
     double limit_fraction; /* 0: none */
     double peak_memory;
-    double disturbance; /* share of the machine that other work took */
+    double disturbance; /* rynd_disturbance_since */
 } outcome;
 
 static void add_json(bench *b, const cli_subject *subject, const outcome *o)
@@ -251,8 +252,8 @@ const cli_command cli_command_bench = {
     .help = "time models and problems on random inputs",
     .text =
         "quiet: first quartile of the times, for a machine with other work. disturbed: share of "
-        "all "
-        "processors' time that other work took during the runs.\n"
+        "all processors' time that other work took during the runs, or that their mean lost "
+        "against the best, if more.\n"
         "Gflop/s counts the operations of the definition over the median time. The limit is the "
         "roofline of each step: the machine's peak (for Winograd forms, of their fewer "
         "operations) or bandwidth (`rynd devices`), whichever takes longer.\n"

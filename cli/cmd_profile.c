@@ -148,7 +148,8 @@ static bool measure(work *w, cli_failure *failure)
                      by_rounds = (double)(i + 1) / (double)s->rounds;
         cli_progress_show(&w->progress, w->subject.name, by_time < by_rounds ? by_time : by_rounds);
     }
-    w->profile.disturbance = rynd_competition_since(&others);
+    const cli_statistics total = cli_samples_statistics(&w->total);
+    w->profile.disturbance = rynd_disturbance_since(&others, total.min, total.mean);
     return run_traced(w, failure);
 }
 
@@ -277,7 +278,9 @@ const cli_command cli_command_profile = {
     .text = "Runs the model, on files or on random numbers. Prints for each step the median and "
             "the quiet time (first quartile), its share, and its coefficient of variation (cv). "
             "Beside them: the predicted time, and the fraction of the machine's roofline limit "
-            "(`rynd devices`). disturbed: share of the machine that other work took meanwhile.",
+            "(`rynd devices`). disturbed: share of the machine that other work took, or that the "
+            "runs lost against the "
+            "best.",
     .examples = "rynd profile model.onnx -i photo.jpg --preset imagenet --by operator\n"
                 "rynd profile model.onnx --batch 8 --html profile.html",
     .options = options,

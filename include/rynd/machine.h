@@ -148,6 +148,11 @@ RYND_API rynd_status rynd_competition_begin(rynd_competition *begin);
  * in ticks of 10 ms, so watch for a tenth of a second at least. Any thread. */
 RYND_API double rynd_competition_since(const rynd_competition *begin);
 
+/** How disturbed repeated runs since `begin` were, 0 to 1: the larger of rynd_competition_since and
+ * of what their mean time lost against their best. `rynd bench`, `profile`, `tune`, `devices
+ * --measure` and `--calibrate` say it so. Any thread. */
+RYND_API double rynd_disturbance_since(const rynd_competition *begin, double best, double mean);
+
 /** Options of rynd_context_measure. */
 typedef struct rynd_measure_options {
     size_t size;

@@ -179,7 +179,7 @@ typedef struct networks {
     const rynd_calibrate_options *options;
     ry_calibration_record *record;
     ry_calibration_times *times;
-    double seconds, end; /* of each network; when the last plan must be made, by the clock */
+    double seconds, end; /* seconds: for each network; end: no plan takes longer, by the clock */
     size_t done, all;    /* parts of the progress */
     bool ended;          /* by the caller */
 } networks;

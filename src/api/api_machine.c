@@ -165,6 +165,13 @@ double rynd_competition_since(const rynd_competition *begin)
     return begin ? ry_competition_since(&(ry_competition){begin->all, begin->others}) : 0;
 }
 
+double rynd_disturbance_since(const rynd_competition *begin, double best, double mean)
+{
+    const ry_competition none = {0, 0};
+    return ry_disturbance_since(begin ? &(ry_competition){begin->all, begin->others} : &none, best,
+                                mean);
+}
+
 rynd_status ry_api_measure(const rynd_context *context, const rynd_measure_options *options,
                            ry_machine *machine, ry_error *error)
 {

@@ -72,7 +72,7 @@ typedef struct calibrating {
     size_t more;         /* parts of the progress behind the problems */
     subject *subjects;
     family families[PROBLEMS * KERNELS];
-    int family_count, left; /* left: subjects that are not done in this pass */
+    int family_count, left; /* left: open subjects of this pass */
     int pass;
     double pass_begin;
     ry_error refused; /* why the device refused the last kernel that it refused */

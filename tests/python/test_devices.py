@@ -10,7 +10,7 @@ class Ended(Exception):
 
 
 def test_progress_ends_a_calibration():
-    """What it raises comes to the caller, at its first call."""
+    """The exception of the first call reaches the caller."""
     heard = []
 
     def progress(done, all):

@@ -351,3 +351,4 @@ def test_outputs_that_are_inputs_constants_and_aliases(folder):
 def test_competition_is_a_share():
     watch = rynd.Competition()
     assert 0 <= watch.since() <= 1
+    assert 0.75 <= watch.disturbance(1, 4) <= 1

@@ -110,3 +110,8 @@ class Competition:
         """Returns the share of all processors' time that other processes and a virtual machine's host took, 0 to 1. The system counts
         in ticks of 10 ms, so watch for a tenth of a second at least."""
         return _rynd.competition_since(*self._begin)
+
+    def disturbance(self, best, mean):
+        """Returns how disturbed repeated runs were, 0 to 1, of which the best and the mean time are given: the larger of `since()` and of
+        what the mean lost against the best."""
+        return _rynd.disturbance_since(*self._begin, best, mean)

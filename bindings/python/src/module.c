@@ -112,6 +112,16 @@ static PyObject *competition_since(PyObject *module, PyObject *args)
                : NULL;
 }
 
+static PyObject *disturbance_since(PyObject *module, PyObject *args)
+{
+    (void)module;
+    rynd_competition begin = RYND_SIZED(rynd_competition);
+    double best, mean;
+    return PyArg_ParseTuple(args, "dddd:disturbance_since", &begin.all, &begin.others, &best, &mean)
+               ? PyFloat_FromDouble(rynd_disturbance_since(&begin, best, mean))
+               : NULL;
+}
+
 static PyMethodDef functions[] = {
     {"random", py_random, METH_VARARGS, "(kind, seed, stream, step, first, count): an array."},
     {"digest", py_digest, METH_O, "A number that changes with the bytes of a list of buffers."},
@@ -124,6 +134,8 @@ static PyMethodDef functions[] = {
     {"devices", devices, METH_NOARGS, "The names of all devices."},
     {"cards", cards, METH_NOARGS, "Cards with built-in machines."},
     {"competition_begin", competition_begin, METH_NOARGS, "(all, others): processor seconds."},
+    {"disturbance_since", disturbance_since, METH_VARARGS,
+     "(all, others, best, mean): how disturbed repeated runs were."},
     {"competition_since", competition_since, METH_VARARGS, "(all, others): others' share since."},
     {"mpi_ranks", py_mpi_ranks, METH_NOARGS, "Processes that mpirun started."},
     {"heads", py_heads, METH_NOARGS, "Detection heads."},

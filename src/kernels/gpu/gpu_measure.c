@@ -179,7 +179,7 @@ static rynd_status measure_rate(measurement *m, activity what, double operations
     return RYND_OK;
 }
 
-/* Of bytes by matrix units, else by dot products. A processor's kernels multiply bytes as vectors
+/* Bytes are multiplied by matrix units, else by dot products. A processor's kernels multiply bytes as vectors
  * of floats: no figure of its own. */
 static rynd_status measure_types(measurement *m, ry_machine *machine, double f32, ry_error *error)
 {

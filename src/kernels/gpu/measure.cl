@@ -77,6 +77,7 @@ KERNEL(measure)(ARGUMENTS)
     const uint x = IN(uint, 0)[0];
     const uint left[4] = {x, x, x, x}, right[2] = {x, x};
     SUM sums[8][4];
+    BARRIER; /* units need all items of a step at once */
     for (int t = 0; t < 8; t++) {
         sums[t][0] = sums[t][1] = sums[t][2] = sums[t][3] = (SUM)t;
     }

@@ -159,6 +159,7 @@ static void competitions(void **state)
     (void)state;
     REFUSES(rynd_competition_begin, begin, NULL);
     TAKES(rynd_competition_since, begin, rynd_competition_since(NULL) == 0);
+    TAKES(rynd_disturbance_since, begin, rynd_disturbance_since(NULL, 1, 4) == 0.75);
 }
 
 static void checks(void **state)

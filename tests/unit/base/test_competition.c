@@ -54,6 +54,8 @@ static void is_public(void **state)
     assert_int_equal(rynd_competition_begin(&begin), RYND_OK);
     assert_true(begin.all >= 0 && rynd_competition_since(&begin) >= 0);
     assert_true(rynd_competition_since(&begin) <= 1);
+    const double disturbance = rynd_disturbance_since(&begin, 1, 4);
+    assert_true(disturbance >= 0.75 && disturbance <= 1);
 }
 
 int main(void)

@@ -21,12 +21,12 @@
 
 enum { FIRST = 16 };
 
-/* Times that nobody measured: arithmetic takes FACTOR times what it counts. */
+/* Planted times have FACTOR times the counted arithmetic. */
 static const double FACTOR = 1.7;
 
 typedef struct planted {
     const rynd_machine *machine;
-    const char *family[FIRST]; /* of the first problems, their first kernel's */
+    const char *family[FIRST]; /* family of the first kernel of each of the first problems */
     int problem[FIRST], count; /* their numbers */
     bool noted;
 } planted;

@@ -21,7 +21,16 @@
 
 #include <cmocka.h>
 
-enum { TIMES = 12 };
+/* FIRST_STEP: number of the first network's first step in a record; STEPS: numbers of a network. */
+enum {
+    TIMES = 12,
+    NETWORKS = 4,
+    STEPS = 129,
+    FIRST_STEP = 0
+#define RY_CALIBRATION(text) +1
+#include "tune/calibration_problems.inc"
+#undef RY_CALIBRATION
+};
 
 static double factors[2 * TIMES]; /* the fit's own */
 
@@ -355,6 +364,65 @@ static void goes_on(void **state)
     rmdir(folder);
 }
 
+/* A calibration that ends behind so many networks, of the last ones of the progress. */
+static int end_behind_networks(void *user, const rynd_progress *progress)
+{
+    const size_t *networks = user;
+    return progress->done >= progress->all - NETWORKS + *networks;
+}
+
+/* Steps of a network in the file of an interrupted calibration. */
+static int steps_of(const char *path, int network)
+{
+    char line[1024];
+    int lines = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        const int number = line[0] >= '0' && line[0] <= '9' ? atoi(line) : 0;
+        lines +=
+            number >= FIRST_STEP + network * STEPS && number < FIRST_STEP + (network + 1) * STEPS;
+    }
+    fclose(file);
+    return lines;
+}
+
+/* Networks that were timed before the end are not timed again. */
+static void goes_on_in_networks(void **state)
+{
+    (void)state;
+    char folder[64] = "/tmp/rynd_networks_XXXXXX", machine_path[128], path[160];
+    assert_non_null(mkdtemp(folder));
+    snprintf(machine_path, sizeof machine_path, "%s/machine.txt", folder);
+    snprintf(path, sizeof path, "%s.calibrating", machine_path);
+    const char *before = getenv("RYND_MACHINE");
+    char *kept = before ? strdup(before) : NULL;
+    rynd_context *context;
+    rynd_machine machine = RYND_SIZED(rynd_machine);
+    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    assert_int_equal(rynd_context_get_machine(context, &machine), RYND_OK);
+    assert_int_equal(rynd_machine_save(&machine, machine_path), RYND_OK);
+    rynd_context_destroy(context);
+
+    assert_int_equal(setenv("RYND_MACHINE", machine_path, 1), 0);
+    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    int steps[2];
+    for (size_t networks = 1; networks <= 2; networks++) {
+        const rynd_calibrate_options how =
+            RYND_SIZED(rynd_calibrate_options, .seconds = 1e-9, .progress = end_behind_networks,
+                       .progress_user = &networks);
+        assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_ERROR_CANCELLED);
+        steps[networks - 1] = steps_of(path, 0);
+    }
+    assert_true(steps[0] > 10 && steps[1] == steps[0] && steps_of(path, 1) > 10);
+    rynd_context_destroy(context);
+    remove(path);
+    remove(machine_path);
+    remove(folder);
+    assert_int_equal(kept ? setenv("RYND_MACHINE", kept, 1) : unsetenv("RYND_MACHINE"), 0);
+    free(kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +435,7 @@ int main(void)
         cmocka_unit_test(runs_here),
         cmocka_unit_test(can_be_ended),
         cmocka_unit_test(goes_on),
+        cmocka_unit_test(goes_on_in_networks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
