@@ -119,8 +119,8 @@ typedef struct rynd_machine {
     unsigned group_units;    /**< compute units that run a work-group together; 0: one */
     rynd_rate issue;         /**< GPU: instructions of work-items begun per second; 0: unknown */
     double replay_seconds;   /**< GPU: one launch of a recording (CUDA graph); 0: region_seconds */
-    double launch_limit;     /**< GPU: longest predicted time of one launch, in seconds; longer ones
-                              * are split, so that no watchdog ends them; 0: no limit */
+    double launch_limit;     /**< OpenCL: longest predicted time of one launch, in seconds; longer
+                              * ones are split, so that no watchdog ends them; 0: no limit */
 } rynd_machine;
 
 /** The largest disturbance that rynd_context_keep_machine accepts. */

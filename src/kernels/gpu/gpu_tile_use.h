@@ -11,7 +11,8 @@ double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
                               const ry_machine *machine);
 
 /* 32-bit registers of a work-item, estimated before the program is built. */
-unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile);
+unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                               const ry_machine *machine);
 
 /* A group's needs and waits: `steps` steps of `terms` terms, `groups` groups, `local` bytes. */
 ry_gpu_use ry_gpu_tile_use(const ry_gpu_product *product, const ry_gpu_tile *tile,
