@@ -3,7 +3,22 @@
 #ifndef RY_KERNELS_GPU_GPU_TILE_USE_H
 #define RY_KERNELS_GPU_GPU_TILE_USE_H
 
-#include "kernels/gpu/gpu_tile.h"
+#include "kernels/gpu/gpu_operands.h"
+#include "machine/machine.h"
+
+typedef struct ry_gpu_tile {
+    int m, n, k;        /* k: where matrix units multiply, in words of four bytes */
+    int item_m, item_n; /* what a work-item sums */
+    bool units;         /* do matrix units multiply? */
+} ry_gpu_tile;
+
+/* Products of `batches` pairs of matrices: rows by terms, terms by columns. */
+typedef struct ry_gpu_product {
+    int64_t batches, rows, columns, terms;
+    bool window;      /* is the second matrix gathered from a convolution's window? */
+    bool terms_along; /* are the second matrix's terms beside each other? */
+    ry_gpu_operands operands;
+} ry_gpu_product;
 
 /* Operations, at the machine's peak, of a multiply-add: of the busiest of the multipliers, the
  * instructions' issue and local memory. `terms`: of a tile's step. */

@@ -2,7 +2,7 @@
 /* Forms of tiles on cards that need not be here, and their times: by examples computed by hand. */
 #include "device/cuda/cuda_info.h"
 #include "device/opencl/opencl_info.h"
-#include "kernels/gpu/gpu_tile_use.h"
+#include "kernels/gpu/gpu_tile.h"
 #include "kernels/gpu/gpu_waves.h"
 #include "kernels/prepared.h"
 #include "machine/occupancy.h"
