@@ -119,11 +119,11 @@ typedef struct rynd_machine {
     /** GPU: which work-groups a compute unit runs at once; 0: unknown. */
     unsigned unit_registers; /**< 32-bit registers of a compute unit */
     unsigned unit_items;     /**< most work-items of a compute unit at once */
-    unsigned group_units;    /**< compute units that run a work-group together; 0: one */
+    unsigned group_units;    /**< compute units of a work-group; 0: one */
     rynd_rate issue;         /**< GPU: instructions of work-items begun per second; 0: unknown */
     double replay_seconds;   /**< GPU: one launch of a recording (CUDA graph); 0: region_seconds */
-    double launch_limit;     /**< GPU: longest predicted time of one launch, in seconds; longer ones
-                              * are split, so that no watchdog ends them; 0: no limit */
+    double launch_limit;     /**< OpenCL: longest predicted time of one launch, in seconds; longer
+                              * ones are split, so that no watchdog ends them; 0: no limit */
 } rynd_machine;
 
 /** The largest disturbance that rynd_context_keep_machine accepts. */

@@ -115,11 +115,11 @@ typedef struct ry_work {
     double largest; /* the largest task; 0: all tasks are equal */
 } ry_work;
 
-/* What a GPU's phase takes beside its work; all 0: a kernel that does not say. */
+/* Needs of a GPU's phase beside its work; all 0: the kernel does not say. */
 typedef struct ry_gpu_use {
     unsigned registers; /* 32-bit registers of a work-item, estimated */
     size_t local;       /* bytes of local memory of a group */
-    double latency;     /* seconds that a group waits, which other groups of its unit can fill */
+    double latency;     /* a group's waits, in seconds; other groups of its unit fill them */
     double near;        /* bytes that all groups read and write behind their units: second cache */
 } ry_gpu_use;
 

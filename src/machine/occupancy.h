@@ -6,7 +6,7 @@
 
 #include "machine/machine.h"
 
-/* What a work-group needs of its compute unit. */
+/* Resources of a compute unit for one work-group. */
 typedef struct ry_group_needs {
     unsigned items;     /* work-items */
     unsigned registers; /* 32-bit registers of an item */
@@ -24,10 +24,10 @@ typedef struct ry_groups {
  * tasks to cores. */
 bool ry_machine_has_waves(const ry_machine *machine);
 
-/* Units that run groups independently: Intel's vector engines run a group together. */
+/* Places for independent groups: Intel's vector engines run a group together. */
 double ry_machine_group_places(const ry_machine *machine);
 
-/* Groups that such a unit runs at once, one at least. */
+/* Groups running on one of these at once, at least 1. */
 unsigned ry_machine_unit_groups(const ry_machine *machine, const ry_group_needs *needs);
 
 /* Seconds of all groups where each unit runs `resident` at once: whole waves, and a last one of

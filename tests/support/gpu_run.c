@@ -56,10 +56,11 @@ void gpu_run_need(void)
     }
 }
 
+static rynd_machine machine;
+
 ry_device *gpu_run_device(void)
 {
     static ry_device *device;
-    static rynd_machine machine;
     ry_error error = {""};
     unsigned number;
     const kind *k = asked(&number);
@@ -78,6 +79,12 @@ const ry_target *gpu_run_target(void)
     static ry_target target;
     target = ry_target_of(gpu_run_device());
     return &target;
+}
+
+void gpu_run_set_limit(double seconds)
+{
+    (void)gpu_run_device();
+    machine.launch_limit = seconds;
 }
 
 int64_t gpu_run_group(int64_t wanted)
@@ -179,10 +186,12 @@ static rynd_status run(runner *r, const ry_query *query, const gpu_operand *in,
                        ry_error *error)
 {
     const ry_problem *problem = query->problem;
+    static const double second_each[RY_MAX_PHASES + 1] = {1, 1, 1, 1, 1};
     const copy *of[OPERANDS]; /* copy of each output */
     ry_bound bound;
     RY_TRY(ry_prepared_initialise(prepared, r->device, query->target, arena, error));
-    RY_TRY(ry_bind(prepared, NULL, NULL, arena, &bound, error));
+    RY_TRY(ry_bind(prepared, machine.launch_limit > 0 ? second_each : NULL, NULL, arena, &bound,
+                   error));
     for (int i = 0; i < problem->inputs; i++) {
         RY_TRY(take_operand(r, &in[i], &bound.arguments[i], error));
     }

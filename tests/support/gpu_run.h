@@ -15,6 +15,9 @@ void gpu_run_need(void);
 ry_device *gpu_run_device(void);
 const ry_target *gpu_run_target(void);
 
+/* From now on a phase takes a second by prediction, and a launch at most so many; 0: no limit. */
+void gpu_run_set_limit(double seconds);
+
 /* A group of so many work-items, or of as many as the device has. */
 int64_t gpu_run_group(int64_t wanted);
 

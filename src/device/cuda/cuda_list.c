@@ -16,7 +16,6 @@ enum attribute {
     INTEGRATED = 18,
     MEMORY_CLOCK = 36,
     BUS = 37,
-    WATCHED = 17, /* CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT */
     CACHE = 38,
     MAJOR = 75,
     MINOR = 76,
@@ -86,7 +85,6 @@ void ry_cuda_describe(const ry_cuda *cu, int device, ry_cuda_info *info)
         .registers = number(cu, device, REGISTERS),
         .group = number(cu, device, GROUP),
         .unified = number(cu, device, INTEGRATED) != 0,
-        .watched = number(cu, device, WATCHED) != 0,
     };
     if (cu->DeviceTotalMem(&info->memory, device) != RY_CUDA_OK) {
         info->memory = 0;

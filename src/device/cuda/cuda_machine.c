@@ -50,8 +50,6 @@ static const struct {
  * Gray, "Getting Started with CUDA Graphs", NVIDIA, 2019: 0.9 and 0.5 us beside the kernel). */
 #define REGION 3e-6
 #define REPLAY 1.5e-6
-/* A display's watchdog ends launches after 2 s (Windows) or some seconds (Linux). */
-#define WATCHED 0.25
 
 static rynd_rate of_units(double one, unsigned count)
 {
@@ -130,8 +128,7 @@ static void describe(const ry_cuda_info *info, rynd_machine *machine)
                    .unit_groups = GROUPS, .local_bytes = info->group_memory, .fp16 = 1, .fp64 = 1,
                    .subgroups = 1, .matrix_units = products > 0, .unit_registers = info->registers,
                    .unit_items = unit_limits[limits_of(info->capability)].items,
-                   .issue = of_units(ISSUED * clock, count), .replay_seconds = REPLAY,
-                   .launch_limit = info->watched ? WATCHED : 0);
+                   .issue = of_units(ISSUED * clock, count), .replay_seconds = REPLAY);
     snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info->capability);
     snprintf(machine->name, sizeof machine->name, "%s", info->name);
     set_levels(info, clock, machine);

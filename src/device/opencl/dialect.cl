@@ -27,8 +27,10 @@ typedef ulong uint64_t;
 /* Short loops over an item's own few numbers: everywhere. */
 #define UNROLL_SHORT _Pragma("unroll")
 
-/* Tasks are work-groups: of each the number, and of an item its number in it. */
-#define GROUP   ((int)get_group_id(0))
+/* Tasks are work-groups: of each the number, and of an item its number in it. FIRST_GROUP is
+ * defined again for devices whose launches are split. */
+#define FIRST_GROUP 0
+#define GROUP   ((int)(get_group_id(0) + FIRST_GROUP))
 #define ITEM    ((int)get_local_id(0))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 

@@ -21,13 +21,44 @@ static cl_int set_arguments(const ry_opencl *cl, cl_kernel kernel, const ry_laun
     return code;
 }
 
-static cl_int enqueue(ry_stream *stream, cl_kernel kernel, size_t items, size_t group)
+/* from: number of the first item. */
+static cl_int enqueue(ry_stream *stream, cl_kernel kernel, size_t from, size_t items, size_t group)
 {
     cl_int code;
     do {
-        code = stream->device->cl->EnqueueNDRangeKernel(stream->queue, kernel, 1, NULL, &items,
-                                                        &group, 0, NULL, NULL);
+        code = stream->device->cl->EnqueueNDRangeKernel(
+            stream->queue, kernel, 1, from > 0 ? &from : NULL, &items, &group, 0, NULL, NULL);
     } while (code == CL_MEM_OBJECT_ALLOCATION_FAILURE && ry_gpu_relieve(&stream->device->gpu));
+    return code;
+}
+
+/* Groups of a part of a phase, which the machine's limit of a launch's time allows by prediction. */
+static size_t groups_of_part(const ry_stream *stream, const ry_launch *launch, int phase)
+{
+    const rynd_machine *machine = stream->device->gpu.base.machine;
+    const double seconds = launch->seconds ? launch->seconds[phase] : 0,
+                 limit = machine ? machine->launch_limit : 0;
+    const size_t groups = launch->tasks[phase];
+    if (limit <= 0 || seconds <= limit) {
+        return groups;
+    }
+    const double part = (double)groups * limit / seconds;
+    return part > 1 ? (size_t)part : 1;
+}
+
+/* The groups of a phase, in parts that a watchdog does not end. */
+static cl_int enqueue_phase(ry_stream *stream, cl_kernel kernel, const ry_launch *launch, int phase)
+{
+    const size_t group = launch->group[phase], groups = launch->tasks[phase],
+                 part = groups_of_part(stream, launch, phase);
+    cl_int code = CL_SUCCESS;
+    for (size_t from = 0; from < groups && code == CL_SUCCESS; from += part) {
+        const size_t count = part < groups - from ? part : groups - from;
+        code = enqueue(stream, kernel, from * group, count * group, group);
+        if (part < groups && code == CL_SUCCESS) {
+            code = stream->device->cl->Flush(stream->queue);
+        }
+    }
     return code;
 }
 
@@ -47,15 +78,14 @@ static rynd_status launch_phase(ry_stream *stream, ry_gpu_program *program, cons
                        "are expected",
                        number, program->name, entry->arguments, launch->argument_count);
     }
-    const size_t group = launch->group[phase], items = launch->tasks[phase] * group;
     cl_int code = set_arguments(cl, entry->function, launch);
     if (code == CL_SUCCESS) {
-        code = enqueue(stream, entry->function, items, group);
+        code = enqueue_phase(stream, entry->function, launch, phase);
     }
     if (code != CL_SUCCESS) {
         const rynd_status status = ry_opencl_fail(error, code, "a launch");
-        ry_error_prefix(error, "kernel '%s', entry %d, %zu groups of %zu: ", program->name, number,
-                        launch->tasks[phase], group);
+        ry_error_prefix(error, "kernel '%s', entry %d, %zu groups of %u: ", program->name, number,
+                        launch->tasks[phase], launch->group[phase]);
         return status;
     }
     return RYND_OK;

@@ -29,8 +29,10 @@ typedef struct guess {
 static const guess guesses[RY_OPENCL_TYPES] = {
     [RY_OPENCL_GPU] = {64, 300e9, 50e9, 16, 128, 500e-9, 1.2e9, 50e-9, 5e-6, 128, 64, 32, 4, 64,
                        65536, 1024, 1},
-    [RY_OPENCL_CPU] = {16, 20e9, 20e9, 16, 64, 100e-9, 2.5e9, 500e-9, 10e-6, 32, 16, 1, 1},
-    [RY_OPENCL_OTHER] = {16, 30e9, 20e9, 16, 64, 300e-9, 1e9, 500e-9, 20e-6, 64, 32, 16, 2},
+    [RY_OPENCL_CPU] = {16, 20e9, 20e9, 16, 64, 100e-9, 2.5e9, 500e-9, 10e-6, 32, 16, 1, 1, 0, 0, 0,
+                       0},
+    [RY_OPENCL_OTHER] = {16, 30e9, 20e9, 16, 64, 300e-9, 1e9, 500e-9, 20e-6, 64, 32, 16, 2, 0, 0, 0,
+                         0},
 };
 
 /* A unit of Intel's GPUs is a vector engine, eight of which share local memory at least. */

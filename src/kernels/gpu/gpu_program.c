@@ -2,6 +2,8 @@
 /* Writes what a GPU's text is compiled with. */
 #include "kernels/gpu/gpu_program.h"
 
+#include "machine/machine.h"
+
 static void define_arguments(const ry_problem *problem, ry_text *text)
 {
     static const char *const memory[] = {"packed", "workspace", "scratch", "fault"};
@@ -41,6 +43,15 @@ static void define_groups(const ry_prepared *prepared, ry_text *text)
     }
 }
 
+/* Part of a launch begins at a global offset, which the groups' numbers do not contain. */
+static void define_parts(const ry_machine *machine, ry_text *text)
+{
+    if (machine->launch_limit > 0) {
+        ry_text_add(text, "#undef FIRST_GROUP\n"
+                          "#define FIRST_GROUP (get_global_offset(0) / get_local_size(0))\n");
+    }
+}
+
 /* The least limit of the entries whose groups exceed it; 0: all groups fit. */
 static unsigned admitted_by(const ry_prepared *prepared, const ry_device *device)
 {
@@ -65,6 +76,7 @@ rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const 
     ry_text defines = {.arena = &arena};
     define_arguments(prepared->problem, &defines);
     define_groups(prepared, &defines);
+    define_parts(target->machine, &defines);
     kernel->gpu->define(&query, prepared, &defines);
     const ry_gpu_source source = {kernel->name, defines.at, kernel->gpu->text,
                                   kernel->gpu->entry_count, kernel->gpu->entries};

@@ -3,7 +3,7 @@
 #ifndef RY_KERNELS_GPU_GPU_TILE_H
 #define RY_KERNELS_GPU_GPU_TILE_H
 
-#include "kernels/gpu/gpu_operands.h"
+#include "kernels/gpu/gpu_tile_use.h"
 #include "kernels/gpu/gpu_window.h"
 #include "machine/machine.h"
 
@@ -15,20 +15,6 @@ enum { RY_GPU_KNOB_TILE, RY_GPU_KNOB_SPLIT, RY_GPU_TILE_KNOBS };
 extern const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS];
 /* Words for the values of knob `tile`. */
 extern const char *const ry_gpu_tile_words[];
-
-typedef struct ry_gpu_tile {
-    int m, n, k;        /* k: where matrix units multiply, in words of four bytes */
-    int item_m, item_n; /* what a work-item sums */
-    bool units;         /* do matrix units multiply? */
-} ry_gpu_tile;
-
-/* Products of `batches` pairs of matrices: rows by terms, terms by columns. */
-typedef struct ry_gpu_product {
-    int64_t batches, rows, columns, terms;
-    bool window;      /* is the second matrix gathered from a convolution's window? */
-    bool terms_along; /* are the second matrix's terms beside each other? */
-    ry_gpu_operands operands;
-} ry_gpu_product;
 
 /* Has the machine groups and local memory for a tile: of floats, or of matrix units? */
 bool ry_gpu_tile_runs_floats(const ry_problem *problem, const ry_machine *machine);

@@ -3,7 +3,22 @@
 #ifndef RY_KERNELS_GPU_GPU_TILE_USE_H
 #define RY_KERNELS_GPU_GPU_TILE_USE_H
 
-#include "kernels/gpu/gpu_tile.h"
+#include "kernels/gpu/gpu_operands.h"
+#include "machine/machine.h"
+
+typedef struct ry_gpu_tile {
+    int m, n, k;        /* k: where matrix units multiply, in words of four bytes */
+    int item_m, item_n; /* what a work-item sums */
+    bool units;         /* do matrix units multiply? */
+} ry_gpu_tile;
+
+/* Products of `batches` pairs of matrices: rows by terms, terms by columns. */
+typedef struct ry_gpu_product {
+    int64_t batches, rows, columns, terms;
+    bool window;      /* is the second matrix gathered from a convolution's window? */
+    bool terms_along; /* are the second matrix's terms beside each other? */
+    ry_gpu_operands operands;
+} ry_gpu_product;
 
 /* Operations, at the machine's peak, of a multiply-add: of the busiest of the multipliers, the
  * instructions' issue and local memory. `terms`: of a tile's step. */
@@ -11,7 +26,8 @@ double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
                               const ry_machine *machine);
 
 /* 32-bit registers of a work-item, estimated before the program is built. */
-unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile);
+unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                               const ry_machine *machine);
 
 /* A group's needs and waits: `steps` steps of `terms` terms, `groups` groups, `local` bytes. */
 ry_gpu_use ry_gpu_tile_use(const ry_gpu_product *product, const ry_gpu_tile *tile,

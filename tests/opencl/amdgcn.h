@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions of OpenCL C that tiled kernels call, for clang without AMD's library (bench/amd_code). */
+#define get_group_id(dim)      __builtin_amdgcn_workgroup_id_x()
+#define get_local_id(dim)      __builtin_amdgcn_workitem_id_x()
+#define get_global_offset(dim) 0u
+#define get_local_size(dim)    1u
+#define BUILT_IN               __attribute__((overloadable, always_inline, const))
+
+static inline __attribute__((overloadable, always_inline)) void barrier(cl_mem_fence_flags flags)
+{
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+BUILT_IN int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+BUILT_IN int min(int a, int b)
+{
+    return a < b ? a : b;
+}
