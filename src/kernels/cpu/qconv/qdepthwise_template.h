@@ -243,18 +243,18 @@ RY_INLINE void strip_window(const strip_ends *e, int64_t count, const int lanes,
     }
 }
 
-/* Vectors whose weights fit the registers, for windows of 3x3, 5x5 and 7x7; 0: none. */
+/* Vectors at once in windows of 3x3 and 5x5, by registers; of 7x7: one, of quads. */
 #if RY_TILE_ROWS * RY_TILE_VECTORS > 16
-enum { SOME_3 = 4 / PARTS, SOME_5 = 2 / PARTS, SOME_7 = PARTS == 1 };
+enum { SOME_3 = 4 / PARTS, SOME_5 = 2 / PARTS };
 #else
-enum { SOME_3 = 2 / PARTS, SOME_5 = PARTS == 1, SOME_7 = 0 };
+enum { SOME_3 = 2 / PARTS, SOME_5 = 1 };
 #endif
 
 /* A strip of outputs from interleaved columns. */
 static void strip(const qdepthwise_plan *plan, const int32_t *x, const block *b, int64_t count,
                   const ry_ends *ends, uint8_t *y, int64_t channels)
 {
-    enum { LANES_5 = PARTS == 1 ? 2 : 3, LANES_7 = PARTS == 1 ? 2 : 4 };
+    enum { LANES_5 = PARTS + 1 };
     const int64_t column = plan->lanes * BYTES, taps = plan->kernel[2];
     const strip_ends e = {.x = x,
                           .step = plan->dilation[2] * column,
@@ -266,10 +266,10 @@ static void strip(const qdepthwise_plan *plan, const int32_t *x, const block *b,
                           .channels = channels};
     if (taps == 3 && plan->lanes == PARTS) {
         strip_window(&e, count, PARTS, 3, SOME_3);
-    } else if (SOME_5 && taps == 5 && plan->lanes == LANES_5) {
-        strip_window(&e, count, LANES_5, 5, SOME_5 ? SOME_5 : 1);
-    } else if (SOME_7 && taps == 7 && plan->lanes == LANES_7) {
-        strip_window(&e, count, LANES_7, 7, SOME_7 ? SOME_7 : 1);
+    } else if (taps == 5 && plan->lanes == LANES_5) {
+        strip_window(&e, count, LANES_5, 5, SOME_5);
+    } else if (PARTS == 1 && taps == 7 && plan->lanes == 2) {
+        strip_window(&e, count, 2, 7, 1);
     } else {
         for (int64_t i = 0; i < count; i++, y += plan->y_step[2]) {
             output(x + i * e.next, b, plan->lanes, taps, e.step, ends, y, channels);
