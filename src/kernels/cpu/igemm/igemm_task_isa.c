@@ -62,12 +62,15 @@ void RY_ISA_SYMBOL(igemm_read_bias)(igemm_task *t)
     }
     const ry_tensor *bias = &problem->in[2];
     const int64_t first = t->group * t->plan->geometry.channels_out + t->channel;
-    for (int64_t i = 0; i < t->channels; i++) {
+    const ry_dtype dtype = ry_type_of(bias);
+    const bool as_is = dtype == RY_f32 || dtype == RY_i32;
+    const int64_t run = as_is && bias->stride[0] == 1 ? t->channels : 1;
+    for (int64_t i = 0; i < t->channels; i += run) {
         const int64_t at = t->phase->where.at.bias_offset + (first + i) * bias->stride[0];
-        if (ry_type_of(bias) == RY_f32 || ry_type_of(bias) == RY_i32) {
-            memcpy(t->bias + i, (const char *)t->launch->in[2] + at * 4, 4);
+        if (as_is) {
+            memcpy(t->bias + i, (const char *)t->launch->in[2] + at * 4, 4 * (size_t)run);
         } else {
-            t->bias[i] = (float)ry_get_f64(ry_type_of(bias), t->launch->in[2], at);
+            t->bias[i] = (float)ry_get_f64(dtype, t->launch->in[2], at);
         }
     }
 }

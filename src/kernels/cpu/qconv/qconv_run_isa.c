@@ -7,21 +7,37 @@
 
 #include <string.h>
 
+/* An element of each position: the numbers of `here` channels, at most `lane`. */
+RY_INLINE void copy_element(const uint8_t *restrict from, int64_t channel_step, const int64_t step,
+                            int64_t here, int64_t positions, uint32_t *restrict to,
+                            const int64_t to_step, const int64_t lane)
+{
+    const int64_t bits = 32 / lane;
+    const uint32_t keep = here == lane ? UINT32_MAX : (1u << bits * here) - 1;
+    const uint8_t *channel[QCONV_QUAD];
+    for (int64_t j = 0; j < lane; j++) {
+        channel[j] = from + (j < here ? j * channel_step : 0);
+    }
+    for (int64_t i = 0; i < positions; i++) {
+        uint32_t element = 0;
+#pragma GCC unroll 4
+        for (int64_t j = 0; j < lane; j++) {
+            element |= (uint32_t)channel[j][i * step] << bits * j;
+        }
+        to[i * to_step] = element & keep;
+    }
+}
+
 /* One row of x of a group: `channels` numbers a position, `lane` of them in an element. */
 RY_INLINE void copy_lanes(const uint8_t *from, int64_t channel_step, int64_t step, int64_t channels,
                           int64_t positions, uint32_t *to, int64_t to_step, const int64_t lane)
 {
-    const int64_t bits = 32 / lane;
     for (int64_t c = 0; c < channels; c += lane, from += lane * channel_step, to++) {
         const int64_t here = ry_min(channels - c, lane);
-        const uint32_t keep = here == lane ? UINT32_MAX : (1u << bits * here) - 1;
-        for (int64_t i = 0; i < positions; i++) {
-            uint32_t element = 0;
-#pragma GCC unroll 4
-            for (int64_t j = 0; j < lane; j++) {
-                element |= (uint32_t)from[(j < here ? j * channel_step : 0) + i * step] << bits * j;
-            }
-            to[i * to_step] = element & keep;
+        if (step == 1 && to_step == 1) {
+            copy_element(from, channel_step, 1, here, positions, to, 1, lane);
+        } else {
+            copy_element(from, channel_step, step, here, positions, to, to_step, lane);
         }
     }
 }
@@ -54,13 +70,54 @@ static void copy_quads(const uint8_t *from, int64_t step, int64_t channels, int6
     }
 }
 
+/* The elements of a position of few channels: bytes of a quad, or `pairs` of 16 bits. */
+RY_INLINE void store_few(uint32_t bytes, uint32_t keep, const int pairs, uint32_t *to)
+{
+    uint64_t element = bytes & keep;
+    if (pairs > 0) {
+        element = (element | element << 16) & 0x0000ffff0000ffffu;
+        element = (element | element << 8) & 0x00ff00ff00ff00ffu;
+    }
+    memcpy(to, &element, pairs == 2 ? sizeof element : sizeof *to);
+}
+
+/* The same of a row. */
+RY_INLINE void copy_few(const uint8_t *restrict from, int64_t step, int64_t channels,
+                        int64_t positions, uint32_t *restrict to, int64_t to_step, const int pairs)
+{
+    const uint32_t keep = channels == QCONV_QUAD ? UINT32_MAX : (1u << 8 * channels) - 1;
+    uint32_t bytes;
+    /* four bytes at once, where another position follows */
+    for (int64_t i = 1; i < positions; i++, from += step, to += to_step) {
+        memcpy(&bytes, from, sizeof bytes);
+        store_few(bytes, keep, pairs, to);
+    }
+    bytes = 0;
+    memcpy(&bytes, from, (size_t)channels);
+    store_few(bytes, keep, pairs, to);
+}
+
+/* A position's elements are next to each other, and one position follows the other closely. */
+static bool are_few(const ry_tensor *x, int64_t channels, int64_t step)
+{
+    return channels <= QCONV_QUAD && x->stride[1] == 1 && step + channels >= QCONV_QUAD;
+}
+
 static void copy_row(const qconv_plan *plan, const ry_tensor *x, const uint8_t *from,
                      int64_t channels, uint32_t *to)
 {
     const int last = x->rank - 1;
     const int64_t positions = x->dim[last], step = x->stride[last],
                   to_step = plan->in[0].stride[last];
-    if (plan->lane == QCONV_QUAD && plan->whole_pixels) {
+    if (are_few(x, channels, step)) {
+        if (plan->lane == QCONV_QUAD) {
+            copy_few(from, step, channels, positions, to, to_step, 0);
+        } else if (channels > QCONV_PAIR) {
+            copy_few(from, step, channels, positions, to, to_step, 2);
+        } else {
+            copy_few(from, step, channels, positions, to, to_step, 1);
+        }
+    } else if (plan->lane == QCONV_QUAD && plan->whole_pixels) {
         copy_quads(from, step, channels, positions, to, to_step);
     } else if (plan->lane == QCONV_QUAD) {
         copy_lanes(from, x->stride[1], step, channels, positions, to, to_step, QCONV_QUAD);

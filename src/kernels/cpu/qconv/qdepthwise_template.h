@@ -26,6 +26,13 @@ static block block_of(const qdepthwise_plan *plan, const void *packed, int64_t i
                    (const float *)(const void *)(at + weights + BYTES * (int64_t)sizeof(int32_t))};
 }
 
+/* The last block overlaps the one before instead of ending within a vector: both compute the shared
+ * channels, with the same bits. */
+static int64_t first_channel(const qdepthwise_plan *plan, int64_t index)
+{
+    return ry_min(index * BYTES, ry_max(plan->channels - BYTES, 0));
+}
+
 /* lane[i]: the channel whose taps lane i of the four vectors of a block holds. */
 static void find_lanes(int32_t lane[BYTES])
 {
@@ -45,7 +52,7 @@ static void pack(const ry_cpu_launch *launch, size_t task)
 {
     const qdepthwise_plan *plan = launch->state;
     const ry_problem *problem = launch->problem;
-    const int64_t taps = plan->rows * plan->kernel[2], first = (int64_t)task * BYTES;
+    const int64_t taps = plan->rows * plan->kernel[2], first = first_channel(plan, (int64_t)task);
     const int8_t *w = launch->in[1];
     int32_t lane[BYTES];
     find_lanes(lane);
@@ -169,25 +176,104 @@ RY_INLINE void output(const int32_t *x, const block *b, const int64_t lanes, con
     add_taps(x, b, lanes, taps, step, sum);
 #pragma GCC unroll 4
     for (int k = 0; k < QDEPTHWISE_TAPS; k++) {
-        sum[k] = ry_round_below(ends, ry_scale_sums(sum[k], ry_vf_load(b->scale + k * RY_W)));
+        sum[k] =
+            ry_round_below(ends->y.high, ry_scale_sums(sum[k], ry_vf_load(b->scale + k * RY_W)));
     }
     ry_vi_store_bytes(y, channels, ry_vi_join_bytes(sum, &ends->pack));
 }
+
+/* Where a strip of outputs comes from and goes to. */
+typedef struct strip_ends {
+    const int32_t *x; /* interleaved columns */
+    int64_t step;     /* elements from a column of the window to the next one */
+    int64_t next;     /* the same from output to output */
+    const block *block;
+    const ry_ends *how;
+    uint8_t *y;
+    int64_t y_step, channels;
+} strip_ends;
+
+/* Outputs of a window of few taps. Of `some` vectors at once, weights stay in registers; the rounded
+ * sums of the others wait in memory. */
+RY_INLINE void strip_window(const strip_ends *e, int64_t count, const int lanes, const int taps,
+                            const int some)
+{
+    enum { OUTPUTS = 16, MOST = 16 };
+    const ry_byte_pack pack = e->how->pack;
+    const ry_vf high = e->how->y.high;
+    const block b = *e->block;
+    for (int64_t first = 0; first < count; first += OUTPUTS) {
+        const int64_t here = ry_min(OUTPUTS, count - first);
+        uint8_t *y = e->y + first * e->y_step;
+        ry_vi rounded[OUTPUTS][QDEPTHWISE_TAPS];
+        for (int k = 0; k < QDEPTHWISE_TAPS; k += some) {
+            ry_vi w[MOST][QDEPTHWISE_TAPS];
+#pragma GCC unroll 16
+            for (int t = 0; t < taps * lanes; t++) {
+#pragma GCC unroll 4
+                for (int v = 0; v < some; v++) {
+                    w[t][v] = ry_vi_load(b.weights + t * BYTES + (k + v) * RY_W);
+                }
+            }
+            for (int64_t i = 0; i < here; i++) {
+                const int32_t *x = e->x + (first + i) * e->next + k * RY_W;
+                ry_vi sum[QDEPTHWISE_TAPS];
+#pragma GCC unroll 4
+                for (int v = 0; v < some; v++) {
+                    sum[v] = ry_vi_load(b.start + (k + v) * RY_W);
+#pragma GCC unroll 16
+                    for (int t = 0; t < taps * lanes; t++) {
+                        const int32_t *at = x + t / lanes * e->step + t % lanes * BYTES + v * RY_W;
+                        sum[v] = DOT(ry_vi_load(at), w[t][v], sum[v]);
+                    }
+                    const ry_vf scale = ry_vf_load(b.scale + (k + v) * RY_W);
+                    sum[v] = ry_round_below(high, ry_scale_sums(sum[v], scale));
+                    if (some < QDEPTHWISE_TAPS) {
+                        rounded[i][k + v] = sum[v];
+                    }
+                }
+                if (some == QDEPTHWISE_TAPS) {
+                    ry_vi_store_bytes(y + i * e->y_step, e->channels, ry_vi_join_bytes(sum, &pack));
+                }
+            }
+        }
+        for (int64_t i = 0; some < QDEPTHWISE_TAPS && i < here; i++) {
+            ry_vi_store_bytes(y + i * e->y_step, e->channels, ry_vi_join_bytes(rounded[i], &pack));
+        }
+    }
+}
+
+/* Vectors at once in windows of 3x3 and 5x5, by registers; of 7x7: one, of quads. */
+#if RY_TILE_ROWS * RY_TILE_VECTORS > 16
+enum { SOME_3 = 4 / PARTS, SOME_5 = 2 / PARTS };
+#else
+enum { SOME_3 = 2 / PARTS, SOME_5 = 1 };
+#endif
 
 /* A strip of outputs from interleaved columns. */
 static void strip(const qdepthwise_plan *plan, const int32_t *x, const block *b, int64_t count,
                   const ry_ends *ends, uint8_t *y, int64_t channels)
 {
-    const int64_t column = plan->lanes * BYTES, step = plan->dilation[2] * column,
-                  next = plan->stride[2] * column;
-    if (plan->lanes == PARTS && plan->kernel[2] == 3) {
+    enum { LANES_5 = PARTS + 1 };
+    const int64_t column = plan->lanes * BYTES, taps = plan->kernel[2];
+    const strip_ends e = {.x = x,
+                          .step = plan->dilation[2] * column,
+                          .next = plan->stride[2] * column,
+                          .block = b,
+                          .how = ends,
+                          .y = y,
+                          .y_step = plan->y_step[2],
+                          .channels = channels};
+    if (taps == 3 && plan->lanes == PARTS) {
+        strip_window(&e, count, PARTS, 3, SOME_3);
+    } else if (taps == 5 && plan->lanes == LANES_5) {
+        strip_window(&e, count, LANES_5, 5, SOME_5);
+    } else if (PARTS == 1 && taps == 7 && plan->lanes == 2) {
+        strip_window(&e, count, 2, 7, 1);
+    } else {
         for (int64_t i = 0; i < count; i++, y += plan->y_step[2]) {
-            output(x + i * next, b, PARTS, 3, step, ends, y, channels);
+            output(x + i * e.next, b, plan->lanes, taps, e.step, ends, y, channels);
         }
-        return;
-    }
-    for (int64_t i = 0; i < count; i++, y += plan->y_step[2]) {
-        output(x + i * next, b, plan->lanes, plan->kernel[2], step, ends, y, channels);
     }
 }
 
@@ -242,15 +328,15 @@ static void run(const ry_cpu_launch *launch, size_t task)
     const int64_t row =
         range[0].first * plan->y_batch + q[0] * plan->y_step[0] + q[1] * plan->y_step[1];
     for (int64_t i = 0; i < plan->blocks; i++) {
-        const int64_t channels = ry_min(BYTES, plan->channels - i * BYTES);
+        const int64_t at_channel = first_channel(plan, i), channels = ry_min(BYTES, plan->channels);
         const block b = block_of(plan, launch->packed, i);
         for (int64_t first = 0; first < plan->out[2]; first += plan->strip) {
             const int64_t count = ry_min(plan->strip, plan->out[2] - first);
-            interleave(plan, image + i * BYTES, q, first * plan->stride[2] - plan->before[2],
+            interleave(plan, image + at_channel, q, first * plan->stride[2] - plan->before[2],
                        (count - 1) * plan->stride[2] + (plan->kernel[2] - 1) * plan->dilation[2] +
                            1,
                        channels, (uint8_t)attrs->x_zero, launch->scratch);
-            const int64_t at = row + first * plan->y_step[2] + i * BYTES;
+            const int64_t at = row + first * plan->y_step[2] + at_channel;
             if (plan->words) {
                 strip_words(plan, launch->scratch, &b, count, attrs->dequantise,
                             (int32_t *)launch->out[0] + at, channels);

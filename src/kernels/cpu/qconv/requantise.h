@@ -77,9 +77,9 @@ RY_INLINE ry_vf ry_add_residual_plain(const ry_ends *e, ry_vi sum, ry_vf scale, 
 
 /* Rounds y without its zero point. The lower bound is left to ry_vi_pack_bytes, which also turns
  * what is no number into it. */
-RY_INLINE ry_vi ry_round_below(const ry_ends *e, ry_vf v)
+RY_INLINE ry_vi ry_round_below(ry_vf high, ry_vf v)
 {
-    return ry_vi_round(ry_vf_min(e->y.high, v));
+    return ry_vi_round(ry_vf_min(high, v));
 }
 
 /* A vector of sums as bytes, one a lane. */

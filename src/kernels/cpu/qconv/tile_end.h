@@ -59,7 +59,7 @@ RY_INLINE void end_four(const ry_tile_end *end, const ry_ends *how,
             q[k] =
                 ry_vi_round(ry_add_residual_plain(how, sum[k], scale, ry_vf_load_u8(from, RY_W)));
         } else {
-            q[k] = ry_round_below(how, ry_scale_sums(sum[k], scale));
+            q[k] = ry_round_below(how->y.high, ry_scale_sums(sum[k], scale));
         }
     }
     const ry_vi bytes = ry_vi_pack_bytes(q, &how->pack);
