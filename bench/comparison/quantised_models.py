@@ -88,6 +88,12 @@ def head(b, x, positions):
     return b.node("Concat", [boxes, b.node("Sigmoid", [classes])], axis=1)
 
 
+def ending(b, shape, size):
+    """The network, whose last node gives `y`."""
+    b.nodes[-1].output[0] = "y"
+    return b.model("x", (1, 3, size, size), "y", shape)
+
+
 def yolo(size=320):
     """YOLOv8n's layers and widths."""
     b = Drawn()
@@ -101,8 +107,8 @@ def yolo(size=320):
     m4 = stage(b, b.joined([b.layer(n3, 64, stride=2, act="SiLU"), n4]), 128, 1, add=False)
     m5 = stage(b, b.joined([b.layer(m4, 128, stride=2, act="SiLU"), p5]), 256, 1, add=False)
     sides = [size // step for step in (8, 16, 32)]
-    y = b.node("Concat", [head(b, p, side * side) for p, side in zip((n3, m4, m5), sides)], axis=2)
-    return b.model("x", (1, 3, size, size), y, (1, 84, sum(side * side for side in sides)))
+    b.node("Concat", [head(b, p, side * side) for p, side in zip((n3, m4, m5), sides)], axis=2)
+    return ending(b, (1, 84, sum(side * side for side in sides)), size)
 
 
 def unet(size=224):
@@ -115,8 +121,8 @@ def unet(size=224):
     for skip in reversed(kept):
         k = b.channels[skip]
         x = b.layer(b.layer(b.joined([b.layer(x, k, 2, 2, None, "ConvTranspose"), skip]), k), k)
-    x = b.layer(x, 2, 1, act=None)
-    return b.model("x", (1, 3, size, size), x, (1, 2, size, size))
+    b.layer(x, 2, 1, act=None)
+    return ending(b, (1, 2, size, size), size)
 
 
 OWN = {"yolov8n_like": yolo, "unet": unet}

@@ -92,15 +92,21 @@ rynd_status ry_quantize_equalise(ry_net *net, ry_error *error);
 rynd_status ry_quantize_analyse(const ry_net *net, ry_arena *arena, ry_quantization *q,
                                 ry_error *error);
 
+/* How scales, zero points and shares of channels are chosen. */
+typedef struct ry_quant_choice {
+    rynd_calibration method; /* not AUTO */
+    double percentile;
+    double noise_part; /* shares of channels must leave less than this part of the noise */
+} ry_quant_choice;
+
 /* Chooses scales and zero points from the histograms, shares of channels, and quantises the
- * weights. `method` is not AUTO. It may be called again. */
-rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, double percentile,
-                               ry_error *error);
+ * weights. It may be called again. */
+rynd_status ry_quantize_choose(ry_quantization *q, const ry_quant_choice *how, ry_error *error);
 rynd_status ry_quantize_weights(ry_quantization *q, ry_quant_layer *layer, ry_error *error);
 
 /* Gives the channels of a tensor shares where that makes less noise at the outputs of the
  * convolutions that read it. Scales and zero points are chosen. */
-rynd_status ry_quantize_choose_shares(ry_quantization *q, ry_error *error);
+rynd_status ry_quantize_choose_shares(ry_quantization *q, double noise_part, ry_error *error);
 /* The shares of a tensor's channels; NULL: all 1. */
 const float *ry_quantize_shares(const ry_quantization *q, uint32_t tensor);
 /* The layer whose output takes over the shares of a tensor, when the layers with on[layer] are

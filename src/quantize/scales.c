@@ -34,8 +34,7 @@ static void set_scale(ry_quant_tensor *tensor, ry_range range)
     tensor->zero = (int)fmin(fmax(rint(-range.low / (double)tensor->scale), 0), UINT8_MAX);
 }
 
-rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, double percentile,
-                               ry_error *error)
+rynd_status ry_quantize_choose(ry_quantization *q, const ry_quant_choice *how, ry_error *error)
 {
     join_histograms(q);
     for (uint32_t t = 0; t < q->tensor_count; t++) {
@@ -46,10 +45,10 @@ rynd_status ry_quantize_choose(ry_quantization *q, rynd_calibration method, doub
     for (uint32_t t = 0; t < q->tensor_count; t++) {
         if (q->tensors[t].root == t && q->tensors[t].histogram) {
             set_scale(&q->tensors[t],
-                      ry_histogram_range(q->tensors[t].histogram, method, percentile));
+                      ry_histogram_range(q->tensors[t].histogram, how->method, how->percentile));
         }
     }
-    RY_TRY(ry_quantize_choose_shares(q, error));
+    RY_TRY(ry_quantize_choose_shares(q, how->noise_part, error));
     for (uint32_t t = 0; t < q->tensor_count; t++) {
         const ry_quant_tensor *root = &q->tensors[ry_quantize_root(q, t)];
         q->tensors[t].scale = root->scale;

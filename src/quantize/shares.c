@@ -8,10 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Part of the noise that may remain: the estimate is rough, and a division costs time. By
- * measurement; 0.9 lost 9 dB of SqueezeNet's outputs. */
-#define LARGEST_PART 0.35
-
 /* The tensors of a root with what reads them. Concatenations put the channels of their inputs side
  * by side: a channel of any member has a place in one row of channels. */
 typedef struct sharing {
@@ -422,7 +418,8 @@ static void give_shares(sharing *s)
 }
 
 /* on: every layer. */
-static rynd_status share_root(ry_quantization *q, const bool *on, uint32_t root, ry_error *error)
+static rynd_status share_root(ry_quantization *q, const bool *on, uint32_t root, double noise_part,
+                              ry_error *error)
 {
     sharing s = {.q = q, .root = root};
     bool *placed = RY_TAKE(q->arena, bool, q->tensor_count);
@@ -445,7 +442,7 @@ static rynd_status share_root(ry_quantization *q, const bool *on, uint32_t root,
     }
     add_energy(&s);
     const double without = plain_noise(&s, share), with = choose_shares(&s, share);
-    if (with < LARGEST_PART * without) {
+    if (with < noise_part * without) {
         give_shares(&s);
     }
     return RYND_OK;
@@ -457,14 +454,14 @@ const float *ry_quantize_shares(const ry_quantization *q, uint32_t tensor)
     return share ? share + q->tensors[tensor].first_share : NULL;
 }
 
-rynd_status ry_quantize_choose_shares(ry_quantization *q, ry_error *error)
+rynd_status ry_quantize_choose_shares(ry_quantization *q, double noise_part, ry_error *error)
 {
     bool *on = RY_TAKE(q->arena, bool, q->layer_count);
     RY_TRY(on ? RYND_OK : ry_fail_memory(error));
     memset(on, 1, q->layer_count * sizeof *on);
     for (uint32_t t = 0; t < q->tensor_count && !q->per_tensor; t++) {
         if (q->tensors[t].wanted && q->tensors[t].root == t) {
-            RY_TRY(share_root(q, on, t, error));
+            RY_TRY(share_root(q, on, t, noise_part, error));
         }
     }
     return RYND_OK;

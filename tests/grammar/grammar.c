@@ -162,17 +162,26 @@ static bool look_at_outputs(grammar *g)
 
 int grammar_append(grammar *g, const char *name, int inputs, const int *in)
 {
+    return grammar_append_with(g, name, inputs, in, NULL, 0);
+}
+
+int grammar_append_with(grammar *g, const char *name, int inputs, const int *in,
+                        const char *attribute, int64_t number)
+{
     const ry_operator *nearest, *row = ry_operator_find(name, "", g->opset, &nearest);
     grammar_node *node = &g->nodes[g->node_count];
     *node = (grammar_node){.row = row};
     for (int i = 0; i < inputs && row; i++) {
         grammar_add_input(node, in[i]);
     }
-    for (const ry_attribute_spec *a = row ? row->attributes : NULL; a && a->name; a++) {
-        grammar_leave_out(node, a->name);
-    }
     if (!row) {
         return -1;
+    }
+    if (attribute) {
+        grammar_set_int(node, attribute, number);
+    }
+    for (const ry_attribute_spec *a = row->attributes; a && a->name; a++) {
+        grammar_leave_out(node, a->name);
     }
     end_node(g, g->value_count);
     return look_at_outputs(g) ? node->out[0] : -1;
@@ -183,8 +192,8 @@ int grammar_append(grammar *g, const char *name, int inputs, const int *in)
 static bool go_on(grammar *g)
 {
     const ry_operator *row = choose_row(g);
-    if (strcmp(row->name, "DequantizeLinear") == 0 && g->node_count + 5 <= GRAMMAR_NODES &&
-        chance(&g->c, 128)) {
+    if (strcmp(row->name, "DequantizeLinear") == 0 &&
+        g->node_count + GRAMMAR_QUANTISED <= GRAMMAR_NODES && chance(&g->c, 128)) {
         return grammar_make_quantised(g);
     }
     append_node(g, row);

@@ -21,6 +21,7 @@
 
 enum {
     GRAMMAR_NODES = 12,
+    GRAMMAR_QUANTISED = 6,
     GRAMMAR_VALUES = 160,
     GRAMMAR_INPUTS = 10,  /* per node */
     GRAMMAR_OUTPUTS = 5,  /* per node */
@@ -129,8 +130,12 @@ void grammar_fill_attributes(grammar *g, grammar_node *node);
 /* Appends a node with these inputs and no attributes. Returns its output; -1: the opset does not
  * have the operator, or the library refuses the model. */
 int grammar_append(grammar *g, const char *name, int inputs, const int *in);
-/* Appends a convolution or product between DequantizeLinear and QuantizeLinear, at most 5 nodes;
- * false: the library refuses the model. */
+/* The same with an attribute; NULL: none. */
+int grammar_append_with(grammar *g, const char *name, int inputs, const int *in,
+                        const char *attribute, int64_t number);
+/* Appends a convolution or product between DequantizeLinear and QuantizeLinear, at most
+ * GRAMMAR_QUANTISED nodes, and more behind it where there is room; false: the library refuses the
+ * model. */
 bool grammar_make_quantised(grammar *g);
 
 /* A recipe gives a node its inputs, and the attributes that must fit them. */
