@@ -35,8 +35,4 @@ bool cli_eval_data_open_archive(cli_eval_data *data, const char *path, const ryn
                                 cli_failure *failure);
 void cli_eval_data_close(cli_eval_data *data);
 
-/* Reads pictures and objects of a COCO annotation file; the pictures are in `folder`. */
-bool cli_eval_read_coco(cli_eval_data *data, const char *path, const char *folder,
-                        cli_failure *failure);
-
 #endif

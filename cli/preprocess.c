@@ -40,6 +40,11 @@ static void spread(cli_channels *channels, double otherwise)
     }
 }
 
+bool cli_preprocess_has_values(const cli_preprocess *p)
+{
+    return p->preset || p->scale != 0 || p->mean.count || p->std.count;
+}
+
 void cli_preprocess_settle(cli_preprocess *p)
 {
     if (p->preset) {

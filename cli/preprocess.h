@@ -38,6 +38,8 @@ typedef struct cli_preprocess {
      "then divide by D: one number, or one per channel"}
 /* clang-format on */
 
+/* Does an option say something about values? */
+bool cli_preprocess_has_values(const cli_preprocess *preprocess);
 /* Fills what is not given from the preset, then with defaults. */
 void cli_preprocess_settle(cli_preprocess *preprocess);
 /* channels: 1 or 3, what the input takes. What was done is added to `did` as text ("resized to
