@@ -20,7 +20,8 @@ static const cli_option options[] = {
     CLI_TITLE("data"),
     {"data", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(data),
      "training data. DIR: one folder of pictures per class, pairs of pictures low/NAME and "
-     "high/NAME, or images/NAME with maps of classes masks/NAME.png. FILE: an .npz with x (or one array per input, by its name) and y, or an IDX file "
+     "high/NAME, images/NAME with maps of classes masks/NAME.png, or images/NAME with boxes "
+     "labels/NAME.txt (YOLO). FILE: a .json of boxes (COCO), an .npz with x (or one array per input, by its name) and y, or an IDX file "
      "(MNIST's format, also .gz) beside the file of its labels"},
     {"validate", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(validate),
      "validation data of the same kind, evaluated after each epoch"},
@@ -29,7 +30,7 @@ static const cli_option options[] = {
      "times"},
     CLI_TITLE("loss and steps"),
     {"loss", 0, CLI_CHOICE, "NAME", CLI_LOSSES, 0, 0, OFFSET(loss),
-     "loss function (default: cross_entropy for data with classes, else mse)"},
+     "loss function (default: cross_entropy for data with classes, detection for boxes, else mse)"},
     {"loss-of", 0, CLI_TEXT, "OUTPUT", NULL, 0, 0, OFFSET(loss_of),
      "output that the loss is computed from (default: the model's first)"},
     {"label-smoothing", 0, CLI_NUMBER, "S", NULL, 0, 0.999, OFFSET(label_smoothing),
@@ -38,6 +39,10 @@ static const cli_option options[] = {
      "for cross_entropy: class number whose positions count nowhere (default: 255 in masks)"},
     {"epsilon", 0, CLI_NUMBER, "E", NULL, 1e-12, 1, OFFSET(epsilon),
      "for charbonnier: E in sqrt(d*d + E*E) (default 0.001)"},
+    {"head", 0, CLI_TEXT, "NAME", NULL, 0, 0, OFFSET(head),
+     "for detection: the way the model's outputs code boxes (default: by their names and shapes)"},
+    {"box-weight", 0, CLI_NUMBER, "W", NULL, 1e-6, 1e6, OFFSET(box_weight),
+     "for detection: factor of the boxes' part of the loss (default 5)"},
     {"optimizer", 0, CLI_CHOICE, "NAME", CLI_OPTIMIZERS, 0, 0, OFFSET(optimizer),
      "optimizer (default sgd)"},
     {"momentum", 0, CLI_NUMBER, "M", NULL, 0, 0.9999, OFFSET(momentum),
@@ -81,7 +86,7 @@ static const cli_option options[] = {
     {"steps", 0, CLI_INTEGER, "N", NULL, 1, 1e12, OFFSET(steps),
      "stop after N steps"},
     {"patience", 0, CLI_INTEGER, "N", NULL, 1, 1e6, OFFSET(patience),
-     "stop after N epochs without a better validation: more samples right, or a smaller loss"},
+     "stop after N epochs without a better validation: more samples right, a larger mAP, or a smaller loss"},
     {"no-shuffle", 0, CLI_FLAG, NULL, NULL, 0, 0, OFFSET(ordered),
      "keep the samples in their order"},
     {"seed", 0, CLI_INTEGER, "N", NULL, 0, 1e15, OFFSET(seed),

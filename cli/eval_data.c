@@ -2,6 +2,8 @@
 /* Detects the kind of data by folders and options, and opens it. */
 #include "eval_data.h"
 
+#include "box_list.h"
+
 #include "file_names.h"
 #include "file_pairs.h"
 #include "folder_list.h"
@@ -97,13 +99,26 @@ static bool open_classes(cli_eval_data *data, cli_failure *failure)
     return done ? true : cli_fail_memory(failure);
 }
 
+static bool open_boxes(cli_eval_data *data, const char *path, cli_failure *failure)
+{
+    cli_box_list list = {0};
+    const bool done = cli_coco_read(&list, path, data->path, failure);
+    data->files = list.files;
+    data->count = list.count;
+    data->objects = list.objects;
+    data->first = list.first;
+    data->classes = list.classes;
+    data->class_count = list.class_count;
+    return done;
+}
+
 static bool open_folder(cli_eval_data *data, const cli_eval_settings *settings,
                         cli_failure *failure)
 {
     if (settings->boxes) {
         data->task = RYND_TASK_DETECT;
         data->kind = "pictures with boxes";
-        return cli_eval_read_coco(data, settings->boxes, data->path, failure);
+        return open_boxes(data, settings->boxes, failure);
     }
     bool found = false;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {

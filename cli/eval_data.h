@@ -36,8 +36,4 @@ bool cli_eval_data_open_archive(cli_eval_data *data, const cli_eval_settings *se
                                 const rynd_model *model, cli_failure *failure);
 void cli_eval_data_close(cli_eval_data *data);
 
-/* Reads pictures and objects of a COCO annotation file; the pictures are in `folder`. */
-bool cli_eval_read_coco(cli_eval_data *data, const char *path, const char *folder,
-                        cli_failure *failure);
-
 #endif

@@ -197,9 +197,15 @@ static void text_of_pictures(const cli_preprocess *p, char *text, size_t room)
     *text = 0;
     put_extent(text, room, "size", p->size);
     put_extent(text, room, "crop", p->crop);
-    size_t used = strlen(text);
-    snprintf(text + used, room - used, " --channels %s --scale %.17g",
-             p->order == CLI_ORDER_BGR ? "bgr" : "rgb", p->scale);
+    if (p->scale != 0 || p->order) {
+        const size_t used = strlen(text);
+        snprintf(text + used, room - used, " --channels %s",
+                 p->order == CLI_ORDER_BGR ? "bgr" : "rgb");
+    }
+    if (p->scale != 0) {
+        const size_t used = strlen(text);
+        snprintf(text + used, room - used, " --scale %.17g", p->scale);
+    }
     put_channels(text, room, "mean", &p->mean);
     put_channels(text, room, "std", &p->std);
 }
@@ -213,8 +219,9 @@ bool cli_facts_set(rynd_model *model, char *const *classes, size_t count,
     if (classes && !names) {
         return cli_fail_memory(failure);
     }
-    const bool done = rynd_model_set_metadata(model, PICTURES_KEY, text + 1) == RYND_OK &&
-                      (!names || rynd_model_set_metadata(model, NAMES_KEY, names) == RYND_OK);
+    const bool done =
+        (!*text || rynd_model_set_metadata(model, PICTURES_KEY, text + 1) == RYND_OK) &&
+        (!names || rynd_model_set_metadata(model, NAMES_KEY, names) == RYND_OK);
     free(names);
     return done || cli_fail_library(failure);
 }

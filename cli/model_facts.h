@@ -21,7 +21,7 @@ void cli_class_names_free(cli_class_names *names);
 bool cli_facts_preprocess(const rynd_model *model, const cli_common *common,
                           cli_preprocess *preprocess, cli_failure *failure);
 
-/* Writes both; classes NULL: no names. `preprocess` is settled. */
+/* Writes both; classes NULL: no names. What `preprocess` leaves open is not written. */
 bool cli_facts_set(rynd_model *model, char *const *classes, size_t count,
                    const cli_preprocess *preprocess, cli_failure *failure);
 

@@ -46,6 +46,11 @@ bool cli_preprocess_is_empty(const cli_preprocess *p)
            !p->mean.count && !p->std.count;
 }
 
+bool cli_preprocess_has_values(const cli_preprocess *p)
+{
+    return p->preset || p->scale != 0 || p->mean.count || p->std.count;
+}
+
 void cli_preprocess_settle(cli_preprocess *p)
 {
     if (p->preset) {

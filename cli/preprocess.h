@@ -40,6 +40,8 @@ typedef struct cli_preprocess {
 
 /* Is nothing given? */
 bool cli_preprocess_is_empty(const cli_preprocess *preprocess);
+/* Does an option say something about values? */
+bool cli_preprocess_has_values(const cli_preprocess *preprocess);
 /* Fills what is not given from the preset, then with defaults. */
 void cli_preprocess_settle(cli_preprocess *preprocess);
 /* channels: 1 or 3, what the input takes. What was done is added to `did` as text ("resized to

@@ -2,6 +2,7 @@
 /* Chooses how pictures are prepared: by the head or the layout, and by options. */
 #include "task_prepare.h"
 
+#include "preparation.h"
 #include "run_inputs.h"
 #include "wording.h"
 
@@ -46,43 +47,11 @@ bool cli_task_open_input(cli_task *task, cli_failure *failure)
                : true;
 }
 
-/* Does an option say something about values? */
-static bool has_values(const cli_preprocess *p)
-{
-    return p->preset || p->scale != 0 || p->mean.count || p->std.count;
-}
-
-/* A crop from a shorter side is a part of it, and a size stretches the picture. */
-static void take_fit(const cli_preprocess *facts, rynd_preparation *preparation)
-{
-    const int64_t crop = facts->crop.width, side = facts->size.width;
-    if (crop && !facts->size.height && side >= crop) {
-        preparation->fit = RYND_FIT_CROP;
-        preparation->share = (double)crop / (double)side;
-    } else if (side && facts->size.height && !crop) {
-        preparation->fit = RYND_FIT_STRETCH;
-    }
-}
-
 void cli_task_take_preparation(cli_task *task, const rynd_preparation *preparation)
 {
     const cli_run_settings *settings = task->settings;
-    const bool own = has_values(&settings->preprocess);
     task->preparation = *preparation;
-    take_fit(&task->facts, &task->preparation);
-    if (task->facts.order) {
-        task->preparation.bgr = task->facts.order == CLI_ORDER_BGR;
-    }
-    if (own || has_values(&task->facts)) {
-        cli_preprocess p = own ? settings->preprocess : task->facts;
-        cli_preprocess_settle(&p);
-        task->preparation.scale = p.scale;
-        memcpy(task->preparation.mean, p.mean.value, sizeof p.mean.value);
-        memcpy(task->preparation.deviation, p.std.value, sizeof p.std.value);
-    }
-    if (settings->preprocess.order) {
-        task->preparation.bgr = settings->preprocess.order == CLI_ORDER_BGR;
-    }
+    cli_preparation_change(&task->preparation, &settings->preprocess, &task->facts);
     if (settings->fit) {
         task->preparation.fit = (rynd_fit)(settings->fit - 1);
     }

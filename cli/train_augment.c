@@ -56,9 +56,14 @@ static void cut(cli_image *image, int64_t top, int64_t left, int64_t height, int
     image->width = width;
 }
 
+/* Where a part begins. */
+typedef struct part_place {
+    int64_t top, left;
+} part_place;
+
 /* torchvision's RandomResizedCrop, but for the ratio of the sides, which is 1 + u/3 or its inverse:
  * no function of the C library's is needed that other machines have other bits of. */
-static void cut_part(cli_image *image, double least, const float numbers[NUMBERS])
+static part_place cut_part(cli_image *image, double least, const float numbers[NUMBERS])
 {
     const double area = (double)image->height * (double)image->width;
     for (int turn = 0; turn < MOST_TRIES; turn++) {
@@ -69,16 +74,20 @@ static void cut_part(cli_image *image, double least, const float numbers[NUMBERS
         const int64_t width = (int64_t)floor(sqrt(part * ratio) + 0.5);
         const int64_t height = (int64_t)floor(sqrt(part / ratio) + 0.5);
         if (width >= 1 && height >= 1 && width <= image->width && height <= image->height) {
-            cut(image, place(n[2], image->height - height + 1),
-                place(n[3], image->width - width + 1), height, width);
-            return;
+            const part_place at = {place(n[2], image->height - height + 1),
+                                   place(n[3], image->width - width + 1)};
+            cut(image, at.top, at.left, height, width);
+            return at;
         }
     }
     /* A very long picture: its middle, of the longest sides that the ratio allows. */
     const int64_t shorter = image->height < image->width ? image->height : image->width;
     const int64_t most = shorter * 4 / 3 > 0 ? shorter * 4 / 3 : 1;
-    cli_image_crop(image, image->height < most ? image->height : most,
-                   image->width < most ? image->width : most);
+    const int64_t height = image->height < most ? image->height : most,
+                  width = image->width < most ? image->width : most;
+    const part_place at = {(image->height - height) / 2, (image->width - width) / 2};
+    cli_image_crop(image, height, width);
+    return at;
 }
 
 static bool pad(cli_image *image, int64_t by, const char *name, cli_failure *failure)
@@ -233,7 +242,7 @@ bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_e
     float numbers[NUMBERS];
     draw_numbers(draw, numbers);
     if (augment->area > 0) {
-        cut_part(image, augment->area, numbers);
+        (void)cut_part(image, augment->area, numbers);
         if (!cli_image_resize(image, to.height, to.width, failure)) {
             return false;
         }
@@ -263,6 +272,50 @@ bool cli_augment_mask(const cli_augment *augment, const cli_draw *draw, cli_exte
     place.jitter = place.erase = 0;
     place.changes = 0;
     return cli_augment_picture(&place, draw, to, mask, name, failure);
+}
+
+/* Keeps the boxes of a part of the picture. */
+static void cut_boxes(cli_sample *sample, part_place at)
+{
+    const double wide = (double)sample->picture.width, tall = (double)sample->picture.height;
+    size_t kept = 0;
+    for (size_t i = 0; i < sample->object_count; i++) {
+        rynd_object o = sample->objects[i];
+        const double area = o.width * o.height;
+        const double right = fmin(o.left + o.width - (double)at.left, wide),
+                     bottom = fmin(o.top + o.height - (double)at.top, tall);
+        o.left = fmax(o.left - (double)at.left, 0);
+        o.top = fmax(o.top - (double)at.top, 0);
+        o.width = right - o.left;
+        o.height = bottom - o.top;
+        if (o.width > 0 && o.height > 0 && o.width * o.height >= area / 4) {
+            sample->objects[kept++] = o;
+        }
+    }
+    sample->object_count = kept;
+}
+
+void cli_augment_boxes(const cli_augment *augment, const cli_draw *draw, cli_sample *sample)
+{
+    cli_image *image = &sample->picture;
+    float numbers[NUMBERS];
+    draw_numbers(draw, numbers);
+    if (augment->area > 0) {
+        cut_boxes(sample, cut_part(image, augment->area, numbers));
+    }
+    if (augment->flip && numbers[FLIP] < 0.5f) {
+        flip(image);
+        for (size_t i = 0; i < sample->object_count; i++) {
+            rynd_object *o = &sample->objects[i];
+            o->left = (double)image->width - o->left - o->width;
+        }
+    }
+    if (augment->jitter > 0) {
+        change_colours(image, augment->jitter, numbers);
+    }
+    if ((double)numbers[ERASE] < augment->erase) {
+        erase(image, numbers + ERASE);
+    }
 }
 
 bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_extent to,

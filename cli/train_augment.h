@@ -75,6 +75,10 @@ bool cli_augment_picture(const cli_augment *augment, const cli_draw *draw, cli_e
 bool cli_augment_mask(const cli_augment *augment, const cli_draw *draw, cli_extent to,
                       cli_image *mask, const char *name, cli_failure *failure);
 
+/* Random area, flip, colours and erased part of a picture with boxes, which move with it. A box of
+ * which less than a quarter of the area stays is dropped. */
+void cli_augment_boxes(const cli_augment *augment, const cli_draw *draw, cli_sample *sample);
+
 /* Crops a pair: a part of the small picture of this size at a random position (draw NULL: the
  * centre), and the same part of the large one. Flips and turns both alike. */
 bool cli_augment_pair(const cli_augment *augment, const cli_draw *draw, cli_extent to,

@@ -3,6 +3,7 @@
 #include "train_batch.h"
 
 #include "resample.h"
+#include "train_batch_boxes.h"
 #include "wording.h"
 
 #include <inttypes.h>
@@ -192,7 +193,9 @@ bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_fai
     }
     form->pictures = sample.picture.pixels != NULL;
     bool good = true;
-    if (form->pictures) {
+    if (wish->boxes) {
+        good = cli_boxes_form(form, &sample, failure);
+    } else if (form->pictures) {
         good = form_pictures(form, &sample, failure);
     } else {
         for (size_t i = 0; i < wish->input_count; i++) {
@@ -200,7 +203,7 @@ bool cli_batch_form_of(const cli_batch_wish *wish, cli_batch_form *form, cli_fai
         }
         form->y = batch_of(&sample.y, wish->batch);
     }
-    if (form->pictures && !wish->set->pairs && !wish->set->masks) {
+    if (form->pictures && !wish->set->pairs && !wish->set->masks && !wish->boxes) {
         form->y = target_of_classes(wish);
     }
     cli_sample_free(&sample);
@@ -341,6 +344,9 @@ bool cli_batch_put(const cli_batch_form *form, const cli_draw *draw, cli_sample 
         }
         put_row(y, at, &sample->y);
         return true;
+    }
+    if (form->wish.boxes) {
+        return cli_boxes_put(form, draw, sample, x, y, at, failure);
     }
     if (form->wish.set->pairs) {
         return put_pair(form, draw, sample, x, y, at, failure);

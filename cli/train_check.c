@@ -16,8 +16,8 @@ static bool check_class_names(const cli_train_run *run, cli_failure *failure)
         same = strcmp(a->classes[i], b->classes[i]) == 0;
     }
     return same ? true
-                : cli_fail(failure, "'%s' and '%s' have different folders of classes", a->path,
-                           b->path);
+                : cli_fail(failure, "'%s' and '%s' have different %s", a->path, b->path,
+                           a->most_boxes ? "classes" : "folders of classes");
 }
 
 /* An output [N, C, ...] has a number for each class. */
@@ -55,11 +55,34 @@ static int64_t ignored_label(const cli_train_run *run)
     return given >= 0 ? given : run->data.masks ? USUAL : -1;
 }
 
+/* The loss of detection and data with boxes need each other. */
+static bool check_boxes_loss(const cli_train_run *run, int loss, cli_failure *failure)
+{
+    const cli_train_settings *s = run->settings;
+    const bool boxes = run->data.most_boxes > 0;
+    if ((loss == CLI_LOSS_DETECTION) != boxes) {
+        return cli_fail_usage(failure, "--loss %s: '%s' %s", cli_loss_name(loss), s->data,
+                              boxes ? "has boxes; give detection" : "has no boxes");
+    }
+    if (!boxes && (s->head || s->box_weight > 0)) {
+        return cli_fail_usage(failure, "--%s needs data with boxes; '%s' holds %s",
+                              s->head ? "head" : "box-weight", s->data, run->data.kind->name);
+    }
+    return !boxes || !s->loss_of ||
+           cli_fail_usage(failure, "--loss-of: the loss of boxes reads all outputs of the head");
+}
+
 bool cli_train_settle_loss(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
     const bool classes = cli_dataset_has_classes(&run->data);
-    const int loss = s->loss ? s->loss - 1 : classes ? CLI_LOSS_CROSS_ENTROPY : CLI_LOSS_MSE;
+    const int loss = s->loss                ? s->loss - 1
+                     : run->data.most_boxes ? CLI_LOSS_DETECTION
+                     : classes              ? CLI_LOSS_CROSS_ENTROPY
+                                            : CLI_LOSS_MSE;
+    if (!check_boxes_loss(run, loss, failure)) {
+        return false;
+    }
     if ((loss == CLI_LOSS_CROSS_ENTROPY) != classes) {
         return cli_fail_usage(failure, "--loss %s: '%s' %s", cli_loss_name(loss), s->data,
                               classes ? "has classes; give cross_entropy" : "has no classes");
@@ -110,9 +133,36 @@ static const char *augmentation(const cli_augment *a, bool pairs)
     return NULL;
 }
 
+/* Boxes move with a part of the picture, and with a flip. */
+static bool check_boxes_augment(const cli_train_run *run, cli_failure *failure)
+{
+    const cli_augment *a = &run->settings->augment;
+    const cli_preprocess *p = &run->settings->preprocess;
+    const bool square = !p->size.height || p->size.height == p->size.width;
+    const struct {
+        bool given;
+        const char *name;
+    } options[] = {{a->pad >= 0, "--random-crop"},     {a->turn, "--turn"},
+                   {a->changes > 0, "--rand-augment"}, {a->mixup > 0, "--mixup"},
+                   {p->crop.width > 0, "--crop"},      {!square, "--size HxW"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (options[i].given) {
+            return cli_fail_usage(
+                failure,
+                "%s does not apply to pictures with boxes: they are fitted whole to the input, and "
+                "take --size N, --flip, --random-area, --jitter and --erase",
+                options[i].name);
+        }
+    }
+    return true;
+}
+
 bool cli_train_check_augment(const cli_train_run *run, cli_failure *failure)
 {
     const cli_augment *a = &run->settings->augment;
+    if (run->data.most_boxes) {
+        return check_boxes_augment(run, failure);
+    }
     const char *option = augmentation(a, run->data.pairs);
     if (a->area > 0 && a->pad >= 0) {
         return cli_fail_usage(failure, "--random-area and --random-crop: give one of them");

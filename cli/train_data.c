@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 
 /* In this order they are asked. */
-static const cli_dataset_kind *const kinds[] = {&cli_data_pairs, &cli_data_masks, &cli_data_folder,
-                                                &cli_data_npz, &cli_data_idx};
+static const cli_dataset_kind *const kinds[] = {&cli_data_pairs,  &cli_data_masks, &cli_data_yolo,
+                                                &cli_data_folder, &cli_data_npz,   &cli_data_coco,
+                                                &cli_data_idx};
 
 bool cli_dataset_open_kind(cli_dataset *set, const cli_dataset_kind *kind, const char *path,
                            const cli_data_wish *wish, cli_failure *failure)
@@ -36,11 +37,12 @@ bool cli_dataset_open(cli_dataset *set, const char *path, const cli_data_wish *w
             return cli_dataset_open_kind(set, kinds[i], path, wish, failure);
         }
     }
-    return cli_fail(failure,
-                    "'%s' is no training data: give a folder (of folders of classes, of 'high' and "
-                    "'low', or of "
-                    "'images' and 'masks'), an .npz of x and y, or an IDX file of pictures",
-                    path);
+    return cli_fail(
+        failure,
+        "'%s' is no training data. Give a folder of folders: classes, 'high' and 'low', "
+        "'images' and 'masks', or 'images' and 'labels'. Or give a .json of COCO's "
+        "boxes, an .npz of x and y, or an IDX file of pictures.",
+        path);
 }
 
 void cli_dataset_close(cli_dataset *set)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data to train on: samples by index, from a folder of pictures, pairs of pictures, pictures with
- * masks, IDX files or an archive of arrays. One reader a file, train_data_<kind>.c; the table of them is train_data.c. */
+ * masks or boxes, IDX files or an archive of arrays. One reader a file, train_data_<kind>.c; the table of them is train_data.c. */
 #ifndef CLI_TRAIN_DATA_H
 #define CLI_TRAIN_DATA_H
 
 #include "held_tensor.h"
 #include "image.h"
 #include "skipped_files.h"
+
+#include <rynd/eval.h>
 
 typedef struct cli_dataset cli_dataset;
 
@@ -30,8 +32,10 @@ typedef struct cli_sample {
     cli_image picture, target; /* pixels NULL: there is none; owned */
     /* a row per array; dtype NONE: absent; borrowed */
     rynd_tensor x[CLI_TRAIN_INPUTS], y;
-    int64_t label;    /* class index; -1: no class */
-    const char *name; /* a mask's file; borrowed */
+    int64_t label;        /* class index; -1: no class */
+    const char *name;     /* a mask's or picture's file; borrowed */
+    rynd_object *objects; /* boxes in pixels, without crowds; owned; NULL: no boxes */
+    size_t object_count;
 } cli_sample;
 
 void cli_sample_free(cli_sample *sample);
@@ -46,8 +50,8 @@ typedef struct cli_dataset_kind {
     void (*close)(cli_dataset *set);
 } cli_dataset_kind;
 
-extern const cli_dataset_kind cli_data_folder, cli_data_pairs, cli_data_masks, cli_data_idx,
-    cli_data_npz;
+extern const cli_dataset_kind cli_data_folder, cli_data_pairs, cli_data_masks, cli_data_coco,
+    cli_data_yolo, cli_data_idx, cli_data_npz;
 
 struct cli_dataset {
     const cli_dataset_kind *kind;
@@ -58,15 +62,17 @@ struct cli_dataset {
     size_t class_count; /* 0: samples have no labels */
     bool pairs;         /* pictures have pictures as targets */
     bool masks;         /* pictures have maps of classes as targets */
+    size_t most_boxes;  /* pictures have boxes as targets, at most so many; 0: no boxes */
     /* a hash of what the samples are: of arrays their bytes, of picture files names and sizes */
     uint64_t content;
     cli_skipped_files skipped; /* files of the folder that are no samples */
     void *own;                 /* the reader's */
 };
 
+/* Has each sample, or each of its positions, one class? */
 static inline bool cli_dataset_has_classes(const cli_dataset *set)
 {
-    return set->class_count > 0 || set->masks;
+    return (set->class_count > 0 && !set->most_boxes) || set->masks;
 }
 
 /* Detects the kind of data, and opens it. */

@@ -82,15 +82,24 @@ void cli_epochs_add(cli_epochs *epochs, double loss)
     epochs->steps++;
 }
 
+void cli_epochs_right(const cli_log_validation *row, char text[CLI_RIGHT_TEXT])
+{
+    text[0] = 0;
+    if (row->map50 >= 0) {
+        snprintf(text, CLI_RIGHT_TEXT, ", mAP50 %.2f%%, mAP %.2f%%", 100 * row->map50,
+                 100 * row->accuracy);
+    } else if (row->accuracy >= 0) {
+        snprintf(text, CLI_RIGHT_TEXT, ", %.2f%% right", 100 * row->accuracy);
+    }
+}
+
 /* ", validation loss 0.1, 90.00% right, the best so far" */
 static void describe_validation(const cli_epochs *e, char *text, size_t size)
 {
-    int used = snprintf(text, size, ", validation loss %.4g", e->last.loss);
-    if (e->last.accuracy >= 0) {
-        used +=
-            snprintf(text + used, size - (size_t)used, ", %.2f%% right", 100 * e->last.accuracy);
-    }
-    snprintf(text + used, size - (size_t)used, "%s", e->since == 0 ? ", the best so far" : "");
+    char right[CLI_RIGHT_TEXT];
+    cli_epochs_right(&e->last, right);
+    snprintf(text, size, ", validation loss %.4g%s%s", e->last.loss, right,
+             e->since == 0 ? ", the best so far" : "");
 }
 
 static void print_line(cli_epochs *e, const cli_epoch_place *place)
@@ -129,20 +138,21 @@ void cli_epochs_write(const cli_epochs *epochs, char text[CLI_EPOCHS_WORDS])
     if (b->samples) {
         snprintf(text, CLI_EPOCHS_WORDS,
                  " best-step=%" PRIu64 " best-epoch=%" PRIu64 " best-samples=%" PRIu64
-                 " best-loss=%.17g best-accuracy=%.17g since-best=%" PRIu64,
-                 b->step, b->epoch, b->samples, b->loss, b->accuracy, epochs->since);
+                 " best-loss=%.17g best-accuracy=%.17g since-best=%" PRIu64 " best-map50=%.17g",
+                 b->step, b->epoch, b->samples, b->loss, b->accuracy, epochs->since, b->map50);
     }
 }
 
 void cli_epochs_read(cli_epochs *epochs, const char *text)
 {
     const char *words = strstr(text, " best-step=");
-    cli_log_validation b = {0};
+    cli_log_validation b = {.map50 = -1};
     uint64_t since;
-    if (words && sscanf(words,
-                        " best-step=%" SCNu64 " best-epoch=%" SCNu64 " best-samples=%" SCNu64
-                        " best-loss=%lf best-accuracy=%lf since-best=%" SCNu64,
-                        &b.step, &b.epoch, &b.samples, &b.loss, &b.accuracy, &since) == 6) {
+    if (words &&
+        sscanf(words,
+               " best-step=%" SCNu64 " best-epoch=%" SCNu64 " best-samples=%" SCNu64
+               " best-loss=%lf best-accuracy=%lf since-best=%" SCNu64 " best-map50=%lf",
+               &b.step, &b.epoch, &b.samples, &b.loss, &b.accuracy, &since, &b.map50) >= 6) {
         epochs->best = b;
         epochs->since = since;
     }

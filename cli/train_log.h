@@ -26,7 +26,8 @@ typedef struct cli_log_step {
 
 typedef struct cli_log_validation {
     uint64_t step, epoch, samples;
-    double loss, accuracy; /* accuracy below 0: there is none */
+    double loss, accuracy; /* accuracy below 0: none; boxes: mAP */
+    double map50;          /* mAP at an overlap of 0.5; below 0: no boxes */
     double seconds;
 } cli_log_validation;
 

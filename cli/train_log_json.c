@@ -44,12 +44,15 @@ static void write_step(const cli_log_step *step, char text[CLI_LOG_LINE])
 
 static void write_validation(const cli_log_validation *row, char text[CLI_LOG_LINE])
 {
-    char loss[DIGITS], accuracy[2 * DIGITS];
+    char loss[DIGITS], accuracy[2 * DIGITS], map[2 * DIGITS] = "";
+    if (row->map50 >= 0) {
+        snprintf(map, sizeof map, ",\"map50\":%.9g", row->map50);
+    }
     snprintf(text, CLI_LOG_LINE,
              "{\"row\":\"validation\",\"step\":%" PRIu64 ",\"epoch\":%" PRIu64
-             ",\"loss\":%s%s,\"samples\":%" PRIu64 ",\"seconds\":%.6f}",
+             ",\"loss\":%s%s%s,\"samples\":%" PRIu64 ",\"seconds\":%.6f}",
              row->step, row->epoch, number(row->loss, 17, loss),
-             accuracy_of(row->accuracy, accuracy), row->samples, row->seconds);
+             accuracy_of(row->accuracy, accuracy), map, row->samples, row->seconds);
 }
 
 static bool read_line(const char *line, cli_log_line *read)

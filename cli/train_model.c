@@ -23,7 +23,7 @@ static const struct {
 
 /* In the order of CLI_LOSSES. */
 static const rynd_loss losses[] = {RYND_LOSS_CROSS_ENTROPY, RYND_LOSS_MSE, RYND_LOSS_L1,
-                                   RYND_LOSS_CHARBONNIER, RYND_LOSS_BCE};
+                                   RYND_LOSS_CHARBONNIER,   RYND_LOSS_BCE, RYND_LOSS_DETECTION};
 
 /* In the order of CLI_INITS. */
 static const rynd_init inits[] = {RYND_INIT_MODEL, RYND_INIT_HE, RYND_INIT_UNIFORM};
@@ -70,8 +70,8 @@ bool cli_trainee_open(cli_trainee *trainee, const cli_setup *setup, const cli_tr
         .target = form->wish.class_shares ? RYND_DTYPE_F32 : RYND_DTYPE_NONE,
         .label_smoothing = rule->label_smoothing,
         .ignore_label = rule->ignored >= 0 ? &rule->ignored : NULL,
-        .charbonnier_epsilon = rule->epsilon,
-        .optimizer = optimizers[index_of(s->optimizer)].optimizer,
+        .charbonnier_epsilon = rule->epsilon, .head = s->head, .boxes = form->wish.boxes,
+        .box_weight = s->box_weight, .optimizer = optimizers[index_of(s->optimizer)].optimizer,
         .momentum = s->momentum >= 0 ? s->momentum : momentum, .nesterov = s->nesterov,
         .weight_decay = s->weight_decay, .clip_norm = s->clip, .freeze = s->freeze.items,
         .freeze_count = s->freeze.count, .train_only = s->train_only.items,

@@ -6,6 +6,7 @@
 #include "model_facts.h"
 #include "notes.h"
 #include "output_file.h"
+#include "train_boxes.h"
 #include "train_check.h"
 #include "train_identity.h"
 #include "wording.h"
@@ -139,7 +140,7 @@ static bool open_data(cli_train_run *run, cli_failure *failure)
                         s->common.arguments.items[0], run->input_count, s->data,
                         run->data.kind->name);
     }
-    if (s->validate && run->validation.kind != run->data.kind) {
+    if (s->validate && strcmp(run->validation.kind->name, run->data.kind->name) != 0) {
         return cli_fail(failure, "'%s' holds %s, but '%s' %s", s->data, run->data.kind->name,
                         s->validate, run->validation.kind->name);
     }
@@ -172,6 +173,12 @@ static bool check_parts(const cli_train_run *run, cli_failure *failure)
                                 run->batch, ranks, ranks);
 }
 
+static int64_t most_boxes(const cli_train_run *run)
+{
+    const size_t a = run->data.most_boxes, b = run->validation.most_boxes;
+    return (int64_t)(a > b ? a : b);
+}
+
 static bool form_batches(cli_train_run *run, cli_failure *failure)
 {
     const cli_train_settings *s = run->settings;
@@ -182,7 +189,9 @@ static bool form_batches(cli_train_run *run, cli_failure *failure)
                            .preprocess = &run->preprocess,
                            .augment = &s->augment,
                            .class_shares = s->augment.mixup > 0 ? run->output.dim[1] : 0,
-                           .ignored = run->rule.ignored};
+                           .ignored = run->rule.ignored,
+                           .preparation = &run->head.preparation,
+                           .boxes = most_boxes(run)};
     run->batch = batch_of(run, run->inputs);
     wish.batch = run->batch / run->ranks.ranks;
     if (!check_parts(run, failure) || !cli_batch_form_of(&wish, &run->form, failure)) {
@@ -302,6 +311,7 @@ static bool settle_pictures(cli_train_run *run, cli_failure *failure)
     if (!cli_facts_preprocess(run->setup.model, &s->common, &run->preprocess, failure)) {
         return false;
     }
+    run->pictures = run->preprocess;
     take_usual(run);
     cli_preprocess_settle(&run->preprocess);
     return true;
@@ -312,6 +322,13 @@ static bool set_facts(cli_train_run *run, cli_failure *failure)
 {
     const cli_dataset *data = &run->data;
     cli_preprocess pictures = run->preprocess;
+    if (data->most_boxes && !cli_preprocess_has_values(&run->pictures)) {
+        pictures = run->pictures; /* the head knows the values */
+    }
+    if (data->most_boxes) {
+        pictures.size.height = 0; /* both sides would stretch */
+        pictures.order = run->head.preparation.bgr ? CLI_ORDER_BGR : 0;
+    }
     if (data->pairs) { /* a crop of a pair is at random; a model of pairs takes whole pictures */
         pictures.size = pictures.crop = (cli_extent){0};
     }
@@ -360,8 +377,9 @@ bool cli_train_open(cli_train_run *run, cli_failure *failure)
            cli_setup_model(&run->setup, s->common.arguments.items[0], failure) &&
            look_at_model(run, failure) && open_data(run, failure) &&
            settle_pictures(run, failure) && replace_head(run, failure) &&
-           cli_train_settle_loss(run, failure) && cli_train_check_augment(run, failure) &&
-           form_batches(run, failure) && count_steps(run, failure) &&
+           cli_train_open_boxes(run, failure) && cli_train_settle_loss(run, failure) &&
+           cli_train_check_augment(run, failure) && form_batches(run, failure) &&
+           count_steps(run, failure) &&
            cli_trainee_open(&run->trainee, &run->setup, s, &run->rule, &run->form, &run->ranks,
                             failure) &&
            cli_train_identify(run, failure) && resume(run, failure) && set_facts(run, failure) &&

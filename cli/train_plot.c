@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* As many points as the plot is wide have room for. */
 enum { STRETCHES = 150 };
@@ -94,7 +95,7 @@ bool cli_train_plot(const cli_train_log *log, const char *title, const char *los
     panels[0].plot.title = title;
     panels[0].plot.subtitle = subtitle;
     panels[0].plot.y_label = label;
-    panels[1].plot.y_label = "samples right (%)";
+    panels[1].plot.y_label = strcmp(loss, "detection") == 0 ? "mAP (%)" : "samples right (%)";
     panels[1].plot.y_linear = true;
     const bool classes = panels[1].lines[0].count > 0;
     const cli_plot plots[] = {panels[0].plot, panels[1].plot};

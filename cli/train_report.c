@@ -154,11 +154,11 @@ static void print_validation(const cli_train_run *run)
     if (score->samples == 0) {
         return;
     }
-    printf("validation  loss %.6g", score->loss / samples);
-    if (score->classes) {
-        printf(", %.2f%% right", 100 * score->right / samples);
-    }
-    printf(", %zu samples\n", score->samples);
+    const cli_log_validation row = {.accuracy = score->classes ? score->right / samples : -1,
+                                    .map50 = score->boxes ? score->map50 : -1};
+    char right[CLI_RIGHT_TEXT];
+    cli_epochs_right(&row, right);
+    printf("validation  loss %.6g%s, %zu samples\n", score->loss / samples, right, score->samples);
 }
 
 static void print_models(const cli_train_run *run)
@@ -169,10 +169,8 @@ static void print_models(const cli_train_run *run)
         cli_line(stdout, "model       %s", run->settings->output);
     }
     if (e->best_path && b->samples) {
-        char right[32] = "";
-        if (b->accuracy >= 0) {
-            snprintf(right, sizeof right, ", %.2f%% right", 100 * b->accuracy);
-        }
+        char right[CLI_RIGHT_TEXT];
+        cli_epochs_right(b, right);
         cli_line(stdout, "best        %s: epoch %" PRIu64 ", validation loss %.6g%s", e->best_path,
                  b->epoch + 1, b->loss, right);
     }
@@ -218,6 +216,9 @@ static void add_validation(cJSON *result, const cli_score *score)
     cli_json_number(validation, "loss", score->loss / (double)score->samples);
     cli_json_number(validation, "accuracy",
                     score->classes ? score->right / (double)score->samples : NAN);
+    if (score->boxes) {
+        cli_json_number(validation, "map50", score->map50);
+    }
     cli_json_number(validation, "samples", (double)score->samples);
 }
 

@@ -4,6 +4,7 @@
 
 #include "ending.h"
 #include "statistics.h"
+#include "train_box_score.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -109,19 +110,27 @@ static bool share_score(cli_train_run *run, cli_score *score, cli_failure *failu
 static bool validate(cli_train_run *run, cli_failure *failure)
 {
     const cli_batch_form *form = &run->validation_form;
+    const bool boxes = form->wish.boxes > 0; /* mAP is no sum over ranks: each does all pictures */
     const cli_loader_options options = {
         .form = form,
         .common = &run->settings->common,
         .whole = true,
-        .end = cli_loader_batches(&run->validation, run->batch, true),
+        .end = cli_loader_batches(&run->validation, boxes ? form->wish.batch : run->batch, true),
         .threads = cli_loader_threads(&run->settings->common),
-        .part = run->ranks.rank,
-        .parts = run->ranks.ranks,
+        .part = boxes ? 0 : run->ranks.rank,
+        .parts = boxes ? 1 : run->ranks.ranks,
     };
+    const cli_box_judge judge = {.context = run->setup.context,
+                                 .trainer = run->trainee.trainer,
+                                 .head = &run->head,
+                                 .input = form->to,
+                                 .classes = run->head.classes > 0 ? run->head.classes
+                                                                  : (int64_t)run->data.class_count};
     cli_score score = {0};
     cli_loader *loader = cli_loader_start(&options, failure);
-    const bool done = loader && score_batches(run, loader, &score, failure);
-    const bool shared = done && share_score(run, &score, failure) &&
+    const bool done = loader && (boxes ? cli_train_score_boxes(&judge, loader, &score, failure)
+                                       : score_batches(run, loader, &score, failure));
+    const bool shared = done && (boxes || share_score(run, &score, failure)) &&
                         cli_ranks_count(&run->ranks, cli_loader_broken(loader),
                                         run->validation.count, &run->validation_broken, failure);
     cli_loader_stop(loader);
@@ -136,6 +145,7 @@ static bool validate(cli_train_run *run, cli_failure *failure)
         .samples = score.samples,
         .loss = score.loss / samples,
         .accuracy = score.classes ? score.right / samples : -1,
+        .map50 = score.boxes ? score.map50 : -1,
         .seconds = cli_now() - run->begin,
     };
     return cli_train_log_validation(&run->log, &row, failure) &&

@@ -15,7 +15,9 @@ typedef struct cli_train_run {
     cli_ranks ranks;
     cli_setup setup;
     void *new_head;            /* memory of the model with a new last layer; NULL: there is none */
-    cli_preprocess preprocess; /* settled: options, or the model's metadata */
+    cli_preprocess pictures;   /* options, or the model's metadata; unset what neither gives */
+    cli_preprocess preprocess; /* the same, settled */
+    rynd_head head;            /* for boxes: the model's, with its preparation */
     /* the model's, and what the loss is of */
     rynd_value_info inputs[CLI_TRAIN_INPUTS], output;
     size_t input_count, output_index;

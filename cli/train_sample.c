@@ -11,6 +11,7 @@ void cli_sample_free(cli_sample *sample)
 {
     cli_image_free(&sample->picture);
     cli_image_free(&sample->target);
+    free(sample->objects);
 }
 
 void cli_dataset_add_content(cli_dataset *set, const void *bytes, size_t size)

@@ -37,7 +37,7 @@ static const struct {
                  double epsilon); /* loss of an element; NULL: of classes */
 } losses[] = {
     {"cross_entropy", NULL},      {"mse", squared}, {"l1", absolute},
-    {"charbonnier", charbonnier}, {"bce", binary},
+    {"charbonnier", charbonnier}, {"bce", binary},  {"detection", NULL}, /* train_boxes.c */
 };
 
 const char *cli_loss_name(int loss)

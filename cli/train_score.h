@@ -8,8 +8,15 @@
 #include <rynd/rynd.h>
 #include <stdbool.h>
 
-#define CLI_LOSSES "cross_entropy|mse|l1|charbonnier|bce"
-enum { CLI_LOSS_CROSS_ENTROPY, CLI_LOSS_MSE, CLI_LOSS_L1, CLI_LOSS_CHARBONNIER, CLI_LOSS_BCE };
+#define CLI_LOSSES "cross_entropy|mse|l1|charbonnier|bce|detection"
+enum {
+    CLI_LOSS_CROSS_ENTROPY,
+    CLI_LOSS_MSE,
+    CLI_LOSS_L1,
+    CLI_LOSS_CHARBONNIER,
+    CLI_LOSS_BCE,
+    CLI_LOSS_DETECTION
+};
 
 /* The name by its index in CLI_LOSSES. */
 const char *cli_loss_name(int loss);
@@ -25,6 +32,8 @@ typedef struct cli_score {
     double right; /* sum over samples of the part whose largest output is its class */
     size_t samples;
     bool classes; /* `right` is counted */
+    bool boxes;   /* `right` is samples * mAP instead */
+    double map50; /* mAP of boxes at an overlap of 0.5 */
 } cli_score;
 
 /* Adds the samples i of a batch where own[i] (own NULL: all); output [N, ...] of f32, row-major.

@@ -22,6 +22,8 @@ typedef struct cli_train_settings {
     cli_list freeze, train_only;
     int64_t train_last;   /* layers; 0: not given */
     const char *new_head; /* classes, or auto; NULL: not given */
+    const char *head;     /* the detector's; NULL: recognised */
+    double box_weight;    /* 0: not given */
     cli_schedule schedule;
     /* how long */
     int64_t epochs, steps, patience; /* 0: not given */

@@ -63,27 +63,30 @@ static ry_value_id probabilities(const assigning *a)
                            : a->c->scores;
 }
 
-static double power_or_1(double power)
+/* "pow(max(x0, 0), p)", without the power if it is 1. */
+static void put_power(char text[48], const char *x, double power, const char *name)
 {
-    return power == 0 ? 1 : power;
+    if (power == 0 || power == 1) {
+        snprintf(text, 48, "max(%s, 0)", x);
+    } else {
+        snprintf(text, 48, "pow(max(%s, 0), %s)", x, name);
+    }
 }
 
 /* The candidates' scores for each box's class, [N, boxes, A]: as ry_decode computes them. */
 static ry_value_id scores(const assigning *a)
 {
     const ry_head *head = a->c->head;
-    const ry_expr_parameter powers[] = {{"p", power_or_1(head->class_power)},
-                                        {"q", power_or_1(head->power)}};
+    const bool object = a->c->object != RY_NO_VALUE;
+    const ry_expr_parameter powers[] = {{"p", head->class_power}, {"q", head->power}};
     ry_value_id in[2] = {a->onehot, probabilities(a)};
+    char text[112], parts[2][48];
+    put_power(parts[0], "x0", head->class_power, "p");
+    put_power(parts[1], head->sigmoid ? "sigmoid(x1)" : "x1", head->power, "q");
+    snprintf(text, sizeof text, "%s%s%s", parts[0], object ? " * " : "", object ? parts[1] : "");
     in[0] = ry_emit(a->e, RY_OP_matmul, NULL, 2, in);
     in[1] = a->c->object;
-    if (in[1] == RY_NO_VALUE) {
-        return ry_emit_expr_with(a->e, "pow(max(x0, 0), p)", powers, 1, 1, in);
-    }
-    return ry_emit_expr_with(a->e,
-                             head->sigmoid ? "pow(max(x0, 0), p) * pow(sigmoid(x1), q)"
-                                           : "pow(max(x0, 0), p) * pow(max(x1, 0), q)",
-                             powers, 2, 2, in);
+    return ry_emit_expr_with(a->e, text, powers, 2, object ? 2 : 1, in);
 }
 
 static void measure(assigning *a)
@@ -98,13 +101,13 @@ static void measure(assigning *a)
     ry_value_id in[] = {scores(a), a->iou,  a->box[0], a->box[1], a->box[2],
                         a->box[3], a->c->x, a->c->y,   a->c->size};
     const bool placed = a->c->x != RY_NO_VALUE;
-    a->metric =
-        ry_emit_expr(a->e,
-                     placed ? "m = pow(x0, 0.5) * pow(x1, 6); w = max((x4 - x2) / 2, x8); "
-                              "h = max((x5 - x3) / 2, x8); i = (abs(x6 - (x2 + x4) / 2) < w) & "
-                              "(abs(x7 - (x3 + x5) / 2) < h); y0 = select(i, m, 0)"
-                            : "pow(x0, 0.5) * pow(x1, 6)",
-                     placed ? 9 : 2, in);
+    a->metric = ry_emit_expr(
+        a->e,
+        placed ? "m = sqrt(x0) * x1 * x1 * x1 * x1 * x1 * x1; w = max((x4 - x2) / 2, x8); "
+                 "h = max((x5 - x3) / 2, x8); i = (abs(x6 - (x2 + x4) / 2) < w) & "
+                 "(abs(x7 - (x3 + x5) / 2) < h); y0 = select(i, m, 0)"
+               : "sqrt(x0) * x1 * x1 * x1 * x1 * x1 * x1",
+        placed ? 9 : 2, in);
 }
 
 /* The TOPK best of each box; then each candidate goes to the box that it overlaps most, the first

@@ -93,7 +93,7 @@ rynd_status ry_head_check_trainable(const ry_head *head, ry_error *error)
 {
     static const char fits[] =
         "train the network by its own program, or export it before suppression: heads as yolov8, "
-        "yolov5, yolox, yolov3 or ssd have a loss (docs/tasks.md marks them)";
+        "yolov5, yolox, yolov3 or ssd have a loss (docs/training.md)";
     for (int p = 0; p < RY_HEAD_PARTS && head->parts[p].fields; p++) {
         if (strchr(head->parts[p].fields, 's')) {
             return ry_fail(error, RYND_ERROR_UNSUPPORTED,

@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+import test_train_boxes as boxes
 from conftest import run_rynd, save
 from detectors import constants, yolov8
 from documented import ROOT, of_documents, of_help
@@ -72,12 +73,17 @@ def sandbox(tmp_path_factory):
     for name in ("net", "out", "fashion", "fashion_8"):
         classifier(folder / f"{name}.onnx", 28, 1)
     constants(folder / "yolov8n.onnx", {"output0": yolov8()[0]["output0"]})
+    for name, network in (("detector", boxes.yolov8), ("detector-trained-best", boxes.yolov8), ("yolox_nano", boxes.yolov8)):
+        network(folder / f"{name}.onnx")
+    for part in ("train", "val"):
+        boxes.yolo(folder / "cars" / part, 8, 1)
+        boxes.coco(folder / "shapes" / part, 16, 1)
     segmenter(folder / "deeplab.onnx")
     shutil.copytree(ROOT / "models", folder / "models")
     shutil.copy(folder / "models/upscale2x.onnx", folder / "upscale.onnx")
     shutil.copy(folder / "models/upscale2x.onnx", folder / "upscale2x_int8.onnx")
     (folder / "build/demo").mkdir(parents=True)
-    for name in ("photo.jpg", "cat.jpg", "small.png", "build/demo/small.png"):
+    for name in ("photo.jpg", "street.jpg", "cat.jpg", "small.png", "build/demo/small.png"):
         picture(folder / name)
     picture(folder / "shirt.png", 28)
     picture(folder / "photo.png", 224)

@@ -154,7 +154,7 @@ def probabilities(scores, kind):
 def test_loss_and_gradient(head):
     try:
         import torch as lib
-        lib.asarray, lib.moveaxis  # of old versions
+        lib.asarray, lib.moveaxis  # old versions lack them
     except (ImportError, AttributeError):
         lib = numpy
     values, decode, places, kind = head(numpy.random.default_rng(5))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of pictures at random, one by one: levels, colours, operations of RandAugment, mixed
- * rows. */
+ * rows, boxes that move with their pictures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 #include "mixup.h"
 #include "picture_colours.h"
 #include "rand_augment.h"
+#include "train_augment.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -236,13 +237,76 @@ static void test_rows(void **state)
     }
 }
 
+enum { LEFT = 7, TOP = 5, WIDE = 11, TALL = 9 };
+
+/* A black picture with a bright box, which is its object. */
+static cli_sample boxed(void)
+{
+    cli_sample sample = {.label = -1};
+    cli_failure failure = {0};
+    assert_true(cli_image_make(&sample.picture, HEIGHT, WIDTH, 3, "boxed", &failure));
+    memset(sample.picture.pixels, 0, sizeof(float) * HEIGHT * WIDTH * 3);
+    for (int y = TOP; y < TOP + TALL; y++) {
+        for (int x = LEFT; x < LEFT + WIDE; x++) {
+            sample.picture.pixels[(y * WIDTH + x) * 3] = 200;
+        }
+    }
+    sample.objects = calloc(1, sizeof *sample.objects);
+    assert_non_null(sample.objects);
+    sample.objects[0] = (rynd_object){.left = LEFT, .top = TOP, .width = WIDE, .height = TALL};
+    sample.object_count = 1;
+    return sample;
+}
+
+/* The bright pixels are those of the box, if it stays. */
+static void assert_box_is_bright(const cli_sample *sample)
+{
+    const cli_image *image = &sample->picture;
+    const rynd_object *o = sample->object_count ? sample->objects : NULL;
+    int bright = 0;
+    for (int64_t y = 0; y < image->height; y++) {
+        for (int64_t x = 0; x < image->width; x++) {
+            const bool inside = o && (double)x >= o->left && (double)x < o->left + o->width &&
+                                (double)y >= o->top && (double)y < o->top + o->height;
+            bright += at(image, y, x, 0) > 100;
+            assert_true(!o || inside == (at(image, y, x, 0) > 100));
+        }
+    }
+    assert_true(o || bright < (WIDE * TALL + 3) / 4);
+}
+
+static void test_boxes_move(void **state)
+{
+    (void)state;
+    enum { DRAWN = 200 };
+    const cli_augment augment = {.area = 0.1, .pad = -1, .flip = true};
+    int dropped = 0, smaller = 0, mirrored = 0;
+    for (size_t i = 0; i < DRAWN; i++) {
+        const cli_draw draw = {5, 1, i};
+        cli_sample sample = boxed();
+        cli_augment_boxes(&augment, &draw, &sample);
+        assert_box_is_bright(&sample);
+        dropped += sample.object_count == 0;
+        smaller += sample.object_count && sample.objects[0].width < WIDE;
+        cli_sample_free(&sample);
+        sample = boxed();
+        cli_augment_boxes(&(cli_augment){.pad = -1, .flip = true}, &draw, &sample);
+        assert_box_is_bright(&sample);
+        mirrored += sample.objects[0].left != LEFT;
+        cli_sample_free(&sample);
+    }
+    assert_true(dropped > 5 && dropped < DRAWN / 2);
+    assert_true(smaller > 20);
+    assert_true(mirrored > 60 && mirrored < 140);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_levels),  cmocka_unit_test(test_equalize),
         cmocka_unit_test(test_colours), cmocka_unit_test(test_rand_augment),
         cmocka_unit_test(test_warps),   cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_boxes_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,7 +239,8 @@ static void collect(const cli_dataset *set, const cli_augment *augment, unsigned
     cli_failure failure = {0};
     cli_batch batch;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {set, &input, &output, 1, &preprocess, augment, BATCH, 0, -1};
+    const cli_batch_wish wish = {set, &input, &output, 1, &preprocess, augment, BATCH,
+                                 0,   -1,     NULL,    0};
     if (!cli_batch_form_of(&wish, &form, &failure)) {
         fail_msg("%s", failure.text);
     }
@@ -337,7 +338,8 @@ static void test_broken(void **state)
     cli_batch_form form;
     cli_failure failure = {0};
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, &nothing, BATCH, 0, -1};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, &nothing, BATCH,
+                                 0,    -1,     NULL,    0};
     assert_false(cli_batch_form_of(&wish, &form, &failure));
     assert_non_null(strstr(failure.text, "none of the 10 samples"));
     cli_dataset_close(&set);
@@ -352,7 +354,8 @@ static void read_parts(int64_t batch, int part, int parts, float *blues, int64_t
     cli_failure failure = {0};
     cli_batch taken;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, batch, 0, -1};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, batch,
+                                 0,    -1,     NULL,    0};
     assert_true(cli_batch_form_of(&wish, &form, &failure));
     const uint64_t end = cli_loader_batches(&set, batch * parts, true);
     const cli_loader_options options = {.form = &form,
@@ -410,7 +413,8 @@ static void test_whole(void **state)
     cli_failure failure = {0};
     cli_batch batch;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH, 0, -1};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH,
+                                 0,    -1,     NULL,    0};
     assert_true(cli_batch_form_of(&wish, &form, &failure));
     assert_int_equal(cli_loader_batches(&set, BATCH, true), 7);
     const cli_loader_options options = {
@@ -441,7 +445,8 @@ static void test_misfits(void **state)
     cli_failure failure = {0};
     cli_batch batch;
     cli_preprocess_settle(&preprocess);
-    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH, 0, -1};
+    const cli_batch_wish wish = {&set, &input, &output, 1, &preprocess, NULL, BATCH,
+                                 0,    -1,     NULL,    0};
     assert_true(cli_batch_form_of(&wish, &form, &failure));
     const cli_loader_options options = {
         .form = &form, .common = &quiet, .end = 1, .threads = 2, .parts = 1};
@@ -456,7 +461,7 @@ static void test_misfits(void **state)
     assert_non_null(strstr(failure.text, "has 20 samples, less than a batch of 21"));
     rynd_value_info flat = input;
     flat.dim[1] = 5;
-    const cli_batch_wish odd = {&set, &flat, &output, 1, &preprocess, NULL, BATCH, 0, -1};
+    const cli_batch_wish odd = {&set, &flat, &output, 1, &preprocess, NULL, BATCH, 0, -1, NULL, 0};
     assert_false(cli_batch_form_of(&odd, &form, &failure));
     assert_non_null(strstr(failure.text, "has no dimension of 1 or 3 channels"));
     cli_dataset_close(&set);

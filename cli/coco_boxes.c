@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the annotation files of COCO: {"images", "annotations", "categories"}. Pictures and classes
  * are in the order of their ids. */
-#include "eval_data.h"
+#include "box_list.h"
 #include "folder_list.h"
 #include "input_file.h"
 
@@ -177,7 +177,7 @@ static int by_picture(const void *a, const void *b)
                                     : (x->order > y->order) - (x->order < y->order);
 }
 
-static bool keep_pictures(cli_eval_data *data, const reading *r, const char *folder,
+static bool keep_pictures(cli_box_list *data, const reading *r, const char *folder,
                           cli_failure *failure)
 {
     data->files = calloc(r->images.count + 1, sizeof *data->files);
@@ -195,7 +195,7 @@ static bool keep_pictures(cli_eval_data *data, const reading *r, const char *fol
     return data->files ? true : cli_fail_memory(failure);
 }
 
-static bool keep_classes(cli_eval_data *data, const reading *r, cli_failure *failure)
+static bool keep_classes(cli_box_list *data, const reading *r, cli_failure *failure)
 {
     data->classes = calloc(r->categories.count + 1, sizeof *data->classes);
     for (size_t i = 0; data->classes && i < r->categories.count; i++) {
@@ -208,7 +208,7 @@ static bool keep_classes(cli_eval_data *data, const reading *r, cli_failure *fai
     return data->classes ? true : cli_fail_memory(failure);
 }
 
-static bool keep_objects(cli_eval_data *data, reading *r, cli_failure *failure)
+static bool keep_objects(cli_box_list *data, reading *r, cli_failure *failure)
 {
     data->objects = calloc(r->count + 1, sizeof *data->objects);
     data->first = calloc(data->count + 1, sizeof *data->first);
@@ -226,17 +226,33 @@ static bool keep_objects(cli_eval_data *data, reading *r, cli_failure *failure)
     return true;
 }
 
-static bool take_document(cli_eval_data *data, reading *r, const cJSON *document,
-                          const char *folder, cli_failure *failure)
+/* As the caller says, or found. */
+static bool keep_pictures_of(cli_box_list *data, const reading *r, const char *folder,
+                             cli_failure *failure)
+{
+    const char *first = r->images.count ? r->images.all[0].name : "";
+    char *found = folder ? NULL : cli_coco_folder(r->path, first);
+    if (!folder && !found) {
+        return cli_fail(failure,
+                        "'%s' lists the picture '%s', which is neither beside it nor in 'images' "
+                        "or '../images'; put the pictures there",
+                        r->path, first);
+    }
+    const bool done = keep_pictures(data, r, folder ? folder : found, failure);
+    free(found);
+    return done;
+}
+
+static bool take_document(cli_box_list *data, reading *r, const cJSON *document, const char *folder,
+                          cli_failure *failure)
 {
     return take_items(r, document, "images", "file_name", &r->images, failure) &&
            take_items(r, document, "categories", "name", &r->categories, failure) &&
-           take_objects(r, document, failure) && keep_pictures(data, r, folder, failure) &&
+           take_objects(r, document, failure) && keep_pictures_of(data, r, folder, failure) &&
            keep_classes(data, r, failure) && keep_objects(data, r, failure);
 }
 
-bool cli_eval_read_coco(cli_eval_data *data, const char *path, const char *folder,
-                        cli_failure *failure)
+bool cli_coco_read(cli_box_list *data, const char *path, const char *folder, cli_failure *failure)
 {
     reading r = {.path = path};
     const char *end = NULL;
