@@ -163,8 +163,7 @@ static void multiply(const product_task *t, const char *packed, int64_t k, int64
             const int64_t w_width = product_tile_width(&plan->w, w),
                           x_width = product_tile_width(&xs, x);
             int64_t w_step;
-            const char *wp = place_w(t, packed, k, depth, w, &w_step),
-                       *xp = t->panel + x_at * size;
+            const char *wp = place_w(t, packed, k, depth, w, &w_step), *xp = t->panel + x_at * size;
             const int64_t row = by_w ? x_at : w_at - w_first, column = by_w ? w_at - w_first : x_at;
             const product_tile tile = {.a = by_w ? xp : wp,
                                        .b = by_w ? wp : xp,

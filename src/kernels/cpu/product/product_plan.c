@@ -256,10 +256,10 @@ rynd_status ry_product_prepare(const ry_query *query, ry_prepared *prepared, ry_
         .phases = 1,
         .tasks = {(size_t)ry_cut_tasks(&plan.tasks)},
         .state_size = ry_aligned(sizeof plan),
-        .packed = plan.direct ? 0
-                              : ry_aligned((size_t)(plan.groups * plan.depth *
-                                                    product_padded(&plan.w) *
-                                                    size_of(query->problem))),
+        .packed = plan.direct
+                      ? 0
+                      : ry_aligned((size_t)(plan.groups * plan.depth * product_padded(&plan.w) *
+                                            size_of(query->problem))),
         .pack_tasks = plan.depth > 0 && !plan.direct ? (size_t)ry_cut_tasks(&plan.packs) : 0,
         .scratch = plan.scratch};
     count(query, &plan, prepared);

@@ -44,7 +44,7 @@ typedef struct product_plan {
     int64_t k_block;   /* steps at most */
     int64_t panel_step;
     bool channels_last;    /* channels are the innermost steps of k */
-    bool direct;           /* w is read where it lies, not packed */
+    bool direct;           /* the kernel reads w in place, without packing */
     int64_t w_step;        /* direct: elements of w from a step of k to the next */
     int64_t depth, groups; /* depth: of all phases */
     /* bytes from the start of a worker's scratch */
