@@ -157,13 +157,12 @@ bool ry_winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
     int64_t points[WINOGRAD_CHOICES];
     return has_form(&g) &&
            count_interleaved(&g, &w) * g.channels_in * g.kernel[0] <= MAX_INTERLEAVED &&
-           h.taps * w.taps > 1 &&
+           h.taps * w.taps > 1 && axis_choices(h.taps, max_points(&g, &h, accuracy), points) > 0 &&
+           axis_choices(w.taps, max_points(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 &&
+           g.out[2] < 1 << 20 &&
            ry_winograd_is_even(&h, &w,
                                tile_positions(&g, &h, accuracy) * tile_positions(&g, &w, accuracy),
-                               accuracy) &&
-           axis_choices(h.taps, max_points(&g, &h, accuracy), points) > 0 &&
-           axis_choices(w.taps, max_points(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 &&
-           g.out[2] < 1 << 20;
+                               accuracy);
 }
 
 /* Tiles of an axis of `out` outputs; their table is written where it is not NULL. */
