@@ -15,7 +15,8 @@ static size_t number_length(const char *line, size_t index)
     char *end;
     const unsigned long long number = strtoull(line, &end, 10);
     const size_t mark = strspn(end, ",:; \t");
-    return *line >= '0' && *line <= '9' && number == index && mark ? (size_t)(end - line) + mark : 0;
+    return *line >= '0' && *line <= '9' && number == index && mark ? (size_t)(end - line) + mark
+                                                                   : 0;
 }
 
 /* Length of "n01440764 ", ImageNet's code of a class; 0: none. */

@@ -65,7 +65,8 @@ static bool check(const cli_eval_settings *s, cli_failure *failure)
         return cli_fail_usage(failure, "--boxes needs a folder of pictures as --data");
     }
     if (s->range != 0 && !cli_eval_is_archive(s->data)) {
-        return cli_fail_usage(failure, "--range is for pictures in an .npz; those of files have 255");
+        return cli_fail_usage(failure,
+                              "--range is for pictures in an .npz; those of files have 255");
     }
     if (s->confusion && strcasecmp(cli_extension(s->confusion), "svg") != 0) {
         return cli_fail_usage(failure, "--confusion %s: give a file .svg", s->confusion);
@@ -96,7 +97,8 @@ static bool open_archive(cli_evaluating *e, cli_failure *failure)
             return false;
         }
     }
-    return cli_eval_data_open_archive(&e->data, e->settings, e->models[0].task.setup.model, failure);
+    return cli_eval_data_open_archive(&e->data, e->settings, e->models[0].task.setup.model,
+                                      failure);
 }
 
 static bool open_pictures(cli_evaluating *e, cli_failure *failure)

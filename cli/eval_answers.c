@@ -40,8 +40,8 @@ static bool collect_row(const cli_task *task, const cli_task_picture *picture, c
     rynd_tensor output = task->outputs[0];
     cli_picture_layout at;
     if (output.rank != 4 || !cli_picture_layout_of(4, output.dim, 0, &at)) {
-        return cli_fail(failure, "output '%s' %s is not pictures of 1 or 3 channels", task->names[0],
-                        cli_shape_of_tensor(&output).text);
+        return cli_fail(failure, "output '%s' %s is not pictures of 1 or 3 channels",
+                        task->names[0], cli_shape_of_tensor(&output).text);
     }
     output.data = (char *)output.data +
                   picture->index * output.stride[0] * (int64_t)rynd_dtype_size(output.dtype);

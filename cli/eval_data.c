@@ -157,10 +157,11 @@ bool cli_eval_data_open(cli_eval_data *data, const cli_eval_settings *settings,
 
 /* The range of pictures by their dtype, if --range does not say it; 0: none is usual. */
 static const double usual_ranges[] = {
-    [RYND_DTYPE_F32] = 1,   [RYND_DTYPE_F16] = 1,    [RYND_DTYPE_BF16] = 1,
-    [RYND_DTYPE_F64] = 1,   [RYND_DTYPE_I8] = 255,   [RYND_DTYPE_U8] = 255,
+    [RYND_DTYPE_F32] = 1,     [RYND_DTYPE_F16] = 1,     [RYND_DTYPE_BF16] = 1,
+    [RYND_DTYPE_F64] = 1,     [RYND_DTYPE_I8] = 255,    [RYND_DTYPE_U8] = 255,
     [RYND_DTYPE_I16] = 65535, [RYND_DTYPE_U16] = 65535, [RYND_DTYPE_BOOL] = 1,
-    [RYND_DTYPE_I32] = 0, [RYND_DTYPE_I64] = 0, [RYND_DTYPE_U32] = 0, [RYND_DTYPE_U64] = 0,
+    [RYND_DTYPE_I32] = 0,     [RYND_DTYPE_I64] = 0,     [RYND_DTYPE_U32] = 0,
+    [RYND_DTYPE_U64] = 0,
 };
 
 /* Pictures need a range that holds all values. `row`: y of the first row. */
@@ -193,8 +194,10 @@ bool cli_eval_data_open_archive(cli_eval_data *data, const cli_eval_settings *se
 {
     const char *path = settings->data;
     rynd_value_info inputs[CLI_TRAIN_INPUTS];
-    cli_data_wish wish = {
-        .inputs = inputs, .input_count = rynd_model_input_count(model), .classes = true, .pictures = true};
+    cli_data_wish wish = {.inputs = inputs,
+                          .input_count = rynd_model_input_count(model),
+                          .classes = true,
+                          .pictures = true};
     cli_sample row;
     *data = (cli_eval_data){.path = path, .kind = "rows of arrays"};
     if (wish.input_count < 1 || wish.input_count > CLI_TRAIN_INPUTS) {
@@ -215,7 +218,9 @@ bool cli_eval_data_open_archive(cli_eval_data *data, const cli_eval_settings *se
     switch (row.y.rank) {
     case 0: data->task = RYND_TASK_CLASSIFY; return true;
     case 2: data->task = RYND_TASK_SEGMENT; return true;
-    case 3: data->task = RYND_TASK_IMAGE; return open_pictures(data, &row.y, settings->range, failure);
+    case 3:
+        data->task = RYND_TASK_IMAGE;
+        return open_pictures(data, &row.y, settings->range, failure);
     default:
         return cli_fail(failure,
                         "'%s': y has %d dimensions; give classes of rows [N], or of pixels [N, "

@@ -10,7 +10,7 @@ typedef struct cli_eval_settings {
     const char *data, *boxes, *against, *confusion;
     int against_accuracy; /* 1 + rynd_accuracy; 0: not given */
     int64_t ignore;       /* class of masks; -1: none */
-    double range;         /* of an archive's pictures; 0: by their type */
+    double range;         /* range of values of an archive's pictures; 0: by their type */
     int64_t examples;     /* 0: all */
 } cli_eval_settings;
 

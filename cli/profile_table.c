@@ -153,9 +153,10 @@ bool cli_profile_print(const cli_profile *p, const cli_profile_settings *setting
            100 * p->disturbance, cli_word_seconds(p->predicted.median).text,
            cli_word_seconds(p->predicted.low).text, cli_word_seconds(p->predicted.high).text);
     if (p->rest > 0) {
-        printf("of each run %s in steps whose shapes depend on data: a run plans them, and nothing is "
-               "predicted for them\n",
-               cli_word_seconds(p->rest).text);
+        printf(
+            "of each run %s in steps whose shapes depend on data: a run plans them, and nothing is "
+            "predicted for them\n",
+            cli_word_seconds(p->rest).text);
     }
     return true;
 }

@@ -32,7 +32,7 @@ static void fill_window(double window[WINDOW])
 /* A picture's windows: sizes, weights, and room for lines of numbers. Each of MEANS numbers of a line
  * has its own run of columns, so that loops over columns are vectors. */
 typedef struct windows {
-    int64_t width, columns;                      /* pixels of a row and EDGE more at both ends; windows */
+    int64_t width, columns; /* pixels of a row and EDGE more at both ends; windows */
     double weights[WINDOW], *line, *rows, *sums; /* a row; means of WINDOW rows; of a window */
 } windows;
 

@@ -154,12 +154,12 @@ static bool has_floats(const ry_problem *problem)
 {
     bool floats = ry_problem_has_input(problem, 0);
     for (int i = 0; i < problem->inputs; i++) {
-        floats &= !ry_problem_has_input(problem, i) ||
-                  ry_dtype_is_float(ry_ref_dtype(&problem->in[i]));
+        floats &=
+            !ry_problem_has_input(problem, i) || ry_dtype_is_float(ry_ref_dtype(&problem->in[i]));
     }
     for (int i = 0; i < problem->outputs; i++) {
-        floats &= !ry_problem_has_output(problem, i) ||
-                  ry_dtype_is_float(ry_ref_dtype(&problem->out[i]));
+        floats &=
+            !ry_problem_has_output(problem, i) || ry_dtype_is_float(ry_ref_dtype(&problem->out[i]));
     }
     return floats;
 }

@@ -136,11 +136,22 @@ static void pack(const ry_cpu_launch *launch, size_t task)
     }
 }
 
+/* Where a tile of w begins for a k block, and how far apart its steps are. */
+static const char *place_w(const product_task *t, const char *w, int64_t k, int64_t depth,
+                           int64_t tile, int64_t *step)
+{
+    const product_plan *plan = t->plan;
+    const int64_t at = product_tile_start(&plan->w, tile);
+    *step = plan->direct ? plan->w_step : product_tile_width(&plan->w, tile);
+    return w + (plan->direct ? k * plan->w_step + at : product_padded(&plan->w) * k + at * depth) *
+                   (int64_t)t->loops->size;
+}
+
 /* One k block of gathered x, in the panel, by the tiles of w. */
 static void multiply(const product_task *t, const char *packed, int64_t k, int64_t depth)
 {
     const product_plan *plan = t->plan;
-    const int64_t size = (int64_t)t->loops->size, padded = product_padded(&plan->w);
+    const int64_t size = (int64_t)t->loops->size;
     const product_tiling xs = product_cut(&plan->x, t->x.count);
     const bool by_w = plan->w.columns;
     const int64_t columns = by_w ? t->w.count : xs.tiles, rows = by_w ? xs.tiles : t->w.count;
@@ -151,13 +162,13 @@ static void multiply(const product_task *t, const char *packed, int64_t k, int64
             const int64_t w_at = product_tile_start(&plan->w, w), x_at = product_tile_start(&xs, x);
             const int64_t w_width = product_tile_width(&plan->w, w),
                           x_width = product_tile_width(&xs, x);
-            const char *wp = packed + (padded * k + w_at * depth) * size,
-                       *xp = t->panel + x_at * size;
+            int64_t w_step;
+            const char *wp = place_w(t, packed, k, depth, w, &w_step), *xp = t->panel + x_at * size;
             const int64_t row = by_w ? x_at : w_at - w_first, column = by_w ? w_at - w_first : x_at;
             const product_tile tile = {.a = by_w ? xp : wp,
                                        .b = by_w ? wp : xp,
-                                       .a_step = by_w ? plan->panel_step : w_width,
-                                       .b_step = by_w ? w_width : plan->panel_step,
+                                       .a_step = by_w ? plan->panel_step : w_step,
+                                       .b_step = by_w ? w_step : plan->panel_step,
                                        .c = t->sums + (row * t->row_step + column) * size,
                                        .c_step = t->row_step,
                                        .depth = depth,
@@ -264,8 +275,9 @@ static void run_group(const product_task *t, int64_t group)
     int64_t base[PRODUCT_OPERANDS];
     memcpy(base, t->nest.base, sizeof base);
     ry_product_offsets(&t->nest.list[PRODUCT_GROUPS], group, base);
-    const char *packed =
-        (const char *)launch->packed + packed_at(plan, &t->nest, t->depth, group) * size;
+    const char *w = plan->direct ? (const char *)launch->in[1] + base[PRODUCT_W] * size
+                                 : (const char *)launch->packed +
+                                       packed_at(plan, &t->nest, t->depth, group) * size;
     const int64_t k_block = product_k_block(plan, t->depth);
     product_walk walk = t->walk;
     walk_indices(&t->nest, &walk, PRODUCT_X, t->x.first, t->x.count, k_block);
@@ -277,9 +289,9 @@ static void run_group(const product_task *t, int64_t group)
         const int64_t here = ry_min(k_block, t->depth - k);
         gather(t->loops, &t->nest, &walk, launch->in[0], base[PRODUCT_X], t->x.count,
                plan->panel_step, k, here, t->panel);
-        multiply(t, packed, k, here);
+        multiply(t, w, k, here);
         if (bias) {
-            add_bias(t, packed, k, here);
+            add_bias(t, w, k, here);
         }
     }
     store(t, base);
@@ -327,3 +339,7 @@ static void run(const ry_cpu_launch *launch, size_t task)
 PRODUCT_KERNEL(conv);
 PRODUCT_KERNEL(convt);
 PRODUCT_KERNEL(matmul);
+
+RY_CPU_KERNEL(matmul_product_direct, matmul, strict, .simd = RY_SIMD,
+              .applicable = ry_product_takes_direct, .prepare = ry_product_prepare,
+              .initialise = ry_product_initialise, .run = run);

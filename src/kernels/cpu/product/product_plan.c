@@ -13,6 +13,11 @@
  * panel, so that they do not meet in one set of a cache. */
 enum { TASKS_EACH = 4, TASK_TIMES = 16, PANEL_GAP = 16 };
 
+/* Without packing: rows at most, whose tiles find the matrix in the first level; elements that the
+ * columns are a multiple of, a full vector of any machine; and steps of a k block, whose rows of the
+ * matrix fit the first level's table of pages. */
+enum { DIRECT_ROWS = 32, DIRECT_LANES = 16, DIRECT_K_BLOCK = 48 };
+
 static product_finish finish_of(const ry_problem *p)
 {
     product_finish f = {.alpha = 1, .beta = 1, .low = -INFINITY, .high = INFINITY};
@@ -90,6 +95,27 @@ bool ry_product_takes(const ry_problem *problem)
     }
     const ry_dtype dtype = ry_type_of(&problem->out[0]);
     return dtype == RY_f64 || !ry_dtype_is_float(dtype) || !others_take(problem);
+}
+
+/* Steps of w's list and of the depth where w lies. */
+static const product_dim *only_dim(const product_list *list)
+{
+    static const product_dim one = {.count = 1};
+    return list->rank == 0 ? &one : list->rank == 1 ? &list->dim[0] : NULL;
+}
+
+bool ry_product_takes_direct(const ry_problem *problem)
+{
+    if (problem->op != RY_OP_matmul || !ry_product_takes(problem) ||
+        size_of(problem) != (int64_t)ry_dtype_size(ry_type_of(&problem->out[0]))) {
+        return false;
+    }
+    product_nest nest;
+    ry_product_nest(problem, -1, &nest);
+    const product_dim *w = only_dim(&nest.list[PRODUCT_WS]);
+    return w && only_dim(&nest.list[PRODUCT_DEPTH]) && w->step[PRODUCT_W] == 1 &&
+           w->step[PRODUCT_Y] == 1 && w->count % DIRECT_LANES == 0 &&
+           ry_product_count(&nest.list[PRODUCT_XS]) <= DIRECT_ROWS;
 }
 
 /* Is y contiguous along w, or has x too little for vectors? */
@@ -175,19 +201,23 @@ void ry_product_initialise(const ry_query *query, void *state)
     product_nest nest;
     ry_product_nest(problem, -1, &nest);
     const int64_t lanes = query->kernel->simd.width * 4 / size_of(problem);
-    const bool w_columns = is_w_along_vectors(&nest, lanes);
+    const bool direct = query->kernel->packed_inputs == 0,
+               w_columns = direct || is_w_along_vectors(&nest, lanes);
     *plan = (product_plan){
         .finish = finish_of(problem),
         .wide = is_wide(problem),
         .w = tiling_of(query, w_columns, ry_product_count(&nest.list[PRODUCT_WS]), lanes),
         .x = tiling_of(query, !w_columns, ry_product_count(&nest.list[PRODUCT_XS]), lanes),
         .channels_last = nest.channels_last,
+        .direct = direct,
+        .w_step = direct ? only_dim(&nest.list[PRODUCT_DEPTH])->step[PRODUCT_W] : 0,
         .depth = ry_product_depth(problem),
         .groups = ry_product_count(&nest.list[PRODUCT_GROUPS])};
     const int64_t near = ry_machine_core_bytes(query->target->machine, RYND_LEVEL_L1);
     plan->k_block =
         ry_clamp(near / 2 / (query->kernel->simd.vectors * query->kernel->simd.width * 4) / 8 * 8,
                  64, PRODUCT_MAX_K_BLOCK);
+    plan->k_block = direct ? DIRECT_K_BLOCK : plan->k_block;
     plan->k_block = ry_clamp(plan->k_block, 1, ry_max(plan->depth, 1));
     cut_tasks(query, &nest, plan);
     lay_out(problem, plan);
@@ -209,11 +239,12 @@ static void count(const ry_query *query, const product_plan *plan, ry_prepared *
     /* vectors are never shorter than full, and short rows of tiles wait for their sums */
     const double rows = (double)ry_max(plan->w.columns ? plan->x.width : plan->w.count, 1);
     const double waits = rows < 4 ? 4 / rows : 1;
-    const double all = xs * ws * depth / lanes * multiply * waits +
+    const double reads = plan->direct ? groups * ws * depth * cost->pack / 2 : 0;
+    const double all = reads + xs * ws * depth / lanes * multiply * waits +
                        xs * depth * w_ranges * cost->gather + xs * phases * ws * cost->store +
                        (double)ry_cut_tasks(&plan->tasks) * cost->task;
     prepared->work[0] = ry_work_of_cycles((ry_work){all, 0}, width);
-    prepared->pack_work = groups * ws * depth * cost->pack * 2 * (double)width;
+    prepared->pack_work = plan->direct ? 0 : groups * ws * depth * cost->pack * 2 * (double)width;
 }
 
 rynd_status ry_product_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -225,9 +256,11 @@ rynd_status ry_product_prepare(const ry_query *query, ry_prepared *prepared, ry_
         .phases = 1,
         .tasks = {(size_t)ry_cut_tasks(&plan.tasks)},
         .state_size = ry_aligned(sizeof plan),
-        .packed = ry_aligned(
-            (size_t)(plan.groups * plan.depth * product_padded(&plan.w) * size_of(query->problem))),
-        .pack_tasks = plan.depth > 0 ? (size_t)ry_cut_tasks(&plan.packs) : 0,
+        .packed = plan.direct
+                      ? 0
+                      : ry_aligned((size_t)(plan.groups * plan.depth * product_padded(&plan.w) *
+                                            size_of(query->problem))),
+        .pack_tasks = plan.depth > 0 && !plan.direct ? (size_t)ry_cut_tasks(&plan.packs) : 0,
         .scratch = plan.scratch};
     count(query, &plan, prepared);
     return RYND_OK;

@@ -6,6 +6,9 @@
  * [k][panel_step], multiplies all tiles, and adds to sums in scratch. Then it stores the sums with
  * bias, residual and activation.
  *
+ * For few rows w is read where it lies instead: packing a matrix that is no constant takes longer
+ * than multiplying it.
+ *
  * The operand along which y is contiguous is along the vectors (columns), the other one is along
  * the rows of the micro-kernel's tiles. */
 #ifndef RY_KERNELS_CPU_PRODUCT_PRODUCT_PLAN_H
@@ -41,6 +44,8 @@ typedef struct product_plan {
     int64_t k_block;   /* steps at most */
     int64_t panel_step;
     bool channels_last;    /* channels are the innermost steps of k */
+    bool direct;           /* the kernel reads w in place, without packing */
+    int64_t w_step;        /* direct: elements of w from a step of k to the next */
     int64_t depth, groups; /* depth: of all phases */
     /* bytes from the start of a worker's scratch */
     size_t sums, bias, offsets, points, runs, run_points, scratch;
@@ -86,6 +91,8 @@ static inline int64_t product_k_block(const product_plan *plan, int64_t depth)
 }
 
 bool ry_product_takes(const ry_problem *problem);
+/* Few rows by a matrix whose rows are full vectors: the matrix need not be packed. */
+bool ry_product_takes_direct(const ry_problem *problem);
 rynd_status ry_product_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error);
 void ry_product_initialise(const ry_query *query, void *state);
 void ry_product_packing(const ry_prepared *prepared, ry_text *key);

@@ -18,6 +18,24 @@ double ry_winograd_contrast(ry_accuracy accuracy)
     return accuracy == RY_ACCURACY_strict ? CONTRAST_STRICT : CONTRAST_NEAR32;
 }
 
+/* Positions of the smallest window of a phase. */
+static int64_t least_window(const winograd_axis *axis)
+{
+    int64_t least = INT64_MAX;
+    for (int64_t phase = 0; phase < axis->output_stride; phase++) {
+        const winograd_range range = winograd_tap_range(axis, phase);
+        least = ry_min(least, ry_max(range.end - range.first, 1));
+    }
+    return least;
+}
+
+bool ry_winograd_is_even(const winograd_axis *h, const winograd_axis *w, int64_t tile,
+                         ry_accuracy accuracy)
+{
+    const int64_t window = least_window(h) * least_window(w), rest = window > 1 ? window - 1 : 1;
+    return (double)tile <= ry_winograd_contrast(accuracy) / 2 * (double)rest;
+}
+
 /* Taps of a class that every phase has weights for. */
 static winograd_range common_taps(const winograd_axis *axis, int64_t class)
 {

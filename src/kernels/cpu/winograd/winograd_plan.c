@@ -128,32 +128,10 @@ static bool has_form(const ry_conv_geometry *g)
            g->output_stride[1] * g->output_stride[2] <= MAX_PHASES;
 }
 
-/* Positions of the smallest window of a phase. */
-static int64_t least_window(const winograd_axis *axis)
-{
-    int64_t least = INT64_MAX;
-    for (int64_t phase = 0; phase < axis->output_stride; phase++) {
-        const winograd_range range = winograd_tap_range(axis, phase);
-        least = ry_min(least, ry_max(range.end - range.first, 1));
-    }
-    return least;
-}
-
 static int64_t tile_positions(const ry_conv_geometry *g, const winograd_axis *axis,
                               ry_accuracy accuracy)
 {
     return axis->classes * (axis->taps == 1 ? 1 : max_points(g, axis, accuracy));
-}
-
-/* Is the contrast of data of one size well below the class's? Else most outputs would be summed
- * directly (winograd_contrast.h), as those of a stride of 2 with windows of one and two taps. */
-static bool is_even(const ry_conv_geometry *g, const winograd_axis *h, const winograd_axis *w,
-                    ry_accuracy accuracy)
-{
-    const int64_t window = least_window(h) * least_window(w),
-                  rest = window > 1 ? window - 1 : 1,
-                  tile = tile_positions(g, h, accuracy) * tile_positions(g, w, accuracy);
-    return (double)tile <= ry_winograd_contrast(accuracy) / 2 * (double)rest;
 }
 
 bool ry_winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
@@ -179,10 +157,12 @@ bool ry_winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy)
     int64_t points[WINOGRAD_CHOICES];
     return has_form(&g) &&
            count_interleaved(&g, &w) * g.channels_in * g.kernel[0] <= MAX_INTERLEAVED &&
-           h.taps * w.taps > 1 && is_even(&g, &h, &w, accuracy) &&
-           axis_choices(h.taps, max_points(&g, &h, accuracy), points) > 0 &&
+           h.taps * w.taps > 1 && axis_choices(h.taps, max_points(&g, &h, accuracy), points) > 0 &&
            axis_choices(w.taps, max_points(&g, &w, accuracy), points) > 0 && g.out[1] < 1 << 20 &&
-           g.out[2] < 1 << 20;
+           g.out[2] < 1 << 20 &&
+           ry_winograd_is_even(&h, &w,
+                               tile_positions(&g, &h, accuracy) * tile_positions(&g, &w, accuracy),
+                               accuracy);
 }
 
 /* Tiles of an axis of `out` outputs; their table is written where it is not NULL. */

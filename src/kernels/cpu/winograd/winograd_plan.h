@@ -189,6 +189,11 @@ void ry_winograd_initialise(const ry_query *query, void *state);
 
 /* The contrast (winograd_contrast.h) that a class admits. */
 double ry_winograd_contrast(ry_accuracy accuracy);
+/* Is the contrast of data of one size in tiles of so many positions well below the class's? Else
+ * most outputs would be summed directly, as those of a stride of 2 with windows of one and two taps
+ * in the class strict. */
+bool ry_winograd_is_even(const winograd_axis *h, const winograd_axis *w, int64_t tile,
+                         ry_accuracy accuracy);
 
 /* Fills the axis' groups and probes, from its points and taps. */
 void ry_winograd_find_groups(winograd_axis *axis);
