@@ -22,8 +22,10 @@ class Steps:
         flat = [(n, network, step) for n, network in enumerate(networks) for step in network["steps"]]
         for key in ("arithmetic", "overhead", "pack", "bytes", "raw", "read", "micro_batches", "time"):
             setattr(self, key, numpy.array([step[key] for _, _, step in flat], float))
-        for key in ("footprint", "l2", "l3", "l3_rate", "dram_rate", "l2_latency", "l3_latency", "latency", "cores"):
+        for key in ("footprint", "l2", "l3", "l3_rate", "dram_rate", "latency", "cores"):
             setattr(self, key, numpy.array([network["machine"][key] for _, network, _ in flat], float))
+        for key in ("l2_latency", "l3_latency"):  # older files have memory's alone
+            setattr(self, key, numpy.array([network["machine"].get(key, network["machine"]["latency"]) for _, network, _ in flat], float))
         self.network = numpy.array([n for n, _, _ in flat])
         self.count = len(networks)
         self.families = sorted({step["family"] for _, _, step in flat})

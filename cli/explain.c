@@ -66,6 +66,19 @@ static bool is_shown(const explain *e, const cli_candidate *c)
     return c->is.chosen || c->is.refused || c->rank < e->settings->forms;
 }
 
+/* The chosen form's arithmetic by kinds that take a hundredth of it. */
+static void print_kinds(const rynd_candidate *is)
+{
+    const char *before = "arithmetic: ";
+    for (size_t i = 0; i < RYND_WORK_KINDS; i++) {
+        if (is->kinds[i] > 0.01 * is->prediction.arithmetic) {
+            printf("%s%s %s", before, rynd_work_kind_name(i), cli_word_seconds(is->kinds[i]).text);
+            before = ", ";
+        }
+    }
+    fputs(before[0] == ',' ? "\n\n" : "\n", stdout);
+}
+
 static void print_head(const explain *e, const subject *s)
 {
     const rynd_prediction *p = &s->candidates.items[0].is.prediction;
@@ -81,9 +94,10 @@ static void print_head(const explain *e, const subject *s)
         printf("; roofline limit %s, reached to %.0f%%", cli_word_seconds(s->limit).text,
                100 * s->limit / p->median);
     }
-    printf("\narithmetic %s, memory %s, overhead of threads %s; they overlap in part\n\n",
+    printf("\narithmetic %s, memory %s, overhead of threads %s; they overlap in part\n",
            cli_word_seconds(p->arithmetic).text, cli_word_seconds(p->memory).text,
            cli_word_seconds(p->overhead).text);
+    print_kinds(&s->candidates.items[0].is);
 }
 
 static void add_form(cli_table *table, const cli_candidate *c, double chosen, bool measured)
@@ -172,6 +186,12 @@ static void add_candidate(cJSON *array, const cli_candidate *c)
     cli_json_number(object, "arithmetic", p->arithmetic);
     cli_json_number(object, "memory", p->memory);
     cli_json_number(object, "overhead", p->overhead);
+    cJSON *kinds = cJSON_AddObjectToObject(object, "kinds");
+    for (size_t i = 0; i < RYND_WORK_KINDS; i++) {
+        if (is->kinds[i] > 0) {
+            cli_json_number(kinds, rynd_work_kind_name(i), is->kinds[i]);
+        }
+    }
     cJSON_AddItemToObject(object, "measured",
                           is->measured > 0 ? cJSON_CreateNumber(is->measured) : cJSON_CreateNull());
     cli_json_number(object, "workspace", (double)is->workspace);

@@ -4,6 +4,7 @@
 #ifndef RYND_PREDICT_H
 #define RYND_PREDICT_H
 
+#include <rynd/machine.h>
 #include <rynd/op.h>
 
 #ifdef __cplusplus
@@ -38,6 +39,13 @@ RYND_API rynd_status rynd_plan_predict_step(const rynd_plan *plan, size_t step,
 /** Predicts rynd_op_execute, repeated on the same memory. Any thread. */
 RYND_API rynd_status rynd_op_predict(const rynd_op *op, rynd_prediction *prediction);
 
+/** Parts of a prediction's arithmetic: multiply-adds and work without a kind, one for each
+ * rynd_kind, bytes from the second and third level of the caches, and from memory. */
+enum { RYND_WORK_KINDS = 1 + RYND_KINDS + 3 };
+
+/** A part's name: "multiply-add", "store", "l2"; NULL for other numbers. Static. Any thread. */
+RYND_API const char *rynd_work_kind_name(size_t kind);
+
 /** A candidate for a step: a kernel with a value for each knob, or a refused kernel. Valid during
  * the callback. Fields from `knobs` on are "" and 0 for a refused kernel. */
 typedef struct rynd_candidate {
@@ -51,6 +59,9 @@ typedef struct rynd_candidate {
     double measured;            /**< seconds; 0: not measured */
     size_t workspace;           /**< bytes for all threads */
     size_t packed;              /**< bytes of packed weights */
+    /** Seconds of `prediction.arithmetic` by kind of operation (rynd_work_kind_name): they sum up to
+     * it. A kernel's coefficients count operations, which the machine's rates make seconds. */
+    double kinds[RYND_WORK_KINDS];
 } rynd_candidate;
 
 /** Hears of a candidate. Any result but 0 ends the call (CANCELLED). */

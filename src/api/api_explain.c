@@ -10,6 +10,7 @@
 #include "kernels/form.h"
 #include "plan/plan_time.h"
 #include "predict/all_candidates.h"
+#include "predict/work_kinds.h"
 #include "problem/problem_words.h"
 
 typedef struct telling {
@@ -37,6 +38,13 @@ static rynd_prediction predict(const telling *t, const ry_prepared *prepared)
     return ry_api_prediction(context, &forecast, &time);
 }
 
+_Static_assert((int)RYND_WORK_KINDS == (int)RY_WORK_KINDS, "one list of kinds");
+
+const char *rynd_work_kind_name(size_t kind)
+{
+    return ry_work_kind_name(kind);
+}
+
 static rynd_status tell(void *user, const ry_candidate *candidate, ry_error *error)
 {
     const telling *t = user;
@@ -53,6 +61,9 @@ static rynd_status tell(void *user, const ry_candidate *candidate, ry_error *err
         all.workspace = ry_prepared_workspace(prepared) + prepared->scratch * t->workers;
         all.packed = ry_prepared_packed(prepared);
         all.measured = ry_api_measured(t->context, prepared, t->constants, t->machine);
+        RY_TRY(ry_predict_kinds(prepared, candidate->target, t->constants,
+                                t->context->predicted_threads, all.prediction.arithmetic, all.kinds,
+                                error));
     }
     return t->tell(t->user, &all) == 0
                ? RYND_OK

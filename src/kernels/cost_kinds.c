@@ -41,6 +41,23 @@ static _Thread_local struct {
     ry_costs costs;
 } scaled[RY_COST_COLUMNS];
 
+static _Thread_local struct {
+    int kind;
+    double factor;
+} weighed = {-1, 1};
+
+void ry_costs_weigh(int kind, double factor)
+{
+    weighed.kind = kind;
+    weighed.factor = factor;
+    ry_costs_changed();
+}
+
+double ry_cost_weight(int kind)
+{
+    return kind == weighed.kind ? weighed.factor : 1;
+}
+
 /* Does an operation of the kind take a whole vector? */
 static bool is_of_vectors(int kind)
 {
@@ -79,13 +96,19 @@ static ry_cost_column fitted_column(const ry_machine *machine, int64_t width)
                                                           : RY_COSTS_LINES;
 }
 
+static bool has_rates(const ry_machine *machine)
+{
+    return machine->kind[RYND_KIND_SCALAR].one > 0;
+}
+
 static void fill(const ry_machine *machine, ry_cost_column column)
 {
     double scale[RY_COST_KINDS];
     scaled[column].costs = *ry_costs_fitted(column);
     scaled[column].same = true;
     for (int kind = 0; kind < RY_COST_KINDS; kind++) {
-        scale[kind] = ry_cost_scale(machine, column, kind);
+        scale[kind] =
+            (has_rates(machine) ? ry_cost_scale(machine, column, kind) : 1) * ry_cost_weight(kind);
         scaled[column].same = scaled[column].same && scale[kind] == 1;
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -109,7 +132,7 @@ static bool is_filled_for(const ry_machine *machine, ry_cost_column column)
 ry_cost_column ry_cost_column_of(const ry_machine *machine, int64_t width)
 {
     const ry_cost_column column = fitted_column(machine, width);
-    if (machine->kind[RYND_KIND_SCALAR].one <= 0) { /* rates of kinds are unknown */
+    if (!has_rates(machine) && weighed.kind < 0) {
         return column;
     }
     if (!is_filled_for(machine, column)) {

@@ -61,6 +61,13 @@ void ry_costs_changed(void);
  * a rate is unknown. */
 double ry_cost_scale(const ry_machine *machine, ry_cost_column column, int kind);
 
+/* Until the next call coefficients of a kind count `factor` times, for this thread: how much the work
+ * of a prepared form grows is what the kind takes of it (predict/work_kinds.h). kind -1: none. */
+void ry_costs_weigh(int kind, double factor);
+
+/* The factor of a kind for what has no coefficient; 1 but for the weighed one. */
+double ry_cost_weight(int kind);
+
 static inline const ry_costs *ry_costs_on(const ry_machine *machine, int64_t width)
 {
     return ry_costs_of(ry_cost_column_of(machine, width));

@@ -108,7 +108,8 @@ static bool refuse(const walk *w, size_t index, char text[RY_REFUSAL_LENGTH])
 static rynd_status tell(const walk *w, const ry_prepared *prepared, const char *refused,
                         const ry_kernel *kernel)
 {
-    const ry_candidate candidate = {kernel, prepared, refused, prepared == w->chosen};
+    const ry_candidate candidate = {kernel, prepared, refused, target_of(w, kernel),
+                                    prepared == w->chosen};
     return w->tell(w->user, &candidate, w->error);
 }
 

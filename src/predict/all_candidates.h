@@ -13,6 +13,7 @@ typedef struct ry_candidate {
     const ry_kernel *kernel;
     const ry_prepared *prepared; /* without its state; NULL: the kernel is refused */
     const char *refused;         /* why; NULL: it is not */
+    const ry_target *target;     /* for which it is prepared */
     bool chosen;                 /* what was taken */
 } ry_candidate;
 

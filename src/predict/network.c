@@ -17,7 +17,7 @@ static const struct {
 #undef RY_NETWORK_COST
 };
 
-/* `value`, or where it is unknown the other. */
+/* `other` replaces an unknown value. */
 static double known(double value, double other)
 {
     return value > 0 ? value : other;
@@ -46,7 +46,7 @@ typedef struct shares {
     double own, shared, far;
 } shares;
 
-/* Of data that comes again after `around` bytes. */
+/* Finds data that comes again after `around` bytes. */
 static shares find(const ry_machine *machine, const ry_network_fit *fit, double around)
 {
     const double l2 = fit->kept * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2),

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """plan --explain: what choices were made among; JSON keys are a contract, and nothing is run."""
 
+import pathlib
+import re
+import shlex
+import textwrap
+
 import pytest
 
 CONV = "conv n=1 c=64 h=28 w=28 k=64 r=3 s=3 pad=1"
-CANDIDATE = {"kernel", "accuracy", "knobs", "chosen", "time", "arithmetic", "memory", "overhead", "measured", "workspace", "packed", "forms"}
+CANDIDATE = {"kernel", "accuracy", "knobs", "chosen", "time", "arithmetic", "memory", "overhead", "measured", "workspace", "packed", "forms", "kinds"}
 
 
 def explained(ran, *args):
@@ -23,6 +28,7 @@ def check_candidates(candidates):
     assert first["chosen"] is True
     for candidate in candidates:
         assert set(candidate) == CANDIDATE and candidate["measured"] is None
+        assert sum(candidate["kinds"].values()) == pytest.approx(candidate["arithmetic"], rel=1e-6) and min(candidate["kinds"].values()) > 0
         assert 0 < candidate["time"]["low"] < candidate["time"]["median"] < candidate["time"]["high"]
     assert not any(other["chosen"] for other in others)
     medians = [other["time"]["median"] for other in others]
@@ -95,8 +101,9 @@ def test_text(ran, small_net):
     lines = out.splitlines()
     assert lines[0] == CONV and lines[1].startswith("predicted ") and "roofline limit" in lines[1]
     assert lines[2].startswith("arithmetic ") and "memory" in lines[2]
-    assert lines[4].split()[:3] == ["kernel", "class", "form"]
-    assert [line[0] for line in lines[5:8]] == ["*", " ", " "]
+    assert lines[3].startswith("arithmetic: multiply-add ")
+    assert lines[5].split()[:3] == ["kernel", "class", "form"]
+    assert [line[0] for line in lines[6:9]] == ["*", " ", " "]
     assert "reference: only where nothing else takes it" in out
     assert out == ran("plan", CONV, "--explain", "--wide").out
     assert "step " in ran("plan", small_net, "--batch", "1", "--explain").out
@@ -120,3 +127,25 @@ def test_measured_times_are_beside(ran, tmp_path):
     (chosen,) = [candidate for candidate in candidates if candidate["chosen"]]
     assert chosen["measured"] == min(candidate["measured"] for candidate in measured)
     assert "measured" in ran("plan", problem, "--explain", "--wisdom", wisdom).out
+
+
+def test_example_by_hand(ran, tmp_path):
+    """docs/prediction.md's example: the printed time is that of the text, of the formula, and of the parts."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/prediction.md").read_text()
+    section = text.split("## An example to check by hand")[1].split("\n## ")[0]
+    blocks = [textwrap.dedent(block) for block in re.findall(r"(?:^    .*\n)+", section, re.M)]
+    (tmp_path / "example.txt").write_text(blocks[0])
+    command, *lines = blocks[1].splitlines()
+    words = shlex.split(command.removeprefix("$ rynd "))
+    words[words.index("example.txt")] = tmp_path / "example.txt"
+    printed = ran(*words).out.splitlines()
+    assert lines[-2:] == printed[-2:]
+    problem = words[1]
+    (row,) = ran(*words, "--json").results
+    ordered, rows = 262144 / (0.87 * 100e9), 64 * 173 / 100e9
+    assert row["nodes"][0]["arithmetic"] == pytest.approx(ordered + rows, rel=1e-9)
+    (chosen,) = ran("plan", problem, "--explain", "--json", "--threads", "1", "--machine", tmp_path / "example.txt").results[0]["explained"][0]["candidates"]
+    assert chosen["kinds"] == pytest.approx({"l2": ordered, "scalar": rows}, rel=1e-6)
+    (tmp_path / "example.txt").write_text(blocks[0].replace("l1_bytes", "kind_scalar 500000000 500000000\nl1_bytes", 1))
+    (row,) = ran(*words, "--json").results
+    assert row["nodes"][0]["arithmetic"] == pytest.approx(ordered + rows * 2 ** (-5 / 32), rel=1e-9)

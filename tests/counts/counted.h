@@ -13,12 +13,21 @@ enum {
     COUNTED_STORE,
     COUNTED_PERMUTE,
     COUNTED_CONVERT,
+    COUNTED_MOVED,  /* bytes of operands that loops in plain C read and write (memory.c) */
+    COUNTED_COPIES, /* their calls of memcpy */
     COUNTED_KINDS
 };
 
 /* By the calling thread. While it is held, nothing counts. */
 extern _Thread_local double counted[COUNTED_KINDS];
 extern _Thread_local int counted_held;
+
+/* An operand's memory. */
+enum { COUNTED_RANGES = 32 };
+typedef struct counted_range {
+    const char *from, *to;
+} counted_range;
+extern _Thread_local counted_range counted_ranges[COUNTED_RANGES];
 
 void count_operations(int kind, double operations);
 

@@ -81,3 +81,11 @@ def test_sweep_refuses(command, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(rynd.MissingFileError, match="pip install"):
         rynd.sweep(CONV, pad=range(2))
+
+
+def test_kinds():
+    """A form's arithmetic by kind of operation; rejected kernels have none."""
+    candidates = rynd.Op(CONV).explain()
+    for form in candidates.forms:
+        assert abs(sum(form.kinds.values()) / form.prediction.arithmetic - 1) < 1e-9 and form.kinds["multiply-add"] > 0
+    assert all(each.kinds == {} for each in candidates.refused)

@@ -89,6 +89,7 @@ class Candidate(NamedTuple):
     measured: float | None
     workspace: int
     packed: int
+    kinds: dict[str, float]
 
 class Candidates(list[Candidate]):
     @property

@@ -9,14 +9,15 @@ Prediction = namedtuple("Prediction", "median low high coverage arithmetic memor
 Prediction.__doc__ = """Seconds of a run: `median`, and the interval `low` to `high`, which holds the measured time with probability `coverage` (0.9).
 Parts of it, which partly hide each other: `arithmetic`, `memory`, `overhead` (sending threads).
 `energy`: None if no meter measured the machine, else (joule, low, high, meter)."""
-Candidate = namedtuple("Candidate", "kernel accuracy refused chosen knobs prediction measured workspace packed")
+Candidate = namedtuple("Candidate", "kernel accuracy refused chosen knobs prediction measured workspace packed kinds")
 Candidate.__doc__ = """A form of a kernel (a kernel with a value for each of its knobs), or a rejected kernel: `refused` has the reason, else it is None.
-A form has `prediction`, `measured` (seconds, None where not known), bytes of `workspace` and of weights in the kernel's order (`packed`)."""
+A form has `prediction`, `measured` (seconds, None where not known), bytes of `workspace` and of weights in the kernel's order (`packed`);
+`kinds`: seconds of its arithmetic by kind of operation ("multiply-add", "store", ...), without kinds that take none."""
 
 
 def _candidate(facts):
-    kernel, accuracy, refused, chosen, knobs, prediction, measured, workspace, packed = facts
-    return Candidate(kernel, accuracy, refused, bool(chosen), knobs, None if refused else Prediction(*prediction), measured or None, workspace, packed)
+    kernel, accuracy, refused, chosen, knobs, prediction, measured, workspace, packed, kinds = facts
+    return Candidate(kernel, accuracy, refused, bool(chosen), knobs, None if refused else Prediction(*prediction), measured or None, workspace, packed, kinds)
 
 
 class Candidates(list):

@@ -40,13 +40,31 @@ PyObject *py_prediction(const rynd_prediction *p)
                   : NULL;
 }
 
+/* {kind: seconds}, without kinds that take none. */
+static PyObject *kinds_of(const rynd_candidate *c)
+{
+    PyObject *kinds = PyDict_New();
+    for (size_t i = 0; kinds && i < RYND_WORK_KINDS; i++) {
+        PyObject *seconds = c->kinds[i] > 0 ? PyFloat_FromDouble(c->kinds[i]) : NULL;
+        if (c->kinds[i] > 0 &&
+            (!seconds || PyDict_SetItemString(kinds, rynd_work_kind_name(i), seconds) != 0)) {
+            Py_CLEAR(kinds);
+        }
+        Py_XDECREF(seconds);
+    }
+    return kinds;
+}
+
 int py_add_candidate(void *list, const rynd_candidate *c)
 {
-    PyObject *prediction = py_prediction(&c->prediction);
-    PyObject *made = prediction ? Py_BuildValue("(sszisNdnn)", c->kernel, c->accuracy, c->refused,
-                                                c->chosen, c->knobs, prediction, c->measured,
-                                                (Py_ssize_t)c->workspace, (Py_ssize_t)c->packed)
-                                : NULL;
+    PyObject *prediction = py_prediction(&c->prediction), *kinds = prediction ? kinds_of(c) : NULL;
+    PyObject *made = kinds ? Py_BuildValue("(sszisNdnnN)", c->kernel, c->accuracy, c->refused,
+                                           c->chosen, c->knobs, prediction, c->measured,
+                                           (Py_ssize_t)c->workspace, (Py_ssize_t)c->packed, kinds)
+                           : NULL;
+    if (!kinds) {
+        Py_XDECREF(prediction);
+    }
     const bool added = made && PyList_Append(list, made) == 0;
     Py_XDECREF(made);
     return !added;

@@ -8,14 +8,14 @@ double ry_stream_work(const ry_machine *machine, double bytes)
 {
     const struct ry_stream_costs *cost = &ry_costs_of(RY_COSTS_PARTS)->stream;
     const double rate = machine->level[RYND_LEVEL_L2].bandwidth.one * cost->rate;
-    return rate > 0 ? bytes / rate * machine->f32.one : 0;
+    return rate > 0 ? ry_cost_weight(RY_COST_L2) * bytes / rate * machine->f32.one : 0;
 }
 
 double ry_memory_lines_work(const ry_machine *machine, double lines)
 {
     const struct ry_stream_costs *cost = &ry_costs_of(RY_COSTS_PARTS)->stream;
-    return lines * machine->level[RYND_LEVEL_DRAM].latency.one * cost->memory_latency *
-           machine->f32.one;
+    return ry_cost_weight(RY_COST_DRAM) * lines * machine->level[RYND_LEVEL_DRAM].latency.one *
+           cost->memory_latency * machine->f32.one;
 }
 
 double ry_overlapped_work(double a, double b)

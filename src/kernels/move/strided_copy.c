@@ -172,10 +172,11 @@ double ry_box_moved(const ry_box *box)
     return box->rank > 0 && box->src[box->rank - 1] == 0 ? bytes : 2 * bytes;
 }
 
-/* Work of as many latencies of the second-level cache. */
-static double latency_work(double latencies, const ry_machine *machine)
+/* Work of a kind that takes as many latencies of the second-level cache. */
+static double latency_work(double latencies, int kind, const ry_machine *machine)
 {
-    return latencies * machine->level[RYND_LEVEL_L2].latency.one * machine->f32.one;
+    return ry_cost_weight(kind) * latencies * machine->level[RYND_LEVEL_L2].latency.one *
+           machine->f32.one;
 }
 
 /* Work of the permutations, without moving bytes in order: of whole blocks by lines, of the planes'
@@ -187,10 +188,16 @@ static double transposed_work(const ry_box *box, const ry_plane *plane, const ry
     const double count = elements_of(box),
                  whole = (double)(plane->n1 - plane->n1 % lanes) / (double)plane->n1 *
                          (double)(plane->n0 - plane->n0 % lanes) / (double)plane->n0;
-    const double lines = machine->line_bytes > 0
-                             ? whole * count * (double)box->size / machine->line_bytes
-                             : 0;
-    return latency_work(cost->transposed * lines + cost->any * (1 - whole) * count, machine);
+    const double lines =
+        machine->line_bytes > 0 ? whole * count * (double)box->size / machine->line_bytes : 0;
+    return latency_work(cost->transposed * lines, RYND_KIND_PERMUTE, machine) +
+           latency_work(cost->any * (1 - whole) * count, RYND_KIND_SCALAR, machine);
+}
+
+/* Work of a loop over elements, so many latencies long, beside moving their bytes. */
+static double element_work(double latencies, double ordered, const ry_machine *machine)
+{
+    return ry_overlapped_work(latency_work(latencies, RYND_KIND_SCALAR, machine), ordered);
 }
 
 double ry_box_work(const ry_box *box, const ry_machine *machine)
@@ -209,15 +216,11 @@ double ry_box_work(const ry_box *box, const ry_machine *machine)
     switch (ry_plane_loop_of(&plane, box->size)) {
     case RY_PLANE_ROWS:
     case RY_PLANE_FILL: return ordered + count / (double)plane.n0 * cost->row;
-    case RY_PLANE_REVERSED:
-        return ry_overlapped_work(latency_work(count * cost->reversed, machine), ordered);
-    case RY_PLANE_INTERLEAVED:
-        return ry_overlapped_work(latency_work(count * cost->interleaved, machine), ordered);
-    case RY_PLANE_STEPPED:
-        return ry_overlapped_work(latency_work(count * cost->stepped, machine), ordered);
+    case RY_PLANE_REVERSED: return element_work(count * cost->reversed, ordered, machine);
+    case RY_PLANE_INTERLEAVED: return element_work(count * cost->interleaved, ordered, machine);
+    case RY_PLANE_STEPPED: return element_work(count * cost->stepped, ordered, machine);
     case RY_PLANE_TRANSPOSED: return ordered + transposed_work(box, &plane, machine) + from_memory;
-    default:
-        return ry_overlapped_work(latency_work(count * cost->any, machine), ordered) + from_memory;
+    default: return element_work(count * cost->any, ordered, machine) + from_memory;
     }
 }
 

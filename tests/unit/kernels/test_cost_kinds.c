@@ -106,6 +106,27 @@ static void its_file_carries_them(void **state)
     remove(path);
 }
 
+/* A step starts sooner in a network whose bytes stay in a cache: by that cache's latency. */
+static void starts_by_level(void **state)
+{
+    (void)state;
+    ry_machine machine;
+    ry_machine_reference("Zen 4", RY_ISA_avx512, &machine);
+    const ry_parts parts = {.arithmetic = 1e-7};
+    const double bytes[] = {1e3, 4e6, 1e9};
+    const rynd_level levels[] = {RYND_LEVEL_L2, RYND_LEVEL_L3, RYND_LEVEL_DRAM};
+    const double far = ry_network_fit_of(&machine).step;
+    for (int i = 0; i < 3; i++) {
+        const double share = machine.level[levels[i]].latency.one /
+                             machine.level[RYND_LEVEL_DRAM].latency.one,
+                     start = ry_predict_in_network(&parts, &machine, 1, 1, bytes[i]).overhead;
+        assert_true(fabs(start - far * share) < 1e-12);
+    }
+    machine.level[RYND_LEVEL_DRAM].latency.one = 0; /* unknown */
+    machine.network_step = 2e-6;
+    assert_true(ry_predict_in_network(&parts, &machine, 1, 1, 1e3).overhead == 2e-6);
+}
+
 /* Each loop returns its number of operations, and leaves zeros. */
 static void loops_count(void **state)
 {
@@ -128,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_coefficient_has_one_kind),
         cmocka_unit_test(like_the_fit),
+        cmocka_unit_test(starts_by_level),
         cmocka_unit_test(by_its_rates),
         cmocka_unit_test(its_file_carries_them),
         cmocka_unit_test(loops_count),

@@ -2,7 +2,7 @@
 /* What kernels say that they do, beside what they do. A form's work is a sum of coefficients
  * (kernels/costs.inc), each times a number: so many vectors stored, permuted, multiplied. Kernels
  * compiled with an instrumented vocabulary (tests/counts) count what they do. Both agree within 5%,
- * on the vectors and for a core of Zen 4. */
+ * on the vectors and for a core of Zen 4; without vectors for one with AVX2. */
 #include "counted.h"
 #include "kernel_case.h"
 #include "kernels/costs.h"
@@ -31,12 +31,12 @@ void count_operations(int kind, double operations)
     counted[kind] += counted_held ? 0 : operations;
 }
 
-static const char *const kinds[COUNTED_KINDS] = {"product", "add",   "divide",  "load",
-                                                 "spread",  "store", "permute", "convert"};
+static const char *const kinds[COUNTED_KINDS] = {
+    "product", "add", "divide", "load", "spread", "store", "permute", "convert", "moved", "copies"};
 
 /* A form, and what its counts mean: for each kind, how many operations of it the number of a
- * coefficient is. "rest": vectors' operations that no coefficient counts. "arithmetic": multiply-adds
- * and additions together. */
+ * coefficient is. "rest": vectors' operations that no coefficient counts. "bytes": those that the form
+ * states. "arithmetic": multiply-adds and additions together. */
 typedef struct form {
     const char *kernel;
     case_layout layout;
@@ -70,10 +70,28 @@ static const struct {
 #undef RY_COSTS_END
 };
 
-/* "family.name" -> the coefficient that vectors of a line have. */
-static double *find_coefficient(const char *name)
+typedef struct subject {
+    kernel_case c;
+    ry_machine machine;
+    ry_target target;
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+    ry_problem problem;
+    ry_prepared prepared;
+    ry_query query;
+    ry_arena arena;
+} subject;
+
+/* Coefficients of the kernel's vectors: of lines, or of none. */
+static double *table_of(const subject *s)
 {
-    double *at = (double *)(void *)&costs[RY_COSTS_LINES];
+    return (double *)(void *)&costs[s->query.kernel->simd.width == LANES ? RY_COSTS_LINES
+                                                                         : RY_COSTS_PARTS];
+}
+
+/* "family.name" -> the coefficient. */
+static double *find_coefficient(const subject *s, const char *name)
+{
+    double *at = table_of(s);
     char here[128];
     const char *family = "";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -89,17 +107,6 @@ static double *find_coefficient(const char *name)
     fail_msg("no coefficient '%s'", name);
     return NULL;
 }
-
-typedef struct subject {
-    kernel_case c;
-    ry_machine machine;
-    ry_target target;
-    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
-    ry_problem problem;
-    ry_prepared prepared;
-    ry_query query;
-    ry_arena arena;
-} subject;
 
 /* All phases, in operations of a vector. */
 static double work_of(const ry_prepared *prepared)
@@ -124,13 +131,15 @@ static void open_subject(subject *s, const form *f)
     char name[128];
     *s = (subject){.target = {.device = RY_DEVICE_cpu, .isa = RY_ISA_generic}};
     snprintf(name, sizeof name, "%s_generic", f->kernel);
-    ry_machine_reference("Zen 4", RY_ISA_avx512, &s->machine);
+    const ry_kernel *vectors = every_kernel_find(name);
+    ry_machine_reference("Zen 4", vectors ? RY_ISA_avx512 : RY_ISA_avx2, &s->machine);
     s->target.machine = &s->machine;
     kernel_case_parse(&s->c, f->problem);
     s->problem = kernel_case_problem(&s->c, f->layout, s->in, s->out);
-    s->query = (ry_query){every_kernel_find(name), &s->problem, &s->target, NULL};
+    s->query =
+        (ry_query){vectors ? vectors : every_kernel_find(f->kernel), &s->problem, &s->target, NULL};
     assert_non_null(s->query.kernel);
-    assert_int_equal(s->query.kernel->simd.width, LANES);
+    assert_true(s->query.kernel->simd.width == (vectors ? LANES : 0));
     assert_true(s->query.kernel->applicable(&s->problem));
     prepare(s, &s->prepared);
     s->query.form = &s->prepared.form;
@@ -146,6 +155,13 @@ static void *take(subject *s, size_t bytes)
     return memory;
 }
 
+static void *take_operand(subject *s, const ry_tensor *tensor, counted_range *range)
+{
+    char *memory = ry_tensor_present(tensor) ? take(s, ry_tensor_bytes(tensor)) : NULL;
+    *range = (counted_range){memory, memory ? memory + ry_tensor_bytes(tensor) : NULL};
+    return memory;
+}
+
 /* Packs, then counts all tasks of all phases. */
 static void count(subject *s)
 {
@@ -153,11 +169,12 @@ static void count(subject *s)
     const ry_kernel *kernel = s->query.kernel;
     const void *in[CASE_OPERANDS];
     void *out[CASE_OPERANDS];
+    memset(counted_ranges, 0, sizeof counted_ranges);
     for (int i = 0; i < s->problem.inputs; i++) {
-        in[i] = ry_tensor_present(&s->in[i]) ? take(s, ry_tensor_bytes(&s->in[i])) : NULL;
+        in[i] = take_operand(s, &s->in[i], &counted_ranges[i]);
     }
     for (int i = 0; i < s->problem.outputs; i++) {
-        out[i] = ry_tensor_present(&s->out[i]) ? take(s, ry_tensor_bytes(&s->out[i])) : NULL;
+        out[i] = take_operand(s, &s->out[i], &counted_ranges[CASE_OPERANDS + i]);
     }
     void *state = take(s, p->state_size), *packed = take(s, p->packed);
     if (kernel->initialise && p->state_size) {
@@ -199,7 +216,7 @@ static double number_of(subject *s, double *coefficient)
 static double rest_of(subject *s)
 {
     double rest = work_of(&s->prepared);
-    double *all = (double *)(void *)&costs[RY_COSTS_LINES];
+    double *all = table_of(s);
     for (size_t i = 0; i < sizeof(ry_costs) / sizeof *all; i++) {
         const double number = all[i] != 0 ? number_of(s, &all[i]) : 0;
         rest -= number > 0 ? all[i] * number : 0; /* below 0: a limit, not a count */
@@ -218,9 +235,11 @@ static double sum_of(subject *s, char *terms)
         if (over) {
             *over++ = 0;
         }
-        const double times = (star ? strtod(term, NULL) : 1) / (over ? *find_coefficient(over) : 1);
-        sum +=
-            times * (strcmp(name, "rest") == 0 ? rest_of(s) : number_of(s, find_coefficient(name)));
+        const double times =
+            (star ? strtod(term, NULL) : 1) / (over ? *find_coefficient(s, over) : 1);
+        sum += times * (strcmp(name, "rest") == 0    ? rest_of(s)
+                        : strcmp(name, "bytes") == 0 ? s->prepared.counts.bytes
+                                                     : number_of(s, find_coefficient(s, name)));
     }
     return sum;
 }

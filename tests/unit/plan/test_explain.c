@@ -10,6 +10,7 @@
 #include "kernels/kernel.h"
 #include "tiny_model.h"
 
+#include <math.h>
 #include <rynd/rynd.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,6 +49,12 @@ static int hear(void *user, const rynd_candidate *c)
         assert_true(c->refused[0] != 0 && c->knobs[0] == 0 && c->prediction.median == 0);
         assert_true(!c->chosen && c->packed == 0 && c->workspace == 0);
     } else {
+        double sum = 0;
+        for (size_t i = 0; i < RYND_WORK_KINDS; i++) {
+            assert_true(c->kinds[i] >= 0 && rynd_work_kind_name(i)[0] != 0);
+            sum += c->kinds[i];
+        }
+        assert_true(fabs(sum - c->prediction.arithmetic) <= 1e-9 * sum);
         assert_true(c->prediction.low > 0 && c->prediction.low < c->prediction.median &&
                     c->prediction.median < c->prediction.high && c->prediction.coverage == 0.9);
     }

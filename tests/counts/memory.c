@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counts the bytes that loops in plain C read and write. They are compiled for the thread sanitizer,
+ * which calls a function at each access of memory: these, instead of its own. */
+#include "memory.h"
+
+#include "counted.h"
+
+#include <stdint.h>
+#include <string.h>
+
+_Thread_local counted_range counted_ranges[COUNTED_RANGES];
+
+/* Bytes of operands alone: not those of plans and counters. */
+static void count_access(const void *at, double bytes)
+{
+    const char *byte = at;
+    for (int i = 0; i < COUNTED_RANGES; i++) {
+        if (byte >= counted_ranges[i].from && byte < counted_ranges[i].to) {
+            count_operations(COUNTED_MOVED, bytes);
+            return;
+        }
+    }
+}
+
+#define ACCESS(bytes)                                  \
+    void __tsan_read##bytes(const void *at);           \
+    void __tsan_write##bytes(void *at);                \
+    void __tsan_unaligned_read##bytes(const void *at); \
+    void __tsan_unaligned_write##bytes(void *at);      \
+    void __tsan_read##bytes(const void *at)            \
+    {                                                  \
+        count_access(at, bytes);                       \
+    }                                                  \
+    void __tsan_write##bytes(void *at)                 \
+    {                                                  \
+        count_access(at, bytes);                       \
+    }                                                  \
+    void __tsan_unaligned_read##bytes(const void *at)  \
+    {                                                  \
+        __tsan_read##bytes(at);                        \
+    }                                                  \
+    void __tsan_unaligned_write##bytes(void *at)       \
+    {                                                  \
+        __tsan_write##bytes(at);                       \
+    }
+ACCESS(1)
+ACCESS(2)
+ACCESS(4)
+ACCESS(8)
+ACCESS(16)
+
+void __tsan_init(void);
+void __tsan_func_entry(void *caller);
+void __tsan_func_exit(void);
+void __tsan_read_range(const void *at, uintptr_t bytes);
+void __tsan_write_range(void *at, uintptr_t bytes);
+
+void __tsan_init(void)
+{
+}
+
+void __tsan_func_entry(void *caller)
+{
+    (void)caller;
+}
+
+void __tsan_func_exit(void)
+{
+}
+
+void __tsan_read_range(const void *at, uintptr_t bytes)
+{
+    count_access(at, (double)bytes);
+}
+
+void __tsan_write_range(void *at, uintptr_t bytes)
+{
+    __tsan_read_range(at, bytes);
+}
+
+void *counted_copy(void *to, const void *from, size_t bytes)
+{
+    count_access(from, (double)bytes);
+    count_access(to, (double)bytes);
+    count_operations(COUNTED_COPIES, 1);
+    return memcpy(to, from, bytes);
+}
+
+void *counted_fill(void *to, int value, size_t bytes)
+{
+    count_access(to, (double)bytes);
+    return memset(to, value, bytes);
+}
