@@ -61,7 +61,7 @@ typedef struct side {
     void *outputs[MAX_OPERANDS];
     double times[MAX_TURNS];
     const bench_peak *peak;  /* NULL: not asked for, or unknown */
-    double rates[MAX_TURNS]; /* of the peak's loop, in a turn of its own */
+    double rates[MAX_TURNS]; /* operations a second of the peak loop before each turn */
 } side;
 
 static void stop(const char *format, ...)

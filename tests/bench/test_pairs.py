@@ -27,6 +27,21 @@ def test_sides():
     assert float(rows[0][4]) == 1.0 and rows[2][8].endswith("_generic")
 
 
+def quantised(*arguments):
+    return subprocess.run([ROOT / "bench/quantised_layers", *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+def test_quantised_layers():
+    done = quantised("-s", 0.02, "-f", BUILD, "p512-2048x7", "dw3x14")
+    assert done.returncode == 0, done.stderr
+    rows = [re.fullmatch(r"(\S+)( f32| residual)? +([0-9.]+) us  (?:\d+% \(\d+\.\.\d+\)|-) +of the peak  ratio [0-9.]+ \(.*\) +n \d+ +\S+", line) for line in done.stdout.splitlines()]
+    assert all(rows), done.stdout
+    assert [row.group(1, 2) for row in rows] == [("p512-2048x7", " f32"), ("p512-2048x7", None), ("p512-2048x7", " residual"), ("dw3x14", " f32"), ("dw3x14", None)]
+    unknown = quantised(BUILD, "nosuchlayer")
+    assert unknown.returncode == 1 and "'nosuchlayer'" in unknown.stderr
+    assert quantised().returncode == 2
+
+
 def test_errors():
     for arguments, word in ((["/nowhere", PROBLEM], "/nowhere"), ([f"{BUILD}@what", PROBLEM], "'what'"), ([BUILD, "conv c=8"], "w="), ([BUILD, "nosuchlayer"], "layers.txt"),
                             ([BUILD, "concat " + " ".join(f"x{i}=1x2:f32" for i in range(9)) + " y0=1x18:f32 axis=1"], "more than 8"),

@@ -193,7 +193,7 @@ typedef struct strip_ends {
     int64_t y_step, channels;
 } strip_ends;
 
-/* Outputs of a window of few taps. Of `some` vectors at once, weights stay in registers; the rounded
+/* Outputs of a window of few taps. The weights of `some` vectors stay in registers at a time; the rounded
  * sums of the others wait in memory. */
 RY_INLINE void strip_window(const strip_ends *e, int64_t count, const int lanes, const int taps,
                             const int some)
