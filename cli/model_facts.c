@@ -185,6 +185,9 @@ static void put_channels(char *text, size_t room, const char *name, const cli_ch
 {
     const size_t used = strlen(text);
     const double *v = channels->value;
+    if (channels->count == 0) {
+        return;
+    }
     if (v[0] == v[1] && v[0] == v[2]) {
         snprintf(text + used, room - used, " --%s %.9g", name, v[0]);
     } else {

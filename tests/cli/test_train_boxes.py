@@ -169,8 +169,7 @@ FAST = ["--batch", 8, "--scale", "1/255", "--optimizer", "adam", "--lr", "0.004"
 def figure(ran, model, folder, name="map50"):
     """By rynd eval, from a COCO file."""
     (result,) = ran("eval", model, "--data", folder / "images", "--boxes", folder / "boxes.json", "--json").results
-    figures = {row["name"]: row["value"] for row in result["figures"]} if isinstance(result.get("figures"), list) else result["figures"]
-    return figures[name]
+    return result["figures"][name]
 
 
 @pytest.mark.parametrize("network", [yolox, yolov8, yolov5])
@@ -184,6 +183,9 @@ def test_learns(ran, data, tmp_path, network):
     assert result["validation"]["map50"] == pytest.approx(last["map50"]) and last["map50"] > 0.6
     for name, of in (("map", "accuracy"), ("map50", "map50")):
         assert figure(ran, tmp_path / "out.onnx", tmp_path / "seen", name) == pytest.approx(last[of], abs=2e-3)
+    for form in (tmp_path / "seen" / "boxes.json", yolo(tmp_path / "lines", 16, 2)):
+        (again,) = ran("eval", tmp_path / "out.onnx", "--data", form, "--json").results
+        assert again["figures"]["map"] == pytest.approx(last["accuracy"], abs=2e-3)
     picture = tmp_path / "seen" / "images" / "0.png"
     (found,) = ran("run", tmp_path / "out.onnx", "--task", "detect", "-i", picture, "-o", tmp_path / "drawn.png", "--json").results
     assert {box["name"] for box in found["boxes"]} <= set(NAMES) and found["boxes"]
