@@ -268,3 +268,12 @@ def test_refused(rynd, tmp_path):
                [("x", "float32", [2, 3, 8, 8])], [("y", "float32", [2, 2, 6])], {"w": np.ones((192, 12), "float32"), "shape": np.array([2, 2, 6])})
     error = failing(end, "--data", file)
     assert "yolo-end" in error and "no gradient" in error and "yolox" in error
+
+
+def test_the_head_knows_the_preparation(ran, data, tmp_path):
+    """Without options for pictures the trained model names its classes only, and eval prepares as the head says."""
+    import onnx
+    ran("train", yolov8(tmp_path / "net.onnx"), *data, "--batch", 8, "--steps", 1, "--size", SIDE, "-o", tmp_path / "out.onnx")
+    facts = {entry.key: entry.value for entry in onnx.load(tmp_path / "out.onnx").metadata_props}
+    assert facts == {"names": "{0: 'square', 1: 'disc'}", "rynd.pictures": f"--size {SIDE}"}
+    assert "not understood" not in ran("eval", tmp_path / "out.onnx", "--data", tmp_path / "validate").err
