@@ -18,8 +18,12 @@ typedef struct cli_box_list {
     size_t class_count;
 } cli_box_list;
 
+/* Is it a file of JSON? Has the folder 'images' and 'labels'? */
+bool cli_is_coco(const char *path);
+bool cli_is_yolo(const char *path);
+
 /* Reads an annotation file of COCO, boxes in pixels. folder: of the pictures; NULL: beside the
- * file, in "images", or as in COCO's own folders (coco_folder.c). The caller frees, also when this
+ * file, in "images", or as in COCO's own folders (box_files.c). The caller frees, also when this
  * fails. */
 bool cli_coco_read(cli_box_list *list, const char *path, const char *folder, cli_failure *failure);
 

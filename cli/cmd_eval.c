@@ -13,9 +13,10 @@
 /* clang-format off */
 static const cli_option options[] = {
     CLI_TITLE("data"),
-    {"data", 0, CLI_TEXT, "DIR|FILE.npz", NULL, 0, 0, OFFSET(data),
-     "DIR: a folder of pictures per class; images and masks; inputs and targets; or pictures for "
-     "--boxes. FILE: arrays x, or one per input, and y: classes of rows or of pixels, or pictures"},
+    {"data", 0, CLI_TEXT, "DIR|FILE", NULL, 0, 0, OFFSET(data),
+     "DIR: a folder of pictures per class; images and masks; images and labels (boxes in YOLO's "
+     "form); inputs and targets; or pictures for --boxes. FILE: a .json of COCO beside its pictures, "
+     "or arrays x, or one per input, and y: classes of rows or of pixels, or pictures"},
     {"boxes", 0, CLI_TEXT, "FILE.json", NULL, 0, 0, OFFSET(boxes),
      "true objects of the pictures in DIR, as a COCO annotation file"},
     {"ignore", 0, CLI_INTEGER, "CLASS", NULL, -1, 65535, OFFSET(ignore),

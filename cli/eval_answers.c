@@ -62,6 +62,8 @@ static bool collect(const cli_eval_model *model, const cli_eval_data *data,
     case RYND_TASK_DETECT: break;
     }
     answer->count = CLI_EVAL_BOXES;
+    answer->height = picture->frame.height;
+    answer->width = picture->frame.width;
     answer->boxes = malloc(CLI_EVAL_BOXES * sizeof *answer->boxes);
     return answer->boxes
                ? cli_task_find_boxes(task, picture, answer->boxes, &answer->count, failure)

@@ -99,26 +99,46 @@ static bool open_classes(cli_eval_data *data, cli_failure *failure)
     return done ? true : cli_fail_memory(failure);
 }
 
-static bool open_boxes(cli_eval_data *data, const char *path, cli_failure *failure)
+/* Moves a list into the data, also one that was not read to its end. */
+static bool take_boxes(cli_eval_data *data, const cli_box_list *list, bool read)
+{
+    data->task = RYND_TASK_DETECT;
+    data->kind = "pictures with boxes";
+    data->files = list->files;
+    data->count = list->count;
+    data->objects = list->objects;
+    data->first = list->first;
+    data->classes = list->classes;
+    data->class_count = list->class_count;
+    return read;
+}
+
+/* folder NULL: that of the file. */
+static bool open_coco(cli_eval_data *data, const char *path, const char *folder,
+                      cli_failure *failure)
 {
     cli_box_list list = {0};
-    const bool done = cli_coco_read(&list, path, data->path, failure);
-    data->files = list.files;
-    data->count = list.count;
-    data->objects = list.objects;
-    data->first = list.first;
-    data->classes = list.classes;
-    data->class_count = list.class_count;
-    return done;
+    const bool read = cli_coco_read(&list, path, folder, failure);
+    return take_boxes(data, &list, read);
+}
+
+static bool open_yolo(cli_eval_data *data, cli_failure *failure)
+{
+    cli_box_list list = {0};
+    cli_skipped_files skipped = {0};
+    data->fractions = true;
+    const bool read = cli_yolo_read(&list, data->path, &skipped, failure);
+    return take_boxes(data, &list, read);
 }
 
 static bool open_folder(cli_eval_data *data, const cli_eval_settings *settings,
                         cli_failure *failure)
 {
     if (settings->boxes) {
-        data->task = RYND_TASK_DETECT;
-        data->kind = "pictures with boxes";
-        return open_boxes(data, settings->boxes, failure);
+        return open_coco(data, settings->boxes, data->path, failure);
+    }
+    if (cli_is_yolo(data->path)) {
+        return open_yolo(data, failure);
     }
     bool found = false;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
@@ -144,6 +164,9 @@ bool cli_eval_data_open(cli_eval_data *data, const cli_eval_settings *settings,
     *data = (cli_eval_data){.path = settings->data};
     if (stat(data->path, &about) != 0) {
         return cli_fail(failure, "'%s' cannot be read: %s", data->path, strerror(errno));
+    }
+    if (cli_is_coco(data->path)) {
+        return open_coco(data, data->path, NULL, failure);
     }
     if (!S_ISDIR(about.st_mode)) {
         return cli_fail(failure, "'%s' is neither a folder nor an .npz with arrays x and y",

@@ -19,6 +19,7 @@ typedef struct cli_eval_data {
      * objects[first[i + 1]]. */
     int64_t *labels;
     rynd_object *objects;
+    bool fractions; /* boxes are fractions of the picture */
     size_t *first;
     /* Names of the data's classes, by label; NULL: the data names none. */
     char **classes;

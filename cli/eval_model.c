@@ -178,7 +178,14 @@ static rynd_status add_boxes(cli_eval_model *model, const cli_eval_data *data, s
         return RYND_ERROR_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
-        objects[i] = data->objects[first + i];
+        rynd_object *o = &objects[i];
+        *o = data->objects[first + i];
+        if (data->fractions) {
+            o->left *= (double)answer->width;
+            o->width *= (double)answer->width;
+            o->top *= (double)answer->height;
+            o->height *= (double)answer->height;
+        }
         objects[i].label = label_of(model, objects[i].label);
     }
     const rynd_status status =

@@ -14,6 +14,7 @@ typedef struct cli_answer {
     rynd_class classes[CLI_EVAL_BEST];
     size_t count; /* number of classes or boxes */
     rynd_box *boxes;
+    int64_t height, width; /* DETECT: of the picture */
     cli_tensor map;
     cli_image image;
 } cli_answer;

@@ -202,12 +202,12 @@ static void text_of_pictures(const cli_preprocess *p, char *text, size_t room)
         snprintf(text + used, room - used, " --channels %s",
                  p->order == CLI_ORDER_BGR ? "bgr" : "rgb");
     }
-    if (p->scale != 0) {
+    if (p->scale != 0) { /* values are settled */
         const size_t used = strlen(text);
         snprintf(text + used, room - used, " --scale %.17g", p->scale);
+        put_channels(text, room, "mean", &p->mean);
+        put_channels(text, room, "std", &p->std);
     }
-    put_channels(text, room, "mean", &p->mean);
-    put_channels(text, room, "std", &p->std);
 }
 
 bool cli_facts_set(rynd_model *model, char *const *classes, size_t count,

@@ -2,14 +2,12 @@
 /* Pictures with boxes: an annotation file of COCO, or DIR/images/NAME.jpg with DIR/labels/NAME.txt
  * in YOLO's form. */
 #include "box_list.h"
-#include "file_names.h"
 #include "files.h"
 #include "folder_list.h"
 #include "train_data.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 typedef struct box_data {
     cli_box_list list;
@@ -71,11 +69,6 @@ static bool begin(cli_dataset *set, cli_failure *failure)
 
 /* --- COCO --- */
 
-static bool is_coco(const char *path)
-{
-    return strcasecmp(cli_extension(path), "json") == 0 && !cli_is_folder(path);
-}
-
 static bool open_coco(cli_dataset *set, const cli_data_wish *wish, cli_failure *failure)
 {
     (void)wish;
@@ -85,15 +78,6 @@ static bool open_coco(cli_dataset *set, const cli_data_wish *wish, cli_failure *
 }
 
 /* --- YOLO --- */
-
-static bool is_yolo(const char *path)
-{
-    char *images = cli_inner_folder(path, "images"), *labels = cli_inner_folder(path, "labels");
-    const bool both = images && labels;
-    free(images);
-    free(labels);
-    return both;
-}
 
 static bool open_yolo(cli_dataset *set, const cli_data_wish *wish, cli_failure *failure)
 {
@@ -157,7 +141,7 @@ static void close_boxes(cli_dataset *set)
 
 const cli_dataset_kind cli_data_coco = {
     .name = "pictures with boxes",
-    .recognises = is_coco,
+    .recognises = cli_is_coco,
     .open = open_coco,
     .read = read_sample,
     .close = close_boxes,
@@ -165,7 +149,7 @@ const cli_dataset_kind cli_data_coco = {
 
 const cli_dataset_kind cli_data_yolo = {
     .name = "pictures with boxes",
-    .recognises = is_yolo,
+    .recognises = cli_is_yolo,
     .open = open_yolo,
     .read = read_sample,
     .close = close_boxes,

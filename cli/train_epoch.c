@@ -85,7 +85,7 @@ void cli_epochs_add(cli_epochs *epochs, double loss)
 void cli_epochs_right(const cli_log_validation *row, char text[CLI_RIGHT_TEXT])
 {
     text[0] = 0;
-    if (row->map50 >= 0) {
+    if (row->boxes) {
         snprintf(text, CLI_RIGHT_TEXT, ", mAP50 %.2f%%, mAP %.2f%%", 100 * row->map50,
                  100 * row->accuracy);
     } else if (row->accuracy >= 0) {
@@ -139,7 +139,8 @@ void cli_epochs_write(const cli_epochs *epochs, char text[CLI_EPOCHS_WORDS])
         snprintf(text, CLI_EPOCHS_WORDS,
                  " best-step=%" PRIu64 " best-epoch=%" PRIu64 " best-samples=%" PRIu64
                  " best-loss=%.17g best-accuracy=%.17g since-best=%" PRIu64 " best-map50=%.17g",
-                 b->step, b->epoch, b->samples, b->loss, b->accuracy, epochs->since, b->map50);
+                 b->step, b->epoch, b->samples, b->loss, b->accuracy, epochs->since,
+                 b->boxes ? b->map50 : -1);
     }
 }
 
@@ -153,6 +154,7 @@ void cli_epochs_read(cli_epochs *epochs, const char *text)
                " best-step=%" SCNu64 " best-epoch=%" SCNu64 " best-samples=%" SCNu64
                " best-loss=%lf best-accuracy=%lf since-best=%" SCNu64 " best-map50=%lf",
                &b.step, &b.epoch, &b.samples, &b.loss, &b.accuracy, &since, &b.map50) >= 6) {
+        b.boxes = b.map50 >= 0;
         epochs->best = b;
         epochs->since = since;
     }

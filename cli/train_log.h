@@ -27,7 +27,8 @@ typedef struct cli_log_step {
 typedef struct cli_log_validation {
     uint64_t step, epoch, samples;
     double loss, accuracy; /* accuracy below 0: none; boxes: mAP */
-    double map50;          /* mAP at an overlap of 0.5; below 0: no boxes */
+    bool boxes;            /* accuracy is mAP, and map50 that at an overlap of 0.5 */
+    double map50;
     double seconds;
 } cli_log_validation;
 

@@ -45,7 +45,7 @@ static void write_step(const cli_log_step *step, char text[CLI_LOG_LINE])
 static void write_validation(const cli_log_validation *row, char text[CLI_LOG_LINE])
 {
     char loss[DIGITS], accuracy[2 * DIGITS], map[2 * DIGITS] = "";
-    if (row->map50 >= 0) {
+    if (row->boxes) {
         snprintf(map, sizeof map, ",\"map50\":%.9g", row->map50);
     }
     snprintf(text, CLI_LOG_LINE,

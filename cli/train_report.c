@@ -155,7 +155,8 @@ static void print_validation(const cli_train_run *run)
         return;
     }
     const cli_log_validation row = {.accuracy = score->classes ? score->right / samples : -1,
-                                    .map50 = score->boxes ? score->map50 : -1};
+                                    .boxes = score->boxes,
+                                    .map50 = score->map50};
     char right[CLI_RIGHT_TEXT];
     cli_epochs_right(&row, right);
     printf("validation  loss %.6g%s, %zu samples\n", score->loss / samples, right, score->samples);

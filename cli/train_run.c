@@ -145,7 +145,8 @@ static bool validate(cli_train_run *run, cli_failure *failure)
         .samples = score.samples,
         .loss = score.loss / samples,
         .accuracy = score.classes ? score.right / samples : -1,
-        .map50 = score.boxes ? score.map50 : -1,
+        .boxes = score.boxes,
+        .map50 = score.map50,
         .seconds = cli_now() - run->begin,
     };
     return cli_train_log_validation(&run->log, &row, failure) &&

@@ -169,8 +169,7 @@ FAST = ["--batch", 8, "--scale", "1/255", "--optimizer", "adam", "--lr", "0.004"
 def figure(ran, model, folder, name="map50"):
     """By rynd eval, from a COCO file."""
     (result,) = ran("eval", model, "--data", folder / "images", "--boxes", folder / "boxes.json", "--json").results
-    figures = {row["name"]: row["value"] for row in result["figures"]} if isinstance(result.get("figures"), list) else result["figures"]
-    return figures[name]
+    return result["figures"][name]
 
 
 @pytest.mark.parametrize("network", [yolox, yolov8, yolov5])
@@ -184,6 +183,9 @@ def test_learns(ran, data, tmp_path, network):
     assert result["validation"]["map50"] == pytest.approx(last["map50"]) and last["map50"] > 0.6
     for name, of in (("map", "accuracy"), ("map50", "map50")):
         assert figure(ran, tmp_path / "out.onnx", tmp_path / "seen", name) == pytest.approx(last[of], abs=2e-3)
+    for form in (tmp_path / "seen" / "boxes.json", yolo(tmp_path / "lines", 16, 2)):
+        (again,) = ran("eval", tmp_path / "out.onnx", "--data", form, "--json").results
+        assert again["figures"]["map"] == pytest.approx(last["accuracy"], abs=2e-3)
     picture = tmp_path / "seen" / "images" / "0.png"
     (found,) = ran("run", tmp_path / "out.onnx", "--task", "detect", "-i", picture, "-o", tmp_path / "drawn.png", "--json").results
     assert {box["name"] for box in found["boxes"]} <= set(NAMES) and found["boxes"]
@@ -266,3 +268,12 @@ def test_refused(rynd, tmp_path):
                [("x", "float32", [2, 3, 8, 8])], [("y", "float32", [2, 2, 6])], {"w": np.ones((192, 12), "float32"), "shape": np.array([2, 2, 6])})
     error = failing(end, "--data", file)
     assert "yolo-end" in error and "no gradient" in error and "yolox" in error
+
+
+def test_the_head_knows_the_preparation(ran, data, tmp_path):
+    """Without options for pictures the trained model names its classes only, and eval prepares as the head says."""
+    import onnx
+    ran("train", yolov8(tmp_path / "net.onnx"), *data, "--batch", 8, "--steps", 1, "--size", SIDE, "-o", tmp_path / "out.onnx")
+    facts = {entry.key: entry.value for entry in onnx.load(tmp_path / "out.onnx").metadata_props}
+    assert facts == {"names": "{0: 'square', 1: 'disc'}", "rynd.pictures": f"--size {SIDE}"}
+    assert "not understood" not in ran("eval", tmp_path / "out.onnx", "--data", tmp_path / "validate").err

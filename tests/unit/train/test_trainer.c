@@ -221,6 +221,12 @@ static void outputs_and_evaluations(void **state)
     assert_true(fabs(before - loss) < 1e-5);
     assert_true(after < before);
     assert_int_equal(rynd_trainer_get_output(t.trainer, &output), RYND_OK);
+    rynd_tensor same;
+    const char *name = NULL;
+    assert_int_equal(rynd_trainer_output_count(t.trainer), 1);
+    assert_int_equal(rynd_trainer_get_output_at(t.trainer, 0, &name, &same), RYND_OK);
+    assert_true(name && same.data == output.data && same.rank == output.rank);
+    assert_int_equal(rynd_trainer_get_output_at(t.trainer, 1, NULL, &same), RYND_ERROR_ARGUMENT);
     assert_int_equal(output.rank, 2);
     assert_int_equal(output.dim[1], TINY_CLASSES);
     assert_true(evaluate(&t) == after);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the pictures of an annotation file are. */
+/* Data with boxes by its names, and where the pictures of an annotation file are. */
 #include "box_list.h"
+#include "file_names.h"
 #include "folder_list.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* Behind the file's folder; split: the last word of its name follows, "val2017" of
@@ -41,4 +43,18 @@ char *cli_coco_folder(const char *path, const char *picture)
     }
     free(folder);
     return NULL;
+}
+
+bool cli_is_coco(const char *path)
+{
+    return strcasecmp(cli_extension(path), "json") == 0 && !cli_is_folder(path);
+}
+
+bool cli_is_yolo(const char *path)
+{
+    char *images = cli_inner_folder(path, "images"), *labels = cli_inner_folder(path, "labels");
+    const bool both = images && labels;
+    free(images);
+    free(labels);
+    return both;
 }
