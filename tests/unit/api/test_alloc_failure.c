@@ -146,7 +146,9 @@ static rynd_status use_quantizer(attempt *a, counting *c)
     rynd_context_options context_options =
         RYND_SIZED(rynd_context_options, .threads = 1, .allocator = &allocator);
     const rynd_quantize_options options =
-        RYND_SIZED(rynd_quantize_options, .batch = 2, .equalise = 1, .samples = 1);
+        RYND_SIZED(rynd_quantize_options, .calibrate = RYND_CALIBRATION_MSE, .batch = 2,
+                   .equalise = 1, .samples = 1);
+    rynd_quantized_info info = RYND_SIZED(rynd_quantized_info);
     const rynd_tensor x = rynd_tensor_of(a->x, RYND_DTYPE_F32, 4,
                                          (int64_t[]){2, TINY_CHANNELS, TINY_SIDE, TINY_SIDE});
     void *data = NULL;
@@ -156,6 +158,7 @@ static rynd_status use_quantizer(attempt *a, counting *c)
     status = status ? status : rynd_model_load_memory(a->context, bytes, size, &a->model);
     status = status ? status : rynd_quantizer_create(a->model, &options, &a->quantizer);
     status = status ? status : rynd_quantizer_observe(a->quantizer, &x);
+    status = status ? status : rynd_quantizer_get_info(a->quantizer, &info);
     status = status ? status : rynd_quantizer_save_memory(a->quantizer, &data, &written);
     counted = NULL;
     rynd_memory_free(a->context, data);
