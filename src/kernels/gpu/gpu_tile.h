@@ -20,6 +20,7 @@ typedef struct ry_gpu_tile {
     int m, n, k;        /* k: where matrix units multiply, in words of four bytes */
     int item_m, item_n; /* what a work-item sums */
     bool units;         /* do matrix units multiply? */
+    int stages;         /* tiles in local memory, copied while others are multiplied; 0: none */
 } ry_gpu_tile;
 
 /* Products of `batches` pairs of matrices: rows by terms, terms by columns. */
@@ -28,11 +29,15 @@ typedef struct ry_gpu_product {
     bool window;      /* is the second matrix gathered from a convolution's window? */
     bool terms_along; /* are the second matrix's terms beside each other? */
     ry_gpu_operands operands;
+    int copied; /* bytes of the second matrix's elements if tiles of it can be copied, else 0 */
+    bool rows_along; /* are y's rows beside each other? */
 } ry_gpu_product;
 
 /* Has the machine groups and local memory for a tile: of floats, or of matrix units? */
 bool ry_gpu_tile_runs_floats(const ry_problem *problem, const ry_machine *machine);
 bool ry_gpu_tile_runs_units(const ry_problem *problem, const ry_machine *machine);
+/* The same for floats by three products, whose tiles are copied. */
+bool ry_gpu_tile_runs_three(const ry_problem *problem, const ry_machine *machine);
 /* The same for quads, and for bytes as floats, which panels alone multiply. */
 bool ry_gpu_tile_runs_quads(const ry_problem *problem, const ry_machine *machine);
 bool ry_gpu_tile_runs_bytes(const ry_problem *problem, const ry_machine *machine);
@@ -47,8 +52,14 @@ rynd_status ry_gpu_tile_prepare(const ry_query *query, const ry_gpu_product *pro
 
 ry_gpu_tile ry_gpu_tile_of(const ry_prepared *prepared);
 
+/* Terms that a tile multiplies at once. */
+int ry_gpu_tile_terms(const ry_gpu_product *product, const ry_prepared *prepared);
+
 /* Does a work-item have the tile to itself? */
 bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile);
+
+/* Adds the texts before join.cl, behind all that they are defined for. */
+void ry_gpu_tile_add_text(const ry_prepared *prepared, ry_text *text);
 
 /* Defines tile, tiles and splits. */
 void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text);
