@@ -143,18 +143,30 @@ FUNCTION void multiply_parts(float *sum, const uint *rows, const uint *columns, 
     }
 }
 
-/* Splits floats: tf32's bits, and the rest. */
+/* Splits floats: the bits that tf32 has, and the rest, as large as the float, so that tf32 keeps the rest
+ * of the smallest ones, too. */
+#define REST_SCALE 0x1p10f
+
 FUNCTION void split_floats(uint *near, uint *rest, int count)
 {
     UNROLL
     for (int i = 0; i < count; i++) {
         const uint all = near[i];
         near[i] = all & 0xffffe000u;
-        rest[i] = f32_bits(f32_of_bits(all) - f32_of_bits(near[i]));
+        rest[i] = f32_bits((f32_of_bits(all) - f32_of_bits(near[i])) * REST_SCALE);
     }
 }
 
-/* Units cut sums to floats: theirs are of few terms, which are added to the item's. */
+/* Units cut sums to floats: theirs are of few terms, which are added to the item's. Infinities and NaNs are
+ * in the near products: the rest's, where an infinity has met a zero, are left out. */
+FUNCTION void add_split(float *sum, float near, float rest)
+{
+    *sum += near;
+    if (f32_abs(rest) < INFINITY) {
+        *sum = f32_fma(rest, 1 / REST_SCALE, *sum);
+    }
+}
+
 FUNCTION void multiply_split(float *sum, uint *rows, uint *columns, int row_parts,
                              int column_parts)
 {
@@ -166,15 +178,16 @@ FUNCTION void multiply_split(float *sum, uint *rows, uint *columns, int row_part
         split_floats(column, column_rest, 2);
         UNROLL
         for (int r = 0; r < row_parts; r++) {
-            float part[4] = {0, 0, 0, 0}, *above = sum + (r * 2 * column_parts * 2 + c) * 2,
+            float near[4] = {0, 0, 0, 0}, rest[4] = {0, 0, 0, 0},
+                  *above = sum + (r * 2 * column_parts * 2 + c) * 2,
                   *below = above + column_parts * 4;
-            MULTIPLY_UNITS(part, part + 2, rows_rest + r * 4, column);
-            MULTIPLY_UNITS(part, part + 2, rows + r * 4, column_rest);
-            MULTIPLY_UNITS(part, part + 2, rows + r * 4, column);
+            MULTIPLY_UNITS(rest, rest + 2, rows_rest + r * 4, column);
+            MULTIPLY_UNITS(rest, rest + 2, rows + r * 4, column_rest);
+            MULTIPLY_UNITS(near, near + 2, rows + r * 4, column);
             UNROLL
             for (int i = 0; i < 2; i++) {
-                above[i] += part[i];
-                below[i] += part[i + 2];
+                add_split(&above[i], near[i], rest[i]);
+                add_split(&below[i], near[i + 2], rest[i + 2]);
             }
         }
     }
