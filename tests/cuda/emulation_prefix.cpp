@@ -197,3 +197,72 @@ static inline void emulation_mma_bytes(int *above, int *below, const unsigned *l
         }
     }
 }
+
+static inline unsigned emulation_bf16(float value)
+{
+    const unsigned bits = emulation_bits<unsigned>(value);
+    return (bits & 0x7fffffffu) > 0x7f800000u ? bits >> 16 | 0x40u
+                                              : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+}
+
+static inline unsigned emulation_bf16_pair(float low, float high)
+{
+    return emulation_bf16(low) | emulation_bf16(high) << 16;
+}
+
+// Copies happen at the wait, no sooner: a loop that reads too early finds the old bytes.
+struct emulation_copy_of {
+    void *to;
+    const void *from;
+    int bytes;
+};
+enum { EMULATION_BATCHES = 8, EMULATION_COPIES = 64 };
+struct emulation_queue {
+    int first, batches, count[EMULATION_BATCHES];
+    emulation_copy_of copy[EMULATION_BATCHES][EMULATION_COPIES];
+};
+static thread_local emulation_queue emulation_queues[256];
+
+static inline void emulation_copy(void *to, const void *from, int bytes)
+{
+    emulation_queue *q = &emulation_queues[threadIdx.x];
+    const int open = (q->first + q->batches) % EMULATION_BATCHES;
+    if (q->count[open] == EMULATION_COPIES || q->batches == EMULATION_BATCHES - 1 ||
+        (uintptr_t)to % 16 != 0 || (bytes > 0 && (uintptr_t)from % 16 != 0)) {
+        __builtin_trap();
+    }
+    q->copy[open][q->count[open]++] = {to, from, bytes};
+}
+
+static inline void emulation_commit(void)
+{
+    emulation_queues[threadIdx.x].batches++;
+}
+
+static inline void emulation_wait(int batches)
+{
+    emulation_queue *q = &emulation_queues[threadIdx.x];
+    for (; q->batches > batches; q->batches--) {
+        for (int i = 0; i < q->count[q->first]; i++) {
+            const emulation_copy_of *c = &q->copy[q->first][i];
+            memset(c->to, 0, 16);
+            memcpy(c->to, c->from, (size_t)c->bytes);
+        }
+        q->count[q->first] = 0;
+        q->first = (q->first + 1) % EMULATION_BATCHES;
+    }
+}
+
+static thread_local const void *emulation_rows[2][1024];
+
+static inline void emulation_load_matrices(unsigned *to, const void *row)
+{
+    const unsigned item = threadIdx.x, first = item & ~31u, lane = item & 31u;
+    const void *const *rows = emulation_rows[emulation_turn[item]];
+    emulation_rows[emulation_turn[item]][item] = row;
+    emulation_turn[item] ^= 1;
+    emulation_barrier();
+    for (unsigned matrix = 0; matrix < 4; matrix++) {
+        memcpy(&to[matrix], (const char *)rows[first + matrix * 8 + lane / 4] + lane % 4 * 4, 4);
+    }
+}

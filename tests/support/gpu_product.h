@@ -10,4 +10,9 @@
  * where there is a device (gpu_run_need). */
 int gpu_product_check(product_case *c, const char *kernel, const char *reference, int forms);
 
+/* The same in all forms whose first knob's word begins with `word` and whose second is at most 2; in the first of them input 0 is
+ * `shift` bytes behind an aligned address. */
+int gpu_product_check_word(product_case *c, const char *kernel, const char *reference,
+                           const char *word, size_t shift);
+
 #endif

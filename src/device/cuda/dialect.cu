@@ -41,6 +41,7 @@ struct __align__(32) double_vector {
 #define CONSTANT     static __constant__ const
 #define UNROLL       _Pragma("unroll")
 #define UNROLL_SHORT _Pragma("unroll")
+#define ROLLED       _Pragma("unroll 1")
 
 /* Tasks are blocks: of each the number, and of an item its number in it. */
 #define GROUP   ((int)blockIdx.x)
@@ -196,6 +197,38 @@ FUNCTION void multiply_s8(int *above, int *below, const uint *left, const uint *
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+r"(above[0]), "+r"(above[1]), "+r"(below[0]), "+r"(below[1])
         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+}
+
+/* Two floats rounded to bf16 in a word, to nearest, ties to even. */
+FUNCTION uint bf16_pair(float low, float high)
+{
+    uint pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+/* Begins to copy 16 bytes from GLOBAL to LOCAL memory, of which those past `bytes` become zero. An
+ * item's copies up to COMMIT_COPIES are a batch. WAIT_COPIES(n): until at most n of its batches are
+ * not done. Others see them behind a BARRIER. For machines with matrix units. */
+FUNCTION void copy_async(void *to, const void *from, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     (uint)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(bytes)
+                 : "memory");
+}
+
+#define COMMIT_COPIES  { asm volatile("cp.async.commit_group;" ::: "memory"); }
+#define WAIT_COPIES(n) { asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory"); }
+
+/* Four matrices of 8 rows of 4 words in LOCAL memory. Item i of 32 names row i % 8 of matrix i / 8,
+ * and gets word i % 4 of row i / 4 of each. */
+FUNCTION void load_matrices(uint *to, const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"((uint)__cvta_generic_to_shared(row))
+                 : "memory");
 }
 
 /* Adds the products of four signed bytes to a sum. */

@@ -13,6 +13,27 @@ static ry_gpu_window window_of(const ry_query *query)
     return ry_gpu_window_of_lanes(query->problem, ry_gpu_operand_lanes(ry_gpu_operands_of(query)));
 }
 
+/* Chunks of so many bytes are copied: of neighbouring channels, at steps of whole chunks. */
+enum { CHUNK = 16, MOST_TAPS = 32 };
+
+/* Bytes of x's elements if its tiles can be copied; else 0. Floats are rounded when they are read from
+ * local memory. */
+static int copied_bytes(const ry_problem *problem, ry_gpu_operands operands, const ry_gpu_window *w)
+{
+    const ry_tensor *x = &problem->in[0];
+    const size_t size = ry_dtype_size((ry_dtype)x->dtype),
+                 terms = CHUNK * sizeof(float) / ry_gpu_operand_size(operands);
+    const int64_t lanes = CHUNK / (int64_t)size;
+    bool can = ry_gpu_operands_are_units(operands) && ry_gpu_operand_lanes(operands) == 1 &&
+               ((ry_dtype)x->dtype == RY_f32 || ry_gpu_operands_are_halves(problem)) &&
+               w->x_along_channels && x->stride[1] == 1 && w->window <= MOST_TAPS &&
+               w->channels % (w->phases > 1 ? (int64_t)terms : lanes) == 0;
+    for (int i = 0; i < x->rank; i++) {
+        can = can && (i == 1 || x->stride[i] % lanes == 0);
+    }
+    return can ? (int)size : 0;
+}
+
 static ry_gpu_product product_of(const ry_query *query)
 {
     const ry_gpu_window w = window_of(query);
@@ -22,7 +43,9 @@ static ry_gpu_product product_of(const ry_query *query)
                             .terms = ry_max(w.terms, 1),
                             .window = w.window > 1,
                             .terms_along = w.x_along_channels,
-                            .operands = ry_gpu_operands_of(query)};
+                            .operands = ry_gpu_operands_of(query),
+                            .copied = copied_bytes(query->problem, ry_gpu_operands_of(query), &w),
+                            .rows_along = w.y_along_channels};
 }
 
 static void values(const ry_query *query, int knob, ry_knob_values *values)
@@ -31,10 +54,21 @@ static void values(const ry_query *query, int knob, ry_knob_values *values)
     ry_gpu_tile_values(query, &product, knob, values);
 }
 
-/* Packed elements of weights; the starts of quads' sums follow. */
-static int64_t weights_of(const ry_gpu_window *w, int64_t pitch)
+/* Rows of packed weights: all terms, in whole tiles where those are copied. */
+static int64_t packed_terms(const ry_gpu_window *w, const ry_gpu_product *product,
+                            const ry_prepared *prepared)
 {
-    return w->groups * w->channels * w->window * pitch;
+    const int64_t terms = w->channels * w->window;
+    return ry_gpu_tile_of(prepared).stages
+               ? ry_round_up(terms, ry_gpu_tile_terms(product, prepared))
+               : terms;
+}
+
+/* Packed elements of weights; the starts of quads' sums follow. */
+static int64_t weights_of(const ry_gpu_window *w, const ry_gpu_product *product,
+                          const ry_prepared *prepared)
+{
+    return w->groups * packed_terms(w, product, prepared) * ry_gpu_tile_pitch(product, prepared);
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -42,7 +76,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     const ry_gpu_product product = product_of(query);
     const ry_gpu_window w = window_of(query);
     RY_TRY(ry_gpu_tile_prepare(query, &product, prepared, error));
-    const int64_t packed = weights_of(&w, ry_gpu_tile_pitch(&product, prepared)) +
+    const int64_t packed = weights_of(&w, &product, prepared) +
                            (product.operands >= RY_GPU_QUADS ? w.groups * w.rows : 0);
     ry_gpu_tile_pack(query, &product, packed, prepared);
     return RYND_OK;
@@ -59,19 +93,22 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_tile_define(&product, prepared, text);
     if (query->problem->op == RY_OP_qconv) {
         ry_gpu_qconv_define(query->problem, &w, text);
-        ry_gpu_define(text, "STARTS", weights_of(&w, ry_gpu_tile_pitch(&product, prepared)));
+        ry_gpu_define(text, "STARTS", weights_of(&w, &product, prepared));
     } else {
         ry_gpu_operands_define_load(query, "X", 0, text);
         ry_gpu_operands_define_load(query, "W", 1, text);
     }
     ry_gpu_define(text, "PACK_ITEMS", prepared->pack_group);
-    ry_gpu_tile_define_packed(&product, prepared, w.channels * w.window, w.x_along_channels, text);
+    const int64_t terms = packed_terms(&w, &product, prepared);
+    ry_gpu_tile_define_packed(&product, prepared, terms, w.x_along_channels, text);
     ry_gpu_define(text, "W_ALONG_K", 0);
     ry_gpu_define(text, "X_ALONG_K", w.x_along_channels);
     ry_gpu_define(text, "Y_ALONG_M", w.y_along_channels);
     ry_gpu_define(text, "TAPS_FIRST", !w.x_along_channels);
     ry_gpu_define(text, "IMAGES_FIRST", 0);
     ry_gpu_define(text, "SUMS_OF_W", 0);
+    ry_gpu_define(text, "PACKED_BLOCKS", terms / ry_gpu_tile_terms(&product, prepared));
+    ry_gpu_tile_add_text(prepared, text);
 }
 
 static void packing(const ry_prepared *prepared, ry_text *key)
@@ -84,7 +121,7 @@ static void packing(const ry_prepared *prepared, ry_text *key)
 
 static const char *const entries[] = {"pack", "run", "join"};
 
-static const ry_gpu_kernel igemm = {ry_gpu_text_igemm, entries, 3, define};
+static const ry_gpu_kernel igemm = {ry_gpu_text_join, entries, 3, define};
 
 static bool takes_halves(const ry_problem *problem)
 {
@@ -94,6 +131,15 @@ static bool takes_halves(const ry_problem *problem)
 static bool takes_others(const ry_problem *problem)
 {
     return ry_gpu_window_takes(problem) && !ry_gpu_operands_are_halves(problem);
+}
+
+static bool takes_three(const ry_problem *problem)
+{
+    if (!takes_others(problem)) {
+        return false;
+    }
+    const ry_gpu_window w = ry_gpu_window_of(problem);
+    return copied_bytes(problem, RY_GPU_THREE_TF32, &w) > 0;
 }
 
 static bool takes_bytes(const ry_problem *problem)
@@ -110,11 +156,13 @@ static bool takes_bytes(const ry_problem *problem)
 ROW(conv_fwd_f32_igemm_gpu, conv, strict, ry_gpu_window_takes, false,
     .runs_on = ry_gpu_tile_runs_floats);
 ROW(conv_fwd_half_units_gpu, conv, near32, takes_halves, true, .runs_on = ry_gpu_tile_runs_units);
+ROW(conv_fwd_f32_units_gpu, conv, near32, takes_three, true, .runs_on = ry_gpu_tile_runs_three);
 ROW(conv_fwd_tf32_units_gpu, conv, tf32, takes_others, true, .runs_on = ry_gpu_tile_runs_units);
 ROW(conv_fwd_bf16_units_gpu, conv, bf16, takes_others, true, .runs_on = ry_gpu_tile_runs_units);
 ROW(convt_fwd_f32_igemm_gpu, convt, strict, ry_gpu_window_takes, false,
     .runs_on = ry_gpu_tile_runs_floats);
 ROW(convt_fwd_half_units_gpu, convt, near32, takes_halves, true, .runs_on = ry_gpu_tile_runs_units);
+ROW(convt_fwd_f32_units_gpu, convt, near32, takes_three, true, .runs_on = ry_gpu_tile_runs_three);
 ROW(convt_fwd_tf32_units_gpu, convt, tf32, takes_others, true, .runs_on = ry_gpu_tile_runs_units);
 ROW(convt_fwd_bf16_units_gpu, convt, bf16, takes_others, true, .runs_on = ry_gpu_tile_runs_units);
 ROW(qconv_igemm_gpu, qconv, strict, takes_bytes, false, .runs_on = ry_gpu_tile_runs_quads,

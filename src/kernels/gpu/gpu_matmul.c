@@ -69,10 +69,11 @@ static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_t
     ry_gpu_define(text, "Y_ALONG_M", along(&m.row, &m.column, RY_GPU_Y));
     ry_text_add(text, "#define PHASES 1\n#define RESIDUES_0 1\n#define RESIDUES_1 1\n"
                       "#define RESIDUES_2 1\n");
+    ry_gpu_tile_add_text(prepared, text);
 }
 
 static const char *const tile_entries[] = {"run", "join"};
-static const ry_gpu_kernel igemm = {ry_gpu_text_igemm, tile_entries, 2, tile_define};
+static const ry_gpu_kernel igemm = {ry_gpu_text_join, tile_entries, 2, tile_define};
 
 static bool takes_halves(const ry_problem *problem)
 {

@@ -8,17 +8,19 @@
 
 static const struct {
     size_t size;
-    const char *word, *type, *sum;
+    const char *word, *rounding, *type, *sum;
     ry_dtype stored; /* what is not rounded */
     bool units;
-    int64_t lanes;
-} operands_list[] = {[RY_GPU_F32] = {4, "f32", "float", "float", RY_f32, false, 1},
-                     [RY_GPU_TF32] = {4, "tf32", "uint", "float", RY_DTYPES, true, 1},
-                     [RY_GPU_F16] = {2, "f16", "ushort", "float", RY_f16, true, 1},
-                     [RY_GPU_BF16] = {2, "bf16", "ushort", "float", RY_bf16, true, 1},
-                     [RY_GPU_BYTES] = {4, "f32", "float", "int", RY_DTYPES, false, 1},
-                     [RY_GPU_QUADS] = {4, "s8", "uint", "int", RY_DTYPES, false, 4},
-                     [RY_GPU_QUAD_UNITS] = {4, "s8", "uint", "int", RY_DTYPES, true, 4}};
+    int64_t lanes, products;
+} operands_list[] = {
+    [RY_GPU_F32] = {4, "f32", "", "float", "float", RY_f32, false, 1, 1},
+    [RY_GPU_TF32] = {4, "tf32", "tf32_of", "uint", "float", RY_DTYPES, true, 1, 1},
+    [RY_GPU_THREE_TF32] = {4, "tf32", "f32_bits", "uint", "float", RY_DTYPES, true, 1, 3},
+    [RY_GPU_F16] = {2, "f16", "f16_of", "ushort", "float", RY_f16, true, 1, 1},
+    [RY_GPU_BF16] = {2, "bf16", "bf16_of", "ushort", "float", RY_bf16, true, 1, 1},
+    [RY_GPU_BYTES] = {4, "f32", "", "float", "int", RY_DTYPES, false, 1, 1},
+    [RY_GPU_QUADS] = {4, "s8", "", "uint", "int", RY_DTYPES, false, 4, 1},
+    [RY_GPU_QUAD_UNITS] = {4, "s8", "", "uint", "int", RY_DTYPES, true, 4, 1}};
 
 bool ry_gpu_operands_are_halves(const ry_problem *problem)
 {
@@ -41,6 +43,7 @@ ry_gpu_operands ry_gpu_operands_of(const ry_query *query)
     return !query->kernel->matrix_units                      ? RY_GPU_F32
            : query->kernel->accuracy == RY_ACCURACY_tf32     ? RY_GPU_TF32
            : query->kernel->accuracy == RY_ACCURACY_bf16     ? RY_GPU_BF16
+           : !ry_gpu_operands_are_halves(query->problem)     ? RY_GPU_THREE_TF32
            : (ry_dtype)query->problem->in[0].dtype == RY_f16 ? RY_GPU_F16
                                                              : RY_GPU_BF16;
 }
@@ -53,6 +56,11 @@ size_t ry_gpu_operand_size(ry_gpu_operands operands)
 int64_t ry_gpu_operand_lanes(ry_gpu_operands operands)
 {
     return operands_list[operands].lanes;
+}
+
+int64_t ry_gpu_operand_products(ry_gpu_operands operands)
+{
+    return operands_list[operands].products;
 }
 
 bool ry_gpu_operands_are_units(ry_gpu_operands operands)
@@ -78,7 +86,7 @@ void ry_gpu_operands_define_load(const ry_query *query, const char *side, int in
 {
     const ry_gpu_operands operands = ry_gpu_operands_of(query);
     const ry_dtype dtype = (ry_dtype)query->problem->in[input].dtype;
-    const char *word = operands_list[operands].word;
+    const char *rounding = operands_list[operands].rounding;
     /* columns of a product take the place of x */
     const char *place = strcmp(side, "B") == 0 ? "X" : side;
     if (operands == RY_GPU_F32) {
@@ -93,9 +101,9 @@ void ry_gpu_operands_define_load(const ry_query *query, const char *side, int in
     if (dtype == operands_list[operands].stored) {
         ry_text_add(text, "#define STAGE_%s(v) (v)\n", place);
     } else if (dtype == RY_f32) {
-        ry_text_add(text, "#define STAGE_%s(v) %s_of(v)\n", place, word);
+        ry_text_add(text, "#define STAGE_%s(v) %s(v)\n", place, rounding);
     } else {
-        ry_text_add(text, "#define STAGE_%s(v) %s_of(float_of_%s(v))\n", place, word,
+        ry_text_add(text, "#define STAGE_%s(v) %s(float_of_%s(v))\n", place, rounding,
                     ry_dtype_name(dtype));
     }
 }

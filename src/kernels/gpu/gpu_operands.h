@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the operands of products are rounded to before they are multiplied: nothing by work-items,
- * the types that matrix units have (tensor cores) by those. Quantised ones are bytes as floats, or
+ * the types that matrix units have (tensor cores) by those. THREE_TF32: floats that matrix units
+ * multiply in two parts of tf32 each, by three products. Quantised ones are bytes as floats, or
  * quads: four channels' signed bytes in 32 bits. */
 #ifndef RY_KERNELS_GPU_GPU_OPERANDS_H
 #define RY_KERNELS_GPU_GPU_OPERANDS_H
@@ -10,6 +11,7 @@
 typedef enum ry_gpu_operands {
     RY_GPU_F32,
     RY_GPU_TF32,
+    RY_GPU_THREE_TF32,
     RY_GPU_F16,
     RY_GPU_BF16,
     RY_GPU_BYTES,
@@ -27,6 +29,9 @@ bool ry_gpu_operands_are_halves(const ry_problem *problem);
 /* Bytes of an operand as it is multiplied, and the channels that it holds. */
 size_t ry_gpu_operand_size(ry_gpu_operands operands);
 int64_t ry_gpu_operand_lanes(ry_gpu_operands operands);
+
+/* Products of matrix units for one of operands. */
+int64_t ry_gpu_operand_products(ry_gpu_operands operands);
 
 /* Do matrix units multiply them? */
 bool ry_gpu_operands_are_units(ry_gpu_operands operands);

@@ -7,6 +7,7 @@
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_group.h"
+#include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_tile_use.h"
 #include "kernels/gpu/gpu_window.h"
 #include "kernels/packing.h"
@@ -16,26 +17,31 @@
 /* Large ones read least, small ones leave fewer compute units idle; those of few rows are for
  * convolutions of few output channels. Then come those that are a work-item's alone, and those
  * of matrix units: what 32 work-items sum together is item_m * 8 by item_n * 4. */
-#define PANEL(m, n)           \
-    {                         \
-        m, n, 64, m, n, false \
+#define PANEL(m, n)              \
+    {                            \
+        m, n, 64, m, n, false, 0 \
     }
-#define UNITS(m, n, item_m, item_n)    \
-    {                                  \
-        m, n, 16, item_m, item_n, true \
+#define UNITS(m, n, item_m, item_n)       \
+    {                                     \
+        m, n, 16, item_m, item_n, true, 0 \
+    }
+/* 32 work-items sum 64 by 64. */
+#define COPIED(m, n, item_m, item_n)      \
+    {                                     \
+        m, n, 16, item_m, item_n, true, 3 \
     }
 static const ry_gpu_tile tiles[] = {
-    {128, 128, 8, 8, 8, false},
-    {128, 64, 8, 8, 8, false},
-    {64, 128, 8, 8, 8, false},
-    {64, 64, 16, 4, 4, false},
-    {64, 32, 16, 4, 4, false},
-    {32, 64, 16, 4, 4, false},
-    {32, 32, 16, 2, 4, false},
-    {32, 128, 8, 4, 8, false},
-    {16, 64, 16, 2, 4, false},
-    {8, 128, 16, 2, 4, false},
-    {4, 64, 16, 1, 4, false},
+    {128, 128, 8, 8, 8, false, 0},
+    {128, 64, 8, 8, 8, false, 0},
+    {64, 128, 8, 8, 8, false, 0},
+    {64, 64, 16, 4, 4, false, 0},
+    {64, 32, 16, 4, 4, false, 0},
+    {32, 64, 16, 4, 4, false, 0},
+    {32, 32, 16, 2, 4, false, 0},
+    {32, 128, 8, 4, 8, false, 0},
+    {16, 64, 16, 2, 4, false, 0},
+    {8, 128, 16, 2, 4, false, 0},
+    {4, 64, 16, 1, 4, false, 0},
     PANEL(32, 32),
     PANEL(32, 128),
     PANEL(64, 64),
@@ -49,13 +55,18 @@ static const ry_gpu_tile tiles[] = {
     UNITS(32, 128, 4, 8),
     UNITS(64, 32, 4, 4),
     UNITS(32, 64, 2, 8),
+    COPIED(128, 128, 8, 16),
+    COPIED(128, 64, 8, 16),
+    COPIED(64, 128, 8, 16),
+    COPIED(64, 64, 8, 16),
 };
 const char *const ry_gpu_tile_words[] = {
-    "128x128",     "128x64",       "64x128",       "64x64",       "64x32",
-    "32x64",       "32x32",        "32x128",       "16x64",       "8x128",
-    "4x64",        "panel32x32",   "panel32x128",  "panel64x64",  "panel64x128",
-    "panel128x64", "panel128x128", "units128x128", "units128x64", "units64x128",
-    "units64x64",  "units32x128",  "units64x32",   "units32x64",  NULL};
+    "128x128",      "128x64",       "64x128",       "64x64",       "64x32",
+    "32x64",        "32x32",        "32x128",       "16x64",       "8x128",
+    "4x64",         "panel32x32",   "panel32x128",  "panel64x64",  "panel64x128",
+    "panel128x64",  "panel128x128", "units128x128", "units128x64", "units64x128",
+    "units64x64",   "units32x128",  "units64x32",   "units32x64",  "copied128x128",
+    "copied128x64", "copied64x128", "copied64x64",  NULL};
 enum { TILES = sizeof tiles / sizeof *tiles, LEAST_TERMS = 64 };
 /* The most groups that share a sum: of processors, of GPUs. */
 enum { PROCESSOR_SPLIT = 16, GPU_SPLIT = 1024 };
@@ -68,6 +79,20 @@ const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS] = {
 bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile)
 {
     return tile->item_m == tile->m && tile->item_n == tile->n;
+}
+
+/* A copied tile's work-items for a product: twice as many where operands take two words each, and pairs
+ * of y's rows an item where those are beside each other. */
+static ry_gpu_tile fitted(const ry_gpu_product *product, ry_gpu_tile tile)
+{
+    if (tile.stages && product->operands == RY_GPU_THREE_TF32) {
+        tile.item_n /= 2;
+    }
+    if (tile.stages && product->rows_along) {
+        tile.item_m *= 2;
+        tile.item_n /= 2;
+    }
+    return tile;
 }
 
 static int items_of(const ry_gpu_tile *tile)
@@ -83,10 +108,28 @@ static int unit_words(const ry_gpu_tile *tile, int side)
     return tile->k * side + (PAD * tile->k > PAD / 2 * side ? PAD * tile->k : PAD / 2 * side);
 }
 
+/* Bytes of local memory for a stage of a copied tile. */
+static size_t stage_bytes(const ry_gpu_product *product, const ry_gpu_tile *tile)
+{
+    const size_t terms = (size_t)tile->k * sizeof(float) / ry_gpu_operand_size(product->operands);
+    return (size_t)tile->m * (size_t)tile->k * sizeof(float) +
+           (size_t)tile->n * terms * (size_t)product->copied;
+}
+
+/* Stages that fit the 48 KiB that every device of matrix units gives a work-group. */
+static int stages_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
+{
+    enum { ROOM = 48 << 10 };
+    return (int)ry_min(tile->stages, (int64_t)(ROOM / stage_bytes(product, tile)));
+}
+
 /* Bytes of local memory. */
-static size_t bytes_of(const ry_gpu_tile *tile)
+static size_t bytes_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
     enum { PAD = 4 };
+    if (tile->stages) {
+        return (size_t)stages_of(product, tile) * stage_bytes(product, tile);
+    }
     const int words = tile->units ? 2 * (unit_words(tile, tile->m) + unit_words(tile, tile->n))
                       : ry_gpu_tile_is_panel(tile)
                           ? tile->k * (tile->m + tile->n) + tile->m * tile->n
@@ -107,15 +150,18 @@ static bool runs_on(const ry_machine *machine, const ry_gpu_product *product,
 {
     const bool panel = ry_gpu_tile_is_panel(tile);
     return tile->units == ry_gpu_operands_are_units(product->operands) &&
+           (tile->stages || product->operands != RY_GPU_THREE_TF32) &&
+           (!tile->stages || (product->copied && stages_of(product, tile) > 1)) &&
            (panel ? machine->step_items == 1 && product->operands != RY_GPU_QUADS
                   : product->operands != RY_GPU_BYTES) &&
            (!machine->group_items || (unsigned)items_of(tile) <= machine->group_items) &&
-           (!machine->local_bytes || bytes_of(tile) <= machine->local_bytes);
+           (!machine->local_bytes || bytes_of(product, tile) <= machine->local_bytes);
 }
 
 static bool runs_any(const ry_machine *machine, ry_gpu_operands operands)
 {
-    const ry_gpu_product product = {.operands = operands};
+    const ry_gpu_product product = {
+        .operands = operands, .copied = operands == RY_GPU_THREE_TF32 ? (int)sizeof(float) : 0};
     bool runs = false;
     for (int i = 0; i < TILES && !runs; i++) {
         runs = runs_on(machine, &product, &tiles[i]);
@@ -131,6 +177,7 @@ static bool runs_any(const ry_machine *machine, ry_gpu_operands operands)
     }
 RUNS(floats, RY_GPU_F32)
 RUNS(units, RY_GPU_TF32)
+RUNS(three, RY_GPU_THREE_TF32)
 RUNS(quads, RY_GPU_QUADS)
 RUNS(bytes, RY_GPU_BYTES)
 
@@ -216,7 +263,7 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
     const ry_gpu_product *product = user;
     const ry_machine *machine = query->target->machine;
     const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
-    const ry_gpu_tile *tile = &tiles[prepared->form.value[RY_GPU_KNOB_TILE]];
+    const ry_gpu_tile own = fitted(product, ry_gpu_tile_of(prepared)), *tile = &own;
     const int64_t split = prepared->form.value[RY_GPU_KNOB_SPLIT];
     const int64_t count = tiles_of(product, tile), sums = (int64_t)tile->m * tile->n,
                   terms = split_terms(product, tile, split);
@@ -236,7 +283,7 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
     prepared->use[0] =
         ry_gpu_tile_use(product, tile, machine, terms_of(product, tile),
                         (double)terms / terms_of(product, tile), (double)(count * split));
-    prepared->use[0].local = bytes_of(tile);
+    prepared->use[0].local = bytes_of(product, tile);
     prepared->use[1].near = partial * sizeof(float);
     prepared->counts.flop = 2 * all * (double)ry_gpu_operand_lanes(product->operands);
     prepared->counts.bytes = 2 * partial * sizeof(float) + ry_problem_bytes(query->problem);
@@ -261,11 +308,31 @@ ry_gpu_tile ry_gpu_tile_of(const ry_prepared *prepared)
     return tiles[prepared->form.value[RY_GPU_KNOB_TILE]];
 }
 
+int ry_gpu_tile_terms(const ry_gpu_product *product, const ry_prepared *prepared)
+{
+    return terms_of(product, &tiles[prepared->form.value[RY_GPU_KNOB_TILE]]);
+}
+
+static void define_copied(const ry_gpu_product *product, const ry_gpu_tile *tile, ry_text *text)
+{
+    ry_gpu_define(text, "COPIED", tile->stages > 0);
+    if (!tile->stages) {
+        return;
+    }
+    ry_gpu_define(text, "STAGES", stages_of(product, tile));
+    ry_text_add(text, "#define LOADED_X LOADED_%s\n",
+                product->operands == RY_GPU_THREE_TF32                          ? "SPLIT"
+                : product->operands == RY_GPU_TF32                              ? "ROUNDED"
+                : product->copied > (int)ry_gpu_operand_size(product->operands) ? "PAIRS"
+                                                                                : "AS_KEPT");
+}
+
 void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text)
 {
-    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
+    const ry_gpu_tile tile = fitted(product, ry_gpu_tile_of(prepared));
     const int64_t split = prepared->form.value[RY_GPU_KNOB_SPLIT];
     ry_gpu_operands_define(product->operands, text);
+    define_copied(product, &tile, text);
     ry_gpu_define(text, "PANELS", ry_gpu_tile_is_panel(&tile));
     ry_gpu_define(text, "TILE_M", tile.m);
     ry_gpu_define(text, "TILE_N", tile.n);
@@ -276,6 +343,15 @@ void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepar
     ry_gpu_define(text, "TILES_N", ry_ceil_div(product->columns, tile.n));
     ry_gpu_define(text, "SPLITS", split);
     ry_gpu_define(text, "SPLIT_TERMS", split_terms(product, &tile, split));
+}
+
+void ry_gpu_tile_add_text(const ry_prepared *prepared, ry_text *text)
+{
+    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
+    ry_text_add(text, "%s%s%s", ry_gpu_text_igemm, ry_gpu_text_steps,
+                tile.stages                   ? ry_gpu_text_copied
+                : ry_gpu_tile_is_panel(&tile) ? ry_gpu_text_panels
+                                              : ry_gpu_text_items);
 }
 
 void ry_gpu_tile_pack(const ry_query *query, const ry_gpu_product *product, int64_t packed,
@@ -304,9 +380,13 @@ void ry_gpu_tile_packing(const ry_gpu_product *product, const ry_prepared *prepa
 {
     const int64_t pitch = ry_gpu_tile_pitch(product, prepared);
     const bool along = window->x_along_channels;
-    RY_PACKING_NUMBERS(key, pitch, panel_of(prepared, pitch, along), along, product->operands,
-                       window->groups, window->channels, window->rows, window->window,
-                       window->axis[0].taps, window->axis[1].taps, window->axis[2].taps);
+    /* blocks of copied tiles are packed for their form */
+    const int64_t blocks =
+        ry_gpu_tile_of(prepared).stages ? prepared->form.value[RY_GPU_KNOB_TILE] + 1 : 0;
+    RY_PACKING_NUMBERS(key, blocks, product->copied, pitch, panel_of(prepared, pitch, along), along,
+                       product->operands, window->groups, window->channels, window->rows,
+                       window->window, window->axis[0].taps, window->axis[1].taps,
+                       window->axis[2].taps);
 }
 
 void ry_gpu_tile_define_packed(const ry_gpu_product *product, const ry_prepared *prepared,

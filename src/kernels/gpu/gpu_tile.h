@@ -19,6 +19,8 @@ extern const char *const ry_gpu_tile_words[];
 /* Has the machine groups and local memory for a tile: of floats, or of matrix units? */
 bool ry_gpu_tile_runs_floats(const ry_problem *problem, const ry_machine *machine);
 bool ry_gpu_tile_runs_units(const ry_problem *problem, const ry_machine *machine);
+/* The same for floats by three products, whose tiles are copied. */
+bool ry_gpu_tile_runs_three(const ry_problem *problem, const ry_machine *machine);
 /* The same for quads, and for bytes as floats, which panels alone multiply. */
 bool ry_gpu_tile_runs_quads(const ry_problem *problem, const ry_machine *machine);
 bool ry_gpu_tile_runs_bytes(const ry_problem *problem, const ry_machine *machine);
@@ -33,8 +35,14 @@ rynd_status ry_gpu_tile_prepare(const ry_query *query, const ry_gpu_product *pro
 
 ry_gpu_tile ry_gpu_tile_of(const ry_prepared *prepared);
 
+/* Terms that a tile multiplies at once. */
+int ry_gpu_tile_terms(const ry_gpu_product *product, const ry_prepared *prepared);
+
 /* Does a work-item have the tile to itself? */
 bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile);
+
+/* Adds the texts before join.cl, behind all that they are defined for. */
+void ry_gpu_tile_add_text(const ry_prepared *prepared, ry_text *text);
 
 /* Defines tile, tiles and splits. */
 void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text);

@@ -36,22 +36,39 @@ static double multiply_operations(const ry_gpu_product *product, const ry_gpu_ti
 {
     const double units = fmax(machine->bf16.one, machine->f32.one) * 2 / size,
                  bytes = fmax(machine->int8.one, machine->f32.one) / machine->f32.one;
-    return tile->units ? ry_gpu_costs_of(machine)->unit_product * machine->f32.one / units
+    return tile->units ? ry_gpu_costs_of(machine)->unit_product * machine->f32.one / units *
+                             (double)ry_gpu_operand_products(product->operands)
            : product->operands != RY_GPU_QUADS || machine->matrix_units ? 2
                                                                         : 8 / bytes;
+}
+
+/* Elements that a multiply-add's tile reads, in operations of their instructions: found and stored
+ * one by one, or copied 16 bytes at once and split into parts where they are read. */
+static double element_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                                 const ry_gpu_costs *cost, double words)
+{
+    const double sides = 1.0 / tile->m + 1.0 / tile->n,
+                 find = product->window ? cost->tile_gather : cost->tile_find;
+    if (!tile->stages) {
+        return cost->tile_store * sides + find / tile->m;
+    }
+    return cost->tile_copy * sides +
+           (ry_gpu_operand_products(product->operands) > 1 ? cost->tile_split * words : 0);
 }
 
 /* Operations that take as long as a multiply-add's instructions, where an instruction is 2. */
 static double instruction_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
                                      const ry_gpu_costs *cost, double size, int terms)
 {
-    const double sums = (double)tile->item_m * tile->item_n,
-                 multiply = tile->units ? 2 * UNIT_ITEMS * size / UNIT_BYTES : 2,
-                 reads = tile->units ? words_of(tile, size)
-                                     : (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) / sums,
-                 find = product->window ? cost->tile_gather : cost->tile_find,
-                 elements = cost->tile_store * (1.0 / tile->m + 1.0 / tile->n) + find / tile->m;
-    return multiply + cost->tile_read * reads + cost->tile_loop / (sums * terms) + elements;
+    const double sums = (double)tile->item_m * tile->item_n, words = words_of(tile, size),
+                 products = (double)ry_gpu_operand_products(product->operands),
+                 multiply = tile->units ? 2 * UNIT_ITEMS * size / UNIT_BYTES * products : 2,
+                 reads = tile->stages ? words / 4
+                         : tile->units
+                             ? words
+                             : (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) / sums;
+    return multiply + cost->tile_read * reads + cost->tile_loop / (sums * terms) +
+           element_operations(product, tile, cost, words);
 }
 
 double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *tile, int terms,
@@ -73,10 +90,12 @@ unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile 
                                const ry_machine *machine)
 {
     const double size = (double)ry_gpu_operand_size(product->operands),
-                 elements = tile->k * (double)(tile->m + tile->n) / items_of(tile) *
-                            (tile->units ? sizeof(float) / size : 1);
-    const int operands =
-        tile->units ? 2 * tile->item_m + tile->item_n : tile->item_m + tile->item_n;
+                 elements = tile->stages ? 0
+                                         : tile->k * (double)(tile->m + tile->n) / items_of(tile) *
+                                               (tile->units ? sizeof(float) / size : 1);
+    const int parts = ry_gpu_operand_products(product->operands) > 1 ? 2 : 1,
+              operands = tile->units ? parts * (2 * tile->item_m + tile->item_n)
+                                     : tile->item_m + tile->item_n;
     return (unsigned)(tile->item_m * tile->item_n + operands + 2 * elements + BASE_REGISTERS +
                       (product->window ? WINDOW_REGISTERS : 0) +
                       (strcmp(machine->isa, "cuda") == 0 ? 0 : OPENCL_REGISTERS));

@@ -10,6 +10,7 @@ typedef struct ry_gpu_tile {
     int m, n, k;        /* k: where matrix units multiply, in words of four bytes */
     int item_m, item_n; /* what a work-item sums */
     bool units;         /* do matrix units multiply? */
+    int stages;         /* tiles in local memory, copied while others are multiplied; 0: none */
 } ry_gpu_tile;
 
 /* Products of `batches` pairs of matrices: rows by terms, terms by columns. */
@@ -18,6 +19,8 @@ typedef struct ry_gpu_product {
     bool window;      /* is the second matrix gathered from a convolution's window? */
     bool terms_along; /* are the second matrix's terms beside each other? */
     ry_gpu_operands operands;
+    int copied; /* bytes of the second matrix's elements if tiles of it can be copied, else 0 */
+    bool rows_along; /* are y's rows beside each other? */
 } ry_gpu_product;
 
 /* Operations, at the machine's peak, of a multiply-add: of the busiest of the multipliers, the

@@ -141,10 +141,11 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "Y_ALONG_M", 0);
     ry_gpu_define(text, "TAPS_FIRST", 1);
     ry_gpu_define(text, "IMAGES_FIRST", !product.terms_along);
+    ry_gpu_tile_add_text(prepared, text);
 }
 
 static const char *const entries[] = {"pack", "run", "join"};
-static const ry_gpu_kernel igemm = {ry_gpu_text_igemm, entries, 3, define};
+static const ry_gpu_kernel igemm = {ry_gpu_text_join, entries, 3, define};
 
 static bool takes_halves(const ry_problem *problem)
 {

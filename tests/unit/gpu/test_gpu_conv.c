@@ -26,19 +26,23 @@ static int check_case(product_case *c, int forms)
     return checked;
 }
 
+enum { UNITS_KERNELS = 4 };
+static const char *const units_kernels[][UNITS_KERNELS] = {
+    {"conv_fwd_half_units_gpu", "conv_fwd_tf32_units_gpu", "conv_fwd_bf16_units_gpu",
+     "conv_fwd_f32_units_gpu"},
+    {"convt_fwd_half_units_gpu", "convt_fwd_tf32_units_gpu", "convt_fwd_bf16_units_gpu",
+     "convt_fwd_f32_units_gpu"}};
+
 /* The kernels of matrix units: a device without them takes none. */
 static int check_units(product_case *c, int forms)
 {
-    static const char *const names[][3] = {
-        {"conv_fwd_half_units_gpu", "conv_fwd_tf32_units_gpu", "conv_fwd_bf16_units_gpu"},
-        {"convt_fwd_half_units_gpu", "convt_fwd_tf32_units_gpu", "convt_fwd_bf16_units_gpu"}};
     const bool forward = c->problem.op == RY_OP_conv;
     int checked = 0;
     c->problem.accuracy = RY_ACCURACY_bf16;
     case_fill(c);
-    for (int i = 0; i < 3; i++) {
-        checked +=
-            gpu_product_check(c, names[!forward][i], forward ? "conv_ref" : "convt_ref", forms);
+    for (int i = 0; i < UNITS_KERNELS; i++) {
+        checked += gpu_product_check(c, units_kernels[!forward][i],
+                                     forward ? "conv_ref" : "convt_ref", forms);
     }
     case_free(c);
     return checked;
@@ -183,6 +187,55 @@ static void test_matrix_unit_forms(void **state)
     }
 }
 
+/* Forms whose tiles are copied: chunks of neighbouring channels, taps that share a tile and tiles that
+ * share a tap, rows and columns beyond the last. */
+static void test_copied_forms(void **state)
+{
+    (void)state;
+    static const struct {
+        ry_dtype type;
+        case_layout y;
+        int64_t channels, stride;
+        bool forward;
+    } rows[] = {
+        {RY_f32, CASE_CHANNELS_LAST, 8, 1, true},   {RY_bf16, CASE_CHANNELS_LAST, 8, 2, true},
+        {RY_f16, CASE_ROW_MAJOR, 40, 1, true},      {RY_f32, CASE_ROW_MAJOR, 36, 1, true},
+        {RY_f16, CASE_CHANNELS_LAST, 64, 2, false}, {RY_f32, CASE_CHANNELS_LAST, 32, 2, false}};
+    for (size_t i = 0; has_matrix_units() && i < sizeof rows / sizeof *rows; i++) {
+        const bool forward = rows[i].forward;
+        const int64_t in = rows[i].channels, stride = rows[i].stride, out = 70;
+        const int64_t height = forward ? (5 - 1) / stride + 1 : (5 - 1) * stride + 1,
+                      width = forward ? (13 - 1) / stride + 1 : (13 - 1) * stride + 1;
+        product_case c = {.problem = {.op = forward ? RY_OP_conv : RY_OP_convt, .inputs = 3}};
+        c.problem.attrs = ry_attrs_default(c.problem.op);
+        ry_conv_attrs *conv = &c.problem.attrs.conv;
+        ry_convt_attrs *convt = &c.problem.attrs.convt;
+        *(forward ? &conv->pads : &convt->pads) = (ry_ints){4, {1, 1, 1, 1}};
+        *(forward ? &conv->stride : &convt->stride) = (ry_ints){2, {stride, stride}};
+        *(forward ? &conv->groups : &convt->groups) = 2;
+        c.in[0] =
+            case_tensor(rows[i].type, 4, (const int64_t[]){2, 2 * in, 5, 13}, CASE_CHANNELS_LAST);
+        c.in[1] =
+            case_tensor(rows[i].type, 4,
+                        (const int64_t[]){forward ? 2 * out : 2 * in, forward ? in : out, 3, 3},
+                        CASE_ROW_MAJOR);
+        c.in[2] = case_tensor(RY_f32, 1, (const int64_t[]){2 * out}, CASE_ROW_MAJOR);
+        c.out[0] =
+            case_tensor(rows[i].type, 4, (const int64_t[]){2, 2 * out, height, width}, rows[i].y);
+        c.terms = (double)(in * 9);
+        c.problem.accuracy = RY_ACCURACY_bf16;
+        case_fill(&c);
+        int checked = 0;
+        for (int k = 0; k < UNITS_KERNELS; k++) {
+            checked += gpu_product_check_word(&c, units_kernels[!forward][k],
+                                              forward ? "conv_ref" : "convt_ref", "copied",
+                                              ry_dtype_size(rows[i].type));
+        }
+        assert_true(checked >= (rows[i].type == RY_f32 ? 12 : 4));
+        case_free(&c);
+    }
+}
+
 static int check_groups(int64_t groups, int64_t in, int64_t out, int64_t window, int64_t stride,
                         ry_op op, case_layout layout)
 {
@@ -300,19 +353,13 @@ static void test_winograd_declines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_large_images),
-        cmocka_unit_test(test_strided),
-        cmocka_unit_test(test_transposed),
-        cmocka_unit_test(test_half_types),
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_matrix_units),
-        cmocka_unit_test(test_matrix_unit_forms),
-        cmocka_unit_test(test_winograd_forms),
-        cmocka_unit_test(test_winograd_types),
-        cmocka_unit_test(test_winograd_declines),
+        cmocka_unit_test(test_small),          cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_large_images),   cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_transposed),     cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_forms),          cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_matrix_units),   cmocka_unit_test(test_matrix_unit_forms),
+        cmocka_unit_test(test_copied_forms),   cmocka_unit_test(test_winograd_forms),
+        cmocka_unit_test(test_winograd_types), cmocka_unit_test(test_winograd_declines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
