@@ -94,7 +94,7 @@ static void weight_gradients_fill_the_units(void **state)
  * where a unit multiplies 128 floats, which is all that local memory has. */
 static void small_items_are_bound_by_local_memory(void **state)
 {
-    static const ry_gpu_tile small = {64, 32, 16, 4, 4, false}, tiny = {4, 64, 16, 1, 4, false};
+    static const ry_gpu_tile small = {64, 32, 16, 4, 4, false, 0}, tiny = {4, 64, 16, 1, 4, false, 0};
     static const ry_gpu_product product = {1, 64, 64, 64, .operands = RY_GPU_F32};
     rynd_machine m = {.cores = 1, .step_items = 32};
     (void)state;
@@ -120,17 +120,25 @@ static void registers_are_near_the_compilers(void **state)
         bool window;
         double registers;
     } cases[] = {
-        {"cuda", {128, 128, 8, 8, 8, false}, RY_GPU_F32, true, 144},
-        {"cuda", {64, 64, 16, 4, 4, false}, RY_GPU_F32, true, 92},
-        {"cuda", {64, 64, 16, 4, 4, false}, RY_GPU_F32, false, 94},
-        {"cuda", {64, 64, 16, 4, 8, true}, RY_GPU_TF32, true, 126},
-        {"cuda", {64, 64, 16, 4, 8, true}, RY_GPU_BF16, true, 164},
-        {"opencl", {128, 128, 8, 8, 8, false}, RY_GPU_F32, true, 255},
-        {"opencl", {64, 64, 16, 4, 4, false}, RY_GPU_F32, false, 190},
+        {"cuda", {128, 128, 8, 8, 8, false, 0}, RY_GPU_F32, true, 144},
+        {"cuda", {64, 64, 16, 4, 4, false, 0}, RY_GPU_F32, true, 92},
+        {"cuda", {64, 64, 16, 4, 4, false, 0}, RY_GPU_F32, false, 94},
+        {"cuda", {64, 64, 16, 4, 8, true, 0}, RY_GPU_TF32, true, 126},
+        {"cuda", {64, 64, 16, 4, 8, true, 0}, RY_GPU_BF16, true, 164},
+        {"cuda", {128, 128, 16, 8, 16, true, 3}, RY_GPU_TF32, true, 200},
+        {"cuda", {128, 128, 16, 8, 16, true, 3}, RY_GPU_BF16, true, 240},
+        {"cuda", {128, 128, 16, 8, 8, true, 3}, RY_GPU_THREE_TF32, true, 174},
+        {"opencl", {128, 128, 8, 8, 8, false, 0}, RY_GPU_F32, true, 255},
+        {"opencl", {64, 64, 16, 4, 4, false, 0}, RY_GPU_F32, false, 190},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const ry_gpu_product product = {1, 64, 64, 64, cases[i].window, false, cases[i].operands};
+        const ry_gpu_product product = {.batches = 1,
+                                        .rows = 64,
+                                        .columns = 64,
+                                        .terms = 64,
+                                        .window = cases[i].window,
+                                        .operands = cases[i].operands};
         rynd_machine m = {.cores = 1};
         strcpy(m.isa, cases[i].isa);
         const double estimate = ry_gpu_tile_registers(&product, &cases[i].tile, &m);
