@@ -15,7 +15,8 @@ bool cli_limit_open(cli_limit *limit, const rynd_context *context, const cli_com
         rynd_context_get_machine(context, &limit->machine) != RYND_OK) {
         return cli_fail_library(failure);
     }
-    limit->threads = info.threads;
+    /* a GPU's units all work, whatever the host's threads */
+    limit->threads = limit->machine.step_items > 1 ? limit->machine.cores : info.threads;
     if (limit->machine.origin == RYND_MACHINE_BUILT_IN) {
         cli_detail(
             common,
@@ -40,9 +41,12 @@ static double level_bytes(const cli_limit *l, rynd_level level)
     return (double)m->bytes * caches;
 }
 
-/* Quantised steps multiply bytes. */
+/* Quantised steps multiply bytes; GPUs' matrix units multiply halves. */
 static const rynd_rate *arithmetic_of(const cli_limit *l, const rynd_step_info *step)
 {
+    if (strstr(step->kernel, "_units_gpu") && l->machine.bf16.one > 0) {
+        return &l->machine.bf16;
+    }
     const bool bytes = strncmp(step->problem, "qconv ", 6) == 0 && l->machine.int8.one > 0;
     return bytes ? &l->machine.int8 : &l->machine.f32;
 }
