@@ -212,7 +212,7 @@ def test_one_rank_fails(net, tmp_path):
     """Only rank 1 reads the picture that does not fit: it has the word, and rank 0 does not wait for ever."""
     pictures(tmp_path / "data", 16)
     Image.new("L", (12, 14)).save(tmp_path / "data/class3/15.png")
-    process = failed(2, net, "--data", tmp_path / "data", "--batch", 16, "--no-shuffle")
+    process = failed(2, net, "--data", tmp_path / "data", "--batch", 16, "--no-shuffle", "--scale", "1/255")
     assert process.returncode == 1 and process.stderr.count("rynd: ") == 1
     assert "rynd: rank 1 of 2: " in process.stderr and "14x12" in process.stderr
 
