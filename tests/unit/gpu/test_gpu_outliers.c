@@ -2,6 +2,7 @@
 /* Convolutions of GPUs hold each output's error where numbers differ by far (outlier_case.h). */
 #include "gpu_run.h"
 #include "kernels/form.h"
+#include "machine/machine.h"
 #include "outlier_case.h"
 
 #include <setjmp.h>
@@ -28,8 +29,10 @@ static const char *const other_problems[] = {
 static bool is_tried(const kernel_case *c, const ry_kernel *kernel)
 {
     (void)c;
-    return kernel->device == RY_DEVICE_gpu && (strncmp(kernel->name, "conv_fwd_f32_", 13) == 0 ||
-                                               strncmp(kernel->name, "convt_fwd_f32_", 14) == 0);
+    return kernel->device == RY_DEVICE_gpu &&
+           (!kernel->matrix_units || gpu_run_target()->machine->matrix_units) &&
+           (strncmp(kernel->name, "conv_fwd_f32_", 13) == 0 ||
+            strncmp(kernel->name, "convt_fwd_f32_", 14) == 0);
 }
 
 static void test_winograd(void **state)

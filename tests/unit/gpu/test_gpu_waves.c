@@ -94,7 +94,8 @@ static void weight_gradients_fill_the_units(void **state)
  * where a unit multiplies 128 floats, which is all that local memory has. */
 static void small_items_are_bound_by_local_memory(void **state)
 {
-    static const ry_gpu_tile small = {64, 32, 16, 4, 4, false, 0}, tiny = {4, 64, 16, 1, 4, false, 0};
+    static const ry_gpu_tile small = {64, 32, 16, 4, 4, false, 0},
+                             tiny = {4, 64, 16, 1, 4, false, 0};
     static const ry_gpu_product product = {1, 64, 64, 64, .operands = RY_GPU_F32};
     rynd_machine m = {.cores = 1, .step_items = 32};
     (void)state;

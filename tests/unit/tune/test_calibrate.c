@@ -154,7 +154,7 @@ static void finds_the_start_of_steps(void **state)
                  (double)found.rows[0].fitted.factor);
     }
     assert_true(fabs((double)found.rows[0].fitted.factor / factor - 1) < 0.15);
-    assert_true(found.rows[0].after < 0.1 && found.rows[0].before > 0.2);
+    assert_true(found.rows[0].after < 0.1 && found.rows[0].after < 0.75 * found.rows[0].before);
     end(p, TIMES);
 }
 
