@@ -61,6 +61,12 @@ static void trainers(void **state)
           rynd_trainer_evaluate(trainer, &tensor, &tensor, NULL) == RYND_ERROR_SHAPE);
     REFUSES(rynd_trainer_get_output, trainer, NULL, &tensor);
     REFUSES(rynd_trainer_get_output, output, trainer, NULL);
+    TAKES(rynd_trainer_output_count, trainer, rynd_trainer_output_count(NULL) == 0);
+    REFUSES(rynd_trainer_get_output_at, trainer, NULL, 0, &identity, &tensor);
+    REFUSES(rynd_trainer_get_output_at, output, trainer, 0, NULL, NULL);
+    /* before the first step there is no output */
+    TAKES(rynd_trainer_get_output_at, name,
+          rynd_trainer_get_output_at(trainer, 0, NULL, &tensor) == RYND_ERROR_ARGUMENT);
     trainer_states(trainer);
     REFUSES(rynd_trainer_prepare_evaluation, trainer, NULL);
     REFUSES(rynd_trainer_get_identity, trainer, NULL, &identity);
