@@ -22,3 +22,15 @@ BUILT_IN int min(int a, int b)
 {
     return a < b ? a : b;
 }
+
+static inline __attribute__((overloadable, always_inline)) float
+vload_half(size_t at, const __global half *from)
+{
+    return __builtin_load_halff(from + at);
+}
+
+static inline __attribute__((overloadable, always_inline)) void
+vstore_half_rte(float value, size_t at, __global half *to)
+{
+    __builtin_store_halff(value, to + at);
+}
