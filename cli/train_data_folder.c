@@ -88,7 +88,7 @@ static bool open_folder(cli_dataset *set, const cli_data_wish *wish, cli_failure
                : cli_fail(
                      failure,
                      "'%s' has no folder of pictures per class, no 'high' and 'low' for pairs, and "
-                     "no 'images' and 'masks'",
+                     "no 'images' with 'masks' or 'labels'",
                      set->path);
 }
 

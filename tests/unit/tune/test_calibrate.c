@@ -322,47 +322,66 @@ static int count_lines(void *user, const rynd_progress *progress)
     return ++r->calls == r->end;
 }
 
+/* A machine in a folder of its own; `record` keeps the times of an interrupted calibration. */
+typedef struct own_machine {
+    char folder[64], file[128], record[160];
+    char *before; /* RYND_MACHINE; NULL: none */
+    rynd_context *context;
+    rynd_machine machine;
+} own_machine;
+
+static void open_own(own_machine *own)
+{
+    const char *before = getenv("RYND_MACHINE");
+    *own = (own_machine){.folder = "/tmp/rynd_calibrated_XXXXXX",
+                         .before = before ? strdup(before) : NULL,
+                         .machine = RYND_SIZED(rynd_machine)};
+    assert_non_null(mkdtemp(own->folder));
+    snprintf(own->file, sizeof own->file, "%s/machine.txt", own->folder);
+    snprintf(own->record, sizeof own->record, "%s.calibrating", own->file);
+    assert_int_equal(rynd_context_create(NULL, &own->context), RYND_OK);
+    assert_int_equal(rynd_context_get_machine(own->context, &own->machine), RYND_OK);
+    assert_int_equal(rynd_machine_save(&own->machine, own->file), RYND_OK);
+    rynd_context_destroy(own->context);
+    assert_int_equal(setenv("RYND_MACHINE", own->file, 1), 0);
+    assert_int_equal(rynd_context_create(NULL, &own->context), RYND_OK);
+}
+
+static void close_own(own_machine *own)
+{
+    rynd_context_destroy(own->context);
+    assert_int_equal(
+        own->before ? setenv("RYND_MACHINE", own->before, 1) : unsetenv("RYND_MACHINE"), 0);
+    free(own->before);
+    remove(own->record);
+    remove(own->file);
+    remove(own->folder);
+}
+
 /* What was timed before the end is not timed again. */
 static void goes_on(void **state)
 {
     (void)state;
-    char folder[64] = "/tmp/rynd_resumed_XXXXXX", machine_path[128], path[160];
-    assert_non_null(mkdtemp(folder));
-    snprintf(machine_path, sizeof machine_path, "%s/machine.txt", folder);
-    snprintf(path, sizeof path, "%s.calibrating", machine_path);
-    const char *before = getenv("RYND_MACHINE");
-    char *kept = before ? strdup(before) : NULL;
-    rynd_context *context;
-    rynd_machine machine = RYND_SIZED(rynd_machine);
-    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
-    assert_int_equal(rynd_context_get_machine(context, &machine), RYND_OK);
-    assert_int_equal(rynd_machine_save(&machine, machine_path), RYND_OK);
-    rynd_context_destroy(context);
-
-    assert_int_equal(setenv("RYND_MACHINE", machine_path, 1), 0);
-    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
-    resumed first = {.path = path, .end = 2}, second = {.path = path, .end = 3};
+    own_machine own;
+    open_own(&own);
+    resumed first = {.path = own.record, .end = 2}, second = {.path = own.record, .end = 3};
     rynd_calibrate_options how = RYND_SIZED(rynd_calibrate_options, .seconds = 1e-9,
                                             .progress = count_lines, .progress_user = &first);
-    assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_ERROR_CANCELLED);
+    assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine), RYND_ERROR_CANCELLED);
     assert_true(first.lines[0] > 0 && first.lines[1] > first.lines[0]);
-    FILE *file = fopen(path, "a");
+    FILE *file = fopen(own.record, "a");
     assert_non_null(file);
     fputs("2 0 77", file); /* cut short */
     fclose(file);
     how.progress_user = &second;
-    assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_ERROR_CANCELLED);
+    assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine), RYND_ERROR_CANCELLED);
     assert_int_equal(second.lines[0], first.lines[1] + 1);
     assert_int_equal(second.lines[1], first.lines[1] + 1);
     assert_true(second.lines[2] > second.lines[1]);
     how.progress = NULL;
-    assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_OK);
-    assert_int_equal(lines_of(path), -1);
-    rynd_context_destroy(context);
-    kept ? setenv("RYND_MACHINE", kept, 1) : unsetenv("RYND_MACHINE");
-    free(kept);
-    remove(machine_path);
-    rmdir(folder);
+    assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine), RYND_OK);
+    assert_int_equal(lines_of(own.record), -1);
+    close_own(&own);
 }
 
 /* A calibration that ends behind so many networks, of the last ones of the progress. */
@@ -392,36 +411,19 @@ static int steps_of(const char *path, int network)
 static void goes_on_in_networks(void **state)
 {
     (void)state;
-    char folder[64] = "/tmp/rynd_networks_XXXXXX", machine_path[128], path[160];
-    assert_non_null(mkdtemp(folder));
-    snprintf(machine_path, sizeof machine_path, "%s/machine.txt", folder);
-    snprintf(path, sizeof path, "%s.calibrating", machine_path);
-    const char *before = getenv("RYND_MACHINE");
-    char *kept = before ? strdup(before) : NULL;
-    rynd_context *context;
-    rynd_machine machine = RYND_SIZED(rynd_machine);
-    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
-    assert_int_equal(rynd_context_get_machine(context, &machine), RYND_OK);
-    assert_int_equal(rynd_machine_save(&machine, machine_path), RYND_OK);
-    rynd_context_destroy(context);
-
-    assert_int_equal(setenv("RYND_MACHINE", machine_path, 1), 0);
-    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
+    own_machine own;
+    open_own(&own);
     int steps[2];
     for (size_t networks = 1; networks <= 2; networks++) {
         const rynd_calibrate_options how =
             RYND_SIZED(rynd_calibrate_options, .seconds = 1e-9, .progress = end_behind_networks,
                        .progress_user = &networks);
-        assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_ERROR_CANCELLED);
-        steps[networks - 1] = steps_of(path, 0);
+        assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine),
+                         RYND_ERROR_CANCELLED);
+        steps[networks - 1] = steps_of(own.record, 0);
     }
-    assert_true(steps[0] > 10 && steps[1] == steps[0] && steps_of(path, 1) > 10);
-    rynd_context_destroy(context);
-    remove(path);
-    remove(machine_path);
-    remove(folder);
-    assert_int_equal(kept ? setenv("RYND_MACHINE", kept, 1) : unsetenv("RYND_MACHINE"), 0);
-    free(kept);
+    assert_true(steps[0] > 10 && steps[1] == steps[0] && steps_of(own.record, 1) > 10);
+    close_own(&own);
 }
 
 int main(void)
