@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of 3x3 taps in Winograd's form (winograd.cl); igemm.cl multiplies. */
+/* Convolutions of 3x3 taps, forward and transposed, in Winograd's form (winograd.cl); igemm.cl
+ * multiplies. */
 #include "base/integer.h"
 #include "kernels/gpu/gpu_choose.h"
 #include "kernels/gpu/gpu_costs.h"
@@ -108,8 +109,7 @@ static bool is_narrow(const ry_gpu_window *w, int64_t points)
 
 static bool applicable(const ry_problem *problem)
 {
-    if (!ry_gpu_window_takes(problem) || problem->in[0].rank != 4 ||
-        problem->attrs.conv.groups != 1) {
+    if (!ry_gpu_window_takes(problem) || problem->in[0].rank != 4) {
         return false;
     }
     const ry_window window = ry_window_of(problem);
@@ -120,7 +120,7 @@ static bool applicable(const ry_problem *problem)
         }
     }
     const ry_gpu_window w = ry_gpu_window_of(problem);
-    bool narrow = true;
+    bool narrow = w.groups == 1;
     for (int i = 0; i < CHOICES; i++) {
         narrow = narrow && is_narrow(&w, choices[i].points);
     }
@@ -318,11 +318,13 @@ static const char *const entries[] = {"pack", "transform_input", "mark", "run", 
 static const ry_gpu_kernel winograd = {ry_gpu_text_winograd, entries, PHASES + 1, define};
 
 /* The weights are read beside the packed ones by outputs that are summed directly. */
-#define ROW(symbol, class)                                                                        \
-    RY_GPU_KERNEL(symbol, conv, class, .knobs = knobs, .knob_count = KNOBS,                       \
+#define ROW(symbol, operator, class)                                                              \
+    RY_GPU_KERNEL(symbol, operator, class, .knobs = knobs, .knob_count = KNOBS,                   \
                   .applicable = applicable, .values = values, .prepare = prepare,                 \
                   .runs_on = ry_gpu_tile_runs_floats, .gpu = &winograd, .packed_inputs = 1u << 1, \
                   .kept_inputs = 1u << 1, .packing = packing)
 
-ROW(conv_fwd_f32_winograd_gpu, near32);
-ROW(conv_fwd_f32_winograd_strict_gpu, strict);
+ROW(conv_fwd_f32_winograd_gpu, conv, near32);
+ROW(conv_fwd_f32_winograd_strict_gpu, conv, strict);
+ROW(convt_fwd_f32_winograd_gpu, convt, near32);
+ROW(convt_fwd_f32_winograd_strict_gpu, convt, strict);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions of 3x3 taps in Winograd's form: TILE_OUTPUTS by TILE_OUTPUTS outputs of a tile are made
- * of products at POINTS by POINTS points, TILE_OUTPUTS + 2 an axis.
+ * of products at POINTS by POINTS points, TILE_OUTPUTS + 2 an axis. A transposed convolution (a data
+ * gradient) is one of the taps in reverse order.
  *
  *   pack              u[point], packed for igemm.cl    of the weights, once
  *   transform_input   v[point][channel][tile]          of x's tiles, V_POINT floats a point
@@ -26,6 +27,13 @@
 #define SQUARE_B (POINT_B * POINT_B)
 #define POINTS   6
 #endif
+
+/* The tap that meets row or column r of an output's window, and where window 0 begins: taps of a
+ * transposed convolution step back through x. */
+#define TURNED   (STEP_1 < 0)
+#define TAP(r)   (TURNED ? 2 - (r) : (r))
+#define BEGIN_1  (FIRST_1(0) - (TURNED ? 2 : 0))
+#define BEGIN_2  (FIRST_2(0) - (TURNED ? 2 : 0))
 
 #define TILES (IMAGES * TILE_ROWS * TILE_COLUMNS)
 #define V     WORKSPACE(float)
@@ -100,11 +108,11 @@ FUNCTION void output_line(float *m, int step)
 #endif
 }
 
-/* Weight i of a filter, tap by tap of channel by channel. */
+/* Weight i of a filter, channel by channel, in the order of the window's rows and columns. */
 FUNCTION float weight_of(GLOBAL const TYPE_1 *w, int row, int i)
 {
-    return LOAD_1(w, (INDEX)row * W_OUT + (INDEX)(i / 9) * W_IN + (INDEX)(i % 9 / 3) * W_STEP_1 +
-                         (INDEX)(i % 3) * W_STEP_2);
+    return LOAD_1(w, (INDEX)row * W_OUT + (INDEX)(i / 9) * W_IN +
+                         (INDEX)TAP(i % 9 / 3) * W_STEP_1 + (INDEX)TAP(i % 3) * W_STEP_2);
 }
 
 FUNCTION void pack_weights(GLOBAL const TYPE_1 *w, GLOBAL float *packed)
@@ -207,7 +215,7 @@ FUNCTION void transform_tile(GLOBAL const TYPE_0 *x, GLOBAL float *v, int at)
         UNROLL_SHORT
         for (int j = 0; j < POINTS; j++) {
             d[i * POINTS + j] =
-                element_of(x, base, t.at_1 + FIRST_1(0) + i, t.at_2 + FIRST_2(0) + j);
+                element_of(x, base, t.at_1 + BEGIN_1 + i, t.at_2 + BEGIN_2 + j);
         }
         input_line(d + i * POINTS, 1);
     }
@@ -303,7 +311,7 @@ FUNCTION float tile_squares(GLOBAL const float *norms, winograd_tile t, float *s
     const int image = t.image * (IN_1 * IN_2);
     float largest = 0.0f, all = 0.0f;
     for (int p = 0; p < POINTS * POINTS; p++) {
-        const int row = t.at_1 + FIRST_1(0) + p / POINTS, column = t.at_2 + FIRST_2(0) + p % POINTS;
+        const int row = t.at_1 + BEGIN_1 + p / POINTS, column = t.at_2 + BEGIN_2 + p % POINTS;
         const int inside = (uint)row < (uint)IN_1 && (uint)column < (uint)IN_2;
         squares[p] = inside ? 0.0f : OUTSIDE;
         for (int c = 0; inside && c < CHUNKS; c++) {
@@ -314,7 +322,7 @@ FUNCTION float tile_squares(GLOBAL const float *norms, winograd_tile t, float *s
         return 0.0f;
     }
     for (int p = 0; p < POINTS * POINTS; p++) {
-        const int row = t.at_1 + FIRST_1(0) + p / POINTS, column = t.at_2 + FIRST_2(0) + p % POINTS;
+        const int row = t.at_1 + BEGIN_1 + p / POINTS, column = t.at_2 + BEGIN_2 + p % POINTS;
         for (int c = 0; squares[p] != OUTSIDE && c < CHUNKS; c++) {
             const float part = norms[c * POSITIONS + image + row * IN_2 + column] / largest;
             squares[p] += part * part;
@@ -349,8 +357,8 @@ FUNCTION float direct_sum(GLOBAL const TYPE_0 *x, GLOBAL const TYPE_1 *w, winogr
                     from = (INDEX)row * W_OUT + (INDEX)channel * W_IN;
         for (int tap = 0; tap < 9; tap++) {
             const int r = tap / 3, s = tap % 3;
-            sum += element_of(x, base, t.at_1 + FIRST_1(0) + i + r, t.at_2 + FIRST_2(0) + j + s) *
-                   LOAD_1(w, from + (INDEX)r * W_STEP_1 + (INDEX)s * W_STEP_2);
+            sum += element_of(x, base, t.at_1 + BEGIN_1 + i + r, t.at_2 + BEGIN_2 + j + s) *
+                   LOAD_1(w, from + (INDEX)TAP(r) * W_STEP_1 + (INDEX)TAP(s) * W_STEP_2);
         }
     }
     return sum;

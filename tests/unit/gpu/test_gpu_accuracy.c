@@ -23,6 +23,7 @@ static const char *const winograd_problems[] = {
     "conv c=64 h=15 w=17 k=40 r=3 s=3 pad=1",
     "conv n=2 c=33 h=14 w=14 k=32 r=3 s=3 pad=1 bias=1",
     "conv c=512 h=8 w=7 k=16 r=3 s=3 pad=1",
+    "convt c=64 h=15 w=17 k=40 r=3 s=3 pad=1",
     NULL,
 };
 
@@ -118,7 +119,7 @@ static void winograd_holds_its_classes(void **state)
     (void)state;
     gpu_run_need();
     const method winograd = {winograd_problems, is_winograd, true};
-    assert_int_equal(check_all(&winograd), 3 * 2 * 2 * ACCURACY_DATA);
+    assert_int_equal(check_all(&winograd), 4 * 2 * 2 * ACCURACY_DATA);
 }
 
 int main(void)

@@ -292,6 +292,19 @@ static product_case winograd_case(ry_dtype type, case_layout layout)
     return c;
 }
 
+/* The same as a transposed convolution, as a data gradient is. */
+static product_case winograd_transposed(ry_dtype type, case_layout layout)
+{
+    product_case c = winograd_case(type, layout);
+    c.problem.op = RY_OP_convt;
+    c.problem.attrs = ry_attrs_default(RY_OP_convt);
+    c.problem.attrs.convt.pads = (ry_ints){4, {1, 0, 2, 1}};
+    c.problem.attrs.convt.activation = RY_activation_relu;
+    c.in[1] = case_tensor(RY_f32, 4, (const int64_t[]){23, 37, 3, 3}, CASE_ROW_MAJOR);
+    c.in[3] = c.out[0] = case_tensor(type, 4, (const int64_t[]){2, 37, 8, 14}, layout);
+    return c;
+}
+
 /* Winograd's form in every one of its forms, in both layouts. */
 static void test_winograd_forms(void **state)
 {
@@ -302,6 +315,19 @@ static void test_winograd_forms(void **state)
         case_fill(&c);
         assert_true(gpu_product_check(&c, "conv_fwd_f32_winograd_gpu", "conv_ref", 0) > 10);
         assert_true(gpu_product_check(&c, "conv_fwd_f32_winograd_strict_gpu", "conv_ref", 0) > 5);
+        case_free(&c);
+    }
+}
+
+static void test_winograd_transposed(void **state)
+{
+    (void)state;
+    gpu_run_need();
+    for (case_layout layout = 0; layout < CASE_LAYOUTS; layout++) {
+        product_case c = winograd_transposed(RY_f32, layout);
+        case_fill(&c);
+        assert_true(gpu_product_check(&c, "convt_fwd_f32_winograd_gpu", "convt_ref", 6) > 5);
+        assert_true(gpu_product_check(&c, "convt_fwd_f32_winograd_strict_gpu", "convt_ref", 3) > 2);
         case_free(&c);
     }
 }
@@ -353,13 +379,21 @@ static void test_winograd_declines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),          cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_large_images),   cmocka_unit_test(test_strided),
-        cmocka_unit_test(test_transposed),     cmocka_unit_test(test_half_types),
-        cmocka_unit_test(test_forms),          cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_matrix_units),   cmocka_unit_test(test_matrix_unit_forms),
-        cmocka_unit_test(test_copied_forms),   cmocka_unit_test(test_winograd_forms),
-        cmocka_unit_test(test_winograd_types), cmocka_unit_test(test_winograd_declines),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_large_images),
+        cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_matrix_units),
+        cmocka_unit_test(test_matrix_unit_forms),
+        cmocka_unit_test(test_copied_forms),
+        cmocka_unit_test(test_winograd_forms),
+        cmocka_unit_test(test_winograd_types),
+        cmocka_unit_test(test_winograd_declines),
+        cmocka_unit_test(test_winograd_transposed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,9 @@ static const char *const winograd_problems[] = {
     "conv n=2 c=3 h=8 w=9 k=5 r=3 s=3 pad=2,0,1,2",
     "conv c=130 h=7 w=6 k=12 r=3 s=3",
     "conv c=4 h=1 w=5 k=6 r=3 s=3 pad=2",
+    "convt c=20 h=11 w=14 k=9 r=3 s=3 pad=2,0,1,1",
 };
+enum { WINOGRAD_PROBLEMS = sizeof winograd_problems / sizeof *winograd_problems };
 
 static const char *const other_problems[] = {
     "conv c=12 h=9 w=10 k=9 r=3 s=3 pad=1 stride=2",
@@ -43,11 +45,11 @@ static void test_winograd(void **state)
     for (int64_t points = 4; points <= 6; points += 2) {
         const outlier_subject subject = {is_tried, points};
         int compared = 0;
-        for (size_t i = 0; i < sizeof winograd_problems / sizeof *winograd_problems; i++) {
+        for (size_t i = 0; i < WINOGRAD_PROBLEMS; i++) {
             failures += outlier_failures(winograd_problems[i], (uint32_t)i, &subject, &compared);
         }
         /* two layouts, 33 kinds of outliers; near32, and strict for four points */
-        assert_int_equal(compared, 4 * 2 * 33 * (points == 4 ? 2 : 1));
+        assert_int_equal(compared, WINOGRAD_PROBLEMS * 2 * 33 * (points == 4 ? 2 : 1));
     }
     assert_int_equal(failures, 0);
 }
