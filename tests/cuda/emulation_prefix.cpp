@@ -175,9 +175,14 @@ static inline void emulation_mma(const char *type, float *above, float *below, c
     }
 }
 
-// The same of signed bytes, four a word, with exact sums.
-static inline void emulation_mma_bytes(int *above, int *below, const unsigned *left,
-                                       const unsigned *right)
+static inline int emulation_byte(const char *type, unsigned word, int shift)
+{
+    return *type == 's' ? (signed char)(word >> shift) : (unsigned char)(word >> shift);
+}
+
+// The same of bytes, "s8" or "u8", four a word, with exact sums.
+static inline void emulation_mma_bytes(const char *left_type, const char *right_type, int *above,
+                                       int *below, const unsigned *left, const unsigned *right)
 {
     const unsigned item = threadIdx.x, first = item & ~31u, lane = item & 31u;
     const emulation_fragments *brought = emulation_brought[emulation_turn[item]];
@@ -192,7 +197,7 @@ static inline void emulation_mma_bytes(int *above, int *below, const unsigned *l
             const unsigned a = brought[row + word % 4].left[sum / 2 + word / 4 * 2],
                            b = brought[column + word % 4].right[word / 4];
             for (int shift = 0; shift < 32; shift += 8) {
-                *to += (signed char)(a >> shift) * (signed char)(b >> shift);
+                *to += emulation_byte(left_type, a, shift) * emulation_byte(right_type, b, shift);
             }
         }
     }

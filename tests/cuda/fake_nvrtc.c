@@ -92,7 +92,7 @@ static const char *const replaced[][2] = {
     {"asm(\"cvt.rn.f16.f32 ", "bits = emulation_f16_of_f32(value);"},
     {"asm(\"cvt.rna.tf32.f32 ", "bits = emulation_tf32_of_f32(value);"},
     {"asm(\"mma.sync.", "emulation_mma(type, above, below, left, right);"},
-    {"asm(\"mma.sync.aligned.m16n8k32", "emulation_mma_bytes(above, below, left, right);"},
+    {"asm(\"mma.sync.aligned.m16n8k32", "emulation_mma_bytes(#a, #b, above, below, left, right);"},
     {"asm(\"cvt.rn.bf16x2.f32 ", "pair = emulation_bf16_pair(low, high);"},
     {"asm volatile(\"cp.async.cg.", "emulation_copy(to, from, bytes);"},
     {"asm volatile(\"cp.async.commit_group", "emulation_commit();"},

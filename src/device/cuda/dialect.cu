@@ -189,15 +189,21 @@ MATRIX_UNIT(tf32, "m16n8k8")
 MATRIX_UNIT(f16, "m16n8k16")
 MATRIX_UNIT(bf16, "m16n8k16")
 
-/* The same of 16 rows and 8 columns of whole numbers: words of four signed bytes (m16n8k32). Sums are
- * exact. */
-FUNCTION void multiply_s8(int *above, int *below, const uint *left, const uint *right)
-{
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+r"(above[0]), "+r"(above[1]), "+r"(below[0]), "+r"(below[1])
-        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
-}
+/* The same of 16 rows and 8 columns of whole numbers (m16n8k32): words of four bytes, signed (s8) or not
+ * (u8). Sums are exact. */
+#define BYTE_UNIT(a, b)                                                                           \
+    FUNCTION void multiply_##a##_##b(int *above, int *below, const uint *left, const uint *right) \
+    {                                                                                             \
+        asm("mma.sync.aligned.m16n8k32.row.col.s32." #a "." #b                                    \
+            ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                \
+            : "+r"(above[0]), "+r"(above[1]), "+r"(below[0]), "+r"(below[1])                      \
+            : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]),              \
+              "r"(right[1]));                                                                     \
+    }
+
+BYTE_UNIT(s8, s8)
+BYTE_UNIT(s8, u8)
+BYTE_UNIT(u8, s8)
 
 /* Two floats rounded to bf16 in a word, to nearest, ties to even. */
 FUNCTION uint bf16_pair(float low, float high)

@@ -16,9 +16,27 @@
 #define LOADED_PAIRS   2 /* floats, two of them a word of bf16 */
 #define LOADED_SPLIT   3 /* floats, as the sum of two of tf32: three products, in floats' accuracy */
 
+/* Elements of x in a term, what they are outside, whether a chunk of those is copied, and how units
+ * multiply: bytes of w are signed. */
+#if QUADS
+#define TERM_X  4
+#define OUTSIDE ((TYPE_0)X_ZERO)
+#define FILLED  (X_ZERO != 0)
+#if Y_ALONG_M
+#define MULTIPLY_WORDS multiply_u8_s8
+#else
+#define MULTIPLY_WORDS multiply_s8_u8
+#endif
+#else
+#define TERM_X         1
+#define OUTSIDE        ((TYPE_0)0)
+#define FILLED         0
+#define MULTIPLY_WORDS MULTIPLY_UNITS
+#endif
+
 #define CHUNK      16
 #define LANES_W    (CHUNK / (int)sizeof(STAGED))
-#define LANES_X    (CHUNK / (int)sizeof(TYPE_0))
+#define LANES_X    (CHUNK / (int)sizeof(TYPE_0) / TERM_X)
 #define CHUNKS_W   (TILE_K / LANES_W)
 #define CHUNKS_X   (TILE_K / LANES_X)
 #define COPIES_W   (TILE_M * CHUNKS_W / ITEMS)
@@ -37,16 +55,21 @@ FUNCTION int packed_term(int row, int at)
     return LOADED_X == LOADED_PAIRS ? k / 16 * 16 + k % 16 / 8 * 8 + k % 8 / 2 + k % 2 * 4 : k;
 }
 
-/* A chunk of x, or zeros; `aligned`: its address is a multiple of CHUNK. */
-FUNCTION void copy_chunk(TO_LOCAL uchar *to, GLOBAL const TYPE_0 *from, int inside, int aligned)
+/* A chunk of x, or what is outside; `aligned`: its address is a multiple of CHUNK. */
+FUNCTION void copy_chunk(TO_LOCAL uchar *to, GLOBAL const TYPE_0 *from, const cursor *c, int inside,
+                         int aligned)
 {
+    if (aligned && FILLED) {
+        copy_async(to, inside ? from : c->outside, CHUNK);
+        return;
+    }
     if (aligned) {
         copy_async(to, from, inside ? CHUNK : 0);
         return;
     }
     ROLLED
-    for (int i = 0; i < LANES_X; i++) {
-        ((TO_LOCAL TYPE_0 *)to)[i] = inside ? from[i] : (TYPE_0)0;
+    for (int i = 0; i < LANES_X * TERM_X; i++) {
+        ((TO_LOCAL TYPE_0 *)to)[i] = inside ? from[i] : OUTSIDE;
     }
 }
 
@@ -63,7 +86,7 @@ FUNCTION void copy_tiles(TO_LOCAL uchar *stage, GLOBAL const uint4 *weights, con
     for (int l = 0; l < COPIES_X; l++) {
         /* rows turn alike every 8 */
         const int turn = TURN(row + ITEMS / CHUNKS_X * l % 8, CHUNKS_X);
-        copy_chunk(x + (ITEM % CHUNKS_X ^ turn) * CHUNK + l * (ITEMS * CHUNK), c->x + base[l],
+        copy_chunk(x + (ITEM % CHUNKS_X ^ turn) * CHUNK + l * (ITEMS * CHUNK), c->x + base[l], c,
                    (inside[l] & c->tap) != 0, aligned);
     }
 }
@@ -129,19 +152,22 @@ FUNCTION void load_part(uint *part, TO_LOCAL const uchar *tile, int place, int p
     }
 }
 
-FUNCTION void multiply_parts(float *sum, const uint *rows, const uint *columns, int row_parts,
+FUNCTION void multiply_parts(SUM *sum, const uint *rows, const uint *columns, int row_parts,
                              int column_parts)
 {
     UNROLL
     for (int r = 0; r < row_parts; r++) {
         UNROLL
         for (int c = 0; c < column_parts * 2; c++) {
-            float *above = sum + (r * 2 * column_parts * 2 + c) * 2,
-                  *below = above + column_parts * 4;
-            MULTIPLY_UNITS(above, below, rows + r * 4, columns + c * 2);
+            SUM *above = sum + (r * 2 * column_parts * 2 + c) * 2,
+                *below = above + column_parts * 4;
+            MULTIPLY_WORDS(above, below, rows + r * 4, columns + c * 2);
         }
     }
 }
+
+#if LOADED_X == LOADED_SPLIT
+#define MULTIPLY_SIDES multiply_split
 
 /* Splits floats: the bits that tf32 has, and the rest, as large as the float, so that tf32 keeps the rest
  * of the smallest ones, too. */
@@ -193,8 +219,6 @@ FUNCTION void multiply_split(float *sum, uint *rows, uint *columns, int row_part
     }
 }
 
-#if LOADED_X == LOADED_SPLIT
-#define MULTIPLY_SIDES multiply_split
 #else
 #define MULTIPLY_SIDES multiply_parts
 #endif
@@ -208,7 +232,7 @@ FUNCTION void multiply_split(float *sum, uint *rows, uint *columns, int row_part
 #define ROW_PITCH(chunks) (16 * (chunks) * CHUNK)
 
 /* places: of w and of x in each step, and of x 8 words behind. */
-FUNCTION void multiply_stage(float *sum, TO_LOCAL const uchar *stage, const int *places)
+FUNCTION void multiply_stage(SUM *sum, TO_LOCAL const uchar *stage, const int *places)
 {
     UNROLL
     for (int step = 0; step < STEPS; step++) {
@@ -229,7 +253,7 @@ FUNCTION void multiply_stage(float *sum, TO_LOCAL const uchar *stage, const int 
 }
 
 /* Sums `tiles` tiles. While one is multiplied, STAGES - 1 are on their way. */
-FUNCTION void sum_copied(float *sum, TO_LOCAL uint4 *room, GLOBAL const uint4 *weights,
+FUNCTION void sum_copied(SUM *sum, TO_LOCAL uint4 *room, GLOBAL const uint4 *weights,
                          const INDEX *base, const uint *inside, cursor c, int tiles, int aligned)
 {
     TO_LOCAL uchar *stages = (TO_LOCAL uchar *)room;
@@ -285,6 +309,7 @@ KERNEL(pack)(ARGUMENTS)
         const int there = m < ROWS && tap < WINDOW;
         PACKED(STAGED)[at] = there ? W_ELEMENT(IN(TYPE_1, 1), from, channel) : (STAGED)0;
     }
+    PACK_STARTS(at)
 }
 
 KERNEL(run)(ARGUMENTS)
@@ -293,11 +318,11 @@ KERNEL(run)(ARGUMENTS)
     const tile t = tile_of(GROUP);
     const int begin = FIRST_TERM(t), tiles = (END_TERM(t) - begin + TILE_K - 1) / TILE_K;
     GLOBAL const TYPE_0 *x = IN(TYPE_0, 0);
-    const cursor c = cursor_at(begin + ITEM % CHUNKS_X * LANES_X, t, x);
+    cursor c = cursor_at(begin + ITEM % CHUNKS_X * LANES_X, t, x);
     const INDEX panel = (INDEX)t.batch * TILES_M + t.m / TILE_M,
                 block = panel * PACKED_BLOCKS + weights_of(begin, t) / TILE_K;
     GLOBAL const uint4 *weights = (GLOBAL const uint4 *)PACKED(STAGED) + block * BLOCK_W + ITEM;
-    float sum[ITEM_M * ITEM_N];
+    SUM sum[ITEM_M * ITEM_N];
     INDEX base[COPIES_X];
     uint inside[COPIES_X];
     UNROLL
@@ -308,6 +333,9 @@ KERNEL(run)(ARGUMENTS)
     for (int l = 0; l < ITEM_M * ITEM_N; l++) {
         sum[l] = 0;
     }
+#if FILLED
+    c.outside = (GLOBAL const TYPE_0 *)(PACKED(STAGED) + (STARTS - OUTSIDE_QUADS));
+#endif
     if ((ulong)x % CHUNK == 0) {
         sum_copied(sum, room, weights, base, inside, c, tiles, 1);
     } else {

@@ -16,22 +16,28 @@ static ry_gpu_window window_of(const ry_query *query)
 /* Chunks of so many bytes are copied: of neighbouring channels, at steps of whole chunks. */
 enum { CHUNK = 16, MOST_TAPS = 32 };
 
-/* Bytes of x's elements if its tiles can be copied; else 0. Floats are rounded when they are read from
- * local memory. */
+/* Does the kernel multiply x as it is kept: floats, which are rounded when they are read from local
+ * memory, pairs of 16 bits, or quads of bytes? */
+static bool copies_type(const ry_problem *problem, ry_gpu_operands operands)
+{
+    return operands == RY_GPU_QUAD_UNITS ||
+           (ry_gpu_operands_are_units(operands) &&
+            ((ry_dtype)problem->in[0].dtype == RY_f32 || ry_gpu_operands_are_halves(problem)));
+}
+
+/* Bytes that x has for a term if its tiles can be copied; else 0. */
 static int copied_bytes(const ry_problem *problem, ry_gpu_operands operands, const ry_gpu_window *w)
 {
     const ry_tensor *x = &problem->in[0];
     const size_t size = ry_dtype_size((ry_dtype)x->dtype),
                  terms = CHUNK * sizeof(float) / ry_gpu_operand_size(operands);
-    const int64_t lanes = CHUNK / (int64_t)size;
-    bool can = ry_gpu_operands_are_units(operands) && ry_gpu_operand_lanes(operands) == 1 &&
-               ((ry_dtype)x->dtype == RY_f32 || ry_gpu_operands_are_halves(problem)) &&
-               w->x_along_channels && x->stride[1] == 1 && w->window <= MOST_TAPS &&
-               w->channels % (w->phases > 1 ? (int64_t)terms : lanes) == 0;
+    const int64_t lanes = CHUNK / (int64_t)size, channels = x->dim[1] / w->groups;
+    bool can = copies_type(problem, operands) && w->x_along_channels && x->stride[1] == 1 &&
+               w->window <= MOST_TAPS && channels % (w->phases > 1 ? (int64_t)terms : lanes) == 0;
     for (int i = 0; i < x->rank; i++) {
-        can = can && (i == 1 || x->stride[i] % lanes == 0);
+        can = can && (i == 1 || x->dim[i] == 1 || x->stride[i] % lanes == 0);
     }
-    return can ? (int)size : 0;
+    return can ? (int)((int64_t)size * w->lanes) : 0;
 }
 
 static ry_gpu_product product_of(const ry_query *query)
@@ -64,7 +70,10 @@ static int64_t packed_terms(const ry_gpu_window *w, const ry_gpu_product *produc
                : terms;
 }
 
-/* Packed elements of weights; the starts of quads' sums follow. */
+/* Behind quads of weights lies a chunk of what is outside x, then come the starts of sums. */
+enum { OUTSIDE_QUADS = CHUNK / 4 };
+
+/* Packed elements of weights alone. */
 static int64_t weights_of(const ry_gpu_window *w, const ry_gpu_product *product,
                           const ry_prepared *prepared)
 {
@@ -76,8 +85,9 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     const ry_gpu_product product = product_of(query);
     const ry_gpu_window w = window_of(query);
     RY_TRY(ry_gpu_tile_prepare(query, &product, prepared, error));
-    const int64_t packed = weights_of(&w, &product, prepared) +
-                           (product.operands >= RY_GPU_QUADS ? w.groups * w.rows : 0);
+    const int64_t packed =
+        weights_of(&w, &product, prepared) +
+        (product.operands >= RY_GPU_QUADS ? OUTSIDE_QUADS + w.groups * w.rows : 0);
     ry_gpu_tile_pack(query, &product, packed, prepared);
     return RYND_OK;
 }
@@ -93,7 +103,8 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_tile_define(&product, prepared, text);
     if (query->problem->op == RY_OP_qconv) {
         ry_gpu_qconv_define(query->problem, &w, text);
-        ry_gpu_define(text, "STARTS", weights_of(&w, &product, prepared));
+        ry_gpu_define(text, "OUTSIDE_QUADS", OUTSIDE_QUADS);
+        ry_gpu_define(text, "STARTS", weights_of(&w, &product, prepared) + OUTSIDE_QUADS);
     } else {
         ry_gpu_operands_define_load(query, "X", 0, text);
         ry_gpu_operands_define_load(query, "W", 1, text);

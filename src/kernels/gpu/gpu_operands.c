@@ -19,8 +19,8 @@ static const struct {
     [RY_GPU_F16] = {2, "f16", "f16_of", "ushort", "float", RY_f16, true, 1, 1},
     [RY_GPU_BF16] = {2, "bf16", "bf16_of", "ushort", "float", RY_bf16, true, 1, 1},
     [RY_GPU_BYTES] = {4, "f32", "", "float", "int", RY_DTYPES, false, 1, 1},
-    [RY_GPU_QUADS] = {4, "s8", "", "uint", "int", RY_DTYPES, false, 4, 1},
-    [RY_GPU_QUAD_UNITS] = {4, "s8", "", "uint", "int", RY_DTYPES, true, 4, 1}};
+    [RY_GPU_QUADS] = {4, "s8_s8", "", "uint", "int", RY_DTYPES, false, 4, 1},
+    [RY_GPU_QUAD_UNITS] = {4, "s8_s8", "", "uint", "int", RY_DTYPES, true, 4, 1}};
 
 bool ry_gpu_operands_are_halves(const ry_problem *problem)
 {

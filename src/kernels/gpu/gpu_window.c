@@ -6,11 +6,11 @@
 #include "kernels/gpu/gpu_define.h"
 #include "problem/window.h"
 
-/* The step of our axis i in a tensor whose spatial dims begin at dim `first`. */
+/* The step of our axis i in a tensor whose spatial dims begin at dim `first`; 0 of one element. */
 static int64_t step_of(const ry_tensor *tensor, int rank, int i, int first)
 {
     const int at = i - (RY_GPU_AXES - rank);
-    return at < 0 ? 0 : tensor->stride[first + at];
+    return at < 0 || tensor->dim[first + at] == 1 ? 0 : tensor->stride[first + at];
 }
 
 static bool is_empty(const ry_tensor *tensor)

@@ -147,6 +147,18 @@ FUNCTION int is_inside(int masked, int at, int extent)
     return masked ? (uint)at < (uint)extent : 1;
 }
 
+/* Behind quads of weights: a chunk of what is outside x, and where the sums of output channels begin. */
+#if QUADS
+#define PACK_STARTS(at)                                                \
+    if (at >= STARTS - OUTSIDE_QUADS && at < STARTS) {                 \
+        PACKED(uint)[at] = X_OUTSIDE;                                  \
+    } else if (at >= STARTS && at < STARTS + BATCHES * ROWS) {         \
+        PACKED(int)[at] = start_of(IN(TYPE_1, 1), (int)(at - STARTS)); \
+    }
+#else
+#define PACK_STARTS(at)
+#endif
+
 #if !COPIED
 /* Packs the weights as the tiles read them: PANEL output channels beside each other, all where there
  * are no panels. */
@@ -166,11 +178,7 @@ KERNEL(pack)(ARGUMENTS)
                            (INDEX)(tap % WINDOW_2) * W_STEP_2;
         PACKED(STAGED)[at] = m < ROWS ? W_ELEMENT(IN(TYPE_1, 1), from, channel) : (STAGED)0;
     }
-#if QUADS
-    if (at >= STARTS && at < STARTS + BATCHES * ROWS) {
-        PACKED(int)[at] = start_of(IN(TYPE_1, 1), (int)(at - STARTS));
-    }
-#endif
+    PACK_STARTS(at)
 }
 #endif
 

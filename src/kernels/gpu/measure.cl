@@ -66,7 +66,7 @@ KERNEL(measure)(ARGUMENTS)
 #elif WHAT == UNITS_BF16 || WHAT == UNITS_S8
 #if WHAT == UNITS_S8
 #define SUM          int
-#define MULTIPLY     multiply_s8
+#define MULTIPLY     multiply_s8_s8
 #else
 #define SUM          float
 #define MULTIPLY     multiply_bf16

@@ -2,7 +2,8 @@
 /* Quantised convolutions: how igemm.cl and depthwise.cl read bytes, and how a sum becomes one.
  *
  * Defined for it: gpu_qconv.c's numbers. LANES: four channels of x, less 128 each, are an element of
- * 32 bits, a quad, as are those of w. Sums of quads begin at what makes up for the 128. */
+ * 32 bits, a quad, as are those of w. Sums of quads begin at what makes up for the 128. In copied tiles
+ * x's bytes are multiplied as they are. */
 
 /* An element of x less its zero point, and one of w. */
 #define LOAD_X(p, at) ((int)(p)[at] - X_ZERO)
@@ -12,7 +13,8 @@
 #define STAGE_W(v)    (v)
 
 #if LANES > 1
-#define SIGNS                     0x80808080u
+#define LESS                      (COPIED ? 0 : 128)
+#define SIGNS                     ((uint)LESS * 0x01010101u)
 #define X_OUTSIDE                 ((uint)(X_ZERO) * 0x01010101u ^ SIGNS)
 #define ADD_PRODUCT(sum, w, x)    ((sum) = DOT_QUADS(w, x, sum))
 #define X_ELEMENT(x, at, channel) (quad_of((x) + (at), X_BYTE, GROUP_CHANNELS - (channel) * 4) ^ SIGNS)
@@ -45,7 +47,7 @@ FUNCTION int start_of(GLOBAL const int8_t *w, int channel)
                      (INDEX)(tap % WINDOW_2) * W_STEP_2];
         }
     }
-    return (128 - X_ZERO) * sum;
+    return (LESS - X_ZERO) * sum;
 }
 #endif
 

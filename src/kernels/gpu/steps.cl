@@ -12,6 +12,7 @@ typedef struct cursor {
     int channel, tap_1, tap_2, count_1, count_2;
     uint tap;    /* its bit */
     int skipped; /* taps of the window that the last step passed over */
+    GLOBAL const TYPE_0 *outside; /* a chunk of the padding, unless zeros fill it */
 } cursor;
 
 /* Steps in x from a tap's last channel to the next tap, and behind the last tap of a row and a plane;
@@ -62,6 +63,7 @@ FUNCTION cursor cursor_at(int k, tile t, GLOBAL const TYPE_0 *x)
     c.count_2 = COUNT_2(t.residue_2);
     c.tap = s.tap < 32 ? 1u << s.tap : 0u;
     c.skipped = 0;
+    c.outside = x;
     return c;
 }
 
