@@ -151,6 +151,11 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
                                     {81, 233472}, {82, 65536}};
     (void)device;
     *value = 0;
+    if (attribute == 17) { /* KERNEL_EXEC_TIMEOUT */
+        const char *watched = getenv("FAKE_CUDA_WATCHED");
+        *value = watched && atoi(watched);
+        return OK;
+    }
     if (attribute == 75 || attribute == 76) {
         *value = attribute == 75 ? fake_cuda.capability / 10 : fake_cuda.capability % 10;
         return OK;

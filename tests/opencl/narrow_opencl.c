@@ -6,6 +6,8 @@
  *   NARROW_KERNEL=64    the same of every kernel that is built (CL_KERNEL_WORK_GROUP_SIZE)
  *   NARROW_DOUBLES=0    without cl_khr_fp64; programs with doubles do not compile
  *   NARROW_LOG=FILE     a line "profiled" or "plain" for every queue that is made
+ *   NARROW_BUFFER=65536 bytes of a buffer at most, on a GPU of Intel's: CL_MEM_ALLOW_UNRESTRICTED_SIZE_INTEL
+ *                       and its compiler's option lift the limit
  *   NARROW_WRONG=1      softmax writes 7 as its first result
  *   NARROW_UNSTEADY=1   softmax changes its first result's last bit in every other launch
  *
@@ -58,12 +60,56 @@ static void lower(const char *variable, size_t size, void *value)
     }
 }
 
+static void describe_intel(cl_device_info what, size_t size, void *value)
+{
+    static const char vendor[] = "Intel";
+    const cl_device_type type = CL_DEVICE_TYPE_GPU;
+    const cl_ulong most = limit("NARROW_BUFFER");
+    if (what == CL_DEVICE_MAX_MEM_ALLOC_SIZE && size == sizeof most) {
+        memcpy(value, &most, sizeof most);
+    } else if (what == CL_DEVICE_TYPE && size == sizeof type) {
+        memcpy(value, &type, sizeof type);
+    } else if (what == CL_DEVICE_VENDOR && size >= sizeof vendor) {
+        memcpy(value, vendor, sizeof vendor);
+    }
+}
+
+EXPORT cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host,
+                             cl_int *code)
+{
+    const cl_mem_flags unrestricted = limit("NARROW_BUFFER") ? (cl_mem_flags)1 << 23 : 0;
+    if (unrestricted && !(flags & unrestricted) && size > limit("NARROW_BUFFER")) {
+        *code = CL_INVALID_BUFFER_SIZE;
+        return NULL;
+    }
+    return CALL(clCreateBuffer, context, flags & ~unrestricted, size, host, code);
+}
+
+/* Intel's option, which others refuse. */
+EXPORT cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices,
+                             const char *options, void(CL_CALLBACK *done)(cl_program, void *),
+                             void *data)
+{
+    static const char large[] = "-cl-intel-greater-than-4GB-buffer-required";
+    char own[1024];
+    snprintf(own, sizeof own, "%s", options ? options : "");
+    char *at = limit("NARROW_BUFFER") ? strstr(own, large) : NULL;
+    if (at) {
+        memset(at, ' ', strlen(large));
+        setenv("NARROW_LARGE", "1", 1);
+    }
+    return CALL(clBuildProgram, program, count, devices, own, done, data);
+}
+
 EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value,
                               size_t *needed)
 {
     const cl_int code = CALL(clGetDeviceInfo, device, what, size, value, needed);
     if (code == CL_SUCCESS && what == CL_DEVICE_MAX_WORK_GROUP_SIZE) {
         lower("NARROW_GROUP", size, value);
+    }
+    if (code == CL_SUCCESS && limit("NARROW_BUFFER") && value) {
+        describe_intel(what, size, value);
     }
     char *fp64 = code == CL_SUCCESS && what == CL_DEVICE_EXTENSIONS && value && !has_doubles()
                      ? strstr(value, "cl_khr_fp64")

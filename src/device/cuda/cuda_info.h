@@ -27,6 +27,7 @@ typedef struct ry_cuda_info {
     size_t group_memory;       /* most bytes of local memory for a group */
     unsigned registers, group; /* 4-byte registers of a unit; most items of a group */
     bool unified;              /* its memory is the host's */
+    bool watched;              /* a watchdog ends long launches: it drives a display */
 } ry_cuda_info;
 
 rynd_status ry_cuda_device_count(unsigned *count, ry_error *error);

@@ -3,7 +3,12 @@
  * of groups a phase. */
 #include "device/cuda/cuda_state.h"
 
+#include <string.h>
+
 #define MOST_GROUPS 0x7fffffff
+
+/* Parameters that fit the 4096 bytes of an entry (CUDA C++ Programming Guide). */
+enum { MOST_PARAMETERS = 4096 / sizeof(void *) };
 
 /* How the driver is told that the arguments are a block of memory (CU_LAUNCH_PARAM_...). */
 enum { END = 0, BLOCK = 1, BLOCK_SIZE = 2 };
@@ -24,42 +29,60 @@ static void set_arguments(const ry_launch *launch)
     }
 }
 
-static int enqueue(ry_stream *stream, void *function, unsigned groups, unsigned group,
-                   const ry_launch *launch)
+/* Behind the pointers, entries of programs in parts are told the number of the first group. */
+static int enqueue(ry_stream *stream, const ry_launch *launch, int phase, size_t from,
+                   size_t groups)
 {
     const ry_cuda_state *device = stream->device;
-    size_t size = (size_t)launch->argument_count * sizeof *launch->resolved;
-    void *block[] = {marker(BLOCK), launch->resolved, marker(BLOCK_SIZE), &size, marker(END)};
+    const ry_gpu_program *program = launch->program.gpu;
+    void *function = program->entry[launch->first_entry + phase].function;
+    const unsigned group = launch->group[phase];
+    const size_t pointers = (size_t)launch->argument_count;
+    void *own[MOST_PARAMETERS + 1], **values = launch->resolved;
+    if (program->in_parts) {
+        memcpy(own, values, pointers * sizeof *own);
+        own[pointers] = marker(from);
+        values = own;
+    }
+    size_t size = (pointers + program->in_parts) * sizeof *values;
+    void *block[] = {marker(BLOCK), values, marker(BLOCK_SIZE), &size, marker(END)};
     int code;
     do { /* a driver that loads code at its first launch may need memory for it */
-        code = device->cu->LaunchKernel(function, groups, 1, 1, group, 1, 1, 0, stream->stream,
-                                        NULL, block);
+        code = device->cu->LaunchKernel(function, (unsigned)groups, 1, 1, group, 1, 1, 0,
+                                        stream->stream, NULL, block);
     } while (code == RY_CUDA_OUT_OF_MEMORY && ry_gpu_relieve(&stream->device->gpu));
     return code;
 }
 
-static rynd_status launch_phase(ry_stream *stream, const ry_gpu_program *program,
-                                const ry_launch *launch, int phase, ry_error *error)
+static rynd_status launch_phase(ry_stream *stream, const ry_launch *launch, int phase,
+                                ry_error *error)
 {
     const ry_cuda_state *device = stream->device;
+    const ry_gpu_program *program = launch->program.gpu;
     const int number = launch->first_entry + phase;
-    const size_t groups = launch->tasks[phase];
-    const unsigned group = launch->group[phase];
+    const size_t groups = launch->tasks[phase], part = ry_gpu_part(&device->gpu, launch, phase);
     if (number < 0 || number >= program->entry_count) {
         return ry_fail(error, RYND_ERROR_DEVICE, "kernel '%s' has %d entries, and not number %d",
                        program->name, program->entry_count, number);
+    }
+    if (launch->argument_count > MOST_PARAMETERS) {
+        return ry_fail(error, RYND_ERROR_DEVICE,
+                       "kernel '%s' has %d arguments: CUDA takes %d at most", program->name,
+                       launch->argument_count, MOST_PARAMETERS);
     }
     if (groups > MOST_GROUPS) {
         return ry_fail(error, RYND_ERROR_DEVICE,
                        "kernel '%s', entry %d, has %zu groups: CUDA takes %d at most",
                        program->name, number, groups, MOST_GROUPS);
     }
-    const int code =
-        enqueue(stream, program->entry[number].function, (unsigned)groups, group, launch);
+    int code = RY_CUDA_OK;
+    for (size_t from = 0; from < groups && code == RY_CUDA_OK; from += part) {
+        code = enqueue(stream, launch, phase, from, part < groups - from ? part : groups - from);
+    }
     if (code != RY_CUDA_OK) {
         const rynd_status status = ry_cuda_fail_on(device, "cuLaunchKernel", code, error);
         ry_error_prefix(error, "kernel '%s', entry %d, %zu groups of %u: ", program->name, number,
-                        groups, group);
+                        groups, launch->group[phase]);
         return status;
     }
     return RYND_OK;
@@ -67,7 +90,6 @@ static rynd_status launch_phase(ry_stream *stream, const ry_gpu_program *program
 
 rynd_status ry_cuda_launch(ry_stream *stream, const ry_launch *launch, ry_error *error)
 {
-    const ry_gpu_program *program = launch->program.gpu;
     rynd_status status = ry_cuda_enter(stream->device, error);
     if (status != RYND_OK) {
         return status;
@@ -76,7 +98,7 @@ rynd_status ry_cuda_launch(ry_stream *stream, const ry_launch *launch, ry_error 
     set_arguments(launch);
     for (int phase = 0; phase < launch->phases && status == RYND_OK; phase++) {
         if (launch->tasks[phase] > 0) {
-            status = launch_phase(stream, program, launch, phase, error);
+            status = launch_phase(stream, launch, phase, error);
         }
     }
     ry_cuda_leave(stream->device);

@@ -13,6 +13,7 @@ enum attribute {
     REGISTERS = 82, /* per unit */
     CLOCK = 13,
     UNITS = 16,
+    WATCHED = 17, /* CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT */
     INTEGRATED = 18,
     MEMORY_CLOCK = 36,
     BUS = 37,
@@ -85,6 +86,7 @@ void ry_cuda_describe(const ry_cuda *cu, int device, ry_cuda_info *info)
         .registers = number(cu, device, REGISTERS),
         .group = number(cu, device, GROUP),
         .unified = number(cu, device, INTEGRATED) != 0,
+        .watched = number(cu, device, WATCHED) != 0,
     };
     if (cu->DeviceTotalMem(&info->memory, device) != RY_CUDA_OK) {
         info->memory = 0;

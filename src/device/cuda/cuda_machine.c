@@ -2,6 +2,7 @@
 /* The machine of a CUDA device that nobody measured: what follows from its compute capability, its
  * clocks and the width of its bus, and of the rest what such devices have in common. */
 #include "device/cuda/cuda_list.h"
+#include "device/gpu/gpu_device.h"
 
 #include <stdio.h>
 
@@ -128,7 +129,8 @@ static void describe(const ry_cuda_info *info, rynd_machine *machine)
                    .unit_groups = GROUPS, .local_bytes = info->group_memory, .fp16 = 1, .fp64 = 1,
                    .subgroups = 1, .matrix_units = products > 0, .unit_registers = info->registers,
                    .unit_items = unit_limits[limits_of(info->capability)].items,
-                   .issue = of_units(ISSUED * clock, count), .replay_seconds = REPLAY);
+                   .issue = of_units(ISSUED * clock, count), .replay_seconds = REPLAY,
+                   .launch_limit = info->watched ? RY_GPU_WATCHED : 0);
     snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info->capability);
     snprintf(machine->name, sizeof machine->name, "%s", info->name);
     set_levels(info, clock, machine);

@@ -43,8 +43,12 @@ struct __align__(32) double_vector {
 #define UNROLL_SHORT _Pragma("unroll")
 #define ROLLED       _Pragma("unroll 1")
 
-/* Tasks are blocks: of each the number, and of an item its number in it. */
-#define GROUP   ((int)blockIdx.x)
+/* Tasks are blocks: of each the number, and of an item its number in it. FIRST_GROUP is PART_FIRST,
+ * the first group of a part, which entries are told by a PART_ARGUMENT, where launches are split. */
+#define FIRST_GROUP   0
+#define PART_FIRST    ((int)first_group)
+#define PART_ARGUMENT , ulong first_group
+#define GROUP   ((int)blockIdx.x + FIRST_GROUP)
 #define ITEM    ((int)threadIdx.x)
 #define BARRIER __syncthreads()
 

@@ -45,6 +45,7 @@ struct ry_gpu_program {
     char name[64];
     pthread_mutex_t lock; /* for the driver's use at launches */
     void *module;         /* the driver's program */
+    bool in_parts;        /* its entries have a PART_ARGUMENT: a launch may be split */
     int entry_count;
     struct ry_gpu_entry {
         void *function;
@@ -90,6 +91,7 @@ struct ry_gpu_device {
     ry_device base;
     const ry_gpu_driver *driver;
     size_t memory, most_memory; /* bytes: of all buffers, of one */
+    const char *full_advice; /* follows what a full device says of `most_memory`; NULL: nothing */
 
     struct ry_gpu_pool {
         pthread_mutex_t lock;
@@ -149,6 +151,14 @@ rynd_status ry_gpu_program_create(ry_device *device, const ry_gpu_source *source
                                   ry_program *program, ry_error *error);
 void ry_gpu_program_destroy(ry_device *device, ry_program program);
 unsigned ry_gpu_program_items(ry_program program, int entry);
+
+/* Groups that a part of a phase has, by its predicted seconds and the machine's launch_limit: all
+ * where no watchdog would end them. */
+size_t ry_gpu_part(const ry_gpu_device *device, const ry_launch *launch, int phase);
+
+/* Seconds of a launch where a watchdog looks: drivers end launches of a display's GPU after 2 s
+ * (Windows) or some seconds (Linux). */
+#define RY_GPU_WATCHED 0.25
 
 /* "kernel 'conv_f32_gpu' does not compile for GPU (REASON): " and what the compiler says, as much
  * as a message holds. */

@@ -147,8 +147,9 @@ static rynd_status fail_full(const ry_gpu_device *device, size_t size, ry_error 
 {
     return ry_fail(error, RYND_ERROR_OUT_OF_MEMORY,
                    "out of memory for %zu bytes on %s: it has %zu, at most %zu of them in one "
-                   "buffer, and %zu are taken",
-                   size, device->base.name, device->memory, device->most_memory, device->pool.used);
+                   "buffer%s, and %zu are taken",
+                   size, device->base.name, device->memory, device->most_memory,
+                   device->full_advice ? device->full_advice : "", device->pool.used);
 }
 
 /* With the lock. */

@@ -136,6 +136,7 @@ static ry_gpu_program *allocate(const ry_gpu_device *device, const ry_gpu_source
     p->references = 1;
     p->building = true;
     p->entry_count = source->entry_count;
+    p->in_parts = source->defines && strstr(source->defines, "PART_ARGUMENT");
     snprintf(p->name, sizeof p->name, "%s", source->name);
     return p;
 }

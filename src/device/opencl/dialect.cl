@@ -28,8 +28,11 @@ typedef ulong uint64_t;
 #define UNROLL_SHORT _Pragma("unroll")
 
 /* Tasks are work-groups: of each the number, and of an item its number in it. FIRST_GROUP is
- * defined again for devices whose launches are split. */
+ * PART_FIRST, the first group of a part, and entries have a PART_ARGUMENT, where launches are split:
+ * here a part begins at a global offset, which groups' numbers do not contain. */
 #define FIRST_GROUP 0
+#define PART_FIRST  (get_global_offset(0) / get_local_size(0))
+#define PART_ARGUMENT
 #define GROUP   ((int)(get_group_id(0) + FIRST_GROUP))
 #define ITEM    ((int)get_local_id(0))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)

@@ -6,6 +6,8 @@
 #include "device/opencl/opencl_state.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void device_destroy(ry_device *base)
 {
@@ -17,12 +19,34 @@ static void device_destroy(ry_device *base)
     ry_release(base->allocator, device);
 }
 
+/* CL_MEM_ALLOW_UNRESTRICTED_SIZE_INTEL (Intel compute-runtime, "Allocations greater than 4GB"), which
+ * goes with an option of the compiler. */
+#define UNRESTRICTED ((cl_mem_flags)1 << 23)
+
+/* RYND_OPENCL_LARGE=1: addresses of 64 bits, which Intel's kernels take longer with. */
+static void set_memory(ry_opencl_state *device)
+{
+    const char *wish = getenv("RYND_OPENCL_LARGE");
+    const ry_opencl_info *info = &device->info;
+    device->large = info->enlarges && wish && strcmp(wish, "1") == 0;
+    device->gpu.memory = info->memory;
+    device->gpu.most_memory = device->large ? info->memory : info->most_memory;
+    device->gpu.full_advice = device->large || info->most_memory >= info->memory ? ""
+                              : info->enlarges
+                                  ? " (CL_DEVICE_MAX_MEM_ALLOC_SIZE; RYND_OPENCL_LARGE=1 allows "
+                                    "more, and a smaller batch "
+                                    "needs less)"
+                                  : " (CL_DEVICE_MAX_MEM_ALLOC_SIZE; a smaller batch needs less)";
+}
+
 static rynd_status take(ry_gpu_device *base, ry_buffer *buffer, bool *full, ry_error *error)
 {
     ry_opencl_state *device = (ry_opencl_state *)base;
+    const cl_mem_flags flags =
+        CL_MEM_READ_WRITE | (buffer->room > device->info.most_memory ? UNRESTRICTED : 0);
     cl_int code;
     buffer->memory.object =
-        device->cl->CreateBuffer(device->context, CL_MEM_READ_WRITE, buffer->room, NULL, &code);
+        device->cl->CreateBuffer(device->context, flags, buffer->room, NULL, &code);
     *full = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES;
     return code == CL_SUCCESS ? RYND_OK : ry_opencl_fail(error, code, "making a buffer");
 }
@@ -203,8 +227,7 @@ rynd_status ry_opencl_device_create(const ry_allocator *allocator, unsigned inde
     d->cl = cl;
     d->id = id;
     ry_opencl_describe(cl, id, &d->info);
-    d->gpu.memory = d->info.memory;
-    d->gpu.most_memory = d->info.most_memory;
+    set_memory(d);
     snprintf(d->gpu.base.name, sizeof d->gpu.base.name, "%s", d->info.name);
     rynd_status status = d->info.compiles
                              ? open_device(d, error)

@@ -37,6 +37,7 @@ typedef struct ry_opencl_info {
     bool dots_bytes;       /* multiplies and adds four bytes at once */
     bool rounds_divisions; /* correctly, if told to: and square roots */
     bool unified;          /* its memory is the host's */
+    bool enlarges;         /* takes buffers beyond `most_memory` if told so: Intel's GPUs */
     bool compiles;         /* has a compiler */
     bool keeps_programs;   /* the driver keeps compiled programs on disk itself */
 } ry_opencl_info;

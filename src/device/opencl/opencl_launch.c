@@ -32,25 +32,11 @@ static cl_int enqueue(ry_stream *stream, cl_kernel kernel, size_t from, size_t i
     return code;
 }
 
-/* Groups of a part of a phase, which the machine's limit of a launch's time allows by prediction. */
-static size_t groups_of_part(const ry_stream *stream, const ry_launch *launch, int phase)
-{
-    const rynd_machine *machine = stream->device->gpu.base.machine;
-    const double seconds = launch->seconds ? launch->seconds[phase] : 0,
-                 limit = machine ? machine->launch_limit : 0;
-    const size_t groups = launch->tasks[phase];
-    if (limit <= 0 || seconds <= limit) {
-        return groups;
-    }
-    const double part = (double)groups * limit / seconds;
-    return part > 1 ? (size_t)part : 1;
-}
-
 /* The groups of a phase, in parts that a watchdog does not end. */
 static cl_int enqueue_phase(ry_stream *stream, cl_kernel kernel, const ry_launch *launch, int phase)
 {
     const size_t group = launch->group[phase], groups = launch->tasks[phase],
-                 part = groups_of_part(stream, launch, phase);
+                 part = ry_gpu_part(&stream->device->gpu, launch, phase);
     cl_int code = CL_SUCCESS;
     for (size_t from = 0; from < groups && code == CL_SUCCESS; from += part) {
         const size_t count = part < groups - from ? part : groups - from;

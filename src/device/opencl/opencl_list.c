@@ -164,6 +164,7 @@ void ry_opencl_describe(const ry_opencl *cl, ry_opencl_id id, ry_opencl_info *in
     info->keeps_programs = keeps_programs(info->platform);
     device_text(cl, device, CL_DEVICE_NAME, info->name, sizeof info->name);
     device_text(cl, device, CL_DEVICE_VENDOR, info->vendor, sizeof info->vendor);
+    info->enlarges = info->type == RY_OPENCL_GPU && strstr(info->vendor, "Intel");
     device_text(cl, device, CL_DRIVER_VERSION, info->driver, sizeof info->driver);
 }
 

@@ -5,14 +5,13 @@
  * memory is. Those are guesses by the type of the device: what cards of a desktop, processors with
  * a graphics unit and processors of the years from 2015 on have in common, right within a factor of
  * two or three. */
+#include "device/gpu/gpu_device.h"
 #include "device/opencl/opencl_list.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define REACHED 0.85 /* share of a card's memory rate that copying kernels reach */
-/* Drivers end launches of a display's GPU after 2 s (Windows) or some seconds (Linux). */
-#define WATCHED 0.25
 
 typedef struct guess {
     double lanes;               /* floats that a unit multiplies and adds a cycle */
@@ -96,7 +95,7 @@ static void describe(const ry_opencl_info *info, const guess *g, rynd_machine *m
                    .fp64 = info->fp64, .subgroups = info->subgroups,
                    .unit_registers = g->unit_registers, .unit_items = g->unit_items,
                    .group_units = g->group_units, .issue = of_units(g->issued * clock, units),
-                   .launch_limit = info->type == RY_OPENCL_GPU ? WATCHED : 0);
+                   .launch_limit = info->type == RY_OPENCL_GPU ? RY_GPU_WATCHED : 0);
     snprintf(machine->vendor, sizeof machine->vendor, "%.15s", info->vendor);
     snprintf(machine->architecture, sizeof machine->architecture, "%s", architecture(info));
     snprintf(machine->name, sizeof machine->name, "%s", info->name);

@@ -11,6 +11,7 @@ typedef struct ry_opencl_state {
     const ry_opencl *cl;
     ry_opencl_id id;
     ry_opencl_info info;
+    bool large; /* buffers may be as large as the device's memory */
     cl_context context;
     cl_command_queue queue;      /* for copies that belong to no stream */
     char options[256];           /* compiler options */

@@ -4,7 +4,8 @@
 
 #include "machine/machine.h"
 
-static void define_arguments(const ry_problem *problem, ry_text *text)
+/* in_parts: a launch may be split, and its parts begin at other groups than the first. */
+static void define_arguments(const ry_problem *problem, bool in_parts, ry_text *text)
 {
     static const char *const memory[] = {"packed", "workspace", "scratch", "fault"};
     ry_text_add(text, "#define ARGUMENTS ");
@@ -17,6 +18,9 @@ static void define_arguments(const ry_problem *problem, ry_text *text)
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
         ry_text_add(text, "%sARGUMENT(%s)", i ? ", " : "", memory[i]);
     }
+    ry_text_add(text, "%s",
+                in_parts ? " PART_ARGUMENT\n#undef FIRST_GROUP\n#define FIRST_GROUP PART_FIRST"
+                         : "");
     ry_text_add(text, "\n#define INPUTS %d\n#define OUTPUTS %d\n", problem->inputs,
                 problem->outputs);
     for (int i = 0; i < problem->inputs; i++) {
@@ -43,15 +47,6 @@ static void define_groups(const ry_prepared *prepared, ry_text *text)
     }
 }
 
-/* Part of a launch begins at a global offset, which the groups' numbers do not contain. */
-static void define_parts(const ry_machine *machine, ry_text *text)
-{
-    if (machine->launch_limit > 0) {
-        ry_text_add(text, "#undef FIRST_GROUP\n"
-                          "#define FIRST_GROUP (get_global_offset(0) / get_local_size(0))\n");
-    }
-}
-
 /* The least limit of the entries whose groups exceed it; 0: all groups fit. */
 static unsigned admitted_by(const ry_prepared *prepared, const ry_device *device)
 {
@@ -74,9 +69,9 @@ rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const 
     ry_arena arena;
     ry_arena_init(&arena, device->allocator);
     ry_text defines = {.arena = &arena};
-    define_arguments(prepared->problem, &defines);
+    const bool in_parts = target->machine->launch_limit > 0;
+    define_arguments(prepared->problem, in_parts, &defines);
     define_groups(prepared, &defines);
-    define_parts(target->machine, &defines);
     kernel->gpu->define(&query, prepared, &defines);
     const ry_gpu_source source = {kernel->name, defines.at, kernel->gpu->text,
                                   kernel->gpu->entry_count, kernel->gpu->entries};

@@ -111,6 +111,56 @@ static void test_describe(void **state)
     fake->devices = 1;
 }
 
+/* A card that drives a display has a watchdog: launches are cut by their predicted time, and each
+ * part is told its first group. */
+static void test_parts(void **state)
+{
+    enum { GROUPS = 7 };
+    static const char part_text[] =
+        "KERNEL(first)(ARGUMENTS)\n{\n    OUT(int, 0)[GROUP] = GROUP;\n}\n";
+    const ry_gpu_source parts = {
+        "parts",
+        "#define GROUP_OF_first 1\n#define ARGUMENTS ARGUMENT(out0) "
+        "PART_ARGUMENT\n#undef FIRST_GROUP\n#define FIRST_GROUP PART_FIRST\n",
+        part_text, 1, (const char *const[]){"first"}};
+    rynd_machine machine;
+    ry_program program;
+    ry_buffer *out;
+    int y[GROUPS];
+    void *resolved[2];
+    (void)state;
+    OK(ry_cuda_machine(0, &machine, &error));
+    assert_true(machine.launch_limit == 0);
+    setenv("FAKE_CUDA_WATCHED", "1", 1);
+    OK(ry_cuda_machine(0, &machine, &error));
+    unsetenv("FAKE_CUDA_WATCHED");
+    assert_true(machine.launch_limit == RY_GPU_WATCHED);
+    device->machine = &machine;
+    OK(device->table->program_create(device, &parts, &program, &error));
+    OK(device->table->buffer_create(device, sizeof y, &out, &error));
+    const double seconds = 3 * RY_GPU_WATCHED; /* two groups a part, and the last alone */
+    const int before = fake->launches;
+    const ry_launch launch = {.program = program,
+                              .phases = 1,
+                              .tasks = (size_t[]){GROUPS},
+                              .group = (unsigned[]){1},
+                              .seconds = &seconds,
+                              .argument_count = 1,
+                              .arguments = (ry_pointer[]){{out, 0}},
+                              .resolved = resolved};
+    OK(device->table->launch(stream, &launch, &error));
+    assert_int_equal(fake->launches - before, 4);
+    assert_int_equal(fake->groups, 1);
+    OK(device->table->download(stream, y, (ry_pointer){out, 0}, sizeof y, &error));
+    OK(device->table->synchronize(stream, &error));
+    for (int i = 0; i < GROUPS; i++) {
+        assert_int_equal(y[i], i);
+    }
+    device->machine = NULL;
+    device->table->program_destroy(device, program);
+    device->table->buffer_destroy(device, out);
+}
+
 /* Addresses one behind the other, with the offsets in them; NULL for what is absent. */
 static void test_arguments(void **state)
 {
@@ -395,6 +445,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_describe),
         cmocka_unit_test_setup_teardown(test_arguments, open_device, close_device),
+        cmocka_unit_test_setup_teardown(test_parts, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_large_copies, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_unpinned_copies, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_pinned_and_imported, open_device, close_device),
