@@ -3,6 +3,8 @@
  * kernels/gpu/gpu_costs.inc, family gpu) to measured times:
  *
  *   fit THREADS ROUNDS [FAMILY|FAMILY.NAME ...] < TIMES
+ *   FIT_PREDICT=1 fit THREADS 0 < TIMES          prints the predicted seconds of each form
+ *   FIT_SET="tile_warps=3 tile_step=0.5"         begins with other costs of a GPU
  *
  * TIMES: a form a line, as bench/fit writes it: problem, kernel, knobs and seconds, with tabs
  * between. Coefficients of the families named, or of all, go up and down one after another as long
@@ -13,10 +15,10 @@
  * problem's; error: the logarithm of predicted over measured time), and to stderr how it goes. */
 #include "api/handles.h"
 #include "base/number.h"
+#include "fit_gpu.h"
 #include "graph/infer.h"
 #include "kernels/costs.h"
 #include "kernels/form.h"
-#include "kernels/gpu/gpu_costs.h"
 #include "kernels/prepared.h"
 #include "predict/predict.h"
 
@@ -32,7 +34,7 @@ enum { MAX_LINE = 2048, CHECKED = 4 };
  * REGRET: weight of regret. STAY: price of changing a coefficient by a factor of e. */
 static const double HALF_WEIGHT = 1, HUBER = 0.4, SHARPNESS = 25, REGRET = 2, STAY = 6e-4;
 
-static const double FIRST_STEP = 0.4, MIN_STEP = 0.02, GAIN = 1e-6;
+static const double FIRST_STEP = 0.4, MIN_STEP = 0.02, GAIN = 1e-6, HELPS = 0.01;
 
 static ry_costs costs[RY_COST_COLUMNS] =
 #include "kernels/cost_columns.inc"
@@ -42,29 +44,6 @@ static ry_costs costs[RY_COST_COLUMNS] =
 const ry_costs *ry_costs_fitted(ry_cost_column column)
 {
     return &costs[column];
-}
-
-static ry_gpu_costs gpu_costs[RY_GPU_COST_ROWS] = {
-    {
-#define RY_GPU_COST(name, gpu, pocl, intel) .name = gpu,
-#include "kernels/gpu/gpu_costs.inc"
-#undef RY_GPU_COST
-    },
-    {
-#define RY_GPU_COST(name, gpu, pocl, intel) .name = pocl,
-#include "kernels/gpu/gpu_costs.inc"
-#undef RY_GPU_COST
-    },
-    {
-#define RY_GPU_COST(name, gpu, pocl, intel) .name = intel,
-#include "kernels/gpu/gpu_costs.inc"
-#undef RY_GPU_COST
-    },
-};
-
-const ry_gpu_costs *ry_gpu_costs_of(const ry_machine *machine)
-{
-    return &gpu_costs[ry_gpu_costs_row(machine)];
 }
 
 typedef struct coefficient {
@@ -348,14 +327,11 @@ static void list_coefficients(fitting *f, char **wanted, int count)
 static void list_gpu_coefficients(fitting *f, const ry_machine *machine, char **wanted, int count)
 {
     const int column = ry_gpu_costs_row(machine);
-    double *value = (double *)(void *)&gpu_costs[column];
-#define RY_GPU_COST(name, gpu, pocl, intel)       \
-    if (is_wanted("gpu", #name, wanted, count)) { \
-        add(f, "gpu", #name, column, value);      \
-    }                                             \
-    value++;
-#include "kernels/gpu/gpu_costs.inc"
-#undef RY_GPU_COST
+    for (int i = 0; fit_gpu_name(i); i++) {
+        if (is_wanted("gpu", fit_gpu_name(i), wanted, count)) {
+            add(f, "gpu", fit_gpu_name(i), column, fit_gpu_value(column, i));
+        }
+    }
 }
 
 /* Those whose predictions are others where the coefficient is larger, or smaller. */
@@ -395,11 +371,28 @@ static bool try_value(fitting *f, coefficient *c, double value, double *least)
     return better;
 }
 
+/* Is there a coefficient whose steps are not small yet? */
+static bool moves(const fitting *f)
+{
+    bool any = false;
+    for (const coefficient *c = f->all; c < f->all + f->count; c++) {
+        any = any || (c->count > 0 && c->step >= MIN_STEP);
+    }
+    return any;
+}
+
+/* What is best for one depends on the others: as long as it helps, all begin again with long steps. */
+static void begin_steps(fitting *f)
+{
+    for (coefficient *c = f->all; c < f->all + f->count; c++) {
+        c->step = FIRST_STEP;
+    }
+}
+
 static void fit(fitting *f, int rounds)
 {
-    double least = loss(f, false);
+    double least = loss(f, false), begun = least;
     for (int round = 0; round < rounds; round++) {
-        const double before = least;
         for (coefficient *c = f->all; c < f->all + f->count; c++) {
             if (c->count == 0 || c->step < MIN_STEP) {
                 continue;
@@ -410,8 +403,12 @@ static void fit(fitting *f, int rounds)
         }
         fprintf(stderr, "round %d: loss %.5f, of those that check %.5f\n", round + 1, least,
                 loss(f, true));
-        if (before - least < GAIN * 10) {
-            break;
+        if (!moves(f)) {
+            if (begun - least < HELPS * begun) {
+                break;
+            }
+            begun = least;
+            begin_steps(f);
         }
     }
 }
@@ -445,8 +442,18 @@ int main(int argc, char **argv)
     const ry_target target = ry_target_of(context->device);
     f.target = &target;
     f.threads = (unsigned)atoi(argv[1]);
+    if (getenv("FIT_SET") && !fit_gpu_set(ry_gpu_costs_row(target.machine), getenv("FIT_SET"))) {
+        fail(getenv("FIT_SET"), "these are no costs of kernels/gpu/gpu_costs.inc");
+    }
     ry_arena_init(&f.arena, &ry_system_allocator);
     read_rows(&f, stdin);
+    if (getenv("FIT_PREDICT")) {
+        predict_all(&f);
+        for (const row *r = f.rows; r < f.rows + f.row_count; r++) {
+            printf("%.6g\n", r->seconds * exp(r->error));
+        }
+        return 0;
+    }
     if (target.device == RY_DEVICE_gpu) {
         list_gpu_coefficients(&f, target.machine, argv + 3, argc - 3);
     } else {

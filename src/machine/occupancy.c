@@ -8,6 +8,8 @@
 /* Registers are handed out in eights (CUDA Occupancy Calculator; RDNA 2 ISA guide); an item has 255
  * at most. From 8.0 on CUDA keeps 1 KiB of local memory for itself in each group. */
 enum { REGISTER_STEP = 8, MOST_REGISTERS = 255, CUDA_RESERVED = 1024 };
+/* Schedulers of a unit: NVIDIA's from 5.0 on; SIMDs of AMD's. Intel's units are one each. */
+enum { SCHEDULERS = 4 };
 
 bool ry_machine_has_waves(const ry_machine *machine)
 {
@@ -45,10 +47,10 @@ unsigned ry_machine_unit_groups(const ry_machine *machine, const ry_group_needs 
     return (unsigned)fmax(floor(fmin(fmin(by_items, by_registers), by_local)), 1);
 }
 
-/* So many groups at once on one unit. */
+/* So many groups at once on one unit, as if `full` at least. */
 static double round_of(const ry_groups *groups, double together)
 {
-    return together > 0 ? fmax(together * groups->seconds, groups->latency) : 0;
+    return together > 0 ? fmax(fmax(together, groups->full) * groups->seconds, groups->latency) : 0;
 }
 
 double ry_machine_waves(const ry_machine *machine, const ry_groups *groups, unsigned resident)
@@ -56,6 +58,12 @@ double ry_machine_waves(const ry_machine *machine, const ry_groups *groups, unsi
     const double each = ceil(groups->count / ry_machine_group_places(machine)),
                  waves = floor(each / resident);
     return waves * round_of(groups, resident) + round_of(groups, each - waves * resident);
+}
+
+double ry_machine_warps(const ry_machine *machine, unsigned items)
+{
+    const double schedulers = machine->group_units > 0 ? machine->group_units : SCHEDULERS;
+    return ceil(fmax(items, 1) / machine->step_items) / schedulers;
 }
 
 double ry_machine_launch(const ry_machine *machine, bool recorded)

@@ -18,6 +18,7 @@ typedef struct ry_groups {
     double count;
     double seconds; /* a group's time at its unit's full rate */
     double latency; /* time of a group alone on its unit: waits that other groups fill */
+    double full;    /* groups at once that reach the unit's rate: fewer have too few warps */
 } ry_groups;
 
 /* Is it a GPU whose limits are known? Other devices, processors with OpenCL among them, hand out
@@ -33,6 +34,9 @@ unsigned ry_machine_unit_groups(const ry_machine *machine, const ry_group_needs 
 /* Seconds of all groups where each unit runs `resident` at once: whole waves, and a last one of
  * fewer groups, which fill fewer waits. */
 double ry_machine_waves(const ry_machine *machine, const ry_groups *groups, unsigned resident);
+
+/* Warps of a group of so many work-items for each scheduler of its place. */
+double ry_machine_warps(const ry_machine *machine, unsigned items);
 
 /* Seconds to launch one phase: of a recording, if the device replays recordings. */
 double ry_machine_launch(const ry_machine *machine, bool recorded);

@@ -5,6 +5,7 @@
  * neighbouring memory. */
 #include "base/integer.h"
 #include "kernels/common/work.h"
+#include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/move/move_describe.h"
@@ -64,7 +65,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
         prepared->group[phase] = (unsigned)group;
     }
     prepared->workspace = list.phases > 0 ? ry_tensor_bytes(&query->problem->in[0]) : 0;
-    ry_count_work(elements, list.moved, prepared);
+    ry_count_work(elements * ry_gpu_costs_of(query->target->machine)->move_element, list.moved,
+                  prepared);
     ry_release(&ry_system_allocator, moves);
     return RYND_OK;
 }

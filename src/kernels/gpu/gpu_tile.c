@@ -16,32 +16,33 @@
 
 /* Large ones read least, small ones leave fewer compute units idle; those of few rows are for
  * convolutions of few output channels. Then come those that are a work-item's alone, and those
- * of matrix units: what 32 work-items sum together is item_m * 8 by item_n * 4. */
-#define PANEL(m, n)              \
-    {                            \
-        m, n, 64, m, n, false, 0 \
+ * of matrix units: what 32 work-items sum together is item_m * 8 by item_n * 4. The last ones are for
+ * few positions: several times as many items sum a small tile, in slices of its terms. */
+#define PANEL(m, n)                 \
+    {                               \
+        m, n, 64, m, n, false, 0, 1 \
     }
-#define UNITS(m, n, item_m, item_n)       \
-    {                                     \
-        m, n, 16, item_m, item_n, true, 0 \
+#define UNITS(m, n, item_m, item_n)          \
+    {                                        \
+        m, n, 16, item_m, item_n, true, 0, 1 \
     }
 /* 32 work-items sum 64 by 64. */
-#define COPIED(m, n, item_m, item_n)      \
-    {                                     \
-        m, n, 16, item_m, item_n, true, 3 \
+#define COPIED(m, n, item_m, item_n)         \
+    {                                        \
+        m, n, 16, item_m, item_n, true, 3, 1 \
     }
 static const ry_gpu_tile tiles[] = {
-    {128, 128, 8, 8, 8, false, 0},
-    {128, 64, 8, 8, 8, false, 0},
-    {64, 128, 8, 8, 8, false, 0},
-    {64, 64, 16, 4, 4, false, 0},
-    {64, 32, 16, 4, 4, false, 0},
-    {32, 64, 16, 4, 4, false, 0},
-    {32, 32, 16, 2, 4, false, 0},
-    {32, 128, 8, 4, 8, false, 0},
-    {16, 64, 16, 2, 4, false, 0},
-    {8, 128, 16, 2, 4, false, 0},
-    {4, 64, 16, 1, 4, false, 0},
+    {128, 128, 8, 8, 8, false, 0, 1},
+    {128, 64, 8, 8, 8, false, 0, 1},
+    {64, 128, 8, 8, 8, false, 0, 1},
+    {64, 64, 16, 4, 4, false, 0, 1},
+    {64, 32, 16, 4, 4, false, 0, 1},
+    {32, 64, 16, 4, 4, false, 0, 1},
+    {32, 32, 16, 2, 4, false, 0, 1},
+    {32, 128, 8, 4, 8, false, 0, 1},
+    {16, 64, 16, 2, 4, false, 0, 1},
+    {8, 128, 16, 2, 4, false, 0, 1},
+    {4, 64, 16, 1, 4, false, 0, 1},
     PANEL(32, 32),
     PANEL(32, 128),
     PANEL(64, 64),
@@ -59,15 +60,23 @@ static const ry_gpu_tile tiles[] = {
     COPIED(128, 64, 8, 16),
     COPIED(64, 128, 8, 16),
     COPIED(64, 64, 8, 16),
+    {32, 32, 32, 4, 4, false, 0, 4},
+    {64, 32, 32, 4, 4, false, 0, 2},
+    {64, 64, 16, 4, 4, false, 0, 2},
+    {32, 32, 32, 4, 8, true, 0, 4},
+    {64, 32, 16, 4, 8, true, 0, 2},
+    {64, 64, 16, 4, 8, true, 0, 2},
 };
 const char *const ry_gpu_tile_words[] = {
-    "128x128",      "128x64",       "64x128",       "64x64",       "64x32",
-    "32x64",        "32x32",        "32x128",       "16x64",       "8x128",
-    "4x64",         "panel32x32",   "panel32x128",  "panel64x64",  "panel64x128",
-    "panel128x64",  "panel128x128", "units128x128", "units128x64", "units64x128",
-    "units64x64",   "units32x128",  "units64x32",   "units32x64",  "copied128x128",
-    "copied128x64", "copied64x128", "copied64x64",  NULL};
+    "128x128",      "128x64",        "64x128",        "64x64",         "64x32",
+    "32x64",        "32x32",         "32x128",        "16x64",         "8x128",
+    "4x64",         "panel32x32",    "panel32x128",   "panel64x64",    "panel64x128",
+    "panel128x64",  "panel128x128",  "units128x128",  "units128x64",   "units64x128",
+    "units64x64",   "units32x128",   "units64x32",    "units32x64",    "copied128x128",
+    "copied128x64", "copied64x128",  "copied64x64",   "few32x32",      "few64x32",
+    "few64x64",     "fewunits32x32", "fewunits64x32", "fewunits64x64", NULL};
 enum { TILES = sizeof tiles / sizeof *tiles, LEAST_TERMS = 64 };
+enum { JOIN_REGISTERS = 32 }; /* registers of an item that joins sums, beside the sums */
 /* The most groups that share a sum: of processors, of GPUs. */
 enum { PROCESSOR_SPLIT = 16, GPU_SPLIT = 1024 };
 
@@ -95,9 +104,15 @@ static ry_gpu_tile fitted(const ry_gpu_product *product, ry_gpu_tile tile)
     return tile;
 }
 
-static int items_of(const ry_gpu_tile *tile)
+/* Work-items of a slice, and of a group. */
+static int slice_items(const ry_gpu_tile *tile)
 {
     return tile->m / tile->item_m * (tile->n / tile->item_n);
+}
+
+static int items_of(const ry_gpu_tile *tile)
+{
+    return slice_items(tile) * tile->slices;
 }
 
 /* Words of four bytes of a side of the tile that matrix units read, the larger of the two orders.
@@ -133,8 +148,9 @@ static size_t bytes_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
     const int words = tile->units ? 2 * (unit_words(tile, tile->m) + unit_words(tile, tile->n))
                       : ry_gpu_tile_is_panel(tile)
                           ? tile->k * (tile->m + tile->n) + tile->m * tile->n
-                          : 2 * tile->k * (tile->m + tile->n + 2 * PAD);
-    return (size_t)words * sizeof(float);
+                          : 2 * tile->k * (tile->m + tile->n + 2 * PAD),
+              sums = (tile->slices - 1) * tile->m * tile->n;
+    return (size_t)(words + sums) * sizeof(float);
 }
 
 /* Terms of the product's sums that a tile multiplies at once. */
@@ -258,6 +274,14 @@ static double panel_work(const ry_gpu_product *product, const ry_gpu_tile *tile,
            sums * cost->panel_output;
 }
 
+/* Does a residual join a convolution's sums? */
+static bool has_residual(const ry_problem *problem)
+{
+    enum { RESIDUAL = 3 };
+    return (problem->op == RY_OP_conv || problem->op == RY_OP_convt) &&
+           ry_problem_has_input(problem, RESIDUAL);
+}
+
 static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
 {
     const ry_gpu_product *product = user;
@@ -270,21 +294,29 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
     prepared->phases = split > 1 ? 2 : 1;
     prepared->tasks[0] = (size_t)(count * split);
     prepared->tasks[1] = split > 1 ? (size_t)count : 0;
-    prepared->group[0] = prepared->group[1] = (unsigned)items_of(tile);
+    prepared->group[0] = (unsigned)items_of(tile);
+    prepared->group[1] = (unsigned)slice_items(tile);
     const double all = (double)(count * split) * (double)sums * (double)terms;
     const double partial = split > 1 ? (double)(count * split) * (double)sums : 0;
     prepared->workspace = (size_t)partial * sizeof(float);
-    const double join = partial * cost->join / 2;
-    prepared->work[0] = (ry_work){join + (ry_gpu_tile_is_panel(tile)
-                                              ? panel_work(product, tile, split, cost)
-                                              : all * tile_operations(product, tile, machine)),
-                                  0};
+    const double join = partial * cost->join / 2,
+                 slices = (double)(count * split) * (double)sums * (tile->slices - 1);
+    prepared->work[0] =
+        (ry_work){join + slices * cost->tile_slice +
+                      (ry_gpu_tile_is_panel(tile) ? panel_work(product, tile, split, cost)
+                                                  : all * tile_operations(product, tile, machine)),
+                  0};
     prepared->work[1] = (ry_work){join, 0};
     prepared->use[0] =
         ry_gpu_tile_use(product, tile, machine, terms_of(product, tile),
                         (double)terms / terms_of(product, tile), (double)(count * split));
     prepared->use[0].local = bytes_of(product, tile);
-    prepared->use[1].near = partial * sizeof(float);
+    prepared->use[1] =
+        (ry_gpu_use){.registers = JOIN_REGISTERS + (unsigned)(sums / slice_items(tile)),
+                     .latency = ry_gpu_tile_joined(tile, machine, (double)split),
+                     .near = partial * sizeof(float)};
+    prepared->use[split > 1].latency +=
+        has_residual(query->problem) ? ry_gpu_tile_ended(tile, machine) : 0;
     prepared->counts.flop = 2 * all * (double)ry_gpu_operand_lanes(product->operands);
     prepared->counts.bytes = 2 * partial * sizeof(float) + ry_problem_bytes(query->problem);
     return runs_on(machine, product, tile) && (double)prepared->tasks[0] < INT32_MAX;
@@ -341,6 +373,7 @@ void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepar
     ry_gpu_define(text, "ITEM_N", tile.item_n);
     ry_gpu_define(text, "TILES_M", ry_ceil_div(product->rows, tile.m));
     ry_gpu_define(text, "TILES_N", ry_ceil_div(product->columns, tile.n));
+    ry_gpu_define(text, "SLICES", tile.slices);
     ry_gpu_define(text, "SPLITS", split);
     ry_gpu_define(text, "SPLIT_TERMS", split_terms(product, &tile, split));
 }

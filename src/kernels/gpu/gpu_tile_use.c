@@ -17,7 +17,7 @@ enum { UNIT_BYTES = 16 * 8 * 32, UNIT_ITEMS = 32 };
 
 static double items_of(const ry_gpu_tile *tile)
 {
-    return (double)(tile->m / tile->item_m) * (tile->n / tile->item_n);
+    return (double)(tile->m / tile->item_m) * (tile->n / tile->item_n) * tile->slices;
 }
 
 /* Words of local memory that a work-item reads for a multiply-add. Matrix units: 8 words deep, two
@@ -67,7 +67,7 @@ static double instruction_operations(const ry_gpu_product *product, const ry_gpu
                          : tile->units
                              ? words
                              : (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) / sums;
-    return multiply + cost->tile_read * reads + cost->tile_loop / (sums * terms) +
+    return multiply + cost->tile_read * reads + cost->tile_loop * tile->slices / (sums * terms) +
            element_operations(product, tile, cost, words);
 }
 
@@ -101,14 +101,34 @@ unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile 
                       (strcmp(machine->isa, "cuda") == 0 ? 0 : OPENCL_REGISTERS));
 }
 
+/* Seconds of a read from the second cache. */
+static double near_wait(const ry_machine *machine)
+{
+    return machine->level[RYND_LEVEL_L2].latency.one;
+}
+
+double ry_gpu_tile_joined(const ry_gpu_tile *tile, const ry_machine *machine, double parts)
+{
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
+    return cost->tile_ends * machine->level[RYND_LEVEL_DRAM].latency.one +
+           cost->tile_part * parts * tile->item_m * tile->item_n * near_wait(machine);
+}
+
+double ry_gpu_tile_ended(const ry_gpu_tile *tile, const ry_machine *machine)
+{
+    return ry_gpu_costs_of(machine)->tile_residual * tile->item_m * tile->item_n *
+           near_wait(machine);
+}
+
 ry_gpu_use ry_gpu_tile_use(const ry_gpu_product *product, const ry_gpu_tile *tile,
                            const ry_machine *machine, double terms, double steps, double groups)
 {
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
     const double size = (double)ry_gpu_operand_size(product->operands);
     return (ry_gpu_use){
         .registers = ry_gpu_tile_registers(product, tile, machine),
-        .latency = steps * machine->level[RYND_LEVEL_L2].latency.one +
-                   2 * machine->level[RYND_LEVEL_DRAM].latency.one,
+        .latency = cost->tile_step * steps * near_wait(machine) +
+                   cost->tile_ends * machine->level[RYND_LEVEL_DRAM].latency.one,
         .near = groups * (steps * terms * (tile->m + tile->n) * size +
                           (double)tile->m * tile->n * sizeof(float)),
     };

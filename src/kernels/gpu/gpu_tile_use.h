@@ -11,6 +11,7 @@ typedef struct ry_gpu_tile {
     int item_m, item_n; /* what a work-item sums */
     bool units;         /* do matrix units multiply? */
     int stages;         /* tiles in local memory, copied while others are multiplied; 0: none */
+    int slices; /* parts of a group's items that share the terms of a step: each sums the tile */
 } ry_gpu_tile;
 
 /* Products of `batches` pairs of matrices: rows by terms, terms by columns. */
@@ -31,6 +32,12 @@ double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
 /* 32-bit registers of a work-item, estimated before the program is built. */
 unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile,
                                const ry_machine *machine);
+
+/* Seconds that a group of a tile waits to join so many partial sums of each of its own. */
+double ry_gpu_tile_joined(const ry_gpu_tile *tile, const ry_machine *machine, double parts);
+
+/* Seconds that its items wait for residuals. */
+double ry_gpu_tile_ended(const ry_gpu_tile *tile, const ry_machine *machine);
 
 /* A group's needs and waits: `steps` steps of `terms` terms, `groups` groups, `local` bytes. */
 ry_gpu_use ry_gpu_tile_use(const ry_gpu_product *product, const ry_gpu_tile *tile,

@@ -2,16 +2,13 @@
 /* Phases in waves. A kernel that states no registers has few: it moves elements. */
 #include "kernels/gpu/gpu_waves.h"
 
+#include "kernels/gpu/gpu_costs.h"
 #include "machine/occupancy.h"
 
 #include <math.h>
 
-/* Registers of an item of simple kernels; reads from memory that one of their groups waits for. */
-enum { FEW_REGISTERS = 40, WAITS = 2 };
-/* Shares, by hand: of the peak, reached by kernels that do not count their work; of the second
- * cache, which other steps' data and constants use, too. */
-#define UNCOUNTED 0.5
-#define KEPT      0.5
+/* Registers of an item of simple kernels. */
+enum { FEW_REGISTERS = 40 };
 
 bool ry_gpu_in_waves(const ry_prepared *prepared, const ry_machine *machine)
 {
@@ -40,31 +37,45 @@ static double near_seconds(const ry_gpu_use *use, const ry_machine *machine, dou
 {
     const rynd_rate *near = &machine->level[RYND_LEVEL_L2].bandwidth;
     const double places = ry_machine_group_places(machine),
-                 rate = near->all * fmin(count, places) / places;
+                 share = ry_gpu_costs_of(machine)->wave_near,
+                 rate = share * near->all * fmin(count, places) / places;
     return rate > 0 ? use->near / rate : 0;
+}
+
+/* Groups at once on a unit that begin instructions at its full rate. Tiles are in local memory: each
+ * item has many sums, and does not wait from one to the next. */
+static double full_groups(const ry_prepared *prepared, const ry_machine *machine, int phase)
+{
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
+    const double warps = prepared->use[phase].local ? cost->tile_warps : cost->wave_warps;
+    return warps / ry_machine_warps(machine, prepared->group[phase]);
 }
 
 double ry_gpu_phase_seconds(const ry_prepared *prepared, const ry_machine *machine, int phase)
 {
     const ry_gpu_use *use = &prepared->use[phase];
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
     const double work = counts_work(prepared) ? prepared->work[phase].all
-                        : phase == 0          ? prepared->counts.flop / UNCOUNTED
+                        : phase == 0          ? prepared->counts.flop / cost->wave_reached
                                               : 0;
     if (prepared->tasks[phase] == 0) {
         return 0;
     }
     const double count = (double)prepared->tasks[phase],
                  place = machine->f32.all / ry_machine_group_places(machine);
-    const ry_groups groups = {
-        count, work / count / place,
-        use->latency > 0 ? use->latency : WAITS * machine->level[RYND_LEVEL_DRAM].latency.one};
+    const ry_groups groups = {count, work / count / place,
+                              use->latency > 0
+                                  ? use->latency
+                                  : cost->wave_waits * machine->level[RYND_LEVEL_DRAM].latency.one,
+                              full_groups(prepared, machine, phase)};
     return fmax(ry_machine_waves(machine, &groups, ry_gpu_resident(prepared, machine, phase)),
                 near_seconds(use, machine, count));
 }
 
 double ry_gpu_kept_bytes(const ry_machine *machine)
 {
-    return KEPT * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2);
+    return ry_gpu_costs_of(machine)->wave_kept *
+           (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2);
 }
 
 double ry_gpu_form_seconds(const ry_prepared *prepared, const ry_machine *machine, bool recorded)

@@ -160,18 +160,31 @@ static void values(const ry_query *query, int knob, ry_knob_values *values)
     }
 }
 
+/* `floats`: moved by all items; `own`: in an item's registers. */
 static void set_transform(ry_prepared *prepared, int phase, int64_t items, int64_t group,
-                          double work)
+                          double work, double floats, int64_t own)
 {
+    enum { BASE_REGISTERS = 32 };
     prepared->tasks[phase] = (size_t)ry_ceil_div(items, group);
     prepared->group[phase] = (unsigned)group;
     prepared->work[phase] = (ry_work){work, 0};
+    prepared->use[phase] =
+        (ry_gpu_use){.registers = BASE_REGISTERS + (unsigned)own, .near = floats * sizeof(float)};
 }
 
 static int64_t group_of(const ry_query *query)
 {
     const int64_t wanted = ry_form_wanted(query, KNOB_GROUP);
     return wanted != RY_KNOB_FREE ? wanted : ry_gpu_group_most(query->target->machine, ITEMS, 0);
+}
+
+/* Seconds of an item that looks twice at the norms of a tile's positions. */
+static double mark_seconds(const ry_gpu_window *w, int64_t points, const ry_machine *machine)
+{
+    const double norms = 2.0 * (double)(points * points * ry_ceil_div(w->channels, CHUNK));
+    return ry_gpu_costs_of(machine)->winograd_mark * norms *
+               machine->level[RYND_LEVEL_L2].latency.one +
+           machine->level[RYND_LEVEL_DRAM].latency.one;
 }
 
 /* The points of the form, with the best tile of their products. */
@@ -203,16 +216,17 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
     prepared->tasks[PHASE_PRODUCT] = one.tasks[0];
     prepared->group[PHASE_PRODUCT] = one.group[0];
     prepared->work[PHASE_PRODUCT] = one.work[0];
-    for (int i = 0; i < PHASES; i++) {
-        prepared->use[i] = i == PHASE_PRODUCT ? one.use[0] : (ry_gpu_use){.near = 0};
-    }
+    prepared->use[PHASE_PRODUCT] = one.use[0];
     set_transform(prepared, PHASE_INPUT, product.terms * product.columns + norms, group,
                   in * (double)points * cost->winograd_input +
-                      (double)(norms * ry_min(w.channels, CHUNK)) * cost->winograd_square);
+                      (double)(norms * ry_min(w.channels, CHUNK)) * cost->winograd_square,
+                  2 * in + (double)norms, points * points);
     set_transform(prepared, PHASE_MARK, product.columns, group,
-                  elements * (double)ry_ceil_div(w.channels, CHUNK) * cost->winograd_square);
+                  elements * (double)ry_ceil_div(w.channels, CHUNK) * cost->winograd_square,
+                  2 * elements * (double)ry_ceil_div(w.channels, CHUNK), points * points);
+    prepared->use[PHASE_MARK].latency = mark_seconds(&w, points, query->target->machine);
     set_transform(prepared, PHASE_OUTPUT, product.rows * product.columns, group,
-                  out * (double)points * cost->winograd_output);
+                  out * (double)points * cost->winograd_output, 2 * out, points * points);
     prepared->workspace = (size_t)positions_of(&w, &product).end * sizeof(float);
     prepared->counts.bytes +=
         (2 * (in + out) + (double)(2 * norms + 2 * product.columns)) * sizeof(float);

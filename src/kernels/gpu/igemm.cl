@@ -11,7 +11,8 @@
  *                  groups behind those of the tiles sum a row of w each, the bias' gradient
  *
  * A work-group sums TILE_M by TILE_N of them, a work-item ITEM_M by ITEM_N. Which items are neighbours
- * along what follows the tensors' unit strides. SPLITS work-groups share a long sum: entry `join`
+ * along what follows the tensors' unit strides. SLICES of a group's items share a step's terms: each sums the
+ * whole tile, and the first adds the others' sums. SPLITS work-groups share a long sum: entry `join`
  * (join.cl) adds what they leave in the workspace. Behind this text comes the entry `run` of one kind of
  * tile: items.cl, copied.cl or panels.cl.
  *
@@ -34,7 +35,10 @@
 #define TILES_ALL (TILES_M * TILES_N * BATCHES * PHASES)
 #define ITEMS_M   (TILE_M / ITEM_M)
 #define ITEMS_N   (TILE_N / ITEM_N)
-#define ITEMS     (ITEMS_M * ITEMS_N)
+#define OWN_ITEMS (ITEMS_M * ITEMS_N)  /* a slice's */
+#define ITEMS     (OWN_ITEMS * SLICES)
+#define SLICE     (ITEM / OWN_ITEMS)
+#define OWN       (ITEM % OWN_ITEMS)
 
 /* The first term of a work-group's share of the sums, and the end. */
 #define FIRST_TERM(t) ((t).split * SPLIT_TERMS)
@@ -231,7 +235,7 @@ KERNEL(pack)(ARGUMENTS)
 
 /* Ends an item's sums: all, or its share of the terms. */
 #define PARTIAL(split, l) \
-    (((INDEX)(split) * TILES_ALL + GROUP % TILES_ALL) * (TILE_M * TILE_N) + (l) * ITEMS + ITEM)
+    (((INDEX)(split) * TILES_ALL + GROUP % TILES_ALL) * (TILE_M * TILE_N) + (l) * OWN_ITEMS + OWN)
 #if SPLITS > 1
 #define END_SUMS(sum)                                  \
     UNROLL                                             \

@@ -38,8 +38,8 @@
 #define UNITS_M   (ITEMS_M / 8)
 #define LANE_8    (ITEM % 32 / 4)
 #define LANE_4    (ITEM % 4)
-#define SUM_M(i)  (ITEM / 32 % UNITS_M * (ITEM_M * 8) + (i) * 8 + LANE_8)
-#define UNIT_N(j) (ITEM / 32 / UNITS_M * (ITEM_N * 4) + (j) / 2 * 8)
+#define SUM_M(i)  (OWN / 32 % UNITS_M * (ITEM_M * 8) + (i) * 8 + LANE_8)
+#define UNIT_N(j) (OWN / 32 / UNITS_M * (ITEM_N * 4) + (j) / 2 * 8)
 #define SUM_N(j)  (UNIT_N(j) + LANE_4 * 2 + (j) % 2)
 #else
 /* Rows of a tile: of four more where items that are neighbours along k store into different ones. */
@@ -51,8 +51,8 @@
 #define PLACE_X(k, n) ((k) * PITCH_X + (n))
 
 /* Row and column of an item's sum (i, j). */
-#define ITEM_AT_M (Y_ALONG_M ? ITEM % ITEMS_M : ITEM / ITEMS_N)
-#define ITEM_AT_N (Y_ALONG_M ? ITEM / ITEMS_M : ITEM % ITEMS_N)
+#define ITEM_AT_M (Y_ALONG_M ? OWN % ITEMS_M : OWN / ITEMS_N)
+#define ITEM_AT_N (Y_ALONG_M ? OWN / ITEMS_M : OWN % ITEMS_N)
 #define SUM_M(i)  ((i) / CHUNK_M * (CHUNK_M * ITEMS_M) + ITEM_AT_M * CHUNK_M + (i) % CHUNK_M)
 #define SUM_N(j)  ((j) / CHUNK_N * (CHUNK_N * ITEMS_N) + ITEM_AT_N * CHUNK_N + (j) % CHUNK_N)
 #endif
@@ -137,7 +137,8 @@
  * one. */
 #define MULTIPLY(buffer)                                                                           \
     UNROLL                                                                                         \
-    for (int k = 0; k < WORDS_K; k += 8) {                                                         \
+    for (int own = 0; own < WORDS_K / SLICES; own += 8) {                                          \
+        const int k = SLICE * (WORDS_K / SLICES) + own;                                            \
         uint w_part[ITEM_M * 2], x_part[ITEM_N];                                                   \
         UNROLL                                                                                     \
         for (int i = 0; i < ITEM_M; i++) {                                                         \
@@ -164,7 +165,8 @@
 #else
 #define MULTIPLY(buffer)                                                                           \
     UNROLL                                                                                         \
-    for (int k = 0; k < TILE_K; k++) {                                                             \
+    for (int own = 0; own < TILE_K / SLICES; own++) {                                              \
+        const int k = SLICE * (TILE_K / SLICES) + own;                                             \
         TO_LOCAL const STAGED *w_row = w_tile + (buffer) * SIZE_W + k * PITCH_W;                   \
         TO_LOCAL const STAGED *x_row = x_tile + (buffer) * SIZE_X + k * PITCH_X;                   \
         STAGED w_part[ITEM_M], x_part[ITEM_N];                                                     \
@@ -186,6 +188,32 @@
     }
 #endif
 
+/* Slices behind the first leave their sums to it. */
+#if SLICES > 1
+#define ROOM_OF_SLICES LOCAL SUM others[(SLICES - 1) * TILE_M * TILE_N];
+#define END_SLICES(sum)                                                                            \
+    if (SLICE > 0) {                                                                               \
+        UNROLL                                                                                     \
+        for (int l = 0; l < ITEM_M * ITEM_N; l++) {                                                \
+            others[(SLICE - 1) * (TILE_M * TILE_N) + l * OWN_ITEMS + OWN] = (sum)[l];               \
+        }                                                                                          \
+    }                                                                                              \
+    BARRIER;                                                                                       \
+    if (SLICE == 0) {                                                                              \
+        UNROLL                                                                                     \
+        for (int l = 0; l < ITEM_M * ITEM_N; l++) {                                                \
+            UNROLL                                                                                 \
+            for (int s = 0; s < SLICES - 1; s++) {                                                 \
+                (sum)[l] += others[s * (TILE_M * TILE_N) + l * OWN_ITEMS + OWN];                   \
+            }                                                                                      \
+        }                                                                                          \
+        END_SUMS(sum)                                                                              \
+    }
+#else
+#define ROOM_OF_SLICES
+#define END_SLICES(sum) END_SUMS(sum)
+#endif
+
 KERNEL(run)(ARGUMENTS)
 {
 #if MATRIX_UNITS
@@ -196,7 +224,7 @@ KERNEL(run)(ARGUMENTS)
     LOCAL STAGED w_tile[2 * SIZE_W];
     LOCAL STAGED x_tile[2 * SIZE_X];
 #endif
-    SUM_ROW
+    ROOM_OF_SLICES SUM_ROW
     const tile t = tile_of(GROUP);
     const int begin = FIRST_TERM(t), end = END_TERM(t);
     NEXT_W w_next[LOADS_W];
@@ -262,5 +290,5 @@ KERNEL(run)(ARGUMENTS)
         }
         BARRIER;
     }
-    END_SUMS(sum)
+    END_SLICES(sum)
 }

@@ -2,6 +2,7 @@
 /* Forms of tiles on cards that need not be here, and their times: by examples computed by hand. */
 #include "device/cuda/cuda_info.h"
 #include "device/opencl/opencl_info.h"
+#include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_tile.h"
 #include "kernels/gpu/gpu_waves.h"
 #include "kernels/prepared.h"
@@ -94,8 +95,8 @@ static void weight_gradients_fill_the_units(void **state)
  * where a unit multiplies 128 floats, which is all that local memory has. */
 static void small_items_are_bound_by_local_memory(void **state)
 {
-    static const ry_gpu_tile small = {64, 32, 16, 4, 4, false, 0},
-                             tiny = {4, 64, 16, 1, 4, false, 0};
+    static const ry_gpu_tile small = {64, 32, 16, 4, 4, false, 0, 1},
+                             tiny = {4, 64, 16, 1, 4, false, 0, 1};
     static const ry_gpu_product product = {1, 64, 64, 64, .operands = RY_GPU_F32};
     rynd_machine m = {.cores = 1, .step_items = 32};
     (void)state;
@@ -121,16 +122,16 @@ static void registers_are_near_the_compilers(void **state)
         bool window;
         double registers;
     } cases[] = {
-        {"cuda", {128, 128, 8, 8, 8, false, 0}, RY_GPU_F32, true, 144},
-        {"cuda", {64, 64, 16, 4, 4, false, 0}, RY_GPU_F32, true, 92},
-        {"cuda", {64, 64, 16, 4, 4, false, 0}, RY_GPU_F32, false, 94},
-        {"cuda", {64, 64, 16, 4, 8, true, 0}, RY_GPU_TF32, true, 126},
-        {"cuda", {64, 64, 16, 4, 8, true, 0}, RY_GPU_BF16, true, 164},
-        {"cuda", {128, 128, 16, 8, 16, true, 3}, RY_GPU_TF32, true, 200},
-        {"cuda", {128, 128, 16, 8, 16, true, 3}, RY_GPU_BF16, true, 240},
-        {"cuda", {128, 128, 16, 8, 8, true, 3}, RY_GPU_THREE_TF32, true, 174},
-        {"opencl", {128, 128, 8, 8, 8, false, 0}, RY_GPU_F32, true, 255},
-        {"opencl", {64, 64, 16, 4, 4, false, 0}, RY_GPU_F32, false, 190},
+        {"cuda", {128, 128, 8, 8, 8, false, 0, 1}, RY_GPU_F32, true, 144},
+        {"cuda", {64, 64, 16, 4, 4, false, 0, 1}, RY_GPU_F32, true, 92},
+        {"cuda", {64, 64, 16, 4, 4, false, 0, 1}, RY_GPU_F32, false, 94},
+        {"cuda", {64, 64, 16, 4, 8, true, 0, 1}, RY_GPU_TF32, true, 126},
+        {"cuda", {64, 64, 16, 4, 8, true, 0, 1}, RY_GPU_BF16, true, 164},
+        {"cuda", {128, 128, 16, 8, 16, true, 3, 1}, RY_GPU_TF32, true, 200},
+        {"cuda", {128, 128, 16, 8, 16, true, 3, 1}, RY_GPU_BF16, true, 240},
+        {"cuda", {128, 128, 16, 8, 8, true, 3, 1}, RY_GPU_THREE_TF32, true, 174},
+        {"opencl", {128, 128, 8, 8, 8, false, 0, 1}, RY_GPU_F32, true, 255},
+        {"opencl", {64, 64, 16, 4, 4, false, 0, 1}, RY_GPU_F32, false, 190},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -157,19 +158,54 @@ static void phases_take_waves_and_traffic(void **state)
     (void)state;
     take_card(&c, "h100");
     const double unit = c.machine.f32.all / 132;
-    p.use[0] = (ry_gpu_use){.registers = 150, .latency = 1e-9};
+    p.use[0] = (ry_gpu_use){.registers = 150, .latency = 1e-9, .local = 1024};
     p.work[0].all = 25 * unit; /* a second each */
     assert_int_equal(ry_gpu_resident(&p, &c.machine, 0), 1);
     assert_true(fabs(ry_gpu_phase_seconds(&p, &c.machine, 0) - 1) < 1e-9);
     p.tasks[0] = 133;
     p.work[0].all = 133 * unit;
     assert_true(fabs(ry_gpu_phase_seconds(&p, &c.machine, 0) - 2) < 1e-9);
-    p.use[0].near = 5 * c.machine.level[RYND_LEVEL_L2].bandwidth.all;
+    p.use[0].near =
+        5 * ry_gpu_costs_of(&c.machine)->wave_near * c.machine.level[RYND_LEVEL_L2].bandwidth.all;
     assert_true(fabs(ry_gpu_phase_seconds(&p, &c.machine, 0) - 5) < 1e-9);
     p.tasks[0] = 33; /* a quarter of the units */
     assert_true(fabs(ry_gpu_phase_seconds(&p, &c.machine, 0) - 20) < 1e-9);
     p.tasks[0] = 0;
     assert_true(ry_gpu_phase_seconds(&p, &c.machine, 0) == 0);
+}
+
+/* A tile of 32 items is one warp: a quarter of one for each of a unit's schedulers, which begin
+ * instructions at their full rate with `tile_warps` each. So does a unit of eight times as many groups. */
+static void lone_warps_do_not_fill_a_unit(void **state)
+{
+    card c;
+    static const ry_kernel kernel = {.device = RY_DEVICE_gpu};
+    ry_prepared p = {.kernel = &kernel, .phases = 1, .tasks = {132}, .group = {32}};
+    (void)state;
+    take_card(&c, "h100");
+    const double unit = c.machine.f32.all / 132, full = 4 * ry_gpu_costs_of(&c.machine)->tile_warps;
+    assert_true(full > 1);
+    p.use[0] = (ry_gpu_use){.registers = 200, .latency = 1e-9, .local = 1024};
+    p.work[0].all = 132 * unit; /* a second each */
+    assert_true(fabs(ry_gpu_phase_seconds(&p, &c.machine, 0) - full) < 1e-9);
+    p.group[0] = 32 * (unsigned)full;
+    assert_true(fabs(ry_gpu_phase_seconds(&p, &c.machine, 0) - 1) < 1e-9);
+}
+
+/* A layer of few positions and many terms, at batch 1: more than a group a unit, or slices. */
+static void few_positions_fill_the_units(void **state)
+{
+    card c;
+    ry_problem problem;
+    ry_arena arena;
+    (void)state;
+    ry_arena_init(&arena, &ry_system_allocator);
+    take_card(&c, "h100");
+    const ry_prepared p = prepared_on(&c, "conv_fwd_f32_igemm_gpu",
+                                      "conv c=512 h=7 w=7 k=512 r=3 s=3 pad=1", &problem, &arena);
+    const double warps = (double)p.tasks[0] * p.group[0] / 32;
+    assert_true(warps >= 132 * 4);
+    ry_arena_free(&arena);
 }
 
 int main(void)
@@ -180,6 +216,8 @@ int main(void)
         cmocka_unit_test(small_items_are_bound_by_local_memory),
         cmocka_unit_test(registers_are_near_the_compilers),
         cmocka_unit_test(phases_take_waves_and_traffic),
+        cmocka_unit_test(lone_warps_do_not_fill_a_unit),
+        cmocka_unit_test(few_positions_fill_the_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
