@@ -111,6 +111,17 @@ typedef struct squares {
     double at[MAX_INPUTS][MAX_INPUTS], all;
 } squares;
 
+/* For numbers. fmax takes NaNs, too, so it is a call: one a position of each window. */
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 static double square(float x)
 {
     const double finite = x - x == 0 ? (double)x : 0.0;
@@ -189,7 +200,7 @@ static void sum_squares(const winograd_plan *plan, const float *x, const winogra
     }
     s->all = 0;
     for (int64_t i = 0; i < rows * columns; i++) {
-        s->all += fmax(s->at[i / columns][i % columns], 0);
+        s->all += larger(s->at[i / columns][i % columns], 0);
     }
 }
 
@@ -208,12 +219,12 @@ static window_sums sum_window(const squares *s, const winograd_range read_span[2
         for (int64_t v = read_span[1].first; v < read_span[1].end; v++) {
             const double at = s->at[row + u][column + v];
             inside += at != OUTSIDE;
-            sums.all += fmax(at, 0);
-            largest = fmax(largest, at);
+            sums.all += larger(at, 0);
+            largest = larger(largest, at);
         }
     }
     /* a position that is alone must not outweigh the tile's others either */
-    sums.rest = inside > 1 ? sums.all - largest : fmin(largest, s->all - largest);
+    sums.rest = inside > 1 ? sums.all - largest : smaller(largest, s->all - largest);
     return sums;
 }
 
