@@ -208,6 +208,28 @@ static void few_positions_fill_the_units(void **state)
     ry_arena_free(&arena);
 }
 
+/* PoCL divides for each element of a move: twice as many take twice as long. */
+static void moves_on_processors_take_their_elements(void **state)
+{
+    static const char *const texts[] = {
+        "transpose x0=1x64x56x56:f32 y0=1x56x56x64:f32 perm=0,2,3,1",
+        "transpose x0=2x64x56x56:f32 y0=2x56x56x64:f32 perm=0,2,3,1"};
+    card c = {.machine = {.cores = 2, .step_items = 1, .group_items = 4096}};
+    double flop[2];
+    (void)state;
+    strcpy(c.machine.architecture, "PoCL");
+    c.target = (ry_target){.device = RY_DEVICE_gpu, .machine = &c.machine};
+    for (int i = 0; i < 2; i++) {
+        ry_problem problem;
+        ry_arena arena;
+        ry_arena_init(&arena, &ry_system_allocator);
+        flop[i] = prepared_on(&c, "transpose_gpu", texts[i], &problem, &arena).counts.flop;
+        ry_arena_free(&arena);
+    }
+    assert_true(flop[0] >= 64 * 56 * 56 * 50.0);
+    assert_true(fabs(flop[1] / flop[0] - 2) < 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +240,7 @@ int main(void)
         cmocka_unit_test(phases_take_waves_and_traffic),
         cmocka_unit_test(lone_warps_do_not_fill_a_unit),
         cmocka_unit_test(few_positions_fill_the_units),
+        cmocka_unit_test(moves_on_processors_take_their_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
