@@ -52,13 +52,41 @@ static void vector_engines_share_groups(void **state)
     check_groups(&m, (ry_group_needs){256, 32, 32 << 10}, 2); /* nothing is reserved */
 }
 
+static void check_few(double count, double seconds, double latency, double full, unsigned resident,
+                      double expected)
+{
+    const rynd_machine m = h100();
+    const ry_groups groups = {count, seconds, latency, full};
+    const double waves = ry_machine_waves(&m, &groups, resident);
+    assert_true(waves > expected * (1 - 1e-12) && waves < expected * (1 + 1e-12));
+}
+
 static void check_waves(double count, double seconds, double latency, unsigned resident,
                         double expected)
 {
-    const rynd_machine m = h100();
-    const ry_groups groups = {count, seconds, latency};
-    const double waves = ry_machine_waves(&m, &groups, resident);
-    assert_true(waves > expected * (1 - 1e-12) && waves < expected * (1 + 1e-12));
+    check_few(count, seconds, latency, 0, resident, expected);
+}
+
+/* Where a unit's rate takes four groups, fewer take as long as four. */
+static void few_groups_do_not_reach_the_rate(void **state)
+{
+    (void)state;
+    check_few(132, 1, 0.5, 4, 8, 4);
+    check_few(132 * 3, 1, 0.5, 4, 8, 4);
+    check_few(132 * 6, 1, 0.5, 4, 8, 6);
+    check_few(132 * 5, 1, 0.5, 4, 4, 8); /* a wave of four, and one alone */
+    check_few(132, 1, 9, 4, 8, 9);       /* it waits longer */
+}
+
+static void warps_are_shared_by_schedulers(void **state)
+{
+    rynd_machine m = h100();
+    (void)state;
+    assert_true(ry_machine_warps(&m, 256) == 2 && ry_machine_warps(&m, 32) == 0.25);
+    assert_true(ry_machine_warps(&m, 33) == 0.5);
+    m.group_units = 8; /* Intel's vector engines are one each */
+    m.step_items = 16;
+    assert_true(ry_machine_warps(&m, 256) == 2);
 }
 
 static void last_waves_are_not_full(void **state)
@@ -100,6 +128,8 @@ int main(void)
         cmocka_unit_test(registers_items_and_local_memory_bound_groups),
         cmocka_unit_test(vector_engines_share_groups),
         cmocka_unit_test(last_waves_are_not_full),
+        cmocka_unit_test(few_groups_do_not_reach_the_rate),
+        cmocka_unit_test(warps_are_shared_by_schedulers),
         cmocka_unit_test(other_devices_have_no_waves),
         cmocka_unit_test(recordings_launch_faster),
     };
