@@ -215,28 +215,36 @@ static inline unsigned emulation_bf16_pair(float low, float high)
     return emulation_bf16(low) | emulation_bf16(high) << 16;
 }
 
+// Addresses of local memory: bytes from some thread-local variable to another.
+static thread_local char emulation_local;
+static inline unsigned emulation_address(const void *place)
+{
+    return (unsigned)(int)((const char *)place - &emulation_local);
+}
+
 // Copies happen at the wait, no sooner: a loop that reads too early finds the old bytes.
 struct emulation_copy_of {
     void *to;
     const void *from;
-    int bytes;
+    int bytes, size; // what follows the bytes up to the size becomes zero
 };
-enum { EMULATION_BATCHES = 8, EMULATION_COPIES = 64 };
+enum { EMULATION_BATCHES = 8, EMULATION_COPIES = 128 };
 struct emulation_queue {
     int first, batches, count[EMULATION_BATCHES];
     emulation_copy_of copy[EMULATION_BATCHES][EMULATION_COPIES];
 };
 static thread_local emulation_queue emulation_queues[256];
 
-static inline void emulation_copy(void *to, const void *from, int bytes)
+static inline void emulation_copy(unsigned address, const void *from, int bytes, int size)
 {
+    char *to = &emulation_local + (int)address;
     emulation_queue *q = &emulation_queues[threadIdx.x];
     const int open = (q->first + q->batches) % EMULATION_BATCHES;
     if (q->count[open] == EMULATION_COPIES || q->batches == EMULATION_BATCHES - 1 ||
-        (uintptr_t)to % 16 != 0 || (bytes > 0 && (uintptr_t)from % 16 != 0)) {
+        (uintptr_t)to % size != 0 || (bytes > 0 && (uintptr_t)from % size != 0)) {
         __builtin_trap();
     }
-    q->copy[open][q->count[open]++] = {to, from, bytes};
+    q->copy[open][q->count[open]++] = {to, from, bytes, size};
 }
 
 static inline void emulation_commit(void)
@@ -250,7 +258,7 @@ static inline void emulation_wait(int batches)
     for (; q->batches > batches; q->batches--) {
         for (int i = 0; i < q->count[q->first]; i++) {
             const emulation_copy_of *c = &q->copy[q->first][i];
-            memset(c->to, 0, 16);
+            memset(c->to, 0, (size_t)c->size);
             memcpy(c->to, c->from, (size_t)c->bytes);
         }
         q->count[q->first] = 0;
@@ -260,14 +268,35 @@ static inline void emulation_wait(int batches)
 
 static thread_local const void *emulation_rows[2][1024];
 
-static inline void emulation_load_matrices(unsigned *to, const void *row)
+// The rows that the 32 items name.
+static inline const char *const *emulation_named_rows(const void *row)
 {
-    const unsigned item = threadIdx.x, first = item & ~31u, lane = item & 31u;
+    const unsigned item = threadIdx.x;
     const void *const *rows = emulation_rows[emulation_turn[item]];
     emulation_rows[emulation_turn[item]][item] = row;
     emulation_turn[item] ^= 1;
     emulation_barrier();
+    return (const char *const *)(rows + (item & ~31u));
+}
+
+static inline void emulation_load_matrices(unsigned *to, const void *row)
+{
+    const unsigned lane = threadIdx.x & 31u;
+    const char *const *rows = emulation_named_rows(row);
     for (unsigned matrix = 0; matrix < 4; matrix++) {
-        memcpy(&to[matrix], (const char *)rows[first + matrix * 8 + lane / 4] + lane % 4 * 4, 4);
+        memcpy(&to[matrix], rows[matrix * 8 + lane / 4] + lane % 4 * 4, 4);
+    }
+}
+
+// The same of halves, rows and columns exchanged.
+static inline void emulation_load_turned(unsigned *to, const void *row)
+{
+    const unsigned lane = threadIdx.x & 31u;
+    const char *const *rows = emulation_named_rows(row);
+    for (unsigned matrix = 0; matrix < 4; matrix++) {
+        for (unsigned half = 0; half < 2; half++) {
+            memcpy((char *)&to[matrix] + half * 2,
+                   rows[matrix * 8 + lane % 4 * 2 + half] + lane / 4 * 2, 2);
+        }
     }
 }

@@ -94,9 +94,12 @@ static const char *const replaced[][2] = {
     {"asm(\"mma.sync.", "emulation_mma(type, above, below, left, right);"},
     {"asm(\"mma.sync.aligned.m16n8k32", "emulation_mma_bytes(#a, #b, above, below, left, right);"},
     {"asm(\"cvt.rn.bf16x2.f32 ", "pair = emulation_bf16_pair(low, high);"},
-    {"asm volatile(\"cp.async.cg.", "emulation_copy(to, from, bytes);"},
+    {"asm(\"{.reg .u64 at; cvta.to.shared", "address = emulation_address(place);"},
+    {"asm volatile(\"cp.async.cg.", "emulation_copy(to, from, bytes, 16);"},
+    {"asm volatile(\"cp.async.ca.", "emulation_copy(to, from, bytes, 4);"},
     {"asm volatile(\"cp.async.commit_group", "emulation_commit();"},
     {"asm volatile(\"cp.async.wait_group", "emulation_wait(n);"},
+    {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans", "emulation_load_turned(to, row);"},
     {"asm volatile(\"ldmatrix.", "emulation_load_matrices(to, row);"}};
 
 static bool replace(char *text)

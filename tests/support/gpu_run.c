@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { GUARD = 256, GUARD_BYTE = 0xA5, GARBAGE_BYTE = 0xC7, OPERANDS = 64 };
+enum { GUARD = 256, GUARD_BYTE = 0xFF, GARBAGE_BYTE = 0xC7, OPERANDS = 64 };
 
 typedef struct kind {
     const char *name;

@@ -217,14 +217,27 @@ FUNCTION uint bf16_pair(float low, float high)
     return pair;
 }
 
-/* Begins to copy 16 bytes from GLOBAL to LOCAL memory, of which those past `bytes` become zero. An
+/* Where something lies in LOCAL memory: instructions add constants to it. */
+FUNCTION uint local_address(const void *place)
+{
+    uint address;
+    asm("{.reg .u64 at; cvta.to.shared.u64 at, %1; cvt.u32.u64 %0, at;}" : "=r"(address) : "l"(place));
+    return address;
+}
+
+/* Begins to copy 16 bytes from GLOBAL to LOCAL memory (an address), of which those past `bytes` become zero. An
  * item's copies up to COMMIT_COPIES are a batch. WAIT_COPIES(n): until at most n of its batches are
  * not done. Others see them behind a BARRIER. For machines with matrix units. */
-FUNCTION void copy_async(void *to, const void *from, int bytes)
+FUNCTION void copy_async(uint to, const void *from, int bytes)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                     (uint)__cvta_generic_to_shared(to)),
-                 "l"(from), "r"(bytes)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
+                 : "memory");
+}
+
+/* The same of four bytes. */
+FUNCTION void copy_word_async(uint to, const void *from, int bytes)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes)
                  : "memory");
 }
 
@@ -236,6 +249,15 @@ FUNCTION void copy_async(void *to, const void *from, int bytes)
 FUNCTION void load_matrices(uint *to, const void *row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"((uint)__cvta_generic_to_shared(row))
+                 : "memory");
+}
+
+/* The same of matrices of 8 rows of 8 halves, turned: item i gets the halves 2 * (i % 4) and the next one of column i / 4. */
+FUNCTION void load_turned_matrices(uint *to, const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                  : "r"((uint)__cvta_generic_to_shared(row))
                  : "memory");

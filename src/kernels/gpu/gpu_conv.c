@@ -25,6 +25,33 @@ static bool copies_type(const ry_problem *problem, ry_gpu_operands operands)
             ((ry_dtype)problem->in[0].dtype == RY_f32 || ry_gpu_operands_are_halves(problem)));
 }
 
+/* Are x's positions, of one tap, beside each other in chunks? */
+static bool has_chunks(const ry_problem *problem, const ry_gpu_window *w)
+{
+    const ry_tensor *x = &problem->in[0];
+    const int64_t lanes = CHUNK / (int64_t)ry_dtype_size((ry_dtype)x->dtype);
+    int64_t plane = 1;
+    bool can = w->window == 1 && w->phases == 1 && w->x_group % lanes == 0 &&
+               x->stride[0] % lanes == 0 && x->stride[1] % lanes == 0;
+    for (int i = RY_GPU_AXES - 1; i >= 0; i--) {
+        const ry_gpu_axis *axis = &w->axis[i];
+        can = can && axis->out == axis->in && axis->stride == 1 && !axis->masked &&
+              (axis->in == 1 || axis->x_step == plane);
+        plane *= axis->in;
+    }
+    return can && plane % lanes == 0;
+}
+
+/* The same of tiles whose terms are rows, of positions beside each other: floats, or chunks of one tap. */
+static bool can_copy_across(const ry_problem *problem, ry_gpu_operands operands,
+                            const ry_gpu_window *w)
+{
+    const int64_t terms = CHUNK * (int64_t)(sizeof(float) / ry_gpu_operand_size(operands));
+    return ry_gpu_operand_lanes(operands) == 1 && w->window <= MOST_TAPS &&
+           ((w->window == 1 && w->phases == 1) || w->channels % terms == 0) &&
+           ((ry_dtype)problem->in[0].dtype == RY_f32 || has_chunks(problem, w));
+}
+
 /* Bytes that x has for a term if its tiles can be copied; else 0. */
 static int copied_bytes(const ry_problem *problem, ry_gpu_operands operands, const ry_gpu_window *w)
 {
@@ -32,8 +59,14 @@ static int copied_bytes(const ry_problem *problem, ry_gpu_operands operands, con
     const size_t size = ry_dtype_size((ry_dtype)x->dtype),
                  terms = CHUNK * sizeof(float) / ry_gpu_operand_size(operands);
     const int64_t lanes = CHUNK / (int64_t)size, channels = x->dim[1] / w->groups;
-    bool can = copies_type(problem, operands) && w->x_along_channels && x->stride[1] == 1 &&
-               w->window <= MOST_TAPS && channels % (w->phases > 1 ? (int64_t)terms : lanes) == 0;
+    if (!copies_type(problem, operands)) {
+        return 0;
+    }
+    if (!w->x_along_channels) {
+        return can_copy_across(problem, operands, w) ? (int)size : 0;
+    }
+    bool can = x->stride[1] == 1 && w->window <= MOST_TAPS &&
+               channels % (w->phases > 1 ? (int64_t)terms : lanes) == 0;
     for (int i = 0; i < x->rank; i++) {
         can = can && (i == 1 || x->dim[i] == 1 || x->stride[i] % lanes == 0);
     }
@@ -51,6 +84,8 @@ static ry_gpu_product product_of(const ry_query *query)
                             .terms_along = w.x_along_channels,
                             .operands = ry_gpu_operands_of(query),
                             .copied = copied_bytes(query->problem, ry_gpu_operands_of(query), &w),
+                            .x_across = !w.x_along_channels,
+                            .copied_text = ry_gpu_text_copied_window,
                             .rows_along = w.y_along_channels};
 }
 
@@ -115,11 +150,12 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "W_ALONG_K", 0);
     ry_gpu_define(text, "X_ALONG_K", w.x_along_channels);
     ry_gpu_define(text, "Y_ALONG_M", w.y_along_channels);
-    ry_gpu_define(text, "TAPS_FIRST", !w.x_along_channels);
+    ry_gpu_define(text, "TAPS_FIRST", !w.x_along_channels && !ry_gpu_tile_of(prepared).stages);
+    ry_gpu_define(text, "X_CHUNKS", w.x_along_channels || has_chunks(query->problem, &w));
     ry_gpu_define(text, "IMAGES_FIRST", 0);
     ry_gpu_define(text, "SUMS_OF_W", 0);
     ry_gpu_define(text, "PACKED_BLOCKS", terms / ry_gpu_tile_terms(&product, prepared));
-    ry_gpu_tile_add_text(prepared, text);
+    ry_gpu_tile_add_text(&product, prepared, text);
 }
 
 static void packing(const ry_prepared *prepared, ry_text *key)

@@ -18,14 +18,49 @@ static bool along(const ry_gpu_dim *a, const ry_gpu_dim *b, int operand)
            (b->step[operand] == 0 || a->step[operand] < b->step[operand]);
 }
 
+/* Copied chunks, in bytes. */
+enum { CHUNK = 16 };
+
+/* Can the matrix be copied in chunks of elements that are beside each other along one dim? `other`: rows or columns. */
+static bool is_copied(const ry_gpu_matrix *m, const ry_gpu_dim *other, int operand, int64_t lanes)
+{
+    const int64_t term = m->term.step[operand], step = other->step[operand];
+    bool can = (term == 1 && step % lanes == 0) || (step == 1 && term % lanes == 0);
+    for (int i = 0; i < m->batch_rank; i++) {
+        can = can && m->batch[i].step[operand] % lanes == 0;
+    }
+    return can;
+}
+
+/* Bytes of an element of both matrices if their tiles can be copied; else 0. */
+static int copied_bytes(const ry_problem *problem, ry_gpu_operands operands, const ry_gpu_matrix *m)
+{
+    const ry_dtype a = (ry_dtype)problem->in[0].dtype, b = (ry_dtype)problem->in[1].dtype;
+    const int size = (int)ry_dtype_size(a);
+    const int64_t lanes = CHUNK / size;
+    return ry_gpu_operands_are_units(operands) && a == b &&
+                   (a == RY_f32 || ry_gpu_operands_are_halves(problem)) &&
+                   is_copied(m, &m->row, RY_GPU_A, lanes) &&
+                   is_copied(m, &m->column, RY_GPU_B, lanes)
+               ? size
+               : 0;
+}
+
 static ry_gpu_product product_of(const ry_query *query, const ry_gpu_matrix *m)
 {
+    const int copied = copied_bytes(query->problem, ry_gpu_operands_of(query), m);
     return (ry_gpu_product){.batches = m->batches,
                             .rows = m->row.count,
                             .columns = m->column.count,
                             .terms = m->term.count,
                             .terms_along = along(&m->term, &m->column, RY_GPU_B),
-                            .operands = ry_gpu_operands_of(query)};
+                            .operands = ry_gpu_operands_of(query),
+                            .copied = copied,
+                            .copied_w = copied,
+                            .w_across = m->term.step[RY_GPU_A] != 1,
+                            .x_across = m->term.step[RY_GPU_B] != 1,
+                            .copied_text = ry_gpu_text_copied_matrix,
+                            .rows_along = along(&m->row, &m->column, RY_GPU_Y)};
 }
 
 static void tile_values(const ry_query *query, int knob, ry_knob_values *values)
@@ -62,6 +97,9 @@ static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_t
     ry_gpu_define(text, "A_TERM", m.term.step[RY_GPU_A]);
     ry_gpu_define(text, "B_COLUMN", m.column.step[RY_GPU_B]);
     ry_gpu_define(text, "B_TERM", m.term.step[RY_GPU_B]);
+    ry_gpu_define(text, "NEXT_A", product.w_across ? m.term.step[RY_GPU_A] : m.row.step[RY_GPU_A]);
+    ry_gpu_define(text, "NEXT_B",
+                  product.x_across ? m.term.step[RY_GPU_B] : m.column.step[RY_GPU_B]);
     ry_gpu_define(text, "W_ALONG_K", along(&m.term, &m.row, RY_GPU_A));
     ry_gpu_define(text, "X_ALONG_K", along(&m.term, &m.column, RY_GPU_B));
     ry_gpu_define(text, "PANEL",
@@ -69,7 +107,7 @@ static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_t
     ry_gpu_define(text, "Y_ALONG_M", along(&m.row, &m.column, RY_GPU_Y));
     ry_text_add(text, "#define PHASES 1\n#define RESIDUES_0 1\n#define RESIDUES_1 1\n"
                       "#define RESIDUES_2 1\n");
-    ry_gpu_tile_add_text(prepared, text);
+    ry_gpu_tile_add_text(&product, prepared, text);
 }
 
 static const char *const tile_entries[] = {"run", "join"};
@@ -85,16 +123,25 @@ static bool takes_others(const ry_problem *problem)
     return ry_gpu_matrix_takes(problem) && !ry_gpu_operands_are_halves(problem);
 }
 
-#define TILE_ROW(symbol, class, takes, units)                                                  \
+static bool takes_three(const ry_problem *problem)
+{
+    if (!takes_others(problem)) {
+        return false;
+    }
+    const ry_gpu_matrix m = ry_gpu_matrix_of(problem);
+    return copied_bytes(problem, RY_GPU_THREE_TF32, &m) > 0;
+}
+
+#define TILE_ROW(symbol, class, takes, units, runs)                                            \
     RY_GPU_KERNEL(symbol, matmul, class, .knobs = ry_gpu_tile_knobs,                           \
                   .knob_count = RY_GPU_TILE_KNOBS, .applicable = takes, .values = tile_values, \
-                  .runs_on = units ? ry_gpu_tile_runs_units : ry_gpu_tile_runs_floats,         \
-                  .prepare = tile_prepare, .matrix_units = units, .gpu = &igemm)
+                  .runs_on = runs, .prepare = tile_prepare, .matrix_units = units, .gpu = &igemm)
 
-TILE_ROW(matmul_f32_igemm_gpu, strict, ry_gpu_matrix_takes, false);
-TILE_ROW(matmul_half_units_gpu, near32, takes_halves, true);
-TILE_ROW(matmul_tf32_units_gpu, tf32, takes_others, true);
-TILE_ROW(matmul_bf16_units_gpu, bf16, takes_others, true);
+TILE_ROW(matmul_f32_igemm_gpu, strict, ry_gpu_matrix_takes, false, ry_gpu_tile_runs_floats);
+TILE_ROW(matmul_half_units_gpu, near32, takes_halves, true, ry_gpu_tile_runs_units);
+TILE_ROW(matmul_f32_units_gpu, near32, takes_three, true, ry_gpu_tile_runs_three);
+TILE_ROW(matmul_tf32_units_gpu, tf32, takes_others, true, ry_gpu_tile_runs_units);
+TILE_ROW(matmul_bf16_units_gpu, bf16, takes_others, true, ry_gpu_tile_runs_units);
 
 enum { KNOB_LANES, KNOBS };
 static const ry_knob knobs[KNOBS] = {{"lanes", NULL, true, false}};

@@ -16,7 +16,8 @@
 
 /* Large ones read least, small ones leave fewer compute units idle; those of few rows are for
  * convolutions of few output channels. Then come those that are a work-item's alone, and those
- * of matrix units: what 32 work-items sum together is item_m * 8 by item_n * 4. The last ones are for
+ * of matrix units: what 32 work-items sum together is item_m * 8 by item_n * 4. Copied ones come first:
+ * of forms with equal times the first is chosen, and those wait least for memory. The last ones are for
  * few positions: several times as many items sum a small tile, in slices of its terms. */
 #define PANEL(m, n)                 \
     {                               \
@@ -49,6 +50,10 @@ static const ry_gpu_tile tiles[] = {
     PANEL(64, 128),
     PANEL(128, 64),
     PANEL(128, 128),
+    COPIED(128, 128, 8, 16),
+    COPIED(128, 64, 8, 16),
+    COPIED(64, 128, 8, 16),
+    COPIED(64, 64, 8, 16),
     UNITS(128, 128, 8, 8),
     UNITS(128, 64, 4, 8),
     UNITS(64, 128, 4, 8),
@@ -56,10 +61,6 @@ static const ry_gpu_tile tiles[] = {
     UNITS(32, 128, 4, 8),
     UNITS(64, 32, 4, 4),
     UNITS(32, 64, 2, 8),
-    COPIED(128, 128, 8, 16),
-    COPIED(128, 64, 8, 16),
-    COPIED(64, 128, 8, 16),
-    COPIED(64, 64, 8, 16),
     {32, 32, 32, 4, 4, false, 0, 4},
     {64, 32, 32, 4, 4, false, 0, 2},
     {64, 64, 16, 4, 4, false, 0, 2},
@@ -68,13 +69,13 @@ static const ry_gpu_tile tiles[] = {
     {64, 64, 16, 4, 8, true, 0, 2},
 };
 const char *const ry_gpu_tile_words[] = {
-    "128x128",      "128x64",        "64x128",        "64x64",         "64x32",
-    "32x64",        "32x32",         "32x128",        "16x64",         "8x128",
-    "4x64",         "panel32x32",    "panel32x128",   "panel64x64",    "panel64x128",
-    "panel128x64",  "panel128x128",  "units128x128",  "units128x64",   "units64x128",
-    "units64x64",   "units32x128",   "units64x32",    "units32x64",    "copied128x128",
-    "copied128x64", "copied64x128",  "copied64x64",   "few32x32",      "few64x32",
-    "few64x64",     "fewunits32x32", "fewunits64x32", "fewunits64x64", NULL};
+    "128x128",     "128x64",        "64x128",        "64x64",         "64x32",
+    "32x64",       "32x32",         "32x128",        "16x64",         "8x128",
+    "4x64",        "panel32x32",    "panel32x128",   "panel64x64",    "panel64x128",
+    "panel128x64", "panel128x128",  "copied128x128", "copied128x64",  "copied64x128",
+    "copied64x64", "units128x128",  "units128x64",   "units64x128",   "units64x64",
+    "units32x128", "units64x32",    "units32x64",    "few32x32",      "few64x32",
+    "few64x64",    "fewunits32x32", "fewunits64x32", "fewunits64x64", NULL};
 enum { TILES = sizeof tiles / sizeof *tiles, LEAST_TERMS = 64 };
 enum { JOIN_REGISTERS = 32 }; /* registers of an item that joins sums, beside the sums */
 /* The most groups that share a sum: of processors, of GPUs. */
@@ -126,9 +127,10 @@ static int unit_words(const ry_gpu_tile *tile, int side)
 /* Bytes of local memory for a stage of a copied tile. */
 static size_t stage_bytes(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
-    const size_t terms = (size_t)tile->k * sizeof(float) / ry_gpu_operand_size(product->operands);
-    return (size_t)tile->m * (size_t)tile->k * sizeof(float) +
-           (size_t)tile->n * terms * (size_t)product->copied;
+    const size_t size = ry_gpu_operand_size(product->operands),
+                 terms = (size_t)tile->k * sizeof(float) / size,
+                 w = product->copied_w ? (size_t)product->copied_w : size;
+    return terms * ((size_t)tile->m * w + (size_t)tile->n * (size_t)product->copied);
 }
 
 /* Stages that fit the 48 KiB that every device of matrix units gives a work-group. */
@@ -345,6 +347,16 @@ int ry_gpu_tile_terms(const ry_gpu_product *product, const ry_prepared *prepared
     return terms_of(product, &tiles[prepared->form.value[RY_GPU_KNOB_TILE]]);
 }
 
+/* How an element of so many bytes becomes an operand. */
+static const char *loaded(const ry_gpu_product *product, int bytes)
+{
+    return bytes == 0                                            ? "AS_KEPT"
+           : product->operands == RY_GPU_THREE_TF32              ? "SPLIT"
+           : product->operands == RY_GPU_TF32                    ? "ROUNDED"
+           : bytes > (int)ry_gpu_operand_size(product->operands) ? "PAIRS"
+                                                                 : "AS_KEPT";
+}
+
 static void define_copied(const ry_gpu_product *product, const ry_gpu_tile *tile, ry_text *text)
 {
     ry_gpu_define(text, "COPIED", tile->stages > 0);
@@ -352,11 +364,14 @@ static void define_copied(const ry_gpu_product *product, const ry_gpu_tile *tile
         return;
     }
     ry_gpu_define(text, "STAGES", stages_of(product, tile));
-    ry_text_add(text, "#define LOADED_X LOADED_%s\n",
-                product->operands == RY_GPU_THREE_TF32                          ? "SPLIT"
-                : product->operands == RY_GPU_TF32                              ? "ROUNDED"
-                : product->copied > (int)ry_gpu_operand_size(product->operands) ? "PAIRS"
-                                                                                : "AS_KEPT");
+    ry_gpu_define(text, "W_ACROSS", product->w_across);
+    ry_gpu_define(text, "X_ACROSS", product->x_across);
+    ry_gpu_define(text, "BYTES_W",
+                  product->copied_w ? product->copied_w
+                                    : (int64_t)ry_gpu_operand_size(product->operands));
+    ry_gpu_define(text, "BYTES_X", product->copied);
+    ry_text_add(text, "#define LOADED_W LOADED_%s\n#define LOADED_X LOADED_%s\n",
+                loaded(product, product->copied_w), loaded(product, product->copied));
 }
 
 void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text)
@@ -378,13 +393,17 @@ void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepar
     ry_gpu_define(text, "SPLIT_TERMS", split_terms(product, &tile, split));
 }
 
-void ry_gpu_tile_add_text(const ry_prepared *prepared, ry_text *text)
+void ry_gpu_tile_add_text(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text)
 {
     const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
-    ry_text_add(text, "%s%s%s", ry_gpu_text_igemm, ry_gpu_text_steps,
-                tile.stages                   ? ry_gpu_text_copied
-                : ry_gpu_tile_is_panel(&tile) ? ry_gpu_text_panels
-                                              : ry_gpu_text_items);
+    ry_text_add(text, "%s%s", ry_gpu_text_igemm, ry_gpu_text_steps);
+    if (tile.stages) {
+        ry_text_add(text, "%s%s%s%s", ry_gpu_text_copied,
+                    product->copied_w ? "" : ry_gpu_text_copied_weights, product->copied_text,
+                    ry_gpu_text_pipeline);
+        return;
+    }
+    ry_text_add(text, "%s", ry_gpu_tile_is_panel(&tile) ? ry_gpu_text_panels : ry_gpu_text_items);
 }
 
 void ry_gpu_tile_pack(const ry_query *query, const ry_gpu_product *product, int64_t packed,

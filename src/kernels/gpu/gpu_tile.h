@@ -42,7 +42,8 @@ int ry_gpu_tile_terms(const ry_gpu_product *product, const ry_prepared *prepared
 bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile);
 
 /* Adds the texts before join.cl, behind all that they are defined for. */
-void ry_gpu_tile_add_text(const ry_prepared *prepared, ry_text *text);
+void ry_gpu_tile_add_text(const ry_gpu_product *product, const ry_prepared *prepared,
+                          ry_text *text);
 
 /* Defines tile, tiles and splits. */
 void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text);

@@ -12,6 +12,8 @@
 /* Registers beside sums, operands and elements on their way to local memory. Of OpenCL's compilers
  * AMD's was read, which moves more loads ahead (tests/opencl/instructions.txt). */
 enum { BASE_REGISTERS = 46, WINDOW_REGISTERS = 8, OPENCL_REGISTERS = 90 };
+/* Copied tiles: beside sums and operands, for a window, and for floats that become pairs. */
+enum { COPIED_REGISTERS = 16, COPIED_WINDOW_REGISTERS = 40, PAIR_REGISTERS = 32 };
 /* Products of matrix units' instruction: 16 by 8 sums of 32 bytes of terms, by 32 work-items. */
 enum { UNIT_BYTES = 16 * 8 * 32, UNIT_ITEMS = 32 };
 
@@ -86,6 +88,16 @@ double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
                 local > 0 ? bytes * peak / local : 0);
 }
 
+/* Registers beside sums, operands and elements. */
+static int other_registers(const ry_gpu_product *product, const ry_gpu_tile *tile)
+{
+    if (!tile->stages || ry_gpu_operand_products(product->operands) > 1) {
+        return BASE_REGISTERS + (product->window ? WINDOW_REGISTERS : 0);
+    }
+    return COPIED_REGISTERS + (product->window ? COPIED_WINDOW_REGISTERS : 0) +
+           (product->copied > (int)ry_gpu_operand_size(product->operands) ? PAIR_REGISTERS : 0);
+}
+
 unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile,
                                const ry_machine *machine)
 {
@@ -96,8 +108,8 @@ unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile 
     const int parts = ry_gpu_operand_products(product->operands) > 1 ? 2 : 1,
               operands = tile->units ? parts * (2 * tile->item_m + tile->item_n)
                                      : tile->item_m + tile->item_n;
-    return (unsigned)(tile->item_m * tile->item_n + operands + 2 * elements + BASE_REGISTERS +
-                      (product->window ? WINDOW_REGISTERS : 0) +
+    return (unsigned)(tile->item_m * tile->item_n + operands + 2 * elements +
+                      other_registers(product, tile) +
                       (strcmp(machine->isa, "cuda") == 0 ? 0 : OPENCL_REGISTERS));
 }
 

@@ -21,7 +21,10 @@ typedef struct ry_gpu_product {
     bool terms_along; /* are the second matrix's terms beside each other? */
     ry_gpu_operands operands;
     int copied; /* bytes of the second matrix's elements if tiles of it can be copied, else 0 */
-    bool rows_along; /* are y's rows beside each other? */
+    int copied_w; /* the same of the first matrix; 0: it is packed, as the tiles lie in local memory */
+    bool w_across, x_across; /* copied tiles: are rows or columns beside each other, not terms? */
+    const char *copied_text; /* what is copied: a text between copied.cl and pipeline.cl */
+    bool rows_along;         /* are y's rows beside each other? */
 } ry_gpu_product;
 
 /* Operations, at the machine's peak, of a multiply-add: of the busiest of the multipliers, the

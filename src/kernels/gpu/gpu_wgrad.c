@@ -71,6 +71,26 @@ void ry_gpu_wgrad_define_bias(const ry_problem *problem, ry_text *text)
     }
 }
 
+/* Copied chunks, in bytes. */
+enum { CHUNK = 16 };
+
+/* Bytes of x's elements if tiles of neighbouring channels can be copied (copied_wgrad.cl); else 0. */
+static int copied_bytes(const ry_problem *problem, ry_gpu_operands operands, const ry_gpu_window *w)
+{
+    const ry_tensor *x = &problem->in[0];
+    const size_t size = ry_dtype_size((ry_dtype)x->dtype);
+    const int64_t lanes = CHUNK / (int64_t)size;
+    bool can = ry_gpu_operands_are_units(operands) &&
+               ((ry_dtype)x->dtype == RY_f32 || ry_gpu_operands_are_halves(problem)) &&
+               ry_gpu_wgrad_along_channels(problem) && x->stride[1] == 1 && w->phases == 1 &&
+               w->axis[0].in == 1 && w->axis[0].taps == 1 && w->axis[0].out == 1 &&
+               w->images % lanes == 0;
+    for (int i = 0; i < x->rank; i++) {
+        can = can && (i == 1 || x->stride[i] % lanes == 0);
+    }
+    return can ? (int)size : 0;
+}
+
 /* Work-items that have a core of their own gather terms one behind the other; others do where
  * positions of x are beside each other, and else neighbouring channels. */
 static ry_gpu_product product_of(const ry_query *query, bool panel)
@@ -84,7 +104,10 @@ static ry_gpu_product product_of(const ry_query *query, bool panel)
                             .terms = w.terms,
                             .window = true,
                             .terms_along = panel || !ry_gpu_wgrad_along_channels(query->problem),
-                            .operands = ry_gpu_operands_of(query)};
+                            .operands = ry_gpu_operands_of(query),
+                            .copied = copied_bytes(query->problem, ry_gpu_operands_of(query), &w),
+                            .x_across = true,
+                            .copied_text = ry_gpu_text_copied_wgrad};
 }
 
 static void values(const ry_query *query, int knob, ry_knob_values *values)
@@ -103,6 +126,15 @@ static void add_bias(const ry_problem *problem, const ry_gpu_window *w, ry_prepa
     }
 }
 
+/* Packed terms of y's gradient: in whole tiles where those are copied. */
+static int64_t packed_terms(const ry_gpu_window *w, const ry_gpu_product *product,
+                            const ry_prepared *prepared)
+{
+    return ry_gpu_tile_of(prepared).stages
+               ? ry_round_up(w->terms, ry_gpu_tile_terms(product, prepared))
+               : w->terms;
+}
+
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
 {
     const ry_gpu_product product = product_of(query, true);
@@ -110,7 +142,8 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
     ry_gpu_wgrad_fill(query->problem, &e);
     const ry_gpu_window w = ry_gpu_wgrad_window(query->problem, &e);
     RY_TRY(ry_gpu_tile_prepare(query, &product, prepared, error));
-    const int64_t packed = w.groups * w.terms * ry_gpu_tile_pitch(&product, prepared);
+    const int64_t packed =
+        w.groups * packed_terms(&w, &product, prepared) * ry_gpu_tile_pitch(&product, prepared);
     ry_gpu_tile_pack(query, &product, packed, prepared);
     add_bias(query->problem, &w, prepared);
     return RYND_OK;
@@ -135,13 +168,15 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_operands_define_load(query, "X", 0, text);
     ry_gpu_operands_define_load(query, "W", 1, text);
     ry_gpu_define(text, "PACK_ITEMS", prepared->pack_group);
-    ry_gpu_tile_define_packed(&product, prepared, w.terms, product.terms_along, text);
+    const int64_t terms = packed_terms(&w, &product, prepared);
+    ry_gpu_tile_define_packed(&product, prepared, terms, product.terms_along, text);
+    ry_gpu_define(text, "PACKED_BLOCKS", terms / ry_gpu_tile_terms(&product, prepared));
     ry_gpu_define(text, "W_ALONG_K", 0);
     ry_gpu_define(text, "X_ALONG_K", product.terms_along);
     ry_gpu_define(text, "Y_ALONG_M", 0);
     ry_gpu_define(text, "TAPS_FIRST", 1);
     ry_gpu_define(text, "IMAGES_FIRST", !product.terms_along);
-    ry_gpu_tile_add_text(prepared, text);
+    ry_gpu_tile_add_text(&product, prepared, text);
 }
 
 static const char *const entries[] = {"pack", "run", "join"};

@@ -306,7 +306,7 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_tile_define_packed(&product, &of_product, product.terms, w.x_along_channels, text);
     define_product(text, &w, &product);
     ry_gpu_define(text, "GROUP_OF_join", prepared->group[PHASE_PRODUCT]); /* which does not run */
-    ry_gpu_tile_add_text(&of_product, text);
+    ry_gpu_tile_add_text(&product, &of_product, text);
     ry_gpu_define(text, "TILE_OUTPUTS", outputs);
     ry_gpu_define(text, "TILE_ROWS", ry_ceil_div(w.axis[1].out, outputs));
     ry_gpu_define(text, "TILE_COLUMNS", ry_ceil_div(w.axis[2].out, outputs));

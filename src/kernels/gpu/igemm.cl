@@ -188,12 +188,14 @@ KERNEL(pack)(ARGUMENTS)
 
 #if !SUMS_OF_W
 #define SUM_ROW
+#define SUM_ROW_IN(room)
 #endif
 #else
 #define columns_of(t)    N
 #define terms_of(t)      TERMS
 #define weights_of(k, t) (k)
 #define SUM_ROW
+#define SUM_ROW_IN(room)
 #endif
 
 /* Ends the item's sums: what is added to them, the activation, the store. */

@@ -3,7 +3,7 @@
  * channels are beside each other, and windows of at most 32 taps. Put behind igemm.cl. */
 
 /* Can x's terms be stepped through? */
-#define STEPPED (CONVOLUTION && X_ALONG_K && !TAPS_FIRST && WINDOW <= 32 && !PANELS)
+#define STEPPED (CONVOLUTION && (X_ALONG_K || COPIED) && !TAPS_FIRST && WINDOW <= 32 && !PANELS)
 #if STEPPED
 
 /* The terms of x that an item reads next. */

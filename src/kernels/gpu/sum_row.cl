@@ -35,9 +35,12 @@ FUNCTION void sum_row(GLOBAL const TYPE_1 *w, int row, TO_LOCAL float *room, GLO
     }
 }
 
-#define SUM_ROW                                                                             \
-    LOCAL float room[GROUP_OF_run];                                                         \
+/* The same in a kernel, with room for a float an item. */
+#define SUM_ROW_IN(room)                                                                    \
     if (GROUP >= TILES_ALL * SPLITS) {                                                      \
         sum_row(IN(TYPE_1, 1), GROUP - TILES_ALL * SPLITS, room, OUT(TYPE_SUMS, 1));        \
         return;                                                                             \
     }
+#define SUM_ROW                     \
+    LOCAL float room[GROUP_OF_run]; \
+    SUM_ROW_IN(room)

@@ -236,6 +236,47 @@ static void test_copied_forms(void **state)
     }
 }
 
+/* The same of positions beside each other: floats of shifted taps, chunks of one tap, terms and columns that end
+ * within a tile, images that end within one. */
+static void test_copied_across(void **state)
+{
+    (void)state;
+    static const struct {
+        ry_dtype type;
+        int64_t channels, height, width, window, stride;
+    } rows[] = {{RY_f32, 32, 5, 13, 3, 1}, {RY_f32, 64, 6, 7, 3, 2}, {RY_f32, 19, 6, 6, 1, 1},
+                {RY_f32, 35, 5, 7, 1, 2},  {RY_f16, 44, 8, 7, 1, 1}, {RY_bf16, 64, 4, 6, 1, 1},
+                {RY_f32, 48, 9, 8, 1, 1}};
+    for (size_t i = 0; has_matrix_units() && i < sizeof rows / sizeof *rows; i++) {
+        const int64_t in = rows[i].channels, window = rows[i].window, stride = rows[i].stride,
+                      pad = window / 2, out = 70, height = (rows[i].height - 1) / stride + 1,
+                      width = (rows[i].width - 1) / stride + 1;
+        product_case c = {.problem = {.op = RY_OP_conv, .inputs = 3}};
+        c.problem.attrs = ry_attrs_default(RY_OP_conv);
+        c.problem.attrs.conv.pads = (ry_ints){4, {pad, pad, pad, pad}};
+        c.problem.attrs.conv.stride = (ry_ints){2, {stride, stride}};
+        c.problem.attrs.conv.groups = 2;
+        c.in[0] = case_tensor(rows[i].type, 4,
+                              (const int64_t[]){3, 2 * in, rows[i].height, rows[i].width},
+                              CASE_ROW_MAJOR);
+        c.in[1] = case_tensor(rows[i].type, 4, (const int64_t[]){2 * out, in, window, window},
+                              CASE_ROW_MAJOR);
+        c.in[2] = case_tensor(RY_f32, 1, (const int64_t[]){2 * out}, CASE_ROW_MAJOR);
+        c.out[0] = case_tensor(rows[i].type, 4, (const int64_t[]){3, 2 * out, height, width},
+                               i % 2 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR);
+        c.terms = (double)(in * window * window);
+        c.problem.accuracy = RY_ACCURACY_bf16;
+        case_fill(&c);
+        int checked = 0;
+        for (int k = 0; k < UNITS_KERNELS; k++) {
+            checked += gpu_product_check_word(&c, units_kernels[0][k], "conv_ref", "copied",
+                                              ry_dtype_size(rows[i].type));
+        }
+        assert_true(checked >= (rows[i].type == RY_f32 ? 12 : 4));
+        case_free(&c);
+    }
+}
+
 static int check_groups(int64_t groups, int64_t in, int64_t out, int64_t window, int64_t stride,
                         ry_op op, case_layout layout)
 {
@@ -390,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_matrix_units),
         cmocka_unit_test(test_matrix_unit_forms),
         cmocka_unit_test(test_copied_forms),
+        cmocka_unit_test(test_copied_across),
         cmocka_unit_test(test_winograd_forms),
         cmocka_unit_test(test_winograd_types),
         cmocka_unit_test(test_winograd_declines),

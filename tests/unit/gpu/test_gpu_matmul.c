@@ -26,13 +26,13 @@ static int check_product(int64_t m, int64_t n, int64_t k, ry_dtype dtype, bool p
 /* How many of matrix units' kernels and forms took it: on a device without them none. */
 static int check_units(int64_t m, int64_t n, int64_t k, ry_dtype dtype, bool plain, int forms)
 {
-    static const char *const names[] = {"matmul_half_units_gpu", "matmul_tf32_units_gpu",
-                                        "matmul_bf16_units_gpu"};
+    static const char *const names[] = {"matmul_half_units_gpu", "matmul_f32_units_gpu",
+                                        "matmul_tf32_units_gpu", "matmul_bf16_units_gpu"};
     product_case c = random_product(m, n, k, dtype, plain);
     int checked = 0;
     c.problem.accuracy = RY_ACCURACY_bf16;
     case_fill(&c);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         checked += gpu_product_check(&c, names[i], "matmul_ref", forms);
     }
     case_free(&c);
@@ -98,12 +98,53 @@ static void test_forms(void **state)
     assert_true(check_product(5, 131, 300, RY_f32, true, 0) > 30);
 }
 
+/* A matrix whose elements along `dense` are beside each other, its other dim at steps of whole chunks. */
+static ry_tensor chunked(ry_dtype dtype, int64_t rows, int64_t columns, int dense)
+{
+    const int64_t dim[] = {rows, columns}, lanes = 16 / (int64_t)ry_dtype_size(dtype);
+    ry_tensor t = case_tensor(dtype, 2, dim, CASE_ROW_MAJOR);
+    t.stride[dense] = 1;
+    t.stride[1 - dense] = (dim[dense] + lanes - 1) / lanes * lanes;
+    return t;
+}
+
+/* Forms whose tiles are copied: terms or rows and columns beside each other on either side, y along both, rows,
+ * columns and terms that end within a chunk, within a tile, and beyond the first tile. */
+static void test_copied_forms(void **state)
+{
+    (void)state;
+    static const ry_dtype types[] = {RY_f32, RY_f16, RY_bf16};
+    static const char *const names[] = {"matmul_half_units_gpu", "matmul_f32_units_gpu",
+                                        "matmul_tf32_units_gpu", "matmul_bf16_units_gpu"};
+    gpu_run_need();
+    for (int i = 0; gpu_run_target()->machine->matrix_units && i < 16; i++) {
+        const ry_dtype type = types[i < 8 ? 0 : 1 + i / 2 % 2];
+        const int64_t m = case_between(2, 140), n = case_between(2, 140), k = case_between(2, 100);
+        product_case c = {.problem = {.op = RY_OP_matmul, .inputs = 2}};
+        c.problem.attrs = ry_attrs_default(RY_OP_matmul);
+        c.problem.accuracy = RY_ACCURACY_bf16;
+        c.in[0] = chunked(type, m, k, i % 2);
+        c.in[1] = chunked(type, k, n, i / 2 % 2);
+        c.out[0] = chunked(type, m, n, i / 4 % 2);
+        c.terms = (double)k;
+        case_fill(&c);
+        int checked = 0;
+        for (int j = 0; j < 4; j++) {
+            checked +=
+                gpu_product_check_word(&c, names[j], "matmul_ref", "copied", ry_dtype_size(type));
+        }
+        assert_true(checked >= (type == RY_f32 ? 11 : 4));
+        case_free(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_large), cmocka_unit_test(test_types),
-        cmocka_unit_test(test_forms), cmocka_unit_test(test_matrix_units),
+        cmocka_unit_test(test_small),        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_large),        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_forms),        cmocka_unit_test(test_matrix_units),
+        cmocka_unit_test(test_copied_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

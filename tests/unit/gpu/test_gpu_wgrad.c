@@ -81,13 +81,15 @@ static void test_half_types(void **state)
     check_many(4, (conv_limits){.channels = 20, .size = 12, .kernel = 3, .dtype = RY_bf16});
 }
 
+static const char *const units[] = {"conv_bwd_weights_half_units_gpu",
+                                    "conv_bwd_weights_tf32_units_gpu",
+                                    "conv_bwd_weights_bf16_units_gpu"};
+enum { UNITS = sizeof units / sizeof *units };
+
 /* Where a device has no matrix units, none of their kernels takes anything. */
 static void test_matrix_units(void **state)
 {
     (void)state;
-    static const char *const units[] = {"conv_bwd_weights_half_units_gpu",
-                                        "conv_bwd_weights_tf32_units_gpu",
-                                        "conv_bwd_weights_bf16_units_gpu"};
     static const conv_limits limits[] = {
         {.channels = 70, .size = 12, .kernel = 3, .dtype = RY_f32, .weights = true},
         {.channels = 20, .size = 17, .kernel = 3, .dtype = RY_f32, .stride = 5, .weights = true},
@@ -101,7 +103,7 @@ static void test_matrix_units(void **state)
         if (random_conv(&c, &limits[i / 3])) {
             c.problem.accuracy = RY_ACCURACY_bf16;
             case_fill(&c);
-            for (size_t k = 0; k < sizeof units / sizeof *units; k++) {
+            for (size_t k = 0; k < UNITS; k++) {
                 checked += gpu_product_check(&c, units[k], "conv_ref", 1);
             }
             case_free(&c);
@@ -110,13 +112,60 @@ static void test_matrix_units(void **state)
     assert_true(gpu_run_target()->machine->matrix_units ? checked > 10 : checked == 0);
 }
 
+/* Forms whose tiles are copied: chunks of neighbouring channels; rows, images and sums that end within a tile;
+ * images smaller than one. */
+static void test_copied_forms(void **state)
+{
+    (void)state;
+    static const struct {
+        ry_dtype type;
+        int64_t in, out, height, width, taps, stride;
+    } rows[] = {{RY_f32, 24, 70, 9, 13, 3, 1},
+                {RY_f32, 36, 33, 3, 2, 3, 1},
+                {RY_f16, 24, 40, 11, 9, 3, 2},
+                {RY_bf16, 72, 70, 5, 7, 1, 1},
+                {RY_f32, 68, 20, 8, 9, 1, 2}};
+    gpu_run_need();
+    for (size_t i = 0; gpu_run_target()->machine->matrix_units && i < sizeof rows / sizeof *rows;
+         i++) {
+        const int64_t taps = rows[i].taps, stride = rows[i].stride, pad = taps / 2,
+                      height = (rows[i].height - 1) / stride + 1,
+                      width = (rows[i].width - 1) / stride + 1;
+        product_case c = {.problem = {.op = RY_OP_conv, .inputs = 2}};
+        c.problem.attrs = ry_attrs_default(RY_OP_conv);
+        ry_conv_attrs *conv = &c.problem.attrs.conv;
+        conv->dir = RY_direction_bwd_weights;
+        conv->groups = 2;
+        conv->pads = (ry_ints){4, {pad, pad, pad, pad}};
+        conv->stride = (ry_ints){2, {stride, stride}};
+        c.in[0] = case_tensor(rows[i].type, 4,
+                              (const int64_t[]){3, 2 * rows[i].in, rows[i].height, rows[i].width},
+                              CASE_CHANNELS_LAST);
+        c.in[1] = case_tensor(rows[i].type, 4, (const int64_t[]){3, 2 * rows[i].out, height, width},
+                              i % 2 ? CASE_ROW_MAJOR : CASE_CHANNELS_LAST);
+        c.out[0] =
+            case_tensor(rows[i].type, 4, (const int64_t[]){2 * rows[i].out, rows[i].in, taps, taps},
+                        CASE_ROW_MAJOR);
+        c.terms = (double)(3 * height * width);
+        c.problem.accuracy = RY_ACCURACY_bf16;
+        case_fill(&c);
+        int checked = 0;
+        for (int k = 0; k < UNITS; k++) {
+            checked += gpu_product_check_word(&c, units[k], "conv_ref", "copied",
+                                              ry_dtype_size(rows[i].type));
+        }
+        assert_true(checked >= (rows[i].type == RY_f32 ? 8 : 4));
+        case_free(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),        cmocka_unit_test(test_channels),
         cmocka_unit_test(test_large_images), cmocka_unit_test(test_strided),
         cmocka_unit_test(test_groups),       cmocka_unit_test(test_half_types),
-        cmocka_unit_test(test_matrix_units),
+        cmocka_unit_test(test_matrix_units), cmocka_unit_test(test_copied_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
