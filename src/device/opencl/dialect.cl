@@ -86,6 +86,16 @@ typedef ulong uint64_t;
 #define STORE_f16(p, i, v)   vstore_half_rte((v), 0, (GLOBAL half *)(p) + (i))
 #define STORE_bf16(p, i, v)  (((GLOBAL ushort *)(p))[i] = bf16_of(v))
 
+FUNCTION float float_of_f16(ushort bits)
+{
+    return vload_half(0, (const half *)&bits);
+}
+
+FUNCTION float float_of_bf16(ushort bits)
+{
+    return as_float((uint)bits << 16);
+}
+
 FUNCTION ushort bf16_of(float value)
 {
     const uint bits = as_uint(value);

@@ -89,13 +89,6 @@ void ry_gpu_operands_define_load(const ry_query *query, const char *side, int in
     const char *rounding = operands_list[operands].rounding;
     /* columns of a product take the place of x */
     const char *place = strcmp(side, "B") == 0 ? "X" : side;
-    if (operands == RY_GPU_F32) {
-        ry_text_add(text,
-                    "#define FETCHED_%s float\n#define LOAD_%s(p, at) LOAD_%d(p, at)\n"
-                    "#define STAGE_%s(v) (v)\n",
-                    place, side, input, place);
-        return;
-    }
     ry_text_add(text, "#define FETCHED_%s TYPE_%d\n#define LOAD_%s(p, at) ((p)[at])\n", place,
                 input, side);
     if (dtype == operands_list[operands].stored) {

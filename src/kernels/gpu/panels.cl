@@ -10,6 +10,10 @@
 /* What is multiplied at once: eight of one side, two vectors of the other. */
 #define ACROSS       8
 #define ALONG        32
+/* Elements of x and of a product's matrices as floats. */
+#define FLOAT_X(at)  STAGE_X(LOAD_X(x, at))
+#define FLOAT_A(at)  STAGE_A(LOAD_A(a, at))
+#define FLOAT_B(at)  STAGE_X(LOAD_B(b, at))
 #undef PARTIAL
 #define PARTIAL(split) \
     (((INDEX)(split) * TILES_ALL + GROUP % TILES_ALL) * (INDEX)(TILE_M * TILE_N))
@@ -71,7 +75,7 @@ FUNCTION void gather_row(GLOBAL const TYPE_0 *x, const stretch *s, term k, int l
     }
 #endif
     for (; j < end; j++) {
-        to[j] = LOAD_X(x, from + (INDEX)j * (step * X_STEP_2));
+        to[j] = FLOAT_X(from + (INDEX)j * (step * X_STEP_2));
     }
     for (; j < length; j++) {
         to[j] = 0.0f;
@@ -96,7 +100,7 @@ FUNCTION void gather_channels(GLOBAL const TYPE_0 *x, const stretch *s, term k, 
         }
 #endif
         for (; j < count; j++) {
-            to[j] = LOAD_X(x, from + (INDEX)j * X_CHANNEL);
+            to[j] = FLOAT_X(from + (INDEX)j * X_CHANNEL);
         }
     }
     for (; j < count; j++) {
@@ -287,7 +291,7 @@ KERNEL(run)(ARGUMENTS)
         for (int m = 0; m < rows; m++) {
             for (int k = 0; k < count; k++) {
                 w_tile[m / PANEL * (TILE_K * PANEL) + k * PANEL + m % PANEL] =
-                    LOAD_A(a, a_base + (INDEX)(t.m + m) * A_ROW + (INDEX)(k0 + k) * A_TERM);
+                    FLOAT_A(a_base + (INDEX)(t.m + m) * A_ROW + (INDEX)(k0 + k) * A_TERM);
             }
         }
 #endif
@@ -305,7 +309,7 @@ KERNEL(run)(ARGUMENTS)
             for (int n = 0; n < columns; n++) {
 #endif
                 x_tile[X_AT(k, n)] =
-                    LOAD_B(b, b_base + (INDEX)(t.n + n) * B_COLUMN + (INDEX)(k0 + k) * B_TERM);
+                    FLOAT_B(b_base + (INDEX)(t.n + n) * B_COLUMN + (INDEX)(k0 + k) * B_TERM);
             }
         }
 #endif
