@@ -224,14 +224,18 @@ static layer reshape(writer *w, layer x, int rank, const int64_t *shape)
                    x.channels};
 }
 
+static layer product(writer *w, layer x, int channels)
+{
+    const int weights = put_tensor(w, (tensor){.rank = 2, .dim = {x.channels, channels}}),
+              bias = put_tensor(w, (tensor){.rank = 1, .dim = {channels}});
+    return (layer){put_node(w, (node){.op = "Gemm", .inputs = 3, .in = {x.value, weights, bias}}),
+                   channels};
+}
+
 /* The mean of each plane, and a product. */
 static layer classify(writer *w, layer x, int classes)
 {
-    const layer mean = one(w, "Flatten", one(w, "GlobalAveragePool", x));
-    const int weights = put_tensor(w, (tensor){.rank = 2, .dim = {x.channels, classes}}),
-              bias = put_tensor(w, (tensor){.rank = 1, .dim = {classes}});
-    return (layer){
-        put_node(w, (node){.op = "Gemm", .inputs = 3, .in = {mean.value, weights, bias}}), classes};
+    return product(w, one(w, "Flatten", one(w, "GlobalAveragePool", x)), classes);
 }
 
 /* An inverted residual (MobileNet v2), `excite` with the factors of squeeze and excitation. */
@@ -346,11 +350,22 @@ static layer enlarged(writer *w, layer x)
     return two(w, "Mul", (layer){put_node(w, soft), 8}, one(w, "Tanh", x));
 }
 
+/* Products whose weights no cache keeps until the next run (AlexNet, VGG). */
+static layer heavy(writer *w, layer x)
+{
+    enum { CHANNELS = 40, SIDE = 12 };
+    x = pool(w, "MaxPool", one(w, "Relu", conv(w, x, CHANNELS, 7, 4, 1)), 3, 2);
+    const layer flat = {one(w, "Flatten", x).value, CHANNELS * SIDE * SIDE};
+    const layer y = one(w, "Relu", product(w, flat, 1500));
+    return product(w, one(w, "Relu", product(w, y, 1200)), 500);
+}
+
+/* The last networks are for memory: tensors and weights that exceed the caches. */
 static const struct {
     layer (*write)(writer *w, layer x);
     int64_t side; /* height and width of the input */
-} networks[RY_CALIBRATION_NETWORKS] = {
-    {mobile, 144}, {residual, 160}, {joined, 192}, {enlarged, 104}};
+} networks[RY_CALIBRATION_NETWORKS] = {{mobile, 144},   {residual, 160}, {joined, 192},
+                                       {enlarged, 104}, {enlarged, 328}, {heavy, 96}};
 
 /* A value's name, and dims of a float32 tensor where they are known. */
 typedef struct end {

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { RY_CALIBRATION_NETWORKS = 4 };
+enum { RY_CALIBRATION_NETWORKS = 6 };
 
 /* The bytes of an ONNX file, in the arena. The network has one input, "x", and one output. */
 rynd_status ry_calibration_network(int index, ry_arena *arena, const void **bytes, size_t *size,

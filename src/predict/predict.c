@@ -8,6 +8,7 @@
 #include "kernels/gpu/gpu_waves.h"
 #include "kernels/prepared.h"
 #include "machine/occupancy.h"
+#include "predict/activation_price.h"
 
 static ry_cost_column column_of(const ry_prepared *prepared, const ry_machine *machine)
 {
@@ -123,9 +124,13 @@ static double arithmetic_seconds(const ry_prepared *prepared, const ry_machine *
         }
         return seconds;
     }
-    const double share = straddles(prepared, machine) ? 1 / cost->straddled : 1;
-    return run_work(prepared, machine, threads) /
-           (per_core(machine->f32, machine, threads) * threads * share);
+    const double share = straddles(prepared, machine) ? 1 / cost->straddled : 1,
+                 activation =
+                     prepared->kernel->reference || prepared->kernel->simd.width == 0
+                         ? 0
+                         : ry_activation_work(prepared->problem, column_of(prepared, machine));
+    return (run_work(prepared, machine, threads) / share + activation) /
+           (per_core(machine->f32, machine, threads) * threads);
 }
 
 /* Bytes of the constants as the model has them, and as the kernel reads them. */

@@ -9,9 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FOLDS: each of so many parts of the problems is left out once. EXPOSED: place among the
- * coefficients of networks; it is at most 1. */
-enum { FOLDS = 3, STEPS = 40, TURNS = 3, MOST_NETWORKS = 8, EXPOSED = 2 };
+/* FOLDS: each of so many parts of the problems is left out once. SWEEPS: over the coefficients of
+ * networks. EXPOSED: place among them; it is at most 1. */
+enum {
+    FOLDS = 3,
+    STEPS = 40,
+    TURNS = 3,
+    SWEEPS = 3,
+    MOST_NETWORKS = 8,
+    COEFFICIENTS = 4,
+    EXPOSED = 2
+};
 
 /* By hand. TIME_SPREAD: errors up to which the loss is quadratic, of the logarithm. FACTOR_SPREAD:
  * how far factors of machines differ; DEVICE_SPREAD: of GPUs, whose kernels' costs are estimates.
@@ -110,17 +118,42 @@ static double find_factor(const fit *f, int fold)
     return find_least(loss_of_factor, &l, -RANGE, RANGE);
 }
 
-static void judge_fold(const fit *f, int fold, ry_calibrated_row *row, double *squares)
+/* Errors of problems that a fit did not see. */
+typedef struct judgement {
+    double mean, squares; /* mean of |predicted / measured - 1|, sum of squares of the logarithm */
+} judgement;
+
+static void add_error(judgement *to, const fit *f, int i, double factor)
+{
+    const double e = log_error(f, i, factor);
+    to->squares += e * e;
+    to->mean += fabs(exp(-e) - 1) / f->count;
+}
+
+static void judge_fold(const fit *f, int fold, judgement *before, judgement *after)
 {
     const double fitted = exp(find_factor(f, fold)), known = exp(f->known);
     for (int i = 0; i < f->count; i++) {
         if (is_left_out(f, i, fold)) {
-            const double e = log_error(f, i, fitted);
-            *squares += e * e;
-            row->after += fabs(exp(-e) - 1) / f->count;
-            row->before += fabs(exp(-log_error(f, i, known)) - 1) / f->count;
+            add_error(before, f, i, known);
+            add_error(after, f, i, fitted);
         }
     }
+}
+
+/* The family's factor: the fitted one, unless the factor known before is closer to problems left
+ * out. Moves in and out of the caches, say, have no factor in common. `after` is then `before`. */
+static double judge(const fit *f, judgement *before, judgement *after)
+{
+    *before = *after = (judgement){0};
+    for (int fold = 0; fold < FOLDS; fold++) {
+        judge_fold(f, fold, before, after);
+    }
+    if (after->squares > before->squares) {
+        *after = *before;
+        return exp(f->known);
+    }
+    return exp(find_factor(f, -1));
 }
 
 /* Each third problem of a family, which is sorted by problems, becomes a fold. */
@@ -150,15 +183,14 @@ static unsigned count_problems(const fit *f)
 
 static void fit_family(const fit *f, ry_calibrated_row *row)
 {
-    double squares = 0;
-    *row = (ry_calibrated_row){.times = (unsigned)f->count};
-    for (int fold = 0; fold < FOLDS; fold++) {
-        judge_fold(f, fold, row, &squares);
-    }
+    judgement before, after;
+    const double factor = judge(f, &before, &after);
+    *row = (ry_calibrated_row){
+        .times = (unsigned)f->count, .before = before.mean, .after = after.mean};
     rynd_family_error *fitted = &row->fitted;
     snprintf(fitted->family, sizeof fitted->family, "%s", f->times[0].kernel->family);
-    fitted->factor = (float)exp(find_factor(f, -1));
-    const double sum = squares + PRIOR_TIMES * PRIOR_SPREAD * PRIOR_SPREAD;
+    fitted->factor = (float)factor;
+    const double sum = after.squares + PRIOR_TIMES * PRIOR_SPREAD * PRIOR_SPREAD;
     fitted->spread = (float)sqrt(sum / (f->count + PRIOR_TIMES));
     fitted->problems = count_problems(f);
 }
@@ -209,11 +241,16 @@ static double network_loss(void *what, double log_value)
 
 static void fit_network(network_search *s)
 {
-    double *const coefficients[] = {&s->machine->network_step, &s->machine->network_kept,
-                                    &s->machine->network_exposed, &s->machine->network_rate};
+    double *const coefficients[COEFFICIENTS] = {
+        &s->machine->network_step, &s->machine->network_kept, &s->machine->network_exposed,
+        &s->machine->network_rate};
     const ry_network_fit known = ry_network_fit_of(s->machine);
-    const double before[] = {known.step, known.kept, known.exposed, known.rate};
-    for (int i = 0; i < 4; i++) {
+    const double before[COEFFICIENTS] = {known.step, known.kept, known.exposed, known.rate};
+    for (int k = 0; k < SWEEPS * COEFFICIENTS; k++) {
+        const int i = k % COEFFICIENTS;
+        if (before[i] <= 0) { /* a GPU's step */
+            continue;
+        }
         s->coefficient = coefficients[i];
         s->before = log(before[i]);
         *s->coefficient =
@@ -230,7 +267,8 @@ static void fit_in_turns(network_search *s, double *factors)
     for (int turn = 0; turn < TURNS; turn++) {
         for (int i = 0; i < s->count;) {
             const fit f = family_at(s->times, i, s->count, s->machine, s->threads);
-            const double factor = exp(find_factor(&f, -1));
+            judgement before, after;
+            const double factor = judge(&f, &before, &after);
             for (int j = 0; j < f.count; j++) {
                 factors[i + j] = factor;
             }

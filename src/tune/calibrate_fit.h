@@ -41,7 +41,8 @@ void ry_calibrate_sort(ry_calibration_time *times, int count);
  * `factors`: room for one a time. The
  * factor minimises the sum of Huber losses (Huber, 1964) of the logarithms of measured over
  * predicted time, plus a penalty for its distance from the factor known before; so few times move
- * it less than many (a normal prior). The coefficients of networks are fitted likewise, to the
+ * it less than many (a normal prior). A factor that predicts problems left out worse than the one
+ * known before is not taken. The coefficients of networks are fitted likewise, to the
  * steps and to the networks' sums, with the factors in turns. The spread is that of problems left
  * out. */
 void ry_calibrate_fit(ry_calibration_time *times, int count, const ry_machine *machine,

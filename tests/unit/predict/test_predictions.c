@@ -96,6 +96,39 @@ static void softmax_is_dearer_than_a_copy(void **state)
     assert_true(by_rows > 1.5 * columns);
 }
 
+/* Each stored output pays for its activation; a bound is free. */
+static void activations_are_paid_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *plain, *active;
+        double outputs;
+    } cases[] = {
+        {"conv x0=1x16x56x56:f32 x1=96x16x1x1:f32 y0=1x96x56x56:f32 activation=clip act_beta=6",
+         "conv x0=1x16x56x56:f32 x1=96x16x1x1:f32 y0=1x96x56x56:f32 activation=silu", 96 * 56 * 56},
+        {"matmul x0=64x96:f32 x1=96x80:f32 y0=64x80:f32 activation=relu",
+         "matmul x0=64x96:f32 x1=96x80:f32 y0=64x80:f32 activation=gelu", 64 * 80},
+        {"separable_conv x0=1x64x28x28:f32 x1=64x1x3x3:f32 x2=64:f32 "
+         "x3=48x64x1x1:f32 x4=48:f32 y0=1x48x28x28:f32 "
+         "pads=1,1,1,1 mid_activation=relu",
+         "separable_conv x0=1x64x28x28:f32 x1=64x1x3x3:f32 x2=64:f32 "
+         "x3=48x64x1x1:f32 x4=48:f32 y0=1x48x28x28:f32 "
+         "pads=1,1,1,1 mid_activation=hard_swish",
+         64 * 28 * 28},
+    };
+    ry_cpu_info cpu;
+    ry_cpu_detect(&cpu);
+    const ry_target *target = every_kernel_target(cpu.isa);
+    const double least = 4; /* operations an output (activation_costs.inc) */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double more = predicted(cases[i].active, CASE_NHWC, target) -
+                            predicted(cases[i].plain, CASE_NHWC, target);
+        if (more < 0.99 * least * cases[i].outputs / target->machine->f32.all) {
+            fail_msg("%s: %g s more than a bound", cases[i].active, more);
+        }
+    }
+}
+
 /* Few channels fill no vectors: their pixels cost more than rows of one channel. */
 static void pixels_of_few_channels_are_dearer_than_rows(void **state)
 {
@@ -349,6 +382,7 @@ int main(void)
         cmocka_unit_test(products),
         cmocka_unit_test(ties_go_to_the_smaller_workspace),
         cmocka_unit_test(softmax_is_dearer_than_a_copy),
+        cmocka_unit_test(activations_are_paid_for),
         cmocka_unit_test(pixels_of_few_channels_are_dearer_than_rows),
         cmocka_unit_test(references_are_dearer_than_copies),
         cmocka_unit_test(references_count_what_they_repeat),

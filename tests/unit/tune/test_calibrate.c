@@ -24,7 +24,7 @@
 /* FIRST_STEP: number of the first network's first step in a record; STEPS: numbers of a network. */
 enum {
     TIMES = 12,
-    NETWORKS = 4,
+    NETWORKS = 6,
     STEPS = 129,
     FIRST_STEP = 0
 #define RY_CALIBRATION(text) +1
@@ -110,6 +110,27 @@ static void believes_few_times_less(void **state)
     assert_true(few > 1.5 && few < many && many < 5.1);
     assert_true(fabs(one.rows[0].after - one.rows[0].before) < 1e-6 && all.rows[0].after < 0.1);
     assert_true(all.rows[0].before > 0.5);
+    end(p, TIMES);
+}
+
+/* Problems of one family that have no factor in common: two thirds take the time known before,
+ * the others five times as long. */
+static void takes_no_factor_that_predicts_worse(void **state)
+{
+    (void)state;
+    const ry_machine *machine = every_kernel_target(RY_ISA_generic)->machine;
+    planted *p = plant(machine, 1, 1);
+    const double known = ry_forecast_residual(machine, p->time[0].kernel).factor;
+    end(p, 1);
+    p = plant(machine, known, TIMES);
+    for (int i = 0; i < TIMES; i += 3) {
+        p->time[i].seconds *= 5; /* all of one third */
+    }
+    ry_calibration found;
+    ry_calibrate_fit(p->time, TIMES, machine, 1, factors, &found);
+    const ry_calibrated_row *row = &found.rows[0];
+    assert_true(fabs((double)row->fitted.factor / known - 1) < 1e-6 && row->after == row->before);
+    assert_true((double)row->fitted.spread > 0.5);
     end(p, TIMES);
 }
 
@@ -431,6 +452,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_factor),
         cmocka_unit_test(believes_few_times_less),
+        cmocka_unit_test(takes_no_factor_that_predicts_worse),
         cmocka_unit_test(believes_a_device_at_once),
         cmocka_unit_test(finds_the_start_of_steps),
         cmocka_unit_test(decides_predictions),
