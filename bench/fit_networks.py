@@ -11,6 +11,7 @@ RANGES = {"own": (0.01, 2), "shared": (1, 256), "near": (0, 0.95), "rate": (0.3,
 MULTIPLES = (0.5, 0.7, 0.85, 1.18, 1.4, 2)
 FACTORS = numpy.exp(numpy.linspace(math.log(0.25), math.log(5), 60))
 PRIOR = 1.0  # prior of a family's factor: this many steps of mean weight with factor 1
+REUSED = 6  # tensors of a step whose reuse distance is known (predict.h)
 NETWORKS = 2.0  # weight of the error of a network's total, relative to the errors of its steps
 LEAST_SPREAD = 0.05
 
@@ -22,6 +23,9 @@ class Steps:
         flat = [(n, network, step) for n, network in enumerate(networks) for step in network["steps"]]
         for key in ("arithmetic", "overhead", "pack", "bytes", "raw", "read", "micro_batches", "time"):
             setattr(self, key, numpy.array([step[key] for _, _, step in flat], float))
+        self.packed = numpy.array([step.get("packed", 0) for _, _, step in flat], float)
+        # [bytes, reuse distance] of tensors; older files have none
+        self.reused = numpy.array([(step.get("reused", []) + [[0, 0]] * REUSED)[:REUSED] for _, _, step in flat], float)
         for key in ("footprint", "l2", "l3", "l3_rate", "dram_rate", "latency", "cores"):
             setattr(self, key, numpy.array([network["machine"][key] for _, network, _ in flat], float))
         for key in ("l2_latency", "l3_latency"):  # older files have memory's alone
@@ -54,7 +58,11 @@ def predict(steps, costs, factor):
 
     def once(network_bytes):
         tensors, again = numpy.maximum(steps.bytes - steps.raw, 0), numpy.maximum(network_bytes, steps.bytes)
-        m = memory(tensors, c["around"] * steps.bytes) + memory(steps.read, again)
+        m = memory(steps.packed, c["around"] * steps.packed) + memory(steps.read, again)
+        for k in range(REUSED):
+            part = numpy.minimum(steps.reused[:, k, 0], tensors)
+            m, tensors = m + memory(part, c["around"] * steps.bytes + steps.reused[:, k, 1]), tensors - part
+        m = m + memory(tensors, c["around"] * steps.bytes)
         a = steps.arithmetic * factor
         own, shared, far = levels(again)
         start = c["lines"] * (own * steps.l2_latency + shared * steps.l3_latency + far * steps.latency)

@@ -4,10 +4,11 @@
  *   steps MODEL THREADS [BATCH [DIM=N]...]
  *
  * Prints a line of JSON for each step: kernel, family, vector (floats), reference, micro_batches,
- * and of one micro-batch: arithmetic and overhead (seconds), pack (of packing before each run),
- * bytes that are moved, raw (of constants as the model has them), read (as the kernel reads them);
- * then a line of the machine: footprint (bytes that a run touches), l2, l3 (bytes), l3_rate,
- * dram_rate (bytes a second, of all threads), l2_latency, l3_latency, latency (of memory). bench/predictions fits the
+ * and of one micro-batch: arithmetic, overhead and pack (seconds; pack: of packing before each run),
+ * packed (bytes of that packing), bytes that are moved, raw (of constants as the model has them),
+ * read (as the kernel reads them), reused ([bytes, reuse distance] of each tensor). Then a line of
+ * the machine: footprint (bytes that a run touches), l2, l3 (bytes), l3_rate, dram_rate (bytes a
+ * second, of all threads), l2_latency, l3_latency, latency (of memory). bench/predictions fits the
  * coefficients of networks to them. */
 #include "api/handles.h"
 #include "plan/plan_time.h"
@@ -24,20 +25,22 @@ static void fail(const char *what)
     exit(1);
 }
 
-static void print_step(const ry_plan *plan, size_t index, unsigned threads)
+static void print_step(const ry_plan *plan, size_t index, unsigned threads, double footprint)
 {
     const ry_step *step = &plan->steps[index];
     const ry_prepared *prepared = &step->prepared;
-    const ry_machine *machine = ry_plan_step_device(plan, step)->machine;
-    const ry_parts parts =
-        ry_predict_count(prepared, machine, threads, ry_plan_step_constants(step));
+    const ry_parts parts = ry_plan_step_parts(plan, index, prepared, threads, footprint);
     printf("{\"kernel\": \"%s\", \"family\": \"%s\", \"vector\": %d, \"reference\": %d, "
            "\"micro_batches\": %lld, \"arithmetic\": %.9g, \"overhead\": %.9g, \"pack\": %.9g, "
-           "\"bytes\": %.0f, \"raw\": %.0f, \"read\": %.0f}\n",
+           "\"packed\": %.0f, \"bytes\": %.0f, \"raw\": %.0f, \"read\": %.0f, \"reused\": [",
            prepared->kernel->name, prepared->kernel->family, prepared->kernel->simd.width,
            prepared->kernel->reference,
            (long long)ry_plan_batch_split_of(plan, index)->micro_batches, parts.arithmetic,
-           parts.overhead, parts.pack, parts.bytes, parts.raw, parts.read);
+           parts.overhead, parts.pack, parts.packed, parts.bytes, parts.raw, parts.read);
+    for (int i = 0; i < parts.reused_count; i++) {
+        printf("%s[%.0f, %.0f]", i ? ", " : "", parts.reused[i].bytes, parts.reused[i].since);
+    }
+    printf("]}\n");
 }
 
 int main(int argc, char **argv)
@@ -71,7 +74,7 @@ int main(int argc, char **argv)
     }
     const ry_machine *m = &context->machine;
     for (size_t s = 0; s < plan->plan->step_count; s++) {
-        print_step(plan->plan, s, threads);
+        print_step(plan->plan, s, threads, ry_plan_footprint(plan->plan));
     }
     printf("{\"footprint\": %.0f, \"l2\": %zu, \"l3\": %zu, \"l3_rate\": %.9g, \"dram_rate\": "
            "%.9g, \"l2_latency\": %.9g, \"l3_latency\": %.9g, \"latency\": %.9g}\n",

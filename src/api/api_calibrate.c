@@ -82,7 +82,7 @@ static void add_steps(const rynd_plan *plan, int network, const double *quiet,
         if (quiet[s] > 0) {
             times->times[times->count++] = (ry_calibration_time){
                 .kernel = step->prepared.kernel,
-                .parts = ry_predict_count(&step->prepared, p->device->machine, threads, constants),
+                .parts = ry_plan_step_parts(p, s, &step->prepared, threads, footprint),
                 .problem = first_step(times, network) + (int)s,
                 .network = network,
                 .constants = constants,

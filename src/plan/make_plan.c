@@ -22,6 +22,7 @@
 #include "plan/parts.h"
 #include "plan/product_rows.h"
 #include "plan/recompute.h"
+#include "plan/reuse.h"
 #include "plan/split.h"
 #include "predict/settings.h"
 
@@ -272,6 +273,7 @@ static rynd_status build(ry_plan_builder *b, const ry_graph *graph, bool asked, 
     RY_TRY(ry_plan_recompute(b, error));
     RY_TRY(ry_plan_tell_concerned(b, error));
     RY_TRY(ry_plan_place(b, error));
+    RY_TRY(ry_plan_find_reuse(b, error));
     RY_TRY(ry_plan_find_part_reads(b, error));
     return b->options->skip_packing ? RYND_OK : ry_plan_pack(b, error);
 }

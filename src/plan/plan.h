@@ -44,7 +44,10 @@ typedef struct ry_step {
     ry_pointer packed;  /* its packed weights, on its device */
     size_t workspace_offset; /* into the session's arena */
     size_t activations;      /* bytes of the arena that hold values while it runs */
-    const char *reason;      /* why this kernel */
+    /* one an input, then an output: bytes that a run touches between the last use of its memory and
+     * this one (reuse.h) */
+    const double *since;
+    const char *reason; /* why this kernel */
 } ry_step;
 
 /* Steps that run one after another, `micro_batches` times, each time for the next share of the

@@ -36,6 +36,32 @@ static void add(ry_time *sum, const ry_time *time, double times)
     sum->overhead += times * time->overhead;
 }
 
+/* Bytes of a step's tensor `i` (inputs, then outputs) that no constant holds. */
+static double value_bytes(const ry_step *step, int i)
+{
+    const ry_problem *p = &step->problem;
+    if (i >= p->inputs) {
+        const int output = i - p->inputs;
+        return ry_problem_has_output(p, output) ? (double)ry_tensor_bytes(&p->out[output]) : 0;
+    }
+    return ry_problem_has_input(p, i) && !step->constants[i].data
+               ? (double)ry_tensor_bytes(&p->in[i])
+               : 0;
+}
+
+ry_parts ry_plan_step_parts(const ry_plan *plan, size_t index, const ry_prepared *prepared,
+                            unsigned threads, double footprint)
+{
+    const ry_step *step = &plan->steps[index];
+    ry_parts parts = ry_predict_count(prepared, ry_plan_step_device(plan, step)->machine, threads,
+                                      ry_plan_step_constants(step));
+    for (int i = 0; step->since && i < step->problem.inputs + step->problem.outputs; i++) {
+        ry_parts_reuse(&parts, value_bytes(step, i),
+                       step->since[i] < footprint ? step->since[i] : footprint);
+    }
+    return parts;
+}
+
 ry_time ry_plan_step_time(const ry_plan *plan, size_t index, unsigned threads, double footprint)
 {
     return ry_plan_other_time(plan, index, &plan->steps[index].prepared, threads, footprint);
@@ -48,7 +74,7 @@ ry_time ry_plan_other_time(const ry_plan *plan, size_t index, const ry_prepared 
     const ry_machine *machine = ry_plan_step_device(plan, step)->machine;
     const int64_t micro_batches = ry_plan_batch_split_of(plan, index)->micro_batches;
     const unsigned constants = ry_plan_step_constants(step);
-    const ry_parts parts = ry_predict_count(other, machine, threads, constants);
+    const ry_parts parts = ry_plan_step_parts(plan, index, other, threads, footprint);
     const double factor = ry_forecast_residual(machine, other->kernel).factor;
     ry_time time = {0};
     const ry_time first = ry_predict_in_network(&parts, machine, threads, factor, footprint);

@@ -9,6 +9,11 @@
 /* Bytes that a run of the plan touches: what comes again in each run comes after so many. */
 double ry_plan_footprint(const ry_plan *plan);
 
+/* What a step's prediction is made from if it is prepared so, in a run that touches `footprint`
+ * bytes. */
+ry_parts ry_plan_step_parts(const ry_plan *plan, size_t index, const ry_prepared *prepared,
+                            unsigned threads, double footprint);
+
 /* Time of a step with all its micro-batches, on `threads` threads, within a run that touches
  * `footprint` bytes. */
 ry_time ry_plan_step_time(const ry_plan *plan, size_t index, unsigned threads, double footprint);

@@ -70,6 +70,22 @@ static double memory_seconds(const ry_machine *machine, const ry_network_fit *fi
            (far > 0 ? bytes * in.far / (far * fit->rate) : 0);
 }
 
+/* Tensors: `own` bytes in all. Bytes that were touched since their last use compete for the caches.
+ */
+static double tensor_seconds(const ry_parts *parts, const ry_machine *machine,
+                             const ry_network_fit *fit, unsigned threads, double own)
+{
+    const double around = cost.around * parts->bytes;
+    double seconds = 0;
+    for (int i = 0; i < parts->reused_count && own > 0; i++) {
+        const ry_reused *t = &parts->reused[i];
+        const double bytes = t->bytes < own ? t->bytes : own;
+        seconds += memory_seconds(machine, fit, threads, bytes, around + t->since);
+        own -= bytes;
+    }
+    return seconds + memory_seconds(machine, fit, threads, own, around);
+}
+
 /* The fit's start is that of a step whose code and tables come from memory. Where a run touches less
  * than the caches hold, they come from there, so much sooner. */
 static double start_seconds(const ry_machine *machine, const ry_network_fit *fit, double around)
@@ -90,8 +106,10 @@ ry_time ry_predict_in_network(const ry_parts *parts, const ry_machine *machine, 
     const ry_network_fit fit = ry_network_fit_of(machine);
     ry_time time = {
         .arithmetic = parts->arithmetic * factor,
-        .memory = memory_seconds(machine, &fit, threads, own, cost.around * parts->bytes) +
-                  memory_seconds(machine, &fit, threads, parts->read, again),
+        .memory =
+            tensor_seconds(parts, machine, &fit, threads, own) +
+            memory_seconds(machine, &fit, threads, parts->packed, cost.around * parts->packed) +
+            memory_seconds(machine, &fit, threads, parts->read, again),
         .overhead = parts->overhead + start_seconds(machine, &fit, again),
     };
     const double longer = time.arithmetic > time.memory ? time.arithmetic : time.memory,

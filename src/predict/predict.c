@@ -181,20 +181,31 @@ static double run_seconds(const ry_prepared *prepared, const ry_machine *machine
                       operand_seconds(prepared, machine, threads, 0, 0));
 }
 
-static double pack_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
+/* Bytes that packing before each run reads and writes. */
+static double pack_bytes(const ry_prepared *prepared)
 {
     double bytes = (double)prepared->packed;
     const unsigned packs = ry_kernel_packs(prepared->kernel, prepared->problem);
     for (int i = 0; packs >> i; i++) {
         bytes += packs >> i & 1u ? (double)ry_tensor_bytes(&prepared->problem->in[i]) : 0;
     }
+    return prepared->packs ? bytes : 0;
+}
+
+static double pack_arithmetic(const ry_prepared *prepared, const ry_machine *machine,
+                              unsigned threads)
+{
     const ry_work packing = {prepared->pack_work, 0};
     const double work =
         ry_spread_work(&packing, prepared->pack_tasks, threads, column_of(prepared, machine));
-    const double arithmetic = work / (per_core(machine->f32, machine, threads) * threads);
-    return prepared->packs ? overlapped(prepared, machine, arithmetic,
-                                        memory_seconds(prepared, machine, threads, bytes, bytes))
-                           : 0;
+    return prepared->packs ? work / (per_core(machine->f32, machine, threads) * threads) : 0;
+}
+
+static double pack_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
+{
+    const double bytes = pack_bytes(prepared);
+    return overlapped(prepared, machine, pack_arithmetic(prepared, machine, threads),
+                      memory_seconds(prepared, machine, threads, bytes, bytes));
 }
 
 static double region_seconds(const ry_prepared *prepared, const ry_machine *machine,
@@ -219,11 +230,26 @@ ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine
     ry_parts parts = {
         .arithmetic = arithmetic_seconds(prepared, machine, threads),
         .overhead = region_seconds(prepared, machine, threads, true),
-        .pack = pack_seconds(prepared, machine, threads),
+        .pack = pack_arithmetic(prepared, machine, threads),
+        .packed = pack_bytes(prepared),
         .bytes = counted_bytes(prepared, machine),
     };
     count_constants(prepared, constants, &parts.raw, &parts.read);
     return parts;
+}
+
+void ry_parts_reuse(ry_parts *parts, double bytes, double since)
+{
+    if (bytes <= 0) {
+        return;
+    }
+    if (parts->reused_count < RY_PARTS_REUSED) {
+        parts->reused[parts->reused_count++] = (ry_reused){bytes, since};
+        return;
+    }
+    ry_reused *last = &parts->reused[RY_PARTS_REUSED - 1];
+    last->since = (last->since * last->bytes + since * bytes) / (last->bytes + bytes);
+    last->bytes += bytes;
 }
 
 ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,

@@ -25,16 +25,29 @@ typedef struct ry_time {
 ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
                          unsigned constants, double network_bytes, double factor);
 
+/* A tensor's memory, last used when the run had touched `since` bytes fewer. */
+typedef struct ry_reused {
+    double bytes, since;
+} ry_reused;
+
+enum { RY_PARTS_REUSED = 6 };
+
 /* What a prediction is made from, before rates of memory and what hides what. */
 typedef struct ry_parts {
-    double arithmetic, overhead, pack; /* seconds; pack: of packing before each run */
+    double arithmetic, overhead, pack; /* seconds; pack: arithmetic of packing before each run */
+    double packed;                     /* bytes that this packing reads and writes */
     double bytes;                      /* bytes read and written, constants included */
     double raw, read; /* bytes of constants: in the model; as the kernel reads them */
+    ry_reused reused[RY_PARTS_REUSED]; /* tensors that are no constants; others were just used */
+    int reused_count;
 } ry_parts;
 
 /* `constants`: bit i, input i is the same in each run. */
 ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
                           unsigned constants);
+
+/* Adds a tensor. From RY_PARTS_REUSED on, tensors share the last place and its mean distance. */
+void ry_parts_reuse(ry_parts *parts, double bytes, double since);
 
 /* Seconds for each phase of a launch (prepared.h): of one worker, or of a GPU whose limits are known.
  */

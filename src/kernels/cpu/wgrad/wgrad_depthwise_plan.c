@@ -140,6 +140,21 @@ static double piece_cycles(const wgrad_depthwise_plan *plan)
                   : 0;
 }
 
+/* Extra cycles of lines that the second-level cache does not hold: a vector of a position is a line,
+ * and the next position's is not beside it, unless all its channels are two vectors. */
+static double line_cycles(const wgrad_depthwise_plan *plan, const ry_machine *machine)
+{
+    const wgrad_shape *s = &plan->shape;
+    const ry_window_axis *h = &s->axis[1], *w = &s->axis[2];
+    const double lines = (double)(s->images * plan->vectors) *
+                         ((double)s->positions + (double)h->in * (double)w->in),
+                 bytes = lines * (double)plan->width * sizeof(float),
+                 apart = plan->vectors > 2 ? 1 - 2 / (double)plan->vectors : 0;
+    return bytes > (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2)
+               ? lines * apart * ry_costs_of(plan->costs)->wgrad_depthwise.far_line
+               : 0;
+}
+
 static double finish_cycles(const wgrad_depthwise_plan *plan)
 {
     const struct ry_wgrad_depthwise_costs *cost = &ry_costs_of(plan->costs)->wgrad_depthwise;
@@ -178,15 +193,17 @@ static double cost_of(const ry_query *query, void *user, double least)
 {
     const wgrad_depthwise_plan *plan = user;
     (void)least;
-    return wgrad_spent_on_parts(
-        query, plan->tasks, (double[2]){cycles_of(plan) + piece_cycles(plan), finish_cycles(plan)});
+    return wgrad_spent_on_parts(query, plan->tasks,
+                                (double[2]){cycles_of(plan) + piece_cycles(plan) +
+                                                line_cycles(plan, query->target->machine),
+                                            finish_cycles(plan)});
 }
 
 static void describe(const ry_query *query, const void *user, ry_prepared *prepared)
 {
     const wgrad_depthwise_plan *plan = user;
-    (void)query;
-    const double cycles[2] = {cycles_of(plan), finish_cycles(plan)};
+    const double cycles[2] = {cycles_of(plan) + line_cycles(plan, query->target->machine),
+                              finish_cycles(plan)};
     wgrad_describe(plan->parts, plan->tasks, cycles, plan->width, prepared);
     prepared->workspace = (size_t)(plan->parts * plan->part_floats) * sizeof(float);
 }
