@@ -33,6 +33,8 @@ typedef struct program {
     void (*set)(unsigned block, unsigned item);
     void (**barrier)(void);
     const int *has_barriers;
+    void (*begin)(unsigned given);
+    void (*end)(void);
 } program;
 
 typedef struct item {
@@ -95,13 +97,19 @@ static void *symbol(void *library, const char *name)
 }
 
 void emulation_run(void *library, void *entry, void *const *arguments, unsigned groups,
-                   unsigned group)
+                   unsigned group, unsigned given)
 {
     program p = {.barrier = symbol(library, "emulation_barrier"),
                  .has_barriers = symbol(library, "emulation_has_barriers")};
-    void *set = symbol(library, "emulation_set");
+    void *set = symbol(library, "emulation_set"), *begin = symbol(library, "emulation_begin"),
+         *end = symbol(library, "emulation_end");
     memcpy(&p.set, &set, sizeof p.set);
+    memcpy(&p.begin, &begin, sizeof p.begin);
+    memcpy(&p.end, &end, sizeof p.end);
     *p.barrier = yield;
+    if (given) {
+        p.begin(given);
+    }
     run.entry = entry;
     run.arguments = arguments;
     char *stacks = NULL;
@@ -119,6 +127,7 @@ void emulation_run(void *library, void *entry, void *const *arguments, unsigned 
             call(entry, arguments);
         }
     }
+    p.end();
     free(run.items);
     run.items = NULL;
     free(stacks);

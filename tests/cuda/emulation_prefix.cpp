@@ -2,6 +2,7 @@
 // What stands before a text of the CUDA dialect that a compiler of the host shall compile.
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #undef INFINITY
 
@@ -11,7 +12,7 @@
 #define __forceinline__ inline
 #define __shared__      static thread_local
 #define __launch_bounds__(items)
-#define __align__(bytes) alignas(bytes)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 struct emulation_index {
     unsigned x;
@@ -215,11 +216,15 @@ static inline unsigned emulation_bf16_pair(float low, float high)
     return emulation_bf16(low) | emulation_bf16(high) << 16;
 }
 
-// Addresses of local memory: bytes from some thread-local variable to another.
+#include "emulation_wide.cpp"
+
+// Addresses of local memory: bytes from some thread-local variable to another, or in what is given.
 static thread_local char emulation_local;
+static const unsigned emulation_given = 1u << 30;
 static inline unsigned emulation_address(const void *place)
 {
-    return (unsigned)(int)((const char *)place - &emulation_local);
+    return emulation_is_given(place) ? emulation_given + (unsigned)__cvta_generic_to_shared(place)
+                                     : (unsigned)(int)((const char *)place - &emulation_local);
 }
 
 // Copies happen at the wait, no sooner: a loop that reads too early finds the old bytes.
@@ -237,7 +242,9 @@ static thread_local emulation_queue emulation_queues[256];
 
 static inline void emulation_copy(unsigned address, const void *from, int bytes, int size)
 {
-    char *to = &emulation_local + (int)address;
+    const bool given = address >= emulation_given && address < emulation_given + (1u << 18);
+    char *to = given ? (char *)emulation_given_room() + (address - emulation_given)
+                     : &emulation_local + (int)address;
     emulation_queue *q = &emulation_queues[threadIdx.x];
     const int open = (q->first + q->batches) % EMULATION_BATCHES;
     if (q->count[open] == EMULATION_COPIES || q->batches == EMULATION_BATCHES - 1 ||
@@ -260,6 +267,7 @@ static inline void emulation_wait(int batches)
             const emulation_copy_of *c = &q->copy[q->first][i];
             memset(c->to, 0, (size_t)c->size);
             memcpy(c->to, c->from, (size_t)c->bytes);
+            emulation_wrote(c->to);
         }
         q->count[q->first] = 0;
         q->first = (q->first + 1) % EMULATION_BATCHES;

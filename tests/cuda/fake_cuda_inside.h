@@ -28,7 +28,7 @@ typedef struct node {
     struct node *next;
     const struct object *function;
     void *values[64];
-    unsigned grid, block;
+    unsigned grid, block, given; /* given: bytes of local memory */
 } node;
 
 typedef struct object {

@@ -115,6 +115,20 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
     return OK;
 }
 
+EXPORT int cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    enum { MOST_GIVEN = 8, ROOM = 232448 };
+    BEGIN_IN_CONTEXT("cuFuncSetAttribute");
+    if (!fake_is(function, 'f')) {
+        return INVALID_HANDLE;
+    }
+    if (attribute != MOST_GIVEN || value < 0 || value > ROOM) {
+        return INVALID_VALUE;
+    }
+    ((object *)function)->bytes = (size_t)value;
+    return OK;
+}
+
 void fake_run_node(const node *launch)
 {
     void *values[64];
@@ -122,8 +136,15 @@ void fake_run_node(const node *launch)
     atomic_fetch_add(&fake_cuda.launches, 1);
     if (launch->function->entry) {
         emulation_run(launch->function->library, launch->function->entry, values, launch->grid,
-                      launch->block);
+                      launch->block, launch->given);
     }
+}
+
+/* Local memory beyond 48 KiB is admitted by cuFuncSetAttribute. */
+static size_t max_given(const object *function)
+{
+    const size_t always = 48 << 10;
+    return function->bytes > always ? function->bytes : always;
 }
 
 EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -136,7 +157,8 @@ EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
         return INVALID_HANDLE;
     }
     if (grid_x == 0 || grid_x > 0x7fffffffu || grid_y != 1 || grid_z != 1 || block_x == 0 ||
-        block_x > 1024 || block_y != 1 || block_z != 1 || shared_bytes != 0 || arguments) {
+        block_x > 1024 || block_y != 1 || block_z != 1 || arguments ||
+        shared_bytes > max_given(function)) {
         return INVALID_VALUE;
     }
     size_t size = 0;
@@ -157,7 +179,7 @@ EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
     f->group = block_x;
     f->argument_bytes = size;
     memcpy(f->arguments, values, sizeof values);
-    node launch = {.function = function, .grid = grid_x, .block = block_x};
+    node launch = {.function = function, .grid = grid_x, .block = block_x, .given = shared_bytes};
     memcpy(launch.values, values, sizeof values);
     object *s = stream;
     if (s->capturing) {

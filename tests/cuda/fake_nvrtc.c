@@ -100,7 +100,16 @@ static const char *const replaced[][2] = {
     {"asm volatile(\"cp.async.commit_group", "emulation_commit();"},
     {"asm volatile(\"cp.async.wait_group", "emulation_wait(n);"},
     {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans", "emulation_load_turned(to, row);"},
-    {"asm volatile(\"ldmatrix.", "emulation_load_matrices(to, row);"}};
+    {"asm volatile(\"ldmatrix.", "emulation_load_matrices(to, row);"},
+    {"extern __shared__ __align__(1024)", "return emulation_given_room();"},
+    {"asm volatile(\"st.shared.v4.b32", "emulation_keep(to, words);"},
+    {"asm volatile(\"fence.proxy.async", "emulation_proxy_fence();"},
+    {"asm volatile(\"wgmma.fence", ";"},
+    {"asm volatile(\"wgmma.commit_group", "emulation_commit_products();"},
+    {"asm volatile(\"wgmma.wait_group", "emulation_wait_products(n);"},
+    {"asm volatile(\"\" : \"+f\"", ";"},
+    {"asm volatile(\"{.reg .pred p;", "emulation_multiply(#type, columns, sum, left, right);"},
+    {"asm volatile(\"{.reg .pred p;", "emulation_multiply(#type, columns, sum, left, right);"}};
 
 static bool replace(char *text)
 {

@@ -103,9 +103,13 @@ static void take_line(const char *line)
     }
 }
 
-/* Is the line empty, ptxas's resource report, or NVRTC's note about a deprecated architecture? */
+/* Is the line empty, ptxas's resource report, or NVRTC's note about a deprecated architecture? Not its
+ * report that products of warp groups (wgmma) wait for each other. */
 static int is_welcome(const char *line)
 {
+    if (strstr(line, "serialized")) {
+        return 0;
+    }
     return strstr(line, "Architectures prior to") != NULL || strncmp(line, "ptxas info", 10) == 0 ||
            strncmp(line, "ptxas         .", 15) == 0 || line[strspn(line, " \t\r")] == 0;
 }

@@ -254,6 +254,7 @@ rynd_status ry_cuda_device_create(const ry_allocator *allocator, unsigned index,
     d->id = id;
     d->graphs = ry_cuda_wants_graphs(cu);
     ry_cuda_describe(cu, id, &d->info);
+    d->info.compiler = nvrtc->major;
     d->gpu.memory = d->info.memory;
     d->gpu.most_memory = d->info.memory;
     snprintf(d->gpu.base.name, sizeof d->gpu.base.name, "%s", d->info.name);

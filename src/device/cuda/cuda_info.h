@@ -28,7 +28,15 @@ typedef struct ry_cuda_info {
     unsigned registers, group; /* 4-byte registers of a unit; most items of a group */
     bool unified;              /* its memory is the host's */
     bool watched;              /* a watchdog ends long launches: it drives a display */
+    int compiler;              /* NVRTC's major version; 0: unknown, or not here */
 } ry_cuda_info;
+
+/* Do groups of 128 work-items multiply (wgmma)? PTX ISA, "wgmma.mma_async": sm_90a alone, which NVRTC
+ * knows from CUDA 12.0 on. No later capability runs its code. */
+static inline bool ry_cuda_has_wide_units(const ry_cuda_info *info)
+{
+    return info->capability == 90 && info->compiler >= 12;
+}
 
 rynd_status ry_cuda_device_count(unsigned *count, ry_error *error);
 rynd_status ry_cuda_device_describe(unsigned index, ry_cuda_info *info, ry_error *error);

@@ -35,7 +35,7 @@ static int enqueue(ry_stream *stream, const ry_launch *launch, int phase, size_t
 {
     const ry_cuda_state *device = stream->device;
     const ry_gpu_program *program = launch->program.gpu;
-    void *function = program->entry[launch->first_entry + phase].function;
+    const struct ry_gpu_entry *entry = &program->entry[launch->first_entry + phase];
     const unsigned group = launch->group[phase];
     const size_t pointers = (size_t)launch->argument_count;
     void *own[MOST_PARAMETERS + 1], **values = launch->resolved;
@@ -48,8 +48,8 @@ static int enqueue(ry_stream *stream, const ry_launch *launch, int phase, size_t
     void *block[] = {marker(BLOCK), values, marker(BLOCK_SIZE), &size, marker(END)};
     int code;
     do { /* a driver that loads code at its first launch may need memory for it */
-        code = device->cu->LaunchKernel(function, (unsigned)groups, 1, 1, group, 1, 1, 0,
-                                        stream->stream, NULL, block);
+        code = device->cu->LaunchKernel(entry->function, (unsigned)groups, 1, 1, group, 1, 1,
+                                        entry->given, stream->stream, NULL, block);
     } while (code == RY_CUDA_OUT_OF_MEMORY && ry_gpu_relieve(&stream->device->gpu));
     return code;
 }

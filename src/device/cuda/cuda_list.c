@@ -108,5 +108,7 @@ rynd_status ry_cuda_device_describe(unsigned index, ry_cuda_info *info, ry_error
     RY_TRY(ry_cuda_load(&cu, error));
     RY_TRY(ry_cuda_find(cu, index, &device, error));
     ry_cuda_describe(cu, device, info);
+    const ry_nvrtc *nvrtc;
+    info->compiler = ry_nvrtc_load(cu, &nvrtc, NULL) == RYND_OK ? nvrtc->major : 0;
     return RYND_OK;
 }

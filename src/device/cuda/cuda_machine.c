@@ -131,7 +131,8 @@ static void describe(const ry_cuda_info *info, rynd_machine *machine)
                    .unit_items = unit_limits[limits_of(info->capability)].items,
                    .issue = of_units(ISSUED * clock, count), .replay_seconds = REPLAY,
                    .launch_limit = info->watched ? RY_GPU_WATCHED : 0);
-    snprintf(machine->architecture, sizeof machine->architecture, "sm_%d", info->capability);
+    snprintf(machine->architecture, sizeof machine->architecture, "sm_%d%s", info->capability,
+             ry_cuda_has_wide_units(info) ? "a" : "");
     snprintf(machine->name, sizeof machine->name, "%s", info->name);
     set_levels(info, clock, machine);
 }
@@ -173,7 +174,8 @@ void ry_cuda_card(size_t index, rynd_machine *machine)
                          .local_memory = cards[index].local << 10,
                          .group_memory = 48 << 10,
                          .registers = 65536,
-                         .group = 1024};
+                         .group = 1024,
+                         .compiler = 13};
     snprintf(info.name, sizeof info.name, "%s", cards[index].text);
     describe(&info, machine);
 }

@@ -15,7 +15,8 @@
 extern const char ry_cuda_dialect[];
 
 enum { LOG = 4096, JIT_LOG = 5, JIT_LOG_SIZE = 6 };
-enum { MOST_THREADS = 0 }; /* CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK */
+/* CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+enum { MOST_THREADS = 0, MOST_GIVEN = 8 };
 
 static void add_option(ry_cuda_state *device, const char *option)
 {
@@ -66,8 +67,9 @@ rynd_status ry_cuda_programs_init(ry_cuda_state *device, ry_error *error)
     const char *more = getenv("RYND_CUDA_OPTIONS");
     char *text = device->option_text, versions[64], all[sizeof device->option_text];
     snprintf(text, sizeof device->option_text,
-             "--gpu-architecture=%s_%d --std=c++17 --fmad=true %s",
-             device->machine_code ? "sm" : "compute", architecture, more ? more : "");
+             "--gpu-architecture=%s_%d%s --std=c++17 --fmad=true %s",
+             device->machine_code ? "sm" : "compute", architecture,
+             ry_cuda_has_wide_units(&device->info) ? "a" : "", more ? more : "");
     memcpy(all, text, sizeof all);
     char *rest = NULL;
     for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
@@ -92,6 +94,43 @@ void ry_cuda_unload(ry_gpu_device *base, ry_gpu_program *program)
     program->module = NULL;
 }
 
+/* Bytes of local memory that launches give a group of the entry: GIVEN_OF_<name> among the defines. */
+static unsigned given_of(const ry_gpu_source *source, const char *entry)
+{
+    char line[96];
+    snprintf(line, sizeof line, "#define GIVEN_OF_%s ", entry);
+    const char *at = source->defines ? strstr(source->defines, line) : NULL;
+    return at ? (unsigned)strtoul(at + strlen(line), NULL, 10) : 0;
+}
+
+/* Finds entry `number`, and admits the local memory that its launches give. */
+static rynd_status load_entry(const ry_cuda_state *device, const ry_gpu_source *source, int number,
+                              ry_gpu_program *program, ry_error *error)
+{
+    const ry_cuda *cu = device->cu;
+    struct ry_gpu_entry *entry = &program->entry[number];
+    int items = 0;
+    int code = cu->ModuleGetFunction(&entry->function, program->module, source->entries[number]);
+    if (code != RY_CUDA_OK) {
+        const rynd_status status = ry_cuda_fail_on(device, "cuModuleGetFunction", code, error);
+        ry_error_prefix(error, "kernel '%s' has no entry '%s': ", program->name,
+                        source->entries[number]);
+        return status;
+    }
+    entry->given = given_of(source, source->entries[number]);
+    code = entry->given ? cu->FuncSetAttribute(entry->function, MOST_GIVEN, (int)entry->given)
+                        : RY_CUDA_OK;
+    if (code != RY_CUDA_OK) {
+        const rynd_status status = ry_cuda_fail_on(device, "cuFuncSetAttribute", code, error);
+        ry_error_prefix(error, "kernel '%s', entry '%s', %u bytes of local memory: ", program->name,
+                        source->entries[number], entry->given);
+        return status;
+    }
+    code = cu->FuncGetAttribute(&items, MOST_THREADS, entry->function);
+    entry->items = code == RY_CUDA_OK && items > 0 ? (unsigned)items : 0;
+    return RYND_OK;
+}
+
 static rynd_status load(const ry_cuda_state *device, const ry_gpu_source *source, const void *image,
                         ry_gpu_program *program, ry_error *error)
 {
@@ -99,7 +138,7 @@ static rynd_status load(const ry_cuda_state *device, const ry_gpu_source *source
     char log[LOG] = "";
     int options[] = {JIT_LOG, JIT_LOG_SIZE};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
-    int code = cu->ModuleLoadDataEx(&program->module, image, 2, options, values);
+    const int code = cu->ModuleLoadDataEx(&program->module, image, 2, options, values);
     if (code != RY_CUDA_OK) {
         program->module = NULL;
         const rynd_status status = ry_cuda_fail_on(device, "cuModuleLoadDataEx", code, error);
@@ -108,17 +147,7 @@ static rynd_status load(const ry_cuda_state *device, const ry_gpu_source *source
         return status;
     }
     for (int i = 0; i < program->entry_count; i++) {
-        code =
-            cu->ModuleGetFunction(&program->entry[i].function, program->module, source->entries[i]);
-        if (code != RY_CUDA_OK) {
-            const rynd_status status = ry_cuda_fail_on(device, "cuModuleGetFunction", code, error);
-            ry_error_prefix(error, "kernel '%s' has no entry '%s': ", program->name,
-                            source->entries[i]);
-            return status;
-        }
-        int items = 0;
-        code = cu->FuncGetAttribute(&items, MOST_THREADS, program->entry[i].function);
-        program->entry[i].items = code == RY_CUDA_OK && items > 0 ? (unsigned)items : 0;
+        RY_TRY(load_entry(device, source, i, program, error));
     }
     return RYND_OK;
 }

@@ -263,6 +263,113 @@ FUNCTION void load_turned_matrices(uint *to, const void *row)
                  : "memory");
 }
 
+/* Wide matrix units (wgmma): a warp group of 128 work-items, all of them at once, adds a product of 64
+ * rows and up to 256 columns to sums: of each item a row of 4 sums for 8 columns, in two rows and two
+ * neighbouring columns as above. The right matrix is in LOCAL memory, the left one there or in
+ * registers, as fragments of mma. WIDE_UNITS defines multiply_wide for both. Products are done behind
+ * WAIT_PRODUCTS, as copies are behind WAIT_COPIES: BEGIN_PRODUCTS stands before, END_PRODUCTS behind a
+ * batch of them. SHOW_COPIES shows them what an item has copied or kept (it writes by another proxy),
+ * once a BARRIER follows. For machines with wide units. */
+#define SUMS_32 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define SUMS_64 SUMS_32 ", " \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SUMS_128 SUMS_64 ", " \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+
+#define SUM_4(i)  "+f"(sum[i]), "+f"(sum[(i) + 1]), "+f"(sum[(i) + 2]), "+f"(sum[(i) + 3])
+#define SUM_16(i) SUM_4(i), SUM_4((i) + 4), SUM_4((i) + 8), SUM_4((i) + 12)
+#define SUM_32(i) SUM_16(i), SUM_16((i) + 16)
+#define WIDE_64   SUM_32(0)
+#define WIDE_128  SUM_32(0), SUM_32(32)
+#define WIDE_256  SUM_32(0), SUM_32(32), SUM_32(64), SUM_32(96)
+
+#define WIDE_NAMES_64        SUMS_32
+#define WIDE_NAMES_128       SUMS_64
+#define WIDE_NAMES_256       SUMS_128
+#define WIDE_OPERANDS_64     "}, %32, %33, "
+#define WIDE_OPERANDS_128    "}, %64, %65, "
+#define WIDE_OPERANDS_256    "}, %128, %129, "
+#define WIDE_REGISTERS_64    "}, {%32, %33, %34, %35}, %36, "
+#define WIDE_REGISTERS_128   "}, {%64, %65, %66, %67}, %68, "
+#define WIDE_REGISTERS_256   "}, {%128, %129, %130, %131}, %132, "
+/* added to sums, as they are; matrices are not transposed */
+#define WIDE_LAST_tf32       "p, 1, 1;}"
+#define WIDE_LAST_f16        "p, 1, 1, 0, 0;}"
+#define WIDE_LAST_bf16       "p, 1, 1, 0, 0;}"
+#define WIDE_LAST_REGISTERS_tf32 "p, 1, 1;}"
+#define WIDE_LAST_REGISTERS_f16  "p, 1, 1, 0;}"
+#define WIDE_LAST_REGISTERS_bf16 "p, 1, 1, 0;}"
+#define WIDE_TERMS_tf32      "k8"
+#define WIDE_TERMS_f16       "k16"
+#define WIDE_TERMS_bf16      "k16"
+
+/* the number is a macro's */
+#define WIDE_PRODUCTS_OF(type, columns) WIDE_UNITS(type, columns)
+
+#define WIDE_UNITS(type, columns)                                                             \
+    FUNCTION void multiply_wide(float *sum, ulong left, ulong right)                          \
+    {                                                                                         \
+        asm volatile("{.reg .pred p; setp.ne.b32 p, 1, 0; "                                 \
+                     "wgmma.mma_async.sync.aligned.m64n" #columns WIDE_TERMS_##type           \
+                     ".f32." #type "." #type " {" WIDE_NAMES_##columns WIDE_OPERANDS_##columns \
+                         WIDE_LAST_##type                                                     \
+                     : WIDE_##columns                                                         \
+                     : "l"(left), "l"(right));                                                \
+    }                                                                                         \
+    FUNCTION void multiply_wide(float *sum, const uint *left, ulong right)                    \
+    {                                                                                         \
+        asm volatile("{.reg .pred p; setp.ne.b32 p, 1, 0; "                                 \
+                     "wgmma.mma_async.sync.aligned.m64n" #columns WIDE_TERMS_##type           \
+                     ".f32." #type "." #type " {" WIDE_NAMES_##columns WIDE_REGISTERS_##columns \
+                         WIDE_LAST_REGISTERS_##type                                           \
+                     : WIDE_##columns                                                         \
+                     : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));   \
+    }
+
+#define BEGIN_PRODUCTS   { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+#define END_PRODUCTS     { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+#define WAIT_PRODUCTS(n) { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory"); }
+#define SHOW_COPIES      { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/* A sum of products that are done: the compiler reads it no sooner. */
+FUNCTION void take_product(float *sum)
+{
+    asm volatile("" : "+f"(*sum)::"memory");
+}
+
+/* LOCAL memory that the launch gives (GIVEN_OF_<entry>), at a multiple of 1024 bytes. */
+FUNCTION uchar *given_room(void)
+{
+    extern __shared__ __align__(1024) uchar given_local[];
+    return (given_local);
+}
+
+/* Stores 16 bytes in LOCAL memory. */
+FUNCTION void keep_chunk(void *to, const uint *words)
+{
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(
+                     (uint)__cvta_generic_to_shared(to)),
+                 "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+}
+
+/* Rows of 128 bytes in LOCAL memory, as a matrix of wide units: the chunks of 16 bytes of row r are
+ * exchanged, chunk c with c ^ r % 8. A step of 32 bytes along the rows adds 2 (PTX ISA, "Matrix
+ * Descriptor Format": address, offset of 8 rows, exchange by 128 bytes). */
+#define WIDE_STEP 2
+
+FUNCTION ulong wide_rows(const void *rows)
+{
+    const uint at = (uint)__cvta_generic_to_shared(rows);
+    return (ulong)(at >> 4 & 0x3fffu) | (ulong)1 << 16 | (ulong)(1024 >> 4) << 32 | (ulong)1 << 62;
+}
+
 /* Adds the products of four signed bytes to a sum. */
 #define DOT_QUADS(a, b, sum) dot_quads((a), (b), (sum))
 

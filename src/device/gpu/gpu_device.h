@@ -51,6 +51,7 @@ struct ry_gpu_program {
         void *function;
         unsigned arguments; /* number of arguments, if the driver reports it */
         unsigned items;     /* most items of a group, as built; 0: unknown */
+        unsigned given;     /* bytes of local memory that launches give a group */
     } entry[];
 };
 

@@ -14,7 +14,7 @@ static ry_gpu_window window_of(const ry_query *query)
 }
 
 /* Chunks of so many bytes are copied: of neighbouring channels, at steps of whole chunks. */
-enum { CHUNK = 16, MOST_TAPS = 32 };
+enum { CHUNK = 16, MOST_TAPS = 32, ROW = 128 /* bytes of a row for wide units */ };
 
 /* Does the kernel multiply x as it is kept: floats, which are rounded when they are read from local
  * memory, pairs of 16 bits, or quads of bytes? */
@@ -73,6 +73,14 @@ static int copied_bytes(const ry_problem *problem, ry_gpu_operands operands, con
     return can ? (int)((int64_t)size * w->lanes) : 0;
 }
 
+/* Steps between a phase's taps pass over packed weights in whole tiles. */
+static bool is_wide(ry_gpu_operands operands, const ry_gpu_window *w)
+{
+    const int64_t terms = ROW / (int64_t)ry_gpu_operand_size(operands);
+    return w->x_along_channels && ry_gpu_operand_lanes(operands) == 1 &&
+           ry_gpu_operand_products(operands) == 1 && (w->phases == 1 || w->channels % terms == 0);
+}
+
 static ry_gpu_product product_of(const ry_query *query)
 {
     const ry_gpu_window w = window_of(query);
@@ -86,6 +94,7 @@ static ry_gpu_product product_of(const ry_query *query)
                             .copied = copied_bytes(query->problem, ry_gpu_operands_of(query), &w),
                             .x_across = !w.x_along_channels,
                             .copied_text = ry_gpu_text_copied_window,
+                            .wide = is_wide(ry_gpu_operands_of(query), &w),
                             .rows_along = w.y_along_channels};
 }
 

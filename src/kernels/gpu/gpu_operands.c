@@ -79,6 +79,8 @@ void ry_gpu_operands_define(ry_gpu_operands operands, ry_text *text)
     if (units) {
         ry_gpu_define(text, "PAIR", (int64_t)(sizeof(float) / ry_gpu_operand_size(operands)));
         ry_text_add(text, "#define MULTIPLY_UNITS multiply_%s\n", operands_list[operands].word);
+        ry_text_add(text, "#define WIDE_PRODUCTS(columns) WIDE_PRODUCTS_OF(%s, columns)\n",
+                    operands_list[operands].word);
     }
 }
 

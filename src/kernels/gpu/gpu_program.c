@@ -47,6 +47,19 @@ static void define_groups(const ry_prepared *prepared, ry_text *text)
     }
 }
 
+/* Local memory beyond what a text may declare is given by the launch (CUDA), all of it. */
+static void define_given(const ry_prepared *prepared, const ry_machine *machine, ry_text *text)
+{
+    const ry_gpu_kernel *gpu = prepared->kernel->gpu;
+    const int first = prepared->pack_tasks > 0;
+    for (int i = 0; i < prepared->phases && machine->local_bytes > 0; i++) {
+        if (prepared->use[i].local > machine->local_bytes) {
+            ry_text_add(text, "#define GIVEN_OF_%s %zu\n", gpu->entries[first + i],
+                        prepared->use[i].local);
+        }
+    }
+}
+
 /* The least limit of the entries whose groups exceed it; 0: all groups fit. */
 static unsigned admitted_by(const ry_prepared *prepared, const ry_device *device)
 {
@@ -72,6 +85,7 @@ rynd_status ry_gpu_program_make(ry_prepared *prepared, ry_device *device, const 
     const bool in_parts = target->machine->launch_limit > 0;
     define_arguments(prepared->problem, in_parts, &defines);
     define_groups(prepared, &defines);
+    define_given(prepared, target->machine, &defines);
     kernel->gpu->define(&query, prepared, &defines);
     const ry_gpu_source source = {kernel->name, defines.at, kernel->gpu->text,
                                   kernel->gpu->entry_count, kernel->gpu->entries};

@@ -8,6 +8,7 @@
  *   IN(T, i)         input i as a pointer to constant T, OUT(T, i) output i as a pointer to T
  *   PACKED(T), WORKSPACE(T), FAULT(T)
  *   GROUP_OF_<entry> how many items the groups of its launches have
+ *   GIVEN_OF_<entry> bytes of local memory that its launches give a group (CUDA, beyond 48 KiB)
  *   INPUTS, OUTPUTS  how many the problem has; HAS_IN_i (0 or 1): is it there? */
 #ifndef RY_KERNELS_GPU_GPU_PROGRAM_H
 #define RY_KERNELS_GPU_GPU_PROGRAM_H

@@ -34,6 +34,7 @@ extern const char ry_gpu_text_softmax[];
 extern const char ry_gpu_text_steps[];
 extern const char ry_gpu_text_sum_row[];
 extern const char ry_gpu_text_wgrad_depthwise[];
+extern const char ry_gpu_text_wide[];
 extern const char ry_gpu_text_winograd[];
 
 #endif

@@ -13,6 +13,7 @@
 #include "kernels/packing.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Large ones read least, small ones leave fewer compute units idle; those of few rows are for
  * convolutions of few output channels. Then come those that are a work-item's alone, and those
@@ -31,6 +32,11 @@
 #define COPIED(m, n, item_m, item_n)         \
     {                                        \
         m, n, 16, item_m, item_n, true, 3, 1 \
+    }
+/* Two groups of 128 work-items: each sums 64 rows of one side by all of the other (fitted). */
+#define WIDE(m, n)                                      \
+    {                                                   \
+        m, n, 32, (m) / 16, (n) / 16, RY_GPU_WIDE, 4, 1 \
     }
 static const ry_gpu_tile tiles[] = {
     {128, 128, 8, 8, 8, false, 0, 1},
@@ -67,6 +73,11 @@ static const ry_gpu_tile tiles[] = {
     {32, 32, 32, 4, 8, true, 0, 4},
     {64, 32, 16, 4, 8, true, 0, 2},
     {64, 64, 16, 4, 8, true, 0, 2},
+    WIDE(64, 128),
+    WIDE(128, 64),
+    WIDE(128, 128),
+    WIDE(256, 128),
+    WIDE(128, 256),
 };
 const char *const ry_gpu_tile_words[] = {
     "128x128",     "128x64",        "64x128",        "64x64",         "64x32",
@@ -75,7 +86,8 @@ const char *const ry_gpu_tile_words[] = {
     "panel128x64", "panel128x128",  "copied128x128", "copied128x64",  "copied64x128",
     "copied64x64", "units128x128",  "units128x64",   "units64x128",   "units64x64",
     "units32x128", "units64x32",    "units32x64",    "few32x32",      "few64x32",
-    "few64x64",    "fewunits32x32", "fewunits64x32", "fewunits64x64", NULL};
+    "few64x64",    "fewunits32x32", "fewunits64x32", "fewunits64x64", "wide64x128",
+    "wide128x64",  "wide128x128",   "wide256x128",   "wide128x256",   NULL};
 enum { TILES = sizeof tiles / sizeof *tiles, LEAST_TERMS = 64 };
 enum { JOIN_REGISTERS = 32 }; /* registers of an item that joins sums, beside the sums */
 /* The most groups that share a sum: of processors, of GPUs. */
@@ -91,10 +103,18 @@ bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile)
     return tile->item_m == tile->m && tile->item_n == tile->n;
 }
 
+/* Rows of a warp group's product, of which an item has 2 with a quarter of the columns; of both groups. */
+enum { WIDE_ROWS = 64, GROUPS_ROWS = 128 };
+
 /* A copied tile's work-items for a product: twice as many where operands take two words each, and pairs
  * of y's rows an item where those are beside each other. */
 static ry_gpu_tile fitted(const ry_gpu_product *product, ry_gpu_tile tile)
 {
+    if (tile.units == RY_GPU_WIDE) {
+        tile.item_m = product->rows_along ? tile.m / 4 : tile.m / WIDE_ROWS;
+        tile.item_n = product->rows_along ? tile.n / WIDE_ROWS : tile.n / 4;
+        return tile;
+    }
     if (tile.stages && product->operands == RY_GPU_THREE_TF32) {
         tile.item_n /= 2;
     }
@@ -133,11 +153,26 @@ static size_t stage_bytes(const ry_gpu_product *product, const ry_gpu_tile *tile
     return terms * ((size_t)tile->m * w + (size_t)tile->n * (size_t)product->copied);
 }
 
-/* Stages that fit the 48 KiB that every device of matrix units gives a work-group. */
+/* Stages of a tile in local memory: in the 48 KiB that every device of matrix units gives a work-group.
+ * Wide tiles are given half of a unit's 228 KiB, for two groups, where three stages fit it and sums leave
+ * registers; else all but 1 KiB (CUDA C++ Programming Guide, "Compute Capability 9.0"). */
 static int stages_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
-    enum { ROOM = 48 << 10 };
-    return (int)ry_min(tile->stages, (int64_t)(ROOM / stage_bytes(product, tile)));
+    enum { ROOM = 48 << 10, UNIT = 227 << 10, HALF = 113 << 10, LEAST = 3 };
+    const int64_t bytes = (int64_t)stage_bytes(product, tile);
+    const bool half = tile->m * tile->n <= GROUPS_ROWS * GROUPS_ROWS && HALF / bytes >= LEAST;
+    return (int)ry_min(tile->stages,
+                       (tile->units == RY_GPU_WIDE ? half ? HALF : UNIT : ROOM) / bytes);
+}
+
+/* Has the architecture wide units; do their groups share whole rows; is x on that side if rounded? */
+static bool is_wide_for(const ry_machine *m, const ry_gpu_product *product, const ry_gpu_tile *tile)
+{
+    const bool kept = (size_t)product->copied == ry_gpu_operand_size(product->operands) &&
+                      product->operands != RY_GPU_TF32;
+    return strcmp(m->architecture, "sm_90a") == 0 && product->wide &&
+           (kept || product->rows_along) &&
+           (product->rows_along ? tile->n : tile->m) % GROUPS_ROWS == 0;
 }
 
 /* Bytes of local memory. */
@@ -167,13 +202,15 @@ static bool runs_on(const ry_machine *machine, const ry_gpu_product *product,
                     const ry_gpu_tile *tile)
 {
     const bool panel = ry_gpu_tile_is_panel(tile);
-    return tile->units == ry_gpu_operands_are_units(product->operands) &&
+    return (tile->units > 0) == ry_gpu_operands_are_units(product->operands) &&
            (tile->stages || product->operands != RY_GPU_THREE_TF32) &&
            (!tile->stages || (product->copied && stages_of(product, tile) > 1)) &&
+           (tile->units != RY_GPU_WIDE || is_wide_for(machine, product, tile)) &&
            (panel ? machine->step_items == 1 && product->operands != RY_GPU_QUADS
                   : product->operands != RY_GPU_BYTES) &&
            (!machine->group_items || (unsigned)items_of(tile) <= machine->group_items) &&
-           (!machine->local_bytes || bytes_of(product, tile) <= machine->local_bytes);
+           (!machine->local_bytes || tile->units == RY_GPU_WIDE ||
+            bytes_of(product, tile) <= machine->local_bytes);
 }
 
 static bool runs_any(const ry_machine *machine, ry_gpu_operands operands)
@@ -364,6 +401,12 @@ static void define_copied(const ry_gpu_product *product, const ry_gpu_tile *tile
         return;
     }
     ry_gpu_define(text, "STAGES", stages_of(product, tile));
+    if (tile->units == RY_GPU_WIDE) {
+        const bool pairs = product->copied > (int)ry_gpu_operand_size(product->operands);
+        ry_gpu_define(text, "PAIRED", pairs);
+        ry_gpu_define(text, "LOADED", pairs || product->operands == RY_GPU_TF32);
+        return;
+    }
     ry_gpu_define(text, "W_ACROSS", product->w_across);
     ry_gpu_define(text, "X_ACROSS", product->x_across);
     ry_gpu_define(text, "BYTES_W",
@@ -397,6 +440,10 @@ void ry_gpu_tile_add_text(const ry_gpu_product *product, const ry_prepared *prep
 {
     const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
     ry_text_add(text, "%s%s", ry_gpu_text_igemm, ry_gpu_text_steps);
+    if (tile.units == RY_GPU_WIDE) {
+        ry_text_add(text, "%s", ry_gpu_text_wide);
+        return;
+    }
     if (tile.stages) {
         ry_text_add(text, "%s%s%s%s", ry_gpu_text_copied,
                     product->copied_w ? "" : ry_gpu_text_copied_weights, product->copied_text,

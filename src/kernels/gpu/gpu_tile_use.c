@@ -16,6 +16,9 @@ enum { BASE_REGISTERS = 46, WINDOW_REGISTERS = 8, OPENCL_REGISTERS = 90 };
 enum { COPIED_REGISTERS = 16, COPIED_WINDOW_REGISTERS = 40, PAIR_REGISTERS = 32 };
 /* Products of matrix units' instruction: 16 by 8 sums of 32 bytes of terms, by 32 work-items. */
 enum { UNIT_BYTES = 16 * 8 * 32, UNIT_ITEMS = 32 };
+/* Rows of a wide product; registers beside the sums in wide tiles of so many sums, of more four times as
+ * many (docs/notes/2026-11-28-wide-tiles.md: estimates within a fifth, but for bf16 of floats). */
+enum { WIDE_ROWS = 64, WIDE_LEFT = 8, WIDE_SMALL = 128 * 128 };
 
 static double items_of(const ry_gpu_tile *tile)
 {
@@ -31,6 +34,17 @@ static double words_of(const ry_gpu_tile *tile, double size)
                        : (tile->item_m + tile->item_n) / sums;
 }
 
+/* Bytes of local memory that a wide product's multiply-add reads: an operand of x for all rows of the
+ * other side or, if that is the left one, of the tile's other side; an operand of the right side for 64
+ * rows. */
+static double wide_bytes(const ry_gpu_product *product, const ry_gpu_tile *tile, double size)
+{
+    const bool x_left = product->rows_along;
+    const double left = x_left ? (double)product->copied : size,
+                 right = x_left ? size : (double)product->copied;
+    return left / (x_left ? tile->m : tile->n) + right / WIDE_ROWS;
+}
+
 /* Operations at the multipliers' peak. Without matrix units a quad's 8 take as long as a float's at
  * the machine's rate for bytes; devices that have such units state their rate there. */
 static double multiply_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
@@ -38,8 +52,10 @@ static double multiply_operations(const ry_gpu_product *product, const ry_gpu_ti
 {
     const double units = fmax(machine->bf16.one, machine->f32.one) * 2 / size,
                  bytes = fmax(machine->int8.one, machine->f32.one) / machine->f32.one;
-    return tile->units ? ry_gpu_costs_of(machine)->unit_product * machine->f32.one / units *
-                             (double)ry_gpu_operand_products(product->operands)
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
+    return tile->units
+               ? (tile->units == RY_GPU_WIDE ? cost->wide_product : cost->unit_product) *
+                     machine->f32.one / units * (double)ry_gpu_operand_products(product->operands)
            : product->operands != RY_GPU_QUADS || machine->matrix_units ? 2
                                                                         : 8 / bytes;
 }
@@ -64,8 +80,11 @@ static double instruction_operations(const ry_gpu_product *product, const ry_gpu
 {
     const double sums = (double)tile->item_m * tile->item_n, words = words_of(tile, size),
                  products = (double)ry_gpu_operand_products(product->operands),
-                 multiply = tile->units ? 2 * UNIT_ITEMS * size / UNIT_BYTES * products : 2,
-                 reads = tile->stages ? words / 4
+                 multiply = tile->units == RY_GPU_WIDE ? 0
+                            : tile->units ? 2 * UNIT_ITEMS * size / UNIT_BYTES * products
+                                          : 2,
+                 reads = tile->units == RY_GPU_WIDE ? 0
+                         : tile->stages             ? words / 4
                          : tile->units
                              ? words
                              : (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) / sums;
@@ -80,8 +99,10 @@ double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
     const double size = (double)ry_gpu_operand_size(product->operands), peak = machine->f32.one,
                  issue = machine->issue.one > 0 ? machine->issue.one : peak / 2,
                  local = machine->level[RYND_LEVEL_L1].bandwidth.one,
-                 bytes = cost->tile_shared * sizeof(float) * words_of(tile, size) +
-                         size * (1.0 / tile->m + 1.0 / tile->n);
+                 read = tile->units == RY_GPU_WIDE
+                            ? wide_bytes(product, tile, size)
+                            : cost->tile_shared * sizeof(float) * words_of(tile, size),
+                 bytes = read + size * (1.0 / tile->m + 1.0 / tile->n);
     const double instructions =
         instruction_operations(product, tile, cost, size, terms) * peak / (2 * issue);
     return fmax(fmax(multiply_operations(product, tile, machine, size), instructions),
@@ -91,7 +112,8 @@ double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
 /* Registers beside sums, operands and elements. */
 static int other_registers(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
-    if (!tile->stages || ry_gpu_operand_products(product->operands) > 1) {
+    if (!tile->stages || tile->units == RY_GPU_WIDE ||
+        ry_gpu_operand_products(product->operands) > 1) {
         return BASE_REGISTERS + (product->window ? WINDOW_REGISTERS : 0);
     }
     return COPIED_REGISTERS + (product->window ? COPIED_WINDOW_REGISTERS : 0) +
@@ -106,8 +128,10 @@ unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile 
                                          : tile->k * (double)(tile->m + tile->n) / items_of(tile) *
                                                (tile->units ? sizeof(float) / size : 1);
     const int parts = ry_gpu_operand_products(product->operands) > 1 ? 2 : 1,
-              operands = tile->units ? parts * (2 * tile->item_m + tile->item_n)
-                                     : tile->item_m + tile->item_n;
+              operands = tile->units == RY_GPU_WIDE
+                             ? tile->m * tile->n > WIDE_SMALL ? 4 * WIDE_LEFT : WIDE_LEFT
+                         : tile->units ? parts * (2 * tile->item_m + tile->item_n)
+                                       : tile->item_m + tile->item_n;
     return (unsigned)(tile->item_m * tile->item_n + operands + 2 * elements +
                       other_registers(product, tile) +
                       (strcmp(machine->isa, "cuda") == 0 ? 0 : OPENCL_REGISTERS));

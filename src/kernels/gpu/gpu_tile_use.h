@@ -6,10 +6,12 @@
 #include "kernels/gpu/gpu_operands.h"
 #include "machine/machine.h"
 
+enum { RY_GPU_WIDE = 2 };
+
 typedef struct ry_gpu_tile {
     int m, n, k;        /* k: where matrix units multiply, in words of four bytes */
     int item_m, item_n; /* what a work-item sums */
-    bool units;         /* do matrix units multiply? */
+    int units;          /* 0: items multiply; 1: matrix units; RY_GPU_WIDE: those of 128 items */
     int stages;         /* tiles in local memory, copied while others are multiplied; 0: none */
     int slices; /* parts of a group's items that share the terms of a step: each sums the tile */
 } ry_gpu_tile;
@@ -24,6 +26,7 @@ typedef struct ry_gpu_product {
     int copied_w; /* the same of the first matrix; 0: it is packed, as the tiles lie in local memory */
     bool w_across, x_across; /* copied tiles: are rows or columns beside each other, not terms? */
     const char *copied_text; /* what is copied: a text between copied.cl and pipeline.cl */
+    bool wide;               /* can wide units multiply tiles that are copied? */
     bool rows_along;         /* are y's rows beside each other? */
 } ry_gpu_product;
 

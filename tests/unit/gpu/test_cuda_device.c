@@ -95,7 +95,7 @@ static void test_describe(void **state)
     assert_true(fabs(machine.f32.all / (132 * 2 * 128 * 1.755e9) - 1) < 1e-6);
     const double dram = machine.level[RYND_LEVEL_DRAM].bandwidth.all;
     assert_true(fabs(dram / (0.85 * 2 * 2.619e9 * 640) - 1) < 1e-6);
-    assert_string_equal(machine.architecture, "sm_90");
+    assert_string_equal(machine.architecture, "sm_90a");
     FAILS(ry_cuda_device_describe(2, &info, &error), RYND_ERROR_NOT_FOUND,
           "there is no device cuda:2: this machine has cuda:0 (Fake GPU 0) and cuda:1 (Fake GPU "
           "1)");
