@@ -104,14 +104,35 @@ def test_operators_without_gradient_are_named(nonzero_model):
         rynd.load(nonzero_model).gradient(["x"], dims={"n": 3})
 
 
+SMALL_CACHES = """rynd machine 1
+name small
+architecture small
+isa generic
+cores 1
+vector_bytes 16
+line_bytes 64
+f32 10000000000 10000000000
+l1_bytes 32768
+l1_shared_by 1
+l1_bandwidth 50000000000 50000000000
+l2_bytes 1048576
+l2_shared_by 1
+l2_bandwidth 20000000000 20000000000
+dram_bandwidth 5000000000 5000000000
+dram_latency 100000 100000
+end
+"""
+
+
 def test_micro_batches_end_with_the_forward_pass(folder):
-    """Convolutions of large images run image by image, in both passes: the output is linear in x, so <y, dy> is <x, dx>."""
+    """Convolutions of images that are larger than the caches run image by image, in both passes: the output is linear in x, so <y, dy> is <x, dx>."""
+    (folder / "small.txt").write_text(SMALL_CACHES)
     random = numpy.random.default_rng(8)
     weights = [(name, 0.1 * random.standard_normal((16, 16, 3, 3), numpy.float32)) for name in ("w", "v")]
     nodes = [helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]), helper.make_node("Conv", ["a", "v"], ["y"], pads=[1, 1, 1, 1])]
-    shape = (8, 16, 192, 192)
+    shape = (4, 16, 64, 64)
     path = save(folder / "large.onnx", nodes, [("x", TensorProto.FLOAT, shape)], [("y", TensorProto.FLOAT, shape)], weights)
-    gradient = rynd.load(path).gradient(["x"])
+    gradient = rynd.load(path, machine=str(folder / "small.txt")).gradient(["x"])
     assert min(step.micro_batches for step in gradient.plan().steps) > 1
     x, dy = random.standard_normal(shape, numpy.float32), random.standard_normal(shape, numpy.float32)
     y = numpy.array(gradient.forward(x)).astype(numpy.float64)
