@@ -90,6 +90,10 @@ typedef struct ry_device_table {
     /* Gives back what is kept beyond so many bytes. */
     void (*trim)(ry_device *device, size_t keep);
 
+    /* Joules since the last call; the first call gives 0. false: there is no meter, or it cannot be
+     * read any more. NULL: no meter (a CPU's: machine/meter.h). One thread at a time. */
+    bool (*take_energy)(ry_device *device, double *joules);
+
     rynd_status (*buffer_create)(ry_device *device, size_t size, ry_buffer **buffer,
                                  ry_error *error);
     /* Host memory as a buffer: the CPU uses it where it is stored; others copy it (read-only for

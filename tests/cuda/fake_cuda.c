@@ -72,6 +72,10 @@ EXPORT int cuInit(unsigned flags)
 {
     const char *capability = getenv("FAKE_CUDA_CAPABILITY");
     fake_cuda.capability = capability ? atoi(capability) : fake_cuda.capability;
+    if (getenv("FAKE_CUDA_SMALL")) {
+        fake_cuda.memory = (size_t)32 << 20;
+        fake_cuda.capability = 61;
+    }
     (void)flags;
     BEGIN("cuInit");
     return OK;
@@ -137,6 +141,12 @@ EXPORT int cuDeviceGetName(char *name, int room, int device)
     return OK;
 }
 
+EXPORT int cuDeviceGetPCIBusId(char *bus, int room, int device)
+{
+    snprintf(bus, (size_t)room, "0000:%02x:00.0", device + 1);
+    return OK;
+}
+
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
     (void)device;
@@ -154,6 +164,10 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
     if (attribute == 17) { /* KERNEL_EXEC_TIMEOUT */
         const char *watched = getenv("FAKE_CUDA_WATCHED");
         *value = watched && atoi(watched);
+        return OK;
+    }
+    if (getenv("FAKE_CUDA_SMALL") && (attribute == 1 || attribute == 16)) {
+        *value = attribute == 1 ? 64 : 1; /* MAX_THREADS_PER_BLOCK, MULTIPROCESSOR_COUNT */
         return OK;
     }
     if (attribute == 75 || attribute == 76) {

@@ -156,6 +156,19 @@ static rynd_status buffer_import(ry_device *base, void *native, size_t size, ry_
     return RYND_OK;
 }
 
+static bool take_energy(ry_device *base, double *joules)
+{
+    ry_cuda_state *device = ry_cuda_state_of(base);
+    char bus[32];
+    if (device->metered) {
+        return ry_nvml_take(&device->meter, joules);
+    }
+    *joules = 0;
+    device->metered = device->cu->DeviceGetPCIBusId(bus, sizeof bus, device->id) == RY_CUDA_OK &&
+                      ry_nvml_open(bus, &device->meter);
+    return device->metered;
+}
+
 static const ry_device_table cuda_table = {
     .kind = RY_DEVICE_gpu,
     .name = "cuda",
@@ -163,6 +176,7 @@ static const ry_device_table cuda_table = {
     .native = device_native,
     .figures = ry_gpu_figures,
     .trim = ry_gpu_trim,
+    .take_energy = take_energy,
     .buffer_create = ry_gpu_buffer_create,
     .buffer_wrap = ry_gpu_buffer_wrap,
     .buffer_rewrap = ry_gpu_buffer_rewrap,

@@ -4,6 +4,7 @@
 #define RY_DEVICE_CUDA_CUDA_STATE_H
 
 #include "device/cuda/cuda_list.h"
+#include "device/cuda/nvml.h"
 #include "device/gpu/gpu_device.h"
 
 /* Pinned memory of the host that a stream's copies go through, which the device reads and writes by
@@ -32,6 +33,8 @@ typedef struct ry_cuda_state {
     void *context;
     ry_stream *copies; /* copies wrapped memory */
     pthread_mutex_t copies_lock;
+    ry_nvml_meter meter;
+    bool metered; /* is `meter` open? */
     /* how programs are compiled: to the device's machine code, or to PTX, which the driver compiles
      * for a device that is newer than NVRTC */
     bool machine_code;

@@ -9,10 +9,13 @@
 #include "kernels/gpu/gpu_texts.h"
 #include "machine/measure.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { LINE = 64, ROUNDS = 5, LAUNCHES = 50, MAX_ROUNDS = 1 << 24 };
-static const double run_seconds = 0.02;
+/* METERED: seconds of runs whose energy is read, as meters move every 0.1 s only; at most
+ * METERED_SHARE of the caller's time. */
+static const double run_seconds = 0.02, METERED = 1.5, METERED_SHARE = 0.2;
 
 /* WHAT of measure.cl */
 typedef enum activity { NOTHING, PRODUCTS, READS, CHASE, DOTS, UNITS_BF16, UNITS_S8 } activity;
@@ -127,6 +130,34 @@ static rynd_status measure(measurement *m, figure *f, ry_error *error)
                : RYND_OK;
 }
 
+/* Power while the figure's launches run, one after another; 0: no meter. */
+static rynd_status measure_watts(const measurement *m, const figure *f, double *watts,
+                                 ry_error *error)
+{
+    const ry_device_table *table = m->device->table;
+    ry_program program = {.gpu = NULL};
+    const double limit = m->options->seconds > 0 && METERED_SHARE * m->options->seconds < METERED
+                             ? METERED_SHARE * m->options->seconds
+                             : METERED;
+    double joules = 0, seconds;
+    *watts = 0;
+    if (!table->take_energy || !table->take_energy(m->device, &joules)) {
+        return RYND_OK;
+    }
+    RY_TRY(make_program(m, f, &program, error));
+    rynd_status status = launch(m, f, program, &seconds, error);
+    const bool metered = table->take_energy(m->device, &joules);
+    const double begin = ry_clock_seconds();
+    while (metered && status == RYND_OK && ry_clock_seconds() - begin < limit) {
+        status = launch(m, f, program, &seconds, error);
+    }
+    if (metered && table->take_energy(m->device, &joules)) {
+        *watts = joules / (ry_clock_seconds() - begin);
+    }
+    table->program_destroy(m->device, program);
+    return status;
+}
+
 /* Lines in random order (Sattolo's shuffle), so that nothing can be fetched ahead. */
 static rynd_status fill_ring(measurement *m, size_t bytes, ry_error *error)
 {
@@ -202,7 +233,11 @@ static rynd_status measure_types(measurement *m, ry_machine *machine, double f32
 static rynd_status measure_arithmetic(measurement *m, ry_machine *machine, figure *canary,
                                       ry_error *error)
 {
+    double watts;
     RY_TRY(measure(m, canary, error));
+    RY_TRY(measure_watts(m, canary, &watts, error));
+    machine->watts = (rynd_rate){watts, watts};
+    snprintf(machine->meter, sizeof machine->meter, "%s", watts > 0 ? "nvml" : "");
     const double lanes = m->processor ? 16 : 1, sums = 8;
     return measure_types(m, machine,
                          2 * sums * lanes * items_of(m, PRODUCTS) * (double)canary->groups *
@@ -264,8 +299,9 @@ static rynd_status measure_copies(measurement *m, ry_machine *machine, ry_error 
     return status;
 }
 
+/* watts: receives the power of reads; NULL: not asked for. */
 static rynd_status measure_level(measurement *m, rynd_memory_level *level, size_t bytes,
-                                 ry_error *error)
+                                 double *watts, ry_error *error)
 {
     const unsigned slots = ry_machine_slots(m->machine, m->machine->cores);
     /* whole vectors of every group */
@@ -274,6 +310,7 @@ static rynd_status measure_level(measurement *m, rynd_memory_level *level, size_
            chase = {.what = CHASE, .groups = 1, .bytes = bytes};
     RY_TRY(ry_device_clear(m->device, m->stream, (ry_pointer){m->in, 0}, bytes, error));
     RY_TRY(measure(m, &reads, error));
+    RY_TRY(watts ? measure_watts(m, &reads, watts, error) : RYND_OK);
     set_rate(&level->bandwidth, (double)reads.bytes * reads.rounds / reads.seconds);
     RY_TRY(fill_ring(m, bytes, error));
     RY_TRY(measure(m, &chase, error));
@@ -311,9 +348,11 @@ static rynd_status measure_all(measurement *m, ry_machine *machine, ry_error *er
     figure canary = products_of(m);
     RY_TRY(measure_arithmetic(m, machine, &canary, error));
     if (cache / 2 >= (64u << 10) && cache / 2 < m->in_bytes) {
-        RY_TRY(measure_level(m, &machine->level[RYND_LEVEL_L2], cache / 2, error));
+        RY_TRY(measure_level(m, &machine->level[RYND_LEVEL_L2], cache / 2, NULL, error));
     }
-    RY_TRY(measure_level(m, &machine->level[RYND_LEVEL_DRAM], m->in_bytes, error));
+    double watts = 0;
+    RY_TRY(measure_level(m, &machine->level[RYND_LEVEL_DRAM], m->in_bytes, &watts, error));
+    machine->memory_watts = (rynd_rate){watts, watts};
     RY_TRY(measure_costs(m, machine, error));
     RY_TRY(measure_copies(m, machine, error));
     return end_canary(m, &canary, &machine->disturbance, error);
