@@ -250,69 +250,6 @@ static void its_file_keeps_it(void **state)
     remove(path);
 }
 
-/* Every problem once; times are not looked at. The machine comes from a file, so that no rates are
- * measured. */
-static void runs_here(void **state)
-{
-    (void)state;
-    char path[64] = "/tmp/rynd_calibrating_XXXXXX";
-    const int made = mkstemp(path);
-    assert_true(made >= 0 && close(made) == 0);
-    rynd_context *context;
-    rynd_machine machine = RYND_SIZED(rynd_machine);
-    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
-    assert_int_equal(rynd_context_get_machine(context, &machine), RYND_OK);
-    assert_int_equal(rynd_machine_save(&machine, path), RYND_OK);
-    rynd_context_destroy(context);
-
-    const rynd_context_options options = RYND_SIZED(rynd_context_options, .machine = path);
-    rynd_calibrate_options how = RYND_SIZED(rynd_calibrate_options, .seconds = 1e-9);
-    assert_int_equal(rynd_context_create(&options, &context), RYND_OK);
-    assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_OK);
-    const size_t count = rynd_context_calibrated_count(context);
-    assert_true(count > 20 && count == machine.family_count);
-    rynd_calibrated_family family = RYND_SIZED(rynd_calibrated_family);
-    unsigned igemm = 0;
-    for (size_t i = 0; i < count; i++) {
-        assert_int_equal(rynd_context_get_calibrated(context, i, &family), RYND_OK);
-        assert_true(family.factor > 0 && family.spread > 0 && family.problems > 0);
-        igemm += strcmp(family.family, "conv_fwd_f32_igemm") == 0 ? family.problems : 0;
-    }
-    assert_true(igemm > 20);
-    assert_true(machine.network_step > 0 && machine.network_step < 1e-3);
-    assert_true(machine.network_kept > 0 && machine.network_exposed > 0 &&
-                machine.network_exposed <= 1 && machine.network_rate > 0);
-    assert_int_equal(rynd_context_get_calibrated(context, count, &family), RYND_ERROR_ARGUMENT);
-    how.seconds = NAN;
-    assert_int_equal(rynd_context_calibrate(context, &how, &machine), RYND_ERROR_ARGUMENT);
-    rynd_context_destroy(context);
-    remove(path);
-}
-
-static int end_at_second(void *user, const rynd_progress *progress)
-{
-    size_t *calls = user;
-    assert_true(progress->done <= progress->all);
-    return ++*calls == 2;
-}
-
-static void can_be_ended(void **state)
-{
-    (void)state;
-    rynd_context *context;
-    rynd_machine machine = RYND_SIZED(rynd_machine), after = RYND_SIZED(rynd_machine);
-    size_t calls = 0;
-    const rynd_calibrate_options how = RYND_SIZED(rynd_calibrate_options, .progress = end_at_second,
-                                                  .progress_user = &calls, .seconds = 1);
-    assert_int_equal(rynd_context_create(NULL, &context), RYND_OK);
-    assert_int_equal(rynd_context_get_machine(context, &machine), RYND_OK);
-    assert_int_equal(rynd_context_calibrate(context, &how, &after), RYND_ERROR_CANCELLED);
-    assert_int_equal(calls, 2);
-    assert_int_equal(rynd_context_get_machine(context, &after), RYND_OK);
-    assert_memory_equal(&machine, &after, sizeof machine);
-    rynd_context_destroy(context);
-}
-
 /* Lines with a time in the file of an interrupted calibration; -1: there is no file. */
 static int lines_of(const char *path)
 {
@@ -379,33 +316,32 @@ static void close_own(own_machine *own)
     remove(own->folder);
 }
 
-/* What was timed before the end is not timed again. */
-static void goes_on(void **state)
+static int end_at_second(void *user, const rynd_progress *progress)
+{
+    size_t *calls = user;
+    assert_true(progress->done <= progress->all);
+    return ++*calls == 2;
+}
+
+/* The machine stays as it was. It is no built-in one, whose rates would be measured first. */
+static void can_be_ended(void **state)
 {
     (void)state;
     own_machine own;
     open_own(&own);
-    resumed first = {.path = own.record, .end = 2}, second = {.path = own.record, .end = 3};
-    rynd_calibrate_options how = RYND_SIZED(rynd_calibrate_options, .seconds = 1e-9,
-                                            .progress = count_lines, .progress_user = &first);
-    assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine), RYND_ERROR_CANCELLED);
-    assert_true(first.lines[0] > 0 && first.lines[1] > first.lines[0]);
-    FILE *file = fopen(own.record, "a");
-    assert_non_null(file);
-    fputs("2 0 77", file); /* cut short */
-    fclose(file);
-    how.progress_user = &second;
-    assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine), RYND_ERROR_CANCELLED);
-    assert_int_equal(second.lines[0], first.lines[1] + 1);
-    assert_int_equal(second.lines[1], first.lines[1] + 1);
-    assert_true(second.lines[2] > second.lines[1]);
-    how.progress = NULL;
-    assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine), RYND_OK);
-    assert_int_equal(lines_of(own.record), -1);
+    rynd_machine before = RYND_SIZED(rynd_machine), after = RYND_SIZED(rynd_machine);
+    size_t calls = 0;
+    const rynd_calibrate_options how = RYND_SIZED(rynd_calibrate_options, .progress = end_at_second,
+                                                  .progress_user = &calls, .seconds = 1);
+    assert_int_equal(rynd_context_get_machine(own.context, &before), RYND_OK);
+    assert_int_equal(rynd_context_calibrate(own.context, &how, &after), RYND_ERROR_CANCELLED);
+    assert_int_equal(calls, 2);
+    assert_int_equal(rynd_context_get_machine(own.context, &after), RYND_OK);
+    assert_memory_equal(&before, &after, sizeof before);
     close_own(&own);
 }
 
-/* A calibration that ends behind so many networks, of the last ones of the progress. */
+/* A calibration that ends behind so many networks, the last parts of the progress. */
 static int end_behind_networks(void *user, const rynd_progress *progress)
 {
     const size_t *networks = user;
@@ -428,22 +364,62 @@ static int steps_of(const char *path, int network)
     return lines;
 }
 
-/* Networks that were timed before the end are not timed again. */
-static void goes_on_in_networks(void **state)
+static void check_calibrated(rynd_context *context, const rynd_machine *machine)
+{
+    const size_t count = rynd_context_calibrated_count(context);
+    assert_true(count > 20 && count == machine->family_count);
+    rynd_calibrated_family family = RYND_SIZED(rynd_calibrated_family);
+    unsigned igemm = 0;
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(rynd_context_get_calibrated(context, i, &family), RYND_OK);
+        assert_true(family.factor > 0 && family.spread > 0 && family.problems > 0);
+        igemm += strcmp(family.family, "conv_fwd_f32_igemm") == 0 ? family.problems : 0;
+    }
+    assert_true(igemm > 20);
+    assert_true(machine->network_step > 0 && machine->network_step < 1e-3);
+    assert_true(machine->network_kept > 0 && machine->network_exposed > 0 &&
+                machine->network_exposed <= 1 && machine->network_rate > 0);
+    assert_int_equal(rynd_context_get_calibrated(context, count, &family), RYND_ERROR_ARGUMENT);
+}
+
+/* Every problem and network once, in five parts: what was timed before an end is not timed again.
+ * How long anything takes is not looked at. */
+static void goes_on(void **state)
 {
     (void)state;
     own_machine own;
     open_own(&own);
+    resumed first = {.path = own.record, .end = 2}, second = {.path = own.record, .end = 3};
+    rynd_calibrate_options how = RYND_SIZED(rynd_calibrate_options, .seconds = 1e-9,
+                                            .progress = count_lines, .progress_user = &first);
+    assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine), RYND_ERROR_CANCELLED);
+    assert_true(first.lines[0] > 0 && first.lines[1] > first.lines[0]);
+    FILE *file = fopen(own.record, "a");
+    assert_non_null(file);
+    fputs("2 0 77", file); /* cut short */
+    fclose(file);
+    how.progress_user = &second;
+    assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine), RYND_ERROR_CANCELLED);
+    assert_int_equal(second.lines[0], first.lines[1] + 1);
+    assert_int_equal(second.lines[1], first.lines[1] + 1);
+    assert_true(second.lines[2] > second.lines[1]);
+
     int steps[2];
+    how.progress = end_behind_networks;
     for (size_t networks = 1; networks <= 2; networks++) {
-        const rynd_calibrate_options how =
-            RYND_SIZED(rynd_calibrate_options, .seconds = 1e-9, .progress = end_behind_networks,
-                       .progress_user = &networks);
+        how.progress_user = &networks;
         assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine),
                          RYND_ERROR_CANCELLED);
         steps[networks - 1] = steps_of(own.record, 0);
     }
     assert_true(steps[0] > 10 && steps[1] == steps[0] && steps_of(own.record, 1) > 10);
+
+    how.progress = NULL;
+    assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine), RYND_OK);
+    assert_int_equal(lines_of(own.record), -1);
+    check_calibrated(own.context, &own.machine);
+    how.seconds = NAN;
+    assert_int_equal(rynd_context_calibrate(own.context, &how, &own.machine), RYND_ERROR_ARGUMENT);
     close_own(&own);
 }
 
@@ -457,10 +433,8 @@ int main(void)
         cmocka_unit_test(finds_the_start_of_steps),
         cmocka_unit_test(decides_predictions),
         cmocka_unit_test(its_file_keeps_it),
-        cmocka_unit_test(runs_here),
         cmocka_unit_test(can_be_ended),
         cmocka_unit_test(goes_on),
-        cmocka_unit_test(goes_on_in_networks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
