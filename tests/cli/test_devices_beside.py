@@ -85,10 +85,10 @@ def test_queues_have_the_time_only_where_it_is_asked_for(ran, narrow, tmp_path, 
 
 @needs_opencl
 def test_check_refuses_a_kernel_that_fails(rynd, ran, narrow, tmp_path, monkeypatch):
-    """The compiler refuses a name that softmax alone has."""
+    """The compiler refuses a text with a name that softmax alone has."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("RYND_MACHINE")
-    monkeypatch.setenv("RYND_OPENCL_OPTIONS", "-Dhighest=1")
+    narrow(refused="highest")
     checked = rynd("devices", "--check", "--device", "opencl", "--json", timeout=1200)
     assert checked.code == 1 and "1 kernel is not right on opencl" in checked.err  # the driver tells of errors, too
     (result,) = checked.results
@@ -102,6 +102,7 @@ def test_check_refuses_a_kernel_that_fails(rynd, ran, narrow, tmp_path, monkeypa
     reason = plan["nodes"][0]["reason"]
     assert not plan["nodes"][0]["kernel"].endswith("_gpu"), plan
     assert "softmax_gpu is not used" in reason and "rynd devices --check" in reason
+    monkeypatch.delenv("NARROW_REFUSED")
     monkeypatch.setenv("RYND_OPENCL_OPTIONS", "-DANOTHER_COMPILER")  # for which the findings do not hold
     (plan,) = ran("plan", SOFTMAX, "--device", "opencl", "--json").results
     assert plan["nodes"][0]["kernel"] == "softmax_gpu"

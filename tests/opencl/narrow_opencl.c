@@ -8,6 +8,7 @@
  *   NARROW_LOG=FILE     a line "profiled" or "plain" for every queue that is made
  *   NARROW_BUFFER=65536 bytes of a buffer at most, on a GPU of Intel's: CL_MEM_ALLOW_UNRESTRICTED_SIZE_INTEL
  *                       and its compiler's option lift the limit
+ *   NARROW_REFUSED=WORD programs with the word in their text do not compile
  *   NARROW_WRONG=1      softmax writes 7 as its first result
  *   NARROW_UNSTEADY=1   softmax changes its first result's last bit in every other launch
  *
@@ -227,12 +228,23 @@ EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
     return code == CL_SUCCESS && softmax ? corrupt(queue, softmax) : code;
 }
 
+/* Is there the word that NARROW_REFUSED names? */
+static int is_refused(cl_uint count, const char **texts)
+{
+    const char *word = getenv("NARROW_REFUSED");
+    int found = 0;
+    for (cl_uint i = 0; word && i < count; i++) {
+        found |= strstr(texts[i], word) != NULL;
+    }
+    return found;
+}
+
 EXPORT cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **texts,
                                             const size_t *lengths, cl_int *code)
 {
     /* a type that there is not */
-    static const char none[] = "#define double no_doubles_here\n";
-    const char *all[16] = {has_doubles() ? "" : none};
+    static const char none[] = "#define double no_doubles_here\n", refused[] = "#error refused\n";
+    const char *all[16] = {is_refused(count, texts) ? refused : has_doubles() ? "" : none};
     if (lengths || count >= sizeof all / sizeof *all) {
         *code = CL_INVALID_VALUE;
         return NULL;
