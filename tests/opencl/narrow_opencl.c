@@ -228,7 +228,7 @@ EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
     return code == CL_SUCCESS && softmax ? corrupt(queue, softmax) : code;
 }
 
-/* Is there the word that NARROW_REFUSED names? */
+/* Does the program hold the word in NARROW_REFUSED? */
 static int is_refused(cl_uint count, const char **texts)
 {
     const char *word = getenv("NARROW_REFUSED");
