@@ -217,6 +217,16 @@ static bool print_text(const char *device, const rynd_device_info *info, const r
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }
 
+/* Is the rate of any kind of operation known? Built-in machines have none. */
+static bool has_kinds(const rynd_machine *m)
+{
+    bool any = false;
+    for (int i = 0; i < RYND_KINDS; i++) {
+        any = any || m->kind[i].all > 0;
+    }
+    return any;
+}
+
 static int show(void *bar, const rynd_progress *progress)
 {
     cli_progress_show(bar, "measuring", (double)progress->done / (double)progress->all);
@@ -307,6 +317,10 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
         return false;
     }
     cli_line(stdout, "%s%s%s", origins[machine.origin], file ? ", in " : "", file ? file : "");
+    if (*machine.isa && !has_kinds(&machine)) {
+        cli_line(stdout, "rates of kinds of operations: unknown, taken to grow with the peak; "
+                         "--measure finds them");
+    }
     if (settings->calibrate && !cli_report_calibration(setup, NULL, failure)) {
         return false;
     }
