@@ -9,12 +9,23 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The machine of each column's measurements in bench/results/. */
-static const struct {
+/* The machine of each column's measurements in bench/results/: of all families but quantised layers,
+ * and of these. */
+typedef struct fit_machine {
     const char *architecture;
     ry_isa isa;
-} fitted_on[RY_COST_COLUMNS] = {
-    {"Zen 4", RY_ISA_avx2}, {"Zen 4", RY_ISA_avx512}, {"Sapphire Rapids", RY_ISA_avx512}};
+} fit_machine;
+
+enum { OTHERS, QUANTISED, FITS };
+
+static const fit_machine fitted_on[FITS][RY_COST_COLUMNS] = {
+    [OTHERS] = {{"Zen 4", RY_ISA_avx2},
+                {"Zen 4", RY_ISA_avx512},
+                {"Sapphire Rapids", RY_ISA_avx512}},
+    [QUANTISED] = {{"Zen 5", RY_ISA_avx2},
+                   {"Zen 5", RY_ISA_avx512},
+                   {"Sapphire Rapids", RY_ISA_avx512}},
+};
 
 /* clang-format off */
 static const struct {
@@ -76,17 +87,28 @@ static double flops_of(const ry_machine *machine, int kind)
     return rate > 0 && lanes > 0 ? machine->f32.one / (rate * lanes) : 0;
 }
 
-double ry_cost_scale(const ry_machine *machine, ry_cost_column column, int kind)
+static double scale_from(const fit_machine *fit, const ry_machine *machine, int kind)
 {
     const double steps = 32, most = 2;
     ry_machine reference;
-    ry_machine_reference(fitted_on[column].architecture, fitted_on[column].isa, &reference);
+    ry_machine_reference(fit->architecture, fit->isa, &reference);
     const double own = flops_of(machine, kind), fitted = flops_of(&reference, kind);
     if (own <= 0 || fitted <= 0) {
         return 1;
     }
     const double octaves = log2(own / fitted);
     return exp2(fmax(-most, fmin(most, round(octaves * steps) / steps)));
+}
+
+double ry_cost_scale(const ry_machine *machine, ry_cost_column column, int kind)
+{
+    return scale_from(&fitted_on[OTHERS][column], machine, kind);
+}
+
+static bool is_quantised(size_t offset)
+{
+    return offset >= offsetof(ry_costs, qconv) &&
+           offset < offsetof(ry_costs, qconv) + sizeof(struct ry_qconv_costs);
 }
 
 static ry_cost_column fitted_column(const ry_machine *machine, int64_t width)
@@ -103,19 +125,21 @@ static bool has_rates(const ry_machine *machine)
 
 static void fill(const ry_machine *machine, ry_cost_column column)
 {
-    double scale[RY_COST_KINDS];
+    double scale[FITS][RY_COST_KINDS];
     scaled[column].costs = *ry_costs_fitted(column);
     scaled[column].same = true;
-    for (int kind = 0; kind < RY_COST_KINDS; kind++) {
-        scale[kind] =
-            (has_rates(machine) ? ry_cost_scale(machine, column, kind) : 1) * ry_cost_weight(kind);
-        scaled[column].same = scaled[column].same && scale[kind] == 1;
+    for (int i = 0; i < FITS * RY_COST_KINDS; i++) {
+        const int fit = i / RY_COST_KINDS, kind = i % RY_COST_KINDS;
+        const double rate =
+            has_rates(machine) ? scale_from(&fitted_on[fit][column], machine, kind) : 1;
+        scale[fit][kind] = rate * ry_cost_weight(kind);
+        scaled[column].same = scaled[column].same && scale[fit][kind] == 1;
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double value;
         char *at = (char *)&scaled[column].costs + rows[i].offset;
         memcpy(&value, at, sizeof value);
-        value *= scale[rows[i].kind];
+        value *= scale[is_quantised(rows[i].offset) ? QUANTISED : OTHERS][rows[i].kind];
         memcpy(at, &value, sizeof value);
     }
 }

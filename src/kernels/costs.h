@@ -58,7 +58,7 @@ void ry_costs_changed(void);
 
 /* How many of its multiply-adds `machine` makes in the time of an operation of a kind, over those of
  * the machine of the column's fit: in steps of a 32nd of an octave, from a quarter to four; 1 where
- * a rate is unknown. */
+ * a rate is unknown. Quantised layers were fitted on another machine. */
 double ry_cost_scale(const ry_machine *machine, ry_cost_column column, int kind);
 
 /* Until the next call coefficients of a kind count `factor` times, for this thread: how much the work

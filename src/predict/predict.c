@@ -24,6 +24,8 @@ static const struct ry_prediction_costs gpu_costs = {
     .cache_rate = 1,
     .memory_rate = 1,
     .exposed = RY_GPU_EXPOSED,
+    .streamed = 1,
+    .streamed_exposed = RY_GPU_EXPOSED,
     .straddled = 1,
     .part_lines = 1,
     .region = 1,
@@ -46,6 +48,19 @@ static double per_core(rynd_rate rate, const ry_machine *machine, unsigned threa
     return threads > 1 && rate.all > 0 && machine->cores > 0 ? rate.all / machine->cores : rate.one;
 }
 
+/* Do the operator's kernels count moves in the core's own caches alone? Others count what comes from
+ * the shared cache beside their arithmetic, which hides most of it. */
+static bool streams(const ry_prepared *prepared)
+{
+    static const bool ops[RY_OPS] = {
+        [RY_OP_expr] = true,       [RY_OP_pool] = true,       [RY_OP_resize] = true,
+        [RY_OP_softmax] = true,    [RY_OP_layer_norm] = true, [RY_OP_group_norm] = true,
+        [RY_OP_batch_norm] = true, [RY_OP_concat] = true,     [RY_OP_slice] = true,
+        [RY_OP_transpose] = true,  [RY_OP_pad] = true,
+    };
+    return ops[prepared->problem->op];
+}
+
 /* Seconds of all threads together to move bytes that come again after `around` others. Kernels
  * count moves within the cores' own caches as work. The price of a reference includes its bytes. */
 static double memory_seconds(const ry_prepared *prepared, const ry_machine *machine,
@@ -55,14 +70,17 @@ static double memory_seconds(const ry_prepared *prepared, const ry_machine *mach
     if (prepared->kernel->reference) {
         return 0;
     }
-    const double l2 = cost->own * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2),
+    const bool streamed = streams(prepared), few = streamed && machine->cores > threads;
+    const double cores = few ? (double)threads / machine->cores : 1,
+                 l2 = cost->own * cores * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L2),
                  l3 = cost->shared * (double)ry_machine_level_bytes(machine, RYND_LEVEL_L3);
     const double own = ry_machine_kept_share(around, l2),
                  shared = ry_machine_kept_share(around, l3) * (1 - own);
     const rynd_rate near = machine->level[RYND_LEVEL_L3].bandwidth,
                     far = machine->level[RYND_LEVEL_DRAM].bandwidth;
+    const double cache_rate = streamed ? cost->streamed : cost->cache_rate;
     const double from_cache =
-        near.one > 0 ? shared / (per_core(near, machine, threads) * cost->cache_rate) : 0;
+        near.one > 0 ? shared / (per_core(near, machine, threads) * cache_rate) : 0;
     const double from_memory =
         far.one > 0 ? (1 - own - shared) / (per_core(far, machine, threads) * cost->memory_rate)
                     : 0;
@@ -86,7 +104,8 @@ static bool straddles(const ry_prepared *prepared, const ry_machine *machine)
 static double overlapped(const ry_prepared *prepared, const ry_machine *machine, double arithmetic,
                          double memory)
 {
-    const double exposed = costs_of(prepared, machine)->exposed;
+    const struct ry_prediction_costs *cost = costs_of(prepared, machine);
+    const double exposed = streams(prepared) ? cost->streamed_exposed : cost->exposed;
     return arithmetic > memory ? arithmetic + exposed * memory : memory + exposed * arithmetic;
 }
 

@@ -4,6 +4,8 @@
 #ifndef COUNTED_H
 #define COUNTED_H
 
+#include <stdbool.h>
+
 enum {
     COUNTED_PRODUCT, /* multiply-adds */
     COUNTED_ADD,     /* other arithmetic */
@@ -13,8 +15,9 @@ enum {
     COUNTED_STORE,
     COUNTED_PERMUTE,
     COUNTED_CONVERT,
-    COUNTED_MOVED,  /* bytes of operands that loops in plain C read and write (memory.c) */
-    COUNTED_COPIES, /* their calls of memcpy */
+    COUNTED_MOVED,   /* bytes of operands that loops in plain C read and write (memory.c) */
+    COUNTED_COPIES,  /* their calls of memcpy */
+    COUNTED_WRITTEN, /* bytes written to outputs and scratch */
     COUNTED_KINDS
 };
 
@@ -22,10 +25,11 @@ enum {
 extern _Thread_local double counted[COUNTED_KINDS];
 extern _Thread_local int counted_held;
 
-/* An operand's memory. */
-enum { COUNTED_RANGES = 32 };
+/* Memory of an operand, or of a task's scratch. */
+enum { COUNTED_RANGES = 33 };
 typedef struct counted_range {
     const char *from, *to;
+    bool scratch;
 } counted_range;
 extern _Thread_local counted_range counted_ranges[COUNTED_RANGES];
 

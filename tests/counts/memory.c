@@ -10,13 +10,14 @@
 
 _Thread_local counted_range counted_ranges[COUNTED_RANGES];
 
-/* Bytes of operands alone: not those of plans and counters. */
-static void count_access(const void *at, double bytes)
+/* Bytes of operands and scratch alone: not those of plans and counters. */
+static void count_access(const void *at, double bytes, bool written)
 {
     const char *byte = at;
     for (int i = 0; i < COUNTED_RANGES; i++) {
         if (byte >= counted_ranges[i].from && byte < counted_ranges[i].to) {
-            count_operations(COUNTED_MOVED, bytes);
+            count_operations(COUNTED_MOVED, counted_ranges[i].scratch ? 0 : bytes);
+            count_operations(COUNTED_WRITTEN, written ? bytes : 0);
             return;
         }
     }
@@ -29,11 +30,11 @@ static void count_access(const void *at, double bytes)
     void __tsan_unaligned_write##bytes(void *at);      \
     void __tsan_read##bytes(const void *at)            \
     {                                                  \
-        count_access(at, bytes);                       \
+        count_access(at, bytes, false);                \
     }                                                  \
     void __tsan_write##bytes(void *at)                 \
     {                                                  \
-        count_access(at, bytes);                       \
+        count_access(at, bytes, true);                 \
     }                                                  \
     void __tsan_unaligned_read##bytes(const void *at)  \
     {                                                  \
@@ -70,24 +71,24 @@ void __tsan_func_exit(void)
 
 void __tsan_read_range(const void *at, uintptr_t bytes)
 {
-    count_access(at, (double)bytes);
+    count_access(at, (double)bytes, false);
 }
 
 void __tsan_write_range(void *at, uintptr_t bytes)
 {
-    __tsan_read_range(at, bytes);
+    count_access(at, (double)bytes, true);
 }
 
 void *counted_copy(void *to, const void *from, size_t bytes)
 {
-    count_access(from, (double)bytes);
-    count_access(to, (double)bytes);
+    count_access(from, (double)bytes, false);
+    count_access(to, (double)bytes, true);
     count_operations(COUNTED_COPIES, 1);
     return memcpy(to, from, bytes);
 }
 
 void *counted_fill(void *to, int value, size_t bytes)
 {
-    count_access(to, (double)bytes);
+    count_access(to, (double)bytes, true);
     return memset(to, value, bytes);
 }

@@ -43,7 +43,13 @@ static void like_the_fit(void **state)
     for (int kind = 0; kind < RY_COST_KINDS; kind++) {
         assert_true(ry_cost_scale(&machine, RY_COSTS_LINES, kind) == 1);
     }
-    assert_int_equal(ry_cost_column_of(&machine, 16), RY_COSTS_LINES);
+    const ry_costs *fitted = ry_costs_of(RY_COSTS_LINES);
+    assert_memory_equal(&ry_costs_on(&machine, 16)->igemm, &fitted->igemm, sizeof fitted->igemm);
+    assert_true(ry_costs_on(&machine, 16)->qconv.pixel != fitted->qconv.pixel);
+    ry_machine_reference("Zen 5", RY_ISA_avx512, &machine); /* quantised layers were fitted there */
+    assert_memory_equal(&ry_costs_on(&machine, 16)->qconv, &fitted->qconv, sizeof fitted->qconv);
+    assert_true(ry_costs_on(&machine, 16)->igemm.program != fitted->igemm.program);
+    ry_machine_reference("Zen 4", RY_ISA_avx512, &machine);
     memset(machine.kind, 0, sizeof machine.kind); /* unknown: with the peak */
     machine.f32.one *= 2;
     assert_int_equal(ry_cost_column_of(&machine, 16), RY_COSTS_LINES);

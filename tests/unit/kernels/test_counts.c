@@ -31,8 +31,9 @@ void count_operations(int kind, double operations)
     counted[kind] += counted_held ? 0 : operations;
 }
 
-static const char *const kinds[COUNTED_KINDS] = {
-    "product", "add", "divide", "load", "spread", "store", "permute", "convert", "moved", "copies"};
+static const char *const kinds[COUNTED_KINDS] = {"product", "add",    "divide",  "load",
+                                                 "spread",  "store",  "permute", "convert",
+                                                 "moved",   "copies", "written"};
 
 /* A form, and what its counts mean: for each kind, how many operations of it the number of a
  * coefficient is. "rest": vectors' operations that no coefficient counts. "bytes": those that the form
@@ -133,9 +134,13 @@ static void open_subject(subject *s, const form *f)
     snprintf(name, sizeof name, "%s_generic", f->kernel);
     const ry_kernel *vectors = every_kernel_find(name);
     ry_machine_reference("Zen 4", vectors ? RY_ISA_avx512 : RY_ISA_avx2, &s->machine);
+    memset(s->machine.kind, 0, sizeof s->machine.kind); /* coefficients as they were fitted */
     s->target.machine = &s->machine;
     kernel_case_parse(&s->c, f->problem);
     s->problem = kernel_case_problem(&s->c, f->layout, s->in, s->out);
+    if (s->problem.op == RY_OP_qconv) { /* its weights are row-major in every layout */
+        s->in[1] = s->c.in[1];
+    }
     s->query =
         (ry_query){vectors ? vectors : every_kernel_find(f->kernel), &s->problem, &s->target, NULL};
     assert_non_null(s->query.kernel);
@@ -158,7 +163,7 @@ static void *take(subject *s, size_t bytes)
 static void *take_operand(subject *s, const ry_tensor *tensor, counted_range *range)
 {
     char *memory = ry_tensor_present(tensor) ? take(s, ry_tensor_bytes(tensor)) : NULL;
-    *range = (counted_range){memory, memory ? memory + ry_tensor_bytes(tensor) : NULL};
+    *range = (counted_range){memory, memory ? memory + ry_tensor_bytes(tensor) : NULL, false};
     return memory;
 }
 
@@ -177,6 +182,8 @@ static void count(subject *s)
         out[i] = take_operand(s, &s->out[i], &counted_ranges[CASE_OPERANDS + i]);
     }
     void *state = take(s, p->state_size), *packed = take(s, p->packed);
+    char *scratch = take(s, p->scratch);
+    counted_ranges[COUNTED_RANGES - 1] = (counted_range){scratch, scratch + p->scratch, true};
     if (kernel->initialise && p->state_size) {
         kernel->initialise(&s->query, state);
         p->state = state;
@@ -189,7 +196,7 @@ static void count(subject *s)
                             .packed = packed,
                             .packed_out = packed,
                             .workspace = take(s, p->workspace),
-                            .scratch = take(s, p->scratch)};
+                            .scratch = scratch};
     for (size_t task = 0; kernel->pack && task < p->pack_tasks; task++) {
         kernel->pack(&launch, task);
     }

@@ -184,6 +184,7 @@ static rynd_context *create_context(const char *architecture, ry_isa isa)
     assert_true(handle >= 0);
     close(handle);
     ry_machine_reference(architecture, isa, &machine);
+    memset(machine.kind, 0, sizeof machine.kind); /* as in every built-in machine */
     machine.cores = THREADS;
     if (ry_machine_write(&machine, file, &error) != RYND_OK) {
         fail_msg("%s", error.text);

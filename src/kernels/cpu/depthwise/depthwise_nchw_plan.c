@@ -379,7 +379,8 @@ static double count_cycles(const ry_query *query, const depthwise_nchw_plan *pla
     }
     const double wide =
         depthwise_is_long(width) && two && !plan->two_planes ? cost->long_parting : 1.0;
-    const double each = taps_inside(g) * tap[plan->two_planes][two] * wide;
+    const double each =
+        taps_inside(g) * wide * (plan->windows ? cost->tap_window : tap[plan->two_planes][two]);
     const double adds = plan->passes > g->out[0] ? cost->add : 0;
     /* the weights of 3x3 stay in registers */
     const double square =

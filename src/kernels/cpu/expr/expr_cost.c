@@ -8,12 +8,17 @@
 
 static bool is_elementary(ry_expr_code code)
 {
-    return (code >= RY_EXPR_exp && code <= RY_EXPR_gelu_tanh) || code == RY_EXPR_pow ||
-           code == RY_EXPR_mod || code == RY_EXPR_fmod;
+    return (code >= RY_EXPR_exp && code <= RY_EXPR_gelu_tanh) || code == RY_EXPR_pow;
 }
 
-/* Cost of a function per element, without moving the element. */
-static double function_cost(const ry_expr_step *step, bool near, const struct ry_expr_costs *cost)
+/* A remainder of floats calls libm for each element. */
+static bool is_remainder(ry_expr_code code)
+{
+    return code == RY_EXPR_mod || code == RY_EXPR_fmod;
+}
+
+/* float32, by vectors. */
+static double single_cost(ry_expr_code code, bool near, const struct ry_expr_costs *cost)
 {
     const double known[RY_EXPR_CODES][2] = {
 #define FUNCTION(name) [RY_EXPR_##name] = {cost->strict_##name, cost->near_##name},
@@ -21,16 +26,85 @@ static double function_cost(const ry_expr_step *step, bool near, const struct ry
             FUNCTION(tan) FUNCTION(erf) FUNCTION(tanh) FUNCTION(sigmoid) FUNCTION(silu)
                 FUNCTION(gelu) FUNCTION(pow) FUNCTION(softplus) FUNCTION(gelu_tanh)
 #undef FUNCTION
-    };
-    const ry_expr_code code = (ry_expr_code)step->code;
-    if (step->type != RY_LOOP_f32) {
-        return is_elementary(code) ? cost->wide : 0;
-    }
+                    [RY_EXPR_reciprocal] = {cost->strict_div, cost->near_div},
+        [RY_EXPR_sinh] = {cost->composed, cost->composed},
+        [RY_EXPR_atanh] = {cost->composed, cost->composed},
+        [RY_EXPR_mish] = {cost->composed, cost->composed},
+        [RY_EXPR_asinh] = {cost->inverse, cost->inverse},
+        [RY_EXPR_acosh] = {cost->inverse, cost->inverse}};
     return known[code][near] > 0 ? known[code][near] : is_elementary(code) ? cost->other : 0;
 }
 
+/* float64: exp and what is made of it alone has vectors, other functions call libm. */
+static double double_cost(ry_expr_code code, const struct ry_expr_costs *cost)
+{
+    switch (code) {
+    case RY_EXPR_div:
+    case RY_EXPR_reciprocal: return cost->double_div;
+    case RY_EXPR_sqrt: return cost->double_sqrt;
+    case RY_EXPR_exp:
+    case RY_EXPR_sigmoid:
+    case RY_EXPR_silu:
+    case RY_EXPR_gelu_tanh: return cost->double_exp;
+    case RY_EXPR_asin:
+    case RY_EXPR_acos:
+    case RY_EXPR_sinh:
+    case RY_EXPR_tanh:
+    case RY_EXPR_asinh:
+    case RY_EXPR_atanh:
+    case RY_EXPR_softplus:
+    case RY_EXPR_mish:
+    case RY_EXPR_pow: return cost->libm_long;
+    default: return is_elementary(code) ? cost->libm : 0;
+    }
+}
+
+/* Integers divide in floats, but 64 bits by a scalar instruction; powers are loops of products. */
+static double integer_cost(ry_expr_code code, double words, const struct ry_expr_costs *cost)
+{
+    const bool divides = code == RY_EXPR_div || is_remainder(code);
+    return code == RY_EXPR_pow ? cost->integer_pow
+           : !divides          ? 0
+           : words > 1         ? cost->long_div
+           : words < 1         ? cost->integer_div / 2 /* in float32 */
+                               : cost->integer_div;
+}
+
+/* Floats that take as many bytes as a number of the type. */
+static double words_of(uint8_t type)
+{
+    return (double)ry_expr_loop_size((ry_loop_type)type) / sizeof(float);
+}
+
+static bool is_float(uint8_t type)
+{
+    return type == RY_LOOP_f32 || type == RY_LOOP_f64;
+}
+
+/* Cost of a function per element, without moving the element. */
+static double function_cost(const ry_expr_step *step, bool near, const struct ry_expr_costs *cost)
+{
+    const ry_expr_code code = (ry_expr_code)step->code;
+    return !is_float(step->type)       ? integer_cost(code, words_of(step->type), cost)
+           : is_remainder(code)        ? cost->remainder
+           : step->type == RY_LOOP_f64 ? double_cost(code, cost)
+                                       : single_cost(code, near, cost);
+}
+
+/* Cost of an element's reduction. A row's last sum goes through the lanes of a vector of floats, each
+ * of which waits for the one before it. */
+static double reduction_cost(const ry_expr_plan *plan, const ry_expr_step *step, int width,
+                             const struct ry_expr_costs *cost)
+{
+    if (plan->scheme == RY_EXPR_OUTER) {
+        return cost->folded + cost->fold / (double)ry_max(plan->wide * plan->tile, 1);
+    }
+    const double lanes = is_float(step->type) ? width / words_of(step->type) : 0;
+    return cost->inner + (cost->inner_row + lanes * cost->lane) / (double)ry_max(plan->tile, 1);
+}
+
 /* Cost of a step per element of a tile. */
-static double element_cost(const ry_expr_plan *plan, const ry_expr_step *step, bool near,
+static double element_cost(const ry_expr_plan *plan, const ry_expr_step *step, bool near, int width,
                            const struct ry_expr_costs *cost)
 {
     const ry_expr_operand *operand = ry_expr_plan_part(plan, plan->operands_at);
@@ -44,17 +118,38 @@ static double element_cost(const ry_expr_plan *plan, const ry_expr_step *step, b
         const bool strided = p->inner != 0 && p->inner != (int64_t)p->size,
                    transposed =
                        last > 0 && plan->rows > 1 && p->stride[last - 1] == (int64_t)p->size;
-        return (!strided     ? cost->gathered
+        const bool half = p->dtype == RYND_DTYPE_F16 || p->dtype == RYND_DTYPE_BF16;
+        return (!strided     ? cost->gathered * words_of(p->type)
                 : transposed ? cost->transposed
                              : cost->strided) +
-               cost->row / (double)ry_max(plan->tile, 1);
+               (half ? cost->half : 0) +
+               (cost->row + (half ? cost->half_row : 0)) / (double)ry_max(plan->tile, 1);
     }
-    case RY_STEP_REDUCE:
-        return plan->scheme == RY_EXPR_INNER
-                   ? cost->inner_row / (double)ry_max(plan->tile, 1)
-                   : cost->folded + cost->fold / (double)ry_max(plan->wide * plan->tile, 1);
+    case RY_STEP_REDUCE: return reduction_cost(plan, step, width, cost);
+    case RY_STEP_CAST:
+    case RY_STEP_SATURATE:
+    case RY_STEP_TRUTH:
+    case RY_STEP_ROUND: return cost->cast;
     default: return 0;
     }
+}
+
+/* Floats that a step leaves in a register for each element; 0: it moves or reduces. */
+static double step_words(const ry_expr_step *step)
+{
+    const bool moves =
+        step->kind == RY_STEP_LOAD || step->kind == RY_STEP_STORE || step->kind == RY_STEP_REDUCE;
+    return moves ? 0 : words_of(step->type);
+}
+
+/* Bytes through the second-level cache: the lines of what is written are read, too. */
+static double streamed_bytes(const ry_query *query, const struct ry_expr_costs *cost)
+{
+    double written = 0;
+    for (int i = 0; i < query->problem->outputs; i++) {
+        written += (double)ry_tensor_bytes(&query->problem->out[i]);
+    }
+    return ry_problem_bytes(query->problem) + (cost->written - 1) * written;
 }
 
 double ry_expr_work(const ry_query *query, const ry_expr_plan *plan)
@@ -66,15 +161,15 @@ double ry_expr_work(const ry_query *query, const ry_expr_plan *plan)
     const double elements =
         (double)plan->kept_count * (double)plan->reduced_count * (double)plan->length;
     const double tiles = elements / (double)ry_max(plan->rows * plan->tile, 1);
-    double each = 0, tile = cost->tile, steps = 0;
+    double each = 0, tile = cost->tile, steps = 0, first = 0;
     for (int i = plan->first_steps; i < plan->first_steps + plan->steps; i++) {
-        const bool function = step[i].kind != RY_STEP_LOAD && step[i].kind != RY_STEP_STORE &&
-                              step[i].kind != RY_STEP_REDUCE;
+        const double words = step_words(&step[i]);
         if (step[i].single) {
-            tile += function ? cost->single : 0;
+            tile += words > 0 ? cost->single : 0;
         } else {
-            each += element_cost(plan, &step[i], near, cost);
-            steps += function ? 1 : 0;
+            each += element_cost(plan, &step[i], near, query->kernel->simd.width, cost);
+            first = steps > 0 ? first : words;
+            steps += words;
         }
     }
     const double buffer = (double)plan->elements * (double)plan->element;
@@ -84,9 +179,9 @@ double ry_expr_work(const ry_query *query, const ry_expr_plan *plan)
         each += operand[i].mode == RY_EXPR_INVARIANT ? cost->repeated : 0;
     }
     const bool reduces = plan->scheme != RY_EXPR_POINT;
-    each += cost->step * (reduces || steps < 1 ? steps : steps - 1);
+    each += cost->step * (reduces ? steps : steps - first);
     const double units =
         plan->scheme == RY_EXPR_OUTER ? (double)(plan->units * plan->slices) * cost->unit : 0;
-    return ry_stream_work(query->target->machine, ry_problem_bytes(query->problem)) +
-           elements * each + tiles * tile + units;
+    return ry_stream_work(query->target->machine, streamed_bytes(query, cost)) + elements * each +
+           tiles * tile + units + cost->start * (double)ry_cut_tasks(&plan->cut);
 }

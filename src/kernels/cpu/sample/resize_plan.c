@@ -314,13 +314,12 @@ static void lay_out(resize_plan *s, size_t *end)
 /* How many input rows are resized along the width for an output row. */
 static double resized_rows(const resize_plan *s)
 {
-    if (!s->ring) {
+    if (!s->ring || s->leads == 0) {
         return (double)s->taps;
     }
-    const resize_axis *near = s->leads > 0 ? &s->lead[s->leads - 1] : NULL;
-    return near && near->taps > 1 && near->in < near->out
-               ? (double)s->taps / (double)near->taps * (double)near->in / (double)near->out
-               : (double)s->taps / (near ? (double)near->taps : 1);
+    const resize_axis *near = &s->lead[s->leads - 1];
+    const double each = (double)near->taps;
+    return (double)s->taps / each * fmin(each, (double)near->in / (double)near->out);
 }
 
 /* Elements in rows: input rows are resized along the width once, but for windows that are too large
@@ -330,11 +329,10 @@ static double rows_work(const resize_plan *s, const struct ry_resize_costs *cost
     const double rows = (double)s->rows.extent, pixels = rows * (double)s->width.out;
     const bool copied = s->taps == 1 && s->width.taps == 1;
     const double pick = s->width.taps == 1 ? cost->pick : cost->gather;
-    const double along = repeats(&s->width) || s->width.taps > 2
-                             ? axis_work(s->width.taps, cost) * fmax(resized_rows(s), 1)
-                             : pick * resized_rows(s);
+    const double along =
+        repeats(&s->width) || s->width.taps > 2 ? axis_work(s->width.taps, cost) : pick;
     return rows * (copied ? cost->copied : cost->row) +
-           pixels * (along + (s->taps > 1 ? cost->two / 2 * (double)s->taps : 0));
+           pixels * (along * resized_rows(s) + (s->taps > 1 ? cost->down * (double)s->taps : 0));
 }
 
 /* Rows of pixels: rows of a larger ring take time to be read. */
