@@ -20,8 +20,12 @@ struct emulation_index {
 static thread_local emulation_index blockIdx, threadIdx;
 extern "C" {
 void (*emulation_barrier)(void);
+static void emulation_begin_group(void);
 void emulation_set(unsigned block, unsigned item)
 {
+    if (block != blockIdx.x) {
+        emulation_begin_group();
+    }
     blockIdx.x = block;
     threadIdx.x = item;
 }
@@ -216,11 +220,12 @@ static inline unsigned emulation_bf16_pair(float low, float high)
     return emulation_bf16(low) | emulation_bf16(high) << 16;
 }
 
-#include "emulation_wide.cpp"
-
 // Addresses of local memory: bytes from some thread-local variable to another, or in what is given.
 static thread_local char emulation_local;
 static const unsigned emulation_given = 1u << 30;
+
+#include "emulation_wide.cpp"
+
 static inline unsigned emulation_address(const void *place)
 {
     return emulation_is_given(place) ? emulation_given + (unsigned)__cvta_generic_to_shared(place)

@@ -7,12 +7,13 @@
 // is the old one, and a tile overwritten earlier gives a wrong sum.
 
 struct emulation_product {
-    char type;           // 't', 'f', 'b': tf32, f16, bf16
+    char type;           // 't', 'f', 'b': tf32, f16, bf16; 'u', 's': bytes
+    char right_type;     // the right bytes' type
     int columns, groups; // groups: number of batches committed before it
     bool from_registers;
     unsigned left_words[4];
     unsigned long left, right; // descriptors
-    float *sum;
+    void *sum;
 };
 
 enum { EMULATION_WIDE_ITEMS = 384, EMULATION_PRODUCTS = 64, EMULATION_WRITTEN = 256 };
@@ -30,9 +31,29 @@ struct emulation_wide {
 };
 static thread_local emulation_wide *emulation_wide_state;
 
+#include "emulation_bulk.cpp"
+
+static size_t emulation_given_size(void)
+{
+    return (emulation_wide_state->bytes + 1023u) / 1024u * 1024u;
+}
+
+// A group finds no other's bytes.
+static void emulation_begin_group(void)
+{
+    emulation_wide *w = emulation_wide_state;
+    emulation_end_bulks();
+    if (w) {
+        memset(w->room, 0xff, emulation_given_size());
+        memset(w->seen, 0xff, emulation_given_size());
+        memset(w->item, 0, sizeof w->item);
+    }
+}
+
 extern "C" {
 void emulation_end(void)
 {
+    emulation_end_bulks();
     if (emulation_wide_state) {
         free(emulation_wide_state->room);
         free(emulation_wide_state->seen);
@@ -43,15 +64,13 @@ void emulation_end(void)
 
 void emulation_begin(unsigned given)
 {
-    const size_t size = (given + 1023u) / 1024u * 1024u;
     emulation_end();
     emulation_wide *w = (emulation_wide *)calloc(1, sizeof *w);
-    w->bytes = given;
-    w->room = (unsigned char *)aligned_alloc(1024, size);
-    w->seen = (unsigned char *)aligned_alloc(1024, size);
-    memset(w->room, 0xff, size);
-    memset(w->seen, 0xff, size);
     emulation_wide_state = w;
+    w->bytes = given;
+    w->room = (unsigned char *)aligned_alloc(1024, emulation_given_size());
+    w->seen = (unsigned char *)aligned_alloc(1024, emulation_given_size());
+    emulation_begin_group();
 }
 }
 
@@ -73,7 +92,7 @@ static inline bool emulation_is_given(const void *place)
 {
     const emulation_wide *w = emulation_wide_state;
     return w && (const unsigned char *)place >= w->room &&
-           (const unsigned char *)place < w->room + (w->bytes + 1023u) / 1024u * 1024u;
+           (const unsigned char *)place < w->room + emulation_given_size();
 }
 
 // An item wrote 16 bytes, maybe in the given memory.
@@ -105,6 +124,7 @@ static inline void emulation_proxy_fence(void)
         memcpy(w->seen + item->at[i], w->room + item->at[i], 16);
     }
     item->written = 0;
+    emulation_show_barriers();
 }
 
 // Where byte `byte` of the 32 that an instruction reads of a row is, by a matrix descriptor, for
@@ -138,7 +158,7 @@ static inline unsigned emulation_word(unsigned long descriptor, unsigned row, un
 }
 
 // Issues a product of 64 rows: operands of the left matrix in LOCAL memory, or four words an item.
-static inline emulation_product *emulation_issue(const char *type, int columns, float *sum,
+static inline emulation_product *emulation_issue(const char *type, int columns, void *sum,
                                                  unsigned long right)
 {
     emulation_wide_item *item = &emulation_wide_state->item[threadIdx.x];
@@ -146,11 +166,13 @@ static inline emulation_product *emulation_issue(const char *type, int columns, 
     if (item->issued - item->done > EMULATION_PRODUCTS / 2) {
         __builtin_trap();
     }
-    *p = emulation_product{*type, columns, item->committed, false, {0}, 0, right, sum};
+    const bool bytes = *type == 'u' || *type == 's'; // "u8s8"
+    *p = emulation_product{
+        *type, bytes ? type[2] : *type, columns, item->committed, false, {0}, 0, right, sum};
     return p;
 }
 
-static inline void emulation_multiply(const char *type, int columns, float *sum, unsigned long left,
+static inline void emulation_multiply(const char *type, int columns, void *sum, unsigned long left,
                                       unsigned long right)
 {
     emulation_issue(type, columns, sum, right)->left = left;
@@ -207,7 +229,7 @@ static inline void emulation_make_product(const emulation_product *p, int number
             }
         }
         for (int row = 0; row < 2; row++) {
-            float *to = &p->sum[column / 2 * 4 + row * 2 + column % 2];
+            float *to = (float *)p->sum + column / 2 * 4 + row * 2 + column % 2;
             for (int half = 0; half < 2; half++) {
                 double addend[9] = {*to};
                 for (int i = 0; i < 4 * pair; i++) {
@@ -220,6 +242,26 @@ static inline void emulation_make_product(const emulation_product *p, int number
     }
 }
 
+// The same of bytes: exact sums.
+static inline void emulation_make_byte_product(const emulation_product *p, int number)
+{
+    const unsigned lane = threadIdx.x % 32;
+    for (int column = 0; column < p->columns / 4; column++) {
+        const unsigned at = (unsigned)(column / 2 * 8 + column % 2) + lane % 4 * 2;
+        for (unsigned row = 0; row < 2; row++) {
+            int *to = (int *)p->sum + column / 2 * 4 + row * 2 + column % 2;
+            for (unsigned word = 0; word < 8; word++) {
+                const unsigned a = emulation_left_word(p, number, lane / 4 + row * 8, word),
+                               b = emulation_word(p->right, at, word);
+                for (int shift = 0; shift < 32; shift += 8) {
+                    *to += emulation_byte(&p->type, a, shift) *
+                           emulation_byte(&p->right_type, b, shift);
+                }
+            }
+        }
+    }
+}
+
 // Until at most `groups` of the item's committed groups are not done.
 static inline void emulation_wait_products(int groups)
 {
@@ -227,7 +269,12 @@ static inline void emulation_wait_products(int groups)
     emulation_barrier(); // all items have issued theirs
     while (item->done < item->issued &&
            item->product[item->done % EMULATION_PRODUCTS].groups < item->committed - groups) {
-        emulation_make_product(&item->product[item->done % EMULATION_PRODUCTS], item->done);
+        const emulation_product *p = &item->product[item->done % EMULATION_PRODUCTS];
+        if (p->type == 'u' || p->type == 's') {
+            emulation_make_byte_product(p, item->done);
+        } else {
+            emulation_make_product(p, item->done);
+        }
         item->done++;
     }
 }

@@ -14,6 +14,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum { OK, COMPILATION = 6, INVALID_PROGRAM = 4, LOG = 16384 };
+enum { NOT_A_FAULT = 77 }; /* exit code: a text with a fault does not compile */
 
 typedef struct program {
     char *text;
@@ -102,14 +103,20 @@ static const char *const replaced[][2] = {
     {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans", "emulation_load_turned(to, row);"},
     {"asm volatile(\"ldmatrix.", "emulation_load_matrices(to, row);"},
     {"extern __shared__ __align__(1024)", "return emulation_given_room();"},
+    {"asm volatile(\"mbarrier.init", "emulation_begin_barrier(barrier);"},
+    {"asm volatile(\"mbarrier.arrive.expect_tx", "emulation_expect(barrier, bytes);"},
+    {"asm volatile(\"cp.async.bulk", "emulation_bulk(to, from, bytes, barrier);"},
+    {"asm volatile(\"{.reg .pred there;", "emulation_await(barrier, turn);"},
     {"asm volatile(\"st.shared.v4.b32", "emulation_keep(to, words);"},
     {"asm volatile(\"fence.proxy.async", "emulation_proxy_fence();"},
     {"asm volatile(\"wgmma.fence", ";"},
     {"asm volatile(\"wgmma.commit_group", "emulation_commit_products();"},
     {"asm volatile(\"wgmma.wait_group", "emulation_wait_products(n);"},
     {"asm volatile(\"\" : \"+f\"", ";"},
+    {"asm volatile(\"\" : \"+r\"", ";"},
     {"asm volatile(\"{.reg .pred p;", "emulation_multiply(#type, columns, sum, left, right);"},
-    {"asm volatile(\"{.reg .pred p;", "emulation_multiply(#type, columns, sum, left, right);"}};
+    {"asm volatile(\"{.reg .pred p;", "emulation_multiply(#type, columns, sum, left, right);"},
+    {"asm volatile(\"{.reg .pred p;", "emulation_multiply(#a #b, columns, sum, left, right);"}};
 
 static bool replace(char *text)
 {
@@ -125,6 +132,21 @@ static bool replace(char *text)
     return true;
 }
 
+/* Copies the text and plants the fault of FAKE_NVRTC_FAULT in it: "words=>other words". Tests prove so that the
+ * stand-in finds faults. */
+static char *with_fault(const char *text)
+{
+    const char *fault = getenv("FAKE_NVRTC_FAULT"), *arrow = fault ? strstr(fault, "=>") : NULL;
+    const size_t length = arrow ? (size_t)(arrow - fault) : 0;
+    const char *at = arrow ? memmem(text, strlen(text), fault, length) : NULL;
+    if (!at) {
+        return strdup(text);
+    }
+    char *made = malloc(strlen(text) + strlen(arrow));
+    sprintf(made, "%.*s%s%s", (int)(at - text), text, arrow + 2, at + length);
+    return made;
+}
+
 EXPORT int nvrtcCreateProgram(void **made, const char *text, const char *name, int headers,
                               const char *const *header, const char *const *include)
 {
@@ -133,7 +155,7 @@ EXPORT int nvrtcCreateProgram(void **made, const char *text, const char *name, i
     (void)header;
     (void)include;
     program *p = calloc(1, sizeof *p);
-    p->text = strdup(text);
+    p->text = with_fault(text);
     *made = p;
     return OK;
 }
@@ -203,6 +225,8 @@ static int run_compiler(program *p, const char *folder)
     free(said);
     if (code == 0) {
         p->binary = read_all(library, &p->size);
+    } else if (getenv("FAKE_NVRTC_FAULT")) {
+        _exit(NOT_A_FAULT);
     }
     unlink(text);
     unlink(library);

@@ -332,6 +332,26 @@ FUNCTION void load_turned_matrices(uint *to, const void *row)
                      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));   \
     }
 
+/* The same of bytes, signed (s8) or not (u8), with exact sums of whole numbers, from LOCAL memory. */
+#define WHOLE_4(i)  "+r"(sum[i]), "+r"(sum[(i) + 1]), "+r"(sum[(i) + 2]), "+r"(sum[(i) + 3])
+#define WHOLE_16(i) WHOLE_4(i), WHOLE_4((i) + 4), WHOLE_4((i) + 8), WHOLE_4((i) + 12)
+#define WHOLE_32(i) WHOLE_16(i), WHOLE_16((i) + 16)
+#define WHOLE_WIDE_64   WHOLE_32(0)
+#define WHOLE_WIDE_128  WHOLE_32(0), WHOLE_32(32)
+#define WHOLE_WIDE_256  WHOLE_32(0), WHOLE_32(32), WHOLE_32(64), WHOLE_32(96)
+
+#define WIDE_BYTES_OF(a, b, columns) WIDE_BYTE_UNITS(a, b, columns)
+
+#define WIDE_BYTE_UNITS(a, b, columns)                                                            \
+    FUNCTION void multiply_wide(int *sum, ulong left, ulong right)                                \
+    {                                                                                             \
+        asm volatile("{.reg .pred p; setp.ne.b32 p, 1, 0; "                                     \
+                     "wgmma.mma_async.sync.aligned.m64n" #columns "k32.s32." #a "." #b            \
+                     " {" WIDE_NAMES_##columns WIDE_OPERANDS_##columns "p;}"                      \
+                     : WHOLE_WIDE_##columns                                                       \
+                     : "l"(left), "l"(right));                                                    \
+    }
+
 #define BEGIN_PRODUCTS   { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 #define END_PRODUCTS     { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 #define WAIT_PRODUCTS(n) { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory"); }
@@ -343,11 +363,46 @@ FUNCTION void take_product(float *sum)
     asm volatile("" : "+f"(*sum)::"memory");
 }
 
+FUNCTION void take_product(int *sum)
+{
+    asm volatile("" : "+r"(*sum)::"memory");
+}
+
 /* LOCAL memory that the launch gives (GIVEN_OF_<entry>), at a multiple of 1024 bytes. */
 FUNCTION uchar *given_room(void)
 {
     extern __shared__ __align__(1024) uchar given_local[];
     return (given_local);
+}
+
+/* A copy of whole chunks of 16 bytes, all at multiples of 16, that one item begins (bulk copy, of compute
+ * capability 9.0). Places are addresses of LOCAL memory. Its bytes arrive at a barrier of 8 bytes, at a
+ * multiple of 8, which is begun once, by an item that calls SHOW_COPIES then, and told before each copy how many bytes it
+ * will see. All items that read the copy wait at the barrier: in turn 0 for the first copy there, in
+ * turn 1 for the second, and so on. Wide units see the copy without SHOW_COPIES. */
+FUNCTION void begin_barrier(uint barrier)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+}
+
+FUNCTION void expect_bytes(uint barrier, uint bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+FUNCTION void copy_bulk(uint to, const void *from, uint bytes, uint barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+                     "r"(to), "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
+FUNCTION void wait_for_bytes(uint barrier, uint turn)
+{
+    asm volatile("{.reg .pred there; again: mbarrier.try_wait.parity.shared::cta.b64 there, [%0], %1; "
+                 "@there bra done; bra again; done: }" ::"r"(barrier), "r"(turn)
+                 : "memory");
 }
 
 /* Stores 16 bytes in LOCAL memory. */

@@ -77,25 +77,26 @@ static int copied_bytes(const ry_problem *problem, ry_gpu_operands operands, con
 static bool is_wide(ry_gpu_operands operands, const ry_gpu_window *w)
 {
     const int64_t terms = ROW / (int64_t)ry_gpu_operand_size(operands);
-    return w->x_along_channels && ry_gpu_operand_lanes(operands) == 1 &&
+    return w->x_along_channels && ry_gpu_operands_are_units(operands) &&
            ry_gpu_operand_products(operands) == 1 && (w->phases == 1 || w->channels % terms == 0);
 }
 
 static ry_gpu_product product_of(const ry_query *query)
 {
     const ry_gpu_window w = window_of(query);
-    return (ry_gpu_product){.batches = w.groups * w.phases,
-                            .rows = w.rows,
-                            .columns = w.columns,
-                            .terms = ry_max(w.terms, 1),
-                            .window = w.window > 1,
-                            .terms_along = w.x_along_channels,
-                            .operands = ry_gpu_operands_of(query),
-                            .copied = copied_bytes(query->problem, ry_gpu_operands_of(query), &w),
-                            .x_across = !w.x_along_channels,
-                            .copied_text = ry_gpu_text_copied_window,
-                            .wide = is_wide(ry_gpu_operands_of(query), &w),
-                            .rows_along = w.y_along_channels};
+    return (ry_gpu_product){
+        .batches = w.groups * w.phases,
+        .rows = w.rows,
+        .columns = w.columns,
+        .terms = ry_max(w.terms, 1),
+        .window = w.window > 1,
+        .terms_along = w.x_along_channels,
+        .operands = ry_gpu_operands_of(query),
+        .copied = copied_bytes(query->problem, ry_gpu_operands_of(query), &w),
+        .x_across = !w.x_along_channels,
+        .copied_text = ry_gpu_text_copied_window,
+        .wide_text = is_wide(ry_gpu_operands_of(query), &w) ? ry_gpu_text_wide_window : NULL,
+        .rows_along = w.y_along_channels};
 }
 
 static void values(const ry_query *query, int knob, ry_knob_values *values)

@@ -35,6 +35,9 @@ extern const char ry_gpu_text_steps[];
 extern const char ry_gpu_text_sum_row[];
 extern const char ry_gpu_text_wgrad_depthwise[];
 extern const char ry_gpu_text_wide[];
+extern const char ry_gpu_text_wide_loop[];
+extern const char ry_gpu_text_wide_matrix[];
+extern const char ry_gpu_text_wide_window[];
 extern const char ry_gpu_text_winograd[];
 
 #endif

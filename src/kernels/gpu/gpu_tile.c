@@ -15,11 +15,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Large ones read least, small ones leave fewer compute units idle; those of few rows are for
- * convolutions of few output channels. Then come those that are a work-item's alone, and those
- * of matrix units: what 32 work-items sum together is item_m * 8 by item_n * 4. Copied ones come first:
- * of forms with equal times the first is chosen, and those wait least for memory. The last ones are for
- * few positions: several times as many items sum a small tile, in slices of its terms. */
+/* Large ones read least, small ones leave fewer compute units idle; few rows are for few output channels. Then
+ * come those that are a work-item's alone, and those of matrix units: 32 work-items sum item_m * 8 by
+ * item_n * 4 (copied: 64 by 64). Copied ones come first: of equal times the first is chosen, and copies wait
+ * least for memory. The last ones are for few positions: more items sum a small tile, in slices of its terms. */
 #define PANEL(m, n)                 \
     {                               \
         m, n, 64, m, n, false, 0, 1 \
@@ -28,7 +27,6 @@
     {                                        \
         m, n, 16, item_m, item_n, true, 0, 1 \
     }
-/* 32 work-items sum 64 by 64. */
 #define COPIED(m, n, item_m, item_n)         \
     {                                        \
         m, n, 16, item_m, item_n, true, 3, 1 \
@@ -89,9 +87,8 @@ const char *const ry_gpu_tile_words[] = {
     "few64x64",    "fewunits32x32", "fewunits64x32", "fewunits64x64", "wide64x128",
     "wide128x64",  "wide128x128",   "wide256x128",   "wide128x256",   NULL};
 enum { TILES = sizeof tiles / sizeof *tiles, LEAST_TERMS = 64 };
-enum { JOIN_REGISTERS = 32 }; /* registers of an item that joins sums, beside the sums */
-/* The most groups that share a sum: of processors, of GPUs. */
-enum { PROCESSOR_SPLIT = 16, GPU_SPLIT = 1024 };
+/* Registers of `join` beside sums; most groups that share a sum. */
+enum { JOIN_REGISTERS = 32, PROCESSOR_SPLIT = 16, GPU_SPLIT = 1024 };
 
 const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS] = {
     [RY_GPU_KNOB_TILE] = {"tile", ry_gpu_tile_words, true, true},
@@ -144,13 +141,14 @@ static int unit_words(const ry_gpu_tile *tile, int side)
     return tile->k * side + (PAD * tile->k > PAD / 2 * side ? PAD * tile->k : PAD / 2 * side);
 }
 
-/* Bytes of local memory for a stage of a copied tile. */
+/* Bytes of local memory for a stage of a copied tile; a wide one's has a barrier. */
 static size_t stage_bytes(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
     const size_t size = ry_gpu_operand_size(product->operands),
                  terms = (size_t)tile->k * sizeof(float) / size,
+                 barrier = tile->units == RY_GPU_WIDE ? sizeof(uint64_t) : 0,
                  w = product->copied_w ? (size_t)product->copied_w : size;
-    return terms * ((size_t)tile->m * w + (size_t)tile->n * (size_t)product->copied);
+    return terms * ((size_t)tile->m * w + (size_t)tile->n * (size_t)product->copied) + barrier;
 }
 
 /* Stages of a tile in local memory: in the 48 KiB that every device of matrix units gives a work-group.
@@ -170,7 +168,7 @@ static bool is_wide_for(const ry_machine *m, const ry_gpu_product *product, cons
 {
     const bool kept = (size_t)product->copied == ry_gpu_operand_size(product->operands) &&
                       product->operands != RY_GPU_TF32;
-    return strcmp(m->architecture, "sm_90a") == 0 && product->wide &&
+    return strcmp(m->architecture, "sm_90a") == 0 && product->wide_text &&
            (kept || product->rows_along) &&
            (product->rows_along ? tile->n : tile->m) % GROUPS_ROWS == 0;
 }
@@ -205,7 +203,8 @@ static bool runs_on(const ry_machine *machine, const ry_gpu_product *product,
     return (tile->units > 0) == ry_gpu_operands_are_units(product->operands) &&
            (tile->stages || product->operands != RY_GPU_THREE_TF32) &&
            (!tile->stages || (product->copied && stages_of(product, tile) > 1)) &&
-           (tile->units != RY_GPU_WIDE || is_wide_for(machine, product, tile)) &&
+           (tile->units == RY_GPU_WIDE ? is_wide_for(machine, product, tile)
+                                       : !product->wide_alone) &&
            (panel ? machine->step_items == 1 && product->operands != RY_GPU_QUADS
                   : product->operands != RY_GPU_BYTES) &&
            (!machine->group_items || (unsigned)items_of(tile) <= machine->group_items) &&
@@ -335,8 +334,8 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
     prepared->tasks[1] = split > 1 ? (size_t)count : 0;
     prepared->group[0] = (unsigned)items_of(tile);
     prepared->group[1] = (unsigned)slice_items(tile);
-    const double all = (double)(count * split) * (double)sums * (double)terms;
-    const double partial = split > 1 ? (double)(count * split) * (double)sums : 0;
+    const double all = (double)(count * split) * (double)sums * (double)terms,
+                 partial = split > 1 ? (double)(count * split) * (double)sums : 0;
     prepared->workspace = (size_t)partial * sizeof(float);
     const double join = partial * cost->join / 2,
                  slices = (double)(count * split) * (double)sums * (tile->slices - 1);
@@ -358,7 +357,7 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
         has_residual(query->problem) ? ry_gpu_tile_ended(tile, machine) : 0;
     prepared->counts.flop = 2 * all * (double)ry_gpu_operand_lanes(product->operands);
     prepared->counts.bytes = 2 * partial * sizeof(float) + ry_problem_bytes(query->problem);
-    return runs_on(machine, product, tile) && (double)prepared->tasks[0] < INT32_MAX;
+    return runs_on(machine, product, tile) && prepared->tasks[0] < INT32_MAX;
 }
 
 static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
@@ -401,10 +400,12 @@ static void define_copied(const ry_gpu_product *product, const ry_gpu_tile *tile
         return;
     }
     ry_gpu_define(text, "STAGES", stages_of(product, tile));
+    ry_gpu_define(text, "BYTES_X", product->copied);
     if (tile->units == RY_GPU_WIDE) {
-        const bool pairs = product->copied > (int)ry_gpu_operand_size(product->operands);
-        ry_gpu_define(text, "PAIRED", pairs);
-        ry_gpu_define(text, "LOADED", pairs || product->operands == RY_GPU_TF32);
+        const char *how = loaded(product, product->copied);
+        ry_gpu_define(text, "PAIRED", strcmp(how, "PAIRS") == 0);
+        ry_gpu_define(text, "LOADED", strcmp(how, "AS_KEPT") != 0);
+        ry_text_add(text, "#define RIGHT_ROWS %d\n", product->rows_along ? tile->m : tile->n);
         return;
     }
     ry_gpu_define(text, "W_ACROSS", product->w_across);
@@ -412,7 +413,6 @@ static void define_copied(const ry_gpu_product *product, const ry_gpu_tile *tile
     ry_gpu_define(text, "BYTES_W",
                   product->copied_w ? product->copied_w
                                     : (int64_t)ry_gpu_operand_size(product->operands));
-    ry_gpu_define(text, "BYTES_X", product->copied);
     ry_text_add(text, "#define LOADED_W LOADED_%s\n#define LOADED_X LOADED_%s\n",
                 loaded(product, product->copied_w), loaded(product, product->copied));
 }
@@ -441,7 +441,7 @@ void ry_gpu_tile_add_text(const ry_gpu_product *product, const ry_prepared *prep
     const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
     ry_text_add(text, "%s%s", ry_gpu_text_igemm, ry_gpu_text_steps);
     if (tile.units == RY_GPU_WIDE) {
-        ry_text_add(text, "%s", ry_gpu_text_wide);
+        ry_text_add(text, "%s%s%s", ry_gpu_text_wide, product->wide_text, ry_gpu_text_wide_loop);
         return;
     }
     if (tile.stages) {

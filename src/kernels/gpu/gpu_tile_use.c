@@ -65,7 +65,8 @@ static double multiply_operations(const ry_gpu_product *product, const ry_gpu_ti
 static double element_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
                                  const ry_gpu_costs *cost, double words)
 {
-    const double sides = 1.0 / tile->m + 1.0 / tile->n,
+    const double own = 1.0 / tile->m, /* an element of x; wide units' w is copied at once */
+        sides = tile->units == RY_GPU_WIDE ? own : own + 1.0 / tile->n,
                  find = product->window ? cost->tile_gather : cost->tile_find;
     if (!tile->stages) {
         return cost->tile_store * sides + find / tile->m;
@@ -112,12 +113,15 @@ double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
 /* Registers beside sums, operands and elements. */
 static int other_registers(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
+    const int pairs = tile->stages && product->copied > (int)ry_gpu_operand_size(product->operands)
+                          ? PAIR_REGISTERS
+                          : 0;
     if (!tile->stages || tile->units == RY_GPU_WIDE ||
         ry_gpu_operand_products(product->operands) > 1) {
-        return BASE_REGISTERS + (product->window ? WINDOW_REGISTERS : 0);
+        return BASE_REGISTERS + (product->window ? WINDOW_REGISTERS : 0) +
+               (tile->units == RY_GPU_WIDE ? pairs : 0);
     }
-    return COPIED_REGISTERS + (product->window ? COPIED_WINDOW_REGISTERS : 0) +
-           (product->copied > (int)ry_gpu_operand_size(product->operands) ? PAIR_REGISTERS : 0);
+    return COPIED_REGISTERS + (product->window ? COPIED_WINDOW_REGISTERS : 0) + pairs;
 }
 
 unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile,

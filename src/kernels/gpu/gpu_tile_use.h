@@ -26,8 +26,10 @@ typedef struct ry_gpu_product {
     int copied_w; /* the same of the first matrix; 0: it is packed, as the tiles lie in local memory */
     bool w_across, x_across; /* copied tiles: are rows or columns beside each other, not terms? */
     const char *copied_text; /* what is copied: a text between copied.cl and pipeline.cl */
-    bool wide;               /* can wide units multiply tiles that are copied? */
-    bool rows_along;         /* are y's rows beside each other? */
+    const char
+        *wide_text;  /* the same for wide units: a text between wide.cl and wide_loop.cl; or NULL */
+    bool wide_alone; /* do only wide units multiply? */
+    bool rows_along; /* are y's rows beside each other? */
 } ry_gpu_product;
 
 /* Operations, at the machine's peak, of a multiply-add: of the busiest of the multipliers, the

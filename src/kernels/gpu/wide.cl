@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles of igemm.cl that warp groups of 128 work-items multiply from local memory (CUDA: wgmma, of
- * compute capability 9.0). Of convolutions whose x has neighbouring channels in chunks of 16 bytes.
+ * compute capability 9.0): how tiles lie there, and how they are multiplied. Behind it come a text that says what is
+ * copied (wide_window.cl, wide_matrix.cl) and wide_loop.cl, the loop.
  *
- * STAGES tiles of both matrices lie in local memory, copied as copied.cl's are. A row has 128 bytes, x's
- * 256 where two floats become a word of bf16. The chunks of row r are exchanged, c with c ^ r % 8, as
- * wide units read them.
+ * STAGES tiles of both matrices lie in local memory. w is packed as it lies there, so that one item copies a
+ * tile at once; x has neighbouring terms in chunks of 16 bytes, which items copy one by one. A row has 128
+ * bytes, x's 256 where two floats become a word of bf16. The chunks of row r are exchanged, c with
+ * c ^ r % 8, as wide units read them.
  *
  * A group of items sums 64 rows of the left matrix (y's, so that an item has neighbours in memory along
  * the other side), of which LEFT_PARTS follow each other after 64 * GROUPS rows, by all rows of the right
@@ -12,22 +14,25 @@
  * bf16. Weights are rounded where they are packed, in the order in which PAIRED takes floats: those of
  * words c and c + 4 are a pair.
  *
- * Defined for it: what gpu_tile.c defines of tiles, LOADED (is x taken to registers?) and PAIRED. */
+ * Defined for it: what gpu_tile.c defines of tiles, BYTES_X, LOADED (is x taken to registers?), PAIRED, and RIGHT_ROWS,
+ * rows of the right matrix's tile: a number that is a part of a name. */
 #define CHUNK       16
 #define GROUP_ITEMS 128
 #define GROUPS      (ITEMS / GROUP_ITEMS)
 #define ROW_W       128
-#define ROW_X       (TILE_K * (int)sizeof(TYPE_0))
+#define ROW_X       (TILE_K * BYTES_X)
 #define LANES_W     (CHUNK / (int)sizeof(STAGED))
-#define LANES_X     (CHUNK / (int)sizeof(TYPE_0))
+#define LANES_X     (CHUNK / BYTES_X)
 #define CHUNKS_W    (ROW_W / CHUNK)
 #define CHUNKS_X    (ROW_X / CHUNK)
-#define BLOCK_W     (TILE_M * CHUNKS_W)
-#define TAP_W       (CHANNELS / TILE_K * BLOCK_W)
-#define COPIES_W    (BLOCK_W / ITEMS)
+#define BLOCK_W     (TILE_M * CHUNKS_W) /* chunks of a tile of w */
 #define COPIES_X    (TILE_N * CHUNKS_X / ITEMS)
 #define STAGE_SIZE  (BLOCK_W * CHUNK + TILE_N * ROW_X)
 #define STEPS       4 /* in a row: 32 bytes each */
+
+/* Column and first term of an item's copies of x; an item's columns are the same modulo 8. */
+#define COPY_COLUMN(l) ((ITEM + (l) * ITEMS) / CHUNKS_X)
+#define COPY_TERM      (ITEM % CHUNKS_X * LANES_X)
 
 /* Row and column of an item's sum (i, j). */
 #define WARP   (ITEM / 32)
@@ -40,7 +45,6 @@
     ((row) / 2 * PART_SUMS + (column) / 2 * 4 + (row) % 2 * 2 + (column) % 2)
 #if Y_ALONG_M
 #define LEFT_PARTS         (ITEM_N / 2)
-#define RIGHT_ROWS         TILE_M
 #define SUM_M(i)           RIGHT_ROW(i)
 #define SUM_N(j)           LEFT_ROW(j)
 #define SUM_OF(sum, i, j)  ((sum)[SUM_AT(j, i)])
@@ -48,7 +52,6 @@
 #define RIGHT_TILE         0
 #else
 #define LEFT_PARTS        (ITEM_M / 2)
-#define RIGHT_ROWS        TILE_N
 #define SUM_M(i)          LEFT_ROW(i)
 #define SUM_N(j)          RIGHT_ROW(j)
 #define SUM_OF(sum, i, j) ((sum)[SUM_AT(i, j)])
@@ -56,11 +59,18 @@
 #define RIGHT_TILE        (BLOCK_W * CHUNK)
 #endif
 
-/* Products of a stage that are not done when the next one's begin; tiles that are on their way. */
-#define IN_FLIGHT (LOADED ? 0 : 1)
-#define AHEAD     (STAGES - 1 - IN_FLIGHT)
-
+/* Bytes of w are signed. X_BEYOND: what lies outside x. */
+#if !QUADS
+#define X_BEYOND 0
 WIDE_PRODUCTS(RIGHT_ROWS)
+#else
+#define X_BEYOND X_ZERO
+#if Y_ALONG_M
+WIDE_BYTES_OF(u8, s8, RIGHT_ROWS)
+#else
+WIDE_BYTES_OF(s8, u8, RIGHT_ROWS)
+#endif
+#endif
 
 /* The term of an element of a packed row. */
 FUNCTION int packed_term(int row, int at)
@@ -69,38 +79,37 @@ FUNCTION int packed_term(int row, int at)
     return PAIRED ? k / 16 * 16 + k % 16 / 8 * 8 + k % 8 / 2 + k % 2 * 4 : k;
 }
 
-/* A chunk of x, or zeros; `aligned`: its address is a multiple of CHUNK. */
-FUNCTION void copy_chunk(TO_LOCAL uchar *to, uint address, GLOBAL const TYPE_0 *from, int inside,
-                         int aligned)
+/* A stage that is copied to. */
+typedef struct target {
+    TO_LOCAL uchar *x; /* where the item's first chunk of x lies */
+    uint x_address, w_address, barrier; /* barrier: of the copy of w */
+    int aligned; /* are the sources in x multiples of CHUNK? */
+} target;
+
+/* The first `bytes` bytes of the item's chunk l of x, then X_BEYOND (copied: zeros). */
+FUNCTION void copy_chunk(target to, int l, GLOBAL const TYPE_0 *from, int bytes)
 {
-    if (aligned) {
-        copy_async(address, from, inside ? CHUNK : 0);
+    if (to.aligned) {
+        copy_async(to.x_address + (uint)(l * (ITEMS * CHUNK)), from, bytes);
         return;
     }
+    const int elements = CHUNK / (int)sizeof(TYPE_0), word = elements / 4;
     uint words[4] = {0, 0, 0, 0};
     UNROLL
-    for (int i = 0; i < LANES_X; i++) {
-        const TYPE_0 element = inside ? from[i] : (TYPE_0)0;
-        words[i * 4 / LANES_X] |= (X_FLOATS ? f32_bits((float)element) : (uint)element) << i % (LANES_X / 4) * 16;
+    for (int i = 0; i < elements; i++) {
+        const TYPE_0 element = i * (int)sizeof(TYPE_0) < bytes ? from[i] : (TYPE_0)X_BEYOND;
+        words[i / word] |= (X_FLOATS ? f32_bits((float)element) : (uint)element)
+                           << i % word * (8 * (int)sizeof(TYPE_0));
     }
-    keep_chunk(to, words);
+    keep_chunk(to.x + l * (ITEMS * CHUNK), words);
 }
 
-FUNCTION void copy_tiles(TO_LOCAL uchar *stage, GLOBAL const uint4 *weights, const INDEX *base,
-                         const uint *inside, const cursor *c, int aligned)
+/* One item copies a tile of w. */
+FUNCTION void copy_weights(target to, GLOBAL const uint4 *weights)
 {
-    const int row = ITEM / CHUNKS_X; /* rows of an item are the same modulo 8 */
-    const uint w = local_address(stage + ITEM * CHUNK);
-    TO_LOCAL uchar *x = stage + BLOCK_W * CHUNK + row * ROW_X + (ITEM % CHUNKS_X ^ row % 8) * CHUNK;
-    const uint x_address = local_address(x);
-    UNROLL
-    for (int l = 0; l < COPIES_W; l++) {
-        copy_async(w + l * (ITEMS * CHUNK), weights + l * ITEMS, CHUNK);
-    }
-    UNROLL
-    for (int l = 0; l < COPIES_X; l++) {
-        copy_chunk(x + l * (ITEMS * CHUNK), x_address + l * (ITEMS * CHUNK), c->x + base[l],
-                   (inside[l] & c->tap) != 0, aligned);
+    if (ITEM == 0) {
+        expect_bytes(to.barrier, BLOCK_W * CHUNK);
+        copy_bulk(to.w_address, weights, BLOCK_W * CHUNK, to.barrier);
     }
 }
 
@@ -128,7 +137,7 @@ FUNCTION void load_step(uint *left, TO_LOCAL const uchar *row, int step)
 #endif
 }
 
-FUNCTION void multiply_stage(float *sum, TO_LOCAL const uchar *stage, ulong right)
+FUNCTION void multiply_stage(SUM *sum, TO_LOCAL const uchar *stage, ulong right)
 {
     uint left[LEFT_PARTS * STEPS * 4];
     UNROLL
@@ -152,7 +161,7 @@ FUNCTION void multiply_stage(float *sum, TO_LOCAL const uchar *stage, ulong righ
     END_PRODUCTS
 }
 #else
-FUNCTION void multiply_stage(float *sum, TO_LOCAL const uchar *stage, ulong right)
+FUNCTION void multiply_stage(SUM *sum, TO_LOCAL const uchar *stage, ulong right)
 {
     const ulong left = wide_rows(stage + LEFT_TILE + ITEM / GROUP_ITEMS * (64 * ROW_W));
     BEGIN_PRODUCTS
@@ -168,88 +177,3 @@ FUNCTION void multiply_stage(float *sum, TO_LOCAL const uchar *stage, ulong righ
     END_PRODUCTS
 }
 #endif
-
-/* Sums `tiles` tiles. While one is multiplied, AHEAD others are on their way. */
-FUNCTION void sum_copied(float *sum, TO_LOCAL uchar *stages, GLOBAL const uint4 *weights,
-                         const INDEX *base, const uint *inside, cursor c, int tiles, int aligned)
-{
-    UNROLL
-    for (int stage = 0; stage < AHEAD; stage++) {
-        if (stage < tiles) {
-            copy_tiles(stages + stage * STAGE_SIZE, weights, base, inside, &c, aligned);
-            advance(&c);
-            weights += BLOCK_W + c.skipped * TAP_W;
-        }
-        COMMIT_COPIES
-    }
-    int at = 0, next = AHEAD * STAGE_SIZE;
-    ROLLED
-    for (int left = tiles; left > 0; left--) {
-        WAIT_COPIES(AHEAD - 1)
-        SHOW_COPIES
-        BARRIER;
-        multiply_stage(sum, stages + at, wide_rows(stages + at + RIGHT_TILE));
-        if (left > AHEAD) {
-            copy_tiles(stages + next, weights, base, inside, &c, aligned);
-            advance(&c);
-            weights += BLOCK_W + c.skipped * TAP_W;
-        }
-        COMMIT_COPIES
-        WAIT_PRODUCTS(IN_FLIGHT)
-        at = at == (STAGES - 1) * STAGE_SIZE ? 0 : at + STAGE_SIZE;
-        next = next == (STAGES - 1) * STAGE_SIZE ? 0 : next + STAGE_SIZE;
-    }
-    WAIT_PRODUCTS(0)
-}
-
-/* Packs the weights, zeros beyond the last row and term. */
-KERNEL(pack)(ARGUMENTS)
-{
-    const INDEX at = (INDEX)GROUP * PACK_ITEMS + ITEM, block = at / (TILE_K * TILE_M);
-    const int side = (int)(at / TILE_K % TILE_M),
-              row = (int)(block % PACKED_BLOCKS) * TILE_K + packed_term(side, (int)(at % TILE_K)),
-              m = (int)(block / PACKED_BLOCKS % TILES_M) * TILE_M + side,
-              group = (int)(block / (PACKED_BLOCKS * TILES_M)), channel = row % CHANNELS,
-              tap = row / CHANNELS;
-    if (group < BATCHES) {
-        const INDEX from = (INDEX)group * W_GROUP + (INDEX)m * W_OUT + (INDEX)channel * W_IN +
-                           (INDEX)(tap / (WINDOW_2 * WINDOW_1)) * W_STEP_0 +
-                           (INDEX)(tap / WINDOW_2 % WINDOW_1) * W_STEP_1 +
-                           (INDEX)(tap % WINDOW_2) * W_STEP_2;
-        const int there = m < ROWS && tap < WINDOW;
-        PACKED(STAGED)[at] = there ? W_ELEMENT(IN(TYPE_1, 1), from, channel) : (STAGED)0;
-    }
-}
-
-KERNEL(run)(ARGUMENTS)
-{
-    TO_LOCAL uchar *room = given_room();
-    const tile t = tile_of(GROUP);
-    const int begin = FIRST_TERM(t), tiles = (END_TERM(t) - begin + TILE_K - 1) / TILE_K;
-    GLOBAL const TYPE_0 *x = IN(TYPE_0, 0);
-    const cursor c = cursor_at(begin + ITEM % CHUNKS_X * LANES_X, t, x);
-    const INDEX panel = (INDEX)t.batch * TILES_M + t.m / TILE_M,
-                block = panel * PACKED_BLOCKS + weights_of(begin, t) / TILE_K;
-    GLOBAL const uint4 *weights = (GLOBAL const uint4 *)PACKED(STAGED) + block * BLOCK_W + ITEM;
-    float sum[ITEM_M * ITEM_N];
-    INDEX base[COPIES_X];
-    uint inside[COPIES_X];
-    UNROLL
-    for (int l = 0; l < COPIES_X; l++) {
-        find_column(t.n + (ITEM + l * ITEMS) / CHUNKS_X, t, &base[l], &inside[l]);
-    }
-    UNROLL
-    for (int l = 0; l < ITEM_M * ITEM_N; l++) {
-        sum[l] = 0;
-    }
-    if ((ulong)x % CHUNK == 0) {
-        sum_copied(sum, room, weights, base, inside, c, tiles, 1);
-    } else {
-        sum_copied(sum, room, weights, base, inside, c, tiles, 0);
-    }
-    UNROLL
-    for (int l = 0; l < ITEM_M * ITEM_N; l++) {
-        take_product(&sum[l]);
-    }
-    END_SUMS(sum)
-}

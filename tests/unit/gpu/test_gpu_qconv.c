@@ -56,19 +56,27 @@ static const check checks[] = {
      {"1x20x11x13", "20x1x3x2", "1x20x7x12", {4, {0, 0, 0, 1}}, {0}, {2, {2, 2}}, 20}},
 };
 
-/* What copied tiles take: chunks of 16 channels, taps that share a tile and tiles that share a tap,
- * groups, strides, rows and columns beyond the last. */
+/* What copied tiles take, and wide ones, of which a case takes one: chunks of 16 channels, taps that share a tile and
+ * tiles that share a tap, groups, strides, rows and columns beyond the last. */
 static const struct {
     case_layout layout;
     qconv_kind kind;
     qconv_case shapes;
+    const char *wide;
 } copied[] = {
     {CASE_NHWC,
      QCONV_RESIDUAL,
-     {"2x96x9x5", "74x48x3x3", "2x74x6x4", {4, {1, 2, 1, 2}}, {2, {2, 2}}, {0}, 2}},
-    {CASE_NHWC, QCONV_BYTES, {"1x16x7x9", "37x16x3x3", "1x37x7x9", {4, {1, 1, 1, 1}}, {0}, {0}, 1}},
-    {CASE_NHWC, QCONV_FLOATS, {"3x320x5x7", "70x320x1x1", "3x70x5x7", {0}, {0}, {0}, 1}},
-    {CASE_NCHW, QCONV_SUMS, {"5x304x1", "70x304x1", "5x70x1", {0}, {0}, {0}, 1}},
+     {"2x96x9x5", "74x48x3x3", "2x74x6x4", {4, {1, 2, 1, 2}}, {2, {2, 2}}, {0}, 2},
+     "wide64x128"},
+    {CASE_NHWC,
+     QCONV_BYTES,
+     {"1x16x7x9", "37x16x3x3", "1x37x7x9", {4, {1, 1, 1, 1}}, {0}, {0}, 1},
+     "wide256x128"},
+    {CASE_NHWC,
+     QCONV_FLOATS,
+     {"3x320x5x7", "70x320x1x1", "3x70x5x7", {0}, {0}, {0}, 1},
+     "wide128x256"},
+    {CASE_NCHW, QCONV_SUMS, {"5x304x1", "70x304x1", "5x70x1", {0}, {0}, {0}, 1}, "wide128x128"},
 };
 
 static bool runs_here(const kernel_case *c, const char *name)
@@ -129,8 +137,9 @@ static void run_behind(kernel_case *c, const ry_query *query)
     free(behind);
 }
 
-/* Runs all forms whose tiles are copied, with few splits. Returns how many. */
-static int check_copied(kernel_case *c, const ry_kernel *kernel, case_layout layout)
+/* Runs all forms whose tile's word begins so, with few splits. Returns how many. */
+static int check_forms(kernel_case *c, const ry_kernel *kernel, case_layout layout,
+                       const char *word)
 {
     ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
     const ry_problem problem = kernel_case_problem(c, layout, in, out);
@@ -140,7 +149,8 @@ static int check_copied(kernel_case *c, const ry_kernel *kernel, case_layout lay
     double *expected = expected_of(c, &count);
     ry_form form;
     for (size_t at = 0; ry_form_at(&query, at, &form); at++) {
-        if (form.value[1] > 2 || strncmp(kernel->knobs[0].words[form.value[0]], "copied", 6) != 0) {
+        if (form.value[1] > 2 ||
+            strncmp(kernel->knobs[0].words[form.value[0]], word, strlen(word)) != 0) {
             continue;
         }
         c->form = &form;
@@ -168,10 +178,12 @@ static void copied_tiles_are_exact(void **state)
         print_message("skipped: the device has no matrix units\n");
         skip();
     }
+    const bool wide = strcmp(gpu_run_target()->machine->architecture, "sm_90a") == 0;
     for (uint32_t i = 0; i < sizeof copied / sizeof *copied; i++) {
         kernel_case c;
         qconv_case_begin(&c, &copied[i].shapes, copied[i].kind, i);
-        assert_true(check_copied(&c, kernel, copied[i].layout) >= 4);
+        assert_true(check_forms(&c, kernel, copied[i].layout, "copied") >= 4);
+        assert_true((check_forms(&c, kernel, copied[i].layout, copied[i].wide) > 0) == wide);
         kernel_case_end(&c);
     }
 }
