@@ -49,6 +49,36 @@ static void add_row(cli_table *table, const rynd_calibrated_family *f)
     cli_table_add(table, "%.1f%%", 100 * f->error_after);
 }
 
+/* Without a meter "no meter", or null. */
+static bool report_energy(const cli_setup *setup, cJSON *result, cli_failure *failure)
+{
+    rynd_calibrated_energy e = RYND_SIZED(rynd_calibrated_energy);
+    if (rynd_context_get_calibrated_energy(setup->context, &e) != RYND_OK) {
+        return cli_fail_library(failure);
+    }
+    if (result && !*e.meter) {
+        cJSON_AddNullToObject(result, "calibrated_energy");
+    } else if (result) {
+        cJSON *energy = cJSON_AddObjectToObject(result, "calibrated_energy");
+        cli_json_text(energy, "meter", e.meter);
+        cli_json_number(energy, "problems", e.problems);
+        cli_json_number(energy, "spread", e.spread);
+        cli_json_number(energy, "error_before", e.error_before);
+        cli_json_number(energy, "error_after", e.error_after);
+    } else if (!*e.meter) {
+        cli_line(stdout, "energy: no meter");
+    } else if (e.error_before > 0) {
+        cli_line(stdout,
+                 "energy by %s of %u problems: mean error %.1f%% before, %.1f%% for problems left "
+                 "out%s",
+                 e.meter, e.problems, 100 * e.error_before, 100 * e.error_after,
+                 e.spread > 0 ? "" : "; watts times time is kept");
+    } else {
+        cli_line(stdout, "energy: %s gave %u problems, too few for a fit", e.meter, e.problems);
+    }
+    return true;
+}
+
 bool cli_report_calibration(const cli_setup *setup, cJSON *result, cli_failure *failure)
 {
     static const char *const columns[] = {"family", "problems",     "times",
@@ -80,5 +110,5 @@ bool cli_report_calibration(const cli_setup *setup, cJSON *result, cli_failure *
         cli_line(stdout, "%.0f times: mean error %.1f%% before, %.1f%% for problems left out",
                  times, 100 * before / times, 100 * after / times);
     }
-    return true;
+    return report_energy(setup, result, failure);
 }

@@ -47,6 +47,8 @@ static const cli_option options[] = {
 
 static const char *const origins[RYND_MACHINE_ORIGINS] = {"built-in", "measured", "imported"};
 static const char *const levels[RYND_LEVELS] = {"l1", "l2", "l3", "dram"};
+static const char *const energies[RYND_ENERGY_KINDS] = {"f32",   "bf16",  "int8",
+                                                        "other", "cache", "memory"};
 static const char *const kinds[RYND_KINDS] = {"add",     "divide", "load",   "split",
                                               "gather",  "store",  "masked", "permute",
                                               "convert", "scalar", "chain",  "call"};
@@ -86,6 +88,32 @@ static void add_levels(cJSON *result, const char *key, const rynd_machine *m, si
     }
 }
 
+/* null: there is no meter, or energy by kind was not calibrated. */
+static void add_power(cJSON *result, const rynd_machine *m)
+{
+    cJSON *watts = *m->meter ? cJSON_AddObjectToObject(result, "watts") : NULL;
+    if (watts) {
+        cli_json_number(watts, "one_thread", m->watts.one);
+        cli_json_number(watts, "all", m->watts.all);
+        cli_json_number(watts, "memory_one_thread", m->memory_watts.one);
+        cli_json_number(watts, "memory_all", m->memory_watts.all);
+        cli_json_text(watts, "meter", m->meter);
+    } else {
+        cJSON_AddNullToObject(result, "watts");
+    }
+    cJSON *energy = m->energy_spread > 0 ? cJSON_AddObjectToObject(result, "energy") : NULL;
+    if (!energy) {
+        cJSON_AddNullToObject(result, "energy");
+        return;
+    }
+    cli_json_number(energy, "static_watts_one_thread", m->static_watts.one);
+    cli_json_number(energy, "static_watts", m->static_watts.all);
+    for (int i = 0; i < RYND_ENERGY_KINDS; i++) {
+        cli_json_number(energy, energies[i], m->energy[i]);
+    }
+    cli_json_number(energy, "spread", m->energy_spread);
+}
+
 static cJSON *add_json(cJSON *results, const char *device, const rynd_device_info *info,
                        const rynd_machine *m, const char *file)
 {
@@ -123,19 +151,11 @@ static cJSON *add_json(cJSON *results, const char *device, const rynd_device_inf
     }
     cli_json_number(result, "task", m->task_seconds);
     cli_json_number(result, "region", m->region_seconds);
+    cli_json_number(result, "transfer", m->transfer_seconds);
     add_rate(result, "upload", m->upload_rate);
     add_rate(result, "download", m->download_rate);
     add_rate(result, "copy", m->copy_seconds);
-    cJSON *watts = *m->meter ? cJSON_AddObjectToObject(result, "watts") : NULL;
-    if (watts) {
-        cli_json_number(watts, "one_thread", m->watts.one);
-        cli_json_number(watts, "all", m->watts.all);
-        cli_json_number(watts, "memory_one_thread", m->memory_watts.one);
-        cli_json_number(watts, "memory_all", m->memory_watts.all);
-        cli_json_text(watts, "meter", m->meter);
-    } else {
-        cJSON_AddNullToObject(result, "watts");
-    }
+    add_power(result, m);
     cli_json_text(result, "origin", origins[m->origin]);
     cli_json_number(result, "disturbance", m->disturbance);
     cli_json_text(result, "machine", file);
@@ -173,6 +193,26 @@ static void add_level_rows(cli_table *table, const rynd_machine *m)
     }
 }
 
+static void add_power_rows(cli_table *table, const rynd_machine *m)
+{
+    if (*m->meter) {
+        add_row(table, "power", m->meter, cli_word_rate(m->watts.one, "W"),
+                cli_word_rate(m->watts.all, "W"));
+        add_row(table, "power, memory", m->meter, cli_word_rate(m->memory_watts.one, "W"),
+                cli_word_rate(m->memory_watts.all, "W"));
+    }
+    if (m->energy_spread <= 0) {
+        return;
+    }
+    add_row(table, "power, static", "", cli_word_rate(m->static_watts.one, "W"),
+            cli_word_rate(m->static_watts.all, "W"));
+    for (int i = 0; i < RYND_ENERGY_KINDS; i++) {
+        cli_word joules;
+        snprintf(joules.text, sizeof joules.text, "%.3g pJ", 1e12 * m->energy[i]);
+        add_row(table, "energy", energies[i], (cli_word){""}, joules);
+    }
+}
+
 static bool print_text(const char *device, const rynd_device_info *info, const rynd_machine *m,
                        cli_failure *failure)
 {
@@ -201,6 +241,10 @@ static bool print_text(const char *device, const rynd_device_info *info, const r
     add_row(&table, "task", "", cli_word_seconds(m->task_seconds),
             cli_word_seconds(m->task_seconds));
     add_row(&table, "region", "", (cli_word){""}, cli_word_seconds(m->region_seconds));
+    if (m->transfer_seconds > 0) {
+        add_row(&table, "transfer", "of a line", (cli_word){""},
+                cli_word_seconds(m->transfer_seconds));
+    }
     if (m->copy_seconds > 0) {
         add_row(&table, "copy", "to the device", (cli_word){""},
                 cli_word_rate(m->upload_rate, "B/s"));
@@ -208,12 +252,7 @@ static bool print_text(const char *device, const rynd_device_info *info, const r
                 cli_word_rate(m->download_rate, "B/s"));
         add_row(&table, "copy", "small", (cli_word){""}, cli_word_seconds(m->copy_seconds));
     }
-    if (*m->meter) {
-        add_row(&table, "power", m->meter, cli_word_rate(m->watts.one, "W"),
-                cli_word_rate(m->watts.all, "W"));
-        add_row(&table, "power, memory", m->meter, cli_word_rate(m->memory_watts.one, "W"),
-                cli_word_rate(m->memory_watts.all, "W"));
-    }
+    add_power_rows(&table, m);
     return cli_table_print(&table, stdout) ? true : cli_fail_memory(failure);
 }
 

@@ -65,6 +65,17 @@ static void add_energy(cJSON *object, const rynd_prediction *prediction)
     cli_json_text(energy, "meter", prediction->meter);
 }
 
+/* "1.23 J (1.1-1.4)" */
+static void add_joules(cli_table *table, const rynd_prediction *prediction)
+{
+    if (*prediction->meter) {
+        cli_table_add(table, "%.3g J (%.3g-%.3g)", prediction->joule, prediction->joule_low,
+                      prediction->joule_high);
+    } else {
+        cli_table_add(table, "no meter");
+    }
+}
+
 /* As a table, or an array of the result. */
 static bool add_steps(predict *p, cJSON *nodes, cli_failure *failure)
 {
@@ -87,6 +98,7 @@ static bool add_steps(predict *p, cJSON *nodes, cli_failure *failure)
             cli_json_number(node, "arithmetic", time.arithmetic);
             cli_json_number(node, "memory", time.memory);
             cli_json_number(node, "overhead", time.overhead);
+            add_energy(node, &time);
             continue;
         }
         cli_table_add(&p->steps, "%s", step.name);
@@ -96,6 +108,7 @@ static bool add_steps(predict *p, cJSON *nodes, cli_failure *failure)
         for (size_t c = 0; c < sizeof seconds / sizeof *seconds; c++) {
             cli_table_add(&p->steps, "%s", cli_word_seconds(seconds[c]).text);
         }
+        add_joules(&p->steps, &time);
     }
     return true;
 }
@@ -124,11 +137,7 @@ static bool add_text(predict *p, const char *name, const rynd_prediction *time,
     cli_table_add(&p->table, "%s", cli_word_bytes((double)memory->weights).text);
     cli_table_add(&p->table, "%s", cli_word_bytes((double)memory->activations).text);
     cli_table_add(&p->table, "%s", cli_word_bytes((double)memory->workspace).text);
-    if (*time->meter) {
-        cli_table_add(&p->table, "%.3g J", time->joule);
-    } else {
-        cli_table_add(&p->table, "no meter");
-    }
+    add_joules(&p->table, time);
     return !p->settings->steps || add_steps(p, NULL, failure);
 }
 
@@ -179,15 +188,16 @@ static bool run(void *settings, cli_failure *failure)
 {
     static const char *const head[] = {"name",    "time",        "90% low",   "90% high", "memory",
                                        "weights", "activations", "workspace", "energy"};
-    static const char *const step_head[] = {"step",     "kernel",     "time",   "90% low",
-                                            "90% high", "arithmetic", "memory", "overhead"};
+    static const char *const step_head[] = {"step",    "kernel",   "time",
+                                            "90% low", "90% high", "arithmetic",
+                                            "memory",  "overhead", "energy"};
     predict p = {.settings = settings};
     const bool json = p.settings->common.json;
     if (json) {
         p.document = cli_json_begin("predict", &p.results);
     } else {
         cli_table_begin(&p.table, "lrrrrRRRr", head);
-        cli_table_begin(&p.steps, "llrRRrrr", step_head);
+        cli_table_begin(&p.steps, "llrRRrrrr", step_head);
     }
     bool done = predict_all(&p, failure);
     if (json && done) {

@@ -61,6 +61,18 @@ typedef enum rynd_kind {
     RYND_KINDS
 } rynd_kind;
 
+/** What energy is counted by, beside time (rynd_machine.energy): operations, a multiply-add counts
+ * as two, and bytes. */
+typedef enum rynd_energy_kind {
+    RYND_ENERGY_F32,    /**< operations on float32 or float64 */
+    RYND_ENERGY_BF16,   /**< operations on bfloat16 or float16 */
+    RYND_ENERGY_INT8,   /**< operations on bytes */
+    RYND_ENERGY_OTHER,  /**< all other work, in float32 operations that take as long */
+    RYND_ENERGY_CACHE,  /**< bytes from the shared cache */
+    RYND_ENERGY_MEMORY, /**< bytes from memory */
+    RYND_ENERGY_KINDS
+} rynd_energy_kind;
+
 /** How far the predictions of a family of kernels are off on a machine (rynd_context_calibrate). */
 typedef struct rynd_family_error {
     char family[36];   /**< "conv_fwd_f32_winograd": a method at all its instruction sets */
@@ -122,8 +134,16 @@ typedef struct rynd_machine {
     unsigned group_units;    /**< compute units of a work-group; 0: one */
     rynd_rate issue;         /**< GPU: instructions of work-items begun per second; 0: unknown */
     double replay_seconds;   /**< GPU: one launch of a recording (CUDA graph); 0: region_seconds */
-    double launch_limit;     /**< OpenCL: longest predicted time of one launch, in seconds; longer
+    double launch_limit;     /**< GPU: longest predicted time of one launch, in seconds; longer
                               * ones are split, so that no watchdog ends them; 0: no limit */
+    /** Energy by kind, by rynd_context_calibrate where there is a meter; energy_spread 0: unknown,
+     * and energy is `watts` times time. */
+    rynd_rate static_watts;           /**< power that no operation or byte changes */
+    double energy[RYND_ENERGY_KINDS]; /**< joules per operation or byte, added to it */
+    double
+        energy_spread; /**< standard deviation of the logarithm of measured over predicted energy */
+    double transfer_seconds; /**< time to read a cache line that another core wrote, beyond that of
+                              * an own one; 0: unknown */
 } rynd_machine;
 
 /** The largest disturbance that rynd_context_keep_machine accepts. */
@@ -191,6 +211,17 @@ typedef struct rynd_calibrated_family {
     double error_after;  /**< with the fitted factor */
 } rynd_calibrated_family;
 
+/** The fit of energy by kind (rynd_machine.energy). Errors are means of |predicted / measured - 1|
+ * over problems that the fit did not see, at their measured time. */
+typedef struct rynd_calibrated_energy {
+    size_t size;
+    const char *meter;   /**< "rapl", "nvml"; "": no meter, all else is 0. Static. */
+    unsigned problems;   /**< number of problems whose energy was measured */
+    double spread;       /**< standard deviation of the logarithm; 0: the fit was not kept */
+    double error_before; /**< error by watts times time */
+    double error_after;  /**< error by the fit */
+} rynd_calibrated_energy;
+
 /** Times a fixed set of problems of every family of kernels on the context's device, and fits a
  * factor and a spread for each family. Few problems move a factor less than many (shrinkage towards
  * the factor known before). *machine receives the context's machine with these families; keep it
@@ -208,6 +239,12 @@ RYND_API size_t rynd_context_calibrated_count(const rynd_context *context);
 /** Describes a calibrated family. Any thread, except during a calibration. */
 RYND_API rynd_status rynd_context_get_calibrated(const rynd_context *context, size_t index,
                                                  rynd_calibrated_family *family);
+
+/** Describes the fit of energy of the context's last calibration. The fit is kept if it is closer to
+ * problems that it did not see than watts times time, and at least eight were metered. Any thread,
+ * except during a calibration. */
+RYND_API rynd_status rynd_context_get_calibrated_energy(const rynd_context *context,
+                                                        rynd_calibrated_energy *energy);
 
 /** Keeps a measured machine for later contexts on the same kind of machine: a processor with equal
  * vendor, family, model, instruction set and cores, or a device with equal name and units. Writes

@@ -22,8 +22,9 @@ typedef struct rynd_prediction {
     /** Parts of the median, which overlap and need not sum up to it: arithmetic with the core's own
      * caches; memory; starting threads. */
     double arithmetic, memory, overhead;
-    double joule, joule_low, joule_high; /**< energy of the whole processor: watts times time; 0
-                                          * without a meter */
+    double joule, joule_low, joule_high; /**< energy of the whole device: by kind if it was
+                                          * calibrated (rynd_machine.energy), else watts times time;
+                                          * 0 without a meter */
     const char *meter; /**< the machine's energy meter; "": none; lives as long as the context */
 } rynd_prediction;
 

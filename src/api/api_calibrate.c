@@ -53,6 +53,7 @@ static void take_families(ry_machine *machine, const ry_calibration *calibration
         machine->families[i] = calibration->rows[i].fitted;
     }
     machine->disturbance = fmax(machine->disturbance, calibration->disturbance);
+    ry_energy_keep(&calibration->energy, calibration->meter, machine);
 }
 
 /* Steps in several micro-batches, fallbacks and references tell nothing about a family. */
@@ -304,6 +305,7 @@ static rynd_status calibrate(rynd_context *context, const rynd_calibrate_options
     context->machine.family_count = 0;
     context->machine.network_step = context->machine.network_kept = 0;
     context->machine.network_exposed = context->machine.network_rate = 0;
+    context->machine.energy_spread = 0;
     status = status != RYND_OK ? status : time_and_fit(context, options, error);
     *machine = context->machine;
     context->machine = before;
@@ -358,5 +360,19 @@ rynd_status rynd_context_get_calibrated(const rynd_context *context, size_t inde
                    .factor = (double)row->fitted.factor, .spread = (double)row->fitted.spread,
                    .error_before = row->before, .error_after = row->after);
     return ry_api_end(ry_api_info(family, &all, sizeof all, "rynd_calibrated_family", &error),
+                      &error);
+}
+
+rynd_status rynd_context_get_calibrated_energy(const rynd_context *context,
+                                               rynd_calibrated_energy *energy)
+{
+    RY_API_REQUIRE(context, energy);
+    ry_error error = {""};
+    const ry_energy_fit *fit = &context->calibration.energy;
+    const char *meter = context->calibration.meter;
+    const rynd_calibrated_energy all =
+        RYND_SIZED(rynd_calibrated_energy, .meter = meter ? meter : "", .problems = fit->problems,
+                   .spread = fit->spread, .error_before = fit->before, .error_after = fit->after);
+    return ry_api_end(ry_api_info(energy, &all, sizeof all, "rynd_calibrated_energy", &error),
                       &error);
 }

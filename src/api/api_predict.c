@@ -6,30 +6,18 @@
 #include "api/api_status.h"
 #include "api/handles.h"
 #include "plan/plan_time.h"
-
-/* Mean power: arithmetic and memory each have their own, by their shares of the time. */
-static double watts_of(const rynd_context *context, const ry_time *time)
-{
-    const rynd_machine *machine = &context->machine;
-    const unsigned threads = context->predicted_threads;
-    const double arithmetic = ry_machine_rate(&machine->watts, machine, threads),
-                 memory = machine->memory_watts.one > 0
-                              ? ry_machine_rate(&machine->memory_watts, machine, threads)
-                              : arithmetic;
-    const double both = time->arithmetic + time->memory, share = both > 0 ? time->memory / both : 0;
-    return arithmetic + share * (memory - arithmetic);
-}
+#include "predict/energy.h"
 
 rynd_prediction ry_api_prediction(const rynd_context *context, const ry_forecast *forecast,
                                   const ry_time *time)
 {
-    const double watts = watts_of(context, time);
+    const ry_joules joules =
+        ry_energy_predict(&context->machine, context->predicted_threads, time, forecast);
     return RYND_SIZED(rynd_prediction, .median = forecast->median, .low = forecast->low,
                       .high = forecast->high, .coverage = RY_FORECAST_COVERAGE,
                       .arithmetic = time->arithmetic, .memory = time->memory,
-                      .overhead = time->overhead, .joule = watts * forecast->median,
-                      .joule_low = watts * forecast->low, .joule_high = watts * forecast->high,
-                      .meter = context->machine.meter);
+                      .overhead = time->overhead, .joule = joules.median, .joule_low = joules.low,
+                      .joule_high = joules.high, .meter = context->machine.meter);
 }
 
 static rynd_status give(rynd_prediction *to, const rynd_context *context,
@@ -79,6 +67,9 @@ static rynd_status predict(const rynd_plan *plan, double *families, rynd_predict
         all.arithmetic += time.arithmetic;
         all.memory += time.memory;
         all.overhead += time.overhead;
+        for (int i = 0; i < RYND_ENERGY_KINDS; i++) {
+            all.does[i] += time.does[i];
+        }
     }
     const ry_forecast forecast = ry_forecast_end(&sum);
     return give(prediction, plan->context, &forecast, &all, error);

@@ -41,6 +41,11 @@
     {                                                               \
         key, RY_MACHINE_DURATION, OFFSET(member), 1e6, 0, 1e8, true \
     }
+/* In attojoules: up to a microjoule an operation or byte. */
+#define JOULES(key, which)                                                   \
+    {                                                                        \
+        key, RY_MACHINE_DURATION, OFFSET(energy[which]), 1e18, 0, 1e12, true \
+    }
 #define LEVEL(key, which, least, most)                                                           \
     {key "_bytes", RY_MACHINE_BYTES, OFFSET(level[which].bytes), 1, least, most, true},          \
         {key "_shared_by", RY_MACHINE_COUNT, OFFSET(level[which].shared_by), 1, 1, 65536, true}, \
@@ -82,6 +87,7 @@ const ry_machine_field ry_machine_fields[RY_MACHINE_FIELDS] = {
     LEVEL("dram", RYND_LEVEL_DRAM, 0, 1e15),
     DURATION("task", task_seconds),
     DURATION("region", region_seconds),
+    DURATION("transfer", transfer_seconds),
     DURATION("network_step", network_step),
     SHARE("network_kept", network_kept),
     SHARE("network_exposed", network_exposed),
@@ -107,6 +113,14 @@ const ry_machine_field ry_machine_fields[RY_MACHINE_FIELDS] = {
     TEXT(meter),
     {"milliwatts", RY_MACHINE_RATE, OFFSET(watts), 1e3, 0, 1e12, true},
     {"memory_milliwatts", RY_MACHINE_RATE, OFFSET(memory_watts), 1e3, 0, 1e12, true},
+    {"static_milliwatts", RY_MACHINE_RATE, OFFSET(static_watts), 1e3, 0, 1e12, true},
+    JOULES("energy_f32", RYND_ENERGY_F32),
+    JOULES("energy_bf16", RYND_ENERGY_BF16),
+    JOULES("energy_int8", RYND_ENERGY_INT8),
+    JOULES("energy_other", RYND_ENERGY_OTHER),
+    JOULES("energy_cache", RYND_ENERGY_CACHE),
+    JOULES("energy_memory", RYND_ENERGY_MEMORY),
+    {"energy_spread", RY_MACHINE_DURATION, OFFSET(energy_spread), 1e6, 0, 5e6, true},
 };
 
 const ry_machine_field *ry_machine_field_named(const char *name, size_t length)

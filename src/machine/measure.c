@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/competition.h"
 #include "base/progress_ends.h"
+#include "machine/measure_transfer.h"
 #include "machine/meter.h"
 
 #include <stdatomic.h>
@@ -369,7 +370,10 @@ rynd_status ry_machine_measure(const ry_allocator *allocator, ry_threads *thread
     }
     memset(m.data, 0, bytes); /* also makes the system give the pages */
     m.metered = ry_meter_open(NULL, &m.meter);
-    const rynd_status status = measure_rounds(&m, options, machine, error);
+    rynd_status status = measure_rounds(&m, options, machine, error);
+    status = status == RYND_OK
+                 ? ry_machine_measure_transfer(allocator, threads, loops, machine, error)
+                 : status;
     if (status == RYND_OK) {
         keep_best(&m);
         keep_watts(&m, machine);

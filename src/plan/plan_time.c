@@ -34,6 +34,9 @@ static void add(ry_time *sum, const ry_time *time, double times)
     sum->arithmetic += times * time->arithmetic;
     sum->memory += times * time->memory;
     sum->overhead += times * time->overhead;
+    for (int i = 0; i < RYND_ENERGY_KINDS; i++) {
+        sum->does[i] += times * time->does[i];
+    }
 }
 
 /* Bytes of a step's tensor `i` (inputs, then outputs) that no constant holds. */

@@ -7,6 +7,8 @@
 #include "kernels/gpu/gpu_waves.h"
 #include "machine/occupancy.h"
 
+#include <string.h>
+
 static const struct {
 #define RY_NETWORK_COST(name, value) double name;
 #include "predict/network_costs.inc"
@@ -59,31 +61,33 @@ static shares find(const ry_machine *machine, const ry_network_fit *fit, double 
     return (shares){own, shared, 1 - own - shared};
 }
 
-static double memory_seconds(const ry_machine *machine, const ry_network_fit *fit, unsigned threads,
-                             double bytes, double around)
+/* Adds the seconds and bytes of data that comes again after `around` bytes. */
+static void move(const ry_machine *machine, const ry_network_fit *fit, unsigned threads,
+                 double bytes, double around, ry_time *time)
 {
     const shares in = find(machine, fit, around);
     const double near = ry_machine_rate(&machine->level[RYND_LEVEL_L3].bandwidth, machine, threads),
                  far =
                      ry_machine_rate(&machine->level[RYND_LEVEL_DRAM].bandwidth, machine, threads);
-    return (near > 0 ? bytes * in.shared * (1 - cost.near) / near : 0) +
-           (far > 0 ? bytes * in.far / (far * fit->rate) : 0);
+    time->memory += (near > 0 ? bytes * in.shared * (1 - cost.near) / near : 0) +
+                    (far > 0 ? bytes * in.far / (far * fit->rate) : 0);
+    time->does[RYND_ENERGY_CACHE] += bytes * in.shared;
+    time->does[RYND_ENERGY_MEMORY] += bytes * in.far;
 }
 
 /* Tensors: `own` bytes in all. Bytes that were touched since their last use compete for the caches.
  */
-static double tensor_seconds(const ry_parts *parts, const ry_machine *machine,
-                             const ry_network_fit *fit, unsigned threads, double own)
+static void move_tensors(const ry_parts *parts, const ry_machine *machine,
+                         const ry_network_fit *fit, unsigned threads, double own, ry_time *time)
 {
     const double around = cost.around * parts->bytes;
-    double seconds = 0;
     for (int i = 0; i < parts->reused_count && own > 0; i++) {
         const ry_reused *t = &parts->reused[i];
         const double bytes = t->bytes < own ? t->bytes : own;
-        seconds += memory_seconds(machine, fit, threads, bytes, around + t->since);
+        move(machine, fit, threads, bytes, around + t->since, time);
         own -= bytes;
     }
-    return seconds + memory_seconds(machine, fit, threads, own, around);
+    move(machine, fit, threads, own, around, time);
 }
 
 /* The fit's start is that of a step whose code and tables come from memory. Where a run touches less
@@ -106,12 +110,12 @@ ry_time ry_predict_in_network(const ry_parts *parts, const ry_machine *machine, 
     const ry_network_fit fit = ry_network_fit_of(machine);
     ry_time time = {
         .arithmetic = parts->arithmetic * factor,
-        .memory =
-            tensor_seconds(parts, machine, &fit, threads, own) +
-            memory_seconds(machine, &fit, threads, parts->packed, cost.around * parts->packed) +
-            memory_seconds(machine, &fit, threads, parts->read, again),
         .overhead = parts->overhead + start_seconds(machine, &fit, again),
     };
+    memcpy(time.does, parts->does, sizeof time.does);
+    move_tensors(parts, machine, &fit, threads, own, &time);
+    move(machine, &fit, threads, parts->packed, cost.around * parts->packed, &time);
+    move(machine, &fit, threads, parts->read, again, &time);
     const double longer = time.arithmetic > time.memory ? time.arithmetic : time.memory,
                  shorter = time.arithmetic > time.memory ? time.memory : time.arithmetic;
     time.all = parts->pack + longer + fit.exposed * shorter + time.overhead;

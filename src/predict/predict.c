@@ -9,6 +9,7 @@
 #include "kernels/prepared.h"
 #include "machine/occupancy.h"
 #include "predict/activation_price.h"
+#include "predict/energy_count.h"
 
 static ry_cost_column column_of(const ry_prepared *prepared, const ry_machine *machine)
 {
@@ -61,14 +62,24 @@ static bool streams(const ry_prepared *prepared)
     return ops[prepared->problem->op];
 }
 
-/* Seconds of all threads together to move bytes that come again after `around` others. Kernels
- * count moves within the cores' own caches as work. The price of a reference includes its bytes. */
-static double memory_seconds(const ry_prepared *prepared, const ry_machine *machine,
-                             unsigned threads, double bytes, double around)
+/* Bytes from the shared cache and from memory, and how long all threads together take for them. */
+typedef struct traffic {
+    double seconds, near, far;
+} traffic;
+
+static traffic sum_of(traffic a, traffic b)
+{
+    return (traffic){a.seconds + b.seconds, a.near + b.near, a.far + b.far};
+}
+
+/* Moves of bytes that come again after `around` others. Kernels count moves within the cores' own
+ * caches as work. The price of a reference includes its bytes. */
+static traffic move(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
+                    double bytes, double around)
 {
     const struct ry_prediction_costs *cost = costs_of(prepared, machine);
     if (prepared->kernel->reference) {
-        return 0;
+        return (traffic){0};
     }
     const bool streamed = streams(prepared), few = streamed && machine->cores > threads;
     const double cores = few ? (double)threads / machine->cores : 1,
@@ -84,7 +95,8 @@ static double memory_seconds(const ry_prepared *prepared, const ry_machine *mach
     const double from_memory =
         far.one > 0 ? (1 - own - shared) / (per_core(far, machine, threads) * cost->memory_rate)
                     : 0;
-    return bytes * (from_cache + from_memory) / threads;
+    return (traffic){bytes * (from_cache + from_memory) / threads, bytes * shared,
+                     bytes * (1 - own - shared)};
 }
 
 /* Does a convolution store pixels, channels last, that are not whole lines? Its vectors then cross
@@ -180,24 +192,24 @@ static double counted_bytes(const ry_prepared *prepared, const ry_machine *machi
 }
 
 /* What comes again in each run of a network comes after all else that the network touches. */
-static double operand_seconds(const ry_prepared *prepared, const ry_machine *machine,
-                              unsigned threads, unsigned constants, double network_bytes)
+static traffic move_operands(const ry_prepared *prepared, const ry_machine *machine,
+                             unsigned threads, unsigned constants, double network_bytes)
 {
     const double bytes = counted_bytes(prepared, machine);
     double raw, read;
     count_constants(prepared, constants, &raw, &read);
     if (network_bytes <= bytes || raw <= 0) {
-        return memory_seconds(prepared, machine, threads, bytes, bytes);
+        return move(prepared, machine, threads, bytes, bytes);
     }
     const double own = bytes > raw ? bytes - raw : 0;
-    return memory_seconds(prepared, machine, threads, own, bytes) +
-           memory_seconds(prepared, machine, threads, read, network_bytes);
+    return sum_of(move(prepared, machine, threads, own, bytes),
+                  move(prepared, machine, threads, read, network_bytes));
 }
 
 static double run_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
 {
     return overlapped(prepared, machine, arithmetic_seconds(prepared, machine, threads),
-                      operand_seconds(prepared, machine, threads, 0, 0));
+                      move_operands(prepared, machine, threads, 0, 0).seconds);
 }
 
 /* Bytes that packing before each run reads and writes. */
@@ -224,7 +236,7 @@ static double pack_seconds(const ry_prepared *prepared, const ry_machine *machin
 {
     const double bytes = pack_bytes(prepared);
     return overlapped(prepared, machine, pack_arithmetic(prepared, machine, threads),
-                      memory_seconds(prepared, machine, threads, bytes, bytes));
+                      move(prepared, machine, threads, bytes, bytes).seconds);
 }
 
 static double region_seconds(const ry_prepared *prepared, const ry_machine *machine,
@@ -254,6 +266,7 @@ ry_parts ry_predict_count(const ry_prepared *prepared, const ry_machine *machine
         .bytes = counted_bytes(prepared, machine),
     };
     count_constants(prepared, constants, &parts.raw, &parts.read);
+    ry_energy_count(prepared, machine, threads, parts.arithmetic + parts.pack, parts.does);
     return parts;
 }
 
@@ -274,11 +287,19 @@ void ry_parts_reuse(ry_parts *parts, double bytes, double since)
 ry_time ry_predict_parts(const ry_prepared *prepared, const ry_machine *machine, unsigned threads,
                          unsigned constants, double network_bytes, double factor)
 {
+    const double counted = arithmetic_seconds(prepared, machine, threads),
+                 packed = pack_bytes(prepared);
+    const traffic operands = move_operands(prepared, machine, threads, constants, network_bytes);
+    const traffic moved = sum_of(operands, move(prepared, machine, threads, packed, packed));
     ry_time time = {
-        .arithmetic = arithmetic_seconds(prepared, machine, threads) * factor,
-        .memory = operand_seconds(prepared, machine, threads, constants, network_bytes),
+        .arithmetic = counted * factor,
+        .memory = operands.seconds,
         .overhead = region_seconds(prepared, machine, threads, network_bytes > 0),
     };
+    ry_energy_count(prepared, machine, threads,
+                    counted + pack_arithmetic(prepared, machine, threads), time.does);
+    time.does[RYND_ENERGY_CACHE] = moved.near;
+    time.does[RYND_ENERGY_MEMORY] = moved.far;
     time.all = pack_seconds(prepared, machine, threads) +
                overlapped(prepared, machine, time.arithmetic, time.memory) + time.overhead;
     return time;

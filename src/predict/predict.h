@@ -16,6 +16,7 @@ double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, u
 /* Seconds of a run, and what they are made of; `arithmetic` and `memory` partly hide each other. */
 typedef struct ry_time {
     double all, arithmetic, memory, overhead;
+    double does[RYND_ENERGY_KINDS]; /* operations and bytes, for energy.h */
 } ry_time;
 
 /* As ry_predict_time, within a network that touches so many bytes between two runs (ry_target): it
@@ -37,6 +38,7 @@ typedef struct ry_parts {
     double arithmetic, overhead, pack; /* seconds; pack: arithmetic of packing before each run */
     double packed;                     /* bytes that this packing reads and writes */
     double bytes;                      /* bytes read and written, constants included */
+    double does[RYND_ENERGY_KINDS];    /* operations; no bytes yet (ry_time) */
     double raw, read; /* bytes of constants: in the model; as the kernel reads them */
     ry_reused reused[RY_PARTS_REUSED]; /* tensors that are no constants; others were just used */
     int reused_count;

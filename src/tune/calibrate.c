@@ -36,9 +36,10 @@ enum {
 /* Kernels that are predicted to take more times the least are not timed: plans do not take them.
  * FROM_MEMORY: more bytes than any cache has. COLD_BYTES: constants of fewer bytes are not worth a
  * time of their own. CANARY_SECONDS: of each of its measurements. RUN_SHARE: seconds of runs at
- * least, for each second that it took to compile the kernel. */
+ * least, for each second that it took to compile the kernel. METER_SHARE: of the time, for a device's
+ * energy. */
 static const double HOPELESS = 4, FROM_MEMORY = 1e15, COLD_BYTES = 65536, CANARY_SECONDS = 5e-3,
-                    RUN_SHARE = 0.25;
+                    RUN_SHARE = 0.25, METER_SHARE = 0.25;
 
 /* The first problem's choice, timed after each problem. */
 typedef struct canary {
@@ -93,17 +94,10 @@ static rynd_status measure(ry_trial *trial, double seconds, double *quiet, ry_er
     return RYND_OK;
 }
 
-static unsigned constants_of(const ry_problem *problem)
-{
-    const bool has = problem->op == RY_OP_conv || problem->op == RY_OP_convt ||
-                     problem->op == RY_OP_qconv || problem->op == RY_OP_matmul;
-    return has ? ((1u << problem->inputs) - 1) & ~1u : 0;
-}
-
 static double constant_bytes(const ry_problem *problem)
 {
     double bytes = 0;
-    const unsigned constants = constants_of(problem);
+    const unsigned constants = ry_trial_constants(problem);
     for (int i = 0; i < problem->inputs; i++) {
         bytes += constants >> i & 1u && ry_problem_has_input(problem, i)
                      ? (double)ry_tensor_bytes(&problem->in[i])
@@ -119,7 +113,7 @@ static void add_time(calibrating *c, const ry_prepared *prepared, int problem, b
         (ry_calibration_time){.kernel = prepared->kernel,
                               .prepared = prepared,
                               .problem = problem,
-                              .constants = constants_of(prepared->problem),
+                              .constants = ry_trial_constants(prepared->problem),
                               .network_bytes = cold ? FROM_MEMORY : 0,
                               .seconds = seconds};
 }
@@ -164,8 +158,8 @@ static rynd_status time_kernel(calibrating *c, const ry_prepared *prepared, int 
     const double begin = ry_clock_seconds();
     ry_trial trial;
     double quiet = 0;
-    rynd_status status = ry_trial_make(&trial, prepared, constants_of(prepared->problem), cold,
-                                       operands, &c->target, error);
+    rynd_status status = ry_trial_make(&trial, prepared, ry_trial_constants(prepared->problem),
+                                       cold, operands, &c->target, error);
     if (status == RYND_ERROR_DEVICE || status == RYND_ERROR_UNSUPPORTED) {
         c->refused = *error;
         ry_trial_free(&trial);
@@ -174,6 +168,10 @@ static rynd_status time_kernel(calibrating *c, const ry_prepared *prepared, int 
     const double made = ry_clock_seconds() - begin;
     status = status != RYND_OK ? status
                                : measure(&trial, fmax(seconds, RUN_SHARE * made), &quiet, error);
+    if (status == RYND_OK && !cold) {
+        status = ry_energy_meter_run(&c->all->energy, &trial, problem, prepared,
+                                     METER_SHARE * c->limit, error);
+    }
     ry_trial_free(&trial);
     ry_calibration_time *before = find_time(c, prepared, cold);
     if (status == RYND_OK && quiet > 0 && (!before || quiet < before->seconds)) {
@@ -209,7 +207,7 @@ static rynd_status list_kernels(calibrating *c, subject *s, ry_error *error)
         const ry_wanted wanted = {k, ry_form_free()};
         ry_choice choice;
         const rynd_status status = ry_predict_choose(
-            &s->problem, &c->target, constants_of(&s->problem), &wanted, &choice, error);
+            &s->problem, &c->target, ry_trial_constants(&s->problem), &wanted, &choice, error);
         if (status == RYND_ERROR_OUT_OF_MEMORY) {
             return status;
         }
@@ -425,7 +423,7 @@ static rynd_status make_canary(calibrating *c, ry_error *error)
     canary *k = &c->canary;
     ry_choice choice;
     RY_TRY(ry_problem_parse(problems[0], &c->all->kept, &k->problem, error));
-    const unsigned constants = constants_of(&k->problem);
+    const unsigned constants = ry_trial_constants(&k->problem);
     RY_TRY(ry_predict_choose(&k->problem, &c->target, constants, NULL, &choice, error));
     if (!choice.prepared.kernel) {
         return ry_choice_fail(&choice, c->device->table->name, error);
@@ -447,10 +445,12 @@ rynd_status ry_calibrate_problems(ry_device *device, const ry_calibrate_watch *w
     *times = (ry_calibration_times){.room = MOST_TIMES + steps, .problems = PROBLEMS};
     ry_arena_init(&times->kept, device->allocator);
     times->times = RY_TAKE(&times->kept, ry_calibration_time, times->room);
-    if (!c || !times->times) {
+    ry_energy_sample *samples = RY_TAKE(&times->kept, ry_energy_sample, PROBLEMS);
+    if (!c || !times->times || !samples) {
         ry_release(device->allocator, c);
         return ry_fail_memory(error);
     }
+    ry_energy_meter_open(device, samples, PROBLEMS, &times->energy);
     *c = (calibrating){.device = device,
                        .target = ry_target_here(device),
                        .watch = watch,
@@ -483,8 +483,9 @@ rynd_status ry_calibrate_end(ry_calibration_times *times, const ry_machine *mach
     if (!factors) {
         return ry_fail_memory(error);
     }
-    *calibration = (ry_calibration){.disturbance = times->disturbance};
+    *calibration = (ry_calibration){.disturbance = times->disturbance, .meter = times->energy.name};
     ry_calibrate_sort(times->times, times->count);
     ry_calibrate_fit(times->times, times->count, machine, threads, factors, calibration);
+    ry_energy_meter_fit(&times->energy, machine, threads, &calibration->energy);
     return RYND_OK;
 }

@@ -5,6 +5,7 @@
 #define RY_TUNE_CALIBRATE_H
 
 #include "tune/calibrate_fit.h"
+#include "tune/energy_meter.h"
 
 typedef struct ry_calibrate_watch {
     double seconds; /* time limit; on a CPU each problem runs once at least */
@@ -24,6 +25,7 @@ typedef struct ry_calibration_times {
     int count, room;
     int problems;       /* numbers of problems that are taken */
     double disturbance; /* share of the time that other work took */
+    ry_energy_meter energy;
 } ry_calibration_times;
 
 /* Times the set of problems, families in turns until the time is over, with room for the caller's times of so many steps in networks;

@@ -7,6 +7,7 @@
 #include "kernels/prepared.h"
 #include "machine/machine.h"
 #include "predict/network.h"
+#include "tune/energy_fit.h"
 
 /* One measured time, of a problem alone or of a step within a network. */
 typedef struct ry_calibration_time {
@@ -32,6 +33,8 @@ typedef struct ry_calibration {
     ry_calibrated_row rows[RYND_MACHINE_FAMILIES];
     ry_network_fit network; /* zeros: no step was measured */
     double disturbance;     /* share of the time that other work took */
+    const char *meter;      /* "": no meter; static */
+    ry_energy_fit energy;
 } ry_calibration;
 
 /* Sorts times for the fit. */

@@ -115,6 +115,13 @@ static rynd_status make_memory(ry_trial *t, ry_error *error)
     return RYND_OK;
 }
 
+unsigned ry_trial_constants(const ry_problem *problem)
+{
+    const bool has = problem->op == RY_OP_conv || problem->op == RY_OP_convt ||
+                     problem->op == RY_OP_qconv || problem->op == RY_OP_matmul;
+    return has ? ((1u << problem->inputs) - 1) & ~1u : 0;
+}
+
 rynd_status ry_trial_make(ry_trial *trial, const ry_prepared *candidate, unsigned constants,
                           bool cold, ry_operands *operands, const ry_target *target,
                           ry_error *error)

@@ -25,6 +25,9 @@ typedef struct ry_trial {
     int runs; /* runs in one measurement; 0 before the first ry_trial_measure */
 } ry_trial;
 
+/* Bit i: input i is a constant in networks, as weights and biases are. */
+unsigned ry_trial_constants(const ry_problem *problem);
+
 /* constants: bit i, input i is one. cold: take constants out of the caches before every run, where
  * the device can (a CPU). `trial` must stay where it is; what it is given must outlive it. To be
  * freed also where this fails. */

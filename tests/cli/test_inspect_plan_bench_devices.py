@@ -210,7 +210,7 @@ LEVELS = {"l1", "l2", "l3", "dram"}
 
 def test_devices_json(ran):
     device, *_ = ran("devices", "--json").results
-    assert {"name", "isa", "cores", "peak", "bandwidth", "device", "threads", "caches", "architecture", "latency", "task", "region"} <= set(device)
+    assert {"name", "isa", "cores", "peak", "bandwidth", "device", "threads", "caches", "architecture", "latency", "task", "region", "transfer"} <= set(device)
     assert device["device"] == "cpu" and device["cores"] >= 1 and device["origin"] == "built-in" and device["machine"] is None
     assert device["peak"]["f32"] >= device["peak_one_thread"]["f32"] > 1e8
     assert set(device["bandwidth"]) == set(device["bandwidth_one_thread"]) == set(device["latency"]) == LEVELS

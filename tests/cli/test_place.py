@@ -108,7 +108,7 @@ def test_faster_machine_gets_the_work(ran, branched, devices, tmp_path):
     for line in (tmp_path / "machine.txt").read_text().splitlines():
         name, *numbers = line.split(" ")
         rate = name in ("f32", "bf16", "int8") or name.startswith("kind_") or name.endswith("_bandwidth")
-        wait = name.endswith("_latency") or name in ("task", "region")
+        wait = name.endswith("_latency") or name in ("task", "region", "transfer")
         if rate or wait:
             numbers = [str(int(number) * 100 if rate else int(number) // 100) for number in numbers]
         lines.append(" ".join([name, *numbers]))

@@ -54,7 +54,7 @@ def test_predict_of_another_machine(ran, tmp_path):
     for line in file.read_text().splitlines():
         name, *numbers = line.split(" ")
         rate = name in ("f32", "bf16", "int8") or name.startswith("kind_") or name.endswith("_bandwidth")
-        wait = name.endswith("_latency") or name in ("task", "region")
+        wait = name.endswith("_latency") or name in ("task", "region", "transfer")
         if rate or wait:
             numbers = [str(int(number) * 2 if rate else int(number) // 2) for number in numbers]
         lines.append(" ".join([name, *numbers]))
@@ -92,6 +92,27 @@ def test_energy_of_memory(ran, tmp_path):
         share = node["memory"] / (node["arithmetic"] + node["memory"])
         assert row["energy"]["joule"] == pytest.approx((20 - 12 * share) * row["time"]["median"])
     assert share > 0.3
+
+
+def test_energy_by_kind(ran, tmp_path):
+    """Static power for the time, and joules of operations and bytes; the interval is wider than the time's."""
+    file, metered = tmp_path / "machine.txt", tmp_path / "metered.txt"
+    ran("devices", "--export", file)
+    kinds = ["meter rapl", "milliwatts 20000 20000", "static_milliwatts 5000 8000", "energy_f32 100000000", "energy_spread 50000", "end"]
+    metered.write_text("\n".join(file.read_text().splitlines()[:-1] + kinds) + "\n")
+    (row,) = ran("predict", CONV, "--machine", metered, "--threads", 1, "--json").results
+    (node,) = row["nodes"]
+    time, energy = row["time"], row["energy"]
+    work = energy["joule"] - 5 * time["median"]
+    assert 0 < work < 100e-12 * 1e7 and energy["meter"] == "rapl" and node["energy"] == energy
+    assert energy["low"] < energy["joule"] / 1.08 and energy["high"] > energy["joule"] * 1.08
+    text = ran("predict", CONV, "--machine", metered, "--threads", 1, "--steps").out
+    assert text.count(" J (") == 2
+    (device, *_) = ran("devices", "--machine", metered, "--json").results
+    assert device["energy"]["static_watts"] == 8 and device["energy"]["f32"] == pytest.approx(100e-12) and device["energy"]["memory"] == 0
+    assert "power, static" in ran("devices", "--machine", metered).out
+    (device, *_) = ran("devices", "--machine", file, "--json").results
+    assert device["energy"] is None
 
 
 def test_predict_refuses(rynd, small_net, tmp_path):

@@ -92,12 +92,13 @@ def calibrate_device(device=None, threads=None, seconds=90, progress=None):
     progress: called with (done, all) after each problem and network; an exception that it raises ends the calibration. So does
     Ctrl-C. Where it was ended, the next calibration goes on.
 
-    Returns a dict: families (dicts: family, problems, times, factor, spread, error_before, error_after), disturbance (share of
+    Returns a dict: families (dicts: family, problems, times, factor, spread, error_before, error_after), energy (a dict: meter,
+    problems, spread, error_before, error_after; spread 0: watts times time is kept; None: no meter), disturbance (share of
     the time that other work took) and file (where later processes find the result; None where the machine was too disturbed).
     Errors are means of |predicted / measured - 1| over problems that the fit did not see."""
-    families, disturbance, file = context(device, threads).calibrate(seconds, progress)
+    families, energy, disturbance, file = context(device, threads).calibrate(seconds, progress)
     _kept.cache_clear()  # contexts that are made from now on read what was kept
-    return {"families": families, "disturbance": disturbance, "file": file}
+    return {"families": families, "energy": energy, "disturbance": disturbance, "file": file}
 
 
 class Competition:

@@ -119,7 +119,22 @@ static PyObject *calibrated_family(const rynd_context *context, size_t index)
                          f.error_before, "error_after", f.error_after);
 }
 
-/* (families, disturbance, file); file is None where the machine was not kept. */
+/* The last calibration's fit of energy as a dict, None without a meter; NULL: an exception is set.
+ */
+static PyObject *calibrated_energy(const rynd_context *context)
+{
+    rynd_calibrated_energy e = RYND_SIZED(rynd_calibrated_energy);
+    const rynd_status status = rynd_context_get_calibrated_energy(context, &e);
+    if (status != RYND_OK) {
+        return py_raise(status);
+    }
+    return *e.meter ? Py_BuildValue("{sssIsdsdsd}", "meter", e.meter, "problems", e.problems,
+                                    "spread", e.spread, "error_before", e.error_before,
+                                    "error_after", e.error_after)
+                    : PY_TAKE(Py_None);
+}
+
+/* (families, energy, disturbance, file); file is None where the machine was not kept. */
 static PyObject *context_calibrate(PyObject *self, PyObject *args)
 {
     rynd_context *context = ((context_object *)self)->context;
@@ -150,7 +165,12 @@ static PyObject *context_calibrate(PyObject *self, PyObject *args)
         }
         Py_XDECREF(family);
     }
-    return list ? Py_BuildValue("Ndz", list, machine.disturbance, path) : NULL;
+    PyObject *energy = list ? calibrated_energy(context) : NULL;
+    if (!energy) {
+        Py_XDECREF(list);
+        return NULL;
+    }
+    return Py_BuildValue("NNdz", list, energy, machine.disturbance, path);
 }
 
 static PyObject *context_op_cache(PyObject *self, PyObject *unused)

@@ -148,6 +148,7 @@ static void calibrations(void **state)
     (void)state;
     rynd_machine machine = RYND_SIZED(rynd_machine);
     rynd_calibrated_family family = RYND_SIZED(rynd_calibrated_family);
+    rynd_calibrated_energy energy = RYND_SIZED(rynd_calibrated_energy);
     const rynd_calibrate_options quick = RYND_SIZED(rynd_calibrate_options, .seconds = 0.1);
     REFUSES(rynd_context_calibrate, context, NULL, &quick, &machine);
     REFUSES(rynd_context_calibrate, machine, context, &quick, NULL);
@@ -158,6 +159,8 @@ static void calibrations(void **state)
     TAKES(rynd_context_calibrated_count, context, rynd_context_calibrated_count(NULL) == 0);
     REFUSES(rynd_context_get_calibrated, context, NULL, 0, &family);
     REFUSES(rynd_context_get_calibrated, family, context, 0, NULL);
+    REFUSES(rynd_context_get_calibrated_energy, context, NULL, &energy);
+    REFUSES(rynd_context_get_calibrated_energy, energy, context, NULL);
 }
 
 static void competitions(void **state)
