@@ -123,12 +123,12 @@ bool cli_ranks_count(const cli_ranks *ranks, const unsigned char *marks, size_t 
 
 void cli_ranks_fail(const cli_ranks *ranks, const cli_failure *failure)
 {
-    const struct timespec second = {1, 0};
+    const struct timespec wait = {5, 0}; /* on a busy machine the end takes seconds to come */
     if (!cli_ranks_exchange(ranks)) {
         return;
     }
     /* What fails everywhere is told by rank 0, whose end of all comes as a signal. */
-    if (ranks->rank == 0 || nanosleep(&second, NULL) == 0) {
+    if (ranks->rank == 0 || nanosleep(&wait, NULL) == 0) {
         cli_line(stderr, "rynd: rank %d of %d: %s", ranks->rank, ranks->ranks, failure->text);
         fflush(stderr);
     }
