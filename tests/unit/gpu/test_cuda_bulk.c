@@ -96,7 +96,7 @@ static bool passes_with(const char *from, const char *to)
     if (child == 0) {
         setenv("FAKE_NVRTC_FAULT", fault, 1);
         if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) {
-            _exit(NO_PROGRAM); /* its failures are no cases of this test */
+            _exit(NO_PROGRAM); /* failures of a planted fault would count as failed cases */
         }
         execl(program, program, (char *)NULL);
         _exit(NO_PROGRAM);
