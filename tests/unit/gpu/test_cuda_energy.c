@@ -35,12 +35,13 @@ static void joules_of_a_meter(void **state)
     assert_true(ry_nvml_open("0000:01:00.0", &meter));
     const char *counter = getenv("FAKE_NVML_COUNTER");
     assert_int_equal(meter.counts, !counter);
-    const double begin = ry_clock_seconds();
+    const double before = ry_clock_seconds();
     assert_true(ry_nvml_take(&meter, &joules));
+    const double begin = ry_clock_seconds();
     while (ry_clock_seconds() - begin < 0.02) {
     }
     assert_true(ry_nvml_take(&meter, &joules));
-    const double most = 250 * (ry_clock_seconds() - begin);
+    const double most = 250 * (ry_clock_seconds() - before);
     assert_true(joules >= 250 * 0.02 * 0.9 - 2e-3 && joules <= most + 2e-3);
 }
 
@@ -62,8 +63,8 @@ static void energy_of_a_card(void **state)
     OK(rynd_context_create(&options, &context));
     OK(rynd_context_measure(context, &how, &machine));
     assert_string_equal(machine.meter, "nvml");
-    assert_true(fabs(machine.watts.all / 300 - 1) < 0.02);
-    assert_true(fabs(machine.memory_watts.all / 300 - 1) < 0.02);
+    assert_true(fabs(machine.watts.all / 300 - 1) < 0.1);
+    assert_true(fabs(machine.memory_watts.all / 300 - 1) < 0.1);
     rynd_context_destroy(context);
     char path[] = "/tmp/rynd_energy_XXXXXX";
     const int file = mkstemp(path);
