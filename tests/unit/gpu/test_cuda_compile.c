@@ -16,6 +16,7 @@
 #include "kernel_case.h"
 #include "kernels/prepared.h"
 #include "machine/machine.h"
+#include "nvrtc_need.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,40 +28,12 @@
 
 #include <cmocka.h>
 #include <dlfcn.h>
-#include <glob.h>
 
 #include "every_kernel.h"
 
 static ry_error error;
 static ry_device *device;
 static strict_nvrtc_state *strict;
-
-/* NVRTC's file in build/venv; false: it is not installed. */
-static bool find_nvrtc(char path[512])
-{
-    const char *major = getenv("RYND_TEST_NVRTC");
-    char pattern[256];
-    glob_t found;
-    snprintf(pattern, sizeof pattern,
-             "build/venv/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.%s",
-             major ? major : "12");
-    const bool good = glob(pattern, 0, NULL, &found) == 0;
-    if (good) {
-        snprintf(path, 512, "%s", found.gl_pathv[0]);
-        globfree(&found);
-    }
-    return good;
-}
-
-static void need_nvrtc(void)
-{
-    char path[512];
-    if (!find_nvrtc(path)) {
-        print_message("skipped: build/venv has no such NVRTC: tools/make_venv cuda\n");
-        skip();
-    }
-    setenv("STRICT_NVRTC", path, 1);
-}
 
 static void open_device(int capability)
 {
@@ -133,7 +106,7 @@ static void compile_case(kernel_case *c, const ry_kernel *kernel, bool all)
 static void every_text_compiles(void **state)
 {
     (void)state;
-    need_nvrtc();
+    nvrtc_need();
     const char *forms = getenv("RYND_TEST_FORMS"), *given = getenv("RYND_TEST_CAPABILITIES");
     const bool all = forms && strcmp(forms, "all") == 0;
     for (const char *at = given ? given : "80"; *at;) {
@@ -195,7 +168,7 @@ static void take_resources(const char *problem, const ry_kernel *kernel, FILE *t
 static void no_more_is_spilled(void **state)
 {
     (void)state;
-    need_nvrtc();
+    nvrtc_need();
     const char *path = getenv("RYND_TEST_RESOURCES");
     char line[512];
     FILE *layers = fopen("bench/layers.txt", "r"), *to = path ? fopen(path, "w") : NULL,
@@ -282,7 +255,7 @@ static void machine_code_is_kept(void **state)
     (void)state;
     const char *folder = getenv("RYND_TEST_CUBINS"), *given = getenv("RYND_TEST_CAPABILITIES");
     char path[512], line[512];
-    need_nvrtc();
+    nvrtc_need();
     snprintf(path, sizeof path, "%s/list.txt", folder);
     FILE *list = fopen(path, "w");
     snprintf(path, sizeof path, "%s/problems.txt", folder);

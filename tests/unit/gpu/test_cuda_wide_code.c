@@ -12,6 +12,7 @@
 #include "kernels/form.h"
 #include "kernels/prepared.h"
 #include "machine/machine.h"
+#include "nvrtc_need.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,6 @@
 
 #include <cmocka.h>
 #include <dlfcn.h>
-#include <glob.h>
 
 /* Sums that are not split; last tiles of every side; a kernel has all tiles or, where x must be y's other
  * side, those that are wide along it. */
@@ -48,22 +48,6 @@ static const struct row {
 static ry_error error;
 static ry_device *device;
 static strict_nvrtc_state *strict;
-
-static void need_nvrtc(void)
-{
-    const char *major = getenv("RYND_TEST_NVRTC");
-    char pattern[256];
-    glob_t found;
-    snprintf(pattern, sizeof pattern,
-             "build/venv/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.%s",
-             major ? major : "12");
-    if (glob(pattern, 0, NULL, &found) != 0) {
-        print_message("skipped: build/venv has no such NVRTC: tools/make_venv cuda\n");
-        skip();
-    }
-    setenv("STRICT_NVRTC", found.gl_pathv[0], 1);
-    globfree(&found);
-}
 
 static void open_device(void)
 {
@@ -145,7 +129,7 @@ static void no_tile_spills(void **state)
     (void)state;
     char path[512];
     const char *folder = getenv("RYND_TEST_CUBINS");
-    need_nvrtc();
+    nvrtc_need();
     open_device();
     snprintf(path, sizeof path, "%s/list.txt", folder ? folder : "");
     FILE *list = folder ? fopen(path, "w") : NULL;
