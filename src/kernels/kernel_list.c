@@ -62,8 +62,9 @@ const ry_kernel *ry_kernel_next(const ry_problem *problem, const ry_target *targ
     const bool first = *at == 0;
     for (size_t i; *at < ry_kernel_count;) {
         const ry_kernel *kernel = ry_kernels[i = (*at)++];
-        if (!kernel->reference && ry_kernel_takes(kernel, problem, target) &&
-            !ry_kernel_better(i, target)) {
+        /* the cheap questions first: `applicable` reads the whole problem */
+        if (!kernel->reference && kernel->op == problem->op && !ry_kernel_better(i, target) &&
+            ry_kernel_takes(kernel, problem, target)) {
             return kernel;
         }
     }

@@ -6,6 +6,8 @@
 #include "window_shape.h"
 
 #include "kernels/cpu/parts/conv_geometry.h"
+#include "kernels/form.h"
+#include "machine/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -399,16 +401,84 @@ static void test_packing(void **state)
     case_free(&c);
 }
 
+enum { WEIGHTS = 1 << 1 | 1 << 2 }; /* constant inputs: nothing is packed in a run */
+
+static double work_of(const ry_kernel *kernel, const product_case *c, const ry_target *target,
+                      const ry_form *form)
+{
+    const ry_query query = {kernel, &c->problem, target, form};
+    ry_prepared prepared = {0};
+    ry_error error;
+    const rynd_status status = ry_prepare(&query, WEIGHTS, &prepared, &error);
+    return status == RYND_OK ? prepared.work[0].all + prepared.work[1].all : -1;
+}
+
+/* The search skips tiles whose products alone cost too much: for one core, whose cost is its work,
+ * no form of a task's own V takes less. */
+static void check_choice(const ry_kernel *kernel, const product_case *c)
+{
+    ry_target target = *every_kernel_target(kernel->isa);
+    ry_machine machine = *target.machine;
+    machine.cores = 1;
+    target.machine = &machine;
+    const ry_query query = {kernel, &c->problem, &target, NULL};
+    enum { KNOBS = 5, SHARED = 2 };
+    ry_knob_values values[KNOBS];
+    ry_form form = ry_form_free();
+    const double chosen = work_of(kernel, c, &target, NULL);
+    assert_string_equal(kernel->knobs[SHARED].name, "shared");
+    assert_true(chosen > 0);
+    int64_t forms = 1;
+    for (int i = 0; i < KNOBS; i++) {
+        values[i] = ry_form_values(&query, i);
+        forms *= i == SHARED ? 1 : values[i].count;
+    }
+    for (int64_t at = 0; at < forms; at++) {
+        int64_t rest = at;
+        for (int i = 0; i < KNOBS; i++) {
+            const int count = i == SHARED ? 1 : values[i].count;
+            form.value[i] = i == SHARED ? 0 : values[i].value[rest % count];
+            rest /= count;
+        }
+        const double other = work_of(kernel, c, &target, &form);
+        assert_true(other < 0 || chosen <= other * (1 + 1e-9));
+    }
+}
+
+static void test_no_form_takes_less_work(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = {{64, 48}, {200, 14}, {3, 70}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const window_shape s = window_shape_3x3(sizes[i][0], sizes[i][1]);
+        for (case_layout layout = CASE_ROW_MAJOR; layout <= CASE_CHANNELS_LAST; layout++) {
+            product_case c;
+            assert_true(window_shape_case(&c, &s, 2, layout, layout));
+            case_fill(&c);
+            check_choice(plain_kernel(false), &c);
+            case_free(&c);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_square),    cmocka_unit_test(test_wide_images),
-        cmocka_unit_test(test_long_rows), cmocka_unit_test(test_mixed_kernels),
-        cmocka_unit_test(test_lines),     cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_strided),   cmocka_unit_test(test_halved),
-        cmocka_unit_test(test_shared),    cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_dilated),   cmocka_unit_test(test_far),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_packing),   cmocka_unit_test(test_folded)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_square),
+                                       cmocka_unit_test(test_wide_images),
+                                       cmocka_unit_test(test_long_rows),
+                                       cmocka_unit_test(test_mixed_kernels),
+                                       cmocka_unit_test(test_lines),
+                                       cmocka_unit_test(test_volumes),
+                                       cmocka_unit_test(test_strided),
+                                       cmocka_unit_test(test_halved),
+                                       cmocka_unit_test(test_shared),
+                                       cmocka_unit_test(test_groups),
+                                       cmocka_unit_test(test_dilated),
+                                       cmocka_unit_test(test_far),
+                                       cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_counts),
+                                       cmocka_unit_test(test_packing),
+                                       cmocka_unit_test(test_folded),
+                                       cmocka_unit_test(test_no_form_takes_less_work)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,11 +49,10 @@ static bool is_empty(const ry_tensor *tensor)
 
 static bool has_few_taps(const ry_problem *problem)
 {
-    ry_window_axis axis[RY_SPACE];
+    const ry_tensor *w = &problem->in[1];
     int64_t taps = 1;
-    axes_of(problem, axis);
-    for (int i = 0; i < RY_SPACE; i++) {
-        taps = ry_product(taps, axis[i].taps);
+    for (int i = 2; i < w->rank; i++) {
+        taps = ry_product(taps, w->dim[i]);
     }
     return taps <= RY_LIMIT_CONV_TAPS;
 }
@@ -81,9 +80,12 @@ static bool is_mirrored(const ry_problem *problem, const ry_window_axis *axis)
 
 bool ry_conv_reads_forward(const ry_problem *problem)
 {
+    if (problem->op == RY_OP_conv) {
+        return true;
+    }
     ry_window_axis axis[RY_SPACE];
     axes_of(problem, axis);
-    return problem->op == RY_OP_conv || is_mirrored(problem, axis);
+    return is_mirrored(problem, axis);
 }
 
 bool ry_conv_is_flat(const ry_conv_geometry *g)

@@ -50,7 +50,7 @@ static double transposed_positions(const winograd_plan *plan, int64_t read_span)
     return (double)ry_round_up(positions + before, plan->width) / (double)(count * w->interleave);
 }
 
-static double transform_cycles(const winograd_plan *plan, double *output)
+void ry_winograd_price_points(const winograd_plan *plan, winograd_price *price)
 {
     const struct ry_winograd_costs *c = costs_of(plan);
     const double each = 2 * plan->geometry.channels_in <= plan->width ? c->few_registers : 1.0;
@@ -68,8 +68,8 @@ static double transform_cycles(const winograd_plan *plan, double *output)
     const double input_transform = (double)w->points * input_operations(h->points) +
                                    (double)h->points * input_operations(w->points) +
                                    c->point * (double)plan->points + strips;
-    *output = each * output_transform;
-    return each * input_transform;
+    price->output_vector = each * output_transform;
+    price->input_vector = each * input_transform;
 }
 
 /* A cache's floats. */
@@ -109,39 +109,67 @@ static bool keeps_m(const winograd_plan *plan)
     return held <= costs_of(plan)->m_cached * cache_floats(plan->limits.l2);
 }
 
-/* A block's products. */
-static double product_cycles(const winograd_plan *plan)
+/* Columns of a tile's products, over all points. */
+static double sum_columns(const winograd_plan *plan)
 {
-    const struct ry_winograd_costs *c = costs_of(plan);
-    const double depth = (double)plan->depth, tiles = (double)plan->block;
-    const double columns = (double)ry_round_up(plan->geometry.channels_out, plan->width);
-    const double sums = (double)plan->products / (double)plan->classes * columns;
-    /* a step of the depth takes its multiply-adds, the loads of each tile of products, or the
-     * weights' way from the outer caches or memory */
-    const bool from_memory = sums * depth > c->weights_kept * cache_floats(plan->limits.kept);
-    const double arrive =
-        (double)plan->tile_columns * (from_memory ? c->weights_memory : c->weights);
-    const double parts = (double)ry_ceil_div(plan->block, plan->tile_rows);
-    const double step =
-        fmax(fmax(tiles * c->multiply, parts * c->step), arrive) + c->weights_exposed;
-    const double m = (double)plan->points * columns * (double)plan->phases * tiles;
-    return (sums * step * depth + m * (keeps_m(plan) ? c->sum : c->sum_memory)) /
-           (double)plan->width;
+    return (double)plan->products / (double)plan->classes *
+           (double)ry_round_up(plan->geometry.channels_out, plan->width);
 }
 
-/* A block's way from M to y; `transform`: of a tile's vector. */
-static double output_cycles(const winograd_plan *plan, double transform)
+/* Cycles of a step of the depth, for all tiles of a block: its multiply-adds, the loads of each tile
+ * of products, or the weights' way from the outer caches or memory. */
+static double step_cycles(const winograd_plan *plan, double sums)
+{
+    const struct ry_winograd_costs *c = costs_of(plan);
+    const bool from_memory =
+        sums * (double)plan->depth > c->weights_kept * cache_floats(plan->limits.kept);
+    const double arrive =
+                     (double)plan->tile_columns * (from_memory ? c->weights_memory : c->weights),
+                 multiply = (double)plan->block * c->multiply,
+                 load = (double)ry_ceil_div(plan->block, plan->tile_rows) * c->step;
+    return fmax(fmax(multiply, load), arrive) + c->weights_exposed;
+}
+
+void ry_winograd_price_tiles(const winograd_plan *plan, winograd_price *price)
+{
+    const ry_conv_geometry *g = &plan->geometry;
+    const double sums = sum_columns(plan),
+                 vectors = (double)(ry_ceil_div(g->channels_in, plan->width) * g->kernel[0] *
+                                    plan->classes);
+    price->input = (double)plan->block * vectors * price->input_vector;
+    price->input +=
+        plan->x_channels_last
+            ? 0
+            : piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
+    price->multiplies = sums * step_cycles(plan, sums) * (double)plan->depth;
+    price->pieces_written = plan->y_channels_last
+                                ? 0
+                                : piece_cycles(plan, g->channels_out,
+                                               plan->axis[0].outputs * plan->axis[0].output_stride);
+}
+
+/* A block's products. */
+static double product_cycles(const winograd_plan *plan, const winograd_price *price, bool keeps)
+{
+    const struct ry_winograd_costs *c = costs_of(plan);
+    const double columns = (double)ry_round_up(plan->geometry.channels_out, plan->width);
+    const double m = (double)plan->points * columns * (double)plan->phases * (double)plan->block;
+    return (price->multiplies + m * (keeps ? c->sum : c->sum_memory)) / (double)plan->width;
+}
+
+/* A block's way from M to y. */
+static double output_cycles(const winograd_plan *plan, const winograd_price *price, bool keeps)
 {
     const ry_conv_geometry *g = &plan->geometry;
     const struct ry_winograd_costs *c = costs_of(plan);
     const double vectors =
         (double)(plan->phases * ry_ceil_div(g->channels_out, plan->width) * plan->block);
-    double output_transform = vectors * transform * (plan->phases == 1 ? 1.0 : c->phases_separate);
+    double output_transform =
+        vectors * price->output_vector * (plan->phases == 1 ? 1.0 : c->phases_separate);
     if (!plan->y_channels_last) {
         const double m = (double)plan->points * vectors * (double)plan->width;
-        output_transform += keeps_m(plan) ? 0 : m * c->m_again;
-        output_transform += piece_cycles(plan, g->channels_out,
-                                         plan->axis[0].outputs * plan->axis[0].output_stride);
+        output_transform += keeps ? 0 : m * c->m_again;
+        output_transform += price->pieces_written;
     }
     return output_transform;
 }
@@ -156,24 +184,18 @@ static double spill_cycles(const winograd_plan *plan)
     return c->v_spilled * fmax(floats - held, 0);
 }
 
-void ry_winograd_count(const winograd_plan *plan, ry_work work[2])
+static void count(const winograd_plan *plan, const winograd_price *price, ry_work work[2])
 {
-    const ry_conv_geometry *g = &plan->geometry;
     const struct ry_winograd_costs *c = costs_of(plan);
-    const double blocks = (double)(plan->blocks * g->groups),
+    const bool keeps = keeps_m(plan);
+    const double blocks = (double)(plan->blocks * plan->geometry.groups),
                  floats = (double)(plan->points * plan->block * plan->depth);
-    const double in_vectors =
-        (double)(ry_ceil_div(g->channels_in, plan->width) * g->kernel[0] * plan->classes);
-    const double task = c->task + plan->limits.task;
-    double output;
-    double input = (double)plan->block * in_vectors * transform_cycles(plan, &output);
-    input += plan->x_channels_last
-                 ? 0
-                 : piece_cycles(plan, g->channels_in, plan->axis[0].points) * (double)g->kernel[0];
-    const double products = product_cycles(plan), output_transform = output_cycles(plan, output);
+    const double task = c->task + plan->limits.task, input = price->input,
+                 products = product_cycles(plan, price, keeps),
+                 output = output_cycles(plan, price, keeps);
     if (!plan->shared) {
         const double again = floats * (double)plan->oc_block_ranges * c->v;
-        const double each = input + products + output_transform + again + spill_cycles(plan) + task;
+        const double each = input + products + output + again + spill_cycles(plan) + task;
         work[0] = (ry_work){blocks * each, each};
         return;
     }
@@ -181,20 +203,27 @@ void ry_winograd_count(const winograd_plan *plan, ry_work work[2])
         floats * (floats * blocks > cache_floats(plan->limits.kept) ? c->v_memory : c->v_shared);
     /* the last oc blocks of a block make smaller tasks */
     const double each =
-        (products + output_transform) * (double)plan->oc_blocks_per_task / (double)plan->oc_blocks +
-        stream + task;
+        (products + output) * (double)plan->oc_blocks_per_task / (double)plan->oc_blocks + stream +
+        task;
     work[0] = (ry_work){blocks * (input + 2.0 * stream), 0};
     work[1] = (ry_work){
-        blocks * (products + output_transform + (double)plan->oc_block_ranges * (stream + task)) +
-            c->phase,
+        blocks * (products + output + (double)plan->oc_block_ranges * (stream + task)) + c->phase,
         each};
 }
 
-double ry_winograd_cost(const winograd_plan *plan)
+void ry_winograd_count(const winograd_plan *plan, ry_work work[2])
+{
+    winograd_price price;
+    ry_winograd_price_points(plan, &price);
+    ry_winograd_price_tiles(plan, &price);
+    count(plan, &price, work);
+}
+
+double ry_winograd_cost(const winograd_plan *plan, const winograd_price *price)
 {
     const size_t blocks = (size_t)(plan->blocks * plan->geometry.groups);
     ry_work work[2];
-    ry_winograd_count(plan, work);
+    count(plan, price, work);
     const unsigned cores = (unsigned)plan->limits.cores;
     if (!plan->shared) {
         return ry_spread_work(&work[0], blocks, cores, plan->limits.costs);
@@ -204,6 +233,13 @@ double ry_winograd_cost(const winograd_plan *plan)
            ry_spread_work(&work[1], blocks * (size_t)plan->oc_block_ranges, cores,
                           plan->limits.costs) +
            plan->limits.region;
+}
+
+double ry_winograd_cost_bound(const winograd_plan *plan, const winograd_price *price)
+{
+    const double rounding = 1 - 1e-9; /* the cost's terms are added in another order */
+    return (double)(plan->blocks * plan->geometry.groups) *
+           (price->input + price->multiplies / (double)plan->width) * rounding;
 }
 
 double ry_winograd_pack_cost(const winograd_plan *plan)

@@ -214,6 +214,13 @@ static int64_t count_products(const winograd_axis *axis)
     return count;
 }
 
+/* Floats from row to row: an odd number of cache lines, so that rows that are read together are in
+ * different sets of a cache. */
+static int64_t odd_lines(int64_t floats)
+{
+    return (floats + LINE - 1) / LINE * LINE + (ry_ceil_div(floats, LINE) % 2 == 0 ? LINE : 0);
+}
+
 void ry_winograd_set_points(winograd_plan *plan, const int64_t points[2])
 {
     const ry_conv_geometry *g = &plan->geometry;
@@ -227,33 +234,25 @@ void ry_winograd_set_points(winograd_plan *plan, const int64_t points[2])
     }
     plan->products = count_products(&plan->axis[0]) * count_products(&plan->axis[1]);
     plan->tiles = g->batch * g->out[0] * plan->axis[0].tiles * plan->axis[1].tiles;
+    plan->packed_oc_block = plan->points * plan->phases * plan->depth * plan->tile_columns;
+    plan->packed_group =
+        plan->points * plan->phases * plan->depth * ry_round_up(g->channels_out, plan->width);
 }
 
-/* Floats from row to row: an odd number of cache lines, so that rows that are read together are in
- * different sets of a cache. */
-static int64_t odd_lines(int64_t floats)
+void ry_winograd_set_tiles(winograd_plan *plan, int64_t block)
 {
-    return (floats + LINE - 1) / LINE * LINE + (ry_ceil_div(floats, LINE) % 2 == 0 ? LINE : 0);
-}
-
-void ry_winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t oc_blocks_per_task,
-                            bool shared)
-{
-    plan->shared = shared;
     plan->block = block;
     plan->blocks = ry_ceil_div(plan->tiles, block);
+    plan->v_point = odd_lines(block * plan->v_row);
+}
+
+void ry_winograd_set_oc_blocks(winograd_plan *plan, int64_t oc_blocks_per_task)
+{
     plan->oc_blocks_per_task = oc_blocks_per_task;
     plan->oc_block_ranges = ry_ceil_div(plan->oc_blocks, oc_blocks_per_task);
-    const int64_t room = ry_ceil_div(plan->geometry.channels_in, plan->width) * plan->width -
-                         plan->channel_step + plan->depth;
-    plan->packed_oc_block = plan->points * plan->phases * plan->depth * plan->tile_columns;
-    plan->packed_group = plan->points * plan->phases * plan->depth *
-                         ry_ceil_div(plan->geometry.channels_out, plan->width) * plan->width;
-    plan->v_row = odd_lines(room);
-    plan->v_point = odd_lines(block * plan->v_row);
     plan->m_phase = oc_blocks_per_task * plan->tile_columns;
     plan->m_row = odd_lines(plan->phases * plan->m_phase);
-    plan->m_point = odd_lines(block * plan->m_row);
+    plan->m_point = odd_lines(plan->block * plan->m_row);
 }
 
 bool ry_winograd_fits(const winograd_plan *plan)
@@ -441,6 +440,8 @@ void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan)
                              ? g->channels_in
                              : ry_ceil_div(g->channels_in, plan->width) * plan->width;
     plan->depth = plan->channel_step * g->kernel[0] * plan->classes;
+    plan->v_row =
+        odd_lines(ry_round_up(g->channels_in, plan->width) - plan->channel_step + plan->depth);
 }
 
 int ry_winograd_choices(const ry_query *query, const winograd_plan *plan, int axis,
@@ -473,8 +474,9 @@ void ry_winograd_initialise(const ry_query *query, void *state)
     const int64_t *value = query->form->value;
     ry_winograd_plan_start(query, plan);
     ry_winograd_set_points(plan, (int64_t[]){value[WINOGRAD_POINTS_H], value[WINOGRAD_POINTS_W]});
-    ry_winograd_set_blocks(plan, value[WINOGRAD_TILES], value[WINOGRAD_OC_BLOCKS],
-                           value[WINOGRAD_SHARED] != 0);
+    ry_winograd_set_tiles(plan, value[WINOGRAD_TILES]);
+    ry_winograd_set_oc_blocks(plan, value[WINOGRAD_OC_BLOCKS]);
+    plan->shared = value[WINOGRAD_SHARED] != 0;
     ry_winograd_plan_finish(plan);
     for (int i = 0; i < 2; i++) {
         cut_axis(&plan->axis[i], plan->geometry.out[i + 1],

@@ -171,14 +171,14 @@ typedef struct winograd_plan {
 bool ry_winograd_is_possible(const ry_problem *problem, ry_accuracy accuracy);
 
 /* The steps of making a plan: what follows from the problem and the machine alone; the points that
- * an axis may have (returns how many); what follows from them; what follows from tiles and oc
+ * an axis may have (returns how many); what follows from them; from the tiles of a block; from the oc
  * blocks; the rest. */
 void ry_winograd_plan_start(const ry_query *query, winograd_plan *plan);
 int ry_winograd_choices(const ry_query *query, const winograd_plan *plan, int axis,
                         int64_t points[WINOGRAD_CHOICES]);
 void ry_winograd_set_points(winograd_plan *plan, const int64_t points[2]);
-void ry_winograd_set_blocks(winograd_plan *plan, int64_t block, int64_t oc_blocks_per_task,
-                            bool shared);
+void ry_winograd_set_tiles(winograd_plan *plan, int64_t block);
+void ry_winograd_set_oc_blocks(winograd_plan *plan, int64_t oc_blocks_per_task);
 void ry_winograd_plan_finish(winograd_plan *plan);
 
 /* Are V and M no larger than the caches bear? The least block is. */

@@ -46,8 +46,16 @@ static void add_oc_blocks(const winograd_plan *plan, ry_knob_values *values)
     }
 }
 
-static void list_values(const ry_query *query, const void *plan, int knob, ry_knob_values *values)
+/* A plan that is chosen. */
+typedef struct trial {
+    winograd_plan *plan;
+    winograd_price price;
+    double least; /* the best form's cost; negative: none yet */
+} trial;
+
+static void list_values(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
+    const winograd_plan *plan = ((const trial *)user)->plan;
     if (knob == WINOGRAD_SHARED) {
         *values = (ry_knob_values){2, {0, 1}};
     } else if (knob == WINOGRAD_OC_BLOCKS) {
@@ -59,23 +67,37 @@ static void list_values(const ry_query *query, const void *plan, int knob, ry_kn
     }
 }
 
-static bool set_axis(const ry_query *query, void *plan, int knob, const ry_form *form)
+static bool set_axis(const ry_query *query, void *user, int knob, const ry_form *form)
 {
+    trial *t = user;
+    winograd_plan *plan = t->plan;
     (void)query;
-    if (knob == WINOGRAD_POINTS_W) {
+    switch (knob) {
+    case WINOGRAD_POINTS_W:
         ry_winograd_set_points(plan, &form->value[WINOGRAD_POINTS_H]);
-    } else if (knob == WINOGRAD_SHARED) {
-        ry_winograd_set_blocks(plan, form->value[WINOGRAD_TILES], form->value[WINOGRAD_OC_BLOCKS],
-                               form->value[WINOGRAD_SHARED] != 0);
+        ry_winograd_price_points(plan, &t->price);
+        break;
+    case WINOGRAD_TILES:
+        ry_winograd_set_tiles(plan, form->value[knob]);
+        ry_winograd_price_tiles(plan, &t->price);
+        return t->least < 0 || ry_winograd_cost_bound(plan, &t->price) < t->least;
+    case WINOGRAD_OC_BLOCKS: ry_winograd_set_oc_blocks(plan, form->value[knob]); break;
+    case WINOGRAD_SHARED: plan->shared = form->value[knob] != 0; break;
+    default: break;
     }
     return true;
 }
 
-static double cost_of(const ry_query *query, void *plan, double least)
+static double cost_of(const ry_query *query, void *user, double least)
 {
+    trial *t = user;
     (void)query;
-    (void)least;
-    return ry_winograd_fits(plan) ? ry_winograd_cost(plan) : -1;
+    if (!ry_winograd_fits(t->plan)) {
+        return -1;
+    }
+    const double cost = ry_winograd_cost(t->plan, &t->price);
+    t->least = least < 0 || cost < least ? cost : least;
+    return cost;
 }
 
 static const ry_form_axis axes[] = {{.knob = WINOGRAD_POINTS_H, .largest_first = true},
@@ -89,14 +111,16 @@ static const ry_form_search search = {
 void ry_winograd_values(const ry_query *query, int knob, ry_knob_values *values)
 {
     winograd_plan plan;
+    trial t = {.plan = &plan, .least = -1};
     ry_winograd_plan_start(query, &plan);
-    ry_form_list(&search, query, &plan, knob, values);
+    ry_form_list(&search, query, &t, knob, values);
 }
 
 bool ry_winograd_plan_choose(const ry_query *query, winograd_plan *plan)
 {
+    trial t = {.plan = plan, .least = -1};
     ry_winograd_plan_start(query, plan);
-    const bool found = ry_form_least(&search, query, plan);
+    const bool found = ry_form_least(&search, query, &t);
     if (found) {
         ry_winograd_plan_finish(plan);
     }
