@@ -11,7 +11,7 @@
 #define __constant__
 #define __forceinline__ inline
 #define __shared__      static thread_local
-#define __launch_bounds__(items)
+#define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
 struct emulation_index {
@@ -43,6 +43,18 @@ EMULATION_VECTOR(unsigned short, ushort4)
 EMULATION_VECTOR(int, int4)
 EMULATION_VECTOR(unsigned, uint4)
 EMULATION_VECTOR(float, float4)
+
+#define EMULATION_PAIR(T, name)          \
+    struct alignas(2 * sizeof(T)) name { \
+        T x, y;                          \
+    };
+EMULATION_PAIR(unsigned, uint2)
+EMULATION_PAIR(float, float2)
+
+static inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
 
 static inline float4 make_float4(float x, float y, float z, float w)
 {

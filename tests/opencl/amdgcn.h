@@ -29,8 +29,32 @@ vload_half(size_t at, const __global half *from)
     return __builtin_load_halff(from + at);
 }
 
+static inline __attribute__((overloadable, always_inline)) float vload_half(size_t at,
+                                                                            const half *from)
+{
+    return __builtin_load_halff(from + at);
+}
+
 static inline __attribute__((overloadable, always_inline)) void
 vstore_half_rte(float value, size_t at, __global half *to)
 {
     __builtin_store_halff(value, to + at);
 }
+
+/* Two and four halves at once. */
+#define BUILT_IN_HALVES(n)                                                                   \
+    static inline __attribute__((overloadable, always_inline)) float##n vloada_half##n(      \
+        size_t at, const __global half *from)                                                \
+    {                                                                                        \
+        typedef _Float16 halves __attribute__((ext_vector_type(n)));                         \
+        return __builtin_convertvector(*(const __global halves *)(from + at * n), float##n); \
+    }                                                                                        \
+    static inline __attribute__((overloadable, always_inline)) void vstorea_half##n##_rte(   \
+        float##n values, size_t at, __global half *to)                                       \
+    {                                                                                        \
+        typedef _Float16 halves __attribute__((ext_vector_type(n)));                         \
+        *(__global halves *)(to + at * n) = __builtin_convertvector(values, halves);         \
+    }
+
+BUILT_IN_HALVES(2)
+BUILT_IN_HALVES(4)

@@ -17,9 +17,20 @@ static gpu_operand operand(const product_case *c, int i)
     return c->data[i] ? (gpu_operand){c->data[i], case_bytes(c, i), c->data[i]} : (gpu_operand){0};
 }
 
-/* False: the knobs' values do not go together. `shift`: bytes between input 0 and an aligned address. */
+/* A copy of input i that begins an element behind an aligned address. */
+static gpu_operand shifted_input(const product_case *c, int i)
+{
+    const gpu_operand in = operand(c, i);
+    const size_t shift = ry_dtype_size((ry_dtype)c->in[i].dtype);
+    char *copy = malloc(in.size + shift);
+    assert_non_null(copy);
+    memcpy(copy + shift, in.memory, in.size);
+    return (gpu_operand){copy, in.size + shift, copy + shift};
+}
+
+/* False: the knobs' values do not go together. `shifted`: inputs begin behind an aligned address. */
 static bool check_form(product_case *c, const ry_kernel *kernel, const ry_form *form,
-                       const ry_kernel *reference, size_t shift)
+                       const ry_kernel *reference, bool shifted)
 {
     gpu_operand in[CASE_INPUTS], out = operand(c, CASE_INPUTS);
     const ry_query query = {kernel, &c->problem, gpu_run_target(), form};
@@ -29,23 +40,22 @@ static bool check_form(product_case *c, const ry_kernel *kernel, const ry_form *
         return false;
     }
     for (int i = 0; i < CASE_INPUTS; i++) {
-        in[i] = operand(c, i);
+        in[i] = shifted && c->data[i] ? shifted_input(c, i) : operand(c, i);
     }
-    char *shifted = malloc(in[0].size + shift);
-    assert_non_null(shifted);
-    memcpy(shifted + shift, in[0].memory, in[0].size);
-    in[0] = (gpu_operand){shifted, in[0].size + shift, shifted + shift};
     case_forget(c);
     if (gpu_run(&query, in, &out, &error) != RYND_OK) {
         fail_msg("%s: %s", kernel->name, error.text);
     }
-    free(shifted);
+    for (int i = 0; shifted && i < CASE_INPUTS; i++) {
+        free(in[i].memory);
+    }
     case_compare(c, kernel, reference);
     return true;
 }
 
-int gpu_product_check_word(product_case *c, const char *kernel_name, const char *reference_name,
-                           const char *word, size_t shift)
+/* Forms whose second knob is `split`, or, of 0, at most 2. */
+static int check_word(product_case *c, const char *kernel_name, const char *reference_name,
+                      const char *word, int split, bool shifted)
 {
     const ry_kernel *kernel = every_kernel_find(kernel_name),
                     *reference = every_kernel_find(reference_name);
@@ -56,12 +66,24 @@ int gpu_product_check_word(product_case *c, const char *kernel_name, const char 
     for (size_t at = 0;
          ry_kernel_takes(kernel, &c->problem, gpu_run_target()) && ry_form_at(&query, at, &form);
          at++) {
-        if (form.value[1] <= 2 &&
+        if ((split ? form.value[1] == split : form.value[1] <= 2) &&
             strncmp(kernel->knobs[0].words[form.value[0]], word, strlen(word)) == 0) {
-            checked += check_form(c, kernel, &form, reference, checked == 0 ? shift : 0);
+            checked += check_form(c, kernel, &form, reference, shifted && checked == 0);
         }
     }
     return checked;
+}
+
+int gpu_product_check_word(product_case *c, const char *kernel, const char *reference,
+                           const char *word, size_t shift)
+{
+    return check_word(c, kernel, reference, word, 0, shift > 0);
+}
+
+int gpu_product_check_split(product_case *c, const char *kernel, const char *reference,
+                            const char *word, int split)
+{
+    return check_word(c, kernel, reference, word, split, true);
 }
 
 int gpu_product_check(product_case *c, const char *kernel_name, const char *reference_name,
@@ -79,10 +101,10 @@ int gpu_product_check(product_case *c, const char *kernel_name, const char *refe
     while (ry_form_at(&query, count, &form)) {
         count++;
     }
-    int checked = check_form(c, kernel, NULL, reference, 0);
+    int checked = check_form(c, kernel, NULL, reference, false);
     for (size_t i = 0; i < (forms ? (size_t)forms : count); i++) {
         assert_true(ry_form_at(&query, forms ? case_random((uint32_t)count) : i, &form));
-        checked += check_form(c, kernel, &form, reference, 0);
+        checked += check_form(c, kernel, &form, reference, false);
     }
     return checked;
 }

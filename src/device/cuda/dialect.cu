@@ -34,6 +34,9 @@ struct __align__(32) double_vector {
 /* GROUP_OF_<name> is defined behind this text: the items of the groups that the entry runs in. The
  * bound tells how many registers an item may have. */
 #define KERNEL(name) extern "C" __global__ void __launch_bounds__(GROUP_OF_##name) name
+/* The same with registers for so many of its groups in a unit. */
+#define KERNEL_RESIDENT(name, groups) \
+    extern "C" __global__ void __launch_bounds__(GROUP_OF_##name, groups) name
 #define FUNCTION     static __device__ __forceinline__
 #define GLOBAL
 #define LOCAL        __shared__ /* declares an array of a group; */
@@ -41,6 +44,8 @@ struct __align__(32) double_vector {
 #define CONSTANT     static __constant__ const
 #define UNROLL       _Pragma("unroll")
 #define UNROLL_SHORT _Pragma("unroll")
+#define UNROLL_TERMS _Pragma("unroll")
+#define KEEPS_ELEMENTS 1 /* what an item reads again is in registers */
 #define ROLLED       _Pragma("unroll 1")
 
 /* Tasks are blocks: of each the number, and of an item its number in it. FIRST_GROUP is PART_FIRST,
@@ -150,6 +155,8 @@ FUNCTION ushort bf16_of(float value)
 #define STORE4_f32(p, i, v)         store_f32s((v), (p) + (i))
 #define STORE4_f16(p, i, v)         store_f16s((v), (ushort *)(p) + (i))
 #define STORE4_bf16(p, i, v)        store_bf16s((v), (ushort *)(p) + (i))
+#define VECTOR2                     float2
+#define MAKE_VECTOR2(a, b)          make_float2((a), (b))
 #define ALIGNED_LOAD4_GLOBAL(p, i)  (*(const float4 *)((p) + (i)))
 #define ALIGNED_LOAD4_LOCAL(p, i)   (*(const float4 *)((p) + (i)))
 #define ALIGNED_STORE4_GLOBAL(p, i, v) (*(float4 *)((p) + (i)) = (v))
@@ -172,6 +179,49 @@ FUNCTION ushort bf16_of(float value)
 FOUR_ELEMENTS(f32, float)
 FOUR_ELEMENTS(f16, ushort)
 FOUR_ELEMENTS(bf16, ushort)
+
+/* May four elements at each multiple of four behind p be read as one vector? */
+#define MAY_READ_FOUR(p, element) ((ulong)(p) % (4 * sizeof(element)) == 0)
+
+/* Two or four elements of GLOBAL memory as one access, at a multiple of so many elements' bytes. */
+#define ALIGNED_LOAD4_f32(p, i)      (*(const float4 *)((p) + (i)))
+#define ALIGNED_LOAD2_f32(p, i)      (*(const float2 *)((p) + (i)))
+#define ALIGNED_STORE4_f32(p, i, v)  (*(float4 *)((p) + (i)) = (v))
+#define ALIGNED_STORE2_f32(p, i, v)  (*(float2 *)((p) + (i)) = (v))
+#define ALIGNED_LOAD4_f16(p, i)      aligned_f16s((const ushort *)(p) + (i))
+#define ALIGNED_LOAD2_f16(p, i)      f16_pair_of(((const uint *)((const ushort *)(p) + (i)))[0])
+#define ALIGNED_STORE4_f16(p, i, v)  store_aligned_f16s((v), (ushort *)(p) + (i))
+#define ALIGNED_STORE2_f16(p, i, v)  (*(uint *)((ushort *)(p) + (i)) = pair_of_f16s(v))
+#define ALIGNED_LOAD4_bf16(p, i)     aligned_bf16s((const ushort *)(p) + (i))
+#define ALIGNED_LOAD2_bf16(p, i)     bf16_pair_of(((const uint *)((const ushort *)(p) + (i)))[0])
+#define ALIGNED_STORE4_bf16(p, i, v) store_aligned_bf16s((v), (ushort *)(p) + (i))
+#define ALIGNED_STORE2_bf16(p, i, v) (*(uint *)((ushort *)(p) + (i)) = pair_of_bf16s(v))
+
+#define ALIGNED_ELEMENTS(type)                                                              \
+    FUNCTION float2 type##_pair_of(uint pair)                                               \
+    {                                                                                       \
+        return make_float2(float_of_##type((ushort)pair), float_of_##type((ushort)(pair >> 16))); \
+    }                                                                                       \
+    FUNCTION uint pair_of_##type##s(float2 v)                                               \
+    {                                                                                       \
+        return (uint)type##_of(v.x) | (uint)type##_of(v.y) << 16;                           \
+    }                                                                                       \
+    FUNCTION float4 aligned_##type##s(const ushort *from)                                   \
+    {                                                                                       \
+        const uint2 bits = *(const uint2 *)from;                                            \
+        const float2 low = type##_pair_of(bits.x), high = type##_pair_of(bits.y);           \
+        return make_float4(low.x, low.y, high.x, high.y);                                   \
+    }                                                                                       \
+    FUNCTION void store_aligned_##type##s(float4 v, ushort *to)                             \
+    {                                                                                       \
+        uint2 bits;                                                                         \
+        bits.x = pair_of_##type##s(make_float2(v.x, v.y));                                  \
+        bits.y = pair_of_##type##s(make_float2(v.z, v.w));                                  \
+        *(uint2 *)to = bits;                                                                \
+    }
+
+ALIGNED_ELEMENTS(f16)
+ALIGNED_ELEMENTS(bf16)
 
 /* Matrix units: 32 work-items, all of them at once, add a product of 16 rows and 8 columns to sums.
  * Of those each has two neighbours in two rows, 8 below each other (`above`, `below`); of the left

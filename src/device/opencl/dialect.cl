@@ -13,6 +13,8 @@ typedef ulong uint64_t;
 
 /* GROUP_OF_<name> is defined behind this text: the items of the groups that the entry runs in. */
 #define KERNEL(name) __kernel __attribute__((reqd_work_group_size(GROUP_OF_##name, 1, 1))) void name
+/* The same with registers for so many of its groups in a unit, where a compiler is told. */
+#define KERNEL_RESIDENT(name, groups) KERNEL(name)
 #define FUNCTION     static inline
 #define GLOBAL       __global
 #define LOCAL        __local /* declares an array of a group; */
@@ -21,8 +23,16 @@ typedef ulong uint64_t;
 /* A processor's compiler takes seconds for loops that a GPU needs unrolled. */
 #if defined(__x86_64__) || defined(__aarch64__)
 #define UNROLL
+#define KEEPS_ELEMENTS 0 /* what an item reads again is in registers; a processor's caches keep it */
 #else
 #define UNROLL _Pragma("unroll")
+#define KEEPS_ELEMENTS 1
+#endif
+/* Terms of a tile: AMD's compiler would read all of them ahead. */
+#if defined(__AMDGCN__)
+#define UNROLL_TERMS _Pragma("unroll 2")
+#else
+#define UNROLL_TERMS UNROLL
 #endif
 /* Short loops over an item's own few numbers: everywhere. */
 #define UNROLL_SHORT _Pragma("unroll")
@@ -114,10 +124,30 @@ FUNCTION ushort bf16_of(float value)
 #define STORE4_f32(p, i, v)         vstore4((v), 0, (p) + (i))
 #define STORE4_f16(p, i, v)         vstore_half4_rte((v), 0, (GLOBAL half *)(p) + (i))
 #define STORE4_bf16(p, i, v)        store_bf16s((v), (GLOBAL ushort *)(p) + (i))
+#define VECTOR2                     float2
+#define MAKE_VECTOR2(a, b)          ((float2)((a), (b)))
 #define ALIGNED_LOAD4_GLOBAL(p, i)  (*(GLOBAL const float4 *)((p) + (i)))
 #define ALIGNED_LOAD4_LOCAL(p, i)   (*(TO_LOCAL const float4 *)((p) + (i)))
 #define ALIGNED_STORE4_GLOBAL(p, i, v) (*(GLOBAL float4 *)((p) + (i)) = (v))
 #define ALIGNED_STORE4_LOCAL(p, i, v)  (*(TO_LOCAL float4 *)((p) + (i)) = (v))
+
+/* May four elements at each multiple of four behind p be read as one vector? */
+#define MAY_READ_FOUR(p, element) ((ulong)(p) % (4 * sizeof(element)) == 0)
+
+/* Two or four elements of GLOBAL memory as one access, at a multiple of so many elements' bytes. */
+#define ALIGNED_LOAD4_f32(p, i)      (*(GLOBAL const float4 *)((p) + (i)))
+#define ALIGNED_LOAD2_f32(p, i)      (*(GLOBAL const float2 *)((p) + (i)))
+#define ALIGNED_STORE4_f32(p, i, v)  (*(GLOBAL float4 *)((p) + (i)) = (v))
+#define ALIGNED_STORE2_f32(p, i, v)  (*(GLOBAL float2 *)((p) + (i)) = (v))
+#define ALIGNED_LOAD4_f16(p, i)      vloada_half4(0, (GLOBAL const half *)(p) + (i))
+#define ALIGNED_LOAD2_f16(p, i)      vloada_half2(0, (GLOBAL const half *)(p) + (i))
+#define ALIGNED_STORE4_f16(p, i, v)  vstorea_half4_rte((v), 0, (GLOBAL half *)(p) + (i))
+#define ALIGNED_STORE2_f16(p, i, v)  vstorea_half2_rte((v), 0, (GLOBAL half *)(p) + (i))
+#define ALIGNED_LOAD4_bf16(p, i)     floats_of(*(GLOBAL const ushort4 *)((p) + (i)))
+#define ALIGNED_LOAD2_bf16(p, i)     pair_of_floats(*(GLOBAL const uint *)((p) + (i)))
+#define ALIGNED_STORE4_bf16(p, i, v) (*(GLOBAL ushort4 *)((p) + (i)) = bf16s_of(v))
+#define ALIGNED_STORE2_bf16(p, i, v) \
+    (*(GLOBAL ushort2 *)((p) + (i)) = (ushort2)(bf16_of((v).x), bf16_of((v).y)))
 
 /* Sixteen floats of GLOBAL or LOCAL memory, for work-items that have a core of their own. */
 #define VECTOR16          float16
@@ -145,7 +175,17 @@ FUNCTION float4 floats_of(ushort4 bits)
     return as_float4(convert_uint4(bits) << 16);
 }
 
+FUNCTION float2 pair_of_floats(uint bits)
+{
+    return (float2)(as_float(bits << 16), as_float(bits & 0xffff0000u));
+}
+
+FUNCTION ushort4 bf16s_of(float4 v)
+{
+    return (ushort4)(bf16_of(v.x), bf16_of(v.y), bf16_of(v.z), bf16_of(v.w));
+}
+
 FUNCTION void store_bf16s(float4 v, GLOBAL ushort *to)
 {
-    vstore4((ushort4)(bf16_of(v.x), bf16_of(v.y), bf16_of(v.z), bf16_of(v.w)), 0, to);
+    vstore4(bf16s_of(v), 0, to);
 }

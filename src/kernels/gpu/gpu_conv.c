@@ -2,6 +2,7 @@
 /* Convolutions, forward, transposed and quantised, as products whose second matrix is gathered (igemm.cl). */
 #include "base/integer.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_ends.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_qconv.h"
 #include "kernels/gpu/gpu_texts.h"
@@ -92,6 +93,8 @@ static ry_gpu_product product_of(const ry_query *query)
         .window = w.window > 1,
         .terms_along = w.x_along_channels,
         .operands = ry_gpu_operands_of(query),
+        .channels = w.window <= MOST_TAPS ? w.channels : 0,
+        .phases = w.phases > 1,
         .copied = copied_bytes(query->problem, ry_gpu_operands_of(query), &w),
         .x_across = !w.x_along_channels,
         .copied_text = ry_gpu_text_copied_window,
@@ -105,14 +108,25 @@ static void values(const ry_query *query, int knob, ry_knob_values *values)
     ry_gpu_tile_values(query, &product, knob, values);
 }
 
-/* Rows of packed weights: all terms, in whole tiles where those are copied. */
+/* Do fours of a convolution's channels lie at multiples of four elements? */
+static bool has_fours(const ry_problem *problem, const ry_gpu_window *w)
+{
+    const ry_tensor *x = &problem->in[0];
+    bool has = w->lanes == 1 && w->x_along_channels && x->stride[1] == 1 && w->channels % 4 == 0 &&
+               ry_gpu_is_float(x);
+    for (int i = 0; i < x->rank; i++) {
+        has = has && (i == 1 || x->stride[i] % 4 == 0);
+    }
+    return has;
+}
+
+/* Rows of packed weights: all terms, in whole tiles. */
 static int64_t packed_terms(const ry_gpu_window *w, const ry_gpu_product *product,
                             const ry_prepared *prepared)
 {
-    const int64_t terms = w->channels * w->window;
-    return ry_gpu_tile_of(prepared).stages
-               ? ry_round_up(terms, ry_gpu_tile_terms(product, prepared))
-               : terms;
+    const int64_t channels =
+        product->channels ? ry_gpu_tile_channels(product, prepared) : w->channels;
+    return ry_gpu_tile_whole_terms(product, prepared, channels * w->window);
 }
 
 /* Behind quads of weights lies a chunk of what is outside x, then come the starts of sums. */
@@ -160,11 +174,19 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "W_ALONG_K", 0);
     ry_gpu_define(text, "X_ALONG_K", w.x_along_channels);
     ry_gpu_define(text, "Y_ALONG_M", w.y_along_channels);
-    ry_gpu_define(text, "TAPS_FIRST", !w.x_along_channels && !ry_gpu_tile_of(prepared).stages);
+    ry_gpu_define(text, "FOURS_X", has_fours(query->problem, &w));
+    ry_gpu_define(text, "TAPS_FIRST",
+                  !w.x_along_channels && !ry_gpu_tile_is_stepped(&product, prepared));
     ry_gpu_define(text, "X_CHUNKS", w.x_along_channels || has_chunks(query->problem, &w));
     ry_gpu_define(text, "IMAGES_FIRST", 0);
     ry_gpu_define(text, "SUMS_OF_W", 0);
     ry_gpu_define(text, "PACKED_BLOCKS", terms / ry_gpu_tile_terms(&product, prepared));
+    const ry_gpu_tile tile = ry_gpu_tile_fitted(&product, prepared);
+    if (query->problem->op == RY_OP_qconv) {
+        ry_text_add(text, "#define RUN 1\n#define RUN_ALONG_M 0\n");
+    } else {
+        ry_gpu_ends_define_window(query->problem, &w, &product, &tile, false, text);
+    }
     ry_gpu_tile_add_text(&product, prepared, text);
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/gpu/gpu_choose.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_ends.h"
 #include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_matrix.h"
@@ -77,6 +78,18 @@ static rynd_status tile_prepare(const ry_query *query, ry_prepared *prepared, ry
     return ry_gpu_tile_prepare(query, &product, prepared, error);
 }
 
+/* Do fours of an operand's terms, or else of its sides, lie beside each other at multiples of four? */
+static bool has_fours(const ry_gpu_matrix *m, const ry_gpu_dim *side, int operand)
+{
+    const bool terms = along(&m->term, side, operand);
+    const ry_gpu_dim *inner = terms ? &m->term : side, *outer = terms ? side : &m->term;
+    bool has = inner->step[operand] == 1 && inner->count % 4 == 0 && outer->step[operand] % 4 == 0;
+    for (int i = 0; i < m->batch_rank; i++) {
+        has = has && m->batch[i].step[operand] % 4 == 0;
+    }
+    return has;
+}
+
 static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_text *text)
 {
     const ry_gpu_matrix m = ry_gpu_matrix_of(query->problem);
@@ -100,6 +113,8 @@ static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_t
     ry_gpu_define(text, "NEXT_A", product.w_across ? m.term.step[RY_GPU_A] : m.row.step[RY_GPU_A]);
     ry_gpu_define(text, "NEXT_B",
                   product.x_across ? m.term.step[RY_GPU_B] : m.column.step[RY_GPU_B]);
+    ry_gpu_define(text, "FOURS_W", has_fours(&m, &m.row, RY_GPU_A));
+    ry_gpu_define(text, "FOURS_X", has_fours(&m, &m.column, RY_GPU_B));
     ry_gpu_define(text, "W_ALONG_K", along(&m.term, &m.row, RY_GPU_A));
     ry_gpu_define(text, "X_ALONG_K", along(&m.term, &m.column, RY_GPU_B));
     ry_gpu_define(text, "PANEL",
@@ -107,6 +122,8 @@ static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_t
     ry_gpu_define(text, "Y_ALONG_M", along(&m.row, &m.column, RY_GPU_Y));
     ry_text_add(text, "#define PHASES 1\n#define RESIDUES_0 1\n#define RESIDUES_1 1\n"
                       "#define RESIDUES_2 1\n");
+    const ry_gpu_tile tile = ry_gpu_tile_fitted(&product, prepared);
+    ry_gpu_ends_define_matrix(query->problem, &m, &product, &tile, text);
     ry_gpu_tile_add_text(&product, prepared, text);
 }
 

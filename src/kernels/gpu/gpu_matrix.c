@@ -124,16 +124,23 @@ static void add_offset(ry_text *text, const ry_gpu_matrix *m, int operand)
                 (long long)m->row.step[operand], (long long)m->column.step[operand]);
 }
 
+/* The offset of an element beside the sums: name(batch, m, n). */
+static void define_offset(ry_text *text, const char *name, const ry_gpu_matrix *m, int operand)
+{
+    ry_text_add(text, "#define %s(batch, m, n) (", name);
+    add_offset(text, m, operand);
+    ry_text_add(text, ")\n");
+}
+
 /* " + 0.5f * in2[...]" */
-static void add_term(ry_text *text, const ry_gpu_matrix *m, const ry_problem *problem, int input,
+static void add_term(ry_text *text, const ry_problem *problem, int input, const char *offset,
                      double factor)
 {
     if (ry_problem_has_input(problem, input)) {
         char literal[RY_GPU_FLOAT];
         ry_gpu_float(factor, literal);
-        ry_text_add(text, " + %s * LOAD_%d(IN(TYPE_%d, %d), ", literal, input, input, input);
-        add_offset(text, m, input);
-        ry_text_add(text, ")");
+        ry_text_add(text, " + %s * LOAD_%d(IN(TYPE_%d, %d), %s(batch, m, n))", literal, input,
+                    input, input, offset);
     }
 }
 
@@ -145,13 +152,16 @@ void ry_gpu_matrix_define(const ry_problem *problem, const ry_gpu_matrix *matrix
     for (int i = 0; i < RY_GPU_OPERANDS; i++) {
         define_batch(text, matrix, i);
     }
-    ry_text_add(text, "#define FINISH_PRODUCT(batch, m, n, sum) "
-                      "STORE(OUT(TYPE_Y, 0), ");
-    add_offset(text, matrix, RY_GPU_Y);
+    define_offset(text, "PRODUCT_AT", matrix, RY_GPU_Y);
+    define_offset(text, "PRODUCT_C_AT", matrix, RY_GPU_C);
+    define_offset(text, "PRODUCT_RESIDUAL_AT", matrix, RY_GPU_RESIDUAL);
     char alpha[RY_GPU_FLOAT];
     ry_gpu_float(attrs->alpha, alpha);
-    ry_text_add(text, ", activate(%s * (sum)", alpha);
-    add_term(text, matrix, problem, RY_GPU_C, attrs->beta);
-    add_term(text, matrix, problem, RY_GPU_RESIDUAL, 1);
+    ry_text_add(text,
+                "#define FINISH_PRODUCT(batch, m, n, sum) STORE(OUT(TYPE_Y, 0), "
+                "PRODUCT_AT(batch, m, n), activate(%s * (sum)",
+                alpha);
+    add_term(text, problem, RY_GPU_C, "PRODUCT_C_AT", attrs->beta);
+    add_term(text, problem, RY_GPU_RESIDUAL, "PRODUCT_RESIDUAL_AT", 1);
     ry_text_add(text, "))\n");
 }

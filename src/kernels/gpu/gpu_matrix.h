@@ -27,7 +27,8 @@ bool ry_gpu_matrix_takes(const ry_problem *problem);
 /* A batch dim becomes rows if b lacks the dim and the other operands' strides allow it. */
 ry_gpu_matrix ry_gpu_matrix_of(const ry_problem *problem);
 
-/* Defines types, `activate`, AT_a(batch) of a = 0, 1, and FINISH_PRODUCT(batch, m, n, sum). */
+/* Defines types, `activate`, AT_a(batch) of a = 0, 1, PRODUCT_AT(batch, m, n) of y, PRODUCT_C_AT,
+ * PRODUCT_RESIDUAL_AT, and FINISH_PRODUCT(batch, m, n, sum). */
 void ry_gpu_matrix_define(const ry_problem *problem, const ry_gpu_matrix *matrix, ry_text *text);
 
 #endif

@@ -91,8 +91,9 @@ void ry_gpu_operands_define_load(const ry_query *query, const char *side, int in
     const char *rounding = operands_list[operands].rounding;
     /* columns of a product take the place of x */
     const char *place = strcmp(side, "B") == 0 ? "X" : side;
-    ry_text_add(text, "#define FETCHED_%s TYPE_%d\n#define LOAD_%s(p, at) ((p)[at])\n", place,
-                input, side);
+    ry_text_add(
+        text, "#define FETCHED_%s TYPE_%d\n#define FOUR_%s %s\n#define LOAD_%s(p, at) ((p)[at])\n",
+        place, input, place, dtype == RY_f32 ? "float4" : "ushort4", side);
     if (dtype == operands_list[operands].stored) {
         ry_text_add(text, "#define STAGE_%s(v) (v)\n", place);
     } else if (dtype == RY_f32) {

@@ -41,9 +41,9 @@ bool ry_gpu_operands_are_units(ry_gpu_operands operands);
  * the dialect's product. */
 void ry_gpu_operands_define(ry_gpu_operands operands, ry_text *text);
 
-/* Defines LOAD_side(p, at): element `at` of input `input`, of type FETCHED_side; and STAGE_side(v):
- * such an element as it is multiplied. B is LOAD_B, FETCHED_X and STAGE_X. Elements are fetched
- * as they are stored: a conversion at the load would wait for memory. */
+/* Defines LOAD_side(p, at): element `at` of input `input`, of type FETCHED_side (four: FOUR_side); and
+ * STAGE_side(v): such an element as it is multiplied. B is LOAD_B, FETCHED_X, FOUR_X and STAGE_X.
+ * Elements are fetched as they are stored: a conversion at the load would wait for memory. */
 void ry_gpu_operands_define_load(const ry_query *query, const char *side, int input, ry_text *text);
 
 #endif

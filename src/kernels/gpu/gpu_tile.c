@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists, prices and defines the tiles of igemm.cl. */
+/* Lists and prices the tiles of igemm.cl. */
 #include "kernels/gpu/gpu_tile.h"
 
 #include "base/integer.h"
 #include "kernels/gpu/gpu_choose.h"
 #include "kernels/gpu/gpu_costs.h"
-#include "kernels/gpu/gpu_define.h"
 #include "kernels/gpu/gpu_group.h"
-#include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_tile_use.h"
 #include "kernels/gpu/gpu_window.h"
-#include "kernels/packing.h"
 
 #include <math.h>
 #include <string.h>
@@ -88,7 +85,7 @@ const char *const ry_gpu_tile_words[] = {
     "wide128x64",  "wide128x128",   "wide256x128",   "wide128x256",   NULL};
 enum { TILES = sizeof tiles / sizeof *tiles, LEAST_TERMS = 64 };
 /* Registers of `join` beside sums; most groups that share a sum. */
-enum { JOIN_REGISTERS = 32, PROCESSOR_SPLIT = 16, GPU_SPLIT = 1024 };
+enum { JOIN_REGISTERS = 64, PROCESSOR_SPLIT = 16, GPU_SPLIT = 1024 };
 
 const ry_knob ry_gpu_tile_knobs[RY_GPU_TILE_KNOBS] = {
     [RY_GPU_KNOB_TILE] = {"tile", ry_gpu_tile_words, true, true},
@@ -131,6 +128,23 @@ static int slice_items(const ry_gpu_tile *tile)
 static int items_of(const ry_gpu_tile *tile)
 {
     return slice_items(tile) * tile->slices;
+}
+
+static bool is_items(const ry_gpu_tile *tile)
+{
+    return !tile->units && !ry_gpu_tile_is_panel(tile);
+}
+
+/* Are a convolution's terms stepped through? By work-items where channels nearly fill tiles. */
+static bool is_stepped(const ry_gpu_product *product, const ry_gpu_tile *tile)
+{
+    const int64_t channels = product->channels;
+    if (!channels || ry_gpu_tile_is_panel(tile)) {
+        return false;
+    }
+    return tile->stages ||
+           (tile->units ? product->terms_along
+                        : product->phases || ry_round_up(channels, tile->k) * 4 <= channels * 5);
 }
 
 /* Words of four bytes of a side of the tile that matrix units read, the larger of the two orders.
@@ -176,14 +190,15 @@ static bool is_wide_for(const ry_machine *m, const ry_gpu_product *product, cons
 /* Bytes of local memory. */
 static size_t bytes_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
-    enum { PAD = 4 };
+    enum { PAD = 4, LISTED_WORDS = 512 * 3 }; /* at most, of walk.cl */
     if (tile->stages) {
         return (size_t)stages_of(product, tile) * stage_bytes(product, tile);
     }
+    const int listed = product->window && !is_stepped(product, tile) ? LISTED_WORDS : 0;
     const int words = tile->units ? 2 * (unit_words(tile, tile->m) + unit_words(tile, tile->n))
                       : ry_gpu_tile_is_panel(tile)
                           ? tile->k * (tile->m + tile->n) + tile->m * tile->n
-                          : 2 * tile->k * (tile->m + tile->n + 2 * PAD),
+                          : 2 * tile->k * (tile->m + tile->n + 2 * PAD) + listed,
               sums = (tile->slices - 1) * tile->m * tile->n;
     return (size_t)(words + sums) * sizeof(float);
 }
@@ -257,10 +272,20 @@ void ry_gpu_tile_values(const ry_query *query, const ry_gpu_product *product, in
     }
 }
 
+/* Channels of a tap, filled up to whole tiles. */
+static int64_t term_channels(const ry_gpu_product *product, const ry_gpu_tile *tile)
+{
+    return is_items(tile) && is_stepped(product, tile) ? ry_round_up(product->channels, tile->k)
+                                                       : product->channels;
+}
+
 /* Terms of a work-group. */
 static int64_t split_terms(const ry_gpu_product *product, const ry_gpu_tile *tile, int64_t split)
 {
-    return ry_round_up(ry_ceil_div(product->terms, split), terms_of(product, tile));
+    const int64_t channels = product->channels,
+                  terms = channels ? product->terms / channels * term_channels(product, tile)
+                                   : product->terms;
+    return ry_round_up(ry_ceil_div(terms, split), terms_of(product, tile));
 }
 
 static int64_t tiles_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
@@ -320,6 +345,12 @@ static bool has_residual(const ry_problem *problem)
            ry_problem_has_input(problem, RESIDUAL);
 }
 
+/* Groups that join a tile's sums, of which a work-item of theirs has four. */
+static int64_t join_parts(const ry_gpu_tile *tile)
+{
+    return ry_gpu_tile_is_panel(tile) ? 1 : tile->item_m * tile->item_n / 4;
+}
+
 static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
 {
     const ry_gpu_product *product = user;
@@ -331,7 +362,7 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
                   terms = split_terms(product, tile, split);
     prepared->phases = split > 1 ? 2 : 1;
     prepared->tasks[0] = (size_t)(count * split);
-    prepared->tasks[1] = split > 1 ? (size_t)count : 0;
+    prepared->tasks[1] = split > 1 ? (size_t)(count * join_parts(tile)) : 0;
     prepared->group[0] = (unsigned)items_of(tile);
     prepared->group[1] = (unsigned)slice_items(tile);
     const double all = (double)(count * split) * (double)sums * (double)terms,
@@ -349,10 +380,9 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
         ry_gpu_tile_use(product, tile, machine, terms_of(product, tile),
                         (double)terms / terms_of(product, tile), (double)(count * split));
     prepared->use[0].local = bytes_of(product, tile);
-    prepared->use[1] =
-        (ry_gpu_use){.registers = JOIN_REGISTERS + (unsigned)(sums / slice_items(tile)),
-                     .latency = ry_gpu_tile_joined(tile, machine, (double)split),
-                     .near = partial * sizeof(float)};
+    prepared->use[1] = (ry_gpu_use){.registers = JOIN_REGISTERS,
+                                    .latency = ry_gpu_tile_joined(machine, (double)split),
+                                    .near = partial * sizeof(float)};
     prepared->use[split > 1].latency +=
         has_residual(query->problem) ? ry_gpu_tile_ended(tile, machine) : 0;
     prepared->counts.flop = 2 * all * (double)ry_gpu_operand_lanes(product->operands);
@@ -378,122 +408,42 @@ ry_gpu_tile ry_gpu_tile_of(const ry_prepared *prepared)
     return tiles[prepared->form.value[RY_GPU_KNOB_TILE]];
 }
 
+ry_gpu_tile ry_gpu_tile_fitted(const ry_gpu_product *product, const ry_prepared *prepared)
+{
+    return fitted(product, ry_gpu_tile_of(prepared));
+}
+
+bool ry_gpu_tile_is_stepped(const ry_gpu_product *product, const ry_prepared *prepared)
+{
+    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
+    return is_stepped(product, &tile);
+}
+
+int64_t ry_gpu_tile_channels(const ry_gpu_product *product, const ry_prepared *prepared)
+{
+    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
+    return term_channels(product, &tile);
+}
+
+int64_t ry_gpu_tile_whole_terms(const ry_gpu_product *product, const ry_prepared *prepared,
+                                int64_t terms)
+{
+    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
+    return tile.stages || is_items(&tile) ? ry_round_up(terms, terms_of(product, &tile)) : terms;
+}
+
 int ry_gpu_tile_terms(const ry_gpu_product *product, const ry_prepared *prepared)
 {
     return terms_of(product, &tiles[prepared->form.value[RY_GPU_KNOB_TILE]]);
 }
 
-/* How an element of so many bytes becomes an operand. */
-static const char *loaded(const ry_gpu_product *product, int bytes)
+int ry_gpu_tile_stages(const ry_gpu_product *product, const ry_prepared *prepared)
 {
-    return bytes == 0                                            ? "AS_KEPT"
-           : product->operands == RY_GPU_THREE_TF32              ? "SPLIT"
-           : product->operands == RY_GPU_TF32                    ? "ROUNDED"
-           : bytes > (int)ry_gpu_operand_size(product->operands) ? "PAIRS"
-                                                                 : "AS_KEPT";
+    return stages_of(product, &tiles[prepared->form.value[RY_GPU_KNOB_TILE]]);
 }
 
-static void define_copied(const ry_gpu_product *product, const ry_gpu_tile *tile, ry_text *text)
+int64_t ry_gpu_tile_split_terms(const ry_gpu_product *product, const ry_prepared *prepared)
 {
-    ry_gpu_define(text, "COPIED", tile->stages > 0);
-    if (!tile->stages) {
-        return;
-    }
-    ry_gpu_define(text, "STAGES", stages_of(product, tile));
-    ry_gpu_define(text, "BYTES_X", product->copied);
-    if (tile->units == RY_GPU_WIDE) {
-        const char *how = loaded(product, product->copied);
-        ry_gpu_define(text, "PAIRED", strcmp(how, "PAIRS") == 0);
-        ry_gpu_define(text, "LOADED", strcmp(how, "AS_KEPT") != 0);
-        ry_text_add(text, "#define RIGHT_ROWS %d\n", product->rows_along ? tile->m : tile->n);
-        return;
-    }
-    ry_gpu_define(text, "W_ACROSS", product->w_across);
-    ry_gpu_define(text, "X_ACROSS", product->x_across);
-    ry_gpu_define(text, "BYTES_W",
-                  product->copied_w ? product->copied_w
-                                    : (int64_t)ry_gpu_operand_size(product->operands));
-    ry_text_add(text, "#define LOADED_W LOADED_%s\n#define LOADED_X LOADED_%s\n",
-                loaded(product, product->copied_w), loaded(product, product->copied));
-}
-
-void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text)
-{
-    const ry_gpu_tile tile = fitted(product, ry_gpu_tile_of(prepared));
-    const int64_t split = prepared->form.value[RY_GPU_KNOB_SPLIT];
-    ry_gpu_operands_define(product->operands, text);
-    define_copied(product, &tile, text);
-    ry_gpu_define(text, "PANELS", ry_gpu_tile_is_panel(&tile));
-    ry_gpu_define(text, "TILE_M", tile.m);
-    ry_gpu_define(text, "TILE_N", tile.n);
-    ry_gpu_define(text, "TILE_K", terms_of(product, &tile));
-    ry_gpu_define(text, "ITEM_M", tile.item_m);
-    ry_gpu_define(text, "ITEM_N", tile.item_n);
-    ry_gpu_define(text, "TILES_M", ry_ceil_div(product->rows, tile.m));
-    ry_gpu_define(text, "TILES_N", ry_ceil_div(product->columns, tile.n));
-    ry_gpu_define(text, "SLICES", tile.slices);
-    ry_gpu_define(text, "SPLITS", split);
-    ry_gpu_define(text, "SPLIT_TERMS", split_terms(product, &tile, split));
-}
-
-void ry_gpu_tile_add_text(const ry_gpu_product *product, const ry_prepared *prepared, ry_text *text)
-{
-    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
-    ry_text_add(text, "%s%s", ry_gpu_text_igemm, ry_gpu_text_steps);
-    if (tile.units == RY_GPU_WIDE) {
-        ry_text_add(text, "%s%s%s", ry_gpu_text_wide, product->wide_text, ry_gpu_text_wide_loop);
-        return;
-    }
-    if (tile.stages) {
-        ry_text_add(text, "%s%s%s%s", ry_gpu_text_copied,
-                    product->copied_w ? "" : ry_gpu_text_copied_weights, product->copied_text,
-                    ry_gpu_text_pipeline);
-        return;
-    }
-    ry_text_add(text, "%s", ry_gpu_tile_is_panel(&tile) ? ry_gpu_text_panels : ry_gpu_text_items);
-}
-
-void ry_gpu_tile_pack(const ry_query *query, const ry_gpu_product *product, int64_t packed,
-                      ry_prepared *prepared)
-{
-    const int64_t group = ry_gpu_group_most(query->target->machine, 128, 0);
-    prepared->packed = (size_t)packed * ry_gpu_operand_size(product->operands);
-    prepared->pack_tasks = (size_t)ry_ceil_div(packed, group);
-    prepared->pack_group = (unsigned)group;
-}
-
-int64_t ry_gpu_tile_pitch(const ry_gpu_product *product, const ry_prepared *prepared)
-{
-    return ry_round_up(product->rows, ry_gpu_tile_of(prepared).m);
-}
-
-/* Rows that are beside each other in the packed weights. */
-static int64_t panel_of(const ry_prepared *prepared, int64_t pitch, bool along)
-{
-    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
-    return !ry_gpu_tile_is_panel(&tile) ? pitch : along ? RY_GPU_ALONG : RY_GPU_ACROSS;
-}
-
-void ry_gpu_tile_packing(const ry_gpu_product *product, const ry_prepared *prepared,
-                         const ry_gpu_window *window, ry_text *key)
-{
-    const int64_t pitch = ry_gpu_tile_pitch(product, prepared);
-    const bool along = window->x_along_channels;
-    /* blocks of copied tiles are packed for their form */
-    const int64_t blocks =
-        ry_gpu_tile_of(prepared).stages ? prepared->form.value[RY_GPU_KNOB_TILE] + 1 : 0;
-    RY_PACKING_NUMBERS(key, blocks, product->copied, pitch, panel_of(prepared, pitch, along), along,
-                       product->operands, window->groups, window->channels, window->rows,
-                       window->window, window->axis[0].taps, window->axis[1].taps,
-                       window->axis[2].taps);
-}
-
-void ry_gpu_tile_define_packed(const ry_gpu_product *product, const ry_prepared *prepared,
-                               int64_t terms, bool along, ry_text *text)
-{
-    const int64_t pitch = ry_gpu_tile_pitch(product, prepared);
-    ry_gpu_define(text, "PACKED_A", 1);
-    ry_gpu_define(text, "PACKED_TERMS", terms);
-    ry_gpu_define(text, "PACKED_PITCH", pitch);
-    ry_gpu_define(text, "PANEL", panel_of(prepared, pitch, along));
+    return split_terms(product, &tiles[prepared->form.value[RY_GPU_KNOB_TILE]],
+                       prepared->form.value[RY_GPU_KNOB_SPLIT]);
 }

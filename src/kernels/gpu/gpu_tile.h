@@ -35,8 +35,24 @@ rynd_status ry_gpu_tile_prepare(const ry_query *query, const ry_gpu_product *pro
 
 ry_gpu_tile ry_gpu_tile_of(const ry_prepared *prepared);
 
+/* The same with the sums that a work-item has of this product. */
+ry_gpu_tile ry_gpu_tile_fitted(const ry_gpu_product *product, const ry_prepared *prepared);
+
+/* Are terms stepped through, all channels of a tap before the next one's? How many has a tap then, with those
+ * that fill its last tile? */
+bool ry_gpu_tile_is_stepped(const ry_gpu_product *product, const ry_prepared *prepared);
+int64_t ry_gpu_tile_channels(const ry_gpu_product *product, const ry_prepared *prepared);
+
+/* So many terms, filled up to whole tiles where a tile reads all of its packed ones. */
+int64_t ry_gpu_tile_whole_terms(const ry_gpu_product *product, const ry_prepared *prepared,
+                                int64_t terms);
+
 /* Terms that a tile multiplies at once. */
 int ry_gpu_tile_terms(const ry_gpu_product *product, const ry_prepared *prepared);
+
+/* Stages of a copied tile in local memory; terms of a work-group. */
+int ry_gpu_tile_stages(const ry_gpu_product *product, const ry_prepared *prepared);
+int64_t ry_gpu_tile_split_terms(const ry_gpu_product *product, const ry_prepared *prepared);
 
 /* Does a work-item have the tile to itself? */
 bool ry_gpu_tile_is_panel(const ry_gpu_tile *tile);

@@ -7,13 +7,16 @@
 #include "kernels/gpu/gpu_costs.h"
 
 #include <math.h>
-#include <string.h>
 
-/* Registers beside sums, operands and elements on their way to local memory. Of OpenCL's compilers
- * AMD's was read, which moves more loads ahead (tests/opencl/instructions.txt). */
-enum { BASE_REGISTERS = 46, WINDOW_REGISTERS = 8, OPENCL_REGISTERS = 90 };
+/* Registers beside sums, operands and elements on their way to local memory: of matrix units; of work-items
+ * alone (NVRTC's and AMD's compilers), whose walks (walk.cl) take more, and who are given half of them where
+ * they have the most sums. */
+enum { BASE_REGISTERS = 46, WINDOW_REGISTERS = 8 };
+enum { ITEM_REGISTERS = 38, WALK_REGISTERS = 24, MOST_SUMS = 64, HALF_OF_REGISTERS = 128 };
 /* Copied tiles: beside sums and operands, for a window, and for floats that become pairs. */
 enum { COPIED_REGISTERS = 16, COPIED_WINDOW_REGISTERS = 40, PAIR_REGISTERS = 32 };
+/* Parts of a sum that join.cl reads at once, and residuals of an item's sums. */
+enum { JOINED_AT_ONCE = 8, ENDED_AT_ONCE = 16 };
 /* Products of matrix units' instruction: 16 by 8 sums of 32 bytes of terms, by 32 work-items. */
 enum { UNIT_BYTES = 16 * 8 * 32, UNIT_ITEMS = 32 };
 /* Rows of a wide product; registers beside the sums in wide tiles of so many sums, of more four times as
@@ -60,14 +63,24 @@ static double multiply_operations(const ry_gpu_product *product, const ry_gpu_ti
                                                                         : 8 / bytes;
 }
 
+/* Does each work-item walk through terms of its own? */
+static bool walks(const ry_gpu_product *product)
+{
+    return product->window && !product->channels;
+}
+
 /* Elements that a multiply-add's tile reads, in operations of their instructions: found and stored
- * one by one, or copied 16 bytes at once and split into parts where they are read. */
+ * one by one for matrix units, by fours for work-items, or copied 16 bytes at once and split into parts where
+ * they are read. */
 static double element_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
                                  const ry_gpu_costs *cost, double words)
 {
     const double own = 1.0 / tile->m, /* an element of x; wide units' w is copied at once */
         sides = tile->units == RY_GPU_WIDE ? own : own + 1.0 / tile->n,
                  find = product->window ? cost->tile_gather : cost->tile_find;
+    if (!tile->units) {
+        return cost->tile_fetch * sides + (walks(product) ? cost->tile_walk / tile->m : 0);
+    }
     if (!tile->stages) {
         return cost->tile_store * sides + find / tile->m;
     }
@@ -124,21 +137,31 @@ static int other_registers(const ry_gpu_product *product, const ry_gpu_tile *til
     return COPIED_REGISTERS + (product->window ? COPIED_WINDOW_REGISTERS : 0) + pairs;
 }
 
-unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile,
-                               const ry_machine *machine)
+static unsigned item_registers(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
+    const int sums = tile->item_m * tile->item_n;
+    const double elements = tile->k * (double)(tile->m + tile->n) / items_of(tile);
+    const unsigned all = (unsigned)(sums + tile->item_m + tile->item_n + elements + ITEM_REGISTERS +
+                                    (walks(product) ? WALK_REGISTERS : 0));
+    return sums == MOST_SUMS && !walks(product) && all > HALF_OF_REGISTERS ? HALF_OF_REGISTERS
+                                                                           : all;
+}
+
+unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile)
+{
+    if (!tile->units) {
+        return item_registers(product, tile);
+    }
     const double size = (double)ry_gpu_operand_size(product->operands),
                  elements = tile->stages ? 0
                                          : tile->k * (double)(tile->m + tile->n) / items_of(tile) *
-                                               (tile->units ? sizeof(float) / size : 1);
+                                               (sizeof(float) / size);
     const int parts = ry_gpu_operand_products(product->operands) > 1 ? 2 : 1,
               operands = tile->units == RY_GPU_WIDE
                              ? tile->m * tile->n > WIDE_SMALL ? 4 * WIDE_LEFT : WIDE_LEFT
-                         : tile->units ? parts * (2 * tile->item_m + tile->item_n)
-                                       : tile->item_m + tile->item_n;
+                             : parts * (2 * tile->item_m + tile->item_n);
     return (unsigned)(tile->item_m * tile->item_n + operands + 2 * elements +
-                      other_registers(product, tile) +
-                      (strcmp(machine->isa, "cuda") == 0 ? 0 : OPENCL_REGISTERS));
+                      other_registers(product, tile));
 }
 
 /* Seconds of a read from the second cache. */
@@ -147,17 +170,17 @@ static double near_wait(const ry_machine *machine)
     return machine->level[RYND_LEVEL_L2].latency.one;
 }
 
-double ry_gpu_tile_joined(const ry_gpu_tile *tile, const ry_machine *machine, double parts)
+double ry_gpu_tile_joined(const ry_machine *machine, double parts)
 {
     const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
     return cost->tile_ends * machine->level[RYND_LEVEL_DRAM].latency.one +
-           cost->tile_part * parts * tile->item_m * tile->item_n * near_wait(machine);
+           cost->tile_part * ceil(parts / JOINED_AT_ONCE) * near_wait(machine);
 }
 
 double ry_gpu_tile_ended(const ry_gpu_tile *tile, const ry_machine *machine)
 {
-    return ry_gpu_costs_of(machine)->tile_residual * tile->item_m * tile->item_n *
-           near_wait(machine);
+    return ry_gpu_costs_of(machine)->tile_residual *
+           ceil((double)tile->item_m * tile->item_n / ENDED_AT_ONCE) * near_wait(machine);
 }
 
 ry_gpu_use ry_gpu_tile_use(const ry_gpu_product *product, const ry_gpu_tile *tile,
@@ -166,7 +189,7 @@ ry_gpu_use ry_gpu_tile_use(const ry_gpu_product *product, const ry_gpu_tile *til
     const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
     const double size = (double)ry_gpu_operand_size(product->operands);
     return (ry_gpu_use){
-        .registers = ry_gpu_tile_registers(product, tile, machine),
+        .registers = ry_gpu_tile_registers(product, tile),
         .latency = cost->tile_step * steps * near_wait(machine) +
                    cost->tile_ends * machine->level[RYND_LEVEL_DRAM].latency.one,
         .near = groups * (steps * terms * (tile->m + tile->n) * size +

@@ -22,6 +22,8 @@ typedef struct ry_gpu_product {
     bool window;      /* is the second matrix gathered from a convolution's window? */
     bool terms_along; /* are the second matrix's terms beside each other? */
     ry_gpu_operands operands;
+    int64_t channels; /* a tap has so many, all before the next one, of at most 32; else 0 */
+    bool phases;      /* are there phases of taps? */
     int copied; /* bytes of the second matrix's elements if tiles of it can be copied, else 0 */
     int copied_w; /* the same of the first matrix; 0: it is packed, as the tiles lie in local memory */
     bool w_across, x_across; /* copied tiles: are rows or columns beside each other, not terms? */
@@ -38,11 +40,10 @@ double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
                               const ry_machine *machine);
 
 /* 32-bit registers of a work-item, estimated before the program is built. */
-unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile,
-                               const ry_machine *machine);
+unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile);
 
-/* Seconds that a group of a tile waits to join so many partial sums of each of its own. */
-double ry_gpu_tile_joined(const ry_gpu_tile *tile, const ry_machine *machine, double parts);
+/* Seconds that a group waits to join so many partial sums of each of its own. */
+double ry_gpu_tile_joined(const ry_machine *machine, double parts);
 
 /* Seconds that its items wait for residuals. */
 double ry_gpu_tile_ended(const ry_gpu_tile *tile, const ry_machine *machine);

@@ -4,6 +4,7 @@
 
 #include "base/integer.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_ends.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_texts.h"
 #include "kernels/gpu/gpu_tile.h"
@@ -130,9 +131,7 @@ static void add_bias(const ry_problem *problem, const ry_gpu_window *w, ry_prepa
 static int64_t packed_terms(const ry_gpu_window *w, const ry_gpu_product *product,
                             const ry_prepared *prepared)
 {
-    return ry_gpu_tile_of(prepared).stages
-               ? ry_round_up(w->terms, ry_gpu_tile_terms(product, prepared))
-               : w->terms;
+    return ry_gpu_tile_whole_terms(product, prepared, w->terms);
 }
 
 static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -174,8 +173,10 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_define(text, "W_ALONG_K", 0);
     ry_gpu_define(text, "X_ALONG_K", product.terms_along);
     ry_gpu_define(text, "Y_ALONG_M", 0);
+    ry_gpu_define(text, "FOURS_X", 0);
     ry_gpu_define(text, "TAPS_FIRST", 1);
     ry_gpu_define(text, "IMAGES_FIRST", !product.terms_along);
+    ry_gpu_ends_define_window(&e.problem, &w, &product, &tile, !product.terms_along, text);
     ry_gpu_tile_add_text(&product, prepared, text);
 }
 

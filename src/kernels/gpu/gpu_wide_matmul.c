@@ -4,6 +4,7 @@
  * columns of y. */
 #include "base/integer.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_ends.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_matrix.h"
 #include "kernels/gpu/gpu_texts.h"
@@ -125,6 +126,8 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         ry_gpu_define(text, numbers[i].name, numbers[i].number);
     }
+    const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
+    ry_gpu_ends_define_matrix(query->problem, &m, &product, &tile, text);
     ry_gpu_tile_add_text(&product, prepared, text);
 }
 

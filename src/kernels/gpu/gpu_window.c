@@ -250,28 +250,41 @@ void ry_gpu_window_add_offset(const ry_tensor *tensor, ry_text *text)
     }
 }
 
-static void define_end(ry_text *text, const ry_problem *problem)
+/* Offsets of an element beside the sums: of y, the bias and the residual. */
+static void define_offsets(ry_text *text, const ry_problem *problem)
 {
-    ry_text_add(text, "#define ADD_BIAS(y, channel, r0, r1, r2) ((y)");
+    ry_text_add(text, "#define Y_AT(image, channel, o0, o1, o2) (");
+    ry_gpu_window_add_offset(&problem->out[0], text);
+    ry_text_add(text, ")\n");
     if (ry_problem_has_input(problem, 2)) {
         const ry_tensor *bias = &problem->in[2];
-        ry_text_add(text, " + LOAD_2(IN(TYPE_2, 2), (INDEX)(channel) * %lld",
+        ry_text_add(text, "#define BIAS_AT(channel, r0, r1, r2) ((INDEX)(channel) * %lld",
                     (long long)bias->stride[0]);
         for (int i = RY_GPU_AXES - (bias->rank - 1); i < RY_GPU_AXES; i++) {
             ry_text_add(text, " + (r%d) * %lld", i, (long long)step_of(bias, bias->rank - 1, i, 1));
         }
-        ry_text_add(text, ")");
+        ry_text_add(text, ")\n");
     }
-    ry_text_add(text, ")\n#define ADD_RESIDUAL(y, image, channel, o0, o1, o2) ((y)");
     if (ry_problem_has_input(problem, 3)) {
-        ry_text_add(text, " + LOAD_3(IN(TYPE_3, 3), ");
+        ry_text_add(text, "#define RESIDUAL_AT(image, channel, o0, o1, o2) (");
         ry_gpu_window_add_offset(&problem->in[3], text);
-        ry_text_add(text, ")");
+        ry_text_add(text, ")\n");
     }
-    ry_text_add(text, ")\n#define STORE_Y(image, channel, o0, o1, o2, v) "
-                      "STORE(OUT(TYPE_Y, 0), ");
-    ry_gpu_window_add_offset(&problem->out[0], text);
-    ry_text_add(text, ", v)\n"
+}
+
+static void define_end(ry_text *text, const ry_problem *problem)
+{
+    define_offsets(text, problem);
+    ry_text_add(text, "#define ADD_BIAS(y, channel, r0, r1, r2) ((y)%s)\n",
+                ry_problem_has_input(problem, 2)
+                    ? " + LOAD_2(IN(TYPE_2, 2), BIAS_AT(channel, r0, r1, r2))"
+                    : "");
+    ry_text_add(text, "#define ADD_RESIDUAL(y, image, channel, o0, o1, o2) ((y)%s)\n",
+                ry_problem_has_input(problem, 3)
+                    ? " + LOAD_3(IN(TYPE_3, 3), RESIDUAL_AT(image, channel, o0, o1, o2))"
+                    : "");
+    ry_text_add(text, "#define STORE_Y(image, channel, o0, o1, o2, v) STORE(OUT(TYPE_Y, 0), "
+                      "Y_AT(image, channel, o0, o1, o2), v)\n"
                       "#define FINISH_SUM(sum, image, channel, o0, o1, o2, r0, r1, r2) "
                       "STORE_Y(image, channel, o0, o1, o2, activate(ADD_RESIDUAL(ADD_BIAS(sum, "
                       "channel, r0, r1, r2), image, channel, o0, o1, o2)))\n");

@@ -43,7 +43,7 @@ ry_gpu_window ry_gpu_window_of(const ry_problem *problem);
 ry_gpu_window ry_gpu_window_of_lanes(const ry_problem *problem, int64_t lanes);
 
 /* Defines the window, the tensors' steps and, for floats, FINISH_SUM, which adds bias and residual,
- * activates and stores. */
+ * activates and stores, and their offsets: Y_AT, BIAS_AT and RESIDUAL_AT. */
 void ry_gpu_window_define(const ry_problem *problem, const ry_gpu_window *window, ry_text *text);
 
 /* The offset of an element of y's shape: "(INDEX)(image) * 5 + ..." of image, channel, o0, o1, o2. */

@@ -5,6 +5,7 @@
 #include "kernels/gpu/gpu_choose.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_ends.h"
 #include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_texts.h"
@@ -254,7 +255,7 @@ static rynd_status prepare(const ry_query *query, ry_prepared *prepared, ry_erro
 static void define_product(ry_text *text, const ry_gpu_window *w, const ry_gpu_product *product)
 {
     const bool channels = w->x_along_channels, rows = w->y_along_channels;
-    const long long terms = product->terms, columns = product->columns, m_rows = product->rows,
+    const long long terms = product->terms, columns = product->columns,
                     v_point = input_pitch(product), m_point = output_pitch(product);
     ry_gpu_define(text, "CONVOLUTION", 0);
     ry_gpu_define(text, "BATCHES", product->batches);
@@ -266,15 +267,28 @@ static void define_product(ry_text *text, const ry_gpu_window *w, const ry_gpu_p
     ry_gpu_define(text, "V_POINT", v_point);
     ry_gpu_define(text, "M_POINT", m_point);
     ry_gpu_define(text, "W_ALONG_K", 0);
+    ry_gpu_define(text, "FOURS_X", (channels ? terms : columns) % 4 == 0);
     ry_gpu_define(text, "X_ALONG_K", channels);
     ry_gpu_define(text, "Y_ALONG_M", rows);
     ry_text_add(text, "#define TYPE_B float\n#define MATRIX_B WORKSPACE(float)\n"
-                      "#define FETCHED_X float\n#define LOAD_B LOAD_f32\n#define STAGE_X(v) (v)\n"
+                      "#define FETCHED_X float\n#define FOUR_X float4\n#define LOAD_B LOAD_f32\n"
+                      "#define STAGE_X(v) (v)\n"
                       "#define AT_1(batch) ((INDEX)(batch) * V_POINT)\n");
+}
+
+/* Defines where the product's sums go. */
+static void define_sums(ry_text *text, const ry_gpu_window *w, const ry_gpu_product *product,
+                        const ry_gpu_tile *tile)
+{
+    const int64_t row = w->y_along_channels ? 1 : product->columns,
+                  column = w->y_along_channels ? product->rows : 1,
+                  first = positions_of(w, product).products, point = output_pitch(product);
     ry_text_add(text,
-                "#define FINISH_PRODUCT(batch, m, n, sum) (WORKSPACE(float)[M_FIRST + (batch) * "
-                "M_POINT + (m) * %lld + (n) * %lld] = (sum))\n",
-                rows ? 1 : columns, rows ? m_rows : 1);
+                "#define PRODUCT_AT(batch, m, n) (M_FIRST + (batch) * M_POINT + (m) * %lld + (n) * "
+                "%lld)\n#define FINISH_PRODUCT(batch, m, n, sum) "
+                "(WORKSPACE(float)[PRODUCT_AT(batch, m, n)] = (sum))\n",
+                (long long)row, (long long)column);
+    ry_gpu_ends_define_floats(product, row, column, first | point, "WORKSPACE(float)", tile, text);
 }
 
 /* What decides about outputs that are summed directly. packed: weights of a point. */
@@ -305,6 +319,8 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     ry_gpu_tile_define(&product, &of_product, text);
     ry_gpu_tile_define_packed(&product, &of_product, product.terms, w.x_along_channels, text);
     define_product(text, &w, &product);
+    const ry_gpu_tile tile = ry_gpu_tile_fitted(&product, &of_product);
+    define_sums(text, &w, &product, &tile);
     ry_gpu_define(text, "GROUP_OF_join", prepared->group[PHASE_PRODUCT]); /* which does not run */
     ry_gpu_tile_add_text(&product, &of_product, text);
     ry_gpu_define(text, "TILE_OUTPUTS", outputs);

@@ -14,7 +14,7 @@
  * along what follows the tensors' unit strides. SLICES of a group's items share a step's terms: each sums the
  * whole tile, and the first adds the others' sums. SPLITS work-groups share a long sum: entry `join`
  * (join.cl) adds what they leave in the workspace. Behind this text comes the entry `run` of one kind of
- * tile: items.cl, copied.cl or panels.cl.
+ * tile: simt.cl, items.cl, copied.cl or panels.cl.
  *
  * QUANTISED: sums are whole numbers. QUADS of four channels' bytes are elements of 32 bits, of which
  * w has signed bytes and x 128 less than its own; else bytes are floats, whose sums over a tile's
@@ -105,7 +105,7 @@ FUNCTION int columns_of(tile t)
 
 FUNCTION int terms_of(tile t)
 {
-    return CHANNELS * COUNT_0(t.residue_0) * COUNT_1(t.residue_1) * COUNT_2(t.residue_2);
+    return TERM_CHANNELS * COUNT_0(t.residue_0) * COUNT_1(t.residue_1) * COUNT_2(t.residue_2);
 }
 
 /* An input channel and a tap of a phase. */
@@ -119,8 +119,8 @@ FUNCTION term term_of(int k, tile t)
     const int count_1 = max(COUNT_1(t.residue_1), 1), count_2 = max(COUNT_2(t.residue_2), 1);
     const int taps = max(COUNT_0(t.residue_0), 1) * count_1 * count_2;
     term s;
-    s.channel = TAPS_FIRST ? k / taps : k % CHANNELS;
-    s.tap = TAPS_FIRST ? k % taps : k / CHANNELS;
+    s.channel = TAPS_FIRST ? k / taps : k % TERM_CHANNELS;
+    s.tap = TAPS_FIRST ? k % taps : k / TERM_CHANNELS;
     s.tap_2 = s.tap % count_2;
     s.tap_1 = s.tap / count_2 % count_1;
     s.tap_0 = s.tap / (count_2 * count_1);
@@ -129,7 +129,7 @@ FUNCTION term term_of(int k, tile t)
 
 /* Where the weights of channel and tap are packed, all taps of the window numbered. */
 #define PACKED_ROW(channel, tap) \
-    (TAPS_FIRST ? (channel) * WINDOW + (tap) : (tap) * CHANNELS + (channel))
+    (TAPS_FIRST ? (channel) * WINDOW + (tap) : (tap) * TERM_CHANNELS + (channel))
 
 FUNCTION int weights_of(int k, tile t)
 {
@@ -169,18 +169,19 @@ FUNCTION int is_inside(int masked, int at, int extent)
 KERNEL(pack)(ARGUMENTS)
 {
     const INDEX at = (INDEX)GROUP * PACK_ITEMS + ITEM;
-    const INDEX panel = at / PANEL / (CHANNELS * WINDOW);
-    const int row = (int)(at / PANEL % (CHANNELS * WINDOW)),
+    const INDEX panel = at / PANEL / PACKED_TERMS;
+    const int row = (int)(at / PANEL % PACKED_TERMS),
               m = (int)(panel % (PACKED_PITCH / PANEL) * PANEL + at % PANEL),
               group = (int)(panel / (PACKED_PITCH / PANEL));
-    const int channel = TAPS_FIRST ? row / WINDOW : row % CHANNELS,
-              tap = TAPS_FIRST ? row % WINDOW : row / CHANNELS;
+    const int channel = TAPS_FIRST ? row / WINDOW : row % TERM_CHANNELS,
+              tap = TAPS_FIRST ? row % WINDOW : row / TERM_CHANNELS;
     if (group < BATCHES) {
         const INDEX from = (INDEX)group * W_GROUP + (INDEX)m * W_OUT + (INDEX)channel * W_IN +
                            (INDEX)(tap / (WINDOW_2 * WINDOW_1)) * W_STEP_0 +
                            (INDEX)(tap / WINDOW_2 % WINDOW_1) * W_STEP_1 +
                            (INDEX)(tap % WINDOW_2) * W_STEP_2;
-        PACKED(STAGED)[at] = m < ROWS ? W_ELEMENT(IN(TYPE_1, 1), from, channel) : (STAGED)0;
+        const int there = m < ROWS && channel < CHANNELS && tap < WINDOW;
+        PACKED(STAGED)[at] = there ? W_ELEMENT(IN(TYPE_1, 1), from, channel) : (STAGED)0;
     }
     PACK_STARTS(at)
 }
@@ -198,52 +199,242 @@ KERNEL(pack)(ARGUMENTS)
 #define SUM_ROW_IN(room)
 #endif
 
-/* Ends the item's sums: what is added to them, the activation, the store. */
-#if CONVOLUTION
-#define FINISH(sum)                                                                                \
+#if !PANELS
+/* Ends of sums. An item's sums are in runs of RUN, which are neighbours in y along the tile's rows
+ * (RUN_ALONG_M) or columns, and as many bytes are moved at once. What is added to RUNS_AT_ONCE runs is
+ * read before they are stored: no read waits for a store. */
+#define RUNS         (ITEM_M * ITEM_N / RUN)
+#define MOST_AT_ONCE (16 / RUN)
+#define RUNS_AT_ONCE (RUNS < MOST_AT_ONCE ? RUNS : MOST_AT_ONCE)
+/* The first sum (i, j) of run r, and its sum number e. */
+#define RUN_I(r)     (RUN_ALONG_M ? (r) % (ITEM_M / RUN) * RUN : (r) % ITEM_M)
+#define RUN_J(r)     (RUN_ALONG_M ? (r) / (ITEM_M / RUN) : (r) / ITEM_M * RUN)
+#define RUN_SUM(sum, r, e) \
+    SUM_OF(sum, RUN_I(r) + (RUN_ALONG_M ? (e) : 0), RUN_J(r) + (RUN_ALONG_M ? 0 : (e)))
+
+/* What the runs from `first` on begin with: row and column in the tile's matrix. */
+#define FIND_RUNS(m, n, first, count)        \
+    UNROLL                                   \
+    for (int r = 0; r < (count); r++) {      \
+        (m)[r] = t.m + SUM_M(RUN_I((first) + r)); \
+        (n)[r] = t.n + SUM_N(RUN_J((first) + r)); \
+    }
+
+#if QUANTISED
+#define END_RUNS(sums, m, n, count)                                                                \
     UNROLL                                                                                         \
-    for (int j = 0; j < ITEM_N; j++) {                                                             \
-        const int n = t.n + SUM_N(j);                                                              \
-        if (n < columns_of(t)) {                                                                   \
-            const position p = position_of(n, t);                                                  \
-            const INDEX o0 = (INDEX)(p.at_0 * SPREAD_0 + t.residue_0),                             \
-                        o1 = (INDEX)(p.at_1 * SPREAD_1 + t.residue_1),                             \
-                        o2 = (INDEX)(p.at_2 * SPREAD_2 + t.residue_2);                             \
-            UNROLL                                                                                 \
-            for (int i = 0; i < ITEM_M; i++) {                                                     \
-                const int m = t.m + SUM_M(i);                                                      \
-                if (m < ROWS) {                                                                    \
-                    const int channel = t.batch * ROWS + m;                                        \
-                    FINISH_SUM(SUM_OF(sum, i, j), p.image,     channel, o0, o1, o2, t.residue_0,   \
-                               t.residue_1, t.residue_2);                                          \
-                }                                                                                  \
-            }                                                                                      \
+    for (int r = 0; r < (count); r++) {                                                            \
+        if ((m)[r] < ROWS && (n)[r] < columns_of(t)) {                                             \
+            const column at = column_of((n)[r], t);                                                \
+            FINISH_SUM((sums)[r], at.image, t.batch * ROWS + (m)[r], at.o0, at.o1, at.o2,          \
+                       t.residue_0, t.residue_1, t.residue_2);                                     \
         }                                                                                          \
     }
 #else
-#define FINISH(sum)                                                                                \
-    UNROLL                                                                                         \
-    for (int j = 0; j < ITEM_N; j++) {                                                             \
-        const int n = t.n + SUM_N(j);                                                              \
-        UNROLL                                                                                     \
-        for (int i = 0; i < ITEM_M; i++) {                                                         \
-            const int m = t.m + SUM_M(i);                                                          \
-            if (n < N && m < ROWS) {                                                               \
-                FINISH_PRODUCT(t.batch, m, n, SUM_OF(sum, i, j));                                  \
-            }                                                                                      \
-        }                                                                                          \
+#define END_RUNS(sums, m, n, count) end_runs(sums, m, n, count, t, END_POINTERS)
+#endif
+
+#if CONVOLUTION
+/* A position of y. */
+typedef struct column {
+    int image;
+    INDEX o0, o1, o2;
+} column;
+
+FUNCTION column column_of(int n, tile t)
+{
+    const position p = position_of(n, t);
+    column c;
+    c.image = p.image;
+    c.o0 = (INDEX)(p.at_0 * SPREAD_0 + t.residue_0);
+    c.o1 = (INDEX)(p.at_1 * SPREAD_1 + t.residue_1);
+    c.o2 = (INDEX)(p.at_2 * SPREAD_2 + t.residue_2);
+    return c;
+}
+#define END_AT(m, c)   Y_AT((c).image, t.batch * ROWS + (m), (c).o0, (c).o1, (c).o2)
+#define END_C_AT(m, c) BIAS_AT(t.batch * ROWS + (m), t.residue_0, t.residue_1, t.residue_2)
+#define END_RESIDUAL_AT(m, c) \
+    RESIDUAL_AT((c).image, t.batch * ROWS + (m), (c).o0, (c).o1, (c).o2)
+#else
+typedef int column;
+#define column_of(n, t)       (n)
+#define END_AT(m, c)          PRODUCT_AT(t.batch, m, c)
+#define END_C_AT(m, c)        PRODUCT_C_AT(t.batch, m, c)
+#define END_RESIDUAL_AT(m, c) PRODUCT_RESIDUAL_AT(t.batch, m, c)
+#endif
+
+#if !QUANTISED
+/* A run of elements to or from floats: at once where the operand has a run there and its address is
+ * a multiple of as many bytes. */
+#if RUN == 4
+#define READ_VECTOR(to, load, p, at)             \
+    {                                            \
+        const VECTOR4 vector = load(p, at);      \
+        (to)[0] = vector.x, (to)[1] = vector.y;  \
+        (to)[2] = vector.z, (to)[3] = vector.w;  \
     }
+#define END_LOAD_C_RUN         END_LOAD4_C
+#define END_LOAD_RESIDUAL_RUN  END_LOAD4_RESIDUAL
+#define WRITE_VECTOR(p, at, v) \
+    END_STORE4_Y(p, at, MAKE_VECTOR4((v)[0], (v)[1], (v)[2], (v)[3]))
+#else
+#define READ_VECTOR(to, load, p, at)            \
+    {                                           \
+        const VECTOR2 vector = load(p, at);     \
+        (to)[0] = vector.x, (to)[1] = vector.y; \
+    }
+#define END_LOAD_C_RUN         END_LOAD2_C
+#define END_LOAD_RESIDUAL_RUN  END_LOAD2_RESIDUAL
+#define WRITE_VECTOR(p, at, v) END_STORE2_Y(p, at, MAKE_VECTOR2((v)[0], (v)[1]))
+#endif
+
+#define READ_ELEMENTS(to, load, p, at, step)          \
+    UNROLL                                            \
+    for (int e = 0; e < RUN; e++) {                   \
+        (to)[e] = load(p, (at) + (INDEX)(e) * (step)); \
+    }
+
+#if END_C
+FUNCTION void read_c(float *to, GLOBAL const TYPE_2 *p, INDEX at, int aligned)
+{
+#if END_C_RUN
+    if (aligned) {
+        READ_VECTOR(to, END_LOAD_C_RUN, p, at)
+        return;
+    }
+#endif
+    READ_ELEMENTS(to, END_LOAD_C, p, at, END_C_STEP)
+}
+#endif
+
+#if END_RESIDUAL
+FUNCTION void read_residual(float *to, GLOBAL const TYPE_3 *p, INDEX at, int aligned)
+{
+#if END_RESIDUAL_RUN
+    if (aligned) {
+        READ_VECTOR(to, END_LOAD_RESIDUAL_RUN, p, at)
+        return;
+    }
+#endif
+    READ_ELEMENTS(to, END_LOAD_RESIDUAL, p, at, END_RESIDUAL_STEP)
+}
+#endif
+
+/* Adds to `count` runs of sums what is added, activates and stores them. */
+FUNCTION void end_runs(const float *sums, const int *m, const int *n, int count, tile t,
+                       END_PARAMETERS)
+{
+    /* the widest elements are floats; those of 16 bits need not be aligned as well */
+    const int aligned = END_ADDRESSES % (RUN * 4) == 0;
+    INDEX at[RUNS_AT_ONCE];
+    float added[RUNS_AT_ONCE * RUN * 2];
+    UNROLL
+    for (int r = 0; r < count; r++) {
+        const int there = m[r] < ROWS && n[r] < columns_of(t);
+        const column c = column_of(n[r], t);
+        at[r] = there ? END_AT(m[r], c) : -1;
+        if (there) {
+#if END_C
+            read_c(added + r * 2 * RUN, c_from, END_C_AT(m[r], c), aligned);
+#endif
+#if END_RESIDUAL
+            read_residual(added + (r * 2 + 1) * RUN, residual_from, END_RESIDUAL_AT(m[r], c),
+                          aligned);
+#endif
+        }
+    }
+    UNROLL
+    for (int r = 0; r < count; r++) {
+        float ended[RUN];
+        UNROLL
+        for (int e = 0; e < RUN; e++) {
+            float v = END_SCALE(sums[r * RUN + e]);
+#if END_C
+            v += END_SCALE_C(added[r * 2 * RUN + e]);
+#endif
+#if END_RESIDUAL
+            v += added[(r * 2 + 1) * RUN + e];
+#endif
+            ended[e] = END_ACTIVATE(v);
+        }
+        if (at[r] < 0) {
+            continue;
+        }
+#if RUN > 1
+        if (aligned) {
+            WRITE_VECTOR(y, at[r], ended);
+            continue;
+        }
+#endif
+        UNROLL
+        for (int e = 0; e < RUN; e++) {
+            END_STORE_Y(y, at[r] + e, ended[e]);
+        }
+    }
+}
+#endif
+
+/* Partial sums lie in the workspace by fours: sums of groups, in the order of their runs, an item's four
+ * beside those of the next one. */
+#define PARTIAL(split, tile, part) \
+    (((INDEX)(split) * TILES_ALL + (tile)) * (TILE_M * TILE_N / 4) + (part) * OWN_ITEMS + OWN)
+#define PARTS (ITEM_M * ITEM_N / 4)
+#if QUANTISED
+#define SUM_VECTOR int4
+#else
+#define SUM_VECTOR float4
 #endif
 
 /* Ends an item's sums: all, or its share of the terms. */
-#define PARTIAL(split, l) \
-    (((INDEX)(split) * TILES_ALL + GROUP % TILES_ALL) * (TILE_M * TILE_N) + (l) * OWN_ITEMS + OWN)
 #if SPLITS > 1
-#define END_SUMS(sum)                                  \
-    UNROLL                                             \
-    for (int l = 0; l < ITEM_M * ITEM_N; l++) {        \
-        WORKSPACE(SUM)[PARTIAL(t.split, l)] = (sum)[l]; \
+#define END_SUMS(sum)                                                                  \
+    UNROLL                                                                             \
+    for (int l = 0; l < PARTS; l++) {                                                  \
+        SUM_VECTOR part;                                                               \
+        part.x = RUN_SUM(sum, l * 4 / RUN, 0);                                         \
+        part.y = RUN_SUM(sum, (l * 4 + 1) / RUN, 1 % RUN);                             \
+        part.z = RUN_SUM(sum, (l * 4 + 2) / RUN, 2 % RUN);                             \
+        part.w = RUN_SUM(sum, (l * 4 + 3) / RUN, 3 % RUN);                             \
+        WORKSPACE(SUM_VECTOR)[PARTIAL(t.split, GROUP % TILES_ALL, l)] = part;          \
     }
 #else
-#define END_SUMS(sum) FINISH(sum)
+#define END_SUMS(sum)                                          \
+    UNROLL                                                     \
+    for (int first = 0; first < RUNS; first += RUNS_AT_ONCE) { \
+        SUM ended[RUNS_AT_ONCE * RUN];                         \
+        int m[RUNS_AT_ONCE], n[RUNS_AT_ONCE];                  \
+        FIND_RUNS(m, n, first, RUNS_AT_ONCE)                   \
+        UNROLL                                                 \
+        for (int l = 0; l < RUNS_AT_ONCE * RUN; l++) {         \
+            ended[l] = RUN_SUM(sum, first + l / RUN, l % RUN); \
+        }                                                      \
+        END_RUNS(ended, m, n, RUNS_AT_ONCE);                   \
+    }
+#endif
+
+/* Slices behind the first leave their sums to it. */
+#if SLICES > 1
+#define ROOM_OF_SLICES LOCAL SUM others[(SLICES - 1) * TILE_M * TILE_N];
+#define END_SLICES(sum)                                                                            \
+    if (SLICE > 0) {                                                                               \
+        UNROLL                                                                                     \
+        for (int l = 0; l < ITEM_M * ITEM_N; l++) {                                                \
+            others[(SLICE - 1) * (TILE_M * TILE_N) + l * OWN_ITEMS + OWN] = (sum)[l];               \
+        }                                                                                          \
+    }                                                                                              \
+    BARRIER;                                                                                       \
+    if (SLICE == 0) {                                                                              \
+        UNROLL                                                                                     \
+        for (int l = 0; l < ITEM_M * ITEM_N; l++) {                                                \
+            UNROLL                                                                                 \
+            for (int s = 0; s < SLICES - 1; s++) {                                                 \
+                (sum)[l] += others[s * (TILE_M * TILE_N) + l * OWN_ITEMS + OWN];                   \
+            }                                                                                      \
+        }                                                                                          \
+        END_SUMS(sum)                                                                              \
+    }
+#else
+#define ROOM_OF_SLICES
+#define END_SLICES(sum) END_SUMS(sum)
+#endif
 #endif

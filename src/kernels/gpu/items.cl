@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of igemm.cl that work-items fetch: an item's sums are in chunks of at most four that lie apart,
- * so that neighbours read neighbours. While a tile of TILE_K is multiplied, each item has its part of the
- * next one on the way from memory; two buffers in local memory take turns.
+/* Tiles of igemm.cl that work-items fetch and matrix units multiply (CUDA's tensor cores). While a tile of
+ * TILE_K terms is multiplied, each item has its part of the next one on the way from memory; two buffers in
+ * local memory take turns.
  *
- * MATRIX_UNITS: units of the device multiply (CUDA's tensor cores). Operands are STAGED in local memory
- * as they take them, rounded to tf32, or PAIR of f16 or bf16 a word, neighbours along k; 32
- * work-items multiply 16 by 8 sums and 8 words at a time, of which each has its share. */
-#define CHUNK_M   (ITEM_M < 4 ? ITEM_M : 4)
-#define CHUNK_N   (ITEM_N < 4 ? ITEM_N : 4)
+ * Operands are STAGED in local memory as units take them, rounded to tf32, or PAIR of f16 or bf16 a word,
+ * neighbours along k; 32 work-items multiply 16 by 8 sums and 8 words at a time, of which each has its
+ * share. */
 #define LOADS_W   (TILE_M * TILE_K / ITEMS)
 #define LOADS_X   (TILE_N * TILE_K / ITEMS)
 
@@ -19,7 +17,6 @@
 /* The columns of an item's loads of x: its other loads are of the same ones. */
 #define COLUMNS   (X_ALONG_K ? LOADS_X : TILE_N > ITEMS ? TILE_N / ITEMS : 1)
 
-#if MATRIX_UNITS
 /* Words of a tile: a row of them where operands are beside each other in memory, along k or across
  * it. Rows are so long that what 32 items read together, 8 rows or columns of 4 words along k, lies
  * in as many banks. */
@@ -41,21 +38,6 @@
 #define SUM_M(i)  (OWN / 32 % UNITS_M * (ITEM_M * 8) + (i) * 8 + LANE_8)
 #define UNIT_N(j) (OWN / 32 / UNITS_M * (ITEM_N * 4) + (j) / 2 * 8)
 #define SUM_N(j)  (UNIT_N(j) + LANE_4 * 2 + (j) % 2)
-#else
-/* Rows of a tile: of four more where items that are neighbours along k store into different ones. */
-#define PITCH_W       (TILE_M + (W_ALONG_K ? 4 : 0))
-#define PITCH_X       (TILE_N + (X_ALONG_K ? 4 : 0))
-#define SIZE_W        (TILE_K * PITCH_W)
-#define SIZE_X        (TILE_K * PITCH_X)
-#define PLACE_W(k, m) ((k) * PITCH_W + (m))
-#define PLACE_X(k, n) ((k) * PITCH_X + (n))
-
-/* Row and column of an item's sum (i, j). */
-#define ITEM_AT_M (Y_ALONG_M ? OWN % ITEMS_M : OWN / ITEMS_N)
-#define ITEM_AT_N (Y_ALONG_M ? OWN / ITEMS_M : OWN % ITEMS_N)
-#define SUM_M(i)  ((i) / CHUNK_M * (CHUNK_M * ITEMS_M) + ITEM_AT_M * CHUNK_M + (i) % CHUNK_M)
-#define SUM_N(j)  ((j) / CHUNK_N * (CHUNK_N * ITEMS_N) + ITEM_AT_N * CHUNK_N + (j) % CHUNK_N)
-#endif
 #define SUM_OF(sum, i, j) ((sum)[(i) * ITEM_N + (j)])
 
 /* A tile of each matrix from memory, an item's part of it, which is STAGEd when it is kept. */
@@ -132,7 +114,6 @@
         x_tile[(buffer) * SIZE_X + PLACE_X(X_K(l), X_N(l))] = STAGE_X(x_next[l]);                  \
     }
 
-#if MATRIX_UNITS
 /* Words of operands: 8 deep, of 16 rows a work-item has two words of two rows, of 8 columns two of
  * one. */
 #define MULTIPLY(buffer)                                                                           \
@@ -162,68 +143,12 @@
             }                                                                                      \
         }                                                                                          \
     }
-#else
-#define MULTIPLY(buffer)                                                                           \
-    UNROLL                                                                                         \
-    for (int own = 0; own < TILE_K / SLICES; own++) {                                              \
-        const int k = SLICE * (TILE_K / SLICES) + own;                                             \
-        TO_LOCAL const STAGED *w_row = w_tile + (buffer) * SIZE_W + k * PITCH_W;                   \
-        TO_LOCAL const STAGED *x_row = x_tile + (buffer) * SIZE_X + k * PITCH_X;                   \
-        STAGED w_part[ITEM_M], x_part[ITEM_N];                                                     \
-        UNROLL                                                                                     \
-        for (int i = 0; i < ITEM_M; i++) {                                                         \
-            w_part[i] = w_row[SUM_M(i)];                                                           \
-        }                                                                                          \
-        UNROLL                                                                                     \
-        for (int j = 0; j < ITEM_N; j++) {                                                         \
-            x_part[j] = x_row[SUM_N(j)];                                                           \
-        }                                                                                          \
-        UNROLL                                                                                     \
-        for (int i = 0; i < ITEM_M; i++) {                                                         \
-            UNROLL                                                                                 \
-            for (int j = 0; j < ITEM_N; j++) {                                                     \
-                ADD_PRODUCT(sum[i * ITEM_N + j], w_part[i], x_part[j]);                            \
-            }                                                                                      \
-        }                                                                                          \
-    }
-#endif
-
-/* Slices behind the first leave their sums to it. */
-#if SLICES > 1
-#define ROOM_OF_SLICES LOCAL SUM others[(SLICES - 1) * TILE_M * TILE_N];
-#define END_SLICES(sum)                                                                            \
-    if (SLICE > 0) {                                                                               \
-        UNROLL                                                                                     \
-        for (int l = 0; l < ITEM_M * ITEM_N; l++) {                                                \
-            others[(SLICE - 1) * (TILE_M * TILE_N) + l * OWN_ITEMS + OWN] = (sum)[l];               \
-        }                                                                                          \
-    }                                                                                              \
-    BARRIER;                                                                                       \
-    if (SLICE == 0) {                                                                              \
-        UNROLL                                                                                     \
-        for (int l = 0; l < ITEM_M * ITEM_N; l++) {                                                \
-            UNROLL                                                                                 \
-            for (int s = 0; s < SLICES - 1; s++) {                                                 \
-                (sum)[l] += others[s * (TILE_M * TILE_N) + l * OWN_ITEMS + OWN];                   \
-            }                                                                                      \
-        }                                                                                          \
-        END_SUMS(sum)                                                                              \
-    }
-#else
-#define ROOM_OF_SLICES
-#define END_SLICES(sum) END_SUMS(sum)
-#endif
 
 KERNEL(run)(ARGUMENTS)
 {
-#if MATRIX_UNITS
     LOCAL uint w_words[2 * WORDS_W];
     LOCAL uint x_words[2 * WORDS_X];
     TO_LOCAL STAGED *w_tile = (TO_LOCAL STAGED *)w_words, *x_tile = (TO_LOCAL STAGED *)x_words;
-#else
-    LOCAL STAGED w_tile[2 * SIZE_W];
-    LOCAL STAGED x_tile[2 * SIZE_X];
-#endif
     ROOM_OF_SLICES SUM_ROW
     const tile t = tile_of(GROUP);
     const int begin = FIRST_TERM(t), end = END_TERM(t);

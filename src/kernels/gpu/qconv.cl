@@ -9,6 +9,7 @@
 #define LOAD_X(p, at) ((int)(p)[at] - X_ZERO)
 #define LOAD_W(p, at) ((int)(p)[at])
 #define FETCHED_X     STAGED
+#define FOUR_X        uint4
 #define STAGE_X(v)    (v)
 #define STAGE_W(v)    (v)
 

@@ -1,52 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps from tile to tile through the terms of igemm.cl's convolutions, without a division: for x whose
- * channels are beside each other, and windows of at most 32 taps. Put behind igemm.cl. */
+/* Steps from tile to tile through the terms of igemm.cl's convolutions, without a division: for windows of
+ * at most 32 taps, all channels of one before the next. Put behind igemm.cl. STEPPED: terms are stepped
+ * through; TERM_CHANNELS: of a tap, with those that fill its last tile. */
 
-/* Can x's terms be stepped through? */
-#define STEPPED (CONVOLUTION && (X_ALONG_K || COPIED) && !TAPS_FIRST && WINDOW <= 32 && !PANELS)
 #if STEPPED
 
 /* The terms of x that an item reads next. */
 typedef struct cursor {
     GLOBAL const TYPE_0 *x; /* and from there a column's first element */
-    int channel, tap_1, tap_2, count_1, count_2;
-    uint tap;    /* its bit */
+    int channel, count_1, count_2;
+    uint tap;          /* its bit */
+    uint rows, planes; /* bits of the taps that begin a row or a plane of the window */
     int skipped; /* taps of the window that the last step passed over */
     GLOBAL const TYPE_0 *outside; /* a chunk of the padding, unless zeros fill it */
 } cursor;
 
 /* Steps in x from a tap's last channel to the next tap, and behind the last tap of a row and a plane;
  * and taps of the window that they pass over. */
-#define NEXT_X_2          (STEP_2 * X_STEP_2 - CHANNELS * X_CHANNEL)
+#define NEXT_X_2          (STEP_2 * X_STEP_2 - TERM_CHANNELS * X_CHANNEL)
 #define NEXT_X_1(count_2) (STEP_1 * X_STEP_1 - (count_2) * (STEP_2 * X_STEP_2))
 #define NEXT_X_0(count_1) (STEP_0 * X_STEP_0 - (count_1) * (STEP_1 * X_STEP_1))
 #define SKIP_2            (TAP_STEP_2 - 1)
 #define SKIP_1(count_2)   (TAP_STEP_1 * WINDOW_2 - (count_2) * TAP_STEP_2)
 #define SKIP_0(count_1)   (WINDOW_2 * (TAP_STEP_0 * WINDOW_1 - (count_1) * TAP_STEP_1))
 
+/* Nothing is conditional: a branch in the middle of a loop's products made NVRTC spill. */
 FUNCTION void advance(cursor *c)
 {
     c->x += TILE_K * X_CHANNEL;
     c->channel += TILE_K;
     c->skipped = 0;
     UNROLL
-    for (int i = 0; i < TILE_K; i += CHANNELS) {
-        if (c->channel >= CHANNELS) {
-            c->channel -= CHANNELS;
-            c->tap <<= 1;
-            c->x += NEXT_X_2;
-            c->skipped += SKIP_2;
-            if (WINDOW_1 * WINDOW_0 > 1 && ++c->tap_2 == c->count_2) {
-                c->tap_2 = 0;
-                c->x += NEXT_X_1(c->count_2);
-                c->skipped += SKIP_1(c->count_2);
-                if (WINDOW_0 > 1 && ++c->tap_1 == c->count_1) {
-                    c->tap_1 = 0;
-                    c->x += NEXT_X_0(c->count_1);
-                    c->skipped += SKIP_0(c->count_1);
-                }
-            }
-        }
+    for (int i = 0; i < TILE_K; i += TERM_CHANNELS) {
+        const int next = c->channel >= TERM_CHANNELS;
+        c->channel -= next ? TERM_CHANNELS : 0;
+        c->tap <<= next;
+        const int row = next && (c->tap & c->rows), plane = next && (c->tap & c->planes);
+        c->x += (next ? NEXT_X_2 : 0) + (row ? NEXT_X_1(c->count_2) : 0) +
+                (plane ? NEXT_X_0(c->count_1) : 0);
+        c->skipped += (next ? SKIP_2 : 0) + (row ? SKIP_1(c->count_2) : 0) +
+                      (plane ? SKIP_0(c->count_1) : 0);
     }
 }
 
@@ -57,10 +50,17 @@ FUNCTION cursor cursor_at(int k, tile t, GLOBAL const TYPE_0 *x)
     c.x = x + (INDEX)s.channel * X_CHANNEL + (INDEX)(s.tap_0 * STEP_0) * X_STEP_0 +
           (INDEX)(s.tap_1 * STEP_1) * X_STEP_1 + (INDEX)(s.tap_2 * STEP_2) * X_STEP_2;
     c.channel = s.channel;
-    c.tap_1 = s.tap_1;
-    c.tap_2 = s.tap_2;
     c.count_1 = COUNT_1(t.residue_1);
     c.count_2 = COUNT_2(t.residue_2);
+    c.rows = c.planes = 0;
+    UNROLL
+    for (int i = 1; i < WINDOW_0 * WINDOW_1; i++) {
+        c.rows |= i * c.count_2 < 32 ? 1u << i * c.count_2 : 0u;
+    }
+    UNROLL
+    for (int i = 1; i < WINDOW_0; i++) {
+        c.planes |= i * c.count_1 * c.count_2 < 32 ? 1u << i * c.count_1 * c.count_2 : 0u;
+    }
     c.tap = s.tap < 32 ? 1u << s.tap : 0u;
     c.skipped = 0;
     c.outside = x;

@@ -315,6 +315,11 @@ static void test_depthwise(void **state)
                                  i % 6 == 5 ? RY_OP_convt : RY_OP_conv,
                                  (case_layout)(i % CASE_LAYOUTS)) > 1);
     }
+    /* four channels an item */
+    for (int64_t window = 3; window <= 5; window += 2) {
+        assert_true(check_groups(8, 1, 1, window, 1 + window / 5, RY_OP_conv, CASE_CHANNELS_LAST) >
+                    1);
+    }
 }
 
 /* A layer of 3x3 taps with odd sizes, padding and everything that is fused. */
