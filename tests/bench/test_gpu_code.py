@@ -43,16 +43,17 @@ def test_counts(tmp_path):
     assert len(instructions) == 11 and labels == {".L_x_0": 1, ".L_x_1": 3}
     loop = tool.main_loop(instructions, labels)
     assert [tool.name_of(text) for text in loop] == ["FFMA", "FFMA", "LDG.E", "IMAD.HI.U32", "LDS.128", "STS", "BRA"]
-    assert tool.products_of(loop) == 2 and tool.early_loads(loop) == 1
+    assert tool.products_of(loop) == 2 and list(tool.distances(loop)) == [2]
     assert tool.written("LDG.E.128 R8, [R2.64]") == {8, 9, 10, 11} and tool.read("STS [R40+0x10], R31") == {31, 40}
     assert tool.read("LDG.E R31, [R30.64]") == {30, 31}
     program = tmp_path / "nvdisasm"
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{LISTING}END\n")
     program.chmod(0o755)
-    assert tool.facts("run.cubin", program) == {"loop": 7, "products": 2, "share": "29%", "loads": 2, "stores": 1, "divisions": 1, "early": 1, "registers": 42, "spills": 1}
+    assert tool.facts("run.cubin", program) == {"loop": 7, "products": 2, "share": "29%", "loads": 2, "stores": 1, "divisions": 1, "early": 1, "ahead": 2,
+                                                "registers": 42, "spills": 1}
 
 
-def test_far_use_is_not_early():
+def test_distances():
     tool = load()
     loop = ["LDG.E R5, [R2.64]", *["FFMA R20, R21, R22, R20"] * 20, "STS [R9], R5"]
-    assert tool.early_loads(loop) == 0 and tool.early_loads(loop[:10] + loop[-1:]) == 1
+    assert list(tool.distances(loop)) == [20] and list(tool.distances(loop[:10] + loop[-1:])) == [9]

@@ -23,6 +23,21 @@ BUILT_IN int min(int a, int b)
     return a < b ? a : b;
 }
 
+BUILT_IN float fmax(float a, float b)
+{
+    return __builtin_fmaxf(a, b);
+}
+
+BUILT_IN float fmin(float a, float b)
+{
+    return __builtin_fminf(a, b);
+}
+
+BUILT_IN float rint(float a)
+{
+    return __builtin_rintf(a);
+}
+
 static inline __attribute__((overloadable, always_inline)) float
 vload_half(size_t at, const __global half *from)
 {

@@ -217,7 +217,8 @@ static void no_more_is_spilled(void **state)
 /* Products by tiles: their main loop is what counts. */
 static bool is_tiled(const ry_kernel *kernel)
 {
-    return strstr(kernel->name, "_igemm_gpu") || strstr(kernel->name, "_units_gpu");
+    return strstr(kernel->name, "_igemm_gpu") || strstr(kernel->name, "_units_gpu") ||
+           strstr(kernel->name, "_wide_gpu");
 }
 
 /* Compiles a problem by every such kernel in both layouts; a line a file goes into the list. */
