@@ -124,7 +124,8 @@ static void test_copied_forms(void **state)
                 {RY_f32, 36, 33, 3, 2, 3, 1},
                 {RY_f16, 24, 40, 11, 9, 3, 2},
                 {RY_bf16, 72, 70, 5, 7, 1, 1},
-                {RY_f32, 68, 20, 8, 9, 1, 2}};
+                {RY_f32, 68, 20, 8, 9, 1, 2},
+                {RY_f16, 8, 150, 5, 6, 1, 1}}; /* more rows than any tile has */
     gpu_run_need();
     for (size_t i = 0; gpu_run_target()->machine->matrix_units && i < sizeof rows / sizeof *rows;
          i++) {

@@ -4,10 +4,12 @@
 #include "gpu_run.h"
 #include "kernel_case.h"
 #include "kernels/form.h"
+#include "machine/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -56,6 +58,33 @@ static void test_forms(void **state)
     assert_int_equal(checked, 5);
 }
 
+/* Copied tiles with the bias' gradient, whose groups follow those of two tiles of rows. */
+static void test_bias_behind_copied_tiles(void **state)
+{
+    (void)state;
+    static const char name[] = "conv_bwd_weights_half_units_gpu";
+    gpu_run_need();
+    const ry_kernel *kernel = every_kernel_find(name);
+    kernel_case c;
+    ry_tensor in[CASE_OPERANDS], out[CASE_OPERANDS];
+    kernel_case_parse(&c, "conv n=8 c=16 h=5 w=6 k=140 r=1 s=1 dir=bwd_weights bias=1 dtype=f16");
+    const ry_problem problem = kernel_case_problem(&c, CASE_NHWC, in, out);
+    const ry_query query = {kernel, &problem, gpu_run_target(), NULL};
+    ry_form form;
+    int checked = 0;
+    for (size_t at = 0; gpu_run_target()->machine->matrix_units && ry_form_at(&query, at, &form);
+         at++) {
+        if (form.value[1] <= 2 &&
+            strncmp(kernel->knobs[0].words[form.value[0]], "copied", 6) == 0) {
+            c.form = &form;
+            kernel_case_check(&c, name, 2e-3);
+            checked++;
+        }
+    }
+    kernel_case_end(&c);
+    assert_int_equal(checked, gpu_run_target()->machine->matrix_units ? 8 : 0);
+}
+
 /* Sums of very many terms, which are short ones joined. */
 static void test_long_sums(void **state)
 {
@@ -73,6 +102,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_bias_behind_copied_tiles),
         cmocka_unit_test(test_long_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
