@@ -158,6 +158,7 @@ static cJSON *add_json(cJSON *results, const char *device, const rynd_device_inf
     add_power(result, m);
     cli_json_text(result, "origin", origins[m->origin]);
     cli_json_number(result, "disturbance", m->disturbance);
+    cli_json_number(result, "variation", m->variation);
     cli_json_text(result, "machine", file);
     cli_json_text(result, "fingerprint", info->fingerprint);
     return result;
@@ -362,6 +363,11 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
     }
     if (settings->calibrate && !cli_report_calibration(setup, NULL, failure)) {
         return false;
+    }
+    if (settings->calibrate) {
+        cli_line(stdout,
+                 "other work took %.0f%% of the time; the machine's own speed varied by %.0f%%",
+                 100 * machine.disturbance, 100 * machine.variation);
     }
     return !settings->check || cli_report_check(setup, common, NULL, wrong, failure);
 }

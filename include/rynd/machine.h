@@ -144,6 +144,11 @@ typedef struct rynd_machine {
         energy_spread; /**< standard deviation of the logarithm of measured over predicted energy */
     double transfer_seconds; /**< time to read a cache line that another core wrote, beyond that of
                               * an own one; 0: unknown */
+    double network_region;   /**< by rynd_context_calibrate: time to start all threads within a
+                              * network, over `region_seconds`; 0: built-in coefficient */
+    double variation; /**< how far the machine's own speed varied while it was calibrated, 0 to 1:
+                       * what the canary's mean lost against its first quartile; processors of a
+                       * virtual machine share cores with others', which no `disturbance` shows */
 } rynd_machine;
 
 /** The largest disturbance that rynd_context_keep_machine accepts. */

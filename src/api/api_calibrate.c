@@ -48,11 +48,13 @@ static void take_families(ry_machine *machine, const ry_calibration *calibration
     machine->network_kept = network->kept;
     machine->network_exposed = network->exposed;
     machine->network_rate = network->rate;
+    machine->network_region = network->region;
     machine->family_count = (unsigned)calibration->count;
     for (int i = 0; i < calibration->count; i++) {
         machine->families[i] = calibration->rows[i].fitted;
     }
     machine->disturbance = fmax(machine->disturbance, calibration->disturbance);
+    machine->variation = calibration->variation;
     ry_energy_keep(&calibration->energy, calibration->meter, machine);
 }
 
@@ -70,8 +72,8 @@ static int first_step(const ry_calibration_times *times, int network)
     return times->problems + network * MOST_STEPS;
 }
 
-/* Adds the steps' quiet times. */
-static void add_steps(const rynd_plan *plan, int network, const double *quiet,
+/* Adds the steps' times. */
+static void add_steps(const rynd_plan *plan, int network, const double *medians,
                       ry_calibration_times *times)
 {
     const ry_plan *p = plan->plan;
@@ -80,7 +82,7 @@ static void add_steps(const rynd_plan *plan, int network, const double *quiet,
     for (size_t s = 0; s < p->step_count && times->count < times->room; s++) {
         const ry_step *step = &p->steps[s];
         const unsigned constants = ry_plan_step_constants(step);
-        if (quiet[s] > 0) {
+        if (medians[s] > 0) {
             times->times[times->count++] = (ry_calibration_time){
                 .kernel = step->prepared.kernel,
                 .parts = ry_plan_step_parts(p, s, &step->prepared, threads, footprint),
@@ -88,7 +90,7 @@ static void add_steps(const rynd_plan *plan, int network, const double *quiet,
                 .network = network,
                 .constants = constants,
                 .network_bytes = footprint,
-                .seconds = quiet[s]};
+                .seconds = medians[s]};
         }
     }
 }
@@ -113,8 +115,8 @@ static rynd_status run_rounds(ry_runner *runner, double limit, double *const *se
     return status == RYND_OK ? RYND_OK : ry_api_failed(status, error);
 }
 
-/* Quiet quantiles of the steps' times; 0: tells nothing. */
-static rynd_status measure_steps(ry_runner *runner, double limit, double *quiet, ry_error *error)
+/* Medians of the steps' times; 0: tells nothing. */
+static rynd_status measure_steps(ry_runner *runner, double limit, double *medians, ry_error *error)
 {
     const ry_plan *plan = runner->plan->plan;
     const size_t steps = plan->step_count;
@@ -131,20 +133,20 @@ static rynd_status measure_steps(ry_runner *runner, double limit, double *quiet,
     int rounds;
     RY_TRY(run_rounds(runner, limit, seconds, &rounds, error));
     for (size_t s = 0; s < steps; s++) {
-        quiet[s] = tells(plan, s) ? ry_quiet(seconds[s], rounds) : 0;
+        medians[s] = tells(plan, s) ? ry_median(seconds[s], rounds) : 0;
     }
     return RYND_OK;
 }
 
 /* Does the record have all times of the steps? */
 static bool recall_steps(const ry_plan *plan, int first, ry_calibration_record *record,
-                         double *quiet)
+                         double *medians)
 {
     for (size_t s = 0; s < plan->step_count; s++) {
         const ry_prepared *prepared = &plan->steps[s].prepared;
-        quiet[s] =
+        medians[s] =
             tells(plan, s) ? ry_calibration_recall(record, prepared, first + (int)s, false) : 0;
-        if (tells(plan, s) && quiet[s] <= 0) {
+        if (tells(plan, s) && medians[s] <= 0) {
             return false;
         }
     }
@@ -157,20 +159,20 @@ static rynd_status time_steps(ry_runner *runner, int network, double limit,
 {
     const ry_plan *plan = runner->plan->plan;
     const int first = first_step(times, network);
-    double *quiet = RY_TAKE(&runner->arena, double, plan->step_count + 1);
-    if (!quiet) {
+    double *medians = RY_TAKE(&runner->arena, double, plan->step_count + 1);
+    if (!medians) {
         return ry_fail_memory(error);
     }
-    if (!recall_steps(plan, first, record, quiet)) {
-        RY_TRY(measure_steps(runner, limit, quiet, error));
+    if (!recall_steps(plan, first, record, medians)) {
+        RY_TRY(measure_steps(runner, limit, medians, error));
         for (size_t s = 0; s < plan->step_count; s++) {
-            if (quiet[s] > 0) {
+            if (medians[s] > 0) {
                 ry_calibration_note(record, &plan->steps[s].prepared, first + (int)s, false,
-                                    quiet[s]);
+                                    medians[s]);
             }
         }
     }
-    add_steps(runner->plan, network, quiet, times);
+    add_steps(runner->plan, network, medians, times);
     return RYND_OK;
 }
 
@@ -305,6 +307,7 @@ static rynd_status calibrate(rynd_context *context, const rynd_calibrate_options
     context->machine.family_count = 0;
     context->machine.network_step = context->machine.network_kept = 0;
     context->machine.network_exposed = context->machine.network_rate = 0;
+    context->machine.network_region = 0;
     context->machine.energy_spread = 0;
     status = status != RYND_OK ? status : time_and_fit(context, options, error);
     *machine = context->machine;

@@ -9,10 +9,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-/* Handing work over and back costs about a microsecond, and what the other thread reads and writes
- * moves between the cores' caches besides. */
-static const double min_shared_seconds = 6e-6;
-
 /* A run that is shorter than the time until a sleeping thread has woken goes on without it, unless
  * others just like it follow (base/team.c). */
 static const double min_woken_seconds = 30e-6;
@@ -129,7 +125,7 @@ static size_t grain_of(const ry_threads *threads, size_t tasks, double seconds)
 void ry_threads_run(ry_threads *threads, size_t tasks, double seconds, ry_task task, void *context)
 {
     const bool known = seconds > 0;
-    if (threads->count == 1 || tasks <= 1 || (known && seconds < min_shared_seconds)) {
+    if (threads->count == 1 || tasks <= 1 || (known && seconds < RY_MIN_SHARED_SECONDS)) {
         for (size_t i = 0; i < tasks; i++) {
             task(context, i, 0);
         }

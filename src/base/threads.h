@@ -29,6 +29,10 @@ rynd_status ry_threads_create(const ry_allocator *allocator, unsigned count,
 void ry_threads_destroy(ry_threads *threads); /* NULL is allowed */
 unsigned ry_threads_count(const ry_threads *threads);
 
+/* Handing work over and back costs about a microsecond, and what the other thread reads and writes
+ * moves between the cores' caches besides. Less work on one thread than this is not shared. */
+#define RY_MIN_SHARED_SECONDS 6e-6
+
 /* seconds: what all tasks take on one thread, as far as it is known: work that is too short to
  * share stays on the calling thread, and short tasks are taken several at a time. 0: not known, or
  * long. */

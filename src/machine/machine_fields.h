@@ -23,7 +23,7 @@ typedef struct ry_machine_field {
     bool optional;      /* 0 is allowed, too: it is not known, or not there */
 } ry_machine_field;
 
-enum { RY_MACHINE_FIELDS = 66 + RYND_KINDS };
+enum { RY_MACHINE_FIELDS = 68 + RYND_KINDS };
 
 /* In the order of the file. */
 extern const ry_machine_field ry_machine_fields[RY_MACHINE_FIELDS];

@@ -27,7 +27,7 @@ static double known(double value, double other)
 
 /* GPUs, by hand: a launch's cost is all that a step takes beside its groups. */
 static const ry_network_fit gpu_fit = {
-    .step = 0, .kept = 0.5, .exposed = RY_GPU_EXPOSED, .rate = 1};
+    .step = 0, .kept = 0.5, .exposed = RY_GPU_EXPOSED, .rate = 1, .region = 1};
 
 ry_network_fit ry_network_fit_of(const ry_machine *machine)
 {
@@ -35,12 +35,12 @@ ry_network_fit ry_network_fit_of(const ry_machine *machine)
         return (ry_network_fit){known(machine->network_step, gpu_fit.step),
                                 known(machine->network_kept, gpu_fit.kept),
                                 known(machine->network_exposed, gpu_fit.exposed),
-                                known(machine->network_rate, gpu_fit.rate)};
+                                known(machine->network_rate, gpu_fit.rate), gpu_fit.region};
     }
     return (ry_network_fit){
         known(machine->network_step, cost.lines * machine->level[RYND_LEVEL_DRAM].latency.one),
         known(machine->network_kept, cost.own), known(machine->network_exposed, cost.exposed),
-        known(machine->network_rate, cost.rate)};
+        known(machine->network_rate, cost.rate), known(machine->network_region, cost.region)};
 }
 
 /* Shares of data that still are in the cores' own caches, in the shared cache, and in memory. */
@@ -110,7 +110,7 @@ ry_time ry_predict_in_network(const ry_parts *parts, const ry_machine *machine, 
     const ry_network_fit fit = ry_network_fit_of(machine);
     ry_time time = {
         .arithmetic = parts->arithmetic * factor,
-        .overhead = parts->overhead + start_seconds(machine, &fit, again),
+        .overhead = parts->overhead * fit.region + start_seconds(machine, &fit, again),
     };
     memcpy(time.does, parts->does, sizeof time.does);
     move_tensors(parts, machine, &fit, threads, own, &time);

@@ -8,8 +8,8 @@
 
 /* What a calibration fits; the machine's own, or built in. */
 typedef struct ry_network_fit {
-    double step;                /* seconds to start a step */
-    double kept, exposed, rate; /* shares (rynd_machine) */
+    double step;                        /* seconds to start a step */
+    double kept, exposed, rate, region; /* shares (rynd_machine) */
 } ry_network_fit;
 
 ry_network_fit ry_network_fit_of(const ry_machine *machine);

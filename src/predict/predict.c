@@ -3,6 +3,7 @@
  * and Patterson, 2009), at the rates of the machine. */
 #include "predict/predict.h"
 
+#include "base/threads.h"
 #include "kernels/common/work.h"
 #include "kernels/costs.h"
 #include "kernels/gpu/gpu_waves.h"
@@ -121,26 +122,65 @@ static double overlapped(const ry_prepared *prepared, const ry_machine *machine,
     return arithmetic > memory ? arithmetic + exposed * memory : memory + exposed * arithmetic;
 }
 
-/* Work of a phase, all threads together. */
-static double phase_work(const ry_prepared *prepared, const ry_machine *machine, int phase,
-                         unsigned slots)
-{
-    return ry_spread_work(&prepared->work[phase], prepared->tasks[phase], slots,
-                          column_of(prepared, machine));
-}
+static double run_seconds(const ry_prepared *prepared, const ry_machine *machine, unsigned threads);
 
-static double run_work(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
+/* The work of all phases. */
+static double all_work(const ry_prepared *prepared)
 {
-    const unsigned slots = ry_machine_slots(machine, threads);
     double work = 0;
     for (int i = 0; i < prepared->phases; i++) {
-        work += phase_work(prepared, machine, i, slots);
+        work += prepared->work[i].all;
     }
-    if (work > 0) {
-        return work;
+    return work;
+}
+
+/* Seconds of a phase on one thread. */
+static double alone_seconds(const ry_prepared *prepared, const ry_machine *machine, int phase)
+{
+    const double all = run_seconds(prepared, machine, 1), own = prepared->work[phase].all;
+    return own > 0 ? all * own / all_work(prepared) : all / prepared->phases;
+}
+
+/* Threads that run a phase, as ry_threads_run decides: a single task, and work that is too short to
+ * share, stay on one. */
+static unsigned threads_of(const ry_prepared *prepared, const ry_machine *machine, int phase,
+                           unsigned threads)
+{
+    if (threads <= 1 || prepared->kernel->device != RY_DEVICE_cpu) {
+        return threads;
     }
-    const ry_work counted = {prepared->counts.flop / costs_of(prepared, machine)->efficiency, 0};
-    return ry_spread_work(&counted, prepared->tasks[0], slots, column_of(prepared, machine));
+    const double arithmetic = prepared->work[phase].all / machine->f32.one;
+    return prepared->tasks[phase] <= 1 ||
+                   (arithmetic < RY_MIN_SHARED_SECONDS &&
+                    alone_seconds(prepared, machine, phase) < RY_MIN_SHARED_SECONDS)
+               ? 1
+               : threads;
+}
+
+/* Seconds of a phase's arithmetic. */
+static double phase_seconds(const ry_prepared *prepared, const ry_machine *machine, int phase,
+                            const ry_work *work, unsigned threads)
+{
+    const unsigned some = threads_of(prepared, machine, phase, threads),
+                   slots = ry_machine_slots(machine, some);
+    return ry_spread_work(work, prepared->tasks[phase], slots, column_of(prepared, machine)) /
+           (per_core(machine->f32, machine, some) * some);
+}
+
+/* Seconds of all phases' arithmetic. */
+static double counted_seconds(const ry_prepared *prepared, const ry_machine *machine,
+                              unsigned threads)
+{
+    if (all_work(prepared) <= 0) {
+        const ry_work counted = {prepared->counts.flop / costs_of(prepared, machine)->efficiency,
+                                 0};
+        return phase_seconds(prepared, machine, 0, &counted, threads);
+    }
+    double seconds = 0;
+    for (int i = 0; i < prepared->phases; i++) {
+        seconds += phase_seconds(prepared, machine, i, &prepared->work[i], threads);
+    }
+    return seconds;
 }
 
 /* Arithmetic time of all phases except packing. Threads are all units of a GPU. */
@@ -160,8 +200,11 @@ static double arithmetic_seconds(const ry_prepared *prepared, const ry_machine *
                      prepared->kernel->reference || prepared->kernel->simd.width == 0
                          ? 0
                          : ry_activation_work(prepared->problem, column_of(prepared, machine));
-    return (run_work(prepared, machine, threads) / share + activation) /
-           (per_core(machine->f32, machine, threads) * threads);
+    const unsigned last = prepared->phases > 0
+                              ? threads_of(prepared, machine, prepared->phases - 1, threads)
+                              : threads;
+    return counted_seconds(prepared, machine, threads) / share +
+           activation / (per_core(machine->f32, machine, last) * last);
 }
 
 /* Bytes of the constants as the model has them, and as the kernel reads them. */
@@ -242,11 +285,14 @@ static double pack_seconds(const ry_prepared *prepared, const ry_machine *machin
 static double region_seconds(const ry_prepared *prepared, const ry_machine *machine,
                              unsigned threads, bool network)
 {
-    const int phases = prepared->phases + prepared->packs;
     if (ry_gpu_in_waves(prepared, machine)) {
-        return phases * ry_machine_launch(machine, network);
+        return (prepared->phases + prepared->packs) * ry_machine_launch(machine, network);
     }
-    return threads > 1 ? costs_of(prepared, machine)->region * machine->region_seconds * phases : 0;
+    int shared = threads > 1 && prepared->packs && prepared->pack_tasks > 1;
+    for (int i = 0; i < prepared->phases; i++) {
+        shared += threads_of(prepared, machine, i, threads) > 1;
+    }
+    return shared * costs_of(prepared, machine)->region * machine->region_seconds;
 }
 
 double ry_predict_time(const ry_prepared *prepared, const ry_machine *machine, unsigned threads)
@@ -315,10 +361,8 @@ void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
         }
         return;
     }
-    const double all = run_seconds(prepared, machine, 1), work = run_work(prepared, machine, 1);
     for (int i = 0; i < prepared->phases; i++) {
-        const double own = prepared->work[i].all;
-        seconds[i + prepared->packs] = own > 0 ? all * own / work : all / prepared->phases;
+        seconds[i + prepared->packs] = alone_seconds(prepared, machine, i);
     }
 }
 

@@ -4,10 +4,12 @@
 
 #include "base/cache_flush.h"
 #include "base/clock.h"
+#include "base/competition.h"
 #include "base/progress_ends.h"
 #include "kernels/form.h"
 #include "machine/measure.h"
 #include "predict/predict.h"
+#include "tune/calibrate_canary.h"
 #include "tune/sample_statistics.h"
 #include "tune/trial.h"
 
@@ -23,32 +25,25 @@ static const char *const problems[] = {
 };
 
 /* KERNELS: of one problem at most; each is timed in two states of memory. PASSES: over all problems
- * at most, for other work disturbs a machine for seconds: of each time the least counts. */
+ * at most, for other work disturbs a machine for seconds: of each time the median counts, as it does
+ * where networks are timed. MOST_CANARY: times of the canary, those of an interrupted calibration
+ * among them. */
 enum {
     PROBLEMS = sizeof problems / sizeof *problems,
     KERNELS = 6,
     SEED = 1,
-    MOST_RUNS = 64,
     PASSES = 3,
-    MOST_TIMES = PROBLEMS * KERNELS * 2
+    MOST_TIMES = PROBLEMS * KERNELS * 2,
+    MOST_CANARY = 2 * PROBLEMS * PASSES
 };
 
 /* Kernels that are predicted to take more times the least are not timed: plans do not take them.
  * FROM_MEMORY: more bytes than any cache has. COLD_BYTES: constants of fewer bytes are not worth a
- * time of their own. CANARY_SECONDS: of each of its measurements. RUN_SHARE: seconds of runs at
+ * time of their own. RUN_SHARE: seconds of runs at
  * least, for each second that it took to compile the kernel. METER_SHARE: of the time, for a device's
  * energy. */
-static const double HOPELESS = 4, FROM_MEMORY = 1e15, COLD_BYTES = 65536, CANARY_SECONDS = 5e-3,
-                    RUN_SHARE = 0.25, METER_SHARE = 0.25;
-
-/* The first problem's choice, timed after each problem. */
-typedef struct canary {
-    ry_problem problem;
-    ry_operands operands;
-    ry_trial trial;
-    double best, sum;
-    int count;
-} canary;
+static const double HOPELESS = 4, FROM_MEMORY = 1e15, COLD_BYTES = 65536, RUN_SHARE = 0.25,
+                    METER_SHARE = 0.25;
 
 /* A problem of the set, and the kernels that it is timed with. */
 typedef struct subject {
@@ -58,6 +53,12 @@ typedef struct subject {
     int count;           /* kernels; 0: the device has none, and its plans fall back to the CPU */
     bool done;
 } subject;
+
+/* What each pass measured of one time. */
+typedef struct passes {
+    int count;
+    double seconds[PASSES];
+} passes;
 
 typedef struct family {
     const char *name;
@@ -76,23 +77,10 @@ typedef struct calibrating {
     int family_count, left; /* left: open subjects of this pass */
     int pass;
     double pass_begin;
-    ry_error refused; /* why the device refused the last kernel that it refused */
-    canary canary;
+    passes seen[MOST_TIMES]; /* each of all->times */
+    ry_error refused;        /* why the device refused the last kernel that it refused */
+    ry_canary canary;
 } calibrating;
-
-/* The quiet quantile of measurements during `seconds`; one at least. */
-static rynd_status measure(ry_trial *trial, double seconds, double *quiet, ry_error *error)
-{
-    double times[MOST_RUNS];
-    const double end = ry_clock_seconds() + seconds;
-    int count = 0;
-    RY_TRY(ry_trial_run(trial, error));
-    do {
-        RY_TRY(ry_trial_measure(trial, &times[count++], error));
-    } while (count < MOST_RUNS && ry_clock_seconds() < end);
-    *quiet = ry_quiet(times, count);
-    return RYND_OK;
-}
 
 static double constant_bytes(const ry_problem *problem)
 {
@@ -125,16 +113,15 @@ static bool has_cold(const calibrating *c, const ry_problem *problem)
            constant_bytes(problem) >= COLD_BYTES;
 }
 
-/* The time of an earlier pass; NULL: none. */
-static ry_calibration_time *find_time(const calibrating *c, const ry_prepared *prepared, bool cold)
+/* The place of the time of an earlier pass; none: behind all. */
+static int find_time(const calibrating *c, const ry_prepared *prepared, bool cold)
 {
-    for (int i = 0; i < c->all->count; i++) {
-        ry_calibration_time *t = &c->all->times[i];
-        if (t->prepared == prepared && (t->network_bytes > 0) == cold) {
-            return t;
-        }
+    int i = 0;
+    while (i < c->all->count && (c->all->times[i].prepared != prepared ||
+                                 (c->all->times[i].network_bytes > 0) != cold)) {
+        i++;
     }
-    return NULL;
+    return i;
 }
 
 static double recall(const calibrating *c, const ry_prepared *prepared, int problem, bool cold)
@@ -151,13 +138,27 @@ static void note(const calibrating *c, const ry_prepared *prepared, int problem,
     }
 }
 
+/* Adds a pass's time: the median of all passes' counts. */
+static void take_time(calibrating *c, const ry_prepared *prepared, int problem, bool cold,
+                      double seconds)
+{
+    const int i = find_time(c, prepared, cold);
+    if (i == c->all->count) {
+        add_time(c, prepared, problem, cold, seconds);
+    }
+    passes *seen = &c->seen[i];
+    seen->seconds[seen->count++] = seconds;
+    c->all->times[i].seconds = ry_median(seen->seconds, seen->count);
+    note(c, prepared, problem, cold, c->all->times[i].seconds);
+}
+
 /* A device may refuse a kernel's program, which says nothing about the others. */
 static rynd_status time_kernel(calibrating *c, const ry_prepared *prepared, int problem, bool cold,
                                ry_operands *operands, double seconds, ry_error *error)
 {
     const double begin = ry_clock_seconds();
     ry_trial trial;
-    double quiet = 0;
+    double median = 0;
     rynd_status status = ry_trial_make(&trial, prepared, ry_trial_constants(prepared->problem),
                                        cold, operands, &c->target, error);
     if (status == RYND_ERROR_DEVICE || status == RYND_ERROR_UNSUPPORTED) {
@@ -166,21 +167,16 @@ static rynd_status time_kernel(calibrating *c, const ry_prepared *prepared, int 
         return RYND_OK;
     }
     const double made = ry_clock_seconds() - begin;
-    status = status != RYND_OK ? status
-                               : measure(&trial, fmax(seconds, RUN_SHARE * made), &quiet, error);
+    status = status != RYND_OK
+                 ? status
+                 : ry_trial_median(&trial, fmax(seconds, RUN_SHARE * made), &median, error);
     if (status == RYND_OK && !cold) {
         status = ry_energy_meter_run(&c->all->energy, &trial, problem, prepared,
                                      METER_SHARE * c->limit, error);
     }
     ry_trial_free(&trial);
-    ry_calibration_time *before = find_time(c, prepared, cold);
-    if (status == RYND_OK && quiet > 0 && (!before || quiet < before->seconds)) {
-        note(c, prepared, problem, cold, quiet);
-        if (before) {
-            before->seconds = quiet;
-        } else {
-            add_time(c, prepared, problem, cold, quiet);
-        }
+    if (status == RYND_OK && median > 0) {
+        take_time(c, prepared, problem, cold, median);
     }
     return status;
 }
@@ -240,21 +236,12 @@ static rynd_status list_subjects(calibrating *c, ry_error *error)
     return RYND_OK;
 }
 
-static void take_canary(canary *k, double seconds)
-{
-    k->best = k->count == 0 || seconds < k->best ? seconds : k->best;
-    k->sum += seconds;
-    k->count++;
-}
-
 /* Numbers of the canary's times in the record: -1, -2, ... */
 static rynd_status note_canary(calibrating *c, ry_error *error)
 {
-    canary *k = &c->canary;
     double seconds;
-    RY_TRY(measure(&k->trial, CANARY_SECONDS, &seconds, error));
-    take_canary(k, seconds);
-    note(c, &k->trial.prepared, -k->count, false, seconds);
+    RY_TRY(ry_canary_time(&c->canary, &seconds, error));
+    note(c, &c->canary.trial.prepared, -c->canary.count, false, seconds);
     return RYND_OK;
 }
 
@@ -420,21 +407,23 @@ static rynd_status calibrate_all(calibrating *c, ry_error *error)
 
 static rynd_status make_canary(calibrating *c, ry_error *error)
 {
-    canary *k = &c->canary;
-    ry_choice choice;
-    RY_TRY(ry_problem_parse(problems[0], &c->all->kept, &k->problem, error));
-    const unsigned constants = ry_trial_constants(&k->problem);
-    RY_TRY(ry_predict_choose(&k->problem, &c->target, constants, NULL, &choice, error));
-    if (!choice.prepared.kernel) {
-        return ry_choice_fail(&choice, c->device->table->name, error);
-    }
-    RY_TRY(ry_operands_make(&k->operands, c->device, &k->problem, SEED, 0, &c->all->kept, error));
-    RY_TRY(ry_trial_make(&k->trial, &choice.prepared, constants, false, &k->operands, &c->target,
-                         error));
-    for (double seconds; (seconds = recall(c, &k->trial.prepared, -(k->count + 1), false)) > 0;) {
-        take_canary(k, seconds);
+    ry_canary *k = &c->canary;
+    RY_TRY(
+        ry_canary_make(k, problems[0], MOST_CANARY, c->device, &c->target, &c->all->kept, error));
+    for (double seconds; k->count < k->room &&
+                         (seconds = recall(c, &k->trial.prepared, -(k->count + 1), false)) > 0;) {
+        ry_canary_take(k, seconds);
     }
     return RYND_OK;
+}
+
+/* Other work counts. Where the system does not tell of it, and on devices that it does not see, it
+ * cannot be told from a speed that varies. */
+static double find_disturbance(const ry_device *device, const ry_competition *begin,
+                               double variation)
+{
+    const bool told = device->table->kind == RY_DEVICE_cpu && begin->all > 0;
+    return told ? ry_competition_since(begin) : variation;
 }
 
 rynd_status ry_calibrate_problems(ry_device *device, const ry_calibrate_watch *watch, int steps,
@@ -461,12 +450,9 @@ rynd_status ry_calibrate_problems(ry_device *device, const ry_calibrate_watch *w
     rynd_status status = make_canary(c, error);
     status = status != RYND_OK ? status : list_subjects(c, error);
     status = status != RYND_OK ? status : calibrate_all(c, error);
-    ry_trial_free(&c->canary.trial);
-    ry_operands_free(&c->canary.operands);
-    if (status == RYND_OK && c->canary.count > 0) {
-        times->disturbance =
-            ry_disturbance_since(&begin, c->canary.best, c->canary.sum / c->canary.count);
-    }
+    ry_canary_free(&c->canary);
+    times->variation = ry_canary_variation(&c->canary);
+    times->disturbance = find_disturbance(device, &begin, times->variation);
     ry_release(device->allocator, c);
     return status;
 }
@@ -483,7 +469,9 @@ rynd_status ry_calibrate_end(ry_calibration_times *times, const ry_machine *mach
     if (!factors) {
         return ry_fail_memory(error);
     }
-    *calibration = (ry_calibration){.disturbance = times->disturbance, .meter = times->energy.name};
+    *calibration = (ry_calibration){.disturbance = times->disturbance,
+                                    .variation = times->variation,
+                                    .meter = times->energy.name};
     ry_calibrate_sort(times->times, times->count);
     ry_calibrate_fit(times->times, times->count, machine, threads, factors, calibration);
     ry_energy_meter_fit(&times->energy, machine, threads, &calibration->energy);

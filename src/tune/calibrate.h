@@ -25,6 +25,7 @@ typedef struct ry_calibration_times {
     int count, room;
     int problems;       /* numbers of problems that are taken */
     double disturbance; /* share of the time that other work took */
+    double variation;   /* the machine's own (rynd_machine) */
     ry_energy_meter energy;
 } ry_calibration_times;
 

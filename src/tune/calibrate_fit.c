@@ -2,6 +2,7 @@
 /* One factor a family, found by golden-section search over its logarithm. */
 #include "tune/calibrate_fit.h"
 
+#include "machine/occupancy.h"
 #include "predict/forecast.h"
 
 #include <math.h>
@@ -10,15 +11,16 @@
 #include <string.h>
 
 /* FOLDS: each of so many parts of the problems is left out once. SWEEPS: over the coefficients of
- * networks. EXPOSED: place among them; it is at most 1. */
+ * networks. Places among them: EXPOSED is at most 1, and GPUs have no REGION. */
 enum {
     FOLDS = 3,
     STEPS = 40,
     TURNS = 3,
     SWEEPS = 3,
     MOST_NETWORKS = 8,
-    COEFFICIENTS = 4,
-    EXPOSED = 2
+    COEFFICIENTS = 5,
+    EXPOSED = 2,
+    REGION = 4
 };
 
 /* By hand. TIME_SPREAD: errors up to which the loss is quadratic, of the logarithm. FACTOR_SPREAD:
@@ -243,12 +245,13 @@ static void fit_network(network_search *s)
 {
     double *const coefficients[COEFFICIENTS] = {
         &s->machine->network_step, &s->machine->network_kept, &s->machine->network_exposed,
-        &s->machine->network_rate};
+        &s->machine->network_rate, &s->machine->network_region};
     const ry_network_fit known = ry_network_fit_of(s->machine);
-    const double before[COEFFICIENTS] = {known.step, known.kept, known.exposed, known.rate};
+    const double before[COEFFICIENTS] = {known.step, known.kept, known.exposed, known.rate,
+                                         ry_machine_has_waves(s->machine) ? 0 : known.region};
     for (int k = 0; k < SWEEPS * COEFFICIENTS; k++) {
         const int i = k % COEFFICIENTS;
-        if (before[i] <= 0) { /* a GPU's step */
+        if (before[i] <= 0) { /* a GPU's step and region */
             continue;
         }
         s->coefficient = coefficients[i];
@@ -278,6 +281,7 @@ static void fit_in_turns(network_search *s, double *factors)
         s->machine->network_kept = known.network_kept;
         s->machine->network_exposed = known.network_exposed;
         s->machine->network_rate = known.network_rate;
+        s->machine->network_region = known.network_region;
         fit_network(s);
     }
 }

@@ -33,6 +33,7 @@ typedef struct ry_calibration {
     ry_calibrated_row rows[RYND_MACHINE_FAMILIES];
     ry_network_fit network; /* zeros: no step was measured */
     double disturbance;     /* share of the time that other work took */
+    double variation;       /* the machine's own (rynd_machine) */
     const char *meter;      /* "": no meter; static */
     ry_energy_fit energy;
 } ry_calibration;

@@ -6,10 +6,11 @@
 #include "base/clock.h"
 #include "base/integer.h"
 #include "predict/predict.h"
+#include "tune/sample_statistics.h"
 
 #include <math.h>
 
-enum { FLUSH_BYTES = 1 << 16, MAX_RUNS = 64 };
+enum { FLUSH_BYTES = 1 << 16, MAX_RUNS = 64, MOST_MEASUREMENTS = 64 };
 
 /* What a measurement takes at least: reading the clock takes 25 ns, two of the device's events take
  * microseconds. */
@@ -234,5 +235,18 @@ rynd_status ry_trial_measure(ry_trial *trial, double *seconds, ry_error *error)
     }
     RY_TRY(time(trial, seconds, error));
     *seconds /= trial->runs;
+    return RYND_OK;
+}
+
+rynd_status ry_trial_median(ry_trial *trial, double seconds, double *median, ry_error *error)
+{
+    double times[MOST_MEASUREMENTS];
+    const double end = ry_clock_seconds() + seconds;
+    int count = 0;
+    RY_TRY(ry_trial_run(trial, error));
+    do {
+        RY_TRY(ry_trial_measure(trial, &times[count++], error));
+    } while (count < MOST_MEASUREMENTS && ry_clock_seconds() < end);
+    *median = ry_median(times, count);
     return RYND_OK;
 }

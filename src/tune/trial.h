@@ -46,4 +46,7 @@ rynd_status ry_trial_run(ry_trial *trial, ry_error *error);
  * a device other than the CPU. */
 rynd_status ry_trial_measure(ry_trial *trial, double *seconds, ry_error *error);
 
+/* The median of measurements during `seconds`, behind one run that does not count; one at least. */
+rynd_status ry_trial_median(ry_trial *trial, double seconds, double *median, ry_error *error);
+
 #endif

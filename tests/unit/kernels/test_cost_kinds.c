@@ -93,6 +93,7 @@ static void its_file_carries_them(void **state)
     there.network_kept = 0.25;
     there.network_exposed = 0.5;
     there.network_rate = 0.75;
+    there.network_region = 1.5;
     assert_int_equal(ry_machine_write(&there, path, &error), RYND_OK);
     assert_int_equal(ry_machine_read(path, &here, &error), RYND_OK);
     for (int kind = 0; kind < RY_COST_KINDS; kind++) {
@@ -103,6 +104,7 @@ static void its_file_carries_them(void **state)
     const ry_network_fit fit = ry_network_fit_of(&here);
     assert_true(fabs(fit.step / 3e-6 - 1) < 1e-6 && fabs(fit.kept - 0.25) < 1e-6);
     assert_true(fabs(fit.exposed - 0.5) < 1e-6 && fabs(fit.rate - 0.75) < 1e-6);
+    assert_true(fabs(fit.region - 1.5) < 1e-6);
     const ry_parts parts = {
         .arithmetic = 1e-5, .overhead = 1e-6, .bytes = 1e6, .raw = 1e5, .read = 1e5};
     const double predicted = ry_predict_in_network(&parts, &there, 1, 1.2, 1e7).all;

@@ -378,7 +378,8 @@ static void check_calibrated(rynd_context *context, const rynd_machine *machine)
     assert_true(igemm > 20);
     assert_true(machine->network_step > 0 && machine->network_step < 1e-3);
     assert_true(machine->network_kept > 0 && machine->network_exposed > 0 &&
-                machine->network_exposed <= 1 && machine->network_rate > 0);
+                machine->network_exposed <= 1 && machine->network_rate > 0 &&
+                machine->network_region > 0 && machine->variation < 1);
     assert_int_equal(rynd_context_get_calibrated(context, count, &family), RYND_ERROR_ARGUMENT);
 }
 
