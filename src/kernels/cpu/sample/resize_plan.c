@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which resizes, and gradients of resizes, the vector kernels take, their tables and their cost. The
- * gradient is the transposed map: a resize with weights of its own. */
+/* Which resizes, and gradients of resizes, the vector kernels take, and their tables. The gradient
+ * is the transposed map: a resize with weights of its own. */
 #include "kernels/cpu/sample/resize_plan.h"
 
 #include "base/integer.h"
 #include "base/room.h"
 #include "kernels/common/resize_map.h"
 #include "kernels/common/work.h"
-#include "kernels/costs.h"
 #include "kernels/cpu/parts/dense_lanes.h"
+#include "kernels/cpu/sample/resize_cost.h"
 #include "problem/limits.h"
 #include "problem/resize_dyadic.h"
-
-#include <math.h>
-
-/* Planning tries the outputs of an axis one by one up to this number. */
-enum { MAX_TRIED = 1 << 16 };
 
 /* Are both tensors row-major? Else they are channels last. */
 static bool row_major(const ry_problem *problem)
@@ -48,8 +43,8 @@ static bool keeps(const ry_resize_axis *axis)
     double weight;
     int64_t first = 0;
     bool same =
-        ry_resize_axis_is_identity(axis) ||
-        (axis->mode == RY_resize_mode_nearest && axis->in == axis->out && axis->out <= MAX_TRIED);
+        ry_resize_axis_is_identity(axis) || (axis->mode == RY_resize_mode_nearest &&
+                                             axis->in == axis->out && axis->out <= RESIZE_TRIED);
     for (int64_t o = 0; same && o < axis->out && !ry_resize_axis_is_identity(axis); o++) {
         same = ry_resize_taps(axis, o, &first, &weight) == 1 && first == o;
     }
@@ -116,10 +111,10 @@ static int64_t max_taps(const ry_resize_axis *axis)
     enum { FEW = 8 };
     double weight[FEW];
     int64_t bound = ry_resize_max_taps(axis), max = 1, first;
-    if (bound > FEW || (axis->antialias && axis->out > MAX_TRIED)) {
+    if (bound > FEW || (axis->antialias && axis->out > RESIZE_TRIED)) {
         return bound;
     }
-    if (axis->out > MAX_TRIED) {
+    if (axis->out > RESIZE_TRIED) {
         return ry_min(bound, axis->mode == RY_resize_mode_linear ? 2 : 4);
     }
     for (int64_t o = 0; o < axis->out; o++) {
@@ -285,20 +280,6 @@ static void describe(const ry_query *query, void *room, resize_plan *s, table_by
                            (int64_t)ry_dtype_size((ry_dtype)s->dtype) * s->width.out * s->inner);
 }
 
-/* Work per element along an axis, if elements lie in rows or follow a repeating pattern. */
-static double axis_work(int64_t taps, const struct ry_resize_costs *cost)
-{
-    return taps == 1             ? 0
-           : taps == 2           ? cost->two
-           : taps <= RESIZE_RING ? cost->four
-                                 : (double)taps * cost->many;
-}
-
-static bool repeats(const resize_axis *t)
-{
-    return t->out % t->in == 0 && (t->taps == 1 || t->out / t->in <= RESIZE_PERIOD);
-}
-
 /* Places rows in the scratch, whose bytes it returns in *end. */
 static void lay_out(resize_plan *s, size_t *end)
 {
@@ -309,74 +290,6 @@ static void lay_out(resize_plan *s, size_t *end)
     s->sum = s->line + (s->picks ? 0 : ry_aligned((size_t)in * sum));
     s->level = s->sum + (s->picks ? 0 : ry_aligned((size_t)out * sum));
     *end = s->level + ry_aligned((size_t)(s->pitch * s->levels) * sum);
-}
-
-/* How many input rows are resized along the width for an output row. */
-static double resized_rows(const resize_plan *s)
-{
-    if (!s->ring || s->leads == 0) {
-        return (double)s->taps;
-    }
-    const resize_axis *near = &s->lead[s->leads - 1];
-    const double each = (double)near->taps;
-    return (double)s->taps / each * fmin(each, (double)near->in / (double)near->out);
-}
-
-/* Elements in rows: input rows are resized along the width once, but for windows that are too large
- * for the ring. */
-static double rows_work(const resize_plan *s, const struct ry_resize_costs *cost)
-{
-    const double rows = (double)s->rows.extent, pixels = rows * (double)s->width.out;
-    const bool copied = s->taps == 1 && s->width.taps == 1;
-    const double pick = s->width.taps == 1 ? cost->pick : cost->gather;
-    const double along =
-        repeats(&s->width) || s->width.taps > 2 ? axis_work(s->width.taps, cost) : pick;
-    return rows * (copied ? cost->copied : cost->row) +
-           pixels * (along * resized_rows(s) + (s->taps > 1 ? cost->down * (double)s->taps : 0));
-}
-
-/* Rows of pixels: rows of a larger ring take time to be read. */
-static double pixels_work(const ry_query *query, const resize_plan *s)
-{
-    const struct ry_resize_costs *cost = &ry_costs_asked(query)->resize;
-    const ry_machine *machine = query->target->machine;
-    const int width = query->kernel->simd.width;
-    const double pixels = (double)s->rows.extent * (double)s->width.out,
-                 row = 4.0 * (double)s->inner;
-    const double taps =
-        (double)((s->taps > 1 ? s->taps : 0) + (s->width.taps > 1 ? s->width.taps : 0));
-    const double ring = s->taps > 1 ? (double)s->taps * row : 0;
-    const bool near =
-        ring * (double)s->width.out <= ry_costs_asked(query)->blocks.resize_ring *
-                                           (double)ry_machine_core_bytes(machine, RYND_LEVEL_L2);
-    const double products = taps * (double)ry_ceil_div(s->inner, width) * cost->product;
-    const double rest = taps > 0 && s->inner % width != 0 ? 2 * cost->rest : 0;
-    return pixels * (cost->pixel + products + rest + (near ? 0 : ry_stream_work(machine, ring)));
-}
-
-/* The first phase: positions and weights of the tables in the workspace. */
-static double filling_work(const ry_query *query, const resize_plan *s)
-{
-    double filled = 0;
-    for (int a = 0; a <= s->leads; a++) {
-        const resize_axis *t = a < s->leads ? &s->lead[a] : &s->width;
-        filled += t->late ? (double)t->entries * (double)(1 + t->taps) : 0;
-    }
-    return filled * ry_costs_asked(query)->resize.filled;
-}
-
-static bool converts(const resize_plan *s)
-{
-    return !s->picks && s->dtype != RYND_DTYPE_F32 && s->dtype != RYND_DTYPE_F64;
-}
-
-static double work_of(const ry_query *query, const resize_plan *s)
-{
-    const struct ry_resize_costs *cost = &ry_costs_asked(query)->resize;
-    const double moved = ry_stream_work(query->target->machine, ry_problem_bytes(query->problem)),
-                 summed = s->inner == 1 ? rows_work(s, cost) : pixels_work(query, s);
-    return moved + summed * (s->wide && !s->picks ? 2 : 1) +
-           (converts(s) ? (double)ry_tensor_count(&query->problem->out[0]) * cost->converted : 0);
 }
 
 /* Scratch: the ring, and rows of other types than their sums have. */
@@ -391,7 +304,7 @@ rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_e
     }
     describe(query, room, &s, &bytes);
     ry_release(&ry_system_allocator, room);
-    ry_count_work(work_of(query, &s), ry_problem_bytes(query->problem), prepared);
+    ry_count_work(ry_resize_work(query, &s), ry_problem_bytes(query->problem), prepared);
     lay_out(&s, &prepared->scratch);
     const size_t spare = ry_aligned((size_t)s.most_taps * sizeof(double)),
                  tasks = (size_t)ry_cut_parts(&s.rows);
@@ -403,7 +316,7 @@ rynd_status ry_resize_prepare(const ry_query *query, ry_prepared *prepared, ry_e
         prepared->scratch = prepared->scratch > spare ? prepared->scratch : spare;
         prepared->tasks[1] = tasks;
         prepared->work[1] = prepared->work[0];
-        prepared->work[0] = (ry_work){filling_work(query, &s), 0};
+        prepared->work[0] = (ry_work){ry_resize_filling_work(query, &s), 0};
         prepared->counts.flop += prepared->work[0].all;
         prepared->counts.bytes += 2 * (double)bytes.of[1];
     }

@@ -14,6 +14,9 @@
 /* Resized rows that are kept in a ring. */
 enum { RESIZE_RING = 16 };
 
+/* Planning tries the outputs of an axis one by one up to this number. */
+enum { RESIZE_TRIED = 1 << 16 };
+
 /* Enlargements, and numbers of taps, that have loops of their own. */
 enum { RESIZE_PERIOD = 4, RESIZE_PERIOD_TAPS = 4 };
 
