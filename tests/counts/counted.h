@@ -4,8 +4,6 @@
 #ifndef COUNTED_H
 #define COUNTED_H
 
-#include <stdbool.h>
-
 enum {
     COUNTED_PRODUCT, /* multiply-adds */
     COUNTED_ADD,     /* other arithmetic */
@@ -18,6 +16,7 @@ enum {
     COUNTED_MOVED,   /* bytes of operands that loops in plain C read and write (memory.c) */
     COUNTED_COPIES,  /* their calls of memcpy */
     COUNTED_WRITTEN, /* bytes written to outputs and scratch */
+    COUNTED_WEIGHTS, /* bytes read of packed constants */
     COUNTED_KINDS
 };
 
@@ -25,11 +24,12 @@ enum {
 extern _Thread_local double counted[COUNTED_KINDS];
 extern _Thread_local int counted_held;
 
-/* Memory of an operand, or of a task's scratch. */
-enum { COUNTED_RANGES = 33 };
+/* Memory of an operand, of a task's scratch, or of packed constants. */
+enum { COUNTED_RANGES = 34 };
+typedef enum counted_memory { COUNTED_OPERAND, COUNTED_SCRATCH, COUNTED_PACKED } counted_memory;
 typedef struct counted_range {
     const char *from, *to;
-    bool scratch;
+    counted_memory of;
 } counted_range;
 extern _Thread_local counted_range counted_ranges[COUNTED_RANGES];
 

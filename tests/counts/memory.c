@@ -5,18 +5,21 @@
 
 #include "counted.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 _Thread_local counted_range counted_ranges[COUNTED_RANGES];
 
-/* Bytes of operands and scratch alone: not those of plans and counters. */
+/* Bytes of operands, scratch and packed constants alone: not those of plans and counters. */
 static void count_access(const void *at, double bytes, bool written)
 {
     const char *byte = at;
     for (int i = 0; i < COUNTED_RANGES; i++) {
         if (byte >= counted_ranges[i].from && byte < counted_ranges[i].to) {
-            count_operations(COUNTED_MOVED, counted_ranges[i].scratch ? 0 : bytes);
+            const counted_memory of = counted_ranges[i].of;
+            count_operations(COUNTED_MOVED, of == COUNTED_OPERAND ? bytes : 0);
+            count_operations(COUNTED_WEIGHTS, of == COUNTED_PACKED ? bytes : 0);
             count_operations(COUNTED_WRITTEN, written ? bytes : 0);
             return;
         }

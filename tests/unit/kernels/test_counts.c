@@ -33,7 +33,7 @@ void count_operations(int kind, double operations)
 
 static const char *const kinds[COUNTED_KINDS] = {"product", "add",    "divide",  "load",
                                                  "spread",  "store",  "permute", "convert",
-                                                 "moved",   "copies", "written"};
+                                                 "moved",   "copies", "written", "weights"};
 
 /* A form, and what its counts mean: for each kind, how many operations of it the number of a
  * coefficient is. "rest": vectors' operations that no coefficient counts. "bytes": those that the form
@@ -163,7 +163,8 @@ static void *take(subject *s, size_t bytes)
 static void *take_operand(subject *s, const ry_tensor *tensor, counted_range *range)
 {
     char *memory = ry_tensor_present(tensor) ? take(s, ry_tensor_bytes(tensor)) : NULL;
-    *range = (counted_range){memory, memory ? memory + ry_tensor_bytes(tensor) : NULL, false};
+    *range =
+        (counted_range){memory, memory ? memory + ry_tensor_bytes(tensor) : NULL, COUNTED_OPERAND};
     return memory;
 }
 
@@ -181,9 +182,12 @@ static void count(subject *s)
     for (int i = 0; i < s->problem.outputs; i++) {
         out[i] = take_operand(s, &s->out[i], &counted_ranges[CASE_OPERANDS + i]);
     }
-    void *state = take(s, p->state_size), *packed = take(s, p->packed);
-    char *scratch = take(s, p->scratch);
-    counted_ranges[COUNTED_RANGES - 1] = (counted_range){scratch, scratch + p->scratch, true};
+    void *state = take(s, p->state_size);
+    char *scratch = take(s, p->scratch), *packed = take(s, p->packed);
+    counted_ranges[COUNTED_RANGES - 2] =
+        (counted_range){packed, packed + p->packed, COUNTED_PACKED};
+    counted_ranges[COUNTED_RANGES - 1] =
+        (counted_range){scratch, scratch + p->scratch, COUNTED_SCRATCH};
     if (kernel->initialise && p->state_size) {
         kernel->initialise(&s->query, state);
         p->state = state;

@@ -85,19 +85,30 @@ static double reading_cycles(const ry_query *query, double bytes)
     const rynd_rate rate = machine->level[shared ? RYND_LEVEL_L3 : RYND_LEVEL_DRAM].bandwidth;
     return near || !(rate.one > 0)
                ? 0
-               : bytes / rate.one * machine->f32.one / (2 * (double)query->kernel->simd.width);
+               : ry_cost_weight(shared ? RY_COST_L3 : RY_COST_DRAM) * bytes / rate.one *
+                     machine->f32.one / (2 * (double)query->kernel->simd.width);
 }
 
-/* Multiply-adds of a vector, or what takes as long, of one turn of `rows` sequences. */
-static double turn_cycles(const ry_query *query, const recurrent_plan *s, double rows)
+/* How often the tiles of so many rows read a panel (recurrent_tile_isa.c). */
+static double panel_reads(const ry_query *query, int64_t rows)
+{
+    const ry_simd *simd = &query->kernel->simd;
+    const int64_t most = RECURRENT_TILE_ROWS(simd->rows, simd->vectors), rest = rows % most,
+                  halves = most > RECURRENT_HALF_ROWS ? rest / RECURRENT_HALF_ROWS : 0,
+                  left = rest - halves * RECURRENT_HALF_ROWS;
+    return (double)(rows / most + halves + left / 2 + left % 2);
+}
+
+/* Multiply-adds of a vector, or what takes as long, of one turn of a task's sequences. */
+static double turn_cycles(const ry_query *query, const recurrent_plan *s)
 {
     const struct ry_recurrent_costs *cost = &ry_costs_asked(query)->recurrent;
-    const double width = (double)s->lanes / RECURRENT_VECTORS,
+    const double rows = (double)s->tasks.axis[1].part, width = (double)s->lanes / RECURRENT_VECTORS,
                  weights = (double)recurrent_panels(s) * RECURRENT_VECTORS * (double)s->hidden,
                  gates = (double)(s->gates * s->hidden) / width;
     const double bytes = weights * width * (double)(s->wide ? sizeof(double) : sizeof(float));
-    return weights * (rows + cost->load) + rows * (gates * cost->gate + cost->row) +
-           reading_cycles(query, bytes);
+    return weights * (rows + panel_reads(query, s->tasks.axis[1].part) * cost->load) +
+           rows * (gates * cost->gate + cost->row) + reading_cycles(query, bytes);
 }
 
 rynd_status ry_recurrent_prepare(const ry_query *query, ry_prepared *prepared, ry_error *error)
@@ -116,9 +127,9 @@ rynd_status ry_recurrent_prepare(const ry_query *query, ry_prepared *prepared, r
     prepared->scratch = ry_aligned(s.bias + (size_t)((s.gates + 1) * s.hidden) * size);
     prepared->packed = ry_aligned((size_t)(panels * s.hidden * s.lanes) * size);
     prepared->pack_tasks = (size_t)panels;
-    prepared->work[0] = ry_work_of_cycles((ry_work){turns * parts * turn_cycles(query, &s, rows),
-                                                    turns * turn_cycles(query, &s, rows)},
-                                          query->kernel->simd.width);
+    const double turn = turn_cycles(query, &s);
+    prepared->work[0] =
+        ry_work_of_cycles((ry_work){turns * parts * turn, turns * turn}, query->kernel->simd.width);
     return RYND_OK;
 }
 

@@ -13,6 +13,14 @@
 
 enum { RECURRENT_VECTORS = 4, RECURRENT_DIRECTIONS = 2 };
 
+/* Rows of the largest tile: where the register file holds their sums, and elsewhere. Rows that are
+ * left take tiles of RECURRENT_HALF_ROWS (of the larger tile alone), of two and of one. */
+enum { RECURRENT_ROWS = 6, RECURRENT_FEW_ROWS = 3, RECURRENT_HALF_ROWS = 4 };
+
+/* Rows of the largest tile, by the largest tile of sums (ry_simd). */
+#define RECURRENT_TILE_ROWS(rows, vectors) \
+    ((rows) * (vectors) >= RECURRENT_ROWS * RECURRENT_VECTORS ? RECURRENT_ROWS : RECURRENT_FEW_ROWS)
+
 enum {
     RECURRENT_X,
     RECURRENT_W,

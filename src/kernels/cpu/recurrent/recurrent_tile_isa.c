@@ -5,12 +5,11 @@
 #include "kernels/cpu/recurrent/recurrent_plan.h"
 #include "kernels/cpu/simd/simd.h"
 
-/* Rows whose sums fit the register file. */
-#if defined(RY_NEON) || defined(__AVX512F__)
-enum { ROWS = 6, VECTORS = RECURRENT_VECTORS };
-#else
-enum { ROWS = 3, VECTORS = RECURRENT_VECTORS };
-#endif
+enum {
+    ROWS = RECURRENT_TILE_ROWS(RY_TILE_ROWS, RY_TILE_VECTORS),
+    HALF = RECURRENT_HALF_ROWS,
+    VECTORS = RECURRENT_VECTORS
+};
 
 #define RY_TILE(name, type)                                                                     \
     typedef type name __attribute__((vector_size(4 * RY_W), aligned(sizeof(type)), may_alias)); \
@@ -69,8 +68,8 @@ enum { ROWS = 3, VECTORS = RECURRENT_VECTORS };
         for (; row + ROWS <= t->rows; row += ROWS) {                                            \
             name##_rows(t, row, ROWS);                                                          \
         }                                                                                       \
-        for (; ROWS > 4 && row + 4 <= t->rows; row += 4) {                                      \
-            name##_rows(t, row, ROWS > 4 ? 4 : ROWS);                                           \
+        for (; ROWS > HALF && row + HALF <= t->rows; row += HALF) {                             \
+            name##_rows(t, row, ROWS > HALF ? HALF : ROWS);                                     \
         }                                                                                       \
         for (; row + 2 <= t->rows; row += 2) {                                                  \
             name##_rows(t, row, 2);                                                             \
