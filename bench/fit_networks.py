@@ -7,7 +7,7 @@ import math
 import numpy
 
 # Coefficient: its range. `shared` is MiB a core.
-RANGES = {"own": (0.01, 2), "shared": (1, 256), "near": (0, 0.95), "rate": (0.3, 1.3), "around": (0.5, 8), "exposed": (0, 1), "lines": (0, 60)}
+RANGES = {"own": (0.01, 2), "shared": (1, 256), "near": (0, 0.95), "rate": (0.3, 1.3), "around": (0.5, 8), "exposed": (0, 1), "region": (0.3, 4), "lines": (0, 60)}
 MULTIPLES = (0.5, 0.7, 0.85, 1.18, 1.4, 2)
 FACTORS = numpy.exp(numpy.linspace(math.log(0.25), math.log(5), 60))
 PRIOR = 1.0  # prior of a family's factor: this many steps of mean weight with factor 1
@@ -66,7 +66,7 @@ def predict(steps, costs, factor):
         a = steps.arithmetic * factor
         own, shared, far = levels(again)
         start = c["lines"] * (own * steps.l2_latency + shared * steps.l3_latency + far * steps.latency)
-        return steps.pack + numpy.maximum(a, m) + c["exposed"] * numpy.minimum(a, m) + steps.overhead + start
+        return steps.pack + numpy.maximum(a, m) + c["exposed"] * numpy.minimum(a, m) + c["region"] * steps.overhead + start
 
     return once(steps.footprint) + (steps.micro_batches - 1) * once(0)
 

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIT = ROOT / "bench/fit"
-TRUTH = {"tile_warps": 3.5, "tile_step": 5, "tile_part": 0.8}
+TRUTH = {"tile_warps": 3.5, "tile_step": 5, "tile_ends": 4}
 LAYERS = ["c=512 h=7 w=7 k=512 r=3 s=3 pad=1", "c=256 h=14 w=14 k=256 r=3 s=3 pad=1", "c=1024 h=14 w=14 k=256", "c=128 h=28 w=28 k=128 r=3 s=3 pad=1",
           "c=64 h=56 w=56 k=256", "c=2048 h=7 w=7 k=512", "c=256 h=14 w=14 k=1024", "n=16 c=64 h=56 w=56 k=64 r=3 s=3 pad=1"]
 TILES = ["128x128", "64x64", "64x32", "32x32", "few32x32", "few64x32"]

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 import fit_networks  # noqa: E402
 
 MACHINE = {"footprint": 6e7, "l2": 4 << 20, "l3": 64 << 20, "l3_rate": 6e10, "dram_rate": 3e10, "latency": 1.5e-7, "cores": 2}
-COSTS = {"own": 0.1, "shared": 16, "near": 0.4, "rate": 0.8, "around": 2, "exposed": 0.7, "lines": 10}
+COSTS = {"own": 0.1, "shared": 16, "near": 0.4, "rate": 0.8, "around": 2, "exposed": 0.7, "region": 1.5, "lines": 10}
 
 
 @pytest.fixture(scope="module")
