@@ -365,8 +365,7 @@ static bool show_device(const devices_settings *settings, const cli_common *comm
         return false;
     }
     if (settings->calibrate) {
-        cli_line(stdout,
-                 "other work took %.0f%% of the time; the machine's own speed varied by %.0f%%",
+        cli_line(stdout, "disturbed by %.0f%%; the machine's own speed varied by %.0f%%",
                  100 * machine.disturbance, 100 * machine.variation);
     }
     return !settings->check || cli_report_check(setup, common, NULL, wrong, failure);

@@ -134,11 +134,11 @@ static double all_work(const ry_prepared *prepared)
     return work;
 }
 
-/* Seconds of a phase on one thread. */
-static double alone_seconds(const ry_prepared *prepared, const ry_machine *machine, int phase)
+/* A phase's part of the seconds of a run on one thread. */
+static double share_of(const ry_prepared *prepared, int phase)
 {
-    const double all = run_seconds(prepared, machine, 1), own = prepared->work[phase].all;
-    return own > 0 ? all * own / all_work(prepared) : all / prepared->phases;
+    const double own = prepared->work[phase].all;
+    return own > 0 ? own / all_work(prepared) : 1.0 / prepared->phases;
 }
 
 /* Threads that run a phase, as ry_threads_run decides: a single task, and work that is too short to
@@ -152,7 +152,8 @@ static unsigned threads_of(const ry_prepared *prepared, const ry_machine *machin
     const double arithmetic = prepared->work[phase].all / machine->f32.one;
     return prepared->tasks[phase] <= 1 ||
                    (arithmetic < RY_MIN_SHARED_SECONDS &&
-                    alone_seconds(prepared, machine, phase) < RY_MIN_SHARED_SECONDS)
+                    run_seconds(prepared, machine, 1) * share_of(prepared, phase) <
+                        RY_MIN_SHARED_SECONDS)
                ? 1
                : threads;
 }
@@ -361,8 +362,9 @@ void ry_predict_phases(const ry_prepared *prepared, const ry_machine *machine,
         }
         return;
     }
+    const double all = run_seconds(prepared, machine, 1);
     for (int i = 0; i < prepared->phases; i++) {
-        seconds[i + prepared->packs] = alone_seconds(prepared, machine, i);
+        seconds[i + prepared->packs] = all * share_of(prepared, i);
     }
 }
 

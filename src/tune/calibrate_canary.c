@@ -57,6 +57,9 @@ rynd_status ry_canary_time(ry_canary *canary, double *seconds, ry_error *error)
 
 double ry_canary_variation(ry_canary *canary)
 {
+    if (canary->count == 0) {
+        return 0;
+    }
     const ry_statistics all = ry_statistics_of(canary->times, canary->count);
     const double quiet = ry_quiet(canary->times, canary->count);
     return all.mean > quiet ? 1 - quiet / all.mean : 0;
