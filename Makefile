@@ -47,6 +47,7 @@ check-all: packages-test
 	@tools/install_packages opencl || echo "Without these packages kernels of GPUs run in no simulator, and not on rusticl"
 	@tools/make_venv cuda || echo "Without NVRTC the tests that compile for CUDA are skipped"
 	@tools/make_venv opencl || echo "Without Intel's OpenCL the tests of GPUs run on the system's devices only"
+	@tools/intel_compiler || echo "Without the compiler of Intel's GPUs their machine code is not read"
 	@tools/check --all
 
 check-torch: packages-test

@@ -117,7 +117,7 @@ typedef struct rynd_machine {
     unsigned step_items;       /**< GPU: work-items per SIMD step (warp size); 1: a CPU */
     unsigned unit_groups;      /**< GPU: work-groups that a compute unit runs at once */
     size_t local_bytes;        /**< GPU: local memory of a work-group */
-    int fp16, fp64, subgroups; /**< GPU: 1 if it supports the arithmetic, or sub-groups */
+    int fp16, fp64, subgroups; /**< GPU: 1 if it supports the arithmetic, or Intel's sub-groups */
     int matrix_units; /**< GPU: 1 if it multiplies matrices of f16, bf16, tf32; `bf16` is then the
                        * rate of these units */
     /** GPU: copies between its memory and the host's; 0: unknown. */

@@ -119,6 +119,7 @@ typedef struct ry_work {
 typedef struct ry_gpu_use {
     unsigned registers; /* 32-bit registers of a work-item, estimated */
     size_t local;       /* bytes of local memory of a group */
+    bool many_sums;     /* are there many of an item, none waiting for another? */
     double latency;     /* a group's waits, in seconds; other groups of its unit fill them */
     double near;        /* bytes that all groups read and write behind their units: second cache */
 } ry_gpu_use;

@@ -15,6 +15,19 @@ typedef ulong uint64_t;
 #define KERNEL(name) __kernel __attribute__((reqd_work_group_size(GROUP_OF_##name, 1, 1))) void name
 /* The same with registers for so many of its groups in a unit, where a compiler is told. */
 #define KERNEL_RESIDENT(name, groups) KERNEL(name)
+/* The same in sub-groups of so many neighbouring items, as Intel's compilers make them (cl_intel_subgroups,
+ * cl_intel_required_subgroup_size): FROM_LANE is item number `lane`'s value, READ_LANES8 reads eight rows of
+ * neighbouring words, of which each item is given its own. */
+#define KERNEL_OF_SUBGROUPS(name, items)                                          \
+    __kernel __attribute__((reqd_work_group_size(GROUP_OF_##name, 1, 1)))         \
+    __attribute__((intel_reqd_sub_group_size(items))) void name
+#define FROM_LANE(v, lane) intel_sub_group_shuffle((v), (uint)(lane))
+#define READ_LANES8(to, p)                                                            \
+    {                                                                                 \
+        const uint8 rows = intel_sub_group_block_read8((GLOBAL const uint *)(p));     \
+        (to)[0] = rows.s0, (to)[1] = rows.s1, (to)[2] = rows.s2, (to)[3] = rows.s3;   \
+        (to)[4] = rows.s4, (to)[5] = rows.s5, (to)[6] = rows.s6, (to)[7] = rows.s7;   \
+    }
 #define FUNCTION     static inline
 #define GLOBAL       __global
 #define LOCAL        __local /* declares an array of a group; */
@@ -61,6 +74,17 @@ typedef ulong uint64_t;
 #define PACKED(T)       AT(T, packed)
 #define WORKSPACE(T)    AT(T, workspace)
 #define FAULT(T)        AT(T, fault)
+/* Arguments by bytes from where their buffers begin, which 32 bits count unless buffers are larger than 4 GB:
+ * Intel's compilers know from unsigned offsets that they need no other address. */
+#ifdef LARGE_BUFFERS
+#define OFFSET ulong
+#else
+#define OFFSET uint
+#endif
+#define OFFSET_OF(name)        AT_OF(name)
+#define AT_OF(name)            ((OFFSET)name##_at)
+#define NEAR(T, name, at)      NEAR_OF(T, name, at)
+#define NEAR_OF(T, name, at)   ((GLOBAL const T *)(name##_base + (OFFSET)(at)))
 
 /* An int as a long, which may be compared: Mesa's rusticl 22.3 computes (long)i < 0 as false. */
 #define WIDENED(i) as_long((int2)((i), (i) >> 31))
@@ -157,8 +181,7 @@ FUNCTION ushort bf16_of(float value)
 #define FLOATS_OF(v)      convert_float16(v)
 
 /* Adds the products of four signed bytes to a sum. */
-#ifdef cl_khr_integer_dot_product
-#pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable
+#if defined(cl_khr_integer_dot_product) && !defined(NO_DOT_PRODUCTS)
 #define DOT_QUADS(a, b, sum) ((sum) + dot_4x8packed_ss_int((a), (b)))
 #else
 #define DOT_QUADS(a, b, sum) dot_quads((a), (b), (sum))

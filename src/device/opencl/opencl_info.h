@@ -33,7 +33,8 @@ typedef struct ry_opencl_info {
     unsigned cache_line;        /* bytes */
     size_t group;               /* work-items of a work-group at most */
     unsigned floats, halves;    /* lanes of the device's preferred vectors */
-    bool fp16, fp64, subgroups;
+    bool fp16, fp64;
+    bool subgroups;        /* Intel's extension, whose sizes a kernel sets */
     bool dots_bytes;       /* multiplies and adds four bytes at once */
     bool rounds_divisions; /* correctly, if told to: and square roots */
     bool unified;          /* its memory is the host's */

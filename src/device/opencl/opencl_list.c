@@ -153,8 +153,8 @@ void ry_opencl_describe(const ry_opencl *cl, ry_opencl_id id, ry_opencl_info *in
         .halves = device_uint(cl, device, CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF),
         .fp16 = device_extends(cl, device, "cl_khr_fp16"),
         .fp64 = device_extends(cl, device, "cl_khr_fp64"),
-        .dots_bytes = device_extends(cl, device, "cl_khr_integer_dot_product"),
-        .subgroups = device_extends(cl, device, "cl_khr_subgroups"),
+        .subgroups = device_extends(cl, device, "cl_intel_subgroups") &&
+                     device_extends(cl, device, "cl_intel_required_subgroup_size"),
         .rounds_divisions = device_bits(cl, device, CL_DEVICE_SINGLE_FP_CONFIG) &
                             CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT,
         .unified = device_uint(cl, device, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0,
@@ -164,6 +164,9 @@ void ry_opencl_describe(const ry_opencl *cl, ry_opencl_id id, ry_opencl_info *in
     info->keeps_programs = keeps_programs(info->platform);
     device_text(cl, device, CL_DEVICE_NAME, info->name, sizeof info->name);
     device_text(cl, device, CL_DEVICE_VENDOR, info->vendor, sizeof info->vendor);
+    /* Intel's driver for processors has its functions in OpenCL C 3.0 only. */
+    info->dots_bytes =
+        info->type == RY_OPENCL_GPU && device_extends(cl, device, "cl_khr_integer_dot_product");
     info->enlarges = info->type == RY_OPENCL_GPU && strstr(info->vendor, "Intel");
     device_text(cl, device, CL_DRIVER_VERSION, info->driver, sizeof info->driver);
 }

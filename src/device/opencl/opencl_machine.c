@@ -142,7 +142,7 @@ void ry_opencl_card(size_t index, rynd_machine *machine)
                            .group = cards[index].group,
                            .fp16 = true,
                            .fp64 = cards[index].fp64,
-                           .subgroups = true};
+                           .subgroups = strcmp(cards[index].vendor, "Intel") == 0};
     g.lanes = cards[index].lanes;
     g.dram = cards[index].dram * 1e9 * REACHED;
     g.step = cards[index].step;

@@ -11,10 +11,11 @@ bool ry_opencl_programs_init(ry_opencl_state *device)
 {
     const ry_opencl_info *info = &device->info;
     const char *more = getenv("RYND_OPENCL_OPTIONS");
-    snprintf(device->options, sizeof device->options, "-cl-std=CL1.2%s%s%s%s",
+    snprintf(device->options, sizeof device->options, "-cl-std=CL1.2%s%s%s%s%s",
              info->rounds_divisions ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
-             device->large ? " -cl-intel-greater-than-4GB-buffer-required" : "",
-             more && *more ? " " : "", more ? more : "");
+             device->large ? " -cl-intel-greater-than-4GB-buffer-required -DLARGE_BUFFERS" : "",
+             info->dots_bytes ? "" : " -DNO_DOT_PRODUCTS", more && *more ? " " : "",
+             more ? more : "");
     const char *const depends[] = {info->platform, info->name, info->vendor, info->driver,
                                    device->options};
     /* PoCL compiles each entry once more for a binary, used or not: for groups of any size. */

@@ -40,9 +40,12 @@ static bool are_pairs_apart(const ry_gpu_product *product, const ry_gpu_tile *ti
 }
 
 /* Sums of an item that are neighbours along a tile's rows or columns: matrix units have pairs of columns, or
- * of rows where a copied tile's are y's; others have chunks of four. */
+ * of rows where a copied tile's are y's; a sub-group's items are the neighbours; others have chunks of four. */
 static int run_of(const ry_gpu_product *product, const ry_gpu_tile *tile, bool rows)
 {
+    if (tile->subgroups) {
+        return 1;
+    }
     if (!tile->units) {
         return (int)ry_min(rows ? tile->item_m : tile->item_n, 4);
     }

@@ -99,7 +99,8 @@ static void tile_define(const ry_query *query, const ry_prepared *prepared, ry_t
     ry_gpu_define(text, "CONVOLUTION", 0);
     ry_gpu_define(text, "PACKED_A", 0);
     ry_text_add(text, "#define TYPE_A TYPE_0\n#define MATRIX_A IN(TYPE_0, 0)\n"
-                      "#define TYPE_B TYPE_1\n#define MATRIX_B IN(TYPE_1, 1)\n");
+                      "#define TYPE_B TYPE_1\n#define MATRIX_B IN(TYPE_1, 1)\n"
+                      "#define ARGUMENT_A in0\n#define ARGUMENT_B in1\n");
     ry_gpu_operands_define_load(query, "A", 0, text);
     ry_gpu_operands_define_load(query, "B", 1, text);
     ry_gpu_define(text, "BATCHES", m.batches);

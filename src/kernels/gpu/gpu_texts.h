@@ -34,6 +34,7 @@ extern const char ry_gpu_text_resize[];
 extern const char ry_gpu_text_simt[];
 extern const char ry_gpu_text_softmax[];
 extern const char ry_gpu_text_steps[];
+extern const char ry_gpu_text_subgroups[];
 extern const char ry_gpu_text_sum_row[];
 extern const char ry_gpu_text_walk[];
 extern const char ry_gpu_text_wgrad_depthwise[];

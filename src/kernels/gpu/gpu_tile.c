@@ -16,35 +16,40 @@
  * come those that are a work-item's alone, and those of matrix units: 32 work-items sum item_m * 8 by
  * item_n * 4 (copied: 64 by 64). Copied ones come first: of equal times the first is chosen, and copies wait
  * least for memory. The last ones are for few positions: more items sum a small tile, in slices of its terms. */
-#define PANEL(m, n)                 \
-    {                               \
-        m, n, 64, m, n, false, 0, 1 \
+#define PANEL(m, n)                        \
+    {                                      \
+        m, n, 64, m, n, false, 0, 1, false \
     }
-#define UNITS(m, n, item_m, item_n)          \
-    {                                        \
-        m, n, 16, item_m, item_n, true, 0, 1 \
+#define UNITS(m, n, item_m, item_n)                 \
+    {                                               \
+        m, n, 16, item_m, item_n, true, 0, 1, false \
     }
-#define COPIED(m, n, item_m, item_n)         \
-    {                                        \
-        m, n, 16, item_m, item_n, true, 3, 1 \
+#define COPIED(m, n, item_m, item_n)                \
+    {                                               \
+        m, n, 16, item_m, item_n, true, 3, 1, false \
     }
 /* Two groups of 128 work-items: each sums 64 rows of one side by all of the other (fitted). */
-#define WIDE(m, n)                                      \
-    {                                                   \
-        m, n, 32, (m) / 16, (n) / 16, RY_GPU_WIDE, 4, 1 \
+#define WIDE(m, n)                                             \
+    {                                                          \
+        m, n, 32, (m) / 16, (n) / 16, RY_GPU_WIDE, 4, 1, false \
+    }
+/* A sub-group sums 16 by 16, of which an item has a column (fitted: or a row). */
+#define SUBGROUPS(m, n)                                \
+    {                                                  \
+        m, n, 8, RY_GPU_SUBGROUP, 1, false, 0, 1, true \
     }
 static const ry_gpu_tile tiles[] = {
-    {128, 128, 8, 8, 8, false, 0, 1},
-    {128, 64, 8, 8, 8, false, 0, 1},
-    {64, 128, 8, 8, 8, false, 0, 1},
-    {64, 64, 16, 4, 4, false, 0, 1},
-    {64, 32, 16, 4, 4, false, 0, 1},
-    {32, 64, 16, 4, 4, false, 0, 1},
-    {32, 32, 16, 2, 4, false, 0, 1},
-    {32, 128, 8, 4, 8, false, 0, 1},
-    {16, 64, 16, 2, 4, false, 0, 1},
-    {8, 128, 16, 2, 4, false, 0, 1},
-    {4, 64, 16, 1, 4, false, 0, 1},
+    {128, 128, 8, 8, 8, false, 0, 1, false},
+    {128, 64, 8, 8, 8, false, 0, 1, false},
+    {64, 128, 8, 8, 8, false, 0, 1, false},
+    {64, 64, 16, 4, 4, false, 0, 1, false},
+    {64, 32, 16, 4, 4, false, 0, 1, false},
+    {32, 64, 16, 4, 4, false, 0, 1, false},
+    {32, 32, 16, 2, 4, false, 0, 1, false},
+    {32, 128, 8, 4, 8, false, 0, 1, false},
+    {16, 64, 16, 2, 4, false, 0, 1, false},
+    {8, 128, 16, 2, 4, false, 0, 1, false},
+    {4, 64, 16, 1, 4, false, 0, 1, false},
     PANEL(32, 32),
     PANEL(32, 128),
     PANEL(64, 64),
@@ -62,27 +67,47 @@ static const ry_gpu_tile tiles[] = {
     UNITS(32, 128, 4, 8),
     UNITS(64, 32, 4, 4),
     UNITS(32, 64, 2, 8),
-    {32, 32, 32, 4, 4, false, 0, 4},
-    {64, 32, 32, 4, 4, false, 0, 2},
-    {64, 64, 16, 4, 4, false, 0, 2},
-    {32, 32, 32, 4, 8, true, 0, 4},
-    {64, 32, 16, 4, 8, true, 0, 2},
-    {64, 64, 16, 4, 8, true, 0, 2},
+    {32, 32, 32, 4, 4, false, 0, 4, false},
+    {64, 32, 32, 4, 4, false, 0, 2, false},
+    {64, 64, 16, 4, 4, false, 0, 2, false},
+    {32, 32, 32, 4, 8, true, 0, 4, false},
+    {64, 32, 16, 4, 8, true, 0, 2, false},
+    {64, 64, 16, 4, 8, true, 0, 2, false},
     WIDE(64, 128),
     WIDE(128, 64),
     WIDE(128, 128),
     WIDE(256, 128),
     WIDE(128, 256),
+    SUBGROUPS(64, 64),
+    SUBGROUPS(64, 32),
+    SUBGROUPS(32, 64),
+    SUBGROUPS(32, 32),
+    SUBGROUPS(16, 64),
+    SUBGROUPS(64, 16),
 };
-const char *const ry_gpu_tile_words[] = {
-    "128x128",     "128x64",        "64x128",        "64x64",         "64x32",
-    "32x64",       "32x32",         "32x128",        "16x64",         "8x128",
-    "4x64",        "panel32x32",    "panel32x128",   "panel64x64",    "panel64x128",
-    "panel128x64", "panel128x128",  "copied128x128", "copied128x64",  "copied64x128",
-    "copied64x64", "units128x128",  "units128x64",   "units64x128",   "units64x64",
-    "units32x128", "units64x32",    "units32x64",    "few32x32",      "few64x32",
-    "few64x64",    "fewunits32x32", "fewunits64x32", "fewunits64x64", "wide64x128",
-    "wide128x64",  "wide128x128",   "wide256x128",   "wide128x256",   NULL};
+const char *const ry_gpu_tile_words[] = {"128x128",        "128x64",
+                                         "64x128",         "64x64",
+                                         "64x32",          "32x64",
+                                         "32x32",          "32x128",
+                                         "16x64",          "8x128",
+                                         "4x64",           "panel32x32",
+                                         "panel32x128",    "panel64x64",
+                                         "panel64x128",    "panel128x64",
+                                         "panel128x128",   "copied128x128",
+                                         "copied128x64",   "copied64x128",
+                                         "copied64x64",    "units128x128",
+                                         "units128x64",    "units64x128",
+                                         "units64x64",     "units32x128",
+                                         "units64x32",     "units32x64",
+                                         "few32x32",       "few64x32",
+                                         "few64x64",       "fewunits32x32",
+                                         "fewunits64x32",  "fewunits64x64",
+                                         "wide64x128",     "wide128x64",
+                                         "wide128x128",    "wide256x128",
+                                         "wide128x256",    "subgroups64x64",
+                                         "subgroups64x32", "subgroups32x64",
+                                         "subgroups32x32", "subgroups16x64",
+                                         "subgroups64x16", NULL};
 enum { TILES = sizeof tiles / sizeof *tiles, LEAST_TERMS = 64 };
 /* Registers of `join` beside sums; most groups that share a sum. */
 enum { JOIN_REGISTERS = 64, PROCESSOR_SPLIT = 16, GPU_SPLIT = 1024 };
@@ -107,6 +132,11 @@ static ry_gpu_tile fitted(const ry_gpu_product *product, ry_gpu_tile tile)
     if (tile.units == RY_GPU_WIDE) {
         tile.item_m = product->rows_along ? tile.m / 4 : tile.m / WIDE_ROWS;
         tile.item_n = product->rows_along ? tile.n / WIDE_ROWS : tile.n / 4;
+        return tile;
+    }
+    if (tile.subgroups && product->rows_along) {
+        tile.item_m = 1;
+        tile.item_n = RY_GPU_SUBGROUP;
         return tile;
     }
     if (tile.stages && product->operands == RY_GPU_THREE_TF32) {
@@ -142,7 +172,7 @@ static bool is_stepped(const ry_gpu_product *product, const ry_gpu_tile *tile)
     if (!channels || ry_gpu_tile_is_panel(tile)) {
         return false;
     }
-    return tile->stages ||
+    return tile->stages || tile->subgroups ||
            (tile->units ? product->terms_along
                         : product->phases || ry_round_up(channels, tile->k) * 4 <= channels * 5);
 }
@@ -191,6 +221,9 @@ static bool is_wide_for(const ry_machine *m, const ry_gpu_product *product, cons
 static size_t bytes_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
     enum { PAD = 4, LISTED_WORDS = 512 * 3 }; /* at most, of walk.cl */
+    if (tile->subgroups) {
+        return 0;
+    }
     if (tile->stages) {
         return (size_t)stages_of(product, tile) * stage_bytes(product, tile);
     }
@@ -210,6 +243,14 @@ static int terms_of(const ry_gpu_product *product, const ry_gpu_tile *tile)
                        : tile->k;
 }
 
+/* Has the device sub-groups; are a convolution's terms stepped through, or do all fill tiles? */
+static bool runs_in_subgroups(const ry_machine *machine, const ry_gpu_product *product,
+                              const ry_gpu_tile *tile)
+{
+    return machine->subgroups && strcmp(machine->isa, "opencl") == 0 &&
+           (product->channels || (!product->window && product->terms % tile->k == 0));
+}
+
 /* Panels are for processors. */
 static bool runs_on(const ry_machine *machine, const ry_gpu_product *product,
                     const ry_gpu_tile *tile)
@@ -217,6 +258,7 @@ static bool runs_on(const ry_machine *machine, const ry_gpu_product *product,
     const bool panel = ry_gpu_tile_is_panel(tile);
     return (tile->units > 0) == ry_gpu_operands_are_units(product->operands) &&
            (tile->stages || product->operands != RY_GPU_THREE_TF32) &&
+           (!tile->subgroups || runs_in_subgroups(machine, product, tile)) &&
            (!tile->stages || (product->copied && stages_of(product, tile) > 1)) &&
            (tile->units == RY_GPU_WIDE ? is_wide_for(machine, product, tile)
                                        : !product->wide_alone) &&

@@ -63,6 +63,7 @@ void ry_gpu_tile_define(const ry_gpu_product *product, const ry_prepared *prepar
     ry_gpu_define(text, "TILES_M", ry_ceil_div(product->rows, tile.m));
     ry_gpu_define(text, "TILES_N", ry_ceil_div(product->columns, tile.n));
     ry_gpu_define(text, "SLICES", tile.slices);
+    ry_gpu_define(text, "SUBGROUP_ITEMS", tile.subgroups ? RY_GPU_SUBGROUP : 0);
     ry_gpu_define(text, "SPLITS", split);
     ry_gpu_define(text, "SPLIT_TERMS", ry_gpu_tile_split_terms(product, prepared));
 }
@@ -81,7 +82,9 @@ void ry_gpu_tile_add_text(const ry_gpu_product *product, const ry_prepared *prep
                     ry_gpu_text_pipeline);
         return;
     }
-    if (ry_gpu_tile_is_panel(&tile)) {
+    if (tile.subgroups) {
+        ry_text_add(text, "%s", ry_gpu_text_subgroups);
+    } else if (ry_gpu_tile_is_panel(&tile)) {
         ry_text_add(text, "%s", ry_gpu_text_panels);
     } else if (tile.units) {
         ry_text_add(text, "%s", ry_gpu_text_items);

@@ -24,7 +24,10 @@ int64_t ry_gpu_tile_pitch(const ry_gpu_product *product, const ry_prepared *prep
 static int64_t panel_of(const ry_prepared *prepared, int64_t pitch, bool along)
 {
     const ry_gpu_tile tile = ry_gpu_tile_of(prepared);
-    return !ry_gpu_tile_is_panel(&tile) ? pitch : along ? RY_GPU_ALONG : RY_GPU_ACROSS;
+    return tile.subgroups                 ? RY_GPU_SUBGROUP
+           : !ry_gpu_tile_is_panel(&tile) ? pitch
+           : along                        ? RY_GPU_ALONG
+                                          : RY_GPU_ACROSS;
 }
 
 void ry_gpu_tile_packing(const ry_gpu_product *product, const ry_prepared *prepared,

@@ -15,6 +15,8 @@ enum { BASE_REGISTERS = 46, WINDOW_REGISTERS = 8 };
 enum { ITEM_REGISTERS = 38, WALK_REGISTERS = 24, MOST_SUMS = 64, HALF_OF_REGISTERS = 128 };
 /* Copied tiles: beside sums and operands, for a window, and for floats that become pairs. */
 enum { COPIED_REGISTERS = 16, COPIED_WINDOW_REGISTERS = 40, PAIR_REGISTERS = 32 };
+/* A sub-group's item has these beside its sums and operands. */
+enum { SUBGROUP_REGISTERS = 12 };
 /* Parts of a sum that join.cl reads at once, and residuals of an item's sums. */
 enum { JOINED_AT_ONCE = 8, ENDED_AT_ONCE = 16 };
 /* Products of matrix units' instruction: 16 by 8 sums of 32 bytes of terms, by 32 work-items. */
@@ -33,8 +35,9 @@ static double items_of(const ry_gpu_tile *tile)
 static double words_of(const ry_gpu_tile *tile, double size)
 {
     const double sums = (double)tile->item_m * tile->item_n;
-    return tile->units ? (2.0 * tile->item_m + tile->item_n) / (8 * sizeof(float) / size) / sums
-                       : (tile->item_m + tile->item_n) / sums;
+    return tile->subgroups ? 0
+           : tile->units   ? (2.0 * tile->item_m + tile->item_n) / (8 * sizeof(float) / size) / sums
+                           : (tile->item_m + tile->item_n) / sums;
 }
 
 /* Bytes of local memory that a wide product's multiply-add reads: an operand of x for all rows of the
@@ -69,6 +72,13 @@ static bool walks(const ry_gpu_product *product)
     return product->window && !product->channels;
 }
 
+/* Elements that an item of a sub-group reads for a multiply-add: its own, and one of the shared side. */
+static double subgroup_elements(const ry_gpu_tile *tile)
+{
+    const double sums = (double)tile->item_m * tile->item_n;
+    return (sums / RY_GPU_SUBGROUP + 1) / sums;
+}
+
 /* Elements that a multiply-add's tile reads, in operations of their instructions: found and stored
  * one by one for matrix units, by fours for work-items, or copied 16 bytes at once and split into parts where
  * they are read. */
@@ -78,6 +88,9 @@ static double element_operations(const ry_gpu_product *product, const ry_gpu_til
     const double own = 1.0 / tile->m, /* an element of x; wide units' w is copied at once */
         sides = tile->units == RY_GPU_WIDE ? own : own + 1.0 / tile->n,
                  find = product->window ? cost->tile_gather : cost->tile_find;
+    if (tile->subgroups) {
+        return cost->tile_fetch * subgroup_elements(tile);
+    }
     if (!tile->units) {
         return cost->tile_fetch * sides + (walks(product) ? cost->tile_walk / tile->m : 0);
     }
@@ -88,22 +101,41 @@ static double element_operations(const ry_gpu_product *product, const ry_gpu_til
            (ry_gpu_operand_products(product->operands) > 1 ? cost->tile_split * words : 0);
 }
 
+/* A GPU whose vector engines, several to a group, have sub-groups. */
+static bool is_intel(const ry_machine *machine)
+{
+    return machine->subgroups && machine->unit_items && machine->group_units > 1;
+}
+
 /* Operations that take as long as a multiply-add's instructions, where an instruction is 2. */
 static double instruction_operations(const ry_gpu_product *product, const ry_gpu_tile *tile,
-                                     const ry_gpu_costs *cost, double size, int terms)
+                                     const ry_machine *machine, double size, int terms)
 {
+    const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
     const double sums = (double)tile->item_m * tile->item_n, words = words_of(tile, size),
                  products = (double)ry_gpu_operand_products(product->operands),
                  multiply = tile->units == RY_GPU_WIDE ? 0
                             : tile->units ? 2 * UNIT_ITEMS * size / UNIT_BYTES * products
                                           : 2,
                  reads = tile->units == RY_GPU_WIDE ? 0
+                         : tile->subgroups          ? 0
                          : tile->stages             ? words / 4
                          : tile->units
                              ? words
                              : (ceil(tile->item_m / 4.0) + ceil(tile->item_n / 4.0)) / sums;
-    return multiply + cost->tile_read * reads + cost->tile_loop * tile->slices / (sums * terms) +
+    const double loop = tile->subgroups ? cost->subgroup_loop : cost->tile_loop * tile->slices;
+    const double read = is_intel(machine) ? cost->subgroup_read : cost->tile_read;
+    return multiply + read * reads + loop / (sums * terms) +
            element_operations(product, tile, cost, words);
+}
+
+/* Registers of an item that there is no room for: Intel's GPUs give each as many, however few run. */
+static double spilled_registers(const ry_gpu_product *product, const ry_gpu_tile *tile,
+                                const ry_machine *machine)
+{
+    const double room =
+        is_intel(machine) ? (double)machine->unit_registers / machine->unit_items : INFINITY;
+    return fmax(ry_gpu_tile_registers(product, tile) - room, 0);
 }
 
 double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *tile, int terms,
@@ -116,9 +148,12 @@ double ry_gpu_tile_operations(const ry_gpu_product *product, const ry_gpu_tile *
                  read = tile->units == RY_GPU_WIDE
                             ? wide_bytes(product, tile, size)
                             : cost->tile_shared * sizeof(float) * words_of(tile, size),
-                 bytes = read + size * (1.0 / tile->m + 1.0 / tile->n);
+                 bytes = tile->subgroups ? 0 : read + size * (1.0 / tile->m + 1.0 / tile->n);
+    const double spilled = cost->tile_spill * spilled_registers(product, tile, machine) /
+                           ((double)tile->item_m * tile->item_n * terms);
     const double instructions =
-        instruction_operations(product, tile, cost, size, terms) * peak / (2 * issue);
+        (instruction_operations(product, tile, machine, size, terms) + spilled) * peak /
+        (2 * issue);
     return fmax(fmax(multiply_operations(product, tile, machine, size), instructions),
                 local > 0 ? bytes * peak / local : 0);
 }
@@ -147,8 +182,18 @@ static unsigned item_registers(const ry_gpu_product *product, const ry_gpu_tile 
                                                                            : all;
 }
 
+/* Sums, operands of both sides and, of columns whose terms lie across the lanes, where each begins. */
+static unsigned subgroup_registers(const ry_gpu_product *product, const ry_gpu_tile *tile)
+{
+    const int columns = product->rows_along && product->terms_along ? 2 * tile->k : 2;
+    return (unsigned)(tile->item_m * tile->item_n + 2 * tile->k + columns + SUBGROUP_REGISTERS);
+}
+
 unsigned ry_gpu_tile_registers(const ry_gpu_product *product, const ry_gpu_tile *tile)
 {
+    if (tile->subgroups) {
+        return subgroup_registers(product, tile);
+    }
     if (!tile->units) {
         return item_registers(product, tile);
     }
@@ -189,6 +234,7 @@ ry_gpu_use ry_gpu_tile_use(const ry_gpu_product *product, const ry_gpu_tile *til
     const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
     const double size = (double)ry_gpu_operand_size(product->operands);
     return (ry_gpu_use){
+        .many_sums = true,
         .registers = ry_gpu_tile_registers(product, tile),
         .latency = cost->tile_step * steps * near_wait(machine) +
                    cost->tile_ends * machine->level[RYND_LEVEL_DRAM].latency.one,

@@ -6,7 +6,7 @@
 #include "kernels/gpu/gpu_operands.h"
 #include "machine/machine.h"
 
-enum { RY_GPU_WIDE = 2 };
+enum { RY_GPU_WIDE = 2, RY_GPU_SUBGROUP = 16 /* work-items of a sub-group */ };
 
 typedef struct ry_gpu_tile {
     int m, n, k;        /* k: where matrix units multiply, in words of four bytes */
@@ -14,6 +14,7 @@ typedef struct ry_gpu_tile {
     int units;          /* 0: items multiply; 1: matrix units; RY_GPU_WIDE: those of 128 items */
     int stages;         /* tiles in local memory, copied while others are multiplied; 0: none */
     int slices; /* parts of a group's items that share the terms of a step: each sums the tile */
+    bool subgroups; /* do items hand operands to each other, without local memory? */
 } ry_gpu_tile;
 
 /* Products of `batches` pairs of matrices: rows by terms, terms by columns. */

@@ -42,12 +42,11 @@ static double near_seconds(const ry_gpu_use *use, const ry_machine *machine, dou
     return rate > 0 ? use->near / rate : 0;
 }
 
-/* Groups at once on a unit that begin instructions at its full rate. Tiles are in local memory: each
- * item has many sums, and does not wait from one to the next. */
+/* Groups at once on a unit that begin instructions at its full rate. */
 static double full_groups(const ry_prepared *prepared, const ry_machine *machine, int phase)
 {
     const ry_gpu_costs *cost = ry_gpu_costs_of(machine);
-    const double warps = prepared->use[phase].local ? cost->tile_warps : cost->wave_warps;
+    const double warps = prepared->use[phase].many_sums ? cost->tile_warps : cost->wave_warps;
     return warps / ry_machine_warps(machine, prepared->group[phase]);
 }
 

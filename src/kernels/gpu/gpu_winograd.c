@@ -56,6 +56,7 @@ static ry_gpu_product product_of(const ry_gpu_window *w, int64_t points)
                                        ry_ceil_div(w->axis[2].out, outputs),
                             .terms = w->channels,
                             .terms_along = w->x_along_channels,
+                            .rows_along = w->y_along_channels,
                             .operands = RY_GPU_F32};
 }
 
@@ -271,6 +272,7 @@ static void define_product(ry_text *text, const ry_gpu_window *w, const ry_gpu_p
     ry_gpu_define(text, "X_ALONG_K", channels);
     ry_gpu_define(text, "Y_ALONG_M", rows);
     ry_text_add(text, "#define TYPE_B float\n#define MATRIX_B WORKSPACE(float)\n"
+                      "#define ARGUMENT_B workspace\n"
                       "#define FETCHED_X float\n#define FOUR_X float4\n#define LOAD_B LOAD_f32\n"
                       "#define STAGE_X(v) (v)\n"
                       "#define AT_1(batch) ((INDEX)(batch) * V_POINT)\n");

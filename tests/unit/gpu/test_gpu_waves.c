@@ -95,8 +95,8 @@ static void weight_gradients_fill_the_units(void **state)
  * where a unit multiplies 128 floats, which is all that local memory has. */
 static void small_items_are_bound_by_local_memory(void **state)
 {
-    static const ry_gpu_tile small = {64, 32, 16, 4, 4, false, 0, 1},
-                             tiny = {4, 64, 16, 1, 4, false, 0, 1};
+    static const ry_gpu_tile small = {64, 32, 16, 4, 4, false, 0, 1, false},
+                             tiny = {4, 64, 16, 1, 4, false, 0, 1, false};
     static const ry_gpu_product product = {1, 64, 64, 64, .operands = RY_GPU_F32};
     rynd_machine m = {.cores = 1, .step_items = 32};
     (void)state;
@@ -123,19 +123,19 @@ static void registers_are_near_the_compilers(void **state)
         int64_t channels;
         int copied;
     } cases[] = {
-        {{128, 128, 8, 8, 8, false, 0, 1}, RY_GPU_F32, true, 126, 64, 0},
-        {{128, 64, 8, 8, 8, false, 0, 1}, RY_GPU_F32, true, 153, 0, 0},
-        {{64, 64, 16, 4, 4, false, 0, 1}, RY_GPU_F32, true, 77, 64, 0},
-        {{64, 64, 16, 4, 4, false, 0, 1}, RY_GPU_F32, false, 78, 0, 0},
-        {{64, 64, 16, 4, 8, true, 0, 1}, RY_GPU_TF32, true, 126, 0, 0},
-        {{64, 64, 16, 4, 8, true, 0, 1}, RY_GPU_BF16, true, 164, 0, 0},
-        {{128, 128, 16, 8, 16, true, 3, 1}, RY_GPU_TF32, true, 200, 0, 0},
-        {{128, 128, 16, 8, 16, true, 3, 1}, RY_GPU_BF16, true, 240, 0, 0},
-        {{128, 128, 16, 8, 8, true, 3, 1}, RY_GPU_THREE_TF32, true, 174, 0, 0},
-        {{128, 128, 16, 8, 16, true, 3, 1}, RY_GPU_F16, false, 166, 0, 2},
-        {{128, 64, 16, 8, 16, true, 3, 1}, RY_GPU_BF16, false, 228, 0, 4},
-        {{128, 128, 8, 8, 8, false, 0, 1}, RY_GPU_F32, true, 130, 64, 0},
-        {{128, 128, 8, 8, 8, false, 0, 1}, RY_GPU_F32, false, 119, 0, 0},
+        {{128, 128, 8, 8, 8, false, 0, 1, false}, RY_GPU_F32, true, 126, 64, 0},
+        {{128, 64, 8, 8, 8, false, 0, 1, false}, RY_GPU_F32, true, 153, 0, 0},
+        {{64, 64, 16, 4, 4, false, 0, 1, false}, RY_GPU_F32, true, 77, 64, 0},
+        {{64, 64, 16, 4, 4, false, 0, 1, false}, RY_GPU_F32, false, 78, 0, 0},
+        {{64, 64, 16, 4, 8, true, 0, 1, false}, RY_GPU_TF32, true, 126, 0, 0},
+        {{64, 64, 16, 4, 8, true, 0, 1, false}, RY_GPU_BF16, true, 164, 0, 0},
+        {{128, 128, 16, 8, 16, true, 3, 1, false}, RY_GPU_TF32, true, 200, 0, 0},
+        {{128, 128, 16, 8, 16, true, 3, 1, false}, RY_GPU_BF16, true, 240, 0, 0},
+        {{128, 128, 16, 8, 8, true, 3, 1, false}, RY_GPU_THREE_TF32, true, 174, 0, 0},
+        {{128, 128, 16, 8, 16, true, 3, 1, false}, RY_GPU_F16, false, 166, 0, 2},
+        {{128, 64, 16, 8, 16, true, 3, 1, false}, RY_GPU_BF16, false, 228, 0, 4},
+        {{128, 128, 8, 8, 8, false, 0, 1, false}, RY_GPU_F32, true, 130, 64, 0},
+        {{128, 128, 8, 8, 8, false, 0, 1, false}, RY_GPU_F32, false, 119, 0, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -162,7 +162,7 @@ static void phases_take_waves_and_traffic(void **state)
     (void)state;
     take_card(&c, "h100");
     const double unit = c.machine.f32.all / 132;
-    p.use[0] = (ry_gpu_use){.registers = 150, .latency = 1e-9, .local = 1024};
+    p.use[0] = (ry_gpu_use){.registers = 150, .latency = 1e-9, .local = 1024, .many_sums = true};
     p.work[0].all = 25 * unit; /* a second each */
     assert_int_equal(ry_gpu_resident(&p, &c.machine, 0), 1);
     assert_true(fabs(ry_gpu_phase_seconds(&p, &c.machine, 0) - 1) < 1e-9);
@@ -189,7 +189,7 @@ static void lone_warps_do_not_fill_a_unit(void **state)
     take_card(&c, "h100");
     const double unit = c.machine.f32.all / 132, full = 4 * ry_gpu_costs_of(&c.machine)->tile_warps;
     assert_true(full > 1);
-    p.use[0] = (ry_gpu_use){.registers = 200, .latency = 1e-9, .local = 1024};
+    p.use[0] = (ry_gpu_use){.registers = 200, .latency = 1e-9, .local = 1024, .many_sums = true};
     p.work[0].all = 132 * unit; /* a second each */
     assert_true(fabs(ry_gpu_phase_seconds(&p, &c.machine, 0) - full) < 1e-9);
     p.group[0] = 32 * (unsigned)full;
