@@ -41,6 +41,7 @@ static guess guess_of(const ry_opencl_info *info)
     if (info->type == RY_OPENCL_GPU && strstr(info->vendor, "Intel")) {
         g.lanes = 8;
         g.issued = 16;
+        g.step = 16;
         g.unit_registers = 7168;
         g.unit_items = 112;
         g.group_units = 8;
