@@ -36,11 +36,10 @@ def run_case(script, case):
     return done.returncode, lines[-1] if lines else ""
 
 
-def run_cases(script, cases, prepare=lambda case: None):
+def run_cases(script, cases):
     """Runs all, prints a line for each, and closes with N passed, N failed. Returns the exit code."""
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for case in cases:
-        prepare(case)
         code, text = run_case(script, case)
         word = {0: "passed", 77: "skipped"}.get(code, "failed")
         counts[word] += 1

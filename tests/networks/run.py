@@ -32,8 +32,9 @@ def private_memory():
     return next(int(line.split()[1]) * 1024 for line in pathlib.Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon:"))
 
 
-def export(case):
-    subprocess.run([sys.executable, HERE / "export.py", FOLDER, case.partition("@")[0]], check=True)
+def export(wanted):
+    """In one process: PyTorch takes seconds to start."""
+    subprocess.run([sys.executable, HERE / "export.py", FOLDER, *dict.fromkeys(case.partition("@")[0] for case in wanted)], check=True)
 
 
 def compare_on_device(case, device):
@@ -104,7 +105,8 @@ def main():
     wanted = arguments.cases or NETWORKS + VARIANTS + AT_LOWER_ISAS
     if arguments.device:
         wanted = [f"{name}@{arguments.device}" for name in arguments.cases or (NETWORKS if arguments.all else ON_DEVICES)]
-    return cases.run_cases(__file__, wanted, export)
+    export(wanted)
+    return cases.run_cases(__file__, wanted)
 
 
 if __name__ == "__main__":
