@@ -6,7 +6,7 @@
  * PROBLEMS: a problem's text a line. VARIANTS: so many more of each form, with a random value of
  * one knob that it leaves to the kernel. For each, SECONDS are spent: its forms take turns on the
  * same data, those that take three times as long as the best drop out after a first look, and those
- * predicted to take TIMES (8) as long are not tried. RYND_DEVICE takes a device; of one whose
+ * predicted to take TIMES (8) as long are not tried; 0: only the chosen form is. RYND_DEVICE takes a device; of one whose
  * memory is its own, times are its events', without copies, and TIMES is of each kernel's least.
  * Prints a line of JSON for each form: problem, kernel, family, knobs, chosen (the one that is
  * taken without a word), predicted (seconds), least and median (seconds), n. bench/regret makes
@@ -247,9 +247,15 @@ static void list_candidates(bench *b)
         fail(b->text);
     }
     size_t at = 0;
-    for (const ry_kernel *kernel; (kernel = ry_kernel_next(&b->problem, &target, &at)) != NULL;) {
+    for (const ry_kernel *kernel;
+         b->left_out > 0 && (kernel = ry_kernel_next(&b->problem, &target, &at)) != NULL;) {
         const ry_query any = {kernel, &b->problem, &target, NULL};
         list_forms(b, kernel, &b->problem, &target, least_of(b, &any, &choice));
+    }
+    if (b->left_out == 0) {
+        const ry_query chosen = {choice.prepared.kernel, &b->problem, &target,
+                                 &choice.prepared.form};
+        add(b, &choice.prepared, &chosen, choice.seconds);
     }
     char knobs[RY_FORM_TEXT];
     ry_form_print(choice.prepared.kernel, &choice.prepared.form, knobs);

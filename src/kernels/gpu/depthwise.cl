@@ -4,8 +4,8 @@
  * neighbours have outputs that are neighbours in memory: channels, or positions along a row.
  *
  * Defined for it: gpu_depthwise.c's numbers; SUM, a sum's type, WEIGHT, a packed weight's, LOAD_X,
- * an element of x as it is multiplied, FINISH_SUM, which ends a sum; FOURS: depthwise_fours.cl has the
- * entry `run`. */
+ * an element of x as it is multiplied, FINISH_SUM, which ends a sum; FOURS, VECTORS: depthwise_fours.cl
+ * or depthwise_vectors.cl has the entry `run`. */
 
 /* Packs the weights with output channels beside each other. */
 KERNEL(pack)(ARGUMENTS)
@@ -34,7 +34,7 @@ FUNCTION int is_inside(int masked, int at, int extent)
     return masked ? (uint)at < (uint)extent : 1;
 }
 
-#if !FOURS
+#if !FOURS && !VECTORS
 KERNEL(run)(ARGUMENTS)
 {
     INDEX rest = (INDEX)GROUP * GROUP_ITEMS + ITEM;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions whose groups have few input channels (depthwise.cl). */
+/* Convolutions whose groups have few input channels (depthwise.cl; on processors depthwise_vectors.cl). */
 #include "base/integer.h"
 #include "kernels/gpu/gpu_choose.h"
 #include "kernels/gpu/gpu_costs.h"
 #include "kernels/gpu/gpu_define.h"
+#include "kernels/gpu/gpu_depthwise_vectors.h"
 #include "kernels/gpu/gpu_group.h"
 #include "kernels/gpu/gpu_kernel.h"
 #include "kernels/gpu/gpu_qconv.h"
@@ -61,8 +62,11 @@ static int64_t lanes_of(const ry_query *query, const ry_gpu_window *w)
 static void list_rows(const ry_query *query, const void *user, int knob, ry_knob_values *values)
 {
     const ry_gpu_window *w = user;
-    (void)query;
     (void)knob;
+    if (ry_gpu_vectors_take(query, w)) {
+        ry_gpu_vectors_rows(query, w, values);
+        return;
+    }
     for (int64_t rows = 1; rows <= MOST_ROWS; rows *= 2) {
         if (shares(w, rows)) {
             ry_knob_values_add(values, rows);
@@ -102,12 +106,16 @@ static bool fill(const ry_query *query, const void *user, ry_prepared *prepared)
                   packed = w->groups * w->rows * w->channels * w->window,
                   lanes = lanes_of(query, w);
     prepared->phases = 1;
-    prepared->tasks[0] = (size_t)ry_ceil_div(items_of(w, rows) / lanes, group);
-    prepared->work[0] = (ry_work){work_of(w, ry_gpu_costs_of(machine), rows, group, lanes), 0};
-    prepared->group[0] = prepared->pack_group = (unsigned)group;
+    prepared->pack_group = (unsigned)group;
     prepared->packed =
         (size_t)packed * (query->problem->op == RY_OP_qconv ? sizeof(int8_t) : sizeof(float));
     prepared->pack_tasks = (size_t)ry_ceil_div(packed, group);
+    if (ry_gpu_vectors_take(query, w)) {
+        return ry_gpu_vectors_fill(query, w, rows, prepared);
+    }
+    prepared->tasks[0] = (size_t)ry_ceil_div(items_of(w, rows) / lanes, group);
+    prepared->work[0] = (ry_work){work_of(w, ry_gpu_costs_of(machine), rows, group, lanes), 0};
+    prepared->group[0] = (unsigned)group;
     return shares(w, rows);
 }
 
@@ -159,7 +167,12 @@ static void define(const ry_query *query, const ry_prepared *prepared, ry_text *
     if (fours) {
         define_fours(query->problem, text);
     }
+    const bool vectors = ry_gpu_vectors_take(query, &w);
+    ry_gpu_define(text, "VECTORS", vectors);
     ry_text_add(text, "%s", ry_gpu_text_depthwise);
+    if (vectors) {
+        ry_gpu_vectors_define(query, &w, prepared, text);
+    }
 }
 
 static void packing(const ry_prepared *prepared, ry_text *key)

@@ -13,6 +13,7 @@ extern const char ry_gpu_text_copied_wgrad[];
 extern const char ry_gpu_text_copied_window[];
 extern const char ry_gpu_text_depthwise[];
 extern const char ry_gpu_text_depthwise_fours[];
+extern const char ry_gpu_text_depthwise_vectors[];
 extern const char ry_gpu_text_fault[];
 extern const char ry_gpu_text_gather[];
 extern const char ry_gpu_text_gemv[];
