@@ -4,11 +4,17 @@
  * local memory, zeros beside x, and sums in vectors of sixteen: positions, or neighbouring channels where
  * those are beside each other. Between depthwise.cl and depthwise_fours.cl.
  *
- * Defined for it: OUTPUT_ROWS by OUTPUT_COLUMNS, the positions of an item; LANES, the channels that it
- * sums at once, 1 or 16; HAS_RESIDUAL; UNROLL_TAPS. */
+ * Defined for it: OUTPUT_ROWS by OUTPUT_COLUMNS, the positions of an item; LANES, the channels of a vector,
+ * 1 or 16; SHARE, the channels of a group that read the same copy; COMPACT: are an item's positions beside
+ * each other in y? HAS_RESIDUAL; UNROLL_TAPS. */
 #if VECTORS
 #define BLOCKS_2   ((OUT_2 + OUTPUT_COLUMNS - 1) / OUTPUT_COLUMNS)
-#define LANE_PARTS ((CHANNELS_OUT + LANES - 1) / LANES)
+#if LANES == 1
+#define ROW_PARTS ((ROWS + SHARE - 1) / SHARE) /* a group's items at a position */
+#define K_PARTS   (BATCHES * ROW_PARTS)
+#else
+#define K_PARTS   ((CHANNELS_OUT + LANES - 1) / LANES)
+#endif
 #define TAPS       (WINDOW_1 * WINDOW_2)
 #define EACH_LANE(f, v)                                                                           \
     ((VECTOR16)(f((v).s0), f((v).s1), f((v).s2), f((v).s3), f((v).s4), f((v).s5), f((v).s6),      \
@@ -26,7 +32,7 @@
         STORE16(OUT(TYPE_Y, 0), Y_AT(image, k, o0, o1, o2), EACH_LANE(activate, v));        \
     }
 
-/* What an item sums: its first output, and how many there are. */
+/* An item's first output, and the number of its outputs. */
 typedef struct part {
     int image, k, o0, o1, o2, rows, columns, lanes;
 } part;
@@ -40,11 +46,17 @@ FUNCTION part part_of(int rest)
     rest /= BLOCKS;
     p.o0 = rest % OUT_0;
     rest /= OUT_0;
-    p.k = rest % LANE_PARTS * LANES;
-    p.image = rest / LANE_PARTS;
+    const int k = rest % K_PARTS;
+    p.image = rest / K_PARTS;
+#if LANES == 1
+    p.k = k / ROW_PARTS * ROWS + k % ROW_PARTS * SHARE;
+    p.lanes = min(ROWS - k % ROW_PARTS * SHARE, SHARE);
+#else
+    p.k = k * LANES;
+    p.lanes = min(CHANNELS_OUT - p.k, LANES);
+#endif
     p.rows = min(OUT_1 - p.o1, OUTPUT_ROWS);
     p.columns = min(OUT_2 - p.o2, OUTPUT_COLUMNS);
-    p.lanes = min(CHANNELS_OUT - p.k, LANES);
     return p;
 }
 
@@ -59,30 +71,37 @@ FUNCTION part part_of(int rest)
 #define PITCH     (OUTPUT_COLUMNS + FIELD_2 / STRIDE_2)
 #define PLANE_ROWS (OUTPUT_ROWS + FIELD_1 / STRIDE_1)
 #define SUMS      ((OUTPUT_ROWS * PITCH + 31) / 32 * 32)
-#define PLANE     (SUMS + FIELD_1 / STRIDE_1 * PITCH + FIELD_2 / STRIDE_2)
+#define PLANE     (SUMS + FIELD_1 / STRIDE_1 * PITCH + FIELD_2 / STRIDE_2 + 16)
+#define ALL_SUMS  (SHARE * SUMS + 16)
 #define X_TILE    (PLANES_1 * PLANES_2 * PLANE)
 #define TAP_AT(j1, j2)                                                                         \
     (((j1) * STEP_1 % STRIDE_1 * PLANES_2 + (j2) * STEP_2 % STRIDE_2) * PLANE +                \
      (j1) * STEP_1 / STRIDE_1 * PITCH + (j2) * STEP_2 / STRIDE_2)
 
-/* A row of a plane: elements of a row of x from position i2 on, STRIDE_2 apart. */
-FUNCTION void copy_row(GLOBAL const float *x, int inside, int i2, TO_LOCAL float *to)
+/* A row of a plane: elements of a row of x from position i2 on, STRIDE_2 apart; `room`: from the row's
+ * begin to the end of x's plane. Vectors may reach over the row's end: what they leave there is
+ * overwritten by zeros and by the next row, or is no row's. */
+FUNCTION void copy_row(GLOBAL const float *x, int room, int i2, TO_LOCAL float *to)
 {
-    const int first = !inside ? PITCH : i2 < 0 ? min((-i2 + STRIDE_2 - 1) / STRIDE_2, PITCH) : 0,
-              end = inside && i2 < IN_2 ? min((IN_2 - 1 - i2) / STRIDE_2 + 1, PITCH) : 0;
+    const int first = room <= 0 ? PITCH : i2 < 0 ? min((-i2 + STRIDE_2 - 1) / STRIDE_2, PITCH) : 0,
+              end = room > 0 && i2 < IN_2 ? min((IN_2 - 1 - i2) / STRIDE_2 + 1, PITCH) : 0;
     int j = 0;
     for (; j < first; j++) {
         to[j] = 0.0f;
     }
 #if STRIDE_2 == 1 && X_STEP_2 == 1
-    for (; j + 16 <= end; j += 16) {
+    for (; j < end && i2 + j + 16 <= room; j += 16) {
         STORE16(to, j, LOAD16(x, i2 + j));
+    }
+#elif STRIDE_2 == 2 && X_STEP_2 == 1
+    for (; j < end && i2 + 2 * j + 32 <= room; j += 16) {
+        STORE16(to, j, (VECTOR16)(LOAD16(x, i2 + 2 * j).even, LOAD16(x, i2 + 2 * j + 16).even));
     }
 #endif
     for (; j < end; j++) {
         to[j] = x[(INDEX)(i2 + j * STRIDE_2) * X_STEP_2];
     }
-    for (; j < PITCH; j++) {
+    for (j = max(first, end); j < PITCH; j++) {
         to[j] = 0.0f;
     }
 }
@@ -92,9 +111,10 @@ FUNCTION void copy_x(GLOBAL const float *x, part p, TO_LOCAL float *to)
     for (int p1 = 0; p1 < PLANES_1; p1++) {
         for (int row = 0; row < PLANE_ROWS; row++) {
             const int i1 = (p.o1 + row) * STRIDE_1 + p1 + FIRST_1(0);
+            const int below = (uint)i1 < (uint)IN_1 ? IN_1 - 1 - i1 : -1,
+                      room = below < 0 ? 0 : IN_2 + min(below, 32) * min((int)X_STEP_1, 32);
             for (int p2 = 0; p2 < PLANES_2; p2++) {
-                copy_row(x + (INDEX)i1 * X_STEP_1, (uint)i1 < (uint)IN_1,
-                         p.o2 * STRIDE_2 + p2 + FIRST_2(0),
+                copy_row(x + (INDEX)i1 * X_STEP_1, room, p.o2 * STRIDE_2 + p2 + FIRST_2(0),
                          to + (p1 * PLANES_2 + p2) * PLANE + row * PITCH);
             }
         }
@@ -122,18 +142,42 @@ FUNCTION void add_window(TO_LOCAL const float *x, TO_LOCAL const float *w, int f
     }
 }
 
-/* Ends the sums and stores them. */
-#define FINISH_PART                                                                           \
-    const float bias = ADD_BIAS(0.0f, p.k, 0, 0, 0);                                          \
-    for (int row = 0; row < p.rows; row++) {                                                  \
-        const INDEX o0 = p.o0, o1 = p.o1 + row;                                               \
-        int j = 0;                                                                            \
-        for (; j + 16 <= p.columns; j += 16) {                                                \
-            FINISH16(LOAD16(sums, row * PITCH + j), bias, p.image, p.k, o0, o1, (INDEX)(p.o2 + j)) \
-        }                                                                                     \
-        for (; j < p.columns; j++) {                                                          \
-            FINISH_SUM(sums[row * PITCH + j], p.image, p.k, o0, o1, (INDEX)(p.o2 + j), 0, 0, 0); \
-        }                                                                                     \
+/* Ends a row of a channel's sums and stores them. */
+#define FINISH_ROW(from, length, k, o1)                                                          \
+    {                                                                                            \
+        const INDEX o0 = p.o0, o2 = p.o2;                                                        \
+        int j = 0;                                                                               \
+        for (; j + 16 <= (length); j += 16) {                                                    \
+            FINISH16(LOAD16(from, j), bias, p.image, k, o0, (INDEX)(o1), o2 + j)                 \
+        }                                                                                        \
+        for (; j < (length); j++) {                                                              \
+            FINISH_SUM((from)[j], p.image, k, o0, (INDEX)(o1), o2 + j, 0, 0, 0);                 \
+        }                                                                                        \
+    }
+#if COMPACT
+/* Moves the rows behind each other, in vectors that the next row overwrites in part. */
+FUNCTION void compact(TO_LOCAL const float *sums, TO_LOCAL float *to)
+{
+    for (int row = 0; row < OUTPUT_ROWS; row++) {
+        for (int j = 0; j < OUT_2; j += 16) {
+            STORE16(to, row * OUT_2 + j, LOAD16(sums, row * PITCH + j));
+        }
+    }
+}
+
+#define FINISH_CHANNEL(from, k)                        \
+    compact(from, x_tile);                             \
+    FINISH_ROW(x_tile, p.rows * OUT_2, k, p.o1)
+#else
+#define FINISH_CHANNEL(from, k)                                          \
+    for (int row = 0; row < p.rows; row++) {                             \
+        FINISH_ROW((from) + row * PITCH, p.columns, k, p.o1 + row)       \
+    }
+#endif
+#define FINISH_PART                                            \
+    for (int l = 0; l < p.lanes; l++) {                        \
+        const float bias = ADD_BIAS(0.0f, p.k + l, 0, 0, 0);   \
+        FINISH_CHANNEL(sums + l * SUMS, p.k + l)               \
     }
 
 #else
@@ -144,6 +188,7 @@ FUNCTION void add_window(TO_LOCAL const float *x, TO_LOCAL const float *w, int f
 #define FIELD_2       ((WHOLE_COLUMNS - 1) * STRIDE_2 + (WINDOW_2 - 1) * STEP_2 + 1)
 #define X_TILE        (FIELD_1 * FIELD_2 * X_LANES)
 #define SUMS          (OUTPUT_ROWS * WHOLE_COLUMNS * LANES)
+#define ALL_SUMS      SUMS
 
 /* Copies a position's elements of the lanes' groups. */
 FUNCTION void copy_lanes(GLOBAL const float *x, part p, TO_LOCAL float *to)
@@ -234,27 +279,42 @@ FUNCTION void add_window(TO_LOCAL const float *x, TO_LOCAL const float *w, int f
     }
 #endif
 
-/* The weights of a window's taps, behind each other for each tap's lanes. */
-FUNCTION void copy_weights(GLOBAL const WEIGHT *weights, part p, TO_LOCAL float *to)
+/* The weights of a window's taps, of each tap's lanes behind each other. */
+FUNCTION void copy_weights(GLOBAL const WEIGHT *weights, int lanes, TO_LOCAL float *to)
 {
     for (int tap = 0; tap < TAPS; tap++) {
 #if LANES == 16
-        if (p.lanes == LANES) {
+        if (lanes == LANES) {
             STORE16(to, tap * LANES, LOAD16(weights, (INDEX)tap * CHANNELS_OUT));
             continue;
         }
 #endif
         for (int l = 0; l < LANES; l++) {
-            to[tap * LANES + l] = l < p.lanes ? weights[(INDEX)tap * CHANNELS_OUT + l] : 0.0f;
+            to[tap * LANES + l] = l < lanes ? weights[(INDEX)tap * CHANNELS_OUT + l] : 0.0f;
         }
     }
+}
+
+/* Adds a slice of the window, of a channel and a position of axis 0, to the sums of all channels. */
+FUNCTION void add_slice(TO_LOCAL const float *x, GLOBAL const WEIGHT *weights, part p, int first,
+                        TO_LOCAL float *w, TO_LOCAL float *sums)
+{
+#if LANES == 1
+    for (int l = 0; l < p.lanes; l++) {
+        copy_weights(weights + l, 1, w);
+        add_window(x, w, first, sums + l * SUMS);
+    }
+#else
+    copy_weights(weights, p.lanes, w);
+    add_window(x, w, first, sums);
+#endif
 }
 
 KERNEL(run)(ARGUMENTS)
 {
     LOCAL float x_tile[X_TILE];
     LOCAL float w_tile[TAPS * LANES];
-    LOCAL float sums[SUMS];
+    LOCAL float sums[ALL_SUMS];
     const part p = part_of(GROUP);
     GLOBAL const float *x = IN(TYPE_0, 0) + (INDEX)p.image * X_IMAGE;
     int first = 1;
@@ -262,25 +322,24 @@ KERNEL(run)(ARGUMENTS)
     x += (INDEX)(p.k / ROWS) * X_GROUP;
     for (int plane = 0; plane < X_TILE; plane += PLANE) {
         for (int l = PLANE_ROWS * PITCH; l < PLANE; l++) {
-            x_tile[plane + l] = 0.0f; /* what no row fills */
+            x_tile[plane + l] = 0.0f; /* no row's */
         }
     }
 #endif
     for (int channel = 0; channel < CHANNELS; channel++) {
         for (int j0 = 0; j0 < WINDOW_0; j0++) {
             const int i0 = p.o0 * STRIDE_0 + FIRST_0(0) + j0 * STEP_0;
-            if ((uint)i0 >= (uint)IN_0) {
-                continue;
+            if ((uint)i0 < (uint)IN_0) {
+                copy_x(x + (INDEX)channel * X_CHANNEL + (INDEX)i0 * X_STEP_0, p, x_tile);
+                add_slice(x_tile,
+                          PACKED(const WEIGHT) + p.k +
+                              (INDEX)(channel * WINDOW + j0 * TAPS) * CHANNELS_OUT,
+                          p, first, w_tile, sums);
+                first = 0;
             }
-            copy_x(x + (INDEX)channel * X_CHANNEL + (INDEX)i0 * X_STEP_0, p, x_tile);
-            copy_weights(PACKED(const WEIGHT) + p.k +
-                             (INDEX)(channel * WINDOW + j0 * TAPS) * CHANNELS_OUT,
-                         p, w_tile);
-            add_window(x_tile, w_tile, first, sums);
-            first = 0;
         }
     }
-    for (int l = 0; first && l < SUMS; l++) {
+    for (int l = 0; first && l < ALL_SUMS; l++) {
         sums[l] = 0.0f;
     }
     FINISH_PART

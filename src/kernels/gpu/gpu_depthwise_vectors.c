@@ -9,6 +9,8 @@
 
 /* Channels of a vector; sums that add_window holds in registers: positions, or columns of lanes. */
 enum { LANES = 16, SUMS_AT_ONCE = 32, COLUMNS_AT_ONCE = 4 };
+/* Channels of a group that share a copy of x. */
+enum { MOST_SHARE = 8 };
 /* An item's rows and columns; bytes of its local memory, a core's second cache; taps of a window whose
  * loops are unrolled. */
 enum {
@@ -21,8 +23,8 @@ enum {
 
 /* An item's floats in local memory, as depthwise_vectors.cl names them, and its copies. */
 typedef struct vectors {
-    int64_t lanes, rows, columns, taps;
-    int64_t x_tile, sums;
+    int64_t lanes, share, rows, columns, taps;
+    int64_t x_tile, sums;          /* sums: those of each channel in `share` */
     int64_t copied, copied_singly; /* elements of a slice, in vectors and one by one */
 } vectors;
 
@@ -40,11 +42,10 @@ static bool has_vectors(const ry_problem *problem, const ry_gpu_window *w)
     return y->stride[dim] == 1 && (!ry_problem_has_input(problem, 3) || residual->stride[dim] == 1);
 }
 
-/* The most columns an item has, of about equal parts of a row. */
-static int64_t columns_of(const ry_gpu_window *w, int64_t most)
+/* The largest of about equal parts, of at most `most` each. */
+static int64_t parts_of(int64_t all, int64_t most)
 {
-    const int64_t out = w->axis[2].out;
-    return ry_ceil_div(out, ry_ceil_div(out, most));
+    return ry_ceil_div(all, ry_ceil_div(all, most));
 }
 
 static int64_t field_of(const ry_gpu_axis *axis)
@@ -61,17 +62,19 @@ static int64_t planes_of(const ry_gpu_axis *axis)
 static vectors rows_of_positions(const ry_gpu_window *w, int64_t rows)
 {
     const ry_gpu_axis *down = &w->axis[1], *along = &w->axis[2];
-    const int64_t columns = columns_of(w, MOST_COLUMNS), over = field_of(along) / along->stride,
-                  pitch = columns + over, planes = planes_of(down) * planes_of(along),
+    const int64_t columns = parts_of(along->out, MOST_COLUMNS),
+                  over = field_of(along) / along->stride, pitch = columns + over,
+                  planes = planes_of(down) * planes_of(along),
                   sums = ry_round_up(rows * pitch, SUMS_AT_ONCE),
                   below = field_of(down) / down->stride;
     const int64_t copied = planes * (rows + below) * pitch;
-    const bool whole = along->stride == 1 && along->x_step == 1;
+    const bool whole = along->stride <= 2 && along->x_step == 1;
     return (vectors){.lanes = 1,
+                     .share = parts_of(w->rows, MOST_SHARE),
                      .rows = rows,
                      .columns = columns,
                      .taps = down->taps * along->taps,
-                     .x_tile = planes * (sums + below * pitch + over),
+                     .x_tile = planes * (sums + below * pitch + over + LANES),
                      .sums = sums,
                      .copied = whole ? copied : 0,
                      .copied_singly = whole ? 0 : copied};
@@ -80,13 +83,14 @@ static vectors rows_of_positions(const ry_gpu_window *w, int64_t rows)
 static vectors rows_of_channels(const ry_gpu_window *w, int64_t rows)
 {
     const ry_gpu_axis *down = &w->axis[1], *along = &w->axis[2];
-    const int64_t columns = columns_of(w, MOST_LANE_COLUMNS),
+    const int64_t columns = parts_of(along->out, MOST_LANE_COLUMNS),
                   whole = ry_round_up(columns, COLUMNS_AT_ONCE),
                   x_tile = ((rows - 1) * down->stride + field_of(down) + 1) *
                            ((whole - 1) * along->stride + field_of(along) + 1) *
                            (w->groups == 1 ? 1 : LANES);
     const bool whole_lanes = w->groups > 1 && w->rows == 1 && w->x_group == 1;
     return (vectors){.lanes = LANES,
+                     .share = 1,
                      .rows = rows,
                      .columns = columns,
                      .taps = down->taps * along->taps,
@@ -103,7 +107,7 @@ static vectors vectors_of(const ry_gpu_window *w, int64_t rows)
 
 static size_t bytes_of(const vectors *v)
 {
-    return (size_t)(v->x_tile + v->taps * v->lanes + v->sums) * sizeof(float);
+    return (size_t)(v->x_tile + v->taps * v->lanes + v->share * v->sums + LANES) * sizeof(float);
 }
 
 static bool fits(const ry_query *query, const ry_gpu_window *w, int64_t rows)
@@ -133,8 +137,10 @@ void ry_gpu_vectors_rows(const ry_query *query, const ry_gpu_window *w, ry_knob_
 
 static int64_t items_of(const ry_gpu_window *w, const vectors *v)
 {
-    return w->images * ry_ceil_div(w->groups * w->rows, v->lanes) * w->axis[0].out *
-           ry_ceil_div(w->axis[1].out, v->rows) * ry_ceil_div(w->axis[2].out, v->columns);
+    const int64_t parts = v->lanes > 1 ? ry_ceil_div(w->groups * w->rows, v->lanes)
+                                       : w->groups * ry_ceil_div(w->rows, v->share);
+    return w->images * parts * w->axis[0].out * ry_ceil_div(w->axis[1].out, v->rows) *
+           ry_ceil_div(w->axis[2].out, v->columns);
 }
 
 bool ry_gpu_vectors_fill(const ry_query *query, const ry_gpu_window *w, int64_t rows,
@@ -145,8 +151,8 @@ bool ry_gpu_vectors_fill(const ry_query *query, const ry_gpu_window *w, int64_t 
     const double items = (double)items_of(w, &v), slices = (double)(w->channels * w->axis[0].taps),
                  slice = (double)v.copied * cost->vectors_copy +
                          (double)v.copied_singly * cost->vectors_single +
-                         (double)(v.sums * v.taps) * cost->vectors_product,
-                 outputs = (double)(v.rows * v.columns * v.lanes);
+                         (double)(v.share * v.sums * v.taps) * cost->vectors_product,
+                 outputs = (double)(v.rows * v.columns * v.lanes * v.share);
     prepared->tasks[0] = (size_t)items;
     prepared->group[0] = 1;
     prepared->use[0].local = bytes_of(&v);
@@ -155,13 +161,25 @@ bool ry_gpu_vectors_fill(const ry_query *query, const ry_gpu_window *w, int64_t 
     return rows <= ry_max(w->axis[1].out, 1) && fits(query, w, rows);
 }
 
+/* Are the positions of an item's rows beside each other in a tensor? */
+static bool is_compact(const ry_tensor *t, const vectors *v)
+{
+    const int64_t out = t->dim[t->rank - 1];
+    return out > 1 && v->columns == out && (t->rank == 3 || t->stride[t->rank - 2] == out);
+}
+
 void ry_gpu_vectors_define(const ry_query *query, const ry_gpu_window *w,
                            const ry_prepared *prepared, ry_text *text)
 {
     const vectors v = vectors_of(w, prepared->form.value[0]);
+    const bool residual = ry_problem_has_input(query->problem, 3);
     ry_gpu_define(text, "OUTPUT_COLUMNS", v.columns);
     ry_gpu_define(text, "LANES", v.lanes);
-    ry_gpu_define(text, "HAS_RESIDUAL", ry_problem_has_input(query->problem, 3));
+    ry_gpu_define(text, "SHARE", v.share);
+    ry_gpu_define(text, "COMPACT",
+                  v.columns % LANES > 0 && is_compact(&query->problem->out[0], &v) &&
+                      (!residual || is_compact(&query->problem->in[3], &v)));
+    ry_gpu_define(text, "HAS_RESIDUAL", residual);
     ry_text_add(text, "#define UNROLL_TAPS %s\n", v.taps <= UNROLLED ? "UNROLL_SHORT" : "");
     ry_text_add(text, "%s", ry_gpu_text_depthwise_vectors);
 }

@@ -322,6 +322,46 @@ static void test_depthwise(void **state)
     }
 }
 
+/* What an item sums in vectors on processors: parts of rows, residues of strides, channels that share a
+ * copy, few columns, in all forms, with everything that is fused. */
+static void test_vectors(void **state)
+{
+    static const struct {
+        int64_t groups, in, out, height, width, window, stride, dilation;
+    } rows[] = {{3, 1, 1, 6, 300, 3, 1, 1}, {1, 3, 19, 9, 37, 5, 2, 1}, {20, 1, 2, 7, 7, 3, 1, 1},
+                {5, 2, 3, 12, 61, 3, 1, 2}, {33, 1, 1, 9, 40, 3, 2, 1}, {2, 1, 9, 13, 16, 3, 3, 2},
+                {16, 1, 1, 1, 65, 1, 1, 1}, {7, 1, 1, 11, 1, 3, 1, 1}};
+    (void)state;
+    gpu_run_need();
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        const int64_t groups = rows[i / 2].groups, in = rows[i / 2].in, out = rows[i / 2].out,
+                      window = rows[i / 2].window, stride = rows[i / 2].stride,
+                      dilation = rows[i / 2].dilation, field = (window - 1) * dilation,
+                      pad = field / 2;
+        const case_layout layout = i % 2 ? CASE_CHANNELS_LAST : CASE_ROW_MAJOR;
+        product_case c = {.problem = {.op = RY_OP_conv, .inputs = 4}};
+        c.problem.attrs = ry_attrs_default(RY_OP_conv);
+        c.problem.attrs.conv.pads = (ry_ints){4, {pad, pad, pad, pad}};
+        c.problem.attrs.conv.stride = (ry_ints){2, {stride, stride}};
+        c.problem.attrs.conv.dilation = (ry_ints){2, {dilation, dilation}};
+        c.problem.attrs.conv.groups = groups;
+        c.problem.attrs.conv.activation = RY_activation_relu;
+        c.problem.accuracy = RY_ACCURACY_strict;
+        const int64_t x[4] = {2, groups * in, rows[i / 2].height, rows[i / 2].width},
+                      y[4] = {2, groups * out, (x[2] + 2 * pad - field - 1) / stride + 1,
+                              (x[3] + 2 * pad - field - 1) / stride + 1};
+        c.in[0] = case_tensor(RY_f32, 4, x, layout);
+        c.in[1] =
+            case_tensor(RY_f32, 4, (const int64_t[]){y[1], in, window, window}, CASE_ROW_MAJOR);
+        c.in[2] = case_tensor(RY_f32, 1, y + 1, CASE_ROW_MAJOR);
+        c.in[3] = c.out[0] = case_tensor(RY_f32, 4, y, layout);
+        c.terms = (double)(in * window * window);
+        case_fill(&c);
+        assert_true(gpu_product_check(&c, "conv_fwd_f32_depthwise_gpu", "conv_ref", 0) > 1);
+        case_free(&c);
+    }
+}
+
 /* A layer of 3x3 taps with odd sizes, padding and everything that is fused. */
 static product_case winograd_case(ry_dtype type, case_layout layout)
 {
@@ -434,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_half_types),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_matrix_units),
         cmocka_unit_test(test_matrix_unit_forms),
         cmocka_unit_test(test_copied_forms),
