@@ -57,3 +57,10 @@ def test_distances():
     tool = load()
     loop = ["LDG.E R5, [R2.64]", *["FFMA R20, R21, R22, R20"] * 20, "STS [R9], R5"]
     assert list(tool.distances(loop)) == [20] and list(tool.distances(loop[:10] + loop[-1:])) == [9]
+
+
+def test_products():
+    """Four products of bytes count as one; beside matrix units nothing else does."""
+    tool = load()
+    bytes_four, units = "IDP.4A.S8.S8 R20, R21, R22, R20", "IMMA.16832.S8.S8 R20, R24.ROW, R26.COL, R20"
+    assert tool.products_of([bytes_four, "IMAD R1, R2, R3, R4", bytes_four]) == 2 and tool.products_of([bytes_four, units]) == 1

@@ -102,6 +102,8 @@ def test_quantised_where(dtype):
 @pytest.mark.parametrize("c_shape", [None, (6,), (4, 6), (4, 1)])
 def test_quantised_gemm(a_type, b_type, channels, attributes, c_shape):
     a, b = byte(*((17, 4) if attributes.get("transA") else (4, 17)), dtype=a_type), byte(*((6, 17) if attributes.get("transB") else (17, 6)), dtype=b_type)
+    if (a_type, b_type) == (numpy.uint8, numpy.int8):
+        b = b // 2  # without VNNI ONNX Runtime adds two products in 16 bits: 2 * 255 * 64 fits
     c = None if c_shape is None else DRAW.integers(-9000, 9000, c_shape).astype(numpy.int32)
     scales = DRAW.uniform(0.01, 0.02, channels).astype(numpy.float32)
     zeros = byte(channels, dtype=b_type) if channels > 1 else byte(dtype=b_type)
