@@ -3,7 +3,7 @@
 #
 #   make             the library and the command, in build/release
 #   make demo        a photo upscaled by a network: build/demo/upscale.png
-#   make check       every test that is quick enough for each change (about 25 minutes on two cores)
+#   make check       every test that is quick enough for each change (about an hour on two cores)
 #   make check-all   the rest too: static analysis, whole networks, long fuzzing, the other compiler, 64-bit Arm
 #   make check-torch what rynd has for PyTorch, with PyPI's PyTorch (3 GB in build/torch): `make check` has Debian's, which cannot compile
 #   make bench       speed beside ONNX Runtime, OpenVINO, ncnn, MNN and PyTorch: installs them if none is there (6 GB), then half an hour
