@@ -95,7 +95,11 @@ int main(int argc, char **argv)
            strcmp(ry_opencl_card_name(card), argv[1]) != 0) {
         card++;
     }
-    if (argc != 3 || !ry_opencl_card_name(card)) {
+    if (argc == 3 && !ry_opencl_card_name(card)) {
+        fprintf(stderr, "there is no card '%s'; `rynd devices --cards` lists OpenCL's\n", argv[1]);
+        return 2;
+    }
+    if (argc != 3) {
         fprintf(stderr, "usage: bench_gpu_texts CARD FOLDER < PROBLEMS\n");
         return 2;
     }

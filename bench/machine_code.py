@@ -23,7 +23,10 @@ def problems():
 
 def texts(arguments, folder):
     """(file of an OpenCL text, kernel, problem) of the forms that are chosen for the arguments' card."""
-    done = subprocess.run([arguments.build / "bin/bench_gpu_texts", arguments.card, folder], input="".join(f"{problem}\n" for problem in arguments.problem or problems()),
+    program = arguments.build / "bin/bench_gpu_texts"
+    if not program.exists():
+        sys.exit(f"{program} is not built: cmake --build {arguments.build} --target bench_gpu_texts, configured with -DRYND_TESTS=ON; --build names another folder")
+    done = subprocess.run([program, arguments.card, folder], input="".join(f"{problem}\n" for problem in arguments.problem or problems()),
                           capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"bench_gpu_texts: {done.stderr}")
