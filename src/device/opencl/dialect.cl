@@ -33,7 +33,7 @@ typedef ulong uint64_t;
 #define LOCAL        __local /* declares an array of a group; */
 #define TO_LOCAL     __local /* a pointer to such an array */
 #define CONSTANT     __constant
-/* A processor's compiler takes seconds for loops that a GPU needs unrolled. */
+/* PoCL takes seconds for loops that a GPU needs unrolled (Intel's driver for processors names no processor). */
 #if defined(__x86_64__) || defined(__aarch64__)
 #define UNROLL
 #define KEEPS_ELEMENTS 0 /* what an item reads again is in registers; a processor's caches keep it */

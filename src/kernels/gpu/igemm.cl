@@ -14,7 +14,7 @@
  * along what follows the tensors' unit strides. SLICES of a group's items share a step's terms: each sums the
  * whole tile, and the first adds the others' sums. SPLITS work-groups share a long sum: entry `join`
  * (join.cl) adds what they leave in the workspace. Behind this text comes the entry `run` of one kind of
- * tile: simt.cl, items.cl, copied.cl or panels.cl.
+ * tile: simt.cl, subgroups.cl, items.cl, copied.cl, wide.cl or panels.cl.
  *
  * QUANTISED: sums are whole numbers. QUADS of four channels' bytes are elements of 32 bits, of which
  * w has signed bytes and x 128 less than its own; else bytes are floats, whose sums over a tile's
