@@ -69,14 +69,14 @@ static void a_problem(void **state)
     rynd_tuning *tuning;
     heard h = {0};
     const rynd_tune_options options =
-        RYND_SIZED(rynd_tune_options, .budget = 0.05, .constants = 6,
+        RYND_SIZED(rynd_tune_options, .budget = 0.5, .constants = 6,
                    .accuracy = RYND_ACCURACY_STRICT, .progress = listen, .progress_user = &h);
     assert_int_equal(rynd_tune_problem(*state, PROBLEM, &options, &tuning), RYND_OK);
     rynd_tuning_info info = RYND_SIZED(rynd_tuning_info);
     rynd_tuned_problem problem = RYND_SIZED(rynd_tuned_problem);
     assert_int_equal(rynd_tuning_get_info(tuning, &info), RYND_OK);
     assert_int_equal(rynd_tuning_get_problem(tuning, 0, &problem), RYND_OK);
-    assert_true(info.problems == 1 && info.budget == 0.05 && info.used > 0 && !info.ended);
+    assert_true(info.problems == 1 && info.budget == 0.5 && info.used > 0 && !info.ended);
     assert_int_equal(info.taken, problem.taken != 0);
     assert_non_null(strstr(problem.problem, "accuracy=strict"));
     assert_string_equal(h.first, problem.problem);
