@@ -267,6 +267,7 @@ static void part_lines_take_longer(void **state)
     strcpy(machine.vendor, "AuthenticAMD");
     target.machine = &machine;
     if (!kernel_case_machine_has(RY_ISA_avx512)) {
+        print_message("skipped: the machine has no AVX-512\n");
         skip();
     }
     assert_true(seconds_of(odd, &target, NULL) > 1.02 * seconds_of(whole, &target, NULL));
